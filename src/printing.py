@@ -359,6 +359,26 @@ def print_lean_cards(tree):
     return lines
 
 
+def print_lean_names(tree):
+    """The names of the cards without "aten::", each with a zero behind it, in arrays of fewer than 4,096 characters, the
+    most that C11 promises for a literal; OPD_KEEP takes them with "_" for "."."""
+    arrays, length = [[]], 0
+    for o in tree.operators():
+        if o.card != o.schema.name.replace('.', '_'):
+            sys.exit('OPDI_OP(%s): the card of %s is called %s' % (o.card, o.schema.name, o.schema.name.replace('.', '_')))
+        if length + len(o.schema.name) > 4000:
+            arrays.append([])
+            length = 0
+        arrays[-1].append('"%s\\0"' % o.schema.name)
+        length += len(o.schema.name) + 1
+    lines = []
+    for i, names in enumerate(arrays):
+        lines += ['static const char opdi_lean_names_%d[] =' % i] + wrapped_words(names)
+        lines[-1] += ';'
+    return lines + ['static const char *const opdi_lean_names[] = {'] + wrapped(
+        '    ', ['opdi_lean_names_%d' % i for i in range(len(arrays))], '};', 4)
+
+
 def print_cards(tree):
     """A list of cards for each family, which a macro may leave out, and the list of lists."""
     lines, table = [], []
@@ -573,6 +593,7 @@ PRINTED = {
     'typed_functions': print_functions,
     'cards': print_cards,
     'lean_cards': print_lean_cards,
+    'lean_names': print_lean_names,
     'left_out': print_left_out,
     'host_table': print_host_table,
 }

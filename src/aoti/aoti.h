@@ -1,11 +1,11 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>aoti_h       compiled models and extensions: types that several files use
 //
-//  A library is copied into a file in memory (memfd, or a temporary file that is gone afterwards), where the
-//  entries for libtorch among its dependencies name a small library instead, which is made in memory, too.  That
-//  one has one stub for each function that the library asks for, under a name that is the library's name of it with
-//  another first letter.  So nothing meets the symbols of a libtorch that this process may have, and models do not
-//  meet each other.  All of it calls public functions alone: it may be in another file than the implementation.
+//  A library is copied into a file in memory (memfd, or a temporary file that is deleted afterwards).  In the copy,
+//  dependencies on libtorch are replaced by a small library, which is made in memory, too.  The small library has one
+//  stub for each function that the copy imports.  The stubs have the imported names with another first letter, in the
+//  copy as well.  So symbols cannot clash with a libtorch that this process may have loaded, nor between models.  All
+//  this code uses only public functions, so it may be compiled in another file than the implementation.
 //----------------------------------------------------------------------------------------------------------------------
 
 #include "../ops/ops.h"
@@ -24,7 +24,7 @@
 
 #if defined(__linux__) && defined(__LP64__) && (defined(__x86_64__) || defined(__aarch64__)) && !defined(OPD_NO_PLUGINS)
 #define OPDI_AOTI_THERE
-#define OPDI_AOTI_HERE                            /* until the last of its files */
+#define OPDI_AOTI_HERE                            /* until the last of the section's files */
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
@@ -36,13 +36,13 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#if !defined(__cplusplus)                         /* strict C does not declare them */
+#if !defined(__cplusplus)                         /* not declared in strict C */
 extern long syscall(long number, ...);
 extern int mkstemp(char *path);
 extern char *realpath(const char *path, char *whole);
 #endif
 
-#if defined(__TINYC__)                            /* programs without threads */
+#if defined(__TINYC__)                            /* programs have no threads */
 #define OPDI_AOTI_THREAD
 #define OPDI_AOTI_NEXT(count) (++(count))
 #else
@@ -62,56 +62,57 @@ enum {
 };
 typedef struct opdi_aoti_row opdi_aoti_row;
 typedef struct opdi_aoti_range { const char *begin, *end; } opdi_aoti_range;
-/* A shared library that was made in a file of its own. */
+/* A shared library that was written to a file of its own, in memory or in a temporary folder. */
 typedef struct opdi_aoti_image { int fd; char path[160]; bool temporary; void *handle; } opdi_aoti_image;
 struct opd_aoti {
     const char *who;             /* for errors: the function that loads it */
     char *path, *name;
-    char *names;                 /* of all models in the package, one behind the other, an empty one at the end */
+    char *names;                 /* names of all models in the package, one after another; "" at the end */
     opdi_aoti_image image, stubs;
     opdi_aoti_fn functions[OPDI_AOTI_FUNCTIONS];
     void *container;
-    opdi_aoti_row **rows;        /* what stubs of operators point to */
+    opdi_aoti_row **rows;        /* the stubs of operators point to these */
     int64_t nrows;
     opd_json *metadata, *nodes;
-    opd_tensor *blob;            /* of constants that lie in the package, */
-    char **weight_names;         /* or each of them */
+    opd_tensor *blob;            /* the package's constants in one block, or NULL */
+    char **weight_names;         /* the name of each weight, if weights are separate entries of the package */
     opd_tensor **weights;
     int64_t nweights;
-    opdi_aoti_range *ranges;     /* memory of constants that the model made */
+    opdi_aoti_range *ranges;     /* memory of constants that the model has allocated */
     int64_t nranges;
     size_t ninputs, noutputs, nconstants;
-    bool empty;                  /* compiled without its weights, which are not given yet */
-    bool unchecked, exceptions;  /* exceptions: what it throws is C++'s; else it is C, which is left by longjmp */
+    bool empty;                  /* compiled without weights, and none were given yet */
+    bool unchecked, exceptions;  /* exceptions: the model throws C++ exceptions; otherwise it is C, and a check that
+                                    fails leaves it by longjmp */
 };
 typedef struct opdi_aoti_handle {
     opd_tensor *tensor;
     bool packed;
-    bool *gone;                  /* is set when the box is freed; or NULL */
+    bool *gone;                  /* set to true when the box is freed; may be NULL */
 } opdi_aoti_handle;
 
 //== operators that compiled models call with flat arguments of C ======================================================
 
 enum { OPDI_AOTI_ARGS = OPD_MAX_ARGS };
-/* T tensor, O tensor that may be NULL, i integer, b bool, e number of a dtype, layout or format, d double, f float,
-   s text, D device, G generator */
+/* The type of a parameter.  `kind`: T tensor, O tensor that may be NULL, i integer, b bool, e number of a dtype, layout
+   or format, d double, f float, s text, D device, G generator. */
 typedef struct opdi_aoti_param { char kind; bool optional, list, optional_items, out; } opdi_aoti_param;
 typedef int (*opdi_aoti_compose)(const opd_value *args, void *const *handles, opd_value *rets);
 struct opdi_aoti_row {
-    const char *symbol;          /* as the model calls it */
-    opd_op *op;                  /* or else: */
+    const char *symbol;          /* the name that the model uses */
+    opd_op *op;                  /* NULL: `compose` is called instead */
     opdi_aoti_compose compose;
     opdi_aoti_param params[OPDI_AOTI_ARGS];
-    int order[OPDI_AOTI_ARGS];   /* of the arguments in C */
+    int order[OPDI_AOTI_ARGS];   /* order of the arguments in C */
     int nparams, nrets;
-    char rets[16];               /* T, i, b or d */
-    bool returns;                /* results are given */
+    char rets[16];               /* kinds of results: T, i, b or d */
+    bool returns;                /* results are returned through pointers; false for out and in-place forms */
 };
 
 //== operators that PyTorch has for oneDNN, vector functions ===========================================================
 
-/* Functions that are no operators of ATen, or have other arguments than these: by schemas of our own.  compose NULL:
-   the operator of that name is called with them. */
+/* Functions that are not operators of ATen, or that take other arguments than the operator; the schema is ours.  If
+   `compose` is NULL, the operator of that name is called with the arguments. */
 typedef struct opdi_aoti_other { const char *symbol, *schema; opdi_aoti_compose compose; } opdi_aoti_other;
 typedef struct opdi_aoti_math {
     const char *name;
@@ -120,30 +121,30 @@ typedef struct opdi_aoti_math {
     float (*f32_2)(float x, float y);
     double (*f64_2)(double x, double y);
 } opdi_aoti_math;
-/* What a stub of a vector function hands over: which, and how many numbers of which size. */
+/* The data of a stub of a vector function: the function, and the number and the size of a vector's elements. */
 typedef struct opdi_aoti_vector { const opdi_aoti_math *math; int count, element; } opdi_aoti_vector;
 
 //== extensions: values on their stacks ================================================================================
 
 typedef struct opdi_ext opdi_ext;
 typedef void (*opdi_ext_fn)(uint64_t *stack, uint64_t nargs, uint64_t nrets);
-/* Runs a kernel that may throw; what it has thrown, or NULL. */
+/* Runs a kernel that may throw.  Returns the exception, or NULL. */
 typedef void *(*opdi_ext_call_fn)(opdi_ext_fn fn, uint64_t *stack, uint64_t nargs, uint64_t nrets);
-/* What a kernel's schema says of its stack; kind S is a Scalar. */
+/* The types of the words on a kernel's stack, from its schema.  There is one more kind: S, a Scalar. */
 typedef struct opdi_ext_signature {
     opdi_aoti_param args[OPD_MAX_ARGS], rets[OPD_MAX_ARGS];
     int nargs, nrets;
-    char unknown[60];            /* a type that the stable interface does not hand over */
+    char unknown[60];            /* a type that the stable interface does not support */
 } opdi_ext_signature;
-/* What an extension registers: kept until its code has run through, and then done at once. */
+/* A registration of an extension.  Registrations are collected while the extension's code runs, and done afterwards. */
 typedef struct opdi_ext_entry {
     struct opdi_ext_entry *next;
     opdi_ext *ext;
-    char *text;                  /* a schema, or a kernel's operator */
-    opdi_ext_fn fn;              /* NULL: a schema */
+    char *text;                  /* a schema, or the name of the operator that the kernel is for */
+    opdi_ext_fn fn;              /* the kernel; NULL: `text` is a schema */
     uint32_t tags;
-    bool builtin;                /* a schema that is here already */
-    opdi_ext_signature *signature;                /* of a kernel; NULL: not known yet */
+    bool builtin;                /* the operator of the schema is already defined here */
+    opdi_ext_signature *signature;                /* of a kernel; NULL: not read yet */
 } opdi_ext_entry;
 typedef struct opdi_ext_library {
     struct opdi_ext_library *next;
@@ -155,13 +156,13 @@ typedef struct opdi_ext_library {
     opd_library *library;
 } opdi_ext_library;
 struct opdi_ext {
-    opd_aoti model;              /* its path and its two files */
+    opd_aoti model;              /* has the extension's path and its two library files */
     opdi_ext *next;
     opdi_ext_library *libraries;
-    opd_library *derivatives;    /* what is registered for it beside what it registers */
+    opd_library *derivatives;    /* registrations that opdispatch adds to those of the extension */
     opdi_ext_call_fn call;
-    int operators, skipped;      /* skipped: kernels for devices that are not here */
-    int64_t holds;               /* who needs its code: itself while it is loaded, its kernels, its memory */
+    int operators, skipped;      /* skipped: number of kernels that are for unsupported devices */
+    int64_t holds;               /* number of users of its code: itself while it is loaded, kernels, memory */
     bool committed;
 };
 
@@ -171,7 +172,8 @@ struct opdi_ext {
 
 //== the functions by name =============================================================================================
 
-/* PLAIN functions are jumped to; CONSTANT ones return a number; THIRD ones get it as third argument. */
+/* The kind of a function.  The stub jumps to a PLAIN function, returns the number of a CONSTANT, and passes the number
+   of a THIRD as the third argument. */
 typedef enum opdi_aoti_kind { OPDI_AOTI_PLAIN, OPDI_AOTI_CONSTANT, OPDI_AOTI_THIRD } opdi_aoti_kind;
 typedef struct opdi_aoti_symbol {
     const char *name;
@@ -183,12 +185,12 @@ typedef struct opdi_aoti_symbol {
 //== the library of stubs, libraries as files in memory ================================================================
 
 typedef struct opdi_aoti_bytes { unsigned char *data; size_t length, room; bool failed; } opdi_aoti_bytes;
-/* A library in the making: code, names, symbols. */
+/* A library of stubs that is being made: code, names, symbols. */
 typedef struct opdi_aoti_library {
     opdi_aoti_bytes code, names, symbols;
     uint32_t count;
-    size_t call_at, call_size;   /* of the function that catches, where there is one */
-    uint32_t needed[16];         /* names of libraries that it needs */
+    size_t call_at, call_size;   /* position and size of the function that catches exceptions, if there is one */
+    uint32_t needed[16];         /* positions of the names of the libraries that it depends on */
     int nneeded;
 } opdi_aoti_library;
 
@@ -196,7 +198,7 @@ typedef struct opdi_aoti_library {
 
 typedef struct opdi_aoti_elf {
     opd_aoti *model;
-    unsigned char *data;         /* of our own: it is changed */
+    unsigned char *data;         /* a private copy of the library, which is changed */
     size_t size;
     Elf64_Phdr segments[64];
     int nsegments;
@@ -205,21 +207,23 @@ typedef struct opdi_aoti_elf {
     char *names;
     size_t names_size;
     Elf64_Sym *symbols;
-    uint16_t *versions;          /* of symbols, or NULL */
+    uint16_t *versions;          /* versions of the symbols, or NULL */
     size_t nsymbols;
 } opdi_aoti_elf;
 
-/* What a run of this thread is for: the model, and where a failed check jumps in one that is written in C. */
+/* The state of a thread that runs or loads a model.  If a check fails in a model that is written in C, the check jumps
+   to `out`. */
 typedef struct opdi_aoti_frame {
     opd_aoti *model;
-    bool loading;                /* tensors over memory are constants */
+    bool loading;                /* while loading: tensors that are made over memory are constants */
     jmp_buf *out;
     struct opdi_aoti_frame *outer;
 } opdi_aoti_frame;
 typedef struct opdi_aoti_c64 { float re, im; } opdi_aoti_c64;
 typedef struct opdi_aoti_c128 { double re, im; } opdi_aoti_c128;
 
-/* Whose objects words point to: ours, or PyTorch's where it is PyTorch that calls our operators. */
+/* The functions of the side that owns the objects to which words on a stack point: this library, or PyTorch if PyTorch
+   calls our operators. */
 typedef struct opdi_ext_side {
     int32_t (*list_new)(size_t room, void **out);
     int32_t (*list_size)(void *list, size_t *out);
@@ -232,15 +236,15 @@ typedef struct opdi_ext_side {
     int32_t (*cell_new)(uint64_t **out);
     int32_t (*cell_free)(uint64_t *cell);
     int32_t (*tensor_free)(void *handle);
-    int32_t (*tensor_give)(opd_tensor *tensor, void **out);   /* NULL: one that is undefined */
+    int32_t (*tensor_give)(opd_tensor *tensor, void **out);   /* a NULL tensor becomes an undefined one */
     opd_tensor *(*tensor_take)(void *handle);
 } opdi_ext_side;
-/* What was taken from a stack, until the call is over. */
+/* A value that was taken from a stack.  Its objects are kept until the call is over. */
 typedef struct opdi_ext_taken {
     struct opdi_ext_taken *next;
     const opdi_ext_side *side;
     void *handle, *text;
-    opd_tensor *tensor;          /* of the handle */
+    opd_tensor *tensor;          /* the tensor that the handle stands for */
 } opdi_ext_taken;
 typedef struct opdi_aoti_pair { const char *name; void *handle; } opdi_aoti_pair;
 typedef struct opdi_aoti_export { const char *name; bool needed; } opdi_aoti_export;
@@ -260,8 +264,8 @@ typedef int32_t (*opdi_aoti_blob_fn)(void *container, const uint8_t *blob);
 typedef int32_t (*opdi_aoti_blob_size_fn)(void *container, uint64_t *bytes);
 typedef int32_t (*opdi_aoti_error_fn)(const char **message);
 #define OPDI_AOTI_CALL(model, which, type) (*(type *)(void *)&(model)->functions[which])
-enum { OPDI_AOTI_MATHS = 40 };                     /* functions of numbers */
-/* How C++ throws: found in the library that models are linked with. */
+enum { OPDI_AOTI_MATHS = 40 };                     /* number of functions of numbers */
+/* The functions that throw C++ exceptions; they are found in the library that models are linked with. */
 typedef struct opdi_aoti_throwing {
     void *(*allocate)(size_t size);
     void (*throws)(void *exception, void *type, void (*destroy)(void *));
@@ -269,7 +273,7 @@ typedef struct opdi_aoti_throwing {
     void (*destroy)(void *exception);
     void *type;
 } opdi_aoti_throwing;
-/* How exceptions are caught and read: from the libraries that the extension is linked with. */
+/* The functions that catch and read exceptions; they are found in the libraries that the extension is linked with. */
 typedef struct opdi_ext_catching {
     void (*set_register)(void *context, int number, uintptr_t value);
     void (*set_place)(void *context, uintptr_t place);
@@ -277,9 +281,9 @@ typedef struct opdi_ext_catching {
     void *(*caught)(void *exception);
     void (*done)(void);
     void *(*type)(void);
-    void *base;                  /* std::exception's type */
+    void *base;                  /* the type of std::exception */
 } opdi_ext_catching;
-/* C++'s, for cells that one side makes and the other frees. */
+/* C++'s new and delete, for memory that one side allocates and the other frees. */
 typedef struct opdi_ext_memory_of_cxx {
     void *(*make)(size_t bytes);
     void (*unmake)(void *memory);

@@ -16,7 +16,7 @@ OPDI_INTERNAL void opdi_ext_let_go(opdi_ext *ext) {
 }
 OPDI_INTERNAL void opdi_ext_kernel_gone(void *user) { opdi_ext_let_go(((opdi_ext_entry *)user)->ext); }
 
-/* Where in opdi_ext_code_call's function what was caught goes on. */
+/* The offset in the code of `.call` (opdi_ext_code_call) at which it goes on after an exception was caught. */
 #if defined(__x86_64__)
 enum { OPDI_EXT_LANDING = 24 };
 #else
@@ -25,17 +25,19 @@ enum { OPDI_EXT_LANDING = 36 };
 
 OPDI_INTERNAL opdi_ext_catching opdi_ext_cxx;
 
-/* What the unwinder asks of the frame that calls kernels: everything that arrives there is caught. */
+/* The personality function of the frame that calls kernels.  The unwinder calls it; it says that all exceptions are
+   caught. */
 OPDI_INTERNAL int opdi_ext_personality(int version, int actions, uint64_t kind, void *exception, void *context) {
     (void)kind;
     if (version != 1 || (actions & 8) || !opdi_ext_cxx.set_register) { return 8; }        /* go on */
-    if (actions & 1) { return 6; }                                                        /* here */
+    if (actions & 1) { return 6; }                                                        /* caught here */
     if (!(actions & 4)) { return 8; }
     opdi_ext_cxx.set_register(context, 0, (uintptr_t)exception);
     opdi_ext_cxx.set_place(context, opdi_ext_cxx.begin(context) + OPDI_EXT_LANDING);
-    return 7;                                                                             /* there it goes on */
+    return 7;                                                                           /* go on at the landing place */
 }
-/* Asks C++ whether an object of type is a std::exception, and makes object point to that part of it. */
+/* Asks the C++ library whether a type is derived from std::exception.  If so, sets *object to the object's
+   std::exception part. */
 static bool opdi_ext_is_exception(void *type, void **object) {
     typedef bool (*catch_fn)(const void *self, const void *thrown, void **object, unsigned outer);
     catch_fn catches = NULL;
@@ -44,15 +46,15 @@ static bool opdi_ext_is_exception(void *type, void **object) {
     memcpy(&catches, &table[4], sizeof catches);
     return catches(opdi_ext_cxx.base, type, object, 1);
 }
-/* Records what was thrown as an error, where none is pending, and frees it. */
+/* Sets an error from an exception, unless an error is pending, and frees the exception. */
 static void opdi_ext_caught(void *exception) {
     typedef const char *(*what_fn)(const void *self);
     what_fn what = NULL;
     uint64_t kind;
     memcpy(&kind, exception, sizeof kind);
-    void *object = (char *)exception + 32;                    /* behind the unwinder's own part */
+    void *object = (char *)exception + 32;                    /* behind the unwinder's header */
     (void)opdi_ext_cxx.caught(exception);
-    const bool plain = (kind & 255) == 0;                     /* not a second reference to one that is elsewhere */
+    const bool plain = (kind & 255) == 0;                     /* not a reference to an exception stored elsewhere */
     if (plain && opdi_ext_is_exception(opdi_ext_cxx.type(), &object)) {
         memcpy(&what, *(void *const **)object + 2, sizeof what);
     }
@@ -62,13 +64,13 @@ static void opdi_ext_caught(void *exception) {
     if (opd_ok()) { (void)opd_fail(OPD_ERROR_KERNEL, "%.*s", (int)(length < 1500 ? length : 1500), text); }
     opdi_ext_cxx.done();
 }
-/* Frees what words on a stack own. */
+/* Frees the objects that words on a stack own. */
 static void opdi_ext_drop(const opdi_aoti_param *params, int count, const uint64_t *stack) {
     opdi_ext_taken *taken = NULL;
     for (int i = 0; i < count; i++) { (void)opdi_ext_take(&opdi_ext_ours, &params[i], stack[i], &taken); }
     opdi_ext_give_back(taken);
 }
-/* Gives the results of a kernel to the call. */
+/* Gives the call the results of a kernel.  Returns 0, or -1 and sets an error. */
 static int opdi_ext_return(opd_call *call, const opdi_ext_signature *signature, const uint64_t *stack) {
     opdi_ext_taken *taken = NULL;
     for (int i = 0; i < signature->nrets; i++) {
@@ -81,12 +83,12 @@ static int opdi_ext_return(opd_call *call, const opdi_ext_signature *signature, 
     opdi_ext_give_back(taken);
     return opd_ok() ? 0 : -1;
 }
-/* The kernel of all operators of extensions. */
+/* The kernel of all operators that extensions define. */
 OPDI_INTERNAL int opdi_ext_kernel(opd_call *call) {
     opdi_ext_entry *entry = (opdi_ext_entry *)opd_call_user(call);
     opdi_ext_signature *signature = entry->signature, *own = NULL;
     uint64_t words[16], *stack = words;
-    if (!signature) {                             /* its schema came later, from elsewhere */
+    if (!signature) {                             /* its schema came later, from another library */
         signature = own = (opdi_ext_signature *)malloc(sizeof *own);
         if (!own) { return opdi_aoti_no_memory(); }
         if (!opdi_ext_signature_of(opd_call_operator(call), own)) {
@@ -129,8 +131,8 @@ static char *opdi_ext_copy(const char *text) {
     if (text && !copy) { (void)opdi_aoti_no_memory(); }
     return copy ? strcpy(copy, text) : NULL;
 }
-/* While the library's own code runs nothing may fail, as it would throw where nobody catches: what it registers is
-   noted, and done afterwards. */
+/* While the extension's own code runs, no function may fail, because it would throw an exception that nobody catches.
+   So registrations are only noted, and done afterwards. */
 static int32_t opdi_ext_library_new(opd_library_kind kind, const char *ns, const char *key, const char *file,
                                     uint32_t line, opdi_ext_library **out) {
     opdi_ext *ext = opdi_ext_loading;
@@ -181,7 +183,7 @@ static int32_t opdi_ext_register(opdi_ext_library *library, const char *text, op
 OPDI_INTERNAL int32_t opdi_ext_def(void *library, const char *schema) {
     return opdi_ext_register((opdi_ext_library *)library, schema, NULL, 0);
 }
-/* Tags are handed over as bits of ours, but for those that are not here: 0. */
+/* `tags` are bits of our tags.  A tag that does not exist here is 0. */
 OPDI_INTERNAL int32_t opdi_ext_def_tags(void *library, const char *schema, const int32_t *tags, int32_t count) {
     uint32_t bits = 0;
     for (int32_t i = 0; i < count; i++) { bits |= (uint32_t)tags[i]; }
@@ -200,7 +202,8 @@ OPDI_INTERNAL int32_t opdi_ext_module(void *library, const char *module, const c
     (void)context;
     return 0;
 }
-/* Reads a file's first elements into a tensor: aten::from_file, which is no operator here. */
+/* The schema of aten::from_file, which reads the first elements of a file into a tensor.  This library has no such
+   operator. */
 static const char opdi_ext_from_file_schema[] =
     "aten::from_file(str filename, bool? shared=None, int? size=0, *, ScalarType? dtype=None, Layout? layout=None, "
     "Device? device=None, bool? pin_memory=None) -> Tensor";
@@ -221,7 +224,7 @@ static int opdi_ext_from_file(const opd_value *args, opd_value *rets) {
     return whole ? 0 : opd_fail(OPD_ERROR_FILE, "aten::from_file: %.400s: %s", args[0].u.s,
                                 file ? "it has fewer elements than were asked for" : strerror(why));
 }
-/* Calls an operator with the arguments on a stack, where its results come. */
+/* Calls an operator with the arguments on a stack, and replaces them by its results. */
 OPDI_INTERNAL int32_t opdi_ext_dispatch(const char *name, const char *overload, uint64_t *stack, uint64_t version) {
     opdi_ext_signature *signature = (opdi_ext_signature *)malloc(sizeof *signature);
     opd_value values[OPD_MAX_ARGS], rets[OPD_MAX_ARGS];
@@ -285,7 +288,7 @@ OPDI_INTERNAL int32_t opdi_ext_requires_grad(void *handle, bool on) {
     if (tensor) { (void)opd_tensor_set_requires_grad(tensor, on); }
     return opdi_aoti_status();
 }
-/* Memory of an extension's, which holds the code that frees it. */
+/* Memory of an extension, with a reference to the extension, because its code frees the memory. */
 typedef struct opdi_ext_memory { opdi_ext *ext; void (*deleter)(void *data, void *user); void *user; } opdi_ext_memory;
 static void opdi_ext_memory_free(void *data, void *user) {
     opdi_ext_memory *memory = (opdi_ext_memory *)user;
@@ -312,7 +315,7 @@ OPDI_INTERNAL int32_t opdi_ext_from_blob(void *data, int64_t ndim, const int64_t
     return opdi_aoti_wrap(data, ndim, sizes, strides, offset, dtype, device, memory ? opdi_ext_memory_free : NULL,
                           memory, out);
 }
-/* What asks for a device that is not here. */
+/* Called to use a device that is not supported.  Fails with an error. */
 OPDI_INTERNAL int32_t opdi_ext_no_device(void) {
     (void)opd_fail(OPD_ERROR_ARGUMENT, "an extension asks for CUDA: only its kernels for the CPU run here");
     return 1;
@@ -321,22 +324,23 @@ OPDI_INTERNAL int32_t opdi_ext_no_generator(void) {
     (void)opd_fail(OPD_ERROR_ARGUMENT, "an extension asks for a generator, which is not handed over");
     return 1;
 }
-/* In place of CUDA's run-time library: no device. */
+/* Replaces functions of CUDA's run-time library.  Returns the error that there is no device. */
 OPDI_INTERNAL int32_t opdi_ext_cuda(void) { return 100; }
 OPDI_INTERNAL void *opdi_ext_cuda_null(void) { return NULL; }
-/* A part of std::string that C++ libraries before gcc 13 lack, and that PyTorch brings along: length characters at
-   place become those of text, which may lie in the same string; rest follow them. */
+/* A function of std::string that C++ libraries before gcc 13 lack, and that PyTorch provides.  Replaces `length`
+   characters at `place` by `count` characters of `text`, which may be part of the same string.  `rest` characters
+   follow the replaced ones. */
 OPDI_INTERNAL void opdi_ext_string_replace(void *self, char *place, size_t length, const char *text, size_t count,
                                            size_t rest) {
     char small[200], *copy = count <= sizeof small ? small : (char *)malloc(count);
     (void)self;
-    if (!copy) { abort(); }                       /* it may not throw */
+    if (!copy) { abort(); }                       /* it must not throw */
     if (count) { memcpy(copy, text, count); }
     if (rest && length != count) { memmove(place + count, place + length, rest); }
     if (count) { memcpy(place, copy, count); }
     if (copy != small) { free(copy); }
 }
-/* In place of the C library's, with which extensions look for functions of PyTorch's. */
+/* These replace the C library's functions by which extensions look for functions of PyTorch. */
 OPDI_INTERNAL char opdi_ext_torch;
 OPDI_INTERNAL void *opdi_ext_open(const char *name, int mode) {
     return name && (strstr(name, "libtorch") || strstr(name, "libc10")) ? (void *)&opdi_ext_torch : dlopen(name, mode);

@@ -6,8 +6,9 @@
 
 //== extensions: values on their stacks ================================================================================
 
-// An extension's kernel gets a stack of 64-bit words, takes what the arguments own, and leaves its results there: a
-// tensor is a handle, a list or string an object of ours, what is optional a cell on the heap or NULL.
+//  An extension's kernel gets a stack of 64-bit words.  The kernel takes over the objects that the arguments own, and
+//  leaves its results there.  A tensor is a handle, a list or string an object of ours, and an optional value a cell on
+//  the heap or NULL.
 
 typedef struct opdi_ext_list { uint64_t *words; size_t count, room; } opdi_ext_list;
 typedef struct opdi_ext_text { size_t length; char *data; } opdi_ext_text;
@@ -117,7 +118,7 @@ OPDI_INTERNAL const opdi_ext_side opdi_ext_ours = {
     opdi_aoti_free_handle, opdi_ext_tensor_give, opdi_ext_tensor_take
 };
 
-/* Reads types up to the closing parenthesis into params; -1: there is one that is not known. */
+/* Reads types up to the closing parenthesis into `params`.  Returns -1 if a type is unknown. */
 static int opdi_ext_read_types(const char **from, opdi_aoti_param *params, bool named, char *unknown) {
     const char *at = *from;
     int count = 0;
@@ -142,7 +143,8 @@ static int opdi_ext_read_types(const char **from, opdi_aoti_param *params, bool 
     *from = at;
     return count;
 }
-/* Reads a schema's text, "ns::name(...) -> ..."; false, and which type, where there is one that is not known. */
+/* Reads a schema, "ns::name(...) -> ...".  If a type is unknown, returns false and names the type in
+   signature->unknown. */
 OPDI_INTERNAL bool opdi_ext_read_signature(const char *schema, opdi_ext_signature *signature) {
     const char *at = strchr(schema, '(');
     memset(signature, 0, sizeof *signature);
@@ -195,7 +197,7 @@ static uint64_t opdi_ext_give_list(const opdi_ext_side *side, const opdi_aoti_pa
     }
     return (uint64_t)(uintptr_t)list;
 }
-/* The word for a value, which owns what it points to; 0 with an error. */
+/* Returns the word that stands for a value on a stack and owns the object that it points to, or 0 and sets an error. */
 OPDI_INTERNAL uint64_t opdi_ext_give(const opdi_ext_side *side, const opdi_aoti_param *param, const opd_value *value) {
     void *handle = NULL;
     uint64_t word = 0;
@@ -254,10 +256,10 @@ OPDI_INTERNAL void opdi_ext_give_back(opdi_ext_taken *all) {
     }
 }
 OPDI_INTERNAL opd_value opdi_ext_take(const opdi_ext_side *side, const opdi_aoti_param *param, uint64_t word,
-                                      opdi_ext_taken **all); /* A list of items as the value that they make together. */
-                                      static opd_value opdi_ext_list_value(const opdi_aoti_param *param, opd_value
-                                      *items, int count) {
-    void *memory = items + count;                 /* behind them there is as much again */
+                                      opdi_ext_taken **all);
+/* Returns the value of a list that has these items. */
+static opd_value opdi_ext_list_value(const opdi_aoti_param *param, opd_value *items, int count) {
+    void *memory = items + count;                 /* as much room again follows the items */
     for (int i = 0; i < count; i++) {
         switch (param->kind) {
         case 'T': ((opd_tensor **)memory)[i] = items[i].tag == OPD_TAG_TENSOR ? items[i].u.t : NULL; break;
@@ -290,7 +292,7 @@ static opd_value opdi_ext_take_list(const opdi_ext_side *side, const opdi_aoti_p
     else { (void)opd_fail(OPD_ERROR_ARGUMENT, "an extension gives a list that is NULL"); }
     return items ? opdi_ext_list_value(param, items, (int)count) : opd_value_none();
 }
-/* The value of a word, whose memory lives as long as what is taken. */
+/* Returns the value that a word stands for.  The memory of the value lives as long as the entries of *all. */
 OPDI_INTERNAL opd_value opdi_ext_take(const opdi_ext_side *side, const opdi_aoti_param *param, uint64_t word,
                                       opdi_ext_taken **all) {
     opdi_ext_taken *taken = NULL;

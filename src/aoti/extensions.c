@@ -25,7 +25,7 @@ OPDI_INTERNAL void opdi_ext_free(opdi_ext *ext) {
     free(ext->model.path);
     free(ext);
 }
-/* dlsym for extensions: functions of PyTorch's are ours. */
+/* Replaces dlsym for extensions.  For functions of PyTorch, returns our implementations. */
 OPDI_INTERNAL void *opdi_ext_symbol(void *library, const char *name) {
     void *found = NULL;
     const bool torch = name && (strncmp(name, "aoti_torch_", 11) == 0 || strncmp(name, "torch_", 6) == 0);
@@ -36,7 +36,8 @@ OPDI_INTERNAL void *opdi_ext_symbol(void *library, const char *name) {
     }
     return torch || library == (void *)&opdi_ext_torch ? found : dlsym(library, name);
 }
-/* Libraries that need a device: what they have is not called here, so they need not be installed. */
+/* Returns true for libraries that need a device.  Their functions are not called here, so the libraries need not be
+   installed. */
 static bool opdi_ext_is_cuda(const char *name) {
     static const char *const begins[] = {"libcuda", "libnv", "libcu", "libamdhip", "libhip"};
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
@@ -44,8 +45,8 @@ static bool opdi_ext_is_cuda(const char *name) {
     }
     return false;
 }
-/* Finds what lies where the library looks for it relative to its own place, as it will be read from another one: its
-   path; false: it is not there. */
+/* Finds a library that the extension looks for relative to its own folder, which does not work for our copy of it.
+   Writes the library's path to `text`.  Returns false if there is no such library. */
 static bool opdi_ext_beside(const opdi_aoti_elf *elf, const char *needed, char *text, size_t cap) {
     const uint64_t runpath = opdi_aoti_entry(elf, DT_RUNPATH), rpath = opdi_aoti_entry(elf, DT_RPATH);
     const uint64_t at = runpath ? runpath : rpath;
@@ -62,8 +63,8 @@ static bool opdi_ext_beside(const opdi_aoti_elf *elf, const char *needed, char *
     }
     return false;
 }
-/* Whether a library is not asked for any more by the one that is loaded: it needs a device, or lies beside it and is
-   what our library needs. */
+/* Returns true if our copy of the extension no longer depends on a library itself: the library needs a device, or it
+   lies beside the extension and our library of stubs depends on it. */
 static bool opdi_ext_is_replaced(const opdi_aoti_elf *elf, const char *name) {
     char text[2000];
     return opdi_ext_is_cuda(name) || opdi_ext_beside(elf, name, text, sizeof text);
@@ -83,7 +84,7 @@ static void opdi_ext_need_beside(const opdi_aoti_elf *elf, opdi_aoti_library *li
         free(whole);
     }
 }
-/* The library that has the version of a symbol; NULL: it has none. */
+/* Returns the name of the library that provides a symbol's version, or NULL if the symbol has no version. */
 static const char *opdi_ext_library_of(const opdi_aoti_elf *elf, size_t symbol) {
     const uint16_t version = elf->versions ? elf->versions[symbol] & 0x7fff : 0;
     uint64_t at = version > 1 ? opdi_aoti_entry(elf, DT_VERNEED) : 0;
@@ -99,7 +100,7 @@ static const char *opdi_ext_library_of(const opdi_aoti_elf *elf, size_t symbol) 
     }
     return NULL;
 }
-/* Takes the versions of such libraries out of the chain of those that are asked for. */
+/* Removes the versions of replaced libraries from the list of required versions. */
 static void opdi_ext_drop_versions(opdi_aoti_elf *elf) {
     Elf64_Dyn *first = NULL, *count = NULL;
     Elf64_Verneed *before = NULL;
@@ -120,9 +121,10 @@ static void opdi_ext_drop_versions(opdi_aoti_elf *elf) {
         }
         at = next;
     }
-    if (count && count->d_un.d_val == 0) { first->d_tag = count->d_tag = 0x6ffffef5; }    /* none is left: no entry */
+    /* none is left, so there is no entry */
+    if (count && count->d_un.d_val == 0) { first->d_tag = count->d_tag = 0x6ffffef5; }
 }
-/* What a symbol that an extension asks for is given: a stub of ours, or nothing. */
+/* How a symbol that an extension imports is replaced: by a stub of ours, or not at all (OTHER, BESIDE). */
 typedef enum opdi_ext_choice {
     OPDI_EXT_OTHER, OPDI_EXT_STUB, OPDI_EXT_CUDA, OPDI_EXT_MISSING, OPDI_EXT_BESIDE
 } opdi_ext_choice;
@@ -155,8 +157,8 @@ static int opdi_ext_say_missing(const opdi_aoti_elf *elf, const char *missing, b
              "stable interface" : "the library asks for %.700s: not here", missing);
     return opdi_aoti_bad(elf->model, text);
 }
-/* One letter of a name in the table stands for "ours"; names may share their ends, so all are changed at once, and
-   what is not ours must not be touched: 1 where it would be. */
+/* In the table of names, a changed letter marks a name as ours.  Names may share their ends, so all of them are changed
+   at once.  Returns true if the change would affect a name that is not ours. */
 static bool opdi_ext_shared(const opdi_aoti_elf *elf, const char *names, const uint8_t *choices, size_t at) {
     const size_t place = elf->symbols[at].st_name;
     for (size_t i = 1; i < elf->nsymbols; i++) {
@@ -166,7 +168,7 @@ static bool opdi_ext_shared(const opdi_aoti_elf *elf, const char *names, const u
     }
     return false;
 }
-/* Makes the stub of a symbol, under the name that it has now. */
+/* Makes the stub of a symbol, under its changed name. */
 static int opdi_ext_stub(const opdi_aoti_elf *elf, opdi_aoti_library *library, const char *name, const char *as,
                          opdi_ext_choice choice) {
     if (choice != OPDI_EXT_CUDA) { return opdi_aoti_stub(elf->model, library, name, as); }
@@ -175,7 +177,7 @@ static int opdi_ext_stub(const opdi_aoti_elf *elf, opdi_aoti_library *library, c
     opdi_aoti_code_jump(&library->code, pointer ? (opdi_aoti_fn)opdi_ext_cuda_null : (opdi_aoti_fn)opdi_ext_cuda, NULL);
     return 1;
 }
-/* Makes stubs for all that the library asks for of PyTorch and CUDA. */
+/* Makes stubs for all functions of PyTorch and CUDA that the library imports. */
 static int opdi_ext_bind(opdi_aoti_elf *elf, opdi_aoti_library *library) {
     char missing[700] = "";
     bool cxx = false;
@@ -208,7 +210,7 @@ static int opdi_ext_bind(opdi_aoti_elf *elf, opdi_aoti_library *library) {
     free(names);
     return opd_ok() ? 0 : -1;
 }
-/* Lets dependencies on PyTorch and CUDA name our library, in the place of the name of one of them. */
+/* Replaces the dependencies on PyTorch and CUDA by our library of stubs, whose name overwrites one of theirs. */
 static int opdi_ext_redirect(opdi_aoti_elf *elf, const char *name) {
     uint64_t first = 0;
     bool asks = false;
@@ -236,16 +238,16 @@ static int opdi_ext_redirect(opdi_aoti_elf *elf, const char *name) {
     memcpy(elf->names + first, name, strlen(name) + 1);
     return 0;
 }
-/* Finds a function in the process first, where a sanitizer has its own, then in a library. */
+/* Finds a function in the process (where a sanitizer may have its own) or, if it is not there, in a library. */
 static void opdi_ext_find(void *library, const char *name, void *out) {
     opdi_aoti_find(NULL, name, out);
     if (!*(void **)out) { opdi_aoti_find(library, name, out); }
 }
-/* The parts of C++ that are needed before an extension's code runs. */
+/* Finds the C++ functions that are needed before an extension's code runs. */
 OPDI_INTERNAL void opdi_ext_find_cxx(void) {
     void *library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
     void *unwinder = dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!library || !unwinder) { return; }        /* then what is written in C++ cannot be loaded either */
+    if (!library || !unwinder) { return; }        /* without these, C++ extensions cannot be loaded */
     opdi_ext_find(library, "_Znwm", &opdi_ext_heap.make);
     opdi_ext_find(library, "_ZdlPv", &opdi_ext_heap.unmake);
     opdi_ext_find(library, OPDI_EXT_STRING_REPLACE, &opdi_ext_heap.replace);
@@ -257,7 +259,8 @@ OPDI_INTERNAL void opdi_ext_find_cxx(void) {
     opdi_ext_find(unwinder, "_Unwind_SetIP", &opdi_ext_cxx.set_place);
     opdi_ext_find(unwinder, "_Unwind_GetRegionStart", &opdi_ext_cxx.begin);
 }
-/* Loads the library from memory of its own, which it changes.  Its code runs, and what it registers is noted. */
+/* Loads the extension from its bytes, which it owns and changes.  The extension's code runs, and its registrations are
+   noted. */
 static int opdi_ext_load_library(opdi_ext *ext, unsigned char *data, size_t size) {
     static uint32_t libraries;
     opdi_aoti_elf elf;
@@ -322,7 +325,7 @@ static int opdi_ext_read(opdi_ext *ext) {
     if (fd >= 0) { (void)close(fd); }
     return rc;
 }
-/* Whether a key is one of a device that extensions have no memory on here. */
+/* Returns whether a key belongs to a device on which extensions cannot have memory here. */
 static bool opdi_ext_is_other_device(const char *key) {
     static const char *const ends[] = {"CUDA", "HIP", "XPU", "MPS", "MTIA", "HPU", "XLA", "PrivateUse1"};
     for (size_t i = 0; key && i < sizeof ends / sizeof *ends; i++) {
@@ -347,8 +350,8 @@ static int opdi_ext_commit_kernel(opdi_ext *ext, opdi_ext_library *library, opdi
     opdi_ext_let_go(ext);
     return -1;
 }
-/* Whether an entry defines one of torchvision's operators that opdispatch.h has, too: then that definition stays, with
-   its derivative, and gets the library's kernels. */
+/* Returns whether an entry defines an operator of torchvision that opdispatch.h has, too.  In that case our definition
+   stays, with its derivative, and gets the extension's kernels. */
 static bool opdi_ext_is_builtin(const opdi_ext_library *library, const opdi_ext_entry *entry) {
     static const char *const names[] = {"nms(", "roi_align(", "_roi_align_backward("};
     char text[600], name[100];
@@ -356,7 +359,7 @@ static bool opdi_ext_is_builtin(const opdi_ext_library *library, const opdi_ext_
     for (size_t i = 0; i < sizeof names / sizeof *names && strcmp(library->ns, "torchvision") == 0; i++) {
         if (strncmp(entry->text, names[i], strlen(names[i])) != 0) { continue; }
         snprintf(name, sizeof name, "torchvision::%.*s", (int)strlen(names[i]) - 1, names[i]);
-        /* a look-up, or a list of the namespace, would register ours */
+        /* looking the operator up, or listing the namespace, would register ours */
         for (opd_op *op = opd_op_next(NULL); op && !there; op = opd_op_next(op)) {
             if (strcmp(opd_op_name(op), name) == 0) { there = op; }
         }
@@ -371,7 +374,7 @@ static void opdi_ext_define(opdi_ext *ext, const opdi_ext_library *library, opdi
     entry->builtin = opdi_ext_is_builtin(library, entry);
     if (entry->builtin || opd_def_with(library->library, entry->text, &options) == 0) { ext->operators++; }
 }
-/* Registers all that was noted: definitions first, then kernels.  0, or -1 with an error. */
+/* Does all noted registrations: first the definitions, then the kernels.  Returns 0, or -1 and sets an error. */
 static int opdi_ext_commit(opdi_ext *ext) {
     for (opdi_ext_library *library = ext->libraries; library && opd_ok(); library = library->next) {
         if (!library->ns) { return opdi_aoti_bad(&ext->model, "it registers operators without a namespace"); }
@@ -391,7 +394,7 @@ static int opdi_ext_commit(opdi_ext *ext) {
     ext->committed = true;
     return opd_ok() ? 0 : -1;
 }
-/* Undoes all that was registered, and lets the library go when nothing needs its code. */
+/* Undoes all registrations, and unloads the library when nothing needs its code any more. */
 static void opdi_ext_undo(opdi_ext *ext) {
     opd_library_close(ext->derivatives);
     ext->derivatives = NULL;
@@ -413,7 +416,7 @@ static int opdi_ext_loaded(const char *path) {
     (void)pthread_mutex_unlock(&opdi_ext_lock);
     return operators;
 }
-/* An error of the registry's, with the path in front. */
+/* Puts the extension's path in front of an error of the registry. */
 static void opdi_ext_explain(const opdi_ext *ext) {
     char text[1200];
     const opd_code code = opd_error_code();
@@ -446,8 +449,11 @@ static int opdi_ext_load(const char *path) {
     return ext->operators;
 }
 int opd_extension_load(const char *path) {
+#if defined(OPD_LEAN)
+    OPDI_NEEDS_ALL();
+#endif
     if (!opd_ok()) { return -1; }
-    (void)pthread_mutex_lock(&opdi_ext_load_lock);            /* one at a time */
+    (void)pthread_mutex_lock(&opdi_ext_load_lock);            /* one load at a time */
     const int operators = opdi_ext_load(path);
     (void)pthread_mutex_unlock(&opdi_ext_load_lock);
     return operators;

@@ -6,15 +6,15 @@
 
 //== the reverse: operators of ours in PyTorch =========================================================================
 
-// When the library that this is part of is loaded into PyTorch, the operators that its sources define are registered
-// there.  A kernel gets no word of its own from PyTorch, so each has a stub that hands over its row.
+//  When the library that includes this code is loaded into PyTorch, the operators that its sources define are
+//  registered there.  PyTorch passes no user data to a kernel, so each has a stub that passes its row.
 
 typedef struct opdi_torch_row {
     opd_op *op;
     opdi_ext_signature signature;
-    bool gradient;               /* calls the operator's derivative */
+    bool gradient;               /* the stub computes the operator's derivative */
 } opdi_torch_row;
-/* PyTorch's functions, by name: found when the library is loaded. */
+/* PyTorch's functions.  They are found by name when the library is loaded. */
 static struct {
     int32_t (*fragment)(const char *ns, const char *file, uint32_t line, void **out);
     int32_t (*implementation)(const char *ns, const char *key, const char *file, uint32_t line, void **out);
@@ -32,10 +32,10 @@ static struct {
     int32_t (*undefined)(void **out);
     int32_t (*empty)(int64_t ndim, const int64_t *sizes, const int64_t *strides, int32_t dtype, int32_t device,
                      int32_t index, void **out);
-    const char *(*what)(void);   /* of the last failure; NULL: a PyTorch before 2.13 */
+    const char *(*what)(void);   /* message of the last failure; NULL: PyTorch before 2.13 */
     opdi_ext_side side;
 } opdi_torch;
-static OPDI_AOTI_THREAD const opdi_ext_taken *opdi_torch_taken;      /* the arguments of the call */
+static OPDI_AOTI_THREAD const opdi_ext_taken *opdi_torch_taken;      /* the arguments of the current call */
 
 static const char *opdi_torch_find(void *library) {
     const struct { const char *name; void *to; } functions[] = {
@@ -67,7 +67,7 @@ static const char *opdi_torch_why(void) {
     return text ? text : "PyTorch refuses it";
 }
 static int opdi_torch_check(int32_t rc) { return rc ? opd_fail(OPD_ERROR_ARGUMENT, "%s", opdi_torch_why()) : 0; }
-/* A tensor of PyTorch's as one of ours over the same memory. */
+/* Returns a tensor of this library over the memory of a tensor of PyTorch. */
 static opd_tensor *opdi_torch_take(void *handle) {
     int64_t ndim = 0, *sizes = NULL, *strides = NULL;
     int32_t dtype = 0, device = 0;
@@ -96,7 +96,7 @@ static opd_tensor *opdi_torch_take(void *handle) {
     return data ? opd_tensor_wrap(data, opd_ints_of(sizes, ndim), strides, (opd_scalar_type)dtype, NULL, NULL)
         : opd_empty_strided(opd_ints_of(sizes, ndim), opd_ints_of(strides, ndim), (opd_scalar_type)dtype);
 }
-/* A result as a tensor of PyTorch's: the argument that it is, or a copy. */
+/* Makes a result a tensor of PyTorch: if it is identical to an argument, that argument, otherwise a copy. */
 static int32_t opdi_torch_give(opd_tensor *tensor, void **out) {
     int64_t strides[OPD_MAX_DIMS], step = 1;
     void *data = NULL;
@@ -119,7 +119,7 @@ static int32_t opdi_torch_give(opd_tensor *tensor, void **out) {
                     opd_detach(tensor));
     return 0;
 }
-/* Gradients of what an operator gives by its arguments: one for each, NULL where there is none. */
+/* Computes the gradients of an operator's results by its arguments: one for each argument, NULL if it has none. */
 static int opdi_torch_gradient(const opdi_torch_row *row, opd_value *values, opd_tensor **grads) {
     const int nargs = row->signature.nargs - 1;
     opd_tensor *outputs[OPD_MAX_ARGS], *given[OPD_MAX_ARGS], *inputs[OPD_MAX_ARGS], *found[OPD_MAX_ARGS];
@@ -173,7 +173,8 @@ static void opdi_torch_run(const opdi_torch_row *row, uint64_t *stack) {
     opdi_torch_taken = NULL;
     opdi_ext_give_back(taken);
 }
-/* What PyTorch calls, with the row in place of how many results are wanted: an error is thrown. */
+/* The function that PyTorch calls; its stub passes the row in the place of the number of results.  Throws an exception
+   on an error. */
 static void opdi_torch_kernel(uint64_t *stack, uint64_t nargs, const opdi_torch_row *row) {
     char text[2000];
     (void)nargs;
@@ -188,8 +189,8 @@ static void opdi_torch_kernel(uint64_t *stack, uint64_t nargs, const opdi_torch_
     opdi_aoti_cxx.throws(exception, opdi_aoti_cxx.type, opdi_aoti_cxx.destroy);
 }
 
-/* The rows of an operator, and its schema without a namespace: NAME, and NAME_vjp(Tensor?[] grads, ...) where it has a
-   derivative and no list of tensors. */
+/* The row of an operator and the schema under which it is registered, without a namespace: NAME or, if the operator has
+   a derivative and no list of tensors, also NAME_vjp(Tensor?[] grads, ...). */
 typedef struct opdi_torch_entry { opdi_torch_row row; char ns[64], schema[4100], name[200]; } opdi_torch_entry;
 static bool opdi_torch_entry_of(opd_op *op, bool gradient, opdi_torch_entry *entry) {
     char text[4000];
@@ -220,7 +221,7 @@ static bool opdi_torch_entry_of(opd_op *op, bool gradient, opdi_torch_entry *ent
     }
     return opdi_ext_read_signature(entry->schema, &entry->row.signature);
 }
-/* The namespaces of operators that are built in. */
+/* Returns whether an operator is in a namespace of built-in operators. */
 static bool opdi_torch_is_ours(const opd_op *op) {
     static const char *const builtin[] = {"aten::", "torchvision::", "prim::", "prims::", "_c10d_functional::",
                                           "c10d::", "quantized::", "_quantized::"};
@@ -232,7 +233,7 @@ static bool opdi_torch_is_ours(const opd_op *op) {
 static int opdi_torch_register_one(const opdi_torch_entry *entry, opdi_ext_fn fn, void **libraries) {
     static const char *const keys[] = {"CPU", "Meta", "CompositeExplicitAutograd"};
     const opd_op_desc *card = opd_op_card(entry->row.op);
-    const bool any = card && card->any;           /* also where no argument is a tensor */
+    const bool any = card && card->any;           /* the kernel also runs if no argument is a tensor */
     const int first = any ? 2 : 0, last = any ? 2 : entry->row.gradient ? 0 : 1;
     const uint64_t version = (uint64_t)2 << 56 | (uint64_t)10 << 48;
     if (opdi_torch_check(opdi_torch.fragment(entry->ns, "opdispatch.h", __LINE__, &libraries[0])) ||
@@ -248,7 +249,7 @@ static int opdi_torch_register_one(const opdi_torch_entry *entry, opdi_ext_fn fn
     }
     return 0;
 }
-/* Makes the stubs, and registers; 0, or -1 with an error and nothing registered. */
+/* Makes the stubs and registers them.  Returns 0, or -1 and sets an error; then nothing is registered. */
 static int opdi_torch_register(opdi_torch_entry *entries, int count) {
     static opd_aoti model;
     opdi_aoti_library library;
@@ -280,14 +281,14 @@ static int opdi_torch_register(opdi_torch_entry *entries, int count) {
     for (int i = 3 * count - 1; i >= 0 && libraries && !opd_ok(); i--) {
         if (libraries[i]) { (void)opdi_torch.forget(libraries[i]); }
     }
-    free(libraries);                              /* what is registered stays until the process ends */
+    free(libraries);                              /* the registrations stay until the process ends */
     free(library.code.data);
     free(library.names.data);
     free(library.symbols.data);
     free(file.data);
     return opd_ok() ? 0 : -1;
 }
-/* Runs when PyTorch loads the library, behind what its sources have linked. */
+/* Runs when PyTorch loads the library, after the constructors of its source files. */
 __attribute__((constructor)) static void opdi_torch_load(void) {
     void *library = dlopen("libtorch_cpu.so", RTLD_NOW | 4 /* only if it is there */);
     const char *missing = library ? opdi_torch_find(library) : "libtorch_cpu.so (import torch first)";
@@ -305,7 +306,7 @@ __attribute__((constructor)) static void opdi_torch_load(void) {
     opdi_torch.side.cell_free = opdi_ext_cell_free;
     opdi_torch.side.tensor_give = opdi_torch_give;
     opdi_torch.side.tensor_take = opdi_torch_take;
-    (void)opd_find_quiet("");                     /* the blocks of the sources run */
+    (void)opd_find_quiet("");                     /* runs the registration blocks of the sources */
     for (opd_op *op = opd_op_next(NULL); op; op = opd_op_next(op)) { room += 2; }
     opdi_torch_entry *entries = (opdi_torch_entry *)calloc((size_t)room + 1, sizeof *entries);
     for (opd_op *op = opd_op_next(NULL); op && entries; op = opd_op_next(op)) {

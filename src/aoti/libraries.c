@@ -7,7 +7,8 @@ OPDI_INTERNAL int opdi_aoti_damaged(const opdi_aoti_elf *elf, const char *what) 
     snprintf(text, sizeof text, "the library is damaged: %s", what);
     return opdi_aoti_bad(elf->model, text);
 }
-/* Finds `count` bytes that the library has at an address in its file; NULL: it has not. */
+/* Returns the address, in the library's file, of `count` bytes at a virtual address, or NULL if the file does not have
+   them. */
 OPDI_INTERNAL void *opdi_aoti_at(const opdi_aoti_elf *elf, uint64_t address, uint64_t count) {
     for (int i = 0; i < elf->nsegments; i++) {
         const Elf64_Phdr *segment = &elf->segments[i];
@@ -18,7 +19,7 @@ OPDI_INTERNAL void *opdi_aoti_at(const opdi_aoti_elf *elf, uint64_t address, uin
     }
     return NULL;
 }
-/* Whether an address is in the library's memory, in a part with these rights. */
+/* Returns whether `count` bytes at an address are in the library's memory, in a segment with these rights. */
 static bool opdi_aoti_is_mapped(const opdi_aoti_elf *elf, uint64_t address, uint64_t count, uint32_t rights) {
     for (int i = 0; i < elf->nsegments; i++) {
         const Elf64_Phdr *segment = &elf->segments[i];
@@ -43,7 +44,7 @@ static const char *opdi_aoti_machine(int machine) {
 }
 OPDI_INTERNAL int opdi_aoti_elf_head(opdi_aoti_elf *elf) {
     Elf64_Ehdr head;
-    uint64_t last = 0;           /* where the part before ends */
+    uint64_t last = 0;           /* end of the previous segment */
     char text[120];
     if (elf->size < sizeof head) { return opdi_aoti_bad(elf->model, "the library is cut off"); }
     memcpy(&head, elf->data, sizeof head);
@@ -90,7 +91,7 @@ OPDI_INTERNAL int opdi_aoti_elf_head(opdi_aoti_elf *elf) {
     for (int i = 0; i < elf->nsegments; i++) {
         const Elf64_Phdr *segment = &elf->segments[i];
         if (segment->p_type == PT_GNU_STACK && (segment->p_flags & PF_X)) {
-            /* no model needs a stack that can be executed, but linkers think so of constants that assemblers made */
+            /* no model needs an executable stack, but linkers demand one for constants that assemblers made */
             const uint32_t flags = PF_R | PF_W;
             memcpy(elf->data + head.e_phoff + (size_t)i * sizeof *segment + offsetof(Elf64_Phdr, p_flags), &flags, 4);
         }
@@ -104,14 +105,14 @@ OPDI_INTERNAL int opdi_aoti_elf_head(opdi_aoti_elf *elf) {
     }
     return 0;
 }
-/* How many symbols there are, as the newer kind of hash table tells; 0: it is damaged. */
+/* Returns the number of symbols, from the GNU hash table, or 0 if it is damaged. */
 static size_t opdi_aoti_gnu_count(const opdi_aoti_elf *elf, uint64_t address) {
     uint32_t head[4], most = 0, link;
     const unsigned char *at = (const unsigned char *)opdi_aoti_at(elf, address, sizeof head);
     if (!at) { return 0; }
     memcpy(head, at, sizeof head);
     if (head[2] == 0 || (head[2] & (head[2] - 1)) || !opdi_aoti_at(elf, address + 16, 8 * (uint64_t)head[2])) {
-        return 0;                                 /* the loader relies on these */
+        return 0;                                 /* the loader relies on valid values */
     }
     const uint64_t buckets = address + 16 + 8 * (uint64_t)head[2], chains = buckets + 4 * (uint64_t)head[0];
     const unsigned char *all = (const unsigned char *)opdi_aoti_at(elf, buckets, 4 * (uint64_t)head[0]);
@@ -128,7 +129,8 @@ static size_t opdi_aoti_gnu_count(const opdi_aoti_elf *elf, uint64_t address) {
         if (link & 1) { return (size_t)most + 1; }
     }
 }
-/* How many symbols relocations name: the hash table does not tell of any where the library exports none. */
+/* Returns the number of symbols to which relocations refer.  If the library exports no symbol, the hash table does not
+   tell how many there are. */
 static size_t opdi_aoti_moved_count(const opdi_aoti_elf *elf) {
     static const int64_t tables[][2] = {{DT_RELA, DT_RELASZ}, {DT_JMPREL, DT_PLTRELSZ}};
     size_t count = 0;
@@ -190,7 +192,7 @@ OPDI_INTERNAL int opdi_aoti_elf_tables(opdi_aoti_elf *elf) {
     }
     return 0;
 }
-/* Whether an address is in a list of functions that are run when the library is loaded or goes. */
+/* Returns whether an address is in a list of functions that run when the library is loaded or unloaded. */
 static bool opdi_aoti_runs_at_load(const opdi_aoti_elf *elf, uint64_t address) {
     static const int64_t arrays[][2] = {{DT_INIT_ARRAY, DT_INIT_ARRAYSZ}, {DT_FINI_ARRAY, DT_FINI_ARRAYSZ}};
     for (int i = 0; i < 2; i++) {
@@ -199,7 +201,7 @@ static bool opdi_aoti_runs_at_load(const opdi_aoti_elf *elf, uint64_t address) {
     }
     return false;
 }
-/* Checks a table of relocations: each is of a symbol that there is, and within the library. */
+/* Checks a table of relocations: each must refer to an existing symbol and lie within the library. */
 static int opdi_aoti_elf_moves(const opdi_aoti_elf *elf, uint64_t address, uint64_t bytes) {
     const unsigned char *table = (const unsigned char *)opdi_aoti_at(elf, address, bytes);
     if (bytes == 0) { return 0; }
@@ -233,7 +235,7 @@ OPDI_INTERNAL int opdi_aoti_elf_check(const opdi_aoti_elf *elf) {
             return opdi_aoti_damaged(elf, "what it runs when it is loaded");
         }
     }
-    /* the chain of the versions that are asked for */
+    /* the list of the required versions */
     uint64_t at = opdi_aoti_entry(elf, DT_VERNEED);
     for (uint64_t left = at ? opdi_aoti_entry(elf, 0x6fffffff) : 0; left; left--) {
         Elf64_Verneed need;
@@ -254,11 +256,12 @@ OPDI_INTERNAL int opdi_aoti_elf_check(const opdi_aoti_elf *elf) {
     return 0;
 }
 
-/* Libraries of PyTorch's, which ours stands for. */
+/* Returns whether a name is one of PyTorch's libraries, which our library replaces. */
 OPDI_INTERNAL bool opdi_aoti_is_torch(const char *name) {
     return strncmp(name, "libtorch", 8) == 0 || strncmp(name, "libc10", 6) == 0 || strncmp(name, "libsleef", 8) == 0;
 }
-/* Lets dependencies on PyTorch's libraries name ours, in the place of the first one's name: both have 11 letters. */
+/* Replaces the dependencies on PyTorch's libraries by our library of stubs, whose name overwrites the first of their
+   names: both have 11 letters. */
 static int opdi_aoti_elf_redirect(const opdi_aoti_elf *elf, const char *name) {
     uint64_t first = 0;
     for (size_t i = 0; i < elf->ndynamic; i++) {
@@ -279,7 +282,7 @@ static int opdi_aoti_elf_redirect(const opdi_aoti_elf *elf, const char *name) {
     memcpy(elf->names + first, name, strlen(name) + 1);
     return 0;
 }
-/* Makes a stub for a name; 0 where there is no such function, 1 where there is, -1 with an error. */
+/* Makes a stub for a function.  Returns 1, 0 if there is no such function, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_aoti_stub(opd_aoti *model, opdi_aoti_library *library, const char *name, const char *as) {
     int count, element;
     for (size_t i = 0; i < opdi_aoti_nsymbols; i++) {
@@ -311,12 +314,12 @@ OPDI_INTERNAL int opdi_aoti_stub(opd_aoti *model, opdi_aoti_library *library, co
     }
     return !opd_ok() ? -1 : row || math ? 1 : 0;
 }
-/* A name of ours for a function that a model asks for: with another first letter, in the model's names, too. */
+/* Changes the first letter of a function's name in the model's table of names, which makes it the name of our stub. */
 static void opdi_aoti_rename(const opdi_aoti_elf *elf, size_t at) {
     elf->names[elf->symbols[at].st_name] = '.';
     if (elf->versions) { elf->versions[at] = 1; }
 }
-/* Makes stubs for all that the library asks for and that is not told to be another library's. */
+/* Makes stubs for all functions that the library imports, unless they belong to another library. */
 static int opdi_aoti_elf_bind(opdi_aoti_elf *elf, opdi_aoti_library *library, bool unchecked) {
     char missing[700] = "", as[300];
     int more = 0;
@@ -351,7 +354,7 @@ static int opdi_aoti_elf_bind(opdi_aoti_elf *elf, opdi_aoti_library *library, bo
     }
     return opd_ok() ? 0 : -1;
 }
-/* Whether this processor has what vectors of 64 or 32 bytes need. */
+/* Returns whether this processor supports vectors of 64 or 32 bytes. */
 static bool opdi_aoti_cpu_has(const char *isa) {
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__TINYC__)
     __builtin_cpu_init();
@@ -381,7 +384,7 @@ OPDI_INTERNAL int opdi_aoti_check_isa(const opd_aoti *model, const char *isas) {
     }
     return 0;
 }
-/* Loads a library from memory of its own, which it changes: checks it, makes the library of stubs, loads both. */
+/* Loads a library from its bytes, which it owns and changes: checks it, makes the library of stubs, and loads both. */
 OPDI_INTERNAL int opdi_aoti_load_library(opd_aoti *model, unsigned char *data, size_t size) {
     static uint32_t libraries;
     opdi_aoti_elf elf;
@@ -397,7 +400,7 @@ OPDI_INTERNAL int opdi_aoti_load_library(opd_aoti *model, unsigned char *data, s
     elf.size = size;
     if (opdi_aoti_elf_head(&elf) || opdi_aoti_elf_tables(&elf) || opdi_aoti_elf_check(&elf)) { return -1; }
     snprintf(name, sizeof name, "opd%05x.so", OPDI_AOTI_NEXT(libraries) & 0xfffff);
-    opdi_aoti_name(&library, "");                             /* number 0 is no symbol */
+    opdi_aoti_name(&library, "");                             /* index 0 means no symbol */
     memset(library.symbols.data, 0, library.symbols.length);
     opdi_aoti_code_common(&library.code);
     rc = opdi_aoti_elf_bind(&elf, &library, model->unchecked) || opdi_aoti_elf_redirect(&elf, name) ? -1 : 0;

@@ -26,13 +26,15 @@ OPDI_INTERNAL OPDI_AOTI_THREAD opdi_aoti_frame *opdi_aoti_current;
 
 //== handles ===========================================================================================================
 //
-// What a model knows a tensor by: a box that owns a reference.  One without a tensor is undefined, and is filled later.
-// packed: the weight of a product or convolution, which was stored in blocks; ndim: with how many dims.
+//  A handle is the form in which a model knows a tensor: a box that owns a reference.  A box without a tensor is
+//  undefined, and is filled later. packed: it is the weight of a product or convolution that was stored in blocks;
+//  ndim: its number of dims.
 
 OPDI_INTERNAL int opdi_aoti_no_memory(void) { return opd_fail(OPD_ERROR_MEMORY, "out of memory"); }
-/* 0 where all is well, 1 where an error is pending: what models expect. */
+/* Returns 0, or 1 if an error is pending, as models expect. */
 OPDI_INTERNAL int32_t opdi_aoti_status(void) { return opd_ok() ? 0 : 1; }
-/* Makes a box that holds tensor; NULL is passed on.  0 or 1. */
+/* Makes a box (the handle that models use) that holds tensor.  Returns 0, or 1 if tensor is NULL or an error is
+   pending. */
 OPDI_INTERNAL int32_t opdi_aoti_box(opd_tensor *tensor, void **out) {
     opdi_aoti_handle *handle = NULL;
     if (!opd_ok() || !tensor) { return 1; }
@@ -42,7 +44,7 @@ OPDI_INTERNAL int32_t opdi_aoti_box(opd_tensor *tensor, void **out) {
     *out = handle;
     return 0;
 }
-/* The tensor in a box; NULL with an error for one that is undefined. */
+/* Returns the tensor in a box, or NULL and sets an error if the tensor is undefined. */
 OPDI_INTERNAL opd_tensor *opdi_aoti_tensor(void *handle) {
     opd_tensor *tensor = handle ? ((opdi_aoti_handle *)handle)->tensor : NULL;
     if (!tensor) { (void)opd_fail(OPD_ERROR_ARGUMENT, "a compiled model uses a tensor that is undefined"); }
@@ -57,7 +59,7 @@ OPDI_INTERNAL int32_t opdi_aoti_free_handle(void *box) {
     }
     return 0;
 }
-/* c10's numbers of devices, and ours. */
+/* Converts a device to c10's number. */
 OPDI_INTERNAL int32_t opdi_aoti_device_number(opd_device device) {
     switch (device.type) {
     case OPD_CPU: return 0;
@@ -76,7 +78,7 @@ OPDI_INTERNAL opd_device opdi_aoti_device(int64_t number, int64_t index) {
         : OPD_PRIVATEUSE1;
     return opd_device_of(type, type == OPD_CPU ? -1 : (int)index);
 }
-/* -1 with an error for a device that is not the CPU. */
+/* Returns 0 for the CPU, or -1 and sets an error for another device. */
 OPDI_INTERNAL int opdi_aoti_cpu_only(int32_t device) {
     return device == 0 ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "a compiled model asks for memory on device type %d: only "
                                       "models for the CPU run here", (int)device);

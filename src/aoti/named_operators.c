@@ -2,8 +2,8 @@
 
 //== operators that models name ========================================================================================
 
-// An operator that the table of functions lacks is called by its number in a list that the package has, as
-// torch.export writes nodes: what is fixed stands there, tensors and integers come with the call.
+//  An operator that is not in the table of functions is called by its number in a list of the package, where nodes are
+//  written as by torch.export.  Fixed arguments are in the list; tensors and integers are passed in the call.
 
 typedef struct opdi_aoti_flat {
     opd_aoti *model;
@@ -34,7 +34,7 @@ static int64_t opdi_aoti_flat_int(opdi_aoti_flat *flat) {
     }
     return flat->ints[flat->at_int++];
 }
-/* torch.export's numbers of dtypes and layouts. */
+/* Converts the numbers that torch.export has for dtypes and layouts. */
 static opd_value opdi_aoti_export_dtype(int64_t number) {
     static const int dtypes[] = {-1, OPD_UINT8, OPD_INT8, OPD_INT16, OPD_INT32, OPD_INT64, OPD_FLOAT16, OPD_FLOAT32,
                                  OPD_FLOAT64, OPD_COMPLEX32, OPD_COMPLEX64, OPD_COMPLEX128, OPD_BOOL, OPD_BFLOAT16};
@@ -70,7 +70,7 @@ static opd_value opdi_aoti_flat_list(opdi_aoti_flat *flat, const char *kind, int
     while (ints && n < count) { ints[n++] = opdi_aoti_flat_int(flat); }
     return opd_value_ints(ints, n);
 }
-/* The value of an argument, {"as_int": 3}. */
+/* Returns the value of an argument such as {"as_int": 3}. */
 static opd_value opdi_aoti_flat_value(opdi_aoti_flat *flat, int64_t arg) {
     const opd_json *json = flat->model->nodes;
     const int64_t value = opd_json_first(json, arg);

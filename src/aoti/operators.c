@@ -6,12 +6,13 @@
 
 //== operators: calls with flat arguments of C =========================================================================
 
-// What a function like aoti_torch_cpu_addmm_out takes follows from the operator's schema: results that are written to
-// come first; a tensor is a handle, what is optional a pointer that may be NULL, a list a pointer and a count; behind
-// them stand pointers for the results.  So one function reads the arguments of all, from the registers and the stack as
-// the stub has stored them, by a row that is made of the schema when the model is loaded.
+//  The arguments of a function like aoti_torch_cpu_addmm_out follow from the operator's schema.  Results that are
+//  written come first.  A tensor is a handle, an optional value a pointer that may be NULL, and a list a pointer and a
+//  count.  Behind the arguments follow pointers for the results.  So one function reads the arguments of all operators,
+//  from the registers and the stack as the stub has stored them.  It uses a row that is made from the schema when the
+//  model is loaded.
 
-/* A word of a schema's type and what stands behind it. */
+/* Reads a type of a schema, with its suffixes, into `param`. */
 OPDI_INTERNAL bool opdi_aoti_read_type(const char **at, opdi_aoti_param *param) {
     static const char *const words[] = {"Tensor", "int", "SymInt", "float", "Scalar", "bool", "str", "ScalarType",
                                         "Layout", "MemoryFormat", "Device", "Generator", "float32", "Handle"};
@@ -51,7 +52,7 @@ OPDI_INTERNAL bool opdi_aoti_read_type(const char **at, opdi_aoti_param *param) 
     *at = here;
     return param->kind != 0;
 }
-/* Steps over an argument's name and default, behind the comma. */
+/* Skips an argument's name and default, and the comma. */
 OPDI_INTERNAL const char *opdi_aoti_next_arg(const char *at) {
     int depth = 0;
     for (char quote = 0; *at && (quote || depth || (*at != ',' && *at != ')')); at++) {
@@ -61,12 +62,13 @@ OPDI_INTERNAL const char *opdi_aoti_next_arg(const char *at) {
     }
     return *at == ',' ? at + 1 : at;
 }
-/* Fills a row by a schema, "name.overload(...) -> ..."; false: it has a type that such functions do not take. */
+/* Fills a row from a schema, "name.overload(...) -> ...".  Returns false if a type is not supported for such
+   functions. */
 OPDI_INTERNAL bool opdi_aoti_read_schema(opdi_aoti_row *row, const char *schema) {
     const char *at = strchr(schema, '(');
     bool keywords = false, outs = false;
     if (!at) { return false; }
-    const char *end = schema + strcspn(schema, ".(");         /* of the name without overload */
+    const char *end = schema + strcspn(schema, ".(");         /* end of the name without overload */
     const bool inplace = end - schema > 2 && end[-1] == '_' && end[-2] != '_';
     for (at++; *at && *at != ')';) {
         while (*at == ' ') { at++; }
@@ -100,12 +102,12 @@ OPDI_INTERNAL bool opdi_aoti_read_schema(opdi_aoti_row *row, const char *schema)
     return true;
 }
 
-/* The arguments of a call, as its stub has stored them. */
+/* The arguments of a call, as the stub has stored them. */
 typedef struct opdi_aoti_args {
     const uint64_t *ints, *stack;
     const double *floats;
     int nints, nfloats;
-    void *memory[2 * OPDI_AOTI_ARGS];             /* lists that were made */
+    void *memory[2 * OPDI_AOTI_ARGS];             /* memory of lists that were made for this call */
     int nmemory;
 } opdi_aoti_args;
 #if defined(__x86_64__)
@@ -123,7 +125,7 @@ static double opdi_aoti_double(opdi_aoti_args *args) {
     memcpy(&number, args->stack++, sizeof number);
     return number;
 }
-/* A float lies in the lower half. */
+/* Reads a float, which is stored in the lower half of its slot. */
 static double opdi_aoti_float(opdi_aoti_args *args) {
     const double word = opdi_aoti_double(args);
     float number;
@@ -136,7 +138,7 @@ static void *opdi_aoti_memory(opdi_aoti_args *args, int64_t count, size_t elemen
     else { (void)opdi_aoti_no_memory(); }
     return memory;
 }
-/* The value that a pointer to one leads to. */
+/* Returns the value to which a pointer refers. */
 static opd_value opdi_aoti_value_at(const opdi_aoti_param *param, const void *at, void **handle) {
     switch (param->kind) {
     case 'T':
@@ -191,7 +193,7 @@ static opd_value opdi_aoti_list(opdi_aoti_args *args, const opdi_aoti_param *par
     (void)opd_fail(OPD_ERROR_ARGUMENT, "a list of a kind that compiled models do not give");
     return opd_value_none();
 }
-/* Reads the next argument; *handle gets the handle of a tensor. */
+/* Reads the next argument.  If it is a tensor, sets *handle to its handle. */
 static opd_value opdi_aoti_read(opdi_aoti_args *args, const opdi_aoti_param *param, void **handle) {
     if (param->list) { return opdi_aoti_list(args, param); }
     if (param->kind == 'D') {
@@ -223,7 +225,7 @@ static opd_value opdi_aoti_read(opdi_aoti_args *args, const opdi_aoti_param *par
     default: return opd_value_float(opdi_aoti_double(args));
     }
 }
-/* Stores a result behind a pointer; 0 or 1. */
+/* Stores a result through a pointer.  Returns 0 or 1. */
 static int32_t opdi_aoti_give(char kind, const opd_value *value, void *out) {
     if (!out) { return 0; }
     if (kind == 'T' && value->tag == OPD_TAG_TENSOR) { return opdi_aoti_box(value->u.t, (void **)out); }
@@ -235,7 +237,7 @@ static int32_t opdi_aoti_give(char kind, const opd_value *value, void *out) {
     else { *(int64_t *)out = value->tag == OPD_TAG_NONE ? 0 : value->u.i; }
     return 0;
 }
-/* What the stubs of operators call. */
+/* The function that the stubs of operators call. */
 OPDI_INTERNAL int32_t opdi_aoti_operator(const opdi_aoti_row *row, const uint64_t *ints, const double *floats, const
                                          uint64_t *stack) {
     opd_value values[OPDI_AOTI_ARGS], rets[16];

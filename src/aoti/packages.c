@@ -12,7 +12,8 @@ OPDI_INTERNAL char *opdi_aoti_copy_text(const char *text, size_t length) {
     copy[length] = 0;
     return copy;
 }
-/* What an entry of a package is called below data/aotinductor/: "model/abc.wrapper.so"; NULL: it is elsewhere. */
+/* Returns the part of an entry's name that follows data/aotinductor/, such as "model/abc.wrapper.so", or NULL if the
+   entry is not in that folder. */
 static const char *opdi_aoti_below(const char *entry) {
     const char *at = entry ? strstr(entry, "data/aotinductor/") : NULL;
     return at && (at == entry || at[-1] == '/') ? at + 17 : NULL;
@@ -21,7 +22,7 @@ OPDI_INTERNAL bool opdi_aoti_ends(const char *text, const char *end) {
     const size_t length = strlen(text), ending = strlen(end);
     return length >= ending && strcmp(text + length - ending, end) == 0;
 }
-/* Notes the names of all models in a package, and chooses one. */
+/* Collects the names of all models in a package, and chooses the model `wanted`. */
 static int opdi_aoti_choose(opd_aoti *model, const opd_tensor_file *file, const char *wanted) {
     char text[600];
     size_t room = 2;
@@ -51,7 +52,8 @@ static int opdi_aoti_choose(opd_aoti *model, const opd_tensor_file *file, const 
     model->name = opdi_aoti_copy_text(chosen, strlen(chosen));
     return model->name ? 0 : -1;
 }
-/* Finds an entry of the chosen model by how its name ends, and what it does not contain; -1: none. */
+/* Finds the entry of the chosen model whose name ends with `end` and does not contain `without` (unless NULL).  Returns
+   -1 if there is none. */
 static int64_t opdi_aoti_find_entry(const opd_aoti *model, const opd_tensor_file *file, const char *end,
                                     const char *without) {
     const size_t length = strlen(model->name);
@@ -64,7 +66,7 @@ static int64_t opdi_aoti_find_entry(const opd_aoti *model, const opd_tensor_file
     }
     return -1;
 }
-/* Reads an entry as JSON; NULL with an error. */
+/* Reads an entry as JSON.  On failure, returns NULL and sets an error. */
 static opd_json *opdi_aoti_entry_json(const opd_tensor_file *file, int64_t entry) {
     opd_scope scope = opd_scope_open();
     const opd_tensor *bytes = opd_tensor_file_bytes(file, entry);
@@ -72,7 +74,7 @@ static opd_json *opdi_aoti_entry_json(const opd_tensor_file *file, int64_t entry
     opd_scope_close(&scope);
     return json;
 }
-/* Whether the package is for a machine like this, as its metadata says. */
+/* Checks by the package's metadata that it is for a machine like this one. */
 static int opdi_aoti_check_metadata(const opd_aoti *model) {
     const char *const here = OPDI_AOTI_MACHINE == EM_X86_64 ? "x86_64" : "aarch64";
     char text[300];
@@ -94,7 +96,7 @@ static int opdi_aoti_check_metadata(const opd_aoti *model) {
     }
     return opdi_aoti_check_isa(model, opd_aoti_metadata(model, "AOTI_CPU_ISA"));
 }
-/* The version of the format that the package's archive has. */
+/* Checks the format version of the package's archive. */
 static int opdi_aoti_check_version(const opd_aoti *model, const opd_tensor_file *file) {
     char text[160];
     for (int64_t i = 0; i < opd_tensor_file_count(file); i++) {
@@ -110,9 +112,10 @@ static int opdi_aoti_check_version(const opd_aoti *model, const opd_tensor_file 
     }
     return opd_ok() ? 0 : -1;
 }
-/* Lets go of the bytes that a file within the package was read from. */
+/* Releases the bytes from which a file within the package was read. */
 static void opdi_aoti_close_bytes(void *data, void *user) { opdi_aoti_let_go(data, user); }
-/* Reads one weight of the list: ["weight_0", [sizes], [strides], offset]; NULL with an error. */
+/* Reads one weight of the list: ["weight_0", [sizes], [strides], offset].  On failure, returns NULL and sets an
+   error. */
 static opd_tensor *opdi_aoti_read_weight(const opd_aoti *model, const opd_tensor_file *file, const opd_json *json,
                                          int64_t value) {
     int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS], entry = -1;
@@ -144,7 +147,8 @@ static opd_tensor *opdi_aoti_read_weight(const opd_aoti *model, const opd_tensor
     opd_tensor_file_close(inner);
     return tensor;
 }
-/* Reads the weights that lie in the package each by itself, over the mapped file. */
+/* Opens the weights that are stored as separate entries, listed in entry `list`.  Their memory is the mapped file.
+   Returns 0, or -1 and sets an error. */
 static int opdi_aoti_read_weights(opd_aoti *model, const opd_tensor_file *file, int64_t list) {
     opd_json *json = opdi_aoti_entry_json(file, list);
     const int64_t count = json ? opd_json_count(json, 0) : 0;
@@ -181,7 +185,7 @@ OPDI_INTERNAL int opdi_aoti_open_package(opd_aoti *model, const char *wanted) {
         if (bin >= 0 && opd_ok()) { model->blob = opd_keep(opd_tensor_file_bytes(file, bin)); }
         opd_tensor *bytes = opd_ok() && opdi_aoti_check_metadata(model) == 0 ? opd_tensor_file_bytes(file, library)
             : NULL;
-        /* the mapped file is private: what is changed in it is changed for us; but its tables must be aligned */
+        /* the map is private, so changes do not reach the file; but the tables must be aligned */
         if (bytes && (uintptr_t)opd_data(bytes) % 16) { bytes = opd_clone(bytes); }
         if (bytes) {
             rc = opdi_aoti_load_library(model, (unsigned char *)opd_data(bytes), (size_t)opd_numel(bytes));

@@ -27,7 +27,7 @@ OPDI_INTERNAL int32_t opdi_aoti_get_numel(void *handle, int64_t *out) {
     *out = opd_numel(opdi_aoti_tensor(handle));
     return opdi_aoti_status();
 }
-/* Models read sizes and strides through pointers that C++ forgot to make const. */
+/* Gives a tensor's sizes.  Models read sizes and strides through pointers that C++ does not declare const. */
 OPDI_INTERNAL int32_t opdi_aoti_get_sizes(void *handle, const int64_t **out) {
     *out = opd_sizes(opdi_aoti_tensor(handle));
     return opdi_aoti_status();
@@ -109,7 +109,7 @@ OPDI_INTERNAL int32_t opdi_aoti_assign(void *from, void *to) {
     return 0;
 }
 OPDI_INTERNAL int32_t opdi_aoti_assign_out(void *from, void **out) { return opdi_aoti_new_handle(from, out); }
-/* Another tensor with the dims of self: its storage at an offset, sizes and strides in elements. */
+/* Makes a tensor over self's storage, from an offset on, with these sizes and strides in elements. */
 OPDI_INTERNAL int32_t opdi_aoti_view(void *self, int64_t ndim, const int64_t *sizes, const int64_t *strides, int64_t
                                      offset, void **out) {
     opd_tensor *tensor = opdi_aoti_tensor(self);
@@ -135,7 +135,7 @@ OPDI_INTERNAL int32_t opdi_aoti_empty_strided(int64_t ndim, const int64_t *sizes
     opd_scope_close(&scope);
     return rc;
 }
-/* How many elements a tensor of these sizes and strides spans. */
+/* Returns how many elements a tensor of these sizes and strides spans. */
 OPDI_INTERNAL int64_t opdi_aoti_span(const int64_t *sizes, const int64_t *strides, int64_t ndim) {
     int64_t span = 1;
     for (int64_t i = 0; i < ndim; i++) {
@@ -144,7 +144,7 @@ OPDI_INTERNAL int64_t opdi_aoti_span(const int64_t *sizes, const int64_t *stride
     }
     return span;
 }
-/* Lets go of what a tensor over another one's memory holds. */
+/* Releases the object that holds the memory of a tensor over foreign memory. */
 OPDI_INTERNAL void opdi_aoti_let_go(void *data, void *user) {
     (void)data;
     opd_release((opd_tensor *)user);
@@ -166,14 +166,14 @@ OPDI_INTERNAL int32_t opdi_aoti_from_pool(void *self, int64_t offset, int32_t dt
     opd_scope_close(&scope);
     return rc;
 }
-/* Remembers memory of constants, which results must not look at when the model is gone. */
+/* Remembers memory of constants: results must not use that memory, because it is gone when the model is freed. */
 static void opdi_aoti_remember(const void *data, int64_t bytes) {
     opd_aoti *model = opdi_aoti_current && opdi_aoti_current->loading ? opdi_aoti_current->model : NULL;
     if (!model || bytes <= 0) { return; }
     const char *begin = (const char *)data;
     for (int64_t i = 0; i < model->nranges; i++) {
         opdi_aoti_range *range = &model->ranges[i];
-        if (begin >= range->begin && begin <= range->end + 64) {               /* they lie behind each other */
+        if (begin >= range->begin && begin <= range->end + 64) {               /* the constants are adjacent */
             if (begin + bytes > range->end) { range->end = begin + bytes; }
             return;
         }

@@ -6,12 +6,12 @@
 
 //== extensions: torchvision ===========================================================================================
 
-// Of torchvision's operators the binary has the kernels, also those of derivatives; that they belong together, what
-// results look like and what autocast does, its part in Python says.  Here it is said for the operators of these
-// schemas, and no others.
+//  The binary of torchvision has the kernels of its operators and of their derivatives.  The Python part says which
+//  derivative belongs to which operator, the shapes of results, and the effect of autocast.  Here the same is said for
+//  operators with these schemas, and no others.
 
-/* Calls the operator for the gradient of the first argument: with the saved tensors, `before` numbers, the sizes of
-   that argument, and `after` numbers. */
+/* Calls the operator that computes the gradient of the first argument.  Its arguments are the saved tensors, `before`
+   numbers, the sizes of the first argument, and `after` numbers. */
 static int opdi_ext_roi_backward(opd_backward_call *bw, const char *name, int before, int after) {
     opd_context *ctx = opd_bw_context(bw);
     opd_value args[16];
@@ -39,7 +39,7 @@ static int opdi_ext_ps_roi_align_backward(opd_backward_call *bw) {
 static int opdi_ext_ps_roi_pool_backward(opd_backward_call *bw) {
     return opdi_ext_roi_backward(bw, "torchvision::_ps_roi_pool_backward", 3, 0);
 }
-/* Keeps the regions, and which elements the second result names. */
+/* Saves the regions (argument 1), and the second result, which says where elements were selected. */
 static int opdi_ext_roi_setup(opd_context *ctx) {
     opd_tensor *saved[2];
     const opd_value second = opd_context_output(ctx, 1);
@@ -83,7 +83,8 @@ static int opdi_ext_roi_check(opd_call *call) {
               opd_dtype_name(opd_dtype(rois)));
     return opd_ok() ? 0 : -1;
 }
-/* What results look like: a row for each region, its channels divided where each cell has some of its own. */
+/* Computes the sizes of results: one row for each region.  If `divided` is true, the channels are divided among the
+   cells. */
 static int opdi_ext_roi_shape(opd_call *call, bool second, bool divided) {
     int64_t sizes[4];
     if (opdi_ext_roi_check(call)) { return -1; }
@@ -135,7 +136,7 @@ static int opdi_ext_deform_grad_fake(opd_call *call) {
     }
     return opd_ok() ? 0 : -1;
 }
-/* At AutocastCPU: computed in float32, and returned as the input is. */
+/* The kernel at AutocastCPU: computes in float32, and returns the dtype of the input. */
 static int opdi_ext_roi_align_autocast(opd_call *call) {
     static opd_op *roi_align;
     opd_value args[7];
@@ -151,7 +152,7 @@ static int opdi_ext_roi_align_autocast(opd_call *call) {
 }
 
 typedef struct opdi_ext_vision_op {
-    const char *schema;          /* as the library defines it */
+    const char *schema;          /* the schema, as the library defines it */
     opd_kernel fake;
     opd_backward_fn backward;
     opd_setup_fn setup;
@@ -188,7 +189,8 @@ static const opdi_ext_vision_op opdi_ext_vision_ops[] = {
      "SymInt groups, SymInt offset_groups, bool use_mask) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
      opdi_ext_deform_grad_fake, NULL, NULL}
 };
-/* Adds what the library has in Python; to an operator that opdispatch.h defined only what is done under autocast. */
+/* Adds behaviour that the library defines in Python.  If opdispatch.h has defined the operator, adds only its behaviour
+   under autocast. */
 static void opdi_ext_vision_add(opdi_ext *ext, const char *schema, bool builtin) {
     char name[60];
     const opdi_ext_vision_op *known = NULL;

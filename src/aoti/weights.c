@@ -2,16 +2,17 @@
 
 //== weights in blocks =================================================================================================
 //
-// When a model is compiled with its weights frozen, those of products and convolutions are stored as oneDNN wants them:
-// in blocks of blocks, with a description of 768 bytes, and behind it how many groups there are.  They are unpacked.
+//  If a model is compiled with frozen weights, the weights of products and convolutions are stored as oneDNN needs
+//  them: in nested blocks, followed by a description of 768 bytes and the number of groups.  They are unpacked here.
 
 enum { OPDI_AOTI_DIMS = 12 };
 typedef struct opdi_aoti_blocks {
     int32_t ndim, kind, inner;
     int64_t dims[OPDI_AOTI_DIMS], padded[OPDI_AOTI_DIMS], strides[OPDI_AOTI_DIMS], offset;
-    int64_t sizes[OPDI_AOTI_DIMS], which[OPDI_AOTI_DIMS];      /* of the inner blocks, the outermost first */
+    int64_t sizes[OPDI_AOTI_DIMS], which[OPDI_AOTI_DIMS];      /* of the inner blocks, outermost first: the sizes, and
+                                                                  which dims they divide */
 } opdi_aoti_blocks;
-/* Reads the description; false: it is none that is known. */
+/* Reads the description of a packed weight.  Returns false if its kind is unknown. */
 static bool opdi_aoti_read_blocks(const uint8_t *bytes, int64_t count, opdi_aoti_blocks *blocks) {
     if (count < 768) { return false; }
     memcpy(&blocks->ndim, bytes + 4, 4);
@@ -41,7 +42,7 @@ static bool opdi_aoti_read_blocks(const uint8_t *bytes, int64_t count, opdi_aoti
     }
     return true;
 }
-/* Where in the blocks the element at index is. */
+/* Returns the position, in the blocks, of the element that has an index. */
 static int64_t opdi_aoti_block_place(const opdi_aoti_blocks *blocks, const int64_t *index) {
     int64_t rest[OPDI_AOTI_DIMS], place = blocks->offset, step = 1;
     memcpy(rest, index, sizeof rest);
@@ -54,7 +55,7 @@ static int64_t opdi_aoti_block_place(const opdi_aoti_blocks *blocks, const int64
     for (int i = 0; i < blocks->ndim; i++) { place += rest[i] * blocks->strides[i]; }
     return place;
 }
-/* Fills a tensor of dims with the elements from blocks. */
+/* Fills a dense tensor with the elements of the blocks. */
 static void opdi_aoti_unpack(const opdi_aoti_blocks *blocks, const char *from, char *to, size_t element) {
     int64_t index[OPDI_AOTI_DIMS] = {0}, count = 1;
     for (int i = 0; i < blocks->ndim; i++) { count *= blocks->dims[i]; }
@@ -100,7 +101,7 @@ OPDI_INTERNAL int32_t opdi_aoti_clone(void *self, void **out) {
     if (rc == 0) { ((opdi_aoti_handle *)*out)->packed = ((opdi_aoti_handle *)self)->packed; }
     return rc;
 }
-/* A copy of all that self spans, with its strides, also where they overlap. */
+/* Makes a copy of all memory that self spans, with self's strides, even if elements overlap. */
 OPDI_INTERNAL int32_t opdi_aoti_clone_strides(void *self, void **out) {
     opd_tensor *tensor = opdi_aoti_tensor(self);
     if (!tensor) { return 1; }
@@ -131,7 +132,7 @@ OPDI_INTERNAL int32_t opdi_aoti_zero(void *self) {
     opd_scope_close(&scope);
     return opdi_aoti_status();
 }
-/* The number in a tensor of one element, as dtype. */
+/* Reads the number in a tensor of one element, as dtype. */
 OPDI_INTERNAL int32_t opdi_aoti_item(void *self, void *out, int64_t dtype) {
     opd_tensor *tensor = opdi_aoti_tensor(self);
     if (tensor && opd_numel(tensor) != 1) {
@@ -152,7 +153,7 @@ static int32_t opdi_aoti_number(const void *number, opd_scalar_type dtype, void 
     opd_scope_close(&scope);
     return rc;
 }
-/* An integer or bool of dtype, in the lowest bytes of bits. */
+/* Makes a tensor of one integer or bool of `dtype` from the lowest bytes of `bits`. */
 OPDI_INTERNAL int32_t opdi_aoti_from_bits(uint64_t bits, void **out, int64_t dtype) {
     return opdi_aoti_number(&bits, (opd_scalar_type)dtype, out);
 }
@@ -178,7 +179,7 @@ OPDI_INTERNAL void opdi_aoti_find(void *library, const char *name, void *out) {
     void *found = dlsym(library, name);
     memcpy(out, &found, sizeof found);
 }
-/* Looks for C++ in what a model has loaded; whether it is there. */
+/* Finds C++ functions in a library that a model has loaded.  Returns whether all are there. */
 OPDI_INTERNAL bool opdi_aoti_find_cxx(void *library) {
     opdi_aoti_find(library, "__cxa_allocate_exception", &opdi_aoti_cxx.allocate);
     opdi_aoti_find(library, "_ZNSt13runtime_errorC1EPKc", &opdi_aoti_cxx.construct);
@@ -188,7 +189,7 @@ OPDI_INTERNAL bool opdi_aoti_find_cxx(void *library) {
     return opdi_aoti_cxx.allocate && opdi_aoti_cxx.construct && opdi_aoti_cxx.destroy && opdi_aoti_cxx.type &&
         opdi_aoti_cxx.throws;
 }
-/* A check of the model's that failed: an error, and out of the model. */
+/* Called by the checks of a model.  If the check failed, sets an error and leaves the model. */
 OPDI_INTERNAL void opdi_aoti_check(bool holds, const char *function, const char *file, uint32_t line, const char *text)
                                    {
     if (holds) { return; }
@@ -197,7 +198,7 @@ OPDI_INTERNAL void opdi_aoti_check(bool holds, const char *function, const char 
     (void)line;
     (void)opd_fail(OPD_ERROR_ARGUMENT, "%s", text ? text : "a check of the compiled model failed");
     if (opdi_aoti_current && !opdi_aoti_current->model->exceptions) { longjmp(*opdi_aoti_current->out, 1); }
-    void *exception = opdi_aoti_cxx.allocate(2 * sizeof(void *));             /* as big as a runtime_error is */
+    void *exception = opdi_aoti_cxx.allocate(2 * sizeof(void *));             /* the size of a runtime_error */
     opdi_aoti_cxx.construct(exception, text ? text : "");
     opdi_aoti_cxx.throws(exception, opdi_aoti_cxx.type, opdi_aoti_cxx.destroy);
 }
@@ -231,7 +232,7 @@ OPDI_INTERNAL int32_t opdi_aoti_check_finite(const char *name, void *handle) {
     }
     return opdi_aoti_status();
 }
-/* Functions whose results are handles of things that are not here: NULL is given, and taken back. */
+/* Functions that return handles of objects that do not exist here: they return NULL, and freeing NULL is allowed. */
 static int32_t opdi_aoti_none_1(void **out) {
     *out = NULL;
     return 0;
@@ -259,7 +260,7 @@ OPDI_INTERNAL int32_t opdi_aoti_zero_out(int32_t *out) {
     *out = 0;
     return 0;
 }
-/* In place of the C library's, for one name: models check their inputs if it is set. */
+/* Replaces the C library's getenv for one name: models check their inputs if that variable is set. */
 OPDI_INTERNAL char *opdi_aoti_getenv(const char *name) {
     static char one[] = "1";
     char *value = getenv(name);

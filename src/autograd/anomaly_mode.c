@@ -27,7 +27,7 @@ static _Unwind_Reason_Code opdi_unwind_step(struct _Unwind_Context *context, voi
 }
 #endif
 
-/* Writes the first `cap` addresses that this thread's calls return to, innermost first; returns how many. */
+/* Writes the first `cap` return addresses of this thread's calls, innermost first.  Returns how many it wrote. */
 OPDI_INTERNAL int opdi_frames(void **frames, int cap) {
     opdi_unwound unwound;
     unwound.frames = frames;
@@ -40,7 +40,8 @@ OPDI_INTERNAL int opdi_frames(void **frames, int cap) {
     return unwound.count;
 }
 
-/* Notes where a node is recorded, and which node is at work meanwhile; 0, or -1 without memory. */
+/* Notes the return addresses of the place where a node is recorded, and the node whose formula is running there.
+   Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_trace_node(opd_node *node) {
     opdi_thread *thread = opdi_self();
     void *frames[OPDI_FRAMES];
@@ -63,8 +64,8 @@ static void opdi_say(const opdi_string *string) {
     if (!string->failed && string->data) { opdi_log.fn(opdi_log.user, 0, string->data); }
 }
 
-/* Logs where the node at which backward failed was recorded, then where the nodes were recorded that were
-   at work then. */
+/* Logs where the failed node was recorded.  If that happened inside another node's backward, also logs where that node
+   was recorded, and so on. */
 OPDI_INTERNAL void opdi_anomaly_report(const opd_node *node) {
     bool parent = false;
     for (; node; parent = true) {
@@ -90,7 +91,7 @@ OPDI_INTERNAL void opdi_anomaly_report(const opd_node *node) {
     }
 }
 
-/* Fails if a formula gave a NaN; otherwise returns 0. */
+/* Fails if a gradient that the formula returned contains a NaN.  Otherwise returns 0. */
 OPDI_INTERNAL int opdi_anomaly_check(const opd_node *node, opd_tensor *const *out) {
     opdi_thread *thread = opdi_self();
     thread->state.no_grad = 1;

@@ -9,24 +9,25 @@
 //== nodes =============================================================================================================
 
 #if defined(OPDI_CORE)
-/* An edge of the graph, where a gradient goes: the input `nr` of a node, or (bit 0 set) a leaf.  0: nobody
-   wants the gradient. */
+/* An edge of the graph, along which a gradient goes: to input `nr` of a node, or (bit 0 of vertex set) to a leaf.  If
+   `vertex` is 0, the gradient is not needed. */
 typedef struct opdi_edge { uintptr_t vertex; uint32_t nr, spare; } opdi_edge;
-/* A node of the tape.  It is one block: the struct, its edges, kept arguments, saved results, and for each forward
-   result dtype, backend, ndim, sizes.  The version that a kept tensor had when it was saved is in its value's n. */
+/* A node of the tape, in one block of memory: the struct, its edges, kept arguments, saved results, and a description
+   of each forward result (dtype, backend, ndim and sizes).  In the opd_value of a kept tensor, member `n` is the
+   version that the tensor had when it was saved. */
 struct opd_node {
     int32_t refs;
     uint16_t nedges;
-    uint8_t nkept, nresults;                      /* opd_values that follow the edges */
-    const opdi_derivative *formula;               /* with OPDI_NODE_EXTRA the first member of its opdi_extra */
-    uint64_t sequence;                            /* in its low 44 bits; above, the thread that recorded it */
-    struct opdi_task *task;                       /* the backward at work here; in the list of the dead: the next */
+    uint8_t nkept, nresults;                      /* kept arguments and saved results: opd_values behind the edges */
+    const opdi_derivative *formula;               /* with OPDI_NODE_EXTRA, the first member of an opdi_extra */
+    uint64_t sequence;                            /* low 44 bits: the node's number; above: its thread's number */
+    struct opdi_task *task;                       /* its task in the running backward; of a dead node: the next one */
     uint32_t bytes;
     uint16_t noutputs;
-    uint8_t saved;                                /* opdi_saved; above it how many backwards are inside */
+    uint8_t saved;                                /* an opdi_saved; above it, how many backwards are using the node */
     uint8_t flags;                                /* OPDI_NODE_* */
 };
-#define OPDI_NODE_EXTRA 2u       /* it has what few nodes have: hooks, a trace of where it was recorded */
+#define OPDI_NODE_EXTRA 2u       /* it has rare parts (hooks, a trace): see opdi_extra */
 #define OPDI_SEQUENCE_BITS 44
 static inline uint64_t opdi_node_sequence(const opd_node *node) {
     return node->sequence & (((uint64_t)1 << OPDI_SEQUENCE_BITS) - 1);
@@ -40,24 +41,26 @@ static inline opd_value *opdi_saved_results(const opd_node *node) { return opdi_
 #define OPDI_LEAF ((uintptr_t)1)
 static inline opd_node *opdi_edge_node(uintptr_t vertex) { return (opd_node *)vertex; }
 static inline opd_tensor *opdi_edge_leaf(uintptr_t vertex) { return (opd_tensor *)(vertex & ~OPDI_LEAF); }
-/* Marks of a value that a saved-tensor hook packed: the tag of a kept value, and bit 0 of an element of a kept list. */
+/* Marks of a value that a saved-tensor hook has packed: of a single value, this tag; of an element of a kept list, bit
+   0 of its pointer. */
 #define OPDI_TAG_PACKED (OPD_TAG_COUNT + 1)
 #define OPDI_PACKED ((uintptr_t)1)
 static inline struct opdi_packed_saved *opdi_packed_saved_at(const opd_tensor *element) {
     return (uintptr_t)element & OPDI_PACKED ? (struct opdi_packed_saved *)((uintptr_t)element & ~OPDI_PACKED) : NULL;
 }
-/* True for values that hold no memory.  Cheap, as most values are such. */
+/* Returns true if `value` holds no memory.  This test is cheap, and most values are plain. */
 static inline bool opdi_is_plain(const opd_value *value) {
     return (1u << OPD_TAG_NONE | 1u << OPD_TAG_INT | 1u << OPD_TAG_FLOAT | 1u << OPD_TAG_BOOL) >> value->tag & 1;
 }
-/* The thread's state that user code may change.  It is saved before such code runs, and restored after it. */
+/* The parts of the thread's state that user code may change.  They are saved before such code runs and restored after
+   it. */
 typedef struct opdi_frame {
     opdi_state state;
     int64_t mark, scope_mark;
     int32_t scope_depth;
     opd_node *node;
 } opdi_frame;
-/* Saves the thread's state and opens a scope. */
+/* Saves the thread's state in *frame and opens a scope. */
 static inline void opdi_frame_enter(opdi_thread *thread, opdi_frame *frame) {
     frame->state = thread->state;
     frame->mark = thread->top;
@@ -69,7 +72,7 @@ static inline void opdi_frame_enter(opdi_thread *thread, opdi_frame *frame) {
 }
 
 OPDI_INTERNAL void opdi_scope_unwind(opdi_thread *thread, int64_t mark);
-/* Restores the thread's state and releases what was made since opdi_frame_enter. */
+/* Restores the thread's state from *frame and releases everything made since opdi_frame_enter. */
 static inline void opdi_frame_leave(opdi_thread *thread, const opdi_frame *frame) {
     thread->state = frame->state;
     thread->innermost.node = frame->node;
@@ -82,7 +85,8 @@ OPDI_INTERNAL int opdi_view_refresh(opd_tensor *view);
 static inline int opdi_refresh(opd_tensor *tensor) {
     return OPDI_UNLIKELY(OPDI_LOAD(&tensor->flags) & OPDI_IS_VIEW) ? opdi_view_refresh(tensor) : 0;
 }
-/* Points the empty edge edge to the history of tensor, if tensor requires grad.  tensor must have been refreshed. */
+/* Points the empty edge to the history of `tensor`, if it requires grad.  The caller has brought the tensor's history
+   up to date (opdi_view_refresh). */
 static inline void opdi_edge_to(opdi_edge *edge, opd_tensor *tensor) {
     if (!tensor || !(tensor->flags & OPDI_REQUIRES_GRAD)) { return; }
     if (tensor->grad_fn) {
@@ -94,33 +98,33 @@ static inline void opdi_edge_to(opdi_edge *edge, opd_tensor *tensor) {
         edge->vertex = (uintptr_t)tensor | OPDI_LEAF;
     }
 }
-#define OPDI_NODE_ROOM 4                          /* dims that a write in place may add */
-#define OPDI_WRITTEN_SINCE 1                      /* n of a kept value: its tensor was let go of, as it is void */
-typedef struct opdi_listed { opd_tensor **tensors; int32_t count; } opdi_listed;  /* references */
+#define OPDI_NODE_ROOM 4                          /* how many dims a write in place may add to a result */
+#define OPDI_WRITTEN_SINCE 1                      /* in `n`: the tensor was dropped, as a write made it void */
+typedef struct opdi_listed { opd_tensor **tensors; int32_t count; } opdi_listed;  /* tensors are references */
 typedef struct opdi_attribute {
     struct opdi_attribute *next;
     opd_value value;
     char *name;
 } opdi_attribute;
-#define OPDI_MOST_SAVED 190                       /* beside 64 arguments and the context in a node's 255 values */
+#define OPDI_MOST_SAVED 190                       /* with 64 arguments and the context, a node has at most 255 values */
 struct opd_context {
-    opd_autograd_function fn;                     /* of an operator: zeros */
-    const char *name;                             /* for messages */
-    opd_node *node;                               /* whose it is; NULL: forward or set-up runs */
-    const opd_value *inputs;                      /* while those run */
+    opd_autograd_function fn;                     /* of an operator's context: all zeros */
+    const char *name;                             /* the name in messages */
+    opd_node *node;                               /* the node that owns it; NULL while forward or set-up runs */
+    const opd_value *inputs;                      /* valid while forward or set-up runs */
     opd_value *outputs;                           /* references */
     int32_t ninputs, noutputs, cap;
     int32_t nsaved;
     opdi_listed save, save_forward, dirty, constant;
-    opdi_edge *edges;                             /* to the inputs, until a node has them; references */
+    opdi_edge *edges;                             /* to the inputs: references, until the node takes over the edges */
     int32_t nedges, bytes;
-    int32_t *first;                               /* a function's: of each input its first edge, and the end */
+    int32_t *first;                               /* custom function: first edge of each input, then nedges */
     opdi_attribute *attributes;
     void *data;
     void (*destroy)(void *data);
     bool materialize, in_forward, in_setup, in_jvp, cleared;
-    struct opdi_layer *layer;                     /* during the call: the vmap that it belongs to, if there is one */
-    bool amp, amp_on;                             /* what opd_custom_fwd found, for opd_custom_bwd */
+    struct opdi_layer *layer;                     /* during the call: the vmap layer to which it belongs, if any */
+    bool amp, amp_on;                             /* set by opd_custom_fwd for opd_custom_bwd */
     opd_backend amp_device;
     opd_scalar_type amp_dtype;
 };
@@ -130,7 +134,7 @@ struct opd_context {
 
 #if defined(OPDI_CORE)
 OPDI_INTERNAL opdi_level *opdi_level_of(const opd_value *args, int count);
-/* True if forward mode takes part in this call: a level is open and an argument has a tangent. */
+/* Returns true if forward mode takes part in this call: a level is open and an argument has a tangent. */
 static inline bool opdi_call_forward(const opd_call *call) {
     return OPDI_UNLIKELY(call->th->state.forward == OPDI_FORWARD_OPEN) &&
         opdi_level_of(call->args, call->op->nargs) != NULL;
@@ -144,7 +148,7 @@ static inline int opdi_below_autograd(opd_call *call) {
 //== views =============================================================================================================
 
 #if defined(OPDI_CORE)
-/* The most numbers that opdi_slice_pack writes. */
+/* The maximal count of numbers that opdi_slice_pack writes. */
 #define OPDI_MAX_SLICE (3 + 3 * OPD_MAX_DIMS)
 #endif
 
@@ -153,12 +157,12 @@ static inline int opdi_below_autograd(opd_call *call) {
 #if defined(OPDI_CORE)
 struct opd_backward_call {
     opd_node *node;
-    opd_node *base;                               /* the CopySlices node that keeps it; NULL: the engine runs node */
-    opd_tensor **grads;                           /* one for each forward result; NULL: undefined */
-    opd_tensor **out;                             /* one for each edge, references */
-    opd_value *fetched;                           /* kept values that are not as they were kept; NULL: there are none */
-    bool plain;                                   /* the formula is run as it is written, also for complex numbers */
-    bool undefined;                               /* the formula has seen that the gradient of a result is NULL */
+    opd_node *base;                               /* the CopySlices node around `node`; NULL: `node` runs alone */
+    opd_tensor **grads;                           /* a gradient for each forward result; NULL: undefined */
+    opd_tensor **out;                             /* a gradient for each edge; references */
+    opd_value *fetched;                           /* kept values after unpacking or replacing; or NULL */
+    bool plain;                                   /* run the formula as it is written, also for complex numbers */
+    bool undefined;                               /* the formula has asked for a result's gradient and got NULL */
 };
 #endif
 
@@ -184,8 +188,9 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_call_conjugated(opd_backward_call *bw);
 OPDI_INTERNAL int opdi_call_fn(opd_backward_call *bw);
 OPDI_INTERNAL int opdi_fetch_saved(opd_backward_call *bw);
 OPDI_INTERNAL bool opdi_wants_any(const opd_node *node);
-/* Runs the formula of a node after fetching what it saved; does nothing if none of its gradients is wanted.  The
-   formula of a custom function always runs, and fetches what it saved itself.  0, or -1 with an error. */
+/* Runs the formula of a node after fetching its saved values.  Does nothing if none of the gradients is needed.  The
+   formula of a custom function always runs, and fetches its saved values itself.  Returns 0, or -1 and sets an
+   error. */
 static inline int opdi_run_fn(opd_backward_call *bw) {
     const opdi_derivative *formula = bw->node->formula;
     bw->fetched = NULL;
@@ -201,30 +206,32 @@ static inline int opdi_run_fn(opd_backward_call *bw) {
 #if defined(OPDI_CORE)
 typedef struct opdi_task {
     uintptr_t vertex;
-    struct opdi_task *next, *up;                  /* all tasks; the parent in the search */
+    struct opdi_task *next, *up;                  /* the next of all tasks; the parent in the depth-first search */
     int32_t deps, cursor;
     uint16_t ngrads;
     bool seen, needed, captured, counted;
-    bool leads;                                   /* to another one that is needed */
-    opd_tensor *grads[1];                         /* ngrads of them, references */
+    bool leads;                                   /* one of its edges leads to another needed task */
+    opd_tensor *grads[1];                         /* ngrads gradients; references */
 } opdi_task;
-/* Memory of tasks, in the order of the search, which is often that of the run. */
+/* A block of memory for tasks.  Tasks lie there in the order in which the search finds them, which is often the order
+   in which they run. */
 typedef struct opdi_task_block { struct opdi_task_block *next; size_t bytes; } opdi_task_block;
-/* A gradient that the caller asked for.  Captures are sorted by vertex, so that a task finds its own. */
+/* A gradient that the caller asked for.  Captures are sorted by vertex, so that a task finds those of its own
+   vertex. */
 typedef struct opdi_capture { uintptr_t vertex; uint32_t nr; int index; opd_tensor *grad; } opdi_capture;
 typedef struct opdi_engine {
-    opdi_task_block *blocks;                      /* newest first; the free part of that */
+    opdi_task_block *blocks;                      /* newest block first; the free part of the newest block */
     char *at, *end;
     opdi_task *tasks, **heap, **hash;
-    opdi_task *ready;                             /* beside the heap, which most chains never use */
+    opdi_task *ready;                             /* a ready task outside of the heap: enough for most chains */
     int64_t nheap, heap_cap, ntasks, hash_cap;
     opdi_capture *captures;
     int ncaptures;
     bool first, retain, create, once, accumulate, restricted;
-    uint32_t serial;                              /* of the layer whose derivative it is, or 0 */
-    int64_t id;                                   /* counted in the process */
-    struct opdi_final *finals, **finals_end;      /* callbacks for the end; where the next goes when there are some */
-    struct opdi_gathering *gatherings;            /* of hooks that wait for several gradients */
+    uint32_t serial;                              /* number of the layer whose derivative it computes, or 0 */
+    int64_t id;                                   /* number of this backward, unique in the process */
+    struct opdi_final *finals, **finals_end;      /* callbacks for the end; where to append the next one */
+    struct opdi_gathering *gatherings;            /* gradients so far received by hooks that wait for several */
 } opdi_engine;
 #define OPDI_INLINE_EDGES 16
 #endif
@@ -232,7 +239,7 @@ typedef struct opdi_engine {
 //== tape ==============================================================================================================
 
 #if defined(OPDI_CORE)
-/* A function to call when a backward has ended; the first that was added is called first. */
+/* A function to call at the end of a backward.  Functions are called in the order in which they were added. */
 typedef struct opdi_final {
     struct opdi_final *next;
     int (*fn)(void *user);
@@ -246,24 +253,24 @@ typedef struct opdi_final {
 
 #if defined(OPDI_CORE)
 typedef struct opdi_hook {
-    int32_t refs;                                 /* of its list, of who runs it; of a multi: of its members */
+    int32_t refs;                                 /* held by its list and by running code; or by its members */
     int32_t kind, mode;
-    uint32_t nr;                                  /* gradient of which result; of a member: its number is `index` */
-    int index, nmembers, nlinked;                 /* nlinked: of the members */
-    uint32_t serial;                              /* of the layer to whose tape it belongs: it runs in its backward */
+    uint32_t nr;                                  /* number of the result; for a member, its tensor is `index` */
+    int index, nmembers, nlinked;                 /* nlinked: how many of nmembers members are in lists */
+    uint32_t serial;                              /* number of the layer in whose backward it runs */
     bool removed;
-    struct opdi_extra *owner;                     /* whose list it is in */
+    struct opdi_extra *owner;                     /* the owner of the list that contains it */
     struct opdi_hook *next, **at;
     uint32_t slot;
     opdi_any_fn fn;
     void *user;
     opd_destroy destroy;
     opd_plugin *plugin;
-    struct opdi_hook *multi, **members;           /* a member's; a multi's, NULL where one is gone */
-    uintptr_t vertex;                             /* of a member */
+    struct opdi_hook *multi, **members;           /* a member's hook; that hook's members (NULL: removed) */
+    uintptr_t vertex;                             /* of a member: the node or leaf that it belongs to */
 } opdi_hook;
-/* The place where the gradient of a result goes that retains it: held by the tensor and by the node that it is
-   a result of. */
+/* The place where the gradient of a result is kept after opd_tensor_retain_grad.  Both the tensor and the node whose
+   result it is hold the box. */
 typedef struct opdi_box {
     int32_t refs;
     uint32_t nr;
@@ -271,20 +278,20 @@ typedef struct opdi_box {
     struct opdi_extra *owner;
     struct opdi_box *next, **at;
 } opdi_box;
-/* The parts of a node or leaf that few of them have. */
+/* The rare parts of a node or leaf: hooks, retained gradients, traces. */
 typedef struct opdi_extra {
-    opdi_derivative formula;                      /* the node's, which points here */
+    opdi_derivative formula;                      /* the node's formula; the node's `formula` points here */
     opdi_hook *hooks, **last;
     opdi_box *boxes;
-    void **frames;                                /* anomaly mode: where the node was recorded, return addresses */
+    void **frames;                                /* anomaly mode: return addresses, noted when recorded */
     int nframes;
-    opd_node *parent;                             /* anomaly mode: the node at work then */
+    opd_node *parent;                             /* anomaly mode: the node whose formula was running then */
 } opdi_extra;
-/* The gradients that a hook of several tensors has got so far in one backward. */
+/* The gradients that a multi-gradient hook (a hook of several tensors) has received so far in one backward. */
 typedef struct opdi_gathering {
     struct opdi_gathering *next;
     opdi_hook *multi;
-    int64_t left;                                 /* gradients to come; -1: it has been called */
+    int64_t left;                                 /* how many gradients are missing; -1: the hook was called */
     opd_tensor *grads[1];
 } opdi_gathering;
 #endif
@@ -292,34 +299,35 @@ typedef struct opdi_gathering {
 //== saved tensors =====================================================================================================
 
 #if defined(OPDI_CORE)
-/* A pair of saved-tensor hooks, held by the region in which it is the default and by what it packed. */
+/* A pair of saved-tensor hooks.  It is held by the region (opd_saved_hooks_begin to _end) in which it is the default,
+   and by the tensors that it packed. */
 typedef struct opdi_packer {
     int32_t refs;
     opd_saved_hooks hooks;
     opd_plugin *plugin;
     struct opdi_packer *outer;
 } opdi_packer;
-/* A saved tensor that hooks have packed, and what ties the unpacked one to the graph again. */
+/* A saved tensor that hooks have packed, with the data that ties the unpacked tensor to the graph again. */
 typedef struct opdi_packed_saved {
     opdi_packer *packer;
     void *data;
-    opd_edge edge;                                /* a reference; node NULL: it required no grad */
-    bool own;                                     /* the edge's node is the one that saved it, not held */
+    opd_edge edge;                                /* its history, a reference; node NULL: it required no grad */
+    bool own;                                     /* the edge's node saved the tensor itself, so it is not held */
     uint8_t ndim;
     int8_t dtype;
-    int64_t sizes[1];                             /* ndim of them: what is unpacked is like what was packed */
+    int64_t sizes[1];                             /* ndim sizes, which the unpacked tensor must have */
 } opdi_packed_saved;
-/* A tensor as it was saved, perhaps by several nodes. */
+/* A tensor as it was when one or several nodes saved it, for opd_allow_mutation_begin. */
 typedef struct opdi_untouched {
-    struct opdi_untouched *next, **at, *over;     /* in its row of the table; what points at it there */
+    struct opdi_untouched *next, **at, *over;     /* its row's next; the pointer to it; the next to be dropped */
     struct opdi_mutation *mode;
-    const void *key;                              /* its storage; when it has been copied, itself */
-    opd_tensor *tensor;                           /* a reference; NULL: the mode is over */
+    const void *key;                              /* its storage; once it was copied, this entry itself */
+    opd_tensor *tensor;                           /* a reference; NULL after opd_allow_mutation_end */
     uint32_t version;
-    int32_t refs;                                 /* nodes */
+    int32_t refs;                                 /* one reference for each node that saved it */
 } opdi_untouched;
 typedef struct opdi_mutation {
-    opdi_untouched **rows;                        /* a power of two of them */
+    opdi_untouched **rows;                        /* rows of a hash table by storage; their number is a power of two */
     int64_t nrows, count;
     opdi_packer *packer;
 } opdi_mutation;
@@ -334,11 +342,11 @@ typedef struct opdi_mutation {
 //== forward ===========================================================================================================
 
 #if defined(OPDI_CORE)
-/* The thread's state while a level's tangents are computed: operators called meanwhile belong to the
-   levels around it. */
+/* The thread's state while the tangents of a level are computed.  Operators called meanwhile belong to the levels
+   around it. */
 typedef struct opdi_within { opdi_level *level, *dual; opdi_state state; } opdi_within;
 OPDI_COLD_BEGIN
-/* Lets only the levels inside of layer `floor` compute tangents; 0: all levels. */
+/* Lets only the levels inside layer number `floor` compute tangents.  If `floor` is 0, all levels do. */
 static inline void opdi_forward_at(opdi_thread *thread, int32_t floor) {
     const bool open = thread->innermost.level && thread->innermost.level->layer > floor;
     thread->innermost.floor = floor;
@@ -350,14 +358,14 @@ OPDI_COLD_END
 //== forward results ===================================================================================================
 
 struct opd_jvp_call {
-    const opdi_card *card;                        /* of the functional form, if there is one */
-    opd_op *op;                                   /* NULL: of a custom function, */
+    const opdi_card *card;                        /* the card of the operator's functional form, or NULL */
+    opd_op *op;                                   /* NULL: the call is of a custom function, */
     opd_context *ctx;                             /* which has this context */
     const opd_value *args, *rets;
-    opd_tensor **inputs, **tangents;              /* one for each edge that a node would have */
-    opd_tensor **results, **out;                  /* flat; their tangents, in the call's scope */
+    opd_tensor **inputs, **tangents;              /* one for each edge that a node of the call would have */
+    opd_tensor **results, **out;                  /* without lists; their tangents, in the call's scope */
     int ninputs, nresults;
-    bool *constant;                               /* flat: a result without a derivative; NULL: all have one */
+    bool *constant;                               /* true: the result has no derivative; NULL: all have one */
 };
 
 //== functions of higher layers that this layer calls ==================================================================

@@ -2,43 +2,44 @@
 
 //== checkpoints =======================================================================================================
 //
-//  The segment is recorded as usual, but what its nodes save is packed as a number.  When backward asks for the first
-//  of them the segment runs again, from the same inputs and random numbers, and what it saves then is taken by number.
-//  That belongs to one backward; each is dropped as soon as its node has run, the rest at that backward's end.
+//  A segment (the function whose tensors are to be recomputed) is recorded as usual, but the tensors that its nodes
+//  save are replaced by numbers.  When backward asks for the first of them, the segment runs again, from the same
+//  inputs and random numbers.  Its saved tensors are then found by number.  Recomputed tensors belong to one backward:
+//  each is dropped as soon as its node has run, and the rest at the end of that backward.
 
 typedef struct opdi_recompute {
     struct opdi_recompute *next;
-    int64_t id;                                   /* of the backward, -1: none */
+    int64_t id;                                   /* number of the backward that it serves; -1: none */
     int64_t count, cap;
     opd_tensor **saved;
-    bool stopped;                                 /* all there before the function's end */
+    bool stopped;                                 /* it had all needed tensors before the function's end */
 } opdi_recompute;
 
-/* A generator (NULL: the default one) and its state at some time. */
+/* The state of a generator (NULL: the default one) at some time. */
 typedef struct opdi_random_state { opd_generator *generator; uint64_t at[2]; } opdi_random_state;
 
 typedef struct opdi_checkpoint {
     int32_t refs;
-    opd_checkpoint_fn fn;                         /* this, */
+    opd_checkpoint_fn fn;                         /* the segment is this function, */
     opd_transform_fn function;                    /* or this one */
     void *user;
     opd_destroy destroy;
     opd_plugin *plugin;
     opdi_state state;
-    opdi_random_state *random;                    /* nrandom */
+    opdi_random_state *random;                    /* states of nrandom generators before the first run */
     int nrandom;
-    bool stops;                                   /* early */
-    bool ran;                                     /* the first run is over: nsaved is final */
-    opd_value *inputs;                            /* ninputs, kept as a node keeps them */
-    bool *wants;                                  /* ninputs: require grad */
+    bool stops;                                   /* a recomputation may stop before the function's end */
+    bool ran;                                     /* the first run has ended, so nsaved is final */
+    opd_value *inputs;                            /* ninputs values, kept as a node keeps its arguments */
+    bool *wants;                                  /* ninputs flags: this input requires grad */
     int ninputs, noutputs;
     int64_t nsaved, cap;
-    uint64_t *shapes;                             /* nsaved: what each looked like */
+    uint64_t *shapes;                             /* for each of nsaved tensors, a hash of dtype, place and sizes */
     opdi_recompute *runs;
 } opdi_checkpoint;
 
 OPDI_INTERNAL opdi_mutex opdi_checkpoint_lock = OPDI_MUTEX_INIT;
-/* Swaps the states of count generators with the noted ones. */
+/* Swaps the current states of `count` generators with the noted states. */
 static void opdi_random_swap(opdi_random_state *state, int count) {
     for (int i = 0; i < count; i++) {
         uint64_t now[2];
@@ -56,7 +57,8 @@ static void opdi_recompute_free(opdi_recompute *recompute) {
     opdi_free(recompute, sizeof *recompute);
 }
 
-/* Drops one reference to the checkpoint `user`, and frees it with all that it holds at the last. */
+/* Drops a reference to the checkpoint `user`.  With the last reference, frees the checkpoint and everything that it
+   holds. */
 static void opdi_checkpoint_release(void *user) {
     opdi_checkpoint *checkpoint = (opdi_checkpoint *)user;
     if (OPDI_SUB(&checkpoint->refs, 1) > 0) { return; }
@@ -81,7 +83,7 @@ static void opdi_checkpoint_release(void *user) {
     opdi_free(checkpoint, sizeof *checkpoint);
 }
 
-/* Returns a hash of dtype, place and sizes. */
+/* Returns a hash of the dtype, the place (number of the device) and the sizes of `tensor`. */
 static uint64_t opdi_shape_hash(const opd_tensor *tensor) {
     uint64_t ndim = (uint64_t)(uint8_t)tensor->dtype << 32 | (uint64_t)opdi_place_of(tensor) << 8 | tensor->ndim;
     for (int i = 0; i < tensor->ndim; i++) {
@@ -91,7 +93,8 @@ static uint64_t opdi_shape_hash(const opd_tensor *tensor) {
     return ndim;
 }
 
-/* Makes room for one more element of `size` bytes in a block that doubles; 0, or -1 without memory. */
+/* Makes room for one more element of `size` bytes in a block, by doubling the block if it is full.  Returns 0, or -1 if
+   memory runs out. */
 OPDI_INTERNAL int opdi_grow(void **block, int64_t count, int64_t *cap, size_t size) {
     int64_t more = *cap ? 2 * *cap : 16;
     if (count < *cap) { return 0; }
@@ -106,7 +109,7 @@ OPDI_INTERNAL int opdi_grow(void **block, int64_t count, int64_t *cap, size_t si
     return 0;
 }
 
-/* Packs a saved tensor of the first run as a number, from 1 on. */
+/* A pack hook for the first run: counts the saved tensor and returns its number, from 1, instead of the tensor. */
 static void *opdi_checkpoint_count(opd_tensor *tensor, void *user) {
     opdi_checkpoint *checkpoint = (opdi_checkpoint *)user;
     void *shapes = checkpoint->shapes;
@@ -116,10 +119,11 @@ static void *opdi_checkpoint_count(opd_tensor *tensor, void *user) {
     return (void *)(intptr_t)++checkpoint->nsaved;
 }
 
-/* A checkpoint and the run in which it is being recomputed. */
+/* A checkpoint and the recomputation (`run`) that is in progress. */
 typedef struct opdi_recomputing { opdi_checkpoint *checkpoint; opdi_recompute *run; } opdi_recomputing;
-/* Keeps tensor as the next saved one of the run `user` (an opdi_recomputing) and returns its number from 1 as a
-   pointer; NULL with an error, also to stop when the last one that was wanted is there. */
+/* A pack hook for a recomputation, `user` is its opdi_recomputing: keeps `tensor` as the next saved tensor.  Returns
+   the tensor's number, from 1, as a pointer.  Returns NULL and sets an error if that fails, and also to stop the
+   recomputation after the last tensor that is needed. */
 static void *opdi_checkpoint_collect(opd_tensor *tensor, void *user) {
     opdi_recomputing *at = (opdi_recomputing *)user;
     opdi_recompute *recompute = at->run;
@@ -146,8 +150,8 @@ static opd_tensor *opdi_checkpoint_collected(void *packed, void *user) {
     return i < recompute->count ? recompute->saved[i] : NULL;
 }
 
-/* Calls the segment; its results go to the caller's scope unless `outputs` is NULL.  Returns how many, or -1 with an
-   error. */
+/* Calls the segment.  Moves its results to the caller's scope, unless `outputs` is NULL.  Returns the number of
+   results, or -1 and sets an error. */
 static int opdi_checkpoint_call(const opdi_checkpoint *checkpoint, opd_tensor *const *inputs, opd_tensor **outputs) {
     opd_tensor *few[16], **out = few;
     if (checkpoint->noutputs > 16 &&
@@ -170,7 +174,8 @@ static int opdi_checkpoint_call(const opdi_checkpoint *checkpoint, opd_tensor *c
     return opd_ok() ? count : -1;
 }
 
-/* Runs the segment again and collects what it saves in recompute; 0, or -1 with an error. */
+/* Runs the segment again and collects in `recompute` the tensors that the run saves.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_checkpoint_again(opdi_checkpoint *checkpoint, opdi_recompute *recompute) {
     opdi_thread *thread = opdi_self();
     opdi_packer *outer = thread->innermost.packer;
@@ -215,9 +220,10 @@ static int opdi_checkpoint_again(opdi_checkpoint *checkpoint, opdi_recompute *re
     thread->innermost.packer = outer;
     thread->innermost.packers_off = off;
     opdi_frame_leave(thread, &frame);
-    /* the end of its region */
+    /* the recorded autocast region, entered for this run, ends here */
     if (checkpoint->state.autocast && !thread->state.autocast) { opd_autocast_cache_clear(); }
-    /* a backward inside the first run asks for a run that goes on to behind it */
+    /* if a backward is called inside the first run (`ran` is false), the recomputation may save more tensors than that
+       run has so far, because it continues past the backward */
     if (rc == 0 && recompute->count != checkpoint->nsaved &&
         (checkpoint->ran || recompute->count < checkpoint->nsaved)) {
         rc = opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: A different number of tensors was saved during the original "
@@ -227,7 +233,8 @@ static int opdi_checkpoint_again(opdi_checkpoint *checkpoint, opdi_recompute *re
     return rc;
 }
 
-/* Takes the run of one backward out of the list and returns it, or NULL. */
+/* Takes the recomputation for backward number `id` out of the checkpoint's list and returns it, or NULL if there is
+   none. */
 static opdi_recompute *opdi_recompute_take(opdi_checkpoint *checkpoint, int64_t id) {
     opdi_recompute **at;
     opdi_lock(&opdi_checkpoint_lock);
@@ -244,7 +251,7 @@ static void opdi_recompute_put(opdi_checkpoint *checkpoint, opdi_recompute *reco
     opdi_unlock(&opdi_checkpoint_lock);
 }
 
-/* Frees the run of a backward that has ended; returns 0. */
+/* Frees the recomputation of a backward that has ended.  Returns 0. */
 static int opdi_checkpoint_over(void *user) {
     opdi_recompute *recompute = opdi_recompute_take((opdi_checkpoint *)user, opd_backward_id());
     if (recompute) { opdi_recompute_free(recompute); }
@@ -255,7 +262,8 @@ static void opdi_checkpoint_over_destroy(void *user) {
     opdi_checkpoint_release(user);
 }
 
-/* Returns saved tensor number `packed`, after recomputing the segment if this backward has not; NULL with an error. */
+/* The unpack hook: returns the saved tensor with number `packed`.  Recomputes the segment first, if this backward has
+   not done so yet.  Returns NULL and sets an error if that fails. */
 static opd_tensor *opdi_checkpoint_unpack(void *packed, void *user) {
     opdi_checkpoint *checkpoint = (opdi_checkpoint *)user;
     const int64_t id = opd_backward_id(), i = (int64_t)(intptr_t)packed - 1;
@@ -283,7 +291,7 @@ static opd_tensor *opdi_checkpoint_unpack(void *packed, void *user) {
     return tensor;
 }
 
-/* Drops a recomputed tensor whose node has run and does not need it any more. */
+/* The drop hook: drops a recomputed tensor when its node has run and no longer needs it. */
 static void opdi_checkpoint_drop(void *packed, void *user) {
     opdi_checkpoint *checkpoint = (opdi_checkpoint *)user;
     opdi_recompute *recompute = opdi_recompute_take(checkpoint, opd_backward_id());
@@ -296,8 +304,9 @@ static void opdi_checkpoint_drop(void *packed, void *user) {
     opdi_recompute_put(checkpoint, recompute);
 }
 
-/* Keeps an input as a node would: hooks of an outer segment may pack it.  It is kept without its history, also one that
-   it gets later, which could lead to what the segment saves.  0, or -1 with an error. */
+/* Keeps an input as a node would, so that hooks of an outer segment may pack it.  The input is kept without its history
+   (even one that it gets later), because the history could lead to the tensors that the segment saves.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_checkpoint_keep(opdi_checkpoint *checkpoint, int i, opd_tensor *tensor) {
     opdi_packer *packer = opdi_self()->innermost.packer;
     if (tensor && opdi_refresh(tensor)) { return -1; }
@@ -308,7 +317,7 @@ static int opdi_checkpoint_keep(opdi_checkpoint *checkpoint, int i, opd_tensor *
     return tensor && packer ? opdi_pack_value(packer, NULL, &checkpoint->inputs[i], -1) : 0;
 }
 
-/* Notes the states of the generators that the segment may use; 0, or -1 without memory. */
+/* Notes the states of the generators that the segment may use.  Returns 0, or -1 if memory runs out. */
 static int opdi_checkpoint_random(opdi_checkpoint *checkpoint, const opd_checkpoint_options *options) {
     const int own = !options || !options->no_preserve_rng_state, more = options ? options->ngenerators : 0;
     if (own + more == 0) { return 0; }
@@ -323,7 +332,8 @@ static int opdi_checkpoint_random(opdi_checkpoint *checkpoint, const opd_checkpo
     return 0;
 }
 
-/* Makes a checkpoint, which keeps inputs and state; NULL with an error, and the user pointer stays the caller's. */
+/* Makes a checkpoint, which keeps the inputs and the thread's state.  Returns NULL and sets an error if that fails;
+   then the caller still owns the user pointer. */
 static opdi_checkpoint *opdi_checkpoint_make(opd_checkpoint_fn fn, opd_transform_fn function, void *user,
                                              opd_destroy destroy, opd_tensor *const *inputs, int ninputs, int noutputs,
                                              const opd_checkpoint_options *options) {
@@ -358,8 +368,9 @@ static opdi_checkpoint *opdi_checkpoint_make(opd_checkpoint_fn fn, opd_transform
     return checkpoint;
 }
 
-/* Runs a checkpointed segment, one of both functions, with hooks that count what it saves.  Returns how many outputs
-   there are, or -1 with an error and, where their number is known, the outputs NULL. */
+/* Runs a checkpointed segment (`fn` or `function`, the other is NULL) with hooks that count the tensors it saves.
+   Returns the number of outputs.  On failure returns -1, sets an error, and sets the outputs to NULL if their number is
+   known. */
 static int opdi_checkpoint_begin(opd_checkpoint_fn fn, opd_transform_fn function, void *user, opd_destroy destroy,
                                  opd_tensor *const *inputs, int ninputs, opd_tensor **outputs, int noutputs,
                                  const opd_checkpoint_options *options) {

@@ -3,15 +3,16 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>derived      forms in place and with out=, and the count of writes
 //
-//  What the cards of derived forms have for kernels: they run the functional form with its results pointed at what is
-//  to be written.  Below them all, the kernel at ADInplaceOrView counts writes and refuses those that may not be.
+//  The kernels of derived forms (the in-place and out= forms of an operator).  Each runs the functional form with its
+//  results pointed at the tensors to write.  Below all of them, the kernel at ADInplaceOrView counts writes and refuses
+//  forbidden ones.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_SHARED int opdi_version_up(opdi_thread *thread, opd_tensor *tensor, bool check);
 #if defined(OPDI_CORE)
 
-/* Writes the arguments of the functional form for a derived call: one that the derived form lacks has its default, a
-   dtype or device that it lacks is the target's.  Returns 0. */
+/* Writes the arguments of the functional form of a derived call to args.  An argument that the derived form lacks gets
+   its default.  A missing dtype or device is that of the tensor to write.  Returns 0. */
 OPDI_INTERNAL int opdi_derived_args(const opd_call *call, const opdi_card *card, opd_tensor *target, opd_value *args) {
     const opd_op *base = card->base->op;
     for (int i = 0; i < base->nargs; i++) {
@@ -25,8 +26,8 @@ OPDI_INTERNAL int opdi_derived_args(const opd_call *call, const opdi_card *card,
     return 0;
 }
 
-/* Tells where tensor lies once it has the sizes of `got` (NULL: as it is); false if it has gaps, or will
-   get other memory. */
+/* Computes which bytes `tensor` takes up once it has the sizes of `got` (NULL: as it is).  Returns false if that is no
+   contiguous range, or if the tensor will get other memory. */
 static bool opdi_target_span(const opd_tensor *tensor, const opd_tensor *got, const char **begin, const char **end) {
     const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
     const bool as_is = !got || opdi_has_sizes(tensor, got->dims, got->ndim);
@@ -37,7 +38,8 @@ static bool opdi_target_span(const opd_tensor *tensor, const opd_tensor *got, co
     *end = tensor->data + numel * size;
     return true;
 }
-/* Refuses out tensors that share memory, with the sizes of what was got for them (NULL: as they are); 0, or -1. */
+/* Refuses out tensors that share memory with each other.  They are compared with the sizes of the results `got` (NULL:
+   as they are).  Returns 0, or -1 and sets an error. */
 static int opdi_check_apart(opd_tensor *const *to, opd_tensor *const *got, int count) {
     const char *begin[2], *end[2];
     for (int i = 1; i < count; i++) {
@@ -52,7 +54,8 @@ static int opdi_check_apart(opd_tensor *const *to, opd_tensor *const *got, int c
     }
     return 0;
 }
-/* Checks an out= tensor: it is no number, and is on meta only if the arguments are; 0, or -1 with an error. */
+/* Checks an out= tensor: it must not stand for a number, and may be on meta only if the arguments are.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_check_out(const opd_call *call, int arg, const opd_tensor *out) {
     const char *name = call->op->schema->args[arg].name;
     const opd_tensor *other = NULL;
@@ -72,7 +75,7 @@ static int opdi_check_out(const opd_call *call, int arg, const opd_tensor *out) 
                                  "least two devices, %s and meta! (argument '%s')", opdi_device_names[other->backend],
                                  name);
 }
-/* Fails if a tensor that is written shares memory with an argument as the card does not allow; 0, or -1. */
+/* Fails if a written tensor shares memory with an argument in a way that the card does not allow.  Returns 0 or -1. */
 static int opdi_check_shared(const opd_call *call, const opdi_card *card, opd_tensor *const *to, int count) {
     const uint32_t how = card->desc.tags & OPDI_OPTAG_OUT_APART;
     const int nargs = how == OPDI_OPTAG_OUT_SELF ? 1 : call->op->nargs;
@@ -88,8 +91,8 @@ static int opdi_check_shared(const opd_call *call, const opdi_card *card, opd_te
     }
     return 0;
 }
-/* Lists the tensors that a derived call writes: self, or the out arguments in order; returns how many, -1
-   with an error. */
+/* Lists the tensors that a derived call writes: self, or the out arguments in order.  Returns their number, or -1 and
+   sets an error. */
 OPDI_INTERNAL int opdi_derived_targets(const opd_call *call, const opdi_card *card, opd_tensor **targets) {
     uint64_t mask = call->op->written_args;
     int count = 0;
@@ -105,7 +108,8 @@ OPDI_INTERNAL int opdi_derived_targets(const opd_call *call, const opdi_card *ca
     return (card->desc.tags & OPDI_OPTAG_OUT_APART) && opdi_check_shared(call, card, targets, count) ? -1 : count;
 }
 
-/* Copies to the targets what the kernel has put elsewhere, after checking that all may be written; 0, or -1. */
+/* Copies the results that the kernel has put into other memory to the targets, after checking that all targets may be
+   written.  Returns 0 or -1. */
 static int opdi_derived_settle(opd_call *call) {
     opd_tensor *got[OPDI_MAX_RETURNS], **to = call->targets;
     const int nrets = call->op->nrets;
@@ -118,7 +122,7 @@ static int opdi_derived_settle(opd_call *call) {
     }
     if (apart) { return 0; }
     if (nrets > 1 && opdi_check_apart(to, got, nrets)) { return -1; }
-    for (int i = 0; i < nrets; i++) {             /* a view of what is written first */
+    for (int i = 0; i < nrets; i++) {             /* a result that is a view of a target written before it */
         for (int k = 0; k < nrets && got[i] != to[i]; k++) {
             if (!opdi_same_memory(got[i], to[k])) { continue; }
             opd_tensor *copy = opdi_own(opdi_tensor_make(got[i]->dims, NULL, got[i]->ndim,
@@ -137,8 +141,8 @@ static int opdi_derived_settle(opd_call *call) {
     return 0;
 }
 
-/* The kernel of in-place and out= forms on every backend: runs the functional kernel with its results pointed at the
-   targets, and copies what had to go into a temporary (another dtype, overlap). */
+/* This kernel for in-place and out= forms on every backend runs the functional kernel with its results pointed at the
+   targets.  Then it copies the results that needed a temporary (another dtype, overlap). */
 OPDI_INTERNAL int opdi_derived_kernel(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
     opd_op *base = card->base->op;
@@ -170,7 +174,8 @@ OPDI_INTERNAL int opdi_derived_kernel(opd_call *call) {
     return rc;
 }
 
-/* Copies what was computed into the tensor `to`, which may get its sizes if `resize`; 0, or -1 with an error. */
+/* Copies the computed tensor `got` into the tensor `to`, which is resized if `resize` is true.  Returns 0, or -1 and
+   sets an error. */
 OPDI_INTERNAL int opdi_derived_copy(opd_tensor *to, opd_tensor *got, bool resize) {
     static opd_op *copy;
     opd_value args[3];
@@ -195,19 +200,19 @@ OPDI_INTERNAL int opdi_derived_copy(opd_tensor *to, opd_tensor *got, bool resize
     return opd_call_op(OPD_OP(&copy, OPDI_NAME(copy_, "aten::copy_")), args, 3) ? 0 : -1;
 }
 
-/* Refuses a target of another dtype than the result's, if the operator's targets must have that; 0, or -1. */
+/* Refuses a target whose dtype differs from the result's, if the operator requires the same dtype.  Returns 0 or -1. */
 OPDI_INTERNAL int opdi_derived_exact(const opd_call *call, const opdi_card *card, const opd_tensor *to,
                                      const opd_tensor *got) {
     if (!(card->desc.tags & OPDI_OPTAG_OUT_EXACT) || got->dtype == to->dtype) { return 0; }
-    if (!(card->base->desc.tags & OPDI_OPTAG_OUT_EXACT)) {                   /* not said, but as most are */
+    if (!(card->base->desc.tags & OPDI_OPTAG_OUT_EXACT)) {                   /* the tag does not say, but most are */
         return opdi_check_exact(call, to, (opd_scalar_type)got->dtype);
     }
     return opd_fail(OPD_ERROR_DTYPE, "the %s given to %s has dtype %s but the operation's result requires dtype %s",
                     card->inplace ? "base" : "output", call->op->schema->name,
                     opd_dtype_cname((opd_scalar_type)to->dtype), opd_dtype_cname((opd_scalar_type)got->dtype));
 }
-/* The kernel of in-place and out= forms of a composite operator: computes, then copies by copy_,
-   which autograd sees. */
+/* This kernel for in-place and out= forms of a composite operator computes the results and then copies them by copy_,
+   which autograd records. */
 OPDI_INTERNAL int opdi_derived_composite(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
@@ -216,7 +221,7 @@ OPDI_INTERNAL int opdi_derived_composite(opd_call *call) {
     if (count < 0) { return -1; }
     if (!card->inplace && opd_call_requires_grad(call)) { return opdi_autograd_out_kernel(call); }
     if (opdi_derived_args(call, card, targets[0], args)) { return -1; }
-    if (card->inplace && opd_call_requires_grad(call)) {     /* self is written to after formulas have saved it */
+    if (card->inplace && opd_call_requires_grad(call)) {     /* self is written after formulas have saved it */
         opd_tensor *was = opd_clone(targets[0]);
         for (int i = 0; i < card->base->op->nargs; i++) {
             if (args[i].tag == OPD_TAG_TENSOR && args[i].u.t == targets[0]) { args[i].u.t = was; }
@@ -226,7 +231,7 @@ OPDI_INTERNAL int opdi_derived_composite(opd_call *call) {
     if (opd_call_all(card->base->op, rets, args, card->base->op->nargs)) { return -1; }
     for (int i = 0; i < count; i++) {
         got[i] = i < card->base->op->nrets && rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : targets[i];
-        for (int k = 0; k < i; k++) {             /* a view of what is written first */
+        for (int k = 0; k < i; k++) {             /* a result that is a view of a target written before it */
             if (got[i] != targets[i] && opdi_same_memory(got[i], targets[k]) && !(got[i] = opd_clone(got[i]))) {
                 return -1;
             }
@@ -241,7 +246,7 @@ OPDI_INTERNAL int opdi_derived_composite(opd_call *call) {
     return 0;
 }
 
-/* The kernel of out= forms with a list of tensors: copies the functional form's results over. */
+/* This kernel for out= forms with a list of tensors copies the functional form's results over. */
 OPDI_INTERNAL int opdi_derived_list(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
     const opd_tensors out = opd_arg_tensors(call, opdi_low_bit(call->op->written_args));
@@ -260,7 +265,7 @@ OPDI_INTERNAL int opdi_derived_list(opd_call *call) {
                         (int)got.n, (long long)out.n);
     }
     if (opdi_check_apart(out.data, got.u.tensors, got.n) || !(list = opdi_scope_tensors(got.n + 1))) { return -1; }
-    for (int32_t k = 0; k < got.n; k++) {         /* a view of what is written before it */
+    for (int32_t k = 0; k < got.n; k++) {         /* a result that is a view of a target written before it */
         for (j = 0; j < k && !opdi_same_memory(got.u.tensors[k], out.data[j]); j++) { }
         list[k] = j < k ? opd_clone(got.u.tensors[k]) : got.u.tensors[k];
         if (!list[k]) { return -1; }
@@ -271,9 +276,9 @@ OPDI_INTERNAL int opdi_derived_list(opd_call *call) {
     return 0;
 }
 
-/* Refuses a write into a tensor that has memory, when an argument is a fake; 0, or -1 with an error. */
+/* Refuses a write into a tensor that has memory if an argument is a fake.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_check_fakes(const opd_op *op, const opd_value *args) {
-    if (strcmp(op->schema->name, "copy_") == 0) { return 0; }                /* which says it its own way */
+    if (strcmp(op->schema->name, "copy_") == 0) { return 0; }                /* copy_ has its own error for it */
     for (uint64_t mask = op->written_args; mask; mask &= mask - 1) {
         const opd_value *value = &args[opdi_low_bit(mask)];
         int32_t count = value->tag == OPD_TAG_TENSOR ? 1 : value->tag == OPD_TAG_TENSORS ? value->n : 0;
@@ -288,7 +293,8 @@ OPDI_INTERNAL int opdi_check_fakes(const opd_op *op, const opd_value *args) {
     return 0;
 }
 
-/* Counts a write into tensor, or (check) checks that there may be one; 0, or -1 with an error. */
+/* Counts a write into `tensor`.  If `check` is true, only checks that the tensor may be written.  Returns 0, or -1 and
+   sets an error. */
 OPDI_SHARED int opdi_version_up(opdi_thread *thread, opd_tensor *tensor, bool check) {
     if (OPDI_UNLIKELY(opdi_is_inference(tensor))) {
         return !check || thread->state.inference ? 0
@@ -300,12 +306,12 @@ OPDI_SHARED int opdi_version_up(opdi_thread *thread, opd_tensor *tensor, bool ch
         return OPDI_UNLIKELY(thread->innermost.mutation != NULL) ? opdi_mutation_write(thread->innermost.mutation,
             tensor) : 0;
     }
-    if (OPDI_UNLIKELY(tensor->flags & OPDI_BATCHED)) { return 0; }  /* a write into its value counts, once */
+    if (OPDI_UNLIKELY(tensor->flags & OPDI_BATCHED)) { return 0; }  /* the write into the wrapped tensor counts, once */
     (void)OPDI_ADD(&tensor->storage->version, 1u);
     return 0;
 }
-/* Returns the number of a tensor argument of the call that lies in the memory of `tensor`: written, one that the call
-   writes; else a leaf that requires grad.  -1: there is none. */
+/* Returns the index of a tensor argument of the call that lies in the memory of `tensor`, or -1 if there is none.  If
+   `written` is true, looks for an argument that the call writes; else for a leaf that requires grad. */
 static int opdi_arg_in_memory(const opd_call *call, const opd_tensor *tensor, bool written) {
     const opd_op *op = call->op;
     for (uint64_t mask = written ? op->written_args : op->tensor_args | op->list_args; mask; mask &= mask - 1) {
@@ -319,13 +325,14 @@ static int opdi_arg_in_memory(const opd_call *call, const opd_tensor *tensor, bo
     }
     return -1;
 }
-/* Refuses a write that a kernel below Autograd makes into an argument of its own call that is a leaf and requires grad,
-   when its schema does not declare it: operators that the kernel calls are not recorded.  0, or -1 with an error. */
+/* Refuses an undeclared write by a kernel below Autograd into an argument of its own call that is a leaf and requires
+   grad.  The operators that a kernel calls are not recorded, so the write would be missed.  Returns 0, or -1 and sets
+   an error. */
 OPDI_NOINLINE static int opdi_check_undeclared(const opd_call *call, const opd_tensor *tensor) {
     const opd_call *hop = call, *found = NULL;
     int arg = -1;
     for (; hop && hop->op == call->op && hop->args == call->args; hop = hop->outer) {
-        if (hop->keys.functionality & OPDI_AUTOGRAD_BITS) { return 0; }          /* it was looked at there */
+        if (hop->keys.functionality & OPDI_AUTOGRAD_BITS) { return 0; }          /* Autograd checked the write there */
     }
     for (; hop; hop = hop->outer) {
         if (opdi_arg_in_memory(hop, tensor, true) >= 0) { return 0; }
@@ -354,12 +361,13 @@ static int opdi_versions_up(const opd_call *call, bool check) {
     }
     return 0;
 }
-/* The kernel at ADInplaceOrView: counts a write of each written argument once the operator below is done. */
+/* This kernel at ADInplaceOrView counts a write of each written argument once the operator below is done. */
 OPDI_INTERNAL int opdi_version_kernel(opd_call *call) {
-    if ((call->keys.backends >> OPD_META & 1) && !call->th->innermost.fake &&     /* in a fake mode it is a fake's */
+    if ((call->keys.backends >> OPD_META & 1) && !call->th->innermost.fake &&     /* in a fake mode, a fake is
+                                                                                     written */
         opdi_check_fakes(call->op, call->args)) { return -1; }
     if (opdi_versions_up(call, true)) { return -1; }
-    call->th->state.allow &= ~OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW);        /* a kernel's own writes count once */
+    call->th->state.allow &= ~OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW);        /* writes inside do not count again */
     if (opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AD_INPLACE_OR_VIEW)))) {
         return -1;
     }
@@ -371,8 +379,8 @@ OPDI_COLD_BEGIN
 
 #if defined(OPDI_CORE)
 
-/* Counts writes, and ties a first result that shares an argument's memory as a view without a formula.  0, or -1
-   with an error. */
+/* Counts the writes of a call.  If the first result shares an argument's memory, makes it a view without a formula.
+   Returns 0, or -1 and sets an error. */
 int opd_inplace_or_view_not_implemented(opd_call *call) {
     const opd_op *op = call->op;
     bool tied = false;

@@ -3,19 +3,20 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>engine       the walk from the last node to the first, and the hooks on its way
 //
-//  Counts what each node waits for, runs the nodes that wait for nothing, adds gradients up and writes them to leaves.
-//  What few nodes and leaves have stands in an opdi_extra, which a leaf finds through its opdi_meta, and a node through
-//  its pointer to the formula: a flag says that the formula is the first member of one.  So a graph without hooks pays
-//  for nothing here.
+//  The engine counts the gradients that each node waits for, runs the nodes whose gradients have all arrived, adds
+//  gradients up and writes them to leaves.  The rare parts of nodes and leaves are in an opdi_extra.  A leaf finds it
+//  through its opdi_meta, and a node through its pointer to the formula: a flag says that the formula is the first
+//  member of an opdi_extra.  So a graph without hooks costs nothing here.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== the engine ========================================================================================================
 //
-//  Finds everything reachable (a task for each node and leaf, made in a depth-first search with its own stack), counts
-//  for each task the edges that lead to it, then runs nodes whose count is down to zero, the youngest first.  A task
-//  holds the gradients that have arrived.  The first engine at work in the process marks nodes and leaves with their
-//  tasks; any other (a nested backward, another thread) finds them through a hash table, so they never meet.
-//  What one node gives is checked as a whole before any of it is sent on or added to a leaf.
+//  The engine finds everything that can be reached: a depth-first search with its own stack makes a task for each node
+//  and leaf.  The engine counts for each task the edges that lead to it, then runs nodes whose count is down to zero,
+//  the youngest first.  A task holds the gradients that have arrived.  The first engine at work in the process marks
+//  nodes and leaves with their tasks.  Any other engine (a nested backward, another thread) finds its tasks through a
+//  hash table, so engines do not disturb each other.  The gradients of one node are all checked before any of them is
+//  sent on or added to a leaf.
 //
 //    opd_backward_with, opdi_autograd_grad   check; opdi_captures_make notes what is asked for
 //      opdi_engine_run                         options; too many backwards inside each other > opdi_engine_elsewhere
@@ -30,7 +31,7 @@
 
 #if defined(OPDI_CORE)
 
-static int opdi_engines;                          /* how many are at work */
+static int opdi_engines;                          /* number of running engines */
 
 OPDI_INTERNAL opd_edge opdi_edge_of(opd_tensor *tensor);
 OPDI_INTERNAL opd_tensor **opdi_grad_slot(opdi_meta *meta);
@@ -46,13 +47,13 @@ OPDI_INTERNAL void opdi_gatherings_drop(opdi_engine *engine);
 OPDI_INTERNAL int opdi_anomaly_check(const opd_node *node, opd_tensor *const *out);
 OPDI_INTERNAL void opdi_anomaly_report(const opd_node *node);
 
-/* Returns where the first engine notes the task of a node or leaf. */
+/* Returns the address of the field in which the first engine notes the task of a node or leaf. */
 static struct opdi_task **opdi_task_home(uintptr_t vertex) {
     if (!(vertex & OPDI_LEAF)) { return &opdi_edge_node(vertex)->task; }
     return &opdi_edge_leaf(vertex)->meta->task;
 }
 
-/* Returns the slot of a vertex in the engine's hash table: where it is, or where it would go. */
+/* Returns the index in the engine's hash table at which a vertex is, or would be put. */
 static int64_t opdi_hash_slot(const opdi_engine *engine, uintptr_t vertex) {
     uint64_t hash = (uint64_t)vertex * 0x9E3779B97F4A7C15u;
     int64_t i = (int64_t)(hash >> 20) & (engine->hash_cap - 1);
@@ -60,7 +61,7 @@ static int64_t opdi_hash_slot(const opdi_engine *engine, uintptr_t vertex) {
     return i;
 }
 
-/* Doubles the engine's hash table; 0, or -1 without memory. */
+/* Doubles the engine's hash table.  Returns 0, or -1 if memory runs out. */
 static int opdi_hash_grow(opdi_engine *engine) {
     opdi_task **old = engine->hash;
     int64_t old_cap = engine->hash_cap;
@@ -86,8 +87,8 @@ OPDI_INTERNAL opdi_task *opdi_task_find(const opdi_engine *engine, uintptr_t ver
     return *opdi_task_home(vertex);
 }
 
-/* Makes a block with room for a task; each is twice as large as the one before, up to a limit.  0, or
-   -1 without memory. */
+/* Makes a block with room for a task.  Each block is twice as large as the one before, up to a limit.  Returns 0, or -1
+   if memory runs out. */
 OPDI_NOINLINE static int opdi_task_room(opdi_engine *engine, size_t bytes) {
     size_t size = engine->blocks ? OPDI_MIN(2 * engine->blocks->bytes, (size_t)1 << 18) : 1024;
     opdi_task_block *block;
@@ -100,7 +101,7 @@ OPDI_NOINLINE static int opdi_task_room(opdi_engine *engine, size_t bytes) {
     engine->end = (char *)block + size;
     return 0;
 }
-/* Makes the task of a node or leaf and enters it; NULL without memory. */
+/* Makes the task of a node or leaf and enters it in the engine.  Returns NULL if memory runs out. */
 static opdi_task *opdi_task_make(opdi_engine *engine, uintptr_t vertex) {
     int count = vertex & OPDI_LEAF ? 1 : opdi_edge_node(vertex)->noutputs;
     size_t bytes = sizeof(opdi_task) + (size_t)OPDI_MAX(count - 1, 0) * sizeof(opd_tensor *);
@@ -126,8 +127,9 @@ static inline opdi_task *opdi_task_at(opdi_engine *engine, uintptr_t vertex) {
     return task ? task : opdi_task_make(engine, vertex);
 }
 
-/* Makes the tasks of all that can be reached from a root, depth-first.  With inputs given, a task is needed when it is
-   captured or leads to one that is; otherwise all are needed, and their edges are counted on the way.  0, or -1. */
+/* Makes the tasks of all vertices that can be reached from a root, depth-first.  If inputs are given, a task is needed
+   only if it is captured or leads to such a task.  Otherwise all tasks are needed, and their edges are counted on the
+   way.  Returns 0 or -1. */
 static int opdi_discover(opdi_engine *engine, uintptr_t root) {
     opdi_task *task = opdi_task_at(engine, root);
     if (!task) { return -1; }
@@ -159,7 +161,7 @@ static int opdi_discover(opdi_engine *engine, uintptr_t root) {
     return 0;
 }
 
-/* Counts for each needed task the edges of needed tasks that lead to it. */
+/* Counts, for each needed task, the edges that lead to it from needed tasks. */
 static void opdi_count_deps(opdi_engine *engine) {
     for (opdi_task *task = engine->tasks; task; task = task->next) {
         const opd_node *node = task->vertex & OPDI_LEAF ? NULL : opdi_edge_node(task->vertex);
@@ -170,7 +172,7 @@ static void opdi_count_deps(opdi_engine *engine) {
     }
 }
 
-/* Returns the order in which tasks run: leaves first, then nodes, the youngest first. */
+/* Returns the rank by which ready tasks are run: leaves first, then nodes, the youngest first. */
 static uint64_t opdi_task_order(const opdi_task *task) {
     return task->vertex & OPDI_LEAF ? UINT64_MAX : opdi_node_sequence(opdi_edge_node(task->vertex));
 }
@@ -207,7 +209,8 @@ OPDI_INTERNAL opdi_task *opdi_heap_pop(opdi_engine *engine) {
     return top;
 }
 
-/* Adds a task to those that are ready: beside the heap if nothing is there, which most chains never leave.  0 or -1. */
+/* Adds a task to the ready tasks.  A single ready task stays outside of the heap, so most chains never use the heap.
+   Returns 0 or -1. */
 static inline int opdi_ready_push(opdi_engine *engine, opdi_task *task) {
     if (engine->ready) { return opdi_heap_push(engine, task); }
     engine->ready = task;
@@ -222,13 +225,15 @@ static inline opdi_task *opdi_ready_pop(opdi_engine *engine) {
     return task;
 }
 
-/* True if nobody but count holders can see tensor: whoever let go of it before, on any thread, is through with it. */
+/* Returns true if `tensor` has no holders but the `count` known ones.  Then every thread that has dropped a reference
+   before is done with the tensor. */
 OPDI_INTERNAL bool opdi_held_by(const opd_tensor *tensor, int count) {
     return OPDI_ACQUIRE(&tensor->refs) == count && OPDI_ACQUIRE(&tensor->storage->refs) == 1 &&
         tensor->storage->block_bytes != OPDI_AGAIN;
 }
 
-/* Returns a + second, computed in place when nobody else can see a; NULL with an error. */
+/* Returns first + second, computed in place if nobody else can see `first`.  Returns NULL and sets an error if that
+   fails. */
 OPDI_INTERNAL opd_tensor *opdi_grad_sum(opdi_engine *engine, opd_tensor *first, opd_tensor *second) {
     static opd_op *add, *add_inplace;
     opd_value values[3];
@@ -242,7 +247,8 @@ OPDI_INTERNAL opd_tensor *opdi_grad_sum(opdi_engine *engine, opd_tensor *first, 
         : opd_call_op(OPD_OP(&add, OPDI_NAME(add_Tensor, "aten::add.Tensor")), values, 3);
 }
 
-/* Adds a gradient that has arrived to input nr of a task; takes the reference.  0, or -1 with an error. */
+/* Adds a gradient that has arrived to the gradient for input `nr` of a task, and takes the reference.  Returns 0, or -1
+   and sets an error. */
 static int opdi_task_add(opdi_engine *engine, opdi_task *task, uint32_t nr, opd_tensor *grad) {
     if (!task->grads[nr]) {
         task->grads[nr] = grad;
@@ -258,7 +264,7 @@ static int opdi_task_add(opdi_engine *engine, opdi_task *task, uint32_t nr, opd_
     return sum ? 0 : -1;
 }
 
-/* Returns a broadcast gradient summed down to these sizes, as aten::sum_to_size does; NULL with an error. */
+/* Returns a broadcast gradient summed to these sizes, as aten::sum_to_size does, or NULL and sets an error. */
 static opd_tensor *opdi_sum_to(opd_tensor *grad, const int64_t *sizes, int ndim) {
     static opd_op *sum, *view;
     int64_t dims[OPD_MAX_DIMS];
@@ -288,8 +294,8 @@ OPDI_INTERNAL bool opdi_expands(const int64_t *from, int nfrom, const int64_t *t
     return true;
 }
 
-/* Returns a copy of a gradient that is conjugated or negated when it is read, recorded as any operator; NULL with an
-   error. */
+/* Returns a copy of a gradient whose conjugation or negation is only noted (applied at reading), with that applied.
+   The copy is recorded like any operator.  Returns NULL and sets an error if that fails. */
 OPDI_NOINLINE static opd_tensor *opdi_clone_lazy(opd_tensor *grad) {
     static opd_op *clone;
     opd_value self[2];
@@ -298,8 +304,8 @@ OPDI_NOINLINE static opd_tensor *opdi_clone_lazy(opd_tensor *grad) {
     return opd_call_op(OPD_OP(&clone, OPDI_NAME(clone, "aten::clone")), self, 2);
 }
 
-/* Makes gradient i of a formula fit its edge: sizes, dtype, device.  Returns a borrowed tensor, or NULL
-   with an error. */
+/* Makes gradient `i` of a formula fit its edge: converts sizes, dtype and device.  Returns a borrowed tensor, or NULL
+   and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_validate(const opd_node *node, int i, opd_tensor *grad) {
     static opd_op *to;
     const int64_t *sizes;
@@ -319,7 +325,7 @@ OPDI_INTERNAL opd_tensor *opdi_validate(const opd_node *node, int i, opd_tensor 
         grad = opdi_sum_to(grad, sizes, ndim);
         if (!grad) { return NULL; }
     }
-    if (opdi_place_of(grad) != place && grad->ndim == 0) {  /* a number beside tensors of another device */
+    if (opdi_place_of(grad) != place && grad->ndim == 0) {  /* a single number may move to the other device */
         grad = opd_to_copy_full(grad, OPD_NONE, OPD_NONE, opd_value_device(opdi_place_device(place)), OPD_NONE, false,
                                 OPD_NONE);
         if (!grad) { return NULL; }
@@ -343,7 +349,7 @@ OPDI_INTERNAL opd_tensor *opdi_validate(const opd_node *node, int i, opd_tensor 
     return grad;
 }
 
-/* True if grad has examples of a vmap layer of which `whole` has none. */
+/* Returns true if `grad` is batched at a vmap layer at which `whole` is not. */
 OPDI_INTERNAL bool opdi_more_examples(const opd_tensor *grad, const opd_tensor *whole) {
     for (; grad->flags & OPDI_BATCHED; grad = opdi_batched_of(grad)->value) {
         const opd_tensor *wrapped = whole;
@@ -354,7 +360,8 @@ OPDI_INTERNAL bool opdi_more_examples(const opd_tensor *grad, const opd_tensor *
     }
     return false;
 }
-/* Returns a copy of `whole` with these strides for each example that it or grad has; NULL with an error. */
+/* Returns a copy of `whole` with these strides that is batched at every vmap layer at which `whole` or `grad` is.
+   Returns NULL and sets an error if that fails. */
 OPDI_INTERNAL opd_tensor *opdi_with_examples(opd_tensor *whole, opd_tensor *grad, opd_ints strides) {
     const opd_ints none = opd_ints_of(NULL, 0);
     opd_tensor *like = opd_add(opd_new_zeros(grad, none), opd_new_zeros(whole, none));
@@ -362,8 +369,9 @@ OPDI_INTERNAL opd_tensor *opdi_with_examples(opd_tensor *whole, opd_tensor *grad
     return zeros ? opd_copy_(zeros, whole) : NULL;
 }
 
-/* Runs CopySlices: the gradient of the base is the incoming one, with the part of the view replaced by what the inner
-   formula gives for the view before the write.  0, or -1 with an error. */
+/* Runs a CopySlices node (see opdi_slices_make).  The gradient of the base is the incoming gradient, but its part that
+   belongs to the view is replaced by the gradient of the view before the write, which the inner node's formula
+   computes.  Returns 0, or -1 and sets an error. */
 static int opdi_slices_run(opd_backward_call *bw, opd_tensor **out) {
     opd_node *node = opdi_slices_inner(bw->node);
     const int64_t *meta = opdi_node_meta(bw->node, 0), *at = opdi_kept(bw->node)[1].u.ints;
@@ -418,7 +426,8 @@ static void opdi_set_grad(opdi_meta *meta, opd_tensor *grad) {
     if (old) { opdi_drop(old); }
 }
 
-/* Returns a copy of grad with the layout of tensor, without history; a reference, or NULL with an error. */
+/* Returns a copy of `grad`, with the layout of `tensor` and without history.  Returns a reference, or NULL and sets an
+   error. */
 static opd_tensor *opdi_grad_clone(const opd_tensor *tensor, const opd_tensor *grad) {
     if (grad->flags & (OPDI_BATCHED | OPDI_TRACED)) { return opdi_bare_copy(grad); }
     opd_tensor *copy = opdi_tensor_make(tensor->dims, opdi_overlaps_itself(tensor) ? NULL : tensor->dims + tensor->ndim,
@@ -437,7 +446,8 @@ OPDI_INTERNAL bool opdi_same_layout(const opd_tensor *first, const opd_tensor *s
          0);
 }
 
-/* Returns a copy of grad with its history, in the layout of tensor; a reference, or NULL with an error. */
+/* Returns a copy of `grad`, with its history and in the layout of `tensor`.  Returns a reference, or NULL and sets an
+   error. */
 static opd_tensor *opdi_grad_clone_recorded(const opd_tensor *tensor, opd_tensor *grad) {
     static opd_op *clone, *copy;
     opd_value values[3];
@@ -457,8 +467,9 @@ OPDI_NOINLINE static int opdi_fake_gradient(void) {
     return opd_fail(OPD_ERROR_AUTOGRAD, "the gradient of a real tensor would be a fake: take it as a fake first "
                     "(opd_fake_tensor)");
 }
-/* Accumulates grad into the gradient of leaf tensor: takes it over, copies or adds it.  Takes a reference of grad,
-   which `held` others have too, who only look at it.  0, or -1 with an error. */
+/* Accumulates `grad` into the gradient of the leaf `tensor`: takes `grad` itself, copies it, or adds it.  Takes over a
+   reference to `grad`. `held` is the number of other holders of `grad`, which only read it.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_accumulate_here(opdi_engine *engine, opd_tensor *tensor, opd_tensor *grad, int held) {
     opdi_meta *meta = tensor->meta;
     opd_tensor *sum;
@@ -493,8 +504,8 @@ static int opdi_accumulate_here(opdi_engine *engine, opd_tensor *tensor, opd_ten
     opdi_drop(grad);
     return sum ? 0 : -1;
 }
-/* The lock of accumulation, as several threads may have the same leaf.  The thread that holds it may enter again: an
-   addition can lead back here. */
+/* The lock of accumulation, because several threads may add to the same leaf.  The thread that holds it may lock it
+   again, as an addition can lead back here. */
 OPDI_INTERNAL opdi_mutex opdi_accumulate_lock = OPDI_MUTEX_INIT;
 static opdi_thread *opdi_accumulate_holder;
 OPDI_INTERNAL bool opdi_accumulate_enter(opdi_thread *thread) {
@@ -508,7 +519,8 @@ OPDI_INTERNAL void opdi_accumulate_leave(bool entered) {
     OPDI_STORE(&opdi_accumulate_holder, (opdi_thread *)NULL);
     opdi_unlock(&opdi_accumulate_lock);
 }
-/* Waits for work that gives grad, or what it is to be added to, without the lock: who is waited for may need that. */
+/* Waits for asynchronous work that computes `grad` or the gradient to which it will be added.  The caller must not hold
+   the lock, as the work may need it. */
 OPDI_COLD OPDI_NOINLINE static int opdi_accumulate_await(const opd_tensor *tensor, opd_tensor *grad, int held) {
     bool entered = opdi_accumulate_enter(opdi_self());
     opd_tensor *const before = tensor->meta->grad;
@@ -531,7 +543,7 @@ static int opdi_accumulate(opdi_engine *engine, opd_tensor *tensor, opd_tensor *
 }
 
 OPDI_COLD_BEGIN
-/* Accumulates like opdi_accumulate, and tells observers of it under the name that PyTorch's node has. */
+/* Accumulates as opdi_accumulate does, and reports that to observers under the name of PyTorch's node. */
 OPDI_NOINLINE static int opdi_accumulate_observed(opdi_engine *engine, opd_tensor *tensor, opd_tensor *grad, int held) {
     const opd_value grads = opd_value_tensors(&grad, 1);
     opdi_thread *thread = opdi_self();
@@ -542,7 +554,7 @@ OPDI_NOINLINE static int opdi_accumulate_observed(opdi_engine *engine, opd_tenso
     observing.event.nargs = 1;
     observing.event.forward_thread = 0;
     opdi_observe_begin(thread, &observing, OPD_OBSERVE_BACKWARD, "torch::autograd::AccumulateGrad", -1);
-    observing.event.args = NULL;                  /* the gradient is given away */
+    observing.event.args = NULL;                  /* the gradient belongs to the leaf now */
     observing.event.nargs = 0;
     int rc = opdi_accumulate(engine, tensor, grad, held);
     opdi_observe_end(thread, &observing, NULL, 0);
@@ -561,7 +573,7 @@ static int opdi_compare_captures(const void *first, const void *second) {
     if (capture->vertex != other->vertex) { return capture->vertex < other->vertex ? -1 : 1; }
     return capture->index < other->index ? -1 : capture->index > other->index;
 }
-/* Keeps those gradients of a task that the caller asked for. */
+/* Keeps those gradients of a task that the caller asked for (captures). */
 OPDI_INTERNAL void opdi_task_capture(opdi_engine *engine, opdi_task *task) {
     int low = 0, high = engine->ncaptures;
     while (low < high) {
@@ -577,8 +589,8 @@ OPDI_INTERNAL void opdi_task_capture(opdi_engine *engine, opdi_task *task) {
     }
 }
 
-/* Handles a task whose gradients have all arrived: leaves accumulate at once, nodes become ready.  0, or -1
-   with an error. */
+/* Handles a task whose gradients have all arrived.  A leaf accumulates at once; a node becomes ready.  Returns 0, or -1
+   and sets an error. */
 static int opdi_task_done(opdi_engine *engine, opdi_task *task) {
     opd_tensor *grad = task->grads[0];
     if (!(task->vertex & OPDI_LEAF)) { return opdi_ready_push(engine, task); }
@@ -588,12 +600,13 @@ static int opdi_task_done(opdi_engine *engine, opdi_task *task) {
         opdi_task_capture(engine, task);
         return 0;
     }
-    if (!(opdi_edge_leaf(task->vertex)->flags & OPDI_REQUIRES_GRAD)) { return 0; }    /* not any more */
+    if (!(opdi_edge_leaf(task->vertex)->flags & OPDI_REQUIRES_GRAD)) { return 0; }    /* requires none any more */
     task->grads[0] = NULL;
     return opdi_accumulate_any(engine, opdi_edge_leaf(task->vertex), grad, 0);
 }
 
-/* Makes all gradients of a formula fit their edges; the references in `out` are replaced.  0, or -1 with an error. */
+/* Makes all gradients of a formula fit their edges, and replaces the references in `out`.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_validate_all(const opd_node *node, opd_tensor **out) {
     for (int i = 0; i < node->nedges; i++) {
         opd_tensor *grad = out[i] ? opdi_validate(node, i, out[i]) : NULL;
@@ -606,7 +619,7 @@ static int opdi_validate_all(const opd_node *node, opd_tensor **out) {
     return 0;
 }
 
-/* Sends gradients along the edges of node to its tasks; takes those that somebody wants out of `out`.  0 or -1. */
+/* Sends gradients along the edges of node to its tasks, and takes the needed ones out of `out`.  Returns 0 or -1. */
 static int opdi_send(opdi_engine *engine, const opd_node *node, opd_tensor **out) {
     int rc = 0;
     for (int i = 0; i < node->nedges && rc == 0; i++) {
@@ -630,7 +643,7 @@ OPDI_INTERNAL int opdi_call_formula(opd_backward_call *bw) {
 }
 
 OPDI_COLD_BEGIN
-/* Runs the formula of a node and tells observers of it. */
+/* Runs the formula of a node and reports that to observers. */
 OPDI_NOINLINE static int opdi_formula_observed(opd_backward_call *bw) {
     const opd_value grads = opd_value_tensors(bw->grads, bw->node->noutputs);
     const opd_value out = opd_value_tensors(bw->out, bw->node->nedges);
@@ -649,8 +662,8 @@ OPDI_NOINLINE static int opdi_formula_observed(opd_backward_call *bw) {
 }
 OPDI_COLD_END
 
-/* Runs the formula of a node, whose saved values stay meanwhile, and makes the gradients fit; they are freed afterwards
-   unless the graph is retained.  0, or -1 with an error. */
+/* Runs the formula of a node and makes the gradients fit their edges.  The saved values stay until then, and are freed
+   afterwards unless the graph is retained.  Returns 0, or -1 and sets an error. */
 static int opdi_run_formula(opdi_engine *engine, opd_node *node, opd_tensor **grads, opd_tensor **out) {
     const bool saved = OPDI_LOAD(&node->saved) != OPDI_NOTHING_SAVED;
     opd_backward_call bw;
@@ -668,8 +681,8 @@ static int opdi_run_formula(opdi_engine *engine, opd_node *node, opd_tensor **gr
 }
 
 OPDI_COLD_BEGIN
-/* Adds to the pending error in which node it occurred, and in anomaly mode reports where that was
-   recorded; returns -1. */
+/* Appends the name of the node to the pending error, and in anomaly mode reports where the node was recorded.  Returns
+   -1. */
 OPDI_NOINLINE static int opdi_node_failed(const opd_node *node) {
     const opdi_card *card = opdi_node_card(node);
     (void)opdi_fail_more(card ? " [in %s of %s]" : " [in %s]", node->formula->name, card ? card->op->name : "");
@@ -678,8 +691,8 @@ OPDI_NOINLINE static int opdi_node_failed(const opd_node *node) {
 }
 OPDI_COLD_END
 
-/* Runs one task: hooks, captures and the formula of its node in a scope of its own, then sends what it gave.
-   0 or -1. */
+/* Runs one task: hooks, captures and the formula of its node, in a scope of its own.  Then sends the gradients on.
+   Returns 0 or -1. */
 static int opdi_run_task(opdi_engine *engine, opdi_task *task) {
     opdi_thread *thread = opdi_self();
     opd_node *node = opdi_edge_node(task->vertex);
@@ -688,7 +701,7 @@ static int opdi_run_task(opdi_engine *engine, opdi_task *task) {
     opdi_frame frame;
     int rc = 0;
     bool any = false;
-    for (int i = 0; i < OPDI_MIN(node->nedges, 2); i++) {        /* what is likely to run next */
+    for (int i = 0; i < OPDI_MIN(node->nedges, 2); i++) {        /* these are likely to run next */
         const char *next = (const char *)opdi_edges(node)[i].vertex;
         if (next) {
             OPDI_PREFETCH(next);
@@ -701,7 +714,7 @@ static int opdi_run_task(opdi_engine *engine, opdi_task *task) {
     thread->state.no_grad = !engine->create;
     if (hooked) { rc = opdi_hooks_before(engine, task); }
     if (rc == 0 && task->captured && !engine->accumulate) { opdi_task_capture(engine, task); }
-    if (rc == 0 && task->leads) {                 /* else wanted for its gradient alone */
+    if (rc == 0 && task->leads) {                 /* otherwise only the captured gradient is needed */
         for (int i = 0; i < task->ngrads; i++) { any = any || task->grads[i]; }
         if (node->nedges > OPDI_INLINE_EDGES) { out = (opd_tensor **)opdi_alloc((size_t)node->nedges * sizeof *out); }
         rc = out ? 0 : -1;
@@ -713,7 +726,7 @@ static int opdi_run_task(opdi_engine *engine, opdi_task *task) {
         thread->state = frame.state;
         thread->state.no_grad = !engine->create;
         if (rc == 0 && hooked) { rc = opdi_hooks_after(engine, task, out); }
-        for (int i = 0; i < task->ngrads; i++) {  /* who else holds what is sent can be seen now */
+        for (int i = 0; i < task->ngrads; i++) {  /* now only other holders of the gradients are counted */
             if (task->grads[i]) {
                 opdi_drop(task->grads[i]);
                 task->grads[i] = NULL;
@@ -737,7 +750,8 @@ static int opdi_run_task(opdi_engine *engine, opdi_task *task) {
     return rc;
 }
 
-/* Frees what an engine has made: marks, gradients, tasks, tables, and callbacks that have not run. */
+/* Frees everything that an engine has made: marks in nodes, gradients, tasks, tables, and callbacks that have not
+   run. */
 static void opdi_engine_end(opdi_engine *engine) {
     for (opdi_task *task = engine->tasks; task; task = task->next) {
         if (task->next) { OPDI_PREFETCH(task->next->vertex & ~OPDI_LEAF); }
@@ -759,8 +773,8 @@ static void opdi_engine_end(opdi_engine *engine) {
 }
 
 OPDI_COLD_BEGIN
-/* Returns the gradient of root i, a reference: the one given, checked, or a one for a single element.  NULL
-   with an error. */
+/* Returns the gradient of root `i` (an output from which backward starts): the given one after a check, or ones for a
+   tensor of one element.  Returns a reference, or NULL and sets an error. */
 static opd_tensor *opdi_root_grad(const opd_tensor *tensor, opd_tensor *given, int i) {
     if (given) {
         char first[256], second[256];
@@ -811,7 +825,8 @@ OPDI_COLD_END
 static uintptr_t opdi_root_vertex(const opd_tensor *tensor) {
     return tensor->grad_fn ? (uintptr_t)tensor->grad_fn : (uintptr_t)tensor | OPDI_LEAF;
 }
-/* Finds all tasks from the roots, puts the roots' gradients in place, and makes ready what can begin.  0 or -1. */
+/* Finds all tasks from the roots, stores the roots' gradients, and adds the tasks that can begin to the ready tasks.
+   Returns 0 or -1. */
 static int opdi_engine_start(opdi_engine *engine, opd_tensor *const *outputs, int count, opd_tensor *const *grads) {
     for (int i = 0; i < count; i++) {
         opd_tensor *out = outputs[i];
@@ -828,7 +843,7 @@ static int opdi_engine_start(opdi_engine *engine, opd_tensor *const *outputs, in
         if (!grad || opdi_task_add(engine, task, out->grad_fn ? out->output_nr : 0, grad)) { return -1; }
     }
     if (engine->restricted) { opdi_count_deps(engine); }
-    for (int i = 0; i < count; i++) {             /* no edge leads to what can begin: it is among the roots */
+    for (int i = 0; i < count; i++) {             /* only roots can begin, because no edge leads to a task that can */
         opdi_task *task = opdi_task_find(engine, opdi_root_vertex(outputs[i]));
         task->counted = task->deps == 0;
     }
@@ -842,7 +857,7 @@ static int opdi_engine_start(opdi_engine *engine, opd_tensor *const *outputs, in
 }
 
 OPDI_COLD_BEGIN
-/* Notes which gradients the caller asks for, by tensors or by edges; 0, or -1 with an error. */
+/* Notes which gradients the caller asks for, by tensors or by edges.  Returns 0, or -1 and sets an error. */
 static int opdi_captures_make(opdi_engine *engine, opd_tensor *const *inputs, const opd_edge *edges, int count) {
     engine->restricted = true;
     engine->captures = (opdi_capture *)opdi_alloc((size_t)count * sizeof *engine->captures);
@@ -852,7 +867,7 @@ static int opdi_captures_make(opdi_engine *engine, opd_tensor *const *inputs, co
     for (int i = 0; i < count; i++) {
         opd_tensor *tensor = edges ? NULL : inputs[i];
         opd_edge edge = edges ? edges[i] : opdi_edge_of(tensor);
-        if (!edge.node && opd_ok() && opdi_requires_grad(tensor)) {  /* its base does: nothing leads to it */
+        if (!edge.node && opd_ok() && opdi_requires_grad(tensor)) {  /* only its base does: no edge leads here */
             edge.node = (opd_node *)((uintptr_t)tensor | OPDI_LEAF);
         }
         if (!edge.node || (int64_t)edge.nr >= opd_node_inputs(edge.node)) {
@@ -867,8 +882,8 @@ static int opdi_captures_make(opdi_engine *engine, opd_tensor *const *inputs, co
     return 0;
 }
 
-/* Gives the captured gradients to the innermost scope through grads, or drops them if not ok; returns 0 if
-   they were given. */
+/* If ok is true, moves the captured gradients to the innermost scope and writes them to grads; otherwise drops them.
+   Returns 0 if they were moved. */
 static int opdi_captures_end(opdi_engine *engine, opd_tensor **grads, bool ok) {
     for (int i = 0; i < engine->ncaptures; i++) {
         opdi_capture *capture = &engine->captures[i];
@@ -883,14 +898,14 @@ static int opdi_captures_end(opdi_engine *engine, opd_tensor **grads, bool ok) {
 }
 OPDI_COLD_END
 
-/* Runs an engine on this thread from the roots to the end; 0, or -1 with an error. */
+/* Runs an engine on this thread, from the roots to the end.  Returns 0, or -1 and sets an error. */
 static int opdi_engine_here(opdi_engine *engine, opd_tensor *const *outputs, int count, opd_tensor *const *grads) {
     opdi_thread *thread = opdi_self();
     struct opdi_engine *outer = thread->innermost.engine;
     opdi_frame frame;
     opdi_task *task;
     int rc = 0;
-    /* an addition that orders memory: the last engine's marks are gone */
+    /* an atomic addition, which orders memory: the last engine's marks in the nodes are cleared */
     engine->first = OPDI_SUB(&opdi_engines, -1) == 1;
     thread->innermost.engine = engine;
     thread->depth++;
@@ -910,7 +925,7 @@ static int opdi_engine_here(opdi_engine *engine, opd_tensor *const *outputs, int
     return rc;
 }
 
-/* Nested backwards are calls inside each other: after so many they go on on another thread's stack. */
+/* A backward inside a backward is a nested call.  Beyond this depth, it continues on the stack of another thread. */
 #define OPDI_NESTED_HERE 60
 #if defined(OPD_NO_THREADS)
 static int opdi_engine_elsewhere(opdi_engine *engine, opd_tensor *const *outputs, int count, opd_tensor *const *grads) {
@@ -930,11 +945,11 @@ typedef struct opdi_elsewhere {
     int count, rc;
 } opdi_elsewhere;
 
-/* Runs an engine on a helper thread with the state of the thread that waits for it, and hands the error back. */
+/* Runs an engine on a helper thread with the state of the waiting thread, and returns the error to that thread. */
 static void *opdi_engine_thread(void *arg) {
     opdi_elsewhere *elsewhere = (opdi_elsewhere *)arg;
     opdi_thread *thread = opdi_self(), *from = elsewhere->from;
-    if (thread->error == OPD_OK) {                /* else: no memory for the thread */
+    if (thread->error == OPD_OK) {                /* otherwise no state could be allocated for the helper */
         thread->state = from->state;
         thread->innermost = from->innermost;
         elsewhere->rc = opdi_engine_here(elsewhere->engine, elsewhere->outputs, elsewhere->count, elsewhere->grads);
@@ -983,8 +998,8 @@ static int opdi_engine_run(opdi_engine *engine, opd_tensor *const *outputs, int 
 OPDI_COLD_BEGIN
 #if defined(OPDI_CORE)
 
-/* Runs the engine from the outputs and accumulates into leaves, or only into options->inputs; 0, or -1
-   with an error. */
+/* Runs the engine from `outputs` and accumulates gradients into leaves, or only into options->inputs.  Returns 0, or -1
+   and sets an error. */
 int opd_backward_with(opd_tensor *const *outputs, int count, const opd_backward_options *options) {
     opdi_engine engine;
     int rc = 0;
@@ -1025,7 +1040,7 @@ int opd_backward(opd_tensor *tensor) {
     return opd_backward_with(&tensor, 1, NULL);
 }
 
-/* Returns zeros for a capture that no gradient came to, or NULL. */
+/* Returns zeros for a capture that got no gradient, or NULL and sets an error. */
 static opd_tensor *opdi_capture_zeros(const opdi_capture *capture) {
     const int64_t *sizes;
     opd_scalar_type dtype;
@@ -1037,8 +1052,9 @@ static opd_tensor *opdi_capture_zeros(const opdi_capture *capture) {
     return opd_zeros_like(opdi_own(opdi_tensor_make(sizes, NULL, ndim, dtype, place)));
 }
 
-/* Computes the gradients of inputs (or options->input_edges) into grads. once: create_graph records what the formulas
-   do, but this graph is not retained.  serial: the layer whose derivative it is.  0, or -1 with an error. */
+/* Computes the gradients of `inputs` (or options->input_edges) into `grads`.  If `once` is set, create_graph records
+   the formulas, but this graph is not retained. `serial` is the number of the layer whose derivative this is.  Returns
+   0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_autograd_grad(opd_tensor *const *outputs, int count, opd_tensor *const *inputs, int ninputs,
                                      const opd_backward_options *options, bool once, uint32_t serial,
                                      opd_tensor **grads) {

@@ -3,14 +3,16 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>forward      dual tensors, levels, tangents of results
 //
-//  A tangent belongs to a storage: it lies in memory as the storage does, and what looks at a part of the one has the
-//  same part of the other as its tangent.  So views and writes in place need no bookkeeping.  Tensors that share memory
-//  but no tangents (a dual and its primal, what detach gives of it) are told apart by the family in their opdi_meta.
-//  The kernels at Autograd come here while a level is open and an argument has a tangent; rules make the results'.
+//  A tangent (the derivative of a tensor by the direction of forward mode) belongs to a storage and is laid out in
+//  memory as the storage is.  A tensor that views a part of the storage has the same part of the tangent as its
+//  tangent.  So views and writes in place need no bookkeeping.  Some tensors share memory but no tangents: a dual and
+//  its primal, or a detached tensor.  Such tensors are told apart by a number, the family in their opdi_meta.  The
+//  kernels at Autograd come here while a level is open and an argument has a tangent; rules compute the tangents of the
+//  results.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* True if tensor a lies in its storage exactly as tensor does in its own, and both storages are of one size.  A tangent
-   for more examples than tensor has is congruent if tensor is all of its storage. */
+/* Returns true if `first` lies in its storage exactly as `tensor` does in its own, and both storages have the same
+   size.  A batched tangent, for more examples than `tensor` has, counts as such if `tensor` is all of its storage. */
 static bool opdi_congruent(const opd_tensor *first, const opd_tensor *tensor) {
     if (first->dtype != tensor->dtype || !opdi_has_sizes(first, tensor->dims, tensor->ndim) ||
         opdi_place_of(first) != opdi_place_of(tensor) ||
@@ -36,7 +38,7 @@ static bool opdi_congruent(const opd_tensor *first, const opd_tensor *tensor) {
     return true;
 }
 
-/* True if tensor has a tangent in the level that is worked on. */
+/* Returns true if tensor has a tangent in the level whose tangents are being computed. */
 OPDI_INTERNAL bool opdi_has_tangent(const opd_tensor *tensor) {
     if (!tensor || !OPDI_ACQUIRE(&tensor->storage->duals)) { return false; }
     opdi_lock(&opdi_dual_lock);
@@ -64,7 +66,8 @@ static opd_ints opdi_strides_of(const opd_tensor *tensor) {
     return opd_ints_of(tensor->dims + tensor->ndim, tensor->ndim);
 }
 
-/* Returns the tangent of tensor's storage, in the innermost scope; NULL if there is none, or with an error. */
+/* Returns the tangent of tensor's storage, in the innermost scope, or NULL if there is none.  Returns NULL and sets an
+   error if that fails. */
 static opd_tensor *opdi_tangent_whole(const opd_tensor *tensor) {
     opd_tensor *whole = NULL;
     if (!tensor || !OPDI_ACQUIRE(&tensor->storage->duals)) { return NULL; }
@@ -74,7 +77,8 @@ static opd_tensor *opdi_tangent_whole(const opd_tensor *tensor) {
     opdi_unlock(&opdi_dual_lock);
     return opdi_own(whole);
 }
-/* Returns a batched tangent as complex numbers, of which it has the parts as last dim, or as parts of such numbers. */
+/* Converts a batched tangent whose last dim has real and imaginary parts to complex numbers, or a complex one to such
+   parts. */
 static opd_tensor *opdi_tangent_retyped_batched(opd_tensor *whole) {
     if (whole->flags & OPDI_BATCHED) {
         if (opd_dtype_is_complex((opd_scalar_type)whole->dtype)) { return opd_view_as_real(whole); }
@@ -84,8 +88,8 @@ static opd_tensor *opdi_tangent_retyped_batched(opd_tensor *whole) {
                    "with their parts, which is not supported unless the parts are the last dim of what was batched");
     return NULL;
 }
-/* Returns the memory of a tangent as numbers of tensor's dtype: complex numbers for their parts, or the
-   other way round. */
+/* Returns the memory of a tangent as numbers of the dtype of `tensor`: complex numbers as their parts, or parts as
+   complex numbers. */
 static opd_tensor *opdi_tangent_retyped(opd_tensor *whole, const opd_tensor *tensor) {
     const int64_t count = whole->storage->bytes / (int64_t)opd_dtype_size((opd_scalar_type)whole->dtype);
     const int64_t sizes[2] = {count / 2, 2}, strides[2] = {2, 1};
@@ -97,12 +101,14 @@ static opd_tensor *opdi_tangent_retyped(opd_tensor *whole, const opd_tensor *ten
     return opd_view_as_real(opd_as_strided_full(whole, opd_ints_of(&count, 1), opd_ints_of(strides + 1, 1),
                                                 opd_value_int(0)));
 }
-/* Returns a view of part, which is as memory is, that is conjugated or negated when it is read if tensor is. */
+/* Returns `part`, which has the values as they lie in memory, as `tensor` reads its memory: conjugated, negated, or
+   itself. */
 static opd_tensor *opdi_tangent_read(opd_tensor *part, const opd_tensor *tensor) {
     if (part && opd_is_conj(tensor)) { part = opd_conj_view(part); }
     return part && opd_is_neg(tensor) ? opd__neg_view(part) : part;
 }
-/* Returns the part of a storage's tangent that belongs to tensor; NULL with an error.  Forward mode is off. */
+/* Returns the part of a storage's tangent that belongs to `tensor`.  Returns NULL and sets an error if that fails.
+   Forward mode is off meanwhile. */
 static opd_tensor *opdi_tangent_part(opd_tensor *whole, const opd_tensor *tensor) {
     if (whole && whole->dtype != tensor->dtype && !(whole = opdi_tangent_retyped(whole, tensor))) { return NULL; }
     return !whole || opdi_congruent(whole, tensor) ? whole : opdi_tangent_read(opd_as_strided_full(
@@ -113,7 +119,7 @@ OPDI_INTERNAL opd_tensor *opdi_tangent_of(const opd_tensor *tensor) {
     return opdi_tangent_part(opdi_tangent_whole(tensor), tensor);
 }
 
-/* True if nobody but the caller sees grad's memory. */
+/* Returns true if no other code can see the memory of `grad`. */
 static bool opdi_held_alone(const opd_tensor *grad) {
     int32_t count = 1;
     if (!(grad->flags & OPDI_BATCHED)) { return opdi_held_by(grad, 1); }
@@ -123,8 +129,8 @@ static bool opdi_held_alone(const opd_tensor *grad) {
     return OPDI_ACQUIRE(&grad->refs) == 1 && OPDI_ACQUIRE(&grad->storage->refs) == count;
 }
 
-/* Returns a new tensor for a tangent, of tensor's dtype and place, as an operator's result if a graph is being
-   recorded; NULL with an error. */
+/* Returns a new tensor for a tangent, with the dtype and place of `tensor`.  While a graph is recorded, an operator
+   makes the tensor.  Returns NULL and sets an error if that fails. */
 static opd_tensor *opdi_tangent_room(const opd_tensor *tensor, const int64_t *dims, const int64_t *strides, int ndim) {
     const opd_value none = opd_value_none(), dtype = opd_value_int(tensor->dtype);
     if (!opdi_self()->innermost.tracer) {
@@ -134,7 +140,8 @@ static opd_tensor *opdi_tangent_room(const opd_tensor *tensor, const int64_t *di
                                             opd_value_device(opd_tensor_device(tensor)), none)
         : opd_empty_full(opd_ints_of(dims, ndim), dtype, none, opd_value_device(opd_tensor_device(tensor)), none, none);
 }
-/* Returns zeros that lie as tensor does for each example that tensor or grad has, or NULL with an error. */
+/* Returns zeros that are laid out as `tensor` and batched at every vmap layer at which `tensor` or `grad` is.  Returns
+   NULL and sets an error if that fails. */
 static opd_tensor *opdi_tangent_batched(const opd_tensor *tensor, const opd_tensor *grad) {
     const opd_tensor *wraps[OPDI_MAX_LAYERS], *primal;
     const opdi_batched *more[OPDI_MAX_LAYERS];
@@ -144,7 +151,7 @@ static opd_tensor *opdi_tangent_batched(const opd_tensor *tensor, const opd_tens
     for (primal = tensor; primal->flags & OPDI_BATCHED; primal = opdi_batched_of(primal)->value) {
         wraps[total++] = primal;
     }
-    /* the innermost layer's is the outermost */
+    /* the innermost layer is the outermost wrapper */
     for (; grad->flags & OPDI_BATCHED; grad = opdi_batched_of(grad)->value) {
         const opdi_batched *batched = opdi_batched_of(grad);
         for (k = 0; k < total && opdi_batched_of(wraps[k])->level != batched->level; k++) { }
@@ -188,12 +195,13 @@ static opd_tensor *opdi_tangent_batched(const opd_tensor *tensor, const opd_tens
     return NULL;
 }
 
-/* Makes a tangent for tensor's storage in which tensor's part is grad: grad itself, if nobody else has it (or `as_is`)
-   and it lies in memory as tensor does.  NULL with an error. */
+/* Makes a tangent for the storage of `tensor`, in which the part of `tensor` is `grad`.  The tangent is `grad` itself
+   if that is laid out as `tensor`, and nobody else has it or `as_is` is true.  Returns NULL and sets an error if that
+   fails. */
 static opd_tensor *opdi_tangent_make(const opd_tensor *tensor, opd_tensor *grad, bool as_is) {
     const int64_t count = tensor->storage->bytes / (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
     const bool batched = OPDI_UNLIKELY((tensor->flags | grad->flags) & OPDI_BATCHED) != 0;
-    /* it lies like that in every run of the graph */
+    /* its layout must be the same in every run of the graph */
     const bool traced = OPDI_UNLIKELY(opdi_self()->innermost.tracer != NULL);
     if (opdi_congruent(grad, tensor)) {
         if (!traced && (as_is ? grad->storage != tensor->storage : opdi_held_alone(grad))) { return grad; }
@@ -211,30 +219,30 @@ static opd_tensor *opdi_tangent_make(const opd_tensor *tensor, opd_tensor *grad,
     return part && opd_copy_(part, grad) ? zeros : NULL;
 }
 
-/* Returns a copy of a tangent in which tensor's part is grad, recorded on the tape.  A tangent that is not contiguous
-   is treated as a row.  NULL with an error. */
+/* Returns a copy of the tangent `whole` in which the part of `tensor` is `grad`; the copy is recorded on the tape.  A
+   tangent that is not contiguous is treated as one row.  Returns NULL and sets an error if that fails. */
 static opd_tensor *opdi_tangent_scatter(opd_tensor *whole, const opd_tensor *tensor, opd_tensor *grad) {
     const opd_ints sizes = opd_ints_of(whole->dims, whole->ndim), strides = opdi_strides_of(whole);
     const bool rows = (whole->flags & OPDI_CONTIGUOUS) != 0;
     const int64_t numel = whole->numel, one = 1;
     if (!rows) { whole = opd_as_strided_full(whole, opd_ints_of(&numel, 1), opd_ints_of(&one, 1), opd_value_int(0)); }
-    grad = opdi_tangent_read(grad, tensor);       /* what memory has: turning over is its own inverse */
+    grad = opdi_tangent_read(grad, tensor);       /* to values as in memory; conjugating twice is neutral */
     whole = opd_as_strided_scatter_full(whole, grad, opd_ints_of(tensor->dims, tensor->ndim), opdi_strides_of(tensor),
                                         opd_value_int(opd_offset(tensor)));
     return rows ? whole : opd_as_strided_full(whole, sizes, strides, opd_value_int(0));
 }
 
-/* Returns a copy of a tangent with examples in which tensor's part is grad; NULL if it cannot be copied so, or
-   with an error. */
+/* Returns a copy of the batched tangent `whole` in which the part of `tensor` is `grad`.  Returns NULL without an error
+   if the copy would have another layout, and NULL with an error if an operator fails. */
 static opd_tensor *opdi_tangent_rewritten(opd_tensor *whole, const opd_tensor *tensor, opd_tensor *grad) {
     opd_tensor *copy = opdi_more_examples(grad, whole) ? opdi_with_examples(whole, grad, opdi_strides_of(whole))
-        : opd_mul_Scalar(whole, opd_value_int(1));             /* lies as it does, also among other examples */
+        : opd_mul_Scalar(whole, opd_value_int(1));             /* a copy that keeps the layout, also if batched */
     if (!copy || (!(copy->flags & whole->flags & OPDI_CONTIGUOUS) && !opdi_congruent(copy, whole))) { return NULL; }
     opd_tensor *part = opdi_tangent_part(copy, tensor);
     return part && opd_copy_(part, grad) ? copy : NULL;
 }
-/* Makes grad the tangent of tensor: writes it into the one that is there, or puts a new one in its place when the tape
-   may need the old one.  0, or -1 with an error. */
+/* Makes grad the tangent of tensor: writes grad into the existing tangent, or replaces that if the tape may need it.
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_tangent_give(opd_tensor *tensor, opd_tensor *grad, bool as_is) {
     opd_tensor *whole = opdi_tangent_whole(tensor), *part = opdi_tangent_part(whole, tensor), *with, *old = NULL;
     if (!opd_ok()) { return -1; }
@@ -274,7 +282,8 @@ OPDI_INTERNAL int opdi_tangent_give(opd_tensor *tensor, opd_tensor *grad, bool a
 
 //== levels ============================================================================================================
 
-/* Opens a level, of the public functions or (transform) of a layer of transforms; 0, or -1 without memory. */
+/* Opens a level of forward mode: for a layer of transforms if `transform` is true, else for the public functions.
+   Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_level_begin(opdi_thread *thread, bool transform) {
     opdi_level *level = (opdi_level *)opdi_alloc(sizeof *level);
     if (!level) { return -1; }
@@ -354,8 +363,8 @@ opd_dispatch_state opd_inference_mode_set(bool on) {
     return was;
 }
 
-/* Returns an alias of tensor with tensor's history, without a tangent in the level that is worked on; NULL
-   with an error. */
+/* Returns an alias of tensor with tensor's history, but without a tangent in the level being computed, or NULL and sets
+   an error. */
 static opd_tensor *opdi_primal_of(opd_tensor *tensor) {
     opd_tensor *value = opd_alias(tensor);
     if (!value || opdi_family_new(value)) { return NULL; }
@@ -380,8 +389,9 @@ OPDI_INTERNAL bool opdi_dual_dtype(const opd_tensor *tensor, const char *what) {
     return false;
 }
 
-/* Returns a dual of both tensors in the level that is worked on; NULL with an error.  A tangent lies in memory as its
-   primal does: a primal of which several elements share memory is copied, as their tangents may differ. */
+/* Returns a dual tensor with the values of `primal` and the tangent `tangent` in the level being computed.  A tangent
+   is laid out as its primal; if several elements of the primal share memory, the primal is copied, because their
+   tangents may differ.  Returns NULL and sets an error if that fails. */
 OPDI_INTERNAL opd_tensor *opdi_make_dual(opd_tensor *primal, opd_tensor *tangent) {
     const opd_tensor *value = primal;
     while (value->flags & OPDI_BATCHED) { value = opdi_batched_of(value)->value; }

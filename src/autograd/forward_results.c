@@ -6,7 +6,8 @@ OPDI_COLD_BEGIN
 
 #if defined(OPDI_CORE)
 
-/* Returns the index of element element of argument i among the inputs of a forward formula, or -1. */
+/* Returns the index that this element of argument `i` has among the inputs of a forward formula, or -1 if it is none of
+   them. */
 static int opdi_jvp_edge(const opd_jvp_call *jv, int i, int element) {
     const opd_op *op = jv->op;
     int edge = 0;
@@ -60,7 +61,8 @@ static int opdi_forward_missing(const opd_call *call) {
     return opdi_forward_unable(call, "", "because it has not been implemented yet.");
 }
 
-/* Returns the context of an operator whose formula has a set-up, for a node of opdi_jvp_node; NULL with an error. */
+/* Returns the context of an operator whose formula has a set-up, for a node of opdi_jvp_node, or NULL and sets an
+   error. */
 static opd_context *opdi_jvp_setup(const opd_jvp_call *jv) {
     opd_value rets[OPDI_MAX_RETURNS];
     for (int i = 0; i < jv->op->nrets; i++) {
@@ -74,8 +76,9 @@ static opd_context *opdi_jvp_setup(const opd_jvp_call *jv) {
     return opdi_context_setup(jv->op, jv->card, jv->args, rets);
 }
 
-/* Makes a node as the tape would have it, for as long as its formula runs.  wanted: the one edge whose gradient is
-   wanted; -1: all edges with a tangent.  Returns a reference, or NULL with an error. */
+/* Makes a node as a recorded call would have it, which lives only while its formula runs. `wanted` is the one edge
+   whose gradient is needed; -1 means all edges whose input has a tangent.  Returns a reference, or NULL and sets an
+   error. */
 static opd_node *opdi_jvp_node(opd_jvp_call *jv, int wanted) {
     const opdi_card *card = jv->card;
     const bool formula = card && card->desc.backward;
@@ -111,7 +114,7 @@ static opd_node *opdi_jvp_node(opd_jvp_call *jv, int wanted) {
         }
     }
     for (int i = 0; i < jv->op->nrets && k < jv->nresults; i++) {
-        const opd_value *ret = &jv->rets[i];      /* of a list all elements are results */
+        const opd_value *ret = &jv->rets[i];      /* all elements of a list are results */
         if (card->save_results >> i & 1) {
             if (jv->results[k] && ret->tag != OPD_TAG_TENSORS) {
                 opdi_saved_results(node)[row] = opdi_keep_result(jv->results[k]);
@@ -124,8 +127,9 @@ static opd_node *opdi_jvp_node(opd_jvp_call *jv, int wanted) {
     return node;
 }
 
-/* Runs a node's formula on grads; what it gives goes into out, in the innermost scope.  plain: as it is written, also
-   for complex numbers.  0, or -1 with an error. */
+/* Runs a node's formula on the gradients `grads`, and writes the gradients that it returns to `out`, in the innermost
+   scope.  If `plain` is true, the formula runs as it is written, also for complex numbers.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_jvp_formula(opd_node *node, opd_tensor **grads, opd_tensor **out, bool plain) {
     opd_backward_call bw;
     memset(&bw, 0, sizeof bw);
@@ -142,8 +146,8 @@ static int opdi_jvp_formula(opd_node *node, opd_tensor **grads, opd_tensor **out
     return rc;
 }
 
-/* Computes the tangents of results into out by differentiating the backward formula: vjp(values) is linear in values,
-   and the derivative of <vjp(values), t> by values is jvp(t).  0, or -1 with an error. */
+/* Computes the tangents of results into `out` by differentiating the backward formula twice.  The formula, vjp(v), is
+   linear in v, and the derivative of <vjp(v), t> by v is jvp(t).  Returns 0, or -1 and sets an error. */
 static int opdi_jvp_twice(opd_node *node, opd_tensor *const *tangents, opd_tensor *const *results, int nresults,
                           const bool *constant, opd_tensor **out) {
     opdi_thread *thread = opdi_self();
@@ -166,14 +170,14 @@ static int opdi_jvp_twice(opd_node *node, opd_tensor *const *tangents, opd_tenso
         }
     }
     thread->state.no_grad = 0;
-    if (!records || no_grad) { thread->innermost.packer = NULL; }     /* a graph that nobody sees */
+    if (!records || no_grad) { thread->innermost.packer = NULL; }     /* nobody sees this graph */
     for (i = 0; i < nresults && rc == 0; i++) {
         if (!results[i] || !opdi_differentiable(results[i]) || (constant && constant[i])) { continue; }
         values[i] = vs[k++] = opd_ones(opd_ints_of(results[i]->dims, results[i]->ndim),
                                        (opd_scalar_type)results[i]->dtype);
         if (values[i] &&
             ((results[i]->flags & OPDI_BATCHED) || opdi_place_of(values[i]) != opdi_place_of(results[i]))) {
-            values[i] = vs[k - 1] = opd_ones_like(results[i]); /* on the tape of the layer that the result belongs to */
+            values[i] = vs[k - 1] = opd_ones_like(results[i]); /* recorded on the tape of the result's layer */
         }
         if (values[i]) { values[i]->flags |= OPDI_REQUIRES_GRAD; } else { rc = -1; }
     }
@@ -186,7 +190,7 @@ static int opdi_jvp_twice(opd_node *node, opd_tensor *const *tangents, opd_tenso
             continue;
         }
         if (!opd_ok()) { rc = -1; }
-        /* nothing of it is on the tape: a constant, which can only be zero, or made without operators */
+        /* `grad` is not on the tape, so it is a constant: zero, which is fine, or else made without operators */
         if (grad && grad->backend != OPD_META && opdi_any_element(grad, false)) {
             rc = opd_fail(OPD_ERROR_AUTOGRAD, "Trying to use forward AD with %s that does not support it because its "
                           "formula cannot be differentiated itself; give it a .jvp", node->formula->name);
@@ -209,7 +213,8 @@ static int opdi_jvp_twice(opd_node *node, opd_tensor *const *tangents, opd_tenso
     return rc;
 }
 
-/* True if a ready-made forward formula is that of an operator; of a custom function it is an error. */
+/* Returns true if a ready-made forward formula (opd_jvp_pointwise and similar) runs for an operator.  For a custom
+   function returns false and sets an error. */
 static bool opdi_jvp_of_operator(const opd_jvp_call *jv) {
     if (jv->op) { return true; }
     (void)opd_fail(OPD_ERROR_AUTOGRAD, "opd_jvp_pointwise, _linear and _backward are for operators, not for %s",
@@ -223,20 +228,22 @@ int opd_jvp_backward(opd_jvp_call *jv) {
     return rc;
 }
 
-/* Returns a tangent in the sizes and dtype of the result, as if it were its gradient; NULL with an error. */
+/* Returns `tensor` cast to the dtype and expanded to the sizes of `result`, as a tangent must be.  Returns NULL and
+   sets an error if that fails. */
 static opd_tensor *opdi_spread(opd_tensor *tensor, const opd_tensor *result) {
     if (tensor && tensor->dtype != result->dtype) { tensor = opd_to_dtype(tensor, (opd_scalar_type)result->dtype); }
     return !tensor || opdi_has_sizes(tensor, result->dims, result->ndim) ? tensor
         : opd_expand(tensor, opd_ints_of(result->dims, result->ndim));
 }
 
-/* True if there are complex numbers among the inputs and results. */
+/* Returns true if an input or a result is complex. */
 static bool opdi_jvp_complex(const opd_jvp_call *jv) {
     for (int edge = 0; edge < jv->ninputs; edge++) { if (opdi_is_complex(jv->inputs[edge])) { return true; } }
     for (int i = 0; i < jv->nresults; i++) { if (opdi_is_complex(jv->results[i])) { return true; } }
     return false;
 }
-/* Gives the tangent of a pointwise result: the sum of what the backward formula makes of each input's tangent alone. */
+/* Computes the tangent of a pointwise result: for each input, the backward formula is run with that input's tangent as
+   the gradient, and the gradients that it returns for this input are added. */
 int opd_jvp_pointwise(opd_jvp_call *jv) {
     opd_tensor *result = jv->results[0], *sum = NULL, *grad, **gave = opdi_scope_tensors(jv->ninputs);
     int rc = gave && opdi_jvp_of_operator(jv) ? 0 : -1;
@@ -252,7 +259,7 @@ int opd_jvp_pointwise(opd_jvp_call *jv) {
         rc = node ? opdi_jvp_formula(node, &grad, gave, true) : -1;
         if (node) { opdi_node_release(node); }
         if (rc || !gave[edge]) { continue; }
-        /* the formula has summed up what was broadcast */
+        /* the input was broadcast, so the formula has summed its gradient: the general way */
         if (!opdi_has_sizes(gave[edge], result->dims, result->ndim)) { return opd_jvp_backward(jv); }
         gave[edge] = opdi_spread(gave[edge], result);
         sum = sum && gave[edge] ? opd_add(sum, gave[edge]) : gave[edge];
@@ -262,14 +269,14 @@ int opd_jvp_pointwise(opd_jvp_call *jv) {
     return rc ? rc : opd_jvp_return(jv, 0, sum);
 }
 
-/* Returns the tangent of input edge, or zeros like it; an index is returned itself, also in a list that may have
-   gaps (not `listed`). */
+/* Returns the tangent of input number `edge`, or zeros like the input if it has none.  An input of a dtype without
+   derivatives, such as an index, is returned itself, unless it is in a list without gaps (`listed`). */
 static opd_tensor *opdi_linear_arg(const opd_jvp_call *jv, int edge, bool listed) {
     opd_tensor *tensor = jv->inputs[edge];
     return jv->tangents[edge] ? jv->tangents[edge] : opdi_differentiable(tensor) ||
         listed ? opd_zeros_like(tensor) : tensor;
 }
-/* Gives the tangents of a linear operator's results: the operator itself, called with the tangents. */
+/* Gives the tangents of a linear operator's results by calling the operator with the tangents. */
 int opd_jvp_linear(opd_jvp_call *jv) {
     const opd_op *op = jv->op;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
@@ -301,7 +308,7 @@ int opd_jvp_linear(opd_jvp_call *jv) {
     return 0;
 }
 
-/* Begins a forward formula: collects the tensor arguments and their tangents.  0, or -1 with an error. */
+/* Begins a forward formula: collects the tensor arguments and their tangents.  Returns 0, or -1 and sets an error. */
 static int opdi_jvp_begin(opd_jvp_call *jv, const opdi_card *card, opd_op *op, const opd_value *args) {
     int edge = 0;
     memset(jv, 0, sizeof *jv);
@@ -329,8 +336,8 @@ static int opdi_jvp_begin(opd_jvp_call *jv, const opdi_card *card, opd_op *op, c
     return 0;
 }
 
-/* Returns the forward formula of an operator: the one registered by itself, else the card's, else one made of the
-   backward formula; NULL if there is none. */
+/* Returns the forward formula of an operator: the one registered by itself, else the card's, else one made from the
+   backward formula.  Returns NULL if there is none. */
 static opd_jvp_fn opdi_jvp_rule(const opd_jvp_call *jv) {
     const opdi_table *table = OPDI_ACQUIRE(&jv->op->table);
     const opd_op_desc *desc = jv->card ? &jv->card->desc : NULL;
@@ -346,8 +353,8 @@ static int opdi_jvp_run(opd_jvp_call *jv, opd_jvp_fn rule) {
     return opd_ok() ? 0 : opdi_fail_more(" [in the forward derivative of %s]", jv->op->name);
 }
 
-/* True if result result is a view of an input; puts it into that input's family, or (apart) into a new one, as it has
-   no derivative. *rc becomes -1 without memory. */
+/* Returns true if `result` shares the memory of an input.  Then puts it into that input's family, so that it has the
+   input's tangent, or, if `apart` is true (no derivative), into a new family.  Sets *rc to -1 if memory runs out. */
 static bool opdi_jvp_is_view(opd_tensor *const *inputs, int count, opd_tensor *result, bool apart, int *rc) {
     for (int edge = 0; edge < count; edge++) {
         const opd_tensor *first = inputs[edge];
@@ -358,8 +365,8 @@ static bool opdi_jvp_is_view(opd_tensor *const *inputs, int count, opd_tensor *r
     return false;
 }
 
-/* Gives the results of a call that has run their tangents.  apart: the operator has no derivative.  0, or -1
-   with an error. */
+/* Gives the results of a call that has run their tangents.  If `apart` is true, the operator has no derivative.
+   Returns 0, or -1 and sets an error. */
 static int opdi_jvp_end(opd_jvp_call *jv, opd_call *call, bool apart) {
     opd_jvp_fn rule;
     int rc = 0;
@@ -394,18 +401,18 @@ static int opdi_jvp_end(opd_jvp_call *jv, opd_call *call, bool apart) {
     return rc;
 }
 
-/* Returns the next level whose tangents the call has to take, or NULL. */
+/* Returns the next level whose tangents the call has to compute, or NULL. */
 static opdi_level *opdi_call_level(const opd_call *call) {
     return call->th->state.forward == OPDI_FORWARD_OPEN ? opdi_level_of(call->args, call->op->nargs) : NULL;
 }
-/* True if the call is to become a node of the graph that is being recorded. (Calls of a tape inside of a
-   vmap are not.) */
+/* Returns true if the call is to become a node of the graph that is being recorded. (Calls on a tape inside of a vmap
+   layer are not.) */
 static bool opdi_tracing(const opd_call *call) {
     return call->th->innermost.tracer && (call->th->state.include & call->th->state.allow & OPD_BIT_OF(OPD_F_TRACER)) &&
         !(call->keys.functionality & OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_BACK));
 }
-/* Runs the call, and records it if it has to be, when all levels have taken their tangents; it sees the state that it
-   saw at first.  0, or -1 with an error. */
+/* Runs the call after all levels have computed their tangents, and records it if necessary.  The call sees the state
+   that it saw at first.  Returns 0, or -1 and sets an error. */
 static int opdi_forward_record_call(opd_call *call, const opdi_card *card, opd_tensor *self, const opdi_within *first) {
     opdi_thread *thread = call->th;
     opdi_level *outer = thread->innermost.level;
@@ -418,7 +425,7 @@ static int opdi_forward_record_call(opd_call *call, const opdi_card *card, opd_t
         thread->innermost.level = outer;
         return -1;
     }
-    /* operators that the kernel calls have no tangents of their own, as they are not recorded either */
+    /* operators that the kernel calls get no tangents, just as they are not recorded */
     if (formula && !opdi_call_flags(call)) { thread->state.allow &= ~OPDI_AUTOGRAD_BITS; }
     int rc = self ? opdi_recording_inplace_kernel(call, card, self)
         : formula ? opdi_recording_kernel(call, card) : opdi_recording_fallback(call);
@@ -427,8 +434,8 @@ static int opdi_forward_record_call(opd_call *call, const opdi_card *card, opd_t
     return rc;
 }
 
-/* Runs a call and computes its tangents in the level that is worked on.  Levels around come first, and the rules belong
-   to these.  0, or -1 with an error. */
+/* Runs a call and computes its tangents in the level being computed.  The levels around compute theirs first; the
+   operators that the rules call belong to those levels.  Returns 0, or -1 and sets an error. */
 static int opdi_forward_call(opd_call *call, const opdi_card *card, const opdi_within *first) {
     opdi_thread *thread = call->th;
     const opdi_state state = thread->state;
@@ -445,7 +452,7 @@ static int opdi_forward_call(opd_call *call, const opdi_card *card, const opdi_w
     thread->state = state;
     return rc ? rc : opdi_jvp_end(&jv, call, card && card->desc.backward == opd_not_differentiable);
 }
-/* Runs a call at Autograd in which an argument has a tangent.  card NULL: the operator has no formula. */
+/* Runs a call at Autograd in which an argument has a tangent.  If card is NULL, the operator has no formula. */
 OPDI_NOINLINE static int opdi_forward_kernel(opd_call *call, const opdi_card *card) {
     opdi_thread *thread = call->th;
     opdi_within within;
@@ -457,7 +464,8 @@ OPDI_NOINLINE static int opdi_forward_kernel(opd_call *call, const opdi_card *ca
     return rc;
 }
 
-/* Replaces the arguments that lie in self's memory by copies, before self is written; 0, or -1 with an error. */
+/* Replaces the arguments that lie in the memory of self by copies, before self is written.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_forward_originals(const opd_op *op, const opd_tensor *self, opd_value *args) {
     for (uint64_t mask = op->tensor_args | op->list_args; mask; mask &= mask - 1) {
         opd_value *value = &args[opdi_low_bit(mask)];
@@ -473,7 +481,8 @@ static int opdi_forward_originals(const opd_op *op, const opd_tensor *self, opd_
     return 0;
 }
 
-/* Runs a call that writes self, and gives self the tangent that the rule of the functional form computes.  0, or -1. */
+/* Runs a call that writes self, and gives self the tangent that the rule of the functional form computes.  Returns 0 or
+   -1. */
 static int opdi_forward_write(opd_call *call, const opdi_card *card, opd_tensor *self, const opdi_within *first) {
     opdi_thread *thread = call->th;
     const opdi_state state = thread->state;
@@ -494,7 +503,7 @@ static int opdi_forward_write(opd_call *call, const opdi_card *card, opd_tensor 
     } else { rc = opdi_forward_record_call(call, card, self, first); }
     thread->state = state;
     if (rc) { return -1; }
-    /* squeeze_ and its like: another look at the same storage */
+    /* squeeze_ and similar operators: only the geometry changes, so the tangent stays */
     if (!opdi_differentiable(self) || (rule->desc.tags & OPD_OPTAG_INPLACE_VIEW)) { return 0; }
     results[0] = self;
     jv.rets = &ret;
@@ -517,7 +526,7 @@ OPDI_NOINLINE static int opdi_forward_inplace_kernel(opd_call *call, const opdi_
         return opdi_forward_missing(call);
     }
     if (!self) { return opdi_forward_missing(call); }
-    /* while no level is at work */
+    /* while no level is being computed */
     if (OPDI_UNLIKELY(thread->innermost.tape != 0) && opdi_is_captured(thread, self)) { return -1; }
     opdi_within_enter(thread, &within, opdi_level_of(call->args, call->op->nargs));
     int rc = opdi_forward_write(call, card, self, &within);
@@ -525,7 +534,8 @@ OPDI_NOINLINE static int opdi_forward_inplace_kernel(opd_call *call, const opdi_
     return rc;
 }
 
-/* Gives `copy`, a copy of tensor without history, copies of tensor's tangents in all levels; 0, or -1 with an error. */
+/* Gives `copy`, a copy of tensor without history, copies of tensor's tangents in all levels.  Returns 0, or -1 and sets
+   an error. */
 OPDI_INTERNAL int opdi_forward_copy(opd_tensor *copy, opd_tensor *tensor) {
     opdi_thread *thread = opdi_self();
     const opd_value value = opd_value_tensor(tensor);
@@ -533,7 +543,7 @@ OPDI_INTERNAL int opdi_forward_copy(opd_tensor *copy, opd_tensor *tensor) {
     opdi_within within;
     if (!level) { return 0; }
     opdi_within_enter(thread, &within, level);
-    thread->state.allow |= OPD_BIT_OF(OPD_F_TRACER);  /* the tangent's copy is recorded beside that of the value */
+    thread->state.allow |= OPD_BIT_OF(OPD_F_TRACER);  /* the tangent's copy is recorded beside the value's copy */
     int rc = opdi_forward_copy(copy, tensor);
     opd_tensor *tangent = rc == 0 ? opdi_tangent_of(tensor) : NULL;
     tangent = tangent ? opd_clone(tangent) : NULL;
@@ -542,8 +552,8 @@ OPDI_INTERNAL int opdi_forward_copy(opd_tensor *copy, opd_tensor *tensor) {
     return rc;
 }
 
-/* Checks the tangent that a jvp gave for an input that the function wrote to: it must be the input's tangent, changed
-   in place since `version`. */
+/* Checks the tangent that a jvp gave for an input that the function has written: it must be the input's tangent,
+   changed in place since `version`.  Returns 0, or -1 and sets an error. */
 static int opdi_check_dirty_tangent(opd_tensor *tangent, const opd_tensor *given, uint32_t version) {
     if (OPDI_LOAD(&tangent->storage->version) == version) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "An inplace custom Function is not modifying the forward mode gradients "
@@ -555,8 +565,8 @@ static int opdi_check_dirty_tangent(opd_tensor *tangent, const opd_tensor *given
                    "If the forward is modifying an input inplace, then the jvp function must modify the gradient "
                    "inplace and return it as-is.");
 }
-/* Checks the tangent that a jvp gave for output result, a view of an input with a tangent: it must be the same
-   view of that. */
+/* Checks the tangent that a jvp gave for an output that is a view of an input with a tangent: it must be the same view
+   of that tangent.  Returns 0, or -1 and sets an error. */
 static int opdi_check_view_tangent(const opd_tensor *result, const opd_tensor *given) {
     const opd_tensor *part = opdi_tangent_of(result);
     if (!part) { return -1; }
@@ -570,7 +580,7 @@ static int opdi_check_view_tangent(const opd_tensor *result, const opd_tensor *g
         : opd_fail(OPD_ERROR_AUTOGRAD, "A custom Function is returning a view but the jvp is not returning a view of "
                    "the given grad input.");
 }
-/* Gives output i of a custom function its tangent.  0, or -1 with an error. */
+/* Gives output i of a custom function its tangent.  Returns 0, or -1 and sets an error. */
 static int opdi_forward_output(const opd_context *ctx, opd_jvp_call *jv, int i, const uint32_t *versions) {
     opd_tensor *result = jv->results[i];
     int edge, rc = 0;
@@ -594,7 +604,7 @@ static int opdi_forward_output(const opd_context *ctx, opd_jvp_call *jv, int i, 
     return rc || opdi_tangent_give(result, jv->out[i], false) ? -1 : 0;
 }
 
-/* Runs the jvp of a custom function and gives its outputs their tangents; 0, or -1 with an error. */
+/* Runs the jvp of a custom function and gives its outputs their tangents.  Returns 0, or -1 and sets an error. */
 static int opdi_forward_outputs(opd_context *ctx) {
     opd_jvp_call jv;
     int32_t input = 0;
@@ -643,8 +653,8 @@ OPDI_INTERNAL int opdi_forward_function(opd_context *ctx) {
     return rc;
 }
 
-/* Gives results that opd_autograd_record has tied to a formula their tangents, by that formula; 0, or -1
-   with an error. */
+/* Computes tangents for results that opd_autograd_record has tied to a formula, by that formula.  Returns 0, or -1 and
+   sets an error. */
 OPDI_INTERNAL int opdi_forward_record(const opdi_derivative *formula, opd_tensor *const *inputs, int ninputs,
                                       opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
                                       opd_tensor *const *results, int nresults) {
@@ -703,7 +713,7 @@ OPDI_COLD_END
 
 //== the kernels at Autograd ===========================================================================================
 //
-//  Each asks forward mode where that takes part in the call, else the tape.
+//  Each kernel calls forward mode if that takes part in the call, else the tape.
 
 #if defined(OPDI_CORE)
 
@@ -718,7 +728,7 @@ OPDI_INTERNAL int opdi_autograd_inplace_kernel(opd_call *call) {
         : opdi_recording_inplace_kernel(call, card, self);
 }
 
-/* The kernel at Autograd of out= forms, which are never recorded: an error if something requires grad. */
+/* This kernel at Autograd for out= forms, which are never recorded, fails if something requires grad. */
 OPDI_INTERNAL int opdi_autograd_out_kernel(opd_call *call) {
     if (opdi_call_forward(call)) { return opdi_forward_unable(call, "_out", "because it is an out= function"); }
     if (!opdi_call_flags(call)) { return opdi_below_autograd(call); }

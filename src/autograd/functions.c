@@ -3,13 +3,13 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>functions    custom functions, what is differentiable once, what a formula reads
 //
-//  Nodes whose backward is a function of the program, and how formulas fetch saved values and give gradients.
-//  Formulas use public operators.
+//  Nodes whose backward is a function of the program, and the functions by which formulas fetch saved values and return
+//  gradients.  Formulas use public operators.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== custom functions ==================================================================================================
 //
-//  The rules of what comes back are PyTorch's (custom_function.cpp).  See "contexts" in >>tape.
+//  The rules for returned values are PyTorch's (custom_function.cpp).  See "contexts" in >>tape.
 
 #if defined(OPDI_CORE)
 
@@ -35,7 +35,8 @@ opd_value opd_context_output(const opd_context *ctx, int i) {
     return ctx && ctx->outputs && i >= 0 && i < ctx->noutputs ? ctx->outputs[i] : opd_value_none();
 }
 
-/* Refuses `what` outside of a function's forward (or, unless forward_only, its set-up). */
+/* Refuses the call `what` outside of a custom function's forward and set-up.  If `forward_only` is set, refuses it in
+   the set-up, too.  Returns 0, or -1 and sets an error. */
 static int opdi_context_during(const opd_context *ctx, const char *what, bool forward_only) {
     if (!opd_ok()) { return -1; }
     if (!ctx) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: the context is NULL", what); }
@@ -44,7 +45,7 @@ static int opdi_context_during(const opd_context *ctx, const char *what, bool fo
                     forward_only ? "" : " or setup_context", ctx->name);
 }
 
-/* Adds an output; a tensor is retained, other values are copied.  0, or -1 with an error. */
+/* Adds an output.  A tensor is retained; other values are copied.  Returns 0, or -1 and sets an error. */
 int opd_context_return_value(opd_context *ctx, opd_value value) {
     if (opdi_context_during(ctx, "opd_context_return", true)) { return -1; }
     if (value.tag == OPD_TAG_TENSORS) {
@@ -120,7 +121,7 @@ int opd_context_mark_non_differentiable(opd_context *ctx, opd_tensor *tensor) {
 }
 void opd_context_set_materialize_grads(opd_context *ctx, bool on) { if (ctx) { ctx->materialize = on; } }
 
-/* Sets attribute `name` of ctx to a copy of value, which holds no tensors; returns 0, or -1 with an error. */
+/* Sets attribute `name` of ctx to a copy of value, which holds no tensors.  Returns 0, or -1 and sets an error. */
 int opd_context_set(opd_context *ctx, const char *name, opd_value value) {
     opdi_attribute *attribute;
     if (!opd_ok()) { return -1; }
@@ -138,7 +139,7 @@ int opd_context_set(opd_context *ctx, const char *name, opd_value value) {
         opdi_free(attribute, length);
         return -1;
     }
-    attribute->next = ctx->attributes;            /* the newest is found first */
+    attribute->next = ctx->attributes;            /* in front, so that the newest is found first */
     ctx->attributes = attribute;
     return 0;
 }
@@ -178,15 +179,15 @@ int opd_context_maybe_clear_saved_tensors(opd_context *ctx) {
     if (!opd_ok() || !ctx) { return opd_ok() ? opd_fail(OPD_ERROR_ARGUMENT, "the context is NULL") : -1; }
     if (!ctx->node || opd_backward_keeps_graph()) { return 0; }
     uint8_t was = OPDI_ACQUIRE(&ctx->node->saved);
-    if (was / OPDI_SAVED_USER != 1 ||             /* others are inside: the last to leave frees it */
+    if (was / OPDI_SAVED_USER != 1 ||             /* another backward uses it: the last to leave frees the values */
         !OPDI_EXCHANGE(&ctx->node->saved, &was, (uint8_t)(was | OPDI_SAVED_FREED))) { return 0; }
     ctx->cleared = true;
     opdi_node_free_saved(ctx->node);
     return 0;
 }
 
-/* Returns 1 if grad mode is on and an input requires grad, else 0; brings views' histories up to date.  -1
-   with an error. */
+/* Brings the histories of views up to date.  Returns 1 if grad mode is on and an input requires grad, else 0.  Returns
+   -1 and sets an error if that fails. */
 static int opdi_function_wanted(const opd_context *ctx) {
     int wanted = 0;
     if (!opd_grad_mode_enabled()) { return 0; }
@@ -201,7 +202,8 @@ static int opdi_function_wanted(const opd_context *ctx) {
     return wanted;
 }
 
-/* Returns 1 if an input has a tangent, else 0; -1 with an error if one has and the function has no jvp. */
+/* Returns 1 if an input has a tangent, else 0.  Returns -1 and sets an error if an input has a tangent but the function
+   has no jvp. */
 static int opdi_function_dual(const opd_context *ctx) {
     if (OPDI_LIKELY(opdi_self()->state.forward != OPDI_FORWARD_OPEN)) { return 0; }
     if (!opdi_level_of(ctx->inputs, ctx->ninputs)) { return 0; }
@@ -210,7 +212,7 @@ static int opdi_function_dual(const opd_context *ctx) {
                    "with forward mode AD. (%s)", ctx->name);
 }
 
-/* Makes the edges to the inputs, before forward may change these; 0, or -1 with an error. */
+/* Makes the edges to the inputs, before forward may change the inputs.  Returns 0, or -1 and sets an error. */
 static int opdi_function_edges(opd_context *ctx) {
     const int32_t count = ctx->first[ctx->ninputs];
     ctx->edges = (opdi_edge *)opdi_alloc((size_t)count * sizeof *ctx->edges);
@@ -243,8 +245,8 @@ static bool opdi_is_input(const opd_context *ctx, const opd_tensor *tensor) {
     return false;
 }
 
-/* Refuses an output tensor that forward has written to, where its history could not be right.  0, or -1
-   with an error. */
+/* Refuses an output tensor that forward has written in place, if its history could not be right.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_check_dirty(const opd_context *ctx, const opd_tensor *tensor, bool input) {
     if ((tensor->flags & OPDI_REQUIRES_GRAD) && !tensor->grad_fn) {
         return opd_fail(OPD_ERROR_AUTOGRAD,
@@ -270,8 +272,8 @@ static int opdi_check_dirty(const opd_context *ctx, const opd_tensor *tensor, bo
     return opdi_check_inplace(tensor);
 }
 
-/* Makes each output a tensor that may get this function's history; tied[i]: output i will.  Returns how many
-   will, or -1. */
+/* Makes each output a tensor that may get this function's history (a copy or an alias, if necessary), and sets tied[i]
+   if output i will get it.  Returns how many outputs will, or -1. */
 static int opdi_function_wrap(opd_context *ctx, bool wanted, bool *tied) {
     int32_t count = 0;
     for (int32_t i = 0; i < ctx->dirty.count; i++) {
@@ -316,8 +318,8 @@ static int opdi_function_wrap(opd_context *ctx, bool wanted, bool *tied) {
     return count;
 }
 
-/* Makes the function's node and ties the outputs to it; 0 or -1.  ctx->node is then a reference, also
-   when tying failed. */
+/* Makes the function's node, and makes the outputs its results.  Returns 0 or -1.  In both cases ctx->node is a
+   reference afterwards. */
 static int opdi_function_record(opd_context *ctx, const opdi_derivative *formula, const bool *tied, opd_tensor **outs) {
     int rc = 0;
     for (int32_t i = 0; i < ctx->noutputs; i++) { outs[i] = opdi_tensor_in(&ctx->outputs[i]); }
@@ -333,7 +335,7 @@ static int opdi_function_record(opd_context *ctx, const opdi_derivative *formula
     for (int32_t i = 0; i < ctx->noutputs; i++) {
         opd_tensor *tensor = outs[i];
         if (!tied[i]) { continue; }
-        if (tensor->grad_fn == node) {  /* returned twice */
+        if (tensor->grad_fn == node) {  /* the tensor is returned twice */
             tensor->output_nr = (uint32_t)i;
             continue;
         }
@@ -350,7 +352,7 @@ static int opdi_function_record(opd_context *ctx, const opdi_derivative *formula
     return rc || (opdi_self()->innermost.packer && opdi_node_pack(node)) ? -1 : 0;
 }
 
-/* Gives the first cap outputs to the innermost scope. */
+/* Moves the first `cap` outputs to the innermost scope. */
 static int opdi_function_deliver(opd_context *ctx, opd_value *outputs, int cap) {
     for (int32_t i = 0; i < ctx->noutputs && i < cap; i++) {
         opd_value value = ctx->outputs[i];
@@ -373,8 +375,8 @@ static int opdi_function_missing(opd_backward_call *bw) {
                     "backward mode AD.", bw->node->formula->name);
 }
 
-/* Finishes a function after forward and set-up: records it and hands out the outputs.  Takes the context.  Returns how
-   many outputs there are, or -1. */
+/* Finishes a function after forward and set-up: records it and gives the caller the outputs.  Takes over the context.
+   Returns the number of outputs, or -1. */
 static int opdi_function_finish(opd_context *ctx, const opdi_derivative *formula, bool wanted, opd_value *outputs,
                                 int cap) {
     const int count = ctx->noutputs;
@@ -396,7 +398,8 @@ static int opdi_function_finish(opd_context *ctx, const opdi_derivative *formula
     return rc ? -1 : count;
 }
 
-/* Runs forward, set-up and recording of a function.  Takes the context.  Returns how many outputs there are, or -1. */
+/* Runs forward and set-up of a function and records it.  Takes over the context.  Returns the number of outputs, or
+   -1. */
 static int opdi_function_call(opd_context *ctx, opd_value *outputs, int cap) {
     char name[64];
     snprintf(name, sizeof name, "%.50sBackward", ctx->fn.name);
@@ -415,7 +418,7 @@ static int opdi_function_call(opd_context *ctx, opd_value *outputs, int cap) {
     return opdi_function_finish(ctx, formula, wanted != 0, outputs, cap);
 }
 
-/* Calls the function as opdi_function_call does, and tells observers of it as a span. */
+/* Calls the function as opdi_function_call does, and reports it to observers as a span. */
 static int opdi_function_observed(opd_context *ctx, opd_value *outputs, int cap) {
     opdi_thread *thread = opdi_self();
     opdi_observing observing;
@@ -431,8 +434,8 @@ static int opdi_function_observed(opd_context *ctx, opd_value *outputs, int cap)
     return count;
 }
 
-/* Checks the arguments of opd_autograd_apply and runs the function in a new context; returns how many outputs there
-   are, or -1. */
+/* Checks the arguments of opd_autograd_apply and runs the function in a new context.  Returns the number of outputs, or
+   -1. */
 static int opdi_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int cap, const opd_value *inputs,
                                int count) {
     opdi_thread *thread = opdi_self();
@@ -483,7 +486,8 @@ opd_tensor *opd_autograd_call(const opd_autograd_function *fn, const opd_value *
     return got >= 0 && out.tag == OPD_TAG_TENSOR ? out.u.t : NULL;
 }
 
-/* Fails because a custom formula gave gradient i for an input that is no tensor, or does not exist; returns -1. */
+/* Sets the error that a custom function's backward returned gradient `i` for an input that is no tensor or does not
+   exist.  Returns -1. */
 OPDI_INTERNAL int opdi_context_wrong_return(const opd_backward_call *bw, int i) {
     const opd_context *ctx = opd_bw_context(bw);
     if (i < 0 || i >= ctx->ninputs) {
@@ -495,8 +499,8 @@ OPDI_INTERNAL int opdi_context_wrong_return(const opd_backward_call *bw, int i) 
                     "corresponding forward input was not a Variable", bw->node->formula->name, i + 1);
 }
 
-/* Returns zeros for an output that nobody used, by its description `meta`; a reference, or NULL when it
-   was no tensor. */
+/* Makes a tensor of zeros for an output that nobody used, with the sizes and dtype in its description `meta`.  Returns
+   a reference, or NULL if the output was no tensor. */
 OPDI_INTERNAL opd_tensor *opdi_zeros_of(const int64_t *meta) {
     if (!meta || !opd_ok()) { return NULL; }
     opd_tensor *grad = opdi_tensor_make(meta + 1, NULL, (int)(*meta >> 24), (opd_scalar_type)(*meta & 0xff),
@@ -511,9 +515,9 @@ OPDI_INTERNAL opd_tensor *opdi_zeros_of(const int64_t *meta) {
 
 //== once differentiable ===============================================================================================
 //
-//  The formula runs with grad mode off.  When the caller wants a graph of the gradients (create_graph), they are tied
-//  to a node that fails; its edges are those of the function and of the gradients it was given, so that whatever asks
-//  for a second derivative meets it.
+//  The formula runs with grad mode off.  If the caller needs a graph of the gradients (create_graph), the gradients are
+//  tied to a node that fails.  This node has the edges of the function and of the gradients that the function was
+//  given.  So a second derivative reaches the node and fails.
 
 static int opdi_twice(opd_backward_call *bw) {
     return opd_fail(OPD_ERROR_AUTOGRAD, "trying to differentiate twice a function that was marked with "
@@ -522,8 +526,8 @@ static int opdi_twice(opd_backward_call *bw) {
 OPDI_INTERNAL const opdi_derivative opdi_twice_formula = {
     "Error", opdi_twice, /* card, plugin */ NULL, NULL, /* context, once, fresh, real */ false, false, false, false};
 
-/* Lists in *reads, in the innermost scope, the tensors that a formula can read: the gradients, and what was saved.
-   Returns how many, or -1. */
+/* Lists in *reads (an array in the innermost scope) the tensors that a formula can read: the gradients and the saved
+   tensors.  Returns their number, or -1. */
 static int opdi_once_reads(opd_backward_call *bw, opd_tensor ***reads) {
     const opd_node *from = bw->node;
     opd_context *ctx = opd_bw_context(bw);
@@ -547,8 +551,8 @@ static int opdi_once_reads(opd_backward_call *bw, opd_tensor ***reads) {
     return opd_ok() ? count : -1;
 }
 
-/* Runs a formula that is differentiable once, with grad mode off; if a graph of the gradients is wanted, ties them to a
-   node that fails.  0, or -1 with an error. */
+/* Runs, with grad mode off, a formula that is differentiable only once.  If a graph of the gradients is needed, makes
+   the gradients results of a node that fails.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_call_once(opd_backward_call *bw) {
     opdi_thread *thread = opdi_self();
     const opd_node *from = bw->node;
@@ -587,15 +591,15 @@ OPDI_INTERNAL int opdi_call_once(opd_backward_call *bw) {
 
 //== complex numbers ===================================================================================================
 //
-//  A gradient is that by the conjugate, as in PyTorch: a step against it goes down.  A formula gives J^T g, written for
-//  real numbers; of a function that is differentiable as a complex one (sums, products, exp) conj(J^T conj(g)) is
-//  then J^H g, of any order, without a conj in the formula.  Others (abs, conj) have formulas of their own, and the
-//  tag OPDI_OPTAG_CONJUGATES; linear ones with real coefficients need neither.  A real input gets the real part when
-//  the engine casts its gradient.
+//  The gradient of a complex tensor is the derivative by its conjugate, as in PyTorch, so that a step against the
+//  gradient goes down.  A formula, written for real numbers, computes J^T g.  If the function is complex differentiable
+//  (sums, products, exp), then conj(J^T conj(g)) is J^H g, of any order, without a conj in the formula.  Other
+//  functions (abs, conj) have their own formulas and the tag OPDI_OPTAG_CONJUGATES; for linear functions with real
+//  coefficients the formula is right as it is.  A real input gets the real part when the engine casts its gradient.
 
 #if defined(OPDI_CORE)
-/* Runs a formula that is written for real numbers on the conjugates of the gradients, and conjugates what it gives.
-   0, or -1 with an error. */
+/* Runs a formula that is written for real numbers on the conjugates of the gradients, and conjugates its results.
+   Returns 0, or -1 and sets an error. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_call_conjugated(opd_backward_call *bw) {
     const opd_node *node = bw->node;
     opd_tensor **const given = bw->grads, **conjugates = opdi_scope_tensors(node->noutputs);

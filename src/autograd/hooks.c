@@ -2,18 +2,20 @@
 
 //== hooks =============================================================================================================
 //
-//  A hook is in the list of the node or leaf that it belongs to.  Running them takes a copy of the list, so that hooks
-//  may add and remove hooks; lists and slots change under one lock, which is not held while code from outside runs.
+//  A hook is in the list of the node or leaf that it belongs to.  Code that runs hooks takes a copy of the list, so
+//  that hooks may add and remove hooks.  Lists and slots change under one lock, which is not held while user code runs.
 
 enum opdi_hook_kind { OPDI_HOOK_TENSOR, OPDI_HOOK_PRE, OPDI_HOOK_ACCUMULATED, OPDI_HOOK_POST, OPDI_HOOK_MULTI };
 
 OPDI_INTERNAL opdi_mutex opdi_hooks_lock = OPDI_MUTEX_INIT;
-/* The slots of hooks.  A handle is (uses << 32 | slot number).  The table grows and is never freed. */
+/* The slots of hooks.  A handle is (uses << 32 | slot number); `uses` tells the hooks apart that a slot has had.  The
+   table grows and is never freed. */
 typedef struct opdi_hook_slot { opdi_hook *hook; uint32_t uses, next_free; } opdi_hook_slot;
 static opdi_hook_slot *opdi_hook_slots;
-static uint32_t opdi_hook_nslots, opdi_hook_free;  /* slot 0 is none */
+static uint32_t opdi_hook_nslots, opdi_hook_free;  /* slot 0 is not used */
 
-/* Returns the extra of a vertex, made if there is none; NULL without memory.  Under the lock. */
+/* Returns the opdi_extra of a node or leaf, which is made if there is none.  Returns NULL if memory runs out.  The
+   caller holds the lock. */
 OPDI_INTERNAL opdi_extra *opdi_extra_of(uintptr_t vertex) {
     opd_node *node = vertex & OPDI_LEAF ? NULL : opdi_edge_node(vertex);
     opdi_meta *meta = node ? NULL : opdi_meta_of(opdi_edge_leaf(vertex));
@@ -52,7 +54,7 @@ static void opdi_hook_slot_free(opdi_hook *hook) {
     hook->slot = 0;
 }
 
-/* Takes a hook out of its list, whose reference becomes the caller's.  Under the lock. */
+/* Takes a hook out of its list.  The caller, who holds the lock, gets the list's reference. */
 static void opdi_hook_unlink(opdi_hook *hook) {
     *hook->at = hook->next;
     if (hook->next) { hook->next->at = hook->at; } else { hook->owner->last = hook->at; }
@@ -63,7 +65,7 @@ static void opdi_hook_unlink(opdi_hook *hook) {
     if (--hook->multi->nlinked == 0) { opdi_hook_slot_free(hook->multi); }
 }
 
-/* Puts a hook at the end of a list, which has a reference to it.  Under the lock. */
+/* Puts a hook at the end of a list, which takes a reference.  The caller holds the lock. */
 static void opdi_hook_link(opdi_hook *hook, opdi_extra *extra) {
     hook->owner = extra;
     hook->next = NULL;
@@ -72,7 +74,7 @@ static void opdi_hook_link(opdi_hook *hook, opdi_extra *extra) {
     extra->last = &hook->next;
 }
 
-/* Returns a new handle for hook; 0 with an error.  Under the lock. */
+/* Returns a new handle for hook, or 0 and sets an error.  The caller holds the lock. */
 static int64_t opdi_hook_handle(opdi_hook *hook) {
     if (!opdi_hook_free) {
         const uint32_t count = opdi_hook_nslots ? 2 * opdi_hook_nslots : 16;
@@ -110,7 +112,8 @@ static opdi_hook *opdi_hook_make(int kind, opdi_any_fn fn, void *user, opd_destr
     return hook;
 }
 
-/* Adds a hook to node `to` and returns its handle; 0 with an error, and the user pointer stays the caller's. */
+/* Adds a hook to node `to` and returns its handle.  Returns 0 and sets an error if that fails; then the caller still
+   owns the user pointer. */
 static int64_t opdi_hook_add(opd_node *to, uint32_t nr, int kind, opdi_any_fn fn, void *user, opd_destroy destroy) {
     opdi_hook *hook;
     if (!fn) {
@@ -171,7 +174,8 @@ int64_t opd_node_post_hook_add(opd_node *node, opd_node_post_hook_fn fn, void *u
     return opdi_hook_add(node, 0, OPDI_HOOK_POST, (opdi_any_fn)fn, user, destroy);
 }
 
-/* Puts a member of a hook for several tensors into the list of each; 0, or -1 without memory. */
+/* Puts members of a multi-gradient hook into the hook lists of its tensors, one for each tensor.  Returns 0, or -1 if
+   memory runs out. */
 static int opdi_multi_link(opdi_hook *multi, opd_tensor *const *tensors, int count) {
     for (int i = 0; i < count; i++) {
         opd_edge edge = opdi_edge_of(tensors[i]);
@@ -208,7 +212,8 @@ static void opdi_multi_unlink(opdi_hook *multi) {
     }
 }
 
-/* Adds one hook for several tensors; when that fails the user pointer stays the caller's. */
+/* Adds one hook for several tensors and returns its handle.  If that fails, returns 0 and sets an error; then the
+   caller still owns the user pointer. */
 int64_t opd_multi_hook_add(opd_tensor *const *tensors, int count, opd_multi_mode mode, opd_multi_hook_fn fn, void *user,
                            opd_destroy destroy) {
     int64_t handle = 0;
@@ -273,7 +278,8 @@ static void opdi_box_release(opdi_box *box) {
     if (box->grad) { opdi_drop(box->grad); }
     opdi_free(box, sizeof *box);
 }
-/* Takes a box from its node; true if it had one, whose reference becomes the caller's.  Under the lock. */
+/* Takes a box from its node.  Returns true if it was at a node; then the caller, who holds the lock, gets the node's
+   reference to the box. */
 static bool opdi_box_unlink(opdi_box *box) {
     if (!box->owner) { return false; }
     *box->at = box->next;
@@ -281,7 +287,7 @@ static bool opdi_box_unlink(opdi_box *box) {
     box->owner = NULL;
     return true;
 }
-/* Drops the tensor's reference to a box, after taking that from its node. */
+/* Drops the tensor's reference to a box, after taking the box from its node. */
 OPDI_INTERNAL void opdi_box_leave(opdi_box *box) {
     opdi_lock(&opdi_hooks_lock);
     bool was = opdi_box_unlink(box);
@@ -289,7 +295,7 @@ OPDI_INTERNAL void opdi_box_leave(opdi_box *box) {
     if (was) { opdi_box_release(box); }
     opdi_box_release(box);
 }
-/* Moves the box of tensor to the node that tensor is a result of now. */
+/* Moves the box of `tensor` to the node whose result the tensor is now. */
 OPDI_INTERNAL void opdi_box_follow(opd_tensor *tensor) {
     opdi_box *box = tensor->meta->retained;
     opdi_lock(&opdi_hooks_lock);
@@ -308,7 +314,8 @@ OPDI_INTERNAL void opdi_box_follow(opd_tensor *tensor) {
     if (was && !extra) { opdi_box_release(box); }
 }
 
-/* Gives a result a box for its gradient, which is with its node; 0, or -1 with an error. */
+/* Makes the box in which the gradient of a result is kept, for the tensor and for its node.  Returns 0, or -1 and sets
+   an error. */
 int opd_tensor_retain_grad(opd_tensor *tensor) {
     if (!opd_ok() || opdi_null_tensor(tensor, "opd_tensor_retain_grad") ||
         opdi_inside_transform("You are attempting to call Tensor.retain_grad() inside of a function being transformed "
@@ -337,7 +344,7 @@ OPDI_INTERNAL opd_tensor **opdi_grad_slot(opdi_meta *meta) {
     return meta->retained ? &meta->retained->grad : &meta->grad;
 }
 
-/* Adds grad to the gradient in a box; 0, or -1 with an error. */
+/* Adds grad to the gradient in a box.  Returns 0, or -1 and sets an error. */
 static int opdi_box_add(opdi_engine *engine, opdi_box *box, opd_tensor *grad) {
     const bool entered = opdi_accumulate_enter(opdi_self());
     opd_tensor *old = box->grad, *sum;
@@ -351,7 +358,7 @@ static int opdi_box_add(opdi_engine *engine, opdi_box *box, opd_tensor *grad) {
     return sum ? 0 : -1;
 }
 
-/* Frees an extra with its hooks, boxes and trace. */
+/* Frees an opdi_extra with its hooks, boxes and trace. */
 OPDI_INTERNAL void opdi_extra_free(opdi_extra *extra) {
     while (extra->hooks || extra->boxes) {
         opdi_lock(&opdi_hooks_lock);
@@ -370,7 +377,8 @@ OPDI_INTERNAL void opdi_extra_free(opdi_extra *extra) {
 
 //== running hooks =====================================================================================================
 
-/* Checks the gradient that a hook puts in place of another: same dtype, place and sizes; 0, or -1 with an error. */
+/* Checks the gradient by which a hook replaces another one: it must have the same dtype, place and sizes.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_hook_check(const opdi_hook *hook, const opd_tensor *was, const opd_tensor *now) {
     char name[128], first[64], second[64];
     if (!now) { return 0; }
@@ -414,12 +422,13 @@ OPDI_INTERNAL void opdi_gatherings_drop(opdi_engine *engine) {
         opdi_free(gathering, (size_t)i);
     }
 }
-/* True if a hook runs in this backward.  A hook that was added inside of a derivative of a function runs only
-   in that one's. */
+/* Returns true if a hook runs in this backward.  A hook that was added inside a derivative of a function runs only in
+   that derivative's backward. */
 static bool opdi_hook_turn(const opdi_engine *engine, const opdi_hook *hook) {
     return !hook->serial || hook->serial == engine->serial;
 }
-/* Takes a gradient for a hook of several tensors, and calls it when all (or one, by its mode) have arrived; 0 or -1. */
+/* Takes a gradient for a multi-gradient hook from one of its members.  Calls the hook when all gradients (or one,
+   depending on its mode) have arrived.  Returns 0 or -1. */
 static int opdi_multi_run(opdi_engine *engine, const opdi_hook *member, opd_tensor *grad) {
     opdi_hook *multi = member->multi;
     opdi_gathering *gathering = engine->gatherings;
@@ -432,7 +441,7 @@ static int opdi_multi_run(opdi_engine *engine, const opdi_hook *member, opd_tens
         gathering->multi = multi;
         gathering->next = engine->gatherings;
         engine->gatherings = gathering;
-        opdi_lock(&opdi_hooks_lock);              /* a member's node or leaf is there as long as the member is */
+        opdi_lock(&opdi_hooks_lock);              /* each member's node or leaf still exists */
         for (int i = 0; i < multi->nmembers; i++) {
             const opdi_task *task = multi->members[i] ? opdi_task_find(engine, multi->members[i]->vertex) : NULL;
             if (task && task->needed && opdi_hook_turn(engine, multi->members[i])) { gathering->left++; }
@@ -455,7 +464,7 @@ static int opdi_multi_run(opdi_engine *engine, const opdi_hook *member, opd_tens
     return opdi_hook_failed(multi, rc);
 }
 
-/* Runs a hook on one gradient, which it may replace; 0, or -1 with an error. */
+/* Runs a hook on one gradient, which the hook may replace.  Returns 0, or -1 and sets an error. */
 static int opdi_tensor_hook_run(opdi_engine *engine, const opdi_hook *hook, opd_tensor **slot) {
     if (!*slot) { return 0; }
     if (hook->multi) { return opdi_multi_run(engine, hook, *slot); }
@@ -469,8 +478,8 @@ static int opdi_tensor_hook_run(opdi_engine *engine, const opdi_hook *hook, opd_
     return 0;
 }
 
-/* Runs a hook on a list of gradients, in which it may put others: before the node (seen is NULL) or after it.
-   0 or -1. */
+/* Runs a hook on a list of gradients, which the hook may replace.  If `seen` is NULL, the hook runs before the node,
+   else after it.  Returns 0 or -1. */
 static int opdi_list_hook_run(const opdi_hook *hook, opd_tensor **list, int count, opd_tensor *const *seen, int nseen) {
     opd_tensor *few[OPDI_INLINE_EDGES], **was = few;
     if (count > OPDI_INLINE_EDGES && !(was = (opd_tensor **)opdi_alloc((size_t)count * sizeof *was))) { return -1; }
@@ -512,8 +521,8 @@ static int opdi_hook_run(const opdi_hooked *hooked, const opdi_hook *hook) {
     }
 }
 
-/* Runs the hooks of one kind that extra has now, except for those that are removed meanwhile; 0, or -1
-   with an error. */
+/* Runs the hooks of one kind that extra has now, except hooks that are removed meanwhile.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_hooks_run(const opdi_hooked *hooked, const opdi_extra *extra, int kind) {
     opdi_hook *few[8], **list = few;
     int count = 0, i = 0, rc = 0;
@@ -544,7 +553,7 @@ static bool opdi_hooks_any(const opdi_extra *extra, int kind) {
     return hook != NULL;
 }
 
-/* Gives gradients to the tensors that retain theirs; 0, or -1 with an error. */
+/* Adds gradients to the boxes of the tensors that retain theirs.  Returns 0, or -1 and sets an error. */
 static int opdi_boxes_fill(const opdi_hooked *hooked, opdi_extra *extra) {
     opdi_box *few[8], **list = few;
     int count = 0, i = 0, rc = 0;
@@ -577,7 +586,8 @@ static opdi_hooked opdi_hooked_of(opdi_engine *engine, opdi_task *task, opd_tens
     return hooked;
 }
 
-/* Runs what comes before a node: hooks of tensors, then of the node if it will run, then boxes are filled.  0 or -1. */
+/* Runs the steps before a node: first the hooks of tensors, then (if the node will run) the node's own hooks.  Then
+   fills the boxes.  Returns 0 or -1. */
 OPDI_INTERNAL int opdi_hooks_before(opdi_engine *engine, opdi_task *task) {
     const bool leaf = (task->vertex & OPDI_LEAF) != 0;
     opdi_extra *extra = leaf ? opdi_edge_leaf(task->vertex)->meta->extra
@@ -593,7 +603,8 @@ OPDI_INTERNAL int opdi_hooks_after(opdi_engine *engine, opdi_task *task, opd_ten
     return opdi_hooks_run(&hooked, (opdi_extra *)(uintptr_t)node->formula, OPDI_HOOK_POST);
 }
 
-/* Handles the gradient of a leaf that has hooks: runs them, captures or accumulates.  0, or -1 with an error. */
+/* Handles the gradient of a leaf that has hooks: runs them, then captures or accumulates the gradient.  Returns 0, or
+   -1 and sets an error. */
 OPDI_INTERNAL int opdi_leaf_hooks(opdi_engine *engine, opdi_task *task) {
     opdi_thread *thread = opdi_self();
     opd_tensor *leaf = opdi_edge_leaf(task->vertex);

@@ -3,9 +3,9 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>tape         nodes, the generic kernels, views, writes in place
 //
-//  One kernel at the Autograd key serves every operator that has a formula: it calls the operator below, saves what
-//  the card names and links a node. Knows cards and tensors; no operator by name but add, sum and copies, through the
-//  dispatcher.
+//  A single kernel at the Autograd key serves every operator that has a formula: it calls the operator below, saves the
+//  values that the operator's card (its opd_op_desc, as registered) names, and makes a node.  This file knows cards and
+//  tensors.  Of operators it calls only add, sum and copies by name, through the dispatcher.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_SHARED bool opdi_requires_grad(const opd_tensor *tensor);
@@ -14,7 +14,7 @@ OPDI_SHARED bool opdi_arg_requires_grad(const opd_value *value);
 OPDI_SHARED int opdi_check_inplace(const opd_tensor *self);
 #if defined(OPDI_CORE)
 
-#define OPDI_NODE_EVEN 1u        /* all forward results have as many dims as the first */
+#define OPDI_NODE_EVEN 1u        /* all forward results have as many dims as the first one */
 static inline int64_t *opdi_node_metas(const opd_node *node) {
     return (int64_t *)(void *)(opdi_saved_results(node) + node->nresults);
 }
@@ -22,15 +22,16 @@ static inline int64_t *opdi_node_metas(const opd_node *node) {
 //== saved results =====================================================================================================
 //
 //  A node that saves its own result would make a cycle (result -> node -> result).  The result is marked
-//  OPDI_SAVED_BY_OWN; when its node is the only holder left it lets go of the node (OPDI_WEAK_NODE), and takes hold
-//  again when somebody retains it.  References to marked tensors change under one lock; unmarked ones never see it.
+//  OPDI_SAVED_BY_OWN.  When its node is the only holder left, the result drops its reference to the node
+//  (OPDI_WEAK_NODE), and takes one again when somebody retains the result.  References to marked tensors change under
+//  one lock; unmarked tensors never need it.
 
 OPDI_INTERNAL opdi_mutex opdi_own_lock = OPDI_MUTEX_INIT;
 
 OPDI_INTERNAL void opdi_node_release(opd_node *node);
 OPDI_INTERNAL void opdi_extra_free(struct opdi_extra *extra);
 OPDI_INTERNAL void opdi_box_leave(struct opdi_box *box);
-/* opdi_tape_parting.retain and drop */
+/* opdi_tape_parting.retain and .drop */
 static void opdi_saved_retain(opd_tensor *tensor) {
     opdi_lock(&opdi_own_lock);
     opdi_ref_up(&tensor->refs);
@@ -64,12 +65,13 @@ OPDI_INTERNAL void opdi_own_forget(opd_tensor *tensor) {
 
 //== nodes =============================================================================================================
 
-/* The formula of a write into a view: a node of the base that keeps the operator's own node (see opdi_slices_bw). */
+/* The formula of a CopySlices node: a node of the base, for a write into a view, that contains the operator's own
+   node. */
 OPDI_INTERNAL int opdi_slices_bw(opd_backward_call *bw);
 OPDI_INTERNAL const opdi_derivative opdi_slices_formula = {
     "CopySlices", opdi_slices_bw, /* card, plugin */ NULL, NULL,
     /* context, once, fresh, real */ false, false, false, false};
-/* Returns the operator's own node inside of a CopySlices node; NULL for other nodes. */
+/* Returns the operator's own node inside of a CopySlices node, or NULL for other nodes. */
 OPDI_INTERNAL opd_node *opdi_slices_inner(const opd_node *node) {
     return node->formula->fn == opdi_slices_bw ? (opd_node *)opdi_kept(node)->u.object : NULL;
 }
@@ -80,7 +82,7 @@ OPDI_INTERNAL const opdi_card *opdi_node_card(const opd_node *node) {
     return (inner ? inner : node)->formula->card;
 }
 
-/* Nodes to free: a list, so that a long chain is freed without recursion. */
+/* The nodes to free.  As they are in a list, a long chain is freed without recursion. */
 static OPDI_TLS opd_node *opdi_dead;
 static OPDI_TLS bool opdi_reaping;
 
@@ -90,7 +92,8 @@ OPDI_INTERNAL void opdi_packed_saved_forget(struct opdi_packed_saved *packed, op
 OPDI_INTERNAL opd_tensor *opdi_packed_saved_tensor(const struct opdi_packed_saved *packed, bool history);
 OPDI_INTERNAL opd_tensors opdi_packed_saved_list(const opd_value *value, bool history);
 
-/* Drops the tensors that node node keeps in value, and forgets results of its own. */
+/* Drops the tensors that `node` keeps in `value`.  For tensors that are the node's own results, only the mark is
+   removed. */
 OPDI_INTERNAL void opdi_kept_drop(const opd_node *node, opd_value *value) {
     if (value->tag == OPDI_TAG_PACKED) {
         opdi_packed_saved_drop((struct opdi_packed_saved *)value->u.object);
@@ -111,7 +114,7 @@ OPDI_INTERNAL void opdi_kept_drop(const opd_node *node, opd_value *value) {
     }
 }
 
-/* Returns the bytes of memory that belong to a kept value; 0 for tensors and plain values. */
+/* Returns how many bytes of memory belong to a kept value; 0 for tensors and plain values. */
 static size_t opdi_kept_bytes(const opd_value *value) {
     switch (value->tag) {
     case OPD_TAG_INTS: return (size_t)value->n * sizeof(int64_t);
@@ -119,12 +122,12 @@ static size_t opdi_kept_bytes(const opd_value *value) {
     case OPD_TAG_BOOLS: return (size_t)value->n;
     case OPD_TAG_LIST: return (size_t)opdi_value_bytes(value, 0);
     case OPD_TAG_COMPLEX: return 2 * sizeof(double);
-    case OPD_TAG_STR: return (size_t)value->n;    /* n: length with the zero, as kept */
+    case OPD_TAG_STR: return (size_t)value->n;    /* n is the kept length, with the zero */
     default: return 0;
     }
 }
 
-/* Drops the saved tensors of a node; lengths of lists and plain values stay. */
+/* Drops the saved tensors of a node.  Lengths of lists, and values that are no tensors, stay. */
 OPDI_INTERNAL void opdi_node_free_saved(opd_node *node) {
     opd_value *value = opdi_kept(node);
     opd_node *inner = opdi_slices_inner(node);
@@ -139,8 +142,9 @@ OPDI_INTERNAL void opdi_node_free_saved(opd_node *node) {
     }
 }
 
-/* Enters a node that has saved something, for a backward; false if that is freed already.  Several may be inside
-   (threads, nested backwards); the last one that leaves frees it if one of them wants it freed. */
+/* Enters a node for a backward that reads its saved values.  Returns false if the values are already freed.  Several
+   backwards may be inside at a time (of other threads, or nested); if one of them asks to free the values, the last one
+   that leaves does so. */
 OPDI_INTERNAL bool opdi_saved_enter(opd_node *node) {
     uint8_t was = OPDI_ACQUIRE(&node->saved);
     do {
@@ -151,12 +155,12 @@ OPDI_INTERNAL bool opdi_saved_enter(opd_node *node) {
     } while (!OPDI_EXCHANGE(&node->saved, &was, (uint8_t)(was + OPDI_SAVED_USER)));
     return true;
 }
-/* True if what a node saved is freed and no backward is inside. */
+/* Returns true if a node's saved values are freed and no backward is using the node. */
 OPDI_INTERNAL bool opdi_saved_gone(const opd_node *node) {
     const uint8_t now = OPDI_ACQUIRE(&node->saved);
     return (now & OPDI_SAVED_FREED) && now < OPDI_SAVED_USER;
 }
-/* Leaves a node that opdi_saved_enter entered; free: its saved values are not needed any more. */
+/* Leaves a node that opdi_saved_enter entered.  If `free` is true, its saved values are no longer needed. */
 OPDI_INTERNAL void opdi_saved_leave(opd_node *node, bool free) {
     uint8_t was = OPDI_ACQUIRE(&node->saved), now;
     do {
@@ -165,7 +169,7 @@ OPDI_INTERNAL void opdi_saved_leave(opd_node *node, bool free) {
     if ((now & OPDI_SAVED_FREED) && now < OPDI_SAVED_USER) { opdi_node_free_saved(node); }
 }
 
-/* Releases a kept value, whatever it is; objects are left to the node. */
+/* Releases a kept value of any kind, except objects (such as contexts), which the node releases. */
 static void opdi_kept_gone(const opd_node *node, opd_value *value) {
     opd_value old = *value;
     const size_t bytes = opdi_kept_bytes(value);
@@ -174,7 +178,7 @@ static void opdi_kept_gone(const opd_node *node, opd_value *value) {
     if (bytes) { opdi_free(old.u.object, bytes); } else { opdi_kept_drop(node, &old); }
 }
 OPDI_INTERNAL void opdi_context_free(opd_context *ctx);
-/* Frees a node without references: what it keeps, its edges, context, hooks, and its hold on the plug-in. */
+/* Frees a node without references: its kept values, edges, context and hooks, and its pin of a plug-in. */
 static void opdi_node_destroy(opd_node *node) {
     opdi_edge *edge = opdi_edges(node);
     opd_value *value = opdi_kept(node);
@@ -199,7 +203,7 @@ static void opdi_node_destroy(opd_node *node) {
     if (OPDI_UNLIKELY(plugin != NULL)) { opdi_plugin_let_go(plugin); }
 }
 
-/* Drops a reference to a node.  Nodes are freed one after another, so that long chains need no deep stack. */
+/* Drops a reference to a node.  Dead nodes are freed one after another, so that long chains need no deep stack. */
 OPDI_INTERNAL void opdi_node_release(opd_node *node) {
     if (OPDI_ACQUIRE(&node->refs) != 1 && opdi_ref_down(&node->refs) != 0) { return; }
     node->task = (struct opdi_task *)(void *)opdi_dead;
@@ -214,10 +218,10 @@ OPDI_INTERNAL void opdi_node_release(opd_node *node) {
     opdi_reaping = false;
 }
 
-/* Brings the history of tensor up to date if it is a view; 0, or -1 with an error. */
+/* Brings the history of tensor up to date if it is a view.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_view_refresh(opd_tensor *tensor);
 
-/* Notes in a node dtype, place and sizes of its forward results. */
+/* Notes in a node the dtype, place and sizes of its forward results. */
 OPDI_INTERNAL void opdi_node_describe(opd_node *node, opd_tensor *const *outs) {
     int64_t *meta = opdi_node_metas(node);
     bool even = true;
@@ -237,16 +241,17 @@ OPDI_INTERNAL void opdi_node_describe(opd_node *node, opd_tensor *const *outs) {
 
 OPDI_INTERNAL int opdi_anomaly;                          /* OPD_ANOMALY_*: see opd_anomaly_set */
 OPDI_INTERNAL int opdi_trace_node(opd_node *node);
-#define OPDI_MAX_EDGES 60000                      /* tensors that go into one node, or come out of it */
-/* Sets the functions by which a tensor lets go of nodes, hooks and saved results, before the first tensor has one. */
+#define OPDI_MAX_EDGES 60000                      /* the most tensors that go into one node, or come out of it */
+/* Sets the functions by which a tensor releases nodes, hooks and saved results, before the first tensor has any of
+   these. */
 OPDI_NOINLINE OPDI_INTERNAL void opdi_tape_begins(void) {
     static const opdi_tape_parting parting = {
         opdi_saved_retain, opdi_saved_drop, opdi_node_release, opdi_extra_free, opdi_box_leave
     };
     OPDI_PUBLISH(&opdi_partings.tape, &parting);
 }
-/* Makes a node with room for everything, edges and kept values empty; NULL with an error.  room: numbers to spare in
-   its description.  The caller owns the one reference. */
+/* Makes a node with room for its edges and kept values, which are empty at first. `room` is the count of spare numbers
+   in its description of results.  Returns the only reference, or NULL and sets an error. */
 OPDI_INTERNAL opd_node *opdi_node_make(const opdi_derivative *formula, int nedges, int nkept, int nresults,
                                        opd_tensor *const *outs, int nouts, int room) {
     opdi_thread *thread = opdi_self();
@@ -279,8 +284,8 @@ OPDI_INTERNAL opd_node *opdi_node_make(const opdi_derivative *formula, int nedge
     return node;
 }
 
-/* Returns the description of a node's forward result nr (dtype, backend, ndim; then sizes), or NULL if
-   that was undefined. */
+/* Returns the description of forward result nr of a node (dtype, backend, ndim; then sizes), or NULL if the result was
+   undefined. */
 OPDI_INTERNAL const int64_t *opdi_node_meta(const opd_node *node, uint32_t nr) {
     const int64_t *meta = opdi_node_metas(node);
     if (node->flags & OPDI_NODE_EVEN) {
@@ -291,7 +296,7 @@ OPDI_INTERNAL const int64_t *opdi_node_meta(const opd_node *node, uint32_t nr) {
     return *meta < 0 ? NULL : meta;
 }
 
-/* Returns a kept value for a result that its own node saves, with a reference. */
+/* Returns a kept value that holds a reference to a result which its own node saves. */
 OPDI_INTERNAL opd_value opdi_keep_result(opd_tensor *tensor) {
     opd_value value = opd_value_tensor(tensor);
     opdi_retain(tensor);
@@ -299,11 +304,11 @@ OPDI_INTERNAL opd_value opdi_keep_result(opd_tensor *tensor) {
     return value;
 }
 
-/* Returns what a node keeps for tensor, a reference; NULL with an error.  For a view it is a copy that does not know
-   the base, since the base may get a history that leads to the node. */
+/* Returns the tensor that a node keeps instead of `tensor`.  For a view this is a copy that does not know its base,
+   because the base may later get a history that leads to the node.  Returns a reference, or NULL and sets an error. */
 static opd_tensor *opdi_kept_form(opd_tensor *tensor) {
     opd_tensor *copy;
-    /* derivatives of functions take any tensors */
+    /* inside a derivative of a function, inference tensors are allowed, too */
     if (OPDI_UNLIKELY(opdi_is_inference(tensor)) && !opdi_self()->innermost.tape) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "Inference tensors cannot be saved for backward. To work around you can "
                        "make a clone to get a normal tensor and use it in autograd.");
@@ -323,13 +328,13 @@ static opd_tensor *opdi_kept_form(opd_tensor *tensor) {
     return copy;
 }
 
-/* Returns a tensor without memory that has the sizes and dtype of tensor; NULL with an error. */
+/* Returns a tensor without memory that has the sizes and dtype of tensor, or NULL and sets an error. */
 static opd_tensor *opdi_sizes_form(const opd_tensor *tensor) {
     return opdi_tensor_make(tensor->dims, NULL, tensor->ndim, (opd_scalar_type)tensor->dtype, OPD_META);
 }
 
-/* Copies an argument into a node: retains tensors and notes their versions (save false: leaves them out; sizes: keeps
-   only their sizes), copies memory.  0, or -1 with an error. */
+/* Copies an argument into a node: retains tensors, notes their versions, and copies memory.  If `save` is false,
+   tensors are left out, unless `sizes` is true: then only their sizes are kept.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_keep_form(opd_value *out, const opd_value *value, bool save, bool sizes) {
     if (value->tag == OPD_TAG_TENSOR) {
         opd_tensor *tensor = !save ? NULL : sizes ? opdi_sizes_form(value->u.t) : opdi_kept_form(value->u.t);
@@ -338,7 +343,7 @@ OPDI_INTERNAL int opdi_keep_form(opd_value *out, const opd_value *value, bool sa
         return save && !tensor ? -1 : 0;
     }
     *out = *value;
-    if (value->tag == OPD_TAG_TENSORS) {          /* the versions stand behind the pointers */
+    if (value->tag == OPD_TAG_TENSORS) {          /* behind the pointers lie the tensors' versions */
         uint32_t *versions;
         out->u.tensors = NULL;
         if (!save || value->n == 0) { return 0; }
@@ -359,7 +364,7 @@ OPDI_INTERNAL int opdi_keep_form(opd_value *out, const opd_value *value, bool sa
         return 0;
     }
     if (value->tag == OPD_TAG_STR) { out->n = (int32_t)strlen(value->u.s) + 1; }
-    /* tensors in it: not kept */
+    /* a list with tensors inside is not kept */
     if (value->tag == OPD_TAG_LIST && opdi_value_bytes(value, 0) < 0) {
         *out = opd_value_none();
         return 0;
@@ -386,8 +391,8 @@ OPDI_INTERNAL int opdi_keep_value(opd_value *out, const opd_value *value, bool s
 
 //== contexts ==========================================================================================================
 //
-//  The context of a custom function, or of an operator with a set-up.  It is made for a call, filled by forward or
-//  set-up, and then kept by the node, behind the tensors that were saved, as the last of its kept values.
+//  The context of a custom function, or of an operator with a set-up, is made for a call and filled by forward or
+//  set-up.  Then the node keeps it as the last of its kept values, behind the saved tensors.
 
 OPDI_COLD_BEGIN
 
@@ -399,7 +404,8 @@ static void opdi_listed_free(opdi_listed *listed) {
     listed->tensors = NULL;
     listed->count = 0;
 }
-/* Replaces a list by its first `keep` tensors and these count; 0, or -1 with an error and the list unchanged. */
+/* Replaces a list's tensors from index `keep` on by these `count` tensors.  Returns 0.  On failure returns -1, sets an
+   error and leaves the list unchanged. */
 OPDI_INTERNAL int opdi_listed_set(opdi_listed *listed, int32_t keep, opd_tensor *const *tensors, int32_t count) {
     opdi_listed made;
     made.count = keep + count;
@@ -441,7 +447,7 @@ static void opdi_kept_free(opd_value *value) {
     *value = opd_value_none();
 }
 
-/* Releases what a context needs only during its call: outputs, edges, lists of tensors. */
+/* Releases the parts that a context needs only during its call: outputs, edges, lists of tensors. */
 OPDI_INTERNAL void opdi_context_end_call(opd_context *ctx) {
     for (int32_t i = 0; i < ctx->cap && ctx->outputs; i++) {
         if (i < ctx->noutputs) { opdi_kept_free(&ctx->outputs[i]); }
@@ -477,7 +483,8 @@ OPDI_INTERNAL void opdi_context_free(opd_context *ctx) {
     opdi_free(ctx, (size_t)ctx->bytes);
 }
 
-/* Runs forward or set-up with grad mode off, in a scope of its own; 0, or -1 with an error that names it. */
+/* Runs a custom function's forward or set-up with grad mode off, in a scope of its own.  Returns 0, or -1 and sets an
+   error that names the function. */
 OPDI_INTERNAL int opdi_context_run(opd_context *ctx, int (*fn)(opd_context *), bool *during, const char *what) {
     opdi_thread *thread = opdi_self();
     opdi_frame frame;
@@ -494,14 +501,14 @@ OPDI_INTERNAL int opdi_context_run(opd_context *ctx, int (*fn)(opd_context *), b
     return opd_ok() ? 0 : opdi_fail_more(" [in the %s of %s]", what, ctx->name);
 }
 
-/* Returns how many kept values a node needs for a context: what that saved, and itself. */
+/* Returns how many kept values a node needs for a context: one for each saved tensor, and one for the context. */
 OPDI_INTERNAL int opdi_context_room(const opd_context *ctx) { return ctx ? ctx->save.count + 1 : 0; }
 OPDI_INTERNAL bool opdi_context_constant(const opd_context *ctx, const opd_tensor *tensor) {
     return tensor && opdi_is_listed(&ctx->constant, tensor);
 }
 
-/* Gives a node the context and what that saved; results are tied to the node afterwards.  On failure (-1)
-   it takes nothing. */
+/* Gives a node the context and its saved tensors; the results become the node's afterwards.  On failure returns -1 and
+   takes nothing. */
 OPDI_INTERNAL int opdi_context_keep(opd_context *ctx, opd_node *node, opd_tensor *const *outs, int nouts) {
     opd_value *value = &opdi_kept(node)[node->nkept - 1 - ctx->save.count];
     int32_t i, k;
@@ -534,7 +541,8 @@ OPDI_INTERNAL void opdi_context_tie(const opd_context *ctx) {
     }
 }
 
-/* Returns the context of an operator's call that is recorded, filled by its set-up; NULL with an error. */
+/* Makes the context of an operator's call that is recorded, filled by the operator's set-up.  Returns NULL and sets an
+   error if that fails. */
 OPDI_INTERNAL opd_context *opdi_context_setup(const opd_op *op, const opdi_card *card, const opd_value *args,
                                               opd_value *rets) {
     opd_context *ctx = opdi_context_new(op->nargs, 0);
@@ -542,7 +550,7 @@ OPDI_INTERNAL opd_context *opdi_context_setup(const opd_op *op, const opdi_card 
     ctx->name = card->node_name;
     ctx->inputs = args;
     ctx->outputs = rets;
-    ctx->noutputs = op->nrets;              /* cap 0: they are the call's */
+    ctx->noutputs = op->nrets;              /* `cap` is 0: the outputs belong to the call */
     int rc = opdi_context_run(ctx, card->desc.setup_context, &ctx->in_setup, "setup_context");
     ctx->outputs = NULL;
     ctx->inputs = NULL;

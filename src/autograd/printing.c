@@ -3,34 +3,34 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>printing     tensors as text
 //
-//  Character by character as torch/_tensor_str.py writes them with its default options.
+//  Prints tensors, character by character, as torch/_tensor_str.py does with its default options.
 //----------------------------------------------------------------------------------------------------------------------
 
-#define OPDI_PRINT_THRESHOLD 1000                 /* more elements than this are summarised */
-#define OPDI_PRINT_EDGE 3                         /* elements kept at either end of a dimension */
+#define OPDI_PRINT_THRESHOLD 1000                 /* tensors with more elements are summarised */
+#define OPDI_PRINT_EDGE 3                         /* elements shown at either end of a dimension */
 #define OPDI_PRINT_LINE 80
 #define OPDI_PRINT_TEXT 400                       /* bytes for one number: "%.4f" of the largest double has 315 */
 
 enum { OPDI_PRINT_WHOLE = 0, OPDI_PRINT_FIXED, OPDI_PRINT_SCI, OPDI_PRINT_INT, OPDI_PRINT_BOOL };
 
-/* The format of the numbers of a tensor, or of the real or imaginary parts.  The first pass over the elements collects
-   what stands below `width`; floats that are zero or not finite do not count. */
+/* The format of the numbers of a tensor, or of their real or imaginary parts.  The first pass over the elements
+   collects the members from `any` to `high`.  Floats that are zero or not finite do not count. */
 typedef struct opdi_print_column {
-    int mode;                    /* one of the above */
-    int width;                   /* numbers are filled up to this on the left */
-    bool any, fraction;          /* some number; some number that is not whole */
-    double low, high;            /* least and greatest magnitude */
-    int widths[3];               /* by mode, for floats */
+    int mode;                    /* one of the modes above */
+    int width;                   /* numbers are padded to this width on the left */
+    bool any, fraction;          /* there is any number; one of them is not whole */
+    double low, high;            /* the least and the greatest magnitude */
+    int widths[3];               /* of floats: the width that each mode would need */
 } opdi_print_column;
 
 typedef struct opdi_printer {
     const opd_tensor *tensor;
     char *buf;
-    size_t cap, len;             /* len counts all characters, also those beyond cap */
-    size_t line;                 /* value of len where the last line began */
-    int64_t item;                /* bytes per element */
-    int64_t part;                /* bytes from real to imaginary part */
-    int ncolumns;                /* 2 for complex */
+    size_t cap, len;             /* len counts all characters, even those beyond cap */
+    size_t line;                 /* the value of len at which the last line began */
+    int64_t item;                /* bytes of an element */
+    int64_t part;                /* bytes from the real to the imaginary part */
+    int ncolumns;                /* 2 for complex numbers */
     bool summarize;
     opdi_print_column columns[2];
 } opdi_printer;
@@ -48,14 +48,15 @@ static void opdi_put_spaces(opdi_printer *printer, int count) {
     while (count-- > 0) { opdi_put(printer, " ", 1); }
 }
 
-/* Ends the line `count` times and indents. */
+/* Ends the line `count` times and indents the next one. */
 static void opdi_put_line(opdi_printer *printer, int count, int indent) {
     while (count-- > 0) { opdi_put(printer, "\n", 1); }
     printer->line = printer->len;
     opdi_put_spaces(printer, indent);
 }
 
-/* Writes a float as Python's format() does, which knows no locale and no sign of a nan.  Returns the length. */
+/* Writes a float to `out` as Python's format() does: with a point in any locale, and with "nan" for either sign.
+   Returns the length. */
 static int opdi_print_float(double value, int mode, char *out /*[OPDI_PRINT_TEXT]*/) {
     int i, k;
     if (!isfinite(value)) {
@@ -66,7 +67,8 @@ static int opdi_print_float(double value, int mode, char *out /*[OPDI_PRINT_TEXT
     int count = snprintf(out, OPDI_PRINT_TEXT, mode == OPDI_PRINT_SCI ? "%.4e" : "%.4f", value);
     for (i = 0; i < count && ((out[i] >= '0' && out[i] <= '9') || out[i] == '-'); i++) { }
     if (i >= count || out[i] == '.') { return count; }
-    for (k = i + 1; k < count && (out[k] < '0' || out[k] > '9'); k++) { }  /* the locale's point, perhaps many bytes */
+    for (k = i + 1; k < count && (out[k] < '0' || out[k] > '9'); k++) { }  /* the locale's point may have several
+                                                                              bytes */
     out[i] = '.';
     memmove(out + i + 1, out + k, (size_t)(count - k) + 1);
     return count - (k - i - 1);
@@ -86,7 +88,7 @@ static int opdi_print_number(const opdi_printer *printer, int column, int64_t of
     return (int)strlen(out);
 }
 
-/* Notes one number of the first pass of printing, from which width and form of all follow. */
+/* Notes one number in the first pass of printing, which determines the width and form of all numbers. */
 static void opdi_print_measure(opdi_printer *printer, int column, int64_t offset) {
     opdi_print_column *wide = &printer->columns[column];
     char text[OPDI_PRINT_TEXT];
@@ -102,17 +104,17 @@ static void opdi_print_measure(opdi_printer *printer, int column, int64_t offset
     wide->any = true;
     if (value < ceil(value)) { wide->fraction = true; }
     for (int mode = 0; mode < 3; mode++) {
-        if (mode != OPDI_PRINT_SCI && wide->high > 1e8) { continue; }      /* it will be SCI */
+        if (mode != OPDI_PRINT_SCI && wide->high > 1e8) { continue; }      /* the mode will be SCI */
         wide->widths[mode] = OPDI_MAX(wide->widths[mode], opdi_print_float(value, mode, text));
     }
 }
 
-/* Returns how many of count elements are left out after the first OPDI_PRINT_EDGE. */
+/* Returns how many of `count` elements are left out in the middle, after the first OPDI_PRINT_EDGE elements. */
 static int64_t opdi_print_gap(const opdi_printer *printer, int64_t count) {
     return printer->summarize && count > 2 * OPDI_PRINT_EDGE ? count - 2 * OPDI_PRINT_EDGE : 0;
 }
 
-/* Runs the first pass over the elements that are shown.  Recurses once per dimension: 64 at most. */
+/* Runs the first pass over the elements that are shown.  Recurses once per dimension, so at most 64 deep. */
 static void opdi_print_scan(opdi_printer *printer, int dim, int64_t offset) {
     if (dim == printer->tensor->ndim) {
         for (int column = 0; column < printer->ncolumns; column++) { opdi_print_measure(printer, column, offset); }
@@ -136,7 +138,7 @@ static void opdi_print_choose(opdi_print_column *column) {
     column->width = column->widths[column->mode];
 }
 
-/* Writes one element.  A complex one is "1.+2.j": only the real part is filled up. */
+/* Writes one element.  Of a complex number, such as "1.+2.j", only the real part is padded. */
 static void opdi_print_element(opdi_printer *printer, int64_t offset) {
     char text[OPDI_PRINT_TEXT];
     int count = opdi_print_number(printer, 0, offset, text);
@@ -187,7 +189,7 @@ static void opdi_print_elements(opdi_printer *printer, int dim, int64_t offset, 
     opdi_puts(printer, "]");
 }
 
-/* Adds ", text", on a new line where it would not fit. */
+/* Appends ", " and a suffix such as the dtype, on a new line if it does not fit. */
 static void opdi_print_suffix(opdi_printer *printer, size_t *line_length, int indent, const char *text) {
     size_t length = strlen(text);
     opdi_puts(printer, ",");
@@ -210,7 +212,8 @@ static void opdi_print_sizes(const opd_tensor *tensor, char *out /*[cap]*/, size
     if (at < cap) { (void)snprintf(out + at, cap - at, "%s", tensor->ndim == 1 ? ",)" : ")"); }
 }
 
-/* Writes what follows the contents: device, size, dtype, grad_fn.  shown: the elements were written. */
+/* Writes the parts that follow the contents: device, size, dtype, grad_fn. `shown` is true if the elements were
+   written. */
 static void opdi_print_suffixes(opdi_printer *printer, size_t line_length, int indent, bool shown) {
     const opd_tensor *tensor = printer->tensor;
     opd_scalar_type dtype = (opd_scalar_type)tensor->dtype;
@@ -254,7 +257,7 @@ static void opdi_print_contents(opdi_printer *printer, int indent) {
     opdi_print_elements(printer, 0, 0, indent);
 }
 
-/* Writes BatchedTensor(lvl=1, bdim=0, value=...), with what it has in it four columns further right. */
+/* Writes BatchedTensor(lvl=1, bdim=0, value=...), and indents the value by four more columns. */
 static void opdi_print_batched(opdi_printer *printer) {
     const opdi_batched *batched = opdi_batched_of(printer->tensor);
     const size_t length = opd_tensor_print(batched->value, NULL, 0);
@@ -274,8 +277,8 @@ static void opdi_print_batched(opdi_printer *printer) {
     opdi_free(text, length + 1);
 }
 
-/* Returns what is read of tensor: itself, or a reference to a copy that is not conjugated or negated, NULL where there
-   is none.  An error that is pending stays. */
+/* Returns a tensor whose elements can be printed: `tensor` itself, or (if it is conjugated or negated) a reference to a
+   copy with that applied.  Returns NULL if there is none.  A pending error stays. */
 static opd_tensor *opdi_print_reads(const opd_tensor *tensor) {
     opdi_thread *thread = opdi_self();
     const opd_code was = thread->error;
@@ -289,8 +292,8 @@ static opd_tensor *opdi_print_reads(const opd_tensor *tensor) {
     thread->error = was;
     return read;
 }
-/* Reads a copy on the host if tensor is on another device.  What cannot be read is written as PyTorch
-   writes meta tensors. */
+/* Writes tensor as text.  If it is on another device, prints a copy on the host.  A tensor that cannot be read is
+   written as PyTorch writes meta tensors. */
 OPD_API size_t opd_tensor_print(const opd_tensor *tensor, char *buf, size_t cap) {
     const int indent = 7;                                                  /* strlen("tensor(") */
     opdi_printer printer;

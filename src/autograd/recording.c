@@ -15,13 +15,13 @@
 
 #if defined(OPDI_CORE)
 
-/* True if tensor requires grad, or is a view whose base does. */
+/* Returns true if tensor requires grad, or is a view whose base does. */
 OPDI_SHARED bool opdi_requires_grad(const opd_tensor *tensor) {
     return tensor &&
         ((tensor->flags & OPDI_REQUIRES_GRAD) ||
          ((tensor->flags & OPDI_IS_VIEW) && (opdi_view_record_of(tensor)->base->flags & OPDI_REQUIRES_GRAD)));
 }
-/* True if tensor, or a tensor below the vmaps that wrap tensor, requires grad. */
+/* Returns true if `tensor`, or a tensor inside its vmap wrappers, requires grad. */
 OPDI_SHARED bool opdi_tracked(const opd_tensor *tensor) {
     for (; tensor && (tensor->flags & OPDI_BATCHED); tensor = opdi_batched_of(tensor)->value) {
         if (opdi_requires_grad(tensor)) { return true; }
@@ -37,7 +37,8 @@ bool opd_grad_mode_set(bool on) {
     return was;
 }
 
-/* Returns 0 if a call is not to be recorded, else the united flags of its arguments, with OPDI_REQUIRES_GRAD. */
+/* Returns 0 if a call is not to be recorded.  Otherwise returns the united flags of its arguments, with
+   OPDI_REQUIRES_GRAD. */
 OPDI_NOINLINE OPDI_INTERNAL unsigned opdi_call_flags(const opd_call *call) {
     opdi_union sets;
     if (call->th->state.no_grad || opdi_unite_args(&sets, call->op, call->args) < 0) { return 0; }
@@ -46,7 +47,7 @@ OPDI_NOINLINE OPDI_INTERNAL unsigned opdi_call_flags(const opd_call *call) {
     return sets.flags & OPDI_REQUIRES_GRAD ? sets.flags : 0;
 }
 
-/* Brings the histories of a call's views up to date; 0, or -1 with an error. */
+/* Brings the histories of the views in a call up to date.  Returns 0, or -1 and sets an error. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_refresh_args(const opd_call *call) {
     for (uint64_t mask = call->op->tensor_args | call->op->list_args; mask; mask &= mask - 1) {
         const opd_value *value = &call->args[opdi_low_bit(mask)];
@@ -80,7 +81,7 @@ OPDI_INTERNAL int opdi_count_edges(const opd_op *op, const opd_value *args) {
     return count;
 }
 
-/* Points the edges of node to the arguments' histories, in the order of the schema, lists flattened. */
+/* Points the edges of node to the arguments' histories, in the order of the schema, with lists flattened. */
 OPDI_INTERNAL void opdi_link_edges(opd_node *node, const opd_op *op, const opd_value *args) {
     opdi_edge *edge = opdi_edges(node);
     for (uint64_t mask = op->tensor_args | op->list_args; mask; mask &= mask - 1) {
@@ -93,12 +94,12 @@ OPDI_INTERNAL void opdi_link_edges(opd_node *node, const opd_op *op, const opd_v
     }
 }
 
-/* Copies into node the arguments that its card keeps; 0, or -1 with an error. */
+/* Copies the arguments that its card keeps into node.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_save_args(opd_node *node, const opdi_card *card, const opd_value *args) {
     opd_value *kept = opdi_kept(node);
     for (uint64_t mask = card->kept_args; mask; mask &= mask - 1) {
         int i = opdi_low_bit(mask), when = card->save_if[i];
-        const bool sizes = (card->save_sizes >> i & 1) != 0;      /* nothing that is freed after a backward */
+        const bool sizes = (card->save_sizes >> i & 1) != 0;      /* a backward frees no sizes */
         if (opdi_is_plain(&args[i])) {
             *kept++ = args[i];
             continue;
@@ -113,7 +114,8 @@ OPDI_INTERNAL int opdi_save_args(opd_node *node, const opdi_card *card, const op
     return 0;
 }
 
-/* Writes the first cap result tensors of a call to outs, lists flattened; returns how many there are. */
+/* Writes the first `cap` result tensors of a call to outs, with lists flattened.  Returns the number of all result
+   tensors. */
 OPDI_INTERNAL int64_t opdi_flat_results(const opd_call *call, opd_tensor **outs, int64_t cap) {
     int64_t count = 0;
     for (int i = 0; i < call->op->nrets; i++) {
@@ -130,8 +132,8 @@ OPDI_INTERNAL int64_t opdi_flat_results(const opd_call *call, opd_tensor **outs,
 
 OPDI_INTERNAL void opdi_box_follow(opd_tensor *tensor);
 OPDI_INTERNAL int opdi_node_pack(opd_node *node);
-/* Makes tensor a result of node node, unless it has a history or a dtype without gradients.  tensor holds a
-   reference to node. */
+/* Makes `tensor` result number `nr` of `node`, unless it has a history already or a dtype without gradients.  The
+   tensor then takes a reference to the node. */
 OPDI_INTERNAL void opdi_attach(opd_tensor *tensor, opd_node *node, int nr) {
     if (!tensor || tensor->grad_fn ||
         !(opd_dtype_is_floating((opd_scalar_type)tensor->dtype) ||
@@ -145,12 +147,13 @@ OPDI_INTERNAL void opdi_attach(opd_tensor *tensor, opd_node *node, int nr) {
     if (OPDI_UNLIKELY(tensor->meta != NULL) && tensor->meta->retained) { opdi_box_follow(tensor); }
 }
 
-/* True if a result belongs to the call alone.  One that somebody else holds too (an argument that comes back, a tensor
-   returned twice) or that has a history is replaced by opdi_unalias.  owned: *tensor is ours. */
+/* Returns true if a result belongs to the call alone.  If others hold it too (an argument that is returned, a tensor
+   returned twice) or it has a history, opdi_unalias replaces it.  If `owned` is true, the reference *tensor is the
+   call's. */
 static inline bool opdi_is_own(const opd_tensor *tensor, bool owned) {
     return owned && OPDI_ACQUIRE(&tensor->refs) == 1 && !(tensor->flags & OPDI_REQUIRES_GRAD);
 }
-/* Replaces a result that does not belong to the call alone by an alias of it; 0, or -1 with an error. */
+/* Replaces a result that does not belong to the call alone by an alias of it.  Returns 0, or -1 and sets an error. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_unalias(opd_tensor **tensors, bool owned) {
     opd_tensor *old = *tensors;
     if (!old || opdi_is_own(old, owned)) { return 0; }
@@ -161,7 +164,7 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_unalias(opd_tensor **tensors, bool owned) {
     if (owned) { opdi_drop(old); }
     return 0;
 }
-/* Replaces those results of a call by aliases that do not belong to it alone; 0, or -1 with an error. */
+/* Replaces the results of a call that do not belong to it alone by aliases.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_unalias_results(opd_call *call) {
     const opd_op *op = call->op;
     for (int32_t i = 0; i < op->nrets; i++) {
@@ -173,7 +176,7 @@ OPDI_INTERNAL int opdi_unalias_results(opd_call *call) {
             call->owned |= 1u << i;
             continue;
         }
-        for (int32_t k = 0; owned && value->tag == OPD_TAG_TENSORS && k < value->n; k++) {  /* the list is our copy */
+        for (int32_t k = 0; owned && value->tag == OPD_TAG_TENSORS && k < value->n; k++) {  /* a list of its own */
             if (opdi_unalias((opd_tensor **)(uintptr_t)&value->u.tensors[k], true)) { return -1; }
         }
     }
@@ -182,15 +185,16 @@ OPDI_INTERNAL int opdi_unalias_results(opd_call *call) {
 
 static int opdi_attach_missing(const opd_call *call, opd_node *node, opd_tensor *tensor, int nr);
 
-/* True if flat result element of a call, in which all elements of a list are results, has no derivative. */
+/* Returns true if the result number `element` of a call, counted with lists flattened, is one that the card declares
+   constant (without a derivative). */
 OPDI_INTERNAL bool opdi_constant_result(const opdi_card *card, const opd_value *rets, int element) {
     int i, count;
     for (i = 0; (count = rets[i].tag == OPD_TAG_TENSORS ? rets[i].n : 1) <= element; i++) { element -= count; }
     return (card->constant_results >> i & 1) != 0;
 }
 
-/* Makes the node of a call, saves what its card asks for and ties the results, flat in outs, to it; 0, or -1
-   with an error. */
+/* Makes the node of a call, saves the values that its card asks for, and makes the result tensors `outs` (lists
+   flattened) the node's results.  Returns 0, or -1 and sets an error. */
 static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_derivative *formula,
                             const opd_value *args, opd_tensor *const *outs, int nouts) {
     const opd_op *op = call->op;
@@ -248,8 +252,8 @@ static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_de
 }
 
 #define OPDI_INLINE_OUTPUTS 64
-/* Records a call whose kernel has run; args may hold other values for the formula than the call's.  0, or -1
-   with an error. */
+/* Records a call whose kernel has run. `args` are the arguments for the formula, which may differ from the call's.
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_record(opd_call *call, const opdi_card *card, const opdi_derivative *formula,
                               const opd_value *args) {
     opd_tensor *few[OPDI_INLINE_OUTPUTS], **outs = few;
@@ -267,7 +271,8 @@ OPDI_INTERNAL int opdi_record(opd_call *call, const opdi_card *card, const opdi_
 OPDI_SHARED int opdi_detach_here(opd_tensor *self);
 #if defined(OPDI_CORE)
 
-/* Refuses an argument that requires grad although the formula does not differentiate by it. */
+/* Refuses an argument that requires grad if the formula does not differentiate by it.  Returns 0, or -1 and sets an
+   error. */
 OPDI_INTERNAL int opdi_check_constant(const opd_call *call, const opdi_card *card) {
     for (uint64_t mask = card->constant_args; mask; mask &= mask - 1) {
         int i = opdi_low_bit(mask);
@@ -282,9 +287,9 @@ OPDI_INTERNAL int opdi_check_constant(const opd_call *call, const opdi_card *car
 
 OPDI_INTERNAL int opdi_recording_writes(opd_call *call, const opdi_card *card);
 
-/* Runs and records a call of an operator that has a formula; nothing is recorded when nothing requires grad. */
+/* Runs a call of an operator that has a formula, and records it if something requires grad. */
 OPDI_INTERNAL int opdi_recording_kernel(opd_call *call, const opdi_card *card) {
-    /* the dispatcher has just looked */
+    /* the dispatcher has just checked that something requires grad */
     const unsigned seen = OPDI_FLAGS_KNOWN | OPDI_REQUIRES_GRAD;
     const unsigned flags = (call->flags & seen) == seen && !call->th->state.no_grad ? call->flags
         : opdi_call_flags(call);
@@ -311,7 +316,7 @@ opd_autograd_fallback_mode opd_autograd_fallback_set(opd_autograd_fallback_mode 
     return was;
 }
 
-/* True if tensor is one of the call's written arguments; their lists are not searched. */
+/* Returns true if tensor is one of the call's written arguments.  Written lists of tensors are not searched. */
 static bool opdi_writes_it(const opd_call *call, const opd_tensor *tensor) {
     for (uint64_t mask = tensor ? call->op->written_args : 0; mask; mask &= mask - 1) {
         const opd_value *value = &call->args[opdi_low_bit(mask)];
@@ -320,7 +325,7 @@ static bool opdi_writes_it(const opd_call *call, const opd_tensor *tensor) {
     return false;
 }
 
-/* Returns the index of the edge that the written argument tensor has in the node of the call. */
+/* Returns the index of the edge of the written argument tensor in the node of the call. */
 static int opdi_written_edge(const opd_call *call, const opd_tensor *tensor) {
     int edge = 0;
     for (uint64_t mask = call->op->tensor_args | call->op->list_args; mask; mask &= mask - 1) {
@@ -332,20 +337,20 @@ static int opdi_written_edge(const opd_call *call, const opd_tensor *tensor) {
     }
     return edge;
 }
-/* Returns which written arguments come back as results, a bit for each. */
+/* Returns a bit for each written argument that is also a result. */
 OPDI_INTERNAL uint64_t opdi_written_returned(const opd_op *op) {
     uint64_t mask = 0;
     for (int i = 0; i < op->nrets; i++) { mask |= op->ret_alias[i] >= 0 ? (uint64_t)1 << op->ret_alias[i] : 0; }
     return mask & op->written_args;
 }
-/* Returns the first argument that is written and does not come back as a result, or -1. */
+/* Returns the index of the first argument that is written but is not returned as a result, or -1. */
 static int opdi_written_unseen(const opd_op *op) {
     const uint64_t mask = op->written_args & ~opdi_written_returned(op);
     return mask ? opdi_low_bit(mask) : -1;
 }
 
-/* Refuses the writes of a call without a formula, where recording them cannot work; 0, or -1 with an error.  Runs
-   before anything is written. */
+/* Refuses a call of an operator without a formula if it writes arguments and that cannot be recorded.  Runs before
+   anything is written.  Returns 0, or -1 and sets an error. */
 static int opdi_check_unwritten(const opd_call *call) {
     const opd_op *op = call->op;
     const int unseen = opdi_written_unseen(op);
@@ -363,7 +368,7 @@ static int opdi_check_unwritten(const opd_call *call) {
                     "OPD_NOT_DIFFERENTIABLE", op->name, op->schema->args[unseen].name);
 }
 
-/* Refuses schemas with several results that are views, which one node cannot serve. */
+/* Refuses schemas with several results that are views, because one node cannot serve them. */
 static int opdi_check_one_alias(const opd_op *op) {
     int count = 0;
     for (int i = 0; i < op->nrets; i++) {
@@ -403,8 +408,9 @@ static opd_tensor *opdi_warn_hook(opd_tensor *grad, void *user) {
 }
 
 OPDI_INTERNAL int opdi_rebase_to(opd_tensor *tensor, opd_node *node, int nr, int edge);
-/* Gives result nr of a call without a formula its history: the node node; what was written and returned is rebased to
-   node. A node that only warns leaves histories alone: the warning comes when backward passes it. */
+/* Gives result number `nr` of a call without a formula its history, `node`.  An argument that was written and returned
+   gets `node` as its new history.  A node that only warns leaves existing histories: the warning comes when backward
+   passes it. */
 static int opdi_attach_missing(const opd_call *call, opd_node *node, opd_tensor *tensor, int nr) {
     const bool written = opdi_writes_it(call, tensor), warns = node->formula->fn == opdi_warn_formula;
     if (!warns && written) { return opdi_rebase_to(tensor, node, nr, opdi_written_edge(call, tensor)); }
@@ -418,7 +424,7 @@ static int opdi_attach_missing(const opd_call *call, opd_node *node, opd_tensor 
     return 0;
 }
 
-/* Runs a call without a formula in PyTorch's "warn" mode: what the kernel records itself stays, and a node
+/* Runs a call without a formula in PyTorch's "warn" mode.  Nodes that the kernel itself records stay, and one more node
    warns in backward. */
 static int opdi_warn_in(const opdi_table *table, opd_call *call) {
     opdi_card *card = OPDI_ACQUIRE(&call->op->card);
@@ -432,13 +438,14 @@ static int opdi_warn_in(const opdi_table *table, opd_call *call) {
     return opdi_record(call, card, &card->warning, call->args);
 }
 
-/* Handles a call at Autograd where nothing is registered: if something requires grad it gets a node that complains when
-   backward comes to it. */
+/* Handles a call at Autograd if nothing is registered there.  If something requires grad, the call gets a node that
+   fails or warns when backward reaches it. */
 OPDI_INTERNAL int opdi_recording_fallback(opd_call *call) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     const int mode = OPDI_LOAD(&opdi_fallback_mode);
     if (mode == OPD_AUTOGRAD_FALLBACK_NOTHING || !opdi_call_flags(call)) { return opdi_below_autograd(call); }
-    /* one table for both: a formula and its kernel may be registered meanwhile, the formula first */
+    /* one table for both steps, as another thread may register a formula and its kernel in between, the formula
+       first */
     if (!table && !(table = opdi_table_make(call->op))) { return -1; }
     if (table->slots[call->slot].fn != opdi_autograd_fallback) { return opd_redispatch(call, call->keys); }
     return mode == OPD_AUTOGRAD_FALLBACK_WARN ? opdi_warn_in(table, call) : opdi_not_implemented_in(table, call);

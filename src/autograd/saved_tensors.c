@@ -3,8 +3,9 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>saved_tensors saved-tensor hooks, checkpoints, anomaly mode
 //
-//  What may stand in for a tensor that a node has saved: what a pair of hooks made of it, or a function that computes
-//  it again; and where in the program a node was recorded.  Uses the engine.
+//  What a node may keep instead of a tensor that it saves: the object that a pair of hooks made of the tensor, or
+//  (checkpoints) a function that computes it again.  Anomaly mode notes where in the program a node was recorded.  Uses
+//  the engine.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== saved-tensor hooks ================================================================================================
@@ -73,14 +74,14 @@ OPDI_INTERNAL void opdi_packed_saved_drop(opdi_packed_saved *packed) {
     opdi_free(packed, opdi_packed_saved_bytes(packed->ndim));
 }
 
-/* Cuts the tie of a packed tensor to this leaf. */
+/* Forgets the link from a packed tensor to this leaf. */
 OPDI_INTERNAL void opdi_packed_saved_forget(opdi_packed_saved *packed, opd_tensor *leaf) {
     if (opdi_vertex(packed->edge.node) != ((uintptr_t)leaf | OPDI_LEAF)) { return; }
     packed->edge.node = NULL;
     opdi_drop(leaf);
 }
 
-/* Packs tensor, which node saves, by the hooks; NULL with an error. */
+/* Packs tensor, which node saves, with the hooks.  Returns NULL and sets an error if that fails. */
 static opdi_packed_saved *opdi_pack(opdi_packer *packer, const opd_node *node, opd_tensor *tensor) {
     opdi_thread *thread = opdi_self();
     opdi_packer *was = thread->innermost.packer;
@@ -97,7 +98,7 @@ static opdi_packed_saved *opdi_pack(opdi_packer *packer, const opd_node *node, o
     memcpy(packed->sizes, tensor->dims, (size_t)tensor->ndim * sizeof *tensor->dims);
     opdi_frame_enter(thread, &frame);
     thread->state.no_grad = 1;
-    thread->innermost.packer = NULL;                        /* what pack itself saves is not packed */
+    thread->innermost.packer = NULL;                        /* tensors that pack itself saves are not packed */
     if (thread->innermost.tracer) { thread->state.allow |= OPD_BIT_OF(OPD_F_TRACER); }
     packed->packer = opdi_packer_keep(packer);
     packed->data = packer->hooks.pack(bare, packer->hooks.user);
@@ -115,19 +116,20 @@ static opdi_packed_saved *opdi_pack(opdi_packer *packer, const opd_node *node, o
         return NULL;
     }
     if (opd_ok()) { return packed; }
-    opdi_packer_release(packer);                  /* nothing to drop: pack has failed */
+    opdi_packer_release(packer);                  /* pack has failed, so there is nothing to drop */
     if (!packed->own) { opd_node_release(packed->edge.node); }
     opdi_free(packed, opdi_packed_saved_bytes(packed->ndim));
     return NULL;
 }
 
-/* True if hooks may pack tensor, whose version was `version` when it was saved.  While a graph is recorded only tensors
-   that it knows may be packed: others would become constants. */
+/* Returns true if hooks may pack `tensor`, whose version was `version` when it was saved.  While a graph is recorded,
+   only tensors that the recording knows may be packed, because others would become constants of the graph. */
 static bool opdi_may_pack(const opd_tensor *tensor, uint32_t version) {
     return !opdi_self()->innermost.tracer || ((tensor->flags & (OPDI_TRACED | OPDI_BATCHED)) &&
                                     OPDI_LOAD(&tensor->storage->version) == version);
 }
-/* Packs one kept value of a node by the hooks; of a list all elements, or element `only`.  0, or -1 with an error. */
+/* Packs one kept value of a node with the hooks.  Of a list, packs all elements, or only the element with index `only`.
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_pack_value(opdi_packer *packer, opd_node *node, opd_value *value, int32_t only) {
     opdi_packed_saved *packed;
     if (value->tag == OPD_TAG_TENSOR && !(value->u.t->flags & OPDI_WRAPPED) &&
@@ -149,7 +151,7 @@ OPDI_INTERNAL int opdi_pack_value(opdi_packer *packer, opd_node *node, opd_value
     return 0;
 }
 
-/* Packs all that a node has saved so far by these hooks; 0, or -1 with an error. */
+/* Packs all tensors that a node has saved so far with these hooks.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_node_pack_by(opdi_packer *packer, opd_node *node) {
     int rc = 0;
     (void)opdi_packer_keep(packer);
@@ -159,7 +161,8 @@ OPDI_INTERNAL int opdi_node_pack_by(opdi_packer *packer, opd_node *node) {
     opdi_packer_release(packer);
     return rc;
 }
-/* Packs all that a node has saved by the thread's hooks, later if a call is being recorded; 0, or -1 with an error. */
+/* Packs all tensors that a node has saved with the thread's hooks.  If a recording has the call, it does that later.
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_node_pack(opd_node *node) {
     opdi_thread *thread = opdi_self();
     return thread->innermost.tracer && !(thread->state.allow & OPD_BIT_OF(OPD_F_TRACER))
@@ -177,7 +180,8 @@ OPDI_NOINLINE static opd_tensor *opdi_fail_unpacked(const opdi_packed_saved *pac
     return NULL;
 }
 
-/* Unpacks a tensor, with its history if that is wanted; it belongs to the innermost scope.  NULL with an error. */
+/* Unpacks a tensor, with its history if that is needed.  The tensor belongs to the innermost scope.  Returns NULL and
+   sets an error if that fails. */
 OPDI_INTERNAL opd_tensor *opdi_packed_saved_tensor(const opdi_packed_saved *packed, bool history) {
     static const opdi_derivative identity = {
         "AliasBackward0", opdi_identity_bw, /* card, plugin */ NULL, NULL,
@@ -210,7 +214,8 @@ OPDI_INTERNAL opd_tensor *opdi_packed_saved_tensor(const opdi_packed_saved *pack
     return value;
 }
 
-/* Returns a saved list with its packed tensors unpacked, in the innermost scope; no data with an error. */
+/* Returns a saved list whose packed tensors are unpacked.  The list belongs to the innermost scope.  Returns a list
+   without data and sets an error if that fails. */
 OPDI_INTERNAL opd_tensors opdi_packed_saved_list(const opd_value *value, bool history) {
     opd_tensor **list = (opd_tensor **)opdi_scope_alloc((size_t)value->n * sizeof *list);
     for (int32_t k = 0; list && k < value->n; k++) {
@@ -221,12 +226,11 @@ OPDI_INTERNAL opd_tensors opdi_packed_saved_list(const opd_value *value, bool hi
     return list ? opd_tensors_of(list, value->n) : opd_tensors_of(NULL, 0);
 }
 
-/* Writing into what is saved.
+/* opd_allow_mutation_begin lets a program write into saved tensors.  Its hooks leave saved tensors where they lie and
+   list them in a hash table by storage (opdi_mutation).  Before a storage is written, the tensors in the table that lie
+   there are copied. */
 
-   Hooks that keep what is saved where it lies, in a table by its storage.  A write copies what the table has of that
-   storage, before it is written. */
-
-OPDI_INTERNAL opdi_mutex opdi_mutation_lock = OPDI_MUTEX_INIT;   /* the tables */
+OPDI_INTERNAL opdi_mutex opdi_mutation_lock = OPDI_MUTEX_INIT;   /* protects the tables */
 
 static opdi_untouched **opdi_mutation_row(const opdi_mutation *mutation, const void *key) {
     return &mutation->rows[((uintptr_t)key / 16 * (uintptr_t)0x9E3779B97F4A7C15u >> 20) &
@@ -242,7 +246,7 @@ static void opdi_untouched_take(opdi_untouched *untouched) {
     *untouched->at = untouched->next;
     if (untouched->next) { untouched->next->at = untouched->at; }
 }
-/* Doubles the rows of the table; leaves them when there is no memory. */
+/* Doubles the number of rows of the table.  Leaves them if memory runs out. */
 static void opdi_mutation_spread(opdi_mutation *mutation) {
     const int mark = opd_error_mark();
     opdi_mutation wide = *mutation;
@@ -268,7 +272,8 @@ static bool opdi_untouched_is(const opdi_untouched *untouched, const opd_tensor 
         !((untouched->tensor->functionality ^ tensor->functionality) & OPDI_LAZY_KEYS) &&
         memcmp(untouched->tensor->dims, tensor->dims, 2 * (size_t)tensor->ndim * sizeof *tensor->dims) == 0;
 }
-/* Returns the entry of a tensor that is saved, made if it is new, with a reference; NULL without memory. */
+/* The pack hook: returns the table's entry of a saved tensor, with a new reference.  Makes the entry if the tensor is
+   not listed yet.  Returns NULL if memory runs out. */
 static void *opdi_mutation_pack(opd_tensor *tensor, void *user) {
     opdi_mutation *mutation = (opdi_mutation *)user;
     opdi_untouched *untouched, *made = (opdi_untouched *)opdi_alloc(sizeof *made);
@@ -321,7 +326,8 @@ static void opdi_mutation_drop(void *packed, void *user) {
     opd_release(untouched->tensor);
     opdi_free(untouched, sizeof *untouched);
 }
-/* Returns an entry whose tensor lies in tensor's memory as that is now, with a reference; NULL if there is none. */
+/* Returns an entry of the table, with a new reference, whose tensor lies in the memory of `tensor` and has not been
+   copied yet.  Returns NULL if there is none. */
 static opdi_untouched *opdi_mutation_next(const opdi_mutation *mutation, const opd_tensor *tensor) {
     opdi_lock(&opdi_mutation_lock);
     opdi_untouched *untouched = *opdi_mutation_row(mutation, tensor->storage);
@@ -333,10 +339,11 @@ static opdi_untouched *opdi_mutation_next(const opdi_mutation *mutation, const o
     opdi_unlock(&opdi_mutation_lock);
     return untouched;
 }
-/* Copies what is saved of tensor's memory, which is about to be written; 0, or -1 with an error. */
+/* Copies the saved tensors that lie in the memory of `tensor`, which is about to be written.  Returns 0, or -1 and sets
+   an error. */
 OPDI_INTERNAL int opdi_mutation_write(opdi_mutation *mutation, const opd_tensor *tensor) {
     opdi_untouched *untouched;
-    if (tensor->meta && tensor->meta->inner) { return 0; }  /* it stands for another, which is written in its turn */
+    if (tensor->meta && tensor->meta->inner) { return 0; }  /* stands for another tensor, whose write comes here, too */
     while (opd_ok() && (untouched = opdi_mutation_next(mutation, tensor)) != NULL) {
         opd_tensor *old = untouched->tensor, *copy = opdi_bare_copy(old);
         if (copy) {
@@ -359,7 +366,7 @@ static void opdi_mutation_free(void *user) {
     opdi_free(mutation, sizeof *mutation);
 }
 
-/* Pushes hooks that keep saved tensors in a table; 0, or -1 with an error. */
+/* Pushes the hooks that list saved tensors in a table.  Returns 0, or -1 and sets an error. */
 int opd_allow_mutation_begin(void) {
     opdi_thread *thread = opdi_self();
     opd_saved_hooks hooks;
@@ -388,7 +395,9 @@ int opd_allow_mutation_begin(void) {
     thread->innermost.mutation = mutation;
     return 0;
 }
-/* Pops the hooks of opd_allow_mutation_begin and drops the tensors of the table: a later backward cannot have them. */
+/* Pops the hooks of opd_allow_mutation_begin and drops the saved tensors that their table holds.  A later backward that
+   needs one of these tensors fails with "Trying to backward outside of the 'allow_mutation_on_saved_tensors'
+   context". */
 void opd_allow_mutation_end(void) {
     opdi_thread *thread = opdi_self();
     opdi_mutation *mutation = thread->innermost.mutation;
@@ -406,7 +415,7 @@ void opd_allow_mutation_end(void) {
         }
     }
     opdi_unlock(&opdi_mutation_lock);
-    while ((untouched = over) != NULL) {          /* what goes with a tensor may run anything: outside of the lock */
+    while ((untouched = over) != NULL) {          /* freeing a tensor may run any code, so not under the lock */
         over = untouched->over;
         opdi_lock(&opdi_mutation_lock);
         opd_tensor *tensor = untouched->tensor;
@@ -422,10 +431,11 @@ void opd_allow_mutation_end(void) {
     }
 }
 
-/* A saved tensor: a kept value, or element k of one that is a list (k is -1 if it is not). */
+/* A saved tensor: a kept value, or element number `element` of a kept list; `element` is -1 if `value` is no list. */
 typedef struct opdi_saved_place { opd_value *value; int32_t element; } opdi_saved_place;
 
-/* Returns what a node saved under a name of its operator's schema, or "result"; NULL if there is no such value. */
+/* Returns the value that a node saved under this name: an argument's name in the operator's schema, or "result".
+   Returns NULL if there is none. */
 static opd_value *opdi_saved_named(opd_node *node, const char *name) {
     const opdi_card *card = opdi_plain_node(node) ? node->formula->card : NULL;
     int i, at = 0;
@@ -448,18 +458,18 @@ static opd_value *opdi_saved_named(opd_node *node, const char *name) {
     }
     return NULL;
 }
-/* Finds what a custom function or set-up saved as number k; false if there is none. */
+/* Finds tensor number `k` among those that a custom function or a set-up has saved.  Returns false if there is none. */
 static bool opdi_saved_in_context(opd_node *node, opdi_saved_place *at) {
     opd_value *kept = opdi_plain_node(node) && node->formula->context && node->nkept ? opdi_kept(node) : NULL;
     const opd_context *ctx = kept ? (const opd_context *)kept[node->nkept - 1].u.object : NULL;
     if (!ctx || at->element >= ctx->nsaved) { return false; }
     kept += node->nkept - 1 - ctx->nsaved;
     at->value = &kept[at->element];
-    if (at->value->tag == OPD_TAG_INT) { at->value = &kept[at->value->u.i]; }  /* saved twice */
+    if (at->value->tag == OPD_TAG_INT) { at->value = &kept[at->value->u.i]; }  /* saved twice: the index of the first */
     at->element = -1;
     return true;
 }
-/* Finds a saved tensor by "name", "name[2]" or "saved_tensors[2]"; false if there is none. */
+/* Finds a saved tensor by "name", "name[2]" or "saved_tensors[2]".  Returns false if there is none. */
 static bool opdi_saved_find(opd_node *node, const char *name, opdi_saved_place *at) {
     const char *bracket = name ? strchr(name, '[') : NULL;
     char base[80], *end;
@@ -475,7 +485,8 @@ static bool opdi_saved_find(opd_node *node, const char *name, opdi_saved_place *
     return at->value && at->value->tag == OPD_TAG_TENSORS && at->element < at->value->n;
 }
 
-/* Finds a saved tensor and enters the node, which the caller leaves; false with an error. */
+/* Finds a saved tensor and enters its node, which the caller must leave (opdi_saved_leave).  Returns false and sets an
+   error if that fails. */
 static bool opdi_saved_of(opd_node *node, const char *name, const char *freed, opdi_saved_place *at) {
     if (!opd_ok()) { return false; }
     if (!opdi_saved_find(node, name, at)) {
@@ -519,7 +530,7 @@ opd_tensor *opd_node_saved(opd_node *node, const char *name) {
     return tensor;
 }
 
-/* Packs one saved tensor of a node by these hooks; when that fails the user pointer stays the caller's. */
+/* Packs one saved tensor of a node with these hooks.  If that fails, the caller still owns the user pointer. */
 int opd_node_saved_hooks(opd_node *node, const char *name, const opd_saved_hooks *hooks) {
     opdi_saved_place at;
     uint32_t version;
@@ -537,7 +548,7 @@ int opd_node_saved_hooks(opd_node *node, const char *name, const opd_saved_hooks
         rc = opd_fail(OPD_ERROR_AUTOGRAD, "Calling register_hooks on a saved tensor with value None is forbidden");
     }
     if (rc == 0) { rc = opdi_unpack(node, &value, version) ? opdi_pack_value(packer, node, at.value, at.element) : -1; }
-    if (rc && packer) { packer->hooks.destroy = NULL; }       /* the user pointer stays the caller's */
+    if (rc && packer) { packer->hooks.destroy = NULL; }       /* the caller keeps the user pointer */
     if (packer) { opdi_packer_release(packer); }
     opdi_saved_leave(node, false);
     return rc;

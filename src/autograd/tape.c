@@ -20,7 +20,7 @@ const char *opd_tensor_grad_fn(const opd_tensor *tensor) {
     return node ? node->formula->name : NULL;
 }
 
-/* Sets the flag of a leaf; returns tensor, or NULL with an error. */
+/* Sets the requires_grad flag of a leaf.  Returns tensor, or NULL and sets an error. */
 opd_tensor *opd_tensor_set_requires_grad(opd_tensor *tensor, bool on) {
     if (!opd_ok() || opdi_null_tensor(tensor, "opd_tensor_set_requires_grad") ||
         opdi_inside_transform("You are attempting to call Tensor.requires_grad_() (or perhaps using "
@@ -50,8 +50,8 @@ opd_tensor *opd_tensor_set_requires_grad(opd_tensor *tensor, bool on) {
     return tensor;
 }
 
-/* Replaces the gradient of tensor, after checking that it fits; the slot of the running layer is the one that is set.
-    0, or -1 with an error. */
+/* Replaces the gradient of tensor, after checking that it fits.  If a layer of transforms (grad, vmap) is running, sets
+   the gradient that belongs to that layer.  Returns 0, or -1 and sets an error. */
 int opd_tensor_set_grad(opd_tensor *tensor, opd_tensor *grad) {
     if (!opd_ok() || opdi_null_tensor(tensor, "opd_tensor_set_grad") ||
         opdi_any_dead(&grad, 1, "opd_tensor_set_grad")) { return -1; }
@@ -74,7 +74,8 @@ int opd_tensor_set_grad(opd_tensor *tensor, opd_tensor *grad) {
 
 //== nodes from outside ================================================================================================
 //
-//  A handle is an edge's vertex: a node, or with bit 0 set a leaf, which stands for its AccumulateGrad.
+//  A handle of a node is an edge's vertex: the address of a node or, with bit 0 set, of a leaf, where it stands for the
+//  leaf's AccumulateGrad.
 
 #if defined(OPDI_CORE)
 
@@ -183,7 +184,8 @@ bool opd_backward_will_run(const opd_node *node) {
     return task && task->needed;
 }
 
-/* Plays the run of the backward at work through with counters of its own; returns how many nodes it has, or -1. */
+/* Simulates the run of the current backward, with counters of its own.  Writes the first `cap` nodes in the order in
+   which they run.  Returns the number of nodes in the run, or -1. */
 int64_t opd_backward_order(opd_node **nodes, int64_t cap) {
     const opdi_engine *at = opdi_self()->innermost.engine;
     int64_t count = 0;

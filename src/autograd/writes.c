@@ -14,7 +14,7 @@
 
 #if defined(OPDI_CORE)
 
-/* Returns a copy of tensor without history that the graph being recorded knows; a reference, or NULL. */
+/* Returns a copy of `tensor` without history, which the graph being recorded knows.  Returns a reference, or NULL. */
 static opd_tensor *opdi_traced_clone(opd_tensor *tensor) {
     opdi_thread *thread = opdi_self();
     const opdi_state state = thread->state;
@@ -24,7 +24,7 @@ static opd_tensor *opdi_traced_clone(opd_tensor *tensor) {
     thread->state = state;
     return copy ? opd_keep(copy) : NULL;
 }
-/* Returns a copy of tensor without history; a reference, or NULL with an error. */
+/* Returns a copy of tensor without history.  Returns a reference, or NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_bare_copy(const opd_tensor *tensor) {
     if (tensor->flags & OPDI_BATCHED) { return opdi_batch_clone(tensor); }
     if (OPDI_UNLIKELY(tensor->flags & OPDI_TRACED)) { return opdi_traced_clone((opd_tensor *)(uintptr_t)tensor); }
@@ -38,8 +38,8 @@ OPDI_INTERNAL opd_tensor *opdi_bare_copy(const opd_tensor *tensor) {
 }
 
 OPDI_INTERNAL int opdi_forward_copy(opd_tensor *copy, opd_tensor *tensor);
-/* Returns a copy of self with its history, for a formula that reads the value before the write; it belongs to the
-   scope.  NULL with an error. */
+/* Returns a copy of self with its history, for a formula that needs the value before the write.  The copy belongs to
+   the scope.  Returns NULL and sets an error if that fails. */
 static opd_tensor *opdi_inplace_original(opd_tensor *self) {
     opd_tensor *tensor = opdi_bare_copy(self);
     if (!tensor) { return NULL; }
@@ -52,12 +52,13 @@ static opd_tensor *opdi_inplace_original(opd_tensor *self) {
     return opdi_forward_copy(opdi_own(tensor), self) ? NULL : tensor;
 }
 
-/* Takes self off its node.  If the node had saved self as its own result, that saved value is void from now on. */
+/* Takes self off the node that made it.  If the node had saved self as its own result, that saved value is void from
+   now on. */
 OPDI_INTERNAL void opdi_leave_node(opd_tensor *self) {
     opd_node *old = self->grad_fn;
     if (!old) { return; }
     if (self->own & OPDI_SAVED_BY_OWN) {
-        opd_value *ret = opdi_kept(old);          /* the saved results stand behind what is kept */
+        opd_value *ret = opdi_kept(old);          /* the saved results follow the kept arguments */
         for (int i = 0; i < old->nkept + old->nresults; i++) {
             if (ret[i].tag == OPD_TAG_TENSOR && ret[i].u.t == self) {
                 ret[i] = opd_value_none();
@@ -70,8 +71,8 @@ OPDI_INTERNAL void opdi_leave_node(opd_tensor *self) {
     opdi_node_release(old);
 }
 
-/* Makes a node that has saved self as its own result keep another tensor with the same memory and history instead;
-   0, or -1. */
+/* If a node has saved self as its own result, makes the node keep another tensor with the same memory and history
+   instead.  Returns 0 or -1. */
 OPDI_INTERNAL int opdi_own_replace(opd_tensor *self) {
     opd_node *old = self->grad_fn;
     opd_tensor *tensor;
@@ -88,7 +89,7 @@ OPDI_INTERNAL int opdi_own_replace(opd_tensor *self) {
     }
     return 0;
 }
-/* Makes self a leaf that requires no grad; 0, or -1 with an error. */
+/* Makes self a leaf that requires no grad.  Returns 0, or -1 and sets an error. */
 OPDI_SHARED int opdi_detach_here(opd_tensor *self) {
     opd_node *old = self->grad_fn;
     if (opdi_own_replace(self)) { return -1; }
@@ -98,8 +99,8 @@ OPDI_SHARED int opdi_detach_here(opd_tensor *self) {
     return 0;
 }
 
-/* Makes the node of a write into self, before the write; kept tensors that share self's memory are left out as void.
-   Returns a reference, or NULL with an error. */
+/* Makes the node of a write into self, before the write.  Tensors to be kept that share the memory of self are left
+   out, as the write makes them void.  Returns a reference, or NULL and sets an error. */
 static opd_node *opdi_inplace_node(const opd_call *call, const opdi_card *card, opd_tensor *self,
                                    const opd_value *args) {
     opd_node *node = opdi_node_make(&card->formula, opdi_count_edges(call->op, args), card->nkept,
@@ -110,7 +111,7 @@ static opd_node *opdi_inplace_node(const opd_call *call, const opdi_card *card, 
         opdi_node_release(node);
         return NULL;
     }
-    for (int i = 0; i < node->nkept; i++) {       /* void after the write; may be the base, which holds node */
+    for (int i = 0; i < node->nkept; i++) {       /* void after the write; the base may hold the node */
         opd_value *value = &opdi_kept(node)[i], old = *value;
         if (value->tag != OPD_TAG_TENSOR || value->u.t->storage != self->storage) { continue; }
         *value = opd_value_none();
@@ -120,9 +121,10 @@ static opd_node *opdi_inplace_node(const opd_call *call, const opdi_card *card, 
     return node;
 }
 
-/* Lets nodes near node go of tensor, which is about to get a history that begins with node: one there that has saved
-   tensor as it was before would hold itself through it, and what it saved is void.  Edges to tensor, a leaf until now,
-   are cut likewise.  Only near nodes are looked at, since such a graph is a mistake. */
+/* Makes nodes near `node` drop `tensor`, which is about to get a history that begins with `node`.  A node that has
+   saved `tensor` as it was before would hold itself through it, and its saved value is void anyway.  For the same
+   reason, edges to `tensor`, until now a leaf, are cut.  Only OPDI_NEAR nodes are visited, because such a graph is a
+   mistake of the program. */
 #define OPDI_NEAR 64
 static void opdi_void_saved(const opd_node *node, opd_tensor *tensor) {
     const opd_node *seen[OPDI_NEAR + 1], *at = node;
@@ -140,7 +142,7 @@ static void opdi_void_saved(const opd_node *node, opd_tensor *tensor) {
             value->n = OPDI_WRITTEN_SINCE;
             opdi_kept_drop(at, &old);
         }
-        for (int k = i < 0; k < at->nedges && count < OPDI_NEAR; k++) {   /* the first edge of node is tensor's own */
+        for (int k = i < 0; k < at->nedges && count < OPDI_NEAR; k++) {   /* the first edge of node is that of tensor */
             if (edge[k].vertex == ((uintptr_t)tensor | OPDI_LEAF)) {
                 edge[k].vertex = 0;
                 opdi_drop(tensor);
@@ -153,15 +155,15 @@ static void opdi_void_saved(const opd_node *node, opd_tensor *tensor) {
     }
 }
 
-/* True if the node of a write has to keep the value of result i. */
+/* Returns true if the node of a write has to keep the value of result i. */
 static bool opdi_keeps_result(const opdi_card *card, const opd_value *args, int i) {
     const int when = card->save_result_if[i];
     return (card->save_results >> i & 1) && (when < 0 || opdi_arg_requires_grad(&args[when]));
 }
 
-/* Makes the base's node (CopySlices) for a write into its view self, whose own node is node; self is node's edge
-   `edge`. Edge 0 of the new node leads to the base and notes `edge`; what node has at 0 comes to `edge`.  Returns a
-   reference, or NULL. */
+/* Makes the base's node (CopySlices) for a write into its view self. `node` is the operator's own node, and self has
+   its edge number `edge`.  Edge 0 of the new node leads to the base and notes `edge`.  The new node's other edges are
+   those of `node`, with edge 0 of `node` at index `edge`.  Returns a reference, or NULL. */
 static opd_node *opdi_slices_make(opd_tensor *self, opd_node *node, int edge) {
     opd_tensor *base = opdi_view_record_of(self)->base;
     int64_t at[OPDI_MAX_SLICE];
@@ -186,7 +188,7 @@ static opd_node *opdi_slices_make(opd_tensor *self, opd_node *node, int edge) {
     slices->saved = node->saved;
     return slices;
 }
-/* Makes the base's node as opdi_slices_make does, and saves in node the results that the card asks for; a
+/* Makes the base's node as opdi_slices_make does, and saves in `node` the results that the card asks for.  Returns a
    reference, or NULL. */
 static opd_node *opdi_slices_node(const opd_call *call, const opdi_card *card, opd_tensor *self, const opd_value *args,
                                   opd_node *node) {
@@ -210,7 +212,7 @@ static opd_node *opdi_slices_node(const opd_call *call, const opdi_card *card, o
     return slices;
 }
 
-/* Makes the base of view self the result of slices, after the write that node records. */
+/* Makes the base of the view self a result of `slices` (a CopySlices node), after the write that `node` records. */
 static void opdi_slices_attach(opd_tensor *self, opd_node *slices, opd_node *node) {
     opdi_view_record *record = opdi_view_record_of(self);
     const uint32_t version = OPDI_LOAD(&self->storage->version);
@@ -222,8 +224,8 @@ static void opdi_slices_attach(opd_tensor *self, opd_node *slices, opd_node *nod
     for (int i = 0; i < node->nresults; i++) { opdi_saved_results(node)[i].n = (int32_t)version; }
 }
 
-/* Makes tensor, which was written to and has edge `edge` of node, result nr of node; for a view the base gets the
-   history.  0, or -1. */
+/* Makes `tensor`, which was written and to which edge number `edge` of `node` leads, the node's result number `nr`.  If
+   it is a view, the base gets the history.  Returns 0 or -1. */
 OPDI_INTERNAL int opdi_rebase_to(opd_tensor *tensor, opd_node *node, int nr, int edge) {
     opd_node *slices;
     if (!(tensor->flags & OPDI_IS_VIEW)) {
@@ -242,11 +244,11 @@ OPDI_INTERNAL int opdi_rebase_to(opd_tensor *tensor, opd_node *node, int nr, int
 static void opdi_rebase(opd_call *call, const opdi_card *card, opd_tensor *self, const opd_value *args,
                         opd_node *node) {
     int ret = 0;
-    opdi_node_describe(node, &self);              /* squeeze_ and its like change the sizes */
+    opdi_node_describe(node, &self);              /* squeeze_ and similar operators change the sizes */
     opdi_leave_node(self);
     opdi_void_saved(node, self);
     opdi_attach(self, node, 0);
-    if (self->flags & OPDI_IS_VIEW) {             /* it was given another geometry */
+    if (self->flags & OPDI_IS_VIEW) {             /* only the view's geometry has changed */
         opdi_view_record_of(self)->version = OPDI_LOAD(&self->storage->version);
     }
     for (int i = 0; i < call->op->nrets; i++) {
@@ -261,8 +263,8 @@ static void opdi_rebase(opd_call *call, const opdi_card *card, opd_tensor *self,
     }
 }
 
-/* Refuses writes of a recorded call into arguments other than the first that autograd cannot record; 0, or -1
-   with an error. */
+/* Refuses writes of a recorded call into arguments other than the first if autograd cannot record them.  Returns 0, or
+   -1 and sets an error. */
 OPDI_NOINLINE static int opdi_check_written(const opd_call *call) {
     const opd_op *op = call->op;
     const uint64_t back = opdi_written_returned(op);
@@ -294,8 +296,8 @@ OPDI_NOINLINE static int opdi_check_written(const opd_call *call) {
                     "OPD_NOT_DIFFERENTIABLE", op->name, op->schema->args[opdi_low_bit(op->written_args)].name);
 }
 
-/* Copies the call's arguments to args; where the formula reads memory that the call writes and returns, puts copies
-   with the values before the call.  0, or -1 with an error. */
+/* Copies the call's arguments to args.  If the formula reads memory that the call writes and returns, args gets copies
+   with the values before the call.  Returns 0, or -1 and sets an error. */
 static int opdi_written_args(const opd_call *call, const opdi_card *card, opd_value *args) {
     const uint64_t back = opdi_written_returned(call->op);
     memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
@@ -323,8 +325,8 @@ static int opdi_written_args(const opd_call *call, const opdi_card *card, opd_va
     return 0;
 }
 
-/* Runs and records a call that writes other arguments than the first, or several: each that comes back is a result
-   of the node. */
+/* Runs and records a call that writes several arguments, or one that is not the first.  Each written argument that is
+   returned becomes a result of the node. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_recording_writes(opd_call *call, const opdi_card *card) {
     opd_value args[OPD_MAX_ARGS];
     const opd_value *given = call->args;
@@ -341,8 +343,8 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_recording_writes(opd_call *call, const opdi
     return opdi_unalias_results(call) ? -1 : opdi_record(call, card, &card->formula, args);
 }
 
-/* Copies the call's arguments to args; where the formula reads self, puts a copy with the value before the write.
-   0, or -1. */
+/* Copies the call's arguments to args.  If the formula reads self, args gets a copy of self with the value before the
+   write.  Returns 0 or -1. */
 static int opdi_inplace_args(const opd_call *call, const opdi_card *card, opd_tensor *self, opd_value *args) {
     opd_tensor *original = NULL;
     memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
@@ -362,15 +364,15 @@ static int opdi_inplace_args(const opd_call *call, const opdi_card *card, opd_te
     return 0;
 }
 
-/* True if the view self still lies where `was` (of opdi_slice_pack) says. */
+/* Returns true if the view self still lies where `was`, written by opdi_slice_pack, says. */
 static bool opdi_slice_same(const opd_tensor *self, const opd_value *was) {
     int64_t now[OPDI_MAX_SLICE];
     const int count = opdi_slice_pack(self, opdi_view_record_of(self)->base, now);
     return count == was->n && memcmp(now, was->u.ints, (size_t)count * sizeof *now) == 0;
 }
 
-/* Runs and records a call that writes self: the functional formula's node is tied to self afterwards, or to the base of
-   which self is a view. */
+/* Runs and records a call that writes self.  Afterwards self becomes the result of the node with the functional
+   operator's formula.  If self is a view, its base does, too. */
 OPDI_INTERNAL int opdi_recording_inplace_kernel(opd_call *call, const opdi_card *card, opd_tensor *self) {
     opd_value args[OPD_MAX_ARGS];
     const int ndim = self ? self->ndim : 0;
@@ -390,7 +392,7 @@ OPDI_INTERNAL int opdi_recording_inplace_kernel(opd_call *call, const opdi_card 
         !(node = opdi_inplace_node(call, card, self, args))) {
         return -1;
     }
-    /* a view that is only given another geometry changes nothing in its base */
+    /* an operator that only changes the view's geometry changes nothing in its base */
     if ((self->flags & OPDI_IS_VIEW) && !(card->desc.tags & OPD_OPTAG_INPLACE_VIEW) &&
         !(other = opdi_slices_node(call, card, self, args, node))) {
         opdi_node_release(node);
@@ -415,9 +417,9 @@ OPDI_COLD_BEGIN
 
 #if defined(OPDI_CORE)
 
-/* The formula of nodes that are recorded by hand, with its name. */
+/* The formula of nodes that are recorded by hand (see opdi_hand_formula), with its name. */
 typedef struct opdi_hand { opdi_derivative formula; struct opdi_hand *next; size_t bytes; } opdi_hand;
-static opdi_hand *opdi_hands;                     /* one for each (name, function): few, kept */
+static opdi_hand *opdi_hands;                     /* one for each (name, function); they are few and never freed */
 
 static opdi_hand *opdi_hand_known(const char *name, opd_backward_fn fn, bool context, bool once) {
     opdi_hand *hand = OPDI_ACQUIRE(&opdi_hands);
@@ -425,7 +427,8 @@ static opdi_hand *opdi_hand_known(const char *name, opd_backward_fn fn, bool con
                     strcmp(hand->formula.name, name) != 0)) { hand = hand->next; }
     return hand;
 }
-/* Returns the formula for a name and function, made at their first use and kept; NULL without memory. */
+/* Returns the formula for this name and function, which is made at the first use and kept.  Returns NULL if memory runs
+   out. */
 OPDI_INTERNAL const opdi_derivative *opdi_hand_formula(const char *name, opd_backward_fn fn, bool context, bool once) {
     const size_t size = strlen(name) + 1;
     opdi_hand *hand = opdi_hand_known(name, fn, context, once);
@@ -449,7 +452,7 @@ OPDI_INTERNAL const opdi_derivative *opdi_hand_formula(const char *name, opd_bac
     opdi_unlock(&opdi_registry.lock);
     return hand ? &hand->formula : NULL;
 }
-/* Frees the formulas of a plug-in that nobody can be inside of.  Under the registry's lock. */
+/* Frees the formulas of a plug-in that no call can be using any more.  The caller holds the registry's lock. */
 OPDI_INTERNAL void opdi_hands_forget(const opd_plugin *plugin) {
     opdi_hand **hands = &opdi_hands;
     while (*hands) {
@@ -463,8 +466,8 @@ OPDI_INTERNAL void opdi_hands_forget(const opd_plugin *plugin) {
     }
 }
 
-/* Checks the arguments of opd_autograd_record, then makes the node and ties the results to it, if an input requires
-   grad.  A result that is saved too makes no cycle. */
+/* Checks the arguments of opd_autograd_record.  Then makes the node and ties the results to it, if an input requires
+   grad.  A saved tensor that is also a result makes no cycle. */
 static int opdi_record_by_hand(const char *name, opd_backward_fn backward, opd_tensor *const *inputs, int ninputs,
                                opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
                                opd_tensor *const *results, int nresults) {
@@ -549,7 +552,7 @@ int opd_autograd_record(const char *name, opd_backward_fn backward, opd_tensor *
 
 OPDI_INTERNAL int opdi_forward_function(opd_context *ctx);
 
-/* Checks that tensor may be given the data of `data`; 0, or -1 with an error. */
+/* Checks that tensor may be given the data of `data`.  Returns 0, or -1 and sets an error. */
 static int opdi_check_set_data(const opd_tensor *tensor, const opd_tensor *data) {
     if (opdi_plain_tensor(tensor, "opd_tensor_set_data") || opdi_null_tensor(data, "opd_tensor_set_data")) {
         return -1;
@@ -573,8 +576,8 @@ static int opdi_check_set_data(const opd_tensor *tensor, const opd_tensor *data)
         : opd_fail(OPD_ERROR_AUTOGRAD, "cannot set the data of a variable that has a forward grad");
 }
 
-/* Makes tensor look at the memory of `data`; tensor keeps its version, its history and its identity.  0, or -1
-   with an error. */
+/* Makes tensor use the memory of `data`. tensor keeps its version, its history and its identity.  Returns 0, or -1 and
+   sets an error. */
 int opd_tensor_set_data(opd_tensor *tensor, opd_tensor *data) {
     const bool more = data && tensor && 2 * data->ndim > tensor->room;
     int64_t *dims = NULL;

@@ -2,14 +2,14 @@
 
 //== arenas ============================================================================================================
 
-/* True makes every piece a block of its own, so that a test can let each of them fail. */
+/* If OPDI_ARENA_TIGHT is true, every piece is a block of its own, so that a test can let each allocation fail. */
 #if !defined(OPDI_ARENA_TIGHT)
 #define OPDI_ARENA_TIGHT 0
 #endif
 
 #if defined(OPDI_CORE)
 
-/* Takes a new block with room for count bytes.  0, or -1 with the error recorded. */
+/* Adds a new block, with room for at least `count` bytes, to the arena.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_arena_grow(opdi_arena *arena, size_t count) {
     const size_t head = sizeof(opdi_arena_block);
     size_t size = count < 1024 - head - 8 ? 1024 : count + head + 8;
@@ -26,7 +26,8 @@ OPDI_INTERNAL int opdi_arena_grow(opdi_arena *arena, size_t count) {
     return 0;
 }
 
-/* Returns size bytes of the arena, aligned to 8, not cleared; NULL with the error recorded when memory is out. */
+/* Returns `size` bytes of the arena, which are aligned to 8 and not cleared.  Returns NULL and sets an error if memory
+   runs out. */
 OPDI_INTERNAL void *opdi_arena_alloc(opdi_arena *arena, size_t size) {
     size_t pad = (size_t)(0u - (uintptr_t)arena->at) & 7u;
     if (OPDI_UNLIKELY(OPDI_ARENA_TIGHT || arena->at == NULL || (size_t)(arena->end - arena->at) < pad ||
@@ -39,8 +40,8 @@ OPDI_INTERNAL void *opdi_arena_alloc(opdi_arena *arena, size_t size) {
     return memory;
 }
 
-/* Returns a zero-terminated copy of length bytes in the arena, without padding in front; NULL with
-   the error recorded. */
+/* Returns a copy of the `length` bytes at `text`, with a terminating zero, in the arena.  The copy is not aligned.
+   Returns NULL and sets an error if memory runs out. */
 OPDI_INTERNAL char *opdi_arena_copy(opdi_arena *arena, const char *text, size_t length) {
     if (OPDI_UNLIKELY(OPDI_ARENA_TIGHT || arena->at == NULL || (size_t)(arena->end - arena->at) <= length)) {
         if (length == SIZE_MAX || opdi_arena_grow(arena, length + 1) < 0) { return NULL; }
@@ -74,7 +75,7 @@ OPDI_INTERNAL void opdi_found_free(opdi_found *found) {
     opdi_free(found->at, (size_t)found->cap * sizeof *found->at);
     opdi_free(found->table, (size_t)(2 * found->cap) * sizeof *found->table);
 }
-/* Makes room for twice as many addresses in found; returns 0, or -1 with found as it was. */
+/* Makes room for twice as many addresses in `found`.  Returns 0, or -1 and leaves `found` as it was. */
 static int opdi_found_grow(opdi_found *found) {
     opdi_found big;
     big.count = found->count;
@@ -94,7 +95,8 @@ static int opdi_found_grow(opdi_found *found) {
     *found = big;
     return 0;
 }
-/* Returns the number of p, which is added when it is new; -1 with an error. */
+/* Returns the number of the pointer `p` in its table, after adding it if it is new.  Returns -1 and sets an error if
+   memory runs out. */
 OPDI_INTERNAL int64_t opdi_found_add(opdi_found *found, uintptr_t p) {
     if (found->count == found->cap && opdi_found_grow(found)) { return -1; }
     int64_t slot = opdi_found_slot(found, p);

@@ -26,10 +26,11 @@ typedef struct opdi_gone {
 
 //== memory ============================================================================================================
 
-#define OPDI_THREAD_CACHE ((int64_t)8 << 20)      /* bytes a thread keeps */
+#define OPDI_THREAD_CACHE ((int64_t)8 << 20)      /* so many bytes of free blocks a thread keeps */
 #define OPDI_MEDIUM ((size_t)65536)
-OPDI_SHARED_STATE int opdi_fail_on, opdi_fail_forever;      /* on: 1, and 2 for each thread with an opdi_paint */
-/* The size class of count bytes (1 <= count <= OPDI_MEDIUM); then the bytes of a class. */
+OPDI_SHARED_STATE int opdi_fail_on, opdi_fail_forever;      /* on: bit 0 by opd_memory_fail_at, plus 2 per opdi_paint */
+/* opdi_typeof returns the size class of a block of `count` bytes (1 <= count <= OPDI_MEDIUM), and opdi_typebytes the
+   size in bytes of a class. */
 static inline int opdi_typeof(size_t count) {
     if (count <= 1024) { return (int)((count - 1) >> 4); }
     int power = opdi_top_bit((uint64_t)count - 1);
@@ -40,7 +41,8 @@ static inline size_t opdi_typebytes(int size_class) {
     int power = 10 + (size_class - OPDI_SMALL_CLASSES) / 4;
     return ((size_t)1 << power) + ((size_t)((size_class - OPDI_SMALL_CLASSES) % 4 + 1) << (power - 2));
 }
-/* The size to which a block over OPDI_MEDIUM is rounded up: eight steps a doubling. */
+/* Returns the size to which a block larger than OPDI_MEDIUM is rounded up.  From one power of two to the next there are
+   eight sizes. */
 static inline size_t opdi_large_bytes(size_t count) {
     size_t step = (size_t)1 << (opdi_top_bit((uint64_t)count - 1) - 3);
     return (count + step - 1) & ~(step - 1);
@@ -62,7 +64,8 @@ OPDI_NOINLINE OPDI_SHARED bool opdi_fail_now(void);
 OPDI_SHARED void *opdi_large_take(size_t rounded);
 #endif
 OPDI_NOINLINE OPDI_SHARED void *opdi_alloc_filled(opdi_thread *thread, size_t n);
-/* Returns size bytes; NULL with the error recorded.  Free with the same size.  The only function that allocates. */
+/* Allocates `size` bytes, which the caller frees by opdi_free with the same size.  Returns NULL and sets an error if
+   memory runs out.  All other memory comes from this function. */
 static inline void *opdi_alloc(size_t size) {
     opdi_thread *thread = opdi_self();
     const size_t asked = size ? size : 1;
@@ -104,8 +107,8 @@ OPDI_SHARED void opdi_raw_free(void *memory, size_t size);
 OPDI_NOINLINE OPDI_SHARED void opdi_cache_room(opdi_thread *thread, int size_class);
 OPDI_SHARED bool opdi_large_give(void *memory, size_t rounded);
 #endif
-/* Gives back the size bytes at memory, which opdi_alloc gave: to this thread's free list of their class, or to the
-   large blocks that all threads keep.  NULL is fine. */
+/* Frees the `size` bytes at `memory`, which opdi_alloc returned.  The block goes to this thread's free list of its size
+   class or, if it is large, to those that all threads keep. `memory` may be NULL. */
 static inline void opdi_free(void *memory, size_t size) {
     if (!memory) { return; }
     opdi_thread *thread = opdi_self();
@@ -137,8 +140,9 @@ static inline void opdi_free(void *memory, size_t size) {
 #if !defined(OPD_NO_CACHE)
 OPDI_NOINLINE OPDI_INTERNAL void opdi_late_fill(opdi_thread *thread, int size_class);
 #endif
-/* Gives back a block that has the header of a tensor: it is not reused before others of its class have been freed, so
-   that who goes on using the tensor meets its mark (opdi_dead_tensor) and not another tensor. */
+/* Frees a block that begins with the header of a tensor.  The block is reused only after others of its class have been
+   freed.  So code that still uses the tensor finds the mark of a freed tensor (opdi_dead_tensor), and not another
+   tensor. */
 static inline void opdi_free_late(void *memory, size_t size) {
 #if !defined(OPD_NO_CACHE)
     opdi_thread *thread = opdi_self();
@@ -165,42 +169,43 @@ static inline void opdi_free_late(void *memory, size_t size) {
 //== planned memory ====================================================================================================
 
 #if defined(OPDI_CORE)
-/* Room in front of data keeps data whose bytes are a power of two from all beginning at the same place of a page. */
+/* The room in front of a block's data.  Without it, data whose size is a power of two would always begin at the same
+   offset of a page. */
 #define OPDI_IN_FRONT 192
 typedef struct opdi_stay {
-    int64_t bytes, at;           /* of data; where its block begins in the region, -1: it is a block of its own */
-    int32_t born, died;          /* counting askings and freeings; OPDI_NEVER: not during the run */
+    int64_t bytes, at;           /* of its data; its offset in the region, or -1: a block of its own */
+    int32_t born, died;          /* steps of the run; died is OPDI_NEVER if it outlives the run */
 } opdi_stay;
 typedef struct opdi_region {
-    int64_t bytes;               /* of this */
-    int32_t refs;                /* its blocks that are in use, and the plan's */
+    int64_t bytes;               /* the size of this region */
+    int32_t refs;                /* held by the blocks in use that lie in it, and by the plan */
 } opdi_region;
-/* The runs of a graph, one at a time. */
+/* The plan for the memory of a graph's runs.  One run at a time uses it. */
 typedef struct opdi_planned {
     opdi_stay *stays;
     int32_t count, cap, next, clock;
-    int32_t steps;               /* askings and freeings of the run that was written down */
-    int32_t misses;              /* runs, one after another, that were not like the one before */
-    bool follows;                /* so far this run is the one that was written down */
-    bool placed;                 /* stays have their places */
+    int32_t steps;               /* how many allocations and frees the recorded run has made */
+    int32_t misses;              /* consecutive runs that differed from the one before */
+    bool follows;                /* up to now this run has made the steps of the recorded one */
+    bool placed;                 /* the stays (blocks of the recorded run) have their offsets */
     opdi_region *region;
-    int64_t bytes;               /* that the stays take up in it */
+    int64_t bytes;               /* size of the region that the stays take up together */
 } opdi_planned;
 #endif
 
 //== arenas ============================================================================================================
 
-/* A bump allocator: many small things that live and die together.  All zero is an empty arena. */
+/* A bump allocator, for many small things that live and die together.  An arena that is all zero is empty. */
 typedef struct opdi_arena_block {
     struct opdi_arena_block *next;
-    size_t size;                                  /* as handed to opdi_alloc */
+    size_t size;                                  /* the size passed to opdi_alloc */
 } opdi_arena_block;
 typedef struct opdi_arena {
-    opdi_arena_block *blocks;                     /* newest first */
-    char *at, *end;                               /* free part of the newest */
+    opdi_arena_block *blocks;                     /* the newest block first */
+    char *at, *end;                               /* the free part of the newest block */
 } opdi_arena;
 #if defined(OPDI_CORE)
-/* Pointers in the order in which they were found, and a table that finds them again. */
+/* Pointers in the order in which they were found, and a hash table to find them again. */
 typedef struct opdi_found { uintptr_t *at; int64_t count, cap; int64_t *table; } opdi_found;
 #endif
 

@@ -16,7 +16,8 @@ const char *opd_error_message(void) {
 }
 void opd_error_clear(void) { opdi_self()->error = OPD_OK; }
 
-/* True when p lies on the stack that the system gave this thread; stacks of coroutines and of signals are others. */
+/* Returns true if p lies on the stack that the system gave this thread, and not on the stack of a coroutine or a
+   signal. */
 static bool opdi_on_own_stack(opdi_thread *thread, uintptr_t p) {
 #if defined(OPDI_STACK_KNOWN)
     pthread_attr_t attr;
@@ -31,8 +32,9 @@ static bool opdi_on_own_stack(opdi_thread *thread, uintptr_t p) {
 #endif
     return p - thread->stack_low < thread->stack_bytes;
 }
-/* True when an exception or a longjmp has left the kernel of th->current: its frame does not lie above `here`, which is
-   live, or is written over.  What is on other stacks is not looked at. */
+/* Returns true if an exception or a longjmp has left the kernel of thread->current.  In that case, the frame of that
+   call no longer lies above `here` (an address in a live frame) on the stack, or has been overwritten.  Calls on other
+   stacks are not examined. */
 OPDI_INTERNAL bool opdi_is_left_at(opdi_thread *thread, const volatile void *here) {
 #if defined(OPDI_SANITIZED)                       /* frames may be anywhere */
     (void)thread;
@@ -45,14 +47,14 @@ OPDI_INTERNAL bool opdi_is_left_at(opdi_thread *thread, const volatile void *her
             ((uintptr_t)call <= (uintptr_t)here && opdi_on_own_stack(thread, (uintptr_t)here)));
 #endif
 }
-/* True when an exception or a longjmp has left the kernel of th->current, asked out of line: what is live is above the
-   frame of this function. */
+/* Returns true if an exception or a longjmp has left the kernel of thread->current.  As the function is not inlined,
+   all live frames lie above its own. */
 OPDI_NOINLINE OPDI_INTERNAL bool opdi_is_left(opdi_thread *thread) {
     const volatile char here = 0;
     return opdi_is_left_at(thread, &here);
 }
-/* Forgets the call that an exception or a longjmp has left, and what the dispatcher had set for it.  Returns -1
-   with an error. */
+/* Forgets the call that an exception or a longjmp has left, and the state that the dispatcher had set for it.  Returns
+   -1 and sets an error. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_forget_left(opdi_thread *thread) {
     thread->current = NULL;
     thread->planned = NULL;
@@ -66,7 +68,8 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_forget_left(opdi_thread *thread) {
                     "what they are in the beginning");
 }
 
-/* Takes "name: ", of that length, away from the front of a message where what follows begins with the name, too. */
+/* If the rest of a message after "name: " (so many characters as `length`) begins with the same name, removes "name: "
+   from the front. */
 static void opdi_name_once(char *message, int length) {
     const char *const rest = message + length;
     const size_t name = (size_t)length - 2;
@@ -79,7 +82,7 @@ int opd_fail(opd_code code, const char *format, ...) {
     opdi_thread *thread = opdi_self();
     va_list ap;
     int count = 0;
-    if (thread->error != OPD_OK) { return -1; }   /* the first one sticks */
+    if (thread->error != OPD_OK) { return -1; }   /* the first error stays */
     if (thread->current && opdi_is_left(thread)) { return opdi_forget_left(thread); }
     if (thread->current) {
         count = snprintf(thread->message, sizeof thread->message, "%s: ", opdi_call_name(thread->current));
@@ -93,12 +96,12 @@ int opd_fail(opd_code code, const char *format, ...) {
     return -1;
 }
 
-/* The error code for a failure of the C library: OPD_ERROR_MEMORY when errno says that memory is
-   out, else `otherwise`. */
+/* Returns the error code for a failure of the C library: OPD_ERROR_MEMORY if errno says that memory ran out, else
+   `otherwise`. */
 OPDI_INTERNAL opd_code opdi_errno_code(opd_code otherwise) { return errno == ENOMEM ? OPD_ERROR_MEMORY : otherwise; }
 
-/* Appends to the text of the pending error, but no place of a function, " [in the ...]", that it names already.
-   Returns -1. */
+/* Appends to the text of the pending error.  The place of a function, " [in the ...]", is not appended if the text has
+   it already.  Returns -1. */
 OPDI_INTERNAL int opdi_fail_more(const char *format, ...) OPD_PRINTF_LIKE(1, 2);
 OPDI_INTERNAL int opdi_fail_more(const char *format, ...) {
     opdi_thread *thread = opdi_self();
@@ -118,7 +121,7 @@ int opd_error_mark(void) { return opdi_self()->error == OPD_OK ? 1 : 0; }
 opd_code opd_error_rewind(int mark) {
     opdi_thread *thread = opdi_self();
     opd_code code = thread->error;
-    if (!mark) { return OPD_OK; }                 /* it was pending before */
+    if (!mark) { return OPD_OK; }                 /* the error was pending before the mark */
     thread->error = OPD_OK;
     return code;
 }

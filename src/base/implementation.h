@@ -3,4 +3,7 @@
 //======================================================================================================================
 #if defined(OPDISPATCH_IMPLEMENTATION) && !defined(OPDI_IMPLEMENTED)
 #define OPDI_IMPLEMENTED
+#if defined(OPD_LEAN) && !defined(OPDI_LEAN_DECLARED)
+#error "define OPD_LEAN before opdispatch.h is included for the first time"
+#endif
 

@@ -3,9 +3,10 @@
 //== allocation ========================================================================================================
 //
 //  Blocks up to 64 KiB come from the thread's free lists by size class, larger ones from shared lists, so that a
-//  result of a size just freed costs no page faults.  Who frees says the size, so blocks have no headers.
+//  result of a size just freed costs no page faults.  The caller that frees a block passes its size, so blocks have no
+//  headers.
 
-#define OPDI_LARGE_CACHE ((int64_t)512 << 20)     /* bytes all threads keep together */
+#define OPDI_LARGE_CACHE ((int64_t)512 << 20)     /* so many bytes all threads keep together */
 #if defined(OPDI_CORE)
 #define OPDI_ALIGN ((size_t)64)
 #define OPDI_HUGE ((size_t)2 << 20)
@@ -13,7 +14,7 @@
 #if defined(OPDI_APART)                           /* base.h declares them */
 int opdi_fail_on, opdi_fail_forever;
 #endif
-static int64_t opdi_fail_count, opdi_fail_seen;   /* opd_memory_fail_at: countdown, and allocations since */
+static int64_t opdi_fail_count, opdi_fail_seen;   /* opd_memory_fail_at: the countdown; allocations since then */
 #endif
 
 #if defined(OPDI_CORE)
@@ -26,8 +27,8 @@ static inline size_t opdi_large_typebytes(int size_class) {
     return (size_t)(9 + size_class % 8) << (13 + size_class / 8);
 }
 
-/* Returns size bytes of malloc's; NULL when there are none.  Blocks over 1 KiB are aligned to a cache line, very large
-   ones to a huge page; the word before one is malloc's. */
+/* Allocates `size` bytes by malloc.  Returns NULL if there is no memory.  Blocks over 1 KiB are aligned to a cache
+   line, and very large ones to a huge page; the word before such a block holds the address that malloc returned. */
 OPDI_SHARED void *opdi_raw_alloc(size_t size) {
     size_t align = size >= 2 * OPDI_HUGE ? OPDI_HUGE : OPDI_ALIGN;
     if (size <= 1024) { return OPD_MALLOC(size); }
@@ -63,7 +64,7 @@ OPDI_NOINLINE OPDI_SHARED void *opdi_out_of_memory(size_t count) {
     return NULL;
 }
 
-/* True when a test wants this allocation to fail. */
+/* Returns true if this allocation has to fail, because a test asked for that (opd_memory_fail_at). */
 OPDI_NOINLINE OPDI_SHARED bool opdi_fail_now(void) {
     (void)OPDI_ADD(&opdi_fail_seen, 1);
     if (OPDI_LOAD(&opdi_fail_count) <= 0) { return OPDI_LOAD(&opdi_fail_count) < 0; }
@@ -73,8 +74,8 @@ OPDI_NOINLINE OPDI_SHARED bool opdi_fail_now(void) {
 }
 
 #if !defined(OPD_NO_CACHE)
-/* Makes room among the blocks that a thread keeps: those of other sizes go, class after class, so that those of earlier
-   work do not stay for ever. */
+/* Makes room in the cache of free blocks of a thread: frees blocks of other size classes, class after class, so that
+   blocks of earlier work do not stay for ever. */
 OPDI_NOINLINE OPDI_SHARED void opdi_cache_room(opdi_thread *thread, int size_class) {
     opdi_live_flush(thread);
     for (int tried = 0; tried < OPDI_CLASSES && thread->cached > OPDI_THREAD_CACHE / 8 * 7; tried++) {
@@ -103,8 +104,9 @@ OPDI_SHARED void *opdi_large_take(size_t rounded) {
     return block;
 }
 
-/* Keeps a free block of an already rounded size; true if it is kept.  Where there is no room, blocks of other sizes go,
-   class after class, so that those of earlier work do not stay for ever. */
+/* Keeps a free block of an already rounded size for all threads, and returns true.  Returns false if it does not keep
+   the block.  If there is no room, first frees blocks of other sizes, class after class, so that blocks of earlier work
+   do not stay for ever. */
 OPDI_SHARED bool opdi_large_give(void *memory, size_t rounded) {
     const int size_class = opdi_large_class(rounded);
     const int64_t room = OPDI_LARGE_CACHE - (int64_t)rounded;
@@ -135,8 +137,8 @@ OPDI_SHARED bool opdi_large_give(void *memory, size_t rounded) {
 }
 #endif
 
-/* A means of opcheck to see what a kernel does to memory: while a thread has one, what it allocates is filled with a
-   byte, and so are OPDI_GUARD bytes behind it. */
+/* Lets opcheck see a kernel's effect on memory.  While a thread has an opdi_paint, each block that it allocates is
+   filled with a certain byte, and so are the OPDI_GUARD bytes behind the block. */
 #define OPDI_GUARD ((size_t)64)
 OPDI_NOINLINE OPDI_SHARED void *opdi_alloc_filled(opdi_thread *thread, size_t n) {
     opdi_paint *paint = thread->paint;
@@ -153,7 +155,7 @@ OPDI_NOINLINE OPDI_SHARED void *opdi_alloc_filled(opdi_thread *thread, size_t n)
     thread->allocated += (int64_t)size;
     return memory;
 }
-/* True when something was written behind the size bytes of a block that was filled so. */
+/* Returns true if something was written behind the `size` bytes of a block that opdi_alloc_filled has filled. */
 OPDI_INTERNAL bool opdi_is_overrun(const opdi_paint *paint, const void *block, size_t size) {
     const unsigned char *end = (const unsigned char *)block + size;
     int k;
@@ -168,8 +170,9 @@ OPDI_INTERNAL bool opdi_is_overrun(const opdi_paint *paint, const void *block, s
 #if defined(OPDI_CORE)
 
 #if !defined(OPD_NO_CACHE)
-/* Fills a class's blocks that wait for their turn with new ones, all at once: from then on one that comes sends one
-   away, and what is done a second time needs no more blocks than the first time.  Without memory fewer wait. */
+/* Fills the list in which freed blocks of a size class wait (see opdi_free_late) with new blocks.  From then on each
+   block that enters the list pushes one out, so repeated work needs no more blocks than the first time.  If memory runs
+   out, the list is shorter. */
 OPDI_NOINLINE OPDI_INTERNAL void opdi_late_fill(opdi_thread *thread, int size_class) {
     for (int i = 0; i < OPDI_LATE; i++) {
         if (thread->late[size_class][i]) { continue; }
@@ -183,14 +186,15 @@ OPDI_INTERNAL void opdi_live_count(opdi_thread *thread, int64_t bytes) {
     thread->live_delta += bytes;
     if (thread->live_delta > 65536 || thread->live_delta < -65536) { opdi_live_flush(thread); }
 }
-/* Returns size bytes that are no cached block; NULL with an error.  What they count as is the caller's. */
+/* Allocates `size` bytes without using a cache.  Returns NULL and sets an error if memory runs out.  The caller counts
+   the bytes as handed out. */
 OPDI_INTERNAL void *opdi_fresh(size_t size) {
     const bool fails = OPDI_UNLIKELY(OPDI_LOAD(&opdi_fail_on) & 1) && opdi_fail_now();
     void *memory = fails ? NULL : opdi_raw_alloc(size);
     return memory ? memory : opdi_out_of_memory(size);
 }
-/* Does what opdi_alloc does, but takes no cached block: what is made once and stays leaves those to what is done again
-   and again, which so finds as many as it had the first time. */
+/* Allocates like opdi_alloc, but takes no cached block.  Objects that are made once and stay use it: the cached blocks
+   are left to repeated work, which then finds as many as it had the first time. */
 OPDI_INTERNAL void *opdi_alloc_fresh(size_t size) {
     opdi_thread *const thread = opdi_self();
     size_t rounded = size ? size : 1;
@@ -206,7 +210,8 @@ OPDI_INTERNAL void *opdi_alloc_fresh(size_t size) {
     }
     return memory;
 }
-/* Hides the cached blocks of this thread in `lists`, for things that are made once and stay; then shows them again. */
+/* opdi_lists_hide hides the cached blocks of this thread in `lists` while things are made that stay; opdi_lists_show
+   shows them again. */
 OPDI_INTERNAL void opdi_lists_hide(opdi_thread *thread, opdi_free_block *lists[OPDI_CLASSES]) {
     memcpy(lists, thread->free_lists, sizeof thread->free_lists);
     memset(thread->free_lists, 0, sizeof thread->free_lists);
@@ -240,7 +245,7 @@ OPDI_COLD_BEGIN
 
 #if defined(OPDI_CORE)
 
-/* Gives the blocks that this thread keeps, and the large ones that all threads keep, back to the system. */
+/* Returns to the system the free blocks that this thread keeps, and the large ones that all threads keep. */
 void opd_memory_trim(void) {
     opdi_cache_drain(opdi_self());
 #if !defined(OPD_NO_CACHE)
@@ -262,7 +267,8 @@ void opd_memory_trim(void) {
 #endif
 }
 
-/* Sums up what all threads hold and keep.  Numbers of threads that run meanwhile may be a little old. */
+/* Returns the sums of what all threads have in use and keep free.  The numbers of running threads may be slightly
+   old. */
 opd_memory opd_memory_stats(void) {
     opd_memory memory;
     opdi_thread *thread = opdi_self();

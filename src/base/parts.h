@@ -1,8 +1,9 @@
-/* OPDISPATCH_PART 1 is the core and the typed functions, 2 the kernels and the operators; without it one object has
-   all.  What one part has and the other calls or reads is OPDI_SHARED.  In the rooms of the core types, macros and
-   inline functions are for both; functions and variables stand between #if defined(OPDI_CORE) and its end, behind the
-   prototypes of those that are shared.  OPDI_INTERNAL is what several files of src/ call or read, and only one part: it
-   is static wherever the whole header is compiled.  OPDI_APART compiles each file of src/ by itself. */
+/* If OPDISPATCH_PART is 1, this object file has the core and the typed functions; if it is 2, the kernels and the
+   operators; if it is not defined, everything.  A function or variable of one part that the other part uses is
+   OPDI_SHARED.  In the folders of the core, types, macros and inline functions are for both parts.  Functions and
+   variables stand within an #if defined(OPDI_CORE), behind the prototypes of the shared ones.  An OPDI_INTERNAL
+   function or variable is used by several files of src/ but only by one part; it is static if the whole header is
+   compiled.  With OPDI_APART, each file of src/ is compiled by itself. */
 #if defined(OPDI_APART)
 #define OPDI_IMPLEMENTED
 #define OPDI_CORE

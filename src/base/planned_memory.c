@@ -2,13 +2,14 @@
 
 //== memory planned ahead ==============================================================================================
 //
-//  A run of a graph writes down which blocks of data are asked for in it, and when each is freed.  A run that does the
-//  same in the same order finds the blocks that it frees again in one piece of memory, its region, where those that are
-//  not in use at one time share bytes.  Every asking and freeing is compared: from the first that differs on, blocks
-//  come from opdi_alloc, and the next run is planned by what this one wrote down.  So a block never overlaps with one
-//  that is in use, whoever holds it and for however long; the region goes with the last of its blocks.
+//  A run of a graph records which blocks of data it allocates, and when each is freed.  The next run, if it makes the
+//  same steps in the same order, gets the blocks that it frees again from one piece of memory, its region.  Blocks of a
+//  region that are not in use at the same time share bytes.  Every allocation and free is compared with the record.
+//  From the first difference on, blocks come from opdi_alloc, and the record of this run becomes the plan of the next.
+//  So a block never overlaps with a block in use, however long it is held.  The region is freed with the last of its
+//  blocks.
 
-/* False makes all blocks of data those of opdi_alloc. */
+/* If OPDI_PLANNING is false, all blocks of data come from opdi_alloc. */
 #if !defined(OPDI_PLANNING)
 #if defined(OPD_NO_CACHE)
 #define OPDI_PLANNING 0
@@ -21,29 +22,31 @@ OPDI_SHARED char *opdi_data_alloc(int64_t bytes);
 OPDI_SHARED void opdi_data_free(char *data, int64_t bytes);
 #if defined(OPDI_CORE)
 
-#define OPDI_MOST_STAYS 4096                      /* blocks of a run that are looked at: the first ones */
+#define OPDI_MOST_STAYS 4096                      /* at most so many blocks of a run are planned, the first ones */
 #define OPDI_NEVER INT32_MAX
-#define OPDI_MISSES 8                             /* after so many runs of which no two are alike none is planned */
+#define OPDI_MISSES 8                             /* after so many runs in a row that differ, none is planned */
 
-/* What stands before a block's data, in OPDI_FRONT bytes. */
+/* The header in front of a block's data, in OPDI_FRONT bytes. */
 typedef struct opdi_front {
-    opdi_region *region;         /* NULL: it is a block of its own */
-    uint32_t run;                /* that asked for it; 0: none */
+    opdi_region *region;         /* NULL if the block is one of its own */
+    uint32_t run;                /* number of the run that asked for the block; 0: none */
     int32_t stay;
 } opdi_front;
 #define OPDI_FRONT 16
-static opdi_planned opdi_planned_taken;           /* stands for one that a run has */
+static opdi_planned opdi_planned_taken;           /* *home while a run is using the plan */
 static uint32_t opdi_runs;
 
 static inline opdi_front *opdi_front_of(char *data) { return (opdi_front *)(void *)(data - OPDI_FRONT); }
-/* Bytes of a region that a block of so many bytes of data takes up: data begins at 64, behind its front. */
+/* Returns how many bytes of a region a block with `bytes` bytes of data takes up.  The data begins at 64, behind the
+   header. */
 static inline int64_t opdi_stay_extent(int64_t bytes) {
     return (bytes + (bytes < 8192 ? OPDI_FRONT : OPDI_IN_FRONT) + 63) & ~(int64_t)63;
 }
 static inline char *opdi_region_data(opdi_region *region, int64_t at) {
     return (char *)(((uintptr_t)(region + 1) + OPDI_FRONT + 63) & ~(uintptr_t)63) + at;
 }
-/* Returns a region for `bytes` of blocks, that counts as cached; NULL with an error. */
+/* Makes a region for blocks of `bytes` bytes in all, which counts as cached.  Returns NULL and sets an error if that
+   fails. */
 static opdi_region *opdi_region_make(int64_t bytes) {
     const size_t size = (size_t)bytes + sizeof(opdi_region) + OPDI_FRONT + 64;
     opdi_region *region = (opdi_region *)opdi_fresh(size);
@@ -69,7 +72,7 @@ static void opdi_region_drop(opdi_region *region) {
     opdi_region_free(region);
 }
 
-/* Notes that a run goes its own way from here on: what has not happened yet is forgotten. */
+/* Notes that a run differs from the plan from here on, and forgets the steps that have not happened yet. */
 static void opdi_planned_leave(opdi_planned *planned) {
     planned->follows = false;
     planned->count = planned->next;
@@ -78,7 +81,7 @@ static void opdi_planned_leave(opdi_planned *planned) {
         if (stay->died >= planned->clock) { stay->died = OPDI_NEVER; }
     }
 }
-/* Makes room for one more stay; 0, or -1 with an error. */
+/* Makes room for one more stay in planned.  Returns 0, or -1 and sets an error. */
 static int opdi_planned_grow(opdi_planned *planned) {
     const int32_t cap = planned->cap ? 2 * planned->cap : 32;
     if (planned->next < planned->cap) { return 0; }
@@ -90,7 +93,8 @@ static int opdi_planned_grow(opdi_planned *planned) {
     planned->cap = cap;
     return 0;
 }
-/* Returns the stay of the block that a run asks for now; NULL with an error. */
+/* Returns the stay (the record of a block) for the block that a run asks for now.  Returns NULL and sets an error if
+   that fails. */
 static opdi_stay *opdi_planned_next(opdi_planned *planned, int64_t bytes) {
     opdi_stay *stay = planned->next < planned->count ? planned->stays + planned->next : NULL;
     if (planned->follows && (!stay || stay->born != planned->clock || stay->bytes != bytes)) {
@@ -115,8 +119,8 @@ static void opdi_planned_died(opdi_planned *planned, int32_t at) {
     stay->died = planned->clock++;
 }
 
-/* Returns memory for bytes of data, more than OPDI_TOGETHER of them, or of what a kernel works with; NULL with an
-   error. */
+/* Allocates memory for more than OPDI_TOGETHER bytes of data, or for a kernel to work with.  Returns NULL and sets an
+   error if memory runs out. */
 OPDI_NOINLINE OPDI_SHARED char *opdi_data_alloc(int64_t bytes) {
     opdi_thread *const thread = opdi_self();
     opdi_planned *const planned = thread->planned;
@@ -153,14 +157,14 @@ OPDI_NOINLINE OPDI_SHARED void opdi_data_free(char *data, int64_t bytes) {
 OPDI_COLD_BEGIN
 
 typedef struct opdi_ranked_stay { double rank; int32_t stay, placed; } opdi_ranked_stay;
-/* The highest first, then the earliest. */
+/* Compares stays for qsort: by rank, the highest first, then by time, the earliest first. */
 static int opdi_stay_order(const void *a, const void *b) {
     const opdi_ranked_stay *const first = (const opdi_ranked_stay *)a, *const second = (const opdi_ranked_stay *)b;
     const int order = (first->rank < second->rank) - (first->rank > second->rank);
     return order ? order : (first->stay > second->stay) - (first->stay < second->stay);
 }
-/* Returns where a block fits best between those that have places already, in the order of these in ranked[0 .. count);
-   those that are in use at another time do not count. */
+/* Returns the offset at which a block fits best between those that already have offsets, which ranked[0 .. count) lists
+   in order.  Blocks that are in use at another time are ignored. */
 static int64_t opdi_stay_place(const opdi_stay *stays, const opdi_ranked_stay *ranked, int32_t count,
                                const opdi_stay *stay) {
     const int64_t extent = opdi_stay_extent(stay->bytes);
@@ -176,15 +180,16 @@ static int64_t opdi_stay_place(const opdi_stay *stays, const opdi_ranked_stay *r
     }
     return best < 0 ? end : best;
 }
-/* Gives all blocks that are freed in a run their places, one after another: the largest first, or those that are in use
-   for the longest time, or by the product of both.  Returns the bytes that they take up. */
+/* Gives all blocks that are freed in a run their offsets, one after another, and returns how many bytes they take up
+   together. `way` says which blocks come first: the largest, those in use for the longest time, or those with the
+   largest product of both. */
 static int64_t opdi_planned_places(opdi_planned *planned, opdi_ranked_stay *ranked, int way) {
     opdi_stay *const stays = planned->stays;
     int64_t total = 0;
     int32_t count = 0;
     for (int32_t i = 0; i < planned->count; i++) {
         const double bytes = (double)stays[i].bytes, time = (double)stays[i].died - (double)stays[i].born;
-        stays[i].at = -1;                         /* also of one that a run has left behind, which had a place */
+        stays[i].at = -1;                         /* also if the stay had an offset for an earlier run */
         if (stays[i].died == OPDI_NEVER) { continue; }
         ranked[count].rank = way == 0 ? bytes : way == 1 ? bytes * time : time;
         ranked[count++].stay = i;
@@ -202,7 +207,7 @@ static int64_t opdi_planned_places(opdi_planned *planned, opdi_ranked_stay *rank
     return total;
 }
 
-/* Returns the most bytes that were in use at one time of a run. */
+/* Returns the largest number of bytes that are in use at one time of a run. */
 static int64_t opdi_planned_most(const opdi_planned *planned, const int32_t *events) {
     int64_t sum = 0, most = 0;
     for (int32_t i = 0; i < planned->steps; i++) {
@@ -212,8 +217,8 @@ static int64_t opdi_planned_most(const opdi_planned *planned, const int32_t *eve
     }
     return most;
 }
-/* Returns the bytes of a region for all blocks that are freed in a run; 0 where it would be larger, with those that are
-   not freed, than what is in use at one time by more than a twentieth. */
+/* Returns the size of a region for all blocks that are freed in a run.  Returns 0 if the region and the blocks that are
+   not freed would together exceed the largest number of bytes in use at one time by more than a twentieth. */
 static int64_t opdi_planned_work(opdi_planned *planned, opdi_ranked_stay *ranked, int32_t *events) {
     int64_t others = 0;
     for (int32_t i = 0; i < planned->count; i++) {
@@ -228,7 +233,7 @@ static int64_t opdi_planned_work(opdi_planned *planned, opdi_ranked_stay *ranked
     }
     return 0;
 }
-/* Plans the memory of the next run by this one, if it is worth it; what there is no memory for is not planned. */
+/* Plans the memory of the next run from the record of this one, if `worth` is true.  If memory runs out, plans less. */
 static void opdi_planned_place(opdi_planned *planned, bool worth) {
     const int mark = opd_error_mark();
     const size_t count = (size_t)planned->count, room = count * (sizeof(opdi_ranked_stay) + 2 * sizeof(int32_t));
@@ -247,8 +252,8 @@ static void opdi_planned_place(opdi_planned *planned, bool worth) {
     for (int32_t i = 0; i < planned->count && !bytes; i++) { planned->stays[i].at = -1; }
 }
 
-/* Begins a run on this thread, whose plan *home is.  *run is NULL where none is planned: inside another run, beside
-   another one of the same graph, under opcheck.  0, or -1 with an error. */
+/* Begins a run of a graph on this thread; *home is the graph's plan.  Sets *run to NULL if the run is not planned:
+   inside another run, beside another run of the same graph, or under opcheck.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_planned_begin(opdi_thread *thread, opdi_planned **home, opdi_planned **run) {
     opdi_planned *planned = OPDI_ACQUIRE(home);
     *run = NULL;
@@ -272,7 +277,7 @@ OPDI_INTERNAL int opdi_planned_begin(opdi_thread *thread, opdi_planned **home, o
     thread->planned = *run = planned;
     return 0;
 }
-/* Ends a run, and plans the next one if this one was not as planned. */
+/* Ends a run, and plans the next run if this one differed from its plan. */
 OPDI_INTERNAL void opdi_planned_end(opdi_thread *thread, opdi_planned **home, opdi_planned *planned, bool failed) {
     if (!planned) { return; }
     thread->planned = NULL;

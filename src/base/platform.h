@@ -1,9 +1,9 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>platform     allocation, atomics, threads, errors, log, arenas
 //
-//  What the rest stands on: the C library and, unless OPD_NO_THREADS, pthreads.  One private function allocates
-//  (opdi_alloc); one structure per thread (opdi_thread) holds everything that is thread-local.  Knows nothing of
-//  tensors.
+//  The base of all other folders, on top of the C library and, unless OPD_NO_THREADS, pthreads.  One private function
+//  allocates (opdi_alloc); one structure per thread (opdi_thread) holds everything that is thread-local.  This folder
+//  knows nothing of tensors.
 //----------------------------------------------------------------------------------------------------------------------
 
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 #include <limits.h>
 #include <time.h>
 #if defined(__GNUC__) && (defined(__GLIBC__) || defined(__APPLE__) || defined(__FreeBSD__)) && !defined(__TINYC__)
-#define OPDI_UNWINDS             /* elsewhere an unwinder may not be linked, or not without being asked for */
+#define OPDI_UNWINDS             /* elsewhere the unwinder may not be linked, or only on request */
 #include <unwind.h>
 #endif
 
@@ -33,7 +33,7 @@
 #include <unistd.h>
 #if defined(__linux__)
 #include <sys/syscall.h>
-#define OPDI_STACK_KNOWN         /* a thread's stack can be asked for */
+#define OPDI_STACK_KNOWN         /* the system tells where a thread's stack is */
 #if !defined(__cplusplus)
 extern int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr);
 extern int pthread_attr_getstack(const pthread_attr_t *attr, void **low, size_t *size);
@@ -80,7 +80,7 @@ extern char **environ;
 #endif
 #endif
 
-/* Families of operators that are left out, see CONFIGURATION, and those that stand on them. */
+/* Families of operators that are left out (see CONFIGURATION), and the families that need them. */
 #if defined(OPD_NO_OPERATORS)
 #if !defined(OPD_NO_COLLECTIVES)
 #define OPD_NO_COLLECTIVES
@@ -125,7 +125,7 @@ extern char **environ;
 #endif
 #if defined(OPD_NO_OP_POOL) || defined(OPD_NO_OP_RESAMPLE) || defined(OPD_NO_OP_LOSS) || \
     defined(OPD_NO_OP_INDEX) || defined(OPD_NO_COMPLEX) || defined(OPDI_TOOLS_LESS) || defined(OPD_LEAN)
-#define OPDI_LESS                /* helpers of what is left out stay behind */
+#define OPDI_LESS                /* helpers of left-out families are compiled all the same */
 #endif
 #if defined(OPDI_LESS) && defined(__GNUC__) && !defined(__TINYC__)
 #pragma GCC diagnostic push
@@ -133,7 +133,7 @@ extern char **environ;
 #endif
 #if defined(__clang__)
 #pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wpragma-clang-attribute"      /* cold regions without a function */
+#pragma clang diagnostic ignored "-Wpragma-clang-attribute"      /* cold regions that contain no function */
 #endif
 
 #if defined(OPD_MALLOC) != defined(OPD_FREE)
@@ -157,7 +157,8 @@ extern char **environ;
 #if defined(OPDI_SANITIZED) && !defined(OPD_NO_CACHE)
 #define OPD_NO_CACHE
 #endif
-/* Parts that see another memory or other locks do not link: one defines this function, the other calls it. */
+/* Makes a program fail to link if its two parts were compiled with different memory functions or locks: one part
+   defines this function, and the other calls it. */
 #if defined(OPDISPATCH_PART)
 #if defined(OPD_NO_THREADS) && defined(OPD_NO_CACHE)
 #define OPDI_PARTS_FIT opdi_parts_without_threads_and_cache
@@ -175,7 +176,7 @@ OPDI_SHARED void OPDI_PARTS_FIT(void) { }
 #endif
 
 #if defined(__GNUC__)
-#define OPDI_MAY_ALIAS __attribute__((may_alias))         /* of a type: its memory may be another type's, too */
+#define OPDI_MAY_ALIAS __attribute__((may_alias))         /* its memory may also be accessed as another type */
 #else
 #define OPDI_MAY_ALIAS
 #endif
@@ -194,7 +195,7 @@ OPDI_SHARED void OPDI_PARTS_FIT(void) { }
 #define OPDI_SUB(p, v) __atomic_sub_fetch(p, v, __ATOMIC_ACQ_REL)
 #define OPDI_EXCHANGE(p, was, v) \
     (OPDI_ALONE ? (*(p) = (v), true) : __atomic_compare_exchange_n(p, was, v, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-#define OPDI_IN_ORDER() __atomic_signal_fence(__ATOMIC_SEQ_CST)      /* of the compiler: no instruction */
+#define OPDI_IN_ORDER() __atomic_signal_fence(__ATOMIC_SEQ_CST)      /* orders for the compiler only: no instruction */
 #define OPDI_PREFETCH(p) __builtin_prefetch((const void *)(p))
 #else
 #define OPDI_LIKELY(x) (x)
@@ -214,8 +215,8 @@ OPDI_SHARED void OPDI_PARTS_FIT(void) { }
 #define OPDI_PREFETCH(p) ((void)(p))
 #endif
 
-/* True while the process has one thread: glibc says so, and only the thread that asks can change it
-   by making another. */
+/* True while the process has only one thread, as glibc says.  Only that thread itself can change this, by starting
+   another one. */
 #if defined(OPD_NO_THREADS)
 #define OPDI_ALONE 1
 #elif defined(__linux__) && defined(__has_include)
@@ -228,7 +229,7 @@ OPDI_SHARED void OPDI_PARTS_FIT(void) { }
 #define OPDI_ALONE 0
 #endif
 
-/* Adds a reference.  Then: drops one and returns how many are left. */
+/* opdi_ref_up adds a reference. opdi_ref_down drops a reference and returns how many are left. */
 static inline void opdi_ref_up(int32_t *refs) {
     if (OPDI_ALONE) { OPDI_STORE(refs, *refs + 1); } else { (void)OPDI_ADD(refs, 1); }
 }
@@ -251,11 +252,11 @@ typedef pthread_mutex_t opdi_mutex;
 #define opdi_unlock(m) ((void)pthread_mutex_unlock(m))
 #endif
 
-/* Code between OPDI_COLD_BEGIN and its end is not on any hot path: gcc spends a third of the time on it.  OPDI_COLD is
-   the same for one function.  What hot loops call and the compiler should inline stays outside.
-   Between OPDI_ONCE_BEGIN and its end nothing is optimised: tools, text, what runs once.
-   Between OPDI_LOOPS_BEGIN and its end stand loops over elements, in which a dozen passes of gcc find nothing;
-   exceptions of floats do not trap there: so they vectorise.  Roots of gcc set errno all the same: see opdi_vsqrt. */
+/* Code between OPDI_COLD_BEGIN and its end is not on any hot path; gcc spends a third of the time on it.  OPDI_COLD
+   marks a single function.  Functions that hot loops call and the compiler should inline stay outside.
+   Nothing is optimised between OPDI_ONCE_BEGIN and its end: tools, text and code that runs once.  Loops over elements,
+   in which a dozen passes of gcc find nothing, stand between OPDI_LOOPS_BEGIN and its end.  Floating-point exceptions
+   do not trap there, so that the loops vectorise.  Still, gcc lets square roots set errno: see opdi_vsqrt. */
 #define OPDI_COLD_BEGIN
 #define OPDI_COLD_END
 #define OPDI_COLD
@@ -300,27 +301,28 @@ typedef pthread_mutex_t opdi_mutex;
 
 #if defined(__TINYC__)
 #define OPDI_INF (1e308 * 10)
-#define OPDI_MINUS_INF (-1e308 * 10)          /* a constant, which -OPDI_INF is not there */
+#define OPDI_MINUS_INF (-1e308 * 10)          /* a constant; -OPDI_INF is none there */
 #else
 #define OPDI_INF HUGE_VAL
 #define OPDI_MINUS_INF (-HUGE_VAL)
 #endif
 #define OPDI_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define OPDI_MAX(a, b) ((a) > (b) ? (a) : (b))
-/* Behind an array that other files count: a compile error that names it, where it has not that many elements. */
+/* Stands behind an array whose elements other files count.  If the array has not `count` elements, it does not compile,
+   and the error names the array. */
 #define OPDI_HAS_COUNT(array, count) \
     typedef char array##_has_another_count[sizeof array / sizeof array[0] == (size_t)(count) ? 1 : -1]
 
-/* The part of a thread's state that a kernel may change and the dispatcher puts back. */
+/* The part of a thread's state that a kernel may change and the dispatcher restores. */
 typedef struct opdi_state {
-    uint64_t include, allow;     /* functionality bits: always in the set of a call; not excluded from it */
+    uint64_t include, allow;     /* functionality bits: always in a call's set; not excluded from it */
     int16_t no_grad;
-    uint16_t autocast;           /* opdi_autocasts: what the regions around say; 0: none */
+    uint16_t autocast;           /* number of the state in opdi_autocasts; 0: no autocast region */
     int16_t inference;           /* tensors made now have no history and no version */
     int16_t forward;             /* OPDI_FORWARD_*; tangents are computed when it is OPDI_FORWARD_OPEN alone */
 } opdi_state;
-enum { OPDI_FORWARD_OPEN = 1, OPDI_FORWARD_OFF = 2 };      /* a level is open; switched off */
-/* Returns the four modes in one word: a call keeps and restores them with one load and one store. */
+enum { OPDI_FORWARD_OPEN = 1, OPDI_FORWARD_OFF = 2 };      /* a level is open; forward mode is switched off */
+/* Returns the four modes of state in one word, so that a call saves and restores them with one load and one store. */
 static inline uint64_t opdi_modes_get(const opdi_state *state) {
     uint64_t modes;
     memcpy(&modes, &state->no_grad, sizeof modes);
@@ -334,84 +336,85 @@ static inline void opdi_modes_set(opdi_state *state, uint64_t modes) {
 #define OPDI_CLASSES (OPDI_SMALL_CLASSES + 24)    /* then four steps a doubling to 64 KiB */
 #define OPDI_LATE 16                              /* a power of two */
 #define OPDI_LATE_CLASSES 32
-#define OPDI_LATE_BYTES 512                       /* what the last of them has */
+#define OPDI_LATE_BYTES 512                       /* size in bytes of the largest class that waits (see `late`) */
 #define OPDI_PLACES 64
-/* What a free block has; its last owner's elements must have been read before and its next one's be written behind. */
+/* The link in a free block.  The code that frees a block must have read its elements before, and the code that
+   allocates it writes them after. */
 typedef struct OPDI_MAY_ALIAS opdi_free_block { struct opdi_free_block *next; } opdi_free_block;
 
-/* The thread's defaults: what is included and excluded when nobody said anything (DispatchKeySet.h). */
+/* The thread's default sets of included and excluded keys (DispatchKeySet.h). */
 #define OPDI_DEFAULT_INCLUDE (OPD_BIT_OF(OPD_F_BACKEND_SELECT) | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW))
 #define OPDI_DEFAULT_ALLOW (~OPD_BIT_OF(OPD_F_AUTOCAST))
 
-#define OPDI_MAX_OBSERVERS 32                     /* of one thread's events: half are of all threads */
+#define OPDI_MAX_OBSERVERS 32                     /* of one thread's events; half of them observe all threads */
 typedef struct opdi_observer opdi_observer;
 typedef struct opdi_watch { opdi_observer *observer; int64_t left; } opdi_watch;      /* sampled: events to the next */
 
-/* The things that are open around a call, each the innermost of its kind, NULL or 0 where there is none.  A helper
-   thread that goes on for another one takes all of it over. */
+/* The innermost open object of each kind around a call; NULL or 0 if there is none.  A helper thread that continues the
+   work of another thread takes over all of them. */
 typedef struct opdi_innermost {
-    opd_node *node;              /* autograd: node whose formula is running */
-    struct opdi_engine *engine;  /* autograd: backward at work here */
-    struct opdi_packer *packer;  /* autograd: saved-tensor hooks; why more are refused */
+    opd_node *node;              /* autograd: the node whose formula is running */
+    struct opdi_engine *engine;  /* autograd: the backward that this thread works for */
+    struct opdi_packer *packer;  /* autograd: saved-tensor hooks; the reason why more are refused */
     const char *packers_off;
     struct opdi_mutation *mutation;               /* autograd: see opd_allow_mutation_begin */
-    struct opdi_level *level;    /* forward mode: the level that is open for what is called, */
-    struct opdi_level *dual;     /* and the one whose tangents are worked on, which is inside it */
-    int32_t floor;               /* forward mode: levels inside this layer have tangents in the running call; 0: all */
-    struct opdi_layer *layer;    /* transforms: layer, and the vmap whose batching rule is running */
+    struct opdi_level *level;    /* forward mode: the innermost open level for called operators, */
+    struct opdi_level *dual;     /* and the level whose tangents are computed, which is inside it */
+    int32_t floor;               /* forward mode: only levels inside this layer compute; 0: all */
+    struct opdi_layer *layer;    /* transforms: the layer, and the vmap whose batching rule is running */
     struct opdi_layer *rule;
-    uint32_t serials, serial;    /* transforms: layers so far; the number of the layer that is open, */
-    uint32_t tape;               /* of the grad or jvp that is open; 0: none */
-    struct opdi_tracer *tracer;  /* graphs: recording that is under way */
-    struct opdi_fake *fake;      /* fakes: mode */
-    bool observe_off;            /* observers: switched off here */
+    uint32_t serials, serial;    /* transforms: number of layers so far; the number of the open layer, */
+    uint32_t tape;               /* and the number of the open grad or jvp; 0: none */
+    struct opdi_tracer *tracer;  /* graphs: the recording in progress */
+    struct opdi_fake *fake;      /* fakes: the open mode */
+    bool observe_off;            /* observers: switched off on this thread */
 } opdi_innermost;
 typedef struct opdi_thread {
-    uint64_t inside;             /* epoch in which the outermost running call began; 0: none runs */
+    uint64_t inside;             /* the epoch in which the outermost running call began; 0: no call runs */
     opdi_state state;
-    opd_code error;              /* OPD_OK: none pending */
+    opd_code error;              /* OPD_OK: no error is pending */
     int32_t observed;            /* observers: whether there are any; see opdi_observing */
     int32_t scope_depth;
     int32_t warned_root;
-    opd_call *current;           /* innermost running call */
+    opd_call *current;           /* the innermost running call */
     uintptr_t *handles;          /* the scope stack: tensors; with bit 0 set, opdi_block */
-    int64_t top, cap;            /* handles in use and allocated */
-    int64_t scope_mark;          /* where the innermost scope begins */
-    uint64_t sequence;           /* autograd: number of the next node */
+    int64_t top, cap;            /* how many handles are in use; how many there is room for */
+    int64_t scope_mark;          /* the index at which the innermost scope begins */
+    uint64_t sequence;           /* autograd: the number of the next node */
     opdi_innermost innermost;
-    int64_t fake_live;           /* bytes of fakes that this thread made and let go of */
+    int64_t fake_live;           /* bytes of fakes that this thread made, less those that it freed */
     opdi_free_block *free_lists[OPDI_CLASSES];
-    void *late[OPDI_LATE_CLASSES][OPDI_LATE];     /* freed, and not yet in free_lists: see opdi_free_late; */
-    uint8_t late_at[OPDI_LATE_CLASSES];           /* the oldest of a class */
-    int32_t hand;                                 /* the class from which blocks went last: see opdi_cache_room */
-    struct opdi_planned *planned;                 /* the run of a graph that is going on here, */
-    uint32_t run;                                 /* and its number; 0: none */
-    const char *ending;          /* why tensors go now: see opdi_dead_why */
-    int64_t cached;              /* bytes in both */
-    int64_t live_delta;          /* bytes handed out and not yet added to the global count */
+    void *late[OPDI_LATE_CLASSES][OPDI_LATE];     /* freed blocks, not yet in free_lists: see opdi_free_late; */
+    uint8_t late_at[OPDI_LATE_CLASSES];           /* the oldest block of each class */
+    int32_t hand;                                 /* the size class that was emptied last: see opdi_cache_room */
+    struct opdi_planned *planned;                 /* the plan of the graph that is running here, */
+    uint32_t run;                                 /* and the number of the run; 0: none */
+    const char *ending;          /* why tensors are being freed: see opdi_dead_why */
+    int64_t cached;              /* bytes in free_lists and late */
+    int64_t live_delta;          /* bytes handed out but not yet added to the global count */
     int64_t allocated;           /* bytes handed out to this thread so far */
     int64_t allocations;
-    struct opdi_thread *next;    /* in the list of all threads */
-    uint64_t born;               /* its number, from 1 */
-    bool observing, observe_end; /* observers: in a callback; the thread ends */
-    bool showing;                /* a hop of the dispatcher: nothing inside is shown */
+    struct opdi_thread *next;    /* the next in the list of all threads */
+    uint64_t born;               /* the thread's number, from 1 */
+    bool observing, observe_end; /* observers: a callback is running; the thread is ending */
+    bool showing;                /* a dispatch step is being logged; calls inside are not */
     int32_t nobservers;
-    opdi_mutex observe_lock;     /* of the list of observers */
+    opdi_mutex observe_lock;     /* protects the list of observers */
     opdi_watch observers[OPDI_MAX_OBSERVERS];
-    opdi_observer *own_observers;                 /* this thread's alone, registered */
-    int64_t skip, skip_from;     /* calls that pass before the list is looked at again; what it was then */
+    opdi_observer *own_observers;                 /* registered for this thread only */
+    int64_t skip, skip_from;     /* calls left to skip before the list is read again; their number at first */
     uint64_t random, events;
-    int32_t depth;               /* autograd: backwards that are inside each other here */
-    void *recorder;              /* profiler: this thread's, if it belongs to profile recorder_of */
+    int32_t depth;               /* autograd: how many backwards are nested on this thread */
+    void *recorder;              /* profiler: this thread's recorder, if it belongs to profile recorder_of */
     uint64_t recorder_of;
     char message[2048];
-    uintptr_t stack_low;         /* the stack that the system gave it, once asked: see opdi_on_own_stack */
+    uintptr_t stack_low;         /* the lowest address of the system's stack, once asked: see opdi_on_own_stack */
     size_t stack_bytes;
-    bool no_wait;                /* a copy to or from a device is queued only */
-    int32_t sorting;             /* scripts: lists that are sorted inside each other's __lt__ */
-    struct opdi_paint *paint;   /* opcheck: fills what is allocated */
-    bool left;                   /* an exception or a longjmp has left calls, which `inside` still counts */
-    const char *places[OPDI_PLACES];              /* of open scopes, by depth less one */
+    bool no_wait;                /* copies to and from a device are only queued */
+    int32_t sorting;             /* scripts: how many sorts are inside each other in __lt__ */
+    struct opdi_paint *paint;   /* opcheck: fills new blocks */
+    bool left;                   /* an exception or a longjmp has left calls that `inside` still counts */
+    const char *places[OPDI_PLACES];              /* where each open scope begins, the outermost first */
 } opdi_thread;
 
 OPDI_SHARED_STATE OPDI_TLS opdi_thread *opdi_thread_self;
@@ -424,13 +427,13 @@ static inline opdi_thread *opdi_self(void) {
 }
 
 #if defined(OPDI_CORE) && !defined(OPDI_APART)
-OPDI_SHARED uint64_t opdi_epoch = 1;              /* moves on when something is taken out of use */
+OPDI_SHARED uint64_t opdi_epoch = 1;              /* increases when an object is taken out of use */
 #else
 extern OPDI_SHARED uint64_t opdi_epoch;
 #endif
 
-/* Begins to read operators' tables or schemas without the registry's lock; opdi_leave ends it and takes
-   what this returns. */
+/* Begins to read operators' tables or schemas without the registry's lock.  Pass the result to opdi_leave, which ends
+   the reading. */
 static inline uint64_t opdi_enter(opdi_thread *thread) {
     const uint64_t was = thread->inside;
     if (OPDI_LIKELY(was == 0)) {
@@ -441,7 +444,8 @@ static inline uint64_t opdi_enter(opdi_thread *thread) {
 }
 static inline void opdi_leave(opdi_thread *thread, uint64_t was) { OPDI_PUBLISH(&thread->inside, was); }
 
-/* The number of the highest set bit of bits, bits != 0.  63 ^ is one instruction, 63 - not always. */
+/* Returns the number of the highest set bit of `bits`, which must not be 0. 63 ^ is one instruction; 63 - is not
+   always. */
 static inline int opdi_top_bit(uint64_t bits) {
 #if defined(__GNUC__) && !defined(__TINYC__)
     return 63 ^ __builtin_clzll(bits);
@@ -470,7 +474,7 @@ static inline int opdi_top_bit(uint64_t bits) {
     return count + (int)(bits >> 1);
 #endif
 }
-static inline int opdi_popcount(uint64_t bits) {  /* without branches, which would be guessed wrong */
+static inline int opdi_popcount(uint64_t bits) {  /* without branches, which processors mispredict */
     bits -= bits >> 1 & 0x5555555555555555u;
     bits = (bits & 0x3333333333333333u) + (bits >> 2 & 0x3333333333333333u);
     return (int)(((bits + (bits >> 4)) & 0x0F0F0F0F0F0F0F0Fu) * 0x0101010101010101u >> 56);

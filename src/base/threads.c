@@ -8,7 +8,7 @@
 OPDI_TLS opdi_thread *opdi_thread_self;
 uint64_t opdi_epoch = 1;
 #endif
-OPDI_INTERNAL opdi_thread opdi_main_thread;              /* the first thread's; no allocation */
+OPDI_INTERNAL opdi_thread opdi_main_thread;              /* the first thread's state, which needs no allocation */
 OPDI_INTERNAL int opdi_main_taken;
 OPDI_INTERNAL opdi_mutex opdi_threads_lock = OPDI_MUTEX_INIT;
 OPDI_INTERNAL opdi_thread *opdi_all_threads;
@@ -32,13 +32,13 @@ static void opdi_thread_key_make(void) {
 }
 #endif
 
-/* Reports at the end of the program an error that nobody has looked at. */
+/* Reports, at the end of the program, an error that nobody has looked at. */
 static void opdi_at_exit(void) {
     if (opdi_thread_self) { opdi_report_pending(opdi_thread_self); }
 }
 
-/* Makes the state of this thread and enters it in the list of all threads.  Returns it; where there is no memory, a
-   state with an error pending that all such threads share. */
+/* Makes the state of this thread, enters it in the list of all threads and returns it.  If memory runs out, returns a
+   state with a pending error; all threads in that situation share it. */
 OPDI_NOINLINE OPDI_SHARED opdi_thread *opdi_thread_make(void) {
     static const opdi_mutex fresh = OPDI_MUTEX_INIT;
     static int at_exit_done;
@@ -54,7 +54,7 @@ OPDI_NOINLINE OPDI_SHARED opdi_thread *opdi_thread_make(void) {
     } else {
         thread = (opdi_thread *)OPD_MALLOC(sizeof *thread);
     }
-    if (!thread) {                                /* no memory for a thread's state: all such threads share one */
+    if (!thread) {                                /* no memory for the state: all such threads share one */
         static opdi_thread emergency;
         opdi_unlock(&opdi_threads_lock);
         emergency.error = OPD_ERROR_MEMORY;
@@ -83,16 +83,16 @@ OPDI_NOINLINE OPDI_SHARED opdi_thread *opdi_thread_make(void) {
 //== what nobody can be inside any more ================================================================================
 //
 //  A call writes the epoch into its thread's `inside` when it begins and 0 when it ends: plain stores, no lock and no
-//  fence.  What registration takes out of use (tables, kernels with their user pointers) is stamped with the epoch,
-//  which then moves on, and given back when no call is running that began at the stamp or before.  The order between a
-//  call's store and what it reads next is paid for here, by a barrier that the kernel sends to the other threads.
+//  fence.  Registration notes the epoch in the tables and kernels (with their user pointers) that it takes out of use,
+//  and then increases the epoch.  The objects are freed when every running call began in a later epoch.  The order
+//  between a call's store and its next reads is paid for here, by a barrier that the system sends to the other threads.
 
 #if defined(OPDI_CORE)
 #if !defined(OPD_NO_THREADS) && defined(__linux__) && defined(SYS_membarrier)
 #if !defined(__cplusplus)
 extern long syscall(long number, ...);            /* -std=c11 does not declare it */
 #endif
-/* Makes every other thread of the process pass a full barrier.  False when that cannot be had. */
+/* Makes every other thread of the process pass a full barrier.  Returns false if the system cannot do that. */
 static bool opdi_barrier(void) {
     static int ready;
     if (OPDI_ALONE) { return true; }
@@ -105,8 +105,8 @@ static bool opdi_barrier(void) {
 static bool opdi_barrier(void) { return OPDI_ALONE != 0; }
 #endif
 
-/* The epoch in which the oldest of the running calls began; UINT64_MAX when none runs, 0 when nobody can know.  Threads
-   that have never called are not in the list, and take its lock when they come. */
+/* Returns the epoch in which the oldest of the running calls began: UINT64_MAX if no call runs, 0 if that cannot be
+   known.  Threads that have never made a call are not in the list; they take its lock when they enter it. */
 OPDI_INTERNAL uint64_t opdi_oldest_call(void) {
     const opdi_thread *thread;
     uint64_t oldest = UINT64_MAX;

@@ -12,34 +12,35 @@
 #if defined(OPDI_CORE)
 struct opd_group {
     opd_group *next;
-    int32_t refs;                                 /* of the registry and of works */
-    opdi_mutex lock;                              /* held while a function of the table runs */
-    uint64_t calls;                               /* transfers so far */
+    int32_t refs;                                 /* references: of the registry, and of transfers (opd_work) */
+    opdi_mutex lock;                              /* held while a function of `desc` or `mover` runs */
+    uint64_t calls;                               /* number of transfers begun so far */
     opd_group_desc desc;
-    bool moves;                                   /* memory of a device by the mover */
-    bool gone;                                    /* unregistered: who still holds it is told so */
+    bool moves;                                   /* `mover` moves memory of `device` */
+    bool gone;                                    /* unregistered: calls by those that still hold it fail */
     opd_device device;
     opd_group_mover mover;
-    char name[64], abandoned[300];                /* why this rank does not go on; "": it does */
+    char name[64], abandoned[300];                /* abandoned: why this rank stopped, or "" if it did not */
 };
-/* The states of a work. */
+/* The states of a work (a transfer that was begun). */
 enum { OPDI_WORK_RUNS = 0, OPDI_WORK_DONE, OPDI_WORK_FAILED };
 struct opd_work {
-    opd_work *next;                               /* in the list, while it runs or has failed */
+    opd_work *next;                               /* next in the list of works that run or have failed */
     int32_t refs, state;
     bool listed, average;
-    int8_t backend;                               /* whose memory it is: CPU also for what the table takes */
-    opd_device device;                            /* and where that is */
+    int8_t backend;                               /* backend of its memory; CPU also if the group's `desc` takes device
+                                                     memory */
+    opd_device device;                            /* device of its memory */
     opd_group *group;                             /* a reference */
-    opd_work *also;                               /* waited for, and given back, with this one */
-    int64_t timeout_ms;                           /* 0: the group's */
+    opd_work *also;                               /* a work that is waited for and released together with this one */
+    int64_t timeout_ms;                           /* 0: the group's time limit */
     void *request;
     opd_transfer transfer;
-    int64_t *counts;                              /* [2 * size] of an ALL_TO_ALL */
-    uint64_t number;                              /* of the group's transfers */
-    struct opdi_told *told;                       /* of a SEND or RECV of a checked group */
-    opdi_storage *read, *written;                 /* references, or NULL */
-    char message[400];                            /* why it failed */
+    int64_t *counts;                              /* of an ALL_TO_ALL: [2 * size] */
+    uint64_t number;                              /* its number among the group's transfers */
+    struct opdi_told *told;                       /* of a SEND or RECV in a checked group; else NULL */
+    opdi_storage *read, *written;                 /* the memory that it reads and writes: references, or NULL */
+    char message[400];                            /* the error, if it failed */
 };
 typedef struct opdi_group_list {
     opdi_mutex lock; opd_group *groups; opd_work *works;
@@ -51,14 +52,16 @@ typedef struct opdi_group_list {
 
 #if !defined(OPD_NO_COLLECTIVES)
 #if defined(OPDI_CORE)
-/* A rank that sends and one that receives tell each other of what, beside the memory itself, for which neither waits:
-   the sender before it, under its tag, the receiver under one of its own. */
+/* In a checked group, two ranks that send and receive also send each other the device, dtype and count, and neither
+   waits for that.  The sender sends these before the data, under the data's tag, the receiver under a tag of its
+   own. */
 enum { OPDI_TOLD_DEVICE, OPDI_TOLD_DTYPE, OPDI_TOLD_COUNT, OPDI_TOLD };
 typedef struct opdi_told {
     int64_t mine[OPDI_TOLD], its[OPDI_TOLD];
-    void *sent, *taken;                           /* requests that run */
-    int moved;                                    /* what `test` said of the memory itself: 0: not yet */
-    char why[200];                                /* why that failed */
+    void *sent, *taken;                           /* requests that still run: what this rank sends, and what it
+                                                     receives */
+    int moved;                                    /* the last result of `test` for the data; 0: not done yet */
+    char why[200];                                /* the error message, if moving the data failed */
 } opdi_told;
 #endif
 #endif
@@ -70,11 +73,12 @@ typedef struct opdi_told {
 typedef struct opdi_parallel_param {
     opd_parallel *parallel;
     opd_tensor *tensor;          /* a reference */
-    int64_t hook, offset;        /* in its bucket, in elements */
+    int64_t hook, offset;        /* offset: position of its gradient in its bucket, in elements */
     int index, bucket;
-    bool seen, asked;            /* its gradient has arrived; sharded: a backward has gathered it again */
-    bool added;                  /* one of before has, which did not communicate */
-    int64_t *sizes, numel, part; /* sharded: the whole one's sizes; elements of it and of a rank's part */
+    bool seen, asked;            /* seen: the gradient has arrived; asked: sharded: a backward has gathered it again */
+    bool added;                  /* an earlier backward, which did not communicate, has made a gradient */
+    int64_t *sizes, numel, part; /* sharded: sizes: of the whole parameter; numel: its elements; part: the elements of
+                                    each part */
     int ndim;
 } opdi_parallel_param;
 typedef struct opdi_bucket { opd_tensor *flat; opd_work *work; int64_t numel; int count, ready; } opdi_bucket;
@@ -82,20 +86,22 @@ struct opd_parallel {
     opd_group *group;
     opdi_parallel_param *params;                  /* [count] */
     opdi_bucket *buckets;                         /* [count + 1], of which nbuckets are used */
-    int64_t *order;                               /* [count] indices of params, as their gradients arrive */
-    opd_tensor **buffers;                         /* [nbuffers] references */
-    int count, room, nbuffers, nbuckets, next, arrived;       /* next: the first bucket that is not on its way */
-    int missing;                                  /* the first parameter without a gradient, plus one; 0: none is */
+    int64_t *order;                               /* [count]: indices of params, in the order in which gradients
+                                                     arrive */
+    opd_tensor **buffers;                         /* [nbuffers]: references */
+    int count, room, nbuffers, nbuckets, next, arrived;       /* next: the first bucket that was not sent yet */
+    int missing;                                  /* 1 + the first parameter without a gradient, or 0 */
     int64_t bucket_bytes, backward, samples, total;
     bool find_unused, sync, ordered, runs, sharded;
-    bool even;                                    /* all ranks have as many of the total */
-    bool added;                                   /* gradients were added up without communication */
-    double share;                                 /* and which part of all examples they count as; 0: nobody said */
-    double rescaled;                              /* what those that were added up were multiplied by until now */
-    int32_t refs;                                 /* sharded: the caller's, of nodes, of gathered memory */
-    opd_parallel *following;                      /* in the list of those sharded */
-    opd_work *pending;                            /* sharded: the last gradient that is on its way, held */
-    struct opdi_gathered *kept;                   /* sharded: the last tensor that will be gathered again */
+    bool even;                                    /* all ranks have the same number of samples */
+    bool added;                                   /* gradients were added up by backwards that did not communicate */
+    double share;                                 /* these gradients' share of all samples; 0 if nobody has set it */
+    double rescaled;                              /* the factor that was applied to these gradients so far */
+    int32_t refs;                                 /* sharded: references of the caller, of nodes, and of gathered
+                                                     memory */
+    opd_parallel *following;                      /* next in the list of sharded opd_parallels */
+    opd_work *pending;                            /* sharded: the newest gradient that is being reduced: a reference */
+    struct opdi_gathered *kept;                   /* sharded: the newest saved tensor that is to be gathered again */
 };
 #endif
 #endif
@@ -104,16 +110,17 @@ struct opd_parallel {
 
 #if !defined(OPD_NO_COLLECTIVES)
 #if defined(OPDI_CORE)
-/* What is kept of a saved tensor: itself, or how it lies in a parameter that can be gathered again. */
+/* A saved tensor: the tensor itself, or its position in a parameter that can be gathered again. */
 typedef struct opdi_gathered {
     opd_tensor *kept;
     opd_parallel *parallel;
     int64_t offset, dims[2 * OPD_MAX_DIMS];
     int index, ndim;
-    uint32_t version;            /* of this rank's part */
-    int64_t backward;            /* the last one that has asked for it */
-    opd_tensor *ahead;           /* on its way, before it was asked for; a reference */
-    struct opdi_gathered *before, *after;         /* of this parallel, in the order in which they were kept */
+    uint32_t version;            /* version that this rank's part had when the tensor was saved */
+    int64_t backward;            /* number of the newest backward that needed it */
+    opd_tensor *ahead;           /* a reference to the parameter if it was gathered ahead of use, or NULL */
+    struct opdi_gathered *before, *after;         /* neighbours in the parallel's list, in the order in which tensors
+                                                     were saved */
 } opdi_gathered;
 #endif
 #endif

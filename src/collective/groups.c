@@ -3,9 +3,10 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>collectives  process groups, work that is on its way, and who waits for it
 //
-//  A work is one transfer of a group.  While it runs it holds the storages of its tensors and stands in a list, and all
-//  calls take the rare way (opdi_beyond_limit), where they look whether the memory of an argument is in that list: so
-//  calls cost nothing more while nothing runs.  The operators are in >>op:collective; of the tape this knows nothing.
+//  A work is one transfer of a group.  While it runs, it holds the storages of its tensors and is in a list.  All calls
+//  then take the rare path (opdi_beyond_limit), which checks whether the memory of an argument is in that list.  So
+//  calls cost nothing more while no work runs.  The operators are in >>op:collective.  This section does not know
+//  autograd.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_SHARED opd_work *opdi_group_move(opd_group *group, const opd_transfer *transfer, const opd_tensor *read,
@@ -14,13 +15,14 @@ OPDI_SHARED opd_group *opdi_group_of_size(const char *name, int64_t size);
 OPDI_SHARED bool opdi_group_can_move(opd_group *group, const opd_tensor *tensor, const opd_transfer *transfer);
 OPDI_SHARED int opdi_reduction_of(const char *name);
 OPDI_SHARED opd_group *opdi_group_given(const opd_value *value);
-/* Waits for a work and for those that are joined with it, which stay; 0 or -1. */
+/* Waits for a work and for the works joined to it, without releasing them.  Returns 0 or -1. */
 OPDI_SHARED int opdi_works_finish(opd_work *work);
-/* Joins works to one that has just begun, and sets its time limit (0: the group's); returns it. */
+/* Joins `others` to the work `first`, which has just begun, and sets the time limit of `first` (0: the group's).
+   Returns `first`. */
 OPDI_SHARED opd_work *opdi_work_joined(opd_work *first, opd_work *others, int64_t timeout_ms);
-/* A work that is done, of nothing; NULL with an error. */
+/* Returns a work that is done and had no transfer, or NULL and sets an error. */
 OPDI_SHARED opd_work *opdi_work_none(opd_group *group);
-/* Counts a write into tensor. */
+/* Records that a tensor is written to. */
 OPDI_SHARED void opdi_move_writes(const opd_tensor *tensor);
 #if defined(OPDI_CORE)
 
@@ -47,7 +49,7 @@ OPDI_INTERNAL void opdi_group_let_go(opd_group *group) {
 #endif
     opdi_free(group, sizeof *group);
 }
-/* The group of that name, or NULL.  Under the lock. */
+/* Returns the group `name`, or NULL.  The lock must be held. */
 OPDI_INTERNAL opd_group *opdi_group_named(const char *name) {
     opd_group *group = opdi_groups.groups;
     while (group && strcmp(group->name, name) != 0) { group = group->next; }
@@ -100,7 +102,7 @@ opd_group *opd_group_register_sized(const opd_group_desc *desc, size_t size) {
     opdi_group_let_go(group);
     return NULL;
 }
-/* Registers the group of this process alone, unless it is there. */
+/* Registers the group that contains only this process, unless it exists. */
 static opd_group *opdi_group_self(void) {
     opd_group_desc desc;
     opdi_lock(&opdi_groups.lock);
@@ -133,7 +135,8 @@ opd_group *opd_group_find(const char *name) {
     }
     return group;
 }
-/* The group that an argument of class ProcessGroup is: a registered one itself, or its name; NULL with an error. */
+/* Returns the group for an argument of class ProcessGroup: a registered group, or the name of one.  Returns NULL and
+   sets an error if there is none. */
 OPDI_SHARED opd_group *opdi_group_given(const opd_value *value) {
     if (value->tag == OPD_TAG_STR) { return opd_group_find(value->u.s); }
     opdi_lock(&opdi_groups.lock);
@@ -146,7 +149,7 @@ OPDI_SHARED opd_group *opdi_group_given(const opd_value *value) {
     }
     return group;
 }
-/* True, with an error, for a group that is NULL. */
+/* If a group is NULL, sets an error and returns true. */
 OPDI_INTERNAL bool opdi_group_none(const opd_group *group, const char *who) {
     return !group && (!opd_ok() || opd_fail(OPD_ERROR_ARGUMENT, "%s: the process group is NULL", who));
 }
@@ -170,7 +173,8 @@ int opd_group_abandon(opd_group *group, const char *why) {
     if (rc && was_ok && opd_ok()) { (void)opd_fail(OPD_ERROR_KERNEL, "opd_group_abandon: the others were not told"); }
     return rc ? -1 : 0;
 }
-/* True while an error is pending.  Others wait for what a rank without memory does not do: it tells them. */
+/* Returns whether an error is pending.  If it is that memory ran out, tells the other ranks, which would otherwise wait
+   for this one. */
 OPDI_INTERNAL bool opdi_group_lost(opd_group *group) {
     if (opd_ok()) { return false; }
     if (group && group->desc.size > 1 && opd_error_code() == OPD_ERROR_MEMORY) {

@@ -49,7 +49,8 @@ opd_group *opd_group_split(opd_group *group, const char *name, const int32_t *ra
 
 //== memory of devices =================================================================================================
 
-/* Tells all ranks the error of this one, if it has one; 0, or -1 with the first rank's, on all of them. */
+/* Tells all ranks the error of this rank, if it has one.  Returns 0 if no rank has one.  Otherwise returns -1, on all
+   ranks, with the error of the first rank that has one. */
 static int opdi_group_agree(opd_group *group, const char *who) {
     enum { LENGTH = 400 };
     char mine[LENGTH] = "";
@@ -80,7 +81,7 @@ static int opdi_group_agree(opd_group *group, const char *who) {
     opdi_free(all, bytes);
     return rc ? -1 : 0;
 }
-/* The backend of a device that can have groups; NULL with an error. */
+/* Returns the backend of a device on which groups can move memory, or NULL and sets an error. */
 static opdi_backend *opdi_group_backend(opd_device *device) {
     if (device->type == OPD_CPU || device->type == OPD_META) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "memory of %s is no device's", opdi_device_name(device->type));
@@ -134,7 +135,8 @@ int opd_group_device_add(opd_group *group, opd_device device) {
 
 //== what is no operator ===============================================================================================
 
-/* Whether memory can be moved as it lies; -1 with an error. */
+/* Checks that a tensor's memory can be moved without a copy, and waits until it may be used.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_move_check(const opd_group *group, opd_tensor *tensor, const char *who, bool writes) {
     if (opdi_null_tensor(tensor, who)) { return -1; }
     const bool moves = opdi_group_moves(group, tensor);
@@ -195,7 +197,7 @@ opd_work *opd_group_reduce(opd_group *group, opd_tensor *tensor, const char *red
     if (work && root == group->desc.rank) { opdi_move_writes(tensor); }
     return work;
 }
-/* gather and scatter: list has what tensor has, for each rank. */
+/* Begins a gather or scatter between `tensor` and `list`, which has room for one such tensor of each rank. */
 static opd_work *opdi_group_listed(opd_group *group, opd_collective kind, opd_tensor *tensor, opd_tensor *list,
                                    int root, const char *who) {
     opd_transfer transfer;

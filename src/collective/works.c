@@ -7,7 +7,7 @@ static const char *opdi_collective_name(int64_t kind) {
                                         "reduce", "gather", "scatter", "send", "recv", "barrier"};
     return names[kind >= 1 && kind <= OPD_COLLECTIVE_BARRIER ? kind : 0];
 }
-/* Names of the spans in which a transfer begins, with the bytes of it that this rank has, and is waited for. */
+/* Returns the name of the profiler span in which a transfer is begun or, if `waits` is true, waited for. */
 static const char *opdi_collective_span(int64_t kind, bool waits) {
     static const char *const names[][2] = {{"moves ?", "waits for ?"}, {"moves all_reduce", "waits for all_reduce"},
         {"moves all_gather", "waits for all_gather"}, {"moves reduce_scatter", "waits for reduce_scatter"},
@@ -17,7 +17,7 @@ static const char *opdi_collective_span(int64_t kind, bool waits) {
         {"moves barrier", "waits for barrier"}};
     return names[kind >= 1 && kind <= OPD_COLLECTIVE_BARRIER ? kind : 0][waits];
 }
-/* The bytes of a transfer that this rank hands in or gets, whichever is more. */
+/* Returns how many bytes this rank sends, or how many it receives, whichever number is larger. */
 static int64_t opdi_work_bytes(const opd_work *work) {
     const opd_transfer *const transfer = &work->transfer;
     const int64_t each = (int64_t)opd_dtype_size(transfer->dtype), ranks = work->group->desc.size;
@@ -35,14 +35,15 @@ static int64_t opdi_work_bytes(const opd_work *work) {
     default: return transfer->count * each;
     }
 }
-/* Writes which one it is: "all_reduce, call 3 of process group 'world' (rank 1 of 4)"; returns buf. */
+/* Writes a description to buf: "all_reduce, call 3 of process group 'world' (rank 1 of 4)".  Returns buf. */
 static const char *opdi_work_text(const opd_work *work, char *buf, size_t cap) {
     (void)snprintf(buf, cap, "%s, call %llu of process group '%s' (rank %d of %d)",
                    opdi_collective_name(work->transfer.kind), (unsigned long long)work->number, work->group->name,
                    (int)work->group->desc.rank, (int)work->group->desc.size);
     return buf;
 }
-/* Ends a work with what a function of its group has said, or with `why`, and records that as the error; -1. */
+/* Marks a work as failed, sets its error, and returns -1.  The reason is the pending error if `was_ok` is true (no
+   error was pending before), otherwise `why`. */
 static int opdi_work_fail(opd_work *work, bool was_ok, const char *why) {
     char name[200], said[200];
     const char *const reason = was_ok && !opd_ok() ? opd_error_message() : why;
@@ -52,7 +53,7 @@ static int opdi_work_fail(opd_work *work, bool was_ok, const char *why) {
     OPDI_PUBLISH(&work->state, OPDI_WORK_FAILED);
     return opd_fail(OPD_ERROR_KERNEL, "%s", work->message);
 }
-/* Takes a work off the list and gives back the memory that it held. */
+/* Removes a work from the list and releases the memory that it held. */
 static void opdi_work_unlist(opd_work *work) {
     bool listed = false;
     opdi_lock(&opdi_groups.lock);
@@ -74,7 +75,7 @@ static void opdi_work_unlist(opd_work *work) {
     if (written) { opdi_storage_drop(written); }
     opd_work_release(work);
 }
-/* Divides what the ranks summed by their number. */
+/* Divides a sum over the ranks by their number. */
 static void opdi_work_average(const opd_work *work, void *data) {
     const int64_t count = work->transfer.count, size = work->group->desc.size;
     switch ((int)work->transfer.dtype) {
@@ -99,7 +100,7 @@ static void opdi_work_average(const opd_work *work, void *data) {
         }
     }
 }
-/* The same where the memory is; 0, or -1 with an error. */
+/* Computes the mean of a work on the device that has the memory.  Returns 0, or -1 and sets an error. */
 static int opdi_work_mean(const opd_work *work) {
     const size_t bytes = (size_t)work->transfer.count * opd_dtype_size(work->transfer.dtype);
     const opdi_backend *const backend = work->device.type == OPD_CPU ? NULL : opdi_backend_of(work->device.type);
@@ -117,14 +118,14 @@ static int opdi_work_mean(const opd_work *work) {
     if (host) { opdi_free(host, bytes); }
     return rc;
 }
-/* Fails where a group, whose lock is held, is gone or this rank does not go on; 0 or -1. */
+/* Fails if a group, whose lock is held, was unregistered or abandoned by this rank.  Returns 0 or -1. */
 static int opdi_group_stopped(const opd_group *group) {
     if (group->gone) {
         return opd_fail(OPD_ERROR_NOT_FOUND, "process group '%s' is gone (opd_group_unregister)", group->name);
     }
     return group->abandoned[0] ? opd_fail(OPD_ERROR_KERNEL, "%s", group->abandoned) : 0;
 }
-/* Asks who moves the memory of a work that runs: 1 done, 0 not yet, -1 failed. */
+/* Asks the group's `desc` or `mover` about a running work.  Returns 1 if it is done, 0 if not yet, -1 if it failed. */
 static int opdi_work_ask(opd_work *work, int64_t wait_us) {
     opd_group *const group = work->group;
     if (work->backend == OPD_CPU) {
@@ -134,7 +135,7 @@ static int opdi_work_ask(opd_work *work, int64_t wait_us) {
     return rc > 0 && group->mover.wait(group->mover.user, work->request) ? -1 : rc;
 }
 static int opdi_told_step(opd_work *work, int64_t wait_us);
-/* Asks the group once how far a work is: 1 done, 0 not yet, -1 failed, with an error. */
+/* Polls a work once.  Returns 1 if it is done, 0 if not yet, or -1 and sets an error if it failed. */
 static int opdi_work_step(opd_work *work, int64_t wait_us) {
     opd_group *const group = work->group;
     const bool was_ok = opd_ok();
@@ -156,7 +157,7 @@ static int opdi_work_step(opd_work *work, int64_t wait_us) {
     return rc;
 }
 static void opdi_work_used(const opd_work *work);
-/* Makes the current stream wait for a work on a device; 0, or -1 with an error. */
+/* Makes the current stream of a device wait for a work.  Returns 0, or -1 and sets an error. */
 static int opdi_work_follow(opd_work *work) {
     opd_group *const group = work->group;
     const bool was_ok = opd_ok();
@@ -176,7 +177,8 @@ static int opdi_work_follow(opd_work *work) {
     if (rc == 0) { opdi_work_unlist(work); }
     return rc ? -1 : 0;
 }
-/* Waits for a work; 0, or -1 with its error.  Others may call functions of the group meanwhile. */
+/* Waits for a work.  Returns 0, or -1 and sets the work's error.  Meanwhile other threads may call functions of the
+   group. */
 static int opdi_work_await(opd_work *work) {
     const int64_t begun = opdi_group_clock(), limit = work->timeout_ms ? work->timeout_ms
         : work->group->desc.timeout_ms;
@@ -241,11 +243,11 @@ OPDI_SHARED opd_work *opdi_work_joined(opd_work *first, opd_work *others, int64_
 
 //== what ranks call, compared =========================================================================================
 
-/* What a rank says of its call, in this order. */
+/* The properties of a call that ranks compare, in this order. */
 enum {
     OPDI_SAYS_KIND, OPDI_SAYS_DEVICE, OPDI_SAYS_DTYPE, OPDI_SAYS_REDUCTION, OPDI_SAYS_COUNT, OPDI_SAYS_PEER, OPDI_SAYS
 };
-/* Gathers count integers of each rank, for each in order, into `all`; 0, or -1 with an error.  Waits. */
+/* Gathers `count` integers of each rank into `all`, in rank order, and waits.  Returns 0, or -1 and sets an error. */
 static int opdi_work_exchange(opd_work *work, const int64_t *mine, int64_t *all, int64_t count) {
     opd_work one = *work;
     memset(&one.transfer, 0, sizeof one.transfer);
@@ -261,10 +263,10 @@ static int opdi_work_exchange(opd_work *work, const int64_t *mine, int64_t *all,
     int rc = work->group->desc.start(work->group->desc.user, &one.transfer, &one.request);
     if (rc) { rc = opdi_work_fail(&one, was_ok, "ranks could not tell each other what they call"); }
     opdi_unlock(&work->group->lock);
-    one.transfer.kind = work->transfer.kind;      /* what an error is to name */
+    one.transfer.kind = work->transfer.kind;      /* for errors: the kind of the real transfer */
     return rc ? -1 : opdi_work_finish(&one);
 }
-/* Writes what a rank calls, as far as it matters for the difference at place `at`. */
+/* Describes a rank's call, as far as it matters if property number `at` differs. */
 static void opdi_work_says(const int64_t *says, int at, char *buf, size_t cap) {
     static const char *const reductions[] = {"sum", "avg", "product", "min", "max", "band", "bor", "bxor"};
     const char *const name = opdi_collective_name(says[OPDI_SAYS_KIND]);
@@ -279,7 +281,8 @@ static void opdi_work_says(const int64_t *says, int at, char *buf, size_t cap) {
     }
     else { (void)snprintf(buf, cap, "%s with root %lld", name, (long long)says[at]); }
 }
-/* Compares what all ranks say, [size, OPDI_SAYS]; -1 with an error, the same on every rank. */
+/* Compares the calls of all ranks, [size, OPDI_SAYS].  If they differ, returns -1 and sets an error that is the same on
+   every rank. */
 static int opdi_work_compare(const opd_work *work, const int64_t *all) {
     char first[100], other[100];
     for (int at = 0; at < OPDI_SAYS; at++) {
@@ -295,7 +298,8 @@ static int opdi_work_compare(const opd_work *work, const int64_t *all) {
     }
     return 0;
 }
-/* Compares the splits of an ALL_TO_ALL: all has of each rank what it sends, then what it takes, [size, 2, size]. */
+/* Compares the splits of an ALL_TO_ALL.  `all` has the counts that each rank sends, then those it receives, [size, 2,
+   size]. */
 static int opdi_work_compare_splits(const opd_work *work, const int64_t *all) {
     const int size = work->group->desc.size;
     for (int from = 0; from < size; from++) {
@@ -309,7 +313,7 @@ static int opdi_work_compare_splits(const opd_work *work, const int64_t *all) {
     }
     return 0;
 }
-/* Lets all ranks compare what they are about to do; 0, or -1 with an error. */
+/* Lets all ranks compare the transfers that they are about to begin.  Returns 0, or -1 and sets an error. */
 static int opdi_work_check(opd_work *work) {
     const opd_transfer *const transfer = &work->transfer;
     const int64_t size = work->group->desc.size;
@@ -337,7 +341,8 @@ static int opdi_work_check(opd_work *work) {
 static bool opdi_of_two_ranks(const opd_transfer *transfer) {
     return transfer->kind == OPD_COLLECTIVE_SEND || transfer->kind == OPD_COLLECTIVE_RECV;
 }
-/* Begins to tell; under the group's lock, before the transfer itself begins, whose tag changes.  0 or -1. */
+/* Begins to exchange properties with the other rank, before the transfer itself, whose tag is changed for that.  The
+   group's lock must be held.  Returns 0 or -1. */
 static int opdi_told_begin(opd_work *work) {
     const opd_group_desc *const desc = &work->group->desc;
     const bool sends = work->transfer.kind == OPD_COLLECTIVE_SEND;
@@ -365,15 +370,15 @@ static int opdi_told_begin(opd_work *work) {
     if (work->backend == OPD_CPU) { work->transfer.tag = tag; }
     return 0;
 }
-/* Works that run are held until they are done, or until their group is gone; those that failed, or did not begin, leave
-   messages that are on their way what they name. */
+/* Frees the exchanged properties, unless a message still uses them.  Running works are held until they are done or
+   their group is gone; after a failure, messages may still be in transfer. */
 static void opdi_told_drop(opd_work *work) {
     if (work->told && (work->group->gone || (!work->told->sent && !work->told->taken))) {
         opdi_free(work->told, sizeof *work->told);
     }
     work->told = NULL;
 }
-/* Writes what a rank says of its memory, as far as it matters for the difference at place `at`. */
+/* Describes a rank's memory, as far as it matters if property number `at` differs. */
 static void opdi_told_says(const int64_t *says, int at, char *buf, size_t cap) {
     if (at == OPDI_TOLD_COUNT) {
         (void)snprintf(buf, cap, "%lld element(s)", (long long)says[at]);
@@ -382,7 +387,7 @@ static void opdi_told_says(const int64_t *says, int at, char *buf, size_t cap) {
                        : opdi_device_name((int)says[at]));
     }
 }
-/* Compares what both have said; 0, or -1 with an error, the same on both. */
+/* Compares the properties of both ranks.  Returns 0, or -1 and sets an error that is the same on both ranks. */
 static int opdi_told_compare(const opd_work *work) {
     const opdi_told *const say = work->told;
     const bool sends = work->transfer.kind == OPD_COLLECTIVE_SEND;
@@ -398,19 +403,20 @@ static int opdi_told_compare(const opd_work *work) {
     }
     return 0;
 }
-/* Asks for a message; 0: it runs still, or is done and its request gone, -1 with an error. */
+/* Polls a message.  Returns 0 if it still runs, or if it is done; then its request is freed.  Returns -1 and sets an
+   error if it failed. */
 static int opdi_told_ask(const opd_work *work, void **request, int64_t wait_us) {
     const int rc = *request ? work->group->desc.test(work->group->desc.user, *request, wait_us) : 0;
     if (rc) { *request = NULL; }
     return rc < 0 ? -1 : 0;
 }
-/* opdi_work_ask, and what both say of it. */
+/* Polls a work and the exchange of its properties. */
 static int opdi_told_step(opd_work *work, int64_t wait_us) {
     opdi_told *const say = work->told;
     if (!say->moved) {
         const bool was_ok = opd_ok();
         say->moved = opdi_work_ask(work, wait_us);
-        if (say->moved < 0 && was_ok && !opd_ok()) {         /* maybe for what they differ in */
+        if (say->moved < 0 && was_ok && !opd_ok()) {         /* perhaps caused by different properties */
             (void)snprintf(say->why, sizeof say->why, "%s", opd_error_message());
             opd_error_clear();
         }
@@ -425,7 +431,7 @@ static int opdi_told_step(opd_work *work, int64_t wait_us) {
 
 //== a work begins =====================================================================================================
 
-/* Does what a process alone has to do; 0 or -1. */
+/* Performs a transfer in a group of one process.  Returns 0 or -1. */
 static int opdi_work_alone(const opd_work *work) {
     const opd_transfer *const transfer = &work->transfer;
     const size_t bytes = (size_t)transfer->count * opd_dtype_size(transfer->dtype);
@@ -439,7 +445,7 @@ static int opdi_work_alone(const opd_work *work) {
     return opdi_backend_rc(backend->desc.copy(backend->desc.user, transfer->recv, index, transfer->send, index, bytes),
                            work->backend, "copy");
 }
-/* Fails where a transfer makes no sense for its group; 0 or -1. */
+/* Fails if a transfer is invalid for its group.  Returns 0 or -1. */
 static int opdi_transfer_check(const opd_group *group, const opd_transfer *transfer) {
     const bool sum = transfer->kind == OPD_COLLECTIVE_ALL_REDUCE || transfer->kind == OPD_COLLECTIVE_REDUCE_SCATTER ||
         transfer->kind == OPD_COLLECTIVE_REDUCE;
@@ -471,7 +477,7 @@ static int opdi_transfer_check(const opd_group *group, const opd_transfer *trans
     }
     return 0;
 }
-/* Whether the table divides by itself, of the host's memory. */
+/* Returns whether the group's `desc` computes means of host memory itself. */
 OPDI_INTERNAL bool opdi_group_averages(const opd_group *group, const opd_transfer *transfer) {
     return group->desc.averages && group->desc.size > 1 && group->desc.averages(group->desc.user, transfer);
 }
@@ -510,7 +516,7 @@ OPDI_SHARED opd_work *opdi_work_none(opd_group *group) {
     if (work) { work->state = OPDI_WORK_DONE; }
     return work;
 }
-/* Begins a work: 0, or -1 with an error.  A process alone is done at once. */
+/* Begins a work.  In a group of one process, the work is done at once.  Returns 0, or -1 and sets an error. */
 static int opdi_work_launch(opd_work *work) {
     opd_group *const group = work->group;
     const bool was_ok = opd_ok();
@@ -534,12 +540,12 @@ static int opdi_work_launch(opd_work *work) {
     }
     if (rc) { rc = opdi_work_fail(work, was_ok, "it could not be begun"); }
     if (work->transfer.kind == OPD_COLLECTIVE_REDUCE && work->transfer.peer != group->desc.rank) {
-        work->average = false;                    /* the root has the sum */
+        work->average = false;                    /* only the root has a sum to divide */
     }
     opdi_unlock(&group->lock);
     return rc ? -1 : 0;
 }
-/* The same in a span, which counts what is moved as bytes. */
+/* Begins a work in a profiler span, which counts the bytes that are moved. */
 static int opdi_work_begin(opd_work *work) {
     opd_span *const span = opd_span_open(opdi_collective_span(work->transfer.kind, false));
     if (span) { opdi_self()->allocated += opdi_work_bytes(work); }
@@ -547,7 +553,8 @@ static int opdi_work_begin(opd_work *work) {
     opd_span_close(span);
     return rc;
 }
-/* Ends works of a group that are done and whose results nobody can ask for any more; 0, or -1 with the error of one. */
+/* Finishes those works of a group that are done and whose results are not referred to.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_works_reap(const opd_group *group) {
     int rc = OPDI_LOAD(&opdi_works_running) != 0;
     while (rc > 0) {
@@ -565,8 +572,8 @@ static int opdi_works_reap(const opd_group *group) {
     }
     return rc;
 }
-/* Begins a transfer of memory of a device: of the host, of the device that the group moves, or, with backend CPU, of
-   one that its table takes. */
+/* Begins a transfer of host memory, of memory of the device that the group moves, or, with backend CPU, of device
+   memory that the group's `desc` takes. */
 static opd_work *opdi_group_start_on(opd_group *group, const opd_transfer *transfer, int backend, opd_device device) {
     if (opdi_group_lost(group) || opdi_group_none(group, "opd_group_start")) { return NULL; }
     if (!transfer) {
@@ -584,11 +591,11 @@ static opd_work *opdi_group_start_on(opd_group *group, const opd_transfer *trans
 
 //== memory that works use =============================================================================================
 
-/* True if a storage is what a work writes, or, for somebody who writes, what it reads. */
+/* Returns whether a work writes a storage or, if `writes` is true, reads or writes it. */
 static bool opdi_work_has(const opd_work *work, const opdi_storage *storage, bool writes) {
     return storage == work->written || (writes && storage == work->read);
 }
-/* The first work in the list that has to be waited for before a storage is used, held; or NULL. */
+/* Returns the first work that must finish before a storage is used, with a new reference, or NULL. */
 OPDI_INTERNAL opd_work *opdi_work_of(const opdi_storage *storage, bool writes) {
     opdi_lock(&opdi_groups.lock);
     opd_work *work = opdi_groups.works;
@@ -597,7 +604,7 @@ OPDI_INTERNAL opd_work *opdi_work_of(const opdi_storage *storage, bool writes) {
     opdi_unlock(&opdi_groups.lock);
     return work;
 }
-/* Waits until tensor's memory may be read, or written too; 0, or -1 with an error. */
+/* Waits until a tensor's memory may be read or, if `writes` is true, written.  Returns 0, or -1 and sets an error. */
 static int opdi_tensor_await(const opd_tensor *tensor, bool writes) {
     const opdi_storage *const storage = opdi_storage_root(tensor);
     opd_work *work = opdi_work_of(storage, writes);
@@ -609,16 +616,16 @@ static int opdi_tensor_await(const opd_tensor *tensor, bool writes) {
     }
     return 0;
 }
-/* Waits for work that writes tensor's memory, as another one is to read it; 0, or -1 with an error. */
+/* Waits for works that write a tensor's memory, before another work reads it.  Returns 0, or -1 and sets an error. */
 OPDI_SHARED int opdi_wait_to_send(const opd_tensor *tensor) {
     return OPDI_LOAD(&opdi_works_running) == 0 ? 0 : opdi_tensor_await(tensor, false);
 }
 OPDI_INTERNAL int opdi_works_use(const opd_tensor *tensor) {
-    if (opdi_is_dead(tensor) || !tensor->storage) { return 0; }               /* a number on its way to a device */
+    if (opdi_is_dead(tensor) || !tensor->storage) { return 0; }               /* a number being copied to a device */
     const opd_tensor *const held = tensor->flags & OPDI_BATCHED ? opdi_batched_of(tensor)->value : tensor;
     return opdi_tensor_await(held, true);
 }
-/* Waits for the memory that a call uses; an operator that returns views does not use any. */
+/* Waits for the memory that a call uses.  An operator that only returns views does not use any memory. */
 OPDI_INTERNAL int opdi_works_call(const opd_call *call) {
     const opd_op *const op = call->op;
     if (opdi_returns_views(op)) { return 0; }
@@ -634,7 +641,7 @@ OPDI_INTERNAL int opdi_works_call(const opd_call *call) {
     }
     return 0;
 }
-/* Puts a work into the list, with the memory of its tensors. */
+/* Adds a work to the list, with the memory of its tensors. */
 static void opdi_work_list(opd_work *work, const opd_tensor *read, const opd_tensor *written) {
     work->read = read ? opdi_storage_root(read) : NULL;
     work->written = written ? opdi_storage_root(written) : NULL;
@@ -654,7 +661,7 @@ opd_work *opd_group_start(opd_group *group, const opd_transfer *transfer) {
     if (work && work->state == OPDI_WORK_RUNS) { opdi_work_list(work, NULL, NULL); }      /* until it is done */
     return work;
 }
-/* The current stream uses the memory of a work, too: it waits for that. */
+/* Records that the current stream uses the memory of a work, so that reuse of the memory waits for the stream. */
 static void opdi_work_used(const opd_work *work) {
     const opdi_backend *const backend = opdi_backend_of(work->backend);
     const int index = work->group->device.index;
@@ -667,25 +674,25 @@ static void opdi_work_used(const opd_work *work) {
         (void)backend->desc.record_stream(backend->desc.user, index, work->written->data, stream);
     }
 }
-/* Whether a group's own table takes a tensor's memory, which is a device's. */
+/* Returns whether the group's own `desc` takes a tensor's device memory for a transfer. */
 static bool opdi_table_takes(const opd_group *group, const opd_tensor *tensor, const opd_transfer *transfer) {
     return group->desc.size > 1 && group->desc.takes && !(group->moves && group->device.type == tensor->backend) &&
         group->desc.takes(group->desc.user, opd_tensor_device(tensor), transfer);
 }
-/* Whether a group moves memory where the tensor is; of a group of one nothing moves. */
+/* Returns whether a group moves memory on a tensor's device.  In a group of one process, nothing has to be moved. */
 OPDI_INTERNAL bool opdi_group_moves(const opd_group *group, const opd_tensor *tensor) {
     if (tensor->backend == OPD_CPU) { return true; }
     return opdi_backend_of(tensor->backend) &&
         (group->desc.size == 1 || (group->moves && group->device.type == tensor->backend) ||
          opdi_table_takes(group, tensor, NULL));
 }
-/* The same, and whether that can do what the transfer says. */
+/* Returns whether a group moves memory on a tensor's device and supports the transfer there. */
 OPDI_SHARED bool opdi_group_can_move(opd_group *group, const opd_tensor *tensor, const opd_transfer *transfer) {
     return opdi_group_moves(group, tensor) &&
         (group->desc.size == 1 || tensor->backend == OPD_CPU || opdi_table_takes(group, tensor, transfer) ||
          (group->moves && group->mover.takes(group->mover.user, transfer)));
 }
-/* Fails where a tensor is on another device than the one that the group was given; 0 or -1. */
+/* Fails if a tensor is on another device than the group.  Returns 0 or -1. */
 OPDI_INTERNAL int opdi_group_elsewhere(const opd_group *group, const opd_tensor *tensor) {
     char one[48], two[48];
     const opd_device device = opd_tensor_device(tensor);
@@ -696,7 +703,7 @@ OPDI_INTERNAL int opdi_group_elsewhere(const opd_group *group, const opd_tensor 
                     group->moves ? opd_device_print(group->device, one, sizeof one) : "the host",
                     opd_device_print(device, two, sizeof two));
 }
-/* Begins a transfer of memory like the tensor's; NULL with an error. */
+/* Begins a transfer of memory on a tensor's device, or returns NULL and sets an error. */
 OPDI_INTERNAL opd_work *opdi_group_start_for(opd_group *group, const opd_transfer *transfer, const opd_tensor *any) {
     const bool takes = any->backend != OPD_CPU && opdi_table_takes(group, any, transfer);
     const opd_device device = opd_tensor_device(any);
@@ -705,8 +712,8 @@ OPDI_INTERNAL opd_work *opdi_group_start_for(opd_group *group, const opd_transfe
     }
     return opdi_group_start_on(group, transfer, takes ? (int)OPD_CPU : any->backend, device);
 }
-/* Begins a transfer whose memory is that of tensors `read` and `written` (either may be NULL): who uses them waits.
-   NULL with an error. */
+/* Begins a transfer whose memory belongs to `read` and `written`; either may be NULL.  Later code that uses these
+   tensors waits for the transfer.  Returns NULL and sets an error if it fails. */
 OPDI_SHARED opd_work *opdi_group_move(opd_group *group, const opd_transfer *transfer, const opd_tensor *read,
                                       opd_tensor *written) {
     const opd_tensor *const any = written ? written : read;
@@ -741,7 +748,7 @@ int opd_group_unregister(opd_group *group) {
     opdi_unlock(&group->lock);
     if (group->moves && group->mover.destroy(group->mover.user)) { rc = -1; }
     if (group->desc.destroy) { group->desc.destroy(group->desc.user); }
-    for (;;) {                                    /* those that failed: their memory is nobody's but ours now */
+    for (;;) {                                    /* failed works: only we use their memory now */
         opdi_lock(&opdi_groups.lock);
         opd_work *work = opdi_groups.works;
         while (work && work->group != group) { work = work->next; }

@@ -45,11 +45,11 @@ OPDI_INTERNAL void opdi_group_name(const opdi_group *group, char name[64]) {
 }
 //== calls =============================================================================================================
 //
-//  In a file that may call operators: a function that hands the bytes of its tensors to opdispatch.
+//  A file that may call operators gets functions for the calls, which pass the bytes of the tensors to opdispatch.
 
 static void opdi_c_write_given(opdi_cfile *file, const opdi_called *called, const opd_value *value, const char *to,
                                bool written);
-/* Writes a tensor of a call's arguments, by its number. */
+/* Writes the declaration of the tensor that has this number among the tensors in a call's arguments. */
 static void opdi_c_write_tensor(opdi_cfile *file, const opdi_called *called, int64_t number, const char *to,
                                 bool written) {
     const opdi_called_tensor *const slot = &called->in[number];
@@ -73,7 +73,7 @@ static void opdi_c_write_tensor(opdi_cfile *file, const opdi_called *called, int
                           (long long)slot->place, name, (int)slot->ndim, "(opd_scalar_type)", (int)slot->dtype);
     }
 }
-/* Writes an array of a call's value, and what is in it. */
+/* Writes the array (with its elements) that a value of a call points to. */
 static void opdi_c_write_array(opdi_cfile *file, const opdi_called *called, const opd_value *value, const char *to,
                                bool written) {
     static const char *const kinds[OPD_TAG_COUNT] = {
@@ -141,7 +141,7 @@ static void opdi_c_write_given(opdi_cfile *file, const opdi_called *called, cons
     default: opdi_c_write_array(file, called, value, to, written); break;
     }
 }
-/* What stores a result of a call. */
+/* The text of the C function that stores a result of a call. */
 OPDI_INTERNAL const char opdi_c_given[] =
     "static int called_gives(const opd_value *value, int element, uint8_t *to, const int64_t *sizes, int ndim,\n"
     "                        opd_scalar_type dtype) {\n"
@@ -156,7 +156,7 @@ OPDI_INTERNAL const char opdi_c_given[] =
     "    tensor = opd_copy_(opd_tensor_wrap(to, opd_ints_of(sizes, ndim), NULL, dtype, NULL, NULL), tensor);\n"
     "    return tensor && opd_ok() ? 0 : 4;\n"
     "}\n";
-/* Writes the function that calls an operator; for this process that is the same one for all. */
+/* Writes the function that calls an operator.  For code that runs in this process, one function serves all calls. */
 static void opdi_c_write_called(opdi_cfile *file, opdi_group *group) {
     const opdi_called *const called = group->nests[0]->called;
     char name[64], place[32];

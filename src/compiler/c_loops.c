@@ -2,7 +2,7 @@
 
 //== reductions ========================================================================================================
 
-/* Writes how `sum` takes one value more. */
+/* Writes the line that adds one more value to `sum`. */
 static void opdi_c_write_reduce(opdi_cfile *file, const opdi_nest *nest, const char *sum, const char *value) {
     const bool sums = nest->reduction == OPDI_OVER_SUM || nest->reduction == OPDI_OVER_PROD;
     opdi_c_write_indent(file);
@@ -42,22 +42,22 @@ static void opdi_c_write_first(opdi_cfile *file, const opdi_nest *nest, opd_scal
     default: opdi_c_write(file, "0"); break;
     }
 }
-/* How many floats are added one after the other: the error of more than that is another one than a plain run's, which
-   adds in blocks. */
+/* The number of floats that one sum adds one after the other.  More of them would round differently from an uncompiled
+   run, which adds in blocks. */
 #define OPDI_C_ADDED 256
-/* Returns whether one sum takes so many floats, shared by `lanes` sums, that it must be a double. */
+/* Returns whether a sum, divided among `lanes` sums, has so many terms that these must be doubles. */
 static bool opdi_nest_deep(const opdi_nest *nest, int lanes) {
     int64_t count = 1;
     for (int i = nest->ndim - nest->nreduce; i < nest->ndim; i++) { count *= nest->sizes[i]; }
     return nest->reduction == OPDI_OVER_SUM && nest->value->dtype == OPD_FLOAT32 && count / lanes > OPDI_C_ADDED;
 }
-/* Writes how many of a loop's rounds are in whole sixteens. */
+/* Writes to `text` the number of a loop's iterations that form whole groups of sixteen. */
 static void opdi_c_write_sixteens(char text[48], const opdi_nest *nest, int loop) {
     const long long size = (long long)nest->sizes[loop];
     if (opdi_nest_open(nest, loop)) { (void)snprintf(text, 48, "%lld / 16 * 16", size); }
     else { (void)snprintf(text, 48, "%lld", size / 16 * 16); }
 }
-/* Writes the index of a loop whose rounds are done in sixteens, where what is reduced depends on it. */
+/* Writes the index of a loop that runs in groups of sixteen, if the value to reduce depends on the index. */
 static void opdi_c_write_lane(opdi_cfile *file, const opdi_nest *nest, int loop, const char *first) {
     uint32_t loops = 0;
     opdi_fold_loops(nest->value, nest->ndim, &loops);
@@ -66,7 +66,7 @@ static void opdi_c_write_lane(opdi_cfile *file, const opdi_nest *nest, int loop,
 static bool opdi_over_places(opdi_over reduction) {
     return reduction == OPDI_OVER_ARGMAX || reduction == OPDI_OVER_ARGMIN || reduction == OPDI_OVER_POOLED;
 }
-/* Writes the loops of a reduction for one element of its result, and leaves that in the variable `result`. */
+/* Writes the loops of a reduction for one element of its result, and stores it in the variable `result`. */
 static void opdi_c_write_reduction(opdi_cfile *file, opdi_nest *nest, const char *result) {
     const int first = nest->ndim - nest->nreduce, last = nest->ndim - 1;
     const bool places = opdi_over_places(nest->reduction);
@@ -107,7 +107,7 @@ static void opdi_c_write_reduction(opdi_cfile *file, opdi_nest *nest, const char
         opdi_c_write_close(file, nest->nreduce);
         return;
     }
-    if (lanes) {                                  /* sixteen sums side by side, which a compiler makes vectors of */
+    if (lanes) {                                  /* sixteen sums, from which a compiler makes vectors */
         opdi_c_write_line(file, "%s %s_16[16];", type, sum);
         opdi_c_write_line(file, "for (int l = 0; l < 16; l++) { %s_16[l] = %s; }", sum, sum);
     }
@@ -141,12 +141,12 @@ static void opdi_c_write_reduction(opdi_cfile *file, opdi_nest *nest, const char
     }
     if (deep) { opdi_c_write_line(file, "const float %s = (float)%s;", result, sum); }
 }
-/* Returns how many results side by side a reduction is done for. */
+/* Returns how many adjacent results a reduction computes at once. */
 static int opdi_across_lanes(int64_t size) {
     return size >= 16 ? 16 : size >= 8 ? 8 : 4;
 }
-/* Returns whether a reduction adds up products of two loads of floats that lie side by side, or are the same, for the
-   results of a loop. */
+/* Returns whether a reduction sums products of two loads of floats, each of which is adjacent or equal for adjacent
+   results of loop `lane`. */
 static bool opdi_across_products(const opdi_nest *nest, int lane) {
     const opdi_expr *const value = nest->value;
     bool any = false;
@@ -161,7 +161,7 @@ static bool opdi_across_products(const opdi_nest *nest, int lane) {
     }
     return any;
 }
-/* Writes the line that adds one product to each of the sums. */
+/* Writes the line that adds one product to each of several sums. */
 static void opdi_c_write_across_product(opdi_cfile *file, const opdi_nest *nest, int lane, int lanes) {
     const opdi_access *x = &nest->value->in[0]->access, *y = &nest->value->in[1]->access;
     if (x->strides[lane] && !y->strides[lane]) {
@@ -180,7 +180,7 @@ static void opdi_c_write_across_product(opdi_cfile *file, const opdi_nest *nest,
     opdi_c_write_element(file, y, nest->ndim, false, "");
     opdi_c_write(file, ");\n");
 }
-/* Writes the loops that add up for results side by side, and puts the sums into the row from `from` on. */
+/* Writes the loops that compute the sums of adjacent results, and stores these in the row from index `from` on. */
 static void opdi_c_write_across_sums(opdi_cfile *file, opdi_nest *nest, int lane, int lanes, int from) {
     const int inner = nest->ndim - nest->nreduce;
     char value[32];
@@ -211,8 +211,8 @@ static void opdi_c_write_across_sums(opdi_cfile *file, opdi_nest *nest, int lane
     opdi_c_write_line(file, "for (int l = 0; l < %d; l++) { row[%d + l] = (%s)sums[l]; }", lanes, from,
                       opdi_c_value(nest->value->dtype));
 }
-/* Writes a reduction for 16, 8 or 4 results at once whose operands lie side by side, loop `lane` being theirs; the last
-   ones may begin in front of where those before end.  What is done with the sums is done once for each, in rows. */
+/* Writes a reduction that computes 16, 8 or 4 results at once; its operands are adjacent along loop `lane`.  The last
+   block may overlap the block before it.  The operations on a sum are done once for each result, in rows. */
 static void opdi_c_write_across(opdi_cfile *file, opdi_nest *nest, int lane) {
     const int64_t size = nest->sizes[lane];
     const int lanes = opdi_across_lanes(size), number = (int)++file->next, part = 2048;
@@ -245,10 +245,10 @@ static void opdi_c_write_across(opdi_cfile *file, opdi_nest *nest, int lane) {
     opdi_c_write_store(file, nest, value);
     opdi_c_write_close(file, 2);
 }
-/* The types of keys. */
+/* The types of keys that are sorted. */
 static const struct { const char *type, *end; bool floats; } opdi_c_keys[] = {
     {"float", "f32", true}, {"double", "f64", true}, {"int64_t", "i64", false}};
-/* What sorts keys of a type $, whose functions end with @. */
+/* The C functions that sort keys of type $; their names end with @. */
 static const char opdi_c_first[] =
     "/* Whether place i comes before place k when keys are sorted: NaN is the largest. */\n"
     "static inline int first_@(const $ *keys, long step, int most, int64_t i, int64_t k) {\n"
@@ -296,7 +296,7 @@ static void opdi_c_write_typed(opdi_cfile *file, const char *text, const char *t
         else { opdi_string_add_n(file->out, text, 1); }
     }
 }
-/* Writes the function that computes a tile of so many rows, of floats or doubles. */
+/* Writes the function that computes a tile of `rows` rows, of floats or, if `wide` is true, of doubles. */
 static void opdi_c_write_tiled(opdi_cfile *file, int rows, bool wide) {
     const char *const type = wide ? "double" : "float", *const vector = wide ? "vector64" : "vector";
     const char *const width = wide ? "WIDTH64" : "WIDTH";
@@ -318,7 +318,7 @@ static void opdi_c_write_tiled(opdi_cfile *file, int rows, bool wide) {
     }
     opdi_c_write_close(file, 2);
 }
-/* What computes a tile of one to six rows of a type $, whose functions end with @. */
+/* The C functions that compute a tile of one to six rows of type $; their names end with @. */
 static const char opdi_c_tiles[] =
     "static void tiles_@(long rows, long depth, const $ *left, const $ *right, long step, $ *tile) {\n"
     "    switch (rows) {\n"
@@ -330,7 +330,7 @@ static const char opdi_c_tiles[] =
     "    default: tile6_@(depth, left, right, step, tile); break;\n"
     "    }\n"
     "}\n";
-/* Writes the functions that are called, of those that are the same for several types or sizes. */
+/* Writes those functions of families (one function for each type or size) that are called. */
 OPDI_INTERNAL void opdi_c_write_families(opdi_cfile *file) {
     for (int i = 0; i < 3; i++) {
         if (!(file->sorts >> i & 1)) { continue; }
@@ -360,7 +360,7 @@ static void opdi_c_write_sorted(opdi_cfile *file, const opdi_nest *nest) {
     opdi_c_write(file, ", %lld);\n", (long long)nest->sizes[rows]);
     opdi_c_write_close(file, rows);
 }
-/* Writes a nest, inside of the group's outer loops. */
+/* Writes a nest inside the group's outer loops. */
 OPDI_INTERNAL void opdi_c_write_nest(opdi_cfile *file, opdi_nest *nest, int outer) {
     const int inner = nest->ndim - nest->nreduce;
     char value[32], sum[32];
@@ -405,7 +405,8 @@ static const opdi_access *opdi_contraction_load(const opdi_expr *expr) {
     while (expr->kind == OPDI_EXPR_CAST) { expr = expr->in[0]; }
     return &expr->access;
 }
-/* Returns whether an operand is the same in every run, and in every round of the loops that both have. */
+/* Returns whether an operand has the same elements in every run, and in every iteration of the loops that both operands
+   have, so that it can be packed early. */
 static bool opdi_contraction_early(const opdi_contraction *all, const opdi_access *access) {
     const int inner = all->nest->ndim - all->nest->nreduce;
     for (int i = 0; i < all->nbatch; i++) { if (access->strides[all->batch[i]]) { return false; } }
@@ -420,7 +421,7 @@ OPDI_INTERNAL void opdi_contraction_of(opdi_contraction *all, opdi_nest *nest) {
     all->nest = nest;
     all->left = opdi_contraction_load(nest->value->in[0]);
     all->right = opdi_contraction_load(nest->value->in[1]);
-    for (int i = inner - 1; i >= 0; i--) {        /* n is whose dim is the innermost of one of them alone */
+    for (int i = inner - 1; i >= 0; i--) {        /* n belongs to the operand that alone has the innermost dim */
         const bool left = all->left->strides[i] != 0, right = all->right->strides[i] != 0;
         if (left == right) { continue; }
         if (left) {
@@ -454,24 +455,26 @@ OPDI_INTERNAL void opdi_contraction_of(opdi_contraction *all, opdi_nest *nest) {
     all->left_early = opdi_contraction_early(all, all->left);
     all->right_early = !all->direct && opdi_contraction_early(all, all->right);
 }
-/* Returns the type in which it is summed, and the name of how many columns a tile has. */
+/* Returns the type in which a product is summed. */
 OPDI_INTERNAL const char *opdi_contraction_type(const opdi_contraction *all) {
     return all->nest->value->dtype == OPD_FLOAT64 ? "double" : "float";
 }
 static const char *opdi_contraction_width(const opdi_contraction *all) {
     return all->nest->value->dtype == OPD_FLOAT64 ? "WIDTH64" : "WIDTH";
 }
-/* Returns the bytes that its operands take side by side: the left one in tiles of rows, */
+/* Returns the bytes of the packed left operand, which is stored in tiles of rows. */
 OPDI_INTERNAL int64_t opdi_contraction_left(const opdi_contraction *all) {
     const int64_t rows = (all->rows + all->tile - 1) / all->tile * all->tile;
     return (rows * all->depth * (int64_t)opd_dtype_size(all->nest->value->dtype) + 63) / 64 * 64;
 }
-/* and a tile's columns of the right one, or all of them. */
+/* Returns the bytes of the packed right operand: of the columns of one tile, or of all columns if it is packed
+   early. */
 OPDI_INTERNAL int64_t opdi_contraction_right(const opdi_contraction *all) {
     const int64_t columns = all->right_early ? (all->columns + 63) / 64 * 64 : 64;
     return (all->depth * columns * (int64_t)opd_dtype_size(all->nest->value->dtype) + 63) / 64 * 64;
 }
-/* Writes "s0 * (at / 7) + s1 * (at % 7)": an access's offset for the number `at` of a round of some of its loops. */
+/* Writes "s0 * (at / 7) + s1 * (at % 7)", the offset of an access at the joint iteration number `at` of the given
+   loops. */
 static void opdi_c_write_digits(opdi_cfile *file, const opdi_access *access, const opdi_nest *nest, const int *loops,
                             int count, const char *at) {
     int64_t below = 1;
@@ -489,7 +492,7 @@ static void opdi_c_write_digits(opdi_cfile *file, const opdi_access *access, con
     }
     if (!any) { opdi_c_write(file, "0"); }
 }
-/* Writes "const long i3 = at / 7 % 5;" for loops whose rounds are numbered. */
+/* Writes "const long i3 = at / 7 % 5;" for each of the loops: its index at their joint iteration number `at`. */
 static void opdi_c_write_loops(opdi_cfile *file, const opdi_nest *nest, const int *loops, int count, const char *at) {
     int64_t below = 1;
     for (int i = count - 1; i >= 0; i--) {
@@ -501,14 +504,14 @@ static void opdi_c_write_loops(opdi_cfile *file, const opdi_nest *nest, const in
         below *= nest->sizes[loops[i]];
     }
 }
-/* Writes an element of an operand, converted: `more` is its place behind the batch's. */
+/* Writes an element of an operand, converted.  `more` is the element's offset inside the batch. */
 static void opdi_c_write_operand(opdi_cfile *file, const opdi_access *access, const char *pointer, const char *more) {
     const bool half = access->dtype == OPD_BFLOAT16 || access->dtype == OPD_FLOAT16;
     const char *const helper = access->dtype == OPD_BFLOAT16 ? "from_bf16" : "from_f16";
     if (half) { opdi_c_need(file, helper); }
     opdi_c_write(file, half ? "%s(%s[%s])" : "%s%s[%s]", half ? helper : "", pointer, more);
 }
-/* Writes how many rows a tile has, and the line that says so where that is no number. */
+/* Writes to `text` the number of rows of a tile, or the name of the variable with that number. */
 static void opdi_contraction_high(const opdi_contraction *all, char text[16]) {
     (void)snprintf(text, 16, all->few ? "high" : "%d", all->tile);
 }
@@ -518,7 +521,7 @@ static void opdi_c_write_high(opdi_cfile *file, const opdi_contraction *all, con
                       all->tile,
                       (long long)all->rows, first, all->tile);
 }
-/* Writes the loops over the depth of an operand, and in them where that begins. */
+/* Writes the loops over the depth of an operand, and its offset there. */
 static void opdi_c_write_depth(opdi_cfile *file, const opdi_contraction *all, const opdi_access *access) {
     opdi_c_write_line(file, "long depth = 0;");
     for (int i = 0; i < all->nk; i++) { opdi_c_write_for(file, all->k[i], all->nest->sizes[all->k[i]]); }
@@ -531,7 +534,7 @@ static void opdi_c_write_depth(opdi_cfile *file, const opdi_contraction *all, co
     }
     opdi_c_write(file, ";\n");
 }
-/* Writes loops that put a tile's rows of the left operand side by side, all of its depth: to[k * width + row]; */
+/* Writes loops that pack a tile's rows of the left operand, over the whole depth: to[k * width + row]. */
 static void opdi_c_write_pack_left(opdi_cfile *file, const opdi_contraction *all) {
     char width[16];
     opdi_contraction_high(all, width);
@@ -551,7 +554,7 @@ static void opdi_c_write_pack_left(opdi_cfile *file, const opdi_contraction *all
     opdi_c_write_line(file, "depth++;");
     opdi_c_write_close(file, all->nk);
 }
-/* those of the columns of the right one, in runs of which each has its elements in a row, a step apart. */
+/* Writes loops that pack the columns of the right operand, in runs of elements that are a constant step apart. */
 static void opdi_c_write_pack_right(opdi_cfile *file, const opdi_contraction *all) {
     const char *const width = opdi_contraction_width(all), *const type = opdi_contraction_type(all);
     const long long step = all->nn ? (long long)all->right->strides[all->n[all->nn - 1]] : 0;
@@ -580,7 +583,7 @@ static void opdi_c_write_pack_right(opdi_cfile *file, const opdi_contraction *al
     opdi_c_write_line(file, "depth++;");
     opdi_c_write_close(file, all->nk);
 }
-/* Writes the line that finds an operand's first element of a batch. */
+/* Writes the line that finds the first element of an operand in a batch. */
 static void opdi_c_write_source(opdi_cfile *file, const opdi_contraction *all, const opdi_access *access) {
     const char *const type = opdi_c_type(access->dtype);
     char name[64];
@@ -595,7 +598,7 @@ static void opdi_c_write_source(opdi_cfile *file, const opdi_contraction *all, c
     if (access->offset) { opdi_c_write(file, " + %lld", (long long)access->offset); }
     opdi_c_write(file, ";\n");
 }
-/* Writes the loops that put the left operand side by side, by tiles of rows, */
+/* Writes the loops that pack the left operand by tiles of rows. */
 static void opdi_c_write_left(opdi_cfile *file, const opdi_contraction *all) {
     opdi_c_write_open(file, "for (long first = 0; first < %lld; first += %d) {", (long long)all->rows, all->tile);
     opdi_c_write_high(file, all, "first");
@@ -606,7 +609,7 @@ static void opdi_c_write_left(opdi_cfile *file, const opdi_contraction *all) {
     opdi_c_write_pack_left(file, all);
     opdi_c_write_close(file, 1);
 }
-/* those that put a tile's columns of the right one side by side, */
+/* Writes the loops that pack a tile's columns of the right operand. */
 static void opdi_c_write_right_pack(opdi_cfile *file, const opdi_contraction *all) {
     opdi_c_write_source(file, all, all->right);
     if (all->direct) {
@@ -623,7 +626,7 @@ static void opdi_c_write_right_pack(opdi_cfile *file, const opdi_contraction *al
     opdi_c_write_pack_right(file, all);
     if (all->direct) { opdi_c_write_close(file, 1); }
 }
-/* those that begin with a tile's columns, which are read where they lie if they can be, */
+/* Writes the loops over tiles of columns, which are packed or, if possible, read directly. */
 static void opdi_c_write_right(opdi_cfile *file, const opdi_contraction *all) {
     const char *const width = opdi_contraction_width(all), *const type = opdi_contraction_type(all);
     opdi_c_write_open(file, "for (long first = 0; first < %lld; first += %s) {", (long long)all->columns, width);
@@ -638,7 +641,7 @@ static void opdi_c_write_right(opdi_cfile *file, const opdi_contraction *all) {
     opdi_c_write_line(file, "long step = %s;", width);
     opdi_c_write_right_pack(file, all);
 }
-/* Writes the functions that put constant operands side by side once. */
+/* Writes the functions that pack constant operands once. */
 OPDI_INTERNAL void opdi_c_write_early_packs(opdi_cfile *file, const opdi_contraction *all, const char *name) {
     const char *const type = opdi_contraction_type(all);
     char operand[64];
@@ -665,7 +668,8 @@ OPDI_INTERNAL void opdi_c_write_early_packs(opdi_cfile *file, const opdi_contrac
         opdi_c_write(file, "}\n");
     }
 }
-/* those of a row of a tile's columns, whose number is the last loop's index, and how many loops that opens. */
+/* Writes the loops over a tile's columns, in runs along the last loop of n.  The inner loop's index is the column in
+   the run.  Returns how many loops it opened. */
 static int opdi_c_write_columns(opdi_cfile *file, const opdi_contraction *all) {
     const opdi_nest *const nest = all->nest;
     const int last = all->nn - 1;
@@ -685,7 +689,8 @@ static int opdi_c_write_columns(opdi_cfile *file, const opdi_contraction *all) {
     opdi_c_write_line(file, "const long i%d = start + column;", all->n[last]);
     return 2;
 }
-/* Writes what computes a tile; of a deep one in parts, whose sums are doubles. */
+/* Writes the code that computes a tile.  If the depth is large, the tile is computed in parts, whose sums are
+   doubles. */
 static void opdi_c_write_tile(opdi_cfile *file, const opdi_contraction *all, const char *helper) {
     const char *const type = opdi_contraction_type(all), *const width = opdi_contraction_width(all);
     const char *const rows = all->few ? "high, " : "";
@@ -708,7 +713,7 @@ static void opdi_c_write_tile(opdi_cfile *file, const opdi_contraction *all, con
     opdi_c_write_line(file, "for (long i = 0; i < %s * %s; i++) { tile[i] += part[i]; }", high, width);
     opdi_c_write_close(file, 1);
 }
-/* Writes the loops of a product. */
+/* Writes the loops of a matrix product. */
 OPDI_INTERNAL void opdi_c_write_contraction(opdi_cfile *file, opdi_nest *nest) {
     opdi_contraction all;
     char helper[32], value[32];
@@ -716,7 +721,7 @@ OPDI_INTERNAL void opdi_c_write_contraction(opdi_cfile *file, opdi_nest *nest) {
     const char *const type = opdi_contraction_type(&all), *const width = opdi_contraction_width(&all);
     (void)snprintf(helper, sizeof helper, "tile%d_%s", all.tile, *type == 'd' ? "f64" : "f32");
     if (all.few) { (void)snprintf(helper, sizeof helper, "tiles_%s", *type == 'd' ? "f64" : "f32"); }
-    file->tiles[*type == 'd'] |= all.few ? 0xfeu : 1u << all.tile;        /* of one to six rows, and what calls them */
+    file->tiles[*type == 'd'] |= all.few ? 0xfeu : 1u << all.tile;        /* of one to six rows, and their dispatcher */
     if (all.left_early) { opdi_c_write_line(file, "(void)%s;", all.left->buffer->name); }
     if (all.right_early) { opdi_c_write_line(file, "(void)%s;", all.right->buffer->name); }
     for (int i = 0; i < all.nbatch; i++) { opdi_c_write_for(file, all.batch[i], nest->sizes[all.batch[i]]); }

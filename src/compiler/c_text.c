@@ -10,18 +10,18 @@ static void opdi_c_write_arguments(opdi_cfile *file, const char *format, va_list
     if (length < 0 || length >= (int)sizeof text) { file->failed = true; }
     else { opdi_string_add_n(file->out, text, (size_t)length); }
 }
-/* Writes text, */
+/* Writes formatted text. */
 OPD_PRINTF_LIKE(2, 3) OPDI_INTERNAL void opdi_c_write(opdi_cfile *file, const char *format, ...) {
     va_list ap;
     va_start(ap, format);
     opdi_c_write_arguments(file, format, ap);
     va_end(ap);
 }
-/* the blanks a line begins with, */
+/* Writes the indentation of a line. */
 OPDI_INTERNAL void opdi_c_write_indent(opdi_cfile *file) {
     for (int i = 0; i < file->indent; i++) { opdi_string_add(file->out, "    "); }
 }
-/* a line, */
+/* Writes a line. */
 OPD_PRINTF_LIKE(2, 3) OPDI_INTERNAL void opdi_c_write_line(opdi_cfile *file, const char *format, ...) {
     va_list ap;
     opdi_c_write_indent(file);
@@ -30,7 +30,7 @@ OPD_PRINTF_LIKE(2, 3) OPDI_INTERNAL void opdi_c_write_line(opdi_cfile *file, con
     va_end(ap);
     opdi_string_add(file->out, "\n");
 }
-/* one that opens a block, */
+/* Writes a line that opens a block. */
 OPD_PRINTF_LIKE(2, 3) OPDI_INTERNAL void opdi_c_write_open(opdi_cfile *file, const char *format, ...) {
     va_list ap;
     opdi_c_write_indent(file);
@@ -40,7 +40,7 @@ OPD_PRINTF_LIKE(2, 3) OPDI_INTERNAL void opdi_c_write_open(opdi_cfile *file, con
     opdi_string_add(file->out, "\n");
     file->indent++;
 }
-/* and those that close blocks. */
+/* Closes blocks. */
 OPDI_INTERNAL void opdi_c_write_close(opdi_cfile *file, int count) {
     for (; count > 0; count--) {
         file->indent--;
@@ -48,10 +48,10 @@ OPDI_INTERNAL void opdi_c_write_close(opdi_cfile *file, int count) {
     }
 }
 
-/* What every file begins with.  vector: LANES floats that a compiler adds at once; PARTS of them are a tile's columns.
-   FRESH stands before each call: tensors of several types share memory one after the other, and clang otherwise moves
-   a read as one type behind a write as another.  APART: a function stays one; in a function that has taken in some
-   hundred others gcc unrolls no loop any more. */
+/* The beginning of every file.  A vector has LANES floats that a compiler adds at once, and a tile has PARTS vectors of
+   columns.  FRESH precedes each call, because tensors of several types use the same memory in turn: clang otherwise
+   moves a read of one type past a write of another.  APART forbids inlining: after some hundred inlined calls, gcc no
+   longer unrolls loops. */
 OPDI_INTERNAL const char opdi_c_prelude[] =
     "#include <math.h>\n"
     "#include <stdint.h>\n"
@@ -70,7 +70,8 @@ OPDI_INTERNAL const char opdi_c_prelude[] =
     "typedef double vector64 __attribute__((vector_size(4 * LANES), aligned(8), may_alias));\n"
     "#define WIDTH (LANES * PARTS)\n#define WIDTH64 (LANES / 2 * PARTS)\n"
     "#else\ntypedef float vector;\ntypedef double vector64;\n#define WIDTH PARTS\n#define WIDTH64 PARTS\n#endif\n\n";
-/* The text of helpers for a floating type of C, a suffix of names, and one of the functions of libm. */
+/* The text of helpers for a floating-point type of C, with a suffix for their names and a suffix for functions of
+   libm. */
 #define OPDI_C_REMAINDER(type, name, f) {"remainder_" name, \
     "static inline " type " remainder_" name "(" type " x, " type " y) {\n" \
     "    const " type " mod = fmod" f "(x, y);\n" \
@@ -129,7 +130,8 @@ OPDI_INTERNAL const char opdi_c_prelude[] =
     OPDI_C_LOGADDEXP2(type, name, f), OPDI_C_LOGIT(type, name, f), OPDI_C_EXP_RATIO(type, name, f), \
     OPDI_C_GELU_SLOPE(type, name, f), OPDI_C_GELU_TANH_SLOPE(type, name, f), OPDI_C_SILU_SLOPE(type, name, f), \
     OPDI_C_MISH_SLOPE(type, name, f)
-/* Sums side by side, which take a number times so many others, or these times others. */
+/* The text of helpers for several sums: they add a number times other numbers, or the products of two rows of
+   numbers. */
 #define OPDI_C_SUMS(count, bytes) {"sums_" count, \
     "#if LANES > 1\n" \
     "typedef float lanes_" count " __attribute__((vector_size(" bytes "), aligned(4), may_alias));\n" \
@@ -376,7 +378,7 @@ OPDI_INTERNAL const opdi_c_helper opdi_c_helpers[] = {
     "    const double m = x > y || x != x ? x : y;\n"
     "    return m < z || m != m ? m : z;\n"
     "}\n"},
-    /* special functions, as their operators compute them (op:special) */
+    /* special functions, with the formulas of op:special */
     {"powers_f64",
     "/* Adds up table[k] x^k. */\n"
     "static inline double powers_f64(const double *table, int count, double x) {\n"
@@ -629,7 +631,7 @@ OPDI_INTERNAL void opdi_c_need(opdi_cfile *file, const char *name) {
     for (size_t i = 0; i < sizeof opdi_c_helpers / sizeof *opdi_c_helpers; i++) {
         if (strcmp(opdi_c_helpers[i].name, name) != 0) { continue; }
         file->helpers[i / 64] |= (uint64_t)1 << (i % 64);
-        const char *at = opdi_c_helpers[i].text;  /* what it calls in its turn */
+        const char *at = opdi_c_helpers[i].text;  /* helpers that this one calls */
         for (size_t k = 0; k < i; k++) {
             if (strstr(at, opdi_c_helpers[k].name)) { opdi_c_need(file, opdi_c_helpers[k].name); }
         }
@@ -645,7 +647,7 @@ OPDI_INTERNAL bool opdi_c_has(const char *name) {
     return false;
 }
 
-/* The C type of a dtype in memory, */
+/* Returns the C type that elements of a dtype have in memory. */
 OPDI_INTERNAL const char *opdi_c_type(opd_scalar_type dtype) {
     switch ((int)dtype) {
     case OPD_FLOAT32: return "float";
@@ -659,7 +661,8 @@ OPDI_INTERNAL const char *opdi_c_type(opd_scalar_type dtype) {
     default: return NULL;
     }
 }
-/* and of a value: short floats are floats that are rounded. */
+/* Returns the C type in which values of a dtype are computed.  Values of 16-bit floats are floats, rounded to 16
+   bits. */
 OPDI_INTERNAL const char *opdi_c_value(opd_scalar_type dtype) {
     return dtype == OPD_FLOAT16 || dtype == OPD_BFLOAT16 ? "float" : opdi_c_type(dtype);
 }
@@ -668,7 +671,8 @@ OPDI_INTERNAL void opdi_c_name(const opdi_buffer *buffer, char name[64]) {
         (void)snprintf(name, 64, "%s", buffer->name);
     } else { (void)snprintf(name, 64, "t%d", (int)buffer->id); }
 }
-/* Writes "4 * i0 + i1 + 3", the place of an element; loops before `from` are those of a row and left out. */
+/* Writes "4 * i0 + i1 + 3", the place of an element.  Leaves out the loops before number `from`, which select the
+   row. */
 static void opdi_c_write_place(opdi_cfile *file, const opdi_access *access, int ndim, int from, int64_t offset) {
     bool any = false;
     for (int i = from; i < ndim; i++) {
@@ -683,7 +687,7 @@ static void opdi_c_write_place(opdi_cfile *file, const opdi_access *access, int 
             : offset));
     }
 }
-/* Returns whether a buffer lives in a row of the group's, and where that begins. */
+/* Returns whether a buffer is kept in a row of the group, and sets *low to the row's first element. */
 static bool opdi_c_in_row(const opdi_cfile *file, const opdi_access *access, int64_t *low) {
     const opdi_group *const group = file->group;
     if (!access->buffer->group || access->buffer->group != group) { return false; }
@@ -739,7 +743,7 @@ static void opdi_c_write_xpr_number(opdi_cfile *file, const opdi_expr *expr, int
 }
 
 typedef struct opdi_formula_args { char names[3][32]; const opdi_expr *expr; } opdi_formula_args;
-/* Writes the text of a formula for a type. */
+/* Writes the text of a formula for a type, with its operands inserted. */
 static void opdi_c_write_formula(opdi_cfile *file, const char *text, size_t length, const opdi_formula_args *args) {
     const opd_scalar_type dtype = args->expr->dtype;
     const bool wide = dtype == OPD_FLOAT64, whole = dtype == OPD_INT64;
@@ -749,7 +753,7 @@ static void opdi_c_write_formula(opdi_cfile *file, const char *text, size_t leng
     const char *const end = text + length;
     while (text < end) {
         size_t word = 0;
-        if (whole && strncmp(text, " | (x != x)", 11) == 0) {       /* none is NaN */
+        if (whole && strncmp(text, " | (x != x)", 11) == 0) {       /* integers are never NaN */
             text += 11;
             continue;
         }
@@ -845,7 +849,7 @@ static void opdi_c_write_cast(opdi_cfile *file, const char *from, opd_scalar_typ
         opdi_c_write(file, "(%s)%s(%s)", opdi_c_value(dtype), name, from);
     } else { opdi_c_write(file, "(%s)%s", opdi_c_value(dtype), from); }
 }
-/* Returns whether a value is a division of integers by what may be zero. */
+/* Returns whether an expression divides integers by a number that may be zero. */
 static bool opdi_expr_divides(const opdi_expr *expr) {
     static const char *const names[] = {"div_trunc", "div_floor", "fmod", "remainder"};
     if (expr->kind != OPDI_EXPR_FORMULA || expr->dtype != OPD_INT64 ||
@@ -855,7 +859,8 @@ static bool opdi_expr_divides(const opdi_expr *expr) {
     for (int i = 0; i < 4; i++) { if (strcmp(opdi_formula_names[expr->formula], names[i]) == 0) { return true; } }
     return false;
 }
-/* Writes the lines that check indices, which are in variables, and to more the text that adds them to a place. */
+/* Writes the lines that check the indices in the variables `in`.  Writes to `more` the text that adds the indices to an
+   element's place. */
 static void opdi_c_write_indices(opdi_cfile *file, const opdi_expr *expr, const char *name, char in[][32],
                                  char more[256]) {
     for (int i = 0, at = 0; i < expr->nin; i++) {
@@ -868,7 +873,7 @@ static void opdi_c_write_indices(opdi_cfile *file, const opdi_expr *expr, const 
         at += snprintf(more + at, (size_t)(256 - at), " + %lld * %s_%d", (long long)expr->index_strides[i], name, i);
     }
 }
-/* Writes the lines that compute a value, and its variable's name to name; those of a tree's other places before. */
+/* Writes the lines that compute a value, after those of its operands, and sets `name` to the value's variable. */
 OPDI_INTERNAL void opdi_c_write_value(opdi_cfile *file, opdi_expr *expr, int ndim, char name[32]) {
     char in[OPDI_NEST_INDICES][32], more[256] = "";
     if (expr->kind == OPDI_EXPR_RESULT) {

@@ -3,15 +3,15 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>called_operators operators without a form in C, which compiled graphs call
 //
-//  Such a call is a nest that stays as it is.  It reads one buffer, into which its tensors were copied one behind the
-//  other, and writes another one, out of which its results are copied: what is around it is fused with the copies, and
-//  needs to know nothing of it.
+//  The nest of a call is never changed.  It reads a buffer into which its tensors were copied one after the other, and
+//  writes another, from which its results are copied.  The nests around it are fused with these copies and need not
+//  know the call.
 //----------------------------------------------------------------------------------------------------------------------
 
 typedef int (*opdi_called_each)(opd_tensor *tensor, int from, int element, void *user);
 
-/* Fills the sizes of loops over a tensor's elements as those of a dtype with a type in C, and an access with them.
-   Returns how many loops these are; -1 with an error. */
+/* Fills `sizes` with the loops over a tensor's elements (as elements of a dtype that has a C type) and `access` with
+   the elements' strides.  Returns the number of loops, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_called_loops(const opd_tensor *tensor, int64_t sizes[OPDI_NEST_DIMS], opdi_access *access) {
     int64_t strides[OPDI_NEST_DIMS];
     int each;
@@ -31,7 +31,8 @@ OPDI_INTERNAL int opdi_called_loops(const opd_tensor *tensor, int64_t sizes[OPDI
     }
     return opdi_access_set(access, opd_device_data(tensor, OPD_LAZY), unit, strides, n) ? -1 : n;
 }
-/* Notes a copy of a tensor to its place in a buffer, or from there.  0, or -1 with an error. */
+/* Records a copy of a tensor to its place in a buffer or, if `back` is true, from there.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_called_copy(const opdi_called_tensor *slot, const opd_tensor *tensor, opdi_buffer *buffer, bool back) {
     int64_t sizes[OPDI_NEST_DIMS], count = 1;
     opdi_access mine, other;
@@ -52,7 +53,7 @@ static int opdi_called_copy(const opdi_called_tensor *slot, const opd_tensor *te
     nest->out = back ? mine : other;
     return opdi_nest_add(nest, load);
 }
-/* Gives a tensor its place among others that end at byte *end. */
+/* Gives a tensor a place in a buffer, behind the tensors that end at byte *end, and advances *end. */
 static void opdi_called_slot(opdi_called_tensor *slot, const opd_tensor *tensor, size_t *end) {
     slot->dtype = opd_dtype(tensor);
     slot->ndim = opd_ndim(tensor);
@@ -60,7 +61,7 @@ static void opdi_called_slot(opdi_called_tensor *slot, const opd_tensor *tensor,
     memcpy(slot->sizes, opd_sizes(tensor), (size_t)slot->ndim * sizeof *slot->sizes);
     *end += ((size_t)opd_numel(tensor) * opd_dtype_size(slot->dtype) + 63) / 64 * 64;
 }
-/* Fills the slot of an argument's tensor, or of None; 0, or -1 with an error. */
+/* Fills the slot of a tensor argument, or of None.  Returns 0, or -1 and sets an error. */
 static int opdi_called_argument(opdi_called *called, const opd_tensor *tensor) {
     opdi_called_tensor *const slot = &called->in[called->nin++];
     slot->place = -1;
@@ -77,7 +78,7 @@ static int opdi_called_argument(opdi_called *called, const opd_tensor *tensor) {
     memcpy(slot->number, opd_data((opd_tensor *)(uintptr_t)tensor), opd_dtype_size(slot->dtype));
     return 0;
 }
-/* Returns whether a value can be kept: it is no object of this run's. */
+/* Returns whether a value can be kept for later runs, which objects of the current run cannot. */
 static bool opdi_called_keeps(const opd_value *value) {
     bool keeps = value->tag != OPD_TAG_OBJECT && value->tag != OPD_TAG_CELL;
     for (int32_t i = 0; value->tag == OPD_TAG_LIST && i < value->n; i++) {
@@ -85,7 +86,7 @@ static bool opdi_called_keeps(const opd_value *value) {
     }
     return keeps;
 }
-/* Keeps the arguments of a call; 0, or -1 with an error. */
+/* Keeps the arguments of a call for later runs.  Returns 0, or -1 and sets an error. */
 static int opdi_called_arguments(opdi_called *called, const opd_value *args) {
     for (int i = 0; i < called->nargs; i++) {
         const opd_value *const value = &args[i];
@@ -113,7 +114,7 @@ static int opdi_called_arguments(opdi_called *called, const opd_value *args) {
     }
     return 0;
 }
-/* Counts the tensors of values. */
+/* Returns the number of tensors in the values. */
 static int opdi_called_count(const opd_value *values, int count) {
     int sum = 0;
     for (int i = 0; i < count; i++) {
@@ -121,7 +122,8 @@ static int opdi_called_count(const opd_value *values, int count) {
     }
     return sum;
 }
-/* Calls `each` for the tensors that a call gives, in their order; 0, or what it returned. */
+/* Calls `each` for every tensor that a call returns or writes, in order.  Returns 0, or the first result of `each` that
+   is not 0. */
 static int opdi_called_outputs(const opd_op *op, const opd_value *args, const opd_value *rets,
                                opdi_called_each each, void *user) {
     int rc = 0;
@@ -137,7 +139,8 @@ static int opdi_called_outputs(const opd_op *op, const opd_value *args, const op
     }
     return rc;
 }
-/* What is done with those of a call that is recorded: first they get places, then they are copied. */
+/* The state while the results of a call are recorded: each first gets a place in a buffer, and then is copied from
+   there. */
 typedef struct opdi_called_job { opdi_called *called; opdi_buffer *from; int32_t at; } opdi_called_job;
 static int opdi_called_place(opd_tensor *tensor, int from, int element, void *user) {
     opdi_called_job *const job = (opdi_called_job *)user;
@@ -156,7 +159,7 @@ static int opdi_called_copy_back(opd_tensor *tensor, int from, int element, void
     opdi_called_job *const job = (opdi_called_job *)user;
     return opdi_called_copy(&job->called->out[job->at++], tensor, job->from, true);
 }
-/* Returns why an operator cannot be called by compiled code; NULL: it can. */
+/* Returns why compiled code cannot call an operator, or NULL if it can. */
 OPDI_INTERNAL const char *opdi_called_refuses(const opdi_recording *recording, opd_op *op, const opd_value *rets) {
     if (!recording->calls || recording->open || !op->schema) { return "it"; }
     if (opd_op_tags(op) & (OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE | OPD_OPTAG_DATA_DEPENDENT_OUTPUT |
@@ -172,8 +175,8 @@ OPDI_INTERNAL const char *opdi_called_refuses(const opdi_recording *recording, o
     }
     return NULL;
 }
-/* The tensors of a call's arguments, one after the other: returns number `at`, NULL behind the last; *written: whether
-   it is written. */
+/* Returns tensor number `at` of all tensors in a call's arguments, or NULL after the last one.  Sets *written to
+   whether the call writes it. */
 static opd_tensor *opdi_called_tensor_at(const opd_op *op, const opd_value *args, int at, bool *written) {
     for (int i = 0; i < op->nargs; i++) {
         const bool list = args[i].tag == OPD_TAG_TENSORS;
@@ -186,13 +189,13 @@ static opd_tensor *opdi_called_tensor_at(const opd_op *op, const opd_value *args
     }
     return NULL;
 }
-/* Returns whether tensors have memory in common. */
+/* Returns whether two tensors share memory. */
 static bool opdi_called_meet(const opd_tensor *a, const opd_tensor *b) {
     const char *const first = (const char *)a->data, *const second = (const char *)b->data;
     return a->numel && b->numel && first && second && first < second + opdi_span(b) && second < first + opdi_span(a);
 }
-/* Returns why these tensors cannot be handed to an operator as copies: it may tell what it writes from what it reads,
-   or its result is one of them, though its schema does not say so.  NULL: they can. */
+/* Returns why tensors cannot be passed to an operator as copies, or NULL if they can.  They cannot if a written tensor
+   shares memory with itself or another argument, or if a result is an argument though the schema does not say so. */
 static const char *opdi_called_shares(const opd_op *op, const opd_value *args, const opd_value *rets) {
     bool written, other;
     opd_tensor *a, *b;
@@ -211,8 +214,8 @@ static const char *opdi_called_shares(const opd_op *op, const opd_value *args, c
     }
     return NULL;
 }
-/* Returns whether all tensors of a call lie row by row, or are one element again and again: others are drawn for in the
-   order of their memory. */
+/* Returns whether all tensors of a call are contiguous or repeat one element.  For other tensors, random numbers are
+   generated in the order of memory. */
 static bool opdi_called_rows(const opd_op *op, const opd_value *args) {
     bool written, rows = true;
     const opd_tensor *tensor;
@@ -223,7 +226,7 @@ static bool opdi_called_rows(const opd_op *op, const opd_value *args) {
     }
     return rows;
 }
-/* Records the nest of a call between its buffers; 0, or -1 with an error. */
+/* Records the nest of a call with its input buffer and output buffer.  Returns 0, or -1 and sets an error. */
 static int opdi_called_nest(opdi_called *called, opdi_buffer *in, opdi_buffer *out) {
     const int64_t sizes[2] = {(int64_t)out->bytes, (int64_t)in->bytes};
     opdi_nest *const nest = opdi_nest_new(sizes, 2, 1);
@@ -239,13 +242,13 @@ static int opdi_called_nest(opdi_called *called, opdi_buffer *in, opdi_buffer *o
     nest->called = called;
     return opdi_nest_add(nest, load);
 }
-/* Returns a buffer of bytes; NULL with an error. */
+/* Returns a new buffer of `bytes` bytes, or NULL and sets an error. */
 static opdi_buffer *opdi_called_buffer(size_t bytes) {
     opdi_buffer *const buffer = opdi_buffer_new(opdi_recording_now, OPDI_MAX(bytes, (size_t)64), OPDI_BUFFER_TEMPORARY);
     if (buffer) { buffer->dtype = OPD_UINT8; }
     return buffer;
 }
-/* Returns a call of an operator with these arguments, whose results are not known; NULL with an error. */
+/* Returns a new call of an operator with these arguments, without results yet, or NULL and sets an error. */
 static opdi_called *opdi_called_new(opd_op *op, const opd_value *args) {
     opdi_recording *const recording = opdi_recording_now;
     opdi_called *const called = (opdi_called *)opdi_recording_alloc(recording, sizeof *called);
@@ -257,7 +260,7 @@ static opdi_called *opdi_called_new(opd_op *op, const opd_value *args) {
                                                             sizeof *called->in);
     return called->args && called->in && opdi_called_arguments(called, args) == 0 ? called : NULL;
 }
-/* Copies the tensors of a call to where it reads them; 0, or -1 with an error. */
+/* Copies the tensors of a call to its input buffer.  Returns 0, or -1 and sets an error. */
 static int opdi_called_gather(const opdi_called *called, const opd_value *args, opdi_buffer *in) {
     for (int i = 0; i < called->nargs; i++) {
         const opd_value *const kept = &called->args[i];
@@ -271,7 +274,8 @@ static int opdi_called_gather(const opdi_called *called, const opd_value *args, 
     }
     return 0;
 }
-/* Takes back what a lowering has noted behind a nest, and given. */
+/* Undoes what a lowering has recorded after the nest `last`, and drops its results, so that the operator is called
+   instead. */
 OPDI_INTERNAL void opdi_called_instead(opd_call *call, opdi_nest *last) {
     opdi_recording *const recording = opdi_recording_now;
     recording->last = last;
@@ -280,8 +284,7 @@ OPDI_INTERNAL void opdi_called_instead(opd_call *call, opdi_nest *last) {
     call->filled = call->owned = 0;
     call->cursor = 0;
 }
-/* Returns whether a call gets complex numbers, or others without a type in C: the lowerings are formulas of real ones
-   alone. */
+/* Returns whether a call has complex arguments, or others without a C type, which lowerings do not handle. */
 OPDI_INTERNAL bool opdi_called_unfit(const opd_call *call) {
     bool unfit = false;
     int each;
@@ -297,12 +300,13 @@ OPDI_INTERNAL bool opdi_called_unfit(const opd_call *call) {
     }
     return unfit;
 }
-/* Returns an operator's name without that of its namespace. */
+/* Returns an operator's name without its namespace. */
 OPDI_INTERNAL const char *opdi_lower_name(const char *name) {
     const char *const end = strstr(name, "::");
     return end ? end + 2 : name;
 }
-/* The kernel of an operator on the lazy device that has no other one: it will be called.  0, or -1 with an error. */
+/* Runs an operator that has no other kernel on the lazy device: records a call of it.  Returns 0, or -1 and sets an
+   error. */
 OPDI_INTERNAL int opdi_called_record(opd_call *call) {
     opd_op *const op = opd_call_operator(call);
     opdi_recording *const recording = opdi_recording_now;
@@ -318,7 +322,7 @@ OPDI_INTERNAL int opdi_called_record(opd_call *call) {
     if (!why && draws && !opdi_called_rows(op, args)) { why = "it draws for what does not lie row by row"; }
     if (!why && draws && opdi_generator_has_sides()) { why = "it draws on one side of a condition"; }
     if (why) { return opd_fail(OPD_ERROR_NO_KERNEL, "%s cannot be compiled: %s", opd_op_name(op), why); }
-    if (recording->draws) { opdi_generator_rests_set(true); }      /* the call draws */
+    if (recording->draws) { opdi_generator_rests_set(true); }      /* the call uses random numbers */
     opdi_called *const called = opdi_called_new(op, args);
     if (!called) { return -1; }
     called->draws = draws;
@@ -329,7 +333,7 @@ OPDI_INTERNAL int opdi_called_record(opd_call *call) {
     called->nout = job.at;
     opdi_buffer *const in = opdi_called_buffer(called->in_bytes), *const out = opdi_called_buffer(called->out_bytes);
     if (!in || !out) { return -1; }
-    out->kept = called->nout == 0 || draws;       /* it is called for what it may find, or takes */
+    out->kept = called->nout == 0 || draws;       /* it is called for its checks or its random numbers */
     called->id = recording->ncalled++;
     called->next = recording->called;
     recording->called = called;
@@ -341,7 +345,7 @@ OPDI_INTERNAL int opdi_called_record(opd_call *call) {
 
 //== when it is called =================================================================================================
 
-/* Copies a call into memory that stays; NULL with an error. */
+/* Copies a call into memory of `arena`.  Returns NULL and sets an error if it fails. */
 OPDI_INTERNAL opdi_called *opdi_called_keep(opdi_arena *arena, const opdi_called *called) {
     const size_t in = (size_t)called->nin * sizeof *called->in, out = (size_t)called->nout * sizeof *called->out;
     opdi_called *const copy = (opdi_called *)opdi_arena_alloc(arena, sizeof *copy);
@@ -363,7 +367,7 @@ OPDI_INTERNAL opdi_called *opdi_called_keep(opdi_arena *arena, const opdi_called
     }
     return copy;
 }
-/* Returns the number that stands in a tensor's place. */
+/* Returns the number that the call gets as an argument instead of a tensor. */
 OPDI_INTERNAL opd_value opdi_called_number(const opdi_called_tensor *slot) {
     int64_t whole = 0;
     if (slot->dtype == OPD_BOOL) { return opd_value_bool(*(const uint8_t *)slot->number != 0); }
@@ -372,14 +376,15 @@ OPDI_INTERNAL opd_value opdi_called_number(const opdi_called_tensor *slot) {
     memcpy(&whole, slot->number, sizeof whole);
     return opd_value_int(whole);
 }
-/* Returns an argument's tensor, one of its own where it is written; NULL with an error. */
+/* Returns the tensor of an argument.  It is a copy if the operator writes it, otherwise it uses the memory at `in`.
+   Returns NULL and sets an error if it fails. */
 static opd_tensor *opdi_called_tensor_of(const opdi_called_tensor *slot, const unsigned char *in, bool written) {
     if (slot->place == OPDI_CALLED_NUMBER) { return opd_tensor_wrapped_number(opdi_called_number(slot)); }
     const opd_ints sizes = opd_ints_of(slot->sizes, slot->ndim);
     return written ? opd_tensor_from(in + slot->place, sizes, slot->dtype)
         : opd_tensor_wrap((void *)(uintptr_t)(in + slot->place), sizes, NULL, slot->dtype, NULL, NULL);
 }
-/* Stores what a call gives. */
+/* State while the results of a call are stored. */
 typedef struct opdi_called_gives { const opdi_called *called; unsigned char *out; int32_t at; } opdi_called_gives;
 static int opdi_called_give(opd_tensor *tensor, int from, int element, void *user) {
     opdi_called_gives *const gives = (opdi_called_gives *)user;
@@ -395,7 +400,7 @@ static int opdi_called_give(opd_tensor *tensor, int from, int element, void *use
                                            slot->dtype, NULL, NULL);
     return to && opd_copy_(to, tensor) ? 0 : -1;
 }
-/* Fills args with the arguments of a call, in the innermost scope; 0, or -1 with an error. */
+/* Fills `args` with the arguments of a call, in the innermost scope.  Returns 0, or -1 and sets an error. */
 static int opdi_called_fill(const opdi_called *called, const unsigned char *in, opd_value *args) {
     for (int i = 0; i < called->nargs; i++) {
         const opd_value *const kept = &called->args[i];
@@ -418,7 +423,7 @@ static int opdi_called_fill(const opdi_called *called, const unsigned char *in, 
     }
     return 0;
 }
-/* Returns how often the tensors of arguments that an operator does not write, as its schema says, were written. */
+/* Returns how often arguments have been written that the operator, by its schema, must not write. */
 static uint64_t opdi_called_writes(const opdi_called *called, const opd_value *args) {
     uint64_t sum = 0;
     bool written;
@@ -428,7 +433,7 @@ static uint64_t opdi_called_writes(const opdi_called *called, const opd_value *a
     }
     return sum;
 }
-/* Calls an operator, and stores what it gives; 0, or -1 with an error. */
+/* Calls an operator and stores its results.  Returns 0, or -1 and sets an error. */
 static int opdi_called_now(const opdi_called *called, const opd_value *args, unsigned char *out) {
     opd_value rets[OPDI_MAX_RETURNS];
     opdi_called_gives gives = {called, out, 0};
@@ -442,7 +447,8 @@ static int opdi_called_now(const opdi_called *called, const opd_value *args, uns
     return gives.at == called->nout ? 0 : opd_fail(OPD_ERROR_KERNEL, "%s: results are fewer than the operator's fake "
                                                    "kernel says", opd_op_name(called->op));
 }
-/* Calls an operator of a compiled graph on what lies at `in`; 0, or 4 with an error. */
+/* Calls an operator of a compiled graph with the bytes at `in`, and stores its results at `out`.  Returns 0, or 4 and
+   sets an error. */
 OPDI_INTERNAL int opdi_called_run(const opdi_called *called, const unsigned char *in, unsigned char *out) {
     opd_scope scope = opd_scope_open();
     const bool was = opd_grad_mode_set(false);

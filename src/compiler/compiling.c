@@ -3,12 +3,12 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>compiling    graphs as C are written, or compiled and loaded here
 //
-//  What a user calls: files of C, and functions that are made of a graph while the program runs.
+//  Functions that a user calls: to write files of C, and to make functions of a graph while the program runs.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_COLD_BEGIN
 
-/* Words that mean something else in C, C++ or the text that is written. */
+/* Words that a model's name must not be, because they have a meaning in C, C++ or the written text. */
 static const char opdi_c_words[] =
     " alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl const constexpr "
     "const_cast continue decltype default delete do double dynamic_cast else enum explicit export extern false float "
@@ -27,7 +27,7 @@ static const char opdi_c_words[] =
     "first_i64 sink_f32 sink_f64 sink_i64 sorted_f32 sorted_f64 sorted_i64 tile1_f32 tile2_f32 tile3_f32 tile4_f32 "
     "tile5_f32 tile6_f32 tiles_f32 tiles_f64 tile1_f64 tile2_f64 tile3_f64 tile4_f64 tile5_f64 tile6_f64 "
     "FRESH APART lanes_4 lanes_8 lanes_16 NO_SUMS_4 NO_SUMS_8 NO_SUMS_16 ";
-/* Returns whether a name cannot be a model's. */
+/* Returns whether a model must not have that name. */
 static bool opdi_c_taken(const char *name) {
     char word[48];
     const size_t length = strlen(name), kernel = name[0] == 'k' ? strspn(name + 1, "0123456789") : 0;
@@ -40,7 +40,7 @@ static bool opdi_c_taken(const char *name) {
         strstr(name, "int32") || strstr(name, "int64") || strstr(name, "intptr") || strstr(name, "intmax") ||
         strncmp(name, "__", 2) == 0;
 }
-/* Begins a unit: checks the name and opens the lazy device.  0, or -1 with an error. */
+/* Begins a unit: checks the name and opens the lazy device.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_unit_begin(opdi_unit *unit, const char *what, const opd_c_options *options) {
     const char *const name = options && options->name ? options->name : "model";
     memset(unit, 0, sizeof *unit);
@@ -74,7 +74,7 @@ OPDI_INTERNAL void opdi_unit_job_end(opdi_unit_job *job) {
     (void)opd_grad_mode_set(job->was);
     opd_scope_close(&job->scope);
 }
-/* Writes a graph or a program; 0, or -1 with an error. */
+/* Writes a graph or a program.  Returns 0, or -1 and sets an error. */
 static int opdi_unit_written(const opdi_unit_source *source, const char *folder) {
     const bool any = source->options && source->options->open;
     opdi_open *const open = any ? (opdi_open *)opdi_alloc(sizeof *open) : NULL;
@@ -144,56 +144,58 @@ OPDI_COLD_END
 
 //== graphs that are compiled here =====================================================================================
 //
-//  A graph or program is compiled for each kind of inputs by itself, after a plain run has shown that they are right.
-//  Its constants are inputs, whose memory is looked up in each run; frozen ones are found by a table of pointers.
+//  A graph or program is compiled separately for each kind of inputs, after an uncompiled run has shown that they are
+//  valid.  Its constants are inputs, whose memory is looked up in each run.  Frozen constants are found in a table of
+//  pointers.
 
-/* What the text declares as the struct of a model. */
+/* The struct of a model as the text declares it. */
 typedef struct opdi_c_model {
-    const unsigned char *weights;                 /* frozen: a table of pointers */
+    const unsigned char *weights;                 /* if constants are frozen: a table of pointers */
     unsigned char *fixed, *arena;
-    int (*call)(void *context, int which, const void *in, void *out);          /* operators without a form in C */
+    int (*call)(void *context, int which, const void *in, void *out);          /* calls operators without a form in C */
     void *context;
 } opdi_c_model;
-/* One kind of inputs. */
+/* A kind of inputs (with the same dtypes, sizes, ...), and the code compiled for it. */
 typedef struct opdi_variant {
     struct opdi_variant *next;
-    opdi_arena memory;                            /* of all that this points to */
-    opd_value *inputs;                            /* the user's; of tensors the tag alone */
-    opdi_unit_end *ends, *outputs;                /* tensors: the user's, then constants */
-    bool *written;                                /* of ends */
-    int32_t *from;                                /* of results: as in a unit; */
-    opd_value *numbers;                           /* of those that are no tensors, */
-    opdi_unit_view *views;                        /* and that are views */
+    opdi_arena memory;                            /* has everything that this points to */
+    opd_value *inputs;                            /* the user's inputs; of tensors only the tag */
+    opdi_unit_end *ends, *outputs;                /* ends: the user's tensors, then the constants */
+    bool *written;                                /* for each of `ends`: whether it is written */
+    int32_t *from;                                /* for each result, as in a unit */
+    opd_value *numbers;                           /* results that are not tensors */
+    opdi_unit_view *views;                        /* results that are views */
     opd_tensor **constants, **frozen;
-    opdi_unit_end *kept;                          /* of frozen ones: what they were; */
-    opdi_storage **storages;                      /* their memory, which is held: nobody else gets its address; */
+    opdi_unit_end *kept;                          /* properties of the frozen constants */
+    opdi_storage **storages;                      /* memory of the frozen constants, held so that no address is
+                                                     reused */
     uint32_t *versions;
-    const void **table;                           /* and where they are */
+    const void **table;                           /* addresses of the frozen constants */
     int ninputs, nends, nconstants, nfrozen, noutputs, nresults;
     bool writes, draws, whole, asks;              /* as in a unit */
     int64_t arena_bytes, fixed_bytes;
-    int nopen;                                    /* sizes that are open, */
-    int *open[2];                                 /* their dims, for each input; */
+    int nopen;                                    /* number of open sizes */
+    int *open[2];                                 /* for each input, the dim with the open size */
     int64_t least[2], most[2];
-    opdi_open_terms *shapes;                      /* of outputs; as in a unit */
-    void *library, *fixed, *spare;                /* spare: an arena that no run has */
+    opdi_open_terms *shapes;                      /* of outputs, as in opdi_unit */
+    void *library, *fixed, *spare;                /* spare: an arena that no run uses */
     opdi_c_model model;
-    opdi_called **called;                         /* by number */
+    opdi_called **called;                         /* called operators, by their number */
     int (*call)(const opdi_c_model *model, void *const *inputs, void *const *outputs);
-    const char *why;                              /* not NULL: this kind is not compiled */
+    const char *why;                              /* why this kind of inputs is not compiled; NULL: it is */
 } opdi_variant;
 struct opd_compiled {
-    const opd_graph *graph;                       /* or */
+    const opd_graph *graph;                       /* NULL if it is a program */
     const opd_program *program;
     const char *what;
     char name[48];
-    char *flags;                                  /* NULL: those for this machine */
+    char *flags;                                  /* NULL: flags for this machine */
     bool frozen, said;
     int kinds, count;
-    int ninputs, *dims;                           /* dims: of open sizes, two for each input */
+    int ninputs, *dims;                           /* dims: two for each input: the dims that have open sizes */
     opd_c_options open;                           /* which sizes are open */
-    opdi_mutex lock;                              /* held while a kind is compiled; of plain, count and variants */
-    int plain;                                    /* plain runs that are going on */
+    opdi_mutex lock;                              /* held while a kind is compiled; protects plain, count, variants */
+    int plain;                                    /* number of uncompiled runs that are going on */
     opdi_variant *variants;
     const char *reason;
 };
@@ -212,8 +214,8 @@ static void opdi_end_keep(opdi_unit_end *end, const opd_tensor *tensor) {
     memcpy(end->sizes, tensor->dims, tensor->ndim * sizeof *end->sizes);
     memcpy(end->strides, tensor->dims + tensor->ndim, tensor->ndim * sizeof *end->strides);
 }
-/* The same of an input with open sizes, in dims `open` (-1: none), which must be in their ranges and those of other
-   inputs (0: none yet). */
+/* Returns whether a tensor fits an input whose dims `open` (-1: none) have open sizes.  The open sizes must be in their
+   ranges and equal to those that other inputs have set in `sizes` (0: not set yet). */
 static bool opdi_end_fits_open(const opdi_variant *variant, const opdi_unit_end *end, const opd_tensor *tensor,
                                const int open[2], int64_t sizes[2]) {
     int64_t dense = 1;
@@ -239,7 +241,7 @@ static bool opdi_end_fits_open(const opdi_variant *variant, const opdi_unit_end 
     }
     return true;
 }
-/* Returns whether inputs are of a kind, and the open sizes that they have. */
+/* Returns whether inputs are of a kind, and sets `sizes` to their open sizes. */
 static bool opdi_variant_fits(const opdi_variant *variant, const opd_value *inputs, int ninputs, int64_t sizes[2]) {
     sizes[0] = sizes[1] = 0;
     if (ninputs != variant->ninputs) { return false; }
@@ -264,7 +266,7 @@ static bool opdi_variant_fits(const opdi_variant *variant, const opd_value *inpu
     return true;
 }
 
-/* Why calls of this thread do not compute the usual way; NULL: they do. */
+/* Returns why calls of this thread do not compute in the usual way, or NULL if they do. */
 static const char *opdi_compiled_modes(const opdi_thread *thread) {
     const opdi_innermost *const in = &thread->innermost;
     if (thread->state.autocast) { return "an autocast region is open"; }
@@ -275,7 +277,7 @@ static const char *opdi_compiled_modes(const opdi_thread *thread) {
     if (OPDI_LOAD(&opdi_works_running)) { return "a collective operation is on its way"; }
     return NULL;
 }
-/* Why a tensor cannot be handed to compiled code; NULL: it can. */
+/* Returns why a tensor cannot be passed to compiled code, or NULL if it can. */
 static const char *opdi_compiled_tensor(const opdi_thread *thread, const opd_tensor *tensor, bool written) {
     const unsigned unusual = OPDI_WRAPPED | OPDI_LAZY | OPDI_STORED | OPDI_BATCHED | OPDI_TRACED;
     const bool view = tensor->flags & OPDI_IS_VIEW;
@@ -293,7 +295,7 @@ static const char *opdi_compiled_tensor(const opdi_thread *thread, const opd_ten
 static bool opdi_tensors_overlap(const opd_tensor *a, const opd_tensor *b) {
     return a->numel && b->numel && a->data < b->data + opdi_span(b) && b->data < a->data + opdi_span(a);
 }
-/* Fills all with the tensors that a run hands over.  Why it cannot be compiled; NULL: it can. */
+/* Fills `all` with the tensors that a run passes to compiled code.  Returns why they cannot be passed, or NULL. */
 static const char *opdi_variant_tensors(const opdi_thread *thread, const opdi_variant *variant, const opd_value *inputs,
                                         opd_tensor **all) {
     int count = 0;
@@ -327,8 +329,7 @@ static const char *opdi_variant_tensors(const opdi_thread *thread, const opdi_va
     }
     return NULL;
 }
-/* Returns an output of a run, which has no elements yet; shapes: of its dims and those of the outputs behind it, where
-   sizes are open. */
+/* Returns a new output of a run.  With open sizes, `shapes` has the numbers for its dims. */
 static opd_tensor *opdi_variant_output(const opdi_unit_end *end, const opdi_open_terms *shapes,
                                        const opdi_open_at *at) {
     int64_t all[2][OPD_MAX_DIMS];
@@ -338,7 +339,7 @@ static opd_tensor *opdi_variant_output(const opdi_unit_end *end, const opdi_open
     for (int i = 0; i < 2 * end->ndim; i++) { all[i % 2][i / 2] = opdi_open_number(&shapes[i], at); }
     return opd_empty_strided(opd_ints_of(all[0], end->ndim), opd_ints_of(all[1], end->ndim), end->dtype);
 }
-/* Calls compiled code. */
+/* Calls the compiled code of a variant. */
 static int opdi_variant_call(const opdi_variant *variant, const opdi_c_model *model, const int64_t sizes[2],
                              void *const *inputs, void *const *outputs) {
     int (*one)(const opdi_c_model *, long, void *const *, void *const *);
@@ -349,7 +350,7 @@ static int opdi_variant_call(const opdi_variant *variant, const opdi_c_model *mo
     return variant->nopen == 1 ? one(model, (long)sizes[0], inputs, outputs)
         : two(model, (long)sizes[0], (long)sizes[1], inputs, outputs);
 }
-/* Takes an arena for a run, then gives it back; one is kept. */
+/* Returns an arena for a run: the spare one that opdi_variant_give kept, or a new one. */
 static void *opdi_variant_take(opdi_variant *variant) {
     void *arena = OPDI_ACQUIRE(&variant->spare);
     while (arena && !OPDI_EXCHANGE(&variant->spare, &arena, NULL)) { }
@@ -361,8 +362,8 @@ static void opdi_variant_give(opdi_variant *variant, void *arena) {
         opdi_free(arena, (size_t)variant->arena_bytes + 64);
     }
 }
-/* Runs compiled code on tensors, in the innermost scope; 0; 1, where it found an error before anything was written; or
-   -1 with an error. */
+/* Runs compiled code on tensors, in the innermost scope.  Returns 0, or 1 if the code reported an error before it wrote
+   anything, or -1 and sets an error. */
 static int opdi_variant_run(opdi_variant *variant, const int64_t sizes[2], opd_tensor **all, opd_value *results) {
     opdi_c_model model = variant->model;
     const opdi_open_at at = {{sizes[0], sizes[1]}};
@@ -401,7 +402,7 @@ static int opdi_variant_run(opdi_variant *variant, const int64_t sizes[2], opd_t
         results[i] = opd_value_tensor(tensor);
     }
     const bool once = variant->writes || variant->draws;
-    if (rc && !once) { opd_error_clear(); }       /* of an operator that was called: it comes again */
+    if (rc && !once) { opd_error_clear(); }       /* a called operator failed; the uncompiled run repeats the error */
     if (rc == 0 || !once) { return rc != 0; }
     if (!opd_ok()) { return -1; }
     return opd_fail(OPD_ERROR_INDEX, rc == 1 ? "opd_compiled_run: an index is out of range"
@@ -409,7 +410,7 @@ static int opdi_variant_run(opdi_variant *variant, const int64_t sizes[2], opd_t
 }
 
 OPDI_COLD_BEGIN
-/* Returns a compiled variant's arena, output and so on to the system. */
+/* Frees a compiled variant. */
 static void opdi_variant_free(opdi_variant *variant) {
     if (!variant) { return; }
 #if !defined(OPD_NO_PLUGINS)
@@ -428,12 +429,12 @@ static void *opdi_variant_alloc(opdi_variant *variant, int count, size_t size) {
     if (memory) { memset(memory, 0, (size_t)(count + 1) * size); }
     return memory;
 }
-/* What compiled code calls for an operator that it has no form of. */
+/* Runs, for compiled code, an operator that cannot be written in C. */
 static int opdi_variant_called(void *context, int which, const void *in, void *out) {
     const opdi_variant *const variant = (const opdi_variant *)context;
     return opdi_called_run(variant->called[which], (const unsigned char *)in, (unsigned char *)out);
 }
-/* Keeps what a unit has found of a kind; 0, or -1 with an error. */
+/* Stores in a variant what recording a unit has found.  Returns 0, or -1 and sets an error. */
 static int opdi_variant_keep(opdi_variant *variant, const opdi_unit *unit) {
     const opdi_recording *const recording = &unit->recording;
     variant->nends = unit->ninputs;
@@ -476,7 +477,7 @@ static int opdi_variant_keep(opdi_variant *variant, const opdi_unit *unit) {
         if (buffer->writes) {
             return opd_fail(OPD_ERROR_ARGUMENT, "%s: a frozen constant is written", unit->what);
         }
-        if (!tensor) {                            /* numbers that the graph itself had */
+        if (!tensor) {                            /* a constant that the graph's own numbers made */
             void *const copy = opdi_arena_alloc(&variant->memory, buffer->bytes);
             if (!copy) { return -1; }
             memcpy(copy, buffer->data, buffer->bytes);
@@ -501,7 +502,7 @@ static int opdi_variant_keep(opdi_variant *variant, const opdi_unit *unit) {
     variant->model.context = variant;
     return variant->called ? 0 : -1;
 }
-/* Compiles a unit's text and loads it; 0, or -1 with an error. */
+/* Compiles the text of a unit and loads it.  Returns 0, or -1 and sets an error. */
 static int opdi_variant_load(opdi_variant *variant, const opd_compiled *compiled, const char *source) {
 #if defined(OPD_NO_PLUGINS)
     (void)variant;
@@ -513,7 +514,7 @@ static int opdi_variant_load(opdi_variant *variant, const opd_compiled *compiled
     char path[OPDI_PATH], name[64];
     int rc = -1;
     for (int i = 0; flags[i] && rc; i++) {
-        if (i) { opd_error_clear(); }             /* the compiler may not know those flags */
+        if (i) { opd_error_clear(); }             /* the C compiler may not know these flags */
         const char *const given = compiled->flags ? compiled->flags : flags[i];
         rc = opdi_build_text(compiled->what, compiled->name, source, given, path);
         if (compiled->flags) { break; }
@@ -536,7 +537,7 @@ static int opdi_variant_load(opdi_variant *variant, const opd_compiled *compiled
     return 0;
 #endif
 }
-/* Refuses inputs of a kind that graphs in C do not have; 0, or -1 with an error. */
+/* Fails for kinds of inputs that graphs in C do not support.  Returns 0, or -1 and sets an error. */
 static int opdi_compiled_kinds(const opd_compiled *compiled, const opd_value *inputs, int ninputs) {
     bool wrong = false;
     for (int i = 0; i < ninputs && compiled->graph; i++) { wrong = wrong || inputs[i].tag != OPD_TAG_TENSOR; }
@@ -550,7 +551,8 @@ static int opdi_compiled_kinds(const opd_compiled *compiled, const opd_value *in
     return wrong ? opd_fail(OPD_ERROR_ARGUMENT, "%s: an input is left out, or is a number of a graph, or a tensor in "
                             "the place of a number", compiled->what) : 0;
 }
-/* Keeps what tensors a kind of inputs has that is not compiled; 0, or -1 with an error. */
+/* Stores the properties of the tensors, for a kind of inputs that is not compiled.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_variant_ends(opdi_variant *variant, const opd_value *inputs) {
     int count = 0;
     variant->ends = (opdi_unit_end *)opdi_variant_alloc(variant, variant->ninputs, sizeof *variant->ends);
@@ -560,7 +562,7 @@ static int opdi_variant_ends(opdi_variant *variant, const opd_value *inputs) {
     }
     return variant->ends ? 0 : -1;
 }
-/* Records a unit and writes its text; 0, or -1 with an error. */
+/* Records a unit and writes its text.  Returns 0, or -1 and sets an error. */
 static int opdi_compiled_text(const opd_compiled *compiled, opdi_unit *unit, const opd_value *inputs, int ninputs,
                               opdi_string *text) {
     const opdi_unit_source source = {compiled->what, compiled->graph, compiled->program, inputs, ninputs,
@@ -575,7 +577,7 @@ static int opdi_compiled_text(const opd_compiled *compiled, opdi_unit *unit, con
     opdi_string_free(&header);
     return rc;
 }
-/* The same with open sizes, where inputs have them. */
+/* Records a unit with open sizes, if inputs have them, and writes its text.  Returns 0, or -1 and sets an error. */
 static int opdi_compiled_text_open(const opd_compiled *compiled, opdi_open *open, const opd_value *inputs, int ninputs,
                                    opdi_string *text) {
     const opdi_unit_source source = {compiled->what, compiled->graph, compiled->program, inputs, ninputs,
@@ -590,7 +592,7 @@ static int opdi_compiled_text_open(const opd_compiled *compiled, opdi_open *open
     opdi_string_free(&header);
     return rc;
 }
-/* Compiles and loads what a unit's text is; 0, or -1 with an error. */
+/* Compiles and loads a unit's text.  Returns 0, or -1 and sets an error. */
 static int opdi_variant_made(opdi_variant *variant, const opd_compiled *compiled, opdi_unit *unit,
                              const opdi_string *text) {
     unit->nresults = compiled->graph ? compiled->graph->noutputs : 0;
@@ -599,7 +601,7 @@ static int opdi_variant_made(opdi_variant *variant, const opd_compiled *compiled
 #endif
     return opdi_variant_keep(variant, unit) || opdi_variant_load(variant, compiled, text->data) ? -1 : 0;
 }
-/* Makes a kind with open sizes; 0, or -1 with an error. */
+/* Makes a variant with open sizes.  Returns 0, or -1 and sets an error. */
 static int opdi_variant_make_open(opdi_variant *variant, const opd_compiled *compiled, const opd_value *inputs,
                                   int ninputs) {
     opdi_string text = {NULL, 0, 0, false};
@@ -633,7 +635,7 @@ static int opdi_variant_make_open(opdi_variant *variant, const opd_compiled *com
     opdi_free(open, sizeof *open);
     return rc;
 }
-/* Records, writes, compiles and loads; 0, or -1 with an error. */
+/* Makes a variant: records, writes, compiles and loads it.  Returns 0, or -1 and sets an error. */
 static int opdi_variant_make(opdi_variant *variant, const opd_compiled *compiled, const opd_value *inputs,
                              int ninputs) {
     opdi_string text = {NULL, 0, 0, false};
@@ -654,7 +656,7 @@ static opdi_variant *opdi_variant_new(const opd_value *inputs, int ninputs) {
     for (int i = 0; i < ninputs && variant->inputs; i++) { variant->inputs[i] = inputs[i]; }
     return variant;
 }
-/* Returns whether inputs have sizes that are open. */
+/* Returns whether inputs have the dims whose sizes are open. */
 static bool opdi_compiled_opens(const opd_compiled *compiled, const opd_value *inputs, int ninputs) {
     const opd_c_options *const options = &compiled->open;
     if (!options->open || ninputs != compiled->ninputs) { return false; }
@@ -669,7 +671,7 @@ static bool opdi_compiled_opens(const opd_compiled *compiled, const opd_value *i
     }
     return true;
 }
-/* Adds a kind of inputs, whose sizes are open where they can be; NULL: they cannot. */
+/* Adds a variant with open sizes for these inputs.  Returns NULL if the sizes cannot be open. */
 static opdi_variant *opdi_compiled_add_open(opd_compiled *compiled, const opd_value *inputs, int ninputs) {
     if (!opdi_compiled_opens(compiled, inputs, ninputs)) { return NULL; }
     opdi_variant *const variant = opdi_variant_new(inputs, ninputs);
@@ -684,7 +686,8 @@ static opdi_variant *opdi_compiled_add_open(opd_compiled *compiled, const opd_va
     opdi_variant_free(variant);
     return NULL;
 }
-/* Adds a kind of inputs, which ran plain; what cannot be compiled is one that runs plain.  The lock is held. */
+/* Adds a variant for a kind of inputs, after an uncompiled run.  If the kind cannot be compiled, its later runs stay
+   uncompiled.  The lock must be held. */
 static void opdi_compiled_add(opd_compiled *compiled, const opd_value *inputs, int ninputs) {
     opdi_variant *variant = opdi_compiled_add_open(compiled, inputs, ninputs);
     const bool made = variant != NULL;
@@ -699,7 +702,7 @@ static void opdi_compiled_add(opd_compiled *compiled, const opd_value *inputs, i
         (void)snprintf(why, sizeof why, "%s", opd_error_message());
         opd_error_clear();
         variant->why = memory || !variant->inputs ? NULL : opdi_arena_copy(&variant->memory, why, strlen(why));
-        if (!variant->why || opdi_variant_ends(variant, inputs)) {       /* it is tried again another time */
+        if (!variant->why || opdi_variant_ends(variant, inputs)) {       /* a later run tries to compile again */
             opd_error_clear();
             opdi_variant_free(variant);
             return;
@@ -711,7 +714,8 @@ static void opdi_compiled_add(opd_compiled *compiled, const opd_value *inputs, i
     compiled->count++;
     OPDI_PUBLISH(&compiled->variants, variant);
 }
-/* Runs what was compiled as it is; afterwards this kind of inputs is compiled, where nobody else runs it. */
+/* Runs the graph or program uncompiled.  Then compiles it for this kind of inputs, unless another thread is running
+   it. */
 static int opdi_compiled_plain(opd_compiled *compiled, const opd_value *inputs, int ninputs, opd_value *outputs,
                                int cap, const char *why) {
     opdi_lock(&compiled->lock);
@@ -734,7 +738,7 @@ static int opdi_compiled_plain(opd_compiled *compiled, const opd_value *inputs, 
     opdi_unlock(&compiled->lock);
     return rc;
 }
-/* Keeps which sizes are open; 0, or -1 with an error. */
+/* Stores which dims have open sizes.  Returns 0, or -1 and sets an error. */
 static int opdi_compiled_open(opd_compiled *compiled, const opd_compile_options *options) {
     const int n = compiled->ninputs;
     compiled->open.name = compiled->name;
@@ -820,7 +824,7 @@ const char *opd_compiled_reason(const opd_compiled *compiled) {
 }
 OPDI_COLD_END
 
-/* Why inputs are no kind that could be compiled; NULL: they are. */
+/* Returns why inputs are of no kind that could be compiled, or NULL if they can be compiled. */
 static const char *opdi_compiled_inputs(const opdi_thread *thread, const opd_value *inputs, int ninputs) {
     if (ninputs > 0 && !inputs) { return "the inputs are wrong"; }
     for (int i = 0; i < ninputs; i++) {
@@ -835,7 +839,7 @@ static const char *opdi_compiled_inputs(const opdi_thread *thread, const opd_val
     }
     return NULL;
 }
-/* Why a program's tensors cannot be handed to compiled code; NULL: they can. */
+/* Returns why a program's tensors cannot be passed to compiled code, or NULL if they can. */
 static const char *opdi_compiled_module(const opdi_thread *thread, const opd_compiled *compiled) {
     const char *why = NULL;
 #if !defined(OPD_NO_PROGRAMS)

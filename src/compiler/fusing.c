@@ -3,13 +3,14 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>fusing       nests become fewer: values are computed where they are read, and rows stay in the cache
 //
-//    opdi_fuse_versions     a buffer that is written again as a whole becomes two
-//    opdi_fuse_values       what one nest stores and another reads is computed there (opdi_map_find says with which
-//                           indices), or where it was reduced (`finish`)
-//    opdi_fuse_rows         nests over the same rows become one group, whose rows are walked once
+//    opdi_fuse_versions     splits a buffer in two if it is written again as a whole
+//    opdi_fuse_values       computes the stored value of a nest in the nest that reads it (opdi_map_find finds the
+//                           indices), or in the reduction before it (`finish`)
+//    opdi_fuse_rows         puts nests over the same rows into a group, which runs through the rows once
 //----------------------------------------------------------------------------------------------------------------------
 
-/* How the loops of one nest follow those of another: index of loop j = offset[j] + sum of by[j][k] * loop k. */
+/* How the loops of one nest follow from those of another nest: index of loop j = offset[j] + sum of by[j][k] * loop
+   k. */
 typedef struct opdi_map {
     int ndim;
     int64_t offset[OPDI_NEST_DIMS], by[OPDI_NEST_DIMS][OPDI_NEST_DIMS];
@@ -21,7 +22,8 @@ static void opdi_access_split(opdi_access *access, int dim, int ndim, int64_t in
     memmove(access->strides + dim + 1, access->strides + dim, (size_t)(ndim - dim) * sizeof *access->strides);
     access->strides[dim] *= inner;
 }
-/* What is done once to every expression of a tree: those that several share have a mark. */
+/* The number of the current walk over expressions: expressions marked with it were visited, so that shared ones are
+   visited once. */
 OPDI_INTERNAL OPDI_TLS int32_t opdi_expr_round;
 static void opdi_expr_split(opdi_expr *expr, int dim, int ndim, int64_t inner) {
     if (!expr || expr->round == opdi_expr_round) { return; }
@@ -31,7 +33,8 @@ static void opdi_expr_split(opdi_expr *expr, int dim, int ndim, int64_t inner) {
     }
     for (int i = 0; i < expr->nin; i++) { opdi_expr_split(expr->in[i], dim, ndim, inner); }
 }
-/* Makes two loops of one, the inner of size inner, which divides its size; false: there are too many. */
+/* Splits a loop into two, the inner of size `inner`, which must divide its size.  Returns false if there are too many
+   loops. */
 static bool opdi_nest_split(opdi_nest *nest, int dim, int64_t inner) {
     if (nest->ndim == OPDI_NEST_DIMS) { return false; }
     opdi_expr_round++;
@@ -47,12 +50,12 @@ static bool opdi_nest_split(opdi_nest *nest, int dim, int64_t inner) {
     return true;
 }
 static void opdi_nest_drop(opdi_nest *nest, int dim);
-/* Makes one loop of two that were split. */
+/* Joins two loops that were split. */
 static void opdi_nest_join(opdi_nest *nest, int dim) {
     nest->sizes[dim + 1] *= nest->sizes[dim];
     opdi_nest_drop(nest, dim);
 }
-/* Returns whether strides walk `count` elements in a row, each once. */
+/* Returns whether the strides visit `count` adjacent elements, each exactly once. */
 static bool opdi_access_dense(const int64_t *sizes, const int64_t *strides, int ndim, int64_t count) {
     int64_t next = 1;
     uint32_t done = 0;
@@ -70,17 +73,18 @@ static bool opdi_access_dense(const int64_t *sizes, const int64_t *strides, int 
     }
     return next == count;
 }
-/* What was done to find a map: loops that were split, one after the other, and how many facts there were before. */
+/* The changes made while searching for a map: the loops that were split, in order, and the number of facts before. */
 typedef struct opdi_map_done { int32_t facts, nsplit; int8_t split[OPDI_NEST_DIMS]; } opdi_map_done;
-/* Forgets what was relied on, joins what was split, and returns false. */
+/* Undoes the changes of a search that failed: forgets facts and joins split loops.  Returns false. */
 static bool opdi_map_not(opdi_nest *consumer, opdi_map_done *done) {
     opdi_recording_now->nfacts = done->facts;
     while (done->nsplit) { opdi_nest_join(consumer, done->split[--done->nsplit]); }
     return false;
 }
-/* Finds how the loops of a producer, which has the element `to` in each round, follow from those of a consumer that
-   asks for element `from`: digits of one address in two ways of counting.  Splits loops of the consumer where one runs
-   over several of the producer's.  count: the producer's loops; false: it cannot be said so.  */
+/* Finds how the loops of a producer, which stores element `to`, follow from the loops of a consumer, which reads
+   element `from`: the loops of both are like digits of the same address.  Splits a loop of the consumer if it covers
+   several loops of the producer.  `count` is the number of the producer's loops.  Returns false if there is no such
+   map. */
 static bool opdi_map_find(opdi_map *map, opdi_nest *consumer, const opdi_access *from, const opdi_nest *producer,
                           const opdi_access *to, int count) {
     int64_t most[OPDI_NEST_DIMS] = {0};
@@ -92,7 +96,7 @@ again:
     int64_t left = from->offset - to->offset;
     if (left < 0) { return opdi_map_not(consumer, &done); }
     opdi_relies(0, left);
-    for (;;) {                                    /* the offset's digits, of the largest stride first */
+    for (;;) {                                    /* digits of the offset, largest stride first */
         int best = -1;
         for (int j = 0; j < count; j++) {
             if (producer->sizes[j] > 1 && !map->offset[j] && to->strides[j] > 0 && to->strides[j] <= left &&
@@ -125,7 +129,7 @@ again:
             opdi_relies(most[best] + 1, size);
             continue;
         }
-        const int64_t inner = size / step;        /* it runs on into the next digit */
+        const int64_t inner = size / step;        /* the loop continues into the next digit */
         if (size % step || inner < 2 || consumer->sizes[k] % inner || map->offset[best] ||
             !opdi_nest_split(consumer, k, inner)) { return opdi_map_not(consumer, &done); }
         done.split[done.nsplit++] = (int8_t)k;
@@ -134,7 +138,7 @@ again:
     return true;
 }
 
-/* Returns a copy of an access of the producer's as one of the consumer's. */
+/* Returns a copy of an access, converted from the producer's to the consumer's loops. */
 static opdi_access opdi_access_mapped(const opdi_access *access, const opdi_map *map, int ndim) {
     opdi_access mapped = *access;
     memset(mapped.strides, 0, sizeof mapped.strides);
@@ -144,8 +148,8 @@ static opdi_access opdi_access_mapped(const opdi_access *access, const opdi_map 
     }
     return mapped;
 }
-/* Returns a copy of an expression, by the loops of another nest; NULL with an error.  Where it loads `instead` the
-   value `with` is taken.  */
+/* Returns a copy of an expression, converted to the loops of another nest.  In the copy, loads of the buffer `instead`
+   are replaced by `with`.  Returns NULL and sets an error if it fails. */
 static opdi_expr *opdi_expr_mapped(const opdi_expr *expr, const opdi_map *map, int ndim, const opdi_buffer *instead,
                                    opdi_expr *with) {
     if (instead && expr->kind == OPDI_EXPR_LOAD && expr->access.buffer == instead) { return with; }
@@ -170,7 +174,7 @@ static void opdi_expr_visit(opdi_expr *expr, opdi_access_seen seen, void *user) 
     if (expr->kind == OPDI_EXPR_LOAD) { seen(&expr->access, user); }
     for (int i = 0; i < expr->nin; i++) { opdi_expr_visit(expr->in[i], seen, user); }
 }
-/* Calls a function once for each load of an expression, and of a nest. */
+/* Calls `seen` once for each load of an expression. */
 static void opdi_expr_walk(opdi_expr *expr, opdi_access_seen seen, void *user) {
     opdi_expr_round++;
     opdi_expr_visit(expr, seen, user);
@@ -186,13 +190,13 @@ OPDI_INTERNAL int64_t opdi_nest_rounds(const opdi_nest *nest, int count) {
     for (int i = 0; i < count; i++) { rounds *= nest->sizes[i]; }
     return rounds;
 }
-/* Returns whether a nest writes all of the buffer that it writes into. */
+/* Returns whether a nest overwrites its whole buffer. */
 static bool opdi_nest_fills(const opdi_nest *nest) {
     const int outer = nest->ndim - nest->nreduce;
     const int64_t count = (int64_t)(nest->out.buffer->bytes / opd_dtype_size(nest->out.dtype));
     const int64_t rounds = opdi_nest_rounds(nest, outer);
     const size_t bytes = (size_t)rounds * opd_dtype_size(nest->out.dtype);
-    /* memory comes in whole blocks: what is behind the last element nobody reads */
+    /* memory comes in whole blocks; nothing reads behind the last element */
     const bool fills = !nest->place && nest->out.offset == 0 &&
         opdi_access_dense(nest->sizes, nest->out.strides, outer, rounds) && rounds <= count &&
         bytes >= nest->out.buffer->used;
@@ -205,7 +209,7 @@ static void opdi_seen_reads(opdi_access *access, void *user) {
     access->buffer->readers += access->buffer->reader != (opdi_nest *)user;
     access->buffer->reader = (opdi_nest *)user;
 }
-/* Counts who reads and writes each buffer. */
+/* Counts the readers and writers of each buffer. */
 OPDI_INTERNAL void opdi_fuse_count(opdi_recording *recording) {
     for (int i = 0; i < recording->nbuffers; i++) {
         opdi_buffer *const buffer = recording->buffers[i];
@@ -222,7 +226,7 @@ OPDI_INTERNAL void opdi_nest_remove(opdi_recording *recording, opdi_nest *nest) 
     if (nest->prev) { nest->prev->next = nest->next; } else { recording->first = nest->next; }
     if (nest->next) { nest->next->prev = nest->prev; } else { recording->last = nest->prev; }
 }
-/* Takes away nests that write what nobody reads. */
+/* Removes nests whose results nothing reads. */
 OPDI_INTERNAL void opdi_fuse_dead(opdi_recording *recording) {
     bool again = true;
     while (again) {
@@ -239,7 +243,7 @@ OPDI_INTERNAL void opdi_fuse_dead(opdi_recording *recording) {
     }
 }
 
-/* The buffer that stands for each one from here on. */
+/* Replaces the buffer of an access by the buffer's current version. */
 static void opdi_seen_version(opdi_access *access, void *user) {
     opdi_buffer **const now = (opdi_buffer **)user;
     access->buffer = now[access->buffer->id];
@@ -255,7 +259,8 @@ static void opdi_seen_used_by(opdi_access *access, void *user) {
     const opdi_nest *const nest = (const opdi_nest *)user;
     if (access->dtype != OPD_DTYPE_NONE) { opdi_seen_used(access, nest, nest->ndim); }
 }
-/* Makes a buffer that is written as a whole a second time another one from there on.  0, or -1 with an error. */
+/* If a buffer is written again as a whole, replaces it by a new buffer from there on.  Returns 0, or -1 and sets an
+   error. */
 OPDI_INTERNAL int opdi_fuse_versions(opdi_recording *recording) {
     const int count = recording->nbuffers;
     opdi_buffer **const now = (opdi_buffer **)opdi_recording_alloc(recording, (size_t)count * sizeof *now);
@@ -294,7 +299,7 @@ static bool opdi_nest_reads(opdi_nest *nest, const opdi_buffer *buffer) {
 
 //== values are computed where they are read ===========================================================================
 
-/* What an expression costs: 1 for simple arithmetic, more for functions. */
+/* Returns the cost of an expression: 1 for simple arithmetic, more for functions. */
 static int opdi_expr_cost(const opdi_expr *expr) {
     int cost = expr->kind == OPDI_EXPR_FORMULA ? 1 : expr->kind == OPDI_EXPR_LOAD ? 1 + 2 * expr->nin : 0;
     if (expr->kind == OPDI_EXPR_FORMULA && !strchr(opdi_formula_kinds[expr->formula], 'W') &&
@@ -307,11 +312,12 @@ static void opdi_seen_written(opdi_access *access, void *user) {
     *bad = *bad || (access->buffer->writes > 0 && access->buffer->role != OPDI_BUFFER_TEMPORARY) ||
         access->buffer->writes > 1;
 }
-/* Returns whether a nest stays as it is recorded: loops in their order, an operand that is one load. */
+/* Returns whether a nest must stay as it was recorded, with its loops in order and a single load as operand. */
 OPDI_INTERNAL bool opdi_nest_stays(const opdi_nest *nest) {
     return nest->reduction == OPDI_OVER_MOST || nest->reduction == OPDI_OVER_LEAST || nest->called;
 }
-/* Returns whether a product's operands are used again and again: each has loops that the other does not have. */
+/* Returns whether a product uses each element of its operands repeatedly, because each operand has loops that the other
+   does not have. */
 static bool opdi_nest_shares(const opdi_nest *nest) {
     const opdi_expr *in[2] = {nest->value->in[0], nest->value->in[1]};
     bool alone[2] = {false, false};
@@ -330,7 +336,8 @@ static bool opdi_expr_cast_exact(const opdi_expr *cast) {
     return (to == OPD_FLOAT64 && from != OPD_INT64) ||
         (to == OPD_FLOAT32 && from != OPD_FLOAT64 && from != OPD_INT64 && from != OPD_INT32);
 }
-/* Returns whether the product of two loads is summed, so that operands are packed. */
+/* Returns whether a nest sums products of two loads so that it is computed as a matrix product, with packed
+   operands. */
 OPDI_INTERNAL bool opdi_nest_contracts(const opdi_nest *nest) {
     const opdi_expr *const value = nest->value;
     if (nest->reduction != OPDI_OVER_SUM || value->kind != OPDI_EXPR_FORMULA || value->formula != OPD_FORMULA_mul ||
@@ -338,7 +345,7 @@ OPDI_INTERNAL bool opdi_nest_contracts(const opdi_nest *nest) {
     for (int i = 0; i < 2; i++) {
         const opdi_expr *in = value->in[i];
         if (in->kind == OPDI_EXPR_CAST) { in = in->in[0]; }
-        while (in->kind == OPDI_EXPR_CAST) {      /* packing casts once */
+        while (in->kind == OPDI_EXPR_CAST) {      /* packing converts only once: inner casts must be exact */
             if (!opdi_expr_cast_exact(in)) { return false; }
             in = in->in[0];
         }
@@ -360,7 +367,8 @@ static opdi_expr *opdi_expr_replaced(opdi_recording *recording, opdi_nest *nest,
     ++*done;
     return opdi_expr_mapped(producer->value, &map, nest->ndim, NULL, NULL);
 }
-/* Computes what the producer stores where a nest reads it; returns how many loads that were, or -1 with an error. */
+/* In a nest that loads the producer's result, computes the producer's value instead.  Returns how many loads were
+   replaced, or -1 and sets an error. */
 static int opdi_fuse_into(opdi_recording *recording, opdi_nest *nest, opdi_nest *producer) {
     int done = 0;
     const bool contracts = !recording->loose && opdi_nest_contracts(nest);
@@ -369,7 +377,7 @@ static int opdi_fuse_into(opdi_recording *recording, opdi_nest *nest, opdi_nest 
         opdi_nest_reads(producer, nest->out.buffer)) {
         return 0;
     }
-    for (int round = 0; round < 8; round++) {     /* loops may be split on the way, which begins anew */
+    for (int round = 0; round < 8; round++) {     /* after splitting loops, the search starts again */
         const int ndim = nest->ndim;
         opdi_expr *const value = opdi_expr_replaced(recording, nest, nest->value, producer, contracts, &done);
         if (!value) { return -1; }
@@ -388,7 +396,7 @@ static bool opdi_access_equal(const opdi_access *access, const opdi_access *othe
 }
 typedef struct opdi_finish_check {
     const opdi_nest *reduction, *nest;
-    const opdi_access *first;                     /* the access by which the nest reads the reduction */
+    const opdi_access *first;                     /* the access that reads the reduction's result */
     bool bad;
 } opdi_finish_check;
 static void opdi_seen_finish(opdi_access *access, void *user) {
@@ -402,8 +410,8 @@ static void opdi_seen_finish(opdi_access *access, void *user) {
         check->bad = true;
     }
 }
-/* Computes a nest that is the only one to read what a reduction gives, element by element, where that is done; returns
-   1, 0 if it cannot be, or -1 with an error. */
+/* Moves a nest that reads a reduction's result element by element, as its only reader, into the reduction's `finish`.
+   Returns 1, or 0 if it cannot be moved, or -1 and sets an error. */
 static int opdi_fuse_finish(opdi_recording *recording, opdi_nest *reduction, opdi_nest *nest) {
     opdi_finish_check check = {reduction, nest, NULL, false};
     const int outer = reduction->ndim - reduction->nreduce;
@@ -414,7 +422,7 @@ static int opdi_fuse_finish(opdi_recording *recording, opdi_nest *reduction, opd
     opdi_nest_walk(nest, opdi_seen_finish, &check);
     if (check.bad || !check.first || nest->out.buffer->writes > 1) { return 0; }
     for (opdi_nest *other = reduction->next; other != nest; other = other->next) {
-        if (opdi_nest_reads(other, nest->out.buffer)) { return 0; }       /* what was there before */
+        if (opdi_nest_reads(other, nest->out.buffer)) { return 0; }       /* that nest would see the old contents */
     }
     const int nreduce = reduction->nreduce;
     if (!opdi_map_find(&map, reduction, &reduction->out, nest, check.first, nest->ndim)) { return 0; }
@@ -439,10 +447,10 @@ static void opdi_seen_first(opdi_access *access, void *user) {
     opdi_first_check *const check = (opdi_first_check *)user;
     check->first = check->first && (buffer->role == OPDI_BUFFER_TEMPORARY ? buffer->front : !buffer->writes);
 }
-/* Puts small nests without sums that need only what no nest writes, as the scale of a batch norm does, in front of all
-   others: what they give is there then when a product's result is finished with it. */
+/* Moves small nests to the front that have no sums and read nothing that a nest writes, such as the scale of a batch
+   norm.  Their results are then available when a product is finished with them. */
 static void opdi_fuse_front(opdi_recording *recording) {
-    opdi_nest *last = NULL;                       /* of those in front */
+    opdi_nest *last = NULL;                       /* the last nest of those in front */
     int32_t id = 0;
     opdi_fuse_count(recording);
     for (opdi_nest *nest = recording->first, *next; nest; nest = next) {
@@ -464,7 +472,8 @@ static void opdi_fuse_front(opdi_recording *recording) {
     }
     for (opdi_nest *nest = recording->first; nest; nest = nest->next) { nest->id = id++; }
 }
-/* Does both, for all nests; 0, or -1 with an error. */
+/* Moves the values of all nests into the nests that read them, or into reductions.  Returns 0, or -1 and sets an
+   error. */
 OPDI_INTERNAL int opdi_fuse_values(opdi_recording *recording) {
     opdi_fuse_count(recording);
     for (opdi_nest *producer = recording->first, *next; producer; producer = next) {
@@ -512,22 +521,23 @@ OPDI_INTERNAL int opdi_fuse_values(opdi_recording *recording) {
 
 //== what multiplies and adds behind a product is a part of its constant operand =======================================
 //
-//  A batch norm, or any scale and shift by constants, of what a convolution or product with a constant operand gives:
-//  result * scale + shift, by loops that the operand has, is a product with the operand times scale.  Both are computed
-//  here, in double.
+//  A batch norm, or any scale and shift by constants, may follow a convolution or product with a constant operand.
+//  Then result * scale + shift, in loops that the operand has, is a product with the operand times scale.  The scaled
+//  operand and the shift are computed here, in double.
 
-/* Value = scale * the nest's result + shift. */
+/* A value of the form scale * r + shift, where r is the nest's result. */
 typedef struct opdi_fold_pair { double scale, shift; } opdi_fold_pair;
 static bool opdi_expr_has_result(const opdi_expr *expr) {
     if (expr->kind == OPDI_EXPR_RESULT) { return true; }
     for (int i = 0; i < expr->nin; i++) { if (opdi_expr_has_result(expr->in[i])) { return true; } }
     return false;
 }
-/* Where in some loops, and how much may still be looked at: what is used twice, and that again, has many ways to it. */
+/* A position in loops, and the number of visits that are left: an expression in which values are used twice, again and
+   again, would take too many visits. */
 #define OPDI_FOLD_VISITS 1000
 typedef struct opdi_fold_at { const int64_t *at; int ndim, *visits; } opdi_fold_at;
 static bool opdi_fold_value(const opdi_expr *expr, opdi_fold_at where, opdi_fold_pair *value);
-/* Reads an element of a constant, or computes one of what is made of constants; false: it is something else. */
+/* Reads an element of a constant, or computes one from constants.  Returns false for anything else. */
 static bool opdi_fold_load(const opdi_access *access, opdi_fold_at where, opdi_fold_pair *value) {
     const opdi_buffer *const buffer = access->buffer;
     int64_t place = access->offset, inner[OPDI_NEST_DIMS] = {0};
@@ -544,7 +554,7 @@ static bool opdi_fold_load(const opdi_access *access, opdi_fold_at where, opdi_f
     const opdi_nest *const nest = buffer->writer;
     if (buffer->role != OPDI_BUFFER_TEMPORARY || buffer->writes != 1 || nest->reduction || nest->nreduce ||
         nest->out.dtype != access->dtype || !opdi_nest_fills(nest)) { return false; }
-    for (int64_t left = place, below = INT64_MAX; left;) {     /* digits, of the largest stride first */
+    for (int64_t left = place, below = INT64_MAX; left;) {     /* digits, largest stride first */
         int best = -1;
         for (int i = 0; i < nest->ndim; i++) {
             const int64_t stride = nest->out.strides[i];
@@ -589,7 +599,8 @@ static bool opdi_fold_formula(const opdi_expr *expr, const opdi_fold_pair *x, co
     default: return false;
     }
 }
-/* Computes what an expression is at a place; false: it is no such value, or one of too many parts. */
+/* Computes the value of an expression at a position.  Returns false if it does not have the form scale * result +
+   shift, or has too many parts. */
 static bool opdi_fold_value(const opdi_expr *expr, opdi_fold_at where, opdi_fold_pair *value) {
     opdi_fold_pair in[2] = {{0, 0}, {0, 0}};
     value->scale = value->shift = 0;
@@ -612,14 +623,14 @@ static bool opdi_fold_value(const opdi_expr *expr, opdi_fold_at where, opdi_fold
     }
     return opdi_fold_formula(expr, &in[0], &in[1], value);
 }
-/* Marks the loops on which an expression depends. */
+/* Adds the loops on which an expression depends to the mask `loops`. */
 OPDI_INTERNAL void opdi_fold_loops(const opdi_expr *expr, int ndim, uint32_t *loops) {
     for (int i = 0; i < ndim && (expr->kind == OPDI_EXPR_LOAD || expr->kind == OPDI_EXPR_COUNT); i++) {
         if (expr->access.strides[i]) { *loops |= 1u << i; }
     }
     for (int i = 0; i < expr->nin; i++) { opdi_fold_loops(expr->in[i], ndim, loops); }
 }
-/* Finds the expressions that have `of` as an operand: the one, or that there are several. */
+/* The state of a search for the expression that has `of` as an operand; `several` tells whether there are several. */
 typedef struct opdi_fold_parent { const opdi_expr *of; opdi_expr *parent; bool several; } opdi_fold_parent;
 static void opdi_fold_parents(opdi_expr *expr, opdi_fold_parent *find) {
     if (!expr || expr->round == opdi_expr_round) { return; }
@@ -637,8 +648,8 @@ static opdi_expr *opdi_expr_result(opdi_expr *expr) {
     for (int i = 0; i < expr->nin && !found; i++) { found = opdi_expr_result(expr->in[i]); }
     return found;
 }
-/* Returns the largest part of what is done with a nest's result that is a scale and a shift of it, by loops out of
-   `loops`; NULL: there is none. */
+/* Returns the largest part of a nest's `finish` that has the form scale * result + shift and depends only on loops of
+   the mask `loops`, or NULL. */
 static opdi_expr *opdi_fold_part(const opdi_nest *nest, uint32_t loops) {
     const int64_t at[OPDI_NEST_DIMS] = {0};
     opdi_expr *part = opdi_expr_result(nest->finish);
@@ -662,7 +673,7 @@ static opdi_expr *opdi_fold_part(const opdi_nest *nest, uint32_t loops) {
     }
     return any ? part : NULL;
 }
-/* Returns the operand of a sum of products that is a constant; NULL: none, or both. */
+/* Returns the constant operand of a sum of products if exactly one operand is constant, or NULL. */
 static opdi_expr *opdi_fold_operand(const opdi_nest *nest) {
     opdi_expr *found = NULL;
     const opdi_expr *const value = nest->value;
@@ -680,7 +691,8 @@ static opdi_expr *opdi_fold_operand(const opdi_nest *nest) {
     }
     return found;
 }
-/* Returns a constant with an element for each round of some loops, and what reads it; NULL with an error. */
+/* Makes a constant that has an element for each iteration of the loops in a mask.  Returns a load of the constant, or
+   NULL and sets an error. */
 static opdi_expr *opdi_fold_constant(opdi_recording *recording, const opdi_nest *nest, uint32_t loops,
                                      const char *name) {
     opdi_expr *const load = opdi_expr_new(OPDI_EXPR_LOAD, nest->value->dtype);
@@ -703,14 +715,14 @@ static opdi_expr *opdi_fold_constant(opdi_recording *recording, const opdi_nest 
     load->access.buffer = buffer;
     return load;
 }
-/* Stores a number in a constant that is being made; false: it is none that the dtype has. */
+/* Stores a number in a constant under construction.  Returns false if the dtype cannot represent it. */
 static bool opdi_fold_store(const opdi_expr *load, int64_t place, double number) {
     void *const data = (void *)(uintptr_t)load->access.buffer->data;
     if (load->dtype == OPD_FLOAT64) { ((double *)data)[place] = number; }
     else { ((float *)data)[place] = (float)number; }
     return load->dtype == OPD_FLOAT64 ? number - number == 0 : (float)number - (float)number == 0;
 }
-/* Counts on in loops out of a mask; false: they have all been. */
+/* Advances `at` to the next iteration of the loops in a mask.  Returns false after the last iteration. */
 static bool opdi_fold_next(const opdi_nest *nest, uint32_t loops, int64_t *at) {
     for (int i = nest->ndim - 1; i >= 0; i--) {
         if (!(loops >> i & 1)) { continue; }
@@ -724,7 +736,8 @@ static int64_t opdi_fold_place(const opdi_access *access, int ndim, const int64_
     for (int i = 0; i < ndim; i++) { place += access->strides[i] * at[i]; }
     return place;
 }
-/* Fills both; scaled: whether a scale is not 1.  False: a number is too large, or none. */
+/* Computes the new operand and the shift, and sets *scaled if a scale is not 1.  Returns false if a number is too large
+   or NaN. */
 static bool opdi_fold_fill(const opdi_nest *nest, const opdi_expr *part, const opdi_access *was,
                            const opdi_expr *operand,
                            const opdi_expr *shift, uint32_t loops, uint32_t outer, bool *scaled) {
@@ -756,7 +769,7 @@ static void opdi_seen_folded(opdi_expr *expr) {
     }
     for (int i = 0; i < expr->nin; i++) { opdi_seen_folded(expr->in[i]); }
 }
-/* Folds what is done with a nest's result into its constant operand, where it can be; 0, or -1 with an error. */
+/* Folds operations on a nest's result into its constant operand, if possible.  Returns 0, or -1 and sets an error. */
 static int opdi_fold_nest(opdi_recording *recording, opdi_nest *nest) {
     opdi_expr *const operand = nest->finish ? opdi_fold_operand(nest) : NULL;
     uint32_t loops = 0, outer = 0;
@@ -782,7 +795,7 @@ static int opdi_fold_nest(opdi_recording *recording, opdi_nest *nest) {
     part->nin = 2;
     return 0;
 }
-/* Does so for all nests; 0, or -1 with an error. */
+/* Folds constants in all nests.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fuse_constants(opdi_recording *recording) {
     opdi_fuse_count(recording);
     for (opdi_nest *nest = recording->first; nest; nest = nest->next) {
@@ -800,7 +813,7 @@ static void opdi_expr_each(opdi_expr *expr, void (*change)(opdi_access *access, 
     if (expr->kind == OPDI_EXPR_LOAD || expr->kind == OPDI_EXPR_COUNT) { change(&expr->access, user); }
     for (int i = 0; i < expr->nin; i++) { opdi_expr_each(expr->in[i], change, user); }
 }
-/* Calls a function once for each access of a nest, that of what it stores among them. */
+/* Calls `change` once for each access of a nest, including the store. */
 static void opdi_nest_each(opdi_nest *nest, void (*change)(opdi_access *access, void *user), void *user) {
     opdi_expr_round++;
     change(&nest->out, user);
@@ -840,22 +853,22 @@ static void opdi_seen_across(opdi_access *access, void *user) {
     check->unit = check->unit || stride == 1;
     check->row = check->row || access->strides[check->reduced] == 1;
 }
-/* Returns whether a reduction's operands lie side by side for the results of a loop, so that several of these are
-   better computed at once than one after the other. */
+/* Returns whether a reduction's operands are adjacent for adjacent results along a loop.  Computing several results at
+   once is then faster. */
 static bool opdi_nest_beside(opdi_nest *nest, int lane) {
     opdi_across_check check = {lane, nest->ndim - 1, true, false, false};
     if (nest->sizes[lane] < 4 || opdi_nest_open(nest, lane)) { return false; }
     opdi_expr_walk(nest->value, opdi_seen_across, &check);
     return check.close && check.unit && !(check.row && nest->sizes[check.reduced] >= 32);
 }
-/* Returns whether a reduction is done for several results of its last loop at once. */
+/* Returns whether a reduction computes several results of its last loop at once. */
 OPDI_INTERNAL bool opdi_nest_across(opdi_nest *nest) {
     const int lane = nest->ndim - nest->nreduce - 1;
     const bool sums = nest->reduction == OPDI_OVER_SUM || nest->reduction == OPDI_OVER_MAX ||
         nest->reduction == OPDI_OVER_MIN;
     return sums && lane >= 0 && nest->nreduce && opdi_nest_beside(nest, lane);
 }
-/* Makes a loop the last one that is not reduced. */
+/* Moves a loop behind all others that are not reduced. */
 static void opdi_nest_order_last(opdi_nest *nest, int loop) {
     for (int k = loop; k + 1 < nest->ndim - nest->nreduce; k++) {
         opdi_loops_change change = {k, k + 1, 0, true};
@@ -865,8 +878,8 @@ static void opdi_nest_order_last(opdi_nest *nest, int loop) {
         nest->sizes[k + 1] = size;
     }
 }
-/* Makes that loop the last one whose results can be computed side by side, or of a product a long one, where its
-   results lie a few elements apart. */
+/* Moves a loop whose results can be computed side by side behind the other loops that are not reduced.  For a product,
+   chooses a long loop whose results are only a few elements apart. */
 static void opdi_nest_order_across(opdi_nest *nest) {
     const int last = nest->ndim - nest->nreduce - 1;
     const bool sums = nest->reduction == OPDI_OVER_SUM || nest->reduction == OPDI_OVER_MAX ||
@@ -881,11 +894,12 @@ static void opdi_nest_order_across(opdi_nest *nest) {
         return;
     }
 }
-/* Makes loops that can be walked as one be one, those of one round go, and the innermost walk memory in its order. */
+/* Joins loops that can run as one, removes loops of one iteration, and makes the innermost loop the one with adjacent
+   elements. */
 OPDI_INTERNAL void opdi_nest_order(opdi_nest *nest) {
     const opdi_access *const out = &nest->out;
     if (opdi_nest_stays(nest)) { return; }
-    for (int i = nest->ndim - 1; i >= 0; i--) {    /* a reduction keeps a loop */
+    for (int i = nest->ndim - 1; i >= 0; i--) {    /* a reduction keeps at least one loop */
         const bool last = nest->nreduce == 1 && i == nest->ndim - 1;
         if (nest->sizes[i] == 1 && !last) { opdi_nest_drop(nest, i); }
     }
@@ -901,7 +915,7 @@ OPDI_INTERNAL void opdi_nest_order(opdi_nest *nest) {
     }
     for (int i = nest->ndim - 2; i >= 0; i--) {
         opdi_loops_change change = {i, i + 1, nest->sizes[i + 1], true};
-        if (i == nest->ndim - nest->nreduce - 1) { continue; }     /* one is reduced, the other not */
+        if (i == nest->ndim - nest->nreduce - 1) { continue; }     /* only one of the two loops is reduced */
         opdi_nest_each(nest, opdi_loops_fit, &change);
         if (!change.fits) { continue; }
         nest->sizes[i + 1] *= nest->sizes[i];
@@ -913,7 +927,7 @@ OPDI_INTERNAL void opdi_nest_order(opdi_nest *nest) {
 
 //== rows ==============================================================================================================
 
-/* The sizes that a nest's loops would have. */
+/* The sizes that a nest's loops would have after splitting. */
 typedef struct opdi_rows_sizes { int ndim, nreduce; int64_t sizes[OPDI_NEST_DIMS]; } opdi_rows_sizes;
 static bool opdi_rows_split(opdi_rows_sizes *one, int dim, int64_t size) {
     if (one->sizes[dim] == size) { return true; }
@@ -924,8 +938,8 @@ static bool opdi_rows_split(opdi_rows_sizes *one, int dim, int64_t size) {
     one->ndim++;
     return true;
 }
-/* Makes the first loops of two nests, of rows rounds together, be of the same sizes; returns how many these are, or
-   -1. */
+/* Splits the first loops of two nests, which together have `rows` iterations, into loops of equal sizes.  Returns the
+   number of these loops, or -1 if it is impossible. */
 static int opdi_rows_align(opdi_rows_sizes *nest, opdi_rows_sizes *other, int64_t rows) {
     int64_t left = rows;
     int i = 0;
@@ -943,11 +957,11 @@ static int opdi_rows_align(opdi_rows_sizes *nest, opdi_rows_sizes *other, int64_
 typedef struct opdi_rows_test {
     const opdi_nest *reader;
     const opdi_access *written;
-    int64_t low, high;                            /* of a row that is written */
+    int64_t low, high;                            /* the range of elements written in a row */
     int outer;
     bool bad;
 } opdi_rows_test;
-/* Returns the elements between the first and the last that loops from `from` on reach. */
+/* Sets *low and *high to the first and last element that the loops from `from` to `to` reach. */
 OPDI_INTERNAL void opdi_access_range(const opdi_access *access, const opdi_nest *nest, int from, int to, int64_t *low,
                                      int64_t *high) {
     *low = *high = access->offset;
@@ -974,7 +988,7 @@ static void opdi_seen_indexed(opdi_expr *expr, const opdi_buffer *buffer, bool *
     if (expr->kind == OPDI_EXPR_LOAD && expr->nin && expr->access.buffer == buffer) { *bad = true; }
     for (int i = 0; i < expr->nin; i++) { opdi_seen_indexed(expr->in[i], buffer, bad); }
 }
-/* Returns whether what `writer` writes in a row no other row of `other` reads or writes. */
+/* Returns whether the elements that `writer` writes in a row are used by `other` only in the same row. */
 static bool opdi_rows_apart(opdi_nest *writer, opdi_nest *other, int outer) {
     opdi_rows_test check = {other, &writer->out, 0, 0, outer, false};
     int64_t least = INT64_MAX;
@@ -992,8 +1006,9 @@ static bool opdi_rows_apart(opdi_nest *writer, opdi_nest *other, int outer) {
     if (other->out.buffer == writer->out.buffer) { opdi_seen_rows(&other->out, &check); }
     return !check.bad;
 }
-/* Splits the loops of a group's nests, and of another one, so that the first of all are of the same sizes and have
-   that many rounds; returns how many these are, and which were split.  -1: it cannot be, and nothing was split. */
+/* Splits loops of a group's nests and of one more nest, so that the first loops of all have equal sizes and together
+   `rows` iterations.  Returns the number of these loops, and sets `split` to which loops were split.  Returns -1
+   without changes if it is impossible. */
 static int opdi_group_split(opdi_group *group, opdi_nest *nest, int64_t rows, uint32_t *split) {
     opdi_rows_sizes all[OPDI_GROUP_NESTS + 1];
     const int count = group->nnests;
@@ -1022,7 +1037,7 @@ static int opdi_group_split(opdi_group *group, opdi_nest *nest, int64_t rows, ui
     }
     return outer;
 }
-/* Returns whether a nest, whose first loops are those of a group's nests, can join it. */
+/* Returns whether a nest that has the same first loops can join a group. */
 static bool opdi_group_fits(opdi_group *group, opdi_nest *nest, int outer) {
     bool shares = false;
     for (int i = 0; i < group->nnests; i++) {
@@ -1039,8 +1054,8 @@ static bool opdi_group_fits(opdi_group *group, opdi_nest *nest, int outer) {
     }
     return true;
 }
-/* Makes a nest join a group with that many rows; its loops, and those of the group's nests, are split where needed.
-   False: it cannot, and nothing was done. */
+/* Adds a nest to a group with `rows` rows, and splits loops if needed.  Returns false without changes if the nest
+   cannot join the group. */
 static bool opdi_group_takes(opdi_group *group, opdi_nest *nest, int64_t rows) {
     uint32_t split[OPDI_GROUP_NESTS + 1] = {0};
     const int outer = opdi_group_split(group, nest, rows, split);
@@ -1057,7 +1072,7 @@ static bool opdi_group_takes(opdi_group *group, opdi_nest *nest, int64_t rows) {
     }
     return false;
 }
-/* Makes groups of all nests; NULL with an error. */
+/* Puts all nests into groups.  Returns the first group, or NULL and sets an error. */
 OPDI_INTERNAL opdi_group *opdi_fuse_rows(opdi_recording *recording) {
     opdi_group *first = NULL, *last = NULL;
     int32_t id = 0;

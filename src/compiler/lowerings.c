@@ -3,27 +3,26 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>lowerings    operators become nests of loops
 //
-//  A lowering is the kernel of an operator on the lazy device. Most are written with other operators; a few make nests
-//  of their own: reductions, products and convolutions (which are sums of a product of two loads), what is read at
-//  indices.
+//  A lowering is the kernel of an operator on the lazy device.  Most lowerings call other operators.  A few make nests:
+//  for reductions, for products and convolutions (sums of a product of two loads), and for reads at indices.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Returns a fresh tensor of the lazy device; NULL with an error. */
+/* Returns a new tensor of the lazy device, or NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_lower_empty(const int64_t *sizes, int ndim, opd_scalar_type dtype) {
     return opd_empty_full(opd_ints_of(sizes, ndim), opd_value_int(dtype), opd_value_none(),
                           opd_value_device(opd_device_of(OPD_LAZY, 0)), opd_value_none(), opd_value_none());
 }
-/* Returns the type in which sums over a dtype are computed. */
+/* Returns the dtype in which sums over elements of a dtype are computed. */
 OPDI_INTERNAL opd_scalar_type opdi_lower_wide(opd_scalar_type dtype) {
     return dtype == OPD_FLOAT64 || dtype == OPD_FLOAT32 ? dtype : opd_dtype_is_floating(dtype) ? OPD_FLOAT32
         : OPD_INT64;
 }
-/* Stores a value in the i-th result of a call; 0, or -1. */
+/* Stores a value in the i-th result of a call.  Returns 0 or -1. */
 OPDI_INTERNAL int opdi_lower_give(opd_call *call, int i, opd_tensor *value) {
     opd_tensor *const result = opd_call_rets(call)[i].u.t;
     return value && opd_copy_(result, value) ? 0 : -1;
 }
-/* The same of as many elements in other sizes. */
+/* Stores a value with as many elements but other sizes in the i-th result of a call.  Returns 0 or -1. */
 OPDI_INTERNAL int opdi_lower_give_as(opd_call *call, int i, opd_tensor *value) {
     opd_tensor *const result = opd_call_rets(call)[i].u.t;
     return value ? opdi_lower_give(call, i, opd_view(value, opd_ints_of(opd_sizes(result), opd_ndim(result)))) : -1;
@@ -32,7 +31,8 @@ static opd_tensor *opdi_lower_times(opd_tensor *tensor, double factor) {
     return factor == 1 ? tensor : opd_mul_Scalar(tensor, opd_value_float(factor));
 }
 
-/* Returns int64s: first, and how often steps[i] is added the index of dim i says.  NULL with an error. */
+/* Returns int64 numbers: `first` plus the sum of steps[i] times the index in dim i.  Returns NULL and sets an error if
+   it fails. */
 OPDI_INTERNAL opd_tensor *opdi_lower_counts(const int64_t *sizes, int ndim, const int64_t *steps, int64_t first) {
     int by[OPD_MAX_DIMS];
     opd_tensor *const out = opdi_lower_empty(sizes, ndim, OPD_INT64);
@@ -44,8 +44,8 @@ OPDI_INTERNAL opd_tensor *opdi_lower_counts(const int64_t *sizes, int ndim, cons
     count->access.offset = first;
     return opdi_nest_out(nest, out, by) || opdi_nest_add(nest, count) ? NULL : out;
 }
-/* Stores start + step * i, of whole numbers or of doubles, in a tensor of one dim; 0, 1 where nothing is
-   recorded, or -1 with an error. */
+/* Fills a tensor of one dim with first + every * i, as integers, if `whole` is true, otherwise with start + step * i,
+   as doubles.  Returns 0, 1 if nothing is being recorded, or -1 and sets an error. */
 OPDI_SHARED int opdi_lower_sequence(opd_tensor *out, bool whole, int64_t first, int64_t every, double start,
                                     double step) {
     const int64_t one = 1;
@@ -65,8 +65,8 @@ OPDI_SHARED int opdi_lower_sequence(opd_tensor *out, bool whole, int64_t first, 
 
 //== reductions ========================================================================================================
 
-/* Reduces a tensor over the dims of a mask into out (with those dims kept, of size 1); counts: the value is the index
-   in the reduced dims.  0, or -1. */
+/* Reduces a tensor over the dims of a mask into `out`, in which these dims have size 1.  Some reductions give an index,
+   which is counted over all reduced dims.  Returns 0 or -1. */
 static int opdi_lower_reduce_into(opd_tensor *out, opd_tensor *self, uint64_t mask, opdi_over reduction) {
     const int ndim = opd_ndim(self);
     const opd_scalar_type dtype = opd_dtype(self);
@@ -92,13 +92,14 @@ static int opdi_lower_reduce_into(opd_tensor *out, opd_tensor *self, uint64_t ma
     for (int i = 0; i < ndim; i++) { if (mask >> i & 1) { by[i] = -1; } }
     return opdi_nest_out(nest, out, by) || opdi_nest_add(nest, value) ? -1 : 0;
 }
-/* Returns which dims a list of them means; none: all. */
+/* Returns the mask of the dims in a list.  An empty list means all dims. */
 OPDI_INTERNAL uint64_t opdi_lower_mask(opd_ints dims, int ndim) {
     uint64_t mask = 0;
     for (int i = 0; i < dims.n; i++) { mask |= (uint64_t)1 << (dims.data[i] < 0 ? dims.data[i] + ndim : dims.data[i]); }
     return dims.n && ndim ? mask : ndim < 64 ? ((uint64_t)1 << ndim) - 1 : UINT64_MAX;
 }
-/* Returns a reduction over dims, which keep size 1, in a dtype; NULL with an error. */
+/* Returns the reduction of self over the dims of a mask, which keep size 1, in `dtype`.  Returns NULL and sets an error
+   if it fails. */
 OPDI_INTERNAL opd_tensor *opdi_lower_reduced(opd_tensor *self, uint64_t mask, opdi_over reduction,
                                              opd_scalar_type dtype) {
     int64_t sizes[OPD_MAX_DIMS];
@@ -111,11 +112,11 @@ static int64_t opdi_lower_count(const opd_tensor *self, uint64_t mask) {
     for (int i = 0; i < opd_ndim(self); i++) { count *= mask >> i & 1 ? opd_sizes(self)[i] : 1; }
     return count;
 }
-/* Returns the type in which a sum for a result of a dtype is computed: floats are added up as doubles. */
+/* Returns the type in which a sum for a result of a dtype is computed.  Floats are summed as doubles. */
 static opd_scalar_type opdi_lower_widest(opd_scalar_type dtype) {
     return opd_dtype_is_floating(dtype) ? OPD_FLOAT64 : OPD_INT64;
 }
-/* Reduces argument 0 over a mask into result i, whose reduced dims may be gone. */
+/* Reduces argument 0 over the dims of a mask into result i, which need not have the reduced dims. */
 OPDI_INTERNAL int opdi_lower_reduction(opd_call *call, int i, uint64_t mask, opdi_over reduction) {
     opd_tensor *const self = opd_arg_tensor(call, 0), *const result = opd_call_rets(call)[i].u.t;
     const opd_scalar_type dtype = reduction == OPDI_OVER_SUM ? opdi_lower_widest(opd_dtype(result))
@@ -141,7 +142,7 @@ OPDI_INTERNAL int opdi_lower_mean(opd_call *call) {
     return opdi_lower_give(call, 0, opd_view(opd_div_Scalar(sum, opd_value_float((double)opdi_lower_count(self, mask))),
                                              opd_ints_of(opd_sizes(result), opd_ndim(result))));
 }
-/* Amax, amin, any.dim, all.dim, all, any: of dims in argument 1. */
+/* Lowers amax, amin, any.dim, all.dim, all and any; argument 1 has the dims. */
 OPDI_INTERNAL int opdi_lower_extreme(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     opd_tensor *const self = opd_arg_tensor(call, 0);
@@ -154,7 +155,7 @@ OPDI_INTERNAL int opdi_lower_extreme(opd_call *call) {
     const uint64_t mask = opdi_lower_mask(list, opd_ndim(self));
     return opd_results_from_fake(call) || opdi_lower_reduction(call, 0, mask, reduction) ? -1 : 0;
 }
-/* Max.dim, min.dim: values and indices. */
+/* Lowers max.dim and min.dim: values and indices. */
 OPDI_INTERNAL int opdi_lower_max_dim(opd_call *call) {
     const bool most = strstr(opd_op_name(opd_call_operator(call)), "max") != NULL;
     opd_tensor *const self = opd_arg_tensor(call, 0);
@@ -165,7 +166,7 @@ OPDI_INTERNAL int opdi_lower_max_dim(opd_call *call) {
         opdi_lower_reduction(call, 1, mask, most ? OPDI_OVER_ARGMAX : OPDI_OVER_ARGMIN) ? -1 : 0;
 }
 
-/* Argmax, argmin, prod: of one dim in argument 1, or of all. */
+/* Lowers argmax, argmin and prod, over the dim in argument 1 or over all dims. */
 OPDI_INTERNAL int opdi_lower_places_max(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     opd_tensor *const self = opd_arg_tensor(call, 0);
@@ -175,9 +176,9 @@ OPDI_INTERNAL int opdi_lower_places_max(opd_call *call) {
     return opd_results_from_fake(call) || opdi_lower_reduction(call, 0, mask, strstr(name, "prod") ? OPDI_OVER_PROD
         : strstr(name, "argmax") ? OPDI_OVER_ARGMAX : OPDI_OVER_ARGMIN) ? -1 : 0;
 }
-/* Returns self, of a type in which sums are computed, less its mean over the dims of a mask, and that mean with these
-   dims kept; NULL with an error.  A mean that is rounded may be as far off as the elements are from it: what rounding
-   took is subtracted, too. */
+/* Returns self minus its mean over the dims of a mask, in the dtype for sums, and sets *mean.  The rounding error of
+   the mean may be as large as the differences, so the mean of the differences is subtracted, too.  Returns NULL and
+   sets an error if it fails. */
 static opd_tensor *opdi_lower_centred(opd_tensor *self, uint64_t mask, opd_tensor **mean) {
     const opd_value count = opd_value_float((double)opdi_lower_count(self, mask));
     const opd_scalar_type dtype = opd_dtype(self);
@@ -193,7 +194,7 @@ static opd_tensor *opdi_lower_centred(opd_tensor *self, uint64_t mask, opd_tenso
     *mean = opd_add(*mean, rest);
     return opd_sub(less, rest);
 }
-/* Var.correction, std.correction, var_mean.correction, std_mean.correction. */
+/* Lowers var.correction, std.correction, var_mean.correction and std_mean.correction. */
 OPDI_INTERNAL int opdi_lower_var(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     opd_tensor *const self = opd_arg_tensor(call, 0);
@@ -233,7 +234,8 @@ OPDI_INTERNAL int opdi_lower_softmax(opd_call *call) {
     opd_tensor *const exps = opd_exp(less), *const sum = opd_sum_dim(exps, dims, true);
     return opdi_lower_give(call, 0, logs ? opd_sub(less, opd_log(sum)) : opd_div(exps, sum));
 }
-/* Normalises self, of rows that reduce over mask: (x - mean) * rstd, and both of these with kept dims. */
+/* Normalises self over the dims of a mask: (x - mean) * rstd.  Sets *mean, *rstd and *var; in these, the dims have size
+   1. */
 static opd_tensor *opdi_lower_normalised(opd_tensor *self, uint64_t mask, double eps, opd_tensor **mean,
                                          opd_tensor **rstd, opd_tensor **var) {
     const double count = (double)opdi_lower_count(self, mask);
@@ -278,7 +280,7 @@ OPDI_INTERNAL int opdi_lower_group_norm(opd_call *call) {
         opdi_lower_give(call, 1, opd_view(mean, opd_ints_of(by_group, 2))) ||
         opdi_lower_give(call, 2, opd_view(rstd, opd_ints_of(by_group, 2))) ? -1 : 0;
 }
-/* Returns a tensor of channels that broadcasts against self. */
+/* Reshapes a tensor of channels so that it broadcasts against self. */
 static opd_tensor *opdi_lower_channels(opd_tensor *tensor, const opd_tensor *self) {
     int64_t sizes[OPD_MAX_DIMS];
     for (int i = 0; i < opd_ndim(self); i++) { sizes[i] = i == 1 ? opd_sizes(self)[1] : 1; }
@@ -321,7 +323,7 @@ OPDI_INTERNAL int opdi_lower_batch_norm(opd_call *call) {
 
 //== products and convolutions =========================================================================================
 
-/* Stores sum over k of first[..., m, k] * second[..., k, n] in out[..., m, n]; 0, or -1. */
+/* Stores the sum over k of first[..., m, k] * second[..., k, n] in out[..., m, n].  Returns 0 or -1. */
 static int opdi_lower_product_into(opd_tensor *out, opd_tensor *first, opd_tensor *second) {
     const int batch = opd_ndim(out) - 2;
     int64_t sizes[4];
@@ -354,18 +356,18 @@ OPDI_INTERNAL opd_tensor *opdi_lower_product(opd_tensor *first, opd_tensor *seco
     opd_tensor *const out = opdi_lower_empty(sizes, batch + 2, opdi_lower_wide(opd_dtype(first)));
     return out && opdi_lower_product_into(out, first, second) == 0 ? out : NULL;
 }
-/* Mm, bmm. */
+/* Lowers mm and bmm. */
 OPDI_INTERNAL int opdi_lower_mm(opd_call *call) {
     return opd_results_from_fake(call) ||
         opdi_lower_give(call, 0, opdi_lower_product(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1))) ? -1 : 0;
 }
 OPDI_INTERNAL opd_tensor *opdi_lower_scaled(opd_tensor *tensor, opd_value factor) {
     if (tensor && factor.tag == OPD_TAG_FLOAT && opd_dtype_is_integral(opd_dtype(tensor), true) &&
-        fabs(factor.u.d) < 9e18) { factor = opd_value_int((int64_t)factor.u.d); }     /* as the operators do */
+        fabs(factor.u.d) < 9e18) { factor = opd_value_int((int64_t)factor.u.d); }  /* operators convert the factor so */
     const bool one = (factor.tag == OPD_TAG_INT && factor.u.i == 1) || (factor.tag == OPD_TAG_FLOAT && factor.u.d == 1);
     return one || !tensor ? tensor : opd_mul_Scalar(tensor, factor);
 }
-/* Addmm, baddbmm: beta * self + alpha * product. */
+/* Lowers addmm and baddbmm: beta * self + alpha * product. */
 OPDI_INTERNAL int opdi_lower_addmm(opd_call *call) {
     const opd_value beta = opd_arg_value(call, 3), alpha = opd_arg_value(call, 4);
     const bool none = (beta.tag == OPD_TAG_INT && beta.u.i == 0) || (beta.tag == OPD_TAG_FLOAT && beta.u.d == 0);
@@ -375,8 +377,8 @@ OPDI_INTERNAL int opdi_lower_addmm(opd_call *call) {
     if (out && !none) { out = opd_add(out, opdi_lower_scaled(opd_to_dtype(self, opd_dtype(out)), beta)); }
     return opdi_lower_give(call, 0, out);
 }
-/* Returns self with rows of a value around its dims from `first` on, before[i] and after[i] (which may be negative),
-   and steps[i] - 1 of them between its elements; NULL with an error. */
+/* Pads the dims of self from number `first` on with a value: before[i] and after[i] elements at the ends (a negative
+   number cuts), and steps[i] - 1 elements between any two.  Returns NULL and sets an error if it fails. */
 OPDI_INTERNAL opd_tensor *opdi_lower_padded(opd_tensor *self, int first, const int64_t *before, const int64_t *after,
                                             const int64_t *steps, opd_value value) {
     const int ndim = opd_ndim(self), count = ndim - first;
@@ -396,7 +398,7 @@ OPDI_INTERNAL opd_tensor *opdi_lower_padded(opd_tensor *self, int first, const i
     opd_tensor *inside = out, *from = self;
     for (int k = 0; k < count; k++) {
         const int64_t step = steps ? steps[k] : 1, size = opd_sizes(self)[first + k];
-        const int64_t skip = before[k] < 0 ? (step - 1 - before[k]) / step : 0;                /* elements cut away */
+        const int64_t skip = before[k] < 0 ? (step - 1 - before[k]) / step : 0;              /* elements that are cut */
         const int64_t at = before[k] + skip * step;
         const int64_t room = (sizes[first + k] - at + step - 1) / step, take = OPDI_MIN(size - skip, room);
         from = opd_narrow(from, first + k, skip, take);
@@ -404,8 +406,8 @@ OPDI_INTERNAL opd_tensor *opdi_lower_padded(opd_tensor *self, int first, const i
     }
     return opd_copy_(inside, from) ? out : NULL;
 }
-/* Adds to nest and load the strides of windows: loop `at + i` moves them by steps[i], loop `window + i` inside by
-   dilation[i], both along dim first + i of a tensor. */
+/* Adds the strides of windows to an access.  Along dim first + i of a tensor, loop `at + i` moves the window by
+   steps[i], and loop `window + i` moves inside the window by dilation[i]. */
 static void opdi_lower_windows(opdi_access *access, const opd_tensor *self, int first, int count, int at, int window,
                                const int64_t *steps, const int64_t *dilation) {
     for (int i = 0; i < count; i++) {
@@ -413,8 +415,8 @@ static void opdi_lower_windows(opdi_access *access, const opd_tensor *self, int 
         access->strides[window + i] += opd_strides(self)[first + i] * dilation[i];
     }
 }
-/* Stores a convolution of what is padded already: out[n, g, co, o...] = sum in[n, g, ci, o... * step + k... * dilation]
-   * weight[g, co, ci, k...]; flip: weight is [ci, co] of each group, and read backwards. */
+/* Stores a convolution of padded input: out[n, g, co, o...] = sum in[n, g, ci, o... * step + k... * dilation] *
+   weight[g, co, ci, k...].  If `flip` is true, the weight is [ci, co] in each group and is read backwards. */
 static int opdi_lower_convolve(opd_tensor *out, opd_tensor *self, opd_tensor *weight, const int64_t *steps,
                                const int64_t *dilation, int64_t groups, bool flip) {
     const int count = opd_ndim(self) - 2;
@@ -456,9 +458,9 @@ static int opdi_lower_convolve(opd_tensor *out, opd_tensor *self, opd_tensor *we
     return opdi_nest_add(nest,
                          opdi_expr_formula(OPD_FORMULA_mul, wide, opdi_expr_cast(w, wide), opdi_expr_cast(x, wide)));
 }
-/* Stores a transposed convolution with steps: out[n, g, co, steps * q + r] = sum over ci and k of
-   self[n, g, ci, q + k] * weight[g, ci, co, steps * (taps - 1 - k) + r], where self has taps - 1 zeros in front, and
-   weight taps * steps elements; the rest between steps is never there to be multiplied.  0, or -1. */
+/* Stores a transposed convolution with steps: out[n, g, co, steps * q + r] = sum over ci and k of self[n, g, ci, q + k]
+   * weight[g, ci, co, steps * (taps - 1 - k) + r]. self has taps - 1 leading zeros, weight taps * steps elements.  So
+   the zeros between steps are never multiplied.  Returns 0 or -1. */
 static int opdi_lower_convolve_back(opd_tensor *out, opd_tensor *self, opd_tensor *weight, const int64_t *steps,
                                     int64_t groups) {
     const int count = opd_ndim(self) - 2, channel = 3 + 2 * count;
@@ -501,7 +503,7 @@ static int opdi_lower_convolve_back(opd_tensor *out, opd_tensor *self, opd_tenso
     return opdi_nest_add(nest,
                          opdi_expr_formula(OPD_FORMULA_mul, wide, opdi_expr_cast(w, wide), opdi_expr_cast(x, wide)));
 }
-/* Returns a transposed convolution of such sizes, in front of which `cut` rows are left away; NULL with an error. */
+/* Returns a transposed convolution of these sizes without its first `cut` rows, or NULL and sets an error. */
 static opd_tensor *opdi_lower_transposed(opd_tensor *self, opd_tensor *weight, const opd_tensor *result,
                                          const int64_t *steps, const int64_t *cut, int64_t groups) {
     const int count = opd_ndim(self) - 2;
@@ -559,7 +561,7 @@ OPDI_INTERNAL int opdi_lower_convolution(opd_call *call) {
             opd_sizes(result)[2 + i] != (opd_sizes(self)[2 + i] - 1) * moved + opd_sizes(weight)[2 + i];
     }
     opd_tensor *out;
-    if (steps && !dilates && count < 3) {         /* else what follows would be no part of the product any more */
+    if (steps && !dilates && count < 3) {         /* else later operations could not be fused into the product */
         if (!(out = opdi_lower_transposed(self, weight, result, spread, cut, groups))) { return -1; }
     } else {
         if (!(self = opdi_lower_padded(self, 2, before, after, spread, opd_value_int(0)))) { return -1; }
@@ -572,7 +574,7 @@ OPDI_INTERNAL int opdi_lower_convolution(opd_call *call) {
 
 //== pools =============================================================================================================
 
-/* Fills *pool from the arguments of a call: sizes of windows, steps, rows in front and behind. */
+/* Fills *pool from the arguments of a call: window sizes, steps, padding before and after. */
 OPDI_INTERNAL void opdi_lower_pool_of(opdi_lower_pool *pool, const opd_call *call, const opd_tensor *self,
                                       const opd_tensor *result, bool dilated) {
     const opd_ints window = opd_arg_ints(call, 1), steps = opd_arg_ints(call, 2), padding = opd_arg_ints(call, 3);
@@ -591,7 +593,7 @@ OPDI_INTERNAL void opdi_lower_pool_of(opdi_lower_pool *pool, const opd_call *cal
         pool->after[i] = OPDI_MAX(pool->after[i], 0);
     }
 }
-/* Reduces the windows of self, which is padded, into out. */
+/* Reduces each window of self, which is padded already, into `out`. */
 OPDI_INTERNAL int opdi_lower_pool_into(opd_tensor *out, opd_tensor *self, const opdi_lower_pool *pool,
                                        opdi_over reduction) {
     const int ndim = opd_ndim(self), first = ndim - pool->count;
@@ -617,8 +619,8 @@ static opd_value opdi_lower_least(opd_scalar_type dtype) {
         : opd_value_int(dtype == OPD_UINT8 || dtype == OPD_BOOL ? 0 : dtype == OPD_INT8 ? INT8_MIN
                         : dtype == OPD_INT16 ? INT16_MIN : dtype == OPD_INT32 ? INT32_MIN : INT64_MIN);
 }
-/* Returns where place `at` of a window is along a pooled dim, walked by a loop: of a window whose elements are all the
-   least the first one that is no padding. */
+/* Returns the position, along a pooled dim, of place `at` in the window that a loop visits.  If all elements of the
+   window are the smallest value, that is the first place outside the padding. */
 static opdi_expr *opdi_lower_pooled(const opdi_lower_pool *pool, int dim, int loop, opdi_expr *at) {
     opdi_expr *const start = opdi_expr_new(OPDI_EXPR_COUNT, OPD_INT64);
     opdi_expr *const every = opdi_expr_number(OPD_INT64, 0, pool->dilation[dim]);
@@ -631,7 +633,8 @@ static opdi_expr *opdi_lower_pooled(const opdi_lower_pool *pool, int dim, int lo
                              opdi_expr_formula(OPD_FORMULA_add, OPD_INT64, start, moved),
                              inside);
 }
-/* Max_pool2d_with_indices and its like: the place in the window becomes one in the image. */
+/* Lowers max_pool2d_with_indices and similar operators.  The place in the window is converted to a place in the
+   image. */
 OPDI_INTERNAL int opdi_lower_max_pool(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     opdi_lower_pool pool;
@@ -650,7 +653,7 @@ OPDI_INTERNAL int opdi_lower_max_pool(opd_call *call) {
     opdi_expr *left = nest ? opdi_expr_load(place, by) : NULL, *sum = NULL;
     if (!left || opdi_nest_out(nest, indices, by)) { return -1; }
     int64_t step = 1;
-    for (int i = pool.count - 1; i >= 0; i--) {   /* the innermost dim's digit of the place is the last one */
+    for (int i = pool.count - 1; i >= 0; i--) {   /* the place's last digit is for the innermost dim */
         opdi_expr *const window = opdi_expr_number(OPD_INT64, 0, pool.window[i]);
         opdi_expr *const digit = i ? opdi_expr_formula(OPD_FORMULA_remainder, OPD_INT64, left, window) : left;
         opdi_expr *const at = opdi_lower_pooled(&pool, i, first + i, digit);

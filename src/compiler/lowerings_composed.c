@@ -2,7 +2,7 @@
 
 //== what is written with other operators ==============================================================================
 
-/* Returns rows of self at places along dim, which are known now; NULL with an error. */
+/* Returns rows of self at places along dim that are known at compile time, or NULL and sets an error. */
 static opd_tensor *opdi_lower_rows_at(opd_tensor *self, int dim, const int64_t *places, int64_t count) {
     opd_tensor *const host = opd_empty(opd_ints_of(&count, 1), OPD_INT64);
     if (!self || !host) { return NULL; }
@@ -10,7 +10,8 @@ static opd_tensor *opdi_lower_rows_at(opd_tensor *self, int dim, const int64_t *
     opd_tensor *const at = opd_to_device(host, opd_device_of(OPD_LAZY, 0), OPD_INT64);
     return at ? opd_index_select(self, dim, at) : NULL;
 }
-/* Returns numbers that are known now, of a dtype, along one of ndim dims, for broadcasting; NULL with an error. */
+/* Returns numbers that are known at compile time as a tensor of a dtype, along dim `dim` of `ndim` dims, for
+   broadcasting.  Returns NULL and sets an error if it fails. */
 OPDI_INTERNAL opd_tensor *opdi_lower_known(const double *numbers, int64_t count, int dim, int ndim,
                                            opd_scalar_type dtype) {
     int64_t sizes[OPD_MAX_DIMS];
@@ -21,9 +22,10 @@ OPDI_INTERNAL opd_tensor *opdi_lower_known(const double *numbers, int64_t count,
     host = opd_to_dtype(host, dtype);
     return host ? opd_to_device(host, opd_device_of(OPD_LAZY, 0), dtype) : NULL;
 }
-/* What one size becomes by interpolation: of each result the places that it reads, and their weights. */
+/* How interpolation changes a size: for each result, the places that it reads and their weights. */
 typedef struct opdi_lower_taps { int64_t count, *places[4]; double *weights[4]; int taps; } opdi_lower_taps;
-/* The weights of four neighbours, the second of which is t away (A = -0.75). */
+/* Computes the weights of four neighbours for cubic interpolation (A = -0.75).  The position is t behind the second
+   one. */
 static void opdi_lower_cubic(double t, double weights[4]) {
     const double a = -0.75, x[4] = {t + 1, t, 1 - t, 2 - t};
     for (int k = 0; k < 4; k++) {
@@ -31,8 +33,8 @@ static void opdi_lower_cubic(double t, double weights[4]) {
             : ((a + 2) * x[k] - (a + 3)) * x[k] * x[k] + 1;
     }
 }
-/* Finds them: taps is 1 (nearest, or with `exact` the middle's), 2 (linear) or 4 (cubic); factor is the given scale's
-   reciprocal, or 0.  0, or -1 with an error. */
+/* Fills *all with these places and weights.  `taps` is 1 (nearest; with `exact`, nearest to the centre), 2 (linear) or
+   4 (cubic).  `factor` is the reciprocal of the scale that was given, or 0.  Returns 0, or -1 and sets an error. */
 static int opdi_lower_taps_of(opdi_lower_taps *all, int64_t in, int64_t out, double factor, bool corners, bool exact,
                               bool wide) {
     const double scale = opdi_lower_rounded(corners ? out > 1 ? (double)(in - 1) / (double)(out - 1) : 0
@@ -65,7 +67,7 @@ static int opdi_lower_taps_of(opdi_lower_taps *all, int64_t in, int64_t out, dou
     }
     return 0;
 }
-/* Upsample_nearest1d and 3d, linear1d, trilinear3d, bicubic2d: one dim after the other. */
+/* Lowers upsample_nearest1d and 3d, linear1d, trilinear3d and bicubic2d, one dim after the other. */
 OPDI_INTERNAL int opdi_lower_upsample_dims(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     const bool nearest = strstr(name, "nearest") != NULL, cubic = strstr(name, "cubic") != NULL;
@@ -96,8 +98,8 @@ OPDI_INTERNAL int opdi_lower_upsample_dims(opd_call *call) {
     }
     return opdi_lower_give(call, 0, out);
 }
-/* Returns the windows of an adaptive pool along dim, whose elements are dim + 1; of those that end earlier the last
-   element comes again.  lengths: how many each has.  NULL with an error. */
+/* Returns the windows of an adaptive pool along dim, with the elements of each in dim + 1.  Shorter windows repeat
+   their last element, and `lengths` gets the true lengths.  Returns NULL and sets an error if it fails. */
 static opd_tensor *opdi_lower_adaptive_windows(opd_tensor *self, int dim, int64_t out, double *lengths, int64_t *places,
                                                int64_t most) {
     const int64_t in = opd_sizes(self)[dim];
@@ -110,13 +112,13 @@ static opd_tensor *opdi_lower_adaptive_windows(opd_tensor *self, int dim, int64_
     const int64_t sizes[2] = {out, most};
     return rows ? opd_unflatten(rows, dim, opd_ints_of(sizes, 2)) : NULL;
 }
-/* Returns how long the longest window of an adaptive pool is. */
+/* Returns the length of an adaptive pool's longest window. */
 static int64_t opdi_lower_adaptive_most(int64_t in, int64_t out) {
     int64_t most = 0;
     for (int64_t i = 0; i < out; i++) { most = OPDI_MAX(most, ((i + 1) * in + out - 1) / out - i * in / out); }
     return most;
 }
-/* _adaptive_avg_pool2d and 3d, of windows of different lengths: means along one dim after the other. */
+/* Lowers _adaptive_avg_pool2d and 3d with windows of different lengths, by means along one dim after the other. */
 OPDI_INTERNAL int opdi_lower_adaptive_means(opd_call *call, int count) {
     opd_tensor *const result = opd_call_rets(call)[0].u.t;
     opd_tensor *out = opd_arg_tensor(call, 0);
@@ -143,7 +145,7 @@ OPDI_INTERNAL int opdi_lower_adaptive_means(opd_call *call, int count) {
 OPDI_INTERNAL int opdi_lower_adaptive_3d(opd_call *call) {
     return opd_results_from_fake(call) ? -1 : opdi_lower_adaptive_means(call, 3);
 }
-/* Values and places of the largest of rows along a dim, as pools have them. */
+/* Computes the largest values of rows along a dim, and their places as pools define them. */
 static int opdi_lower_pooled_rows(opd_tensor *pair[2], opd_tensor *self, int dim) {
     for (int i = 0; i < 2; i++) {
         opd_tensor *const kept = opdi_lower_reduced(self, (uint64_t)1 << dim, i ? OPDI_OVER_POOLED : OPDI_OVER_MAX,
@@ -152,7 +154,7 @@ static int opdi_lower_pooled_rows(opd_tensor *pair[2], opd_tensor *self, int dim
     }
     return 0;
 }
-/* Adaptive_max_pool2d: values, and where they are in the image. */
+/* Lowers adaptive_max_pool2d: values, and their places in the image. */
 OPDI_INTERNAL int opdi_lower_adaptive_max(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     if (opd_results_from_fake(call)) { return -1; }
@@ -191,9 +193,10 @@ OPDI_INTERNAL int opdi_lower_adaptive_max(opd_call *call) {
     }
     return opdi_lower_give(call, 1, opd_add(opd_mul_Scalar(at[0], opd_value_int(in[1])), at[1]));
 }
-/* Places of a grid along one dim: the lines that they look at, their weights, and where these are there. */
+/* Positions of a grid along one dim: the lines that each one reads, their weights, and whether they are inside. */
 typedef struct opdi_lower_lines { int count; opd_tensor *at[4], *weights[4], *there[4], *lost; } opdi_lower_lines;
-/* Brings places inside of [0, size), by reflection or to the border; NULL with an error. */
+/* Moves positions into [0, size), by reflection or to the nearest border.  Returns NULL and sets an error if it
+   fails. */
 static opd_tensor *opdi_lower_inside(opd_tensor *at, int64_t size, bool reflects, bool corners) {
     const double low = corners ? 0 : -0.5, span = (double)(corners ? size - 1 : size);
     if (reflects && span > 0) {
@@ -207,7 +210,8 @@ static opd_tensor *opdi_lower_inside(opd_tensor *at, int64_t size, bool reflects
     at = at ? opd_where_self(opd_gt_Scalar(at, opd_value_int(0)), at, opd_zeros_like(at)) : NULL;
     return at ? opd_clamp_max(at, opd_value_int(size - 1)) : NULL;
 }
-/* Fills the lines that coordinates look at, -1 to 1 along a dim of `size`; 0, or -1 with an error. */
+/* Fills `lines` for positions along a dim of `size` elements, given as coordinates from -1 to 1.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_lower_lines_of(opdi_lower_lines *lines, opd_tensor *at, int64_t size, int64_t outside, bool corners) {
     at = opd_add_Scalar(at, opd_value_int(1));
     at = corners ? opd_mul_Scalar(opd_div_Scalar(at, opd_value_int(2)), opd_value_int(size - 1))
@@ -222,7 +226,7 @@ static int opdi_lower_lines_of(opdi_lower_lines *lines, opd_tensor *at, int64_t 
     for (int k = 0; k < lines->count && t && opd_ok(); k++) {
         opd_tensor *line = opd_add_Scalar(first, opd_value_int(k - (lines->count == 4))), *w = t;
         if (lines->count == 2) { w = k ? t : opd_add_Scalar(opd_neg(t), opd_value_int(1)); }
-        if (lines->count == 4) {                  /* the cubic with a = -3/4, of how far away the line is */
+        if (lines->count == 4) {                  /* cubic weights (A = -3/4) of the line's distance */
             const double a = -0.75;
             const bool outer = k == 0 || k == 3;
             const double c[4] = {outer ? a : a + 2, outer ? -5 * a : -(a + 3), outer ? 8 * a : 0, outer ? -4 * a : 1};
@@ -241,7 +245,7 @@ static int opdi_lower_lines_of(opdi_lower_lines *lines, opd_tensor *at, int64_t 
     }
     return t && opd_ok() ? 0 : -1;
 }
-/* Grid_sampler_2d. */
+/* Lowers grid_sampler_2d. */
 OPDI_INTERNAL int opdi_lower_grid(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     const int64_t how = opd_arg_int(call, 2), outside = opd_arg_int(call, 3);
@@ -278,7 +282,7 @@ OPDI_INTERNAL int opdi_lower_grid(opd_call *call) {
     if (sum && how != 1) { sum = opd_add(sum, opd_unsqueeze(opd_add(lines[0].lost, lines[1].lost), 1)); }
     return opdi_lower_give(call, 0, sum);
 }
-/* Im2col: windows are walked as they lie in the padded image.  Col2im: each place of the window adds what it has. */
+/* Lowers im2col by reading windows of the padded image in place, and col2im by adding each place of the windows. */
 OPDI_INTERNAL int opdi_lower_columns(opd_call *call) {
     const bool back = strstr(opd_op_name(opd_call_operator(call)), "col2im") != NULL;
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -327,7 +331,7 @@ OPDI_INTERNAL int opdi_lower_columns(opd_call *call) {
     }
     return self ? opdi_lower_give(call, 0, windows) : -1;
 }
-/* Count_nonzero, nansum, aminmax. */
+/* Lowers count_nonzero, nansum and aminmax. */
 OPDI_INTERNAL int opdi_lower_counted(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -347,7 +351,8 @@ OPDI_INTERNAL int opdi_lower_counted(opd_call *call) {
     self = self ? opd_to_dtype(self, wide) : NULL;
     return self ? opdi_lower_give_as(call, 0, opdi_lower_reduced(self, mask, OPDI_OVER_SUM, wide)) : -1;
 }
-/* Kthvalue, median.dim: the elements and places at one place of the order; a median is NaN where there is one. */
+/* Lowers kthvalue and median.dim: the element at a place of the sorted order, and its index.  A median is NaN if any
+   element is NaN. */
 OPDI_INTERNAL int opdi_lower_kth(opd_call *call) {
     const bool median = strstr(opd_op_name(opd_call_operator(call)), "median") != NULL;
     opd_tensor *const self = opd_arg_tensor(call, 0);
@@ -379,7 +384,7 @@ OPDI_INTERNAL int opdi_lower_logsumexp(opd_call *call) {
     opd_tensor *const sum = exps ? opdi_lower_reduced(exps, mask, OPDI_OVER_SUM, wide) : NULL;
     return opdi_lower_give_as(call, 0, sum ? opd_add(opd_log(sum), most) : NULL);
 }
-/* Max, min of all. */
+/* Lowers max and min over all elements. */
 OPDI_INTERNAL int opdi_lower_most(opd_call *call) {
     const bool most = strstr(opd_op_name(opd_call_operator(call)), "max") != NULL;
     opd_tensor *const self = opd_arg_tensor(call, 0);
@@ -388,7 +393,7 @@ OPDI_INTERNAL int opdi_lower_most(opd_call *call) {
         opdi_lower_reduction(call, 0, opdi_lower_mask(opd_ints_of(NULL, 0), opd_ndim(self)),
                              most ? OPDI_OVER_MAX : OPDI_OVER_MIN) ? -1 : 0;
 }
-/* Mv, dot, addmv: products of matrices of one column. */
+/* Lowers mv, dot and addmv as products with matrices of one column. */
 OPDI_INTERNAL int opdi_lower_mv(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     const bool more = strstr(name, "addmv") != NULL, dot = strstr(name, "dot") != NULL;
@@ -414,8 +419,8 @@ OPDI_INTERNAL int opdi_lower_trace(opd_call *call) {
     return diagonal ? opdi_lower_give_as(call, 0, opdi_lower_reduced(diagonal, 1, OPDI_OVER_SUM,
         opdi_lower_wide(opd_dtype(opd_call_rets(call)[0].u.t)))) : -1;
 }
-/* Reflection_pad and replication_pad of one to three dims: each reads rows at the places that formulas of the index
-   give. */
+/* Lowers reflection_pad and replication_pad of one to three dims.  For each dim, rows are read at places that are
+   formulas of the index. */
 OPDI_INTERNAL int opdi_lower_pad_rows(opd_call *call) {
     const bool reflects = strstr(opd_op_name(opd_call_operator(call)), "reflection") != NULL;
     const opd_ints pad = opd_arg_ints(call, 1);
@@ -435,7 +440,8 @@ OPDI_INTERNAL int opdi_lower_pad_rows(opd_call *call) {
     }
     return opdi_lower_give(call, 0, out);
 }
-/* Searchsorted, bucketize: how many are smaller (right: not larger).  NaN is larger than all. */
+/* Lowers searchsorted and bucketize: counts the elements that are smaller or, for right=True, not larger.  NaN counts
+   as larger than all numbers. */
 OPDI_INTERNAL int opdi_lower_searchsorted(opd_call *call) {
     const bool buckets = strstr(opd_op_name(opd_call_operator(call)), "bucketize") != NULL;
     opd_tensor *row = opd_arg_tensor(call, buckets), *self = opd_arg_tensor(call, !buckets);
@@ -451,7 +457,7 @@ OPDI_INTERNAL int opdi_lower_searchsorted(opd_call *call) {
     opd_tensor *const sum = beyond ? opd_sum_dim(opd_logical_not(beyond), opd_ints_of(&last, 1), false) : NULL;
     return opdi_lower_give(call, 0, sum);
 }
-/* Returns a norm of any order over a mask of dims, which stay with size 1; NULL with an error. */
+/* Returns a norm of any order over a mask of dims, which keep size 1, or NULL and sets an error. */
 static opd_tensor *opdi_lower_norm_of(opd_tensor *self, double order, uint64_t mask) {
     const opd_scalar_type wide = opdi_lower_wide(opd_dtype(self));
     const bool most = order > DBL_MAX, least = order < -DBL_MAX;
@@ -466,7 +472,7 @@ static opd_tensor *opdi_lower_norm_of(opd_tensor *self, double order, uint64_t m
     if (!out || order == 0 || order == 1 || most || least) { return out; }
     return order == 2 ? opd_sqrt(out) : opd_pow_Tensor_Scalar(out, opd_value_float(1 / order));
 }
-/* Linalg_vector_norm, norm: Scalar, ScalarOpt_dim and those with a dtype. */
+/* Lowers linalg_vector_norm and norm: Scalar, ScalarOpt_dim and the forms with a dtype. */
 OPDI_INTERNAL int opdi_lower_norm(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     const opd_value given = opd_arg_value(call, 1);
@@ -483,7 +489,7 @@ OPDI_INTERNAL int opdi_lower_norm(opd_call *call) {
     opd_tensor *const x = opd_to_dtype(self, opdi_lower_wide(opd_dtype(opd_call_rets(call)[0].u.t)));
     return x ? opdi_lower_give_as(call, 0, opdi_lower_norm_of(x, order, mask)) : -1;
 }
-/* _cdist_forward, _euclidean_dist: norms of the differences of all rows. */
+/* Lowers _cdist_forward and _euclidean_dist: norms of the differences of all rows. */
 OPDI_INTERNAL int opdi_lower_cdist(opd_call *call) {
     opd_tensor *const first = opd_arg_tensor(call, 0), *const second = opd_arg_tensor(call, 1);
     const double order = opd_call_nargs(call) > 2 ? opd_arg_float(call, 2) : 2;
@@ -494,7 +500,7 @@ OPDI_INTERNAL int opdi_lower_cdist(opd_call *call) {
     return less ? opdi_lower_give_as(call, 0, opdi_lower_norm_of(less, order, last)) : -1;
 }
 
-/* Take: self as one row, read at indices. */
+/* Lowers take: reads self, flattened, at indices. */
 OPDI_INTERNAL int opdi_lower_take_flat(opd_call *call) {
     opd_tensor *const flat = opd_flatten(opd_arg_tensor(call, 0)), *const index = opd_arg_tensor(call, 1);
     int by[OPD_MAX_DIMS], none = -1;
@@ -508,7 +514,7 @@ OPDI_INTERNAL int opdi_lower_take_flat(opd_call *call) {
     load->wraps = true;
     return opdi_nest_add(nest, load);
 }
-/* Put: the same of what is written, or added. */
+/* Lowers put: writes or adds to self, flattened, at indices. */
 OPDI_INTERNAL int opdi_lower_put_flat(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0), *const source = opd_flatten(opd_arg_tensor(call, 2));
     opd_tensor *const index = opd_flatten(opd_arg_tensor(call, 1));
@@ -527,7 +533,8 @@ OPDI_INTERNAL int opdi_lower_put_flat(opd_call *call) {
                              : opdi_lower_put(flat, source, dims, place))) { return -1; }
     return opdi_lower_give_as(call, 0, flat);
 }
-/* _softmax_backward_data: grad * out - out * sum(grad * out); _log_softmax_backward_data: grad - exp(out) sum(grad). */
+/* Lowers _softmax_backward_data: grad * out - out * sum(grad * out), and _log_softmax_backward_data: grad - exp(out)
+   sum(grad). */
 OPDI_INTERNAL int opdi_lower_softmax_back(opd_call *call) {
     const bool logs = strstr(opd_op_name(opd_call_operator(call)), "log") != NULL;
     const int64_t dim = opd_arg_int(call, 2);
@@ -542,7 +549,7 @@ OPDI_INTERNAL int opdi_lower_softmax_back(opd_call *call) {
                                                OPDI_OVER_SUM, wide);
     return sum ? opdi_lower_give(call, 0, opd_sub(grad, opd_mul(out, sum))) : -1;
 }
-/* What a loss of targets reads: classes, with 0 for those that are ignored, which of them count, and weights. */
+/* What a loss with targets reads, for each target: its class (0 if ignored), whether it counts, and its weight. */
 typedef struct opdi_lower_nll { opd_tensor *at, *counts, *weights; int dim; } opdi_lower_nll;
 static int opdi_lower_nll_of(opdi_lower_nll *all, opd_tensor *self, opd_tensor *target, opd_tensor *weight,
                              int64_t ignored) {
@@ -561,7 +568,7 @@ static int opdi_lower_nll_of(opdi_lower_nll *all, opd_tensor *self, opd_tensor *
     all->at = opd_unsqueeze(all->at, all->dim);
     return all->weights && all->at ? 0 : -1;
 }
-/* Nll_loss_forward, nll_loss2d_forward: the loss, and the sum of weights. */
+/* Lowers nll_loss_forward and nll_loss2d_forward: the loss, and the sum of weights. */
 OPDI_INTERNAL int opdi_lower_nll_forward(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0), *const target = opd_arg_tensor(call, 1);
     const int64_t reduction = opd_arg_int(call, 3);
@@ -582,7 +589,7 @@ OPDI_INTERNAL int opdi_lower_nll_forward(opd_call *call) {
     sum = total && reduction == 1 ? opd_div(sum, total) : sum;
     return total && opdi_lower_give_as(call, 0, sum) == 0 ? opdi_lower_give_as(call, 1, total) : -1;
 }
-/* Nll_loss_backward, nll_loss2d_backward: what each target's class gets. */
+/* Lowers nll_loss_backward and nll_loss2d_backward: the gradient of each target's class. */
 OPDI_INTERNAL int opdi_lower_nll_backward(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 1), *const target = opd_arg_tensor(call, 2);
     opdi_lower_nll all;
@@ -600,7 +607,7 @@ OPDI_INTERNAL int opdi_lower_nll_backward(opd_call *call) {
     return zeros ? opdi_lower_give(call, 0, opd_scatter(zeros, all.dim, all.at, opd_unsqueeze(values, all.dim)))
         : -1;
 }
-/* Embedding_dense_backward: rows of the gradient are added up at their indices, but for the padding's. */
+/* Lowers embedding_dense_backward: adds rows of the gradient at their indices, except at the padding index. */
 OPDI_INTERNAL int opdi_lower_embedding_back(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *const index = opd_flatten(opd_arg_tensor(call, 1));
     const int64_t skip = opd_arg_int(call, 3), d = opd_sizes(grad)[opd_ndim(grad) - 1], rows = -1;
@@ -618,7 +625,7 @@ OPDI_INTERNAL int opdi_lower_embedding_back(opd_call *call) {
                                     OPD_FORMULA_add)) { return -1; }
     return opdi_lower_give(call, 0, acc);
 }
-/* Median of all elements. */
+/* Lowers median over all elements. */
 OPDI_INTERNAL int opdi_lower_median(opd_call *call) {
     opd_tensor *const self = opd_flatten(opd_arg_tensor(call, 0));
     opd_tensor *pair[2];
@@ -626,7 +633,7 @@ OPDI_INTERNAL int opdi_lower_median(opd_call *call) {
     if (opd_results_from_fake(call) || opd_median_dim(pair, self, 0, false)) { return -1; }
     return opdi_lower_give_as(call, 0, pair[0]);
 }
-/* Special functions of one or two tensors: a formula of that name, of doubles. */
+/* Lowers special functions of one or two tensors to the formula of that name, on doubles. */
 OPDI_INTERNAL int opdi_lower_special(opd_call *call) {
     const char *name = opd_op_name(opd_call_operator(call)) + 6;
     opdi_expr *in[2] = {NULL, NULL};

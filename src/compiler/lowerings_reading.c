@@ -1,8 +1,13 @@
 #include "compiler.h"
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>lowered_reads  operators that read elements at indices, as loops
+//----------------------------------------------------------------------------------------------------------------------
+
 //== what is read at indices ===========================================================================================
 
-/* Adds an index to a load: the value of index there, times stride. */
+/* Adds an index to a load: the element's place grows by `stride` times the value of `index`, which must be below
+   `size`. */
 OPDI_INTERNAL int opdi_lower_index_by(opdi_expr *load, opdi_expr *index, int64_t stride, int64_t size) {
     if (!load || !index) { return -1; }
     if (load->nin == OPDI_NEST_INDICES) { return opd_fail(OPD_ERROR_ARGUMENT, "more than 4 indices"); }
@@ -25,7 +30,7 @@ OPDI_INTERNAL int opdi_lower_embedding(opd_call *call) {
         opdi_nest_out(nest, result, by)) { return -1; }
     return opdi_nest_add(nest, load);
 }
-/* Reads self at an index along dim: of the result's dims (gather), or one row of it. */
+/* Reads self at an index along dim.  The index has the result's dims (gather) or is a single row. */
 static int opdi_lower_take(opd_tensor *result, opd_tensor *self, opd_tensor *index, int64_t dim, bool gather) {
     const int ndim = opd_ndim(result);
     int by[OPD_MAX_DIMS], others[OPD_MAX_DIMS];
@@ -42,13 +47,13 @@ static int opdi_lower_take(opd_tensor *result, opd_tensor *self, opd_tensor *ind
                                      opd_sizes(self)[dim]) || opdi_nest_out(nest, result, by)) { return -1; }
     return opdi_nest_add(nest, load);
 }
-/* Gather (index has self's dims) and index_select (index is one row along dim). */
+/* Lowers gather (index has self's dims) and index_select (index is one row along dim). */
 OPDI_INTERNAL int opdi_lower_gather(opd_call *call) {
     const bool gather = strstr(opd_op_name(opd_call_operator(call)), "gather") != NULL;
     return opd_results_from_fake(call) || opdi_lower_take(opd_call_rets(call)[0].u.t, opd_arg_tensor(call, 0),
         opd_arg_tensor(call, 2), opd_arg_int(call, 1), gather) ? -1 : 0;
 }
-/* Finds that; refuses masks.  0, or -1 with an error. */
+/* Finds the elements of tensor[indices].  Masks are not supported.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_places_of(opdi_lower_places *places, const opd_tensor *tensor, opd_tensors indices) {
     int first = -1, last = -1, given = 0;
     memset(places, 0, sizeof *places);
@@ -78,7 +83,7 @@ OPDI_INTERNAL int opdi_lower_places_of(opdi_lower_places *places, const opd_tens
     }
     return 0;
 }
-/* Adds indices to a load or place; 0, or -1. */
+/* Adds indices to a load or place.  Returns 0 or -1. */
 OPDI_INTERNAL int opdi_lower_places_by(opdi_expr *expr, const opdi_lower_places *places, const opd_tensor *tensor,
                                        opd_tensors indices) {
     int by[OPD_MAX_DIMS];
@@ -93,7 +98,7 @@ OPDI_INTERNAL int opdi_lower_places_by(opdi_expr *expr, const opdi_lower_places 
     }
     return 0;
 }
-/* Self[indices]: tensors of integers, which broadcast, for some dims. */
+/* Lowers self[indices] with tensors of integers for some dims, which broadcast. */
 OPDI_INTERNAL int opdi_lower_index(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     const opd_tensors indices = opd_arg_tensors(call, 1);
@@ -109,7 +114,7 @@ OPDI_INTERNAL int opdi_lower_index(opd_call *call) {
     return opdi_nest_add(nest, load);
 }
 
-/* Returns the load of a row of numbers that are known now, walked by a loop; then the same of a floating dtype. */
+/* Returns a load of integers known at compile time, indexed by a loop (opdi_lower_weight_row does so for floats). */
 static opdi_expr *opdi_lower_constant_row(const int64_t *numbers, int64_t count, int loop) {
     opd_tensor *const host = opd_empty(opd_ints_of(&count, 1), OPD_INT64);
     if (!host) { return NULL; }
@@ -126,7 +131,8 @@ static opdi_expr *opdi_lower_weight_row(const double *numbers, int64_t count, in
     return row ? opdi_expr_load(row, &loop) : NULL;
 }
 OPDI_INTERNAL double opdi_lower_rounded(double value, bool exactly) { return exactly ? value : (double)(float)value; }
-/* Upsample_nearest2d, _nearest_exact2d and upsample_bilinear2d: what each row and column reads is known now. */
+/* Lowers upsample_nearest2d, _nearest_exact2d and upsample_bilinear2d.  The places for each row and column are known at
+   compile time. */
 OPDI_INTERNAL int opdi_lower_upsample(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     const bool linear = strstr(name, "bilinear") != NULL, exact = strstr(name, "exact") != NULL;
@@ -143,7 +149,7 @@ OPDI_INTERNAL int opdi_lower_upsample(opd_call *call) {
         const int64_t in = opd_sizes(self)[2 + k], out = opd_sizes(result)[2 + k];
         const opd_value given = opd_arg_value(call, (linear ? 3 : 2) + k);
         const double factor = given.tag == OPD_TAG_FLOAT && given.u.d > 0 ? 1 / given.u.d : (double)in / (double)out;
-        const bool exactly = wide == OPD_FLOAT64;    /* places are computed in the type of the sums */
+        const bool exactly = wide == OPD_FLOAT64;    /* places are computed in the type for sums */
         const double scale = opdi_lower_rounded(corners ? out > 1 ? (double)(in - 1) / (double)(out - 1) : 0 : factor,
             exactly);
         int64_t *const low = (int64_t *)opdi_recording_alloc(opdi_recording_now, (size_t)out * 3 * sizeof *low);
@@ -173,7 +179,7 @@ OPDI_INTERNAL int opdi_lower_upsample(opd_call *call) {
     }
     if (!linear) { return opdi_nest_add(nest, corner[0]); }
     opdi_expr *rows[2];
-    for (int k = 0; k < 3; k++) {                 /* first + part * (second - first), of columns and then of rows */
+    for (int k = 0; k < 3; k++) {                 /* first + part * (second - first), for columns, then rows */
         opdi_expr *const first = k < 2 ? corner[2 * k] : rows[0], *const second = k < 2 ? corner[2 * k + 1] : rows[1];
         opdi_expr *const more = opdi_expr_formula(OPD_FORMULA_mul, wide, part[k < 2],
                                                   opdi_expr_formula(OPD_FORMULA_sub, wide, second, first));
@@ -185,8 +191,8 @@ OPDI_INTERNAL int opdi_lower_upsample(opd_call *call) {
 
 OPDI_INTERNAL opd_tensor *opdi_lower_known(const double *numbers, int64_t count, int dim, int ndim,
                                            opd_scalar_type dtype);
-/* Divides the sum of each window by its number of elements, one dim after the other; `outside`: elements of the padding
-   that the call asked for count, too.  NULL with an error. */
+/* Divides the sum of each window by its number of elements, one dim after the other.  If `outside` is true, elements of
+   the padding count, too.  Returns NULL and sets an error if it fails. */
 static opd_tensor *opdi_lower_pool_means(opd_tensor *sums, const opd_tensor *self, const opdi_lower_pool *pool,
                                          bool outside) {
     for (int i = 0; i < pool->count && sums; i++) {
@@ -203,7 +209,7 @@ static opd_tensor *opdi_lower_pool_means(opd_tensor *sums, const opd_tensor *sel
     }
     return sums;
 }
-/* Avg_pool2d and its like: sums of windows over how many elements count. */
+/* Lowers avg_pool2d and similar operators: sums of windows divided by the number of elements that count. */
 OPDI_INTERNAL int opdi_lower_avg_pool(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     opdi_lower_pool pool;
@@ -233,7 +239,7 @@ OPDI_INTERNAL int opdi_lower_avg_pool(opd_call *call) {
     return opdi_lower_give(call, 0, opd_div_Scalar(sums, opd_value_float((double)count)));
 }
 OPDI_INTERNAL int opdi_lower_adaptive_means(opd_call *call, int count);
-/* _adaptive_avg_pool2d; here where the windows are all of one size. */
+/* Lowers _adaptive_avg_pool2d if all windows have one size. */
 OPDI_INTERNAL int opdi_lower_adaptive(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     opdi_lower_pool pool;
@@ -255,8 +261,8 @@ OPDI_INTERNAL int opdi_lower_adaptive(opd_call *call) {
     if (!sums || opdi_lower_pool_into(sums, self, &pool, OPDI_OVER_SUM)) { return -1; }
     return opdi_lower_give(call, 0, opd_div_Scalar(sums, opd_value_float((double)count)));
 }
-/* Stores in out[..., i + 1, ...] along dim what is in self there, and with `more` what a formula makes of it and
-   out[..., i, ...]; without it out[..., 0, ...] alone is stored.  0, or -1. */
+/* If `more` is false, stores element 0 of self, along dim, in element 0 of `out`.  Otherwise stores in each element i +
+   1 of `out` a formula of element i of `out` and element i + 1 of self.  Returns 0 or -1. */
 static int opdi_lower_add_up(opd_tensor *out, opd_tensor *self, int dim, bool more, opd_formula formula) {
     const int64_t count = opd_sizes(self)[dim], stride = opd_strides(out)[dim];
     int64_t sizes[OPD_MAX_DIMS];
@@ -276,7 +282,8 @@ static int opdi_lower_add_up(opd_tensor *out, opd_tensor *self, int dim, bool mo
     load = opdi_expr_cast(load, opd_dtype(out));
     return opdi_nest_add(nest, more ? opdi_expr_formula(formula, opd_dtype(out), opdi_expr_load(out, by), load) : load);
 }
-/* Returns what a formula makes of each element and what it made of those before, in a dtype; NULL with an error. */
+/* Returns a tensor of a dtype in which each element is a formula of self's element and the previous result along dim.
+   Returns NULL and sets an error if it fails. */
 static opd_tensor *opdi_lower_scanned(opd_tensor *self, int dim, opd_formula formula, opd_scalar_type dtype) {
     opd_tensor *const out = opdi_lower_empty(opd_sizes(self), opd_ndim(self), dtype);
     if (!out || !opd_numel(self)) { return out; }
@@ -284,7 +291,8 @@ static opd_tensor *opdi_lower_scanned(opd_tensor *self, int dim, opd_formula for
         (opd_sizes(self)[dim] > 1 && opdi_lower_add_up(out, self, dim, true, formula))) { return NULL; }
     return out;
 }
-/* Cumsum, cumprod, logcumsumexp: each is the one before and an element more.  Those of floats are doubles. */
+/* Lowers cumsum, cumprod and logcumsumexp, each from the previous result and one more element.  Floats are summed as
+   doubles. */
 OPDI_INTERNAL int opdi_lower_cumsum(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -299,7 +307,7 @@ OPDI_INTERNAL int opdi_lower_cumsum(opd_call *call) {
         : strstr(name, "logcum") ? OPD_FORMULA_logaddexp : OPD_FORMULA_add, floating ? OPD_FLOAT64 : OPD_INT64);
     return out && opd_numel(self) ? opdi_lower_give(call, 0, out) : out ? 0 : -1;
 }
-/* Cummax, cummin: the place is the last one where an element is what is the largest up to there. */
+/* Lowers cummax and cummin.  The index is the last place at which an element equals the extreme value so far. */
 OPDI_INTERNAL int opdi_lower_cummax(opd_call *call) {
     const bool most = strstr(opd_op_name(opd_call_operator(call)), "cummax") != NULL;
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -323,14 +331,14 @@ OPDI_INTERNAL int opdi_lower_cummax(opd_call *call) {
 
 //== what is sorted ====================================================================================================
 
-/* Returns the places along dim of the first `count` elements of self as it would be sorted; NULL with an error. */
+/* Returns the indices along dim of the first `count` elements in sorted order, or NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_lower_order(opd_tensor *self, int dim, int64_t count, bool most) {
     const int ndim = opd_ndim(self), last = ndim - 1;
     const int64_t rows = opd_sizes(self)[dim];
     int64_t sizes[OPD_MAX_DIMS + 1];
     int by[OPD_MAX_DIMS], from[OPD_MAX_DIMS];
     opd_tensor *const keys = opd_to_dtype(self, opdi_lower_wide(opd_dtype(self)));
-    for (int i = 0, at = 0; i < ndim; i++) {      /* loops: the other dims, then what is stored, then what is read */
+    for (int i = 0, at = 0; i < ndim; i++) {      /* loops: the other dims, then the stored elements, then the keys */
         by[i] = i == dim ? last : at;
         from[i] = i == dim ? ndim : at;
         sizes[by[i]] = i == dim ? count : opd_sizes(self)[i];
@@ -345,7 +353,7 @@ OPDI_INTERNAL opd_tensor *opdi_lower_order(opd_tensor *self, int dim, int64_t co
     nest->reduction = most ? OPDI_OVER_MOST : OPDI_OVER_LEAST;
     return opdi_nest_add(nest, load) ? NULL : out;
 }
-/* Sort, topk: the elements, and their places; argsort: these alone. */
+/* Lowers sort and topk, which give elements and indices, and argsort, which gives only indices. */
 OPDI_INTERNAL int opdi_lower_sort(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     const bool top = strstr(name, "topk") != NULL, stable = strstr(name, "stable") != NULL;
@@ -367,7 +375,8 @@ OPDI_INTERNAL int opdi_lower_sort(opd_call *call) {
 
 //== bags ==============================================================================================================
 
-/* Returns 0, once it has been seen that a value is in [0, size); NULL with an error. */
+/* Returns an expression that is 0 and that, when it is computed, checks that `value` is in [0, size), or NULL and sets
+   an error. */
 static opdi_expr *opdi_lower_checked(opdi_expr *value, int64_t size) {
     const int64_t one = 1;
     int none = -1;
@@ -379,13 +388,14 @@ static opdi_expr *opdi_lower_checked(opdi_expr *value, int64_t size) {
 static opdi_expr *opdi_lower_sum_of(opdi_expr *x, opdi_expr *y) {
     return opdi_expr_formula(OPD_FORMULA_add, OPD_INT64, x, y);
 }
-/* Returns where bags begin, int64s that do not decrease, from 0 to at most `total`: checked when it runs. */
+/* Returns the beginnings of bags, as int64: numbers from 0 to at most `total` that never decrease, which is checked at
+   run time. */
 static opd_tensor *opdi_lower_bags(opd_tensor *offsets, int64_t total) {
     const int64_t count = opd_numel(offsets);
     int by = 0;
     opd_tensor *const out = opdi_lower_empty(&count, 1, OPD_INT64);
     opd_tensor *const wide = opd_to_dtype(offsets, OPD_INT64);
-    for (int part = 0; part < 2 && out && wide && opd_ok(); part++) {     /* the first, and the others */
+    for (int part = 0; part < 2 && out && wide && opd_ok(); part++) {     /* the first, then the others */
         const int64_t size = part ? count - 1 : 1;
         if (!size) { break; }
         opdi_nest *const nest = opdi_nest_new(&size, 1, 0);
@@ -403,7 +413,7 @@ static opd_tensor *opdi_lower_bags(opd_tensor *offsets, int64_t total) {
     }
     return opd_ok() ? out : NULL;
 }
-/* Adds rows of weight, times factors where these are given, to the rows of out that `bags` names. */
+/* Adds rows of weight, times `factors` unless that is NULL, to those rows of `out` that `bags` selects. */
 static int opdi_lower_add_rows(opd_tensor *out, opd_tensor *weight, opd_tensor *indices, opd_tensor *bags,
                                opd_tensor *factors) {
     const int64_t sizes[2] = {opd_numel(indices), opd_sizes(weight)[1]};
@@ -424,7 +434,7 @@ static int opdi_lower_add_rows(opd_tensor *out, opd_tensor *weight, opd_tensor *
     nest->place = place;
     return part ? opdi_nest_add(nest, opdi_expr_formula(OPD_FORMULA_add, wide, was, part)) : -1;
 }
-/* Returns which bag each of `total` indices is in: how many begin up to there, less one. */
+/* Returns for each of `total` indices the number of its bag: how many bags have begun up to there, minus one. */
 static opd_tensor *opdi_lower_bag_of(opd_tensor *begin, int64_t total) {
     const int64_t dim = 0, one = 1;
     opd_tensor *const numbers = opdi_lower_counts(&total, 1, &one, 0);
@@ -432,7 +442,7 @@ static opd_tensor *opdi_lower_bag_of(opd_tensor *begin, int64_t total) {
     opd_tensor *const begun = opd_le(opd_unsqueeze(begin, 1), opd_unsqueeze(numbers, 0));
     return begun ? opd_sub_Scalar(opd_sum_dim(begun, opd_ints_of(&dim, 1), false), opd_value_int(1)) : NULL;
 }
-/* Returns how many indices each bag has. */
+/* Returns the number of indices in each bag. */
 static opd_tensor *opdi_lower_bag_sizes(opd_tensor *begin, int64_t total) {
     const int64_t last = opd_numel(begin) - 1;
     opd_tensor *const counts = opd_empty_like(begin);
@@ -448,9 +458,9 @@ static opd_tensor *opdi_lower_bag_sizes(opd_tensor *begin, int64_t total) {
 OPDI_INTERNAL int opdi_lower_put_more(opd_tensor *acc, opd_tensor *values, const int *dims, opdi_expr *place,
                                       opd_formula formula);
 OPDI_INTERNAL opdi_expr *opdi_lower_row_place(opd_tensor *acc, int dim, opd_tensor *index, bool row, int *dims);
-/* What maxima of bags are made of: rows, [total, d], the bag of each, and of each bag which of them is its first. */
+/* Tensors for the maxima of bags: rows [total, d], the bag of each row, and the first row of each bag. */
 typedef struct opdi_lower_maxima { opd_tensor *rows, *bag, *first, *most, *place; } opdi_lower_maxima;
-/* Returns a row's element of what bags have, and to nest where that is. */
+/* Returns the element of `acc` that belongs to a row's bag.  If `stores` is true, the nest stores there. */
 static opdi_expr *opdi_lower_of_bag(opdi_nest *nest, opd_tensor *acc, opd_tensor *bag, bool stores) {
     const int row = 0, column[2] = {-1, 1};
     opdi_expr *const was = opdi_expr_load(acc, column), *const place = opdi_expr_new(OPDI_EXPR_PLACE, opd_dtype(acc));
@@ -467,7 +477,8 @@ static opdi_expr *opdi_lower_where(opd_scalar_type dtype, opdi_expr *x, opdi_exp
     value->nin = 3;
     return value;
 }
-/* Makes bags' maxima, which begin with the first of each, larger; a first one that is NaN stays. */
+/* Updates the maxima of bags, which are at first the first row of each bag.  A first row that is NaN stays, because no
+   number is larger. */
 static int opdi_lower_bags_most(opdi_lower_maxima *all) {
     const int by[2] = {0, 1};
     const opd_scalar_type dtype = opd_dtype(all->most);
@@ -477,7 +488,7 @@ static int opdi_lower_bags_most(opdi_lower_maxima *all) {
     if (!row) { return -1; }
     return opdi_nest_add(nest, opdi_lower_where(dtype, opdi_expr_formula(OPD_FORMULA_gt, dtype, row, was), row, was));
 }
-/* Sets the place of each bag's maximum to the first row that is equal to it. */
+/* Sets the place of each bag's maximum to the first row that equals it. */
 static int opdi_lower_bags_places(opdi_lower_maxima *all) {
     const int by[2] = {0, 1};
     opdi_nest *const nest = opdi_nest_new(opd_sizes(all->rows), 2, 0);
@@ -491,7 +502,7 @@ static int opdi_lower_bags_places(opdi_lower_maxima *all) {
     return opdi_nest_add(nest, opdi_lower_where(OPD_INT64, opdi_expr_cast(same, OPD_INT64),
                                                 opdi_expr_formula(OPD_FORMULA_minimum, OPD_INT64, was, here), was));
 }
-/* Stores the maxima of bags, and the indices that they are from; 0 of bags without rows. */
+/* Stores the maxima of bags and the indices of their rows; bags without rows get 0. */
 static int opdi_lower_bags_maxima(opd_call *call, opd_tensor *bag, int64_t bags) {
     const int64_t total = opd_numel(bag), more = bags + 1, one = 1, d = opd_sizes(opd_arg_tensor(call, 0))[1];
     const int64_t sizes[2] = {more, d};
@@ -524,7 +535,7 @@ static int opdi_lower_bags_maxima(opd_call *call, opd_tensor *bag, int64_t bags)
     return out && opdi_lower_give(call, 0, opd_narrow(out, 0, 0, bags)) == 0
         ? opdi_lower_give(call, 3, opd_narrow(from, 0, 0, bags)) : -1;
 }
-/* Stores sums or means of bags; rows of bag number `bags` belong to none. */
+/* Stores sums or means of bags; rows of bag number `bags` are left out. */
 static int opdi_lower_bags_sums(opd_call *call, opd_tensor *bag, opd_tensor *counts, int64_t bags) {
     opd_tensor *const weight = opd_arg_tensor(call, 0), *const indices = opd_arg_tensor(call, 1);
     const int64_t sizes[2] = {bags + 1, opd_sizes(weight)[1]}, column[2] = {bags, 1};
@@ -538,7 +549,7 @@ static int opdi_lower_bags_sums(opd_call *call, opd_tensor *bag, opd_tensor *cou
     }
     return opdi_lower_give(call, 0, out);
 }
-/* Returns how many indices each bag has, of those that are not left out; NULL with an error. */
+/* Returns for each bag how many of its indices count (are not left out), or NULL and sets an error. */
 static opd_tensor *opdi_lower_bags_counted(opd_tensor *bag, int64_t bags) {
     const int64_t more = bags + 1;
     int dims[OPD_MAX_DIMS] = {-1};
@@ -549,7 +560,7 @@ static opd_tensor *opdi_lower_bags_counted(opd_tensor *bag, int64_t bags) {
     }
     return opd_narrow(counts, 0, 0, bags);
 }
-/* _embedding_bag: sums, means and maxima. */
+/* Lowers _embedding_bag: sums, means and maxima. */
 OPDI_INTERNAL int opdi_lower_embedding_bag(opd_call *call) {
     opd_tensor *const indices = opd_arg_tensor(call, 1), *const offsets = opd_arg_tensor(call, 2);
     const int64_t mode = opd_arg_int(call, 4), total = opd_numel(indices), skip = opd_arg_int(call, 8);

@@ -2,7 +2,8 @@
 
 //== what is written at indices ========================================================================================
 
-/* Begins a result that is a copy of self with other elements: copies it, where it is not self.  NULL with an error. */
+/* Begins a result that is self with some elements changed: copies self, unless self is the result.  Returns NULL and
+   sets an error if it fails. */
 static opd_tensor *opdi_lower_updated(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     if (opd_results_from_fake(call)) { return NULL; }
@@ -10,8 +11,8 @@ static opd_tensor *opdi_lower_updated(opd_call *call) {
     const bool same = opd_numel(self) == 0 || opd_device_data(self, OPD_LAZY) == opd_device_data(result, OPD_LAZY);
     return same || opd_copy_(result, self) ? result : NULL;
 }
-/* Stores values, of the dtype of the result, with indices for some dims of it: `dims` says which loop walks each other
-   dim (-1: an index), indices are in `place`.  0, or -1. */
+/* Stores values in a result, converted to its dtype, at the indices in `place`.  `dims` has the loop for each dim of
+   the result, or -1 if an index selects there.  Returns 0 or -1. */
 OPDI_INTERNAL int opdi_lower_put(opd_tensor *result, opd_tensor *values, const int *dims, opdi_expr *place) {
     int by[OPD_MAX_DIMS];
     opd_tensor *const from = opd_clone(opd_to_dtype(values, opd_dtype(result)));
@@ -23,7 +24,8 @@ OPDI_INTERNAL int opdi_lower_put(opd_tensor *result, opd_tensor *values, const i
     nest->place = place;
     return opdi_nest_add(nest, load);
 }
-/* Index_copy (index is one row along dim) and scatter (index has the source's dims, and says how much is written). */
+/* Lowers index_copy (index is one row along dim) and scatter (index has the source's dims, and its sizes limit the
+   write). */
 OPDI_INTERNAL int opdi_lower_scatter(opd_call *call) {
     opd_tensor *const index = opd_arg_tensor(call, 2);
     const bool scatter = strstr(opd_op_name(opd_call_operator(call)), "scatter") != NULL;
@@ -49,7 +51,7 @@ OPDI_INTERNAL int opdi_lower_scatter(opd_call *call) {
     return opd_numel(index) ? opdi_lower_put(result, values, dims, place) : 0;
 }
 static int opdi_lower_index_more(opd_call *call);
-/* Index_put with tensors of integers for some dims, which broadcast. */
+/* Lowers index_put with tensors of integers for some dims, which broadcast. */
 OPDI_INTERNAL int opdi_lower_index_put(opd_call *call) {
     const opd_tensors indices = opd_arg_tensors(call, 1);
     opd_tensor *values = opd_arg_tensor(call, 2);
@@ -94,7 +96,7 @@ OPDI_INTERNAL int opdi_lower_pad(opd_call *call) {
                                                       opd_arg_value(call, 2)));
 }
 
-/* Flip: what is read from the other end. */
+/* Lowers flip by reading from the other end. */
 OPDI_INTERNAL int opdi_lower_flip(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     const opd_ints dims = opd_arg_ints(call, 1);
@@ -112,7 +114,7 @@ OPDI_INTERNAL int opdi_lower_flip(opd_call *call) {
     }
     return opdi_nest_add(nest, load);
 }
-/* Tril, triu: zero where the column is too far from the row. */
+/* Lowers tril and triu: elements whose column is too far from the row are zero. */
 OPDI_INTERNAL int opdi_lower_triangle(opd_call *call) {
     const bool lower = strstr(opd_op_name(opd_call_operator(call)), "tril") != NULL;
     const int64_t steps[2] = {-1, 1};
@@ -126,8 +128,8 @@ OPDI_INTERNAL int opdi_lower_triangle(opd_call *call) {
 
 //== what is added up at indices =======================================================================================
 
-/* Makes elements of acc, at indices in `place`, what a formula makes of them and values, one after the other; `dims`
-   as in opdi_lower_put.  0, or -1. */
+/* Combines elements of `acc` at the indices in `place` with values by a formula, one value after the other.  `dims` is
+   as in opdi_lower_put.  Returns 0 or -1. */
 OPDI_INTERNAL int opdi_lower_put_more(opd_tensor *acc, opd_tensor *values, const int *dims, opdi_expr *place,
                                       opd_formula formula) {
     int by[OPD_MAX_DIMS];
@@ -145,7 +147,7 @@ OPDI_INTERNAL int opdi_lower_put_more(opd_tensor *acc, opd_tensor *values, const
     nest->place = place;
     return opdi_nest_add(nest, opdi_expr_formula(formula, opd_dtype(acc), was, load));
 }
-/* Returns indices along a dim of acc, of one row of values or of all of them; NULL with an error. */
+/* Returns the indices along a dim of acc, for one row of values or for each element, or NULL and sets an error. */
 OPDI_INTERNAL opdi_expr *opdi_lower_row_place(opd_tensor *acc, int dim, opd_tensor *index, bool row, int *dims) {
     int by[OPD_MAX_DIMS];
     for (int i = 0; i < opd_ndim(acc); i++) {
@@ -156,8 +158,8 @@ OPDI_INTERNAL opdi_expr *opdi_lower_row_place(opd_tensor *acc, int dim, opd_tens
     return place && opdi_lower_index_by(place, opdi_expr_load(index, row ? &dim : by), opd_strides(acc)[dim],
                                         opd_sizes(acc)[dim]) == 0 ? place : NULL;
 }
-/* Makes rows of acc (row: index is one of them), or single elements, more of themselves; first, unless `include`, what
-   changes nothing is put there.  0, or -1. */
+/* Combines rows of `acc` (if `row` is true: `index` is one row), or single elements, with values.  Unless `include` is
+   true, the neutral element is stored there first.  Returns 0 or -1. */
 static int opdi_lower_more_along(opd_tensor *acc, int dim, opd_tensor *index, opd_tensor *values, bool row,
                                  const char *how, bool include) {
     const bool most = strcmp(how, "amax") == 0, least = strcmp(how, "amin") == 0, times = strncmp(how, "prod", 4) == 0;
@@ -175,7 +177,7 @@ static int opdi_lower_more_along(opd_tensor *acc, int dim, opd_tensor *index, op
                                most ? OPD_FORMULA_maximum : least ? OPD_FORMULA_minimum : times ? OPD_FORMULA_mul
                                : OPD_FORMULA_add);
 }
-/* Scatter_add, scatter_reduce, scatter.reduce, scatter.value_reduce, index_add, index_reduce. */
+/* Lowers scatter_add, scatter_reduce, scatter.reduce, scatter.value_reduce, index_add and index_reduce. */
 OPDI_INTERNAL int opdi_lower_more(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     const bool row = strstr(name, "index_") != NULL, by_name = strstr(name, "reduce") != NULL;
@@ -210,7 +212,7 @@ OPDI_INTERNAL int opdi_lower_more(opd_call *call) {
     }
     return opdi_lower_give(call, 0, acc);
 }
-/* Index_put with accumulate. */
+/* Lowers index_put with accumulate. */
 static int opdi_lower_index_more(opd_call *call) {
     const opd_tensors indices = opd_arg_tensors(call, 1);
     opd_tensor *const self = opd_arg_tensor(call, 0), *values = opd_arg_tensor(call, 2);
@@ -226,7 +228,7 @@ static int opdi_lower_index_more(opd_call *call) {
     }
     return opdi_lower_give(call, 0, acc);
 }
-/* Index_fill: a number, or a tensor of one. */
+/* Lowers index_fill with a number, or with a tensor of one number. */
 OPDI_INTERNAL int opdi_lower_index_fill(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0), *const index = opd_arg_tensor(call, 2);
     const opd_value given = opd_arg_value(call, 3);
@@ -246,7 +248,7 @@ OPDI_INTERNAL int opdi_lower_index_fill(opd_call *call) {
     place->wraps = true;
     return opd_numel(values) ? opdi_lower_put(result, values, dims, place) : 0;
 }
-/* One_hot: a class that is not there is an index out of range. */
+/* Lowers one_hot.  A class that is out of range is reported as an index out of range. */
 OPDI_INTERNAL int opdi_lower_one_hot(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     const int ndim = opd_ndim(self);
@@ -261,7 +263,7 @@ OPDI_INTERNAL int opdi_lower_one_hot(opd_call *call) {
     if (!ones || !opd_fill_(result, opd_value_int(0))) { return -1; }
     return opdi_lower_put(result, ones, dims, opdi_lower_row_place(result, ndim, at, false, dims));
 }
-/* Slice_scatter and its like: a view of the result gets the source. */
+/* Lowers slice_scatter and similar operators by copying the source into a view of the result. */
 OPDI_INTERNAL int opdi_lower_view_put(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     opd_tensor *const src = opd_arg_tensor(call, 1), *const result = opdi_lower_updated(call);

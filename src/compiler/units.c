@@ -3,13 +3,14 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>compiled_units graphs as C: recorded, fused, written
 //
-//  A unit is a recording with its inputs and outputs.  It becomes two texts: a file of C and its header.  Files are for
-//  other programs; a graph that is compiled here is the same text, built by $CC and loaded.
+//  A unit is a recording with its inputs and outputs.  It becomes two texts, a C file and its header.  Files are for
+//  other programs.  A graph that is compiled for this process has the same text, which is built by $CC and loaded.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* The lazy device is there, and its kernels registered, from the first compilation on. */
+/* Protects the lazy device, which the first compilation registers with its kernels. */
 static opdi_mutex opdi_lazy_lock = OPDI_MUTEX_INIT;
-static int opdi_lazy_state;                       /* 1: it is; -1: somebody else has the device */
+static int opdi_lazy_state;                       /* 0: not registered yet; 1: registered by us; -1: other code has the
+                                                     device */
 OPDI_INTERNAL int opdi_lazy_open(const char *what) {
     if (sizeof(void *) < 8) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: graphs are compiled where addresses have 64 bits", what);
@@ -38,7 +39,7 @@ OPDI_INTERNAL int opdi_lazy_open(const char *what) {
 
 //== a unit is recorded ================================================================================================
 
-/* Returns prefix and name as a name of C, unlike those of other buffers. */
+/* Returns a C name made of `prefix` and `name` that no other buffer has. */
 static const char *opdi_unit_name(opdi_unit *unit, const char *prefix, const char *name) {
     char *const text = (char *)opdi_recording_alloc(&unit->recording, 64);
     int length = 0;
@@ -50,11 +51,12 @@ static const char *opdi_unit_name(opdi_unit *unit, const char *prefix, const cha
         const char *const other = unit->recording.buffers[i]->name;
         if (!other || strcmp(other, text) != 0) { continue; }
         (void)snprintf(text + length, (size_t)(64 - length), "_%d", ++count);
-        i = -1;                                   /* which may be another's name, too */
+        i = -1;                                   /* another buffer may have the new name too */
     }
     return text;
 }
-/* Returns a tensor of the lazy device like one of the host; NULL with an error.  Its memory is a buffer. */
+/* Returns a tensor of the lazy device that is like a host tensor and whose memory is a new buffer.  Returns NULL and
+   sets an error if it fails. */
 static opd_tensor *opdi_unit_stand_in(opdi_unit *unit, const opd_tensor *tensor, opdi_buffer_role role,
                                       const char *name) {
     int64_t last = 0;
@@ -92,7 +94,7 @@ static int opdi_unit_end_set(opdi_unit *unit, opdi_unit_end *end, const opd_tens
     memcpy(end->strides, opd_strides(tensor), (size_t)end->ndim * sizeof *end->strides);
     return end->buffer ? 0 : -1;
 }
-/* Notes a stand-in that the recording has to leave as it is; returns it. */
+/* Notes a stand-in that the graph must not change, to check it later (opdi_unit_left).  Returns the stand-in. */
 static opd_tensor *opdi_unit_lends(opdi_unit *unit, opd_tensor *lazy, const opd_tensor *tensor) {
     if (!lazy) { return NULL; }
     opdi_unit_lent *const lent = &unit->lent[unit->nlent++];
@@ -101,19 +103,20 @@ static opd_tensor *opdi_unit_lends(opdi_unit *unit, opd_tensor *lazy, const opd_
     lent->data = lazy->data;
     return lazy;
 }
-/* Adds an input like tensor; NULL with an error. */
+/* Adds an input that is like `tensor`.  Returns its stand-in, or NULL and sets an error. */
 static opd_tensor *opdi_unit_input(opdi_unit *unit, const opd_tensor *tensor, const char *name) {
     opd_tensor *const lazy = opdi_unit_stand_in(unit, tensor, OPDI_BUFFER_INPUT, opdi_unit_name(unit, "in_", name));
     if (!lazy) { return NULL; }
     opdi_unit_end *const end = &unit->inputs[unit->ninputs];
     opdi_buffer *const buffer = unit->recording.buffers[unit->recording.nbuffers - 1];
     if (opdi_unit_end_set(unit, end, lazy, name)) { return NULL; }
-    end->buffer = buffer;                         /* also of an empty one, which has no address */
+    end->buffer = buffer;                         /* also for an empty input, which has no address */
     end->buffer->index = unit->ninputs;
     unit->stand_ins[unit->ninputs++] = lazy;
     return unit->here ? opdi_unit_lends(unit, lazy, tensor) : lazy;
 }
-/* Refuses what gives an input or constant other sizes, strides or memory (t_): compiled code does not.  0, or -1. */
+/* Fails if the graph changed sizes, strides or memory of an input or constant (as t_ does), because compiled code does
+   not change them.  Returns 0 or -1. */
 static int opdi_unit_left(const opdi_unit *unit) {
     for (int i = 0; i < unit->nlent; i++) {
         const opd_tensor *const lazy = unit->lent[i].lazy, *const tensor = unit->lent[i].tensor;
@@ -125,7 +128,7 @@ static int opdi_unit_left(const opdi_unit *unit) {
     }
     return 0;
 }
-/* Adds a tensor that every run finds by itself: a constant, or, where it may change, an input behind the user's. */
+/* Adds a tensor that is not an input of the user: as a constant or, if it may change, as an input after the user's. */
 static opd_tensor *opdi_unit_constant(opdi_unit *unit, const opd_tensor *tensor, const char *name) {
     if (!unit->here || unit->frozen) {
         return opdi_unit_lends(unit, opdi_unit_stand_in(unit, tensor, OPDI_BUFFER_CONSTANT, name), tensor);
@@ -133,7 +136,7 @@ static opd_tensor *opdi_unit_constant(opdi_unit *unit, const opd_tensor *tensor,
     unit->constants[unit->nconstants++] = tensor;
     return opdi_unit_input(unit, tensor, name);
 }
-/* Makes room for a unit's ends; 0, or -1 with an error. */
+/* Makes room for a unit's inputs and outputs.  Returns 0, or -1 and sets an error. */
 static int opdi_unit_room(opdi_unit *unit, int ninputs, int noutputs) {
     opdi_recording *const recording = &unit->recording;
     unit->inputs = (opdi_unit_end *)opdi_recording_alloc(recording, (size_t)ninputs * sizeof *unit->inputs);
@@ -149,7 +152,7 @@ static int opdi_unit_room(opdi_unit *unit, int ninputs, int noutputs) {
     return unit->inputs && unit->outputs && unit->stand_ins && unit->lent && unit->constants && unit->from &&
         unit->shown && unit->shown_as && unit->numbers && unit->views ? 0 : -1;
 }
-/* Copies elements of a dtype without a type in C.  0, or -1 with an error. */
+/* Records a copy of elements of a dtype without a C type.  Returns 0, or -1 and sets an error. */
 static int opdi_unit_copy_bits(const opd_tensor *to, opd_tensor *from) {
     int64_t sizes[OPDI_NEST_DIMS];
     opdi_access out, in;
@@ -164,8 +167,8 @@ static int opdi_unit_copy_bits(const opd_tensor *to, opd_tensor *from) {
     nest->out = out;
     return opdi_nest_add(nest, load);
 }
-/* Adds an output: a copy of what was computed, row by row in a file, whose readers know no strides; else of the same
-   strides where it fills its memory. */
+/* Adds an output, which is a copy of the computed tensor.  For a C file it is contiguous, because such files know no
+   strides; for this process it keeps its strides if it fills its memory. */
 static int opdi_unit_output(opdi_unit *unit, opd_tensor *tensor, const char *name) {
     if (!unit->recording.calls && !opdi_c_type(opd_dtype(tensor))) {
         return opd_fail(OPD_ERROR_DTYPE, "%s: output %s is of dtype %s, which cannot be compiled", unit->what, name,
@@ -188,8 +191,8 @@ static int opdi_unit_output(opdi_unit *unit, opd_tensor *tensor, const char *nam
     unit->noutputs++;
     return 0;
 }
-/* Notes that result `at` is a view of an output that fills its memory, or of the input or constant `~of`.  Returns
-   whether it is one. */
+/* Records result `at` as a view of an output that fills its memory, or of input or constant ~of.  Returns whether the
+   result is such a view. */
 static bool opdi_unit_is_view(opdi_unit *unit, int at, const opd_tensor *tensor, int32_t of, const opd_tensor *base,
                               const opdi_buffer *buffer) {
     opdi_unit_view *const view = &unit->views[at];
@@ -207,8 +210,8 @@ static bool opdi_unit_is_view(opdi_unit *unit, int at, const opd_tensor *tensor,
     unit->from[at] = OPDI_FROM_VIEW;
     return true;
 }
-/* Adds result number `at`.  For this process an input that is returned is that input, views of inputs and of what was
-   returned are views, and others are refused: a new tensor would not be written with them. */
+/* Adds result `at`.  For this process, a returned input is the input itself, and views of inputs and of whole results
+   are views.  Other views fail, because writes to their base would not change a new tensor. */
 static int opdi_unit_result(opdi_unit *unit, int at, opd_tensor *tensor, const char *name) {
     unit->from[at] = unit->noutputs;
     if (!unit->here) { return opdi_unit_output(unit, tensor, name); }
@@ -241,7 +244,8 @@ static int opdi_unit_result(opdi_unit *unit, int at, opd_tensor *tensor, const c
     }
     return opdi_unit_output(unit, tensor, name);
 }
-/* Refuses inputs that begin inside of their memory where a graph asks for elements in front of them.  0, or -1. */
+/* Fails if an input does not begin where its memory begins, and the graph reads elements before it.  Returns 0 or
+   -1. */
 OPDI_INTERNAL int opdi_unit_begins(opdi_unit *unit, const opd_graph *graph, const opd_tensor *input) {
     const bool inside = input && input->storage && opd_tensor_device(input).type == OPD_CPU &&
         input->data != input->storage->data;
@@ -257,12 +261,14 @@ OPDI_INTERNAL int opdi_unit_begins(opdi_unit *unit, const opd_graph *graph, cons
     }
     return 0;
 }
-/* Builtin functions that do more than compute, or answer otherwise for inputs of one kind. */
+/* Builtin functions that are refused: they have other effects than results, or their result differs for inputs of one
+   kind. */
 static const char opdi_unit_refused[] =
     " prim::Print prim::SetAttr prim::grad prim::requires_grad aten::warn aten::manual_seed aten::requires_grad_ "
     "profiler::_record_function_enter profiler::_record_function_enter_new profiler::_record_function_exit "
     "aten::is_leaf aten::is_inference aten::is_set_to aten::get_device aten::stride ";
-/* Refuses, for this process, what a graph asks for or does besides computing; 0, or -1 with an error. */
+/* For this process, fails if a node reads state of the thread or has effects besides computing.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_unit_asks(opdi_unit *unit, const opdi_gnode *node) {
     for (; node && unit->here; node = opdi_gnode_after(node)) {
         char word[72];
@@ -278,7 +284,8 @@ static int opdi_unit_asks(opdi_unit *unit, const opdi_gnode *node) {
     }
     return 0;
 }
-/* Makes fewer nests of those that were recorded; folds: constants are computed, too.  0, or -1 with an error. */
+/* Fuses recorded nests into fewer nests.  If `folds` is true, constants are computed, too.  Returns 0, or -1 and sets
+   an error. */
 OPDI_INTERNAL int opdi_unit_fewer(opdi_unit *unit, bool folds) {
     opdi_recording *const recording = &unit->recording;
     if (opdi_fuse_versions(recording)) { return -1; }
@@ -289,7 +296,7 @@ OPDI_INTERNAL int opdi_unit_fewer(opdi_unit *unit, bool folds) {
     opdi_fuse_count(recording);
     return opd_ok() ? 0 : -1;
 }
-/* Makes groups of them, too. */
+/* Fuses recorded nests and puts them into groups. */
 OPDI_INTERNAL int opdi_unit_groups(opdi_unit *unit) {
     if (opdi_unit_fewer(unit, true)) { return -1; }
     if (unit->recording.first && !(unit->groups = opdi_fuse_rows(&unit->recording))) { return -1; }
@@ -297,12 +304,12 @@ OPDI_INTERNAL int opdi_unit_groups(opdi_unit *unit) {
     return opd_ok() ? 0 : -1;
 }
 OPDI_INTERNAL int opdi_plan_memory(opdi_unit *unit);
-/* Fuses what was recorded; 0, or -1 with an error. */
+/* Fuses a recording and plans its memory.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_unit_fuse(opdi_unit *unit) { return opdi_unit_groups(unit) || opdi_plan_memory(unit) ? -1 : 0; }
 
-/* The values of a graph's constants, while stand-ins are in their places. */
+/* A graph's constant that a stand-in replaces for now. */
 typedef struct opdi_graph_lent { opdi_gnode *node; opd_value constant; } opdi_graph_lent;
-/* Puts stand-ins of the lazy device in the places of a graph's constants; returns how many, or -1 with an error. */
+/* Replaces a graph's constants by stand-ins of the lazy device.  Returns their number, or -1 and sets an error. */
 static int opdi_unit_lend(opdi_unit *unit, const opd_graph *graph, opdi_graph_lent *lent) {
     int count = 0;
     for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
@@ -327,7 +334,7 @@ static int opdi_unit_lend(opdi_unit *unit, const opd_graph *graph, opdi_graph_le
     opdi_graph_changed((opd_graph *)(uintptr_t)graph);
     return count;
 }
-/* Records a graph of tensors; 0, or -1 with an error.  Nobody may run the graph meanwhile. */
+/* Records a graph of tensors.  No other thread may run the graph meanwhile.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_unit_graph(opdi_unit *unit, const opd_graph *graph, opd_tensor *const *inputs, int ninputs) {
     int constants = 0;
     for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
@@ -361,8 +368,8 @@ OPDI_INTERNAL int opdi_unit_graph(opdi_unit *unit, const opd_graph *graph, opd_t
     return noutputs < 0 ? -1 : 0;
 }
 #if !defined(OPD_NO_PROGRAMS)
-/* Records an exported program, whose tensors are constants, or, where it writes into them, its state.  0, or -1 with an
-   error. */
+/* Records an exported program.  Its tensors are constants or, if it writes them, its state.  Returns 0, or -1 and sets
+   an error. */
 OPDI_INTERNAL int opdi_unit_program(opdi_unit *unit, const opd_program *program, const opd_value *inputs) {
     const opd_graph *const graph = program->graph;
     const int64_t tensors = opd_module_count(program->module);
@@ -432,7 +439,7 @@ static void opdi_seen_early(opdi_access *access, void *user) {
     const bool constant = buffer->role == OPDI_BUFFER_CONSTANT && !buffer->writes;
     if (!constant && !buffer->fixed) { ((opdi_early_check *)user)->early = false; }
 }
-/* Finds the groups that need constants alone: what they make is fixed. */
+/* Finds the groups that need only constants; their results are fixed. */
 static void opdi_plan_early(opdi_unit *unit) {
     for (opdi_group *group = unit->groups; group; group = group->next) {
         opdi_early_check check = {true};
@@ -452,12 +459,12 @@ static void opdi_plan_early(opdi_unit *unit) {
         for (int i = 0; i < group->nnests && !check.early; i++) { group->nests[i]->out.buffer->fixed = false; }
     }
 }
-/* Returns whether the length of a nest's rows depends on an open size. */
+/* Returns whether the length of the rows that a nest writes depends on an open size. */
 static bool opdi_plan_row_open(const opdi_nest *nest, int outer) {
     const uint32_t all = (1u << (nest->ndim - nest->nreduce)) - 1, row = all & ~((1u << outer) - 1);
     return ((nest->open_loops | nest->open_strides) & row) != 0;
 }
-/* Memory between two groups: where its place is kept. */
+/* Memory that is used from one group to another, with a pointer to its place. */
 typedef struct opdi_plan_block {
     int64_t bytes, *place, best;
     int32_t first, last, number;
@@ -468,8 +475,8 @@ static int opdi_plan_order(const void *a, const void *b) {
     const int order = (first->rank < second->rank) - (first->rank > second->rank);
     return order ? order : (first->number > second->number) - (first->number < second->number);
 }
-/* Returns the lowest place for a block of those that are free between blocks in front of it, which are in use then: the
-   one that fits best. */
+/* Returns the place for a block: in the smallest gap, large enough, between earlier blocks that are in use at the same
+   time, or behind these blocks. */
 static int64_t opdi_plan_place(const opdi_plan_block *blocks, int count, const opdi_plan_block *block) {
     int64_t best = -1, least = INT64_MAX, end = 0;
     for (;;) {                                    /* from one gap to the next */
@@ -493,7 +500,7 @@ static int64_t opdi_plan_place(const opdi_plan_block *blocks, int count, const o
         end = next;
     }
 }
-/* Ranks blocks: the largest first, in their order or its reverse, those in use for long, or by size and time. */
+/* Sets the ranks by which blocks are sorted: size, their order or its reverse, duration, or size times duration. */
 static void opdi_plan_rank(opdi_plan_block *blocks, int count, int way) {
     for (int i = 0; i < count; i++) {
         const double bytes = (double)blocks[i].bytes, time = (double)(blocks[i].last - blocks[i].first + 1);
@@ -501,7 +508,7 @@ static void opdi_plan_rank(opdi_plan_block *blocks, int count, int way) {
             : way == 3 ? time : (double)blocks[i].last;
     }
 }
-/* Gives blocks their places, one after the other.  Returns the bytes that they take; *top: the one that ends there. */
+/* Places blocks one after the other.  Returns the number of bytes used, and sets *top to the block that ends last. */
 static int64_t opdi_plan_put(opdi_plan_block *blocks, int count, int *top) {
     int64_t total = 0;
     qsort(blocks, (size_t)count, sizeof *blocks, opdi_plan_order);
@@ -513,8 +520,8 @@ static int64_t opdi_plan_put(opdi_plan_block *blocks, int count, int *top) {
     }
     return total;
 }
-/* Gives blocks the places by which they take the fewest bytes of several ways, and returns these: each way goes on with
-   the block that was highest in front, until that is the first one. */
+/* Places blocks in several ways and keeps the way that needs the fewest bytes, which it returns.  In each way, moves
+   the block that ended last to the front and places again, until that block is the first already. */
 static int64_t opdi_plan_best(opdi_plan_block *blocks, int count) {
     const int tries = count < 300 ? 16 : 1;
     int64_t least = INT64_MAX;
@@ -532,7 +539,7 @@ static int64_t opdi_plan_best(opdi_plan_block *blocks, int count) {
     for (int k = 0; k < count; k++) { *blocks[k].place = blocks[k].best; }
     return least;
 }
-/* Gives the buffers that wait, and what products put side by side, their places in the arena; 0, or -1. */
+/* Places buffers and packed operands of products in the arena.  Returns 0 or -1. */
 static int opdi_plan_places(opdi_unit *unit) {
     opdi_recording *const recording = &unit->recording;
     int count = 0, ngroups = 0;
@@ -561,7 +568,8 @@ static int opdi_plan_places(opdi_unit *unit) {
     if (count) { unit->arena = opdi_plan_best(blocks, count); }
     return 0;
 }
-/* Finds which buffers live in a group's rows, and where the others are; 0, or -1 with an error. */
+/* Determines which buffers are kept in rows of a group, and places the other buffers.  Returns 0, or -1 and sets an
+   error. */
 OPDI_INTERNAL int opdi_plan_memory(opdi_unit *unit) {
     opdi_recording *const recording = &unit->recording;
     opdi_group_buffers buffers;
@@ -637,7 +645,7 @@ static void opdi_c_write_end(opdi_cfile *file, const opdi_unit_end *end) {
     for (int i = 0; i < end->ndim; i++) { opdi_c_write(file, "%s%lld", i ? ", " : "", (long long)end->sizes[i]); }
     opdi_c_write(file, "]");
 }
-/* Writes the strides of an input that does not lie row by row. */
+/* Writes the strides of an input that is not contiguous. */
 static void opdi_c_write_strides(opdi_cfile *file, const opdi_unit_end *end) {
     int64_t next = 1;
     bool rows = true;
@@ -650,7 +658,7 @@ static void opdi_c_write_strides(opdi_cfile *file, const opdi_unit_end *end) {
         opdi_c_write(file, "%s%lld", i ? ", " : ", strides ", (long long)end->strides[i]);
     }
 }
-/* What functions get and give of sizes that are open. */
+/* The parameters and arguments of functions, by the number of open sizes. */
 static const struct { const char *parameters, *arguments, *first, *given; } opdi_c_open[3] = {
     {"", "", "", ""}, {", long open_size", ", open_size", "long open_size, ", "open_size"},
     {", long open_size, long open_size_2", ", open_size, open_size_2", "long open_size, long open_size_2, ",
@@ -717,13 +725,13 @@ static void opdi_c_write_header(opdi_cfile *file, const opdi_unit *unit) {
                  opdi_c_open[unit->nopen].first);
     opdi_c_write(file, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }
-/* Writes where an operand of a product lies side by side. */
+/* Writes the address of a packed operand of a product. */
 static void opdi_c_write_side(opdi_cfile *file, const opdi_group *group, const opdi_contraction *all, bool early,
                               int64_t place) {
     opdi_c_write(file, "(%s *)(model->%s + %lld)", opdi_contraction_type(all), early ? "fixed" : "arena",
                  (long long)(place + (early ? 0 : group->scratch)));
 }
-/* Writes the calls that put a product's constant operands side by side. */
+/* Writes the calls that pack a product's constant operands. */
 static void opdi_c_write_early_calls(opdi_cfile *file, opdi_group *group) {
     opdi_contraction all;
     char name[64];
@@ -764,7 +772,7 @@ static void opdi_c_write_call(opdi_cfile *file, const opdi_unit *unit, opdi_grou
     }
     opdi_c_write(file, "%s)) != 0) { return rc; }\n", group->early ? "" : opdi_c_open[unit->nopen].arguments);
 }
-/* Writes the functions that a unit has outside. */
+/* Writes the public functions of a unit. */
 static void opdi_c_write_functions(opdi_cfile *file, opdi_unit *unit) {
     const char *const name = unit->name;
     const opdi_recording *const recording = &unit->recording;
@@ -817,8 +825,8 @@ static void opdi_c_write_functions(opdi_cfile *file, opdi_unit *unit) {
     }
     opdi_c_write(file, ");\n}\n");
 }
-/* Writes the file of C; header: the name of the file to include, or NULL for the text itself.  0, or -1 with an error.
-   */
+/* Writes the C file to `source` and its header to `header`.  The C file includes the header if it becomes a file,
+   otherwise it contains the header's text.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_unit_text(opdi_unit *unit, opdi_string *source, opdi_string *header) {
     opdi_string groups = {NULL, 0, 0, false};
     opdi_cfile file;
@@ -852,7 +860,7 @@ OPDI_INTERNAL int opdi_unit_text(opdi_unit *unit, opdi_string *source, opdi_stri
     if (failed && opd_ok()) { (void)opd_fail(OPD_ERROR_MEMORY, "%s: the text is too long", unit->what); }
     return failed ? -1 : 0;
 }
-/* Writes the weights, each from a multiple of 64 bytes on; 0, or -1 with an error. */
+/* Writes the weights, each aligned to 64 bytes.  Returns 0, or -1 and sets an error. */
 static int opdi_unit_weights(const opdi_unit *unit, opdi_sink *sink) {
     static const char zeros[64] = {0};
     for (int i = 0; i < unit->recording.nbuffers; i++) {
@@ -863,7 +871,8 @@ static int opdi_unit_weights(const opdi_unit *unit, opdi_sink *sink) {
     }
     return 0;
 }
-/* Writes one of a unit's files, whole or not at all; text NULL: the weights.  0, or -1 with an error. */
+/* Writes a file of a unit, as a whole or not at all.  If `text` is NULL, writes the weights.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_unit_file(const opdi_unit *unit, const char *folder, const char *end, const opdi_string *text) {
     opdi_sink sink;
     const size_t size = strlen(folder) + strlen(unit->name) + strlen(end) + 2;
@@ -888,5 +897,4 @@ OPDI_INTERNAL int opdi_unit_write(opdi_unit *unit, const char *folder) {
     return rc;
 }
 
-/* Frees what a unit has. */
 OPDI_INTERNAL void opdi_unit_free(opdi_unit *unit) { opdi_arena_free(&unit->recording.arena); }

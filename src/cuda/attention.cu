@@ -1,33 +1,33 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:attention   attention
 //
-//  softmax(scale q k^T) v of float16 and bfloat16 in one kernel.  The scores are never stored in memory.  The
-//  kernel also stores the logarithms of the rows' sums, which the derivative reads.  All other cases are computed in
-//  parts.  The operator has the name of PyTorch's kernel for the CPU and computes the same.
+//  softmax(scale q k^T) v of float16 and bfloat16 in one kernel.  The scores are never stored in memory.  The kernel
+//  also stores the logarithms of the rows' sums, which the derivative reads.  All other cases are computed in parts.
+//  The operator has the name of PyTorch's kernel for the CPU and computes the same.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== in one kernel =====================================================================================================
 //
 //  A block of four warps computes 64 rows of q, each warp 16 of them, with 64 keys at a time.  A warp's scores stay in
-//  registers, where they become the first factor of the product with v.  Each row keeps its greatest score so far and
-//  its sum.  When the greatest grows, the sums so far are scaled down.  Meanwhile the next 64 keys and values are
-//  copied into shared memory.  Depths below D are filled up with zeros.
+//  registers, where they become the first factor of the product with v.  Each row keeps its maximum score so far and
+//  its sum.  If the maximum grows, the sums so far are scaled down.  Meanwhile the next 64 keys and values are copied
+//  into shared memory.  Depths below D are padded with zeros.
 
 enum { OPDI_CU_AT_ROWS = 64, OPDI_CU_AT_KEYS = 64, OPDI_CU_AT_THREADS = 128 };
-/* Heads of one of the tensors: strides in elements. */
+/* The heads of one tensor.  Strides are in elements. */
 struct opdi_cu_heads { void *data; int64_t batch, head, row; };
 struct opdi_cu_attention {
     opdi_cu_heads q, k, v, out, lse;              /* lse: float */
-    int rows, keys, depth, group;                 /* group: heads of q for one of k and v */
+    int rows, keys, depth, group;                 /* group: number of heads of q for one head of k and v */
     float scale;                                  /* greater than 0 */
     bool causal;
 };
-/* The first element of a head. */
+/* Returns the address of the first element of head number `head` in batch element `batch`. */
 template <typename T> __device__ __forceinline__ T *opdi_cu_head(const opdi_cu_heads &h, int64_t batch, int64_t head) {
     return static_cast<T *>(h.data) + batch * h.batch + head * h.head;
 }
-/* Copies 64 rows from row `first` on into shared memory; zeros stand for rows from `rows` on, and for columns from
-   `depth` on. */
+/* Copies 64 rows of a tensor, from row `first` on, into shared memory.  Missing rows (from `rows` on) and missing
+   columns (from `depth` on) become zeros. */
 template <typename T, int D>
 __device__ __forceinline__ void opdi_cu_bring_rows(T *to, const T *from, int64_t stride, int first, int rows,
                                                    int depth) {
@@ -46,7 +46,7 @@ __device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &
     const float log2e = 1.44269504f, scale = a.scale * log2e;
     T *qs = reinterpret_cast<T *>(room);          /* q, then twice k and v, 64 rows each */
     const int warp = (int)threadIdx.x / 32, head = (int)blockIdx.y, batch = (int)blockIdx.z;
-    const int first = (int)(gridDim.x - 1 - blockIdx.x) * OPDI_CU_AT_ROWS;      /* causal: the longest rows first */
+    const int first = (int)(gridDim.x - 1 - blockIdx.x) * OPDI_CU_AT_ROWS;  /* if causal, the longest rows come first */
     const T *k = opdi_cu_head<const T>(a.k, batch, head / a.group);
     const T *v = opdi_cu_head<const T>(a.v, batch, head / a.group);
     const int last = a.causal && first + OPDI_CU_AT_ROWS < a.keys ? first + OPDI_CU_AT_ROWS : a.keys;
@@ -67,7 +67,7 @@ __device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &
         typename M::S s[4];
         float top[2], fade[2];
         opdi_cu_stages_wait<0>();
-        __syncthreads();                          /* this tile has arrived, and all warps are done with the last one */
+        __syncthreads();                          /* this tile has arrived, and all warps have finished the last one */
         if (j == 0) {
             OPDI_CU_UNROLL
             for (int d = 0; d < D / 16; d++) { M::load(fq[d], qs + warp * 16 * LD + d * 16 + M::place_a(LD), LD); }
@@ -165,13 +165,14 @@ opdi_cu_attention_kernel(const __grid_constant__ opdi_cu_attention a) {
 #if defined(OPD_CUDA_EMULATED) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800)
     opdi_cu_attention_rows<T, D>(a, room);
 #elif defined(__CUDA_ARCH__)
-    __trap();                                     /* the host asks opdi_cu_tc_compiled */
+    __trap();                                     /* the host calls opdi_cu_tc_compiled first */
 #endif
 }
 
 //== the operator ======================================================================================================
 
-/* Sets *h to the heads of t, or of a copy if rows do not begin at multiples of 16 bytes; false with an error. */
+/* Sets *h to the heads of t.  If rows of t do not begin at multiples of 16 bytes, copies t and uses the heads of the
+   copy.  On failure, returns false and sets an error. */
 static bool opdi_cu_heads_of(opd_tensor *t, opdi_cu_heads *h) {
     bool even = opd_strides(t)[3] == 1 && opdi_cu_aligned(opdi_cu_data<void>(t));
     for (int d = 0; d < 3; d++) { even = even && opd_strides(t)[d] % 8 == 0; }
@@ -187,12 +188,13 @@ static bool opdi_cu_attention_fits(const opd_tensor *q, const opd_tensor *k, con
         depth > 0 && depth <= 128 && depth % 8 == 0 && opd_numel(q) > 0 && opd_numel(k) > 0 &&
         opd_size(q, 0) <= 65535 && opd_size(q, 1) <= 65535 && opd_size(q, 2) < (1 << 30) && opd_size(k, 2) < (1 << 30);
 }
-/* Each head of k or v as often as q has heads for it. */
+/* Repeats each head of k or v once for every head of q that uses it.  `heads`: the number of heads of q. */
 static opd_tensor *opdi_cu_heads_repeated(opd_tensor *t, int64_t heads) {
     return opd_size(t, 1) == heads ? t
         : opd_repeat_interleave_full(t, heads / opd_size(t, 1), opd_value_int(1), OPD_NONE);
 }
-/* Computes attention in parts, in float32 or float64, and writes out and lse; 0, or -1 with an error. */
+/* Computes attention as separate products and a softmax, in float32 or float64, and writes out and lse.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_cu_attention_parts(opd_tensor *q, opd_tensor *k, opd_tensor *v, opd_tensor *mask, double scale,
     bool causal, opd_tensor *out, opd_tensor *lse) {
     const opd_scalar_type work = opd_dtype(lse);

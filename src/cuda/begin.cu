@@ -1,9 +1,9 @@
 /* opdispatch_cuda.cu - GPU kernels for opdispatch's operators, at the dispatch key CUDA.
 
    WHAT IT IS
-     One translation unit.  Linked into a program, or loaded by it, it makes "cuda" a device and registers kernels for
-     the built-in operators there; nothing else changes.  Where there is no GPU or no driver it registers nothing, and
-     asking for a CUDA tensor is an error that says why.
+     One translation unit.  When a program links or loads it, "cuda" becomes a device with kernels for the built-in
+     operators.  Nothing else changes.  If there is no GPU or no driver, it registers nothing, and asking for a CUDA
+     tensor fails with an error that says why.
 
    BUILD, with the CUDA Toolkit (13; compute capability 7.5 and up), linked in:
          nvcc -O3 -arch=all-major -c opdispatch_cuda.cu
@@ -13,21 +13,24 @@
          nvcc -O3 -arch=all-major -shared -Xcompiler -fPIC -DOPDISPATCH_PLUGIN opdispatch_cuda.cu \
              -o opdispatch_cuda.so -lcublas -lcublasLt
          ... opd_library_load("./opdispatch_cuda.so") ...
-     -arch=sm_90 in place of -arch=all-major makes code for one kind of GPU, in three minutes of one core, and as many
-     more for each other kind; --split-compile=0 has all cores work on it, -t 0 on several kinds of GPUs.  Without
-     -arch nvcc makes code for compute capability 7.5 alone, which is warned of: newer GPUs run it, after the driver
-     has compiled it anew when a program starts, and convolve bfloat16 without tensor cores.
-     tests/first_gpu_run.sh builds, tests and measures all of it on a machine with a GPU.
+     -arch=sm_90 instead of -arch=all-major makes code for one kind of GPU.  This takes three minutes on one core, and
+     three more for each other kind.  --split-compile=0 uses all cores, and -t 0 compiles for several kinds at once.
+     Without -arch, nvcc makes code for compute capability 7.5 alone, and the source warns of this.  Newer GPUs run
+     such code after the driver has recompiled it at the start of the program.  Convolutions of bfloat16 then do not
+     use tensor cores.
+     tests/first_gpu_run.sh builds, tests and measures everything on a machine with a GPU.
 
    SEVERAL PROCESSES, a GPU each
-     opd_group_device_add(group, device), called by all ranks of a group that there is (over MPI: examples/mpi_group.c),
-     has tensors of that device moved by NCCL 2.14 or newer, those of the CPU by the group as before.  NCCL is needed
-     only then, and not for compiling: libnccl.so.2 is loaded, or the file that OPD_NCCL names.  Collectives run on a
-     stream of the group's own; nobody waits on the host.  NCCL has no reductions of int16, none by bits but of bool, no
-     product, min or max of complex numbers, and no tags: these go by way of the host.  What is captured cannot have
-     collectives in it.  A transfer that is not done in the group's time, or of which NCCL says that it failed, ends the
-     group on this rank: its streams go on, and calls of the group, copies to the host and waiting for the device are
-     errors that name it, until opd_group_unregister.
+     All ranks of an existing group call opd_group_device_add(group, device) (over MPI: examples/mpi_group.c).  Then
+     NCCL 2.14 or newer moves the tensors of that device.  The group moves CPU tensors as before.  NCCL is only needed
+     when it is used, not for compiling: the call loads libnccl.so.2, or the file that OPD_NCCL names.  Collectives run
+     on a separate stream of the group, and the host does not wait for them.  NCCL has no reductions of int16, no
+     bitwise reductions except of bool, no product, min or max of complex numbers, and no tags.  These transfers go
+     through the host.  A capture cannot contain collectives.
+
+     If a transfer exceeds the group's timeout, or NCCL reports that it failed, the group ends on this rank.  Its
+     streams go on.  Calls of the group, copies to the host and waits for the device then fail with an error that names
+     the group, until opd_group_unregister.
 
    CONTENTS (search for the anchor)
      >>cu:platform       errors, devices, launches, types, what threads of a block do together

@@ -1,18 +1,21 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:convolution convolution
 //
-//  Three problems: y = conv(x, w), its gradient gx by x, its gradient gw by w; a transposed convolution trades x and y.
-//  float16 and bfloat16 go to one implicit matrix product on tensor cores, float32's y and gx to one of plain
-//  multiply-adds; else the patches are laid out as columns for cuBLAS; few channels a group, and integers, have a plain
-//  kernel.  Up to three spatial dims; fewer lie in the last.
+//  There are three problems: y = conv(x, w), its gradient gx by x, and its gradient gw by w.  A transposed convolution
+//  exchanges x and y. float16 and bfloat16 use one implicit matrix product on tensor cores. y and gx of float32 use an
+//  implicit product of plain multiply-adds.  Otherwise the patches are laid out as columns for cuBLAS.  Integers, and
+//  convolutions with few channels per group, have a plain kernel.  There are up to three spatial dims; if there are
+//  fewer, they are the last of the three.
 //----------------------------------------------------------------------------------------------------------------------
 
 /* x [n, c, in], w [oc, c / groups, k], y [n, oc, out] */
 struct opdi_cu_conv { int64_t n, c, oc, groups; int in[3], out[3], k[3], s[3], p[3], d[3]; };
 static __host__ __device__ __forceinline__ int64_t opdi_cu_volume(const int *v) { return (int64_t)v[0] * v[1] * v[2]; }
 
-/* Which element a tap reads: of x to compute y, of y to compute gx (BACK).  opdi_cu_conv_place sets at[3] for element o
-   of the result.  opdi_cu_conv_reads returns the element that tap[3] reads for it, -1 if it is outside of the image. */
+/* These two functions find the element that a tap of the kernel reads: an element of x to compute y, or of y to compute
+   gx (BACK).  `opdi_cu_conv_place` sets at[3], the position from which the taps of element `o` of the result are
+   counted.  `opdi_cu_conv_reads` returns the element that tap[3] reads from there, or -1 if that is outside of the
+   image. */
 template <bool BACK> static __device__ __forceinline__ void opdi_cu_conv_place(const opdi_cu_conv &q, int o, int *at) {
     const int *side = BACK ? q.in : q.out;
     const int line = o / side[2], slice = line / side[1];
@@ -33,7 +36,7 @@ static __device__ __forceinline__ int opdi_cu_conv_reads(const opdi_cu_conv &q, 
     }
     return inside ? (to[0] * side[1] + to[1]) * side[2] + to[2] : -1;
 }
-/* A loop over the taps; its statement sees the tap[3] and its number t. */
+/* A loop over the taps, whose statement uses tap[3] and the tap's number t. */
 #define OPDI_CU_TAPS(q, tap, t) \
     for (int tap[3] = {0, 0, 0}, t = 0; tap[0] < (q).k[0]; tap[0]++) \
         for (tap[1] = 0; tap[1] < (q).k[1]; tap[1]++) \
@@ -41,7 +44,8 @@ static __device__ __forceinline__ int opdi_cu_conv_reads(const opdi_cu_conv &q, 
 
 //== few channels a group ==============================================================================================
 
-/* to[n, r, i] = sum over c, t of from[n, c, reads(i, t)] w[...], a thread for each element: y by x, or gx by y. */
+/* to[n, r, i] = sum over c, t of from[n, c, reads(i, t)] w[...], with one thread per element.  Computes y from x, or gx
+   from y. */
 struct opdi_cu_conv_sides { opdi_cu_pw_divider area, rows, groups; };
 template <typename T, bool BACK>
 __global__ void opdi_cu_conv_each_kernel(opdi_cu_conv q, opdi_cu_conv_sides by, const T *from, const T *w, T *to) {
@@ -67,7 +71,7 @@ __global__ void opdi_cu_conv_each_kernel(opdi_cu_conv q, opdi_cu_conv_sides by, 
         opdi_cu_store(to + i, sum);
     }
 }
-/* Launches the kernel for as many images at a time as have 2^30 elements. */
+/* Launches the kernel several times, each time for so many images that they have at most 2^30 elements. */
 template <typename T, bool BACK> static int opdi_cu_conv_each(opdi_cu_conv q, const T *from, const T *w, T *to) {
     const int64_t area = opdi_cu_volume(BACK ? q.in : q.out), channels = BACK ? q.c : q.oc, one = area * channels;
     const int64_t read = opdi_cu_volume(BACK ? q.out : q.in) * (BACK ? q.oc : q.c), images = q.n;
@@ -83,7 +87,7 @@ template <typename T, bool BACK> static int opdi_cu_conv_each(opdi_cu_conv q, co
     }
     return 0;
 }
-/* gw[o, c, t] = sum over n, i of y[n, o, i] x[n, c, reads(i, t)]: a block for each element. */
+/* gw[o, c, t] = sum over n, i of y[n, o, i] x[n, c, reads(i, t)], with one block per element. */
 template <typename T> __global__ void __launch_bounds__(256)
     opdi_cu_conv_each_gw_kernel(opdi_cu_conv q, const T *x, const T *y, opdi_cu_acc<T> *w) {
     typedef opdi_cu_acc<T> A;
@@ -110,10 +114,10 @@ template <typename T> __global__ void __launch_bounds__(256)
 
 //== by columns ========================================================================================================
 
-/* Where column element t, o of channel c of image n is: n * image + (c * taps + t) * row + o. */
+/* The layout of columns: element t, o of channel c of image n is at n * image + (c * taps + t) * row + o. */
 struct opdi_cu_columns { int64_t image, row; };
-/* col[n, c, t, o] = x[n, c, reads(o, t)] of `images` images, 0 outside.  A thread has one place of one channel, which
-   it finds once for all taps. */
+/* col[n, c, t, o] = x[n, c, reads(o, t)] for `images` images, and 0 where a tap reads outside of the image.  A thread
+   handles one position of one channel: it computes the position once and then writes all taps. */
 template <typename T> __global__ void opdi_cu_unfold_kernel(opdi_cu_conv q, int64_t images, const T *x, T *col,
                                                             opdi_cu_columns to) {
     const int64_t area = opdi_cu_volume(q.out), image = opdi_cu_volume(q.in), taps = opdi_cu_volume(q.k);
@@ -158,13 +162,13 @@ template <typename T> __global__ void opdi_cu_fold_kernel(opdi_cu_conv q, int64_
     }
 }
 enum { OPDI_CU_CONV_Y, OPDI_CU_CONV_GX, OPDI_CU_CONV_GW };
-/* The patches are the input itself. */
+/* Returns whether the columns are the input itself: the kernel has one tap, the stride is 1, and nothing is padded. */
 static bool opdi_cu_conv_is_product(const opdi_cu_conv *q) {
     for (int i = 0; i < 3; i++) { if (q->k[i] != 1 || q->s[i] != 1 || q->p[i] != 0) { return false; } }
     return true;
 }
-/* Products of a few images' columns [kk, area] a group: in one batch the images of a group, or the groups of an image,
-   whichever are more.  what: y = w col, or col = w^T y. */
+/* Multiplies the columns [kk, area] of a few images, group by group.  One batched product covers the images of a group,
+   or the groups of an image, whichever are more.  `what`: y = w col, or col = w^T y. */
 static int opdi_cu_conv_products(const opdi_cu_conv *q, int what, int64_t images, opd_scalar_type dtype, void *col,
     void *w, void *y) {
     const int64_t area = opdi_cu_volume(q->out), og = q->oc / q->groups, kk = q->c / q->groups * opdi_cu_volume(q->k);
@@ -189,8 +193,8 @@ static int opdi_cu_conv_products(const opdi_cu_conv *q, int what, int64_t images
     }
     return 0;
 }
-/* w (in w_dtype) = y col^T, or is added to: one product a group, over the places of all images, which lie behind each
-   other in y [oc, images, area] and col [c * taps, images, area]. */
+/* Computes w = y col^T in w_dtype, or adds it to w.  There is one product per group, over the positions of all images,
+   which follow each other in y [oc, images, area] and col [c * taps, images, area]. */
 static int opdi_cu_conv_gw_product(const opdi_cu_conv *q, int64_t images, opd_scalar_type dtype, void *col, void *w,
     void *y, opd_scalar_type w_dtype, bool add) {
     const int64_t places = images * opdi_cu_volume(q->out), og = q->oc / q->groups,
@@ -200,7 +204,8 @@ static int opdi_cu_conv_gw_product(const opdi_cu_conv *q, int64_t images, opd_sc
     b.n = q->groups; b.m = og; b.k = places; b.p = kk; b.a = ym; b.b = ct; b.out = w; b.out_batch = og * kk;
     return opdi_cu_gemm(&b, dtype, w_dtype, 1, add ? 1 : 0);
 }
-/* As many images at a time as columns of 256 MiB hold.  gw of short floats is summed in float32. */
+/* Works through the batch with as many images at a time as fit into 256 MiB of columns.  The gradient gw of 16-bit
+   floats is summed in float32. */
 template <typename T> static int opdi_cu_conv_columns(const opdi_cu_conv *q, int what, opd_scalar_type dtype, T *x,
     void *w, T *y) {
     const int64_t area = opdi_cu_volume(q->out), image = opdi_cu_volume(q->in),
@@ -236,23 +241,25 @@ template <typename T> static int opdi_cu_conv_columns(const opdi_cu_conv *q, int
 
 //== float32 by multiply-adds ==========================================================================================
 //
-//  As below, but without tensor cores: to [n, rows, places] = weights^T [rows, taps c] patches [taps c, n places], a
-//  tile of ROWS channels and 128 places a block, of which a thread has 8 (4 of 32) by 8.  The patches are never laid
-//  out: eight of the inner dimension are read into shared memory while the eight before them are multiplied.  A thread
-//  reads one place's numbers; which tap and channel it reads is the same for its warp, and where the tap lies is found
-//  once for all channels.  What bounds it are the multiply-adds: 64 for 16 numbers from shared memory.
+//  The same product as on tensor cores, but without them: to [n, rows, places] = weights^T [rows, taps c] patches [taps
+//  c, n places].  A block computes a tile of ROWS channels and 128 places, of which a thread has 8 (4 if ROWS is 32) by
+//  8.  The patches are never stored: eight rows of the inner dimension are read into shared memory while the previous
+//  eight are multiplied.  A thread reads the numbers of one place.  The tap and channel that it reads are the same for
+//  its warp, and the tap's position is computed once for all channels.  The limit are the multiply-adds: 64 for 16
+//  numbers from shared memory.
 
 enum { OPDI_CU_IM_PLACES = 128, OPDI_CU_IM_K = 8 };
 #define OPDI_CU_IM_THREADS(rows) ((rows) == 128 ? 256 : 128)
-/* The product that the kernel computes. */
+/* The matrix product that the kernel computes. */
 struct opdi_cu_im {
     opdi_cu_conv q;
-    int channels, rows, padded;                   /* of a group: read; written; rows, up to a multiple of ROWS */
-    int tiles;                                    /* of rows, in a group */
-    int from_area, area, places;                  /* of an image read; of one written; of all images written */
-    bool back;                                    /* gx: from y */
+    int channels, rows, padded;                   /* per group: read; written; rows, rounded up to a multiple of ROWS */
+    int tiles;                                    /* of rows, per group */
+    int from_area, area, places;                 /* elements per image read; per image written; of all images written */
+    bool back;                                    /* computes gx from y */
 };
-/* to[g, t, c, r]: the weight of tap t from channel c that is read to channel r that is written; 0 from `rows` on. */
+/* to[g, t, c, r]: the weight of tap t from input channel c to output channel r.  Channels r from `rows` on are padding
+   and become 0. */
 static __global__ void opdi_cu_im_weights_kernel(opdi_cu_im m, const float *w, float *to, int64_t all) {
     const int taps = (int)opdi_cu_volume(m.q.k), cg = m.back ? m.rows : m.channels;
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
@@ -268,13 +275,13 @@ template <int ROWS, bool BACK>
 __global__ void __launch_bounds__(OPDI_CU_IM_THREADS(ROWS), ROWS == 128 ? 2 : BACK ? 3 : 4)
     opdi_cu_im_kernel(opdi_cu_im m, const float *from, const float *weights, const float *bias, float *to) {
     enum { THREADS = OPDI_CU_IM_THREADS(ROWS), OWN = ROWS == 32 ? 4 : 8, K = OPDI_CU_IM_K, P = OPDI_CU_IM_PLACES };
-    enum { LOADS = K * P / THREADS, QUADS = ROWS / 4 };           /* of a thread; of a row of weights */
+    enum { LOADS = K * P / THREADS, QUADS = ROWS / 4 };           /* loads of a thread; quads of a row of weights */
     typedef opdi_cu_vector<float, 4> quad;
     __shared__ __align__(16) float a[2][K][ROWS], b[2][K][P];
     const int tid = (int)threadIdx.x, group = (int)blockIdx.z;
     const int row = (int)(blockIdx.x % (unsigned)m.tiles) * ROWS, place = (int)(blockIdx.x / (unsigned)m.tiles) * P;
     const int taps = (int)opdi_cu_volume(m.q.k), inner = taps * m.channels;
-    /* what this thread reads: place `mine`, LOADS of the K from `first` on */
+    /* this thread reads place `mine`, and LOADS of the K from `first` on */
     const int mine = place + tid % P, first = tid / P * LOADS;
     const int n = mine / m.area;
     int at[3], tap[3] = {0, 0, 0}, c = first, k = first;
@@ -284,8 +291,8 @@ __global__ void __launch_bounds__(OPDI_CU_IM_THREADS(ROWS), ROWS == 128 ? 2 : BA
     float held[LOADS], sums[OWN][8];
     quad four = {{0, 0, 0, 0}};
     int reads = -1;
-    bool moved = true;                            /* c is of a tap whose place is not known */
-    const int x = tid % 16, y = tid / 16;         /* this thread's: places from x * 4 and 64 + x * 4, rows from y * 4 */
+    bool moved = true;                            /* c has a new tap, whose position is not yet known */
+    const int x = tid % 16, y = tid / 16;        /* this thread has places from x * 4 and 64 + x * 4, rows from y * 4 */
     OPDI_CU_UNROLL
     for (int i = 0; i < OWN; i++) {
         OPDI_CU_UNROLL
@@ -369,9 +376,10 @@ __global__ void __launch_bounds__(OPDI_CU_IM_THREADS(ROWS), ROWS == 128 ? 2 : BA
         }
     }
 }
-/* ROWS of a tile for so many channels. */
+/* Returns the tile height ROWS for a product with `rows` output channels. */
 static int opdi_cu_im_tile(int64_t rows) { return rows > 64 ? 128 : rows > 32 ? 64 : 32; }
-/* Whether the product is worth it: it has work for most multiprocessors, and its places are counted in 32 bits. */
+/* Returns whether this kernel is worth using: the product keeps most multiprocessors busy, and its places can be
+   counted in 32 bits. */
 static bool opdi_cu_im_fits(const opdi_cu_conv *q, int what) {
     const bool back = what == OPDI_CU_CONV_GX;
     const int64_t rows = (back ? q->c : q->oc) / q->groups, channels = (back ? q->oc : q->c) / q->groups;
@@ -384,7 +392,7 @@ static bool opdi_cu_im_fits(const opdi_cu_conv *q, int what) {
         channels * (back ? out : in) < INT32_MAX && q->n * (back ? in : out) < INT32_MAX - OPDI_CU_IM_PLACES &&
         channels * taps < (1 << 24) && blocks / q->groups < INT32_MAX;
 }
-/* y = conv(x, w) + bias, or gx by gy; from: what is read, to: what is written, both in rows. */
+/* Computes y = conv(x, w) + bias, or gx from gy.  `from` is read and `to` is written; both are contiguous. */
 static int opdi_cu_conv_im(const opdi_cu_conv *q, int what, const float *from, const float *w, const float *bias,
     float *to) {
     opdi_cu_im m;
@@ -413,23 +421,24 @@ static int opdi_cu_conv_im(const opdi_cu_conv *q, int what, const float *from, c
 
 //== on tensor cores ===================================================================================================
 //
-//  y [pixels, oc] = patches [pixels, taps c] w^T, a tile of 128 pixels and 64 channels a block of four warps, each with
-//  64 x 32 of it.  Channels lie last and are filled up to a multiple of 8, so that 16 bytes are one tap's.  32 of the
-//  inner dimension are a stage; stages come into shared memory without passing registers (from 8.0 on), two ahead of
-//  what is multiplied, with zeros for what is outside of the image; what all taps of a pixel share is reckoned before
-//  the loop.  A stage is 12 KiB for 2 * 128 * 64 * 32 = 524,288 operations, 43 a byte, and most of its pixels have been
-//  read for the tap before: they come from L1.  What bounds it is shared memory: 36 KiB go through it for a stage, 288
-//  clocks of 128 bytes, while the tensor cores need about 205 (16816 products by mma.sync, not by Hopper's own wgmma).
+//  y [pixels, oc] = patches [pixels, taps c] w^T.  A block of four warps computes a tile of 128 pixels and 64 channels,
+//  each warp 64 x 32 of it.  Channels are last and padded to a multiple of 8, so that 16 bytes belong to one tap.  A
+//  stage is 32 of the inner dimension.  Stages are copied into shared memory without passing through registers (from
+//  8.0 on), two ahead of the multiplied one, with zeros for positions outside of the image.  Offsets that all taps of a
+//  pixel share are computed before the loop.  A stage is 12 KiB for 2 * 128 * 64 * 32 = 524,288 operations, 43 per
+//  byte.  Most of its pixels have been read for the tap before, so they come from L1.  The limit is shared memory: a
+//  stage moves 36 KiB through it, 288 clocks of 128 bytes, while the tensor cores need about 205 (16816 products by
+//  mma.sync, not by Hopper's own wgmma).
 
 #define OPDI_CU_TC_M 128
 #define OPDI_CU_TC_N 64
 #define OPDI_CU_TC_K 32
-#define OPDI_CU_TC_LD (OPDI_CU_TC_K + 8)          /* of a row in shared memory: no two rows begin in one bank */
+#define OPDI_CU_TC_LD (OPDI_CU_TC_K + 8)          /* row length in shared memory: no two rows begin in one bank */
 #define OPDI_CU_TC_STAGES 3
 #define OPDI_CU_TC_THREADS 128
 
-/* Whether T's products were compiled: bfloat16's for compute capability 8.0 and up.  The host asks for the same thing
-   by opdi_cu_tc_compiled; where it did not, a kernel stops. */
+/* Whether products of T were compiled: those of bfloat16 exist only for compute capability 8.0 and up.  The host asks
+   opdi_cu_tc_compiled instead; a kernel that was launched without asking stops. */
 template <typename T> struct opdi_cu_tc_there {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
     enum { yes = std::is_same<T, opdi_cu_f16>::value };
@@ -442,8 +451,9 @@ template <typename T> struct opdi_cu_tc_there {
 #else
 #define OPDI_CU_TC_STOP(T) if constexpr (!opdi_cu_tc_there<T>::yes) { __trap(); }
 #endif
-/* 16 bytes from device to shared memory, or zeros; complete after opdi_cu_stages_wait.  A commit ends a stage; after
-   wait<n> all but the last n stages are there for the calling thread. */
+/* Copies 16 bytes from device memory (or zeros) to shared memory.  The bytes have arrived only after
+   opdi_cu_stages_wait.  A commit ends a stage.  After wait<n>, all stages but the last n have arrived for the calling
+   thread. */
 __device__ __forceinline__ void opdi_cu_stage_16(void *to, const void *from, bool there) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" : : "r"((unsigned)__cvta_generic_to_shared(to)),
@@ -464,23 +474,23 @@ template <int N> __device__ __forceinline__ void opdi_cu_stages_wait() {
 #endif
 }
 
-/* Two neighbours as a word. */
+/* Packs two 16-bit floats into one word, `a` in the low half. */
 __device__ __forceinline__ uint32_t opdi_cu_two(opdi_cu_f16 a, opdi_cu_f16 b) {
     return (uint32_t)__half_as_ushort(b) << 16 | __half_as_ushort(a);
 }
 __device__ __forceinline__ uint32_t opdi_cu_two(opdi_cu_bf16 a, opdi_cu_bf16 b) {
     return (uint32_t)__bfloat16_as_ushort(b) << 16 | __bfloat16_as_ushort(a);
 }
-/* Products of 16 x 16 x 16 by a warp: s += a b of tiles in shared memory, a [m][k] (TURNED: [k][m]) and b [n][k]
-   (TURNED: [k][n]), whose rows are ld elements apart.  A lane loads from `place` elements behind a tile's first.  From
-   8.0 on by the instructions themselves: the library's fragments reckon addresses again for each, and load bfloat16
-   word by word. */
+/* Products of 16 x 16 x 16 by a warp: s += a b for tiles in shared memory.  a is [m][k] (TURNED: [k][m]) and b [n][k]
+   (TURNED: [k][n]); rows are ld elements apart.  `place`: how far behind the tile's first element a lane loads.  From
+   compute capability 8.0 on, the instructions are used directly, because CUDA's fragments compute addresses again for
+   each load, and load bfloat16 word by word. */
 template <typename T, bool TURNED> struct opdi_cu_mma {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     struct Part { uint32_t r[4]; };
     typedef Part A;
     typedef Part B;
-    struct S { float x[8]; };                     /* two of 16 x 8 */
+    struct S { float x[8]; };                     /* two tiles of 16 x 8 */
     static __device__ __forceinline__ int place_a(int ld) {
         const int lane = threadIdx.x % 32, outer = lane / 16 * 8, inner = lane % 16;
         return TURNED ? (outer + lane % 8) * ld + inner / 8 * 8 : inner * ld + outer;
@@ -515,12 +525,12 @@ template <typename T, bool TURNED> struct opdi_cu_mma {
             if (std::is_same<T, opdi_cu_f16>::value) { OPDI_CU_MMA("f16") } else { OPDI_CU_MMA("bf16") }
         }
     }
-    /* Element i of a lane's sums: its row, its column, and which of the lane's two rows that is.  Two elements from an
-       even one on are neighbours in a row. */
+    /* For element i of a lane's sums: its row, its column, and which of the lane's two rows that is.  An even element
+       and the next one are neighbours in a row. */
     static __device__ __forceinline__ int row(int i) { return threadIdx.x % 32 / 4 + i / 2 % 2 * 8; }
     static __device__ __forceinline__ int column(int i) { return threadIdx.x % 4 * 2 + i % 2 + i / 4 * 8; }
     static __device__ __forceinline__ constexpr int of_two(int i) { return i / 2 % 2; }
-    /* The greatest, or the sum, of what the lanes with elements of a row hold of it. */
+    /* The maximum, or the sum, over the lanes that hold elements of a row. */
     static __device__ __forceinline__ float row_most(float v) {
         v = fmaxf(v, __shfl_xor_sync(OPDI_CU_ALL_LANES, v, 1));
         return fmaxf(v, __shfl_xor_sync(OPDI_CU_ALL_LANES, v, 2));
@@ -529,12 +539,12 @@ template <typename T, bool TURNED> struct opdi_cu_mma {
         v += __shfl_xor_sync(OPDI_CU_ALL_LANES, v, 1);
         return v + __shfl_xor_sync(OPDI_CU_ALL_LANES, v, 2);
     }
-    /* to[m * down + n * across] */
+    /* to[m * down + n * across] = the sums */
     static __device__ __forceinline__ void store(float *to, const S &s, int down, int across) {
         OPDI_CU_UNROLL
         for (int i = 0; i < 8; i++) { to[row(i) * down + column(i) * across] = s.x[i]; }
     }
-    /* Sums, rounded, as the first factor of another product. */
+    /* Rounds sums and makes them the first factor of another product. */
     static __device__ __forceinline__ void turn(A &a, const S &s) {
         OPDI_CU_UNROLL
         for (int i = 0; i < 4; i++) {
@@ -558,7 +568,7 @@ template <typename T, bool TURNED> struct opdi_cu_mma {
     template <typename OtherB> static __device__ __forceinline__ void add(S &s, const A &a, const OtherB &b) {
         nvcuda::wmma::mma_sync(s, a, b, s);
     }
-    /* As the emulation has them; no others are asked. */
+    /* The layout in the emulation; no other layout is asked for. */
     static __device__ __forceinline__ int row(int) { return threadIdx.x % 32 / 2; }
     static __device__ __forceinline__ int column(int i) { return threadIdx.x % 2 * 8 + i; }
     static __device__ __forceinline__ constexpr int of_two(int) { return 0; }
@@ -577,7 +587,7 @@ template <typename T, bool TURNED> struct opdi_cu_mma {
 #endif
 };
 
-/* to[n, i, g, c] = from[n, g, c, i], 0 from cg to cp */
+/* to[n, i, g, c] = from[n, g, c, i], and 0 from cg to cp */
 template <typename T> __global__ void __launch_bounds__(256)
 opdi_cu_channels_last_kernel(const T *from, T *to, int64_t n, int64_t groups, int64_t cg, int64_t cp, int64_t area) {
     constexpr int S = 64, rows = 256 / S;
@@ -604,8 +614,8 @@ opdi_cu_channels_last_kernel(const T *from, T *to, int64_t n, int64_t groups, in
         }
     }
 }
-/* A row of patches: the element of its first tap, which may be outside of the image, and which taps are inside: bits 0
-   to 11 along the last dim, 12 to 21 and 22 to 31 along the others. */
+/* A row of patches: the element that its first tap reads, which may be outside of the image, and a bit for each tap
+   that is inside.  Bits 0 to 11 are for taps along the last dim, 12 to 21 and 22 to 31 for the other two dims. */
 #define OPDI_CU_TC_TAPS {9, 10, 12}
 struct opdi_cu_pixel { int at; uint32_t inside; };
 __device__ __forceinline__ uint32_t opdi_cu_taps_inside(int from, int taps, int apart, int size) {
@@ -627,8 +637,8 @@ __device__ __forceinline__ opdi_cu_pixel opdi_cu_pixel_of(const opdi_cu_conv &q,
     if (m >= pixels) { p.inside = 0; }
     return p;
 }
-/* The inner dimension as a chunk of eight channels walks over it: where the tap's elements are from a pixel's first on,
-   and its bits. */
+/* The position of a chunk of eight channels while it walks over the inner dimension: the distance of the tap's elements
+   from the first element of a pixel's patch, and the tap's bits. */
 struct opdi_cu_walk {
     int c, z, h, w, at;
     uint32_t bits;
@@ -641,25 +651,26 @@ struct opdi_cu_walk {
         }
     }
 };
-/* x [n, in, groups, cp], w [oc, taps, cp], both as above; y [n, oc, out], or channels last */
+/* Computes a tile of y.  x [n, in, groups, cp] and w [oc, taps, cp] have padded channels; y is [n, oc, out], or
+   channels last (LAST). */
 template <typename T, bool LAST>
 __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T *x, const T *w, const T *bias, T *y,
                                                   int cp, int tiles_n, unsigned char *room) {
     typedef opdi_cu_mma<T, false> M;
     constexpr int LD = OPDI_CU_TC_LD, stage = (OPDI_CU_TC_M + OPDI_CU_TC_N) * LD, A = OPDI_CU_TC_M / 32,
         B = OPDI_CU_TC_N / 32;
-    T *tiles = reinterpret_cast<T *>(room);       /* of each stage patches [128][40], then weights [64][40] */
+    T *tiles = reinterpret_cast<T *>(room);       /* per stage: patches [128][40], then weights [64][40] */
     const int t = threadIdx.x, warp = t / 32, og = (int)(q.oc / q.groups), group = blockIdx.z,
         line = (int)q.groups * cp;
     const int m0 = (int)(blockIdx.x / tiles_n) * OPDI_CU_TC_M, n0 = (int)(blockIdx.x % tiles_n) * OPDI_CU_TC_N;
     const int area = (int)opdi_cu_volume(q.out), pixels = (int)q.n * area, kk = (int)opdi_cu_volume(q.k) * cp;
-    const int chunk = t % 4 * 8, row = t / 4;     /* this thread's: rows row, row + 32, ... of both */
+    const int chunk = t % 4 * 8, row = t / 4;     /* this thread: rows row, row + 32, ... of both */
     const int wm = warp % 2 * 64, wn = warp / 2 * 32, steps = (kk + OPDI_CU_TC_K - 1) / OPDI_CU_TC_K;
     typename M::S sum[4][2];
     opdi_cu_pixel px[A];
     opdi_cu_walk walk = {chunk, 0, 0, 0, 0, 1u | 1u << 12 | 1u << 22};
     const T *wrow = w + (int64_t)(group * og + n0 + row) * kk + chunk;
-    T *to = tiles + row * LD + chunk;             /* the next stage's, and what is in it for this thread */
+    T *to = tiles + row * LD + chunk;             /* the next stage, and this thread's part of it */
     int left = kk - chunk, slot = 0;
     OPDI_CU_UNROLL
     for (int i = 0; i < A; i++) {
@@ -668,7 +679,7 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
     }
     OPDI_CU_UNROLL
     for (int i = 0; i < 4; i++) { for (int j = 0; j < 2; j++) { M::zero(sum[i][j]); } }
-    const auto bring = [&]() {                    /* the next stage; behind the last one nothing */
+    const auto bring = [&]() {                    /* brings the next stage; nothing behind the last one */
         if (left > -OPDI_CU_TC_K) {
             const bool tap = left > 0;
             walk.settle(q, cp, line);
@@ -694,7 +705,7 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
     OPDI_CU_ROLLED
     for (int s = 0, at = 0; s < steps; s++) {
         opdi_cu_stages_wait<OPDI_CU_TC_STAGES - 2>();
-        __syncthreads();                          /* everyone's part is there, and the stage before is done with */
+        __syncthreads();                          /* all parts have arrived, and the stage before is finished */
         bring();
         OPDI_CU_UNROLL
         for (int l = 0; l < OPDI_CU_TC_K; l += 16) {
@@ -711,7 +722,7 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
         if (++at == OPDI_CU_TC_STAGES) { at = 0; as -= OPDI_CU_TC_STAGES * stage; bs -= OPDI_CU_TC_STAGES * stage; }
     }
     opdi_cu_stages_wait<0>();
-    __syncthreads();                              /* the sums take the stages' place: [64][132], or [128][68] */
+    __syncthreads();                              /* the sums replace the stages: [64][132], or [128][68] */
     float *out = reinterpret_cast<float *>(room);
     constexpr int ld = LAST ? OPDI_CU_TC_N + 4 : OPDI_CU_TC_M + 4, across = LAST ? OPDI_CU_TC_N / 8 : OPDI_CU_TC_M / 8;
     OPDI_CU_UNROLL
@@ -722,7 +733,7 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
         }
     }
     __syncthreads();
-    /* eight in a row of the result at a time, of channels or of pixels, as one where they are aligned */
+    /* writes eight neighbours of the result at a time, channels or pixels, in one store if they are aligned */
     const bool whole = opdi_cu_aligned(y) && (LAST ? og % 8 == 0 && q.oc % 8 == 0 : area % 8 == 0);
     OPDI_CU_ROLLED
     for (int i = t; i < OPDI_CU_TC_M * OPDI_CU_TC_N / 8; i += OPDI_CU_TC_THREADS) {
@@ -743,7 +754,7 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
             all.z = opdi_cu_two(v.at[4], v.at[5]); all.w = opdi_cu_two(v.at[6], v.at[7]);
 #if defined(OPD_CUDA_EMULATED)
             *reinterpret_cast<uint4 *>(to) = all;
-#else                                             /* which the compiler takes to pieces elsewhere */
+#else                                             /* which the compiler splits elsewhere */
             asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" : : "l"(__cvta_generic_to_global(to)),
                          "r"(all.x), "r"(all.y), "r"(all.z), "r"(all.w) : "memory");
 #endif
@@ -765,9 +776,9 @@ opdi_cu_conv_tc_kernel(const __grid_constant__ opdi_cu_conv q, const T *x, const
     if constexpr (opdi_cu_tc_there<T>::yes) { opdi_cu_conv_tile<T, LAST>(q, x, w, bias, y, cp, tiles_n, room); }
 }
 
-/* The gradient by w: parts [split][oc, taps, cp] of sums over pixels of y [pixels, groups, op] and patches of x, 64
-   channels of each, one tap and one part of the pixels a block, 32 pixels a stage.  Parts are added up in their
-   order. */
+/* Computes the gradient by w, as parts [split][oc, taps, cp]: each part sums over some of the pixels of y [pixels,
+   groups, op] and of the patches of x.  A block computes 64 channels of each for one tap and one part, in stages of 32
+   pixels.  The parts are then added in a fixed order. */
 #define OPDI_CU_GW_SIDE 64
 #define OPDI_CU_GW_K 32
 #define OPDI_CU_GW_LD (OPDI_CU_GW_SIDE + 8)
@@ -777,7 +788,7 @@ __device__ __forceinline__ void opdi_cu_conv_gw_tile(const opdi_cu_conv &q, cons
                                                      float *parts, unsigned char *room) {
     typedef opdi_cu_mma<T, true> M;
     constexpr int LD = OPDI_CU_GW_LD, stage = 2 * OPDI_CU_GW_K * LD, R = OPDI_CU_GW_K / 16;
-    T *tiles = reinterpret_cast<T *>(room);       /* of each stage y [32][72], then x [32][72] */
+    T *tiles = reinterpret_cast<T *>(room);       /* per stage: y [32][72], then x [32][72] */
     const int t = threadIdx.x, warp = t / 32, group = blockIdx.z, tile = blockIdx.x / (k.tiles_o * k.tiles_c);
     const int o0 = (int)blockIdx.x % k.tiles_o * OPDI_CU_GW_SIDE,
         c0 = (int)blockIdx.x / k.tiles_o % k.tiles_c * OPDI_CU_GW_SIDE;
@@ -864,8 +875,8 @@ template <typename T> __global__ void opdi_cu_conv_gw_end_kernel(const float *pa
         if (c < cg) { opdi_cu_store(w + (o * cg + c) * taps + t, sum); }
     }
 }
-/* to[o, t, c] = w[o, c, t], or for gradients, where channels trade places and taps turn round:
-   to[g, c, t, o] = w[g, o, c, taps - 1 - t]; 0 from `from_c` to cp. */
+/* to[o, t, c] = w[o, c, t].  For gradients, input and output channels change places and taps are reversed: to[g, c, t,
+   o] = w[g, o, c, taps - 1 - t].  Elements from `from_c` to cp are padding and become 0. */
 template <typename T> __global__ void opdi_cu_conv_weights_kernel(opdi_cu_conv q, const T *w, T *to, int cp,
     bool back) {
     const int64_t taps = opdi_cu_volume(q.k), cg = q.c / q.groups, og = q.oc / q.groups, rows = back ? q.c : q.oc,
@@ -877,7 +888,8 @@ template <typename T> __global__ void opdi_cu_conv_weights_kernel(opdi_cu_conv q
         to[i] = c < inner ? w[at] : T(0.0f);
     }
 }
-/* x [n, groups * cg, image] with channels last, filled up to cp a group: x itself where it is so.  NULL: an error. */
+/* Returns x [n, groups * cg, image] with channels last, padded to cp per group, or x itself if it has this form.  On
+   failure, returns NULL and sets an error. */
 template <typename T> static const T *opdi_cu_conv_turned(const opdi_cu_conv *q, const T *x, bool last, int64_t cg,
                                                          int64_t image) {
     const int64_t cp = opdi_cu_ceil(cg, 8) * 8;
@@ -898,7 +910,7 @@ template <typename T> static int opdi_cu_conv_tc(opdi_cu_conv q, const T *x, con
         (int)cp, back)) {
         return -1;
     }
-    if (back) {                                   /* gx = conv(gy, turned weights) with a stride of 1 */
+    if (back) {                                   /* gx = conv(gy, reversed weights) with a stride of 1 */
         opdi_cu_conv b = q;
         b.c = q.oc; b.oc = q.c;
         for (int i = 0; i < 3; i++) { b.in[i] = q.out[i]; b.out[i] = q.in[i]; b.p[i] = q.d[i] * (q.k[i] - 1) - q.p[i]; }
@@ -911,7 +923,7 @@ template <typename T> static int opdi_cu_conv_tc(opdi_cu_conv q, const T *x, con
                           OPDI_CU_TC_STAGES * (OPDI_CU_TC_M + OPDI_CU_TC_N) * OPDI_CU_TC_LD * sizeof(T), q, x, wt,
                           bias, y, (int)cp, (int)tiles_n);
 }
-/* Parts for about 512 blocks, of 512 pixels or more. */
+/* Splits the pixels into parts of 512 or more, so that there are about 512 blocks. */
 template <typename T> static int opdi_cu_conv_gw(const opdi_cu_conv *q, const T *x, T *w, const T *y, bool x_last,
                                                   bool y_last) {
     const int64_t cg = q->c / q->groups, og = q->oc / q->groups, taps = opdi_cu_volume(q->k),
@@ -935,8 +947,8 @@ template <typename T> static int opdi_cu_conv_gw(const opdi_cu_conv *q, const T 
     return opdi_cu_launch(opdi_cu_conv_gw_end_kernel<T>, opdi_cu_grid(all, 256), dim3(256), 0, (const float *)parts, w,
                           k.splits, cg, (int64_t)k.cp, taps, all);
 }
-/* Whether what runs on the current device was compiled for 8.0 or newer: its own code, or what the driver makes of an
-   older one's.  Asked once. */
+/* Returns whether the code that runs on the current device was compiled for compute capability 8.0 or newer.  It may be
+   the device's own code, or code that the driver makes from an older version.  The answer is cached. */
 static bool opdi_cu_tc_compiled() {
     static std::atomic<signed char> known[OPDI_CU_MAX_DEVICES];       /* 1: yes, -1: no */
     std::atomic<signed char> &k = known[opdi_cu_current()];
@@ -948,7 +960,7 @@ static bool opdi_cu_tc_compiled() {
     }
     return k > 0;
 }
-/* Whether the product is worth it, and its grid possible. */
+/* Returns whether the tensor core kernel is worth using and its grid is possible. */
 static bool opdi_cu_conv_tc_fits(const opdi_cu_conv *q, int what, opd_scalar_type dtype) {
     const int64_t cg = q->c / q->groups, og = q->oc / q->groups, taps = opdi_cu_volume(q->k);
     if (dtype != OPD_FLOAT16 && (dtype != OPD_BFLOAT16 || !opdi_cu_tc_compiled())) { return false; }
@@ -968,8 +980,8 @@ static bool opdi_cu_conv_tc_fits(const opdi_cu_conv *q, int what, opd_scalar_typ
 //== which of them =====================================================================================================
 
 struct opdi_cu_conv_call { opdi_cu_conv v; bool transposed; };
-/* Reads stride, padding, dilation, transposed, output_padding, groups from argument `first` on; the Meta kernel has
-   checked them.  y: what the convolution gives. */
+/* Reads stride, padding, dilation, transposed, output_padding and groups from argument `first` on, which the Meta
+   kernel has checked. y is the result of the convolution. */
 static int opdi_cu_conv_read(opd_call *call, int first, const opd_tensor *x, const opd_tensor *w, const opd_tensor *y,
     opdi_cu_conv_call *q) {
     const opd_ints s = opd_arg_ints(call, first), p = opd_arg_ints(call, first + 1), d = opd_arg_ints(call, first + 2);
@@ -998,7 +1010,8 @@ static int opdi_cu_conv_read(opd_call *call, int first, const opd_tensor *x, con
     }
     return 0;
 }
-/* Channels last, as opdispatch's convolutions leave and take them: dims 1 apart, then the last, ... */
+/* Returns whether t is stored channels last, as opdispatch's convolutions expect and produce it: dim 1 has stride 1,
+   then follow the last dim, the dim before it, and so on. */
 static bool opdi_cu_is_channels_last(const opd_tensor *t) {
     int64_t next = opd_ndim(t) > 2 ? opd_size(t, 1) : 0;
     if (opd_ndim(t) < 4 || opd_strides(t)[1] != 1) { return false; }
@@ -1008,8 +1021,8 @@ static bool opdi_cu_is_channels_last(const opd_tensor *t) {
     }
     return opd_strides(t)[0] == next;
 }
-/* One of the three for tensors in rows of one dtype; bias [oc] or NULL is added to y.  What is computed has
-   elements. */
+/* Computes one of the three problems for contiguous tensors of one dtype.  `bias` [oc], unless NULL, is added to y.
+   The result must not be empty. */
 template <typename T> static int opdi_cu_conv_typed(const opdi_cu_conv *q, int what, opd_tensor *x, opd_tensor *w,
     opd_tensor *y) {
     T *xs = opdi_cu_data<T>(x), *ws = opdi_cu_data<T>(w), *ys = opdi_cu_data<T>(y);
@@ -1057,7 +1070,7 @@ static int opdi_cu_bias(opd_tensor *y, opd_tensor *b) {
                                                       opdi_cu_data<T>(b), c, all / opd_size(y, 0) / c, all))
     return -1;
 }
-/* Computes `to` (y, x or w by `what`), in any layout. */
+/* Computes the result named by `what` (y, or the gradient in x or w), whose memory may have any layout. */
 static int opdi_cu_conv_run(const opdi_cu_conv *q, int what, opd_tensor *x, opd_tensor *w, opd_tensor *y,
     opd_tensor *bias) {
     opd_tensor *to = what == OPDI_CU_CONV_Y ? y : what == OPDI_CU_CONV_GX ? x : w, *work;

@@ -1,18 +1,19 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:groups      process groups over NCCL
 //
-//  What opd_group_device_add asks for.  A group has a communicator and a stream of its own: a collective waits there
-//  for what was queued on the current stream before it, and who uses the result makes the current stream wait for it.
-//  Sends and receives are kept and begun together with those that follow, as ncclGroupStart wants it, in any order: as
-//  soon as one is waited for, something else is called, or the host waits for the device or group, or after a while.
-//  A thread for each group looks after what is on its way; where a rank is gone or NCCL says that something is wrong it
-//  aborts the communicator, so that streams go on, and whoever waits for the device from then on gets the error.
+//  The implementation of opd_group_device_add.  A group has a communicator and a stream.  A collective waits on that
+//  stream for all earlier work of the current stream, and before the result is used, the current stream waits for the
+//  collective.  Sends and receives are kept, and begun together with those that follow, in any order, as ncclGroupStart
+//  requires.  They begin when one of them is waited for, another function is called, the host waits for the device or
+//  group, or some time has passed.  Each group has a thread that watches its transfers.  If a rank ends or NCCL reports
+//  an error, the thread aborts the communicator, so that streams go on.  Every later wait for the device then gets the
+//  error.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== NCCL's functions, by its manual ===================================================================================
 
 typedef struct opdi_cu_nccl_id { char bytes[OPD_GROUP_ID]; } opdi_cu_nccl_id;
-/* ncclConfig_t as it began in 2.14; size and version say that it is this one. */
+/* ncclConfig_t as of 2.14, which its size and version say. */
 typedef struct opdi_cu_nccl_config { size_t size; unsigned magic, version; int blocking; } opdi_cu_nccl_config;
 #define OPDI_CU_NCCL_FIRST 21400                 /* version 2.14 */
 enum { OPDI_CU_NCCL_INVALID_USAGE = 5, OPDI_CU_NCCL_IN_PROGRESS = 7 };
@@ -46,13 +47,13 @@ static struct opdi_cu_nccl_functions {
 } opdi_cu_nccl;
 static std::mutex opdi_cu_nccl_lock;
 
-/* A function of the library; NULL, and *missing its name, where it is not there. */
+/* Returns a function of the library.  If it does not exist, returns NULL and sets *missing to its name. */
 static void *opdi_cu_nccl_find(void *library, const char *name, const char **missing) {
     void *const found = dlsym(library, name);
     if (!found && !*missing) { *missing = name; }
     return found;
 }
-/* Loads NCCL, once; 0, or -1 with an error that says what is missing, and the next call tries again. */
+/* Loads NCCL once.  Returns 0, or -1 and sets an error that names the missing part; then the next call tries again. */
 static int opdi_cu_nccl_load() {
     std::lock_guard<std::mutex> guard(opdi_cu_nccl_lock);
     const char *name = getenv("OPD_NCCL"), *missing = NULL;
@@ -89,8 +90,8 @@ static int opdi_cu_nccl_load() {
 
 //== what NCCL can =====================================================================================================
 
-/* How NCCL is to reduce a dtype: its type, operation and how many elements one is.  False: it cannot.  Truth values:
-   any or all. */
+/* Finds how NCCL can reduce a dtype: NCCL's type and operation, and how many NCCL elements make one of ours (2 for
+   complex numbers).  Returns false if NCCL cannot.  Bools are reduced by "any" or "all". */
 static bool opdi_cu_nccl_reduction(opd_scalar_type dtype, opd_reduction reduction, int *type, int *op, int64_t *each) {
     const bool wide = opd_dtype_is_complex(dtype);
     *each = wide ? 2 : 1;
@@ -120,7 +121,8 @@ static bool opdi_cu_nccl_reduction(opd_scalar_type dtype, opd_reduction reductio
 static bool opdi_cu_nccl_pair(const opd_transfer *t) {
     return t->kind == OPD_COLLECTIVE_SEND || t->kind == OPD_COLLECTIVE_RECV;
 }
-/* NCCL knows no tags: messages come in their order. */
+/* Returns whether NCCL can run the transfer.  NCCL has no tags: messages arrive in the order in which they were
+   sent. */
 static bool opdi_cu_group_takes(void *user, const opd_transfer *t) {
     int type, op;
     int64_t each;
@@ -138,36 +140,36 @@ static int64_t opdi_cu_clock() {                  /* in milliseconds */
     return std::chrono::duration_cast<std::chrono::milliseconds>(
         std::chrono::steady_clock::now().time_since_epoch()).count();
 }
-#define OPDI_CU_KEPT_MS 50                       /* at most, if nothing else begins it */
-/* A transfer that was asked for. */
+#define OPDI_CU_KEPT_MS 50                       /* the longest time that a send or receive is kept back */
+/* A transfer that a caller requested. */
 typedef struct opdi_cu_move {
     opd_transfer what;
-    std::vector<int64_t> counts;                  /* of an all-to-all: sent to each rank, then taken */
-    cudaEvent_t ready, done;                      /* what it waits for; itself */
-    bool queued, passed, held;                    /* done may be asked for; has passed; somebody may wait for it */
-    int64_t asked, begun;                         /* when; since when its data are ready, 0: not yet seen */
+    std::vector<int64_t> counts;                  /* of an all-to-all: sent to each rank, then received */
+    cudaEvent_t ready, done;                      /* ready: it waits for this; done: it has finished */
+    bool queued, passed, held;  /* queued: done was recorded; passed: done has passed; held: a caller may wait for it */
+    int64_t asked, begun;        /* asked: time of the request; begun: since when its data are ready; 0: not yet seen */
     unsigned long long number;
 } opdi_cu_move;
 typedef struct opdi_cu_group {
-    std::mutex lock;                              /* all of the below */
+    std::mutex lock;                              /* protects all members below */
     std::condition_variable wake;
     std::thread watch;
-    char name[64], lost[500];                     /* why it is gone, or "" */
+    char name[64], lost[500];                     /* lost: why the group has ended, or "" */
     int device, rank, size;
     int64_t timeout_ms;
     void *comm;
     cudaStream_t stream;
     unsigned long long count;
-    std::list<opdi_cu_move *> kept, running;      /* sends and receives that are not begun; what is queued */
+    std::list<opdi_cu_move *> kept, running;      /* kept: sends and receives not yet begun; running: queued */
     bool ends;
 } opdi_cu_group;
-/* All groups, by device; and those that are gone: what is computed on their devices is not to be trusted.  A device's
-   lock may be held while NCCL waits for other ranks. */
+/* All groups, listed by device, and the groups that ended after an error: results on their devices cannot be trusted.
+   A device's lock may be held while NCCL waits for other ranks. */
 static std::mutex opdi_cu_groups_lock[OPDI_CU_MAX_DEVICES], opdi_cu_lost_lock;
 static std::list<opdi_cu_group *> *const opdi_cu_groups = new std::list<opdi_cu_group *>[OPDI_CU_MAX_DEVICES];
 static std::vector<const opdi_cu_group *> *opdi_cu_lost_groups;
 
-/* 0, or -1 with the error of a group of the current device that is gone. */
+/* If a group of the current device has ended, returns -1 and sets that group's error; else returns 0. */
 static int opdi_cu_lost_check() {
     const int device = opdi_cu_current();
     std::lock_guard<std::mutex> guard(opdi_cu_lost_lock);
@@ -194,7 +196,8 @@ static const char *opdi_cu_move_name(const opdi_cu_move *m) {
                                         "reduce", "gather", "scatter", "send", "recv", "barrier"};
     return names[m->what.kind <= OPD_COLLECTIVE_BARRIER ? m->what.kind : 0];
 }
-/* The group is gone: nothing of it is done any more, and streams go on.  Under its lock. */
+/* Ends the group after an error, so that it runs no more transfers and streams do not hang.  Called under the group's
+   lock. */
 static void opdi_cu_group_lose(opdi_cu_group *g, const opdi_cu_move *m, const char *why) {
     void *const comm = g->comm;
     char which[100] = "";
@@ -214,7 +217,7 @@ static void opdi_cu_group_lose(opdi_cu_group *g, const opdi_cu_move *m, const ch
     if (comm) { (void)opdi_cu_nccl.CommAbort(comm); }
 }
 static int opdi_cu_group_gone(const opdi_cu_group *g) { return opd_fail(OPD_ERROR_KERNEL, "%s", g->lost); }
-/* Waits until NCCL has taken what it was given; 0, or -1 and the group is gone. */
+/* Waits until NCCL has accepted the work that it was given.  Returns 0, or -1 and ends the group. */
 static int opdi_cu_group_settle(opdi_cu_group *g, const opdi_cu_move *m, int result) {
     const int64_t begun = opdi_cu_clock();
     char why[200];
@@ -235,7 +238,8 @@ static int opdi_cu_group_settle(opdi_cu_group *g, const opdi_cu_move *m, int res
 
 //== transfers =========================================================================================================
 
-/* Tells NCCL what one that is not a collective of its own is made of; the first result that says that it is wrong. */
+/* Passes a transfer that is not an NCCL collective to NCCL as sends and receives.  Returns the first error of NCCL, or
+   0. */
 static int opdi_cu_move_parts(const opdi_cu_group *g, const opdi_cu_move *m) {
     const opd_transfer *const t = &m->what;
     const size_t size = opd_dtype_size(t->dtype), bytes = (size_t)t->count * size;
@@ -266,7 +270,7 @@ static int opdi_cu_move_parts(const opdi_cu_group *g, const opdi_cu_move *m) {
     }
     return result;
 }
-/* Tells NCCL what one is that it has, and *whole; else false. */
+/* Passes a transfer to NCCL if NCCL has it as a collective, and sets *result.  Otherwise returns false. */
 static bool opdi_cu_move_whole(const opdi_cu_group *g, const opdi_cu_move *m, int *result) {
     const opd_transfer *const t = &m->what;
     const size_t bytes = (size_t)t->count * opd_dtype_size(t->dtype);
@@ -293,8 +297,8 @@ static bool opdi_cu_move_whole(const opdi_cu_group *g, const opdi_cu_move *m, in
     default: return false;
     }
 }
-/* Begins some transfers together, after what each of them waits for; 0, or -1 and the group is gone.  Under the lock,
-   with the group's device the current one. */
+/* Begins some transfers together, each after the work that it depends on.  Returns 0, or -1 and ends the group.  Called
+   under the group's lock, while its device is the current one. */
 static int opdi_cu_group_queue(opdi_cu_group *g, std::list<opdi_cu_move *> &moves) {
     opdi_cu_move *const first = moves.front();
     cudaError_t e = cudaSuccess;
@@ -320,14 +324,14 @@ static int opdi_cu_group_queue(opdi_cu_group *g, std::list<opdi_cu_move *> &move
     g->wake.notify_all();
     return 0;
 }
-/* Begins the sends and receives that were kept. */
+/* Begins the sends and receives that were kept back. */
 static int opdi_cu_group_flush(opdi_cu_group *g) {
     std::list<opdi_cu_move *> moves;
     if (g->lost[0]) { return -1; }
     if (g->kept.empty()) { return 0; }
     moves.swap(g->kept);
     const int rc = opdi_cu_group_queue(g, moves);
-    if (rc) { g->running.splice(g->running.end(), moves); }   /* which the end of the group frees */
+    if (rc) { g->running.splice(g->running.end(), moves); }   /* the end of the group frees these */
     return rc;
 }
 static int opdi_cu_group_begin(void *user) {
@@ -341,7 +345,7 @@ static void opdi_cu_groups_flush(int index) {
     std::lock_guard<std::mutex> guard(opdi_cu_groups_lock[index]);
     for (opdi_cu_group *g : opdi_cu_groups[index]) { (void)opdi_cu_group_begin(g); }
 }
-/* Puts a group into its device's list, or takes it out of it. */
+/* Adds a group to its device's list, or removes it from the list if `on` is false. */
 static void opdi_cu_group_list(opdi_cu_group *g, bool on) {
     std::lock_guard<std::mutex> guard(opdi_cu_groups_lock[g->device]);
     std::list<opdi_cu_group *> &all = opdi_cu_groups[g->device];
@@ -354,7 +358,7 @@ static void opdi_cu_move_free(opdi_cu_move *m) {
     if (m->done) { (void)cudaEventDestroy(m->done); }
     delete m;
 }
-/* Nobody waits for one any more; it goes when it has passed, too. */
+/* Notes that the caller no longer waits for a transfer.  The transfer is freed once it has also finished. */
 static void opdi_cu_move_drop(opdi_cu_move *m) {
     m->held = false;
     if (m->passed) { opdi_cu_move_free(m); }
@@ -439,7 +443,8 @@ static int opdi_cu_group_test(void *user, void *request) {
 
 //== who looks after them ==============================================================================================
 
-/* Takes off what has passed.  Under the lock; a rank that has been waited for too long ends the group. */
+/* Removes transfers that have finished.  Ends the group if a rank has kept it waiting for too long.  Called under the
+   group's lock. */
 static void opdi_cu_group_look(opdi_cu_group *g) {
     const int64_t now = opdi_cu_clock();
     char why[200];
@@ -495,7 +500,7 @@ static int opdi_cu_group_abandon(void *user, const char *why) {
     opdi_cu_group_lose(g, NULL, why);
     return 0;
 }
-/* Waits until all ranks are done with the communicator, and frees it. */
+/* Waits until all ranks have finished with the communicator, and frees it. */
 static void opdi_cu_group_leave(opdi_cu_group *g) {
     std::unique_lock<std::mutex> hold(g->lock);
     (void)opdi_cu_group_flush(g);
@@ -550,7 +555,7 @@ static int opdi_cu_group_ready(void *user) {
     opdi_cu_group_list(g, true);
     return 0;
 }
-/* Begins to join the others; 0, or -1 with an error. */
+/* Begins to join the other ranks in one communicator.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_group_join(opdi_cu_group *g, const void *id) {
     opdi_cu_nccl_config config;
     opdi_cu_nccl_id key;

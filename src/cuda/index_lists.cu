@@ -1,17 +1,18 @@
 //== index, index_put, put: lists of index tensors =====================================================================
 
 enum { OPDI_CU_READ = 0, OPDI_CU_WRITE, OPDI_CU_ACCUMULATE };
-/* Values [before][q][after] against self: what the list says about self is its dims before the indexed ones, those, and
-   the dims after (all others are after when the indexed ones are not neighbours). */
+/* The indexing of self by a list of indices, with values [before][q][after], where q counts the positions of the
+   indices.  `before` and `after` are the dims of self before and behind the indexed ones.  If the indexed dims are not
+   neighbours, all other dims count as `after`. */
 struct opdi_cu_list {
-    int n;                                        /* indexed dims */
+    int n;                                        /* number of indexed dims */
     const int64_t *index[OPD_MAX_DIMS];           /* [nq] each */
     int64_t size[OPD_MAX_DIMS], stride[OPD_MAX_DIMS];
     opdi_cu_strided<1> before, after;
     int64_t nb, nq, na;
-    int64_t one;                                  /* 0: values is one number */
+    int64_t one;                                  /* stride of values: 1, or 0 if values is one number */
     opdi_cu_guard guard;
-    /* Where the indexed dims say that q lies in self; -1: nowhere. */
+    /* Returns the offset of q in self along the indexed dims, or -1 if an index is out of range. */
     __device__ __forceinline__ int64_t place(int64_t q) const {
         int64_t at = 0;
         for (int d = 0; d < n; d++) {
@@ -41,26 +42,26 @@ template <class T> struct opdi_cu_list_move {
         if (back) { *p = values[i * list.one]; } else { values[i] = *p; }
     }
 };
-/* keys[q] = where q lies in self, to be sorted */
+/* keys[q] = the offset of position q in self.  The keys are then sorted. */
 struct opdi_cu_list_keys {
     opdi_cu_list list;
-    int64_t *keys, skip;                          /* skip: a key that is as none; -1 without */
+    int64_t *keys, skip;                          /* skip: a key that is ignored; -1: none */
     __device__ void operator()(int64_t q) const {
         const int64_t at = list.place(q);
         keys[q] = skip >= 0 && at == skip ? -1 : at;
     }
 };
-/* Sums the values of each key, in the same order every time: pieces of OPDI_CU_PIECE sorted keys first; what goes on in
-   the next piece is left in `partial`, to be put together afterwards. */
+/* Sums the values of each key, always in the same order.  The sorted keys are cut into pieces of OPDI_CU_PIECE.  If a
+   key continues in the next piece, its sum so far is left in `partial` and joined afterwards. */
 enum { OPDI_CU_PIECE = 32 };
 template <class T> struct opdi_cu_list_sum {
     opdi_cu_list list;
-    const int64_t *keys, *order;                  /* [nq] sorted, and where they were */
+    const int64_t *keys, *order;                  /* [nq] sorted keys, and their previous positions */
     T *self;
     const T *values;
     T *partial;                                   /* [nb][pieces][2][na]: of the first key, and of the last */
     int64_t pieces;
-    bool scale;                                   /* divide by how often the key comes */
+    bool scale;                                   /* divide by the number of times that the key occurs */
     __device__ __forceinline__ void split(int64_t i, int64_t *b, int64_t *piece, int64_t *a) const {
         *b = opdi_cu_divide(opdi_cu_divide(i, list.na, a), pieces, piece);
     }
@@ -90,7 +91,7 @@ template <class T> struct opdi_cu_list_sum {
         }
     }
 };
-/* The keys that begin in a piece and go on in the next. */
+/* Joins the sums of keys that begin in one piece and continue in the next. */
 template <class T> struct opdi_cu_list_join : opdi_cu_list_sum<T> {
     explicit opdi_cu_list_join(const opdi_cu_list_sum<T> &x) : opdi_cu_list_sum<T>(x) { }
     __device__ void operator()(int64_t i) const {
@@ -125,7 +126,7 @@ template <class T> static int opdi_cu_list_sums(const opdi_cu_list *p, opd_tenso
     if (!f.partial || !opd_ok()) { return -1; }
     return opdi_cu_each(n, f) || (f.pieces > 1 && opdi_cu_each(n, opdi_cu_list_join<T>(f))) ? -1 : 0;
 }
-/* The mask's places as one index for each of its dims. */
+/* Replaces a mask by one index tensor for each of its dims: the positions where the mask is true. */
 static int opdi_cu_mask_index(opd_tensor *mask, opd_tensor **out) {
     opd_tensor *at = opd_nonzero(mask);
     for (int d = 0; d < opd_ndim(mask); d++) {
@@ -134,7 +135,7 @@ static int opdi_cu_mask_index(opd_tensor *mask, opd_tensor **out) {
     }
     return 0;
 }
-/* index[d] for each dim of self, NULL: all of it (at::native::expandTensors). */
+/* Sets index[d] for each dim of self; NULL means the whole dim (at::native::expandTensors). */
 static int opdi_cu_list_expand(const opd_tensor *self, opd_tensors list, opd_tensor **index) {
     const int ndim = opd_ndim(self);
     int n = 0;
@@ -170,7 +171,7 @@ static int opdi_cu_list_expand(const opd_tensor *self, opd_tensors list, opd_ten
     for (; n < ndim; n++) { index[n] = NULL; }
     return 0;
 }
-/* The plan of self[list], and the sizes of what that gives. */
+/* Makes the plan of self[list] and computes the sizes of the result. */
 static int opdi_cu_list_make(const opd_call *call, opdi_cu_list *p, const opd_tensor *self, opd_tensors list,
                              int64_t *out, int *nout) {
     const int ndim = opd_ndim(self);
@@ -218,14 +219,15 @@ static int opdi_cu_list_make(const opd_call *call, opdi_cu_list *p, const opd_te
     }
     return 0;
 }
-/* Counts in units that are larger than an element where everything allows it; returns their bytes. */
+/* Copies in units larger than an element if all strides and addresses allow it.  Returns the size of a unit in
+   bytes. */
 static int64_t opdi_cu_list_units(opdi_cu_list *p, int64_t bytes, const void *self, const void *values) {
     int64_t all = bytes, unit, f;
     int d;
     if (p->after.n != 1 || p->after.stride[0][0] != 1 || !p->one) { return bytes; }
     for (d = 0; d < p->n; d++) { all |= p->stride[d] * bytes; }
     for (d = 0; d < p->before.n; d++) { all |= p->before.stride[0][d] * bytes; }
-    all = (all & ~bytes) | (p->na * bytes);       /* an element need not be whole units, a row must */
+    all = (all & ~bytes) | (p->na * bytes);       /* a row must be whole units, an element need not */
     unit = opdi_cu_unit(all, (uintptr_t)self, (uintptr_t)values);
     if (unit <= bytes) { return bytes; }
     f = unit / bytes;
@@ -244,8 +246,8 @@ static int opdi_cu_list_run(opdi_cu_list *p, opd_tensor *self, opd_tensor *value
     })
     return 0;
 }
-/* A result whose dims lie in memory in the order of self's dims and the indices', as the CPU's do; masks choose how
-   many elements there are, of which a fake cannot say it. */
+/* Makes a result whose dims lie in memory in the order of self's dims and the indices' dims, as on the CPU.  A fake
+   kernel cannot find this order if there are masks, because then the number of elements depends on the data. */
 static opd_tensor *opdi_cu_index_result(opd_call *call, opd_tensor *self, opd_tensors list, const int64_t *sizes,
                                         int n) {
     const opd_device meta = opd_device_of(OPD_META, 0);
@@ -269,7 +271,7 @@ static int opdi_cu_index_kernel(opd_call *call) {
     desk = out ? opdi_cu_desk(out, opd_dtype(self)) : NULL;
     return desk && opdi_cu_list_run(&p, self, desk, false) == 0 ? opdi_cu_settle(out, desk) : -1;
 }
-/* self += values, both of a compute type; the key `skip` is left out. */
+/* Adds values to self at the listed positions, both in a compute type.  The key `skip` is ignored. */
 static int opdi_cu_list_add(const opdi_cu_list *p, opd_tensor *self, opd_tensor *values, int64_t skip, bool scale) {
     opd_tensor *keys = opdi_cu_new(opd_ints_of(&p->nq, 1), OPD_INT64), *sorted[2];
     const int64_t n = p->nb * p->nq * p->na;
@@ -281,7 +283,7 @@ static int opdi_cu_list_add(const opdi_cu_list *p, opd_tensor *self, opd_tensor 
         : opd_dtype(self) == OPD_FLOAT64 ? opdi_cu_list_sums<double>(p, sorted, self, values, scale)
         : opdi_cu_list_sums<int64_t>(p, sorted, self, values, scale);
 }
-/* Writes or adds values at the list's places of out, which holds self. */
+/* Writes or adds values at the list's positions in out, which holds a copy of self. */
 static int opdi_cu_list_put(const opd_call *call, opd_tensor *out, opd_tensors list, opd_tensor *values,
                             bool accumulate) {
     const opd_scalar_type t = accumulate ? opdi_cu_compute_dtype(opd_dtype(out)) : opd_dtype(out);
@@ -308,7 +310,7 @@ static int opdi_cu_index_put_kernel(opd_call *call) {
     return !out ? -1 : opdi_cu_list_put(call, out, opd_arg_tensors(call, 1), opd_arg_tensor(call, 2),
                                         opd_arg_bool(call, 3));
 }
-/* put(self, index, source, accumulate): self as one dim. */
+/* put(self, index, source, accumulate): indexes self as if it had one dim. */
 static int opdi_cu_put_kernel(opd_call *call) {
     if (opd_arg_bool(call, 3) && opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
     opd_tensor *out = opd_result_update(call), *desk, *flat, *index, *src;
@@ -319,7 +321,7 @@ static int opdi_cu_put_kernel(opd_call *call) {
     if (!src || opdi_cu_list_put(call, flat, opd_tensors_of(&index, 1), src, opd_arg_bool(call, 3))) { return -1; }
     return opdi_cu_settle(out, desk);
 }
-/* embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq) */
+/* embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq). */
 static int opdi_cu_embedding_backward_kernel(opd_call *call) {
     if (opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *out, *desk;
@@ -339,7 +341,7 @@ static int opdi_cu_embedding_backward_kernel(opd_call *call) {
 //== cat, stack ========================================================================================================
 
 enum { OPDI_CU_PIECES = 64 };
-/* Pieces [outer][len] of a row of the result. */
+/* Tensors that are joined, each [outer][len]: their pieces of each row of the result. */
 template <class T> struct opdi_cu_pieces {
     const T *from[OPDI_CU_PIECES];
     int64_t len[OPDI_CU_PIECES], at[OPDI_CU_PIECES];
@@ -356,7 +358,7 @@ template <class T> __global__ void opdi_cu_join_kernel(opdi_cu_pieces<T> p) {
         p.out[o * p.row + at + c] = from[i];
     }
 }
-/* As many pieces as a launch takes. */
+/* Copies the *n pieces that were collected, in one launch, and sets *n to 0. */
 template <class T> static int opdi_cu_join_some(opdi_cu_pieces<T> *p, int *n) {
     int64_t most = 0;
     const int count = *n;
@@ -370,7 +372,7 @@ template <class T> static int opdi_cu_join_some(opdi_cu_pieces<T> *p, int *n) {
 static bool opdi_cu_join_skips(const opd_tensor *t, bool stack) {
     return !stack && opd_ndim(t) == 1 && opd_numel(t) == 0;
 }
-/* The size of t along dim of the result. */
+/* Returns the size of t along dim `dim` of the result. */
 static int64_t opdi_cu_join_size(const opd_tensor *t, int dim, bool stack) { return stack ? 1 : opd_sizes(t)[dim]; }
 template <class T> static int opdi_cu_join_units(opd_tensor *out, opd_tensors list, int dim, bool stack) {
     const int64_t bytes = (int64_t)opd_dtype_size(opd_dtype(out));
@@ -411,7 +413,7 @@ static int opdi_cu_join(opd_call *call, bool stack) {
         unit = u < unit ? u : unit;
     }
     if (straight) { OPDI_CU_UNITS(unit, T, return opdi_cu_join_units<T>(out, list, dim, stack)) }
-    for (k = 0; k < list.n; k++) {                /* with other strides or dtypes: a copy for each */
+    for (k = 0; k < list.n; k++) {                /* other strides or dtypes: a copy for each */
         opd_tensor *t = list.data[k], *piece;
         int64_t strides[OPD_MAX_DIMS];
         if (opdi_cu_join_skips(t, stack)) { continue; }
@@ -427,8 +429,8 @@ static int opdi_cu_stack_kernel(opd_call *call) { return opdi_cu_join(call, true
 
 //== writing through a view: slice_scatter and its kin =================================================================
 
-/* Memory that lies as self does, with self's elements, for a view that counts elements in memory; `out` where it lies
-   so itself, or where places of self overlap. */
+/* For a view that counts elements in memory: returns a tensor with the strides and contents of self.  This is `out`
+   itself if its strides are the same, or if elements of self overlap. */
 static opd_tensor *opdi_cu_lies_as(opd_tensor *self, opd_tensor *out) {
     const opd_value none = opd_value_none();
     bool same = true;
@@ -498,7 +500,7 @@ static int opdi_cu_one_hot_kernel(opd_call *call) {
     return opdi_cu_each(opd_numel(desk), f) ? -1 : opdi_cu_settle(out, desk);
 }
 
-template <class T> struct opdi_cu_repeats {       /* ends[i] = repeats[i]; a bad one makes a sum that cannot be */
+template <class T> struct opdi_cu_repeats {       /* ends[i] = repeats[i]; an invalid one makes an impossible sum */
     const T *x;
     int64_t *ends;
     __device__ void operator()(int64_t i) const {
@@ -506,7 +508,7 @@ template <class T> struct opdi_cu_repeats {       /* ends[i] = repeats[i]; a bad
         ends[i] = v < 0 ? INT64_MIN / 2 : v;
     }
 };
-/* out[i] = the last j whose beginning is not after i */
+/* out[i] = the last number j whose repetitions begin at or before i. */
 template <class T> struct opdi_cu_repeat {
     const int64_t *begins;                        /* [n + 1] */
     int64_t n;
@@ -548,14 +550,14 @@ static int opdi_cu_repeat_interleave_kernel(opd_call *call) {
     OPDI_CU_INDEX(opd_dtype(r), T, return opdi_cu_repeat_of<T>(call, r))
 }
 
-/* The first place whose number is not below v, or (right) the first above it; whole numbers as int64, others as
-   double. */
+/* Finds the first position whose number is not below v, or with `right` the first one above v.  Integers are compared
+   as int64, other numbers as double. */
 template <class T, class C, class O> struct opdi_cu_search {
     const T *seq, *values;
     const int64_t *order;
     O *out;
-    int64_t n, m;                                 /* of a row of seq, of values; m 0: seq has one row for all */
-    C number;                                     /* where values is NULL */
+    int64_t n, m;                             /* length of a row of seq, of values; m is 0 if seq has one row for all */
+    C number;                                     /* used if values is NULL */
     opdi_cu_guard guard;
     __device__ void operator()(int64_t i, bool right) const {
         const int64_t row = m ? i / m : 0;
@@ -611,13 +613,13 @@ static int opdi_cu_search_run(opd_call *call, opd_tensor *seq, opd_value v, opd_
     }
     return opdi_cu_settle(out, desk);
 }
-/* searchsorted(sorted_sequence, self, *, out_int32, right, side, sorter) */
+/* Runs searchsorted(sorted_sequence, self, *, out_int32, right, side, sorter). */
 static int opdi_cu_searchsorted_kernel(opd_call *call) {
     if (opd_results_from_fake(call)) { return -1; }
     return opdi_cu_search_run(call, opd_arg_tensor(call, 0), opd_arg_value(call, 1), opd_arg_tensor(call, 5),
                               opd_arg_is_none(call, 4) ? opd_arg_bool(call, 3) : *opd_arg_str(call, 4) == 'r');
 }
-/* bucketize(self, boundaries, *, out_int32, right) */
+/* Runs bucketize(self, boundaries, *, out_int32, right). */
 static int opdi_cu_bucketize_kernel(opd_call *call) {
     if (opd_results_from_fake(call)) { return -1; }
     return opdi_cu_search_run(call, opd_arg_tensor(call, 1), opd_arg_value(call, 0), NULL, opd_arg_bool(call, 3));
@@ -653,7 +655,7 @@ static int opdi_cu_triangle_run(opd_call *call, bool lower) {
 static int opdi_cu_tril_kernel(opd_call *call) { return opdi_cu_triangle_run(call, true); }
 static int opdi_cu_triu_kernel(opd_call *call) { return opdi_cu_triangle_run(call, false); }
 
-/* Operands of the walk: out, x; dims that are turned round have negative strides. */
+/* Copies x to out.  Flipped dims have negative strides. */
 template <class T> struct opdi_cu_walk_copy {
     opdi_cu_strided<2> walk;
     T *out;
@@ -677,7 +679,7 @@ static int opdi_cu_flip_kernel(opd_call *call) {
         at += (opd_sizes(x)[d] - 1) * strides[d];
         strides[d] = -strides[d];
     }
-    for (d = 0; d < n; d++) {                     /* dims as they lie in out */
+    for (d = 0; d < n; d++) {                     /* dims in the order of out's memory */
         for (k = d; k > 0 && opd_strides(out)[order[k - 1]] < opd_strides(out)[d]; k--) { order[k] = order[k - 1]; }
         order[k] = d;
     }
@@ -696,12 +698,12 @@ static int opdi_cu_flip_kernel(opd_call *call) {
 
 //== bags of rows ======================================================================================================
 
-/* An element of a bag is one thread's; mode 0 sum, 1 mean, 2 maximum. */
+/* Each thread computes one element of one bag's result.  mode: 0 sum, 1 mean, 2 maximum. */
 template <typename T> struct opdi_cu_bags {
-    int64_t n, bags, offsets, d, rows, skip;      /* n: indices; rows: of w */
+    int64_t n, bags, offsets, d, rows, skip;      /* n: number of indices; rows: of w */
     int mode;
     const T *w, *factors;                         /* factors: NULL, or one for each index */
-    const int64_t *index, *at;                    /* at [offsets]: where bags begin; the last may end there */
+    const int64_t *index, *at;                    /* at [offsets]: the beginnings of bags; the last may be the end */
     T *out;
     int64_t *counts, *most;                       /* [bags]; NULL or [bags, d] */
     opdi_cu_guard guard, starts;
@@ -729,7 +731,7 @@ template <typename T> struct opdi_cu_bags {
         if (c == 0) { counts[b] = mode == 0 ? 0 : count; }
     }
 };
-/* How many offsets do not exceed i, less one. */
+/* Computes the bag of index number i: the number of offsets that do not exceed i, minus one. */
 struct opdi_cu_bag_of {
     int64_t offsets;
     const int64_t *at;

@@ -1,8 +1,8 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:indexing    indexing, joining, scattering
 //
-//  Nearly everything here is one loop over positions: a functor is given a position and does what belongs to it.
-//  Elements are moved by their size, so that one kernel of each size serves all dtypes.
+//  Nearly all kernels here are one loop over positions, which calls a functor for each position.  Elements are moved by
+//  their size, so that one kernel of each size serves all dtypes.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== one loop for all ==================================================================================================
@@ -15,12 +15,12 @@ template <class F> static int opdi_cu_each(int64_t n, const F &f) {
     const int block = 256;
     return n <= 0 ? 0 : opdi_cu_launch(opdi_cu_each_kernel<F>, opdi_cu_grid(n, block), block, 0, n, f);
 }
-/* By a number of bytes. */
+/* Selects the type of units by a number of bytes. */
 #define OPDI_CU_UNITS(bytes, T, ...) \
     switch (bytes) { OPDI_CU_CASE(1, uint8_t, T, __VA_ARGS__) OPDI_CU_CASE(2, uint16_t, T, __VA_ARGS__) \
         OPDI_CU_CASE(4, uint32_t, T, __VA_ARGS__) OPDI_CU_CASE(8, uint64_t, T, __VA_ARGS__) \
         default: { typedef opdi_cu_16 T; __VA_ARGS__; break; } }
-/* i / n, and the rest in *r: with 32 bits where they are enough, which they nearly always are. */
+/* Returns i / n, and sets *r to the remainder.  Uses 32 bits if they suffice, as they nearly always do. */
 static __device__ __forceinline__ int64_t opdi_cu_divide(int64_t i, int64_t n, int64_t *r) {
     if (((uint64_t)(i | n) >> 32) == 0) {
         const uint32_t q = (uint32_t)i / (uint32_t)n;
@@ -32,11 +32,11 @@ static __device__ __forceinline__ int64_t opdi_cu_divide(int64_t i, int64_t n, i
     return q;
 }
 
-/* Sizes with the strides of K operands, in elements. */
+/* Sizes, and for each of K operands its strides in elements. */
 template <int K> struct opdi_cu_strided {
     int n;
     int64_t size[OPD_MAX_DIMS], stride[K][OPD_MAX_DIMS];
-    /* Where position i of the sizes, in row-major order, lies in each operand. */
+    /* Computes the offset in each operand of position i of the sizes, in row-major order. */
     __device__ __forceinline__ void at(int64_t i, int64_t *offset) const {
         for (int k = 0; k < K; k++) { offset[k] = 0; }
         for (int d = n - 1; d > 0; d--) {
@@ -47,7 +47,7 @@ template <int K> struct opdi_cu_strided {
         if (n > 0) { for (int k = 0; k < K; k++) { offset[k] += i * stride[k][0]; } }
     }
     void begin() { n = 0; }
-    /* One more dim inside those that are there; dims that all operands can take as one become one. */
+    /* Adds a dim inside the existing ones.  Dims that can be joined for all operands become one. */
     void add(int64_t s, const int64_t *strides) {
         int k;
         if (s == 1) { return; }
@@ -59,44 +59,44 @@ template <int K> struct opdi_cu_strided {
 
 //== tensors ===========================================================================================================
 
-/* dim counted from the front; a 0-dim tensor has one dim here. */
+/* Returns dim counted from the front.  A 0-dim tensor counts as having one dim. */
 static int opdi_cu_dim(int64_t dim, const opd_tensor *t) {
     const int n = opd_ndim(t) > 0 ? opd_ndim(t) : 1;
     return (int)(dim < 0 ? dim + n : dim);
 }
-/* t contiguous in that dtype; t itself where it is so. */
+/* Returns t as a contiguous tensor of that dtype, or t itself if it is one. */
 static opd_tensor *opdi_cu_as(opd_tensor *t, opd_scalar_type dtype) {
     if (t && opd_dtype(t) != dtype) { t = opd_to_dtype(t, dtype); }
     return t && !opd_is_contiguous(t) ? opd_contiguous(t) : t;
 }
-/* float for the 16-bit types and float, double, and int64_t for whole numbers: what sums are made in. */
+/* Returns the type for sums: float for float and the 16-bit types, double, and int64_t for integers. */
 static opd_scalar_type opdi_cu_compute_dtype(opd_scalar_type t) {
     return t == OPD_FLOAT64 ? OPD_FLOAT64 : opd_dtype_is_floating(t) ? OPD_FLOAT32 : OPD_INT64;
 }
-/* Contiguous memory to compute `out` in, in that dtype; out itself where it is so. */
+/* Returns contiguous memory of a dtype in which to compute `out`: out itself if it is suitable. */
 static opd_tensor *opdi_cu_desk(opd_tensor *out, opd_scalar_type dtype) {
     return opd_dtype(out) == dtype ? opdi_cu_desk(out) : opdi_cu_new(opd_ints_of(opd_sizes(out), opd_ndim(out)), dtype);
 }
-/* The same, with what `out` holds. */
+/* Does opdi_cu_desk's work, and fills the memory with the contents of `out`. */
 static opd_tensor *opdi_cu_desk_filled(opd_tensor *out, opd_scalar_type dtype) {
     opd_tensor *d = opdi_cu_desk(out, dtype);
     return d == out || (d && opd_copy_(d, out)) ? d : NULL;
 }
-/* A number as a 0-dim tensor of the device. */
+/* Returns a number as a 0-dim tensor on the device. */
 static opd_tensor *opdi_cu_number(opd_value v, opd_scalar_type dtype) {
     opd_tensor *t = opdi_cu_new(opd_ints_of(NULL, 0), dtype);
     return t ? opd_fill_(t, v) : NULL;
 }
-/* Argument i, a Tensor or a Scalar, as a contiguous tensor of the device and dtype. */
+/* Returns argument i, a Tensor or a Scalar, as a contiguous tensor on the device with this dtype. */
 static opd_tensor *opdi_cu_arg_as(opd_call *call, int i, const opd_tensor *like, opd_scalar_type dtype) {
     const opd_value v = opd_arg_value(call, i);
     if (v.tag != OPD_TAG_TENSOR) { return opdi_cu_number(v, dtype); }
-    if (opd_tensor_device(v.u.t).type != OPD_CUDA) {                 /* a number that lies on the host */
+    if (opd_tensor_device(v.u.t).type != OPD_CUDA) {                 /* a number in host memory */
         return opdi_cu_as(opd_to_device(v.u.t, opd_tensor_device(like), dtype), dtype);
     }
     return opdi_cu_as(v.u.t, dtype);
 }
-/* The largest number of bytes, of at most 16, that divides all of these. */
+/* Returns the largest number of bytes, at most 16, that divides `bytes`, a and b. */
 static int64_t opdi_cu_unit(int64_t bytes, uintptr_t a, uintptr_t b) {
     int64_t u = 16;
     while (((uint64_t)bytes | (uint64_t)a | (uint64_t)b) % (uint64_t)u) { u /= 2; }
@@ -110,7 +110,8 @@ static int64_t opdi_cu_span(const int64_t *sizes, int from, int to) {
 
 //== gather, scatter, and the same by rows =============================================================================
 //
-//  For every position p of `index`: a's element lies at p with dim `dim` replaced by index[p], b's at p.
+//  For every position p of `index`, b's element is at p. a's element is at p with coordinate `dim` replaced by
+//  index[p].
 
 enum { OPDI_CU_GATHER = 0, OPDI_CU_SCATTER, OPDI_CU_ADD, OPDI_CU_MUL, OPDI_CU_MAX, OPDI_CU_MIN };
 
@@ -125,7 +126,7 @@ static __device__ __forceinline__ unsigned long long opdi_cu_bits_of(double x) {
 }
 static __device__ __forceinline__ unsigned long long opdi_cu_bits_of(int64_t x) { return (unsigned long long)x; }
 
-/* a + b and a * b that wrap. */
+/* Returns a * b, which wraps for int64_t. */
 static __device__ __forceinline__ int64_t opdi_cu_times(int64_t a, int64_t b) {
     return (int64_t)((uint64_t)a * (uint64_t)b);
 }
@@ -137,7 +138,8 @@ static __device__ __forceinline__ void opdi_cu_atomic_add(double *p, double v) {
 static __device__ __forceinline__ void opdi_cu_atomic_add(int64_t *p, int64_t v) {
     atomicAdd((unsigned long long *)p, (unsigned long long)v);
 }
-/* Loads and stores where other threads store at the same time: of numbers up to 8 bytes one stays, whole. */
+/* Load and store at an address where other threads store at the same time.  A number of up to 8 bytes is never torn:
+   one of the stored values remains. */
 template <class T> static __device__ __forceinline__ T opdi_cu_load_common(const T *p) {
     return *(const volatile T *)p;
 }
@@ -146,7 +148,7 @@ static __device__ __forceinline__ void opdi_cu_store_common(opdi_cu_16 *p, opdi_
     opdi_cu_store_common(&p->a, v.a);
     opdi_cu_store_common(&p->b, v.b);
 }
-/* *p = *p how v, as one step; what is no number stays in a maximum or minimum. */
+/* Combines *p with v in one atomic step, by the operation `how`.  A maximum or minimum keeps NaN. */
 template <class T> static __device__ void opdi_cu_atomic(int how, T *p, T v) {
     if (how == OPDI_CU_ADD) { opdi_cu_atomic_add(p, v); return; }
     auto *at = (decltype(opdi_cu_bits_of(v)) *)p;
@@ -161,7 +163,7 @@ template <class T> static __device__ void opdi_cu_atomic(int how, T *p, T v) {
     }
 }
 
-/* Operands of the walk: index, a without dim, b. */
+/* The operands of a walk over `index`: index itself, `a` without dim `dim`, and b. */
 struct opdi_cu_indexed {
     opdi_cu_strided<3> walk;
     const int64_t *index;
@@ -190,7 +192,7 @@ template <class T> struct opdi_cu_gather : opdi_cu_indexed {
         ((T *)b)[pb] = there ? ((const T *)a)[pa] : T();
     }
 };
-/* Where an index comes twice, which of them is written is not determined. */
+/* If an index occurs twice, either of the two elements may be the one that stays. */
 template <class T> struct opdi_cu_scatter : opdi_cu_indexed {
     explicit opdi_cu_scatter(const opdi_cu_indexed &x) : opdi_cu_indexed(x) { }
     __device__ void operator()(int64_t i) const {
@@ -198,7 +200,7 @@ template <class T> struct opdi_cu_scatter : opdi_cu_indexed {
         if (place(i, &pa, &pb)) { opdi_cu_store_common((T *)a + pa, ((const T *)b)[pb]); }
     }
 };
-/* Atomic: the order of a sum is not determined, as PyTorch's. */
+/* Adds or folds atomically: the order of a sum is not determined, as in PyTorch. */
 template <class T> struct opdi_cu_scatter_fold : opdi_cu_indexed {
     explicit opdi_cu_scatter_fold(const opdi_cu_indexed &x) : opdi_cu_indexed(x) { }
     __device__ void operator()(int64_t i) const {
@@ -206,7 +208,8 @@ template <class T> struct opdi_cu_scatter_fold : opdi_cu_indexed {
         if (place(i, &pa, &pb)) { opdi_cu_atomic(how, (T *)a + pa, opdi_cu_times((T)alpha, ((const T *)b)[pb])); }
     }
 };
-/* a and b of one dtype, b with sizes at least index's, or one number; folds are for compute types. */
+/* Gathers, scatters or folds as `how` says.  a and b have one dtype.  b has at least index's sizes, or is one number.
+   Folds exist for compute types only. */
 static int opdi_cu_indexed_run(const opd_call *call, int how, opd_tensor *a, int dim, opd_tensor *index,
                                opd_tensor *b, bool wrap, double alpha) {
     const int nd = opd_ndim(a);
@@ -230,14 +233,14 @@ static int opdi_cu_indexed_run(const opd_call *call, int how, opd_tensor *a, int
     if (opd_dtype(a) == OPD_FLOAT64) { return opdi_cu_each(n, opdi_cu_scatter_fold<double>(f)); }
     return opdi_cu_each(n, opdi_cu_scatter_fold<int64_t>(f));
 }
-/* gather(self, dim, index) */
+/* Runs gather(self, dim, index). */
 static int opdi_cu_gather_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2);
     if (opd_results_from_fake(call)) { return -1; }
     return opdi_cu_indexed_run(call, OPDI_CU_GATHER, self, opdi_cu_dim(opd_arg_int(call, 1), self), index,
                                opdi_cu_result(call, 0), false, 1);
 }
-/* scatter(self, dim, index, src or value), and folds of it, in the compute type. */
+/* scatter(self, dim, index, src or value), and its variants that fold, which compute in the compute type. */
 static int opdi_cu_scatter_how(opd_call *call, int how) {
     if (how != OPDI_CU_SCATTER && opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
     opd_tensor *index = opd_arg_tensor(call, 2), *out = opd_result_update(call), *src, *desk = out;
@@ -260,7 +263,7 @@ static int opdi_cu_scatter_reduce_kernel(opd_call *call) {
     }
     return opdi_cu_scatter_how(call, *how == 'a' ? OPDI_CU_ADD : OPDI_CU_MUL);
 }
-/* desk /= max(count, 1), rounding down for integers. */
+/* Divides each sum by its count, or by 1 if nothing was counted, rounding down for integers. */
 template <class T> struct opdi_cu_share {
     T *desk;
     const int64_t *count;
@@ -269,7 +272,7 @@ template <class T> struct opdi_cu_share {
     static __device__ int64_t divide(int64_t x, int64_t k) { return x / k - (x % k < 0); }
     __device__ void operator()(int64_t i) const { desk[i] = divide(desk[i], count[i] > 1 ? count[i] : 1); }
 };
-/* Folds src into out at index along dim: sum, prod, mean, amax, amin. */
+/* Folds src into out along dim, at the positions in index.  `name`: sum, prod, mean, amax or amin. */
 static int opdi_cu_reduce_into(const opd_call *call, opd_tensor *out, int dim, opd_tensor *index, opd_tensor *src,
                                const char *name, bool include_self) {
     const opd_scalar_type t = opdi_cu_compute_dtype(opd_dtype(out));
@@ -279,7 +282,7 @@ static int opdi_cu_reduce_into(const opd_call *call, opd_tensor *out, int dim, o
     opd_tensor *desk = opdi_cu_desk_filled(out, t), *count, *one;
     if (opd_dtype(src) != t) { src = opdi_cu_as(src, t); }
     if (!desk || !src) { return -1; }
-    if (!include_self) {                          /* the places written begin anew */
+    if (!include_self) {                          /* positions that are written start from the neutral value */
         const opd_value start = how == OPDI_CU_MUL ? opd_value_int(1) : how == OPDI_CU_ADD ? opd_value_int(0)
             : whole ? opd_value_int(how == OPDI_CU_MAX ? INT64_MIN : INT64_MAX)
             : opd_value_float(how == OPDI_CU_MAX ? -INFINITY : INFINITY);
@@ -314,14 +317,14 @@ static int opdi_cu_scatter_reduce_two_kernel(opd_call *call) {
     return !out ? -1 : opdi_cu_reduce_into(call, out, opdi_cu_dim(opd_arg_int(call, 1), out), opd_arg_tensor(call, 2),
                                            opd_arg_tensor(call, 3), opd_arg_str(call, 4), opd_arg_bool(call, 5));
 }
-/* A vector of indices along dim as an index for each element of these sizes. */
+/* Expands a vector of indices along dim to a tensor with the given sizes. */
 static opd_tensor *opdi_cu_spread(opd_tensor *index, int dim, const int64_t *sizes, int ndim) {
     int64_t strides[OPD_MAX_DIMS];
     index = opdi_cu_as(index, OPD_INT64);
     for (int d = 0; d < ndim; d++) { strides[d] = d == dim ? 1 : 0; }
     return index ? opd_tensor_view(index, sizes, strides, ndim, opd_offset(index)) : NULL;
 }
-/* index_add, index_copy(self, dim, index, source, ...) */
+/* Run index_add and index_copy(self, dim, index, source, ...). */
 static int opdi_cu_index_add_kernel(opd_call *call) {
     if (opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
     opd_tensor *src = opd_arg_tensor(call, 3), *out = opd_result_update(call), *desk, *index;
@@ -345,7 +348,7 @@ static int opdi_cu_index_copy_kernel(opd_call *call) {
     index = out ? opdi_cu_spread(opd_arg_tensor(call, 2), dim, opd_sizes(src), opd_ndim(src)) : NULL;
     return !index ? -1 : opdi_cu_indexed_run(call, OPDI_CU_SCATTER, out, dim, index, src, false, 1);
 }
-/* index_fill(self, dim, index, value) */
+/* Runs index_fill(self, dim, index, value). */
 static int opdi_cu_index_fill_kernel(opd_call *call) {
     opd_tensor *index = opd_arg_tensor(call, 2), *out = opd_result_update(call), *value;
     const int dim = opdi_cu_dim(opd_arg_int(call, 1), out);
@@ -380,7 +383,7 @@ template <class T> struct opdi_cu_select_rows {
         b[i] = guard.inside(k, size) ? a[(o * size + k) * inner + c] : T();
     }
 };
-/* out = a's rows at index along dim, in the order outer, index, inner. */
+/* out = the rows of `a` at index along dim, in the order outer, index, inner. */
 static int opdi_cu_rows_select(const opd_call *call, opd_tensor *a, int dim, opd_tensor *index, opd_tensor *out,
                                bool wrap) {
     const int nd = opd_ndim(a);
@@ -410,7 +413,7 @@ static int opdi_cu_embedding_kernel(opd_call *call) {
     return opdi_cu_rows_select(call, opd_arg_tensor(call, 0), 0, opd_arg_tensor(call, 1), opdi_cu_result(call, 0),
                                false);
 }
-/* t as one dim. */
+/* Returns t, with all its elements in order, as one dim. */
 static opd_tensor *opdi_cu_flat(opd_tensor *t) {
     const int64_t one = 1, n = opd_numel(t);
     t = opdi_cu_as(t, opd_dtype(t));
@@ -424,16 +427,17 @@ static int opdi_cu_take_kernel(opd_call *call) {
 
 //== what is not zero: how many, and which =============================================================================
 //
-//  Three steps: how many are in each tile; where each tile's begin, and the total, which the host waits for where the
-//  result's size is it; then the tiles again, with the place of each that is in.
+//  There are three steps.  The first counts the selected elements of each tile.  The second computes the beginning of
+//  each tile's results and the total; the host waits for the total if it is the result's size.  The third goes through
+//  the tiles again, with the position of each selected element.
 
 enum { OPDI_CU_PICK_THREADS = 256, OPDI_CU_PICK_TILE = 2048 };
 
-/* x[i] = x[0] + ... + x[i - 1], and x[n] the sum of all; one block. */
+/* x[i] = x[0] + ... + x[i - 1]; x[n] becomes the total.  Runs in one block. */
 static __global__ void opdi_cu_offsets_kernel(int64_t *x, int64_t n) {
     __shared__ int64_t warps[OPDI_CU_WARP];
     const int lane = threadIdx.x % OPDI_CU_WARP, warp = threadIdx.x / OPDI_CU_WARP;
-    const int E = 8;                              /* a thread's, in a row */
+    const int E = 8;                              /* neighbouring elements of a thread */
     int64_t carry = 0;
     for (int64_t from = 0; from < n; from += blockDim.x * E) {
         const int64_t i = from + threadIdx.x * E;
@@ -467,7 +471,7 @@ template <class P> __global__ void opdi_cu_count_kernel(int64_t n, P in, int64_t
     c = opdi_cu_block_reduce(c, opdi_cu_sum(), 0);
     if (threadIdx.x == 0) { counts[blockIdx.x] = c; }
 }
-/* each(i, how many before i are in) for every i that is in. */
+/* For every selected element i, calls each(i, number of selected elements before i). */
 template <class P, class E> __global__ void opdi_cu_pick_kernel(int64_t n, P in, const int64_t *counts, E each) {
     __shared__ int warps[OPDI_CU_PICK_THREADS / OPDI_CU_WARP];
     const int64_t from = (int64_t)blockIdx.x * OPDI_CU_PICK_TILE + threadIdx.x;
@@ -487,7 +491,8 @@ template <class P, class E> __global__ void opdi_cu_pick_kernel(int64_t n, P in,
         __syncthreads();
     }
 }
-/* counts, whose last element, at *tiles, is the total. */
+/* Counts the selected elements of *tiles tiles.  Returns, for each tile, the number before it; the element behind the
+   last one is the total. */
 template <class P> static int64_t *opdi_cu_count(int64_t n, const P &in, int64_t *tiles) {
     *tiles = opdi_cu_ceil(n, OPDI_CU_PICK_TILE);
     int64_t *counts = (int64_t *)opdi_cu_scratch((*tiles + 1) * 8);
@@ -501,7 +506,7 @@ template <class P, class E> static int opdi_cu_pick(int64_t n, const P &in, cons
     return n <= 0 ? 0 : opdi_cu_launch(opdi_cu_pick_kernel<P, E>, (unsigned)opdi_cu_ceil(n, OPDI_CU_PICK_TILE),
                                        OPDI_CU_PICK_THREADS, 0, n, in, counts, each);
 }
-/* A number that kernels have computed; waits for it.  -1 with an error. */
+/* Waits for a number that kernels have computed and returns it.  On failure, returns -1 and sets an error. */
 static int64_t opdi_cu_fetch(const int64_t *at) {
     int64_t v = -1;
     return opdi_cu_copy_bytes(NULL, &v, -1, at, opdi_cu_current(), sizeof v) ? -1 : v;
@@ -511,7 +516,7 @@ template <class T> struct opdi_cu_is_true {
     const T *x;
     __device__ bool operator()(int64_t i) const { return opdi_cu_load<bool>(x + i); }
 };
-/* Row `at` of the result is where i lies. */
+/* Writes the coordinates of element i to row `at` of the result. */
 struct opdi_cu_place {
     opdi_cu_strided<1> walk;                         /* stride 1: only the sizes are used */
     int64_t *out, row, column;
@@ -530,7 +535,7 @@ template <class T> static int opdi_cu_nonzero_of(opd_call *call, opd_tensor *t) 
     opd_tensor *out;
     sizes[0] = counts ? opdi_cu_fetch(counts + tiles) : -1;
     if (sizes[0] < 0) { return -1; }
-    sizes[1] = opd_ndim(t); strides[0] = 1; strides[1] = sizes[0] ? sizes[0] : 1;        /* columns, as PyTorch */
+    sizes[1] = opd_ndim(t); strides[0] = 1; strides[1] = sizes[0] ? sizes[0] : 1;      /* column-major, as in PyTorch */
     out = opd_result_strided(call, 0, sizes, strides, 2, OPD_INT64, opd_tensor_device(t));
     if (!out || opd_numel(out) == 0) { return out ? 0 : -1; }
     each.walk.n = opd_ndim(t);
@@ -547,7 +552,7 @@ static int opdi_cu_nonzero_kernel(opd_call *call) {
     OPDI_CU_ALL(opd_dtype(t), T, return opdi_cu_nonzero_of<T>(call, t))
 }
 
-/* masked_select: out[at] = self[i];  masked_scatter: self[i] = source[at] */
+/* masked_select: out[at] = self[i]; masked_scatter: self[i] = source[at] */
 template <class T> struct opdi_cu_masked {
     opdi_cu_strided<1> walk;                         /* of self */
     T *self, *list;
@@ -561,7 +566,7 @@ template <class T> struct opdi_cu_masked {
         if (guard.inside(at, n)) { self[o] = list[at]; }
     }
 };
-/* The mask in these sizes, as bytes. */
+/* Returns the mask expanded to these sizes, as bytes. */
 static opd_tensor *opdi_cu_mask(opd_tensor *mask, const int64_t *sizes, int ndim) {
     mask = opd_expand(mask, opd_ints_of(sizes, ndim));
     return mask ? opdi_cu_as(mask, opd_dtype(mask)) : NULL;
@@ -605,7 +610,7 @@ static int opdi_cu_masked_scatter_kernel(opd_call *call) {
     OPDI_CU_SIZES(opd_dtype(out), T, return opdi_cu_masked_move<T>(call, out, mask, src))
     return 0;
 }
-/* Operands of the walk: out, self, mask. */
+/* Fills where the mask is true.  The operands of the walk are out, self and mask. */
 template <class T> struct opdi_cu_fill_masked {
     opdi_cu_strided<3> walk;
     T *out;

@@ -4,14 +4,14 @@
 
 //== nll_loss ==========================================================================================================
 
-/* Input [n, c, inner] against targets [n, inner]; a target that is `ignore` counts for nothing, as does one out of
-   range, which is noted. */
+/* Input x [n, c, inner] and targets [n, inner].  Targets equal to `ignore` do not count.  Neither do targets out of
+   range, which are noted as a fault. */
 template <typename T> struct opdi_cu_nll {
     const T *x, *w;                               /* w: NULL, or the classes' weights */
     const int64_t *target;
     int64_t n, c, inner, ignore;
     opdi_cu_guard guard;
-    /* The weight of target i; *at: its element of x. */
+    /* Returns the weight of target i, and sets *at to its element of x. */
     __device__ __forceinline__ opdi_cu_acc<T> weight(int64_t i, int64_t *at) const {
         const int64_t t = target[i];
         *at = -1;
@@ -30,7 +30,8 @@ template <typename T> __global__ void opdi_cu_nll_each(const opdi_cu_nll<T> k, T
     }
     if (blockIdx.x == 0 && threadIdx.x == 0) { opdi_cu_store(total, (A)0); }
 }
-/* parts [2][gridDim.x]: the sums of each block; a kernel of one block adds those up. */
+/* Sums the losses and the weights.  parts [2][gridDim.x] gets the sums of each block, which a kernel of one block then
+   adds. */
 template <typename T> __global__ void opdi_cu_nll_sums(const opdi_cu_nll<T> k, opdi_cu_acc<T> *parts) {
     typedef opdi_cu_acc<T> A;
     A sum = 0, weights = 0;
@@ -53,7 +54,8 @@ __global__ void opdi_cu_nll_total(const opdi_cu_acc<T> *parts, int blocks, bool 
     const A weights = opdi_cu_block_reduce(i < blocks ? parts[blocks + i] : (A)0, opdi_cu_sum(), (A)0);
     if (i == 0) { opdi_cu_store(y, mean ? sum / weights : sum); opdi_cu_store(total, weights); }
 }
-/* Every element of dx [n, c, inner]: at its target -w g, elsewhere 0.  one: a single g for all, over total if mean. */
+/* Each element of dx [n, c, inner] is -w g at its target, and 0 elsewhere.  one: one g serves all targets; with `mean`,
+   it is divided by the total weight. */
 template <typename T> __global__ void opdi_cu_nll_back(const opdi_cu_nll<T> k, const T *g, bool one, bool mean,
                                                        const T *total, T *dx) {
     typedef opdi_cu_acc<T> A;
@@ -63,14 +65,15 @@ template <typename T> __global__ void opdi_cu_nll_back(const opdi_cu_nll<T> k, c
         const int64_t q = i / k.inner, t = q / k.c * k.inner + i % k.inner;
         A v = 0;
         int64_t at;
-        if (q % k.c == 0 || k.target[t] == q % k.c) {             /* by the first class a target is checked */
+        if (q % k.c == 0 || k.target[t] == q % k.c) {             /* the thread of the first class checks the target */
             const A w = k.weight(t, &at);
             if (at == i) { v = -w * (one ? scale : opdi_cu_load<A>(g + t)); }
         }
         opdi_cu_store(dx + i, v);
     }
 }
-/* first: the argument `reduction`; x, target and weight are those from `input` on. */
+/* Reads the arguments of nll_loss into *k.  x, target and weight are arguments from `input` on; `first` is the index of
+   the argument `reduction`. */
 template <typename T>
 static int opdi_cu_nll_of(opd_call *call, int input, int first, opdi_cu_nll<T> *k) {
     opd_tensor *x = opd_contiguous(opd_arg_tensor(call, input)),
@@ -140,12 +143,14 @@ static const opdi_cu_row opdi_cu_rows_losses[] = {
 
 //== distances between rows ============================================================================================
 //
-//  d_ij = (sum_k |x_ik - y_jk|^p)^(1/p); of one matrix (y is x) the pairs i < j, one after another.  Tiles of 16 x 16
-//  distances by way of shared memory; the gradient of an element of x is one thread's sum over the rows of y.
+//  d_ij = (sum_k |x_ik - y_jk|^p)^(1/p).  For one matrix (y is x) the result has the pairs i < j, one after another.  A
+//  block computes tiles of 16 x 16 distances in shared memory.  The gradient of an element of x is one thread's sum
+//  over the rows of y.
 
 enum { OPDI_CU_TILE = 16 };
 enum opdi_cu_norm_kind { OPDI_CU_NORM_0, OPDI_CU_NORM_1, OPDI_CU_NORM_2, OPDI_CU_NORM_P, OPDI_CU_NORM_MAX };
-/* x [b, n, k], y [b, m, k]; g and d [b, n, m] or pairs; out as they are, or as x. */
+/* x is [b, n, k] and y [b, m, k]; g and d are [b, n, m], or the pairs of one matrix; out is like g for distances, like
+   x for the gradient. */
 template <typename T> struct opdi_cu_distances {
     int64_t b, n, m, k;
     T p;
@@ -187,7 +192,7 @@ template <int KIND, typename T> __global__ void opdi_cu_distances_kernel(const o
         if (i0 + v < k.n && j0 + u < k.m && (!k.pairs || i0 + v < j0 + u)) { k.out[k.at(b, i0 + v, j0 + u)] = s; }
     }
 }
-/* g sign(v) |v|^(p-1) / d^(p-1); nothing where rows agree */
+/* Returns the factor of the gradient: g sign(v) |v|^(p-1) / d^(p-1), or 0 if the two rows are equal. */
 template <int KIND, typename T> __device__ __forceinline__ T opdi_cu_distance_back(T v, T g, T d, T p) {
     const T size = v < 0 ? -v : v, one = (T)((v > 0) - (v < 0));
     switch (KIND) {
@@ -232,7 +237,8 @@ template <typename T> static int opdi_cu_distances_of(opd_tensor *out, opd_tenso
         : p == 2 ? opdi_cu_distances_go<OPDI_CU_NORM_2>(f, g)
         : p > 1e300 ? opdi_cu_distances_go<OPDI_CU_NORM_MAX>(f, g) : opdi_cu_distances_go<OPDI_CU_NORM_P>(f, g);
 }
-/* The result of the call out of x, y (NULL: pairs of x) and for its derivative g and d. */
+/* Computes the result of the call: distances of x and y (if y is NULL, of the pairs of x).  If g and d are given,
+   computes the gradient by x. */
 static int opdi_cu_distances_run(opd_call *call, opd_tensor *x, opd_tensor *y, opd_tensor *g, opd_tensor *d, double p) {
     opd_tensor *out = opdi_cu_result(call, 0), *desk;
     const opd_scalar_type t = opdi_cu_compute_dtype(opd_dtype(out));
@@ -244,7 +250,7 @@ static int opdi_cu_distances_run(opd_call *call, opd_tensor *x, opd_tensor *y, o
     return (t == OPD_FLOAT64 ? opdi_cu_distances_of<double>(desk, x, y, g, d, p)
             : opdi_cu_distances_of<float>(desk, x, y, g, d, p)) ? -1 : opdi_cu_settle(out, desk);
 }
-/* t [.., a, b] with the batch dims of out. */
+/* Returns t [.., a, b] expanded to the batch dims of out. */
 static opd_tensor *opdi_cu_batched_as(opd_tensor *t, const opd_tensor *out) {
     int64_t sizes[OPD_MAX_DIMS];
     const int n = opd_ndim(out);
@@ -252,7 +258,7 @@ static opd_tensor *opdi_cu_batched_as(opd_tensor *t, const opd_tensor *out) {
     sizes[n - 2] = opd_size(t, -2); sizes[n - 1] = opd_size(t, -1);
     return opd_expand(t, opd_ints_of(sizes, n));
 }
-/* _cdist_forward(x1, x2, p, compute_mode): many rows by a product, as on the CPU */
+/* _cdist_forward(x1, x2, p, compute_mode).  Many rows are computed by a product, as on the CPU. */
 static int opdi_cu_cdist_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *out;
     const int64_t mode = opd_arg_is_none(call, 3) ? 0 : opd_arg_int(call, 3);
@@ -295,11 +301,11 @@ static int opdi_cu_pdist_backward_kernel(opd_call *call) {
 static const opdi_cu_row opdi_cu_rows_distances[] = {
     {"_cdist_forward", opdi_cu_cdist_kernel}, {"_cdist_backward", opdi_cu_cdist_backward_kernel},
     {"_pdist_forward", opdi_cu_pdist_kernel}, {"_pdist_backward", opdi_cu_pdist_backward_kernel},
-    /* Fourier transforms are the CPU's, there and back again */
+    /* Fourier transforms run on the CPU, with copies there and back */
     {"_fft_r2c", opd_cpu_fallback}, {"_fft_c2r", opd_cpu_fallback}, {"_fft_c2c", opd_cpu_fallback},
     {"_ctc_loss", opd_cpu_fallback}, {"_ctc_loss_backward", opd_cpu_fallback},
     {"frexp.Tensor", opd_cpu_fallback}, {"embedding_renorm", opd_cpu_fallback},
-    /* so are factorisations of matrices */
+    /* so do factorisations of matrices */
     {"_linalg_check_errors", opd_cpu_fallback}, {"linalg_cholesky_ex", opd_cpu_fallback},
     {"cholesky_solve", opd_cpu_fallback}, {"cholesky_inverse", opd_cpu_fallback},
     {"linalg_solve_triangular", opd_cpu_fallback}, {"linalg_lu_factor_ex", opd_cpu_fallback},
@@ -310,7 +316,7 @@ static const opdi_cu_row opdi_cu_rows_distances[] = {
     {"linalg_matrix_exp", opd_cpu_fallback}, {"linalg_lstsq", opd_cpu_fallback},
     {"linalg_ldl_factor_ex", opd_cpu_fallback}, {"linalg_ldl_solve", opd_cpu_fallback},
     {"linalg_eig", opd_cpu_fallback}, {"_linalg_eigvals", opd_cpu_fallback},
-    /* so are special functions */
+    /* so do special functions */
     {"lgamma", opd_cpu_fallback}, {"digamma", opd_cpu_fallback}, {"polygamma", opd_cpu_fallback},
     {"erfinv", opd_cpu_fallback}, {"special_ndtri", opd_cpu_fallback}, {"special_log_ndtr", opd_cpu_fallback},
     {"special_erfcx", opd_cpu_fallback}, {"special_entr", opd_cpu_fallback}, {"i0", opd_cpu_fallback},

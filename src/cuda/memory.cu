@@ -1,28 +1,29 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:memory      the caching allocator, pinned memory, copies
 //
-//  Segments come from cudaMalloc and are cut into blocks; free blocks are joined with their free neighbours and kept by
-//  stream and size: a block is used again on the stream that it was made on, in whose order that is right.  While a
-//  stream is captured its memory comes from a pool of the capture's own, which other work never gets.
+//  Segments come from cudaMalloc and are cut into blocks.  Free blocks are joined with their free neighbours, and kept
+//  by stream and size.  A block is reused on the stream that it was made on, where the order of work makes this safe.
+//  While a stream is captured, its memory comes from a pool of the capture, which no other work gets.
 //
-//  A block that other streams use, too (opd_tensor_record_stream), and pinned memory that copies read or write, is
-//  marked with an event on each of these streams when it is freed; it can be had again when all of them have passed.
+//  A block that other streams use, too (opd_tensor_record_stream), is marked with an event on each of these streams
+//  when it is freed.  Pinned memory that copies read or write is marked in the same way.  The block can be reused when
+//  all events have passed.
 //
-//  The lock is held for bookkeeping only: let go while CUDA makes memory, gives it back or waits for events.
+//  The lock is only held for bookkeeping.  It is released while CUDA allocates or frees memory, or waits for events.
 //----------------------------------------------------------------------------------------------------------------------
 
 struct opdi_cu_pool;
 typedef struct opdi_cu_use { int device; cudaStream_t stream; } opdi_cu_use;
-/* A block of a device or, where pool is NULL, of pinned memory. */
+/* A block of device memory.  If `pool` is NULL, it is a block of pinned host memory. */
 typedef struct opdi_cu_piece {
     char *at;
     size_t bytes;
     opdi_cu_pool *pool;
     cudaStream_t stream;
-    opdi_cu_piece *before, *after;                /* its neighbours in the segment */
+    opdi_cu_piece *before, *after;                /* neighbours in the segment */
     bool used;
-    int marks;                                    /* events that it waits for */
-    std::vector<opdi_cu_use> uses;                /* by streams beside its own */
+    int marks;                                    /* number of events that it waits for */
+    std::vector<opdi_cu_use> uses;                /* uses by other streams */
 } opdi_cu_piece;
 struct opdi_cu_piece_order {
     bool operator()(const opdi_cu_piece *a, const opdi_cu_piece *b) const {
@@ -30,43 +31,43 @@ struct opdi_cu_piece_order {
             : a->bytes != b->bytes ? a->bytes < b->bytes : a->at < b->at;
     }
 };
-/* What a generator gives inside a capture: words counted from where its sequence was, and where kernels find the key
-   and the place to count from when the capture is replayed. */
+/* The random words that a generator provides in a capture, counted from the position of its sequence.  In `state`, the
+   kernels of a replay find the key and that position. */
 typedef struct opdi_cu_sequence {
     opd_generator *generator;
     uint64_t key, at;
     int64_t words;
     opdi_cu_piece *state;
 } opdi_cu_sequence;
-/* A device's memory, or a capture's. */
+/* The memory of a device, or of a captured graph. */
 struct opdi_cu_pool {
     int device;
     bool captures;
     std::set<opdi_cu_piece *, opdi_cu_piece_order> free;
-    cudaStream_t stream;                          /* of a capture: the first of its streams, */
-    unsigned long long id;                        /* CUDA's name for it, */
-    const char *broken;                           /* what was asked for that cannot be captured, or NULL */
+    cudaStream_t stream;                          /* of a capture: its first stream, */
+    unsigned long long id;                        /* CUDA's id of it, */
+    const char *broken;                           /* a request that cannot be captured, or NULL */
     std::vector<opdi_cu_sequence> sequences;
 };
 typedef struct opdi_cu_mark { cudaEvent_t event; opdi_cu_piece *of; } opdi_cu_mark;
-static std::mutex opdi_cu_memory_lock;            /* all of the below */
+static std::mutex opdi_cu_memory_lock;            /* protects the variables below */
 typedef std::unique_lock<std::mutex> opdi_cu_hold;
-static std::mutex opdi_cu_release_lock;           /* while memory goes back to CUDA; taken before the other one */
+static std::mutex opdi_cu_release_lock;           /* while memory goes back to CUDA; taken before the other lock */
 static opdi_cu_pool opdi_cu_pools[OPDI_CU_MAX_DEVICES];
 static std::unordered_map<void *, opdi_cu_piece *> *opdi_cu_all_pieces;          /* by address; never destroyed */
 static std::map<char *, opdi_cu_piece *> *opdi_cu_all_pinned;
 static std::multimap<size_t, opdi_cu_piece *> *opdi_cu_free_pinned;
 static int64_t opdi_cu_cached_bytes[OPDI_CU_MAX_DEVICES];
-static bool opdi_cu_no_cache;                     /* OPD_CUDA_NO_CACHE=1: every block is cudaMalloc's */
-static std::vector<opdi_cu_pool *> *opdi_cu_capturing;                           /* of what is captured now; */
-static std::atomic<int> opdi_cu_ncapturing;                                      /* how many */
+static bool opdi_cu_no_cache;                     /* OPD_CUDA_NO_CACHE=1: every block comes from cudaMalloc */
+static std::vector<opdi_cu_pool *> *opdi_cu_capturing;                           /* pools of the current captures; */
+static std::atomic<int> opdi_cu_ncapturing;                                      /* their number */
 static std::vector<opdi_cu_mark> *opdi_cu_marks;
-static std::vector<opdi_cu_piece *> *opdi_cu_held;            /* to be marked when nothing is captured any more */
-static std::vector<opdi_cu_use> *opdi_cu_idle_streams;        /* that were freed */
+static std::vector<opdi_cu_piece *> *opdi_cu_held;            /* to be marked when all captures have ended */
+static std::vector<opdi_cu_use> *opdi_cu_idle_streams;        /* freed streams */
 
 //== what is captured ==================================================================================================
 
-/* The pool of the capture that a stream takes part in; NULL: it is not captured.  Under the lock. */
+/* Returns the pool of the capture that a stream takes part in, or NULL.  Called under the lock. */
 static opdi_cu_pool *opdi_cu_capture_pool(cudaStream_t stream) {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     unsigned long long id = 0;
@@ -82,7 +83,8 @@ static bool opdi_cu_captured(cudaStream_t stream) {
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
     return opdi_cu_capture_pool(stream) != NULL;
 }
-/* -1 with an error, and the capture cannot be used, where a stream is captured; 0: it is not. */
+/* Returns 0 unless the stream is being captured.  If it is, marks the capture as broken, returns -1 and sets an
+   error. */
 static int opdi_cu_uncaptured(cudaStream_t stream, const char *what) {
     if (opdi_cu_ncapturing == 0) { return 0; }
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
@@ -92,7 +94,7 @@ static int opdi_cu_uncaptured(cudaStream_t stream, const char *what) {
     return opd_fail(OPD_ERROR_KERNEL, "CUDA: %s cannot be captured: what is captured is done when it is replayed",
                     what);
 }
-/* -1 with an error where any stream of a device is captured. */
+/* Returns 0 unless some stream of the device is being captured.  If one is, returns -1 and sets an error. */
 static int opdi_cu_none_captured(int index, const char *what) {
     if (opdi_cu_ncapturing == 0) { return 0; }
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
@@ -107,8 +109,8 @@ static int opdi_cu_none_captured(int index, const char *what) {
 
 //== blocks ============================================================================================================
 
-#define OPDI_CU_SMALL ((size_t)1 << 20)           /* up to here from segments of 2 MiB, larger ones of 20 MiB, */
-#define OPDI_CU_LARGE ((size_t)10 << 20)          /* and from here of their own */
+#define OPDI_CU_SMALL ((size_t)1 << 20)           /* up to here from segments of 2 MiB; larger ones of 20 MiB, */
+#define OPDI_CU_LARGE ((size_t)10 << 20)          /* and from here on each has its own segment */
 static size_t opdi_cu_segment_bytes(size_t bytes) {
     const size_t mega = (size_t)2 << 20;
     return bytes <= OPDI_CU_SMALL ? mega : bytes < OPDI_CU_LARGE ? 10 * mega : (bytes + mega - 1) / mega * mega;
@@ -121,7 +123,8 @@ static void opdi_cu_piece_take(opdi_cu_piece *p) {
     opdi_cu_cached_bytes[p->pool->device] -= (int64_t)p->bytes;
     p->pool->free.erase(p);
 }
-/* The smallest free block of the stream that holds bytes; NULL: none.  Small blocks do not come out of large ones. */
+/* Returns the smallest free block of the stream with at least this many bytes, or NULL.  Small blocks are not cut from
+   large ones. */
 static opdi_cu_piece *opdi_cu_piece_find(opdi_cu_pool *pool, cudaStream_t stream, size_t bytes, bool whole) {
     opdi_cu_piece key = {NULL, bytes, pool, stream, NULL, NULL, false, 0, {}};
     for (auto i = pool->free.lower_bound(&key); i != pool->free.end() && (*i)->stream == stream; ++i) {
@@ -131,13 +134,13 @@ static opdi_cu_piece *opdi_cu_piece_find(opdi_cu_pool *pool, cudaStream_t stream
     return NULL;
 }
 static void opdi_cu_release(int device);
-/* Whether a pool is there still: a capture's may go while the lock is not held. */
+/* Returns whether a pool still exists: a capture's pool may be freed while the lock is not held. */
 static bool opdi_cu_pool_lives(const opdi_cu_pool *pool) {
     for (const opdi_cu_pool &p : opdi_cu_pools) { if (pool == &p) { return true; } }
     for (const opdi_cu_pool *p : *opdi_cu_capturing) { if (pool == p) { return true; } }
     return false;
 }
-/* A new segment; NULL: there is no more memory.  Lets go of the lock meanwhile. */
+/* Returns a new segment, or NULL if memory is exhausted.  Releases the lock meanwhile. */
 static opdi_cu_piece *opdi_cu_segment(opdi_cu_hold &hold, opdi_cu_pool *pool, int device, cudaStream_t stream,
                                       size_t bytes) {
     const opdi_cu_on on(device);
@@ -161,7 +164,7 @@ static opdi_cu_piece *opdi_cu_segment(opdi_cu_hold &hold, opdi_cu_pool *pool, in
     (*opdi_cu_all_pieces)[at] = p;
     return p;
 }
-/* The rest of a block behind `bytes` is one of its own. */
+/* Splits a block: the part behind `bytes` becomes a separate block. */
 static void opdi_cu_piece_split(opdi_cu_piece *p, size_t bytes) {
     opdi_cu_piece *rest;
     if (p->bytes - bytes < (p->bytes > OPDI_CU_LARGE ? OPDI_CU_SMALL : 512)) { return; }
@@ -172,7 +175,7 @@ static void opdi_cu_piece_split(opdi_cu_piece *p, size_t bytes) {
     (*opdi_cu_all_pieces)[rest->at] = rest;
     opdi_cu_piece_free(rest);
 }
-/* p and what is behind it become one. */
+/* Joins block p with the block behind it. */
 static void opdi_cu_piece_join(opdi_cu_piece *p) {
     opdi_cu_piece *q = p->after;
     p->bytes += q->bytes; p->after = q->after;
@@ -180,7 +183,7 @@ static void opdi_cu_piece_join(opdi_cu_piece *p) {
     opdi_cu_all_pieces->erase(q->at);
     delete q;
 }
-/* Nothing uses a block any more. */
+/* Frees a block that nothing uses any more. */
 static void opdi_cu_give(opdi_cu_piece *p) {
     if (!p->pool && opdi_cu_no_cache) {
         opdi_cu_all_pinned->erase(p->at);
@@ -198,8 +201,8 @@ static void opdi_cu_use_add(opdi_cu_piece *p, int device, cudaStream_t stream) {
     for (const opdi_cu_use &u : p->uses) { if (u.stream == stream && u.device == device) { return; } }
     p->uses.push_back({device, stream});
 }
-/* A block is freed: at once, or when what is queued now on the streams that use it is done.  While anything is captured
-   no mark is put anywhere: it would be a part of the capture. */
+/* Frees a block at once, or if other streams use it, when their queued work is done.  While a capture goes on, no event
+   is recorded, because it would become a part of the capture; such blocks are freed later. */
 static void opdi_cu_retire(opdi_cu_piece *p) {
     if (!p->uses.empty() && !opdi_cu_capturing->empty()) { opdi_cu_held->push_back(p); return; }
     for (const opdi_cu_use &u : p->uses) {
@@ -222,7 +225,7 @@ static void opdi_cu_mark_passed(const opdi_cu_mark &m) {
     (void)cudaEventDestroy(m.event);
     if (--m.of->marks == 0) { opdi_cu_give(m.of); }
 }
-/* Frees the blocks whose marks have passed. */
+/* Frees the blocks whose events have passed. */
 static void opdi_cu_marks_pass() {
     std::vector<opdi_cu_mark> left;
     for (const opdi_cu_mark &m : *opdi_cu_marks) {
@@ -232,7 +235,7 @@ static void opdi_cu_marks_pass() {
     }
     opdi_cu_marks->swap(left);
 }
-/* Frees all blocks that have marks now.  Lets go of the lock while it waits. */
+/* Waits for all blocks that have events now, and frees them.  Releases the lock while it waits. */
 static void opdi_cu_marks_wait(opdi_cu_hold &hold) {
     std::vector<opdi_cu_mark> all;
     all.swap(*opdi_cu_marks);
@@ -243,7 +246,7 @@ static void opdi_cu_marks_wait(opdi_cu_hold &hold) {
     hold.lock();
     for (const opdi_cu_mark &m : all) { opdi_cu_mark_passed(m); }
 }
-/* A stream is no more: nothing uses blocks on it, and those that were made on it are the default stream's. */
+/* Called when a stream is freed.  Its uses of blocks end, and blocks made on it move to the default stream. */
 static void opdi_cu_stream_forget(int device, cudaStream_t stream) {
     auto forget = [&](opdi_cu_piece *p) {
         for (auto u = p->uses.begin(); u != p->uses.end();) {
@@ -260,7 +263,8 @@ static void opdi_cu_stream_forget(int device, cudaStream_t stream) {
 
 //== what the backend calls ============================================================================================
 
-/* A block of whole 512 bytes of a pool; NULL: no memory, or with an error.  Lets go of the lock to get a segment. */
+/* Returns a block of a pool; its size is a multiple of 512 bytes.  On failure, returns NULL, with an error set or with
+   none if memory is exhausted.  Releases the lock while it gets a segment. */
 static opdi_cu_piece *opdi_cu_piece_new(opdi_cu_hold &hold, opdi_cu_pool *pool, cudaStream_t stream, size_t bytes) {
     const int device = pool->device;
     opdi_cu_pool *around = &opdi_cu_pools[device];
@@ -268,12 +272,12 @@ static opdi_cu_piece *opdi_cu_piece_new(opdi_cu_hold &hold, opdi_cu_pool *pool, 
     if (!opdi_cu_marks->empty()) { opdi_cu_marks_pass(); }
     if ((p = opdi_cu_piece_find(pool, stream, bytes, false)) != NULL) { opdi_cu_piece_take(p); }
     else if (pool->captures && (p = opdi_cu_piece_find(around, stream, bytes, true)) != NULL) {
-        opdi_cu_piece_take(p);                    /* a whole segment of the device's becomes the capture's */
+        opdi_cu_piece_take(p);                    /* moves a whole segment from the device to the capture */
         p->pool = pool;
     }
     else if (!(p = opdi_cu_segment(hold, pool, device, stream, opdi_cu_segment_bytes(bytes))) &&
              !(p = opdi_cu_segment(hold, pool, device, stream, bytes))) {
-        /* others' use was waited for */
+        /* waiting for other uses may have freed a block */
         p = opdi_cu_pool_lives(pool) ? opdi_cu_piece_find(pool, stream, bytes, false) : NULL;
         if (!p) { return NULL; }
         opdi_cu_piece_take(p);
@@ -295,7 +299,7 @@ static void opdi_cu_out_of_memory(int index, size_t bytes) {
     size_t left = 0, all = 0;
     char text[5][32];
     cudaError_t e;
-    if (!opd_ok()) { return; }                    /* something else was wrong */
+    if (!opd_ok()) { return; }                    /* another error is pending */
     if ((e = cudaMemGetInfo(&left, &all)) != cudaSuccess) {
         (void)cudaGetLastError();
         (void)opd_fail(OPD_ERROR_MEMORY, "CUDA out of memory: this program cannot use cuda:%d at all: %s (%s). Other "
@@ -339,7 +343,7 @@ static void opdi_cu_free(void *user, int index, void *data, size_t bytes) {
     const bool known = i != opdi_cu_all_pieces->end();
     if (known) { opdi_cu_retire(i->second); }
     hold.unlock();
-    if (!known && opdi_cu_no_cache) { (void)cudaFree(data); }     /* which waits for the device */
+    if (!known && opdi_cu_no_cache) { (void)cudaFree(data); }     /* waits for the device */
 }
 static int opdi_cu_record_stream(void *user, int index, void *data, int64_t stream) {
     const cudaStream_t s = (cudaStream_t)(intptr_t)stream;
@@ -350,8 +354,8 @@ static int opdi_cu_record_stream(void *user, int index, void *data, int64_t stre
     if (i->second->stream != s || i->second->pool->device != index) { opdi_cu_use_add(i->second, index, s); }
     return 0;
 }
-/* Gives segments that are free as a whole back to the device, one thread at a time: who finds no memory meanwhile waits
-   here, and tries again. */
+/* Returns to the device the segments in which no block is used, one thread at a time.  Other threads that run out of
+   memory meanwhile wait here and then try again. */
 static void opdi_cu_release(int device) {
     std::lock_guard<std::mutex> alone(opdi_cu_release_lock);
     opdi_cu_hold hold(opdi_cu_memory_lock);
@@ -361,7 +365,7 @@ static void opdi_cu_release(int device) {
     for (opdi_cu_piece *p : opdi_cu_pools[device].free) { if (!p->before && !p->after) { whole.push_back(p); } }
     for (opdi_cu_piece *p : whole) { opdi_cu_piece_take(p); opdi_cu_all_pieces->erase(p->at); }
     hold.unlock();
-    for (opdi_cu_piece *p : whole) { (void)cudaFree(p->at); delete p; }       /* which waits for work that uses it */
+    for (opdi_cu_piece *p : whole) { (void)cudaFree(p->at); delete p; }       /* waits for work that uses it */
 }
 static void opdi_cu_release_pinned() {
     std::multimap<size_t, opdi_cu_piece *> all;
@@ -387,7 +391,7 @@ static int64_t opdi_cu_cached(void *user, int index) {
 
 //== pinned memory =====================================================================================================
 
-/* One of few sizes, so that it is found again: at most an eighth more. */
+/* Rounds a size up to one of a few sizes, by an eighth at most, so that blocks can be reused. */
 static size_t opdi_cu_pinned_bytes(size_t bytes) {
     size_t step = 512;
     while (step <= bytes / 16) { step *= 2; }
@@ -424,7 +428,7 @@ static void opdi_cu_host_free(void *user, void *data) {
     auto i = opdi_cu_all_pinned->find((char *)data);
     if (i != opdi_cu_all_pinned->end()) { opdi_cu_retire(i->second); }
 }
-/* The pinned block of an address; NULL: the memory is not pinned.  Under the lock. */
+/* Returns the pinned block that contains an address, or NULL if the memory is not pinned.  Called under the lock. */
 static opdi_cu_piece *opdi_cu_pinned_of(const void *p) {
     auto i = opdi_cu_all_pinned->upper_bound((char *)(uintptr_t)p);
     if (i == opdi_cu_all_pinned->begin()) { return NULL; }
@@ -432,7 +436,7 @@ static opdi_cu_piece *opdi_cu_pinned_of(const void *p) {
     return (const char *)p < i->second->at + i->second->bytes ? i->second : NULL;
 }
 
-/* Where kernels note what they find wrong: made once, when it is first asked for; NULL with an error. */
+/* Returns the host memory where kernels note faults, which the first call allocates, or NULL and sets an error. */
 static opdi_cu_fault *opdi_cu_fault_make() {
     opdi_cu_fault *f = opdi_cu_the_fault, *none = NULL;
     cudaError_t e;
@@ -449,19 +453,20 @@ static opdi_cu_fault *opdi_cu_fault_make() {
 
 //== copies ============================================================================================================
 
-/* Copies from one device to another do not go by way of the host where the machine can do without: asked once. */
+/* Enables direct copies between two devices, if the machine supports them.  Tried once per pair. */
 static void opdi_cu_peer(int from, int to) {
     static std::atomic<bool> asked[OPDI_CU_MAX_DEVICES][OPDI_CU_MAX_DEVICES];
     const opdi_cu_on on(from);
     int can = 0;
     if (asked[from][to].exchange(true)) { return; }
     if (cudaDeviceCanAccessPeer(&can, from, to) == cudaSuccess && can) { (void)cudaDeviceEnablePeerAccess(to, 0); }
-    (void)cudaGetLastError();                     /* somebody else in this process was first */
+    (void)cudaGetLastError();                     /* other code in this process was first */
 }
 static int opdi_cu_stream_wait(void *user, int index, int64_t stream, int other_index, int64_t other);
-/* The device on whose current stream a copy goes: the one that is read, if one is. */
+/* Returns the device whose current stream runs a copy: the source, or the destination if the source is the host. */
 static int opdi_cu_copy_index(int to_index, int from_index) { return from_index >= 0 ? from_index : to_index; }
-/* From one device to another: the copy waits for what is queued on both streams, and what comes later for the copy. */
+/* Copies from one device to another.  The copy waits for the work queued on both current streams; later work on them
+   waits for the copy. */
 static int opdi_cu_copy_queue(void *to, int to_index, const void *from, int from_index, size_t bytes) {
     const int index = opdi_cu_copy_index(to_index, from_index);
     const opdi_cu_on on(index);

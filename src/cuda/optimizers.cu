@@ -1,13 +1,13 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:optimizers  steps of optimizers
 //
-//  A list of tensors in few launches: a block takes a piece of one of them, which it finds in a table that is an
-//  argument of the kernel.  Numbers that lie on the device (steps, scales, learning rates) are read there, so
-//  that a step waits for nothing and can be captured.
+//  A list of tensors is processed in few launches.  A block takes a piece of one tensor, which it finds in a table that
+//  is an argument of the kernel.  Numbers on the device (steps, scales, learning rates) are read there, so that a step
+//  waits for nothing and can be captured.
 //----------------------------------------------------------------------------------------------------------------------
 
 enum { OPDI_CU_STEP_TENSORS = 48, OPDI_CU_STEP_OPERANDS = 5, OPDI_CU_STEP_PIECE = 16384, OPDI_CU_STEP_THREADS = 256 };
-/* A number that is known, or lies on the device. */
+/* A number: `value`, or one that kernels read on the device. */
 struct opdi_cu_scalar {
     const void *at;
     bool wide;                                    /* float64, else float32 */
@@ -18,7 +18,7 @@ struct opdi_cu_step_table {
     void *p[OPDI_CU_STEP_OPERANDS][OPDI_CU_STEP_TENSORS];
     opdi_cu_scalar step[OPDI_CU_STEP_TENSORS];
     int64_t numel[OPDI_CU_STEP_TENSORS];
-    int32_t first[OPDI_CU_STEP_TENSORS + 1];      /* block of each tensor */
+    int32_t first[OPDI_CU_STEP_TENSORS + 1];      /* first block of each tensor */
     int32_t n;
 };
 static int opdi_cu_scalar_of(opdi_cu_scalar *s, opd_value v) {
@@ -32,15 +32,15 @@ static int opdi_cu_scalar_of(opdi_cu_scalar *s, opd_value v) {
     s->at = t ? opdi_cu_data<void>(t) : NULL;
     return s->at ? 0 : -1;
 }
-/* S: values `operands`, of which apply changes the first `written` (and the last where s.back()); begin looks at the
-   tensor's step, in one thread, and says what all threads of the block go by. */
+/* Each element has `operands` values, of which S::apply changes the first `written` (and the last, if s.back()).  One
+   thread calls begin, which reads the tensor's step count and returns the numbers that all threads of the block use. */
 template <class T, class S> __global__ void opdi_cu_step_kernel(opdi_cu_step_table table, S s) {
     typedef opdi_cu_acc<T> A;
     enum { N = 16 / sizeof(T), K = S::operands };
     __shared__ __align__(16) unsigned char room[sizeof(typename S::numbers)];
     typename S::numbers *shared = reinterpret_cast<typename S::numbers *>(room);
     int low = 0, high = table.n - 1;
-    while (low < high) {                          /* the last tensor whose first block is not after this one */
+    while (low < high) {                          /* finds the last tensor whose first block is not after this one */
         const int mid = (low + high + 1) / 2;
         if (table.first[mid] <= (int)blockIdx.x) { low = mid; } else { high = mid - 1; }
     }
@@ -76,7 +76,7 @@ template <class T, class S> __global__ void opdi_cu_step_kernel(opdi_cu_step_tab
         for (int k = 0; k < K; k++) { if (k < S::written || s.back()) { opdi_cu_store(p[k] + i, a[k]); } }
     }
 }
-/* A table under way, with the tensors that had to be laid in a row. */
+/* A table that is being filled, and the copies of tensors that had to be made contiguous. */
 typedef struct opdi_cu_steps {
     opdi_cu_step_table table;
     opd_tensor *own[OPDI_CU_STEP_OPERANDS][OPDI_CU_STEP_TENSORS], *row[OPDI_CU_STEP_OPERANDS][OPDI_CU_STEP_TENSORS];
@@ -101,13 +101,13 @@ template <class S> static int opdi_cu_steps_flush(opdi_cu_steps *b, const S &s) 
     b->table.n = 0;
     return 0;
 }
-/* Whether elements fill their memory, whatever the order. */
+/* Returns whether the elements of t fill its memory without gaps, in any order of dims. */
 static bool opdi_cu_dense(const opd_tensor *t) {
     int64_t reach = 1;
     for (int d = 0; d < opd_ndim(t); d++) { reach += (opd_sizes(t)[d] - 1) * opd_strides(t)[d]; }
     return opd_numel(t) == 0 || reach == opd_numel(t);
 }
-/* One more tensor: its operands, and its step (NULL: none). */
+/* Adds one parameter to the table: its operands, and its step count (NULL: none). */
 template <class S> static int opdi_cu_steps_add(opdi_cu_steps *b, const S &s, opd_tensor *const *t, opd_tensor *step) {
     const opd_scalar_type dtype = opd_dtype(t[0]);
     const int operands = S::operands;
@@ -134,7 +134,7 @@ template <class S> static int opdi_cu_steps_add(opdi_cu_steps *b, const S &s, op
     return opd_ok() ? 0 : -1;
 }
 
-/* Operands x, m, v, with amsgrad the largest v, g. */
+/* Operands x, m, v, with amsgrad the maximum of v, and g. */
 template <bool amsgrad> struct opdi_cu_adam {
     enum { operands = amsgrad ? 5 : 4, written = amsgrad ? 4 : 3 };
     struct numbers { double decay, step, scale, grad_scale; bool skip; };
@@ -167,7 +167,7 @@ template <bool amsgrad> struct opdi_cu_adam {
         a[0] = a[0] * (A)q.decay - a[1] * (A)q.step / (root(w) * (A)q.scale + (A)eps);
     }
 };
-/* Operands x, b where there is momentum, g. */
+/* Operands x, b if there is momentum, and g. */
 template <bool buffer> struct opdi_cu_sgd {
     enum { operands = buffer ? 3 : 2, written = buffer ? 2 : 1 };
     struct numbers { double lr, grad_scale; bool skip; };
@@ -195,7 +195,7 @@ template <bool buffer> struct opdi_cu_sgd {
         a[0] = a[0] - g * (A)q.lr;
     }
 };
-/* One tensor: x *= scale; notes what is not finite. */
+/* Multiplies the elements of a tensor by scale, and notes whether one is not finite. */
 struct opdi_cu_unscale {
     enum { operands = 1, written = 1 };
     struct numbers { double scale; bool skip; };
@@ -210,8 +210,8 @@ struct opdi_cu_unscale {
     }
 };
 
-/* self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps, amsgrad,
-   maximize, grad_scale, found_inf */
+/* Arguments: self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps,
+   amsgrad, maximize, grad_scale, found_inf */
 template <bool amsgrad> static int opdi_cu_adam_run(opd_call *call, bool decoupled) {
     const opd_tensors params = opd_arg_tensors(call, 0);
     opdi_cu_adam<amsgrad> s;
@@ -236,14 +236,14 @@ template <bool amsgrad> static int opdi_cu_adam_run(opd_call *call, bool decoupl
     return opdi_cu_steps_flush(&b, s);
 }
 static int opdi_cu_adam_any(opd_call *call, bool decoupled) {
-    if (opd_results_from_fake(call)) { return -1; }                          /* which checks */
+    if (opd_results_from_fake(call)) { return -1; }                          /* it checks the arguments */
     return opd_arg_bool(call, 11) ? opdi_cu_adam_run<true>(call, decoupled) : opdi_cu_adam_run<false>(call, decoupled);
 }
 static int opdi_cu_fused_adam_kernel(opd_call *call) { return opdi_cu_adam_any(call, false); }
 static int opdi_cu_fused_adamw_kernel(opd_call *call) { return opdi_cu_adam_any(call, true); }
 
-/* self, grads, momentum_buffer_list, weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step,
-   grad_scale, found_inf */
+/* Arguments: self, grads, momentum_buffer_list, weight_decay, momentum, lr, dampening, nesterov, maximize,
+   is_first_step, grad_scale, found_inf */
 template <bool buffer> static int opdi_cu_sgd_run(opd_call *call) {
     const opd_tensors params = opd_arg_tensors(call, 0);
     opdi_cu_sgd<buffer> s;
@@ -288,7 +288,7 @@ static int opdi_cu_amp_unscale_kernel(opd_call *call) {
     }
     return opd_ok() ? opdi_cu_steps_flush(&b, s) : -1;
 }
-/* The scale backs off when something was not finite, and grows after `interval` steps without. */
+/* Decreases the scale if an element was not finite.  Increases it after `interval` steps in which all were finite. */
 template <class T, class I> __global__ void opdi_cu_amp_update(T *scale, I *tracker, opdi_cu_scalar found, float growth,
                                                                float backoff, int64_t interval) {
     float grown = (float)*scale;
@@ -296,12 +296,12 @@ template <class T, class I> __global__ void opdi_cu_amp_update(T *scale, I *trac
     if (found.get() > 0) { grown *= backoff; }
     else if ((successful = (int64_t)*tracker + 1) == interval) {
         successful = 0;
-        if (grown * growth < INFINITY) { grown *= growth; }                  /* it does not leave float32 */
+        if (grown * growth < INFINITY) { grown *= growth; }                  /* it must stay within float32 */
     }
     *scale = (T)grown;
     *tracker = (I)successful;
 }
-/* self, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval */
+/* Arguments: self, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval */
 template <class T> static int opdi_cu_amp_update_of(opd_call *call) {
     opd_tensor *scale = opd_arg_tensor(call, 0), *tracker = opd_arg_tensor(call, 1);
     const float growth = (float)opd_arg_float(call, 3), backoff = (float)opd_arg_float(call, 4);

@@ -5,22 +5,23 @@
 #define OPDI_CU_MAX_DEVICES 16
 #define OPDI_CU_WARP 32
 #define OPDI_CU_ALL_LANES 0xffffffffu
-#define OPDI_CU_GRID 0x7fffffff                  /* blocks there can be in x */
+#define OPDI_CU_GRID 0x7fffffff                  /* maximum of blocks in x */
 
-/* A row of the list of kernels; a section's list ends with {NULL, NULL}. */
+/* A row of the list of kernels.  A section's list ends with {NULL, NULL}. */
 typedef struct opdi_cu_row { const char *name; opd_kernel kernel; } opdi_cu_row;
 
 static bool opdi_cu_debug;                       /* synchronise after each launch */
 
-/* Errors after which no call of this process succeeds any more: of memory (ECC, NVLink, contained), illegal address,
-   timeout, assert, what the hardware found from stack to launch, tensor memory. */
+/* Returns true for errors after which no CUDA call of this process can succeed: memory errors (ECC, NVLink, contained),
+   an illegal address, a timeout, an assertion, the hardware errors from "stack" to "launch", and errors of tensor
+   memory. */
 static bool opdi_cu_sticks(cudaError_t e) {
     const int n = (int)e;
     return n == 214 || n == 220 || n == 226 || n == 700 || n == 702 || n == 710 || (n >= 714 && n <= 719) || n == 721;
 }
-/* 0, or -1 with an error that says what failed. */
+/* Returns 0, or -1 and sets an error that says what failed. */
 static int opdi_cu_failed(cudaError_t e, const char *what) {
-    (void)cudaGetLastError();                    /* one that does not stick is forgotten */
+    (void)cudaGetLastError();                    /* clears an error that is not permanent */
     return opd_fail(e == cudaErrorMemoryAllocation ? OPD_ERROR_MEMORY : OPD_ERROR_KERNEL,
                     "CUDA error: %s (%s in %s)%s%s%s", cudaGetErrorString(e), cudaGetErrorName(e), what,
                     e == cudaErrorNoKernelImageForDevice
@@ -38,7 +39,7 @@ static int opdi_cu_failed(cudaError_t e, const char *what) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 750
 #error "opdispatch_cuda.cu: needs compute capability 7.5 (nvcc -arch=sm_75) or newer"
 #endif
-/* What was compiled: kinds of GPUs, oldest first; nvcc without -arch makes code for 7.5 alone. */
+/* The compiled kinds of GPUs, oldest first. nvcc without -arch makes code for 7.5 alone. */
 #if defined(__CUDA_ARCH_LIST__) && !defined(__CUDA_ARCH__)
 #define OPDI_CU_FIRST(first, ...) first
 #define OPDI_CU_SECOND(first, second, ...) second
@@ -52,19 +53,19 @@ convolve bfloat16.  -arch=native, or -arch=all-major"
 //== devices ===========================================================================================================
 
 static int opdi_cu_ndevices;                     /* found at the start */
-/* What is asked of a device again and again. */
+/* The properties of a device that are needed often. */
 typedef struct opdi_cu_device { int multiprocessors, threads, shared, major, minor; } opdi_cu_device;
 static opdi_cu_device opdi_cu_devices[OPDI_CU_MAX_DEVICES];
-static thread_local cudaStream_t opdi_cu_streams[OPDI_CU_MAX_DEVICES];       /* this thread's current ones */
+static thread_local cudaStream_t opdi_cu_streams[OPDI_CU_MAX_DEVICES];       /* the current streams of this thread */
 
 static int opdi_cu_current() {
     int d = 0;
     return cudaGetDevice(&d) == cudaSuccess && d < OPDI_CU_MAX_DEVICES ? d : 0;
 }
 static const opdi_cu_device *opdi_cu_properties() { return &opdi_cu_devices[opdi_cu_current()]; }
-/* The stream that kernels and copies of this thread go to. */
+/* Returns the stream for kernels and copies of this thread. */
 static cudaStream_t opdi_cu_stream() { return opdi_cu_streams[opdi_cu_current()]; }
-/* The device of the calling thread is another one while this lives; -1: the same. */
+/* While an object of this type lives, the calling thread's current device is `index`.  -1 means no change. */
 struct opdi_cu_on {
     int was, index;
     opdi_cu_on(int index_) : was(opdi_cu_current()), index(index_ < 0 ? was : index_) {
@@ -77,19 +78,19 @@ struct opdi_cu_on {
 
 //== what kernels find wrong ===========================================================================================
 //
-//  An index out of range is never followed.  The kernel notes it in memory of the host and goes on; the next call that
-//  waits for the device, or in debug mode the launch itself, is the one that fails, and names the operator.
+//  An index out of range is never used as an address.  The kernel notes it in host memory and goes on.  The next call
+//  that waits for the device fails and names the operator; in debug mode the launch itself does.
 
 typedef struct opdi_cu_fault {
     volatile int32_t set;
     const opd_op *op;
-    const char *text;                             /* NULL: of an index */
+    const char *text;                             /* NULL: the fault is an index */
     int64_t index, size;
 } opdi_cu_fault;
-static std::atomic<opdi_cu_fault *> opdi_cu_the_fault;     /* pinned; made for the first kernel that may note one */
+static std::atomic<opdi_cu_fault *> opdi_cu_the_fault;     /* pinned; made for the first kernel that may note a fault */
 static opdi_cu_fault *opdi_cu_fault_make();
 
-/* What a kernel notes it with: an argument of the kernel, made by opdi_cu_guard_of. */
+/* The argument through which a kernel notes faults.  opdi_cu_guard_of makes it. */
 struct opdi_cu_guard {
     opdi_cu_fault *fault;
     const opd_op *op;
@@ -100,30 +101,30 @@ struct opdi_cu_guard {
         __threadfence_system();
         fault->set = 1;
     }
-    /* Whether an index is inside; notes one that is not. */
+    /* Returns whether an index is inside, and notes it if not. */
     __device__ __forceinline__ bool inside(int64_t index, int64_t size) const {
         if ((uint64_t)index < (uint64_t)size) { return true; }
         note(index, size);
         return false;
     }
 };
-/* fault is NULL with an error: nothing is launched then. */
+/* Makes the guard of a kernel.  If fault is NULL, an error was set, and no kernel is launched. */
 static opdi_cu_guard opdi_cu_guard_of(const opd_call *call, const char *text = NULL) {
     const opdi_cu_guard g = {opdi_cu_fault_make(), opd_call_operator(call), text};
     return g;
 }
-static std::atomic<int> opdi_cu_nlost;           /* process groups that are gone, */
-static int opdi_cu_lost_check();                 /* and what that means for the current device */
+static std::atomic<int> opdi_cu_nlost;           /* number of process groups that have ended with an error, */
+static int opdi_cu_lost_check();                 /* and their effect on the current device */
 static std::atomic<int> opdi_cu_ngroups;
-static void opdi_cu_groups_flush(int index);     /* before the host waits for a device */
-/* 0, or -1 with the error of what a kernel noted, which is forgotten then, or of a process group that is gone.  The
-   device has been waited for. */
+static void opdi_cu_groups_flush(int index);     /* called before the host waits for a device */
+/* Called after waiting for the device.  Returns -1 and sets an error if a kernel noted a fault, which is then
+   forgotten, or if a process group of the device has ended; else returns 0. */
 static int opdi_cu_faults() {
     opdi_cu_fault *f = opdi_cu_the_fault, found;
     if (opdi_cu_nlost != 0 && opdi_cu_lost_check()) { return -1; }
     if (!f || !f->set) { return 0; }
     found.op = f->op; found.text = f->text; found.index = f->index; found.size = f->size;
-    f->set = 0;                                   /* the next one may be noted from here on */
+    f->set = 0;                                   /* the next fault may be noted from here on */
     if (found.text) { return opd_fail(OPD_ERROR_INDEX, "%s on CUDA: %s", opd_op_name(found.op), found.text); }
     return opd_fail(OPD_ERROR_INDEX, "%s on CUDA: index %lld is out of bounds for dimension with size %lld",
                     opd_op_name(found.op), (long long)found.index, (long long)found.size);
@@ -132,14 +133,14 @@ static int opdi_cu_faults() {
 //== launches ==========================================================================================================
 
 static __host__ __device__ __forceinline__ int64_t opdi_cu_ceil(int64_t n, int64_t d) { return (n + d - 1) / d; }
-/* Blocks for n pieces of work of one thread each, in kernels that loop until all is done (by gridDim.x * blockDim.x):
-   as many as run at once, a few times over. */
+/* Returns the number of blocks for n items, one per thread, for kernels that loop with a step of gridDim.x *
+   blockDim.x.  It is a few times the number of blocks that run at once. */
 static dim3 opdi_cu_grid(int64_t n, int threads) {
     const opdi_cu_device *p = opdi_cu_properties();
     const int64_t most = (int64_t)p->multiprocessors * (p->threads / threads) * 8, want = opdi_cu_ceil(n, threads);
     return dim3((unsigned)(want < 1 ? 1 : want < most ? want : most));
 }
-/* Blocks for n pieces of work of one block each, in kernels that loop by gridDim.x. */
+/* Returns the number of blocks for n items, one per block, for kernels that loop with a step of gridDim.x. */
 static dim3 opdi_cu_grid_rows(int64_t n) { return dim3((unsigned)(n < 1 ? 1 : n < (1 << 20) ? n : (1 << 20))); }
 
 static int opdi_cu_launch_failed(cudaError_t e, const void *kernel) {
@@ -152,16 +153,17 @@ static int opdi_cu_launch_failed(cudaError_t e, const void *kernel) {
     return opdi_cu_failed(e, name);
 }
 static bool opdi_cu_captured(cudaStream_t stream);
-/* Debug mode, after what was queued last: waits for it, but where the stream is captured. */
+/* In debug mode, waits for the work queued last, unless the stream is captured. */
 static cudaError_t opdi_cu_debug_wait(cudaStream_t stream) {
     return !opdi_cu_debug || opdi_cu_captured(stream) ? cudaSuccess : cudaStreamSynchronize(stream);
 }
-/* Runs kernel<<<grid, block, shared>>>(args...) on the current stream; 0, or -1 with an error that names it. */
+/* Runs kernel<<<grid, block, shared>>>(args...) on the current stream.  Returns 0, or -1 and sets an error that names
+   the kernel. */
 template <typename... P, typename... A>
 static int opdi_cu_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, A... args) {
     cudaLaunchConfig_t config = cudaLaunchConfig_t();
     cudaError_t e = cudaSuccess;
-    if (!opd_ok()) { return -1; }                /* opdi_cu_data of a tensor that is elsewhere gave NULL */
+    if (!opd_ok()) { return -1; }                /* opdi_cu_data has failed for a tensor that is elsewhere */
     config.gridDim = grid;
     config.blockDim = block;
     config.dynamicSmemBytes = shared;
@@ -175,7 +177,7 @@ static int opdi_cu_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t sh
     return opdi_cu_launch_failed(e, (const void *)kernel);
 }
 
-/* A loop that is unrolled, or is not, in macros too; a function that is called. */
+/* Marks for loops to be unrolled or not, also in macros, and for functions that are not inlined. */
 #if defined(OPD_CUDA_EMULATED)
 #define OPDI_CU_UNROLL
 #define OPDI_CU_ROLLED
@@ -197,9 +199,9 @@ extern __shared__ __align__(16) unsigned char opdi_cu_shared_memory[];
 
 typedef __half opdi_cu_f16;
 typedef __nv_bfloat16 opdi_cu_bf16;
-struct alignas(16) opdi_cu_16 { uint64_t a, b; };                            /* 16 bytes that are moved as they are */
+struct alignas(16) opdi_cu_16 { uint64_t a, b; };                       /* 16 bytes that are moved without conversion */
 
-/* Dtype checks have happened where the result was made; this is for what no kernel is written for. */
+/* Fails because no kernel exists for a dtype.  This should not happen: dtypes were checked when the result was made. */
 static int opdi_cu_no_dtype(opd_scalar_type dtype) {
     return opd_fail(OPD_ERROR_DTYPE, "not implemented for '%s' on CUDA", opd_dtype_cname(dtype));
 }
@@ -216,22 +218,22 @@ static int opdi_cu_no_dtype(opd_scalar_type dtype) {
     switch (dtype) { OPDI_CU_CASES_FLOAT(T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
 #define OPDI_CU_INTS(dtype, T, ...) \
     switch (dtype) { OPDI_CU_CASES_INT(T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
-/* All but complex ones. */
+/* All dtypes but the complex ones. */
 #define OPDI_CU_ALL(dtype, T, ...) \
     switch (dtype) { OPDI_CU_CASES_FLOAT(T, __VA_ARGS__) OPDI_CU_CASES_INT(T, __VA_ARGS__) \
         OPDI_CU_CASE(OPD_BOOL, bool, T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
-/* By the size of an element, for what only moves them: uint8_t to uint64_t, and 16 bytes. */
+/* Selects by the size of an element, for kernels that only move elements: uint8_t to uint64_t, and 16 bytes. */
 #define OPDI_CU_SIZES(dtype, T, ...) \
     switch (opd_dtype_size(dtype)) { \
         OPDI_CU_CASE(1, uint8_t, T, __VA_ARGS__) OPDI_CU_CASE(2, uint16_t, T, __VA_ARGS__) \
         OPDI_CU_CASE(4, uint32_t, T, __VA_ARGS__) OPDI_CU_CASE(8, uint64_t, T, __VA_ARGS__) \
         OPDI_CU_CASE(16, opdi_cu_16, T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
-/* int32 and int64, of indices. */
+/* The dtypes of indices, int32 and int64. */
 #define OPDI_CU_INDEX(dtype, T, ...) \
     switch (dtype) { OPDI_CU_CASE(OPD_INT32, int32_t, T, __VA_ARGS__) OPDI_CU_CASE(OPD_INT64, int64_t, T, __VA_ARGS__) \
         default: return opdi_cu_no_dtype(dtype); }
 
-/* What sums of T are computed in: float for the short floats, int64_t for integers and bool. */
+/* The type in which sums of T are computed: float for 16-bit floats, int64_t for integers and bool. */
 template <typename T> struct opdi_cu_acc_of { typedef int64_t type; };
 template <> struct opdi_cu_acc_of<float> { typedef float type; };
 template <> struct opdi_cu_acc_of<double> { typedef double type; };
@@ -239,11 +241,11 @@ template <> struct opdi_cu_acc_of<opdi_cu_f16> { typedef float type; };
 template <> struct opdi_cu_acc_of<opdi_cu_bf16> { typedef float type; };
 template <typename T> using opdi_cu_acc = typename opdi_cu_acc_of<T>::type;
 
-/* A number of one type as another: the short floats by way of float; bool is "not zero". */
+/* Converts a number to another type: 16-bit floats through float; bool is "not zero". */
 template <typename C, typename T> struct opdi_cu_convert {
     static __host__ __device__ __forceinline__ C of(T v) { return static_cast<C>(v); }
 };
-/* Floats as narrow integers: the low bits of the long one. */
+/* Converts floats to integers of less than 32 bits: takes the low bits of the int64_t. */
 template <typename C> __host__ __device__ __forceinline__ C opdi_cu_narrow(int64_t v) { return static_cast<C>(v); }
 #define OPDI_CU_CONVERT_NARROW(C) \
     template <> struct opdi_cu_convert<C, float> { \
@@ -289,14 +291,15 @@ OPDI_CU_CONVERT_SHORT(opdi_cu_bf16, opdi_cu_bf16, v)
 OPDI_CU_CONVERT_SHORT(opdi_cu_f16, opdi_cu_bf16, __float2half_rn(__bfloat162float(v)))
 OPDI_CU_CONVERT_SHORT(opdi_cu_bf16, opdi_cu_f16, __float2bfloat16_rn(__half2float(v)))
 
-/* opdi_cu_cast<float>(v), opdi_cu_load<float>(p): *p as a float; opdi_cu_store(p, v): v as what p points to. */
+/* opdi_cu_cast<float>(v), opdi_cu_load<float>(p): *p as a float; opdi_cu_store(p, v): stores v in *p. */
 template <typename C, typename T> __host__ __device__ __forceinline__ C opdi_cu_cast(T v) {
     return opdi_cu_convert<C, T>::of(v);
 }
 template <typename C, typename T> __device__ __forceinline__ C opdi_cu_load(const T *p) { return opdi_cu_cast<C>(*p); }
 template <typename T, typename C> __device__ __forceinline__ void opdi_cu_store(T *p, C v) { *p = opdi_cu_cast<T>(v); }
 
-/* N elements that are loaded and stored at once; N * sizeof(T) is 16 at most, and p aligned to it. */
+/* N elements that are loaded and stored by one instruction.  N * sizeof(T) is at most 16; addresses are multiples of
+   it. */
 template <typename T, int N> struct alignas(sizeof(T) * N) opdi_cu_vector { T at[N]; };
 template <int N, typename T> __device__ __forceinline__ opdi_cu_vector<T, N> opdi_cu_load_vector(const T *p) {
     return *reinterpret_cast<const opdi_cu_vector<T, N> *>(p);
@@ -304,8 +307,8 @@ template <int N, typename T> __device__ __forceinline__ opdi_cu_vector<T, N> opd
 template <int N, typename T> __device__ __forceinline__ void opdi_cu_store_vector(T *p, opdi_cu_vector<T, N> v) {
     *reinterpret_cast<opdi_cu_vector<T, N> *>(p) = v;
 }
-/* Element w of them in the type computed in.  Two bfloat16 stay in one register until then, of which either is a float
-   by a shift or a mask: as elements they would take one each. */
+/* Returns element w of the vector in the compute type.  Two bfloat16 share a register until then, and become floats by
+   a shift or a mask; as separate elements each would take a register. */
 template <typename C, typename T, int W>
 __device__ __forceinline__ C opdi_cu_taken(const opdi_cu_vector<T, W> &v, int w) {
     if constexpr (std::is_same<T, opdi_cu_bf16>::value && W % 2 == 0) {
@@ -318,20 +321,21 @@ static __host__ __device__ __forceinline__ bool opdi_cu_aligned(const void *p) {
 
 //== tensors ===========================================================================================================
 
-/* Result i of a call whose results are made (opd_results_from_fake); NULL: undefined. */
+/* Returns result i of a call whose results were made by opd_results_from_fake, or NULL if it is undefined. */
 static opd_tensor *opdi_cu_result(opd_call *call, int i) {
     const opd_value *v = &opd_call_rets(call)[i];
     return v->tag == OPD_TAG_TENSOR ? v->u.t : NULL;
 }
-/* The first element of a CUDA tensor, typed; NULL with an error when it is elsewhere. */
+/* Returns the typed address of a CUDA tensor's first element, or NULL and sets an error if it is elsewhere. */
 template <typename T> static T *opdi_cu_data(const opd_tensor *t) {
     return static_cast<T *>(opd_device_data(t, OPD_CUDA));
 }
-/* A tensor of this device for a kernel's own use; it belongs to the kernel's scope.  NULL with an error. */
+/* Returns a new tensor on this device for use within a kernel, whose scope owns it.  On failure, returns NULL and sets
+   an error. */
 static opd_tensor *opdi_cu_new(opd_ints sizes, opd_scalar_type dtype) {
     return opd_tensor_new_on(sizes, dtype, opd_device_of(OPD_CUDA, -1));
 }
-/* Bytes of scratch memory; stream-ordered as every tensor.  NULL with an error. */
+/* Returns scratch memory, which is stream-ordered like every tensor, or NULL and sets an error. */
 static void *opdi_cu_scratch(int64_t bytes) {
     const int64_t n = bytes < 1 ? 1 : bytes;
     opd_tensor *t = opdi_cu_new(opd_ints_of(&n, 1), OPD_UINT8);
@@ -340,7 +344,8 @@ static void *opdi_cu_scratch(int64_t bytes) {
 
 //== what threads do together ==========================================================================================
 
-/* Any value of 4, 8, 12, ... bytes from the lane `mask` away, or `delta` further up. */
+/* These return the value v, whole words long, of another lane: the lane whose number differs by `mask`, or the lane
+   `delta` further up. */
 template <typename A> __device__ __forceinline__ A opdi_cu_shuffle_xor(A v, int mask) {
     static_assert(sizeof(A) % 4 == 0, "whole words");
     union { A v; int w[sizeof(A) / 4]; } u = {v};
@@ -348,20 +353,20 @@ template <typename A> __device__ __forceinline__ A opdi_cu_shuffle_xor(A v, int 
     for (int i = 0; i < (int)(sizeof(A) / 4); i++) { u.w[i] = __shfl_xor_sync(OPDI_CU_ALL_LANES, u.w[i], mask); }
     return u.v;
 }
-/* f over the values of a warp's lanes; every lane has the result. */
+/* Folds the values of a warp's lanes by f.  Every lane gets the result. */
 template <typename A, typename F> __device__ __forceinline__ A opdi_cu_warp_reduce(A v, F f) {
 #pragma unroll
     for (int m = OPDI_CU_WARP / 2; m > 0; m /= 2) { v = f(v, opdi_cu_shuffle_xor(v, m)); }
     return v;
 }
-/* f over the values of a block's threads (x only, whole warps); `none` is its neutral value; every thread has the
-   result.  Every thread takes part. */
+/* Folds the values of all threads of a block (blockDim.x only, whole warps) by f, whose neutral value is `none`.  Every
+   thread must take part, and every thread gets the result. */
 template <typename A, typename F> __device__ A opdi_cu_block_reduce(A v, F f, A none) {
     __shared__ __align__(16) unsigned char room[OPDI_CU_WARP * sizeof(A)];
     A *parts = reinterpret_cast<A *>(room);
     const int lane = threadIdx.x % OPDI_CU_WARP, warp = threadIdx.x / OPDI_CU_WARP;
     v = opdi_cu_warp_reduce(v, f);
-    __syncthreads();                              /* parts may still be read from the last time */
+    __syncthreads();                              /* parts may still be read from the previous call */
     if (lane == 0) { parts[warp] = v; }
     __syncthreads();
     v = lane < (int)blockDim.x / OPDI_CU_WARP ? parts[lane] : none;

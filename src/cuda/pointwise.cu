@@ -1,16 +1,16 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:pointwise   the formulas
 //
-//  Each formula is a functor; three kernels run it.  Operands of one dtype in a row: 16 bytes at a time.  Operands of
-//  one dtype with strides, or repeated: the same along the innermost dimension where that is possible.  Anything else,
-//  element by element, with dtypes known at run time only.
+//  Each formula is a functor, which three kernels run.  Contiguous operands of one dtype are processed 16 bytes at a
+//  time.  Operands of one dtype with strides or repetition are processed in the same way along the innermost dimension,
+//  if possible.  All others are processed element by element, with dtypes known only at run time.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* The numbers a, b and c of a formula, and operands that are numbers. */
+/* The numbers of a formula: a, b, c, and in `in` the operands that are numbers instead of tensors. */
 template <typename C> struct opdi_cu_pw_numbers { C a, b, c, in[3]; };
 
 template <int F, typename C> struct opdi_cu_pw_formula;
-/* heavy: not plain arithmetic, so that few copies of it are made. */
+/* heavy: more than plain arithmetic, so that few copies of it are made. */
 #define OPDI_CU_HEAVY_W 0
 #define OPDI_CU_HEAVY_V 0
 #define OPDI_CU_HEAVY_S 1
@@ -63,7 +63,7 @@ OPD_FORMULAS_FLOAT(OPDI_CU_FORMULA)
 #define OPD_NEG(x) ((int64_t)(0 - (uint64_t)(x)))
 #define OPD_NOTES
 #define OPD_PASS_NOTES
-#define OPD_NOTE(k)                               /* the result is 0, as in PyTorch it is anything */
+#define OPD_NOTE(k)                               /* the result is 0; in PyTorch it is undefined */
 #define OPD_SMALLEST INT64_MIN
 #define OPD_FORMULA_HELPERS_INT
 #include "opdispatch.h"
@@ -81,8 +81,8 @@ OPD_FORMULAS_INT(OPDI_CU_FORMULA)
 #undef OPD_NOTE
 #undef OPD_SMALLEST
 
-/* What the fast kernels store: bool for questions, the inputs' type for everything else; the condition of where is
-   bool, too. */
+/* Returns whether the fast kernels store bool for formula f, as for comparisons, instead of the inputs' type.  (`where`
+   reads a bool, its condition, but does not store one.) */
 __host__ __device__ constexpr bool opdi_cu_asks(int f) {
     return f == OPD_FORMULA_eq || f == OPD_FORMULA_ne || f == OPD_FORMULA_lt || f == OPD_FORMULA_le ||
            f == OPD_FORMULA_gt || f == OPD_FORMULA_ge || f == OPD_FORMULA_logical_not ||
@@ -101,12 +101,13 @@ template <typename C> struct opdi_cu_pw_flat {
     void *out;
     const void *in[3];                            /* NULL: a number */
     int64_t n;
-    int32_t numbers;                              /* bit k: in[k] is one */
+    int32_t numbers;                              /* bit k: in[k] is a number */
     opdi_cu_pw_numbers<C> s;
 };
-/* The first `runs` of U runs of N elements, `step` apart; nothing of a number.  The runs of all operands are loaded
-   before one of them is looked at, so that all loads are on their way at once: what is a number is asked of `numbers`
-   afterwards, which the compiler does not know to be the same question. */
+/* Loads the first `runs` of U runs of N elements, `step` apart; does nothing if p is NULL, because then the operand is
+   a number.  The runs of all operands are loaded before any is used, so that all loads are in flight at once.
+   Afterwards the mask `numbers` tells which operands are numbers; the compiler does not know that this is the same
+   condition. */
 template <int N, int U, typename T>
 __device__ __forceinline__ void opdi_cu_pw_fetch(opdi_cu_vector<T, N> *to /*[U]*/, const T *p, int64_t i, int step,
                                                  int runs) {
@@ -119,8 +120,8 @@ template <typename C, typename T, int N>
 __device__ __forceinline__ C opdi_cu_pw_taken(const opdi_cu_vector<T, N> &v, int j, bool number, C s) {
     return number ? s : opdi_cu_taken<C>(v, j);
 }
-/* Runs of 16 bytes a thread of a block computes: enough loads on their way with one operand or two; of what is heavy
-   few copies. */
+/* Returns how many runs of 16 bytes a thread computes: enough to keep loads in flight with one or two operands, but few
+   copies of the code of heavy formulas. */
 __host__ __device__ constexpr int opdi_cu_pw_unrolled(int inputs, bool heavy, int size) {
     return heavy ? inputs == 1 && size >= 4 ? 2 : 1 : inputs == 1 ? 4 : 2;
 }
@@ -153,7 +154,7 @@ opdi_cu_pointwise_flat(const opdi_cu_pw_flat<C> f) {
         }
         if (u < runs) { opdi_cu_store_vector<N>(out + i + u * step, r); }
     }
-    const int64_t last = f.n / N * N + threadIdx.x;             /* what is no run */
+    const int64_t last = f.n / N * N + threadIdx.x;             /* elements behind the last run */
     if (blockIdx.x == gridDim.x - 1 && last < f.n) {
         const C a = xp ? opdi_cu_load<C>(xp + last) : f.s.in[0];
         const C b = K > 1 ? (yp ? opdi_cu_load<C>(yp + last) : f.s.in[1]) : a;
@@ -165,7 +166,7 @@ opdi_cu_pointwise_flat(const opdi_cu_pw_flat<C> f) {
 //== strides ===========================================================================================================
 
 #define OPDI_CU_PW_DIMS 12
-/* n / d for n below 2^31, by a multiplication: (n * m >> 32) + n >> s. */
+/* Computes n / d for n below 2^31 by a multiplication: (n * m >> 32) + n >> s. */
 struct opdi_cu_pw_divider {
     uint32_t d, m, s;
     __device__ __forceinline__ uint32_t of(uint32_t n) const { return (__umulhi(n, m) + n) >> s; }
@@ -176,7 +177,8 @@ static opdi_cu_pw_divider opdi_cu_divide_by(uint32_t d) {
     r.m = (uint32_t)((((uint64_t)1 << 32) * (((uint64_t)1 << r.s) - d)) / d + 1);
     return r;
 }
-/* Where the elements of up to four operands are: fewer than 2^31, dim 0 innermost; strides in elements. */
+/* The layout of up to four operands, with fewer than 2^31 elements.  Dim 0 is the innermost; strides are in
+   elements. */
 struct opdi_cu_pw_walk {
     int32_t ndim, n;
     opdi_cu_pw_divider sizes[OPDI_CU_PW_DIMS];
@@ -184,7 +186,7 @@ struct opdi_cu_pw_walk {
     void *data[4];                                /* NULL: a number */
     int32_t dtype[4];
 };
-/* The offsets of K operands of element i. */
+/* Computes the offsets of element i in K operands. */
 template <int K> __device__ __forceinline__ void opdi_cu_pw_offsets(const opdi_cu_pw_walk &w, uint32_t i, int64_t *at) {
 #pragma unroll
     for (int k = 0; k < K; k++) { at[k] = 0; }
@@ -199,9 +201,10 @@ template <int K> __device__ __forceinline__ void opdi_cu_pw_offsets(const opdi_c
 #pragma unroll
     for (int k = 0; k < K; k++) { at[k] += (int64_t)i * w.strides[k][w.ndim - 1]; }
 }
-/* Element i, or, with `run`, the N elements from i * N on, which lie in a row or are one element repeated. */
+/* Processes element i, or, if `run` is set, the N elements from i * N on.  These are contiguous, or one element
+   repeated. */
 template <typename C> struct opdi_cu_pw_strided { opdi_cu_pw_walk w; opdi_cu_pw_numbers<C> s; int32_t run, numbers; };
-/* The run at p; of an element that is repeated (stride 0) it alone, in the first place. */
+/* Loads the N elements at p.  A repeated element (stride 0) is put into the first position only. */
 template <int N, typename T>
 __device__ __forceinline__ void opdi_cu_pw_fetch_run(opdi_cu_vector<T, N> *to, const T *p, int64_t at, int64_t stride) {
     if (!p) { return; }
@@ -272,7 +275,7 @@ template <typename C> __device__ OPDI_CU_NOINLINE void opdi_cu_store_as(void *p,
         default: break;
     }
 }
-/* v as it is after a conversion to dtype. */
+/* Returns v after it was converted to `dtype` and back. */
 template <typename C> __device__ OPDI_CU_NOINLINE C opdi_cu_through(C v, int dtype) {
     switch (dtype) {
 #define OPDI_CU_THROUGH_CASE(number, T) case number: return opdi_cu_cast<C>(opdi_cu_cast<T>(v));
@@ -280,7 +283,8 @@ template <typename C> __device__ OPDI_CU_NOINLINE C opdi_cu_through(C v, int dty
         default: return v;
     }
 }
-/* common: what inputs of another dtype are converted to first; -1: nothing more than the compute type. */
+/* common: the dtype to which inputs of other dtypes are converted first.  -1: inputs are only converted to the compute
+   type. */
 template <typename C> struct opdi_cu_pw_general { opdi_cu_pw_walk w; opdi_cu_pw_numbers<C> s; int32_t common; };
 template <typename C>
 __device__ __forceinline__ C opdi_cu_pw_general_in(const opdi_cu_pw_general<C> &f, int k, int64_t at) {
@@ -306,7 +310,7 @@ opdi_cu_pointwise_general(const opdi_cu_pw_general<C> f) {
 
 //== which kernel ======================================================================================================
 
-/* The kernels of a formula in compute type C; NULL: none for that dtype, or no such formula. */
+/* The kernels of a formula in compute type C.  A kernel is NULL if it does not exist for that dtype or formula. */
 template <typename C> struct opdi_cu_pw_kernels {
     void (*flat[3])(opdi_cu_pw_flat<C>);             /* by opdi_cu_fast_dtype */
     void (*strided[3])(opdi_cu_pw_strided<C>);
@@ -314,7 +318,7 @@ template <typename C> struct opdi_cu_pw_kernels {
     int inputs;
     bool heavy;
 };
-/* The kernel for strides, of what is not heavy. */
+/* Selects the kernel for operands with strides.  Heavy formulas have none. */
 template <int F, typename C, typename T, bool heavy> struct opdi_cu_pw_pick {
     static void (*strided())(opdi_cu_pw_strided<C>) { return opdi_cu_pointwise_strided<F, C, T>; }
 };
@@ -372,13 +376,13 @@ static opdi_cu_pw_kernels<int64_t> opdi_cu_pw_kernels_of(int formula, int64_t) {
         default: return opdi_cu_pw_kernels<int64_t>();
     }
 }
-/* The dtypes of the fast kernels by their place in opdi_cu_pw_kernels; -1: another. */
+/* Returns the index of a fast kernel's dtype in opdi_cu_pw_kernels, or -1 for another dtype. */
 static int opdi_cu_fast_dtype(opd_scalar_type t, float) {
     return t == OPD_FLOAT32 ? 0 : t == OPD_FLOAT16 ? 1 : t == OPD_BFLOAT16 ? 2 : -1;
 }
 static int opdi_cu_fast_dtype(opd_scalar_type t, double) { return t == OPD_FLOAT64 ? 0 : -1; }
 static int opdi_cu_fast_dtype(opd_scalar_type t, int64_t) { return t == OPD_INT64 ? 0 : t == OPD_INT32 ? 1 : -1; }
-/* The place of the fast kernel for these operands' dtypes. */
+/* Returns the index of the fast kernel for these operands' dtypes. */
 template <typename C> static int opdi_cu_pw_fast(const opd_pointwise *p) {
     const int which = opdi_cu_fast_dtype(p->common, C(0));
     int k;
@@ -403,14 +407,14 @@ template <typename C> static opdi_cu_pw_numbers<C> opdi_cu_pw_numbers_of(const o
     for (k = 1; k < p->noperands; k++) { s.in[k - 1] = opdi_cu_pw_number(&p->operands[k], C(0)); }
     return s;
 }
-/* Bit k - 1: operand k is a number. */
+/* Returns a mask: bit k - 1 is set if operand k is a number. */
 static int32_t opdi_cu_pw_which_numbers(const opd_pointwise *p) {
     int32_t bits = 0;
     int k;
     for (k = 1; k < p->noperands; k++) { bits |= p->operands[k].data ? 0 : 1 << (k - 1); }
     return bits;
 }
-/* All of it as a walk; false: too many elements or dimensions for one. */
+/* Makes a walk over all elements.  Returns false if there are too many elements or dimensions. */
 static bool opdi_cu_pw_walk_of(const opd_pointwise *p, opdi_cu_pw_walk *w) {
     int k, d;
     if (p->ndim > OPDI_CU_PW_DIMS || p->numel > INT32_MAX) { return false; }
@@ -426,7 +430,8 @@ static bool opdi_cu_pw_walk_of(const opd_pointwise *p, opdi_cu_pw_walk *w) {
     }
     return true;
 }
-/* Whether N elements from any multiple of N on lie in a row, aligned, or are one repeated, for every operand. */
+/* Returns whether operands can be processed in runs of N: at any multiple of N, the next N elements of every operand
+   are contiguous and aligned, or one element repeated. */
 static bool opdi_cu_pw_in_runs(const opdi_cu_pw_walk *w, int nops, int n) {
     int k, d;
     if (w->sizes[0].d % (uint32_t)n || w->strides[0][0] != 1) { return false; }
@@ -471,7 +476,7 @@ static int opdi_cu_pointwise_one(const opd_pointwise *p) {
     return p->compute == OPD_FLOAT32 ? opdi_cu_pointwise_part<float>(p)
         : p->compute == OPD_FLOAT64 ? opdi_cu_pointwise_part<double>(p) : opdi_cu_pointwise_part<int64_t>(p);
 }
-/* A part that is too large for one launch (1) is done in two or more, along its outermost dimension. */
+/* Runs one part.  If the part is too large for one launch (1), splits it along its outermost dimension. */
 static int opdi_cu_pointwise_split(const opd_pointwise *p) {
     const int rc = opdi_cu_pointwise_one(p), last = p->ndim - 1;
     int64_t sizes[OPD_MAX_DIMS], at, step = p->ndim > OPDI_CU_PW_DIMS ? 1 : opdi_cu_ceil(p->sizes[last], 2);

@@ -1,12 +1,12 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:random      random numbers
 //
-//  Counter-based, and the same as the CPU's for the same seed: see opd_draw.  Uniform and integer ones bit for bit;
-//  what goes through a logarithm, sine or cosine (normal, exponential) but for the last bits, which are those of
-//  CUDA's.
+//  Random numbers are counter-based, and the same as the CPU's for the same seed: see opd_draw.  Uniform and integer
+//  numbers are the same bit for bit.  Numbers that need a logarithm, sine or cosine (normal, exponential) may differ in
+//  the last bits, because CUDA's functions do.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Philox 4x32-10: four words of a counter. */
+/* Philox 4x32-10: computes four words from a counter. */
 __device__ __forceinline__ void opdi_cu_philox(uint64_t key, uint64_t counter, uint32_t *out /*[4]*/) {
     uint32_t a = (uint32_t)counter, b = (uint32_t)(counter >> 32), c = 0, d = 0, k0 = (uint32_t)key;
     uint32_t k1 = (uint32_t)(key >> 32);
@@ -39,7 +39,7 @@ __device__ __forceinline__ double opdi_cu_mul_add(double x, double y, double z) 
 }
 __device__ __forceinline__ float opdi_cu_log1p(float x) { return log1pf(x); }
 __device__ __forceinline__ double opdi_cu_log1p(double x) { return log1p(x); }
-/* The numbers of four words: uniform ones, or pairs of normal ones. */
+/* Turns four random words into four numbers: uniform ones or, if `normal`, two pairs of normal ones. */
 __device__ __forceinline__ void opdi_cu_drawn(const uint32_t *r /*[4]*/, bool normal, float *x /*[4]*/) {
 #pragma unroll
     for (int k = 0; k < 4; k++) { x[k] = (float)(int32_t)(r[k] >> 8) * 5.9604644775390625e-8f; }
@@ -64,8 +64,9 @@ __device__ __forceinline__ void opdi_cu_drawn(const uint32_t *r /*[4]*/, bool no
     x[0] = radius * c;
     x[1] = radius * s;
 }
-/* state: in a capture, the key and the place in the sequence that d.at counts from; NULL: d says all.
-   W: float or double, as the numbers are drawn; bits: of a uniform number that are kept, 0: all. */
+/* state: in a capture, the generator's key and the position from which d.at is counted; if NULL, d.key and d.at are
+   used as they are.  W: float or double, the type of the random numbers.  bits: how many bits of a uniform number are
+   kept; 0 means all. */
 template <typename T, typename W> __global__ void opdi_cu_draw_floats(opd_draw d, const uint64_t *state, W bits) {
     constexpr int per = 16 / sizeof(W), wide = per * sizeof(T) <= 16 ? per : 16 / sizeof(T);     /* stored at once */
     const int64_t step = (int64_t)gridDim.x * blockDim.x, nblocks = (d.numel + per - 1) / per;
@@ -139,7 +140,7 @@ static int opdi_cu_draw(void *user, int index, const opd_draw *d) {
 
 //== dropout ===========================================================================================================
 
-/* out = x mask scale, in rows, aligned. */
+/* out = x mask scale, for contiguous, aligned memory. */
 template <typename T> __global__ void opdi_cu_dropout_kernel(const T *x, const bool *mask, T *out, opdi_cu_acc<T> scale,
                                                              int64_t n) {
     typedef opdi_cu_acc<T> A;
@@ -157,7 +158,7 @@ template <typename T> __global__ void opdi_cu_dropout_kernel(const T *x, const b
         opdi_cu_store_vector<W>(out + i * W, v);
     }
 }
-/* native_dropout_backward, and dropout itself: grad_output times mask times scale. */
+/* The gradient of native_dropout, and dropout itself: argument 0 times mask times scale. */
 static int opdi_cu_native_dropout_backward(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1), *out;
     const double scale = opd_arg_float(call, 2);

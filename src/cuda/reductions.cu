@@ -2,37 +2,37 @@
 //  >>cu:reductions  sums, extremes, norms
 //----------------------------------------------------------------------------------------------------------------------
 
-/* A reduction sees its input as `outer` rows of n elements.  The kept dims and the reduced ones are each put in order
-   of their strides and joined where they can be (reduced ones stay in order where an index counts).  Two kernels:
-     rows     the smallest stride is a reduced dim's: 1 to 256 threads walk along a row, 16 bytes a load
-     columns  it is a kept dim's: threads lie along the kept dim, each with 16 bytes of columns, and walk down the rows
-   Few long rows are cut into chunks, whose states a third kernel joins.  Who adds what to what is set by the sizes
-   alone: results are the same each time, and no atomics are used.
+/* A reduction treats its input as `outer` rows of n elements.  The kept dims and the reduced dims are each sorted by
+   stride and joined if possible.  Reduced dims keep their order if the result is an index.  There are two kernels:
+     rows     if a reduced dim has the smallest stride: 1 to 256 threads walk along a row, 16 bytes a load
+     columns  if a kept dim has it: threads lie along that dim, each with 16 bytes of columns, and walk down the rows
+   Few long rows are cut into chunks, whose states a third kernel joins.  The order of additions depends only on the
+   sizes, so results are the same each time.  No atomics are used.
 
-   A fold says what is done: F<C> has a State, and init, take (elements in), join (two states), store (results out). */
+   A fold defines the operation: F<C> has a State, and init, take (elements in), join (two states), store (results). */
 
-/* Where results go: element `at` of up to two tensors. */
+/* The destination of results: element `at` of up to two tensors. */
 typedef struct opdi_cu_results { void *data[2]; int dtype[2]; int64_t at[2]; } opdi_cu_results;
 #define OPDI_CU_REDUCE_DIMS 12                    /* after joining; a tensor with more is copied first */
 typedef struct opdi_cu_reduction {
     const char *x;
-    const char *second;                           /* a pair's second tensor, which lies as the first; or NULL */
-    int dtype, bytes;                             /* of the input, of an element of it */
-    bool odd;                                     /* no loads of 16 bytes */
-    int nred, nkept;                              /* dims, innermost first; at least one each */
+    const char *second;                           /* a pair's second tensor, with the layout of the first; or NULL */
+    int dtype, bytes;                             /* of the input; of one element */
+    bool odd;                                     /* loads of 16 bytes are not possible */
+    int nred, nkept;                              /* numbers of dims, at least one each; innermost first */
     int64_t rsize[OPDI_CU_REDUCE_DIMS], rstride[OPDI_CU_REDUCE_DIMS];
-    opdi_cu_pw_divider by[OPDI_CU_REDUCE_DIMS];   /* rsize, where n is below 2^31 */
-    bool far;                                     /* it is not, and there are several dims */
+    opdi_cu_pw_divider by[OPDI_CU_REDUCE_DIMS];   /* for rsize, if n is below 2^31 */
+    bool far;                                     /* n is not below 2^31, and there are several dims */
     int64_t ksize[OPDI_CU_REDUCE_DIMS], kstride[OPDI_CU_REDUCE_DIMS], ostride[2][OPDI_CU_REDUCE_DIMS];
     int64_t n, outer;                             /* elements of a row; rows */
     int64_t chunk;                                /* elements of a chunk */
-    int chunks;                                   /* of a row; more than one: states go to `states` [chunks][outer] */
+    int chunks;                                   /* per row; if more than one, states go to `states` [chunks][outer] */
     void *states;
     opdi_cu_results out;
 } opdi_cu_reduction;
 
-/* Reads elements of storage type T in the type folds compute in, C: one, or W in a row from an address that is a
-   multiple of W elements, which are loaded as they are (Raw) and cast when all loads are on their way. */
+/* Reads elements of type T, as the type C in which folds compute: one element, or W neighbours at an address that is a
+   multiple of W elements.  W elements are loaded unchanged (Raw) and only cast when all loads are in flight. */
 template <class T> struct opdi_cu_reader {
     typedef opdi_cu_acc<T> C;
     enum { W = 16 / sizeof(T) };
@@ -48,7 +48,7 @@ template <class T> struct opdi_cu_reader {
         for (int k = 0; k < W; k++) { c[k] = opdi_cu_cast<C>(raw.at[k]); }
     }
 };
-/* What it is of several is asked at run time, which keeps kernels few: float16 and bfloat16; integers and bool. */
+/* Types that are told apart at run time, so that there are few kernels: float16 and bfloat16; integers and bool. */
 struct opdi_cu_shorts {};
 template <> struct opdi_cu_reader<opdi_cu_shorts> {
     typedef float C;
@@ -73,7 +73,7 @@ struct opdi_cu_integers {};
 template <> struct opdi_cu_reader<opdi_cu_integers> {
     typedef int64_t C;
     enum { W = 4 };
-    struct Raw { uint64_t w[W]; };                /* as many bytes of it as W elements have */
+    struct Raw { uint64_t w[W]; };                /* as many bytes as W elements have */
     template <class T> static __device__ __forceinline__ void some(const char *p, int64_t i, Raw *raw) {
         const opdi_cu_vector<T, W> v = opdi_cu_load_vector<W>((const T *)p + i);
         OPDI_CU_UNROLL
@@ -102,12 +102,12 @@ template <> struct opdi_cu_reader<opdi_cu_integers> {
         }
     }
     static __device__ __forceinline__ void cast(const Raw &raw, const opdi_cu_reduction &r, C *c) {
-        const int up = r.dtype == OPD_BOOL || r.dtype == OPD_UINT8 ? 0 : 64 - 8 * r.bytes;      /* signs are spread */
+        const int up = r.dtype == OPD_BOOL || r.dtype == OPD_UINT8 ? 0 : 64 - 8 * r.bytes;      /* sign extension */
         OPDI_CU_UNROLL
         for (int k = 0; k < W; k++) { c[k] = (int64_t)(raw.w[k] << up) >> up; }
     }
 };
-/* Two tensors of T, element by element. */
+/* Reads two tensors of T at once: their elements form pairs. */
 template <class A> struct opdi_cu_pair { A x, g; };
 template <class T> struct opdi_cu_pairs {};
 template <class T> struct opdi_cu_reader<opdi_cu_pairs<T> > {
@@ -136,7 +136,7 @@ template <class T> struct opdi_cu_reader<opdi_cu_pairs<T> > {
     }
 };
 
-/* Element i of a tensor of any dtype = v, of the type V. */
+/* Stores v, of type V, as element i of a tensor of any dtype. */
 template <class V> __device__ __forceinline__ void opdi_cu_put(void *p, int dtype, int64_t i, V v) {
     switch (dtype) {
         case OPD_FLOAT32: opdi_cu_store((float *)p + i, v); break;
@@ -152,8 +152,9 @@ template <class V> __device__ __forceinline__ void opdi_cu_put(void *p, int dtyp
     }
 }
 
-/* s joined over `lanes` neighbouring threads (a power of two), of a block of one row when they are more than a warp;
-   every thread of a warp's group has the result, of a larger one only its first warp.  room: 32 states. */
+/* Joins the states s of `lanes` neighbouring threads; lanes is a power of two.  If lanes > 32, these threads must be
+   the whole block along x.  If lanes <= 32, every thread gets the result, else only the first warp.  room: memory for
+   32 states. */
 template <class F> __device__ __forceinline__ void opdi_cu_fold_lanes(const F &f, typename F::State &s, int lanes,
                                                                       typename F::State *room) {
     for (int bits = (lanes < 32 ? lanes : 32) / 2; bits > 0; bits /= 2) {
@@ -175,7 +176,7 @@ template <class F> __device__ __forceinline__ void opdi_cu_fold_lanes(const F &f
     }
 }
 
-/* The same where it is of a floating type. */
+/* Does opdi_cu_put's work for floating dtypes only. */
 template <class V> __device__ __forceinline__ void opdi_cu_put_float(void *p, int dtype, int64_t i, V v) {
     switch (dtype) {
         case OPD_FLOAT32: opdi_cu_store((float *)p + i, v); break;
@@ -187,7 +188,7 @@ template <class V> __device__ __forceinline__ void opdi_cu_put_float(void *p, in
 
 //== folds =============================================================================================================
 
-/* What a fold is told: a number of the operator's, the elements of a row, which of its variants. */
+/* The arguments of a fold: a number of the operator, the elements of a row, and the variant. */
 typedef struct opdi_cu_fold { double p; int64_t n; int kind, flag; } opdi_cu_fold;
 /* A fold that takes elements one by one. */
 #define OPDI_CU_TAKE_EACH                                                                                             \
@@ -204,7 +205,7 @@ template <class C> __device__ __forceinline__ C opdi_cu_times(C a, C b) { return
 template <> __device__ __forceinline__ int64_t opdi_cu_times<int64_t>(int64_t a, int64_t b) {
     return (int64_t)((uint64_t)a * (uint64_t)b);
 }
-/* What of x is added up: itself; by `flag` x that is no NaN, |x|, x^2. */
+/* The term that is added: x itself, or by `flag` x if it is not NaN, |x|, or x^2. */
 enum { OPDI_CU_NANSUM, OPDI_CU_ABS, OPDI_CU_SQUARE };
 struct opdi_cu_map_same {
     template <class C> static __device__ __forceinline__ C of(C x, const opdi_cu_fold &) { return x; }
@@ -214,14 +215,14 @@ struct opdi_cu_map_flag {
         return how.flag == OPDI_CU_NANSUM ? (x == x ? x : (C)0) : how.flag == OPDI_CU_ABS ? (x < 0 ? -x : x) : x * x;
     }
 };
-/* Sums; kind: as they are, divided by n, their square root, their p-th root. */
+/* Sums. kind: unchanged, divided by n, the square root, or the p-th root. */
 enum { OPDI_CU_PLAIN, OPDI_CU_MEAN, OPDI_CU_ROOT, OPDI_CU_ROOT_P };
 template <class C_, class MAP> struct opdi_cu_fold_sums {
     typedef C_ C;
     typedef struct State { C v; } State;
     opdi_cu_fold how;
     __device__ __forceinline__ State init(int64_t) const { State s; s.v = 0; return s; }
-    /* N elements are added up in pairs first: shorter chains, smaller errors. */
+    /* Adds N elements in pairs first: the chains are shorter, and the errors smaller. */
     template <int N> __device__ __forceinline__ void take(State &s, const C *x, int64_t, int64_t) const {
         C v[N];
         OPDI_CU_UNROLL
@@ -258,13 +259,14 @@ template <class C_> struct opdi_cu_fold_prod {
     }
 };
 
-/* The infinities of floating types, the ends of int64_t. */
+/* The infinities of floating types, or the limits of int64_t. */
 template <class C> __device__ __forceinline__ C opdi_cu_highest() { return (C)INFINITY; }
 template <> __device__ __forceinline__ int64_t opdi_cu_highest<int64_t>() { return INT64_MAX; }
 template <class C> __device__ __forceinline__ C opdi_cu_lowest() { return -(C)INFINITY; }
 template <> __device__ __forceinline__ int64_t opdi_cu_lowest<int64_t>() { return INT64_MIN; }
 
-/* The largest (flag: smallest) element, NaN if there is one; kind 1: of |x|, of nothing 0 (flag: infinity). */
+/* Finds the largest (flag: smallest) element, or NaN if there is one.  kind 1: compares |x|, and without elements gives
+   0 (flag: infinity). */
 template <class C_> struct opdi_cu_fold_extreme {
     typedef C_ C;
     typedef struct State { C v; } State;
@@ -297,7 +299,8 @@ template <class C_> struct opdi_cu_fold_extreme {
         opdi_cu_put(out.data[0], out.dtype[0], out.at[0], s.v);
     }
 };
-/* The first largest (flag: smallest) element, or the first NaN, and where it is; kind 1: only where. */
+/* Finds the first largest (flag: smallest) element, or the first NaN, and its index.  kind 1: only the index is a
+   result. */
 template <class C_> struct opdi_cu_fold_where {
     typedef C_ C;
     typedef struct State { C v; int64_t at; } State;
@@ -309,7 +312,7 @@ template <class C_> struct opdi_cu_fold_where {
         const bool equal = nan ? had : x == s.v;
         if (at >= 0 && (s.at < 0 || better || (equal && at < s.at))) { s.v = x; s.at = at; }
     }
-    /* The first best of N; where it is is looked for only if it is better than what there is, which it seldom is. */
+    /* Finds the best of N first.  Its index is only computed if it is better than the best so far, which is rare. */
     template <int N> __device__ __forceinline__ void take(State &s, const C *x, int64_t at, int64_t step) const {
         C top = x[0];
         OPDI_CU_UNROLL
@@ -332,8 +335,8 @@ template <class C_> struct opdi_cu_fold_where {
         ((int64_t *)out.data[1])[out.at[1]] = s.at;
     }
 };
-/* How many elements are not 0, without the highest `flag` bits of 64: floating types are read as integers, and the sign
-   of a zero does not count.  kind 1: whether there is one that is not 0, 2: whether all n are. */
+/* Counts the elements that are not 0, ignoring the highest `flag` bits of 64: floating types are read as integers, and
+   the sign of a zero must not count.  kind 1: whether any element is not 0; kind 2: whether all n are not 0. */
 template <class C_> struct opdi_cu_fold_count {
     typedef C_ C;
     typedef struct State { int64_t v; } State;
@@ -351,8 +354,9 @@ template <class C_> struct opdi_cu_fold_count {
         opdi_cu_put(out.data[0], out.dtype[0], out.at[0], v);
     }
 };
-/* Mean and sum of squared deviations, joined after Chan, Golub and LeVeque.  kind: 0 the variance, 1 its root, 2 and 3
-   the mean, too; p: the correction. */
+/* Computes the mean and the sum of squared deviations, and joins them by the method of Chan, Golub and LeVeque.  kind
+   0: the result is the variance; 1: its root; 2 and 3: the same, with the mean as a second result.  p: the
+   correction. */
 template <class C_> struct opdi_cu_fold_var {
     typedef C_ C;
     typedef struct State { C mean, squares; int64_t n; } State;
@@ -363,7 +367,7 @@ template <class C_> struct opdi_cu_fold_var {
         if (with.n == 0) { return; }
         const int64_t n = s.n + with.n;
         const C part = (C)with.n / (C)n, d = with.mean - s.mean;
-        s.mean += d - d == 0 ? d * part : with.mean;                 /* infinities as in a sum */
+        s.mean += d - d == 0 ? d * part : with.mean;                 /* infinities behave as in a sum */
         s.squares += with.squares + d * d * ((C)s.n * part);
         s.n = n;
     }
@@ -387,8 +391,8 @@ template <class C_> struct opdi_cu_fold_var {
 };
 template <class C> __device__ __forceinline__ C opdi_cu_exp(C x) { return (C)exp(x); }
 template <> __device__ __forceinline__ float opdi_cu_exp<float>(float x) { return expf(x); }
-/* The logarithm of the sum of exponentials: top is the largest finite element so far, sum that of exp(x - top).
-   Infinities and NaN come through the sum. */
+/* Computes the logarithm of the sum of exponentials.  `top` is the largest finite element so far, and `sum` the sum of
+   exp(x - top) so far.  Infinities and NaN make the sum infinite or NaN. */
 template <class C_> struct opdi_cu_fold_lse {
     typedef C_ C;
     typedef struct State { C top, sum; } State;
@@ -421,7 +425,8 @@ template <class C_> struct opdi_cu_fold_lse {
 
 //== kernels ===========================================================================================================
 
-/* i in mixed radix `sizes`, times strides: 32-bit divisions where that is enough, none for one dim. */
+/* Writes i with the digits of a mixed radix, `sizes`, and returns the sum of digits times strides.  Divides in 32 bits
+   if they suffice, and not at all for one dim. */
 __device__ __forceinline__ int64_t opdi_cu_offset(int64_t i, const int64_t *sizes, const int64_t *strides, int ndim) {
     int64_t at = 0;
     OPDI_CU_ROLLED
@@ -436,7 +441,7 @@ __device__ __forceinline__ int64_t opdi_cu_offset(int64_t i, const int64_t *size
 __device__ OPDI_CU_NOINLINE int64_t opdi_cu_far_offset(const opdi_cu_reduction &r, int64_t i) {
     return opdi_cu_offset(i, r.rsize, r.rstride, r.nred);
 }
-/* Where elements first, first + step, ... of a row are, U of them. */
+/* Computes the offsets of U elements of a row: number `first`, first + step, and so on. */
 template <int U>
 __device__ __forceinline__ void opdi_cu_reduce_at(const opdi_cu_reduction &r, int64_t first, int64_t step,
                                                   int64_t *at /*[U]*/) {
@@ -463,7 +468,7 @@ __device__ __forceinline__ void opdi_cu_reduce_at(const opdi_cu_reduction &r, in
         for (int u = 0; u < U; u++) { at[u] += (int64_t)i[u] * r.rstride[r.nred - 1]; }
     }
 }
-/* part: a row's chunk, whose state is kept for opdi_cu_reduce_chunks. */
+/* Stores the result of a row.  part: s is only the state of a chunk, and is kept for opdi_cu_reduce_chunks. */
 template <class F>
 __device__ __forceinline__ void opdi_cu_reduce_put(const opdi_cu_reduction &r, const F &f, int64_t row,
                                                    const typename F::State &s, bool part) {
@@ -473,7 +478,8 @@ __device__ __forceinline__ void opdi_cu_reduce_put(const opdi_cu_reduction &r, c
     out.at[1] = opdi_cu_offset(row, r.ksize, r.ostride[1], r.nkept);
     f.store(s, out);
 }
-/* Elements first, first + step, ... below end of the row at x, N of them from each place on, four places at a time. */
+/* Takes in the elements of the row at x at positions first, first + step, ... below `end`: N elements from each
+   position on.  Four positions are loaded at a time. */
 template <class T, class F, int N>
 __device__ __forceinline__ void opdi_cu_reduce_walk(const opdi_cu_reduction &r, const F &f, const char *x,
                                                     int64_t first, int64_t end, int64_t step, typename F::State &s) {
@@ -514,8 +520,9 @@ __device__ __forceinline__ void opdi_cu_reduce_walk(const opdi_cu_reduction &r, 
         f.template take<N>(s, c, i, 1);
     }
 }
-/* Elements [begin, end) of the row at x by `lanes` threads, of which this is `lane`: by 16 bytes those between the
-   first and the last address that is a multiple of that (with several dims, rows begin and end at such). */
+/* Takes in elements [begin, end) of the row at x by `lanes` threads, of which the calling thread is number `lane`.
+   Between the first and the last aligned address, 16 bytes are loaded at a time.  If several dims are reduced, rows
+   begin and end at aligned addresses. */
 template <class T, class F, bool VEC>
 __device__ __forceinline__ void opdi_cu_reduce_part(const opdi_cu_reduction &r, const F &f, const char *x,
                                                     int64_t begin, int64_t end, int lane, int lanes,
@@ -537,7 +544,8 @@ __device__ __forceinline__ void opdi_cu_reduce_part(const opdi_cu_reduction &r, 
     }
     opdi_cu_reduce_walk<T, F, W>(r, f, x, begin + (int64_t)lane * W, end, (int64_t)lanes * W, s);
 }
-/* blockDim.x threads a row, blockDim.y rows a block; blockIdx.y: the chunk. */
+/* Reduces rows, with blockDim.x threads per row and blockDim.y rows per block.  blockIdx.y is the number of the
+   chunk. */
 template <class T, class F, bool VEC> __global__ void
 opdi_cu_reduce_rows(const __grid_constant__ opdi_cu_reduction r, const F f) {
     __shared__ __align__(16) unsigned char room[OPDI_CU_WARP * sizeof(typename F::State)];
@@ -555,7 +563,8 @@ opdi_cu_reduce_rows(const __grid_constant__ opdi_cu_reduction r, const F f) {
         if (threadIdx.x == 0 && row < r.outer) { opdi_cu_reduce_put(r, f, row, s, r.chunks > 1); }
     }
 }
-/* The states of the threads of a column, N a thread, are joined; those with threadIdx.y 0 have the result. */
+/* Joins the states of all threads of a column; each thread has N columns.  The threads with threadIdx.y 0 get the
+   results. */
 template <int N, class F>
 __device__ __forceinline__ void opdi_cu_fold_down(const F &f, typename F::State *s /*[N]*/,
                                                   typename F::State *shared) {
@@ -574,7 +583,8 @@ __device__ __forceinline__ void opdi_cu_fold_down(const F &f, typename F::State 
         }
     }
 }
-/* blockDim.x threads side by side with N columns each, blockDim.y down the rows; blockIdx.y: the chunk. */
+/* Reduces columns.  blockDim.x neighbouring threads have N columns each; blockDim.y threads share the rows of a column.
+   blockIdx.y is the number of the chunk. */
 template <class T, class F, bool VEC> __global__ void
 opdi_cu_reduce_columns(const __grid_constant__ opdi_cu_reduction r, const F f) {
     typedef opdi_cu_reader<T> R;
@@ -588,7 +598,7 @@ opdi_cu_reduce_columns(const __grid_constant__ opdi_cu_reduction r, const F f) {
     OPDI_CU_ROLLED
     for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
         const int64_t column = item % tiles * wide + me * N, first = item / tiles * r.ksize[0];
-        const bool in = column < r.ksize[0];      /* VEC: the columns' number is a multiple of N */
+        const bool in = column < r.ksize[0];      /* VEC: the number of columns is a multiple of N */
         const char *x = r.x + (opdi_cu_offset(first, r.ksize, r.kstride, r.nkept) + column * r.kstride[0]) * r.bytes;
         S s[N];
         int64_t i = begin + y, at[U];
@@ -635,7 +645,8 @@ opdi_cu_reduce_columns(const __grid_constant__ opdi_cu_reduction r, const F f) {
         }
     }
 }
-/* The states of the rows' chunks: rows side by side, so that neighbours read neighbours; blockDim.y threads a row. */
+/* Joins each row's chunk states into its result, with blockDim.y threads per row.  threadIdx.x runs over rows, so that
+   neighbouring threads read adjacent states. */
 template <class F> __global__ void __launch_bounds__(512)
 opdi_cu_reduce_chunks(const __grid_constant__ opdi_cu_reduction r, const F f) {
     OPDI_CU_SHARED(room);
@@ -654,7 +665,7 @@ opdi_cu_reduce_chunks(const __grid_constant__ opdi_cu_reduction r, const F f) {
 
 //== plans =============================================================================================================
 
-/* Bit d for each dim that is reduced, all of them for an empty list. */
+/* Returns a mask with one bit for each reduced dim.  An empty list means that all dims are reduced. */
 static uint64_t opdi_cu_dims_mask(opd_ints dims, int ndim) {
     uint64_t mask = dims.n ? 0 : ~(uint64_t)0;
     for (int64_t i = 0; i < dims.n; i++) {
@@ -663,7 +674,8 @@ static uint64_t opdi_cu_dims_mask(opd_ints dims, int ndim) {
     }
     return mask;
 }
-/* The dims of x in `mask` (or those that are not), innermost first, by stride unless they are to stay in order. */
+/* Lists the dims of x that are in `mask` (if not `in`, those that are not), innermost first.  Sorts them by stride
+   unless `ordered`. */
 static int opdi_cu_dims_order(const opd_tensor *x, uint64_t mask, bool in, bool ordered, int *dims) {
     const int64_t *sizes = opd_sizes(x), *strides = opd_strides(x);
     int n = 0, i;
@@ -674,7 +686,8 @@ static int opdi_cu_dims_order(const opd_tensor *x, uint64_t mask, bool in, bool 
     }
     return n;
 }
-/* Describes the reduction of x's dims in mask into y0 and y1 (or NULL).  -1: too many dims. */
+/* Describes the reduction of x's dims in `mask` to the results y0 and y1; y1 may be NULL.  Returns -1 if there are too
+   many dims. */
 static int opdi_cu_reduce_plan(opdi_cu_reduction *r, const opd_tensor *x, uint64_t mask, opd_tensor *y0, opd_tensor *y1,
                                bool ordered) {
     const int64_t *sizes = opd_sizes(x), *strides = opd_strides(x);
@@ -720,15 +733,16 @@ static int opdi_cu_reduce_plan(opdi_cu_reduction *r, const opd_tensor *x, uint64
     r->chunk = r->n; r->chunks = 1;
     return 0;
 }
-/* Whether all loads of W elements lie at multiples of W, along the innermost dim of those that are reduced (rows) or
-   kept, whose stride is 1.  Another dim's may be 1 as well, where elements are seen more than once. */
+/* Returns whether every load of W elements begins at a multiple of W.  Loads go along the innermost reduced dim (rows)
+   or kept dim, whose stride is 1.  Another dim may also have stride 1, if elements are used more than once. */
 static bool opdi_cu_reduce_even(const opdi_cu_reduction *r, int W, bool rows) {
     bool even = (uintptr_t)r->x / (size_t)r->bytes % (size_t)W == 0 && (rows ? r->rsize : r->ksize)[0] % W == 0;
     for (int d = rows; d < r->nred; d++) { even = even && r->rstride[d] % W == 0; }
     for (int d = !rows; d < r->nkept; d++) { even = even && r->kstride[d] % W == 0; }
     return even;
 }
-/* Chunks for about 4,096 blocks where there are fewer than 512 without, none smaller than `least`. */
+/* If there are fewer than 512 blocks, cuts rows into chunks to get about 4,096 blocks.  A chunk has at least `least`
+   elements. */
 static void opdi_cu_reduce_cut(opdi_cu_reduction *r, int64_t blocks, int64_t least) {
     int64_t chunks = blocks < 512 ? 4096 / blocks : 1;
     if (chunks > r->n / least) { chunks = r->n / least; }
@@ -783,7 +797,7 @@ template <class T, class F> static int opdi_cu_reduce_launch(opdi_cu_reduction *
     return opdi_cu_launch(opdi_cu_reduce_chunks<F>, opdi_cu_grid_rows(opdi_cu_ceil(r->outer, block.x)), block,
                           block.x * (block.y / 2) * sizeof(S), *r, f);
 }
-/* What a fold is for: dtypes of other kinds have been converted before. */
+/* The kinds of dtypes that a fold supports.  Other dtypes were converted before. */
 enum { OPDI_CU_F = 1, OPDI_CU_I = 2, OPDI_CU_FI = 3 };
 template <template <class> class F, int KINDS> static int opdi_cu_reduce_typed(opdi_cu_reduction *r, opdi_cu_fold how) {
     const bool integers = opd_dtype_is_integral((opd_scalar_type)r->dtype, true);
@@ -801,7 +815,7 @@ template <template <class> class F, int KINDS> static int opdi_cu_reduce_typed(o
     }
     return opdi_cu_no_dtype((opd_scalar_type)r->dtype);
 }
-/* The fold over x's dims in mask into y0 and y1 (or NULL). */
+/* Folds over x's dims in `mask` to the results y0 and y1; y1 may be NULL. */
 template <template <class> class F, int KINDS>
 static int opdi_cu_reduce(opd_tensor *x, uint64_t mask, opd_tensor *y0, opd_tensor *y1, opdi_cu_fold how,
                           bool ordered) {
@@ -815,7 +829,7 @@ static int opdi_cu_reduce(opd_tensor *x, uint64_t mask, opd_tensor *y0, opd_tens
         }
     }
     how.n = r.n;
-    if (KINDS == OPDI_CU_I && !opd_dtype_is_integral((opd_scalar_type)r.dtype, true)) {     /* its bits */
+    if (KINDS == OPDI_CU_I && !opd_dtype_is_integral((opd_scalar_type)r.dtype, true)) {     /* read as bits */
         how.flag = 65 - 8 * r.bytes;
         r.dtype = r.bytes == 8 ? OPD_INT64 : r.bytes == 4 ? OPD_INT32 : OPD_INT16;
     }
@@ -825,7 +839,8 @@ static opdi_cu_fold opdi_cu_how(int kind, int flag = 0, double p = 0) {
     const opdi_cu_fold how = {p, 0, kind, flag};
     return how;
 }
-/* x as folds can read it for a result of this dtype: integers as int64, floating types as they are. */
+/* Converts x so that folds can read it for a result of dtype `dtype`: integers become int64 for an integer result;
+   floats stay. */
 static opd_tensor *opdi_cu_reduce_input(opd_tensor *x, opd_scalar_type dtype) {
     const bool whole = x && opd_dtype_is_integral(opd_dtype(x), true);
     if (opd_dtype_is_integral(dtype, true)) { return whole ? x : opd_to_dtype(x, OPD_INT64); }
@@ -864,7 +879,7 @@ static int opdi_cu_prod_dim(opd_call *call) {
     const int64_t dim = opd_arg_int(call, 1);
     return opdi_cu_sum_of<opdi_cu_fold_prod>(call, opd_ints_of(&dim, 1), 0);
 }
-/* The sum along the diagonal, which is a view of one dim. */
+/* Computes the sum of the diagonal, which is a view with one dim. */
 static int opdi_cu_trace(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y;
     int64_t n, stride;
@@ -905,7 +920,7 @@ static int opdi_cu_amax(opd_call *call) { return opdi_cu_extreme_of(call, opd_ar
 static int opdi_cu_amin(opd_call *call) { return opdi_cu_extreme_of(call, opd_arg_ints(call, 1), true); }
 static int opdi_cu_max_all(opd_call *call) { return opdi_cu_extreme_of(call, opdi_cu_no_dims(), false); }
 static int opdi_cu_min_all(opd_call *call) { return opdi_cu_extreme_of(call, opdi_cu_no_dims(), true); }
-/* Argument `i`: a dim, or None for all of them. */
+/* Reads argument `i`, which is a dim, or None for all dims, as a mask. */
 static uint64_t opdi_cu_dim_mask(opd_call *call, int i) {
     const int64_t dim = opd_arg_int(call, i);
     return opdi_cu_dims_mask(opd_ints_of(&dim, opd_arg_is_none(call, i) ? 0 : 1), opd_ndim(opd_arg_tensor(call, 0)));
@@ -933,7 +948,7 @@ static int opdi_cu_aminmax(opd_call *call) {
 
 //== any, all, count_nonzero, equal ====================================================================================
 
-/* kind: 0 count, 1 any, 2 all */
+/* Counts elements that are not 0.  kind: 0 their number, 1 whether any is, 2 whether all are. */
 static int opdi_cu_count_of(opd_call *call, uint64_t mask, int kind) {
     if (opd_results_from_fake(call)) { return -1; }
     return opdi_cu_reduce<opdi_cu_fold_count, OPDI_CU_I>(opd_arg_tensor(call, 0), mask, opdi_cu_result(call, 0), NULL,
@@ -966,7 +981,7 @@ static int opdi_cu_equal(opd_call *call) {
 
 //== norms, logsumexp ==================================================================================================
 
-/* Whether argument i has complex numbers, which kernels that compute in a real type leave to the CPU. */
+/* Returns whether argument i is complex.  Kernels that compute in a real type leave such calls to the CPU. */
 static bool opdi_cu_is_complex(opd_call *call, int i) {
     return opd_dtype_is_complex(opd_dtype(opd_arg_tensor(call, i)));
 }

@@ -7,8 +7,8 @@ static const opdi_cu_row *const opdi_cu_rows[] = {
     opdi_cu_rows_pooling, opdi_cu_rows_resampling, opdi_cu_rows_losses, opdi_cu_rows_distances, opdi_cu_rows_matmul,
     opdi_cu_rows_convolution, opdi_cu_rows_attention, opdi_cu_rows_optimizers};
 
-/* The GPUs of this machine: how many; 0: none, or no driver, which later errors say.  Makes no context on any of them:
-   that is left to the first call that needs one. */
+/* Returns the number of GPUs of this machine, or 0 if there is none or no driver; later errors say so.  Makes no
+   context on any GPU, which is left to the first call that needs one. */
 static int opdi_cu_find_devices() {
     static char why[400];
     int n = 0, i;

@@ -4,10 +4,10 @@
 
 //== scans =============================================================================================================
 //
-//  A line along the dim is taken in tiles of 4 elements a thread: each thread scans its own, the threads' totals are
-//  scanned by warps and over them, and what has been so far is carried to the next tile.  Short lines belong to a warp,
-//  or to a thread where they lie side by side.  Few long lines are cut into chunks: their totals first, then the chunks
-//  with what is before them.  join(a, b) takes b as what comes behind a.
+//  A line along the dim is processed in tiles of 4 elements per thread.  Each thread scans its own, and the threads'
+//  totals are scanned within warps and across them.  The total so far is carried to the next tile.  Short lines are
+//  processed by a warp, or by a thread if the lines are adjacent.  Few long lines are cut into chunks: first the
+//  chunks' totals are computed, then the chunks with the total before them. join(a, b) joins b behind a.
 
 template <typename A> __device__ __forceinline__ A opdi_cu_shuffle_up(A v, int by) {
     static_assert(sizeof(A) % 4 == 0, "whole words");
@@ -36,8 +36,8 @@ template <typename T> struct opdi_cu_scan_prod {
     static __device__ __forceinline__ S join(S a, S b) { a.v = opdi_cu_times(a.v, b.v); return a; }
     static __device__ __forceinline__ void store(const S &s, T *y, int64_t *, int64_t i) { opdi_cu_store(y + i, s.v); }
 };
-/* log(sum exp) as the largest term m and the sum of the others over exp(m): rounded to the size of m
-   once, at the end. */
+/* log(sum exp) in two parts: the largest term m, and the sum of the other terms divided by exp(m).  The result is thus
+   rounded only once, at the end. */
 template <typename C> struct opdi_cu_scan_terms { C m, others; };
 template <typename T> struct opdi_cu_scan_exps {
     typedef opdi_cu_acc<T> C;
@@ -53,7 +53,8 @@ template <typename T> struct opdi_cu_scan_exps {
         opdi_cu_store(y + i, s.m + (C)log1p(s.others));
     }
 };
-/* The last of the largest (LEAST: smallest) so far; NaN stays once it is there. */
+/* The largest (LEAST: smallest) element so far and its index; of equal ones, the last.  NaN stays once it has
+   occurred. */
 template <typename T, bool LEAST> struct opdi_cu_scan_extreme {
     typedef opdi_cu_acc<T> C;
     typedef opdi_cu_scan_place<C> S;
@@ -71,15 +72,15 @@ template <typename T, bool LEAST> struct opdi_cu_scan_extreme {
 template <typename T> using opdi_cu_scan_max = opdi_cu_scan_extreme<T, false>;
 template <typename T> using opdi_cu_scan_min = opdi_cu_scan_extreme<T, true>;
 
-/* Lines [outer, n, inner]; chunk: elements of a chunk, of which there are `chunks` a line; with several the totals
-   are `states` [lines][chunks]: written first (totals), then, scanned, what is before each chunk. */
+/* Lines [outer, n, inner].  Each line has `chunks` chunks of `chunk` elements.  If there are several chunks, a first
+   pass (totals) writes the total of each to `states` [lines][chunks]; these totals are then scanned. */
 typedef struct opdi_cu_scan_plan {
     opdi_cu_line l;
     int64_t chunk, chunks;
     void *states;
     bool totals, vector;                          /* vector: four neighbours are loaded at once */
 } opdi_cu_scan_plan;
-/* blockDim.x threads (a warp, or 8) a chunk of a line, blockDim.y chunks a block. */
+/* Scans chunks, with blockDim.x threads (a warp, or 8) per chunk and blockDim.y chunks per block. */
 template <typename T, typename L>
 __global__ void opdi_cu_scan_lines(const opdi_cu_scan_plan k, const T *x, T *y, int64_t *index) {
     typedef typename L::C C;
@@ -147,7 +148,8 @@ __global__ void opdi_cu_scan_lines(const opdi_cu_scan_plan k, const T *x, T *y, 
         if (k.totals && in && me == 0) { ((S *)k.states)[item] = carry; }
     }
 }
-/* The chunks' totals of a line, 512 at most, become what is up to each chunk's end: a block a line. */
+/* Replaces the totals of a line's chunks, at most 512, by running totals up to each chunk's end.  A block handles one
+   line. */
 template <typename L> __global__ void __launch_bounds__(512) opdi_cu_scan_totals(typename L::S *states, int chunks) {
     typedef typename L::S S;
     __shared__ __align__(16) unsigned char room[512 * sizeof(S)];
@@ -164,7 +166,7 @@ template <typename L> __global__ void __launch_bounds__(512) opdi_cu_scan_totals
     }
     if (c < chunks) { states[c] = s; }
 }
-/* A thread a line; those that lie side by side belong to one warp. */
+/* A thread scans one line.  The threads of a warp have adjacent lines. */
 template <typename T, typename L>
 __global__ void opdi_cu_scan_columns(const opdi_cu_line l, const T *x, T *y, int64_t *index) {
     typedef typename L::C C;
@@ -204,7 +206,7 @@ template <typename T, typename L> static int opdi_cu_scan_run(opdi_cu_line l, co
     return opdi_cu_launch(opdi_cu_scan_lines<T, L>, opdi_cu_grid_rows(opdi_cu_ceil(lines * k.chunks, block.y)), block,
                           0, k, x, y, index);
 }
-/* Along dim argument 1, into one result or two. */
+/* Scans along the dim that argument 1 names.  Writes one result or, if `two`, also the indices. */
 template <template <class> class L, bool INTEGERS> static int opdi_cu_scan_of(opd_call *call, bool two) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y, *index = NULL, *desk, *index_desk = NULL;
     const opdi_cu_line l = opdi_cu_line_of(x, opd_arg_int(call, 1));

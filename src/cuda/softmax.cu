@@ -4,20 +4,21 @@
 
 //== rows ==============================================================================================================
 //
-//  Kernels that work on rows of n elements in one piece: softmax, layer and group norm.  threadIdx.x is a thread's
-//  lane of those that share a row, threadIdx.y the row of the block's.  A thread has W neighbours (16 bytes, or one) of
-//  every lanes * W elements.  With PACKS > 0 a row is loaded once and stays in registers, PACKS times W elements a
-//  thread; with 0 each pass loads it again, which for rows that long is from the cache.
+//  These kernels work on rows of n contiguous elements: softmax, layer and group norm. threadIdx.x is a thread's lane
+//  among those that share a row, and threadIdx.y is the row in the block.  Of every lanes * W elements, a thread has W
+//  neighbours (16 bytes, or one).  If PACKS > 0, a row is loaded once and stays in registers, with PACKS times W
+//  elements per thread.  If PACKS is 0, each pass loads it again, which for rows that long is from the cache.
 
-/* OPDI_CU_EACH_PACK(p, i): for each pack p of this thread, element i the first of it, whether it is there or not.
-   OPDI_CU_EACH_ROUND(i): with PACKS 0, for each pack of this thread. */
+/* Loops.  OPDI_CU_EACH_PACK(p, i) runs over the packs that this thread keeps in registers: p is the number of a pack,
+   and i its first element, which may be behind the end of the row.  OPDI_CU_EACH_ROUND(i), used if PACKS is 0, runs
+   over all packs of this thread. */
 #define OPDI_CU_EACH_PACK(p, i)                                                                                       \
     OPDI_CU_UNROLL                                                                                                    \
     for (int p = 0, i = lane * W; p < (PACKS ? PACKS : 1); p++, i += lanes * W)
 #define OPDI_CU_EACH_ROUND(i)                                                                                         \
     for (int64_t i = (int64_t)lane * W; in && i < n; i += (int64_t)lanes * W)
-/* All packs of a row at once, so that all loads are on their way before one is looked at; there: how many of this
-   thread's first ones the row has. */
+/* Loads all packs of this thread at once, so that all loads are in flight before one is used.  Returns how many of them
+   the row has. */
 template <int W, int PACKS, typename T>
 __device__ __forceinline__ int opdi_cu_load_packs(const T *row, int n, int lane, int lanes, bool in,
                                                   opdi_cu_vector<T, W> *v /*[PACKS]*/) {
@@ -26,8 +27,8 @@ __device__ __forceinline__ int opdi_cu_load_packs(const T *row, int n, int lane,
     return there;
 }
 
-/* What packs of bfloat16 are as floats is worked out again after this, and meanwhile keeps no registers: the compiler
-   takes them to be others. */
+/* Makes the compiler treat packs of bfloat16 as changed.  It then converts them to float again, instead of keeping the
+   float values in registers. */
 template <typename T, int W> __device__ __forceinline__ void opdi_cu_anew(opdi_cu_vector<T, W> *v, int n) {
 #if !defined(OPD_CUDA_EMULATED)
     if constexpr (std::is_same<T, opdi_cu_bf16>::value && W % 2 == 0) {
@@ -54,7 +55,7 @@ template <int W, typename T, typename C> __device__ __forceinline__ void opdi_cu
     for (int w = 0; w < W; w++) { v.at[w] = opdi_cu_cast<T>(c[w]); }
     opdi_cu_store_vector<W>(p, v);
 }
-/* f over the values of a row's lanes; all of them have the result. */
+/* Folds the values of a row's threads by f, whose neutral value is `none`.  Every thread gets the result. */
 template <typename A, typename F> __device__ __forceinline__ A opdi_cu_row_reduce(A v, F f, A none, int lanes) {
     if (lanes > OPDI_CU_WARP) { return opdi_cu_block_reduce(v, f, none); }
     for (int m = lanes / 2; m > 0; m /= 2) { v = f(v, opdi_cu_shuffle_xor(v, m)); }
@@ -63,9 +64,10 @@ template <typename A, typename F> __device__ __forceinline__ A opdi_cu_row_reduc
 struct opdi_cu_top {
     template <typename A> __device__ __forceinline__ A operator()(A a, A b) const { return a > b ? a : b; }
 };
-/* How rows of n are shared out. */
+/* How rows of n elements are distributed. */
 typedef struct opdi_cu_row_plan { dim3 grid, block; int packs; bool vec; } opdi_cu_row_plan;
-/* Up to a warp a pack each, then up to `most` packs (1, 2 or 4), then up to 1,024 threads; else 0 packs. */
+/* Plans rows of n elements.  As n grows: up to a warp of threads with one pack each; then up to `most` packs (1, 2 or
+   4) per thread; then up to 1,024 threads.  For longer rows, packs is 0. */
 static opdi_cu_row_plan opdi_cu_row_plan_of(int64_t rows, int64_t n, int W, bool vec, int most) {
     opdi_cu_row_plan p;
     int lanes = 1;
@@ -82,12 +84,12 @@ static opdi_cu_row_plan opdi_cu_row_plan_of(int64_t rows, int64_t n, int W, bool
     p.grid = opdi_cu_grid_rows(opdi_cu_ceil(rows, p.block.y));
     return p;
 }
-/* The variant of a kernel template <T, W, PACKS> for a plan, MOST being 2 or 4. */
+/* Selects the variant of a kernel template <T, W, PACKS> for a plan.  MOST is 2 or 4. */
 #define OPDI_CU_ROW_KERNEL(plan, kernel, T, MOST)                                                                     \
     (!(plan).vec ? (plan).packs ? kernel<T, 1, MOST> : kernel<T, 1, 0>                                                \
      : (plan).packs == 1 ? kernel<T, 16 / (int)sizeof(T), 1> : (plan).packs == 2 ? kernel<T, 16 / (int)sizeof(T), 2>  \
      : (plan).packs == 4 ? kernel<T, 16 / (int)sizeof(T), MOST> : kernel<T, 16 / (int)sizeof(T), 0>)
-/* y itself where it is contiguous, else a tensor for opdi_cu_settle to copy from. */
+/* Returns y itself if it is contiguous, else a new tensor to compute in.  opdi_cu_settle then copies that to y. */
 static opd_tensor *opdi_cu_desk(opd_tensor *y) {
     return !y || opd_is_contiguous(y) ? y : opdi_cu_new(opd_ints_of(opd_sizes(y), opd_ndim(y)), opd_dtype(y));
 }
@@ -98,8 +100,8 @@ static opd_scalar_type opdi_cu_acc_dtype(opd_scalar_type dtype) {
 
 //== softmax ===========================================================================================================
 
-/* The largest element so far and the sum of exp(x - top), while elements come in.  A row of only -inf, or with inf or
-   NaN, gives NaN. */
+/* The largest element `top` so far, and the sum of exp(x - top), while elements are read.  A row of nothing but -inf,
+   or with inf or NaN, gives NaN. */
 template <typename C> struct opdi_cu_exps {
     C top, sum;
     template <int W> __device__ __forceinline__ void take(const C *x) {
@@ -121,7 +123,7 @@ struct opdi_cu_exps_join {
         return a;
     }
 };
-/* exp(x - top) / sum, or x - top - log(sum) */
+/* Writes exp(x - top) / sum or, for the logarithm, x - top - log(sum). */
 template <typename T, int W, int PACKS>
 __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, int64_t rows, int64_t n,
                                                              bool logarithm) {
@@ -136,7 +138,7 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, i
             opdi_cu_vector<T, W> raw[PACKS];
             C v[PACKS][W], top = opdi_cu_lowest<C>(), sum = 0;
             const int there = opdi_cu_load_packs<W, PACKS>(from, (int)n, lane, lanes, in, raw);
-            OPDI_CU_EACH_PACK(p, i) {             /* what is not there is as if it were -inf */
+            OPDI_CU_EACH_PACK(p, i) {             /* elements behind the row count as -inf */
                 OPDI_CU_UNROLL
                 for (int w = 0; w < W; w++) {
                     v[p][w] = p < there ? opdi_cu_cast<C>(raw[p].at[w]) : opdi_cu_lowest<C>();
@@ -182,7 +184,7 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, i
         }
     }
 }
-/* y (g - sum(g y)); of the logarithm, g - exp(y) sum(g) */
+/* Computes the gradient: y (g - sum(g y)), or for the logarithm g - exp(y) sum(g). */
 template <typename C, typename T, int W>
 __device__ __forceinline__ C opdi_cu_softmax_product(const opdi_cu_vector<T, W> &g, const opdi_cu_vector<T, W> &y,
                                                      bool logarithm) {
@@ -239,7 +241,8 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_backward_rows(const T *g
         }
     }
 }
-/* Along a dim behind which `inner` elements lie: threadIdx.x is a column, blockDim.y threads share it. */
+/* Softmax along a dim that has `inner` elements behind it.  threadIdx.x runs over columns; blockDim.y threads share a
+   column. */
 template <typename T> __global__ void opdi_cu_softmax_columns(const T *x, T *y, int64_t outer, int64_t n, int64_t inner,
                                                               bool logarithm) {
     typedef opdi_cu_acc<T> C;
@@ -309,7 +312,7 @@ template <typename T> __global__ void opdi_cu_softmax_backward_columns(const T *
         }
     }
 }
-/* [outer, n, inner]: what dim splits the tensor into. */
+/* [outer, n, inner]: the parts into which dim splits the tensor. */
 typedef struct opdi_cu_line { int64_t outer, n, inner; } opdi_cu_line;
 static opdi_cu_line opdi_cu_line_of(const opd_tensor *x, int64_t dim) {
     opdi_cu_line l = {1, 1, 1};
@@ -317,7 +320,7 @@ static opdi_cu_line opdi_cu_line_of(const opd_tensor *x, int64_t dim) {
     for (int d = 0; d < opd_ndim(x); d++) { *(d < at ? &l.outer : d == at ? &l.n : &l.inner) *= opd_sizes(x)[d]; }
     return l;
 }
-/* Threads side by side over `inner`, and down the columns. */
+/* Returns a block whose x threads run along `inner` and whose y threads share the columns. */
 static dim3 opdi_cu_column_block(opdi_cu_line l) {
     unsigned wide = 1, down = 1;
     while (wide < 32 && wide < l.inner) { wide *= 2; }
@@ -340,7 +343,7 @@ static int opdi_cu_softmax_of(opd_call *call, bool logarithm) {
         const int W = 16 / (int)sizeof(T);
         if (l.inner == 1) {
             const bool vec = l.n % W == 0 && opdi_cu_aligned(from) && opdi_cu_aligned(to);
-            const int most = sizeof(T) == 4 ? 4 : 2;                  /* what registers hold */
+            const int most = sizeof(T) == 4 ? 4 : 2;                  /* the limit of registers */
             const opdi_cu_row_plan p = opdi_cu_row_plan_of(l.outer, l.n, W, vec, most);
             if (opdi_cu_launch(OPDI_CU_ROW_KERNEL(p, opdi_cu_softmax_rows, T, most), p.grid, p.block, 0, from, to,
                                l.outer, l.n, logarithm)) { return -1; }

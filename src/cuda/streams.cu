@@ -1,8 +1,8 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:streams     streams, events, graphs
 //
-//  Numbers of streams, events and captures are their addresses; stream 0 is CUDA's default one.  Streams that are freed
-//  are kept for the next that are asked for: whoever still has one as its current one has a stream.
+//  The numbers of streams, events and captures are their addresses; stream 0 is CUDA's default stream.  Freed streams
+//  are kept and reused, so that a thread whose current stream was freed still has a stream.
 //----------------------------------------------------------------------------------------------------------------------
 
 static int opdi_cu_device_count(void *user) { (void)user; return opdi_cu_ndevices; }
@@ -39,7 +39,7 @@ static int opdi_cu_stream_new(void *user, int index, int64_t *stream) {
     return 0;
 }
 static void opdi_cu_capture_drop(cudaStream_t stream);
-/* Its cached memory goes to the default stream when its work is done. */
+/* Waits for a stream's work and frees the stream.  Its cached memory then belongs to the default stream. */
 static void opdi_cu_stream_free(void *user, int index, int64_t stream) {
     const opdi_cu_on on(index);
     const cudaStream_t s = (cudaStream_t)(intptr_t)stream;
@@ -132,17 +132,18 @@ static int opdi_cu_stream_wait(void *user, int index, int64_t stream, int other_
 
 //== captures ==========================================================================================================
 //
-//  Random numbers: inside a capture a generator's words are counted from where it was at the first draw.  They are
-//  given back when the capture ends, and taken at each replay, which tells the kernels in memory of the device where.
+//  In a capture, the words of a generator are counted from its position at the first draw.  They are given back when
+//  the capture ends, and taken at each replay.  The replay writes the position to device memory, where the kernels read
+//  it.
 
 typedef struct opdi_cu_graph {
     cudaGraphExec_t exec;
     opdi_cu_pool *pool;
-    cudaStream_t last;                            /* where it ran last, or was captured, */
-    cudaEvent_t done;                             /* and has, when this has passed */
+    cudaStream_t last;                            /* the stream where it ran last, or was captured; */
+    cudaEvent_t done;                             /* passes when that run has finished */
 } opdi_cu_graph;
 
-/* The blocks of a pool are the device's from here on; those in use, once they are freed. */
+/* Frees a capture's pool: its blocks go to the pool of the device.  Blocks in use become free there later. */
 static void opdi_cu_pool_free(opdi_cu_pool *pool) {
     opdi_cu_pool *to = &opdi_cu_pools[pool->device];
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
@@ -154,7 +155,8 @@ static void opdi_cu_pool_free(opdi_cu_pool *pool) {
     }
     delete pool;
 }
-/* Ends what is captured on a stream: its pool, and the graph or what was wrong; NULL: it is not captured. */
+/* Ends the capture on a stream.  Sets *graph, or on failure *e.  Returns the capture's pool, or NULL if the stream is
+   not being captured. */
 static opdi_cu_pool *opdi_cu_capture_stop(cudaStream_t stream, cudaGraph_t *graph, cudaError_t *e) {
     opdi_cu_pool *pool = NULL;
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
@@ -184,7 +186,7 @@ static void opdi_cu_capture_drop(cudaStream_t stream) {
     if (pool) { opdi_cu_pool_free(pool); }
 }
 static bool opdi_cu_blas_take(cublasStatus_t *s);
-/* What is made once is made before. */
+/* Begins a capture.  First makes the objects that are made only once: the fault memory and a cuBLAS handle. */
 static int opdi_cu_capture_begin(void *user, int index, int64_t stream) {
     const opdi_cu_on on(index);
     cublasStatus_t blas;
@@ -243,7 +245,8 @@ static int opdi_cu_capture_end(void *user, int index, int64_t stream, int64_t *c
     return -1;
 }
 
-/* Inside a capture: *state is where kernels find what d->at, which is changed, counts from. */
+/* If the device's current stream is being captured, sets *state to the memory from which the kernels read the position,
+   and makes d->at relative to that position.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_sequence_of(int index, opd_draw *d, const uint64_t **state) {
     if (opdi_cu_ncapturing == 0) { return 0; }
     opdi_cu_hold hold(opdi_cu_memory_lock);
@@ -252,7 +255,7 @@ static int opdi_cu_sequence_of(int index, opd_draw *d, const uint64_t **state) {
     if (!pool) { return 0; }
     for (opdi_cu_sequence &other : pool->sequences) { if (other.generator == d->generator) { q = &other; } }
     if (!q) {
-        /* not of the capture's memory, which kernels of the graph write before they read this */
+        /* not from the capture's memory, because kernels of the graph could write to it before this is read */
         opdi_cu_piece *p = opdi_cu_piece_new(hold, &opdi_cu_pools[index], opdi_cu_streams[index], 512);
         if (!p || !opdi_cu_pool_lives(pool)) {
             if (p) { opdi_cu_give(p); }
@@ -270,7 +273,8 @@ static int opdi_cu_sequence_of(int index, opd_draw *d, const uint64_t **state) {
     return 0;
 }
 __global__ void opdi_cu_set_state(uint64_t *state, uint64_t key, uint64_t at) { state[0] = key; state[1] = at; }
-/* Takes what a replay draws, and tells its kernels. */
+/* Takes from the generators the words that a replay needs, and writes their positions to where the replay's kernels
+   read them. */
 static int opdi_cu_sequences_take(const opdi_cu_pool *pool) {
     for (const opdi_cu_sequence &q : pool->sequences) {
         uint64_t key, at = opd_generator_take(q.generator, q.words, &key);
@@ -278,7 +282,8 @@ static int opdi_cu_sequences_take(const opdi_cu_pool *pool) {
     }
     return 0;
 }
-/* A replay waits for the one before it, also on another stream: they use the same memory. */
+/* Replays a graph.  A replay first waits for the previous one, even on another stream, because both use the same
+   memory. */
 static int opdi_cu_capture_replay(void *user, int index, int64_t capture, int64_t stream) {
     const opdi_cu_on on(index);
     opdi_cu_graph *g = (opdi_cu_graph *)(intptr_t)capture;

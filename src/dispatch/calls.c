@@ -3,15 +3,15 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>calls        calls, by operator and by base name, and what a kernel sees of one
 //
-//  A call finds its slot in the operator's table and runs the kernel. Knows of tensors their key set, of autograd
-//  that a call may skip its keys when nothing requires grad.
+//  A call finds its slot in the operator's table and runs the slot's kernel.  This file knows of tensors only their key
+//  sets, and that a call may skip the autograd keys if nothing requires grad.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== calls =============================================================================================================
 //
 //  A call binds its arguments (compares their tags with the schema's; opdi_bind converts what differs), unites the key
-//  sets of the tensor arguments, finds the slot, runs the kernel in a scope of its own, and hands the results to the
-//  caller's scope.  Who calls whom, and when; each way ends in opdi_invoke_here:
+//  sets of the tensor arguments, finds the slot, runs the kernel in a scope of its own, and moves the results to the
+//  caller's scope.  The table below shows which function calls which, and when; every path ends in opdi_invoke_here:
 //
 //    who and when (opdi_call_x is written ..x)                     calls
 //    opd_call_all        all given, no lists, a table ............ ..dispatch > opdi_invoke_here, ..keep_results
@@ -46,11 +46,11 @@ OPDI_INTERNAL bool opdi_is_number(const opd_value *value) {
 
 OPDI_INTERNAL int opdi_bind_value(const opdi_type *type, const opd_value *value, opd_value *out);
 
-/* Converts a list element by element to the element type: 0 done, 1 does not fit, -1 failed.  want: the tag of the list
-   to make, which says how its elements are stored. */
+/* Converts a list element by element to the element type. `want` is the tag of the list to be made, which says how its
+   elements are stored.  Returns 0 if that is done, 1 if an element does not fit the type, or -1 on failure. */
 static int opdi_bind_elements(const opdi_type *type, const opd_value *value, opd_tag want, opd_value *out) {
     opd_value one, element, *values = (opd_value *)opdi_scope_alloc((size_t)value->n * sizeof *values);
-    int64_t *ints = (int64_t *)(void *)values;    /* the same room: none needs more than a value */
+    int64_t *ints = (int64_t *)(void *)values;    /* reuses the memory: no element is larger than an opd_value */
     double *floats = (double *)(void *)values;
     bool *bools = (bool *)(void *)values;
     int rc;
@@ -68,8 +68,8 @@ static int opdi_bind_elements(const opdi_type *type, const opd_value *value, opd
     return 0;
 }
 
-/* Binds a single number to a list of numbers with a size: for int[3], 1 becomes [1, 1, 1].  0 done, 1 does not
-   fit, -1 failed. */
+/* Binds a single number to a list of numbers with a size: for int[3], 1 becomes [1, 1, 1].  Returns 0 if that is done,
+   1 if the number does not fit, or -1 on failure. */
 static int opdi_bind_list(const opdi_type *type, const opd_value *value, opd_value *out) {
     const int32_t want = type->elems[0]->kind;
     opd_value one;
@@ -90,7 +90,7 @@ OPDI_INTERNAL bool opdi_is_list(const opd_value *value) {
         value->tag == OPD_TAG_TENSORS || value->tag == OPD_TAG_LIST;
 }
 
-/* True if value is a list of tensors with a NULL where the type is Tensor[], not Tensor?[]. */
+/* Returns true if `value` is a list of tensors that contains NULL although `type` is Tensor[], and not Tensor?[]. */
 static bool opdi_has_null(const opdi_type *type, const opd_value *value) {
     const opdi_type *plain = opdi_strip_optional(type);
     int32_t k;
@@ -101,15 +101,15 @@ static bool opdi_has_null(const opdi_type *type, const opd_value *value) {
     return k < value->n;
 }
 
-/* Returns the tag of the list that a kernel gets for elements of this type. */
+/* Returns the tag of the list that a kernel gets if its elements have this type. */
 static opd_tag opdi_list_tag(const opdi_type *element) {
     return element->kind == OPDI_TYPE_INT ? OPD_TAG_INTS : element->kind == OPDI_TYPE_FLOAT ? OPD_TAG_FLOATS
         : element->kind == OPDI_TYPE_BOOL ? OPD_TAG_BOOLS
         : opdi_strip_optional(element)->kind == OPDI_TYPE_TENSOR ? OPD_TAG_TENSORS : OPD_TAG_LIST;
 }
 
-/* Binds a value to list type type: a list, or a number that is repeated.  An empty list fits every type.  0 done, 1
-   does not fit, -1 failed. */
+/* Binds a value to `type`, which is a list type: the value is a list, or a number that is repeated.  An empty list fits
+   every type.  Returns 0 if that is done, 1 if the value does not fit, or -1 on failure. */
 static int opdi_bind_as_list(const opdi_type *type, const opd_value *value, opd_value *out) {
     const opd_tag want = opdi_list_tag(type->elems[0]);
     if (!opdi_is_list(value)) { return opdi_bind_list(type, value, out); }
@@ -134,19 +134,20 @@ static int opdi_bind_complex(const opd_value *value, opd_value *out) {
     return 0;
 }
 
-/* Binds a value to the first of a Union's types that takes it; 1 if none does. */
+/* Binds a value to the first type of a Union that accepts it.  Returns 0 if that is done, 1 if no type accepts it, or
+   -1 on failure. */
 static int opdi_bind_union(const opdi_type *type, const opd_value *value, opd_value *out) {
     int rc = 1;
     for (int32_t k = 0; k < type->nelems && rc > 0; k++) { rc = opdi_bind_value(type->elems[k], value, out); }
     return rc;
 }
 
-/* True for classes whose objects are given by their names, too (see >>op:collective). */
+/* Returns true for a class whose objects may be given by their names (see >>op:collective). */
 static bool opdi_class_has_names(const opdi_type *type) {
     static const char groups[] = "__torch__.torch.classes.c10d.";
     return strncmp(type->word, groups, sizeof groups - 1) == 0;
 }
-/* Converts one value to what type wants: 0 done, 1 does not fit, -1 failed. */
+/* Converts one value to `type`.  Returns 0 if that is done, 1 if the value does not fit, or -1 on failure. */
 OPDI_INTERNAL int opdi_bind_value(const opdi_type *type, const opd_value *value, opd_value *out) {
     const opdi_type *plain = opdi_strip_optional(type);
     *out = *value;
@@ -200,7 +201,7 @@ OPDI_INTERNAL int opdi_bind_value(const opdi_type *type, const opd_value *value,
     }
 }
 
-/* Where a NULL for an argument of this type may come from. */
+/* Returns a hint for error messages: where a NULL that was given for an argument of this type probably comes from. */
 static const char *opdi_null_why(const opdi_type *type) {
     const opdi_type *const plain = opdi_strip_optional(type);
     return plain->kind == OPDI_TYPE_TENSOR ||
@@ -209,7 +210,8 @@ static const char *opdi_null_why(const opdi_type *type) {
           "there is nothing)"
         : " (OPD_NONE), which only an optional argument may be";
 }
-/* Handles a NULL element in a list of tensors: 0 where the schema says Tensor?[], otherwise -1 with an error. */
+/* Handles a NULL element in a list of tensors.  Returns 0 if the schema says Tensor?[].  Otherwise returns -1 and sets
+   an error. */
 OPDI_NOINLINE static int opdi_null_element(const opd_op *op, int i, const opd_value *value) {
     const opdi_type *type = opdi_strip_optional(op->schema->args[i].type);
     if (value->u.tensors && type->elems[0]->kind == OPDI_TYPE_OPTIONAL) { return 0; }
@@ -218,8 +220,8 @@ OPDI_NOINLINE static int opdi_null_element(const opd_op *op, int i, const opd_va
                     op->schema->args[i].name, opdi_null_why(op->schema->args[i].type));
 }
 
-/* Returns the value given for argument i, which is `a`: by position or, counting *used up, by name; NULL if it
-   is left out. */
+/* Returns the value given, by position or by name, for argument number `i` (which `arg` describes), or NULL if the
+   argument is left out.  If it was given by name, adds 1 to *used. */
 static const opd_value *opdi_given_at(const opdi_given *given, const opdi_arg *arg, int i, int *used) {
     if (i < given->nargs && given->args[i].tag != OPD_TAG_DEFAULT) { return &given->args[i]; }
     for (int k = 0; k < given->nkw; k++) {
@@ -231,8 +233,9 @@ static const opd_value *opdi_given_at(const opdi_given *given, const opdi_arg *a
     return NULL;
 }
 
-/* Binds the given arguments in the order of the schema: fills in defaults, converts, wraps numbers as tensors.  Returns
-   OPDI_BOUND; the reason why it cannot, without an error, and *at is the argument; or -1 with an error. */
+/* Binds the given arguments in the order of the schema: fills in defaults, converts, and wraps numbers as tensors.
+   Returns OPDI_BOUND if that is done, or -1 and sets an error if something fails.  If the arguments do not fit, returns
+   the reason (opdi_unbound) without setting an error, and sets *at to the argument's index. */
 OPDI_INTERNAL int opdi_bind(const opd_op *op, const opdi_given *given, opd_value *out, int *at) {
     int used = 0;
     *at = 0;
@@ -259,7 +262,7 @@ OPDI_INTERNAL int opdi_bind(const opd_op *op, const opdi_given *given, opd_value
             return OPDI_WRONG_TYPE;
         }
         int rc = opdi_bind_value(arg->type, value, &out[i]);
-        /* a default of another kind than its type: kept as written */
+        /* the type of a default need not be the argument's type: the default stays as written */
         if (rc > 0 && value == &arg->value) {
             out[i] = *value;
             rc = 0;
@@ -275,7 +278,7 @@ OPDI_INTERNAL int opdi_bind(const opd_op *op, const opdi_given *given, opd_value
     return used < given->nkw ? OPDI_TWICE : OPDI_BOUND;
 }
 
-/* Writes a value for an error message, long lists shortened; returns buf. */
+/* Writes a value for an error message to buf, shortening long lists.  Returns buf. */
 static const char *opdi_value_print(const opd_value *value, char *buf, size_t cap) {
     opdi_writer writer = {buf, cap - 1, 0, false};
     int i;
@@ -303,7 +306,7 @@ static const char *opdi_value_print(const opd_value *value, char *buf, size_t ca
 }
 
 OPDI_INTERNAL opd_overloads *opdi_overloads_of(const char *name, size_t length);
-/* Adds to the pending error that another overload takes these arguments, if one does; returns -1. */
+/* If another overload takes these arguments, appends that to the pending error.  Returns -1. */
 OPDI_INTERNAL int opdi_fail_overload(const opd_op *op, const opd_value *args, int nargs) {
     opdi_thread *thread = opdi_self();
     const opd_code code = thread->error;
@@ -317,7 +320,8 @@ OPDI_INTERNAL int opdi_fail_overload(const opd_op *op, const opd_value *args, in
     thread->error = code;
     return !other || other == op ? -1 : opdi_fail_more("\n%s takes these arguments", other->name);
 }
-/* Fails with the reason `why` that opdi_bind returned for the argument (or keyword) `at`; returns -1. */
+/* Sets the error for `why`, the reason that opdi_bind returned for the argument (or keyword) with index `at`.  Returns
+   -1. */
 OPDI_INTERNAL int opdi_bind_error(const opd_op *op, const opdi_given *given, int why, int at) {
     char type[256], value[128], decl[700];
     const opdi_arg *arg = op->nargs ? &op->schema->args[at] : NULL;
@@ -384,7 +388,8 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_unite_lists(opdi_union *sets, const opd_op 
 
 OPDI_COLD_BEGIN
 
-/* Unites bound arguments as opdi_unite_args does.  A tensor given where the schema says Any does not take part. */
+/* Unites the keys, backends and flags of bound arguments as opdi_unite_args does, but leaves out tensors for which the
+   schema says Any. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_unite_bound(opdi_union *sets, const opd_op *op, const opd_value *bound) {
     opd_value shown[OPD_MAX_ARGS];
     if (!op->any_args) { return opdi_unite_args(sets, op, bound); }
@@ -394,7 +399,7 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_unite_bound(opdi_union *sets, const opd_op 
     return opdi_unite_args(sets, op, shown);
 }
 
-/* True if an argument is a view whose base requires grad, which the view's own flags may not say yet. */
+/* Returns true if an argument is a view whose base requires grad.  The view's own flags may not say so yet. */
 OPDI_NOINLINE OPDI_INTERNAL bool opdi_views_require_grad(const opd_op *op, const opd_value *args) {
     for (uint64_t mask = op->tensor_args | op->list_args; mask; mask &= mask - 1) {
         const opd_value *value = &args[opdi_low_bit(mask)];
@@ -409,15 +414,15 @@ OPDI_NOINLINE OPDI_INTERNAL bool opdi_views_require_grad(const opd_op *op, const
     }
     return false;
 }
-/* Returns 1 if the autograd kernels of a call with a view, or while a level of forward mode is open, have
-   something to do. */
+/* Returns 1 if the autograd kernels of a call have something to do, else 0.  Called if the call has a view, or while a
+   level of forward mode is open. */
 OPDI_NOINLINE static int opdi_wants_autograd(const opdi_thread *thread, const opd_call *call, unsigned flags) {
     if (thread->state.forward == OPDI_FORWARD_OPEN) { return 1; }
     return !thread->state.no_grad && ((flags & OPDI_REQUIRES_GRAD) ||
                                       ((flags & OPDI_IS_VIEW) && opdi_views_require_grad(call->op, call->args)));
 }
 
-/* Gives back results that a failed kernel had made. */
+/* Frees the results that a failed kernel had made. */
 OPDI_INTERNAL void opdi_rets_drop(opd_call *call) {
     for (int i = 0; i < call->op->nrets; i++) {
         if (call->owned >> i & 1) {
@@ -431,7 +436,8 @@ OPDI_INTERNAL void opdi_rets_drop(opd_call *call) {
     call->cursor = 0;
 }
 
-/* Drops the results of a kernel that failed, or gave too few, and makes sure that an error is pending; returns -1. */
+/* Drops the results of a kernel that failed or returned too few results, and sets an error if none is pending.  Returns
+   -1. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_call_failed(opd_call *call, int rc) {
     if (opd_ok()) {
         if (rc) {
@@ -447,7 +453,7 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_call_failed(opd_call *call, int rc) {
     return -1;
 }
 
-/* Returns what to do so that a kernel at key calls what is below it. */
+/* Returns the text of an error message that tells how a kernel at `key` can call the kernels below it. */
 static const char *opdi_way_below(opd_key key) {
     const uint64_t bit = opd_keyset_add(OPD_KEYS_EMPTY, key).functionality;
     return bit & OPDI_AUTOGRAD_BITS ? "; what is below it is called after opd_keys_exclude(OPD_KEYS_AUTOGRAD), or by "
@@ -455,7 +461,8 @@ static const char *opdi_way_below(opd_key key) {
         : bit < OPD_BIT_OF(OPD_F_BACKEND_SELECT) ? "; it has to compute the results, or to call other operators"
         : "; what is below it is called after opd_keys_exclude of its key, or by opd_redispatch";
 }
-/* Fails because calls are nested too deep; names the operator and key whose kernel calls itself, if one does. */
+/* Sets the error that calls are nested too deep.  The error names the operator and the key of a kernel that calls
+   itself, if there is one. */
 OPDI_NOINLINE static int opdi_too_deep(const opd_call *call) {
     if (opdi_is_left_at(call->th, call)) { return opdi_forget_left(call->th); }
     for (const opd_call *other = call->outer; other; other = other->outer) {
@@ -467,7 +474,8 @@ OPDI_NOINLINE static int opdi_too_deep(const opd_call *call) {
     return opd_fail(OPD_ERROR_KERNEL, "%s: calls are nested deeper than %d", call->op->name, OPDI_MAX_DEPTH);
 }
 
-/* Logs one hop of a call for opd_dispatch_trace_set.  Calls made by a log function are not shown. */
+/* Logs one dispatch step of a call, if opd_dispatch_trace_set has asked for that.  Calls made by a log function are not
+   logged. */
 static void opdi_show_hop(const opd_call *call) {
     const opd_call *other = call->outer;
     const bool again = other && other->op == call->op && other->args == call->args && other->rets == call->rets;
@@ -480,15 +488,16 @@ static void opdi_show_hop(const opd_call *call) {
     call->th->showing = false;
 }
 
-/* Handles a call whose depth is above the limit or whose frame is not above its caller's: -1 if it is too deep, or what
-   it needs has failed; 0 after that was waited for, and the call was shown. */
+/* Handles a call whose depth is above the limit or whose frame on the stack is not above its caller's.  Returns -1 if
+   the calls are too deep, or if asynchronous work that the call depends on failed.  Otherwise waits for that work, logs
+   the call if a trace is on, and returns 0. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_beyond_limit(const opd_call *call) {
     if (call->depth > OPDI_MAX_DEPTH || opdi_is_left_at(call->th, call)) { return opdi_too_deep(call); }
     if (OPDI_LOAD(&opdi_works_running) != 0 && OPDI_ACQUIRE(&opdi_works_before_call)(call)) { return -1; }
     if (OPDI_LOAD(&opdi_calls_shown)) { opdi_show_hop(call); }
     return 0;
 }
-/* Sends all calls by the rare way, or none of them, as it is now. */
+/* Updates the depth limit.  A limit of 0 sends all calls through opdi_beyond_limit. */
 OPDI_INTERNAL void opdi_depth_limit_update(void) {
     opdi_lock(&opdi_threads_lock);
     OPDI_STORE(&opdi_depth_limit, OPDI_LOAD(&opdi_calls_shown) || OPDI_LOAD(&opdi_works_running) ? 0 : OPDI_MAX_DEPTH);
@@ -504,13 +513,13 @@ bool opd_dispatch_trace_set(bool on) {
 
 OPDI_COLD_END
 
-/* Closes the scopes that a kernel opened and left open. */
+/* Closes the scopes that a kernel opened and did not close. */
 OPDI_NOINLINE OPDI_INTERNAL void opdi_scopes_forgotten(opdi_thread *thread, int32_t depth, int64_t mark) {
     thread->scope_depth = depth;
     thread->scope_mark = OPDI_MIN(thread->scope_mark, mark);
 }
 
-/* Releases what a kernel left in its scope. */
+/* Releases the tensors that a kernel left in its scope. */
 OPDI_NOINLINE OPDI_INTERNAL void opdi_kernel_unwind(opdi_thread *thread, const opd_call *call) {
     thread->ending = opd_op_name(call->op);
     opdi_scope_unwind(thread, call->mark);
@@ -521,7 +530,8 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_invoke(opdi_thread *thread, opd_call *call,
     return opdi_invoke_here(thread, call, slot);
 }
 
-/* Finds the slot of a call with a view or a stored dtype, or while a level of forward mode is open. */
+/* Finds the slot of a call in the rare cases: it has a view or a tensor of a stored dtype (see >>stored_dtypes), or a
+   level of forward mode is open. */
 OPDI_NOINLINE OPDI_INTERNAL const opdi_slot *opdi_find_slot_asking(const opdi_thread *thread, opd_call *call,
                                                                    const opdi_table *table, opdi_union sets) {
     const opdi_slot *slot = opdi_slot_for(thread, call, table, &sets,
@@ -529,7 +539,8 @@ OPDI_NOINLINE OPDI_INTERNAL const opdi_slot *opdi_find_slot_asking(const opdi_th
     return sets.flags & OPDI_STORED ? opdi_stored_slot(call, slot) : slot;
 }
 
-/* Gives the results to the caller's scope, where room for them was reserved; -1 if the tensors of a list found none. */
+/* Moves the results of a call to the caller's scope, in which there is room for one handle per result.  Returns -1 if
+   there is no room for the tensors of a list. */
 static inline int opdi_rets_own(opdi_thread *thread, opd_call *call) {
     int rc = 0;
     for (int i = 0; call->owned; i++, call->owned >>= 1) {
@@ -540,7 +551,8 @@ static inline int opdi_rets_own(opdi_thread *thread, opd_call *call) {
     return rc;
 }
 
-/* Gives results to the caller's scope like opdi_rets_own, but reserves room first; on failure they are dropped. */
+/* Moves results to the caller's scope like opdi_rets_own, but reserves room first.  On failure the results are
+   dropped. */
 OPDI_NOINLINE static int opdi_call_keep_results(opdi_thread *thread, opd_call *call) {
     if (opdi_scope_reserve(thread, OPDI_MAX_RETURNS)) {
         opdi_rets_drop(call);
@@ -548,7 +560,8 @@ OPDI_NOINLINE static int opdi_call_keep_results(opdi_thread *thread, opd_call *c
     }
     return opdi_rets_own(thread, call);
 }
-/* Runs a call whose tensor arguments are united: finds the slot, invokes the kernel, takes the results. */
+/* Runs a call after the keys of its tensor arguments were united: finds the slot, runs its kernel, and takes the
+   results. */
 OPDI_FORCE_INLINE static int opdi_call_dispatch(opdi_thread *thread, opd_op *op, const opdi_table *table,
                                                 const opdi_union *sets, opd_value *rets, const opd_value *args) {
     opd_call call;
@@ -564,14 +577,14 @@ OPDI_FORCE_INLINE static int opdi_call_dispatch(opdi_thread *thread, opd_op *op,
     }
     return opdi_call_keep_results(thread, &call);
 }
-/* Runs a call like opdi_call_dispatch, not inlined, and reserves room in the scope first. */
+/* Runs a call like opdi_call_dispatch, but is not inlined, and first reserves room in the scope. */
 OPDI_NOINLINE static int opdi_call_reserving(opdi_thread *thread, opd_op *op, const opdi_table *table,
                                              const opdi_union *sets, opd_value *rets, const opd_value *args) {
     return opdi_scope_reserve(thread, OPDI_MAX_RETURNS) ? -1 : opdi_call_dispatch(thread, op, table, sets, rets, args);
 }
 
-/* Runs a call with bound arguments.  Wrapped numbers and lists that binding made since `mark` are released when the
-   call is over.  watched: the call is an event, whose observers see every argument. */
+/* Runs a call with bound arguments.  Afterwards releases the wrapped numbers and lists that binding has pushed on the
+   scope stack since `mark`.  If `watched` is true, the call is an event for observers, which see every argument. */
 OPDI_INTERNAL int opdi_call_bound(opdi_thread *thread, opd_op *op, const opdi_table *table, opd_value *rets,
                                   const opd_value *bound, int64_t mark, bool watched) {
     const int64_t top = thread->top;
@@ -599,7 +612,7 @@ OPDI_INTERNAL int opdi_call_bound(opdi_thread *thread, opd_op *op, const opdi_ta
     return rc;
 }
 
-/* Binds the given arguments and runs the call; -1 with an error, also when they cannot be bound. */
+/* Binds the given arguments and runs the call.  Returns 0, or -1 and sets an error if either fails. */
 OPDI_NOINLINE static int opdi_call_binding(opdi_thread *thread, opd_op *op, const opdi_table *table, opd_value *rets,
                                            const opdi_given *given, bool watched) {
     opd_value bound[OPD_MAX_ARGS];
@@ -609,28 +622,27 @@ OPDI_NOINLINE static int opdi_call_binding(opdi_thread *thread, opd_op *op, cons
     if (thread->top != mark) { opdi_scope_remove(thread, mark, thread->top); }
     return rc < 0 ? -1 : opdi_bind_error(op, given, rc, at);
 }
-/* Sets the results of a failed call to None; returns -1.  An operator that is NULL or undefined counts as one
-   with one result. */
+/* Sets the results of a failed call to None and returns -1.  If op is NULL or undefined, sets one result. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_no_rets(const opd_op *op, opd_value *rets) {
     const int count = op && opdi_is_defined(op) ? OPDI_LOAD(&op->nrets) : 1;
     for (int i = 0; rets && i < count; i++) { rets[i] = opd_value_none(); }
     return -1;
 }
-/* Binds arguments by position: 0, or -1 with an error. */
+/* Binds arguments by position.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_bind_all(const opd_op *op, const opd_value *args, int nargs, opd_value *bound) {
     const opdi_given given = {args, /* kw */ NULL, nargs, /* nkw */ 0, /* keywords, numbers */ false, true};
     int at, rc = opdi_bind(op, &given, bound, &at);
     return rc > 0 ? opdi_bind_error(op, &given, rc, at) : rc;
 }
-/* Runs a call by position whose arguments have to be converted or checked one by one. */
+/* Runs a call with arguments by position, of which some have to be converted or checked. */
 OPDI_NOINLINE static int opdi_call_converting(opdi_thread *thread, opd_op *op, const opdi_table *table, opd_value *rets,
                                               const opd_value *args, int nargs) {
     const opdi_given given = {args, /* kw */ NULL, nargs, /* nkw */ 0, /* keywords, numbers */ false, true};
     return opdi_call_binding(thread, op, table, rets, &given, false);
 }
 
-/* Runs a call in which trailing arguments may be left out (their defaults stand in) and lists may be given, or whose
-   table is not made yet.  Ends the call that began at `was`. */
+/* Runs a call in which trailing arguments may be left out (they get their defaults) and lists may be given, or whose
+   table is not made yet.  The call began at `was`, and ends here. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_call_with_defaults(opdi_thread *thread, opd_op *op, opd_value *rets,
                                                         const opd_value *args, int nargs, uint64_t was) {
     const opdi_table *table = OPDI_ACQUIRE(&op->table);
@@ -661,7 +673,8 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_call_with_defaults(opdi_thread *thread, opd
     return rc ? opdi_no_rets(op, rets) : 0;
 }
 
-/* True if observers are told of this call on this thread (they may ask for a sample of calls). */
+/* Returns true if an observer on this thread wants to be told of this call. (Observers may ask for a sample of all
+   calls.) */
 OPDI_INTERNAL bool opdi_is_watched(opdi_thread *thread, const opd_op *op) {
     if (!OPDI_LOAD(&thread->observed) || !opdi_observe_on(thread) || !op || op->unobserved) { return false; }
     if (OPDI_LOAD(&thread->observed) == OPDI_OBSERVE_SKIP && thread->skip > 0) {
@@ -670,7 +683,7 @@ OPDI_INTERNAL bool opdi_is_watched(opdi_thread *thread, const opd_op *op) {
     }
     return true;
 }
-/* Runs a call that is observed, or that has no arrays for its arguments or results. */
+/* Runs a call that is observed, or for which the caller gave no array of arguments or results. */
 OPDI_NOINLINE static int opdi_call_observed(opdi_thread *thread, opd_op *op, opd_value *rets, const opd_value *args,
                                             int nargs, bool watched) {
     const opdi_given given = {args, /* kw */ NULL, nargs, /* nkw */ 0, /* keywords, numbers */ false, true};
@@ -679,8 +692,8 @@ OPDI_NOINLINE static int opdi_call_observed(opdi_thread *thread, opd_op *op, opd
     if (!table && !(table = opdi_table_make(op))) { return -1; }
     return opdi_call_binding(thread, op, table, rets ? rets : unwanted, &given, watched);
 }
-/* Handles a pending error (-1), observers, and missing arrays.  Returns 1 if the call has to go on as
-   an ordinary one. */
+/* Handles a pending error, observers, and missing arrays.  Returns -1 if an error is pending, or 1 if the call is an
+   ordinary one after all. */
 OPDI_NOINLINE static int opdi_call_if_observed(opdi_thread *thread, opd_op *op, opd_value *rets, const opd_value *args,
                                                int nargs) {
     if (thread->error != OPD_OK) { return -1; }
@@ -689,8 +702,7 @@ OPDI_NOINLINE static int opdi_call_if_observed(opdi_thread *thread, opd_op *op, 
     return opdi_call_observed(thread, op, rets, args, nargs, watched);
 }
 
-/* Runs a call on a thread that has not made one yet, with an error pending, while somebody observes,
-   or without arrays. */
+/* Runs a call in the rare cases: the thread's first call, a pending error, observers, or missing arrays. */
 OPDI_NOINLINE static int opdi_call_off_path(opd_op *op, opd_value *rets, const opd_value *args, int nargs) {
     opdi_thread *thread = opdi_self();
     const uint64_t was = opdi_enter(thread);
@@ -711,7 +723,7 @@ int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs) 
         return opdi_call_off_path(op, rets, args, nargs);
     }
     uint64_t was = opdi_enter(thread);
-    const opdi_table *table = OPDI_ACQUIRE(&op->table);  /* what is said of the operator may be read from here on */
+    const opdi_table *table = OPDI_ACQUIRE(&op->table);  /* acquired: other fields of op may be read from here on */
     if (OPDI_UNLIKELY(!table || nargs != op->direct || thread->top + OPDI_MAX_RETURNS > thread->cap) ||
         OPDI_UNLIKELY(opdi_unite_direct(&sets, op, args) != 0)) {
         return opdi_call_with_defaults(thread, op, rets, args, nargs, was);
@@ -743,8 +755,8 @@ int opd_call_tensors(opd_op *op, opd_tensor **out, const opd_value *args, int na
 
 OPDI_COLD_BEGIN
 
-/* Fails if a tensor of the meta device, which has no data, is given to a kernel of a device that has data.  Sets *flags
-   to those of the tensors. */
+/* Sets an error if the kernel of a device with data would get a tensor of the meta device, which has none.  Sets *flags
+   to the united flags of the tensors.  Returns 0 or -1. */
 static int opdi_check_at(const opd_op *op, opd_key key, const opd_value *args, unsigned *flags) {
     const opd_keyset keys = opdi_keyset_of(key);
     opdi_union sets = {0, 0, 0, 0};
@@ -754,7 +766,7 @@ static int opdi_check_at(const opd_op *op, opd_key key, const opd_value *args, u
     return opd_fail(OPD_ERROR_ARGUMENT, "%s: a call at %s with a tensor of the meta device, which has no data",
                     op->name, opd_key_name(key));
 }
-/* Binds the arguments and runs the kernel of one slot, whatever the keys of the arguments. */
+/* Binds the arguments and runs the kernel of the slot of `key`, whatever keys the arguments have. */
 static int opdi_call_at_key(opdi_thread *thread, opd_op *op, opd_key key, opd_value *rets, const opd_value *args,
                             int nargs) {
     const opdi_table *table = OPDI_ACQUIRE(&op->table);

@@ -3,20 +3,21 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>definitions  cards and C functions become operators
 //
-//  Takes an opd_op_desc apart: the schema, one registration for each kernel, the forms in place and with out=. Uses
-//  the registry.
+//  Takes an operator descriptor (opd_op_desc) apart, into the schema, a registration for each kernel, and the in-place
+//  and out= forms.  Uses the registry.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== C functions =======================================================================================================
 
 OPDI_SHARED int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn);
 OPDI_SHARED int opdi_arg_index(const opd_schema *schema, const char *name, size_t length);
-/* Returns an argument as the next result; of lists of lists of tensors the tensors stay the caller's. */
+/* Returns argument number `arg` as the next result.  If it is a list of lists of tensors, these tensors still belong to
+   the caller. */
 OPDI_SHARED int opdi_return_given(opd_call *call, int arg);
 #if defined(OPDI_CORE)
 
-/* Checks the signature of a C function; the error for a type that operators do not take names the one
-   to use (c10/core/op_registration/infer_schema.h). */
+/* Checks the signature of a C function.  If operators cannot have one of its types, the error names the type to use
+   instead (c10/core/op_registration/infer_schema.h). */
 static int opdi_function_check(const opd_function *function, const char *what) {
     if (!function || !function->kernel || !function->signature || strlen(function->signature) > 9) {
         return opd_fail(OPD_ERROR_REGISTER, "%s: the function is NULL or has no signature", what);
@@ -68,7 +69,7 @@ int opd_impl_function(opd_library *lib, const char *name, const char *key, const
     return 0;
 }
 
-/* True for a built-in fallback at a key for which PyTorch has none: a program's own fallback may take its place. */
+/* Returns true for a built-in fallback at a key at which PyTorch has none.  A program's own fallback may replace it. */
 static bool opdi_fallback_yields(const opdi_kernel *kernel) {
     const int backend = opdi_key_backend(kernel->key), functionality = opdi_key_functionality(kernel->key);
     return !kernel->next &&
@@ -78,7 +79,8 @@ static bool opdi_fallback_yields(const opdi_kernel *kernel) {
            (backend >= OPD_PRIVATEUSE1 && backend <= OPD_PRIVATEUSE3))));
 }
 
-/* Registers a fallback at one runtime key; 0, or -1 with an error, also if there is one that does not yield. */
+/* Registers a fallback at one runtime key.  Returns 0, or -1 and sets an error, also if another fallback is there that
+   may not be replaced. */
 OPDI_SHARED int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn) {
     opdi_registration *registration = opdi_registration_new(lib, 2, key, fn);
     opdi_kernel *kernel = registration ? registration->kernel : NULL, *other = NULL;
@@ -106,7 +108,7 @@ OPDI_SHARED int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn) {
 }
 
 /* Checks the library of a fallback and registers it at the library's key, or at each key that an alias key stands for.
-    0, or -1 with an error. */
+   Returns 0, or -1 and sets an error. */
 static int opdi_fallback_checked(opd_library *lib, opd_kernel kernel) {
     uint8_t slots[OPD_KEY_SLOTS];
     const opdi_registration *before = lib->registrations;
@@ -143,7 +145,7 @@ int opd_fallback(opd_library *lib, opd_kernel kernel) {
 
 //== cards =============================================================================================================
 
-/* Returns the index of the argument whose name is the length bytes at `name`, or -1. */
+/* Returns the index of the argument whose name is the `length` bytes at `name`, or -1. */
 OPDI_SHARED int opdi_arg_index(const opd_schema *schema, const char *name, size_t length) {
     for (int i = 0; i < schema->nargs; i++) {
         if (strlen(schema->args[i].name) == length && strncmp(schema->args[i].name, name, length) == 0) { return i; }
@@ -151,7 +153,8 @@ OPDI_SHARED int opdi_arg_index(const opd_schema *schema, const char *name, size_
     return -1;
 }
 
-/* Returns the index of the result that a save entry names, or -1: "result", "result1", or the result's own name. */
+/* Returns the index of the result that an entry of `save` names ("result", "result1", or the result's own name), or
+   -1. */
 static int opdi_result_index(const opd_schema *schema, const char *name, size_t length) {
     for (int i = 0; i < schema->nreturns; i++) {
         if (length > 0 && strlen(schema->returns[i].name) == length && strncmp(schema->returns[i].name, name,
@@ -164,7 +167,7 @@ static int opdi_result_index(const opd_schema *schema, const char *name, size_t 
     return i >= 0 && i < schema->nreturns ? i : -1;
 }
 
-/* Moves *p behind the comma, to the next name of a list; an error if the comma is missing. */
+/* Moves *p behind the comma, to the next name of a list.  If the comma is missing, sets an error and returns -1. */
 static int opdi_card_next(const char **p, const opd_schema *schema, const char *what) {
     *p += strspn(*p, " ");
     if (**p && **p != ',') {
@@ -174,8 +177,9 @@ static int opdi_card_next(const char **p, const opd_schema *schema, const char *
     return 0;
 }
 
-/* Parses `save`, such as "self, other(self), result": names from the schema, each with an optional condition (the
-   argument whose gradient must be wanted).  0, or -1 with an error. */
+/* Parses the field `save` of a card, such as "self, other(self), result".  The names are those of the schema.  A name
+   in brackets is a condition: save only if the gradient of that argument is needed.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_card_save(opdi_card *card, const opd_schema *schema) {
     const char *at = card->desc.save ? card->desc.save : "";
     while (*at) {
@@ -208,7 +212,8 @@ static int opdi_card_save(opdi_card *card, const opd_schema *schema) {
     return 0;
 }
 
-/* Parses `constant`, such as "weight, total_weight": arguments and results that have no derivative. */
+/* Parses the field `constant` of a card, such as "weight, total_weight": the arguments and results without a
+   derivative.  Returns 0, or -1 and sets an error. */
 static int opdi_card_constant(opdi_card *card, const opd_schema *schema) {
     const char *at = card->desc.constant ? card->desc.constant : "";
     while (*at) {
@@ -241,7 +246,8 @@ static void opdi_node_name(const char *op, char *out, size_t cap) {
     strcpy(out + count, "Backward0");
 }
 
-/* Fills in what a card takes from its operator: names of nodes, formulas, which arguments are tensors. */
+/* Fills in the parts of a card that depend on its operator: the names of nodes, the formulas, and which arguments are
+   tensors. */
 static void opdi_card_init(opdi_card *card, opd_op *op) {
     card->op = op;
     memset(card->save_if, -1, sizeof card->save_if);
@@ -265,8 +271,8 @@ static void opdi_card_init(opdi_card *card, opd_op *op) {
     card->list_args = op->list_args;
 }
 
-/* Lays out what nodes of a card keep (arguments that are no tensors, lists for their length, and what the card saves)
-   and which argument has which edge. */
+/* Determines which values the nodes of a card keep, and in which order: arguments that are no tensors, lists (for their
+   length), and the values that the card saves.  Also determines which edge belongs to which argument. */
 static void opdi_card_layout(opdi_card *card) {
     uint64_t all = card->nargs == 64 ? ~(uint64_t)0 : ((uint64_t)1 << card->nargs) - 1;
     card->kept_args = (all & ~card->tensor_args) | card->save_args;
@@ -280,14 +286,14 @@ static void opdi_card_layout(opdi_card *card) {
     card->nresults = (uint8_t)opdi_popcount(card->save_results);
 }
 
-/* True if nodes of both cards have the same layout. */
+/* Returns true if the nodes of both cards have the same layout. */
 static bool opdi_card_same_layout(const opdi_card *card, const opdi_card *other) {
     return card->nargs == other->nargs && card->tensor_args == other->tensor_args &&
         card->list_args == other->list_args && card->kept_args == other->kept_args;
 }
 
-/* Returns a card of an earlier, undone definition that equals `card`, or NULL. It is used again, so that defining and
-   undoing in a loop does not grow. */
+/* Returns a card that equals `card` from an earlier definition that was undone, or NULL.  Cards are reused so that
+   memory does not grow if a program defines and undoes an operator in a loop. */
 static opdi_card *opdi_card_known(const opdi_card *card) {
     opdi_card *known;
     for (known = card->op->cards; known; known = known->next) {
@@ -304,15 +310,16 @@ static opdi_card *opdi_card_known(const opdi_card *card) {
     return known;
 }
 
-/* Makes the card of an operator that has just been defined; NULL with an error.  base, inplace: of a derived form. own:
-   the card becomes the operator's; otherwise only a kernel at Autograd uses it. */
+/* Makes the card of an operator that has just been defined. `base` and `inplace` are for a derived form.  If `own` is
+   true, the card becomes the operator's card; otherwise only one kernel at Autograd uses it.  Returns NULL and sets an
+   error if that fails. */
 static opdi_card *opdi_card_new(opd_op *op, const opd_op_desc *desc, opdi_card *base, bool inplace, bool own) {
     opdi_card *card = (opdi_card *)opdi_alloc(sizeof *card);
     if (!card) { return NULL; }
     memset(card, 0, sizeof *card);
     card->desc = *desc;
     card->with_user = desc->user != NULL;
-    card->desc.user = NULL;                       /* its kernels have it; the card stays longer */
+    card->desc.user = NULL;                       /* the kernels own the user pointer, and the card outlives them */
     card->desc.destroy = NULL;
     card->base = base;
     card->inplace = inplace;
@@ -346,8 +353,9 @@ static opdi_card *opdi_card_new(opd_op *op, const opd_op_desc *desc, opdi_card *
     return card;
 }
 
-/* Returns a card for an operator that was defined without one, whose nodes only say that a formula is missing; NULL
-   with an error.  Such cards are kept, one for each layout of arguments that the operator has had. */
+/* Returns a card for an operator that was defined without a descriptor.  The nodes of such a card only report that a
+   formula is missing.  These cards are kept, one for each layout of arguments that the operator has had.  Returns NULL
+   and sets an error if that fails. */
 OPDI_INTERNAL opdi_card *opdi_bare_card(opd_op *op) {
     opdi_card *card = (opdi_card *)opdi_alloc(sizeof *card), *known;
     if (!card) { return NULL; }
@@ -371,7 +379,8 @@ OPDI_INTERNAL opdi_card *opdi_bare_card(opd_op *op) {
     return known ? known : card;
 }
 
-/* Appends to a text of cap bytes that has that length; returns the length it has, or would have. */
+/* Appends to a text of this length, in a buffer of `cap` bytes.  Returns the new length, which may be larger than
+   `cap`. */
 OPD_PRINTF_LIKE(4, 5) static size_t opdi_schema_add(char *text, size_t cap, size_t length, const char *format, ...) {
     va_list list;
     if (length >= cap) { return length; }
@@ -381,14 +390,15 @@ OPD_PRINTF_LIKE(4, 5) static size_t opdi_schema_add(char *text, size_t cap, size
     return count < 0 ? cap : length + (size_t)count;
 }
 
-/* True if a name is one of the options of functions that make tensors: an out argument has them. */
+/* Returns true if `name` is one of the options (dtype, device and so on) of functions that make tensors.  An out
+   argument determines all of them. */
 static bool opdi_is_option(const char *name) {
     return strcmp(name, "dtype") == 0 || strcmp(name, "layout") == 0 || strcmp(name, "device") == 0 ||
         strcmp(name, "pin_memory") == 0;
 }
 
-/* Appends what an out= form writes, "Tensor(a!) values, Tensor(b!) indices", and its results, which have the names that
-   they have in the functional schema.  names: "(values, indices)", or "" for one that is called out. */
+/* Appends the out arguments of an out= form, such as "Tensor(a!) values, Tensor(b!) indices", and its results, with the
+   names that the functional schema gives them. `names` is "(values, indices)", or "" for one argument called out. */
 static size_t opdi_outs_add(char *text, size_t cap, size_t length, const opd_schema *schema, const char *names) {
     const bool list = schema->nreturns == 1 && schema->returns[0].type->kind == OPDI_TYPE_LIST;
     const char *at = *names ? names + 1 : "out)";
@@ -407,9 +417,9 @@ static size_t opdi_outs_add(char *text, size_t cap, size_t length, const opd_sch
     return opdi_schema_add(text, cap, length, "%s", count == 1 && !list ? "" : ")");
 }
 
-/* Makes the schema of a derived form from a functional one, with self written (inplace) or out arguments behind the
-   others.  name: "add.out"; "sort.values(values, indices)" names several out arguments; a whole schema is parsed
-   instead.  NULL with an error. */
+/* Makes the schema of a derived form from a functional schema.  If `inplace` is true, self is written; otherwise out
+   arguments follow the other arguments. `name` is "add.out", or "sort.values(values, indices)" to name several out
+   arguments, or a whole schema, which is only parsed.  Returns NULL and sets an error if that fails. */
 static opd_schema *opdi_derived_schema(const opd_schema *schema, const char *ns, const char *name, bool inplace) {
     char text[1600], item[600];
     const size_t cap = sizeof text;
@@ -423,7 +433,7 @@ static opd_schema *opdi_derived_schema(const opd_schema *schema, const char *ns,
     for (int i = 0; !inplace && i < schema->nargs; i++) { options += opdi_is_option(schema->args[i].name); }
     for (int i = 0; i < schema->nargs; i++) {
         const opdi_arg *arg = &schema->args[i];
-        if (options == 4 && opdi_is_option(arg->name)) { continue; }      /* all of them: it makes a tensor */
+        if (options == 4 && opdi_is_option(arg->name)) { continue; }      /* an out argument determines these */
         (void)opdi_arg_print(arg, item, sizeof item);
         if (arg->keyword_only && !star) {
             star = true;
@@ -446,7 +456,7 @@ static opd_schema *opdi_derived_schema(const opd_schema *schema, const char *ns,
     return opdi_schema_parse(text, strlen(text), ns, true);
 }
 
-/* True if form `own` writes one list of tensors, where the functional schema returns one. */
+/* Returns true if the form `own` writes one list of tensors and the functional schema returns one list. */
 static bool opdi_derives_list(const opd_schema *schema, const opd_schema *own) {
     int lists = 0, written = 0;
     for (int i = 0; i < own->nargs; i++) {
@@ -457,8 +467,8 @@ static bool opdi_derives_list(const opd_schema *schema, const opd_schema *own) {
         schema->returns[0].type->kind == OPDI_TYPE_LIST;
 }
 
-/* Checks that a form can be derived: it writes one tensor for each result of schema and has every argument of schema
-   that has no default.  0, or -1 with an error. */
+/* Checks that the form `own` can be derived from `schema`: the form writes one tensor for each result of schema, and
+   has every argument of schema that has no default.  Returns 0, or -1 and sets an error. */
 static int opdi_derive_check(const opd_schema *schema, const opd_schema *own, const char *name, bool inplace) {
     int k, written = 0;
     const char *why = NULL;
@@ -489,8 +499,8 @@ static int opdi_derive_check(const opd_schema *schema, const opd_schema *own, co
 OPDI_INTERNAL uint32_t opdi_desc_tags(const opd_op_desc *desc) {
     return desc->tags | (desc->vmap == OPD_BATCH_POINTWISE ? (uint32_t)OPD_OPTAG_POINTWISE : 0u);
 }
-/* The tags of a form that is derived from a card.  Those of built-in operators are PyTorch's, where few out= forms have
-   the tags CORE and DYNAMIC_OUTPUT_SHAPE. */
+/* Returns the tags of a form that is derived from a card.  Forms of built-in operators have PyTorch's tags: CORE and
+   DYNAMIC_OUTPUT_SHAPE only for the few out= forms that have them there. */
 static uint32_t opdi_derived_tags(const opd_library *lib, const opd_op_desc *desc, bool inplace) {
     uint32_t tags = opdi_desc_tags(desc) & ~(uint32_t)OPD_OPTAG_CORE;
     if (lib != opdi_registry.aten) { return tags; }
@@ -501,7 +511,8 @@ static uint32_t opdi_derived_tags(const opd_library *lib, const opd_op_desc *des
 }
 
 /* Defines an in-place or out= form of a functional card and registers its kernels: one for every backend (or a
-   composite one), the matching autograd kernel, and the kernel that counts versions.  0, or -1 with an error. */
+   composite one), the matching autograd kernel, and the kernel that counts versions.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_derive(opd_library *lib, opdi_card *base, const char *name, bool inplace) {
     opd_op_desc desc = base->desc;
     opd_schema *schema = opdi_derived_schema(base->op->schema, lib->ns, name, inplace);
@@ -530,11 +541,12 @@ static int opdi_derive(opd_library *lib, opdi_card *base, const char *name, bool
                         NULL);
 }
 
-/* True if the composite kernel is the only one: it is differentiated through the operators it calls. */
+/* Returns true if the only kernel of the descriptor is composite.  The operator is then differentiated through the
+   operators that the kernel calls. */
 static bool opdi_desc_decomposes(const opd_op_desc *desc) {
     return desc->composite && !desc->cpu && !desc->cuda && !desc->any && !desc->function;
 }
-/* Refuses combinations of a desc's fields of which one would never be used. */
+/* Refuses a descriptor with a combination of fields in which one of them would never be used. */
 static int opdi_check_desc(const opd_op *op, const opd_op_desc *desc) {
     const bool formula = desc->backward && desc->backward != opd_not_differentiable;
     if (desc->autograd && formula) {
@@ -549,8 +561,8 @@ static int opdi_check_desc(const opd_op *op, const opd_op_desc *desc) {
                    "would never run. A kernel with a formula of its own is `any`", op->name) : 0;
 }
 
-/* Registers the kernels of a card from the top key down, so that no kernel that another thread sees meanwhile runs
-   without those that belong above it.  0, or -1 with an error. */
+/* Registers the kernels of a card from the top key down, so that another thread that sees one kernel also sees the
+   kernels that belong above it.  Returns 0, or -1 and sets an error. */
 static int opdi_define_kernels(opd_library *lib, opdi_card *card, void *user) {
     const opd_op_desc *desc = &card->desc;
     const char *name = card->op->name;
@@ -559,7 +571,7 @@ static int opdi_define_kernels(opd_library *lib, opdi_card *card, void *user) {
     if (autograd && opdi_impl_at(lib, name, OPD_KEY_AUTOGRAD, autograd, desc->autograd ? user : (void *)card, NULL)) {
         return -1;
     }
-    if (card->op->written_args && desc->any != opdi_detach__kernel &&               /* which writes no data */
+    if (card->op->written_args && desc->any != opdi_detach__kernel &&               /* detach_ writes no data */
         opdi_impl_at(lib, name, OPD_KEY_AD_INPLACE_OR_VIEW, opdi_version_kernel, NULL, NULL)) { return -1; }
     if (desc->cpu && opdi_impl_at(lib, name, OPD_KEY_CPU, desc->cpu, user, NULL)) { return -1; }
     if (desc->cuda && opdi_impl_at(lib, name, OPD_KEY_CUDA, desc->cuda, user, NULL)) { return -1; }
@@ -604,8 +616,8 @@ static int opdi_check_setup(const opd_op *op, const opd_op_desc *desc) {
     return opdi_check_functional(op);
 }
 
-/* A formula registered by itself (opd_autograd_register).  Its card is made by the first call that records, since the
-   operator may be defined later, and defined anew. */
+/* A formula that was registered without an operator descriptor (opd_autograd_register).  The first recorded call makes
+   its card, because the operator may be defined or redefined after the formula. */
 typedef struct opdi_late_formula { opd_op_desc desc; opdi_card *card; opd_kernel kernel; } opdi_late_formula;
 
 static void opdi_late_formula_free(void *formula) { opdi_free(formula, sizeof(opdi_late_formula)); }
@@ -615,8 +627,8 @@ OPDI_NOINLINE static opdi_card *opdi_late_formula_card(opdi_late_formula *formul
     if (card) { OPDI_PUBLISH(&formula->card, card); }
     return card;
 }
-/* The autograd kernel of a formula registered by itself: makes the card if the operator is new or changed, then
-   records as usual. */
+/* The autograd kernel of a formula that was registered without a descriptor: makes the card if the operator is new or
+   has changed, and records the call. */
 OPDI_INTERNAL int opdi_autograd_registered(opd_call *call) {
     opdi_late_formula *formula = (opdi_late_formula *)call->user;
     opdi_card *card = OPDI_ACQUIRE(&formula->card);
@@ -633,8 +645,8 @@ static int opdi_no_setup(opd_context *ctx) {
     return 0;
 }
 
-/* Registers the formula as a kernel at Autograd that owns it; the operator need not be defined yet.  0, or -1
-   with an error. */
+/* Registers a formula as a kernel at Autograd, which owns it.  The operator may be defined later.  Returns 0, or -1 and
+   sets an error. */
 int opd_autograd_register(opd_library *lib, const char *name, opd_backward_fn backward, opd_setup_fn setup_context) {
     char qualified[256];
     if (!opdi_library_usable(lib, "opd_autograd_register")) { return -1; }
@@ -644,6 +656,7 @@ int opd_autograd_register(opd_library *lib, const char *name, opd_backward_fn ba
     if (opdi_check_name(name) || opdi_qualify(lib, name, "operator name", qualified, sizeof qualified)) {
         return opdi_library_error(lib);
     }
+    if (OPDI_LEAN_CHECK(lib, qualified, "opd_autograd_register")) { return opdi_library_error(lib); }
     opdi_builtins_make(qualified);
     opd_op *op = opdi_lookup(qualified, strlen(qualified));
     if (!opd_ok() || (op && opdi_is_defined(op) && opdi_check_functional(op))) { return opdi_library_error(lib); }
@@ -661,8 +674,8 @@ int opd_autograd_register(opd_library *lib, const char *name, opd_backward_fn ba
     return opdi_library_error(lib);
 }
 
-/* Defines the operator of a desc, by its schema or by a name and the signature of its C function; NULL
-   with an error. */
+/* Defines the operator of a descriptor, by its schema or by a name and the signature of its C function.  Returns NULL
+   and sets an error if that fails. */
 static opd_op *opdi_define_schema(opd_library *lib, const opd_op_desc *desc, const opd_def_options *options) {
     char inferred[300], text[600];
     const opd_function *function = desc->function;
@@ -679,8 +692,8 @@ static opd_op *opdi_define_schema(opd_library *lib, const opd_op_desc *desc, con
     return opdi_def_text(lib, text, options);
 }
 
-/* Defines an operator and registers all that the desc says; on failure everything is undone and `user`
-   stays the caller's. */
+/* Defines an operator and registers all parts of the descriptor.  On failure everything is undone, and the caller still
+   owns `user`. */
 int opd_define(opd_library *lib, const opd_op_desc *desc) {
     opd_def_options options;
     if (!opdi_library_usable(lib, "opd_define")) { return -1; }
@@ -694,7 +707,7 @@ int opd_define(opd_library *lib, const opd_op_desc *desc) {
     if (!op) { return -1; }
     opdi_card *card = opdi_check_setup(op, desc) || opdi_check_desc(op, desc)
         ? NULL : opdi_card_new(op, desc, NULL, false, true);
-    /* the user pointer last: a failure takes nothing */
+    /* the user pointer is taken last, so that a failure takes nothing */
     if (!card || opdi_define_kernels(lib, card, desc->user) || opdi_hold_user(lib, desc)) {
         opdi_library_undo(lib, before);
         return opdi_library_error(lib);

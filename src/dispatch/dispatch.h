@@ -6,9 +6,10 @@
 #define OPDI_DISPATCH_H
 #include "../types/types.h"
 
-/* The limit of nested calls: a kernel that calls itself ends here, not at the stack's end. */
+/* The limit of nested calls, so that a kernel that calls itself ends here and not at the end of the stack. */
 #define OPDI_MAX_DEPTH 400
-/* The limit now: 0 while calls are shown or work runs, then each call takes the rare way. */
+/* The current limit of nested calls.  It is 0 while calls are logged or asynchronous work runs, so that each call takes
+   the rare path (opdi_beyond_limit). */
 #if defined(OPDI_APART)
 extern OPDI_INTERNAL int32_t opdi_depth_limit;
 #elif defined(OPDI_CORE)
@@ -18,135 +19,136 @@ static int32_t opdi_depth_limit = OPDI_MAX_DEPTH;
 //== registry ==========================================================================================================
 
 #define OPDI_MAX_RETURNS 16
-/* The place of a registration: file and line, or with line 0 a text that the caller gave in place of a file. */
+/* Where a registration was made: file and line.  If `line` is 0, `file` is a text that the caller gave instead. */
 typedef struct opdi_origin { const char *file; int32_t line; } opdi_origin;
-/* A registered kernel, behind its opdi_registration. */
+/* A registered kernel, in memory right behind its opdi_registration. */
 typedef struct opdi_kernel {
     opd_kernel fn;
     void *user;
     void (*destroy)(void *user);
     opd_key key;
-    opd_plugin *plugin;                           /* where fn is; pinned */
-    bool typed;                                   /* made of a C function: see opd_function */
+    opd_plugin *plugin;                           /* the plug-in that contains fn; pinned */
+    bool typed;                                   /* made from a C function: see opd_function */
     opdi_origin place;
-    struct opdi_kernel *next;                     /* in its operator's list, newest first */
+    struct opdi_kernel *next;                     /* the next one in the operator's list, newest first */
 } opdi_kernel;
 typedef struct opdi_slot { opd_kernel fn; void *user; } opdi_slot;
 typedef struct opdi_table {
-    opdi_gone gone;                               /* once it is out of use */
-    /* functionalities that do not fall through, per backend; [0]: when nothing requires grad, where autograd kernels
-       of ours, which then do nothing, are left out.  A composite kernel at an autograd key is not: below it, other
-       kernels and modes would take its place */
-    uint64_t masks[32];                           /* from [16] on also while forward mode is on */
-    opd_kernel behind[16];                        /* run by opdi_device_kernel; [15]: by opdi_by_device_kernel */
+    opdi_gone gone;                               /* entry for the list of objects that wait to be freed */
+    /* A bit for each functionality that does not fall through, per backend.  Masks 0 to 15 are for calls in which
+       nothing requires grad: autograd kernels of ours, which would do nothing then, are left out.  A composite kernel
+       at an autograd key is kept, because other kernels and modes below it would run instead. */
+    uint64_t masks[32];                           /* masks 16 to 31: something requires grad, or forward mode is on */
+    opd_kernel behind[16];                        /* opdi_device_kernel calls them; [15]: opdi_by_device_kernel */
     opdi_slot slots[OPD_KEY_SLOTS];
-    opd_kernel jvp;                               /* an opd_jvp_fn registered by itself; NULL: the card's */
+    opd_kernel jvp;                               /* an opd_jvp_fn that was registered alone; NULL: use the card's */
 } opdi_table;
 /* The backward formula that a node runs, and the facts about it that recording needs. */
 typedef struct opdi_derivative {
     const char *name;
     opd_backward_fn fn;
-    const struct opdi_card *card;                 /* NULL: recorded by hand */
-    opd_plugin *plugin;                           /* where fn is: pinned by each node */
+    const struct opdi_card *card;                 /* NULL: for calls that are recorded by hand */
+    opd_plugin *plugin;                           /* the plug-in that contains fn; each node pins it */
     bool context;                                 /* the last value that a node keeps is its opd_context */
-    bool once;                                    /* once differentiable */
-    bool fresh;                                   /* of a call that writes no argument: results only have to be tied */
-    bool real;                                    /* written for real numbers, see opdi_call_conjugated */
+    bool once;                                    /* differentiable only once */
+    bool fresh;                                   /* the call writes no argument: its results only have to be tied */
+    bool real;                                    /* written for real numbers only, see opdi_call_conjugated */
 } opdi_derivative;
 #define OPDI_EDGE_COUNTED (-2)
-/* A card as registered: the desc, and what the autograd kernel needs, worked out once.  Never freed: nodes of a tape
-   may outlive the library. */
+/* A registered card: a copy of the operator descriptor, and the facts that the autograd kernel needs, computed once.
+   Cards are never freed, because nodes of a tape may outlive the library. */
 typedef struct opdi_card {
     opd_op_desc desc;
     opd_op *op;
     char node_name[64];                           /* "MulBackward0" */
-    opdi_derivative formula, missing, warning;    /* what its nodes run: the card's; those that say there is none */
-    uint64_t save_args;                           /* tensor arguments the formula reads */
-    uint64_t save_sizes;                          /* tensor arguments whose sizes it reads, not their values */
+    opdi_derivative formula, missing, warning;    /* `missing` and `warning` only report that a formula is missing */
+    uint64_t save_args;                           /* tensor arguments that the formula reads */
+    uint64_t save_sizes;                          /* tensor arguments of which it reads only the sizes */
     uint32_t save_results;
     uint64_t constant_args;
     uint32_t constant_results;
-    int32_t nargs;                                /* of its schema: the operator may be defined anew while nodes live */
-    uint64_t tensor_args, list_args, kept_args;   /* kept: what a node holds, tensors or their places */
-    uint8_t nkept, nresults;                      /* how many bits kept_args and save_results have */
-    int8_t kept_at[OPD_MAX_ARGS];                 /* which kept value an argument is; -1: none */
-    int8_t edge_at[OPD_MAX_ARGS];                 /* which edge; -1: no tensor; OPDI_EDGE_COUNTED: there are lists */
-    int8_t save_if[OPD_MAX_ARGS];                 /* saved only if this argument's gradient is wanted; -1: always */
+    int32_t nargs;                                /* of its schema; the operator may be redefined while nodes live */
+    uint64_t tensor_args, list_args, kept_args;   /* kept: the arguments that a node holds, tensors or their places */
+    uint8_t nkept, nresults;                      /* number of bits in kept_args and save_results */
+    int8_t kept_at[OPD_MAX_ARGS];                 /* index of each argument among the kept values; -1: none */
+    int8_t edge_at[OPD_MAX_ARGS];                 /* index of each argument's edge; -1: no tensor; OPDI_EDGE_COUNTED */
+    int8_t save_if[OPD_MAX_ARGS];                 /* whose gradient must be needed to save argument i; -1: always */
     int8_t save_result_if[OPDI_MAX_RETURNS];
-    struct opdi_card *base;                       /* derived forms: the functional card */
-    int8_t map[OPD_MAX_ARGS];                     /* derived forms: functional argument -> own argument, or -1 */
-    bool inplace, with_user;                      /* with_user: its kernels have a pointer that the card has not */
-    struct opdi_card *next;                       /* in its operator's list */
+    struct opdi_card *base;                       /* derived forms: the card of the functional operator */
+    int8_t map[OPD_MAX_ARGS];                     /* derived forms: index of each functional argument here, or -1 */
+    bool inplace, with_user;                      /* with_user: the kernels have a user pointer that the card has not */
+    struct opdi_card *next;                       /* the next in the operator's list */
 } opdi_card;
-/* An operator.  Entries are never freed, so handles stay valid; when an operator is undefined, only what its pointers
-   lead to is given back.  The fields that a look-up and a call read come first. */
+/* An operator.  An opd_op is never freed, so handles stay valid.  When an operator is undefined, only the objects to
+   which its pointers lead are freed.  The fields that look-ups and calls read come first. */
 struct opd_op {
-    opdi_table *table;                            /* NULL: not computed, or undefined */
-    const char *name;                             /* "ns::name.overload": the text of its opdi_op_name */
-    uint32_t length, base_length;                 /* of the names */
-    struct opdi_registration *definition;         /* the oldest one; NULL: not defined */
-    const uint16_t *accepts;                      /* bit t: a value of opd_tag t binds to argument i as it is */
+    opdi_table *table;                            /* NULL: not computed yet, or undefined */
+    const char *name;                             /* "ns::name.overload", the text of its opdi_op_name */
+    uint32_t length, base_length;                 /* lengths of the two names */
+    struct opdi_registration *definition;         /* its oldest definition; NULL: it is not defined */
+    const uint16_t *accepts;                      /* for argument i, bit t: a value of opd_tag t binds as it is */
     int32_t nargs, nrets;
-    int32_t direct;                               /* nargs; -1 with lists among them, which take more looking at */
-    uint32_t all_rets;                            /* a bit for each */
+    int32_t direct;                               /* number of arguments; -1 if some of them are lists */
+    uint32_t all_rets;                            /* a bit for each result */
     opdi_card *card;
-    uint64_t list_args, tensor_args;              /* which arguments are Tensor(?)[], Tensor(?) */
+    uint64_t list_args, tensor_args;              /* a bit for each argument that is Tensor(?)[], or Tensor(?) */
     opd_op *next_defined, *prev_defined;
-    opd_op *next_overload;                        /* of one base name, newest first */
-    uint64_t rank;                                /* of its definition among all */
+    opd_op *next_overload;                        /* overloads of the same base name, newest first */
+    uint64_t rank;                                /* the position of its definition among all definitions */
     opdi_kernel *kernels;
-    const char *base_name;                        /* "ns::name": the text of an opdi_op_name */
-    opd_schema *schema;                           /* stays while calls may be inside that know it */
-    uint64_t undefined;                           /* epoch of that */
-    int32_t ntensors;                             /* how many Tensor(?) */
-    int32_t required;                             /* arguments from here on have defaults */
-    uint64_t written_args;                        /* annotated as written */
-    uint64_t dim_args, size_args;                 /* for batching rules, once dims_known: dims; sizes of the result */
-    const int8_t *ret_alias;                      /* the written argument that result i is, or -1; in the schema */
-    uint32_t tensor_rets;                         /* which results are Tensor(?) */
-    bool unobserved;                              /* questions that observers are not told of */
-    bool any_args;                                /* arguments that may be anything */
-    bool wraps_numbers;                           /* where it wants a tensor: of aten's, whose kernels expect it */
-    int8_t dims_known;                            /* OPDI_DIMS_*; 0: not yet */
-    int8_t random;                                /* draws random numbers: 1, it does not: -1, not known yet: 0 */
-    int8_t slow_said;                             /* it was said that it has no batching rule */
-    int8_t unloaded;                              /* its last definition went with a plug-in */
-    char signature[12];                           /* of the C functions among its kernels, "" before the first */
-    opdi_card *cards;                             /* of undone definitions too */
-    opdi_card *bare;                              /* a list: made for an operator without a card, to say so */
+    const char *base_name;                        /* "ns::name", the text of an opdi_op_name */
+    opd_schema *schema;                           /* kept while a running call may know it */
+    uint64_t undefined;                           /* the epoch in which it was undefined */
+    int32_t ntensors;                             /* how many arguments are Tensor(?) */
+    int32_t required;                             /* arguments from this index on have defaults */
+    uint64_t written_args;                        /* a bit for each argument that the schema marks as written */
+    uint64_t dim_args, size_args;                 /* arguments that name dims; result sizes (once dims_known) */
+    const int8_t *ret_alias;                      /* for each result: the written argument that it is, or -1 */
+    uint32_t tensor_rets;                         /* a bit for each result that is Tensor(?) */
+    bool unobserved;                              /* observers are not told of calls, as they only ask something */
+    bool any_args;                                /* some arguments may be of any type */
+    bool wraps_numbers;                           /* numbers may stand for tensors, as aten's kernels expect */
+    int8_t dims_known;                            /* OPDI_DIMS_*; 0: not known yet */
+    int8_t random;                                /* 1: draws random numbers; -1: does not; 0: not known yet */
+    int8_t slow_said;                             /* it was warned that the operator has no batching rule */
+    int8_t unloaded;                              /* its last definition was in a plug-in, now unloaded */
+    char signature[12];                           /* of the C functions among its kernels; "" if there are none */
+    opdi_card *cards;                             /* all its cards, also those of undone definitions */
+    opdi_card *bare;                              /* list of cards that were made for it without a descriptor */
 };
-/* A name: of an operator, of a set of overloads, or of both.  Its text follows the struct.  Names are allocated side by
-   side, so that a look-up among very many touches one place of the table and one of these.  They are never freed. */
+/* The name of an operator, of a set of overloads, or of both.  The text follows the struct.  Names are allocated side
+   by side, so that a look-up among many names reads only one entry of the table and one name.  Names are never
+   freed. */
 typedef struct opdi_op_name {
     opd_op *defined;                              /* the operator, while it is defined */
-    opd_op *op;                                   /* also otherwise; NULL: the name is only one of overloads */
-    opd_op *newest;                               /* of the operators with this base name */
+    opd_op *op;                                   /* the operator, also if undefined; NULL: only a base name */
+    opd_op *newest;                               /* the newest operator with this base name */
     opd_overloads *overloads;                     /* made by opd_overloads_find */
     uint32_t length;
-    int32_t changes;                              /* operators with this base name defined and undone */
+    int32_t changes;                              /* how often operators of this base name were defined or undone */
 } opdi_op_name;
-/* One registration that a library made.  A library lists its registrations newest first. */
+/* A registration that a library has made.  A library lists its registrations newest first. */
 typedef struct opdi_registration {
-    opdi_gone gone;                               /* once it is undone */
+    opdi_gone gone;                               /* entry for the list of objects that wait to be freed */
     int32_t kind;                                 /* 0 definition, 1 kernel, 2 fallback, 3 user pointer of a card */
     opd_key key;
     opd_op *op;
-    opdi_kernel *kernel;                          /* in the same memory; NULL: a definition */
+    opdi_kernel *kernel;                          /* follows in the same memory; NULL: a definition */
     opd_library *lib;
     opdi_origin place;
-    opd_alias_kind alias;                         /* definitions: */
+    opd_alias_kind alias;                         /* for definitions: */
     uint32_t tags;
-    struct opdi_registration *newer;              /* an identical one */
+    struct opdi_registration *newer;              /* a newer, identical definition */
     struct opdi_registration *next;
 } opdi_registration;
 struct opd_library {
     opd_library_kind kind;
     int32_t line;
-    opd_key key;                                  /* OPD_KEY_INVALID: none */
+    opd_key key;                                  /* OPD_KEY_INVALID: the library has no key */
     bool in_block;
     char ns[64];
     const char *file;
-    opdi_origin place;                             /* of what is registered now */
+    opdi_origin place;                             /* place of the newest registration, for messages */
     opdi_registration *registrations;
     opd_library *next;
 };
@@ -156,63 +158,63 @@ struct opd_call {
     const opd_value *args;
     opd_value *rets;
     void *user;
-    opd_tensor **targets;                         /* derived forms: where results go; NULL otherwise */
+    opd_tensor **targets;                         /* derived forms: tensors to write the results to; otherwise NULL */
     opdi_thread *th;
-    opd_call *outer;                              /* the call whose kernel made this one */
-    uint32_t filled, owned;                       /* bit i: result i is there; is a reference of ours */
-    int32_t cursor;                               /* next result of opd_return_* */
-    int32_t scope_depth, depth;                   /* scopes open, and calls nested, when the kernel was called */
-    int64_t mark;                                 /* handles then: its own scope begins here */
-    uint32_t flags;                               /* of its arguments, united, and OPDI_FLAGS_KNOWN; 0: not looked at */
+    opd_call *outer;                              /* the call whose kernel made this call */
+    uint32_t filled, owned;                       /* a bit for each result: it is there; the call holds a reference */
+    int32_t cursor;                               /* index of the next result for opd_return_* */
+    int32_t scope_depth, depth;                   /* when the kernel was called: number of open scopes, of calls */
+    int64_t mark;                                 /* handles in use then: the kernel's scope begins here */
+    uint32_t flags;                               /* united flags of the arguments, with OPDI_FLAGS_KNOWN; 0: unknown */
     opd_key slot;
-    bool inplace, elementwise;                    /* derived forms: target is self; kernel may write over its inputs; */
-    bool exact;                                   /* targets must have the results' dtypes */
-    bool stands_in;                               /* and it is a Meta kernel that runs for a device's: new results */
+    bool inplace, elementwise;                    /* the target is self; the kernel may write where inputs lie */
+    bool exact;                                   /* targets must have the dtypes of the results */
+    bool stands_in;                               /* a Meta kernel runs for a device: it makes new results */
 };
 #if defined(OPDI_CORE)
 #define OPDI_FLAGS_KNOWN 256u
 #endif
-/* The hash table of names: open addressing, the slots behind the struct.  It is read without a lock; a larger copy is
-   published whole, and the old table is then out of use. */
+/* The hash table of names, with open addressing; its slots follow the struct.  Tables are read without a lock.  When a
+   table grows, a larger copy is published, and the old table is out of use. */
 typedef struct opdi_names { opdi_gone gone; size_t mask, used; } opdi_names;
 typedef struct opdi_name_slot { opdi_op_name *name; uint64_t hash; } opdi_name_slot;
-/* Memory that is never given back, cut off blocks piece by piece. */
+/* Memory that is never freed, handed out piece by piece from blocks. */
 typedef struct opdi_lasting { char *at; size_t left; void *blocks; } opdi_lasting;
 #define OPDI_FAMILY_SLOTS 1024
-/* Operators of other namespaces that are there when one is asked for. */
+/* Operators of other namespaces than aten, which are registered when the program first asks for one. */
 enum { OPDI_EXTRA_VISION, OPDI_EXTRA_COLLECTIVES, OPDI_EXTRAS };
 typedef struct opdi_register {
-    opdi_mutex lock;                              /* all of this but reading tables */
+    opdi_mutex lock;                              /* protects all members, except against readers of tables */
     opdi_names *names;                            /* names of operators and of overloads */
     opdi_lasting name_memory, op_memory;
-    uint64_t ranks;                               /* definitions so far */
+    uint64_t ranks;                               /* number of definitions so far */
     opd_op *first_defined, *last_defined;
     opd_library *libraries;
-    const opd_library *unloading;                 /* is closed because its plug-in goes */
+    const opd_library *unloading;                 /* the library that is being closed as its plug-in is unloaded */
     opdi_kernel *fallbacks[OPD_KEY_SLOTS];
     opd_block *blocks, **blocks_end;
-    opdi_mutex start;                             /* held while blocks run */
+    opdi_mutex start;                             /* held while library blocks run */
     opdi_thread *starter;
     int started;
     opd_library *aten;                            /* the library of the built-in operators */
-    opd_op *builtin[OPD_OP_COUNT];                /* those that somebody has asked for */
-    int16_t family_first[OPDI_FAMILY_SLOTS];      /* by hash of the family's name: its first built-in operator + 1 */
-    int16_t family_next[OPD_OP_COUNT];            /* the next one of the same hash + 1; 0: no more */
-    int making;                                   /* some of these are being registered */
-    opdi_gone *gone, **gone_end;                  /* out of use, a call may still be inside */
+    opd_op *builtin[OPD_OP_COUNT];                /* built-in operators by number, once somebody has asked for them */
+    int16_t family_first[OPDI_FAMILY_SLOTS];      /* by hash of the family: number of its first built-in operator + 1 */
+    int16_t family_next[OPD_OP_COUNT];            /* number of the next operator with that hash + 1; 0: no more */
+    int making;                                   /* not 0: built-in operators are being registered */
+    opdi_gone *gone, **gone_end;                  /* objects out of use, in which a call may still be running */
     int64_t gone_count;
     opd_listener *listeners;
     bool warned_override, warned_gone;
-    int extra[OPDI_EXTRAS];                       /* 1: those operators are registered, all as built-in ones */
+    int extra[OPDI_EXTRAS];                       /* 1: this namespace is registered, and all built-in operators */
 } opdi_register;
 #if defined(OPDI_CORE)
 struct opd_plugin {
-    void *handle;                                 /* dlopen's */
-    uintptr_t begin, end;                         /* where it is mapped */
-    const opd_plugin_info *info;                  /* NULL: it calls the program's own symbols */
-    opd_block *blocks;                            /* then: what its constructors linked */
-    int64_t pins;                                 /* one while it is loaded */
-    uint64_t left;                                /* epoch in which it was unloaded */
+    void *handle;                                 /* from dlopen */
+    uintptr_t begin, end;                         /* the addresses at which it is mapped */
+    const opd_plugin_info *info;                  /* NULL: the plug-in calls the program's own symbols */
+    opd_block *blocks;                            /* if info is NULL: the blocks that its constructors linked */
+    int64_t pins;                                 /* it stays mapped while this is not 0; one pin while it is loaded */
+    uint64_t left;                                /* the epoch in which it was unloaded */
     bool loaded;
     size_t bytes;
     opd_plugin *next;
@@ -222,7 +224,7 @@ struct opd_plugin {
 
 //== names =============================================================================================================
 
-/* Hash of length bytes, eight at a time: calls by name look up a name each time. */
+/* Returns a hash of `length` bytes, eight at a time.  Each call by name looks a name up, so this must be fast. */
 static inline uint64_t opdi_hash(const char *text, size_t length) {
     uint64_t hash = length, word = 0;
     for (; length >= 8; length -= 8, text += 8) {
@@ -238,9 +240,9 @@ static inline opdi_name_slot *opdi_names_at(const opdi_names *names, uint64_t i)
     return (opdi_name_slot *)(uintptr_t)(names + 1) + (size_t)(i & names->mask);
 }
 static inline const char *opdi_name_text(const opdi_op_name *name) { return (const char *)(name + 1); }
-/* Returns the opdi_op_name that stands in front of the text of an operator's name or base name. */
+/* Returns the opdi_op_name whose text is at `text`: the name or base name of an operator. */
 static inline opdi_op_name *opdi_name_of(const char *text) { return (opdi_op_name *)(uintptr_t)text - 1; }
-/* Returns the entry of the length bytes at `name` in table names, or NULL. Safe without the lock, while the thread is
+/* Returns the entry of `name`, which has this length, in the table `names`, or NULL.  Needs no lock while the thread is
    inside a call. */
 static inline opdi_op_name *opdi_names_find(const opdi_names *names, const char *name, size_t length) {
     const uint64_t hash = opdi_hash(name, length);
@@ -259,20 +261,21 @@ static inline bool opdi_is_defined(const opd_op *op) { return OPDI_ACQUIRE(&op->
 //== tables ============================================================================================================
 
 #if defined(OPDI_CORE)
-/* The rule by which the kernel of a slot was chosen, with the words of PyTorch's dumps. */
+/* The rule by which the kernel of a slot was chosen, in the terms that PyTorch uses in its dumps. */
 typedef enum opdi_chosen {
     OPDI_CHOSEN_KERNEL, OPDI_CHOSEN_DEFAULT, OPDI_CHOSEN_NESTED, OPDI_CHOSEN_AMBIGUOUS, OPDI_CHOSEN_MATH,
     OPDI_CHOSEN_AUTOGRAD, OPDI_CHOSEN_BATCHED, OPDI_CHOSEN_FALLBACK, OPDI_CHOSEN_MISSING
 } opdi_chosen;
 #define OPDI_AUTOCAST_SLOT OPD_KEY_PER_BACKEND(6, 0)
 #endif
-/* Tags of built-in cards that are not seen outside: a pointwise card with a formula; numbers as its second operand are
-   wrapped; its out= form has the tag CORE, or DYNAMIC_OUTPUT_SHAPE, too; its formula is that of complex numbers.
-   What an out= form writes must have the result's dtype, as in PyTorch: but for pointwise operators, unless OUT_EXACT
-   is said, and others that say OUT_CASTS, where that dtype need only be one that the result can be cast to.  OUT_PART:
-   what is written may not share part of an argument's memory (all of it, element for element, is fine; pointwise
-   kernels see to that by themselves); OUT_SELF: not of the first argument's, if that is of its sizes; OUT_APART: may
-   share nothing with any argument. */
+/* Tags of built-in cards that are not visible outside.  FORMULA: a pointwise card with a formula.  NUMBERS: a number as
+   second operand is wrapped.  OUT_CORE, OUT_DYNAMIC: the out= form also has the tag CORE, or DYNAMIC_OUTPUT_SHAPE.
+   CONJUGATES: the formula is the one for complex numbers.  An out= tensor must have the result's dtype, as in PyTorch.
+   Exceptions are pointwise operators without OUT_EXACT, and operators with OUT_CASTS: for these it is enough that the
+   result can be cast to the dtype.  OUT_PART: the out= tensor may not share a part of an argument's memory.  An
+   operator with this tag allows all of it, element for element; pointwise kernels check that by themselves.  OUT_SELF:
+   the out= tensor may not share the memory of the first argument, if that has its sizes.  OUT_APART: the out= tensor
+   may not share memory with any argument. */
 #define OPDI_OPTAG_FORMULA (1u << 23)
 #define OPDI_OPTAG_NUMBERS (1u << 22)
 #define OPDI_OPTAG_OUT_CORE (1u << 21)
@@ -283,7 +286,7 @@ typedef enum opdi_chosen {
 #define OPDI_OPTAG_OUT_PART (1u << 15)
 #define OPDI_OPTAG_OUT_SELF (1u << 14)
 #define OPDI_OPTAG_OUT_APART (OPDI_OPTAG_OUT_PART | OPDI_OPTAG_OUT_SELF)
-#define OPDI_OPTAG_SENDS (1u << 17)               /* does more than make its results: graphs keep it */
+#define OPDI_OPTAG_SENDS (1u << 17)               /* has effects besides its results, so graphs do not drop its calls */
 #if defined(OPDI_CORE)
 #define OPDI_OPTAG_PRIVATE (OPDI_OPTAG_FORMULA | OPDI_OPTAG_NUMBERS | OPDI_OPTAG_OUT_CORE | OPDI_OPTAG_OUT_DYNAMIC | \
                             OPDI_OPTAG_CONJUGATES | OPDI_OPTAG_OUT_EXACT | OPDI_OPTAG_SENDS | OPDI_OPTAG_OUT_CASTS | \
@@ -304,46 +307,47 @@ struct opd_listener {
 
 struct opdi_box;
 struct opdi_extra;
-/* Parts of a tensor that few tensors have. */
+/* The rarely needed parts of a tensor. */
 typedef struct opdi_meta {
     opd_tensor *grad;            /* accumulated gradient of a leaf */
-    struct opdi_task *task;      /* the backward that is at work on this leaf */
-    int64_t *dims;               /* sizes and strides after a resize, dims_count of them */
+    struct opdi_task *task;      /* the task of a running backward for this leaf */
+    int64_t *dims;               /* sizes and strides, after a resize to more dims: dims_count of each */
     int64_t dims_count;
-    opdi_storage *home;          /* the storage in whose block the tensor is, after a resize gave it another one */
-    opd_tensor *inner;           /* what it stands for: see opd_tensor_wrap_key */
-    uint64_t family;             /* forward mode: tensors with one storage and family have one tangent; 0: most */
-    struct opdi_extra *extra;    /* a leaf's hooks */
-    struct opdi_box *retained;   /* where the gradient of a result goes: see opd_tensor_retain_grad */
+    opdi_storage *home;          /* the storage in whose block the tensor is, if it got another one */
+    opd_tensor *inner;           /* the tensor that this one wraps: see opd_tensor_wrap_key */
+    uint64_t family;             /* forward mode: tensors of a storage and family share a tangent */
+    struct opdi_extra *extra;    /* the hooks of a leaf */
+    struct opdi_box *retained;   /* holds the gradient of a result: see opd_tensor_retain_grad */
 } opdi_meta;
-/* The function that a block in the scope stack calls when its handle leaves: see OPDI_BLOCK_ENDS. */
+/* The function that a block in the scope stack calls when its handle is removed: see OPDI_BLOCK_ENDS. */
 typedef struct opdi_ending { void (*end)(void *what); void *what; } opdi_ending;
-/* How a tensor that is freed lets go of things that higher layers gave it.  A layer sets its pointer before the first
-   tensor has such a thing. */
+/* The functions by which a tensor that is freed releases the objects that higher layers gave it.  A higher layer sets
+   its pointer before any tensor has such an object. */
 typedef struct opdi_parting {
     const struct opdi_tape_parting *tape;
     void (*tangents)(opdi_storage *storage);      /* drops all tangents of a storage that is about to be freed */
     void (*device)(opdi_storage *storage);        /* frees the memory of another device */
 } opdi_parting;
 typedef struct opdi_tape_parting {
-    /* Retains a tensor that its own node saves; a weak reference to the node becomes a strong one again. */
+    /* Retains a tensor that its own node saves.  If its reference to the node was weak, the reference becomes strong
+       again. */
     void (*retain)(opd_tensor *tensor);
-    /* Drops a reference of a tensor that its own node saves; when only the node holds it, its reference to the node
-       becomes weak.  True when the last reference is gone. */
+    /* Drops a reference to a tensor that its own node saves.  If only the node then holds the tensor, its reference to
+       the node becomes weak.  Returns true if that was the last reference. */
     bool (*drop)(opd_tensor *tensor);
     void (*node)(opd_node *node);                 /* drops a reference to a node */
     void (*extra)(struct opdi_extra *extra);      /* frees an extra with its hooks, boxes and trace */
     void (*box)(struct opdi_box *box);            /* drops the tensor's reference to a box */
 } opdi_tape_parting;
-/* The fake mode that is open on a thread (opdi_innermost.fake), as tensors ask it. */
+/* The fake mode that is open on a thread (opdi_innermost.fake), as far as tensors need it. */
 typedef struct opdi_fake {
-    void (*born)(opdi_storage *storage);          /* notes for which device a new storage of meta stands */
-    /* Makes a fake of a device, in the innermost scope; NULL with an error. */
+    void (*born)(opdi_storage *storage);          /* notes for which device a new meta storage stands */
+    /* Makes a fake of a tensor on `device`, in the innermost scope.  Returns NULL and sets an error if that fails. */
     opd_tensor *(*make)(opd_ints sizes, opd_scalar_type dtype, opd_device device);
 } opdi_fake;
 #if defined(OPDI_CORE)
-/* The most bytes of data that lie in a tensor's block.  More have a block of their own, so that blocks with a tensor's
-   header are small: see opdi_free_late. */
+/* The largest data, in bytes, that lies in the block of its tensor.  Larger data has a block of its own, so that blocks
+   with a tensor's header are small: see opdi_free_late. */
 #define OPDI_TOGETHER 256
 static inline bool opdi_is_apart(const opdi_storage *storage) {
     return storage->bytes > OPDI_TOGETHER && storage->data && !storage->device && storage->block_bytes >= 0;
@@ -365,7 +369,7 @@ static inline void opdi_retain(opd_tensor *tensor) {
 }
 
 OPDI_NOINLINE OPDI_INTERNAL bool opdi_own_drop(opd_tensor *tensor);
-/* Drops a reference; true if it was the last. */
+/* Drops a reference to tensor.  Returns true if it was the last one. */
 static inline bool opdi_drop_last(opd_tensor *tensor) {
     if (OPDI_UNLIKELY(OPDI_LOAD(&tensor->own) & OPDI_SAVED_BY_OWN)) { return opdi_own_drop(tensor); }
     return OPDI_ACQUIRE(&tensor->refs) == 1 || opdi_ref_down(&tensor->refs) == 0;
@@ -376,16 +380,16 @@ static inline void opdi_drop(opd_tensor *tensor) {
     if (opdi_drop_last(tensor)) { opdi_tensor_free(tensor); }
 }
 #define OPDI_HANDLE_BLOCK ((uintptr_t)1)
-typedef struct opdi_block { size_t bytes; double align; } opdi_block;      /* in front of the block's contents */
-#define OPDI_BLOCK_ENDS ((size_t)1 << (8 * sizeof(size_t) - 1))      /* in bytes: it begins with an opdi_ending */
+typedef struct opdi_block { size_t bytes; double align; } opdi_block;      /* the header in front of a block */
+#define OPDI_BLOCK_ENDS ((size_t)1 << (8 * sizeof(size_t) - 1))      /* in bytes: begins with an opdi_ending */
 #define OPDI_MAX_LAYERS 64
 OPDI_NOINLINE OPDI_INTERNAL int opdi_scope_grow(opdi_thread *thread, int64_t count);
 static inline int opdi_scope_reserve(opdi_thread *thread, int64_t count) {
     return OPDI_LIKELY(thread->top + count <= thread->cap) ? 0 : opdi_scope_grow(thread, count);
 }
-#define OPDI_ROOT_WARNING 1048576                 /* handles, a power of two; looked at where it divides their number */
+#define OPDI_ROOT_WARNING 1048576                 /* number of handles, a power of two; checked at its multiples */
 OPDI_NOINLINE OPDI_INTERNAL void opdi_root_warn(opdi_thread *thread, const opd_op *op);
-/* Pushes a handle for which opdi_scope_reserve made room: a result of op, or of none. */
+/* Pushes a handle, for which opdi_scope_reserve has made room.  The tensor is a result of op, which may be NULL. */
 static inline void opdi_push_of(opdi_thread *thread, opd_tensor *tensor, const opd_op *op) {
     thread->handles[thread->top++] = (uintptr_t)tensor;
     if (OPDI_UNLIKELY((thread->top & (OPDI_ROOT_WARNING - 1)) == 0)) { opdi_root_warn(thread, op); }
@@ -399,13 +403,13 @@ static inline void opdi_push(opdi_thread *thread, opd_tensor *tensor) { opdi_pus
 struct opdi_observer {
     opd_observer desc;
     int64_t handle;
-    int32_t refs;                                 /* being registered; lists it is in; events in progress */
+    int32_t refs;                                 /* held by its registration, by each list and each event */
     bool enabled, local;
-    opd_plugin *plugin;                           /* that its callbacks stand in, or NULL */
+    opd_plugin *plugin;                           /* the plug-in that contains its callbacks, or NULL */
     struct opdi_observer *next;
 };
-/* th->observed, when not 0 */
-enum { OPDI_OBSERVE_LOOK = 1, OPDI_OBSERVE_SKIP = 2 };     /* SKIP: not before th->skip calls */
+/* The values of thread->observed, if it is not 0 */
+enum { OPDI_OBSERVE_LOOK = 1, OPDI_OBSERVE_SKIP = 2 };     /* SKIP: not before thread->skip calls */
 /* An event in progress. */
 typedef struct opdi_observing {
     opd_event event;
@@ -413,7 +417,7 @@ typedef struct opdi_observing {
     struct { opdi_observer *observer; void *context; } with[OPDI_MAX_OBSERVERS];
 } opdi_observing;
 struct opd_span { opdi_observing observing; opdi_thread *th; };
-/* True when events of this thread are to be looked at. */
+/* Returns true if this thread's events may have observers. */
 static inline bool opdi_observe_on(const opdi_thread *thread) {
     return OPDI_LOAD(&thread->observed) != 0 && !thread->innermost.observe_off && !thread->observing;
 }
@@ -422,9 +426,10 @@ static inline bool opdi_observe_on(const opdi_thread *thread) {
 //== stored dtypes =====================================================================================================
 
 #if defined(OPDI_CORE)
-/* How a built-in operator takes tensors of these dtypes: not at all; as they are; as integers of their size; through
-   int64, float32 or complex64, and the first result back; the same, with the results as they are; integers through
-   float32; the same, but only beside a number with a fraction; uint64 through int64 numbers that are in its order. */
+/* How a built-in operator takes tensors of stored dtypes (see >>stored_dtypes).  NOT: it refuses them.  PLAIN: as they
+   are.  MOVED: as integers of their size.  WIDE: through int64, float32 or complex64; the first result is converted
+   back.  COUNTED: the same, but no result is.  FLOAT: integers through float32.  PROMOTED: the same, but only beside a
+   number with a fraction.  ORDERED: uint64 through int64 numbers that are in its order. */
 enum { OPDI_STORED_NOT, OPDI_STORED_PLAIN, OPDI_STORED_MOVED, OPDI_STORED_WIDE, OPDI_STORED_COUNTED,
        OPDI_STORED_FLOAT, OPDI_STORED_PROMOTED, OPDI_STORED_ORDERED };
 #endif
@@ -432,7 +437,8 @@ enum { OPDI_STORED_NOT, OPDI_STORED_PLAIN, OPDI_STORED_MOVED, OPDI_STORED_WIDE, 
 //== calls =============================================================================================================
 
 #if defined(OPDI_CORE)
-/* The arguments that a caller gives.  `keywords`: the call may name arguments, and keyword-only ones must be named. */
+/* The arguments that a caller gives.  If `keywords` is set, arguments may be given by name, and keyword-only ones must
+   be. */
 typedef struct opdi_given {
     const opd_value *args;
     const opd_keyword *kw;
@@ -444,10 +450,10 @@ typedef struct opdi_given {
 typedef enum opdi_unbound {
     OPDI_BOUND = 0, OPDI_TOO_MANY, OPDI_BY_POSITION, OPDI_MISSING, OPDI_WRONG_TYPE, OPDI_UNKNOWN_KEYWORD, OPDI_TWICE
 } opdi_unbound;
-/* The united keys, backends and flags of the tensor arguments.  `backend`: valid when there is only one. */
+/* The united keys, backends and flags of the tensor arguments. `backend` is valid if there is only one. */
 typedef struct opdi_union { uint64_t functionality; uint32_t backends, flags, backend; } opdi_union;
-/* Unites the tensor arguments and compares the tags of all with the schema's on the way: 0 all as expected, 1 another
-   kind is there (None, or one that binding has to convert), -1 failed. */
+/* Unites the tensor arguments, and compares the tags of all arguments with the schema's on the way.  Returns 0 if all
+   tags are as expected, 1 if one is not (None, or a value that binding has to convert), or -1 on failure. */
 OPDI_FORCE_INLINE static int opdi_unite_direct(opdi_union *sets, const opd_op *op, const opd_value *args) {
     uint64_t functionality = 0;
     opdi_traits traits;
@@ -475,7 +481,7 @@ OPDI_FORCE_INLINE static int opdi_unite_direct(opdi_union *sets, const opd_op *o
 }
 
 OPDI_NOINLINE OPDI_INTERNAL int opdi_unite_lists(opdi_union *sets, const opd_op *op, const opd_value *args);
-/* Unites the arguments as opdi_unite_direct does, lists of tensors included. */
+/* Unites the arguments as opdi_unite_direct does, and also those in lists of tensors. */
 OPDI_FORCE_INLINE static int opdi_unite_args(opdi_union *sets, const opd_op *op, const opd_value *args) {
     const int rc = opdi_unite_direct(sets, op, args);
     return OPDI_UNLIKELY(op->list_args != 0) && opdi_unite_lists(sets, op, args) ? -1 : rc;
@@ -485,8 +491,8 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_call_failed(opd_call *call, int rc);
 OPDI_NOINLINE OPDI_INTERNAL int opdi_beyond_limit(const opd_call *call);
 OPDI_NOINLINE OPDI_INTERNAL void opdi_scopes_forgotten(opdi_thread *thread, int32_t depth, int64_t mark);
 OPDI_NOINLINE OPDI_INTERNAL void opdi_kernel_unwind(opdi_thread *thread, const opd_call *call);
-/* Runs a slot's kernel in a scope of its own and restores the thread's state after it; -1 with the results dropped
-   if it failed. */
+/* Runs a slot's kernel in a scope of its own and then restores the thread's state.  If the kernel fails, drops the
+   results and returns -1. */
 OPDI_FORCE_INLINE static int opdi_invoke_here(opdi_thread *thread, opd_call *call, const opdi_slot *slot) {
     const uint64_t include = thread->state.include, allow = thread->state.allow, modes = opdi_modes_get(&thread->state);
     const int64_t mark = thread->top;
@@ -495,7 +501,7 @@ OPDI_FORCE_INLINE static int opdi_invoke_here(opdi_thread *thread, opd_call *cal
     const uint32_t wanted = call->op->all_rets;
     call->th = thread;
     call->user = slot->user;
-    OPDI_IN_ORDER();                              /* else gcc takes the way through vector registers */
+    OPDI_IN_ORDER();                              /* keeps gcc from using vector registers here */
     call->outer = outer;
     call->filled = 0;
     call->owned = 0;
@@ -518,8 +524,8 @@ OPDI_FORCE_INLINE static int opdi_invoke_here(opdi_thread *thread, opd_call *cal
     }
     return 0;
 }
-/* Returns the slot for the united keys under this thread's state and sets the call's keys, flags and slot.  The usual
-   cases go without bit scans.  grad: 16 when autograd kernels have something to do, else 0. */
+/* Returns the slot for the united keys under this thread's state, and sets the call's keys, flags and slot.  The usual
+   cases need no bit scans. `grad` is 16 if autograd kernels have something to do, else 0. */
 OPDI_FORCE_INLINE static const opdi_slot *opdi_slot_for(const opdi_thread *thread, opd_call *call,
                                                         const opdi_table *table, const opdi_union *sets,
                                                         unsigned grad) {
@@ -553,20 +559,20 @@ OPDI_FORCE_INLINE static const opdi_slot *opdi_find_slot(const opdi_thread *thre
 
 #if defined(OPDI_CORE)
 typedef struct opdi_overload_list {
-    opdi_gone gone;                               /* once it is out of use */
-    int64_t count;                                /* operators, behind the struct */
+    opdi_gone gone;                               /* entry for the list of objects that wait to be freed */
+    int64_t count;                                /* number of operators, which follow the struct */
 } opdi_overload_list;
 struct opd_overloads {
     opdi_overload_list *list;                     /* NULL: not made yet */
     opdi_op_name *name;
-    int32_t changes;                              /* name->changes that `list` knows */
-    bool wrap;                                    /* numbers stand for tensors from the first: add, mul, ... */
+    int32_t changes;                              /* the value of name->changes when `list` was made */
+    bool wrap;                                    /* numbers may stand for tensors at once: add, mul, ... */
 };
 
 OPDI_NOINLINE OPDI_INTERNAL const opdi_table *opdi_table_make(opd_op *op);
 OPDI_SHARED const opdi_slot *opdi_stored_slot(const opd_call *call, const opdi_slot *slot);
 OPDI_NOINLINE OPDI_INTERNAL int opdi_invoke(opdi_thread *thread, opd_call *call, const opdi_slot *slot);
-/* Runs the kernel that a table has for these keys, with the arguments of `call`, which also gets the results. */
+/* Runs the kernel that a table has for these keys. `call` has the arguments and gets the results. */
 static inline int opdi_redispatch_in(const opdi_table *table, opd_call *call, opd_keyset keys) {
     opdi_thread *thread = call->th;
     opd_call other;
@@ -577,7 +583,7 @@ static inline int opdi_redispatch_in(const opdi_table *table, opd_call *call, op
     }
     other.op = call->op;
     other.args = call->args;
-    OPDI_IN_ORDER();                              /* one wide load would have to wait for the two stores before it */
+    OPDI_IN_ORDER();                              /* else one wide load would stall on the two stores just made */
     other.rets = call->rets;
     other.targets = NULL;
     unsigned backend = (unsigned)opdi_top_bit((keys.backends & OPDI_BACKEND_MASK) | 1);

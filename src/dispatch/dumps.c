@@ -9,7 +9,7 @@
 OPDI_INTERNAL void opdi_text_add(opdi_text *text, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
 OPDI_INTERNAL void opdi_text_add(opdi_text *text, const char *format, ...) {
     va_list ap;
-    if (!text) { return; }                        /* nobody reads it */
+    if (!text) { return; }                        /* the caller only wants the length */
     va_start(ap, format);
     int count = vsnprintf(text->length < text->cap ? text->buf + text->length : NULL,
                           text->length < text->cap ? text->cap - text->length : 0, format, ap);
@@ -25,8 +25,8 @@ OPDI_INTERNAL opdi_text opdi_text_of(char *buf, size_t cap) {
     return text;
 }
 
-/* Writes the operator's own kernels, "CPU [registered at ...], ...", the one of each key that is used, and how many
-   fallbacks there are; returns the length.  Under the lock. */
+/* Writes the operator's own kernels, "CPU [registered at ...], ...", one for each key, and then the number of
+   fallbacks.  Returns the length.  The caller holds the lock. */
 OPDI_INTERNAL size_t opdi_table_text(const opd_op *op, char *buf, size_t cap) {
     opdi_text text = opdi_text_of(buf, cap);
     char place[300];
@@ -45,7 +45,8 @@ OPDI_INTERNAL size_t opdi_table_text(const opd_op *op, char *buf, size_t cap) {
 
 static const char *const opdi_alias_kinds[] = {"FROM_SCHEMA", "CONSERVATIVE", "PURE_FUNCTION", "INTERNAL_SPECIAL_CASE"};
 
-/* Writes name, schema and every registered kernel, the inactive ones too; returns the length, also beyond cap. */
+/* Writes an operator's name, its schema and every registered kernel, also inactive ones.  Returns the length, which may
+   exceed `cap`. */
 size_t opd_dump(const opd_op *op, char *buf, size_t cap) {
     opdi_text text = opdi_text_of(buf, cap);
     char schema[1024], place[300];
@@ -96,7 +97,7 @@ size_t opd_dump_table(const opd_op *op, char *buf, size_t cap) {
     return text.length;
 }
 
-/* Returns the tags of an operator's definition; 0 if it has none.  Under the registry's lock. */
+/* Returns the tags of an operator's definition, or 0 if it has none.  The caller holds the registry's lock. */
 static uint32_t opdi_tags_of(const opd_op *op) {
     return op->definition ? op->definition->tags & ~OPDI_OPTAG_PRIVATE : 0;
 }
@@ -120,7 +121,7 @@ bool opd_schema_is_nondeterministic(const opd_schema *schema, const opd_value *v
     return i == schema->nargs || !opdi_known(values, i) || values[i].u.i != 0;
 }
 
-/* True if an operator passes the filter; `key` is the filter's key.  Under the lock. */
+/* Returns true if an operator passes the filter; `key` is the filter's key.  The caller holds the lock. */
 static bool opdi_filter_takes(const opd_op_filter *filter, const opd_op *op, opd_key key) {
     const size_t length = filter->ns ? strlen(filter->ns) : 0;
     if (filter->dangling ? op->definition || !op->kernels : !op->definition) { return false; }
@@ -132,7 +133,7 @@ static bool opdi_filter_takes(const opd_op_filter *filter, const opd_op *op, opd
     return (filter->tags & ~opdi_tags_of(op)) == 0;
 }
 
-/* Counts the operators that pass the filter and writes the first `cap` of them. */
+/* Writes the first `cap` operators that pass the filter.  Returns how many operators pass it. */
 size_t opd_op_list(const opd_op_filter *filter, opd_op **ops, size_t cap) {
     const opd_key key = filter && filter->key ? opd_key_parse(filter->key) : OPD_KEY_UNDEFINED;
     opd_op_filter all;
@@ -157,7 +158,8 @@ size_t opd_op_list(const opd_op_filter *filter, opd_op **ops, size_t cap) {
     return count;
 }
 
-/* Counts operators, kernels, fallbacks, libraries and what waits to be given back, in one walk under the lock. */
+/* Counts the operators, kernels, fallbacks and libraries, and the objects that wait to be freed, all at one moment
+   (under the lock). */
 opd_registry_info opd_registry_stats(void) {
     opd_registry_info info;
     const opd_op *op;
@@ -179,7 +181,7 @@ opd_registry_info opd_registry_stats(void) {
 
 //== tables compared with registrations ================================================================================
 
-/* Compares an operator's published table with its registrations; returns what is wrong, or NULL. */
+/* Compares an operator's published table with its registrations.  Returns a description of an error, or NULL. */
 static const char *opdi_check_op(const opd_op *op) {
     opdi_table fresh;
     const opdi_table *table = op->table;

@@ -9,7 +9,8 @@ int opd_call_nargs(const opd_call *call) { return call->op->nargs; }
 const opd_value *opd_call_args(const opd_call *call) { return call->args; }
 opd_value *opd_call_rets(opd_call *call) { return call->rets; }
 
-/* Returns argument i if it has this tag; NULL if it is None, and NULL with an error if it is of another kind. */
+/* Returns argument number `i` if it has this tag, or NULL if it is None.  If it has another tag, returns NULL and sets
+   an error. */
 static inline const opd_value *opdi_arg_of(const opd_call *call, int i, int32_t tag) {
     if (OPDI_UNLIKELY((unsigned)i >= (unsigned)call->op->nargs)) {
         (void)opd_fail(OPD_ERROR_KERNEL, "the kernel asks for argument %d of %d", i, call->op->nargs);
@@ -47,7 +48,8 @@ const char *opd_arg_str(const opd_call *call, int i) {
     const opd_value *value = opdi_arg_of(call, i, OPD_TAG_STR);
     return value ? value->u.s : NULL;
 }
-/* Returns argument i like opdi_arg_of, for the tag of a list, which must have memory for its elements. */
+/* Returns argument number `i` as opdi_arg_of does, where `tag` is that of a list.  A list with elements must have
+   memory for them. */
 static const opd_value *opdi_arg_list(const opd_call *call, int i, int32_t tag) {
     const opd_value *value = opdi_arg_of(call, i, tag);
     if (!value || OPDI_LIKELY(value->n >= 0 && (value->n == 0 || value->u.object))) { return value; }
@@ -88,8 +90,8 @@ opd_device opd_arg_device(const opd_call *call, int i, opd_device if_none) {
 //== results ===========================================================================================================
 
 OPDI_COLD_BEGIN
-/* Frees the block in which a list, string or complex result travels (its header is in front of what the value points
-   to), and drops the tensors in it. */
+/* Frees the block that holds a list, string or complex result, and drops the tensors in it.  The block's header is in
+   front of the memory that value points to. */
 OPDI_INTERNAL void opdi_ret_block_free(opd_value *value) {
     if (value->tag == OPD_TAG_TENSORS) {
         for (int32_t i = 0; i < value->n; i++) {
@@ -100,8 +102,8 @@ OPDI_INTERNAL void opdi_ret_block_free(opd_value *value) {
     opdi_free(block, block->bytes);
 }
 
-/* Returns the bytes that a copy of what value points to takes, contents of lists included; -1 when tensors are inside,
-   or it is nested too deep. */
+/* Returns how many bytes a copy of the memory behind `value` needs, including the contents of lists.  Returns -1 if the
+   value contains tensors or is nested too deep. */
 OPDI_INTERNAL int64_t opdi_value_bytes(const opd_value *value, int depth) {
     const int64_t count = value->n;
     int64_t sum = count * (int64_t)sizeof(opd_value), one;
@@ -122,7 +124,7 @@ OPDI_INTERNAL int64_t opdi_value_bytes(const opd_value *value, int depth) {
     }
 }
 
-/* Copies what value points to to `at` and points value there; returns the end of the copy. */
+/* Copies the memory behind `value` to `at` and makes the value point there.  Returns the end of the copy. */
 OPDI_INTERNAL char *opdi_value_copy(opd_value *value, char *at) {
     size_t bytes = (size_t)(value->tag == OPD_TAG_LIST ? value->n * (int64_t)sizeof(opd_value) : opdi_value_bytes(value,
         0));
@@ -138,8 +140,8 @@ OPDI_INTERNAL char *opdi_value_copy(opd_value *value, char *at) {
     return end;
 }
 
-/* Gives the block of a result, and the tensors in it, to the innermost scope.  The caller has reserved room for
-   the block alone. */
+/* Moves the block of a result, and the tensors in it, to the innermost scope.  The caller has reserved room for the
+   block's handle, but not for the tensors'. */
 OPDI_INTERNAL int opdi_ret_block_own(opdi_thread *thread, opd_value *value) {
     opdi_block *block = (opdi_block *)(uintptr_t)value->u.object - 1;
     if (value->tag == OPD_TAG_TENSORS) {
@@ -156,7 +158,7 @@ OPDI_INTERNAL int opdi_ret_block_own(opdi_thread *thread, opd_value *value) {
     return 0;
 }
 
-/* Returns the index of the next result, or -1 with an error when all are there. */
+/* Returns the index of the next result.  Returns -1 and sets an error if all results are there. */
 static int opdi_next_result(opd_call *call) {
     if (call->cursor >= call->op->nrets) {
         return opd_fail(OPD_ERROR_KERNEL, "the kernel returns more than the %d result(s) of the schema",
@@ -172,14 +174,14 @@ OPDI_INTERNAL int opdi_return_error(const opd_call *call, int i, const char *kin
                     strcmp(kind, "NULL") == 0 ? "" : "a ", kind, i, type);
 }
 
-/* Lets go of what result i has already. */
+/* Drops the value that result i already has. */
 static void opdi_result_undo(opd_call *call, int i) {
     const uint32_t bit = 1u << (i & 31);
     if (call->owned & bit) { opdi_drop(call->rets[i].u.t); }
     call->owned &= ~bit;
     call->filled &= ~bit;
 }
-/* Handles what opd_return_tensor leaves aside: mistakes, and a result that opd_result has made already. */
+/* Handles the rare cases of opd_return_tensor: mistakes, and a result that opd_result has already made. */
 OPDI_NOINLINE static int opdi_return_other(opd_call *call, opd_tensor *tensor) {
     const opd_op *op = call->op;
     int i = call->cursor;
@@ -196,8 +198,9 @@ OPDI_NOINLINE static int opdi_return_other(opd_call *call, opd_tensor *tensor) {
 }
 OPDI_COLD_END
 
-/* Returns tensor as the kernel's next result, which the call keeps unless it is the argument that this result is by the
-   schema; what is not so simple is opdi_return_other's.  Returns 0, or -1 with an error. */
+/* Returns tensor as the kernel's next result.  The call keeps a reference, unless the schema says that the result is an
+   argument and `tensor` is that argument. opdi_return_other handles all other cases.  Returns 0, or -1 and sets an
+   error. */
 int opd_return_tensor(opd_call *call, opd_tensor *tensor) {
     const opd_op *op = call->op;
     const int i = call->cursor;
@@ -206,7 +209,7 @@ int opd_return_tensor(opd_call *call, opd_tensor *tensor) {
         return opdi_return_other(call, tensor);
     }
     int alias = op->ret_alias[i];
-    /* else it stays its owner's */
+    /* if it is the argument, its owner keeps the reference */
     if (alias < 0 || call->args[alias].u.t != tensor) {
         opdi_retain(tensor);
         call->owned |= bit;
@@ -219,7 +222,7 @@ int opd_return_tensor(opd_call *call, opd_tensor *tensor) {
     return 0;
 }
 
-/* Returns room for `bytes` behind the header of a new block for a result, or NULL. */
+/* Makes a block for a result, with `bytes` bytes behind its header, and returns their address, or NULL. */
 OPDI_INTERNAL void *opdi_ret_block(size_t bytes) {
     opdi_block *block = (opdi_block *)opdi_alloc(bytes + sizeof *block);
     if (!block) { return NULL; }
@@ -227,8 +230,7 @@ OPDI_INTERNAL void *opdi_ret_block(size_t bytes) {
     return block + 1;
 }
 
-/* Copies the list into a block and retains its tensors: the block is owned by the call until the caller's
-   scope takes it. */
+/* Copies the list into a block and retains its tensors.  The call owns the block until the caller's scope takes it. */
 int opd_return_tensors(opd_call *call, opd_tensor *const *list, int64_t count) {
     int i;
     if (call->th->error != OPD_OK || (i = opdi_next_result(call)) < 0) { return -1; }
@@ -252,7 +254,8 @@ int opd_return_tensors(opd_call *call, opd_tensor *const *list, int64_t count) {
     return 0;
 }
 
-/* Copies what a value points to into a block and points the value there; -1 with an error. */
+/* Copies the memory that `value` points to into a block, and makes the value point there.  Returns 0, or -1 and sets an
+   error. */
 OPDI_INTERNAL int opdi_ret_copy(opd_value *value) {
     int64_t bytes = opdi_value_bytes(value, 0);
     if (bytes < 0) {
@@ -266,7 +269,7 @@ OPDI_INTERNAL int opdi_ret_copy(opd_value *value) {
     return 0;
 }
 
-/* Converts the value to the type of the next result; strings, lists and complex numbers are copied. */
+/* Returns value as the next result, converted to the result's type.  Strings, lists and complex numbers are copied. */
 int opd_return_value(opd_call *call, opd_value value) {
     opd_value bound = value;
     int i;
@@ -274,7 +277,7 @@ int opd_return_value(opd_call *call, opd_value value) {
     if (value.tag == OPD_TAG_TENSORS) { return opd_return_tensors(call, value.u.tensors, value.n); }
     if (call->th->error != OPD_OK || (i = opdi_next_result(call)) < 0) { return -1; }
     const opdi_type *type = call->op->schema->returns[i].type;
-    /* an undefined tensor */
+    /* None for a result of type Tensor is an undefined tensor */
     int rc = value.tag == OPD_TAG_NONE && opdi_strip_optional(type)->kind == OPDI_TYPE_TENSOR ? 0 :
              opdi_strip_optional(type)->kind == OPDI_TYPE_TENSOR ? 1 : opdi_bind_value(type, &value, &bound);
     if (rc) {

@@ -3,23 +3,25 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>lean         the built-in operators that a program with OPD_LEAN keeps
 //
-//  A whole program has a list of all cards. With OPD_LEAN nothing lists them, so that the compiler drops the operators
-//  that the program does not reach. Whoever calls an operator by its name or number therefore names its card:
+//  A program normally has a list of all cards (the descriptors of the built-in operators).  With OPD_LEAN nothing lists
+//  them, so that the compiler drops the operators that the program does not reach.  Code that calls an operator by its
+//  name or number therefore names its card:
 //
 //    OPDI_NAME(add_Tensor, "aten::add_.Tensor")  the name, of a form that the card add_Tensor has
 //    OPDI_BY_NUMBER(add_Tensor)                  the number, OPD_OP_add_Tensor
 //    OPDI_NEEDS(add_Tensor)                      nothing: the name or number comes from elsewhere
 //
-//  With OPD_LEAN each of them notes the card, and a look-up finds the cards that are noted. Typed functions do, too.
+//  With OPD_LEAN each of these macros notes the card, and a look-up finds the noted cards.  Typed functions note
+//  theirs, too.
 //----------------------------------------------------------------------------------------------------------------------
 
 #if defined(OPD_LEAN)
 typedef struct opdi_lean_card {
-    int number;                                   /* an opd_op_id, or OPD_OP_COUNT + OPDI_EXTRA_... */
+    int number;                                   /* an opd_op_id; a namespace has OPD_OP_COUNT + OPDI_EXTRA_... */
     const char *name;
-    void (*card)(opd_op_desc *op);                /* NULL: a macro left the operator out, or it is a namespace */
-    int (*all)(void);                             /* of a namespace: registers its operators */
-    const char *macro;                            /* what left the operator out */
+    void (*card)(opd_op_desc *op);                /* NULL: the operator was left out, or this is a namespace */
+    int (*all)(void);                             /* for a namespace: registers its operators */
+    const char *macro;                            /* the macro that left the operator out */
 } opdi_lean_card;
 
 #include "lean_cards.printed.h"
@@ -27,21 +29,23 @@ typedef struct opdi_lean_card {
 static int opdi_register_vision(void);
 static int opdi_register_collectives(void);
 static const OPD_UNUSED opdi_lean_card opdi_kept_torchvision = {
-    OPD_OP_COUNT + OPDI_EXTRA_VISION, "torchvision", NULL, opdi_register_vision, NULL};
+    (int)OPD_OP_COUNT + (int)OPDI_EXTRA_VISION, "torchvision", NULL, opdi_register_vision, NULL};
 static const OPD_UNUSED opdi_lean_card opdi_kept_collectives = {
-    OPD_OP_COUNT + OPDI_EXTRA_COLLECTIVES, "collectives", NULL, opdi_register_collectives, NULL};
+    (int)OPD_OP_COUNT + (int)OPDI_EXTRA_COLLECTIVES, "collectives", NULL, opdi_register_collectives, NULL};
 
-/* The linker refuses two files that define OPD_LEAN in one program: each would have a library of its own. */
+/* Makes two files of one program that both define OPD_LEAN fail to link, because each would have a library of its
+   own. */
 #if defined(__cplusplus)
 extern "C" { int only_one_file_of_a_program_may_define_OPD_LEAN = 1; }
 #else
 int only_one_file_of_a_program_may_define_OPD_LEAN = 1;
 #endif
 
-/* What is noted so far, by number. */
-static const opdi_lean_card *opdi_lean_cards[OPD_OP_COUNT + OPDI_EXTRAS];
+static bool opdi_lean_has_all;                    /* opdi_lean_all was called */
+/* The cards noted so far, by number. */
+static const opdi_lean_card *opdi_lean_cards[(int)OPD_OP_COUNT + (int)OPDI_EXTRAS];
 
-/* Notes a card, and returns name. */
+/* Notes a card, so that a look-up finds it, and returns `name`. */
 static inline const char *opdi_lean_note(const opdi_lean_card *card, const char *name) {
     if (OPDI_UNLIKELY(!OPDI_LOAD(&opdi_lean_cards[card->number]))) {
         OPDI_STORE(&opdi_lean_cards[card->number], card);
@@ -52,18 +56,24 @@ static inline opd_op_id opdi_lean_number(const opdi_lean_card *card) {
     (void)opdi_lean_note(card, NULL);
     return (opd_op_id)card->number;
 }
-/* Notes every card, for what may call any operator: a program, a script, a plug-in. */
+/* Notes every card, for code that may call any operator: a program, a script, a plug-in. */
 static void opdi_lean_all(void) {
 #define OPDI_LEAN_CARD(card, name) &opdi_kept_##card,
     static const opdi_lean_card *const all[] = {OPDI_LEAN_CARDS &opdi_kept_torchvision, &opdi_kept_collectives};
 #undef OPDI_LEAN_CARD
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) { (void)opdi_lean_note(all[i], NULL); }
+    OPDI_STORE(&opdi_lean_has_all, true);
 }
 #define OPDI_NAME(card, name) opdi_lean_note(&opdi_kept_##card, name)
 #define OPDI_BY_NUMBER(card) opdi_lean_number(&opdi_kept_##card)
 #define OPDI_NEEDS(card) ((void)opdi_lean_note(&opdi_kept_##card, NULL))
 #define OPDI_NEEDS_ALL() opdi_lean_all()
+/* Fails if a library of the program registers something for a built-in operator that is not kept.  The operator's own
+   kernels would be registered later, and would run instead.  Returns 0, or -1 and sets an error. */
+static int opdi_lean_check(const opd_library *lib, const char *name, const char *what);
+#define OPDI_LEAN_CHECK(lib, name, what) opdi_lean_check(lib, name, what)
 #else
+#define OPDI_LEAN_CHECK(lib, name, what) 0
 #define OPDI_NAME(card, name) name
 #define OPDI_BY_NUMBER(card) OPD_OP_##card
 #define OPDI_NEEDS(card) ((void)0)

@@ -36,13 +36,13 @@ static void opdi_tell(opd_op *op, bool defined) {
     }
 }
 
-/* Runs of registration, under the lock. */
+/* The following functions run under the registry's lock, during registration. */
 
 /* Forgets the C signature of an operator that has neither a definition nor kernels any more. */
 static void opdi_forget_signature(opd_op *op) {
     if (!op->definition && !op->kernels) { op->signature[0] = 0; }
 }
-/* Returns the newest kernel that is made of a C function, or NULL. */
+/* Returns the operator's newest kernel that was made from a C function, or NULL. */
 static const opdi_kernel *opdi_typed_kernel(const opd_op *op) {
     const opdi_kernel *kernel = op->kernels;
     while (kernel && !kernel->typed) { kernel = kernel->next; }
@@ -54,8 +54,8 @@ static opdi_origin opdi_typed_place(const opd_op *op) {
     return kernel ? kernel->place : gone;
 }
 
-/* Undoes definition registration of an operator.  With the last one the operator is not defined any more: its table,
-   card and name are withdrawn.  Under the lock. */
+/* Undoes one definition of an operator.  With the last definition the operator becomes undefined: its table, card and
+   name are withdrawn.  The caller holds the lock. */
 static void opdi_undefine(opd_op *op, opdi_registration *registration) {
     opdi_registration **registrations = &op->definition;
     if (*registrations == registration && !registration->newer) { opdi_tell(op, false); }
@@ -77,7 +77,7 @@ static void opdi_undefine(opd_op *op, opdi_registration *registration) {
     opdi_overloads_changed(op);
 }
 
-/* Takes a kernel out of its operator's list and the table out of use.  Under the lock. */
+/* Takes a kernel out of its operator's list, and takes the operator's table out of use.  The caller holds the lock. */
 static void opdi_kernel_remove(opd_op *op, opdi_kernel *kernel) {
     opdi_kernel **kernels = &op->kernels;
     while (*kernels && *kernels != kernel) { kernels = &(*kernels)->next; }
@@ -86,8 +86,8 @@ static void opdi_kernel_remove(opd_op *op, opdi_kernel *kernel) {
     opdi_table_retire(op);
 }
 
-/* Frees the schema of an operator that is not defined any more, if no call can be inside that began at `stamp` or
-   before.  The schema stays if the operator has cards: nodes of a tape know these.  Under the lock. */
+/* Frees the schema of an operator that is no longer defined, unless a running call may have begun at `stamp` or before.
+   The schema stays if the operator has cards, because nodes of a tape use these.  The caller holds the lock. */
 OPDI_INTERNAL void opdi_schema_let_go(opd_op *op, uint64_t stamp) {
     if (op->definition || op->undefined > stamp || op->cards || op->bare) { return; }
     opd_schema_free(op->schema);
@@ -103,7 +103,7 @@ static void opdi_definition_give_back(opdi_gone *gone) {
     opdi_registration_free(registration);
 }
 
-/* Undoes what a library did until only `keep` is left. */
+/* Undoes the registrations of a library, the newest first, until only `keep` and older ones are left. */
 OPDI_SHARED void opdi_library_undo(opd_library *lib, const opdi_registration *keep) {
     opdi_lock(&opdi_registry.lock);
     while (lib->registrations && lib->registrations != keep) {
@@ -122,7 +122,8 @@ OPDI_SHARED void opdi_library_undo(opd_library *lib, const opdi_registration *ke
     opdi_gone_give_back();
 }
 
-/* Takes away what lib has registered and frees it; fails inside its own block, does nothing if it is closed already. */
+/* Undoes everything that lib has registered, and frees lib.  Fails inside lib's own block.  Does nothing if lib was
+   closed before. */
 void opd_library_close(opd_library *lib) {
     opd_library **libs;
     bool in_block = false;
@@ -133,7 +134,7 @@ void opd_library_close(opd_library *lib) {
         in_block = lib->in_block;
         if (!in_block) { *libs = lib->next; }
     } else {
-        lib = NULL;                               /* closed already */
+        lib = NULL;                               /* it was closed before */
     }
     opdi_unlock(&opdi_registry.lock);
     if (!lib) { return; }
@@ -149,12 +150,13 @@ OPDI_INTERNAL const opdi_type *opdi_strip_optional(const opdi_type *type) {
     return type->kind == OPDI_TYPE_OPTIONAL ? type->elems[0] : type;
 }
 
-/* True for types that take every value, "Any" and type variables.  Tensors given for them take no part in dispatch. */
+/* Returns true for types that take every value: "Any" and type variables.  A tensor given for such a type takes no part
+   in dispatch. */
 OPDI_INTERNAL bool opdi_takes_all(const opdi_type *type) {
     return opdi_type_is_any(type) || type->kind == OPDI_TYPE_VAR;
 }
 
-/* Returns the tags of values that bind to a type without conversion, a bit for each. */
+/* Returns which tags bind to a type without conversion, as a bit for each opd_tag. */
 OPDI_INTERNAL uint16_t opdi_accepts(const opdi_type *type) {
     const opdi_type *plain = opdi_strip_optional(type);
     const opdi_type *element = plain->kind == OPDI_TYPE_LIST ? plain->elems[0] : NULL;
@@ -168,7 +170,7 @@ OPDI_INTERNAL uint16_t opdi_accepts(const opdi_type *type) {
     case OPDI_TYPE_BOOL: return (uint16_t)(none | 1u << (element ? OPD_TAG_BOOLS : OPD_TAG_BOOL));
     case OPDI_TYPE_NUMBER:
         return (uint16_t)(none | (element ? 0 : number | 1u << OPD_TAG_BOOL | 1u << OPD_TAG_COMPLEX));
-    /* elements of lists of strings are looked at */
+    /* the elements of lists of strings have to be checked */
     case OPDI_TYPE_STR: return (uint16_t)(none | (element ? 0 : 1u << OPD_TAG_STR));
     case OPDI_TYPE_DEVICE: return (uint16_t)(none | (element ? 0 : 1u << OPD_TAG_DEVICE));
     case OPDI_TYPE_GENERATOR: return (uint16_t)(1u << OPD_TAG_NONE | 1u << OPD_TAG_OBJECT);
@@ -176,7 +178,7 @@ OPDI_INTERNAL uint16_t opdi_accepts(const opdi_type *type) {
     }
 }
 
-/* Returns the index of the written argument that result i is, or -1. */
+/* Returns the index of the written argument that is result i, or -1. */
 static int opdi_ret_alias(const opd_schema *schema, int i) {
     const opdi_alias *ra = schema->returns[i].type->alias;
     int found = -1;
@@ -191,8 +193,8 @@ static int opdi_ret_alias(const opd_schema *schema, int i) {
     return found;
 }
 
-/* Works out for each argument which tags bind as they are, and for each result which argument it is;
-   -1 without memory. */
+/* Computes, for each argument, which tags bind without conversion and, for each result, which written argument it is.
+   Returns 0, or -1 if memory runs out. */
 static int opdi_schema_accepts(opd_schema *schema) {
     uint16_t *accepts = (uint16_t *)opdi_arena_alloc(&schema->arena, ((size_t)schema->nargs + 1) * sizeof *accepts);
     int8_t *ret_alias = (int8_t *)opdi_arena_alloc(&schema->arena, OPDI_MAX_RETURNS);
@@ -206,14 +208,14 @@ static int opdi_schema_accepts(opd_schema *schema) {
     return 0;
 }
 
-/* Copies from the schema into the operator what the call path reads. */
+/* Copies the fields that a call reads from the schema into the operator. */
 static void opdi_op_describe(opd_op *op) {
     const opd_schema *schema = op->schema;
     int i;
     op->accepts = schema->accepts;
     op->ret_alias = schema->ret_alias;
     op->nargs = schema->nargs;
-    OPDI_STORE(&op->nrets, schema->nreturns);     /* calls that failed meanwhile read it */
+    OPDI_STORE(&op->nrets, schema->nreturns);     /* calls that fail on other threads read it meanwhile */
     op->all_rets = (1u << op->nrets) - 1;
     op->required = 0;
     op->tensor_args = op->list_args = op->written_args = 0;
@@ -233,8 +235,8 @@ static void opdi_op_describe(opd_op *op) {
     }
 }
 
-/* Writes the qualified name to `out`: puts the library's namespace in front, or checks the one that is there.  `what`
-   names the kind of text in errors. */
+/* Writes the qualified name to `out`: adds the library's namespace, or checks the one that is there. `what` says in
+   errors what the text is.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_qualify(const opd_library *lib, const char *name, const char *what, char *out, size_t cap) {
     const char *colons = strstr(name, "::");
     size_t length = colons ? (size_t)(colons - name) : 0;
@@ -255,7 +257,7 @@ OPDI_INTERNAL int opdi_qualify(const opd_library *lib, const char *name, const c
     return 0;
 }
 
-/* Makes a registration, with a kernel behind it unless it is a definition (kind 0); NULL without memory. */
+/* Makes a registration, followed by a kernel unless it is a definition (kind 0).  Returns NULL if memory runs out. */
 OPDI_INTERNAL opdi_registration *opdi_registration_new(opd_library *lib, int kind, opd_key key, opd_kernel fn) {
     const size_t count = sizeof(opdi_registration) + (kind ? sizeof(opdi_kernel) : 0);
     opdi_registration *registration = (opdi_registration *)opdi_alloc(count);
@@ -285,9 +287,10 @@ static bool opdi_schema_says_same(const opd_schema *schema, const opd_schema *ot
     return count == m && count < sizeof text[0] && strcmp(text[0], text[1]) == 0;
 }
 
-/* Gives an undefined operator its schema.  0: the schema is taken.  1: a call may still be inside that knows the
-   operator's earlier, different schema; the lock was given up for a moment, try again.  -1 with an error: waiting is of
-   no use, or was long enough (such a call may wait for this thread). */
+/* Gives an undefined operator its schema.  Returns 0 if that is done and the schema now belongs to the operator.
+   Returns 1 if a running call may still use the operator's earlier, different schema; the lock was released for a
+   moment, and the caller should try again.  Returns -1 and sets an error if waiting is useless or has taken too long
+   (such a call may wait for this thread). */
 static int opdi_schema_set(opd_op *op, opd_schema *schema, int *patience) {
     const bool same = op->schema && opdi_schema_says_same(op->schema, schema);
     const uint64_t inside = opdi_self()->inside, oldest = op->schema && !same ? opdi_oldest_call() : UINT64_MAX;
@@ -311,7 +314,8 @@ static int opdi_schema_set(opd_op *op, opd_schema *schema, int *patience) {
     return 0;
 }
 
-/* "(Tensor _0, int _1) -> Tensor _0": what a C signature says, in the words of schemas; returns buf. */
+/* Writes a C function's signature (one letter per type, the result's first) as a schema, such as "(Tensor _0, int _1)
+   -> Tensor _0".  Returns buf. */
 OPDI_INTERNAL const char *opdi_inferred_print(const char *signature, char *buf, size_t cap) {
     (void)snprintf(buf, cap, "(");
     for (int i = 1; signature[0] && signature[i]; i++) {
@@ -327,7 +331,8 @@ OPDI_INTERNAL const char *opdi_inferred_print(const char *signature, char *buf, 
 
 static int opdi_typed_error(const opd_op *op, const char *signature, opdi_origin place, const opd_schema *schema,
                             opdi_origin declared, const char *format, ...) OPD_PRINTF_LIKE(6, 7);
-/* Fails because a kernel made of a C function does not fit the schema; says both schemas, their places and why. */
+/* Sets the error that a kernel made from a C function does not fit the schema: with both schemas, their places and the
+   reason.  Returns -1. */
 static int opdi_typed_error(const opd_op *op, const char *signature, opdi_origin place, const opd_schema *schema,
                             opdi_origin declared, const char *format, ...) {
     char text[2][512], places[2][200], why[200];
@@ -343,7 +348,8 @@ static int opdi_typed_error(const opd_op *op, const char *signature, opdi_origin
                     opdi_place_text(place, places[1], sizeof places[1]), why);
 }
 
-/* Checks the C signature of a kernel against those registered before it, and against the schema unless that is NULL. */
+/* Checks the C signature of a kernel against the kernels that were registered before it, and, unless `schema` is NULL,
+   against the schema.  Returns 0, or -1 and sets an error. */
 static int opdi_check_typed(const opd_op *op, const char *signature, opdi_origin place, const opd_schema *schema,
                             opdi_origin declared) {
     const int nargs = (int)strlen(signature) - 1, nrets = signature[0] != 'v';
@@ -377,7 +383,8 @@ static int opdi_check_typed(const opd_op *op, const char *signature, opdi_origin
     return 0;
 }
 
-/* Enters the first definition of an operator whose schema is set: publishes it and tells listeners.  Under the lock. */
+/* Enters the first definition of an operator, whose schema is set: publishes the operator and tells listeners.  The
+   caller holds the lock. */
 static void opdi_definition_add(opd_op *op, opdi_registration *registration) {
     registration->op = op;
     op->prev_defined = opdi_registry.last_defined;
@@ -392,7 +399,8 @@ static void opdi_definition_add(opd_op *op, opdi_registration *registration) {
     opdi_tell(op, true);
 }
 
-/* Enters a second definition if that is allowed and says the same, otherwise fails.  Does not take the schema. */
+/* Enters a second definition of an operator, if that is allowed and the schema equals the first one; otherwise sets an
+   error and returns -1.  The caller still owns the schema. */
 static int opdi_definition_again(opd_op *op, opdi_registration *registration, const opd_schema *schema, bool allowed) {
     char text[512], places[2][300];
     opdi_registration *last = op->definition;
@@ -411,19 +419,21 @@ static int opdi_definition_again(opd_op *op, opdi_registration *registration, co
                     opdi_place_text(last->place, places[1], sizeof places[1]));
 }
 
-/* Defines an operator by a parsed schema, which is taken also on failure.  NULL with an error. */
+/* Defines an operator by a parsed schema.  Takes over the schema, even on failure.  Returns NULL and sets an error if
+   that fails. */
 OPDI_INTERNAL opd_op *opdi_def_schema(opd_library *lib, opd_schema *schema, const opd_def_options *options) {
     char name[256], local[200];
     opdi_registration *registration = NULL;
     opd_op *op = NULL;
-    int rc = 1, patience = 500000;                /* turns: some seconds */
+    int rc = 1, patience = 500000;                /* how many tries; they take some seconds */
     snprintf(local, sizeof local, "%s%s%s%s%s", schema->ns, *schema->ns ? "::" : "", schema->name,
              *schema->overload ? "." : "", schema->overload);
     if (schema->nreturns > OPDI_MAX_RETURNS || schema->vararg || schema->varret) {
         (void)opd_fail(OPD_ERROR_REGISTER, "%s: an operator has at most %d results and no \"...\"", local,
                        OPDI_MAX_RETURNS);
     } else if (opdi_schema_accepts(schema) == 0 &&
-               opdi_qualify(lib, local, "schema string", name, sizeof name) == 0) {
+               opdi_qualify(lib, local, "schema string", name, sizeof name) == 0 &&
+               OPDI_LEAN_CHECK(lib, name, "opd_def") == 0) {
         registration = opdi_registration_new(lib, 0, 0, NULL);
     }
     if (!registration) {
@@ -454,8 +464,8 @@ OPDI_INTERNAL opd_op *opdi_def_schema(opd_library *lib, opd_schema *schema, cons
     return NULL;
 }
 
-/* True if a library is open; otherwise false with an error. (A closed one whose memory is another library's by now
-   cannot be told.) */
+/* Returns true if a library is open.  Otherwise returns false and sets an error. (If a new library lies where a closed
+   one was, that is not noticed.) */
 OPDI_INTERNAL bool opdi_library_usable(const opd_library *lib, const char *what) {
     const opd_library *library;
     if (!opd_ok()) { return false; }
@@ -474,7 +484,8 @@ void opd_library_at(opd_library *lib, const char *file, int line) {
     lib->place.line = line;
 }
 
-/* Defines an operator by the text of its schema; NULL with an error that names the library block. */
+/* Defines an operator by the text of its schema.  If that fails, returns NULL and sets an error that names the library
+   block. */
 OPDI_INTERNAL opd_op *opdi_def_text(opd_library *lib, const char *text, const opd_def_options *options) {
     opd_op *op = NULL;
     if (!text) {
@@ -502,8 +513,8 @@ int opd_def_with(opd_library *lib, const char *schema, const opd_def_options *op
 
 int opd_def(opd_library *lib, const char *schema) { return opd_def_with(lib, schema, NULL); }
 
-/* Warns, once a process, that a kernel replaces another at the same key; never for Meta, where PyTorch expects it.
-   Must not be called under the lock. */
+/* Warns, once per process, that a kernel replaces another kernel at the same key.  Does not warn for Meta, where
+   PyTorch expects that.  The caller must not hold the lock. */
 static void opdi_warn_override(const opd_op *op, opd_key key, const char *before, const char *now) {
     if (!*before || key == OPD_KEY_META) { return; }
     opdi_lock(&opdi_registry.lock);
@@ -517,8 +528,8 @@ static void opdi_warn_override(const opd_op *op, opd_key key, const char *before
              opd_key_name(key), before, now);
 }
 
-/* Adds a kernel to an operator, which may not be defined yet; `signature` is that of its C function, or NULL. 0, or -1
-   with an error, and then `user` stays the caller's. */
+/* Adds a kernel to an operator, which may be defined later. `signature` is that of the kernel's C function; NULL: it
+   takes an opd_call.  Returns 0, or -1 and sets an error; then the caller still owns `user`. */
 OPDI_INTERNAL int opdi_impl_typed(opd_library *lib, const char *name, opd_key key, opd_kernel fn, void *user,
                                   void (*destroy)(void *user), const char *signature) {
     opdi_registration *registration = opdi_registration_new(lib, 1, key, fn);
@@ -559,8 +570,8 @@ OPDI_INTERNAL int opdi_impl_at(opd_library *lib, const char *name, opd_key key, 
     return opdi_impl_typed(lib, name, key, fn, user, destroy, NULL);
 }
 
-/* Checks name and key of opd_impl, registers built-in operators of that name, and adds the kernel.  Without a key it is
-   composite.  0, or -1 with an error. */
+/* Checks the name and the key of opd_impl, registers the built-in operators of that name, and adds the kernel.  If
+   there is no key, the kernel is composite.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_impl_checked(opd_library *lib, const char *name, const char *key_name, opd_kernel fn, void *user,
                                     void (*destroy)(void *user), const char *signature) {
     char qualified[256];
@@ -573,7 +584,7 @@ OPDI_INTERNAL int opdi_impl_checked(opd_library *lib, const char *name, const ch
     if (key_name) {
         opd_key given = opd_key_parse(key_name);
         if (given == OPD_KEY_INVALID) { return -1; }
-        if (given == OPD_KEY_UNDEFINED) { given = key; }          /* the catch-all: no key */
+        if (given == OPD_KEY_UNDEFINED) { given = key; }          /* as if no key were given */
         if (key != OPD_KEY_INVALID && key != given) {
             return opd_fail(OPD_ERROR_REGISTER, "opd_impl(\"%s\"): Explicitly provided dispatch "
                             "key (%s) is inconsistent with the dispatch key of the enclosing %s block (%s).", name,
@@ -583,7 +594,8 @@ OPDI_INTERNAL int opdi_impl_checked(opd_library *lib, const char *name, const ch
     }
     if (key == OPD_KEY_INVALID) { key = OPD_KEY_COMPOSITE_IMPLICIT; }
     if (opdi_check_name(name) || opdi_qualify(lib, name, "operator name", qualified, sizeof qualified)) { return -1; }
-    opdi_builtins_make(qualified);                /* a built-in operator's own kernels are older */
+    if (OPDI_LEAN_CHECK(lib, qualified, "opd_impl")) { return -1; }
+    opdi_builtins_make(qualified);                /* a built-in operator registers its own kernels first */
     return opd_ok() ? opdi_impl_typed(lib, qualified, key, fn, user, destroy, signature) : -1;
 }
 
@@ -597,8 +609,8 @@ int opd_impl(opd_library *lib, const char *name, opd_kernel kernel) {
     return opd_impl_key(lib, name, NULL, kernel, NULL, NULL);
 }
 
-/* Registers a part of a card by itself (fake kernel, batching rule, jvp) at its own key, whatever the library's key.
-   `what` names the caller in errors.  0, or -1 with an error. */
+/* Registers one part of a card (fake kernel, batching rule or jvp) at the key of such parts, not at the library's key.
+   `what` is the caller's name, for errors.  Returns 0, or -1 and sets an error. */
 static int opdi_register_part(opd_library *lib, const char *name, opd_key key, opd_kernel fn, const char *what) {
     char qualified[256], place[200];
     if (!opdi_library_usable(lib, what)) { return -1; }
@@ -608,6 +620,7 @@ static int opdi_register_part(opd_library *lib, const char *name, opd_key key, o
     if (opdi_check_name(name) || opdi_qualify(lib, name, "operator name", qualified, sizeof qualified)) {
         return opdi_library_error(lib);
     }
+    if (OPDI_LEAN_CHECK(lib, qualified, what)) { return opdi_library_error(lib); }
     opdi_builtins_make(qualified);
     opdi_lock(&opdi_registry.lock);
     const opd_op *op = key == OPD_KEY_META ? opdi_lookup(qualified, strlen(qualified)) : NULL;

@@ -1,8 +1,12 @@
 #include "dispatch.h"
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>names       looking operators up by name
+//----------------------------------------------------------------------------------------------------------------------
+
 //== names =============================================================================================================
 
-/* Looks a name up in the published table, without the lock; returns NULL if it is not known. */
+/* Returns the entry of a name in the published table, or NULL if there is none.  Takes no lock. */
 static inline opdi_op_name *opdi_lookup_name(const char *name, size_t length) {
     opdi_thread *thread = opdi_self();
     const uint64_t was = opdi_enter(thread);
@@ -19,7 +23,8 @@ OPDI_COLD_BEGIN
 
 #if defined(OPDI_CORE)
 
-/* True for the operators that observers are not told of, as in PyTorch (ATen/core/dispatch/ObservedOperators.cpp). */
+/* Returns true if the base name is that of an operator of whose calls observers are not told, as in PyTorch
+   (ATen/core/dispatch/ObservedOperators.cpp). */
 static bool opdi_is_unobserved(const char *base) {
     static const char *const names[] = {"aten::size", "aten::is_leaf", "aten::output_nr", "aten::_version",
                                         "aten::is_complex"};
@@ -43,8 +48,8 @@ static void opdi_names_put(opdi_names *names, opdi_op_name *name, uint64_t hash)
     OPDI_PUBLISH(&opdi_names_at(names, i)->name, name);
 }
 
-/* Makes room for one more name: a table is doubled when it is half full.  Without memory for that the old one fills up,
-   and when it is full too: -1 with an error.  Under the lock. */
+/* Makes room for one more name: doubles the table if it is half full.  If memory runs out, the old table continues to
+   fill up.  When that is full, too, returns -1 and sets an error.  The caller holds the lock. */
 static int opdi_names_reserve(void) {
     opdi_names *old = opdi_registry.names;
     const size_t mask = old ? old->mask * 2 + 1 : 511;
@@ -67,7 +72,8 @@ static int opdi_names_reserve(void) {
     return 0;
 }
 
-/* Iterates over all operators, defined or not: begin with *i = 0; returns NULL at the end.  Under the lock. */
+/* Iterates over all operators, defined or not.  Begin with *place = 0; returns NULL at the end.  The caller holds the
+   lock. */
 OPDI_INTERNAL opd_op *opdi_entries(size_t *place) {
     const opdi_names *names = opdi_registry.names;
     opd_op *op = NULL;
@@ -78,14 +84,14 @@ OPDI_INTERNAL opd_op *opdi_entries(size_t *place) {
     return op;
 }
 
-/* Returns size zeroed bytes that are never given back, or NULL with an error. */
+/* Returns `size` zeroed bytes that are never freed, or NULL and sets an error. */
 static void *opdi_lasting_alloc(opdi_lasting *lasting, size_t size) {
     const size_t block = 60000;
     char *at;
     size = (size + 15) & ~(size_t)15;
     if (lasting->left < size) {
         if (!(at = (char *)opdi_alloc(16 + OPDI_MAX(size, block)))) { return NULL; }
-        *(void **)(void *)at = lasting->blocks;   /* one can be found from another */
+        *(void **)(void *)at = lasting->blocks;   /* all blocks can be reached from the newest */
         lasting->blocks = at;
         lasting->at = at + 16;
         lasting->left = OPDI_MAX(size, block);
@@ -96,7 +102,8 @@ static void *opdi_lasting_alloc(opdi_lasting *lasting, size_t size) {
     return memset(at, 0, size);
 }
 
-/* Returns the name with these length bytes, made if it is new; NULL without memory.  Under the lock. */
+/* Returns the opdi_op_name of the text that has this length.  Makes it if it is new.  Returns NULL if memory runs out.
+   The caller holds the lock. */
 static opdi_op_name *opdi_name_make(const char *text, size_t length) {
     opdi_op_name *name = opdi_names_find(opdi_registry.names, text, length);
     if (name || opdi_names_reserve()) { return name; }
@@ -108,8 +115,8 @@ static opdi_op_name *opdi_name_make(const char *text, size_t length) {
     return name;
 }
 
-/* Returns the operator named `text`, made if it is new; NULL without memory.  Entries are never freed, so handles stay
-   valid.  Under the lock. */
+/* Returns the operator named `text`, made if it is new, or NULL if memory runs out.  An opd_op is never freed, so
+   handles stay valid.  The caller holds the lock. */
 OPDI_INTERNAL opd_op *opdi_entry(const char *text) {
     const size_t n = strlen(text), length = strcspn(text, ".");
     opdi_op_name *name = opdi_name_make(text, n), *base;
@@ -130,20 +137,22 @@ OPDI_INTERNAL opd_op *opdi_entry(const char *text) {
     return op;
 }
 
-/* Notes that the overloads of op's base name have changed, so that lists of them are made anew.  Under the lock. */
+/* Notes that the overloads of the base name of op have changed, so that lists of them are made anew.  The caller holds
+   the lock. */
 OPDI_INTERNAL void opdi_overloads_changed(const opd_op *op) {
     int32_t *changes = &opdi_name_of(op->base_name)->changes;
     OPDI_PUBLISH(changes, *changes + 1);
 }
 
-/* Returns a set of bits, one for each letter in text whatever its case: similar names have nearly the same bits. */
+/* Returns a set of bits, one for each letter in text, ignoring case.  Similar names have nearly the same bits. */
 static uint32_t opdi_letters(const char *text) {
     uint32_t all = 0;
     for (; *text; text++) { all |= (uint32_t)1 << (*text & 31); }
     return all;
 }
 
-/* The four names that are nearest to one that was not found; overloads of that very name have distance 0. */
+/* The four names that are nearest to a name that was not found.  If the name is a base name, its overloads have
+   distance 0. */
 typedef struct opdi_near { const char *names[4]; int distances[4], count; } opdi_near;
 
 static void opdi_near_add(opdi_near *best, const char *name, int distance) {
@@ -159,35 +168,79 @@ static void opdi_near_add(opdi_near *best, const char *name, int distance) {
 }
 
 #if defined(OPD_LEAN)
-/* Writes how the program keeps a built-in operator that it asks for by its name; nothing for another name. */
-static void opdi_lean_hint(const char *name, char *text, size_t size) {
-    const bool all = strstr(name, "c10d") != NULL || strncmp(name, "torchvision::", 13) == 0;
-    char card[100];
-    size_t n = 0;
-    if (!all && strncmp(name, "aten::", 6) != 0) { return; }
-    for (const char *at = name + 6; *at && n + 1 < sizeof card; at++) {
-        if (*at == '_' && at[1] == '.') { continue; }       /* add_.Tensor is a form of add.Tensor */
-        card[n++] = *at;
-        if (*at == '.') { card[n - 1] = '_'; }
+#include "lean_names.printed.h"
+
+/* Returns true if a built-in operator's descriptor has this name, which comes without "aten::". */
+static bool opdi_lean_is_card(const char *name) {
+    for (size_t i = 0; i < sizeof opdi_lean_names / sizeof *opdi_lean_names; i++) {
+        for (const char *at = opdi_lean_names[i]; *at; at += strlen(at) + 1) {
+            if (strcmp(at, name) == 0) { return true; }
+        }
     }
-    card[n] = 0;
-    (void)snprintf(text, size, "; OPD_LEAN keeps the operators whose functions the program calls: say OPD_KEEP(%s) "
-                   "before to keep this one", !all ? card : *name == 't' ? "torchvision" : "collectives");
+    return false;
+}
+/* Writes the argument of OPD_KEEP for a built-in operator to card.  The name is that of a descriptor
+   ("aten::add.Tensor", or "add.Tensor"), or of its form in place ("aten::add_.Tensor").  Returns false if no descriptor
+   has it. */
+static bool opdi_lean_card_of(const char *name, char *card, size_t size) {
+    const char *const local = strncmp(name, "aten::", 6) == 0 ? name + 6 : name;
+    if (!*local || strlen(local) >= size) { return false; }
+    memcpy(card, local, strlen(local) + 1);
+    if (!opdi_lean_is_card(card)) {
+        char *const end = card + strcspn(card, ".");
+        if (end == card || end[-1] != '_') { return false; }
+        memmove(end - 1, end, strlen(end) + 1);
+        if (!opdi_lean_is_card(card)) { return false; }
+    }
+    for (; *card; card++) { if (*card == '.') { *card = '_'; } }
+    return true;
+}
+/* Writes the arguments of OPD_KEEP for all descriptors of a name's family to text, with commas between them. */
+static void opdi_lean_family(const char *name, char *text, size_t size) {
+    char own[200], other[200];
+    size_t length = 0;
+    text[0] = 0;
+    (void)snprintf(own, sizeof own, "%s%s", strchr(name, ':') ? "" : "aten::", name);
+    for (size_t i = 0; i < sizeof opdi_lean_names / sizeof *opdi_lean_names; i++) {
+        for (const char *at = opdi_lean_names[i]; *at; at += strlen(at) + 1) {
+            (void)snprintf(other, sizeof other, "aten::%s", at);
+            if (!opdi_same_family(own, other) || length + strlen(at) + 3 > size) { continue; }
+            length += (size_t)snprintf(text + length, size - length, "%s%s", length ? ", " : "", at);
+        }
+    }
+    for (; *text; text++) { if (*text == '.') { *text = '_'; } }
+}
+/* Writes how a program with OPD_LEAN keeps a built-in operator that it looks up by this name.  Writes nothing for other
+   names. */
+static void opdi_lean_hint(const char *name, char *text, size_t size) {
+    const char *all = strncmp(name, "torchvision::", 13) == 0 ? "torchvision" : NULL;
+    char card[400];
+    if (strncmp(name, "c10d::", 6) == 0 || strncmp(name, "_c10d_functional", 16) == 0) { all = "collectives"; }
+    if (OPDI_LOAD(&opdi_lean_has_all) || (!all && strchr(name, ':') && strncmp(name, "aten::", 6) != 0)) { return; }
+    if (all || opdi_lean_card_of(name, card, sizeof card)) {
+        (void)snprintf(text, size, "; OPD_LEAN keeps the operators whose functions the program calls: say OPD_KEEP(%s) "
+                       "before to keep this one", all ? all : card);
+        return;
+    }
+    opdi_lean_family(name, card, sizeof card);
+    if (!*card) { return; }
+    (void)snprintf(text, size, "; OPD_LEAN keeps the operators whose functions the program calls: say OPD_KEEP before, "
+                   "of the one that has this form: %s", card);
 }
 #endif
 OPDI_INTERNAL const char *opdi_undefined_why(const opd_op *op);
-/* Fails with "no operator named ...", which names similar operators, or says that nothing is registered in its
-   namespace; returns -1. */
+/* Sets the error "no operator named ...", which names similar operators or says that nothing is registered in the
+   namespace.  Returns -1. */
 OPDI_INTERNAL int opdi_not_found(const char *name) {
     const size_t length = strlen(name);
     const uint32_t letters = opdi_letters(name);
-    const bool bare = !strchr(name, ':');         /* without its namespace */
-    bool known = bare;                            /* something is registered in it */
+    const bool bare = !strchr(name, ':');         /* a name that was given without a namespace */
+    bool known = bare;                            /* whether anything is registered in the namespace */
     opdi_near best;
     char near_text[1100], space[8];
     const char *const macro = opdi_left_out(name);
     size_t count = 0;
-    int distance, tries = 10000;                  /* a few milliseconds */
+    int distance, tries = 10000;                  /* so many names are compared, in a few milliseconds */
     if (macro) { return opd_fail(OPD_ERROR_NOT_FOUND, "%s is left out: %s was defined", name, macro); }
     memset(&best, 0, sizeof best);
     near_text[0] = 0;
@@ -231,16 +284,33 @@ OPDI_INTERNAL int opdi_not_found(const char *name) {
 
 OPDI_COLD_END
 
-/* Returns the operator of a name if it has a definition or kernels, else NULL. */
+/* Returns the operator with this name if it has a definition or kernels, else NULL. */
 OPDI_INTERNAL opd_op *opdi_lookup_used(const char *name, size_t length) {
     opd_op *op = opdi_lookup(name, length);
     return op && (opdi_is_defined(op) || OPDI_ACQUIRE(&op->kernels)) ? op : NULL;
 }
 
+#if defined(OPD_LEAN)
+static int opdi_lean_check(const opd_library *lib, const char *name, const char *what) {
+    char card[400];
+    if (lib == opdi_registry.aten || strncmp(name, "aten::", 6) != 0) { return 0; }
+    opdi_builtins_make(name);
+    const opd_op *const op = opdi_lookup_used(name, strlen(name));
+    if (op && opdi_is_defined(op)) { return 0; }
+    if (opdi_lean_card_of(name, card, sizeof card)) {
+        return opd_fail(OPD_ERROR_REGISTER, "%s: %s is a built-in operator that OPD_LEAN does not keep: say "
+                        "OPD_KEEP(%s) before", what, name, card);
+    }
+    if (strstr(name + strcspn(name, "."), "out")) { opdi_lean_family(name, card, sizeof card); } else { card[0] = 0; }
+    return !*card ? 0 : opd_fail(OPD_ERROR_REGISTER, "%s: %s is a form of a built-in operator that OPD_LEAN does not "
+                                 "keep: say OPD_KEEP before, of %s", what, name, card);
+}
+#endif
+
 #if defined(OPDI_CORE)
 
-/* Finds an operator that may not be registered yet: waits for a thread that is in the middle of registering it, and
-   registers the built-in operators of this name.  Returns NULL if there is none. */
+/* Finds an operator that may not be registered yet: waits if another thread is just registering, and registers the
+   built-in operators of this name.  Returns NULL if there is no such operator. */
 OPDI_NOINLINE OPDI_COLD static opd_op *opdi_find_waiting(const char *name, size_t length) {
     opd_op *op = opdi_lookup_used(name, length);
     if (op && OPDI_ACQUIRE(&opdi_registry.making) && OPDI_LOAD(&opdi_registry.starter) != opdi_self()) {
@@ -254,8 +324,8 @@ OPDI_NOINLINE OPDI_COLD static opd_op *opdi_find_waiting(const char *name, size_
     return op;
 }
 
-/* Returns the defined operator of a name with one look-up; NULL if it is not there or other threads are registering, so
-   that opdi_find_waiting has to decide. */
+/* Returns the defined operator with this name after a single look-up.  Returns NULL if there is none, or if other
+   threads are registering: then opdi_find_waiting has to decide. */
 static inline opd_op *opdi_find_defined(const char *name, size_t length) {
     opdi_started();
     const opdi_op_name *found = opdi_lookup_name(name, length);
@@ -268,8 +338,8 @@ opd_op *opd_find_quiet(const char *name) {
     return OPDI_LIKELY(op || !name) ? op : opdi_find_waiting(name, length);
 }
 
-/* Finds a defined operator as opdi_find_waiting does; returns NULL with an error if it is not defined, and at once if
-   an error is pending. */
+/* Finds a defined operator as opdi_find_waiting does.  If there is none, returns NULL and sets an error.  If an error
+   is already pending, returns NULL at once. */
 OPDI_NOINLINE OPDI_COLD static opd_op *opdi_find_slow(const char *name, size_t length) {
     opd_op *op = opd_ok() ? opdi_find_waiting(name, length) : NULL;
     if (!opd_ok() || (op && opdi_is_defined(op))) { return opd_ok() ? op : NULL; }
@@ -326,7 +396,7 @@ opd_op *opd_op_builtin(opd_op_id id) {
     return op;
 }
 
-/* Returns 1 if an argument of type type may be passed as the C type that letter letter of a signature stands for, else
+/* Returns 1 if an argument of this type may be passed as the C type for which `letter` stands in a signature, else
    0. */
 OPDI_INTERNAL int opdi_signature_type(const opdi_type *type, char letter) {
     const opdi_type *inner = type->kind == OPDI_TYPE_OPTIONAL ? type->elems[0] : type;
@@ -347,7 +417,7 @@ OPDI_INTERNAL int opdi_signature_type(const opdi_type *type, char letter) {
     }
 }
 
-/* Returns the schema's word for the C type that letter letter of a signature stands for. */
+/* Returns the word in schemas for the C type for which `letter` stands in a signature. */
 OPDI_INTERNAL const char *opdi_signature_word(char letter) {
     static const char words[] = "TTensor\0iint\0dfloat\0bbool\0sstr\0DDevice\0GGenerator?\0Iint[]\0Ffloat[]\0"
         "LTensor[]\0VScalar\0";
@@ -363,7 +433,7 @@ static int opdi_signature_error(const opd_op *op, const char *what, int i, char 
                     "Type mismatch in %s %d: accessed as '%c'.", decl, what, i, letter);
 }
 
-/* Compares an operator's schema with a C signature (first letter: the return); 0, or -1 with an error. */
+/* Compares an operator's schema with a C signature (first letter: the return).  Returns 0, or -1 and sets an error. */
 static int opdi_op_check(const opd_op *op, const char *signature) {
     int nargs = signature ? (int)strlen(signature) - 1 : -1;
     char r = signature ? signature[0] : 0;

@@ -3,14 +3,15 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>observers    who is told of calls: registration, sampling, callbacks
 //
-//  at::RecordFunction.  Each thread has a list of the observers that concern it, under a lock of its own that nobody
-//  else takes but who adds and removes one; the call path reads one word, th->observed, with the pending error.
-//  An event in progress holds its observers, so removing one never takes a callback's data away under it.
+//  Observers, as at::RecordFunction.  Each thread has a list of the observers that concern it, under a lock of its own.
+//  Only code that adds or removes an observer takes another thread's lock.  A call reads one word, thread->observed,
+//  together with the pending error.  An event in progress holds its observers, so that the data of a callback stays
+//  while the callback runs.
 //----------------------------------------------------------------------------------------------------------------------
 
 #if defined(OPDI_CORE)
 
-static struct { opdi_observer *first; int64_t handles; } opdi_observers;      /* under opdi_threads_lock */
+static struct { opdi_observer *first; int64_t handles; } opdi_observers;      /* protected by opdi_threads_lock */
 
 #endif
 
@@ -26,7 +27,8 @@ static void opdi_observer_drop(opdi_observer *observer, int32_t count) {
     if (plugin) { opdi_plugin_let_go(plugin); }
 }
 
-/* Puts an observer into a thread's list, those of all threads first.  Under opdi_threads_lock. */
+/* Puts an observer into a thread's list, in which the observers of all threads come first.  The caller holds
+   opdi_threads_lock. */
 static void opdi_observer_put(opdi_thread *thread, opdi_observer *observer) {
     opdi_lock(&thread->observe_lock);
     if (!thread->observe_end) {
@@ -42,7 +44,7 @@ static void opdi_observer_put(opdi_thread *thread, opdi_observer *observer) {
     opdi_unlock(&thread->observe_lock);
 }
 
-/* Takes an observer out of a thread's list.  Returns how many references that sets free: 0 or 1. */
+/* Takes an observer out of a thread's list.  Returns how many references to the observer the list had: 0 or 1. */
 static int32_t opdi_observer_take(opdi_thread *thread, const opdi_observer *observer) {
     int i = 0;
     opdi_lock(&thread->observe_lock);
@@ -57,8 +59,8 @@ static int32_t opdi_observer_take(opdi_thread *thread, const opdi_observer *obse
     return k;
 }
 
-/* Puts an observer into the lists of all threads it is for, or takes it out of them (`on` false).  Returns how many
-   references that sets free. */
+/* If `on` is true, puts an observer into the lists of all its threads, else takes it out of them.  Returns how many
+   references to it the lists have given up. */
 static int32_t opdi_observer_spread(opdi_thread *self, opdi_observer *observer, bool on) {
     opdi_thread *thread = observer->local ? self : opdi_all_threads;
     int32_t freed = 0;
@@ -69,7 +71,8 @@ static int32_t opdi_observer_spread(opdi_thread *self, opdi_observer *observer, 
     return freed;
 }
 
-/* Gives a thread that begins the observers of all threads.  Then: takes from one that ends these and its own. */
+/* opdi_observers_enter puts the observers of all threads into the list of a new thread. opdi_observers_leave empties
+   the list of a thread that ends. */
 OPDI_INTERNAL void opdi_observers_enter(opdi_thread *thread) {
     for (opdi_observer *observer = opdi_observers.first; observer; observer = observer->next) {
         if (observer->enabled) { opdi_observer_put(thread, observer); }
@@ -81,7 +84,7 @@ OPDI_INTERNAL void opdi_observers_leave(opdi_thread *thread) {
     opdi_lock(&thread->observe_lock);
     thread->observe_end = true;
     int count = thread->nobservers;
-    thread->nobservers = 0;                       /* who removes one from now on does not find it here */
+    thread->nobservers = 0;                       /* code that removes an observer now finds none here */
     OPDI_STORE(&thread->observed, 0);
     opdi_unlock(&thread->observe_lock);
     opdi_unlock(&opdi_threads_lock);
@@ -93,8 +96,8 @@ OPDI_INTERNAL void opdi_observers_leave(opdi_thread *thread) {
 }
 
 #define OPDI_OBSERVE_ALL (OPD_OBSERVE_CALL | OPD_OBSERVE_BACKWARD | OPD_OBSERVE_SPAN)
-/* Adds an observer of all threads or (local) of this one.  Returns its handle; 0 with an error when it is not valid, or
-   there are too many. */
+/* Adds an observer of all threads or, if `local` is true, of this thread.  Returns its handle.  Returns 0 and sets an
+   error if the observer is not valid or there are too many. */
 static int64_t opdi_observer_add(const opd_observer *desc, bool local) {
     opdi_thread *thread = opdi_self();
     opdi_observer **at;
@@ -123,7 +126,7 @@ static int64_t opdi_observer_add(const opd_observer *desc, bool local) {
     }
     opdi_unlock(&opdi_threads_lock);
     if (!handle) {
-        observer->desc.destroy = NULL;            /* user stays the caller's */
+        observer->desc.destroy = NULL;            /* the caller keeps the user pointer */
         opdi_observer_drop(observer, 1);
         (void)opd_fail(OPD_ERROR_ARGUMENT, "more than %d observers of %s", OPDI_MAX_OBSERVERS / 2,
                        local ? "one thread" : "all threads");
@@ -133,8 +136,8 @@ static int64_t opdi_observer_add(const opd_observer *desc, bool local) {
 int64_t opd_observer_add(const opd_observer *observer) { return opdi_observer_add(observer, false); }
 int64_t opd_observer_add_local(const opd_observer *observer) { return opdi_observer_add(observer, true); }
 
-/* The place in its list of the observer with this handle; it points to NULL when there is none.  Under
-   opdi_threads_lock. */
+/* Returns the address of the pointer, in the list of all observers, to the observer with this handle; if there is none,
+   that pointer is NULL.  The caller holds opdi_threads_lock. */
 static opdi_observer **opdi_observer_find(opdi_thread *thread, int64_t handle) {
     opdi_observer **at = &opdi_observers.first;
     while (*at && (*at)->handle != handle) { at = &(*at)->next; }
@@ -158,7 +161,7 @@ bool opd_observer_remove(int64_t handle) {
     return observer != NULL;
 }
 
-/* Removes the observers of all threads that a plug-in left behind when it is unloaded. */
+/* Removes the observers of all threads that a plug-in has left when it is unloaded. */
 OPDI_INTERNAL void opdi_observers_unload(const opd_plugin *plugin) {
     const opdi_observer *observer;
     int64_t handle;
@@ -174,7 +177,7 @@ bool opd_observer_enable(int64_t handle, bool on) {
     opdi_thread *thread = opdi_self();
     opdi_lock(&opdi_threads_lock);
     opdi_observer *observer = *opdi_observer_find(thread, handle);
-    if (observer && observer->enabled != on) {    /* its registration holds it: the last reference is not among them */
+    if (observer && observer->enabled != on) {    /* its registration holds it, so it is not freed here */
         int32_t freed = opdi_observer_spread(thread, observer, on);
         if (freed) { (void)OPDI_SUB(&observer->refs, freed); }
     }
@@ -191,7 +194,8 @@ bool opd_observe_set(bool on) {
 
 //== events ============================================================================================================
 
-/* Draws how many events from now the next sampled one comes: geometric with probability p, at least 1. */
+/* Returns after how many events the next event is observed: a random number of at least 1, geometric with probability
+   p. */
 static int64_t opdi_observe_draw(opdi_thread *thread, double p) {
     thread->random ^= thread->random << 13;       /* xorshift64 */
     thread->random ^= thread->random >> 7;
@@ -200,7 +204,8 @@ static int64_t opdi_observe_draw(opdi_thread *thread, double p) {
     return n < 1e15 ? 1 + (int64_t)n : (int64_t)1000000000000000;
 }
 
-/* Chooses the observers of this event and takes hold of them; works out how many calls may pass before the next. */
+/* Chooses the observers of this event and takes references to them.  Computes how many calls may pass before the next
+   choice. */
 static void opdi_observe_pick(opdi_thread *thread, opdi_observing *observing) {
     const unsigned kind = (unsigned)observing->event.kind;
     const int64_t passed = thread->skip_from - thread->skip;
@@ -228,7 +233,7 @@ static void opdi_observe_pick(opdi_thread *thread, opdi_observing *observing) {
     opdi_unlock(&thread->observe_lock);
 }
 
-/* Runs one callback in a scope of its own and puts back the thread's state. */
+/* Runs one callback in a scope of its own and then restores the thread's state. */
 static void opdi_observe_tell(opdi_thread *thread, opdi_observing *observing, int i, bool end) {
     const opd_observer *observer = &observing->with[i].observer->desc;
     const opdi_state state = thread->state;
@@ -254,7 +259,7 @@ static void opdi_observe_tell(opdi_thread *thread, opdi_observing *observing, in
     thread->observing = false;
 }
 
-/* Begins an event: chooses its observers and tells them.  The caller has set what is not given here: args,
+/* Begins an event: chooses its observers and tells them.  The caller has set the other fields of the event: args,
    nargs, op, forward_thread. */
 OPDI_INTERNAL void opdi_observe_begin(opdi_thread *thread, opdi_observing *observing, int kind, const char *name,
                                       int64_t sequence) {
@@ -271,8 +276,8 @@ OPDI_INTERNAL void opdi_observe_begin(opdi_thread *thread, opdi_observing *obser
     for (int i = 0; i < observing->count; i++) { opdi_observe_tell(thread, observing, i, false); }
 }
 
-/* Ends an event: tells the observers that were told of its begin, and lets go of them.  A pending error is put aside
-   for the callbacks. */
+/* Ends an event: tells the observers that were told of its beginning, and drops the references to them.  A pending
+   error is set aside during the callbacks. */
 OPDI_INTERNAL void opdi_observe_end(opdi_thread *thread, opdi_observing *observing, const opd_value *rets, int nrets) {
     const opd_code error = thread->error;
     char message[sizeof thread->message];
@@ -298,7 +303,7 @@ opd_span *opd_span_open(const char *name) {
     if (thread->error != OPD_OK || !opdi_observe_on(thread)) { return NULL; }
     int64_t allocated = thread->allocated;
     opd_span *span = (opd_span *)opdi_alloc(sizeof *span);
-    thread->allocated = allocated;                /* not the program's */
+    thread->allocated = allocated;                /* the callbacks' memory does not count as the program's */
     if (!span) { return NULL; }
     memset(&span->observing.event, 0, sizeof span->observing.event);
     span->th = thread;

@@ -2,8 +2,8 @@
 
 //== calls by base name ================================================================================================
 //
-//  The overloads of a name are listed once, and again when operators of that name have been defined or undone since.
-//  Lists are published whole, and wait when they are out of use until no call is inside.
+//  The overloads of a name are listed at the first call by that name, and again if operators of that name were defined
+//  or undone since.  Lists are published whole.  A list that is out of use is freed when no call can be using it.
 
 OPDI_COLD_BEGIN
 
@@ -15,20 +15,34 @@ static void opdi_overload_list_give_back(opdi_gone *gone) {
     opdi_free(gone, sizeof *list + (size_t)list->count * sizeof(opd_op *));
 }
 
-/* Compares overloads for qsort: in the order of definition, derived forms behind all others and among themselves in the
-   order of what they were derived from. */
+#if defined(OPD_LEAN)
+/* Returns the number of a built-in operator, or a higher number for another one.  In a lean program the built-in
+   operators of one name are registered in any order. */
+static int opdi_overload_number(const opd_op *op) {
+    int i = 0;
+    while (i < OPD_OP_COUNT && OPDI_LOAD(&opdi_registry.builtin[i]) != op) { i++; }
+    return i;
+}
+#endif
+
+/* Compares overloads for qsort.  Overloads are in the order of definition; derived forms come last, in the order of the
+   operators that they were derived from. */
 static int opdi_overload_order(const void *x, const void *y) {
     const opd_op *const op = *(opd_op *const *)x, *const other = *(opd_op *const *)y;
     const opd_op *const own_a = op->card && op->card->base ? op->card->base->op : op;
     const opd_op *const own_b = other->card && other->card->base ? other->card->base->op : other;
     const int derived = (own_a != op) - (own_b != other);
     if (derived) { return derived; }
+#if defined(OPD_LEAN)
+    const int number = opdi_overload_number(own_a), other_number = opdi_overload_number(own_b);
+    if (number != other_number) { return number < other_number ? -1 : 1; }
+#endif
     if (own_a->rank != own_b->rank) { return own_a->rank < own_b->rank ? -1 : 1; }
     return op->rank < other->rank ? -1 : op->rank > other->rank;
 }
 
-/* The order of PyTorch where several overloads take the same arguments: base name, then overload names; "-" is the
-   overload without a name. */
+/* The order in which PyTorch tries overloads that take the same arguments: a base name, then overload names. "-" stands
+   for the overload without a name. */
 static const char *const opdi_overload_orders[] = {
     "aten::range step - out out_", "aten::var - dim correction correction_out out",
     "aten::std - dim correction correction_out out", "aten::any - dim dims out dims_out all_out",
@@ -36,7 +50,7 @@ static const char *const opdi_overload_orders[] = {
     ("aten::normal Tensor_float Tensor_float_out float_Tensor_out float_Tensor Tensor_Tensor Tensor_Tensor_out "
      "float_float float_float_out out")
 };
-/* Moves the overloads that the table above lists for this base name to the front, in its order. */
+/* Moves the overloads that opdi_overload_orders lists for this base name to the front, in that order. */
 static void opdi_overloads_reorder(const char *name, opd_op **ops, int64_t count) {
     const size_t length = strlen(name);
     int64_t at = 0;
@@ -58,7 +72,7 @@ static void opdi_overloads_reorder(const char *name, opd_op **ops, int64_t count
     }
 }
 
-/* Lists the overloads that are defined now; NULL without memory.  Under the lock. */
+/* Returns a list of the overloads that are defined now, or NULL if memory runs out.  The caller holds the lock. */
 static opdi_overload_list *opdi_overloads_list_now(const opd_overloads *set) {
     opd_op *op;
     size_t count = 0;
@@ -70,7 +84,7 @@ static opdi_overload_list *opdi_overloads_list_now(const opd_overloads *set) {
     opd_op **at = opdi_overload_at(list, 0) + count;
     for (op = set->name->newest; op; op = op->next_overload) {
         if (!op->definition) { continue; }
-        *--at = op;                               /* the oldest first: mostly their order */
+        *--at = op;                               /* oldest first: mostly the right order already */
         sorted = sorted && (at + 1 == opdi_overload_at(list, list->count) || opdi_overload_order(at, at + 1) < 0);
     }
     if (!sorted) { qsort(at, count, sizeof op, opdi_overload_order); }
@@ -78,15 +92,15 @@ static opdi_overload_list *opdi_overloads_list_now(const opd_overloads *set) {
     return list;
 }
 
-/* Returns the list of a set's overloads, made anew if operators were defined or undone; NULL with an error.  The caller
-   is inside a call (opdi_enter), and the list stays until it leaves. */
+/* Returns the list of a set's overloads.  Makes it anew if operators were defined or undone.  Returns NULL and sets an
+   error if that fails.  The caller is inside a call (opdi_enter); the list stays until it leaves. */
 static const opdi_overload_list *opdi_overloads_list(opd_overloads *set) {
     if (OPDI_ACQUIRE(&set->changes) == OPDI_ACQUIRE(&set->name->changes)) { return OPDI_ACQUIRE(&set->list); }
     opdi_builtins_make(opdi_name_text(set->name));
     if (!opd_ok()) { return NULL; }
-    if (OPDI_LOAD(&opdi_registry.gone_count) > 100) { opdi_gone_give_back(); }     /* lists before this one, say */
+    if (OPDI_LOAD(&opdi_registry.gone_count) > 100) { opdi_gone_give_back(); }     /* such as older lists */
     if (OPDI_ACQUIRE(&opdi_registry.making) && OPDI_LOAD(&opdi_registry.starter) != opdi_self()) {
-        opdi_lock(&opdi_registry.start);          /* another thread may have registered only some of them */
+        opdi_lock(&opdi_registry.start);          /* another thread may have registered only part of them */
         opdi_unlock(&opdi_registry.start);
     }
     opdi_lock(&opdi_registry.lock);
@@ -101,7 +115,7 @@ static const opdi_overload_list *opdi_overloads_list(opd_overloads *set) {
     return list;
 }
 
-/* Returns the set of overloads of a base name that some operator has, made if it is new; otherwise NULL. */
+/* Returns the set of overloads of a base name, made if it is new, or NULL if no operator has this base name. */
 OPDI_INTERNAL opd_overloads *opdi_overloads_of(const char *name, size_t length) {
     opdi_op_name *base = opdi_names_find(OPDI_ACQUIRE(&opdi_registry.names), name, length);
     opd_overloads *set = base ? OPDI_ACQUIRE(&base->overloads) : NULL;
@@ -124,14 +138,17 @@ OPDI_INTERNAL opd_overloads *opdi_overloads_of(const char *name, size_t length) 
     return set;
 }
 
-/* Returns the overloads of a base name of which one is defined; NULL without an error where there are none, as who
-   only tries a name wants it; NULL with an error without memory. */
+/* Returns the overloads of a base name if one of them is defined.  If none is, returns NULL without an error, for
+   callers that only try a name.  Returns NULL and sets an error if memory runs out. */
 OPDI_INTERNAL opd_overloads *opdi_overloads_quiet(const char *name) {
     opdi_thread *thread = opdi_self();
     const uint64_t was = opdi_enter(thread);
     opd_overloads *set = NULL;
     if (opd_ok()) {
         opdi_started();
+#if defined(OPD_LEAN)                             /* more of them may be kept than when the set was made */
+        if (name) { opdi_builtins_make(name); }
+#endif
         set = name ? opdi_overloads_of(name, strlen(name)) : NULL;
         const opdi_overload_list *list = set ? opdi_overloads_list(set) : NULL;
         if (!list || list->count == 0) { set = NULL; }
@@ -140,6 +157,7 @@ OPDI_INTERNAL opd_overloads *opdi_overloads_quiet(const char *name) {
     return opd_ok() ? set : NULL;
 }
 opd_overloads *opd_overloads_find(const char *name) {
+    OPDI_NEEDS_ALL();                             /* the result depends on all overloads */
     opd_overloads *set = opdi_overloads_quiet(name);
     if (!set && opd_ok()) { (void)opdi_not_found(name ? name : "NULL"); }
     return set;
@@ -154,7 +172,7 @@ opd_op *opd_overloads_at(opd_overloads *set, int i) {
     return op;
 }
 
-/* Fails with the reason why each overload does not take the arguments; returns NULL. */
+/* Sets an error that gives the reason why each overload does not take the arguments.  Returns NULL. */
 static opd_op *opdi_overloads_error(const opd_overloads *set, const opdi_overload_list *list, const opdi_given *given) {
     char text[2000];
     const char *name = opdi_name_text(set->name);
@@ -179,8 +197,9 @@ static opd_op *opdi_overloads_error(const opd_overloads *set, const opdi_overloa
     return NULL;
 }
 
-/* Returns the first overload that takes the given arguments, and binds them; NULL with an error.  A number stands for a
-   tensor only where no overload takes it as a number. */
+/* Returns the first overload that takes the given arguments, after binding them.  Returns NULL and sets an error if
+   there is none.  A number may stand for a tensor only if no overload takes the number as it is; if set->wrap is true,
+   at once. */
 static opd_op *opdi_overloads_bind(opd_overloads *set, opdi_given *given, opd_value *bound) {
     const opdi_overload_list *list = set ? opdi_overloads_list(set) : NULL;
     int at;
@@ -193,7 +212,7 @@ static opd_op *opdi_overloads_bind(opd_overloads *set, opdi_given *given, opd_va
             int mark = opd_error_mark(), rc = opdi_is_defined(op) ? opdi_bind(op, given, bound, &at) : -1;
             if (rc == OPDI_BOUND) { return op; }
             if (opd_error_code() == OPD_ERROR_MEMORY) { return NULL; }
-            (void)opd_error_rewind(mark);         /* a device that does not exist, say: its own reason */
+            (void)opd_error_rewind(mark);         /* another error, such as a device that does not exist */
         }
     }
     return opdi_overloads_error(set, list, given);

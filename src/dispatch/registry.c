@@ -3,8 +3,9 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>registry     operators, kernels, computed tables, libraries, listeners
 //
-//  Which kernel a call runs. Registration is under one lock; tables are computed at an operator's first call,
-//  published whole and never changed, so that calls take no lock. Uses schemas and keys; knows nothing of tensors.
+//  The registry determines which kernel a call runs.  Registration is under one lock.  Tables are computed at an
+//  operator's first call, published whole and never changed, so that calls take no lock.  Uses schemas and keys; knows
+//  nothing of tensors.
 //----------------------------------------------------------------------------------------------------------------------
 
 #if defined(OPDI_CORE)
@@ -13,13 +14,15 @@
 int32_t opdi_depth_limit = OPDI_MAX_DEPTH;
 #endif
 OPDI_INTERNAL bool opdi_calls_shown;
-/* What has to be waited for before memory is used that work beside the program reads or writes (see >>collectives):
-   by the arguments of a call, and by a tensor whose memory somebody asks for.  0, or -1 with an error. */
+/* Functions that wait for asynchronous work on memory before the program uses that memory (see >>collectives).
+   opdi_works_before_call waits for the arguments of a call. opdi_works_before_use waits for a tensor whose memory the
+   program asks for.  Both return 0, or -1 and set an error. */
 OPDI_INTERNAL int (*opdi_works_before_call)(const opd_call *call);
 OPDI_INTERNAL int (*opdi_works_before_use)(const opd_tensor *tensor);
-/* Whether a tensor is this rank's part of a parameter (see >>parallel); NULL while there are none. */
+/* Returns true if a tensor is this rank's part of a sharded parameter (see >>parallel).  The pointer is NULL while
+   there are no such parts. */
 OPDI_INTERNAL bool (*opdi_is_part)(const opd_tensor *tensor);
-/* How many such works there are. */
+/* How many pieces of such asynchronous work are in progress. */
 OPDI_SHARED int32_t opdi_works_running;
 #else
 extern OPDI_SHARED int32_t opdi_works_running;
@@ -27,7 +30,7 @@ extern OPDI_SHARED int32_t opdi_works_running;
 
 #if defined(OPDI_CORE)
 
-/* Returns the name of the operator that the program called: inside of a derived form, that of the form. */
+/* Returns the name of the operator that the program called.  Inside of a derived form, returns the name of the form. */
 OPDI_INTERNAL const char *opdi_call_name(const opd_call *call) {
     return (call->targets && call->outer ? call->outer : call)->op->name;
 }
@@ -56,7 +59,7 @@ OPDI_SHARED bool opdi_same_family(const char *first, const char *second);
 OPDI_INTERNAL void opdi_plugin_let_go(opd_plugin *plugin);
 OPDI_INTERNAL int opdi_autograd_registered(opd_call *call);
 
-/* Writes the text of an argument, cut to cap bytes with the zero; returns buf. */
+/* Writes the text of an argument to buf, cut to `cap` bytes with the terminating zero.  Returns buf. */
 OPDI_INTERNAL const char *opdi_arg_print(const opdi_arg *arg, char *buf, size_t cap) {
     opdi_writer writer = {buf, cap - 1, 0, false};
     opdi_write_argument(&writer, arg);
@@ -64,7 +67,7 @@ OPDI_INTERNAL const char *opdi_arg_print(const opdi_arg *arg, char *buf, size_t 
     return buf;
 }
 
-/* Fails: tables replace fallthrough kernels, so that nobody calls this one. */
+/* Sets an error.  Tables replace fallthrough kernels, so this function should never be called. */
 int opd_fallthrough(opd_call *call) {
     (void)call;
     return opd_fail(OPD_ERROR_KERNEL, "a fallthrough kernel was called");
@@ -78,8 +81,8 @@ OPDI_COLD_BEGIN
 
 //== out of use ========================================================================================================
 
-/* Puts an object that has just been taken out of use on the list of those that wait until no call can be inside of them
-   any more; give_back frees it then.  Under the registry's lock. */
+/* Puts an object that has just been taken out of use on a waiting list; give_back will free the object once no call can
+   be using it.  The caller holds the registry's lock. */
 OPDI_INTERNAL void opdi_gone_add(opdi_gone *gone, void (*give_back)(opdi_gone *gone)) {
     if (!opdi_registry.gone) { opdi_registry.gone_end = &opdi_registry.gone; }
     gone->next = NULL;
@@ -92,13 +95,13 @@ OPDI_INTERNAL void opdi_gone_add(opdi_gone *gone, void (*give_back)(opdi_gone *g
 }
 
 #define OPDI_MANY_GONE 20000
-/* Gives back the objects that no call can be inside of any more.  Must not be called under the lock:
-   destructors may register. */
+/* Frees the waiting objects that no call can be using any more.  The caller must not hold the lock, because the
+   destructors of user pointers may register. */
 OPDI_INTERNAL void opdi_gone_give_back(void) {
     opdi_lock(&opdi_registry.lock);
     opdi_gone **end = &opdi_registry.gone;
     uint64_t oldest = *end ? opdi_oldest_call() : 0;
-    if (opdi_epoch <= oldest) {                   /* all of them, without a look at each */
+    if (opdi_epoch <= oldest) {                   /* then all of them can be freed */
         end = opdi_registry.gone_end;
         OPDI_STORE(&opdi_registry.gone_count, 0);
     }
@@ -126,7 +129,7 @@ OPDI_INTERNAL void opdi_gone_give_back(void) {
 }
 
 OPDI_INTERNAL void opdi_table_give_back(opdi_gone *gone) { opdi_free(gone, sizeof(opdi_table)); }
-/* Frees a registration that was never entered, or that is out of use. */
+/* Frees a registration that was never entered or is out of use. */
 OPDI_INTERNAL void opdi_registration_free(opdi_registration *registration) {
     opdi_kernel *kernel = registration->kernel;
     if (kernel && kernel->plugin) { opdi_plugin_let_go(kernel->plugin); }
@@ -141,9 +144,9 @@ OPDI_INTERNAL void opdi_kernel_give_back(opdi_gone *gone) {
 
 //== plug-ins that code or data belongs to =============================================================================
 
-OPDI_INTERNAL opd_plugin *opdi_plugins;                   /* loaded or still mapped */
+OPDI_INTERNAL opd_plugin *opdi_plugins;                   /* those that are loaded, or still mapped */
 
-/* Returns the plug-in in whose code or data an address is, or NULL. Under the registry's lock. */
+/* Returns the plug-in whose code or data contains an address, or NULL.  The caller holds the registry's lock. */
 OPDI_INTERNAL opd_plugin *opdi_plugin_at(uintptr_t address) {
     opd_plugin *plugin = opdi_plugins;
     while (plugin && (address < plugin->begin || address >= plugin->end)) { plugin = plugin->next; }
@@ -153,7 +156,8 @@ OPDI_INTERNAL opd_plugin *opdi_plugin_at(uintptr_t address) {
 OPDI_INTERNAL bool opdi_plugin_loaded(const opd_plugin *plugin) { return OPDI_LOAD(&plugin->loaded); }
 OPDI_INTERNAL void opdi_plugin_pin(opd_plugin *plugin) { (void)OPDI_ADD(&plugin->pins, 1); }
 
-/* Pins the plug-in in which an address is, and returns it; NULL if it is in none. */
+/* Pins the plug-in that contains an address (so that it stays mapped) and returns it.  Returns NULL if no plug-in
+   contains it. */
 OPDI_INTERNAL opd_plugin *opdi_plugin_hold(uintptr_t address) {
     if (!OPDI_LOAD(&opdi_plugins)) { return NULL; }
     opdi_lock(&opdi_registry.lock);
@@ -163,7 +167,7 @@ OPDI_INTERNAL opd_plugin *opdi_plugin_hold(uintptr_t address) {
     return plugin;
 }
 
-/* Unpins a plug-in.  Another thread may free its record after that, so it is not looked at again. */
+/* Unpins a plug-in.  Another thread may free the opd_plugin after that, so it is not read again. */
 OPDI_INTERNAL void opdi_plugin_let_go(opd_plugin *plugin) {
     if (OPDI_SUB(&plugin->pins, 1) == 0) { opdi_plugins_sweep(); }
 }
@@ -195,9 +199,10 @@ void opd_block_link(opd_block *block) {
 
 OPDI_INTERNAL const char *const opdi_kind_names[] = {"", "OPD_LIBRARY", "OPD_LIBRARY_FRAGMENT", "OPD_LIBRARY_IMPL"};
 
-/* The length of the family's part of a name: of "aten::add" in "aten::add_.Tensor". */
+/* Returns the length of that part of a name which names its family (all overloads and derived forms): for
+   "aten::add_.Tensor", the length of "aten::add". */
 static size_t opdi_family(const char *name) {
-    static const char functional[] = "_functional";        /* normal_functional is of normal's */
+    static const char functional[] = "_functional";        /* normal_functional belongs to the family of normal */
     const size_t m = sizeof functional - 1;
     size_t length = strcspn(name, ".(");
     if (length > m && memcmp(name + length - m, functional, m) == 0) { length -= m; }
@@ -213,18 +218,21 @@ OPDI_SHARED const char *opdi_builtin_name(int i) {
     const opdi_lean_card *const card = OPDI_LOAD(&opdi_lean_cards[i]);
     return card ? card->name : "";
 }
-/* True if built-in operator i is noted, waits, and is of the family of a qualified name (NULL: of any). */
+/* Returns true if built-in operator number `i` is noted, not yet registered, and of the family of the qualified name;
+   NULL: of any family. */
 static bool opdi_waits(int i, const char *name) {
     const opdi_lean_card *const card = OPDI_LOAD(&opdi_lean_cards[i]);
     return card && card->card && !OPDI_LOAD(&opdi_registry.builtin[i]) && (!name || opdi_same_family(name, card->name));
 }
-/* The next built-in operator from number i on that waits and is of name's family, else OPD_OP_COUNT. */
+/* Returns the number, `i` or larger, of the next built-in operator that is not yet registered and is of the family of
+   `name`.  Returns OPD_OP_COUNT if there is none. */
 static int opdi_waits_next(int i, const char *name) {
     while (i < OPD_OP_COUNT && !opdi_waits(i, name)) { i++; }
     return i;
 }
 #else
-/* Where the list of a name's family begins: other families may have the same place. */
+/* Returns the index in family_first at which the list of a name's family begins.  Other families may have the same
+   index. */
 static unsigned opdi_family_slot(const char *name) {
     const size_t length = opdi_family(name);
     unsigned hash = 0;
@@ -236,7 +244,8 @@ static const char *const opdi_builtin_names[] = {
 #include "operator_names.printed.h"
 };
 OPDI_SHARED const char *opdi_builtin_name(int i) { return opdi_builtin_names[i]; }
-/* Makes the lists of built-in operators by family, in their order, so that a name finds its own without the others. */
+/* Makes lists of the built-in operators by family, each in the order of their numbers, so that a look-up visits only
+   the operators of its family. */
 static void opdi_families_note(void) {
     memset(opdi_registry.family_first, 0, sizeof opdi_registry.family_first);
     for (int i = OPD_OP_COUNT; i-- > 0;) {
@@ -245,12 +254,13 @@ static void opdi_families_note(void) {
         *first = (int16_t)(i + 1);
     }
 }
-/* True if built-in operator i waits and is of the family of a qualified name (NULL: of any). */
+/* Returns true if built-in operator number `i` is not yet registered and is of the family of the qualified name; NULL:
+   of any family. */
 static bool opdi_waits(int i, const char *name) {
     return !OPDI_LOAD(&opdi_registry.builtin[i]) && (!name || opdi_same_family(name, opdi_builtin_name(i)));
 }
-/* The next built-in operator from number i on that waits and is of name's family, else OPD_OP_COUNT; i is 0, or behind
-   what was returned. */
+/* Returns the number of the next built-in operator that is not yet registered and is of the family of `name`, or
+   OPD_OP_COUNT. `i` is 0, or one more than the last result. */
 static int opdi_waits_next(int i, const char *name) {
     if (!name) {
         while (i < OPD_OP_COUNT && !opdi_waits(i, NULL)) { i++; }
@@ -266,7 +276,7 @@ static int opdi_waits_next(int i, const char *name) {
 OPDI_INTERNAL void opdi_block_run(opd_block *block) {
     opdi_thread *thread = opdi_self();
     opd_call *current = thread->current;
-    thread->current = NULL;                       /* errors of a block are not the running kernel's */
+    thread->current = NULL;                       /* else errors would name the running kernel */
     block->library = opd_library_open(block->kind, block->ns, block->key, block->file, block->line);
     if (block->library) {
         block->library->in_block = true;
@@ -276,14 +286,14 @@ OPDI_INTERNAL void opdi_block_run(opd_block *block) {
     thread->current = current;
 }
 
-/* Registers the built-in operators, then runs the library blocks that nobody has run yet.  A second thread waits until
-   the first is done.  While an error is pending, or when there is no memory for the built-in operators, no block is run
-   and the next use tries again.  The first error of a block is left pending; the blocks behind it run nevertheless. */
+/* Registers the built-in operators, then runs the library blocks that have not run yet.  If another thread is doing
+   that, waits until it is done.  While an error is pending, or if memory runs out, no block is run, and the next use
+   tries again.  The first error of a block stays pending; the blocks after it run nevertheless. */
 OPDI_NOINLINE static void opdi_start(void) {
     opdi_thread *thread = opdi_self();
     char message[sizeof thread->message];
     opd_code failed = OPD_OK;
-    /* it is amid this: a card or a library block looks something up */
+    /* this thread is already starting: a card or a library block has called a function that starts */
     if (thread->error != OPD_OK || OPDI_LOAD(&opdi_registry.starter) == thread) { return; }
     opdi_lock(&opdi_registry.start);
     OPDI_STORE(&opdi_registry.starter, thread);
@@ -309,7 +319,7 @@ OPDI_NOINLINE static void opdi_start(void) {
             failed = thread->error;
             memcpy(message, thread->message, sizeof message);
         }
-        thread->error = OPD_OK;                   /* one block's mistake does not stop the next */
+        thread->error = OPD_OK;                   /* the next block runs despite an error of this one */
     }
     if (failed != OPD_OK) {
         thread->error = failed;
@@ -327,14 +337,14 @@ OPDI_COLD_END
 
 //== built-in operators that wait ======================================================================================
 //
-//  A program uses few of the built-in operators, so each waits until somebody looks up one of its family: the overloads
-//  and the derived forms of one name (add.Tensor, add.Scalar, add_.Tensor, add.out).
+//  A program uses few of the built-in operators, so each is registered only when an operator of its family is looked
+//  up.  A family is the overloads and the derived forms of one name (add.Tensor, add.Scalar, add_.Tensor, add.out).
 
-/* What is set aside while built-in operators are registered amid something else. */
+/* The thread's state that is set aside while built-in operators are registered in the middle of a call. */
 typedef struct opdi_making {
     opd_call *current;
     opdi_free_block *lists[OPDI_CLASSES];
-    bool outer;                                   /* this thread is registering already */
+    bool outer;                                   /* this thread was registering before */
 } opdi_making;
 static void opdi_making_begin(opdi_making *making) {
     opdi_thread *thread = opdi_self();
@@ -346,7 +356,7 @@ static void opdi_making_begin(opdi_making *making) {
         OPDI_STORE(&opdi_registry.starter, thread);
     }
     OPDI_PUBLISH(&opdi_registry.making, 1);
-    thread->current = NULL;                       /* errors of registration are not the running kernel's */
+    thread->current = NULL;                       /* else errors would name the running kernel */
 }
 static void opdi_making_end(opdi_making *making) {
     opdi_thread *thread = opdi_self();
@@ -358,17 +368,19 @@ static void opdi_making_end(opdi_making *making) {
         opdi_unlock(&opdi_registry.start);
     }
 }
-/* Registers the built-in operators that wait, of the family of a qualified name (NULL: all). */
+/* Registers those built-in operators of the family of a qualified name (NULL: of all families) that are not registered
+   yet. */
 OPDI_INTERNAL void opdi_builtins_make(const char *name) {
     opdi_making making;
     if (!opdi_registry.aten || opdi_self()->error != OPD_OK || (name && strncmp(name, "aten::", 6) != 0)) { return; }
     if (opdi_waits_next(0, name) == OPD_OP_COUNT) { return; }
     opdi_making_begin(&making);
-    int i = opdi_waits_next(0, name);             /* asked anew: another thread may have registered it meanwhile */
+    int i = opdi_waits_next(0, name);             /* looks again: another thread may have been faster */
     while (i < OPD_OP_COUNT && opdi_register_card(i) == 0) { i = opdi_waits_next(i + 1, name); }
     opdi_making_end(&making);
 }
-/* Registers torchvision's operators, or the collectives; they wait until one is asked for that nobody has defined. */
+/* Registers torchvision's operators or the collectives, depending on `which`.  Called when a look-up finds no such
+   operator. */
 static void opdi_extra_make(int which) {
     opdi_making making;
     if (!opdi_registry.aten || opdi_self()->error != OPD_OK || OPDI_LOAD(&opdi_registry.extra[which])) { return; }
@@ -376,14 +388,15 @@ static void opdi_extra_make(int which) {
     if (!OPDI_LOAD(&opdi_registry.extra[which])) { (void)opdi_register_extra(which); }
     opdi_making_end(&making);
 }
-/* Registers what waits in the namespace that the first length bytes of ns name. */
+/* Registers the operators of a namespace whose name is `ns`, with this length, if it is one of the OPDI_EXTRA_
+   namespaces. */
 OPDI_INTERNAL void opdi_extras_find(const char *ns, size_t length) {
     if (length == 11 && memcmp(ns, "torchvision", 11) == 0) { opdi_extra_make(OPDI_EXTRA_VISION); }
     if ((length == 4 && memcmp(ns, "c10d", 4) == 0) || (length >= 16 && memcmp(ns, "_c10d_functional", 16) == 0)) {
         opdi_extra_make(OPDI_EXTRA_COLLECTIVES);
     }
 }
-/* Before a look-up. */
+/* Registers the built-in operators that a look-up of name may need. */
 OPDI_INTERNAL void opdi_builtins_find(const char *name) {
     const char *const colons = strstr(name, "::");
     if (colons) { opdi_extras_find(name, (size_t)(colons - name)); }

@@ -3,9 +3,10 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>scopes       who owns what: references to tensors, tensors that are gone, scopes
 //
-//  A tensor's references are counted; the block goes when the last tensor that looks at the storage goes.  Scopes hold
-//  references for the innermost block of a program.  A tensor lets go of what autograd, devices
-//  and forward mode gave it through pointers that these set (opdi_partings).
+//  The references to a tensor are counted.  The block of memory that holds a tensor and its storage is freed with the
+//  last tensor that uses the storage.  A scope holds the references of the tensors that were made in a block of the
+//  program.  Autograd, devices and forward mode set function pointers (opdi_partings), by which a tensor releases the
+//  objects that they gave it.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== references ========================================================================================================
@@ -16,15 +17,16 @@ OPDI_SHARED void *opdi_scope_alloc(size_t size);
 
 OPDI_INTERNAL opdi_parting opdi_partings;
 
-/* Returns the tensor that tensor is a view of, or NULL. A view of integers or bools, which autograd never looks at,
-   knows its base and nothing else. */
+/* Returns the tensor of which `tensor` is a view, or NULL.  For a view of integers or bools, which autograd never uses,
+   only the base is known. */
 OPDI_INTERNAL opd_tensor *opdi_view_base(const opd_tensor *tensor) {
     const bool whole = !tensor->storage || tensor->storage->block == (const void *)tensor ||
         (tensor->meta && tensor->meta->home);
     return whole ? NULL : opdi_view_record_of(tensor)->base;
 }
 
-/* Gives storage storage, whose bytes are known, a block of data of its own; on meta none.  0, or -1 without memory. */
+/* Gives a storage, whose size is known, data in a block of its own; on meta, none.  Returns 0, or -1 if memory runs
+   out. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_data_apart(opdi_storage *storage, int backend) {
     storage->data = NULL;
     if (backend == OPD_META) {
@@ -39,7 +41,7 @@ OPDI_INTERNAL void opdi_apart_free(opdi_storage *storage) {
     if (opdi_is_apart(storage)) { opdi_data_free(storage->data, storage->bytes); }
 }
 
-/* Drops a reference to a storage; with the last one its data and the block that it lies in go. */
+/* Drops a reference to a storage.  With the last reference, frees the data and the block that contains the storage. */
 OPDI_INTERNAL void opdi_storage_drop(opdi_storage *storage) {
     if (OPDI_ACQUIRE(&storage->refs) != 1 && opdi_ref_down(&storage->refs) != 0) { return; }
     if (OPDI_UNLIKELY(OPDI_ACQUIRE(&storage->duals) != NULL)) { OPDI_ACQUIRE(&opdi_partings.tangents)(storage); }
@@ -57,9 +59,9 @@ OPDI_INTERNAL void opdi_storage_drop(opdi_storage *storage) {
     }
 }
 
-/* The tensor that is written over one that is gone, for as long as nobody else has its memory: a handle that was kept
-   for too long still finds it.  Its only key runs opdi_dead_argument in place of every kernel, its dtype is none, its
-   flags lead out of the fast paths. */
+/* The tensor that is written over a freed one.  A program that uses a tensor after it was freed finds this one, until
+   the memory is reused.  The only key of this tensor, OPDI_DEAD_KEY, runs opdi_dead_argument instead of every kernel.
+   The tensor has no dtype, and its flags lead out of the fast paths. */
 static opdi_storage opdi_dead_storage = {
     /* refs, version, data, bytes */ 1 << 30, 0, NULL, 0,
     /* block, block_bytes, duals */ NULL, 0, NULL,
@@ -72,12 +74,12 @@ static const opd_tensor opdi_dead_tensor = {
     /* grad_fn, meta, output_nr */ NULL, NULL, 0,
     /* flags, backend, backend_bit */ OPDI_TRACED, OPD_CPU, 1
 };
-static const char opdi_released[] = "";           /* th->ending while the last opd_release runs */
-/* The addresses where unmapped plug-ins were, whose texts are not there any more.  Under the registry's lock. */
+static const char opdi_released[] = "";           /* value of thread->ending while the last opd_release runs */
+/* The range of addresses of unmapped plug-ins, whose texts must not be read.  Protected by the registry's lock. */
 OPDI_INTERNAL uintptr_t opdi_unmapped_begin = UINTPTR_MAX;
 OPDI_INTERNAL uintptr_t opdi_unmapped_end;
-/* Writes why tensor is gone, by what opdi_thread.ending was then: the place of a scope, an operator whose kernel has
-   returned, or nothing that is known.  Returns the text. */
+/* Writes to buf why `tensor` was freed, derived from the value that thread->ending had then: the place of a scope, an
+   operator whose kernel has returned, or nothing if it is unknown.  Returns the text. */
 OPDI_INTERNAL const char *opdi_dead_why(const opd_tensor *tensor, char *buf, size_t cap) {
     const uintptr_t at = (uintptr_t)tensor->data;
     if (tensor->data == opdi_released) { return "it was released by the last who had kept it"; }
@@ -93,12 +95,12 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_dead_error(const opd_tensor *tensor, const 
     return opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor " OPDI_DEAD_TEXT, who, opdi_dead_why(tensor, why, sizeof why));
 }
 
-/* Returns true, for a tensor that is NULL or gone; the second is an error. */
+/* Returns true if `tensor` is NULL or was freed.  If it was freed, sets an error. */
 OPDI_NOINLINE OPDI_INTERNAL bool opdi_is_nothing(const opd_tensor *tensor, const char *who) {
     if (tensor) { (void)opdi_dead_error(tensor, who); }
     return true;
 }
-/* Returns -1 with an error if a tensor of a list is gone, else 0. */
+/* Returns -1 and sets an error if a tensor of a list was freed, else 0. */
 OPDI_INTERNAL int opdi_any_dead(opd_tensor *const *list, int64_t count, const char *who) {
     for (int64_t i = 0; list && i < count; i++) {
         if (list[i] && opdi_is_dead(list[i])) { return opdi_dead_error(list[i], who); }
@@ -114,7 +116,8 @@ OPDI_INTERNAL int opdi_any_dead_value(const opd_value *value, int count, const c
     return rc;
 }
 
-/* opdi_retain and opdi_drop_last of a tensor that is gone, or that its own node saves. */
+/* opdi_own_retain and opdi_own_drop do the work of opdi_retain and opdi_drop_last for a tensor that was freed or that
+   its own node saves. */
 OPDI_NOINLINE OPDI_INTERNAL void opdi_own_retain(opd_tensor *tensor) {
     if (opdi_is_dead(tensor)) { (void)opdi_dead_error(tensor, "to be held"); }
     else { OPDI_ACQUIRE(&opdi_partings.tape)->retain(tensor); }
@@ -128,12 +131,12 @@ OPDI_NOINLINE OPDI_INTERNAL bool opdi_own_drop(opd_tensor *tensor) {
 
 static inline bool opdi_drop_last(opd_tensor *tensor);
 static void opdi_let_go(opd_tensor *tensor);
-/* Frees a tensor whose last reference is gone, and then its gradient and base if these were its alone.  Its block may
-   live on, as the storage of views. */
+/* Frees a tensor whose last reference was dropped, and then its gradient and its base if nobody else holds them.  The
+   tensor's block may stay, as the storage of views. */
 OPDI_NOINLINE OPDI_INTERNAL void opdi_tensor_free(opd_tensor *tensor) {
     opdi_storage *storage;
     opd_tensor *grad = NULL, *base = NULL, *dead = NULL;
-again:                                            /* gradients of gradients: a loop, as the chain may be long */
+again:                                            /* gradients of gradients may be a long chain, so this is a loop */
     storage = tensor->storage;
     opdi_storage *home = storage->block == tensor ? storage : NULL;
     base = opdi_view_base(tensor);
@@ -191,7 +194,7 @@ OPDI_NOINLINE static void opdi_release_last(opd_tensor *tensor) {
 void opd_release(opd_tensor *tensor) {
     if (tensor && opdi_drop_last(tensor)) { opdi_release_last(tensor); }
 }
-/* Sets the count tensors that a function failed to make to NULL; returns -1. */
+/* Sets the `count` tensors that a function could not make to NULL.  Returns -1. */
 OPDI_INTERNAL int opdi_no_tensors(opd_tensor **list, int count) {
     for (int i = 0; list && i < count; i++) { list[i] = NULL; }
     return -1;
@@ -209,13 +212,13 @@ opd_tensor *opd_assign(opd_tensor **handle, opd_tensor *tensor) {
 
 //== scopes ============================================================================================================
 //
-//  The thread's stack of handles holds one reference each.  A handle is a tensor, or with bit 0 set a block of memory
-//  (list results, strings); bit 1 marks one that opd_scope_return handed to the enclosing scope.
+//  Each handle in the thread's scope stack holds one reference.  A handle is a tensor, or with bit 0 set a block of
+//  memory (list results, strings); bit 1 marks a handle that opd_scope_return moved to the enclosing scope.
 
 #define OPDI_HANDLE_UP ((uintptr_t)2)
 
-/* Makes room for count more handles, with the raw allocator: the stack is the thread's, not the caller's.  0, or -1
-   with an error. */
+/* Makes room for `count` more handles.  Uses the raw allocator, because the stack belongs to the thread and not to a
+   caller.  Returns 0, or -1 and sets an error. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_scope_grow(opdi_thread *thread, int64_t count) {
     int64_t cap = thread->cap ? thread->cap * 2 : 256;
     uintptr_t *at;
@@ -242,8 +245,8 @@ OPDI_NOINLINE OPDI_INTERNAL void opdi_root_warn(opdi_thread *thread, const opd_o
 }
 OPDI_COLD_END
 
-/* Gives a reference to tensor to the innermost scope and returns tensor; NULL with an error, and the reference dropped,
-   when memory is out. */
+/* Moves a reference to `tensor` to the innermost scope and returns `tensor`.  If memory runs out, drops the reference,
+   sets an error and returns NULL. */
 OPDI_SHARED opd_tensor *opdi_own(opd_tensor *tensor) {
     opdi_thread *thread = opdi_self();
     if (!tensor) { return NULL; }
@@ -255,7 +258,7 @@ OPDI_SHARED opd_tensor *opdi_own(opd_tensor *tensor) {
     return tensor;
 }
 
-/* Returns size bytes that live as long as the innermost scope; NULL with an error. */
+/* Returns `size` bytes that live as long as the innermost scope, or NULL and sets an error. */
 OPDI_SHARED void *opdi_scope_alloc(size_t size) {
     opdi_thread *thread = opdi_self();
     if (opdi_scope_reserve(thread, 1) || size > SIZE_MAX / 2) { return NULL; }
@@ -266,7 +269,8 @@ OPDI_SHARED void *opdi_scope_alloc(size_t size) {
     return block + 1;
 }
 OPDI_COLD_BEGIN
-/* Returns room for count tensors in the innermost scope, all NULL; NULL with an error. */
+/* Returns an array of `count` tensors, all NULL, that lives as long as the innermost scope, or NULL and sets an
+   error. */
 OPDI_INTERNAL opd_tensor **opdi_scope_tensors(int count) {
     opd_tensor **list = (opd_tensor **)opdi_scope_alloc(((size_t)count + 1) * sizeof *list);
     if (list) { memset(list, 0, ((size_t)count + 1) * sizeof *list); }
@@ -289,7 +293,8 @@ static void opdi_handle_release(uintptr_t h) {
     }
 }
 
-/* Takes the handles [from, to) out of the scope stack and releases them: what binding made for a call that is over. */
+/* Takes handles `from` to `to` - 1 out of the scope stack and releases them.  Binding has made them for a call that has
+   ended. */
 OPDI_INTERNAL void opdi_scope_remove(opdi_thread *thread, int64_t from, int64_t to) {
     uintptr_t gone[8];
     while (to > from) {
@@ -303,7 +308,7 @@ OPDI_INTERNAL void opdi_scope_remove(opdi_thread *thread, int64_t from, int64_t 
     }
 }
 
-/* Releases the handles above mark, but those marked "up", which move down to it. */
+/* Releases the handles above `mark`, except those that opd_scope_return has marked: they move down to `mark`. */
 OPDI_INTERNAL void opdi_scope_unwind(opdi_thread *thread, int64_t mark) {
     int64_t keep = mark;
     for (int64_t i = mark; i < thread->top; i++) {
@@ -316,7 +321,7 @@ OPDI_INTERNAL void opdi_scope_unwind(opdi_thread *thread, int64_t mark) {
     while (thread->top > keep) { opdi_handle_release(thread->handles[--thread->top]); }
 }
 
-#define OPDI_OPENED_OUTSIDE 2                     /* in `open` of a scope: no call was running */
+#define OPDI_OPENED_OUTSIDE 2                     /* in scope->open: opened while no call was running */
 opd_scope opd_scope_open_at(const char *place) {
     opdi_thread *thread = opdi_self();
     opd_scope scope;
@@ -330,8 +335,8 @@ opd_scope opd_scope_open_at(const char *place) {
 }
 opd_scope opd_scope_open(void) { return opd_scope_open_at("opd_scope_open"); }
 
-/* Closes a scope and releases what it owns; a scope that is closed already is left alone.  An error when a kernel
-   closes a scope that was opened outside it. */
+/* Closes a scope and releases the objects that it owns.  Does nothing if the scope is closed.  Sets an error if a
+   kernel closes a scope that was opened outside of the kernel. */
 void opd_scope_close(opd_scope *scope) {
     opdi_thread *thread = opdi_self();
     if (!scope || !scope->open) { return; }
@@ -347,7 +352,7 @@ void opd_scope_close(opd_scope *scope) {
         thread->left = false;
     }
     scope->open = 0;
-    if (scope->depth > thread->scope_depth) { return; }  /* closed already, by one around it */
+    if (scope->depth > thread->scope_depth) { return; }  /* already closed, with a scope around it */
     if (OPDI_LIKELY(thread->top > scope->mark)) {
         thread->ending = scope->depth <= OPDI_PLACES ? thread->places[scope->depth - 1] : NULL;
         opdi_scope_unwind(thread, scope->mark);

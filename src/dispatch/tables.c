@@ -7,14 +7,14 @@
 OPDI_INTERNAL const char *const opdi_chosen_names[] = {"kernel", "default backend kernel", "nested kernel",
     "ambiguous autogradother", "math kernel", "autograd kernel", "batched kernel", "backend fallback", "missing"};
 
-/* Returns the newest kernel registered at exactly this key, or NULL. */
+/* Returns the newest kernel that is registered at exactly this key, or NULL. */
 OPDI_INTERNAL opdi_kernel *opdi_direct(const opd_op *op, opd_key key) {
     opdi_kernel *kernel = op->kernels;
     while (kernel && kernel->key != key) { kernel = kernel->next; }
     return kernel;
 }
 
-/* True if a kernel is registered for a backend whose autograd key is `key`, or one for every backend. */
+/* Returns true if a kernel is registered for a backend whose autograd key is `key`, or for every backend. */
 static bool opdi_has_backend_kernel(const opd_op *op, opd_key key) {
     for (const opdi_kernel *kernel = op->kernels; kernel; kernel = kernel->next) {
         if (kernel->key == OPD_KEY_COMPOSITE_EXPLICIT) { return true; }
@@ -35,15 +35,15 @@ OPDI_SHARED const opdi_slot *opdi_stored_slot(const opd_call *call, const opdi_s
 OPDI_SHARED int opdi_stored_dtype_check(const opd_call *call, opd_scalar_type dtype);
 OPDI_SHARED void opdi_library_undo(opd_library *lib, const opdi_registration *keep);
 #if defined(OPDI_CORE)
-/* True if op is a built-in pointwise operator and `key` that of a device that runs formulas: its Meta kernel then
-   serves as its kernel there. */
+/* Returns true if op is a built-in pointwise operator and `key` belongs to a device that runs formulas.  The operator's
+   Meta kernel then serves as its kernel there. */
 static bool opdi_runs_formula(const opd_op *op, opd_key key) {
     const opdi_card *card = OPDI_ACQUIRE(&op->card);
     return card && (card->desc.tags & OPDI_OPTAG_FORMULA) && !card->base && key > OPD_KEY_CPU && key < OPD_KEY_META &&
            opdi_backend_pointwise((int)(key - OPD_KEY_CPU));
 }
 
-/* Returns the kernel of one slot, or NULL, and by which rule it was chosen.  The order of precedence is
+/* Returns the kernel of one slot, or NULL.  Sets *how to the rule by which it was chosen.  The order of precedence is
    that of OperatorEntry::computeDispatchTableEntryWithDebug. */
 OPDI_INTERNAL opdi_kernel *opdi_compute_slot(const opd_op *op, opd_key key, opdi_chosen *how) {
     opdi_kernel *kernel;
@@ -96,14 +96,15 @@ OPDI_NOINLINE static int opdi_ambiguous_kernel(opd_call *call) {
                     "composite one a CompositeExplicitAutograd kernel.", call->op->name);
 }
 
-OPDI_INTERNAL uint32_t opdi_on_the_cpu;                  /* opd_cpu_fallback_set: a bit for each backend */
-/* True if the program asked that operators without a kernel for this device run on the CPU. */
+OPDI_INTERNAL uint32_t opdi_on_the_cpu;                  /* set by opd_cpu_fallback_set: a bit for each backend */
+/* Returns true if the program asked (opd_cpu_fallback_set) that operators without a kernel for this device run on the
+   CPU. */
 static bool opdi_cpu_stands_in(uint32_t slot) {
     return slot > OPD_KEY_CPU && slot < OPD_KEY_CPU + OPD_META &&
            (OPDI_LOAD(&opdi_on_the_cpu) >> (slot - OPD_KEY_CPU) & 1);
 }
-/* The kernel of slots for which nothing is registered: falls back to the CPU where that was asked for, otherwise fails
-   with an error that lists the kernels that exist. */
+/* The kernel in slots for which nothing is registered.  Runs the operator on the CPU if the program asked for that;
+   otherwise sets an error that lists the kernels that exist. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_missing_kernel(opd_call *call) {
     char have[1200];
     if (opdi_cpu_stands_in((uint32_t)call->slot)) { return opd_cpu_fallback(call); }
@@ -140,8 +141,8 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_missing_kernel(opd_call *call) {
                     call->op->name, have);
 }
 
-/* Runs the fallback of the call's slot, for a kernel registered for every backend that has nothing to do
-   with this call. */
+/* Runs the fallback of the call's slot instead of a kernel that is registered for every backend but has nothing to do
+   in this call. */
 OPDI_SHARED int opdi_hidden_fallback(opd_call *call) {
     opdi_lock(&opdi_registry.lock);
     const opdi_kernel *kernel = opdi_registry.fallbacks[call->slot];
@@ -151,15 +152,15 @@ OPDI_SHARED int opdi_hidden_fallback(opd_call *call) {
     return fn(call);
 }
 
-/* True if the slot holds one of our autograd kernels, which only pass a call on when nothing requires grad. */
+/* Returns true if the slot holds one of our autograd kernels, which only pass a call on if nothing requires grad. */
 static bool opdi_slot_skips(const opdi_slot *slot) {
     return slot->fn == opdi_autograd_kernel || slot->fn == opdi_autograd_fallback ||
         slot->fn == opdi_autograd_inplace_kernel || slot->fn == opdi_autograd_out_kernel ||
         slot->fn == opdi_autograd_registered;
 }
 
-/* Clears a slot's functionality in the 16 masks of a table that begin at `first` (0: nothing requires grad,
-   16: something does). */
+/* Clears the functionality of a slot in 16 of the table's masks, from `first` on (0: those for calls in which nothing
+   requires grad; 16: the others). */
 static void opdi_mask_out(opdi_table *table, int slot, int first) {
     if (slot >= OPD_KEY_BACKEND_BASE) {
         int bit_at = (slot - OPD_KEY_BACKEND_BASE) % 16;
@@ -169,7 +170,8 @@ static void opdi_mask_out(opdi_table *table, int slot, int first) {
     for (int bit_at = 0; bit_at < 16; bit_at++) { table->masks[first + bit_at] &= ~OPD_BIT_OF(slot); }
 }
 
-/* Computes an operator's table: a kernel for each slot, and which functionalities a call skips.  Under the lock. */
+/* Computes an operator's table: a kernel for each slot, and the functionalities that a call skips.  The caller holds
+   the lock. */
 OPDI_INTERNAL void opdi_fill_table(const opd_op *op, opdi_table *table) {
     bool casts = false;
     memset(table, 0, sizeof *table);
@@ -186,23 +188,23 @@ OPDI_INTERNAL void opdi_fill_table(const opd_op *op, opdi_table *table) {
         to->user = kernel ? kernel->user : NULL;
         opdi_guard_slot(op, table, slot, how);
         if (opdi_is_autocast_slot(slot) && kernel && kernel->fn != opd_fallthrough) {
-            to->fn = opdi_autocast_kernel;        /* which runs kernel where the device's autocast is on */
+            to->fn = opdi_autocast_kernel;        /* runs the kernel if the device's autocast is on */
             to->user = (void *)(uintptr_t)kernel;
             casts = true;
         } else if (slot == OPDI_AUTOCAST_SLOT + OPD_META && casts) {
-            to->fn = opdi_autocast_of_fakes;      /* the last of these slots: those of the devices are there */
+            to->fn = opdi_autocast_of_fakes;      /* the last of these slots: the devices' slots are done */
         }
         if (to->fn == opd_fallthrough && slot) { opdi_mask_out(table, slot, 16); }
         if ((to->fn == opd_fallthrough && slot) || opdi_slot_skips(to)) { opdi_mask_out(table, slot, 0); }
     }
-    for (int slot = 0; slot < 16; slot++) {       /* those of ours pass a call on to below all autograd keys */
+    for (int slot = 0; slot < 16; slot++) {       /* our autograd kernels pass a call on to below all autograd keys */
         const uint64_t kept = table->masks[slot] & OPDI_AUTOGRAD_BITS;
         table->masks[slot] |= table->masks[16 + slot] & OPDI_AUTOGRAD_BITS & ~((kept & (0 - kept)) - 1);
     }
     table->jvp = opdi_direct(op, OPDI_KEY_JVP) ? opdi_direct(op, OPDI_KEY_JVP)->fn : NULL;
 }
 
-/* Why an operator that somebody has a handle of is not defined. */
+/* Returns the reason why an operator, of which the program still has a handle, is no longer defined. */
 OPDI_INTERNAL const char *opdi_undefined_why(const opd_op *op) {
     return OPDI_LOAD(&op->unloaded) ? "its plug-in was unloaded (opd_library_unload)"
         : "its library was closed (opd_library_close)";
@@ -211,7 +213,8 @@ OPDI_INTERNAL int opdi_undefined_error(const opd_op *op) {
     return opd_fail(OPD_ERROR_NOT_FOUND, "the operator %s is not defined any more: %s", op->name,
                     opdi_undefined_why(op));
 }
-/* Returns the table of an operator, which is computed at its first call; NULL with an error if it is not defined. */
+/* Returns the table of an operator, and computes it at the first call.  Returns NULL and sets an error if the operator
+   is not defined. */
 OPDI_NOINLINE OPDI_INTERNAL const opdi_table *opdi_table_make(opd_op *op) {
     opdi_table *table = NULL;
     opdi_lock(&opdi_registry.lock);
@@ -228,7 +231,8 @@ OPDI_NOINLINE OPDI_INTERNAL const opdi_table *opdi_table_make(opd_op *op) {
     return table;
 }
 
-/* Takes the table of an operator out of use after a registration; the next call computes a new one.  Under the lock. */
+/* Takes the table of an operator out of use after a registration, so that the next call computes a new one.  The caller
+   holds the lock. */
 OPDI_INTERNAL void opdi_table_retire(opd_op *op) {
     opdi_table *old = op->table;
     if (!old) { return; }
@@ -243,19 +247,19 @@ OPDI_INTERNAL void opdi_tables_retire_all(void) {
 
 //== libraries =========================================================================================================
 
-/* Adds to the pending error in which library block it occurred; always returns -1. */
+/* Appends the library block in which the pending error occurred to the error.  Returns -1. */
 OPDI_INTERNAL int opdi_library_error(const opd_library *lib) {
     return opdi_fail_more(" (Error occurred while processing %s block at %s:%d)", opdi_kind_names[lib->kind], lib->file,
                           lib->line);
 }
 
-/* Checks kind, namespace and key, and lists the library.  NULL with an error, also for a second OPD_LIBRARY
-   of a namespace. */
+/* Checks the kind, the namespace and the key, and lists the library.  Returns NULL and sets an error if that fails,
+   also for a second OPD_LIBRARY of a namespace. */
 opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char *key, const char *file, int line) {
     opd_library *lib, *other;
     opd_key next = OPD_KEY_INVALID;
     char place[300];
-    opdi_started();                               /* the built-in operators before any override of theirs */
+    opdi_started();                               /* the built-in operators first, before their overrides */
     if (!opd_ok()) { return NULL; }
     if (kind != OPD_DEF && kind != OPD_FRAGMENT && kind != OPD_IMPL) {
         (void)opd_fail(OPD_ERROR_REGISTER, "unknown kind of library");
@@ -266,7 +270,7 @@ opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char 
         return NULL;
     }
     if (key && (next = opd_key_parse(key)) == OPD_KEY_INVALID) { return NULL; }
-    if (next == OPD_KEY_UNDEFINED) { next = OPD_KEY_INVALID; }    /* the catch-all */
+    if (next == OPD_KEY_UNDEFINED) { next = OPD_KEY_INVALID; }    /* the catch-all: no key */
     if (kind != OPD_IMPL && (strcmp(ns, "_") == 0 || next != OPD_KEY_INVALID)) {
         (void)opd_fail(OPD_ERROR_REGISTER, next != OPD_KEY_INVALID
                        ? "%s \"%s\" takes no dispatch key"
@@ -292,7 +296,7 @@ opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char 
         opdi_registry.libraries = lib;
         other = NULL;
     } else {
-        (void)snprintf(place, sizeof place, "%s:%d", other->file, (int)other->line);    /* it may be closed soon */
+        (void)snprintf(place, sizeof place, "%s:%d", other->file, (int)other->line);    /* other may be closed soon */
     }
     opdi_unlock(&opdi_registry.lock);
     if (other) {
@@ -308,7 +312,7 @@ opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char 
     return lib;
 }
 
-/* Writes "registered at FILE:LINE", or the text of the place; returns buf. */
+/* Writes "registered at FILE:LINE", or the text of `place`, to buf.  Returns buf. */
 OPDI_INTERNAL const char *opdi_place_text(opdi_origin place, char *buf, size_t cap) {
     if (place.line) { (void)snprintf(buf, cap, "registered at %s:%d", place.file, (int)place.line); }
     else { (void)snprintf(buf, cap, "%s", place.file); }

@@ -3,15 +3,16 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>exchange     DLPack, .npy, and how files are read and written
 //
-//  Tensors and graphs from and for other programs.  Files are read where they are mapped, and nothing of them is
-//  believed before it is checked against what there is; what is written is there whole or not at all.  Uses tensors,
-//  storages of foreign memory, of graphs their text and constants, and, to pin whose deleter it is, plug-ins; no
-//  operator.
+//  Tensors and graphs are exchanged with other programs.  Files are read from memory maps, and every value in them is
+//  checked before it is used.  A written file appears whole or not at all.  This section uses tensors and storages of
+//  foreign memory, the text and constants of graphs, and plug-ins, which it pins while a deleter of theirs is needed.
+//  It uses no operator.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== sums and bits =====================================================================================================
 //
-//  zip's checksum and its compression (RFC 1951).  No error is recorded here: `wrong` says what there is to say.
+//  The checksum of zip files and their compression (RFC 1951).  The functions record no errors here: `wrong` gets the
+//  message.
 
 OPDI_INTERNAL void opdi_crc_init(opdi_crc *crc) {
     for (uint32_t i = 0; i < 256; i++) {
@@ -43,8 +44,8 @@ OPDI_INTERNAL uint32_t opdi_crc_add(const opdi_crc *table, uint32_t crc, const v
     return ~crc;
 }
 
-/* Makes a prefix code from the lengths of the codes.  Returns how much of the code is left over, negative if there
-   are too many. */
+/* Makes a prefix code from the lengths of its codes.  Returns the unused part of the code space, which is negative if
+   there are too many codes. */
 static int opdi_prefix_make(opdi_prefix *prefix, const uint8_t *lengths, int count) {
     unsigned next[16], at[16], code = 0;
     int left = 1;
@@ -88,7 +89,7 @@ static unsigned opdi_inflate_bits(opdi_inflate *state, int count) {
     state->bits -= count;
     return v;
 }
-/* Reads the next symbol of a prefix code; -1 with `wrong` set. */
+/* Reads the next symbol of a prefix code.  If there is none, returns -1 and sets state->wrong. */
 static int opdi_inflate_symbol(opdi_inflate *state, const opdi_prefix *prefix) {
     unsigned code = 0, first = 0, at = 0;
     if (state->bits < 15) { opdi_inflate_fill(state); }
@@ -113,7 +114,7 @@ static int opdi_inflate_symbol(opdi_inflate *state, const opdi_prefix *prefix) {
     return -1;
 }
 
-/* Unpacks the symbols of one block, to its end. */
+/* Unpacks the symbols of one block. */
 static void opdi_inflate_codes(opdi_inflate *state) {
     while (!state->wrong) {
         int symbol = opdi_inflate_symbol(state, &state->literals);
@@ -126,7 +127,7 @@ static void opdi_inflate_codes(opdi_inflate *state) {
             state->out[state->at++] = (unsigned char)symbol;
             continue;
         }
-        symbol -= 257;                            /* lengths from 3: four of each number of extra bits, after eight */
+        symbol -= 257;           /* lengths from 3: eight without extra bits, then four for each number of extra bits */
         int extra = symbol < 8 || symbol == 28 ? 0 : symbol / 4 - 1;
         size_t len = symbol < 8 ? (size_t)symbol + 3 : symbol == 28 ? 258 : ((size_t)(4 + symbol % 4) << extra) + 3;
         len += opdi_inflate_bits(state, extra);
@@ -134,7 +135,8 @@ static void opdi_inflate_codes(opdi_inflate *state) {
             if (!state->wrong) { state->wrong = "a code in the compressed data stands for nothing"; }
             return;
         }
-        extra = symbol < 4 ? 0 : symbol / 2 - 1;  /* distances from 1: two of each, after four */
+        /* distances from 1: four without extra bits, then two for each number */
+        extra = symbol < 4 ? 0 : symbol / 2 - 1;
         size_t back = (symbol < 4 ? (size_t)symbol : (size_t)(2 + symbol % 2) << extra) + 1;
         back += opdi_inflate_bits(state, extra);
         if (state->wrong) { return; }
@@ -150,8 +152,8 @@ static void opdi_inflate_codes(opdi_inflate *state) {
     }
 }
 
-/* Copies a stored block, which begins at a whole byte with its length and the complement of that; complaints
-   go to state->wrong. */
+/* Copies a stored block, which begins at a whole byte with its length and the complement of the length.  Errors go to
+   state->wrong. */
 static void opdi_inflate_stored(opdi_inflate *state) {
     (void)opdi_inflate_bits(state, state->bits & 7);
     unsigned count = opdi_inflate_bits(state, 16);
@@ -175,7 +177,7 @@ static void opdi_inflate_stored(opdi_inflate *state) {
     state->at += count;
 }
 
-/* Reads the lengths of a block's codes, or takes the fixed ones. */
+/* Reads the code lengths of a block, or uses the fixed ones of the format. */
 static void opdi_inflate_tables(opdi_inflate *state, bool fixed) {
     static const uint8_t order[19] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
     uint8_t lengths[320];
@@ -203,7 +205,7 @@ static void opdi_inflate_tables(opdi_inflate *state, bool fixed) {
         }
         if (lengths[256] == 0) { goto bad; }
     }
-    /* a code may be incomplete when it is of one symbol, one bit long, or of none */
+    /* a code may be incomplete if it has only one symbol, of one bit, or no symbols */
     left = opdi_prefix_make(&state->literals, lengths, nliterals);
     if (left < 0 || (left > 0 && !(left == 1 << 14 && state->literals.count[1] == 1))) { goto bad; }
     left = opdi_prefix_make(&state->distances, lengths + nliterals, ndistances);
@@ -215,7 +217,7 @@ bad:
     state->wrong = "the compressed data has a table of codes that is none";
 }
 
-/* Unpacks length bytes into `out`, which must be filled exactly; returns NULL, or what is wrong. */
+/* Unpacks `length` bytes into `out`, which must be filled exactly.  Returns NULL, or a message about the error. */
 OPDI_INTERNAL const char *opdi_inflate_all(opdi_inflate *state, const unsigned char *data, size_t length,
                                            unsigned char *out, size_t out_n) {
     bool last = false;
@@ -251,7 +253,7 @@ OPDI_INTERNAL bool opdi_big_endian(void) {
     memcpy(&first, &one, 1);
     return first == 0;
 }
-/* Reverses the bytes of each element of `size` bytes, in length bytes. */
+/* Reverses the bytes of each element of `size` bytes in a buffer of `length` bytes. */
 OPDI_INTERNAL void opdi_swap(char *at, size_t length, size_t size) {
     for (; length; length -= size, at += size) {
         for (size_t i = 0; i < size / 2; i++) {
@@ -261,7 +263,7 @@ OPDI_INTERNAL void opdi_swap(char *at, size_t length, size_t size) {
         }
     }
 }
-/* Returns how many of size bytes come before the first that is neither 0 nor 1. */
+/* Returns the number of bytes before the first one that is neither 0 nor 1, or `size` if there is no such byte. */
 OPDI_INTERNAL size_t opdi_bools(const void *data, size_t size) {
     const unsigned char *at = (const unsigned char *)data;
     size_t i = 0;

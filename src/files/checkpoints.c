@@ -2,15 +2,15 @@
 
 //== checkpoints: what torch.save writes ===============================================================================
 //
-// A zip file with a pickle, data.pkl, of nested dicts, lists and tuples, and the bytes of each storage beside it.  What
-// is at the ends of the tree becomes an entry under the names on the way there: "model/0.weight", "epoch".
+//  A checkpoint is a zip file with a pickle, data.pkl, of nested dicts, lists and tuples, and one entry with the bytes
+//  of each storage.  Each leaf of the tree becomes an entry, named by the path to it: "model/0.weight", "epoch".
 
-#define OPDI_FOREIGN (-3)        /* of a class that has no meaning here; of values its data is the class's name */
+#define OPDI_FOREIGN (-3)        /* of a class unknown here; a value's data is the class's name */
 
 static opdi_named *opdi_member_of(const opd_tensor_file *file, int64_t i) {
     return (opdi_named *)(void *)file->members.data + i;
 }
-/* Returns the member that holds the storage with this key, -1 with an error. */
+/* Returns the number of the file's entry (member) that holds the storage with this key, or -1 and sets an error. */
 static int64_t opdi_checkpoint_member(opdi_checkpoint_walk *walk, uint32_t key) {
     const opdi_pickle_node *node = opdi_pickle_at(&walk->pickle, key);
     opdi_string name = {NULL, 0, 0, false};
@@ -25,7 +25,7 @@ static int64_t opdi_checkpoint_member(opdi_checkpoint_walk *walk, uint32_t key) 
     opdi_string_free(&name);
     return i >= 0 && walk->file->zip && opdi_zip_check(&walk->file->source, opdi_named_of(walk->file, i)) ? -1 : i;
 }
-/* Reads the numbers of a list or tuple into dims; returns how many, -1 with an error. */
+/* Reads the numbers of a list or tuple into the file's dims.  Returns how many there are, or -1 and sets an error. */
 static int opdi_checkpoint_dims(opdi_checkpoint_walk *walk, uint32_t list) {
     const opdi_pickle_node *node = opdi_pickle_at(&walk->pickle, list);
     if (node->kind != OPDI_PICKLE_TUPLE && node->kind != OPDI_PICKLE_LIST) {
@@ -44,7 +44,8 @@ static int opdi_checkpoint_dims(opdi_checkpoint_walk *walk, uint32_t list) {
     }
     return walk->file->dims.failed ? -1 : (int)node->value;
 }
-/* Sets what a storage's elements are, for files from machines with another byte order; 0, or -1 with an error. */
+/* Stores in a member the size of its elements, by which the bytes of files with another byte order are reversed.
+   Returns 0, or -1 and sets an error. */
 static int opdi_checkpoint_part(opdi_checkpoint_walk *walk, int64_t member, int bytes) {
     opdi_named *named = opdi_named_of(walk->file, member);
     if (walk->file->swap && named->row && named->row != bytes) {
@@ -54,7 +55,8 @@ static int opdi_checkpoint_part(opdi_checkpoint_walk *walk, int64_t member, int 
     named->row = bytes;
     return 0;
 }
-/* Sets named to the tensor of a node, or to all of a storage, checked against the storage; 0, or -1 with an error. */
+/* Sets `named` to the tensor of a node, or to a whole storage, and checks that it lies within the storage.  Returns 0,
+   or -1 and sets an error. */
 OPDI_INTERNAL int opdi_checkpoint_tensor(opdi_checkpoint_walk *walk, uint32_t node, opdi_named *named) {
     const opdi_pickle *pickle = &walk->pickle;
     const bool whole = opdi_pickle_is(pickle, node, OPDI_PICKLE_STORAGE);
@@ -108,13 +110,13 @@ OPDI_INTERNAL int opdi_checkpoint_tensor(opdi_checkpoint_walk *walk, uint32_t no
     named->data = (size_t)(at * size);
     return opdi_checkpoint_part(walk, named->member, (int)size >> opd_dtype_is_complex(dtype));
 }
-/* Adds a value to the file's and sets named to it; 0, or -1 without memory. */
+/* Adds a value to the file's values, and makes `named` refer to it.  Returns 0, or -1 if memory runs out. */
 static int opdi_checkpoint_put_value(opdi_checkpoint_walk *walk, opd_value value, opdi_named *named) {
     named->data = walk->file->values.length / sizeof value;
     opdi_string_add_n(&walk->file->values, (const char *)(const void *)&value, sizeof value);
     return walk->file->values.failed ? -1 : 0;
 }
-/* Adds a text to the file's and sets named to it; 0, or -1 without memory. */
+/* Adds a text to the file's values, and makes `named` refer to it.  Returns 0, or -1 if memory runs out. */
 static int opdi_checkpoint_text(opdi_checkpoint_walk *walk, const void *text, size_t length, opdi_named *named) {
     opd_value value = opd_value_int((int64_t)walk->names.length);
     value.tag = OPD_TAG_STR;
@@ -123,7 +125,7 @@ static int opdi_checkpoint_text(opdi_checkpoint_walk *walk, const void *text, si
     opdi_string_add_n(&walk->names, "", 1);
     return walk->names.failed ? -1 : opdi_checkpoint_put_value(walk, value, named);
 }
-/* Sets named to a device, as a text such as "cuda:1"; 0, or -1 with an error. */
+/* Sets `named` to a device, as a text such as "cuda:1".  Returns 0, or -1 and sets an error. */
 static int opdi_checkpoint_device(opdi_checkpoint_walk *walk, uint32_t node, opdi_named *named) {
     const opdi_pickle_node *type = opdi_pickle_at(&walk->pickle, opdi_pickle_get(&walk->pickle, node, 0));
     const uint32_t index = opdi_pickle_get(&walk->pickle, node, 1);
@@ -136,7 +138,7 @@ static int opdi_checkpoint_device(opdi_checkpoint_walk *walk, uint32_t node, opd
     }
     return opdi_checkpoint_text(walk, text, strlen(text), named);
 }
-/* Sets named to a complex number, which lies with the sizes; 0, or -1 without memory. */
+/* Sets `named` to a complex number, which is stored with the sizes.  Returns 0, or -1 if memory runs out. */
 static int opdi_checkpoint_complex(opdi_checkpoint_walk *walk, uint32_t node, opdi_named *named) {
     opd_value value = opd_value_int((int64_t)(walk->file->dims.length / sizeof(int64_t)));
     value.tag = OPD_TAG_COMPLEX;
@@ -146,7 +148,7 @@ static int opdi_checkpoint_complex(opdi_checkpoint_walk *walk, uint32_t node, op
     }
     return walk->file->dims.failed ? -1 : opdi_checkpoint_put_value(walk, value, named);
 }
-/* Returns whether a node is a number, True, False or None, and sets *value to it. */
+/* Returns whether a node is a number, True, False or None.  If so, sets *value to it. */
 static bool opdi_checkpoint_plain(const opdi_pickle_node *node, opd_value *value) {
     switch (node->kind) {
     case OPDI_PICKLE_NONE: *value = opd_value_none(); return true;
@@ -159,7 +161,7 @@ static bool opdi_checkpoint_plain(const opdi_pickle_node *node, opd_value *value
 
 //== checkpoints: keys, as Python prints them ==========================================================================
 
-/* Writes a float as Python does: as few digits as tell it from others. */
+/* Writes a float as Python does: with as few digits as identify it. */
 static void opdi_python_float(double number, char *buf, size_t cap) {
     char text[40];
     int digits = 0;
@@ -191,7 +193,7 @@ static void opdi_python_text(const unsigned char *text, int64_t length, opdi_str
     opdi_string_add_n(out, &quote, 1);
 }
 static int opdi_python_write(opdi_pickle *pickle, uint32_t node, int depth, opdi_string *out);
-/* Adds the items of a node, with open and close around; 0, or -1 with an error. */
+/* Adds the items of a node, between `open` and `close`.  Returns 0, or -1 and sets an error. */
 static int opdi_python_items(opdi_pickle *pickle, uint32_t node, const char *open, const char *close, int depth,
                              opdi_string *out) {
     const bool dict = opdi_pickle_is(pickle, node, OPDI_PICKLE_DICT);
@@ -206,7 +208,8 @@ static int opdi_python_items(opdi_pickle *pickle, uint32_t node, const char *ope
     opdi_string_add(out, one ? ",)" : close);
     return out->failed ? -1 : 0;
 }
-/* Adds "<class 'MODULE.NAME'>" for a foreign class or function, "<MODULE.NAME>" for a value of it; 0, or -1. */
+/* Adds "<class 'MODULE.NAME'>" for a foreign class or function, or "<MODULE.NAME>" for a value of it.  Returns 0, or -1
+   and sets an error. */
 static int opdi_python_foreign(opdi_pickle *pickle, uint32_t node, opdi_string *out) {
     const bool called = opdi_pickle_at(pickle, node)->text != 0;
     opdi_string_add(out, called ? "<" : "<class '");
@@ -219,7 +222,7 @@ static int opdi_python_foreign(opdi_pickle *pickle, uint32_t node, opdi_string *
     opdi_string_add(out, called ? ">" : "'>");
     return out->failed ? -1 : 0;
 }
-/* Adds what Python's repr would give for a node; 0, or -1 with an error. */
+/* Adds the text that Python's repr would give for a node.  Returns 0, or -1 and sets an error. */
 static int opdi_python_write(opdi_pickle *pickle, uint32_t node, int depth, opdi_string *out) {
     const opdi_pickle_node *const its = opdi_pickle_at(pickle, node);
     const unsigned char *const data = pickle->source->data + its->text;
@@ -256,7 +259,8 @@ static int opdi_python_write(opdi_pickle *pickle, uint32_t node, int depth, opdi
     }
     return out->failed ? -1 : 0;
 }
-/* Adds a dict's key to a path: a text as it is, with \x00 for a zero byte, others as Python prints them.  0 or -1. */
+/* Adds a dict's key to a path.  A text is added as it is, with \x00 for a zero byte; other keys are added as Python
+   prints them.  Returns 0, or -1 and sets an error. */
 static int opdi_checkpoint_key(opdi_checkpoint_walk *walk, uint32_t key) {
     const opdi_pickle_node *const node = opdi_pickle_at(&walk->pickle, key);
     if (node->kind != OPDI_PICKLE_TEXT) { return opdi_python_write(&walk->pickle, key, 0, &walk->path); }
@@ -273,7 +277,7 @@ static int opdi_checkpoint_key(opdi_checkpoint_walk *walk, uint32_t key) {
 
 //== checkpoints: the tree becomes entries =============================================================================
 
-/* Sets named to what Python prints for a node, as a text; 0, or -1 with an error. */
+/* Sets `named` to the text that Python prints for a node.  Returns 0, or -1 and sets an error. */
 static int opdi_checkpoint_said(opdi_checkpoint_walk *walk, uint32_t node, opdi_named *named) {
     opdi_string text = {NULL, 0, 0, false};
     int rc = opdi_python_write(&walk->pickle, node, 0, &text);
@@ -281,8 +285,8 @@ static int opdi_checkpoint_said(opdi_checkpoint_walk *walk, uint32_t node, opdi_
     opdi_string_free(&text);
     return rc;
 }
-/* Looks for a tensor in nodes, from those in todo on; visited gets those that were looked at.  Returns whether there is
-   one, or so much is in there that nobody knows. */
+/* Looks for a tensor in the nodes of `todo` and below them.  Adds the searched nodes to `visited`.  Returns true if
+   there is a tensor, or if the search became too long to tell. */
 static bool opdi_checkpoint_search(opdi_checkpoint_walk *walk, opdi_string *todo, opdi_string *visited) {
     const opdi_pickle *const pickle = &walk->pickle;
     while (todo->length) {
@@ -307,7 +311,7 @@ static bool opdi_checkpoint_search(opdi_checkpoint_walk *walk, opdi_string *todo
     }
     return false;
 }
-/* Returns whether there are tensors in a node. */
+/* Returns whether a node contains tensors. */
 static bool opdi_checkpoint_holds(opdi_checkpoint_walk *walk, uint32_t node) {
     const size_t nodes = walk->pickle.nodes.length / sizeof(opdi_pickle_node);
     opdi_string todo = {NULL, 0, 0, false}, visited = {NULL, 0, 0, false};
@@ -325,12 +329,12 @@ static bool opdi_checkpoint_holds(opdi_checkpoint_walk *walk, uint32_t node) {
     opdi_string_free(&visited);
     return holds;
 }
-/* Sets named to what cannot be read, with the name of its class; 0, or -1 with an error. */
+/* Sets `named` to a value that cannot be read, with the name of its class.  Returns 0, or -1 and sets an error. */
 static int opdi_checkpoint_foreign(opdi_checkpoint_walk *walk, uint32_t node, opdi_named *named) {
     named->strange = opdi_checkpoint_holds(walk, node) ? OPDI_FOREIGN_TENSORS : OPDI_FOREIGN;
     return opd_ok() ? opdi_checkpoint_said(walk, node, named) : -1;
 }
-/* Sets named to a value that is no tensor; 0, or -1 with an error. */
+/* Sets `named` to a value that is not a tensor.  Returns 0, or -1 and sets an error. */
 static int opdi_checkpoint_value(opdi_checkpoint_walk *walk, uint32_t at, opdi_named *named) {
     const opdi_pickle_node *node = opdi_pickle_at(&walk->pickle, at);
     opd_value value;
@@ -340,7 +344,7 @@ static int opdi_checkpoint_value(opdi_checkpoint_walk *walk, uint32_t at, opdi_n
     case OPDI_PICKLE_TEXT: case OPDI_PICKLE_NUMPY:
         if (node->value > INT32_MAX) { return opdi_bad(walk->pickled, node->text, "a text of more than 2 GiB"); }
         return opdi_checkpoint_text(walk, walk->pickled->data + node->text, (size_t)node->value, named);
-    case OPDI_PICKLE_GLOBAL: {                      /* Python 2 called int and str so */
+    case OPDI_PICKLE_GLOBAL: {                      /* the names of int and str in Python 2 */
         const char *word = opdi_pickle_globals[node->value].name;
         word = strcmp(word, "long") == 0 ? "int" : strcmp(word, "unicode") == 0 ? "str" : word;
         return opdi_checkpoint_text(walk, word, strlen(word), named);
@@ -353,7 +357,8 @@ static int opdi_checkpoint_value(opdi_checkpoint_walk *walk, uint32_t at, opdi_n
     }
 }
 static int opdi_checkpoint_below(opdi_checkpoint_walk *walk, uint32_t node, int depth);
-/* Appends '/' and the key, or (0) a number, to the path and walks what is there; 0, or -1 with an error. */
+/* Appends '/' and the key (or a number, if key is 0) to the path, and walks the node there.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_checkpoint_step(opdi_checkpoint_walk *walk, uint32_t key, int64_t i, uint32_t node, int depth) {
     const size_t was = walk->path.length;
     char number[32];
@@ -366,7 +371,8 @@ static int opdi_checkpoint_step(opdi_checkpoint_walk *walk, uint32_t key, int64_
     if (walk->path.data) { walk->path.data[was] = 0; }
     return 0;
 }
-/* Returns whether a list is long and all of it plain, so that it becomes a run. */
+/* Returns whether a list has at least 8 items, all plain values, so that it becomes a run: one entry for all its
+   items. */
 static bool opdi_checkpoint_is_run(const opdi_checkpoint_walk *walk, uint32_t list) {
     const opdi_pickle *const pickle = &walk->pickle;
     opd_value value;
@@ -377,7 +383,7 @@ static bool opdi_checkpoint_is_run(const opdi_checkpoint_walk *walk, uint32_t li
     }
     return true;
 }
-/* Adds an entry under the path; 0, or -1 without memory. */
+/* Adds an entry under the path.  Returns 0, or -1 if memory runs out. */
 static int opdi_checkpoint_add(opdi_checkpoint_walk *walk, opdi_named *named) {
     named->name = walk->names.length;
     named->where = OPDI_NOWHERE;
@@ -388,7 +394,7 @@ static int opdi_checkpoint_add(opdi_checkpoint_walk *walk, opdi_named *named) {
     opdi_string_add_n(&walk->file->members, (const char *)(const void *)named, sizeof *named);
     return walk->names.failed || walk->file->members.failed ? -1 : 0;
 }
-/* Adds a run; 0, or -1 with an error. */
+/* Adds a run: one entry for all numbers of a list.  Returns 0, or -1 and sets an error. */
 static int opdi_checkpoint_run(opdi_checkpoint_walk *walk, uint32_t list) {
     const opdi_pickle *const pickle = &walk->pickle;
     const int64_t count = opdi_pickle_at(pickle, list)->value;
@@ -407,7 +413,7 @@ static int opdi_checkpoint_run(opdi_checkpoint_walk *walk, uint32_t list) {
     }
     return opdi_checkpoint_add(walk, &named);
 }
-/* Walks what is in a dict, list or tuple; 0, or -1 with an error. */
+/* Walks the items of a dict, list or tuple.  Returns 0, or -1 and sets an error. */
 static int opdi_checkpoint_items(opdi_checkpoint_walk *walk, uint32_t node, bool dict, int depth) {
     uint32_t item = opdi_pickle_at(&walk->pickle, node)->first;
     for (int64_t i = 0; item; i++) {
@@ -419,7 +425,7 @@ static int opdi_checkpoint_items(opdi_checkpoint_walk *walk, uint32_t node, bool
     }
     return 0;
 }
-/* Adds an entry for each end of the tree below a node; 0, or -1 with an error. */
+/* Adds an entry for each leaf of the tree below a node.  Returns 0, or -1 and sets an error. */
 static int opdi_checkpoint_below(opdi_checkpoint_walk *walk, uint32_t node, int depth) {
     const opdi_pickle_node *const its = opdi_pickle_at(&walk->pickle, node);
     const int kind = its->kind;
@@ -429,7 +435,8 @@ static int opdi_checkpoint_below(opdi_checkpoint_walk *walk, uint32_t node, int 
     const uint64_t text = walk->names.length + walk->lazy +
         (run ? (uint64_t)its->value * (walk->path.length + 16) : 0);
     opdi_named named;
-    /* what a pickle refers to again and again is there as often: it may be small and mean very much */
+    /* A node that a pickle refers to repeatedly is walked each time.  Without a limit, a small pickle could have an
+       unlimited number of entries. */
     if (depth > OPDI_CHECKPOINT_DEPTH || steps > 100000 + 4 * (uint64_t)walk->pickle.at ||
         text > 1000000 + 256 * (uint64_t)walk->pickle.at) {
         return opdi_bad(walk->pickled, OPDI_NOWHERE, depth > OPDI_CHECKPOINT_DEPTH
@@ -449,8 +456,8 @@ static int opdi_checkpoint_below(opdi_checkpoint_walk *walk, uint32_t node, int 
 
 //== checkpoints: open =================================================================================================
 
-/* Makes the bytes of a member a tensor of uint8: over the file's memory where elements are aligned there and nothing is
-   packed or turned round, else a copy.  A reference, or NULL with an error. */
+/* Returns the bytes of a member as a tensor of uint8.  The tensor uses the file's memory if they are aligned there, not
+   packed and in this machine's byte order; otherwise it is a copy.  Returns a reference, or NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_checkpoint_storage(const opd_tensor_file *file, const opdi_named *member) {
     const bool swap = file->swap && member->row > 1;
     opdi_source source = file->source;
@@ -473,7 +480,8 @@ OPDI_INTERNAL opd_tensor *opdi_checkpoint_storage(const opd_tensor_file *file, c
     opdi_free(own, source.length);
     return tensor;
 }
-/* Returns the bytes of a member, made when they are first asked for, by any thread; NULL with an error. */
+/* Returns the bytes of a member, which the first request makes; any thread may call it.  On failure, returns NULL and
+   sets an error. */
 static const opd_tensor *opdi_checkpoint_bytes(const opd_tensor_file *file, int64_t i) {
     opd_tensor *tensor = OPDI_ACQUIRE(&file->storages[i]), *was = NULL;
     if (tensor || !(tensor = opdi_checkpoint_storage(file, opdi_member_of(file, i)))) { return tensor; }
@@ -484,7 +492,8 @@ static const opd_tensor *opdi_checkpoint_bytes(const opd_tensor_file *file, int6
     }
     return tensor;
 }
-/* Returns where the name of element k of a run begins among the others, each `bytes` longer than its number. */
+/* Returns the position of the name of element k among the names of a run.  The length of a name is its number of digits
+   plus `bytes`. */
 OPDI_INTERNAL size_t opdi_run_place(size_t k, size_t bytes) {
     size_t place = k * bytes, from = 0;
     for (size_t power = 10, digits = 1; from < k; power *= 10, digits++) {
@@ -494,10 +503,11 @@ OPDI_INTERNAL size_t opdi_run_place(size_t k, size_t bytes) {
     }
     return place;
 }
-/* Puts the tree's entries in the place of the zip's; 0, or -1 with an error. */
+/* Replaces the entries of the zip file, which become members, by the entries of the tree.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_checkpoint_settle(opd_tensor_file *file, opdi_string *names, int64_t found) {
     const size_t at = names->length, count = (size_t)file->count;
-    opdi_string_add_n(names, file->text.data, file->text.length);   /* for what is said of storages */
+    opdi_string_add_n(names, file->text.data, file->text.length);   /* the storages' names stay in this text */
     for (size_t i = 0; i < count; i++) { opdi_named_of(file, (int64_t)i)->name += at; }
     const opdi_string members = file->entries, text = file->text;
     const size_t sorted = (size_t)file->count * sizeof *file->sorted;
@@ -529,10 +539,10 @@ static int opdi_checkpoint_settle(opd_tensor_file *file, opdi_string *names, int
             file->runs[named->dims].bytes = opdi_run_place(named->end, strlen(file->sorted[i].name) + 1) + 1;
         }
     }
-    (void)opdi_same_names(file->sorted, entries);  /* they may be the same: see opdi_checkpoint_index */
+    (void)opdi_same_names(file->sorted, entries);  /* names may be equal: see opdi_checkpoint_index */
     return 0;
 }
-/* Makes the file's entries of a tree, and gives back what the walk holds; 0, or -1 with an error. */
+/* Makes the file's entries from a pickle's tree, and frees the walk.  Returns 0, or -1 and sets an error. */
 static int opdi_checkpoint_finish(opdi_checkpoint_walk *walk, uint32_t tree) {
     const int rc = tree && opdi_checkpoint_below(walk, tree, 0) == 0 &&
         opdi_checkpoint_settle(walk->file, &walk->names, walk->found) == 0 ? 0 : -1;
@@ -542,7 +552,7 @@ static int opdi_checkpoint_finish(opdi_checkpoint_walk *walk, uint32_t tree) {
     opdi_string_free(&walk->barren);
     return rc;
 }
-/* Reads the entry ROOTbyteorder, where there is one; 0, or -1 with an error. */
+/* Reads the entry ROOTbyteorder, if there is one, and sets file->swap.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_checkpoint_order(opd_tensor_file *file, const char *root, size_t root_bytes) {
     opdi_string name = {NULL, 0, 0, false};
     opdi_source source;
@@ -560,7 +570,7 @@ OPDI_INTERNAL int opdi_checkpoint_order(opd_tensor_file *file, const char *root,
     opdi_free(own, source.length);
     return rc;
 }
-/* Reads the pickle that entry i of a zip file is, and what it says of the others; 0, or -1 with an error. */
+/* Reads the pickle in entry i of a zip file, and the entries that it refers to.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_checkpoint_parse(opd_tensor_file *file, int64_t i) {
     const opdi_named *const named = opdi_named_of(file, i);
     opdi_checkpoint_walk walk;
@@ -587,8 +597,9 @@ OPDI_INTERNAL int opdi_checkpoint_parse(opd_tensor_file *file, int64_t i) {
     opdi_free(own, source.length);
     return rc;
 }
-/* Returns the bytes of the number that begins what torch.save wrote before 1.6: pickles one after another, the bytes of
-   storages behind them; 0: it is none.  From protocol 4 on the number is in a frame. */
+/* Returns the length of the magic number at the beginning of a file that torch.save wrote before 1.6, or 0 if the file
+   does not begin with it.  Such a file has several pickles, and behind them the bytes of the storages.  From protocol 4
+   on, the number is in a frame. */
 OPDI_INTERNAL size_t opdi_legacy_magic(const opdi_source *source) {
     static const char magic[] = "\x8a\n\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
     const size_t bytes = sizeof magic - 1, frame = source->length > 2 && source->data[2] == 0x95 ? 9 : 0;
@@ -609,7 +620,7 @@ static opdi_legacy_key opdi_legacy_key_of(const opdi_source *source, const opdi_
     key.node = node;
     return key;
 }
-/* Adds the keys of all storages of the tree to keys, sorted; returns how many. */
+/* Adds the keys of all storages of the tree to `keys`, and sorts them.  Returns how many there are. */
 static size_t opdi_legacy_keys(const opdi_checkpoint_walk *walk, opdi_string *keys) {
     const size_t nodes = walk->pickle.nodes.length / sizeof(opdi_pickle_node);
     for (uint32_t i = 1; i < nodes; i++) {
@@ -622,7 +633,8 @@ static size_t opdi_legacy_keys(const opdi_checkpoint_walk *walk, opdi_string *ke
     if (count) { qsort(keys->data, count, sizeof(opdi_legacy_key), opdi_by_key); }
     return count;
 }
-/* Adds the storage with this key, whose number of elements and bytes are at *at; 0, or -1 with an error. */
+/* Adds the storage with this key.  Its number of elements and then its bytes are in the file at *at.  Returns 0, or -1
+   and sets an error. */
 static int opdi_legacy_storage(opdi_checkpoint_walk *walk, const opdi_string *keys, const opdi_legacy_key *key,
                                size_t *at) {
     const opdi_source *source = &walk->file->source;
@@ -651,7 +663,7 @@ static int opdi_legacy_storage(opdi_checkpoint_walk *walk, const opdi_string *ke
     named.end = *at += (size_t)named.full;
     return walk->file->text.failed || opdi_named_add(walk->file, &named) ? -1 : 0;
 }
-/* Reads such a file; 0, or -1 with an error. */
+/* Reads a file that torch.save wrote before 1.6.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_legacy_parse(opd_tensor_file *file) {
     opdi_checkpoint_walk walk;
     opdi_string keys = {NULL, 0, 0, false};
@@ -662,9 +674,9 @@ OPDI_INTERNAL int opdi_legacy_parse(opd_tensor_file *file) {
     walk.pickled = &file->source;
     walk.root = walk.folder = "";
     file->checkpoint = true;
-    file->swap = opdi_big_endian();                /* these storages are little-endian wherever they were written */
+    file->swap = opdi_big_endian();                /* these storages are always little-endian */
     int rc = opdi_text_reserve(file, file->source.length);
-    for (int i = 0; i < 2 && rc == 0; i++) {       /* the protocol's number, and sizes of types */
+    for (int i = 0; i < 2 && rc == 0; i++) {       /* the version of the protocol, then the sizes of types */
         rc = opdi_pickle_read(&other, &file->source, &at) ? 0 : -1;
         opdi_pickle_free(&other);
     }
@@ -689,7 +701,7 @@ OPDI_INTERNAL int opdi_legacy_parse(opd_tensor_file *file) {
     }
     return opdi_checkpoint_finish(&walk, tree);
 }
-/* Returns the entry of a zip file that is a checkpoint's pickle, ROOT/data.pkl; -1: there is none. */
+/* Returns the entry of a zip file that is a checkpoint's pickle, ROOT/data.pkl, or -1 if there is none. */
 OPDI_INTERNAL int64_t opdi_checkpoint_find(const opd_tensor_file *file) {
     for (int64_t i = 0; i < file->count; i++) {
         const char *slash = strchr(opdi_named_name(file, i), '/');
@@ -697,7 +709,7 @@ OPDI_INTERNAL int64_t opdi_checkpoint_find(const opd_tensor_file *file) {
     }
     return -1;
 }
-/* Says why an entry cannot be read; returns -1. */
+/* Fails with the reason why an entry cannot be read.  Returns -1. */
 OPDI_INTERNAL int opdi_checkpoint_strange(const opd_tensor_file *file, const opdi_named *named) {
     const int why = named->strange;
     opdi_source its = file->source;
@@ -719,8 +731,8 @@ OPDI_INTERNAL int opdi_checkpoint_strange(const opd_tensor_file *file, const opd
         : opdi_bad(source, OPDI_NOWHERE, "made by %s.%s, which is not read here", opdi_pickle_globals[why].module,
                    opdi_pickle_globals[why].name);
 }
-/* Returns a tensor of a checkpoint, over the storage that others may look at too; NULL with an error.  Element k of a
-   run is none. */
+/* Returns a tensor of a checkpoint, which may share its storage with others, or NULL and sets an error.  Fails for
+   element k of a run, which is not a tensor. */
 OPDI_INTERNAL opd_tensor *opdi_checkpoint_read(const opd_tensor_file *file, const opdi_named *named, int64_t k) {
     const int64_t *dims = named->ndim ? (const int64_t *)(void *)file->dims.data + named->dims : NULL;
     const opd_scalar_type dtype = (opd_scalar_type)named->row;

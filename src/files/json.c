@@ -3,11 +3,12 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>json         texts in JSON, read in one pass and walked without a tree
 //
-//  The text is copied once; its strings are decoded where they stand, each with a zero behind.  What else is kept of a
-//  value is where it begins, and the number of the value behind it and all that is in it.  Knows bytes and errors.
+//  The text is copied once, and its strings are decoded in place, each with a zero behind.  For each value only two
+//  numbers are kept: where it begins, and the number of the value that follows it and all its members.  This section
+//  knows bytes and errors.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Returns the bytes of the UTF-8 character at at; 0 if it is none. */
+/* Returns the length of the UTF-8 character at `at`, or 0 if it is not valid. */
 OPDI_INTERNAL size_t opdi_utf8(const unsigned char *at, size_t length) {
     const size_t len = *at < 0x80 ? 1 : *at >= 0xc2 && *at < 0xe0 ? 2 : (*at & 0xf0) == 0xe0 ? 3 : *at >= 0xf0 &&
         *at < 0xf5 ? 4 : 0;
@@ -17,7 +18,7 @@ OPDI_INTERNAL size_t opdi_utf8(const unsigned char *at, size_t length) {
         (*at == 0xf4 && at[1] > 0x8f)) { return 0; }
     return len;
 }
-/* Reads the four digits after \u; -1 with an error. */
+/* Reads the four digits after \u.  On failure, returns -1 and sets an error. */
 static int opdi_json_hex(opdi_look *look) {
     int value = 0;
     for (int i = 0; i < 4; i++, look->at++) {
@@ -29,7 +30,7 @@ static int opdi_json_hex(opdi_look *look) {
     }
     return value;
 }
-/* Reads what follows a backslash, as UTF-8 in out; returns how many bytes, 0 with an error. */
+/* Reads an escape behind a backslash, and writes it to out as UTF-8.  Returns its length, or 0 and sets an error. */
 OPDI_INTERNAL size_t opdi_json_escape(opdi_look *look, char *out) {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     const size_t begin = look->at - 1;
@@ -70,7 +71,8 @@ OPDI_INTERNAL size_t opdi_json_escape(opdi_look *look, char *out) {
     out[3] = (char)(0x80 | (value & 63));
     return value < 0x10000 ? 3 : 4;
 }
-/* Reads what follows a member of a list or object: 1 if another member follows, 0 at the end, -1 with an error. */
+/* Reads the separator behind a member of a list or object.  Returns 1 if another member follows, 0 at the end, or -1
+   and sets an error. */
 OPDI_INTERNAL int opdi_json_more(opdi_look *look, char end) {
     if (opdi_look_has(look, ',')) { return 1; }
     if (opdi_look_has(look, end)) { return 0; }
@@ -79,19 +81,19 @@ OPDI_INTERNAL int opdi_json_more(opdi_look *look, char end) {
 
 //== one pass ==========================================================================================================
 
-#define OPDI_JSON_LAST 0x80000000u                /* in `next`: the last one of its list or object */
-#define OPDI_JSON_MEMBER 0x40000000u              /* in `next`: of an object; its key is the entry before */
+#define OPDI_JSON_LAST 0x80000000u                /* in `next`: the last of its list or object */
+#define OPDI_JSON_MEMBER 0x40000000u              /* in `next`: a member of an object; its key is the entry before */
 #define OPDI_JSON_NEXT 0x3fffffffu
 OPDI_INTERNAL opdi_json_entry *opdi_json_entry_at(const opd_json *json, int64_t value) {
     return (opdi_json_entry *)(void *)json->entries.data + value;
 }
-/* Adds a value or key that begins at `at`; returns its number, -1 without memory. */
+/* Adds a value or key that begins at `at`.  Returns its number, or -1 if memory runs out. */
 static int64_t opdi_json_add(opd_json *json, size_t at) {
     const opdi_json_entry entry = {(uint32_t)at, 0};
     opdi_string_add_n(&json->entries, (const char *)(const void *)&entry, sizeof entry);
     return json->entries.failed ? -1 : json->count++;
 }
-/* True if eight bytes are none of ", \, a control character or the part of a longer one. */
+/* Returns true if the next eight bytes are all ASCII, and none is ", \ or a control character. */
 static bool opdi_json_plain(const unsigned char *at) {
     const uint64_t ones = UINT64_C(0x0101010101010101);
     uint64_t bytes;
@@ -99,7 +101,7 @@ static bool opdi_json_plain(const unsigned char *at) {
     const uint64_t quotes = bytes ^ 0x22 * ones, slashes = bytes ^ 0x5c * ones;
     return ((bytes | (bytes - 0x20 * ones) | (quotes - ones) | (slashes - ones)) & 0x80 * ones) == 0;
 }
-/* Reads a string at the '"' where look is, and decodes it in the copy of the text; 0, or -1 with an error. */
+/* Reads a string from the '"' on, and decodes it in json's copy of the text.  Returns 0, or -1 and sets an error. */
 static int opdi_json_decode(opd_json *json, opdi_look *look) {
     const unsigned char *const data = look->source->data;
     char *to = json->text.data + look->at + 1;
@@ -137,7 +139,7 @@ static int opdi_json_decode(opd_json *json, opdi_look *look) {
     look->at++;
     return 0;
 }
-/* Goes past digits; how many there are. */
+/* Skips digits.  Returns how many there were. */
 static size_t opdi_json_digits(opdi_look *look) {
     const size_t begin = look->at;
     while (look->at < look->end && look->source->data[look->at] >= '0' && look->source->data[look->at] <= '9') {
@@ -145,7 +147,7 @@ static size_t opdi_json_digits(opdi_look *look) {
     }
     return look->at - begin;
 }
-/* Checks a number: -12.5e+3; 0, or -1 with an error. */
+/* Checks a number such as -12.5e+3.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_json_number(opdi_look *look) {
     const unsigned char *const data = look->source->data;
     const size_t begin = look->at;
@@ -169,7 +171,8 @@ OPDI_INTERNAL int opdi_json_number(opdi_look *look) {
     if (!digits) { return opdi_bad(look->source, look->at, "expected a digit"); }
     return look->at - begin > 480 ? opdi_bad(look->source, begin, "a number of more than 480 characters") : 0;
 }
-/* Reads what Python writes of numbers that JSON does not have: NaN, Infinity, -Infinity.  False: none of these. */
+/* Skips a number that Python writes but JSON does not allow: NaN, Infinity, -Infinity.  Returns false if there is
+   none. */
 static bool opdi_json_python(opdi_look *look) {
     static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
     for (int i = 0; i < 3; i++) {
@@ -182,7 +185,7 @@ static bool opdi_json_python(opdi_look *look) {
     return false;
 }
 static int opdi_json_members(opd_json *json, opdi_look *look, char end, int depth);
-/* Reads a value; 0, or -1 with an error. */
+/* Reads a value.  Returns 0, or -1 and sets an error. */
 static int opdi_json_value(opd_json *json, opdi_look *look, int depth) {
     const int first = opdi_look_peek(look);
     const int64_t value = opdi_json_add(json, look->at);
@@ -205,7 +208,7 @@ static int opdi_json_value(opd_json *json, opdi_look *look, int depth) {
     opdi_json_entry_at(json, value)->next = (uint32_t)json->count;
     return rc;
 }
-/* Reads what is in a list or object, whose bracket is where look is; 0, or -1 with an error. */
+/* Reads the members of a list or object, from its bracket on.  Returns 0, or -1 and sets an error. */
 static int opdi_json_members(opd_json *json, opdi_look *look, char end, int depth) {
     look->at++;
     for (int more = !opdi_look_has(look, end); more;) {
@@ -222,7 +225,7 @@ static int opdi_json_members(opd_json *json, opdi_look *look, char end, int dept
     }
     return 0;
 }
-/* Counts lines and bytes in the line up to `at`, from 1 on. */
+/* Computes the line of position `at` and the column (byte) in that line, both counted from 1. */
 static void opdi_json_count_place(const unsigned char *data, size_t at, int64_t *line, int64_t *column) {
     *line = *column = 1;
     for (size_t i = 0; i < at; i++) {
@@ -230,7 +233,7 @@ static void opdi_json_count_place(const unsigned char *data, size_t at, int64_t 
         *line += data[i] == '\n';
     }
 }
-/* Reads the text that source is; NULL with an error that says line and column. */
+/* Reads the text in `source`.  On failure, returns NULL and sets an error that names the line and column. */
 OPDI_INTERNAL opd_json *opdi_json_read(const opdi_source *source) {
     opdi_look look;
     look.source = source;
@@ -244,7 +247,8 @@ OPDI_INTERNAL opd_json *opdi_json_read(const opdi_source *source) {
     if (!json) { return NULL; }
     memset(json, 0, sizeof *json);
     opdi_string_add_n(&json->text, (const char *)source->data, source->length);
-    json->entries.data = (char *)opdi_alloc(source->length + 64);   /* mostly enough, and touched only as it is used */
+    /* this size is usually enough; pages of it take memory only when they are used */
+    json->entries.data = (char *)opdi_alloc(source->length + 64);
     json->entries.cap = json->entries.data ? source->length + 64 : 0;
     int rc = json->text.failed || !json->entries.data ? -1 : opdi_json_value(json, &look, 0);
     if (rc == 0 && opdi_look_peek(&look) >= 0) { rc = opdi_look_wrong(&look, "the end of the text"); }
@@ -281,24 +285,24 @@ void opd_json_free(opd_json *json) {
 
 //== walking ===========================================================================================================
 
-/* Returns the first character of a value; 0: there is none. */
+/* Returns the first character of a value, or 0 if there is none. */
 static char opdi_json_first_char(const opd_json *json, int64_t value) {
     return json && value >= 0 && value < json->count ? json->text.data[opdi_json_entry_at(json, value)->at] : 0;
 }
-/* Returns the bytes of a number, and whether it is written as an integer. */
+/* Returns the length of a number, and sets *integral to whether it is written as an integer. */
 static int opdi_json_span(const char *text, bool *integral) {
     const size_t length = strspn(text, "0123456789+-.eE");
     *integral = strspn(text, "0123456789-") == length;
     return (int)length;
 }
-/* Reads an integer; false: it is none that an int64_t holds. */
+/* Reads an integer.  Returns false if it is not an integer or does not fit an int64_t. */
 static bool opdi_json_integer(const char *text, int64_t *value) {
     const bool negative = *text == '-';
     const uint64_t limit = (uint64_t)INT64_MAX + negative;
     uint64_t bits = 0;
     bool integral;
     const int length = opdi_json_span(text, &integral);
-    if (length == negative) { return false; }     /* infinite, or none */
+    if (length == negative) { return false; }     /* infinite or missing */
     for (int i = negative; integral && i < length; i++) {
         const uint64_t digit = (uint64_t)(text[i] - '0');
         integral = bits <= (limit - digit) / 10;

@@ -2,7 +2,7 @@
 
 //== .npy ==============================================================================================================
 
-/* NumPy's kind and bytes for each dtype, by opdi_dtype_at; "" if it has none. */
+/* For each dtype, in the order of opdi_dtype_at: NumPy's kind and size, or "" if NumPy does not have the dtype. */
 OPDI_INTERNAL const char opdi_npy_kinds[OPDI_DTYPES][4] = {
     "u1", "i1", "i2", "i4", "i8", "f2", "f4", "f8", "", "c8", "c16", "b1", "", "", "", "", "", "", "", "", "u2", "u4",
     "u8", ""};
@@ -11,10 +11,10 @@ typedef struct opdi_npy {
     bool swap, fortran;
     int ndim;
     int64_t sizes[OPD_MAX_DIMS], bytes;
-    size_t at;                   /* where the elements are */
+    size_t at;                   /* position of the elements */
 } opdi_npy;
 
-/* Reads a string in either kind of quotes, without escapes; 0, or -1 with an error. */
+/* Reads a string in either kind of quotes, without escapes.  Returns 0, or -1 and sets an error. */
 static int opdi_npy_string(opdi_look *look, const char **text, size_t *count) {
     const int quote = opdi_look_peek(look);
     if (quote != '\'' && quote != '"') { return opdi_look_wrong(look, "a string"); }
@@ -26,7 +26,7 @@ static int opdi_npy_string(opdi_look *look, const char **text, size_t *count) {
     }
     return opdi_look_take(look, (char)quote);
 }
-/* Reads the dtype and byte order of a .npy header; 0, or -1 with an error. */
+/* Reads the dtype and byte order of a .npy header.  Returns 0, or -1 and sets an error. */
 static int opdi_npy_descr(opdi_look *look, opdi_npy *npy) {
     const int first = opdi_look_peek(look);
     const size_t begin = look->at;
@@ -61,13 +61,15 @@ static int opdi_npy_shape(opdi_look *look, opdi_npy *npy) {
         }
         if (!comma) { return opdi_look_wrong(look, "',' or ')'"); }
         if (opdi_look_count(look, &npy->sizes[npy->ndim])) { return -1; }
-        if (look->at < look->end && look->source->data[look->at] == 'L') { look->at++; }  /* Python 2's */
+        /* a long integer of Python 2 */
+        if (look->at < look->end && look->source->data[look->at] == 'L') { look->at++; }
         comma = opdi_look_has(look, ',');
     }
     if (npy->ndim == 1 && !comma) { return opdi_look_wrong(look, "',' after the only size"); }
     return opdi_look_take(look, ')');
 }
-/* Reads the dictionary of a .npy header: each of three keys once; 0, or -1 with an error. */
+/* Reads the dictionary of a .npy header, which must have each of its three keys once.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_npy_fields(opdi_look *look, opdi_npy *npy) {
     static const char *const keys[] = {"descr", "fortran_order", "shape"};
     int seen = 0, k;
@@ -100,7 +102,7 @@ static int opdi_npy_fields(opdi_look *look, opdi_npy *npy) {
     look->at++;
     return opdi_look_peek(look) < 0 ? 0 : opdi_look_wrong(look, "nothing");
 }
-/* Reads the whole header of a .npy file and checks its sizes; 0, or -1 with an error. */
+/* Reads the whole header of a .npy file and checks its sizes.  Returns 0, or -1 and sets an error. */
 static int opdi_npy_head(const opdi_source *source, opdi_npy *npy) {
     opdi_look look;
     if (source->length < 10) {
@@ -142,7 +144,7 @@ static int opdi_npy_header(const opdi_source *source, opdi_npy *npy) {
     }
     return 0;
 }
-/* Returns the array of a .npy file as a tensor of its own; a reference, or NULL with an error. */
+/* Returns the array of a .npy file as a new tensor.  Returns a reference, or NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_npy_read(const opdi_source *source) {
     int64_t strides[OPD_MAX_DIMS], step = 1;
     opdi_npy npy;

@@ -19,7 +19,8 @@ void opd_tensor_file_close(opd_tensor_file *file) {
     opdi_bulk_drop(file->bytes);
     opdi_free(file, sizeof *file + file->path_bytes);
 }
-/* Makes a file without entries of `bytes`, which it takes over (NULL: reading failed); NULL with an error. */
+/* Makes a file without entries, which takes over `bytes`.  If `bytes` is NULL, reading has failed before.  On failure,
+   returns NULL and sets an error. */
 static opd_tensor_file *opdi_tensor_file_new(opdi_bulk *bytes, const opdi_source *source) {
     const size_t length = bytes ? strlen(source->path) + 1 : 0;
     opd_tensor_file *file = bytes ? (opd_tensor_file *)opdi_alloc(sizeof *file + length) : NULL;
@@ -37,7 +38,8 @@ static opd_tensor_file *opdi_tensor_file_new(opdi_bulk *bytes, const opdi_source
 static bool opdi_is_npy(const opdi_source *source) {
     return source->length >= 6 && memcmp(source->data, "\x93NUMPY", 6) == 0;
 }
-/* Opens a file of tensors in `bytes`, which it takes over (NULL: reading failed); NULL with an error. */
+/* Opens the tensor file in `bytes`, and takes `bytes` over.  If it is NULL, reading has failed before.  On failure,
+   returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor_file *opdi_tensor_file(opdi_bulk *bytes, const opdi_source *source) {
     opd_tensor_file *file = opdi_tensor_file_new(bytes, source);
     int rc;
@@ -54,12 +56,13 @@ OPDI_INTERNAL opd_tensor_file *opdi_tensor_file(opdi_bulk *bytes, const opdi_sou
     opd_tensor_file_close(file);
     return NULL;
 }
-/* True for an entry of a zip file whose name ends with .npy, which the file's text is without. */
+/* Returns true for an entry of a zip file whose name ends with .npy.  The name in the file's text does not have this
+   ending. */
 static bool opdi_npy_entry(const opd_tensor_file *file, int64_t i) {
     const size_t length = opdi_le16(file->source.data + opdi_named_of(file, i)->where + 28);
     return length > strlen(opdi_named_name(file, i));
 }
-/* Returns what a zip file is, by the names in it below its root folder. */
+/* Returns the kind of a zip file, judged by the names of its entries below the root folder. */
 static opd_file_kind opdi_zip_kind(const opd_tensor_file *file) {
     bool pickle = false, constants = false, program = false, compiled = false, arrays = file->count > 0;
     for (int64_t i = 0; i < file->count; i++) {
@@ -76,7 +79,7 @@ static opd_file_kind opdi_zip_kind(const opd_tensor_file *file) {
     if (pickle) { return constants ? OPD_FILE_SCRIPT : OPD_FILE_CHECKPOINT; }
     return arrays ? OPD_FILE_NPZ : OPD_FILE_NONE;
 }
-/* Returns whether the first bytes of a file, `count` or all that there are, are those of a text. */
+/* Returns whether the first `count` bytes of a file, or all bytes of a shorter file, are text. */
 static bool opdi_begins_as_text(const opdi_source *source, size_t count) {
     size_t at = 0;
     for (; at < source->length && at < count; at++) {
@@ -85,7 +88,8 @@ static bool opdi_begins_as_text(const opdi_source *source, size_t count) {
     }
     return at > 0;
 }
-/* Returns whether a file that does not begin as a zip file does ends as one, and has other bytes of the beginning. */
+/* Returns whether a file is a zip file with a damaged beginning: some of its first four bytes are right, and so is its
+   end. */
 static bool opdi_was_zip(const opdi_source *source) {
     static const char head[] = "PK\3\4";
     int same = 0;
@@ -93,8 +97,8 @@ static bool opdi_was_zip(const opdi_source *source) {
     return source->length >= 4 && same >= 2 && (source->length < 8 || (source->length >= 22 &&
         opdi_le32(source->data + source->length - 22) == 0x06054b50u));
 }
-/* Returns whether a file is one of safetensors, whole or damaged: behind its first 8 bytes, which are no text, comes a
-   header, or they say how long a header is that would fit. */
+/* Returns whether a file is in safetensors format, whole or damaged: its first 8 bytes are not text and a header
+   follows, or these bytes are a possible length of the header. */
 static bool opdi_was_st(const opdi_source *source) {
     const uint64_t count = source->length >= 8 ? opdi_le64(source->data) : 0;
     if (source->length < 9) { return source->length == 8 && count && count <= OPDI_ST_HEADER; }
@@ -102,8 +106,8 @@ static bool opdi_was_st(const opdi_source *source) {
     return brace || (count && count <= OPDI_ST_HEADER && count <= source->length - 8 && source->length > 9 &&
                      (source->data[9] == '"' || source->data[9] == '{'));
 }
-/* Fails if a file is so short that no format can be told, or is an array or an old checkpoint whose first bytes are
-   damaged; 0, or -1 with an error. */
+/* Fails if a file is too short to tell its format, or is a .npy file or old checkpoint whose first bytes are damaged.
+   Returns 0, or -1 and sets an error. */
 static int opdi_was_known(const opdi_source *source) {
     static const char array[] = "\x93NUMPY", old[] = "\x80\2\x8a\n\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
     size_t same[2] = {0, 0};
@@ -163,7 +167,7 @@ opd_tensor_file *opd_tensor_file_parse(void *data, size_t size, opd_deleter dele
 }
 
 int64_t opd_tensor_file_count(const opd_tensor_file *file) { return file ? file->count : 0; }
-/* Returns the entry that index i is, or is in, as element *k of a run. */
+/* Returns the entry with index i.  If i is an element of a run, sets *k to the element's number. */
 static opdi_named *opdi_entry_of(const opd_tensor_file *file, int64_t i, int64_t *k) {
     int64_t low = 0, high = (int64_t)(file->entries.length / sizeof(opdi_named));
     *k = 0;
@@ -175,7 +179,7 @@ static opdi_named *opdi_entry_of(const opd_tensor_file *file, int64_t i, int64_t
     *k = i - (int64_t)opdi_named_of(file, low)->begin;
     return opdi_named_of(file, low);
 }
-/* Returns the names of a run, which any thread may ask for; NULL without memory. */
+/* Returns the names of a run, which any thread may ask for, or NULL if memory runs out. */
 static const char *opdi_run_names(const opd_tensor_file *file, const opdi_named *named) {
     opdi_named_run *const run = &file->runs[named->dims];
     const char *const prefix = file->text.data + named->name;
@@ -202,7 +206,7 @@ const char *opd_tensor_file_name(const opd_tensor_file *file, int64_t i) {
     const char *const names = opdi_run_names(file, named), *const prefix = file->text.data + named->name;
     return names ? names + opdi_run_place((size_t)k, strlen(prefix) + 1) : NULL;
 }
-/* Returns the first place in sorted whose name is not before name, or behind the last. */
+/* Returns the first position in `sorted` whose name does not come before `name`, or the position behind the last. */
 static int64_t opdi_sorted_first(const opd_tensor_file *file, const char *name, size_t length) {
     int64_t low = 0, high = (int64_t)(file->entries.length / sizeof(opdi_named));
     while (low < high) {
@@ -211,8 +215,8 @@ static int64_t opdi_sorted_first(const opd_tensor_file *file, const char *name, 
     }
     return low;
 }
-/* Looks through the entries of a checkpoint with that name, or (run) the runs whose element k has it; adds to *count
-   how many there are, and sets the first two of places to their indices. */
+/* Finds the entries of a checkpoint with that name or, if `run` is true, the runs with that name that have an element
+   k.  Adds their number to *count, and sets the first two of `places` to their indices. */
 static void opdi_checkpoint_look(const opd_tensor_file *file, const char *name, size_t length, bool run, int64_t k,
                                  int64_t *places, int *count) {
     const int64_t entries = (int64_t)(file->entries.length / sizeof(opdi_named));
@@ -224,8 +228,8 @@ static void opdi_checkpoint_look(const opd_tensor_file *file, const char *name, 
         ++*count;
     }
 }
-/* Returns the index of what has that name in a checkpoint; -1: nothing has, or, with an error, several have, so that it
-   is not known which is meant. */
+/* Returns the index of the entry of a checkpoint that has that name, or -1 if there is none.  Returns -1 and sets an
+   error if several entries have it. */
 static int64_t opdi_checkpoint_index(const opd_tensor_file *file, const char *name, size_t length) {
     int64_t places[2] = {-1, -1}, k = 0;
     size_t at = length;
@@ -266,8 +270,8 @@ const char *opd_tensor_file_metadata(const opd_tensor_file *file, const char *ke
     return NULL;
 }
 
-/* Returns a tensor of a safetensors file: over the file's memory if that is as our kernels need it, else a copy. NULL
-   with an error. */
+/* Returns a tensor of a safetensors file.  The tensor uses the file's memory if kernels can read it there; otherwise it
+   is a copy.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_st_read(const opd_tensor_file *file, const opdi_named *named) {
     const opd_scalar_type dtype = opdi_st_dtypes[named->row].dtype;
     const opd_ints sizes = opd_ints_of((const int64_t *)(void *)file->dims.data + named->dims, named->ndim);
@@ -334,7 +338,7 @@ bool opd_tensor_file_requires_grad(const opd_tensor_file *file, int64_t i) {
     int64_t k;
     return file && file->checkpoint && i >= 0 && i < file->count && opdi_entry_of(file, i, &k)->grad;
 }
-/* Returns whether an entry is no tensor, nor one that cannot be read. */
+/* Returns whether an entry is a readable value that is not a tensor. */
 OPDI_INTERNAL bool opdi_tensor_file_is_data(const opd_tensor_file *file, int64_t i) {
     int64_t k;
     if (!file->checkpoint) { return false; }

@@ -3,13 +3,14 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>pickles      pickles read as data: what torch.save writes
 //
-//  A pickle is a program for a machine with a stack (Python's pickletools says what each opcode does).  Here it builds
-//  a tree and nothing else: of all classes and functions a short list has a meaning, and what any other makes is a leaf
-//  that names it.  Knows bytes and errors, no tensors.
+//  A pickle is a program for a machine with a stack; Python's pickletools describes each opcode.  Here it only builds a
+//  tree.  The classes and functions of a short list have a meaning; the result of any other is a leaf that names it.
+//  This section knows bytes and errors, but no tensors.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_INTERNAL const opdi_pickle_known opdi_pickle_globals[] = {
-    {"", "", OPDI_GLOBAL_WORD, OPD_DTYPE_NONE, 0},   /* none: a row that says why an entry cannot be read is not 0 */
+    /* unused, so that a row that says why an entry cannot be read is not 0 */
+    {"", "", OPDI_GLOBAL_WORD, OPD_DTYPE_NONE, 0},
     {"collections", "OrderedDict", OPDI_GLOBAL_DICT, OPD_DTYPE_NONE, 0},
     {"collections", "Counter", OPDI_GLOBAL_DICT, OPD_DTYPE_NONE, 0},
     {"collections", "defaultdict", OPDI_GLOBAL_DICT, OPD_DTYPE_NONE, 0},
@@ -148,12 +149,12 @@ OPDI_INTERNAL double opdi_pickle_float_of(const opdi_pickle_node *node) {
 OPDI_INTERNAL bool opdi_pickle_is(const opdi_pickle *pickle, uint32_t node, int kind) {
     return node && opdi_pickle_at(pickle, node)->kind == kind;
 }
-/* Puts a node on the stack; 0, or -1 without memory. */
+/* Pushes a node on the stack.  Returns 0, or -1 if memory runs out. */
 static int opdi_pickle_push(opdi_pickle *pickle, uint32_t node) {
     opdi_string_add_n(&pickle->stack, (const char *)(const void *)&node, sizeof node);
     return pickle->stack.failed ? -1 : 0;
 }
-/* Takes the last node off the stack, not below the last mark; 0 with an error. */
+/* Pops the last node from the stack, but not below the last mark.  Returns 0 and sets an error if there is none. */
 static uint32_t opdi_pickle_pop(opdi_pickle *pickle) {
     const size_t height = pickle->stack.length / sizeof(uint32_t), marks = pickle->marks.length / sizeof(uint32_t);
     const uint32_t floor = marks ? ((const uint32_t *)(void *)pickle->marks.data)[marks - 1] : 0;
@@ -164,7 +165,7 @@ static uint32_t opdi_pickle_pop(opdi_pickle *pickle) {
     pickle->stack.length -= sizeof(uint32_t);
     return ((const uint32_t *)(void *)pickle->stack.data)[height - 1];
 }
-/* Makes a node and puts it on the stack; 0 without memory. */
+/* Makes a node and pushes it on the stack.  Returns 0 if memory runs out. */
 static uint32_t opdi_pickle_new(opdi_pickle *pickle, int kind, int64_t value) {
     const size_t node = pickle->nodes.length / sizeof(opdi_pickle_node);
     opdi_pickle_node fresh;
@@ -174,7 +175,7 @@ static uint32_t opdi_pickle_new(opdi_pickle *pickle, int kind, int64_t value) {
     opdi_string_add_n(&pickle->nodes, (const char *)(const void *)&fresh, sizeof fresh);
     return node > UINT32_MAX || pickle->nodes.failed || opdi_pickle_push(pickle, (uint32_t)node) ? 0 : (uint32_t)node;
 }
-/* Appends one node to the items of another; 0, or -1 without memory. */
+/* Appends one node to the items of another.  Returns 0, or -1 if memory runs out. */
 static int opdi_pickle_add(opdi_pickle *pickle, uint32_t to, uint32_t node) {
     const opdi_pickle_item item = {node, 0};
     const uint32_t at = (uint32_t)(pickle->items.length / sizeof item);
@@ -186,7 +187,8 @@ static int opdi_pickle_add(opdi_pickle *pickle, uint32_t to, uint32_t node) {
     list->value++;
     return 0;
 }
-/* Returns `count` bytes of the pickle and goes past them; NULL with an error where it ends before. */
+/* Returns the next `count` bytes of the pickle, and skips them.  Returns NULL and sets an error if the pickle ends
+   before. */
 static const unsigned char *opdi_pickle_take(opdi_pickle *pickle, uint64_t count) {
     if (count > pickle->source->length - pickle->at) {
         (void)opdi_bad(pickle->source, pickle->at, "the pickle ends within an opcode");
@@ -195,14 +197,15 @@ static const unsigned char *opdi_pickle_take(opdi_pickle *pickle, uint64_t count
     pickle->at += (size_t)count;
     return pickle->source->data + pickle->at - count;
 }
-/* Reads a number of `bytes` bytes, little-endian; an error is recorded and gives 0. */
+/* Reads a little-endian number of `bytes` bytes.  On failure, returns 0 and sets an error. */
 static uint64_t opdi_pickle_number(opdi_pickle *pickle, int bytes) {
     const unsigned char *at = opdi_pickle_take(pickle, (uint64_t)bytes);
     uint64_t value = 0;
     for (int i = bytes; at && i-- > 0;) { value = value << 8 | at[i]; }
     return value;
 }
-/* Reads a text of `count` bytes, or (count < 0) up to the end of the line; 0, or -1 with an error. */
+/* Reads a text of `count` bytes, or up to the end of the line if count is negative.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_pickle_text(opdi_pickle *pickle, int64_t count) {
     const size_t begin = pickle->at;
     if (count < 0) {
@@ -218,8 +221,8 @@ static int opdi_pickle_text(opdi_pickle *pickle, int64_t count) {
     opdi_pickle_at(pickle, node)->text = (uint32_t)begin;
     return 0;
 }
-/* Puts a class or function on the stack that has no meaning here, or (called) what it makes of args; 0 without memory.
-   args 0: none. */
+/* Pushes a class or function that is not known here, or, if `called` is true, the result of calling it with `args`,
+   which is 0 if there are none.  Returns 0 if memory runs out. */
 static uint32_t opdi_pickle_foreign(opdi_pickle *pickle, uint32_t module, uint32_t name, bool called, uint32_t args) {
     const uint32_t node = opdi_pickle_new(pickle, OPDI_PICKLE_FOREIGN, 0);
     if (!node || opdi_pickle_add(pickle, node, module) || opdi_pickle_add(pickle, node, name) ||
@@ -227,7 +230,8 @@ static uint32_t opdi_pickle_foreign(opdi_pickle *pickle, uint32_t module, uint32
     opdi_pickle_at(pickle, node)->text = called;
     return node;
 }
-/* Puts what a module's name means on the stack; 0, or -1 with an error: scripts have no more names than those here. */
+/* Pops a name and a module, and pushes the class or function that they name.  Returns 0, or -1 and sets an error; in
+   scripts an unknown name is an error, too. */
 static int opdi_pickle_global(opdi_pickle *pickle) {
     const uint32_t name = opdi_pickle_pop(pickle), module = name ? opdi_pickle_pop(pickle) : 0;
     if (!module) { return -1; }
@@ -256,7 +260,8 @@ static int opdi_pickle_global(opdi_pickle *pickle) {
                     (int)OPDI_MIN(texts[1]->value, 100), data + texts[1]->text,
                     script ? " (this is a TorchScript program, no checkpoint)" : "");
 }
-/* Makes a list, tuple or dict of what is on the stack above the last mark; kind 0: appends it to what is below. */
+/* Makes a list, tuple or dict from the nodes above the last mark.  If kind is 0, appends them to the node below the
+   mark.  Returns 0, or -1 and sets an error. */
 static int opdi_pickle_gather(opdi_pickle *pickle, int kind) {
     const size_t marks = pickle->marks.length / sizeof(uint32_t);
     if (!marks) { return opdi_bad(pickle->source, pickle->at, "the pickle has no mark here"); }
@@ -282,7 +287,7 @@ static int opdi_pickle_gather(opdi_pickle *pickle, int kind) {
     pickle->stack.length = floor * sizeof(uint32_t);
     return kind ? opdi_pickle_push(pickle, to) : 0;
 }
-/* Makes a list, tuple or dict of the last `count` on the stack; 0, or -1 with an error. */
+/* Makes a list, tuple or dict from the last `count` nodes on the stack.  Returns 0, or -1 and sets an error. */
 static int opdi_pickle_tuple(opdi_pickle *pickle, int kind, int count) {
     uint32_t parts[4];
     for (int i = count; i-- > 0;) { if ((parts[i] = opdi_pickle_pop(pickle)) == 0) { return -1; } }
@@ -290,7 +295,7 @@ static int opdi_pickle_tuple(opdi_pickle *pickle, int kind, int count) {
     for (int i = 0; to && i < count; i++) { if (opdi_pickle_add(pickle, to, parts[i])) { return -1; } }
     return to ? 0 : -1;
 }
-/* Appends the last one or two on the stack to the list or dict below; 0, or -1 with an error. */
+/* Appends the last one or two nodes on the stack to the list or dict below.  Returns 0, or -1 and sets an error. */
 static int opdi_pickle_append(opdi_pickle *pickle, int kind, int count) {
     uint32_t parts[2];
     for (int i = count; i-- > 0;) { if ((parts[i] = opdi_pickle_pop(pickle)) == 0) { return -1; } }
@@ -302,14 +307,14 @@ static int opdi_pickle_append(opdi_pickle *pickle, int kind, int count) {
     for (int i = 0; i < count; i++) { if (opdi_pickle_add(pickle, to, parts[i])) { return -1; } }
     return opdi_pickle_push(pickle, to);
 }
-/* Counts what an opcode does beyond its own bytes, since few bytes may name again and again what has many; 0, or -1
-   with an error where that is too much for so short a pickle. */
+/* Counts the work of an opcode beyond its own bytes, because a few bytes may refer repeatedly to much data.  Returns 0,
+   or -1 and sets an error if the work is too much for so short a pickle. */
 OPDI_INTERNAL int opdi_pickle_work(opdi_pickle *pickle, uint64_t amount) {
     pickle->work += amount;
     return pickle->work <= 1000000 + 64 * (uint64_t)pickle->at ? 0
         : opdi_bad(pickle->source, pickle->at, "so much from a pickle of %llu bytes", (unsigned long long)pickle->at);
 }
-/* Makes a dict of pairs, or gives the dict that it is called with; 0, or -1 with an error. */
+/* Pushes a dict made from pairs, or the argument if it is a dict.  Returns 0, or -1 and sets an error. */
 static int opdi_pickle_call_dict(opdi_pickle *pickle, uint32_t from) {
     if (opdi_pickle_is(pickle, from, OPDI_PICKLE_DICT)) { return opdi_pickle_push(pickle, from); }
     const uint32_t dict = opdi_pickle_new(pickle, OPDI_PICKLE_DICT, 0);
@@ -332,8 +337,8 @@ static bool opdi_pickle_names(const opdi_pickle *pickle, uint32_t node, const ch
 static bool opdi_pickle_is_true(const opdi_pickle *pickle, uint32_t node) {
     return opdi_pickle_is(pickle, node, OPDI_PICKLE_BOOL) && opdi_pickle_at(pickle, node)->value;
 }
-/* Makes a tensor of the arguments of _rebuild_tensor_v2, or (typed) of _v3, which has a dtype in front of the metadata.
-   0, or -1 with an error. */
+/* Makes a tensor from the arguments of _rebuild_tensor_v2, or, if `typed` is true, of _v3, which has a dtype in front
+   of the metadata.  Returns 0, or -1 and sets an error. */
 static int opdi_pickle_call_tensor(opdi_pickle *pickle, uint32_t args, bool typed) {
     const uint32_t storage = opdi_pickle_get(pickle, args, 0);
     const uint32_t meta = opdi_pickle_get(pickle, args, typed ? 7 : 6);
@@ -367,7 +372,7 @@ static int opdi_pickle_call_tensor(opdi_pickle *pickle, uint32_t args, bool type
     }
     return 0;
 }
-/* Makes a parameter of a tensor: the same, that requires grad where the second argument says so. */
+/* Makes a parameter from a tensor: a copy that requires grad if the second argument is true. */
 static int opdi_pickle_call_parameter(opdi_pickle *pickle, uint32_t args) {
     const uint32_t from = opdi_pickle_get(pickle, args, 0);
     if (!opdi_pickle_is(pickle, from, OPDI_PICKLE_TENSOR)) {
@@ -383,13 +388,13 @@ static int opdi_pickle_call_parameter(opdi_pickle *pickle, uint32_t args) {
     }
     return 0;
 }
-/* The class of storages that hold the numbers of a class of quantized ones; NULL: it is none of these. */
+/* Returns the class of plain storages that corresponds to a class of quantized storages, or NULL for other classes. */
 static const char *opdi_pickle_plainly(const char *name) {
     return strcmp(name, "QInt8Storage") == 0 ? "CharStorage" : strcmp(name, "QUInt8Storage") == 0 ? "ByteStorage"
         : strcmp(name, "QInt32Storage") == 0 ? "IntStorage" : NULL;
 }
-/* A quantized tensor is strange: its text is the tensor of its numbers where these are whole bytes, and its first item
-   how they are meant, a tuple.  0, or -1 with an error. */
+/* Makes a STRANGE node for a quantized tensor.  If its numbers are whole bytes, the node's `text` is the tensor of
+   these numbers, and `first` a tuple with the quantization parameters.  Returns 0, or -1 and sets an error. */
 static int opdi_pickle_call_quantized(opdi_pickle *pickle, int64_t global, uint32_t args) {
     const uint32_t storage = opdi_pickle_get(pickle, args, 0), how = opdi_pickle_get(pickle, args, 4);
     const bool stored = opdi_pickle_is(pickle, storage, OPDI_PICKLE_STORAGE);
@@ -430,7 +435,7 @@ static int opdi_pickle_call_bytes(opdi_pickle *pickle, uint32_t what, uint32_t t
     }
     return opdi_pickle_push(pickle, text);
 }
-/* Copies the bytes of a node into out; returns whether there are exactly count of them. */
+/* Copies the bytes of a node into out.  Returns whether there are exactly `count` bytes. */
 static bool opdi_pickle_bytes(const opdi_pickle *pickle, uint32_t from, unsigned char *out, int count) {
     const opdi_pickle_node *const node = opdi_pickle_at(pickle, from);
     const unsigned char *at = pickle->source->data + node->text;
@@ -440,14 +445,15 @@ static bool opdi_pickle_bytes(const opdi_pickle *pickle, uint32_t from, unsigned
         return true;
     }
     if (node->kind != OPDI_PICKLE_STRANGE) { return false; }
-    for (const unsigned char *const end = at + node->last; at < end && made < count; made++) {   /* C2 80 is 80 */
+    /* in UTF-8, C2 80 is byte 80 */
+    for (const unsigned char *const end = at + node->last; at < end && made < count; made++) {
         if (*at >= 0x80 && ((*at & 0xfe) != 0xc2 || end - at < 2)) { return false; }
         out[made] = *at < 0x80 ? *at : (unsigned char)((*at & 3) << 6 | (at[1] & 0x3f));
         at += *at < 0x80 ? 1 : 2;
     }
     return made == count && at == pickle->source->data + node->text + node->last;
 }
-/* Sets *number to a float of `size` bytes; returns whether there are such. */
+/* Sets *number to a float of `size` bytes.  Returns whether there are floats of that size. */
 static bool opdi_pickle_number_of(const unsigned char *bytes, int size, double *number) {
     uint16_t half;
     float single;
@@ -465,7 +471,8 @@ static int opdi_pickle_new_float(opdi_pickle *pickle, double number) {
     memcpy(&bits, &number, sizeof bits);
     return opdi_pickle_new(pickle, OPDI_PICKLE_FLOAT, bits) ? 0 : -1;
 }
-/* Puts a number of NumPy on the stack, of the kind that the dtype's letter says; 1: it is none that is read here. */
+/* Pushes a number of NumPy; `letter` is the kind of its dtype.  Returns 0, 1 if this kind cannot be read here, or
+   -1. */
 static int opdi_pickle_scalar(opdi_pickle *pickle, char letter, unsigned char *bytes, int size) {
     const bool sign = letter == 'i' && bytes[opdi_big_endian() ? 0 : size - 1] & 0x80;
     uint64_t whole = sign ? UINT64_MAX : 0;
@@ -487,7 +494,8 @@ static int opdi_pickle_scalar(opdi_pickle *pickle, char letter, unsigned char *b
     default: return 1;
     }
 }
-/* Makes the number of numpy's scalar(dtype, bytes), or what is strange where it is no number; 0, or -1 on error. */
+/* Makes the number of numpy's scalar(dtype, bytes), or a strange node if it is not a number.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_pickle_call_scalar(opdi_pickle *pickle, int64_t global, uint32_t type, uint32_t from) {
     unsigned char bytes[16];
     if (!opdi_pickle_is(pickle, type, OPDI_PICKLE_NUMPY) || !from) {
@@ -506,7 +514,7 @@ static int opdi_pickle_call_scalar(opdi_pickle *pickle, int64_t global, uint32_t
     }
     return opdi_pickle_new(pickle, OPDI_PICKLE_STRANGE, global) ? 0 : -1;
 }
-/* Makes a dtype of NumPy, or a range or slice, of the arguments; 0, or -1 with an error. */
+/* Makes a dtype of NumPy from its name.  Returns 0, or -1 and sets an error. */
 static int opdi_pickle_call_numpy(opdi_pickle *pickle, uint32_t text) {
     if (!opdi_pickle_is(pickle, text, OPDI_PICKLE_TEXT)) {
         return opdi_bad(pickle->source, pickle->at, "a dtype of NumPy without a name");
@@ -527,13 +535,13 @@ static int opdi_pickle_call_called(opdi_pickle *pickle, int64_t global, uint32_t
     for (int64_t i = 0; i < count; i++) {
         const uint32_t part = opdi_pickle_get(pickle, args, i);
         const bool one = opdi_pickle_is(pickle, part, OPDI_PICKLE_INT) && opdi_pickle_at(pickle, part)->value == 1;
-        if (range && i == 2 && one) { continue; }  /* Python does not print it */
+        if (range && i == 2 && one) { continue; }  /* Python does not print a step of 1 */
         if (opdi_pickle_add(pickle, node, part)) { return -1; }
     }
     return 0;
 }
-/* Puts what a foreign class or function makes of args on the stack: of the class that they begin with, where it is the
-   function of copyreg that makes objects.  0, or -1 without memory. */
+/* Pushes the result of a foreign class or function called with args.  If it is copyreg's function that makes objects,
+   the class is the first argument.  Returns 0, or -1 if memory runs out. */
 static int opdi_pickle_call_foreign(opdi_pickle *pickle, uint32_t what, uint32_t args) {
     const uint32_t from = opdi_pickle_get(pickle, what, 0), first = opdi_pickle_get(pickle, args, 0);
     if (opdi_pickle_is(pickle, first, OPDI_PICKLE_FOREIGN) &&
@@ -541,14 +549,14 @@ static int opdi_pickle_call_foreign(opdi_pickle *pickle, uint32_t what, uint32_t
     return opdi_pickle_foreign(pickle, opdi_pickle_get(pickle, what, 0), opdi_pickle_get(pickle, what, 1), true, args)
         ? 0 : -1;
 }
-/* Returns whether a call cannot be done because an argument that it needs is foreign. */
+/* Returns whether a call is impossible because an argument that it needs is a foreign value. */
 static bool opdi_pickle_needs_foreign(const opdi_pickle *pickle, int64_t global, uint32_t args) {
     int64_t count = opdi_pickle_at(pickle, args)->value;
     switch (opdi_pickle_globals[global].call) {
     case OPDI_GLOBAL_DICT: if (strcmp(opdi_pickle_globals[global].name, "defaultdict") == 0) { return false; } break;
     case OPDI_GLOBAL_PARAMETER: case OPDI_GLOBAL_TYPED: case OPDI_GLOBAL_FIRST: case OPDI_GLOBAL_STRANGE:
     case OPDI_GLOBAL_WORD: return false;
-    case OPDI_GLOBAL_TENSOR: count = 4; break;    /* the others are hooks and what is known of the tensor besides */
+    case OPDI_GLOBAL_TENSOR: count = 4; break;    /* the other arguments, hooks and metadata, may be foreign */
     default: break;
     }
     uint32_t item = opdi_pickle_at(pickle, args)->first;
@@ -607,26 +615,28 @@ static int opdi_pickle_call_what(opdi_pickle *pickle, uint32_t what, uint32_t ar
                                : OPDI_PICKLE_TEXT, 0) ? 0 : -1;
     }
 }
-/* Makes an object of a class of a script; 0, or -1 with an error. */
+/* Makes an object of a class of a script.  Returns 0, or -1 and sets an error. */
 static int opdi_pickle_new_object(opdi_pickle *pickle, uint32_t klass) {
     const uint32_t module = opdi_pickle_get(pickle, klass, 0), name = opdi_pickle_get(pickle, klass, 1);
     const uint32_t node = opdi_pickle_new(pickle, OPDI_PICKLE_OBJECT, 0);
     return node && !opdi_pickle_add(pickle, node, module) ? opdi_pickle_add(pickle, node, name) : -1;
 }
-/* Makes a member of an enum: an object whose state is the member's value; 0, or -1 with an error. */
+/* Makes a member of an enum: an object whose state is the member's value.  Returns 0, or -1 and sets an error. */
 static int opdi_pickle_enum(opdi_pickle *pickle, uint32_t klass, uint32_t value) {
     if (opdi_pickle_new_object(pickle, klass)) { return -1; }
     const uint32_t node = opdi_pickle_pop(pickle);
     return node && !opdi_pickle_add(pickle, node, value) ? opdi_pickle_push(pickle, node) : -1;
 }
-/* Calls what is second on the stack with the tuple on top, an enum with a value; 0, or -1 with an error. */
+/* Calls the node below the top of the stack with the tuple on top, or makes an enum's member from the value on top.
+   Returns 0, or -1 and sets an error. */
 static int opdi_pickle_call(opdi_pickle *pickle) {
     const uint32_t args = opdi_pickle_pop(pickle), what = args ? opdi_pickle_pop(pickle) : 0;
     if (opdi_pickle_is(pickle, what, OPDI_PICKLE_CLASS)) { return opdi_pickle_enum(pickle, what, args); }
     return what ? opdi_pickle_call_what(pickle, what, args, false) : -1;
 }
-/* Takes the tuple on the stack as the name of a storage: ('storage', class, key, device, elements, and in old files
-   what part of another one it is, or None).  Old files name classes of modules so, too. */
+/* Reads the tuple on the stack as the name of a storage: ('storage', class, key, device, elements).  Old files have a
+   sixth part, which is None or describes a view of another storage.  Old files also name classes of modules in this
+   form. */
 static int opdi_pickle_storage(opdi_pickle *pickle) {
     const uint32_t name = opdi_pickle_pop(pickle);
     if (!name) { return -1; }
@@ -635,7 +645,7 @@ static int opdi_pickle_storage(opdi_pickle *pickle) {
     const uint32_t key = what ? opdi_pickle_get(pickle, name, 2) : 0;
     const uint32_t elements = what ? opdi_pickle_get(pickle, name, 4) : 0;
     if (type && opdi_pickle_is(pickle, type, OPDI_PICKLE_FOREIGN) && opdi_pickle_names(pickle, what, "module")) {
-        return opdi_pickle_push(pickle, type);    /* a class of modules, and its source */
+        return opdi_pickle_push(pickle, type);    /* a class of modules, with its source code */
     }
     if (!opdi_pickle_is(pickle, what, OPDI_PICKLE_TEXT) || opdi_pickle_at(pickle, what)->value != 7 ||
         memcmp(pickle->source->data + opdi_pickle_at(pickle, what)->text, "storage", 7) != 0 ||
@@ -657,7 +667,7 @@ static int opdi_pickle_storage(opdi_pickle *pickle) {
         opdi_pickle_add(pickle, storage, elements)) { return -1; }
     return 0;
 }
-/* Keeps what is on top of the stack under a number; 0, or -1 with an error. */
+/* Stores the node on top of the stack in the memo under `number`.  Returns 0, or -1 and sets an error. */
 static int opdi_pickle_keep(opdi_pickle *pickle, uint64_t number) {
     const uint32_t none = 0, node = opdi_pickle_pop(pickle);
     if (!node || opdi_pickle_push(pickle, node)) { return -1; }
@@ -680,7 +690,8 @@ static int opdi_pickle_recall(opdi_pickle *pickle, uint64_t number) {
     }
     return opdi_pickle_push(pickle, node);
 }
-/* Reads an integer of `bytes` bytes in two's complement; one of more than 64 bits, such as many seeds, is strange. */
+/* Reads an integer of `bytes` bytes in two's complement.  If it has more than 64 bits, as many seeds have, the node is
+   STRANGE. */
 static int opdi_pickle_long(opdi_pickle *pickle, uint64_t bytes) {
     if (!opd_ok()) { return -1; }
     if (bytes > 8) {
@@ -699,7 +710,9 @@ static int opdi_pickle_float(opdi_pickle *pickle) {
     opdi_pickle_at(pickle, node)->value = (int64_t)bits;
     return 0;
 }
-/* Drops what is on top, attributes of the dict below, such as _metadata; 0, or -1 with an error. */
+/* Pops the attributes on top (the state), such as _metadata, and gives them to the object below.  Objects of scripts
+   and foreign values keep them, a dtype takes its byte order from them, and a dict ignores them.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_pickle_build(opdi_pickle *pickle) {
     const uint32_t state = opdi_pickle_pop(pickle), node = state ? opdi_pickle_pop(pickle) : 0;
     if (!node) { return -1; }
@@ -719,7 +732,8 @@ static int opdi_pickle_build(opdi_pickle *pickle) {
     }
     return opdi_pickle_push(pickle, node);
 }
-/* Makes an object of the class below the tuple on top, or (keywords) below that and a dict; 0, or -1 with an error. */
+/* Makes an object of the class below the tuple on top or, if `keywords` is true, below a tuple and a dict.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_pickle_object(opdi_pickle *pickle, bool keywords) {
     const uint32_t more = keywords ? opdi_pickle_pop(pickle) : 0;
     const uint32_t args = keywords && !more ? 0 : opdi_pickle_pop(pickle);
@@ -741,7 +755,7 @@ static int opdi_pickle_object(opdi_pickle *pickle, bool keywords) {
     }
     return opdi_pickle_new_object(pickle, klass);
 }
-/* Runs one opcode; 0, 1 at the end, -1 with an error. */
+/* Runs one opcode.  Returns 0, 1 at the end of the pickle, or -1 and sets an error. */
 static int opdi_pickle_step(opdi_pickle *pickle) {
     const size_t begin = pickle->at;
     const unsigned char *code = opdi_pickle_take(pickle, 1);
@@ -800,8 +814,8 @@ OPDI_INTERNAL void opdi_pickle_free(opdi_pickle *pickle) {
     opdi_string_free(&pickle->marks);
     opdi_string_free(&pickle->memo);
 }
-/* Reads one pickle from source on, at *at, which is set behind it.  Returns the node that it is, in a tree that
-   opdi_pickle_free gives back whatever happens; 0 with an error. */
+/* Reads a pickle from source at *at, and sets *at to its end.  Returns the root node of its tree, or 0 and sets an
+   error.  The caller frees the tree by opdi_pickle_free in either case. */
 OPDI_INTERNAL uint32_t opdi_pickle_read_as(opdi_pickle *pickle, const opdi_source *source, size_t *at, bool script) {
     static const opdi_pickle_node nothing = {0, 0, 0, 0, 0};
     int rc = 0;

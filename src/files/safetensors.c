@@ -2,7 +2,8 @@
 
 //== safetensors: the header ===========================================================================================
 
-/* Reads a string into text, with a zero behind; *at is where.  0, or -1 with an error. */
+/* Appends a string to `text`, with a zero behind it, and sets *at to its position.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_json_string(opdi_look *look, opdi_string *text, size_t *at) {
     *at = text->length;
     if (opdi_look_take(look, '"')) { return -1; }
@@ -27,7 +28,7 @@ static int opdi_json_string(opdi_look *look, opdi_string *text, size_t *at) {
     if (opdi_look_take(look, '"')) { return -1; }
     return text->failed ? -1 : 0;
 }
-/* Goes past a value that means nothing here; 0, or -1 with an error. */
+/* Skips a value that has no meaning here.  Returns 0, or -1 and sets an error. */
 static int opdi_st_skip(opd_tensor_file *file, opdi_look *look, int depth) {
     const int first = opdi_look_peek(look);
     const char end = first == '{' ? '}' : ']';
@@ -56,9 +57,9 @@ static int opdi_st_skip(opd_tensor_file *file, opdi_look *look, int depth) {
     file->text.length = was;
     return rc;
 }
-/* Reads the __metadata__ of a safetensors header, which may be null; 0, or -1 with an error. */
+/* Reads the __metadata__ of a safetensors header, which may be null.  Returns 0, or -1 and sets an error. */
 static int opdi_st_metadata(opd_tensor_file *file, opdi_look *look) {
-    opdi_string keys = {NULL, 0, 0, false};       /* opdi_sorted[], of which i is where the key is */
+    opdi_string keys = {NULL, 0, 0, false};       /* opdi_sorted[], where `place` is the position of the key */
     const opdi_sorted *same;
     int rc = 0;
     if (opdi_look_word(look, "null")) { return 0; }
@@ -85,7 +86,7 @@ static int opdi_st_metadata(opd_tensor_file *file, opdi_look *look) {
     opdi_string_free(&keys);
     return rc;
 }
-/* Reads a list of at most `most` numbers into dims; returns how many, or -1 with an error. */
+/* Reads a list of at most `most` numbers into the file's dims.  Returns how many, or -1 and sets an error. */
 static int opdi_st_numbers(opd_tensor_file *file, opdi_look *look, int most) {
     int count = 0;
     if (opdi_look_take(look, '[')) { return -1; }
@@ -110,8 +111,8 @@ static int opdi_st_dtype(opd_tensor_file *file, opdi_look *look) {
     file->text.length = was;
     return row;
 }
-/* Reads {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, each once, in any order, and goes past what else is
-   there; 0, or -1 with an error. */
+/* Reads {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, each key once, in any order, and skips other keys.
+   Returns 0, or -1 and sets an error. */
 static int opdi_st_tensor(opd_tensor_file *file, opdi_look *look, opdi_named *named, size_t base) {
     static const char *const keys[] = {"dtype", "shape", "data_offsets"};
     size_t at[2] = {0, 0};
@@ -164,13 +165,14 @@ static int opdi_st_tensor(opd_tensor_file *file, opdi_look *look, opdi_named *na
     named->end = base + (size_t)offsets[1];
     return 0;
 }
-/* Makes room for all names and texts, which are less than what they are read from, so that they never move; 0 or -1. */
+/* Reserves memory for all names and texts, which are never longer than their source, so that they do not move.  Returns
+   0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_text_reserve(opd_tensor_file *file, size_t count) {
     file->text.data = (char *)opdi_alloc(count + 2);
     file->text.cap = file->text.data ? count + 2 : 0;
     return file->text.data ? 0 : -1;
 }
-/* Reads and checks the header of a safetensors file; 0, or -1 with an error. */
+/* Reads and checks the header of a safetensors file.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_st_parse(opd_tensor_file *file) {
     opdi_look look;
     if (file->source.length < 9) {
@@ -215,13 +217,15 @@ OPDI_INTERNAL int opdi_st_parse(opd_tensor_file *file) {
     return opdi_named_check(file, look.end, file->source.length, true);
 }
 
-/* True for a zip file.  A header of safetensors that is so long that it begins with PK has a '{' behind its length. */
+/* Returns true for a zip file.  The header length of a safetensors file may also begin with the bytes PK; then a '{'
+   follows the length. */
 OPDI_INTERNAL bool opdi_is_zip(const opdi_source *source) {
     return source->length >= 8 && source->data[0] == 'P' && source->data[1] == 'K' &&
         (source->data[2] == 5 || opdi_le64(source->data) > OPDI_ST_HEADER ||
          (source->length > 8 && source->data[8] != '{'));
 }
-/* Returns where the last of "data_offsets":[begin,end] ends, by a quick look that opdi_st_parse checks later. */
+/* Returns the end of the data, from the "data_offsets":[begin,end] with the largest end, by a quick scan. opdi_st_parse
+   checks it later. */
 OPDI_INTERNAL uint64_t opdi_st_told(const opdi_source *source) {
     static const char key[] = "\"data_offsets\"";
     const uint64_t head = source->length < 9 ? 1 : opdi_le64(source->data);

@@ -32,7 +32,7 @@ static int opdi_graph_put_tensor(opdi_sink *sink, opd_tensor *tensor) {
     opdi_drop(host);
     return rc;
 }
-/* Writes everything behind the checksum of a saved graph; 0, or -1 with an error. */
+/* Writes all parts of a saved graph that follow the checksum.  Returns 0, or -1 and sets an error. */
 static int opdi_graph_put(opdi_sink *sink, const opd_graph *graph, const char *text, size_t text_bytes) {
     size_t bytes = OPDI_GRAPH_HEAD + text_bytes;
     unsigned char head[24];
@@ -64,7 +64,7 @@ static int opdi_graph_write(opdi_sink *sink, const opd_graph *graph, const char 
     (void)opdi_le_put(opdi_le_put(head + 8, 1, 4), sum.crc, 4);
     return opdi_sink_put(sink, head, sizeof head) ? -1 : opdi_graph_put(sink, graph, text, length);
 }
-/* Writes the graph's text and its constants; the file is replaced only when it is whole. */
+/* Writes the graph's text and its constants.  The old file is replaced only when the new one is complete. */
 int opd_graph_save(const opd_graph *graph, const char *path) {
     opdi_sink sink;
     int rc = -1;
@@ -83,7 +83,7 @@ int opd_graph_save(const opd_graph *graph, const char *path) {
     return rc;
 }
 
-/* Reads one constant and moves *at behind it; NULL with an error. */
+/* Reads one constant, and advances *at.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_graph_get_tensor(const opdi_source *source, size_t *at) {
     const unsigned char *here = source->data + *at;
     const size_t left = source->length - *at;
@@ -121,7 +121,7 @@ static opd_tensor *opdi_graph_get_tensor(const opdi_source *source, size_t *at) 
     *at += OPDI_MIN(source->length - *at, opdi_pad8((size_t)bytes));
     return tensor;
 }
-/* Checks a saved graph and parses it with its constants; NULL with an error. */
+/* Checks a saved graph and parses it with its constants.  On failure, returns NULL and sets an error. */
 static opd_graph *opdi_graph_read(const opdi_source *source) {
     opd_tensor **constants;
     uint64_t k;
@@ -155,7 +155,7 @@ static opd_graph *opdi_graph_read(const opdi_source *source) {
     }
     if (!(own = (char *)opdi_scope_alloc((size_t)text))) { return NULL; }
     memcpy(own, source->data + OPDI_GRAPH_HEAD, (size_t)text);
-    own[text - 1] = 0;                            /* whatever others do to the file now */
+    own[text - 1] = 0;                            /* even if another program has changed the file meanwhile */
     return opdi_graph_parse(own, constants, (int64_t)count);
 }
 static opd_graph *opdi_graph_read_in_scope(const opdi_source *source) {
@@ -165,6 +165,7 @@ static opd_graph *opdi_graph_read_in_scope(const opdi_source *source) {
     return graph;
 }
 opd_graph *opd_graph_from_bytes(const void *data, size_t size) {
+    OPDI_NEEDS_ALL();
     opdi_source source = {"opd_graph_from_bytes", "memory", /* entry, data, size */ NULL, NULL, 0};
     source.data = (const unsigned char *)data;
     source.length = size;
@@ -181,6 +182,7 @@ static uint64_t opdi_graph_told(const opdi_source *source) {
         : 0;
 }
 opd_graph *opd_graph_load(const char *path) {
+    OPDI_NEEDS_ALL();
     opdi_source source;
     opdi_bulk *bulk = opdi_bulk_open(&source, "opd_graph_load", path, opdi_graph_told);
     opd_graph *graph = bulk ? opdi_graph_read_in_scope(&source) : NULL;

@@ -2,7 +2,7 @@
 
 //== writing ===========================================================================================================
 
-/* Gives a new file the mode of the one that it will replace, so that nobody can read it who could not before. */
+/* Gives a new file the mode of the file that it will replace, so that no additional users can read it. */
 static void opdi_same_mode(const char *tmp, const char *path) {
 #if defined(OPDI_MAPS)
     struct stat st;
@@ -12,8 +12,8 @@ static void opdi_same_mode(const char *tmp, const char *path) {
     (void)path;
 #endif
 }
-/* Sets sink->to to path, or to what it leads to if it is a link; sink->tmp has room behind it.  0, or
-   -1 without memory. */
+/* Sets sink->to to `path`, or to the file that it refers to if it is a link.  Makes room for sink->tmp behind it.
+   Returns 0, or -1 if memory runs out. */
 static int opdi_sink_names(opdi_sink *sink, const char *path) {
     char *real = NULL;
     const char *to = path;
@@ -27,7 +27,7 @@ static int opdi_sink_names(opdi_sink *sink, const char *path) {
     free(real);
     return sink->to ? 0 : -1;
 }
-/* Opens a new file beside the one at path, or something special itself; 0, or -1 with an error. */
+/* Opens a new file beside path, or path itself if it is not a regular file.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_sink_open(opdi_sink *sink, const char *who, const char *path) {
     memset(sink, 0, sizeof *sink);
     sink->source.who = who;
@@ -57,11 +57,10 @@ OPDI_INTERNAL int opdi_sink_put(opdi_sink *sink, const void *data, size_t size) 
     sink->at += size;
     return 0;
 }
-/* Makes sure that what is written is on the disk before the file gets its name: else a crash could leave
-   an empty file. */
+/* Writes all data to the disk before the file gets its final name; otherwise a crash could leave an empty file. */
 static int opdi_sink_sync(opdi_sink *sink) {
 #if defined(OPDI_MAPS)
-    /* not all files can */
+    /* some files cannot be synchronised */
     return fflush(sink->file) || (fsync(fileno(sink->file)) && errno != EINVAL && errno != ENOSYS);
 #else
     return fflush(sink->file);
@@ -69,11 +68,11 @@ static int opdi_sink_sync(opdi_sink *sink) {
 }
 static int opdi_sink_rename(const opdi_sink *sink) {
 #if defined(_WIN32)
-    (void)remove(sink->to);                       /* there nothing can be renamed to what is there */
+    (void)remove(sink->to);                       /* on Windows, rename does not replace a file */
 #endif
     return rename(sink->tmp, sink->to);
 }
-/* Closes the file and, if rc says that all went well, gives it its name; otherwise removes it.  Returns 0 or -1. */
+/* Closes the file.  If rc is 0, gives it its final name, otherwise removes it.  Returns 0, or -1 on failure. */
 OPDI_INTERNAL int opdi_sink_close(opdi_sink *sink, int rc) {
     if (sink->to && rc == 0 && opdi_sink_sync(sink)) {
         rc = opdi_bad_errno(&sink->source, OPDI_NOWHERE, "cannot be written");
@@ -86,7 +85,7 @@ OPDI_INTERNAL int opdi_sink_close(opdi_sink *sink, int rc) {
     if (sink->to) { opdi_free(sink->to, sink->bytes); }
     return rc;
 }
-/* Writes the elements of a host's tensor, in order; 0, or -1 with an error. */
+/* Writes the elements of a tensor in host memory, in order.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_sink_tensor(opdi_sink *sink, const opd_tensor *tensor) {
     const size_t element = opd_dtype_size((opd_scalar_type)tensor->dtype);
     int64_t at[OPD_MAX_DIMS], left = tensor->numel;
@@ -116,7 +115,7 @@ OPDI_INTERNAL int opdi_sink_tensor(opdi_sink *sink, const opd_tensor *tensor) {
     }
     return 0;
 }
-/* Returns tensor, or a copy of it, where the host can read it; a reference, or NULL with an error. */
+/* Returns a reference to tensor, or to a copy of it that the host can read, or NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_host_of(opd_tensor *tensor, const char *who) {
     void *data;
     opd_tensor *host = NULL;
@@ -136,7 +135,7 @@ OPDI_INTERNAL opd_tensor *opdi_host_of(opd_tensor *tensor, const char *who) {
 
 #define OPDI_NPY_HEADER 2048     /* enough for 64 sizes */
 /* Builds the header of numpy.save: room for the first size to grow, then blanks up to a multiple of 64.  Returns its
-   bytes, or 0 with an error. */
+   length, or 0 and sets an error. */
 static size_t opdi_npy_build(const opdi_source *source, const opd_tensor *tensor, char *buf) {
     const char *kind = opdi_npy_kinds[opdi_dtype_at(tensor->dtype)];
     opdi_text text = opdi_text_of(buf + 10, OPDI_NPY_HEADER - 10);

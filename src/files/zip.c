@@ -2,7 +2,8 @@
 
 //== zip: the central directory ========================================================================================
 
-/* Reads an entry's fields of 64 bits: those that say 0xffffffff, in this order, from the extra field.  0 or -1. */
+/* Reads 64-bit fields of an entry from its extra field, which has those that are 0xffffffff in the entry, in this
+   order.  Returns 0, or -1 and sets an error. */
 static int opdi_zip_extra(const opdi_source *source, size_t at, size_t count, uint64_t *full, uint64_t *packed,
                           uint64_t *begin) {
     uint64_t *const fields[] = {full, packed, begin};
@@ -21,8 +22,8 @@ static int opdi_zip_extra(const opdi_source *source, size_t at, size_t count, ui
     }
     return at == end || end - at < 4 ? 0 : opdi_bad(source, at, "an extra field that is longer than there is room");
 }
-/* Checks the local header of an entry whose central one has been read, and finds its data; name is the entry's, name_n
-   bytes.  0, or -1 with an error. */
+/* Checks the local header of an entry against its central one, and finds its data.  `name` has `name_n` bytes.  Returns
+   0, or -1 and sets an error. */
 static int opdi_zip_local(const opdi_source *source, opdi_named *named, const unsigned char *name, size_t name_n,
                           size_t end) {
     const unsigned char *at = source->data + named->begin;
@@ -42,7 +43,7 @@ static int opdi_zip_local(const opdi_source *source, opdi_named *named, const un
     named->end = named->data + packed;
     return 0;
 }
-/* Reads one entry of the directory, which lies in [*at, end); 0, or -1 with an error. */
+/* Reads one entry of the directory, within [*at, end).  Returns 0, or -1 and sets an error. */
 static int opdi_zip_entry(opd_tensor_file *file, size_t *at, size_t end, size_t directory) {
     const unsigned char *here = file->source.data + *at;
     opdi_named named;
@@ -87,12 +88,13 @@ static int opdi_zip_entry(opd_tensor_file *file, size_t *at, size_t end, size_t 
     file->source.entry = NULL;
     return rc ? -1 : opdi_named_add(file, &named);
 }
-/* Finds the directory of a zip file, by its record at the file's end or that of zip64; 0, or -1 with an error. */
+/* Finds the directory of a zip file, by the record at the file's end or by the record of zip64.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_zip_directory(const opdi_source *source, size_t *begin, size_t *end, uint64_t *count) {
     const unsigned char *here;
     uint64_t at;
     if (source->length < 22) { return opdi_bad(source, source->length, "the zip file ends without a directory"); }
-    for (at = source->length - 22;; at--) {        /* behind it is its comment, or what somebody has appended */
+    for (at = source->length - 22;; at--) {        /* the comment follows, or bytes that were appended */
         here = source->data + at;
         if (opdi_le32(here) == 0x06054b50u && opdi_le16(here + 20) <= source->length - at - 22) { break; }
         if (at == 0 || source->length - at > 22 + 65535) {
@@ -139,7 +141,7 @@ OPDI_INTERNAL int opdi_zip_parse(opd_tensor_file *file) {
     return opdi_named_check(file, 0, begin, false);
 }
 
-/* Checks what is said of how an entry is packed; 0, or -1 with an error. */
+/* Checks the compression method and the sizes of an entry.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_zip_check(const opdi_source *source, const opdi_named *named) {
     const size_t packed = named->end - named->data;
     if (named->flags & 1) { return opdi_bad(source, named->begin, "it is encrypted"); }
@@ -147,16 +149,16 @@ OPDI_INTERNAL int opdi_zip_check(const opdi_source *source, const opdi_named *na
         return opdi_bad(source, named->begin, "packed by method %d: stored (0) and deflated (8) can be read",
                         (int)named->method);
     }
-    /* no more can be */
+    /* deflate cannot compress better than by a factor of 1032 */
     if (named->full > SIZE_MAX / 2 || (named->method ? named->full / 1032 > packed : named->full != packed)) {
         return opdi_bad(source, named->begin, "%llu bytes cannot be packed in %llu", (unsigned long long)named->full,
                         (unsigned long long)packed);
     }
     return 0;
 }
-/* Finds the bytes of an entry: source is set to them; *own is memory for those that were packed, or NULL.  check: 2
-   that the sum is right, 1 that it is or is 0, as PyTorch writes it where it is told to write none.  0, or -1 with an
-   error. */
+/* Finds the bytes of an entry, and sets `source` to them.  If they were compressed, *own is newly allocated memory for
+   them, otherwise NULL.  If `check` is 2, the checksum must be right.  If `check` is 1, it may also be 0, which PyTorch
+   writes if checksums are turned off.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_zip_bytes(const opd_tensor_file *file, const opdi_named *named, int check, opdi_source *source,
                                  unsigned char **own) {
     const size_t packed = named->end - named->data;
@@ -186,7 +188,7 @@ OPDI_INTERNAL int opdi_zip_bytes(const opd_tensor_file *file, const opdi_named *
     *own = NULL;
     return -1;
 }
-/* Returns the array of an entry, which is unpacked first if it is packed; a reference, or NULL with an error. */
+/* Returns the array of an entry, which is unpacked if needed.  Returns a reference, or NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_zip_read(const opd_tensor_file *file, const opdi_named *named) {
     opdi_source source;
     unsigned char *own;

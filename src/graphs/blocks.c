@@ -3,28 +3,29 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>blocks       building graphs with blocks: types of values, overloads chosen as TorchScript does
 //
-//  What emits a program into a graph: scripts, exported programs, texts.  Each step is checked against types.
-//  Functions give NULL or -1 with an error; what they added until then is still there.
+//  Functions that add nodes, blocks and calls to a graph, for the compiler of scripts, exported programs and texts.
+//  Each step is checked against the types.  On failure a function returns NULL or -1 and sets an error; the nodes
+//  that it has added by then remain.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== types of values ===================================================================================================
 
-/* Returns the space of the graph's types, made by the first who asks; NULL without memory. */
+/* Returns the space of the graph's types, which the first call makes, or NULL if memory runs out. */
 OPDI_INTERNAL opdi_gspace *opdi_graph_space(opd_graph *graph) {
     if (!graph->space) { graph->space = opdi_gspace_new(); }
     return graph->space;
 }
-/* Makes the graph, which has no types yet, use types of that space. */
+/* Makes the graph, which has no types yet, use the types of `space`. */
 OPD_UNUSED OPDI_INTERNAL void opdi_graph_share(opd_graph *graph, opdi_gspace *space) {
     opdi_gspace_drop(graph->space);
     graph->space = opdi_gspace_keep(space);
 }
-/* Gives a value a type, and the tag that goes with it. */
+/* Sets the type of a value, and the tag that belongs to it. */
 OPDI_INTERNAL void opdi_gvalue_typed(opdi_gvalue *value, const opdi_gtype *type) {
     value->type = type;
     value->tag = opdi_gtype_tag(type);
 }
-/* Returns the type of a value, also where only its tag is known; NULL without memory. */
+/* Returns the type of a value, even if the value has only a tag.  Returns NULL if memory runs out. */
 OPDI_INTERNAL const opdi_gtype *opdi_gvalue_gtype(opd_graph *graph, const opdi_gvalue *value) {
     static const int8_t kinds[] = {OPDI_GT_NONE, OPDI_GT_TENSOR, OPDI_GT_INT, OPDI_GT_FLOAT, OPDI_GT_BOOL,
                                    OPDI_GT_COMPLEX, OPDI_GT_STR, OPDI_GT_DEVICE, OPDI_GT_ANY};
@@ -55,9 +56,11 @@ OPDI_INTERNAL const opdi_gtype *opdi_gvalue_gtype(opd_graph *graph, const opdi_g
 
 //== overloads =========================================================================================================
 //
-//  As tryMatchSchema and matchSchemas in PyTorch's frontend: first without conversions, then with them.
+//  Overloads are matched as tryMatchSchema and matchSchemas do it in PyTorch's frontend: first without conversions,
+//  then with them.
 
-/* Binds type variables of a schema's type to what they stand for in actual; false if that cannot be. */
+/* Binds the type variables of the schema type `formal` to the types that stand in their places in `actual`.  Returns
+   false if the types do not fit. */
 static bool opdi_gmatch_bind(opdi_gmatching *match, const opdi_type *formal, const opdi_gtype *actual) {
     int32_t at = 0;
     if (formal->kind == OPDI_TYPE_OPTIONAL) {
@@ -87,7 +90,8 @@ static bool opdi_type_has_vars(const opdi_type *type) {
     for (int32_t i = 0; i < type->nelems && !found; i++) { found = opdi_type_has_vars(type->elems[i]); }
     return found;
 }
-/* Returns a schema's type with what its variables stand for; NULL when one is not known, or without memory. */
+/* Returns a schema's type with its variables replaced by their bindings.  Returns NULL if a variable has none, or if
+   memory runs out. */
 static const opdi_gtype *opdi_gmatch_type(const opdi_gmatching *match, const opdi_type *formal) {
     opdi_gspace *const space = match->graph->space;
     const opdi_gtype *parts[64];
@@ -108,7 +112,7 @@ static const opdi_gtype *opdi_gmatch_type(const opdi_gmatching *match, const opd
     }
 }
 
-/* True for a tuple whose elements may be those of a list of that type. */
+/* Returns true if each element of the tuple type could be an element of the list type. */
 static bool opdi_gtype_tuple_as_list(const opdi_gtype *tuple, const opdi_gtype *list) {
     if (tuple->kind != OPDI_GT_TUPLE || list->kind != OPDI_GT_LIST) { return false; }
     for (int32_t i = 0; i < tuple->nparts; i++) {
@@ -116,7 +120,7 @@ static bool opdi_gtype_tuple_as_list(const opdi_gtype *tuple, const opdi_gtype *
     }
     return true;
 }
-/* Returns how a value of type actual becomes one of type want by a conversion that nobody writes, or -1. */
+/* Returns the implicit conversion (an OPDI_HOW_...) from type `actual` to type `want`, or -1 if there is none. */
 static int opdi_gmatch_convert(const opdi_gtype *actual, const opdi_gtype *want) {
     if (actual->kind == OPDI_GT_TENSOR) {
         return want->kind == OPDI_GT_FLOAT ? OPDI_HOW_FLOAT_IMPLICIT : want->kind == OPDI_GT_INT
@@ -141,7 +145,8 @@ static bool opdi_gmatch_not(opdi_gmatching *match, const opdi_arg *arg, const op
                   match->who, opdi_type_print_plain(arg->type, want, sizeof want), arg->name, text);
     return false;
 }
-/* True for tensors where each may be None: PyTorch has overloads for that ("hacked_twin"), which do the same. */
+/* Returns true if `want` is a list of optional tensors (Tensor?[]) and `actual` a list of tensors.  PyTorch has
+   separate overloads for such lists ("hacked_twin"), which do the same. */
 static bool opdi_gtype_all_there(const opdi_gtype *actual, const opdi_gtype *want) {
     return actual->kind == OPDI_GT_LIST && want->kind == OPDI_GT_LIST && actual->parts[0]->kind == OPDI_GT_TENSOR &&
         want->parts[0]->kind == OPDI_GT_OPTIONAL && want->parts[0]->parts[0]->kind == OPDI_GT_TENSOR;
@@ -150,7 +155,7 @@ static bool opdi_gargs_untyped(const opdi_gargs *given, const opdi_gvalue *value
     for (int32_t i = 0; given && i < given->nempty; i++) { if (given->empty[i] == value) { return true; } }
     return false;
 }
-/* True if a value may be an argument; *how says by what. */
+/* Returns true if `value` may be the argument `arg`; *how becomes the conversion that it needs. */
 OPDI_INTERNAL bool opdi_gmatch_arg(opdi_gmatching *match, const opdi_arg *arg, const opdi_gvalue *value, int8_t *how) {
     const opdi_type *const plain = opdi_strip_optional(arg->type);
     const opdi_gtype *actual = opdi_gvalue_gtype(match->graph, value);
@@ -184,7 +189,7 @@ OPDI_INTERNAL bool opdi_gmatch_arg(opdi_gmatching *match, const opdi_arg *arg, c
     *how = (int8_t)convert;
     return true;
 }
-/* True if the positional arguments from `at` on may be the list that argument i is. */
+/* Returns true if the positional arguments from number `at` on may together form the list that is argument i. */
 static bool opdi_gmatch_spread(opdi_gmatching *match, int i, int32_t at) {
     const opdi_arg *const arg = &match->schema->args[i];
     const bool last = i + 1 == match->schema->nargs || match->schema->args[i + 1].keyword_only;
@@ -200,7 +205,8 @@ static bool opdi_gmatch_spread(opdi_gmatching *match, int i, int32_t at) {
     }
     return true;
 }
-/* True if the schema takes the given arguments; why not goes to match->why, if that is not NULL. */
+/* Returns true if the schema accepts the given arguments.  If not, writes the reason to match->why, if that is not
+   NULL. */
 OPDI_INTERNAL bool opdi_gmatch_schema(opdi_gmatching *match) {
     const opd_schema *const schema = match->schema;
     const opdi_gargs *const given = match->given;
@@ -252,12 +258,14 @@ OPDI_INTERNAL bool opdi_gmatch_schema(opdi_gmatching *match) {
 
 //== nodes =============================================================================================================
 
-/* Notes where in the source what is emitted from now on comes from ("<string>:3:8"); text NULL: nowhere. */
+/* Stores in the node its place in the source ("<string>:3:8"), unless `place` is NULL.  Returns 0, or -1 if memory runs
+   out. */
 static int opdi_gnode_locate(opd_graph *graph, opdi_gnode *node, const char *place) {
     if (place && !(node->place = opdi_arena_copy(&graph->arena, place, strlen(place)))) { return -1; }
     return 0;
 }
-/* Makes a node whose results have these types, and puts it where nodes are inserted; NULL without memory. */
+/* Makes a node whose results have the types `types`, and inserts it at the graph's insertion point.  Returns NULL if
+   memory runs out. */
 static opdi_gnode *opdi_append_node(opd_graph *graph, opdi_gkind kind, opdi_gvalue *const *in, int32_t nin,
                                     const opdi_gtype *const *types, int32_t nout, const char *place) {
     opdi_gnode *node = opdi_gnode_new(graph, kind, nin, nout);
@@ -270,7 +278,7 @@ static opdi_gnode *opdi_append_node(opd_graph *graph, opdi_gkind kind, opdi_gval
     opdi_gnode_append(graph, node);
     return node;
 }
-/* Adds a call of a builtin that is there under this very schema or name; NULL with an error. */
+/* Adds a call of the builtin that has exactly this schema or name.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_gnode *opdi_append_builtin(opd_graph *graph, const char *schema, opdi_gvalue *const *in, int32_t nin,
                                               const opdi_gtype *const *types, int32_t nout, const char *place) {
     const opdi_builtin *builtin = opdi_builtin_named(schema);
@@ -286,7 +294,8 @@ OPDI_INTERNAL opdi_gnode *opdi_append_call(opd_graph *graph, const char *name, c
                                            const char *place);
 static opdi_gvalue *opdi_append_one(opdi_gnode *node) { return node ? node->out[0] : NULL; }
 
-/* Adds an input of that type behind the others; name: one that no other value has, or NULL for a number. */
+/* Adds an input of type `type` behind the existing ones.  `name` is a name that no other value has, or NULL: then the
+   value is named by its number. */
 OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_input(opd_graph *graph, const char *name, const opdi_gtype *type) {
     opdi_gvalue *value = NULL;
     if (opdi_graph_room(graph, graph->ninputs + 1) || !(value = opdi_gvalue_new(graph, NULL, OPD_TAG_TENSOR))) {
@@ -299,7 +308,7 @@ OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_input(opd_graph *graph, const 
     opdi_graph_forget_names(graph);
     return (value->name = opdi_arena_copy(&graph->arena, name, strlen(name))) ? value : NULL;
 }
-/* Adds a constant of that type: a number, text, device, None, tensor, or a cell, which is held. */
+/* Adds a constant of type `type`: a number, text, device, None, tensor, or cell.  The graph holds a reference to it. */
 OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_constant(opd_graph *graph, opd_value value, const opdi_gtype *type,
                                                            const char *place) {
     opdi_gvalue *constant = opdi_graph_constant(graph, &value);
@@ -307,7 +316,7 @@ OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_constant(opd_graph *graph, opd
     if (value.tag != OPD_TAG_TENSOR && type) { opdi_gvalue_typed(constant, type); }
     return constant;
 }
-/* Adds a list of values of that type of element. */
+/* Adds a list of these values, whose element type is `element`. */
 OPDI_INTERNAL opdi_gvalue *opdi_append_list(opd_graph *graph, const opdi_gtype *element, opdi_gvalue *const *in,
                                             int32_t count, const char *place) {
     const opdi_gtype *const type = opdi_graph_space(graph) ? opdi_gtype_list(graph->space, element) : NULL;
@@ -315,7 +324,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_append_list(opd_graph *graph, const opdi_gtype *
     if (node) { node->word = element->kind == OPDI_GT_OPTIONAL ? "Tensor?" : "Tensor"; }
     return opdi_append_one(node);
 }
-/* Adds a tuple; klass: of a named one, or NULL. */
+/* Adds a tuple.  `klass` is the class of a named tuple, or NULL. */
 OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_tuple(opd_graph *graph, const opdi_gclass *klass,
                                                         opdi_gvalue *const *in, int32_t count, const char *place) {
     const opdi_gtype *parts[64], *type = klass ? klass->type : NULL;
@@ -330,14 +339,14 @@ OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_tuple(opd_graph *graph, const 
     if (!type) { type = opdi_gtype_tuple(graph->space, parts, count); }
     return type ? opdi_append_one(opdi_append_node(graph, OPDI_G_TUPLE, in, count, &type, 1, place)) : NULL;
 }
-/* Adds a dict of count pairs: key, value, key, value. */
+/* Adds a dict of `count` pairs, given as key, value, key, value. */
 OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_dict(opd_graph *graph, const opdi_gtype *key, const opdi_gtype *value,
                                                        opdi_gvalue *const *pairs, int32_t count, const char *place) {
     const opdi_gtype *type = opdi_graph_space(graph) ? opdi_gtype_dict(graph->space, key, value) : NULL;
     if (!type) { return NULL; }
     return opdi_append_one(opdi_append_builtin(graph, "prim::DictConstruct", pairs, 2 * count, &type, 1, place));
 }
-/* Adds prim::TupleUnpack or prim::ListUnpack (count: how many, of a list); the results are the node's. */
+/* Adds prim::TupleUnpack or prim::ListUnpack of `count` elements.  The elements are the node's results. */
 OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_append_unpack(opd_graph *graph, opdi_gvalue *from, int32_t count,
                                                         const char *place) {
     const opdi_gtype *type = opdi_gvalue_gtype(graph, from), *parts[64];
@@ -352,7 +361,8 @@ OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_append_unpack(opd_graph *graph, opdi_g
     for (int32_t i = 0; i < count; i++) { parts[i] = type->parts[0]; }
     return opdi_append_node(graph, OPDI_G_UNPACK, &from, 1, parts, count, place);
 }
-/* Adds an access to an attribute: GetAttr gives it, SetAttr (value not NULL) sets it, and returns object. */
+/* Adds an access to an attribute.  If `value` is NULL, adds GetAttr and returns the attribute; otherwise adds SetAttr
+   and returns `object`. */
 OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_attribute(opd_graph *graph, opdi_gvalue *object, const char *name,
                                                             opdi_gvalue *value, const char *place) {
     const opdi_gtype *type = opdi_gvalue_gtype(graph, object);
@@ -376,7 +386,7 @@ OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_create(opd_graph *graph, const
                                                          const char *place) {
     return opdi_append_one(opdi_append_builtin(graph, "prim::CreateObject", NULL, 0, &klass->type, 1, place));
 }
-/* Adds a call of a function that is not known: running it is an error. */
+/* Adds a call of a function that the library does not know.  Running that node fails with an error. */
 OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_append_unknown(opd_graph *graph, const char *name, opdi_gvalue *const *in,
                                                          int32_t nin, const opdi_gtype *const *types, int32_t nout,
                                                          const char *place) {
@@ -389,7 +399,7 @@ OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_append_unknown(opd_graph *graph, const
     return node;
 }
 
-/* Inserts from now on at the end of a block; returns where it was before, for opdi_gblock_leave. */
+/* Makes the end of `block` the insertion point.  Returns the previous one, for opdi_gblock_leave. */
 OPD_UNUSED OPDI_INTERNAL opdi_gplace opdi_gblock_enter(opd_graph *graph, opdi_gblock *block) {
     opdi_gplace was;
     was.into = graph->into;
@@ -398,7 +408,7 @@ OPD_UNUSED OPDI_INTERNAL opdi_gplace opdi_gblock_enter(opd_graph *graph, opdi_gb
     graph->at = NULL;
     return was;
 }
-/* Ends a block with its outputs, and goes back; 0, or -1 without memory. */
+/* Sets the outputs of a block, and makes `was` the insertion point again.  Returns 0, or -1 if memory runs out. */
 OPD_UNUSED OPDI_INTERNAL int opdi_gblock_leave(opd_graph *graph, opdi_gblock *block, opdi_gplace was,
                                                opdi_gvalue *const *outputs, int32_t count) {
     graph->into = was.into;
@@ -416,7 +426,7 @@ OPDI_INTERNAL int opdi_gnode_blocks(opd_graph *graph, opdi_gnode *node, int32_t 
     for (int32_t i = 0; i < count; i++) { node->blocks[i].owner = node; }
     return 0;
 }
-/* Gives a block an input of that type; NULL without memory. */
+/* Adds an input of type `type` to a block.  Returns NULL if memory runs out. */
 static opdi_gvalue *opdi_gblock_input(opd_graph *graph, opdi_gblock *block, const opdi_gtype *type) {
     opdi_gvalue *value = opdi_gvalue_new(graph, NULL, OPD_TAG_NONE);
     opdi_gvalue **more = (opdi_gvalue **)opdi_graph_alloc(graph, ((size_t)block->ninputs + 1) * sizeof *more);
@@ -428,13 +438,14 @@ static opdi_gvalue *opdi_gblock_input(opd_graph *graph, opdi_gblock *block, cons
     block->inputs = more;
     return value;
 }
-/* Adds prim::If with two empty blocks, blocks[0] for true.  Fill them (opdi_gblock_enter, opdi_gblock_leave). */
+/* Adds prim::If with two empty blocks, of which blocks[0] runs if the condition is true.  The caller fills them between
+   opdi_gblock_enter and opdi_gblock_leave. */
 OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_append_if(opd_graph *graph, opdi_gvalue *condition, const char *place) {
     opdi_gnode *node = opdi_append_node(graph, OPDI_G_IF, &condition, 1, NULL, 0, place);
     return node && opdi_gnode_blocks(graph, node, 2) == 0 ? node : NULL;
 }
-/* Adds prim::Loop of at most `most` rounds, while its condition holds, with count carried values; its block has the
-   inputs (round, carried...) and is to be left with the outputs (condition, carried...). */
+/* Adds prim::Loop with `count` carried values, which runs at most `most` rounds, as long as its condition holds.  The
+   block has the inputs (round, carried...), and the caller ends it with the outputs (condition, carried...). */
 OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_append_loop(opd_graph *graph, opdi_gvalue *most, opdi_gvalue *condition,
                                                       opdi_gvalue *const *carried, int32_t count, const char *place) {
     opdi_gnode *node = opdi_append_node(graph, OPDI_G_LOOP, NULL, 0, NULL, 0, place);
@@ -451,7 +462,8 @@ OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_append_loop(opd_graph *graph, opdi_gva
     }
     return node;
 }
-/* Sets what the graph returns: values of any type.  single: one value, as functions of scripts have. */
+/* Sets the outputs of the graph: values of any type.  If `single` is true, the graph returns one value, as functions of
+   scripts do.  Returns 0, or -1 if memory runs out. */
 OPD_UNUSED OPDI_INTERNAL int opdi_append_outputs(opd_graph *graph, opdi_gvalue *const *values, int32_t count,
                                                  bool single) {
     opdi_gvalue **outputs = (opdi_gvalue **)opdi_graph_alloc(graph, (size_t)count * sizeof *outputs);
@@ -467,7 +479,7 @@ OPD_UNUSED OPDI_INTERNAL int opdi_append_outputs(opd_graph *graph, opdi_gvalue *
 
 //== calls =============================================================================================================
 
-/* Converts a value for an argument by a builtin of one argument; NULL with an error. */
+/* Converts a value to an argument's type by a builtin of one argument.  On failure, returns NULL and sets an error. */
 static opdi_gvalue *opdi_append_convert(opdi_gmatching *match, opdi_gvalue *value, int how, const char *place) {
     static const char *const names[] = {
         "aten::FloatImplicit", "aten::ComplexImplicit", "aten::IntImplicit", "aten::ScalarImplicit", "aten::Float",
@@ -478,14 +490,14 @@ static opdi_gvalue *opdi_append_convert(opdi_gmatching *match, opdi_gvalue *valu
     args.count = 1;
     return opdi_append_one(opdi_append_call(match->graph, names[how - OPDI_HOW_FLOAT_IMPLICIT], &args, place));
 }
-/* Makes a list of a tuple's elements. */
+/* Makes a list from the elements of a tuple. */
 static opdi_gvalue *opdi_append_untuple(opdi_gmatching *match, opdi_gvalue *value, const opdi_arg *arg,
                                         const char *place) {
     const opdi_gtype *want = opdi_gmatch_type(match, opdi_strip_optional(arg->type));
     opdi_gnode *parts = want ? opdi_append_unpack(match->graph, value, 0, place) : NULL;
     return parts ? opdi_append_list(match->graph, want->parts[0], parts->out, parts->nout, NULL) : NULL;
 }
-/* Makes the list that the rest of the positional arguments is. */
+/* Makes the list argument from the positional arguments that are left (from match->spread on). */
 static opdi_gvalue *opdi_append_rest(opdi_gmatching *match, const opdi_arg *arg, const char *place) {
     const opdi_gtype *want = opdi_gmatch_type(match, arg->type);
     const int32_t count = match->given->count - match->spread;
@@ -502,7 +514,8 @@ static opdi_gvalue *opdi_append_rest(opdi_gmatching *match, const opdi_arg *arg,
     }
     return opdi_append_list(match->graph, want->parts[0], list, count, NULL);
 }
-/* Returns the value of argument i, converted and with defaults as constants; NULL with an error. */
+/* Returns the value of argument i, converted, or a constant of its default.  On failure, returns NULL and sets an
+   error. */
 static opdi_gvalue *opdi_append_arg(opdi_gmatching *match, int i, const char *place) {
     const opdi_arg *const arg = &match->schema->args[i];
     opdi_gvalue *const value = match->values[i], *list[OPD_MAX_ARGS];
@@ -523,7 +536,7 @@ static opdi_gvalue *opdi_append_arg(opdi_gmatching *match, int i, const char *pl
     default: return opdi_append_convert(match, value, match->how[i], place);
     }
 }
-/* Adds the call of the operator (or builtin) that a match is of; NULL with an error. */
+/* Adds the call of the operator or builtin whose schema was matched.  On failure, returns NULL and sets an error. */
 static opdi_gnode *opdi_append_matched(opdi_gmatching *match, opd_op *op, const opdi_builtin *builtin,
                                        const char *place) {
     const opd_schema *const schema = match->schema;
@@ -551,13 +564,14 @@ static opdi_gnode *opdi_append_matched(opdi_gmatching *match, opd_op *op, const 
     node->builtin = builtin;
     return node;
 }
-/* True for overloads that PyTorch does not try either: they would take what others are meant for. */
+/* Returns true for overloads that PyTorch does not try either, because they would accept calls that are meant for other
+   overloads. */
 static bool opdi_op_untried(const opd_op *op) {
     return strcmp(op->name, "aten::view.dtype") == 0 || strcmp(op->name, "aten::max.unary_out") == 0 ||
         strcmp(op->name, "aten::min.unary_out") == 0;
 }
-/* Tries all overloads of a name, operators first; NULL with why not in `why`, or an error.  Only when none has matched
-   are they asked again, for their reasons. */
+/* Tries all overloads of a name, operators first.  Returns NULL if none matches, with the reasons in `why`, or if an
+   error occurs.  Reasons are collected in a second pass, only if no overload matched. */
 static opdi_gnode *opdi_append_overload(opdi_gmatching *match, const char *name, const char *place, opdi_text *why) {
     const char *const colons = strstr(name, "::");
     opd_overloads *set = colons && !strchr(colons, '.') ? opdi_overloads_quiet(name) : NULL;
@@ -588,9 +602,9 @@ static opdi_gnode *opdi_append_overload(opdi_gmatching *match, const char *name,
     }
     return NULL;
 }
-/* Adds a call of an operator or builtin ("aten::add", or with its overload "aten::add.int"), by the overload that
-   PyTorch chooses, with conversions and defaults as nodes of their own.  NULL with an error; the results are the
-   node's `out`. */
+/* Adds a call of an operator or builtin, named "aten::add", or "aten::add.int" to select an overload.  The overload is
+   chosen as PyTorch does it; conversions and defaults become separate nodes.  The results are the node's `out`.  On
+   failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_gnode *opdi_append_call(opd_graph *graph, const char *name, const opdi_gargs *args,
                                            const char *place) {
     char text[1000];
@@ -612,10 +626,12 @@ OPDI_INTERNAL opdi_gnode *opdi_append_call(opd_graph *graph, const char *name, c
 
 //== steps of quantized tensors ========================================================================================
 
-/* Where a value got its steps, as the graph tells. */
-typedef struct opdi_steps { opdi_gvalue *scale, *zero; bool last; } opdi_steps;   /* last: channels lie last */
+/* The graph's values that are the quantization parameters (scale and zero point) of another value. */
+/* last: channels are the last dimension in memory */
+typedef struct opdi_steps { opdi_gvalue *scale, *zero; bool last; } opdi_steps;
 
-/* Operators whose result has the steps of what they take, and those whose kernels round to such steps: */
+/* How an operator treats the quantization parameters of its first argument.  KEPT: the result has the same parameters.
+   UNIT, SIGNED: the operator's kernel rounds to fixed parameters.  Others: it rounds to the argument's parameters. */
 enum { OPDI_STEPS_KEPT, OPDI_STEPS_OF_ALL, OPDI_STEPS_FROM_ZERO, OPDI_STEPS_BY_LAYOUT, OPDI_STEPS_FLOATS,
        OPDI_STEPS_UNIT, OPDI_STEPS_SIGNED };
 static const struct opdi_steps_row { const char *name; int how; } opdi_steps_rows[] = {
@@ -637,7 +653,7 @@ static const struct opdi_steps_row { const char *name; int how; } opdi_steps_row
     {"aten::dropout_", OPDI_STEPS_KEPT},
     {"aten::sigmoid", OPDI_STEPS_UNIT}, {"aten::hardsigmoid", OPDI_STEPS_UNIT},
     {"aten::tanh", OPDI_STEPS_SIGNED}};
-/* Returns how an operator treats the steps of its first argument, or -1. */
+/* Returns how an operator treats the quantization parameters of its first argument, or -1. */
 static int opdi_steps_how(const opdi_gnode *node) {
     if (node->kind != OPDI_G_OP || node->nin < 1 || node->nout != 1) { return -1; }
     for (size_t i = 0; i < sizeof opdi_steps_rows / sizeof *opdi_steps_rows; i++) {
@@ -645,8 +661,8 @@ static int opdi_steps_how(const opdi_gnode *node) {
     }
     return -1;
 }
-/* Finds where a value got its steps; false where it has none, or nothing tells within so many more visits.  Channels
-   lie last behind a convolution. */
+/* Finds the quantization parameters of a value.  Returns false if it has none, or if the search visits more than
+   *visits nodes.  The result of a convolution has its channels last in memory. */
 static bool opdi_steps_of(const opdi_gvalue *value, opdi_steps *steps, int *visits) {
     while (value->same) { value = value->same; }
     const opdi_gnode *const node = value->node;
@@ -674,14 +690,14 @@ static bool opdi_steps_of(const opdi_gvalue *value, opdi_steps *steps, int *visi
     steps->last = (layer && (kind == OPDI_Q_CONV || kind == OPDI_Q_CONV_ADD)) || (before && other.last);
     return steps->scale->type && steps->scale->type->kind == OPDI_GT_FLOAT;
 }
-/* Adds the rounding behind a plain operator that takes quantized numbers and gives such: what took the operator's value
-   takes the rounded one, for that is the same value with another node.  0, or -1 with an error. */
+/* Adds a rounding node behind an operator that takes and returns quantized numbers.  `value` becomes the result of the
+   new node, so that all users of the operator's value get the rounded one.  Returns 0, or -1 and sets an error. */
 static int opdi_steps_round(opd_graph *graph, opdi_gnode *node) {
     const int how = opdi_steps_how(node);
     const opdi_gtype *const types[] = {opdi_gtype_simple(OPDI_GT_TENSOR), opdi_gtype_simple(OPDI_GT_FLOAT),
                                        opdi_gtype_simple(OPDI_GT_INT)};
     opdi_steps steps;
-    int visits = 1000;                            /* of two branches at each `if`: a program may have many in a row */
+    int visits = 1000;                            /* each `if` has two branches, and a program may have many in a row */
     if (how <= OPDI_STEPS_KEPT || !opdi_steps_of(node->in[0], &steps, &visits)) { return 0; }
     opdi_gvalue *const value = node->out[0], *in[] = {value, steps.scale, steps.zero};
     graph->into = node->block == &graph->body ? NULL : node->block;
@@ -704,7 +720,8 @@ static int opdi_steps_round(opd_graph *graph, opdi_gnode *node) {
     value->node = added;
     return 0;
 }
-/* Rounds what plain operators make of quantized tensors in a graph that has such; 0, or -1 with an error. */
+/* In a graph with quantized tensors, adds a rounding node behind each operator that does not round by itself.  Returns
+   0, or -1 and sets an error. */
 OPD_UNUSED OPDI_INTERNAL int opdi_steps_in_graph(opd_graph *graph) {
     opdi_gblock *const into = graph->into;
     opdi_gnode *const at = graph->at;
@@ -725,7 +742,8 @@ OPD_UNUSED OPDI_INTERNAL int opdi_steps_in_graph(opd_graph *graph) {
 //== runs ==============================================================================================================
 
 OPDI_INTERNAL int opdi_value_fit(opd_value *value, const opdi_gtype *type, int depth);
-/* Makes a list, tuple or dict of that type of the elements of a cell or plain list; 0, or -1 with an error. */
+/* Replaces *value, a cell or plain list, by a new list, tuple or dict of type `type` with its converted elements.
+   Returns 0, or -1 and sets an error. */
 static int opdi_value_remake(opd_value *value, const opdi_gtype *type, int depth) {
     const opd_value from = opdi_value_plain(value);
     const opdi_cell *const dict = opdi_cell_of(value);
@@ -769,8 +787,8 @@ static int opdi_value_remake(opd_value *value, const opdi_gtype *type, int depth
     }
     return rc;
 }
-/* Makes a held value one of that type, as PyTorch takes arguments: ints for floats, lists of what fits.  0, 1 if it
-   does not fit, or -1 with an error. */
+/* Converts *value, a held reference, to type `type`, as PyTorch converts arguments: ints to floats, and lists by their
+   elements.  Returns 0, 1 if the value does not fit, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_value_fit(opd_value *value, const opdi_gtype *type, int depth) {
     const opdi_gtype *const plain = opdi_gtype_strip(type);
     const opdi_cell *const cell = opdi_cell_of(value);
@@ -804,11 +822,12 @@ OPDI_INTERNAL int opdi_value_fit(opd_value *value, const opdi_gtype *type, int d
     }
     return 1;
 }
-/* Holds and converts the inputs of a run; 0, or -1 with an error and nothing held. */
+/* Stores references to a run's inputs in `held`, converted to the graph's types.  Returns 0, or -1 and sets an error;
+   then `held` has no reference. */
 static int opdi_graph_inputs(const opd_graph *graph, const opd_value *inputs, opd_value *held) {
     char want[200], name[100];
     for (int32_t i = 0; i < graph->ninputs; i++) {
-        const opdi_gtype *const type = graph->inputs[i]->type;    /* NULL: its tag says all */
+        const opdi_gtype *const type = graph->inputs[i]->type;    /* NULL: the tag says all */
         int rc;
         held[i] = inputs[i];
         if ((rc = opdi_value_hold(&held[i])) == 0) {
@@ -830,14 +849,14 @@ static int opdi_graph_inputs(const opd_graph *graph, const opd_value *inputs, op
     }
     return 0;
 }
-/* Ends what a run that failed has begun: regions of autocast and no_grad. */
+/* Ends the autocast and no_grad regions that a failed run left open. */
 static void opdi_graph_restore(const opdi_thread *thread, opd_dispatch_state state) {
     const bool inside = thread->state.autocast != 0;
     (void)opd_dispatch_state_set(state);
     if (inside && !thread->state.autocast) { opd_autocast_cache_clear(); }
 }
-/* Runs a graph of any types: converts inputs as PyTorch does; fills outputs (at most cap), which belong to the
-   innermost scope, and returns how many there are, or -1 with an error. */
+/* Runs a graph of any types, and converts the inputs as PyTorch does.  Fills at most `cap` outputs, which belong to the
+   innermost scope.  Returns the number of outputs, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_graph_run_values(const opd_graph *graph, const opd_value *inputs, int ninputs,
                                         opd_value *outputs, int cap) {
     opdi_thread *thread = opdi_self();

@@ -2,7 +2,7 @@
 
 //== dicts =============================================================================================================
 
-/* Returns the tag of a list of what a builtin's result type says: its node's. */
+/* Returns the tag of the list that a builtin is to return, by the type of its node's result. */
 static int32_t opdi_call_tag(const opdi_bcall *call) {
     const opdi_gtype *const type = call->node && call->nrets ? call->node->out[0]->type : NULL;
     return type && type->kind == OPDI_GT_LIST ? call->node->out[0]->tag : OPD_TAG_LIST;
@@ -56,7 +56,7 @@ OPDI_INTERNAL int opdi_fn_popitem(opdi_bcall *call) {
     opdi_cell *const dict = opdi_call_cell(call, 0, OPD_CELL_DICT);
     if (!dict) { return -1; }
     if (dict->count == 0) { return opd_fail(OPD_ERROR_INDEX, "popitem(): dictionary is empty"); }
-    opdi_cell *pair = opdi_tuple_new(dict->u.values, 2, NULL);      /* the first, as PyTorch has it */
+    opdi_cell *pair = opdi_tuple_new(dict->u.values, 2, NULL);      /* takes the first pair, as PyTorch does */
     if (pair) { opdi_dict_remove(dict, 0); }
     return opdi_give_cell(call, pair);
 }
@@ -68,7 +68,7 @@ OPDI_INTERNAL int opdi_fn_update(opdi_bcall *call) {
     }
     return more ? 0 : -1;
 }
-/* dict() of nothing, of a list of pairs, and prim::DictConstruct of keys and values. */
+/* Runs dict(), dict(list of pairs), or prim::DictConstruct with keys and values in turn. */
 OPDI_INTERNAL int opdi_fn_dict(opdi_bcall *call) {
     const opdi_cell *const list = call->nargs == 1 ? opdi_call_list(call, 0) : NULL;
     opdi_cell *dict = call->nargs == 1 && !list ? NULL : opdi_cell_new(OPD_CELL_DICT, OPD_TAG_LIST, 0);
@@ -116,7 +116,7 @@ OPDI_INTERNAL int opdi_fn_tuple_slice(opdi_bcall *call) {
     }
     return opdi_give_cell(call, part);
 }
-/* Returns the slot of the attribute that a node is about; -1 with an error. */
+/* Returns the slot of the attribute that the call's node names.  On failure, returns -1 and sets an error. */
 static int32_t opdi_attribute_slot(const opdi_bcall *call, const opdi_cell *object) {
     const int32_t hint = (int32_t)call->node->constant.u.i;
     const char *const name = call->node->attribute ? call->node->attribute : "";
@@ -129,7 +129,8 @@ OPDI_INTERNAL int opdi_fn_get_attribute(opdi_bcall *call) {
     const int32_t slot = object ? opdi_attribute_slot(call, object) : -1;
     return slot < 0 ? -1 : opdi_give_held(call, object->u.values[slot]);
 }
-/* The module of that number or name in a ModuleList or ModuleDict. */
+/* Gives the call the module at an index of a ModuleList or at a key of a ModuleDict.  Returns 0, or -1 and sets an
+   error. */
 OPDI_INTERNAL int opdi_fn_module_of(opdi_bcall *call) {
     const opdi_cell *const object = opdi_call_cell(call, 0, OPD_CELL_OBJECT);
     int64_t length;
@@ -194,8 +195,8 @@ OPDI_INTERNAL int opdi_fn_warn(opdi_bcall *call) {
     opd_warn("%.*s", (int)OPDI_MIN(length, 1000), text);
     return 0;
 }
-/* An open span of a script, and behind it its name.  A tensor without elements stands for it: it ends with the tensor
-   where an error left the block. */
+/* An open profiler span of a script, with its name stored behind it.  A tensor without elements owns the span: if an
+   error leaves the block, freeing the tensor closes the span. */
 typedef struct opdi_script_span {
     opd_span *span;
     size_t size;
@@ -220,8 +221,8 @@ static opd_tensor *opdi_script_span_open(const char *text, int64_t length) {
     open->span = opd_span_open(name);
     return opd_tensor_wrap(nothing, opd_ints_of(&none, 1), NULL, OPD_UINT8, opdi_script_span_free, open);
 }
-/* torch.autograd.profiler.record_function: begins a span of the name that is argument 0, as a tensor; what 1: as an
-   object of the class that the archive has for it. */
+/* torch.autograd.profiler.record_function: begins a span named by argument 0.  The result is the tensor that owns the
+   span or, if `what` is 1, an object of the archive's class for it. */
 OPDI_INTERNAL int opdi_fn_span_enter(opdi_bcall *call) {
     int64_t length = 0;
     const char *const text = opdi_call_text(call, 0, &length);
@@ -251,7 +252,7 @@ OPDI_INTERNAL int opdi_fn_span_exit(opdi_bcall *call) {
     open->span = NULL;
     return 0;
 }
-/* Returns what to do about an operator of that name that is not here. */
+/* Returns advice for the error that an operator of that name is missing. */
 OPDI_INTERNAL const char *opdi_builtin_missing(const char *name) {
     if (strncmp(name, "aten::", 6) == 0 || strncmp(name, "prim::", 6) == 0) { return ""; }
     return ": load the library that defines this operator (opd_library_load, or a file with its OPD_LIBRARY block) "
@@ -261,12 +262,12 @@ OPDI_INTERNAL int opdi_builtin_unknown(opdi_bcall *call) {
     return opd_fail(OPD_ERROR_NOT_FOUND, "there is no function %s here%s", call->builtin->schema,
                     opdi_builtin_missing(call->builtin->schema));
 }
-/* Gives the bool or int that `what` is. */
+/* Gives the call the builtin's `what` as a bool, or (opdi_fn_fixed_int) as an int. */
 OPDI_INTERNAL int opdi_fn_fixed_bool(opdi_bcall *call) {
     return opdi_give(call, opd_value_bool(call->builtin->what != 0));
 }
 OPDI_INTERNAL int opdi_fn_fixed_int(opdi_bcall *call) { return opdi_give(call, opd_value_int(call->builtin->what)); }
-/* Asks a tensor: 'c' is_conj, 'n' is_neg, 'i' is_inference. */
+/* Computes is_conj (`what` is 'c'), is_neg ('n') or is_inference ('i') of a tensor. */
 OPDI_INTERNAL int opdi_fn_marked(opdi_bcall *call) {
     const opd_tensor *const tensor = opdi_call_tensor(call, 0);
     const int what = call->builtin->what;
@@ -291,7 +292,8 @@ OPDI_INTERNAL int opdi_fn_autocast_dtype(opdi_bcall *call) {
     const opd_scalar_type dtype = opd_autocast_dtype(strcmp(device, "cuda") == 0 ? OPD_CUDA : OPD_CPU);
     return opdi_give(call, opd_value_int(dtype == OPD_DTYPE_NONE ? OPD_FLOAT32 : dtype));
 }
-/* Opens a region of autocast; what its end needs to know is a number.  A run that fails ends it, as it ends no_grad. */
+/* Begins an autocast region.  The result is a number that opdi_fn_autocast_end needs.  If the run fails, the region is
+   ended, as that of no_grad is. */
 OPDI_INTERNAL int opdi_fn_autocast_begin(opdi_bcall *call) {
     int64_t length;
     opd_device device;

@@ -8,7 +8,7 @@ OPDI_INTERNAL bool opdi_packed_class(const char *name) {
         strcmp(name, OPDI_PACKED_CLASSES "Conv2dPackedParamsBase") == 0 ||
         strcmp(name, OPDI_PACKED_CLASSES "Conv3dPackedParamsBase") == 0 || strcmp(name, OPDI_PACKED_CELL) == 0;
 }
-/* Names the parts of a class's objects; 0, or -1 without memory. */
+/* Adds the attributes that packed weights have to their class.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_packed_names(opdi_gclass *gclass) {
     static const char *const parts[] = {"(weight)", "(bias)", "(scale)", "(zero)"};
     while (gclass->nattributes < OPDI_PACKED_PARTS) {
@@ -16,7 +16,8 @@ OPDI_INTERNAL int opdi_packed_names(opdi_gclass *gclass) {
     }
     return 0;
 }
-/* Returns the parts of argument i, packed weights whose class's name ends so; NULL with an error. */
+/* Returns the parts of argument i, which must be packed weights of a class whose name ends with `end`, or NULL and sets
+   an error. */
 static const opd_value *opdi_call_packed(const opdi_bcall *call, int i, const char *end) {
     const opdi_cell *const packed = opdi_call_cell(call, i, OPD_CELL_OBJECT);
     const char *const name = packed ? packed->klass->name : "";
@@ -33,8 +34,9 @@ static const opd_value *opdi_call_packed(const opdi_bcall *call, int i, const ch
 static opd_tensor *opdi_packed_tensor(const opd_value *part) {
     return part->tag == OPD_TAG_TENSOR ? part->u.t : NULL;
 }
-/* Rounds input to 256 steps that reach from its least element to its largest, and 0 too: fewer (7 bits) where sums of
-   16 bits must not overflow.  Returns how many steps each is from 0, as float64, and *step; or NULL with an error. */
+/* Quantizes input to 256 steps over a range that includes its minimum, its maximum and 0.  If `reduce` is true, uses 7
+   bits, so that 16-bit sums cannot overflow.  Returns the elements as multiples of *step, in float64, or NULL and sets
+   an error. */
 static opd_tensor *opdi_quantized_input(opd_tensor *input, bool reduce, double *step) {
     const double most = reduce ? 127 : 255, least_step = 6.1e-5;
     double low = 0, high = 0;
@@ -62,7 +64,8 @@ static opd_tensor *opdi_quantized_input(opd_tensor *input, bool reduce, double *
     *step = (double)(float)*step;
     return steps ? opd_to_dtype(steps, OPD_FLOAT64) : NULL;
 }
-/* Returns a part that is one number, or one for each of so many rows, as a tensor of float64; NULL with an error. */
+/* Returns a part (scale or zero point) as a float64 tensor of one number or of `rows` numbers, as a column if `column`
+   is true.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_packed_part(const opd_value *part, int64_t rows, bool column) {
     opd_tensor *tensor = part->tag == OPD_TAG_TENSOR ? part->u.t : NULL;
     const double number = part->tag == OPD_TAG_FLOAT ? part->u.d : part->tag == OPD_TAG_INT ? (double)part->u.i : 0;
@@ -98,7 +101,7 @@ static opd_tensor *opdi_quantized_linear(opd_tensor *input, const opd_value *par
     sums = sums ? opd_to_dtype(sums, OPD_FLOAT32) : NULL;
     return sums && bias ? opd_add(sums, bias) : sums;
 }
-/* quantized::linear_dynamic: what: 1 with relu behind it. */
+/* Runs quantized::linear_dynamic; `what` is 1 if a relu follows. */
 OPDI_INTERNAL int opdi_fn_quantized_linear(opdi_bcall *call) {
     opd_tensor *const input = opdi_call_tensor(call, 0);
     const opd_value *const parts = input ? opdi_call_packed(call, 1, "LinearPackedParamsBase") : NULL;
@@ -113,14 +116,15 @@ OPDI_INTERNAL int opdi_fn_quantized_linear(opdi_bcall *call) {
     return rc;
 }
 
-/* Quantized tensors that pass between layers are tensors of float32 here, of the numbers that theirs stand for: what
-   is no quantized operator computes with these as with others, and does not round what it gives. */
+/* A quantized tensor that passes between layers is a float32 tensor here, which holds the numbers that it represents.
+   Operators that are not quantized compute with it as with any tensor, and do not round their results. */
 
-/* Returns numbers rounded to steps of quint8; NULL passes. */
+/* Returns numbers rounded to the values of a quint8 tensor with this scale and zero point.  NULL stays NULL. */
 static opd_tensor *opdi_quantized_round(opd_tensor *numbers, double scale, int64_t zero) {
     return numbers ? opd_fake_quantize_per_tensor_affine(numbers, scale, zero, 0, 255) : NULL;
 }
-/* Checks the arguments of quantize_per_tensor and its like, the dtype being argument i; 0, or -1 with an error. */
+/* Checks the arguments of quantize_per_tensor and similar functions; argument i is the dtype, at least `least`.
+   Returns 0, or -1 and sets an error. */
 static int opdi_quantize_takes(const opdi_bcall *call, opd_tensor *input, int i, int64_t least) {
     const int64_t dtype = opdi_call_int(call, i), quint8 = 13;
     if (opd_dtype(input) != OPD_FLOAT32) {
@@ -131,7 +135,7 @@ static int opdi_quantize_takes(const opdi_bcall *call, opd_tensor *input, int i,
         : opd_fail(OPD_ERROR_DTYPE, "%s: dtype %lld is no quantized dtype that is here: quint8%s",
                    call->builtin->schema, (long long)dtype, least < quint8 ? ", qint8" : "");
 }
-/* what: 1 where scale and zero_point are tensors. */
+/* Quantizes a tensor.  If `what` is 1, scale and zero_point are tensors. */
 OPDI_INTERNAL int opdi_fn_quantize(opdi_bcall *call) {
     opd_tensor *const input = opdi_call_tensor(call, 0);
     double scale = call->args[1].u.d;
@@ -185,7 +189,7 @@ OPDI_INTERNAL int opdi_fn_dequantize_all(opdi_bcall *call) {
     return rc;
 }
 
-/* The bytes of a linear layer's weight, of int8, as what they stand for: float32; NULL with an error. */
+/* Returns the int8 weight of a linear layer dequantized to float32, or NULL and sets an error. */
 static opd_tensor *opdi_quantized_weight(const opd_value *parts) {
     opd_tensor *const weight = opdi_packed_tensor(&parts[OPDI_PACKED_WEIGHT]);
     if (!weight || opd_ndim(weight) != 2) {
@@ -198,8 +202,8 @@ static opd_tensor *opdi_quantized_weight(const opd_value *parts) {
     opd_tensor *const from = zero ? opd_sub(opd_to_dtype(weight, OPD_FLOAT32), opd_to_dtype(zero, OPD_FLOAT32)) : NULL;
     return from ? opd_mul(from, opd_to_dtype(scale, OPD_FLOAT32)) : NULL;
 }
-/* Settings are those of aten::convolution: for each dimension stride, padding, dilation and output padding, then groups
-   and whether it is transposed. */
+/* Runs a convolution.  Its settings are those of aten::convolution: stride, padding, dilation and output padding, each
+   for all dimensions, then the number of groups, then whether it is transposed. */
 static opd_tensor *opdi_quantized_conv(const opdi_bcall *call, opd_tensor *input, const opd_value *parts, bool line) {
     enum { DIMS = 3 };
     opd_tensor *const weight = opdi_packed_tensor(&parts[OPDI_PACKED_WEIGHT]);
@@ -223,7 +227,7 @@ static opd_tensor *opdi_quantized_conv(const opdi_bcall *call, opd_tensor *input
                                                opd_ints_of(settings + 3 * dims, dims), settings[4 * dims]);
     return result && line ? opd_squeeze_dim(result, 2) : result;
 }
-/* Joins a list of tensors; NULL with an error. */
+/* Concatenates a list of tensors.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_quantized_cat(const opdi_bcall *call) {
     const int64_t count = opd_list_count(call->args[0]);
     const size_t bytes = (size_t)OPDI_MAX(count, 1) * sizeof(opd_tensor *);
@@ -258,7 +262,7 @@ static opd_tensor *opdi_quantized_bag(const opdi_bcall *call, opd_tensor *weight
                                   false, 0, false, call->nargs > 6 ? opdi_packed_tensor(&call->args[6]) : NULL,
                                   call->nargs > 8 && opdi_call_int(call, 8)) ? NULL : rets[0];
 }
-/* Convolutions, linear layers and rows of weights; NULL with an error. */
+/* Runs convolutions, linear layers and embeddings.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_quantized_layer(const opdi_bcall *call, int kind) {
     const bool table = kind == OPDI_Q_EMBEDDING || kind == OPDI_Q_BAG;
     const int at = table ? 0 : kind == OPDI_Q_CONV_ADD ? 2 : 1;
@@ -279,7 +283,7 @@ static opd_tensor *opdi_quantized_layer(const opdi_bcall *call, int kind) {
     result = opdi_quantized_conv(call, input, parts, kind == OPDI_Q_CONV1D);
     return result && kind == OPDI_Q_CONV_ADD ? opd_add(result, opdi_call_tensor(call, 1)) : result;
 }
-/* Normalisations; NULL with an error. */
+/* Runs normalisations.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_quantized_norm(const opdi_bcall *call, int kind, opd_tensor *input) {
     const int at = kind == OPDI_Q_LAYER_NORM || kind == OPDI_Q_GROUP_NORM ? 2 : 1;
     opd_tensor *const weight = opdi_packed_tensor(&call->args[at]);
@@ -300,10 +304,11 @@ static opd_tensor *opdi_quantized_norm(const opdi_bcall *call, int kind, opd_ten
     return count < 0 || count > OPD_MAX_DIMS ? NULL
         : opd_layer_norm_full(input, opd_ints_of(sizes, count), weight, bias, call->args[4].u.d, false);
 }
-/* Everything else; NULL with an error. */
+/* Runs the quantized operators that are neither layers nor normalisations.  On failure, returns NULL and sets an
+   error. */
 static opd_tensor *opdi_quantized_plain(const opdi_bcall *call, int kind) {
     if (kind == OPDI_Q_CAT) { return opdi_quantized_cat(call); }
-    const bool turned = call->args[0].tag != OPD_TAG_TENSOR;          /* a number, and a tensor */
+    const bool turned = call->args[0].tag != OPD_TAG_TENSOR;          /* the number comes before the tensor */
     opd_tensor *const input = opdi_call_tensor(call, turned ? 1 : 0);
     opd_value *const args = (opd_value *)(uintptr_t)call->args;
     if (!input) { return NULL; }
@@ -325,7 +330,7 @@ static opd_tensor *opdi_quantized_plain(const opdi_bcall *call, int kind) {
     case OPDI_Q_RELU6: return opd_relu6(input);
     case OPDI_Q_CLAMP: return opd_clamp_full(input, args[1], args[2]);
     case OPDI_Q_SOFTMAX: return opd_softmax(input, opdi_call_int(call, 1));
-    case OPDI_Q_DROPOUT: return input;                        /* it is for evaluation */
+    case OPDI_Q_DROPOUT: return input;                        /* archives are for evaluation */
     default: return opdi_quantized_norm(call, kind, input);
     }
 }
@@ -347,9 +352,10 @@ OPDI_INTERNAL int opdi_fn_quantized(opdi_bcall *call) {
     opd_scope_close(&scope);
     return rc;
 }
-/* Rounds what a plain operator made of quantized numbers, as its kernel does: to float32, in steps of scale.
-   what: 1 where a half goes to the even number of steps from zero, else to the even one of all; 2 where the result is
-   computed from floats, so that halves are what they are.  Of the others float32 may miss a half by its rounding. */
+/* Rounds the result of an operator on quantized numbers to float32 multiples of scale, as PyTorch's quantized kernel
+   does.  Halves are rounded to an even quantized value, or, if `what` is 1, to an even distance from the zero point.
+   If `what` is 2, the result was computed from floats, so its halves are exact.  Otherwise numbers close to a half
+   count as halves, because float32 rounding may have moved them. */
 OPDI_INTERNAL int opdi_fn_quantized_steps(opdi_bcall *call) {
     opd_tensor *const input = opdi_call_tensor(call, 0);
     const int32_t what = call->builtin->what;
@@ -374,9 +380,10 @@ OPDI_INTERNAL int opdi_fn_quantized_steps(opdi_bcall *call) {
     opd_scope_close(&scope);
     return rc;
 }
-/* Appends what the arguments say of a convolution to settings.  line: its one dimension becomes the second of two. */
+/* Appends a convolution's settings from the arguments.  If `line` is true, the convolution has one dimension, which
+   becomes the second of two. */
 static void opdi_quantized_settings(const opdi_bcall *call, opd_value settings, bool line, bool transposed) {
-    static const int plain[] = {2, 3, 4, -1}, turned[] = {2, 3, 5, 4};   /* which arguments, -1: zeros */
+    static const int plain[] = {2, 3, 4, -1}, turned[] = {2, 3, 5, 4};   /* arguments to read; -1: zeros */
     const int64_t dims = opd_ndim(call->args[0].u.t) - 2;
     for (int i = 0; i < 4; i++) {
         const int at = transposed ? turned[i] : plain[i];
@@ -389,7 +396,8 @@ static void opdi_quantized_settings(const opdi_bcall *call, opd_value settings, 
     (void)opd_list_append(settings, opd_value_int(opdi_call_int(call, transposed ? 6 : 5)));
     (void)opd_list_append(settings, opd_value_int(transposed));
 }
-/* Makes packed weights of a weight and the further arguments; the layer is the builtin's `what`, an OPDI_PACK_... */
+/* Makes packed weights from a weight and further arguments.  The builtin's `what` is the kind of layer, an
+   OPDI_PACK_... */
 OPDI_INTERNAL int opdi_fn_quantized_pack(opdi_bcall *call) {
     const int what = call->builtin->what;
     const opdi_gtype *const type = call->node->out[0]->type;
@@ -411,14 +419,15 @@ OPDI_INTERNAL int opdi_fn_quantized_pack(opdi_bcall *call) {
     if (rc && packed) { opdi_cell_drop(packed); }
     return rc ? -1 : opdi_give_cell(call, packed);
 }
-/* What a step needs: packed weights' parts, of the input and of the hidden state. */
+/* The inputs of a step of a recurrent layer: packed weights for the input and for the hidden state. */
 typedef struct opdi_qcell {
     const opdi_bcall *call;
     const opd_value *input, *hidden;
     bool reduce, lstm;
 } opdi_qcell;
 
-/* A layer whose input is rounded as it comes, or whose weights are floats; NULL with an error. */
+/* Runs a layer whose input is quantized dynamically, or whose weights are floats.  On failure, returns NULL and sets an
+   error. */
 static opd_tensor *opdi_quantized_either(opd_tensor *input, const opd_value *parts, bool reduce) {
     opd_tensor *const weight = opdi_packed_tensor(&parts[OPDI_PACKED_WEIGHT]);
     if (!input || !weight || opd_dtype(weight) == OPD_INT8) {
@@ -432,7 +441,8 @@ static const opd_value *opdi_packed_parts(const opdi_bcall *call, opd_value pack
     (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: the weights are no packed weights", call->builtin->schema);
     return NULL;
 }
-/* One step: gates are what the input gives; state is h, and c behind it.  0, or -1 with an error. */
+/* Runs one step.  `gates` holds the contribution of the input; `state` is h, followed by c for an LSTM.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_quantized_step(const opdi_qcell *cell, opd_tensor *gates, opd_tensor **state) {
     enum { MOST = 4 };
     const int count = cell->lstm ? 4 : 3;
@@ -455,8 +465,8 @@ static int opdi_quantized_step(const opdi_qcell *cell, opd_tensor *gates, opd_te
     }
     return opd_ok() ? 0 : -1;
 }
-/* Runs one direction of a layer over input [steps, batch, features]: state becomes the last one.  Returns all h as
-   [steps, batch, size]; NULL with an error. */
+/* Runs one direction of a layer over input [steps, batch, features], and leaves the last state in `state`.  Returns h
+   of all steps as [steps, batch, size], or NULL and sets an error. */
 static opd_tensor *opdi_quantized_direction(const opdi_qcell *cell, opd_tensor *input, bool back, opd_tensor **state) {
     const int64_t steps = opd_size(input, 0);
     const size_t bytes = (size_t)OPDI_MAX(steps, 1) * sizeof(opd_tensor *);
@@ -473,8 +483,8 @@ static opd_tensor *opdi_quantized_direction(const opdi_qcell *cell, opd_tensor *
     opdi_free(all, all ? bytes : 0);
     return result;
 }
-/* Runs all layers: states are [h, c] with one of each layer and direction, in turn; what they become is joined in last.
-   Returns the output; NULL with an error. */
+/* Runs all layers.  `states` is [h, c], each with one entry per layer and direction.  The new states are joined in
+   `last`.  Returns the output, or NULL and sets an error. */
 static opd_tensor *opdi_quantized_layers(const opdi_bcall *call, opd_tensor *input, opd_tensor *const *states,
                                          opd_tensor **last) {
     enum { PARAMS = 2, LAYERS = 4, DROPOUT, TRAIN, BOTH };
@@ -505,7 +515,7 @@ static opd_tensor *opdi_quantized_layers(const opdi_bcall *call, opd_tensor *inp
     }
     return opd_ok() ? input : NULL;
 }
-/* aten::quantized_lstm.input and (what: 1) aten::quantized_gru.input */
+/* Runs aten::quantized_lstm.input, or aten::quantized_gru.input if `what` is 1. */
 OPDI_INTERNAL int opdi_fn_quantized_recurrent(opdi_bcall *call) {
     enum { FIRST = 8 };
     const bool lstm = call->builtin->what == 0;
@@ -533,7 +543,8 @@ OPDI_INTERNAL int opdi_fn_quantized_recurrent(opdi_bcall *call) {
 OPDI_INTERNAL int opdi_fn_quantized_sequence(opdi_bcall *call) {
     return opd_fail(OPD_ERROR_ARGUMENT, "%s: quantized layers take no packed sequences here", call->builtin->schema);
 }
-/* One step of a cell with packed weights.  what: 0: LSTM; 1: GRU; 2: tanh; 3: relu. */
+/* Runs one step of a cell with packed weights.  `what` is 0 for LSTM, 1 for GRU, 2 for an RNN with tanh, and 3 for one
+   with relu. */
 OPDI_INTERNAL int opdi_fn_quantized_cell(opdi_bcall *call) {
     const int what = call->builtin->what;
     opd_tensor *const input = opdi_call_tensor(call, 0);
@@ -559,7 +570,7 @@ OPDI_INTERNAL int opdi_fn_quantized_cell(opdi_bcall *call) {
     opd_scope_close(&scope);
     return rc;
 }
-/* The name of an enum's member, or its value. */
+/* Gives the call the name or the value of an enum's member. */
 OPDI_INTERNAL int opdi_fn_enum(opdi_bcall *call) {
     const opdi_cell *const cell = opdi_call_cell(call, 0, OPD_CELL_OBJECT);
     if (!cell) { return -1; }
@@ -569,7 +580,8 @@ OPDI_INTERNAL int opdi_fn_enum(opdi_bcall *call) {
     }
     return opdi_give_held(call, cell->u.values[call->builtin->what]);
 }
-/* There are no nested tensors: a transformer's encoder with a padding mask goes its ordinary way. */
+/* Gives the call false: the library has no nested tensors.  A transformer's encoder with a padding mask then takes its
+   ordinary path. */
 OPDI_INTERNAL int opdi_fn_not_nested(opdi_bcall *call) { return opdi_give(call, opd_value_bool(false)); }
 OPDI_INTERNAL int opdi_fn_set_item(opdi_bcall *call) {
     opdi_cell *const cell = opdi_cell_of(&call->args[0]);
@@ -646,7 +658,8 @@ OPDI_INTERNAL int opdi_fn_reverse(opdi_bcall *call) {
     if (cell) { opdi_list_turn(cell); }
     return cell ? 0 : -1;
 }
-/* Returns a new list with elements [from, to) by step of another; NULL with an error. */
+/* Returns a new list with `count` elements of `from`: every `step`-th, beginning at index `start`.  On failure, returns
+   NULL and sets an error. */
 static opdi_cell *opdi_list_part(const opdi_cell *from, int64_t start, int64_t count, int64_t step) {
     opdi_cell *cell = opdi_cell_new(OPD_CELL_LIST, from->tag, 0);
     int rc = cell ? opdi_cell_reserve(cell, count) : -1;
@@ -670,7 +683,8 @@ OPDI_INTERNAL int opdi_fn_copy(opdi_bcall *call) {
     }
     return opdi_call_list(call, 0) ? opdi_give_cell(call, opdi_list_part(cell, 0, cell->count, 1)) : -1;
 }
-/* Works out a slice as Python's slice.indices; returns how many elements it has, or -1 with an error. */
+/* Computes the range of a slice as Python's slice.indices does.  Returns how many elements it has, or -1 and sets an
+   error. */
 OPDI_INTERNAL int64_t opdi_slice_range(const opdi_bcall *call, int64_t count, int64_t *start, int64_t *step) {
     const int64_t by = call->nargs > 3 && !opdi_call_none(call, 3) ? opdi_call_int(call, 3) : 1;
     const int64_t low = by < 0 ? -1 : 0, high = by < 0 ? count - 1 : count;
@@ -742,7 +756,7 @@ OPDI_INTERNAL int opdi_fn_repeat(opdi_bcall *call) {
     }
     return opdi_give_cell(call, cell);
 }
-/* list *= times, in place. */
+/* Repeats a list in place (list *= times). */
 OPDI_INTERNAL int opdi_fn_repeat_in_place(opdi_bcall *call) {
     opdi_cell *const list = opdi_call_list(call, 0);
     const int64_t count = list ? list->count : 0, times = list ? OPDI_MAX(0, opdi_call_int(call, 1)) : 0;
@@ -756,7 +770,7 @@ OPDI_INTERNAL int opdi_fn_repeat_in_place(opdi_bcall *call) {
     }
     return opdi_give_held(call, call->args[0]);
 }
-/* Returns where an element is, count for nowhere, or -1 with an error. */
+/* Returns the index of the element `want`, or `count` if the list does not have it, or -1 and sets an error. */
 static int64_t opdi_list_find(const opdi_cell *list, const opd_value *want) {
     for (int64_t i = 0; i < list->count; i++) {
         const opd_value element = opdi_cell_at(list, i);
@@ -799,7 +813,7 @@ OPDI_INTERNAL int opdi_fn_search(opdi_bcall *call) {
     opdi_cell_remove(list, at, at + 1);
     return 0;
 }
-/* True if an object goes in front of another one; -1 with an error. */
+/* Returns 1 if object `first` sorts before `second`, 0 if not, or -1 and sets an error. */
 static int opdi_less_object(const opdi_gclass *klass, const opd_value *first, const opd_value *second) {
     const char *const name = klass && klass->name ? klass->name : "";
     opdi_thread *const thread = opdi_self();
@@ -815,7 +829,7 @@ static int opdi_less_object(const opdi_gclass *klass, const opd_value *first, co
     thread->sorting--;
     return rc;
 }
-/* True if first goes in front of second; -1 with an error. */
+/* Returns 1 if `first` sorts before `second`, 0 if not, or -1 and sets an error. */
 static int opdi_less(const opd_value *first, const opd_value *second, int depth) {
     const opdi_cell *const left = opdi_cell_of(first), *const right = opdi_cell_of(second);
     if (depth > OPDI_MAX_CELL_DEPTH) { return opd_fail(OPD_ERROR_ARGUMENT, "values are nested too deeply"); }
@@ -843,7 +857,8 @@ static int opdi_less(const opd_value *first, const opd_value *second, int depth)
     }
     return opdi_compare(first, second) == -1;
 }
-/* Puts the sorted elements back; 0, or -1 with an error: an object's __lt__ has changed the list meanwhile. */
+/* Stores the sorted elements in the list.  Returns 0, or -1 and sets an error if an object's __lt__ has changed the
+   list in the meantime. */
 static int opdi_list_sorted(opdi_cell *list, const opd_value *sorted, const opd_value *were, int64_t count) {
     bool same = list->count == count;
     for (int64_t i = 0; same && list->tag == OPD_TAG_LIST && i < count; i++) {
@@ -853,7 +868,7 @@ static int opdi_list_sorted(opdi_cell *list, const opd_value *sorted, const opd_
     for (int64_t i = 0; i < count; i++) { opdi_cell_put(list, i, &sorted[i]); }
     return 0;
 }
-/* Sorts the elements, those that are equal in the order in which they stand: merges runs of 1, 2, 4, ... */
+/* Sorts a list stably, by merging runs of 1, 2, 4, ... elements. */
 static int opdi_list_sort(opdi_cell *list, bool reverse) {
     const int64_t count = list->count;
     const size_t bytes = (size_t)(3 * count + 1) * sizeof(opd_value);
@@ -864,7 +879,7 @@ static int opdi_list_sort(opdi_cell *list, bool reverse) {
     for (int64_t i = 0; rc == 0 && i < count; i++) {
         from[i] = were[i] = opdi_cell_at(list, i);
         if (list->tag != OPD_TAG_LIST) { continue; }
-        rc = opdi_value_hold(&were[i]);           /* what compares them may change the list */
+        rc = opdi_value_hold(&were[i]);           /* a comparison may change the list */
         held += rc == 0;
     }
     for (int64_t run = 1; rc == 0 && run < count; run *= 2) {
@@ -903,7 +918,7 @@ OPDI_INTERNAL int opdi_fn_sorted(opdi_bcall *call) {
     }
     return opdi_give_cell(call, copy);
 }
-/* min and max of a list, or of two. */
+/* Computes min or max of a list, or of two lists. */
 OPDI_INTERNAL int opdi_fn_extreme(opdi_bcall *call) {
     const opdi_cell *const list = opdi_call_list(call, 0);
     const bool least = call->builtin->what == OPDI_DO_MIN;
@@ -944,7 +959,7 @@ OPDI_INTERNAL int opdi_fn_sum(opdi_bcall *call) {
     if (list->tag == OPD_TAG_LIST) { return opdi_give_complex(call, sum, imaginary); }
     return opdi_give(call, list->tag == OPD_TAG_FLOATS ? opd_value_float(sum) : opd_value_int(opdi_wrap(whole)));
 }
-/* all and any: `what` is 1 for any. */
+/* Computes all(list), or any(list) if `what` is 1. */
 OPDI_INTERNAL int opdi_fn_all(opdi_bcall *call) {
     const opdi_cell *const list = opdi_call_list(call, 0);
     const bool any = call->builtin->what != 0;

@@ -6,7 +6,7 @@
 
 //== strings ===========================================================================================================
 
-/* Says that a dict does not have a key; -1. */
+/* Fails with a KeyError: a dict does not have `key`.  Returns -1. */
 OPDI_INTERNAL int opdi_no_key(const opd_value *key) {
     opdi_growing out = {NULL, 0, 0, false};
     opdi_value_write(&out, key, 0);
@@ -21,7 +21,7 @@ OPDI_INTERNAL int opdi_fn_str(opdi_bcall *call) {
     opdi_growing_free(&out);
     return rc;
 }
-/* "{} and {}".format(...).  What is left over is no error, as in PyTorch, and "{0}" stays as it is. */
+/* Runs "{} and {}".format(...).  As in PyTorch, surplus arguments are ignored, and "{0}" stays as it is. */
 OPDI_INTERNAL int opdi_fn_format(opdi_bcall *call) {
     int64_t length, at = 0;
     int used = 1, rc = 0;
@@ -45,7 +45,7 @@ OPDI_INTERNAL int opdi_fn_format(opdi_bcall *call) {
     opdi_growing_free(&out);
     return rc;
 }
-/* Writes a whole number as "%d", "%x", "%X" and "%o" do in Python: a minus, then the digits. */
+/* Writes an integer as Python's "%d", "%x", "%X" and "%o" do: a minus sign if it is negative, then the digits. */
 static void opdi_percent_whole(opdi_growing *out, char letter, int64_t number) {
     char text[32];
     const unsigned long long size = number < 0 ? 0 - (unsigned long long)number : (unsigned long long)number;
@@ -55,8 +55,8 @@ static void opdi_percent_whole(opdi_growing *out, char letter, int64_t number) {
            : snprintf(text, sizeof text, "%llu", size));
     opdi_growing_text(out, text);
 }
-/* Writes a number of floating point as "%e", "%f" and "%g" do, or "%d", which leaves out what is behind the point.
-   PyTorch makes it a float of 32 bits or an int first; here all digits are right, as in Python. */
+/* Writes a float as "%e", "%f" and "%g" do, or as "%d", which drops the fraction.  PyTorch first converts the number to
+   float32 or int; here all digits are exact, as in Python. */
 static int opdi_percent_real(opdi_growing *out, char letter, double x) {
     char text[400];                                                    /* DBL_MAX has 309 digits before the point */
     if (letter == 'd' || letter == 'i') {
@@ -72,7 +72,7 @@ static int opdi_percent_real(opdi_growing *out, char letter, double x) {
     opdi_growing_text(out, text);
     return 0;
 }
-/* "%c" takes the number of a byte, or a text of one. */
+/* Writes "%c", which takes the number of a byte or a text of one byte. */
 static int opdi_percent_letter(opdi_growing *out, const opd_value *value) {
     int64_t length = 0;
     const char *const text = opdi_value_text(value, &length);
@@ -87,8 +87,8 @@ static int opdi_percent_letter(opdi_growing *out, const opd_value *value) {
     opdi_growing_add(out, &byte, 1);
     return 0;
 }
-/* Writes one conversion of "%d %s" % (...); 0, or -1 with an error.  %g, %x, %o and %r are refused by PyTorch; here
-   they write what Python writes. */
+/* Writes one conversion of "%d %s" % (...).  Returns 0, or -1 and sets an error.  PyTorch refuses %g, %x, %o and %r;
+   here they write the text that Python writes. */
 static int opdi_percent(opdi_growing *out, char letter, const opd_value *value) {
     const bool whole = opdi_whole(value), real = value->tag == OPD_TAG_FLOAT;
     switch (letter) {
@@ -196,7 +196,7 @@ OPDI_INTERNAL int opdi_fn_text_test(opdi_bcall *call) {
     return text ? opdi_give(call, opd_value_bool(opdi_text_tests(text, length, call->builtin->what))) : -1;
 }
 
-/* Returns where a part is in text[from, to), the first or the last time; -1: nowhere. */
+/* Returns the position of the first or last occurrence of `part` in text[from, to), or -1 if there is none. */
 static int64_t opdi_text_find(const char *text, int64_t from, int64_t to, const char *part, int64_t length, bool last) {
     for (int64_t k = 0; k <= to - from - length; k++) {
         const int64_t at = last ? to - length - k : from + k;
@@ -204,7 +204,7 @@ static int64_t opdi_text_find(const char *text, int64_t from, int64_t to, const 
     }
     return -1;
 }
-/* Reads arguments 2 and 3, where a search begins and ends, as Python's slices; false if there is nothing between. */
+/* Reads the bounds of a search from arguments 2 and 3, as in Python's slices.  Returns false if the range is empty. */
 static bool opdi_text_range(const opdi_bcall *call, int64_t length, int64_t *from, int64_t *to) {
     int64_t start = call->nargs > 2 ? opdi_call_int(call, 2) : 0, end = call->nargs > 3 ? opdi_call_int(call, 3) : -1;
     if (end < 0) { end = OPDI_MAX(0, length + end + 1); }
@@ -281,7 +281,7 @@ static int opdi_list_add_text(opdi_cell *list, const char *text, int64_t length)
     if (part) { opdi_cell_drop(part); }
     return rc;
 }
-/* Splits at blanks, as Python does without a separator. */
+/* Splits a text at whitespace, as Python does without a separator. */
 static int opdi_split_blanks(opdi_cell *list, const char *text, int64_t length, int64_t most) {
     int64_t at = 0;
     int rc = 0;
@@ -398,7 +398,7 @@ OPDI_INTERNAL int opdi_fn_partition(opdi_bcall *call) {
     }
     return 0;
 }
-/* ljust, rjust, center, zfill. */
+/* Runs ljust, rjust, center and zfill. */
 OPDI_INTERNAL int opdi_fn_pad(opdi_bcall *call) {
     int64_t length, count = 1;
     const int32_t what = call->builtin->what;
@@ -457,7 +457,7 @@ OPDI_INTERNAL int opdi_fn_ord(opdi_bcall *call) {
     }
     return opdi_give(call, opd_value_int((unsigned char)*text));
 }
-/* hex, oct, bin: `what` is the base. */
+/* Runs hex, oct and bin; `what` is the base of the digits. */
 OPDI_INTERNAL int opdi_fn_base(opdi_bcall *call) {
     const int32_t base = call->builtin->what;
     const int64_t number = opdi_call_int(call, 0);
@@ -490,7 +490,8 @@ OPDI_INTERNAL int opdi_fn_list_of_text(opdi_bcall *call) {
 static int opdi_no_place(int64_t place, int64_t count) {
     return opd_fail(OPD_ERROR_INDEX, "list index out of range (%lld of %lld)", (long long)place, (long long)count);
 }
-/* Returns a place that counts from the end if it is negative, or -1 with an error. */
+/* Returns `place` as an index from 0; a negative `place` counts from the end.  Returns -1 and sets an error if there is
+   none. */
 OPDI_INTERNAL int64_t opdi_list_index(int64_t place, int64_t count) {
     const int64_t at = place < 0 ? place + count : place;
     return at >= 0 && at < count ? at : opdi_no_place(place, count);

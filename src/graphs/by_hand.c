@@ -2,12 +2,13 @@
 
 //== building by hand ==================================================================================================
 
-/* One step of building a graph by hand.  What it has added is removed again if it fails. */
+/* One step of building a graph by hand.  If the step fails, the nodes that it has added are removed. */
 typedef struct opdi_gbuild {
-    opdi_gparser parser;                          /* what checks texts checks here, too */
+    opdi_gparser parser;                          /* checks values as for a text */
     opd_scope scope;
-    opdi_gnode *before;                           /* the node in front of what it adds */
-    uint64_t was;                                 /* as a call: schemas that it reads stay */
+    opdi_gnode *before;                           /* the node in front of the step's nodes */
+    uint64_t was;                                 /* state from before opdi_enter, which keeps schemas valid, as in a
+                                                     call */
     int32_t next_id;
 } opdi_gbuild;
 
@@ -37,8 +38,8 @@ static int opdi_gbuild_end(opdi_gbuild *build, bool done) {
     opdi_leave(opdi_self(), build->was);
     return done ? 0 : -1;
 }
-/* Checks that values belong to the graph and are made before the place where the next node goes; defaults: NULL may
-   stand for a default.  0, or -1 with an error. */
+/* Checks that values belong to the graph and are computed before its insertion point.  If `defaults` is true, NULL may
+   stand for an argument's default.  Returns 0, or -1 and sets an error. */
 static int opdi_gbuild_values(opdi_gbuild *build, opdi_gvalue *const *values, int count, bool defaults) {
     const opd_graph *graph = build->parser.graph;
     const opdi_gnode *node;
@@ -70,7 +71,8 @@ static opdi_gvalue *opdi_gbuild_node(opdi_gbuild *build, opdi_gkind kind, opdi_g
 
 opd_graph *opd_graph_new(void) { return opd_ok() ? opdi_graph_new() : NULL; }
 
-/* Returns a value of graph that is the constant `value`; NULL with an error for what cannot be one. */
+/* Returns a value of graph that is the constant `value`.  Returns NULL and sets an error if `value` cannot be a
+   constant. */
 opd_graph_value *opd_graph_constant(opd_graph *graph, opd_value value) {
     opdi_gbuild build;
     opdi_gvalue *other = NULL;
@@ -109,7 +111,7 @@ opd_graph_value *opd_graph_list(opd_graph *graph, const char *element, opd_graph
     }
     return opdi_gbuild_end(&build, done) ? NULL : value;
 }
-/* Sets the count values of a step that failed to NULL; returns -1. */
+/* After a failed step, sets the `count` values to NULL.  Returns -1. */
 static int opdi_gbuild_nothing(opd_graph_value **values, int count) {
     for (int i = 0; values && i < count; i++) { values[i] = NULL; }
     return -1;
@@ -162,6 +164,7 @@ int opd_graph_call_op(opd_graph *graph, opd_op *op, opd_graph_value *const *args
 }
 int opd_graph_call(opd_graph *graph, const char *name, opd_graph_value *const *args, int nargs,
                    opd_graph_value **results, int cap) {
+    OPDI_NEEDS_ALL();
     opdi_gbuild build;
     opd_op *op = NULL;
     if (opdi_gbuild_begin(&build, graph, "opd_graph_call")) { return opdi_gbuild_nothing(results, cap); }
@@ -184,8 +187,8 @@ static void opdi_gnames_put_value(opdi_gnames *names, opdi_gvalue *value) {
     if (value->name) { (void)opdi_gnames_put(names, value->name, value); }
 }
 
-/* Makes a table of the graph's names with room for `more`, and the suffixes that an older one knows;
-   NULL without memory. */
+/* Makes a table of the graph's names with room for `more` new ones, and copies the suffixes from the table `old`.
+   Returns NULL if memory runs out. */
 static opdi_gnames *opdi_gnames_make(const opd_graph *graph, const opdi_gnames *old, int64_t more) {
     int64_t count = graph->ninputs + more, size = 64;
     opdi_gnames *names;
@@ -213,7 +216,7 @@ static opdi_gnames *opdi_gnames_make(const opd_graph *graph, const opdi_gnames *
     }
     return names;
 }
-/* Returns the graph's table of names with room for `more`; NULL without memory. */
+/* Returns the graph's table of names with room for `more` new ones, or NULL if memory runs out. */
 static opdi_gnames *opdi_graph_names(opd_graph *graph, int64_t more) {
     opdi_gnames *names = graph->names;
     if (names && 2 * (names->used + more) <= names->size) { return names; }
@@ -222,7 +225,7 @@ static opdi_gnames *opdi_graph_names(opd_graph *graph, int64_t more) {
     return graph->names = names;
 }
 
-/* Returns the value of that name, or NULL. (The table still has values that are gone or have another name by now.) */
+/* Returns the value of that name, or NULL.  The table may still list values that were removed or renamed. */
 static opdi_gvalue *opdi_gnames_find(const opd_graph *graph, const opdi_gnames *names, const char *name) {
     opdi_gvalue *const value = opdi_gnamed_slot(names->slots, names->size, name, strlen(name))->value;
     return value && value->graph == graph && value->name && strcmp(value->name, name) == 0 ? value : NULL;
@@ -255,8 +258,8 @@ opd_graph_value *opd_graph_find(opd_graph *graph, const char *name) {
     return NULL;
 }
 
-/* Returns a name like that one with the lowest number that is free; NULL without memory.  `suffix` in the slot of "x"
-   says that no lower x.N is free. */
+/* Returns the name with the lowest number that makes it unique, or NULL if memory runs out.  `suffix` in the table's
+   slot of "x" says that no lower x.N is free. */
 static char *opdi_graph_free_name(opd_graph *graph, opdi_gnames *names, const char *name) {
     int32_t from;
     const int base = opdi_gname_base(name, &from);
@@ -272,7 +275,8 @@ static char *opdi_graph_free_name(opd_graph *graph, opdi_gnames *names, const ch
     return out;
 }
 
-/* Gives a value a name and a type, either of which may be NULL; 0, or -1 with an error and nothing changed. */
+/* Sets the name and the type of a value, either of which may be NULL.  Returns 0, or -1 and sets an error; then nothing
+   has changed. */
 static int opdi_gbuild_describe(opdi_gbuild *build, opdi_gvalue *value, const char *name, const char *type) {
     opd_graph *graph = build->parser.graph;
     opdi_gvalue to = *value, *old = NULL;
@@ -319,7 +323,7 @@ int opd_graph_describe(opd_graph *graph, opd_graph_value *value, const char *nam
     return opdi_gbuild_end(&build, done);
 }
 
-/* Adds an input behind those that there are; NULL with an error. */
+/* Adds an input behind the existing ones.  On failure, returns NULL and sets an error. */
 opd_graph_value *opd_graph_input(opd_graph *graph, const char *name, const char *type) {
     opdi_gbuild build;
     opdi_gvalue *value = NULL;
@@ -347,7 +351,7 @@ int opd_graph_insert_before(opd_graph *graph, opd_graph_value *value) {
     return done ? 0 : -1;
 }
 
-/* Replaces the outputs; the tuple or list that was returned before goes.  0, or -1 with an error. */
+/* Replaces the outputs, and removes the tuple or list that was returned before.  Returns 0, or -1 and sets an error. */
 int opd_graph_output(opd_graph *graph, opd_graph_value *const *values, int count, bool list) {
     opdi_gbuild build;
     opdi_gvalue **outputs = NULL, *result = NULL;
@@ -374,7 +378,7 @@ int opd_graph_output(opd_graph *graph, opd_graph_value *const *values, int count
         graph->noutputs = count;
         graph->result = result;
         opdi_graph_changed(graph);
-        opdi_graph_count_uses(graph);             /* the tuple or list that was returned */
+        opdi_graph_count_uses(graph);             /* also of the tuple or list that was returned before */
         if (old && (old->kind == OPDI_G_TUPLE || old->kind == OPDI_G_LIST) && old->out[0]->uses == 0) {
             if (old == at) { at = old->next; }
             opdi_gnode_remove(graph, old);
@@ -385,7 +389,7 @@ int opd_graph_output(opd_graph *graph, opd_graph_value *const *values, int count
     return done ? 0 : -1;
 }
 
-/* Removes the node of a value, or an input, unless it is used; 0, or -1 with an error. */
+/* Removes the node of a value, or an input.  Returns 0, or -1 and sets an error, for example if the value is used. */
 int opd_graph_erase(opd_graph *graph, opd_graph_value *value) {
     opdi_gbuild build;
     int i;
@@ -409,7 +413,7 @@ int opd_graph_erase(opd_graph *graph, opd_graph_value *value) {
     if (value->node) {
         for (i = 0; i < value->node->nin; i++) { value->node->in[i]->uses--; }
         opdi_gnode_remove(graph, value->node);
-        graph->counted = true;                    /* as they were, but for this one's */
+        graph->counted = true;                    /* the counts of other values have not changed */
         return 0;
     }
     for (i = 0; graph->inputs[i] != value; i++) { }
@@ -420,7 +424,7 @@ int opd_graph_erase(opd_graph *graph, opd_graph_value *value) {
     return 0;
 }
 
-/* Fails because a second trace differs from the first; names the first line that does. */
+/* Fails because a second trace differs from the first, and names the first differing line. */
 static int opdi_trace_differs(const char *first, const char *second) {
     const char *la = first, *lb = second;
     while (*first && *first == *second) {
@@ -434,7 +438,7 @@ static int opdi_trace_differs(const char *first, const char *second) {
                     "First diverging operator:\n- %.*s\n+ %.*s", (int)OPDI_MIN(strcspn(la, "\n"), 400), la,
                     (int)OPDI_MIN(strcspn(lb, "\n"), 400), lb);
 }
-/* Returns 1 if two tensors have close values, 0 if not, -1 with an error. */
+/* Returns 1 if two tensors have close values, 0 if not, or -1 and sets an error. */
 static int opdi_trace_close(opd_tensor *tensor, opd_tensor *result, double tolerance) {
     opd_tensor *have = opd_to_dtype(tensor, OPD_FLOAT64), *want = opd_to_dtype(result, OPD_FLOAT64);
     const opd_value most = opd_value_float(tolerance);
@@ -444,7 +448,8 @@ static int opdi_trace_close(opd_tensor *tensor, opd_tensor *result, double toler
     close = opd_all(close);
     return close ? opd_item_i64(close) != 0 : -1;
 }
-/* Compares the constant tensors of two graphs with the same text; 0, or -1 with an error if they differ. */
+/* Compares the constant tensors of two graphs with the same text.  Returns 0, or -1 and sets an error if they
+   differ. */
 static int opdi_trace_constants(const opd_graph *graph, const opd_graph *again, double tolerance) {
     const opdi_gnode *node = graph->body.first, *other = again->body.first;
     int close = 1;
@@ -458,7 +463,7 @@ static int opdi_trace_constants(const opd_graph *graph, const opd_graph *again, 
         "Tensor-valued Constant nodes differed in value across invocations. This often indicates that the tracer has "
         "encountered untraceable code.");
 }
-/* Returns the inputs for one more run: copies of them if the graph writes; NULL with an error. */
+/* Returns the inputs for one more run, which are copies if the graph writes, or NULL and sets an error. */
 static opd_tensor *const *opdi_trace_fresh(const opd_graph *graph, opd_tensor *const *inputs, int count) {
     opd_tensor **in;
     if (!opdi_graph_writes(graph)) { return inputs; }
@@ -469,8 +474,8 @@ static opd_tensor *const *opdi_trace_fresh(const opd_graph *graph, opd_tensor *c
     }
     return in;
 }
-/* Compares a graph with a second trace, and its outputs with the function's; 0, or -1 with an error.  Different outputs
-   are only warned of. */
+/* Compares a graph with a second trace, and its outputs with those of the function.  Returns 0, or -1 and sets an
+   error.  If only the outputs differ, it warns. */
 static int opdi_trace_compare(const opd_graph *graph, const opd_graph *again, opd_transform_fn fn, void *user,
                               opd_tensor *const *inputs, int count, double tolerance) {
     const size_t size = opd_graph_print(graph, NULL, 0) + 1, other = opd_graph_print(again, NULL, 0) + 1;
@@ -501,7 +506,7 @@ static int opdi_trace_compare(const opd_graph *graph, const opd_graph *again, op
     return 0;
 }
 /* Checks that tracing fn once more, on fresh tensors like inputs, gives the same as graph, and warns of random
-   operators; returns 0, or -1 with an error. */
+   operators.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_trace_check(const opd_graph *graph, opd_transform_fn fn, void *user, opd_tensor *const *inputs,
                                    int count, const opd_trace_options *options) {
     opd_scope scope = opd_scope_open();

@@ -5,7 +5,7 @@
 OPDI_INTERNAL opdi_cell *opdi_cell_of(const opd_value *value) {
     return value->tag == OPD_TAG_CELL ? (opdi_cell *)value->u.object : NULL;
 }
-/* Returns what errors call the kind of a value. */
+/* Returns the name of a value's kind for error messages. */
 OPDI_INTERNAL const char *opdi_value_said(const opd_value *value) {
     static const char *const names[] = {"nothing", "str", "complex", "List", "Dict", "Tuple", "an object"};
     const opdi_cell *const cell = opdi_cell_of(value);
@@ -27,7 +27,8 @@ static size_t opdi_cell_element(const opdi_cell *cell) {
 static bool opdi_cell_inside(const opdi_cell *cell) {
     return cell->kind != OPD_CELL_LIST && cell->kind != OPD_CELL_DICT;
 }
-/* Makes a cell with one reference and, behind it, room for cap elements where its size is fixed; NULL with an error. */
+/* Makes a cell with one reference.  If its size is fixed, it has room for `cap` elements behind it.  On failure,
+   returns NULL and sets an error. */
 OPDI_INTERNAL opdi_cell *opdi_cell_new(opd_cell_kind kind, int32_t tag, int64_t cap) {
     opdi_cell head;
     memset(&head, 0, sizeof head);
@@ -51,7 +52,8 @@ OPDI_INTERNAL opdi_cell *opdi_cell_new(opd_cell_kind kind, int32_t tag, int64_t 
     return cell;
 }
 OPDI_INTERNAL void opdi_value_drop(opd_value value);
-/* Drops what a cell holds and frees it; cells whose last reference goes with it are put in front of `chain`. */
+/* Releases the contents of a cell and frees it.  Cells that lose their last reference by this are put in front of
+   `chain`, the list of cells to free. */
 static opdi_cell *opdi_cell_free(opdi_cell *cell, opdi_cell *chain) {
     const bool values = cell->kind == OPD_CELL_DICT || cell->kind == OPD_CELL_TUPLE || cell->kind == OPD_CELL_OBJECT ||
         (cell->kind == OPD_CELL_LIST && cell->tag == OPD_TAG_LIST);
@@ -76,12 +78,12 @@ static opdi_cell *opdi_cell_free(opdi_cell *cell, opdi_cell *chain) {
 }
 OPDI_INTERNAL void opdi_cell_drop(opdi_cell *cell) {
     if (opdi_ref_down(&cell->refs) != 0) { return; }
-    for (cell->next = NULL; cell;) {              /* a loop, as chains of objects may be long */
+    for (cell->next = NULL; cell;) {              /* a loop, because chains of objects may be long */
         opdi_cell *const rest = cell->next;
         cell = opdi_cell_free(cell, rest);
     }
 }
-/* Ends a reference to a value: a tensor's or a cell's. */
+/* Releases a reference to a value, which may be a tensor or a cell. */
 OPDI_INTERNAL void opdi_value_drop(opd_value value) {
     if (value.tag == OPD_TAG_TENSOR) { opdi_drop(value.u.t); }
     else if (value.tag == OPD_TAG_CELL) { opdi_cell_drop((opdi_cell *)value.u.object); }
@@ -93,7 +95,7 @@ OPDI_INTERNAL void opdi_values_drop(opd_value *values, int64_t count) {
     }
 }
 
-/* Returns a new string of length bytes; text NULL: to be filled in.  NULL with an error. */
+/* Returns a new string of `length` bytes, or NULL and sets an error.  If text is NULL, the caller fills it in. */
 OPDI_INTERNAL opdi_cell *opdi_cell_text(const char *text, int64_t length) {
     opdi_cell *cell = opdi_cell_new(OPD_CELL_STR, 0, length < INT32_MAX ? length + 1 : INT64_MAX);
     if (!cell) { return NULL; }
@@ -101,7 +103,7 @@ OPDI_INTERNAL opdi_cell *opdi_cell_text(const char *text, int64_t length) {
     if (text && length) { memcpy(cell->u.text, text, (size_t)length); }
     return cell;
 }
-/* Gives a list or dict room for count elements; 0, or -1 with an error. */
+/* Gives a list or dict room for count elements.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_cell_reserve(opdi_cell *cell, int64_t count) {
     const size_t size = opdi_cell_element(cell);
     if (count <= cell->cap) { return 0; }
@@ -119,7 +121,7 @@ OPDI_INTERNAL int opdi_cell_reserve(opdi_cell *cell, int64_t count) {
 }
 
 static int opdi_value_hold_at(opd_value *value, int depth);
-/* Makes a list cell of a plain list; NULL with an error. */
+/* Makes a list cell from a plain list.  On failure, returns NULL and sets an error. */
 static opdi_cell *opdi_cell_of_list(const opd_value *list, int depth) {
     opdi_cell *cell = opdi_cell_new(OPD_CELL_LIST, list->tag, 0);
     if (!cell || opdi_cell_reserve(cell, list->n)) {
@@ -165,11 +167,12 @@ static int opdi_value_hold_at(opd_value *value, int depth) {
     *value = opdi_cell_value(cell);
     return 0;
 }
-/* Takes a reference to a value; what it only points to becomes a cell.  0, or -1 with an error. */
+/* Takes a reference to a value.  A value that only points to its data (a list or text) becomes a cell.  Returns 0, or
+   -1 and sets an error. */
 OPDI_INTERNAL int opdi_value_hold(opd_value *value) { return opdi_value_hold_at(value, 0); }
 
-/* Returns a value as operators know it: lists of numbers and of tensors, strings and complex numbers of cells without a
-   copy, others as lists of values. */
+/* Returns a value in the form that operators take.  Lists of numbers or tensors, strings and complex numbers point into
+   the cell, without a copy.  Other lists become lists of values. */
 OPDI_INTERNAL opd_value opdi_value_plain(const opd_value *value) {
     const opdi_cell *cell = opdi_cell_of(value);
     opd_value plain = *value;
@@ -187,7 +190,7 @@ OPDI_INTERNAL opd_value opdi_value_plain(const opd_value *value) {
     }
 }
 
-/* Returns an element of a list or tuple, borrowed. */
+/* Returns an element of a list or tuple, without taking a reference. */
 OPDI_INTERNAL opd_value opdi_cell_at(const opdi_cell *cell, int64_t place) {
     switch (cell->tag) {
     case OPD_TAG_INTS: return opd_value_int(cell->u.ints[place]);
@@ -197,7 +200,8 @@ OPDI_INTERNAL opd_value opdi_cell_at(const opdi_cell *cell, int64_t place) {
     default: return cell->u.values[place];
     }
 }
-/* Converts a value to one that a list of this kind may have, and takes a reference; 0, or -1 with an error. */
+/* Converts a value to the element type of the list `cell`, and takes a reference.  Returns 0, or -1 and sets an
+   error. */
 OPDI_INTERNAL int opdi_cell_take(const opdi_cell *cell, opd_value *value) {
     const int32_t tag = value->tag;
     bool fits = true;
@@ -214,7 +218,7 @@ OPDI_INTERNAL int opdi_cell_take(const opdi_cell *cell, opd_value *value) {
     return fits ? opdi_value_hold(value)
         : opd_fail(OPD_ERROR_ARGUMENT, "%s cannot be in a list of another type", opdi_value_said(value));
 }
-/* Puts a value, whose reference goes over, at a place that has none. */
+/* Stores a value at an unused index of a list.  The cell takes over the value's reference. */
 OPDI_INTERNAL void opdi_cell_put(opdi_cell *cell, int64_t place, const opd_value *value) {
     switch (cell->tag) {
     case OPD_TAG_INTS: cell->u.ints[place] = value->u.i; break;
@@ -224,7 +228,8 @@ OPDI_INTERNAL void opdi_cell_put(opdi_cell *cell, int64_t place, const opd_value
     default: cell->u.values[place] = *value; break;
     }
 }
-/* Puts a value in front of a place of a list, `count` for the end; 0, or -1 with an error. */
+/* Inserts a value in front of index `place` of a list; `place` may be the count, to append.  Returns 0, or -1 and sets
+   an error. */
 OPDI_INTERNAL int opdi_cell_insert(opdi_cell *cell, int64_t place, opd_value value) {
     const size_t size = opdi_cell_element(cell);
     if (opdi_cell_take(cell, &value)) { return -1; }
@@ -245,7 +250,7 @@ OPDI_INTERNAL int opdi_cell_set(opdi_cell *cell, int64_t place, opd_value value)
     opdi_value_drop(old);
     return 0;
 }
-/* Takes elements [from, to) out of a list. */
+/* Removes elements [from, to) of a list. */
 OPDI_INTERNAL void opdi_cell_remove(opdi_cell *cell, int64_t from, int64_t to) {
     const size_t size = opdi_cell_element(cell);
     for (int64_t i = from; i < to; i++) { opdi_value_drop(opdi_cell_at(cell, i)); }
@@ -291,8 +296,8 @@ static void opdi_dict_enter(opdi_cell *dict, int64_t place) {
     while (dict->index[i]) { i = (i + 1) & (dict->index_size - 1); }
     dict->index[i] = (int32_t)place + 1;
 }
-/* Makes the index of a dict anew, with room for one key more; without memory it goes, and keys are looked at one by
-   one. */
+/* Rebuilds the index of a dict, with room for one more key.  If memory runs out, the dict has no index, and keys are
+   compared one by one. */
 static void opdi_dict_index(opdi_cell *dict) {
     int64_t size = 16;
     while (size < 2 * (dict->count + 1)) { size *= 2; }
@@ -310,7 +315,7 @@ static void opdi_dict_index(opdi_cell *dict) {
     memset(dict->index, 0, (size_t)size * sizeof *dict->index);
     for (int64_t i = 0; i < dict->count; i++) { opdi_dict_enter(dict, i); }
 }
-/* Returns the place of a key, or -1. */
+/* Returns the index of a key, or -1 if the dict does not have it. */
 OPDI_INTERNAL int64_t opdi_dict_find(const opdi_cell *dict, const opd_value *key) {
     if (!dict->index) {
         int64_t place = 0;
@@ -353,7 +358,7 @@ OPDI_INTERNAL void opdi_dict_remove(opdi_cell *dict, int64_t place) {
     opdi_value_drop(value);
 }
 
-/* Returns an object of a class with all slots None; NULL with an error. */
+/* Returns an object of a class, with None in all slots, or NULL and sets an error. */
 OPDI_INTERNAL opdi_cell *opdi_object_new(opdi_gclass *klass) {
     opdi_cell *cell = opdi_cell_new(OPD_CELL_OBJECT, OPD_TAG_LIST, klass->nattributes);
     if (!cell) { return NULL; }
@@ -362,7 +367,8 @@ OPDI_INTERNAL opdi_cell *opdi_object_new(opdi_gclass *klass) {
     (void)opdi_gspace_keep(klass->space);
     return cell;
 }
-/* Returns a tuple of values, to which references are taken; klass: NULL or of a named one.  NULL with an error. */
+/* Returns a tuple of values, of which it takes references, or NULL and sets an error.  `klass` is the class of a named
+   tuple, or NULL. */
 OPDI_INTERNAL opdi_cell *opdi_tuple_new(const opd_value *elements, int64_t count, opdi_gclass *klass) {
     opdi_cell *cell = opdi_cell_new(OPD_CELL_TUPLE, OPD_TAG_LIST, count);
     if (!cell) { return NULL; }
@@ -381,7 +387,7 @@ OPDI_INTERNAL opdi_cell *opdi_tuple_new(const opd_value *elements, int64_t count
     return cell;
 }
 
-/* Returns the tag that goes with a type. */
+/* Returns the tag of values of a type. */
 OPDI_INTERNAL int32_t opdi_gtype_tag(const opdi_gtype *type) {
     static const int8_t tags[] = {
         OPD_TAG_OBJECT, OPD_TAG_NONE, OPD_TAG_TENSOR, OPD_TAG_INT, OPD_TAG_FLOAT, OPD_TAG_BOOL, OPD_TAG_COMPLEX,
@@ -395,7 +401,7 @@ OPDI_INTERNAL int32_t opdi_gtype_tag(const opdi_gtype *type) {
     }
     return type->kind <= OPDI_GT_GENERATOR ? tags[type->kind] : (int32_t)OPD_TAG_CELL;
 }
-/* True if a value may be one of that type. */
+/* Returns true if a value may have that type. */
 OPDI_INTERNAL bool opdi_value_is(const opd_value *value, const opdi_gtype *type, int depth) {
     const opdi_cell *const cell = opdi_cell_of(value);
     if (depth > OPDI_MAX_GTYPE_DEPTH) { return false; }

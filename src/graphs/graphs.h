@@ -14,17 +14,17 @@ typedef enum opdi_gtype_kind {
     OPDI_GT_ANY, OPDI_GT_NONE, OPDI_GT_TENSOR, OPDI_GT_INT, OPDI_GT_FLOAT, OPDI_GT_BOOL, OPDI_GT_COMPLEX,
     OPDI_GT_NUMBER, OPDI_GT_STR, OPDI_GT_DEVICE, OPDI_GT_GENERATOR, OPDI_GT_STREAM, OPDI_GT_ANYLIST, OPDI_GT_ANYTUPLE,
     OPDI_GT_ANYCLASS, OPDI_GT_ANYENUM, OPDI_GT_FUNCTION, OPDI_GT_STORAGE, OPDI_GT_QSCHEME, OPDI_GT_CAPSULE,
-    OPDI_GT_SIMPLE,                               /* how many have no parts */
+    OPDI_GT_SIMPLE,                               /* number of types without parts */
     OPDI_GT_VAR = OPDI_GT_SIMPLE, OPDI_GT_LIST, OPDI_GT_DICT, OPDI_GT_TUPLE, OPDI_GT_OPTIONAL, OPDI_GT_UNION,
     OPDI_GT_FUTURE, OPDI_GT_CLASS
 } opdi_gtype_kind;
-/* A static type.  Those without parts are there once for all; others belong to a space. */
+/* A static type.  Types without parts exist once in the program; others belong to a space. */
 typedef struct opdi_gtype {
-    int32_t kind, nparts;                         /* opdi_gtype_kind; dict: key and value */
+    int32_t kind, nparts;                         /* kind: an opdi_gtype_kind; a dict's parts are key and value */
     const struct opdi_gtype *const *parts;
-    struct opdi_gclass *klass;                    /* classes, and tuples with names */
-    const char *word;                             /* a type variable's name */
-    const struct opdi_gtype *next;                /* in its space */
+    struct opdi_gclass *klass;                    /* set for classes and named tuples */
+    const char *word;                             /* the name of a type variable */
+    const struct opdi_gtype *next;                /* the next type of the space */
 } opdi_gtype;
 typedef enum opdi_gclass_kind {
     OPDI_CLASS_OBJECT, OPDI_CLASS_MODULE, OPDI_CLASS_NAMEDTUPLE, OPDI_CLASS_ENUM, OPDI_CLASS_INTERFACE
@@ -32,21 +32,23 @@ typedef enum opdi_gclass_kind {
 typedef struct opdi_gattribute {
     const char *name;
     const opdi_gtype *type;
-    int32_t flags;                                /* free for who makes the class: parameter, buffer, constant */
+    int32_t flags;                                /* a parameter, buffer or constant: for the code that makes the
+                                                     class */
 } opdi_gattribute;
-/* A class: what its objects' slots are called. */
+/* A class, which gives the slots of its objects their names. */
 typedef struct opdi_gclass {
-    const char *name;                             /* qualified, "__torch__.M" */
+    const char *name;                             /* the qualified name, "__torch__.M" */
     struct opdi_gspace *space;
-    const opdi_gtype *type;                       /* of its objects; a named tuple's has its parts */
+    const opdi_gtype *type;                       /* the type of its objects; a named tuple's type has parts */
     opdi_gclass_kind kind;
-    bool open;                                    /* known by its name alone: attributes come as they are met */
+    bool open;                                    /* only its name is known: attributes are added when they are used */
     int32_t nattributes, room;
     opdi_gattribute *attributes;
-    void *user;                                   /* for who makes the class: its methods */
-    /* Where lists of it are sorted: true if first is less than second, -1 with an error; NULL: it does not say. */
+    void *user;                                   /* the class's methods, for the code that makes the class */
+    /* Compares two objects, to sort lists of them: 1 if first is less than second, 0 if not, or -1 and sets an error.
+       NULL if objects of the class have no order. */
     int (*less)(const struct opdi_gclass *klass, const opd_value *first, const opd_value *second);
-    const struct opd_graph *lt;                   /* its __lt__(self, other), for `less` */
+    const struct opd_graph *lt;                   /* __lt__(self, other) of the class, for `less` */
     struct opdi_gclass *next;
 } opdi_gclass;
 #define OPDI_GTYPE_CHAINS 64
@@ -55,8 +57,8 @@ typedef struct opdi_gspace {
     opdi_arena arena;
     const opdi_gtype *chains[OPDI_GTYPE_CHAINS];
     opdi_gclass *classes;
-    void (*end)(struct opdi_gspace *space);       /* called when the last reference goes; may be NULL */
-    void *user;                                   /* for `end` */
+    void (*end)(struct opdi_gspace *space);       /* called when the last reference is dropped; may be NULL */
+    void *user;                                   /* the argument of `end` */
 } opdi_gspace;
 #define OPDI_MAX_GTYPE_DEPTH 64
 #endif
@@ -68,11 +70,11 @@ typedef struct opdi_gspace {
 #if defined(OPDI_CORE)
 typedef struct opdi_cell {
     int32_t refs;
-    uint8_t kind;                                 /* opd_cell_kind */
-    uint8_t tag;                                  /* lists: OPD_TAG_INTS, ..., how the elements are stored */
-    int64_t count, cap;                           /* elements; str: bytes; dict: pairs; object: slots */
+    uint8_t kind;                                 /* an opd_cell_kind */
+    uint8_t tag;                                  /* lists: OPD_TAG_INTS, ..., which tells how elements are stored */
+    int64_t count, cap;                           /* counted in elements; str: bytes; dict: pairs; object: slots */
     union {
-        void *data;                               /* cap elements; behind the cell itself, or a block of its own */
+        void *data;                               /* cap elements, behind the cell or in a separate block */
         char *text;
         double *pair;
         int64_t *ints;
@@ -81,10 +83,10 @@ typedef struct opdi_cell {
         opd_tensor **tensors;
         opd_value *values;                        /* dict: key, value, key, value */
     } u;
-    opdi_gclass *klass;                           /* objects and named tuples: a reference to its space */
-    int32_t *index;                               /* dicts: open addressing, places + 1; NULL while there are few */
+    opdi_gclass *klass;                           /* objects and named tuples: holds a reference to its space */
+    int32_t *index;                               /* dicts: hash table of places + 1 (open addressing); NULL if small */
     int64_t index_size;
-    struct opdi_cell *next;                       /* while it is freed */
+    struct opdi_cell *next;                       /* the next cell in a list of cells to free */
 } opdi_cell;
 #define OPDI_MAX_CELL_DEPTH 64
 #endif
@@ -94,7 +96,7 @@ typedef struct opdi_cell {
 
 #if !defined(OPD_NO_GRAPHS)
 #if defined(OPDI_CORE)
-/* A text that grows.  An error, once, when memory is out. */
+/* A text that grows.  If memory runs out, an error is set once. */
 typedef struct opdi_growing { char *text; int64_t length, cap; bool failed; } opdi_growing;
 #endif
 #endif
@@ -103,12 +105,13 @@ typedef struct opdi_growing { char *text; int64_t length, cap; bool failed; } op
 
 #if !defined(OPD_NO_GRAPHS)
 #if defined(OPDI_CORE)
-/* Computes a node's results of its arguments, in C: tensors among them are references; 0, or -1 with an error and
-   none. */
+/* Computes a node's results from its arguments, in C.  Result tensors are references.  Returns 0, or -1 and sets an
+   error; then there are no results. */
 typedef int (*opdi_gfunction_run)(const struct opdi_gnode *node, const opd_value *args, opd_value *rets);
-/* What a node calls that is no operator.  effects: it does more than make its results. */
+/* A function that a node calls and that is not an operator. effects: it does more than compute its results. */
 typedef struct opdi_gfunction { const char *name; opdi_gfunction_run run; bool effects; } opdi_gfunction;
-/* A function of values that is no operator.  What it gives in rets are references.  0, or -1 with an error. */
+/* A call of a builtin, which is a function of values that is not an operator.  The builtin stores references in `rets`,
+   and returns 0, or -1 and sets an error. */
 typedef struct opdi_bcall {
     const opd_value *args;
     opd_value *rets;
@@ -117,52 +120,56 @@ typedef struct opdi_bcall {
     const struct opdi_builtin *builtin;
 } opdi_bcall;
 enum {
-    OPDI_BUILTIN_STAYS = 1,                       /* it does more than make its results */
-    OPDI_BUILTIN_ANY = 2                          /* takes and gives any number of values; the schema is its name */
+    OPDI_BUILTIN_STAYS = 1,                       /* it does more than compute its results */
+    OPDI_BUILTIN_ANY = 2                          /* takes any number of arguments, gives any number of results; has no
+                                                     schema, only a name */
 };
 typedef struct opdi_builtin {
-    const char *schema;                           /* as PyTorch registers it */
+    const char *schema;                           /* the schema that PyTorch registers */
     int (*run)(opdi_bcall *call);
     int32_t flags;
-    int32_t what;                                 /* for `run`, where it serves several */
+    int32_t what;                                 /* tells `run` which of its schemas is called */
 } opdi_builtin;
 typedef enum opdi_gkind {
     OPDI_G_OP, OPDI_G_CONSTANT, OPDI_G_LIST, OPDI_G_TUPLE, OPDI_G_UNPACK,
-    OPDI_G_IF,                                    /* of a bool: two blocks, of which one runs and gives the results */
-    OPDI_G_LOOP,                                  /* of the most rounds, a first condition, and what is carried on */
+    OPDI_G_IF,                                    /* takes a bool; one of its two blocks runs and gives the results */
+    OPDI_G_LOOP,                                  /* takes a maximum of rounds, a condition, and the carried values */
     OPDI_G_BUILTIN,                               /* a C function of values, see opdi_builtin */
-    OPDI_G_FUNCTION                               /* a C function with what it needs, see opdi_gfunction */
+    OPDI_G_FUNCTION                               /* a C function with its own data, see opdi_gfunction */
 } opdi_gkind;
-/* A value of a graph, and what is known of it. tag: OPD_TAG_*; NONE is NoneType; LIST made by a tuple node is the tuple
-   of the outputs.  type: NULL where the tag says it all. */
+/* A value of a graph, with its known properties.  `tag` is an OPD_TAG_*; NONE means NoneType, and LIST of a tuple node
+   means the tuple of the outputs.  `type` is NULL if the tag says everything. */
 typedef struct opd_graph_value {
-    const char *name;                             /* "x.1", or NULL: its number */
-    opd_graph *graph;                             /* NULL: it has been taken away */
-    struct opdi_gnode *node;                      /* NULL: an input of the graph */
+    const char *name;                             /* "x.1", or NULL: printed as its number */
+    opd_graph *graph;                             /* NULL: it was removed */
+    struct opdi_gnode *node;                      /* the node that computes it; NULL: an input */
     int32_t id, tag;
     int32_t uses;
-    int8_t dtype;                                 /* tensors: what the traced one had; -1: not known */
+    int8_t dtype;                                 /* tensors: the dtype of the traced tensor; -1: unknown */
     uint8_t ndim, backend;
     int8_t index;
     bool requires_grad;
-    int64_t *dims;                                /* sizes, strides */
-    struct opd_graph_value *same;                 /* in opd_graph_cse: what takes its place */
-    int32_t slot;                                 /* of a run, see opdi_gplan */
-    uint8_t nesting;                              /* lists: of lists */
-    bool live, first;                             /* while a plan is made: used further down; in the first block */
+    int64_t *dims;                                /* sizes, then strides */
+    struct opd_graph_value *same;                 /* in opd_graph_cse: the value that replaces it */
+    int32_t slot;                                 /* its slot in runs, see opdi_gplan */
+    uint8_t nesting;                              /* how deep its lists are nested */
+    bool live, first;                             /* in planning: live: a later node uses the value; first: the first
+                                                     block of an If does */
     const opdi_gtype *type;
-    struct opdi_gblock *block;                    /* an input of this block; NULL: of the graph, or a node's result */
+    struct opdi_gblock *block;                    /* the block whose input it is; NULL: a graph's input, or a result */
 } opdi_gvalue;
-/* A block of nodes.  Those inside of a node see the values of the blocks around it. */
+/* A block of nodes.  The nodes of an inner block can use the values of the blocks around it. */
 typedef struct opdi_gblock {
     struct opdi_gnode *first, *last;
-    struct opdi_gnode *owner;                     /* NULL: the graph's own block, whose ends are in the graph */
-    opdi_gvalue **inputs, **outputs;              /* a loop's: round, what is carried; condition, what goes on */
+    struct opdi_gnode *owner;                     /* NULL: the graph's own block; its inputs and outputs are in the
+                                                     graph */
+    opdi_gvalue **inputs, **outputs;              /* of a loop: inputs: round, carried values; outputs: condition, new
+                                                     carried values */
     int32_t ninputs, noutputs;
-    int32_t entry, nentry;                        /* while a plan is made: what is let go when it begins */
-    int32_t end, nend;                            /* and behind it */
+    int32_t entry, nentry;                        /* in planning: the values to release when the block begins */
+    int32_t end, nend;                            /* in planning: the values to release when the block ends */
 } opdi_gblock;
-/* A node of a graph: it makes the values `out` of the values `in`. */
+/* A node of a graph, which computes the values `out` from the values `in`. */
 typedef struct opdi_gnode {
     struct opdi_gnode *next, *prev;
     opdi_gkind kind;
@@ -170,68 +177,72 @@ typedef struct opdi_gnode {
     opdi_gvalue **in, **out;
     opd_op *op;
     const opdi_gfunction *function;
-    const void *user;                             /* of the function */
-    opd_value constant;                           /* tensors: a reference; what it points to is in the graph's arena */
-    const char *word;                             /* a list's element type, as printed */
+    const void *user;                             /* passed to `function` */
+    opd_value constant;                           /* tensors: a reference; other data is in the graph's arena */
+    const char *word;                             /* a list's element type, as it is printed */
     const char *place;                            /* "FILE:LINE" of the call, or NULL */
-    void **frames;                                /* while it is recorded: where that is */
+    void **frames;                                /* during recording: the call stack, to find `place` */
     int32_t nframes;
-    bool fixed;                                   /* a constant or a list of them, see opdi_gnode_fix */
-    bool light;                                   /* a list that only operators see: made in the run's own memory */
-    opdi_gblock *block;                           /* where it stands */
-    opdi_gblock *blocks;                          /* its own */
+    bool fixed;                                   /* a constant or a list of constants, see opdi_gnode_fix */
+    bool light;                                   /* a list that only operators use: stored in the run's memory */
+    opdi_gblock *block;                           /* the block that it is in */
+    opdi_gblock *blocks;                          /* the blocks that it has */
     int32_t nblocks;
-    int32_t drops, ndrops;                        /* while a plan is made: what is let go behind it */
-    int32_t starts, nstarts;                      /* and when a loop has begun */
+    int32_t drops, ndrops;                        /* in planning: the values to release after the node */
+    int32_t starts, nstarts;                      /* in planning: the values to release when its loop has begun */
     const struct opdi_builtin *builtin;
-    const char *attribute;                        /* GetAttr[name="weight"] */
-    bool called;                                  /* while a script is compiled: of a function that another one calls */
+    const char *attribute;                        /* "weight" in GetAttr[name="weight"] */
+    bool called;                                  /* in compiling a script: it is from a function that another one
+                                                     calls */
 } opdi_gnode;
-/* What a step does.  The first is all that graphs of tensors have, besides lists and their parts. */
+/* The kinds of steps.  A graph that has only tensors needs OP, LIST and UNPACK. */
 typedef enum opdi_gcode {
     OPDI_STEP_OP, OPDI_STEP_OP_CELLS, OPDI_STEP_LIST, OPDI_STEP_UNPACK, OPDI_STEP_MAKE, OPDI_STEP_BUILTIN,
     OPDI_STEP_FUNCTION, OPDI_STEP_IF, OPDI_STEP_JUMP, OPDI_STEP_LOOP, OPDI_STEP_NEXT, OPDI_STEP_DROP
 } opdi_gcode;
-/* One step of a run.  Its slots stand in the plan's `slots`, from `slots` on: nin of its arguments, nout of its
-   results, and ndrop of values whose last use this is. */
+/* One step of a run.  The step's slots are in the plan's array `slots`, from index `slots` on: `nin` arguments, `nout`
+   results, and `ndrop` values that are used here for the last time. */
 typedef struct opdi_gstep {
     const opdi_gnode *node;
     int32_t slots, nin, nout, ndrop;
-    int32_t code;                                 /* opdi_gcode */
-    int32_t target;                               /* jumps: the step to go on with; lists: bytes of scratch in front */
-    int32_t extra;                                /* loops: two slots, the round and the most */
-    int32_t inner;                                /* loops: slot of the block's first input */
+    int32_t code;                                 /* an opdi_gcode */
+    int32_t target;                               /* jumps: index of the next step; lists: offset of its memory in
+                                                     `scratch` */
+    int32_t extra;                                /* loops: the first of two slots, for the round and the maximum of
+                                                     rounds */
+    int32_t inner;                                /* loops: the slot of the block's first input */
 } opdi_gstep;
-/* The plan of a graph's runs: one block with the steps and the slots that they use. */
+/* The plan of a graph's runs: its steps and the slots that they use, in one block of memory. */
 typedef struct opdi_gplan {
-    size_t bytes, scratch;                        /* of this; for the lists that a run makes */
+    size_t bytes, scratch;                        /* bytes: size of this block; scratch: size of the memory for a run's
+                                                     lists */
     int32_t nslots, nsteps, nrest, nowned;
-    opd_value *start;                             /* the slots when a run begins: constants are there */
+    opd_value *start;                             /* the slots at the beginning of a run, with the constants */
     opdi_gstep *steps;
     int32_t *slots, *rest, *owned;                /* rest: values that are left when all steps are done; owned: all
-                                                     that may be let go after an error */
-    bool cells;                                   /* it has values that are no tensors */
+                                                     values that may have to be released after an error */
+    bool cells;                                   /* some values are not tensors */
 } opdi_gplan;
 struct opd_graph {
     opdi_arena arena;
     opdi_gblock body;
     opdi_gvalue **inputs;
-    opdi_gvalue **outputs;                        /* flat */
-    opdi_gvalue *result;                          /* what the text returns; NULL: nothing */
+    opdi_gvalue **outputs;                        /* if a tuple or list is returned: its elements */
+    opdi_gvalue *result;                          /* the value that the text returns; NULL: none */
     int32_t ninputs, noutputs, next_id;
-    int32_t room;                                 /* of `inputs` */
-    opdi_gnode *at;                               /* new nodes go before this one; NULL: behind all of `into` */
+    int32_t room;                                 /* how many values fit in `inputs` */
+    opdi_gnode *at;                               /* new nodes go before this one; NULL: to the end of `into` */
     opdi_gblock *into;                            /* the block where nodes are inserted; NULL: body */
-    opdi_gspace *space;                           /* of its types; NULL: none but simple ones */
-    opdi_gplan *plan;                             /* NULL: made by the next run */
-    opdi_planned *memory;                         /* that of runs; NULL: not yet known */
-    struct opdi_gnames *names;                    /* of values; NULL: made by who asks for one */
-    bool counted;                                 /* the values' `uses` are right */
-    const struct opd_program *program;            /* whose graph it is; NULL: nobody's */
+    opdi_gspace *space;                           /* has the graph's types; NULL: all types are simple */
+    opdi_gplan *plan;                             /* NULL: the next run makes it */
+    opdi_planned *memory;                         /* plan for the memory of runs; NULL: not yet known */
+    struct opdi_gnames *names;                    /* table of the values' names; NULL: the first lookup makes it */
+    bool counted;                                 /* true if the `uses` of the values are right */
+    const struct opd_program *program;            /* the program that owns the graph; NULL: none */
 };
 typedef struct opdi_gnamed { const char *name; opdi_gvalue *value; int32_t suffix; } opdi_gnamed;
 typedef struct opdi_gnames { int64_t size, used; opdi_gnamed *slots; /* behind the struct */ } opdi_gnames;
-/* The types of lists: tag of the list, tag of its elements, and the word for these. */
+/* The types of lists: the tag of the list, the tag of its elements, and the name of the element type. */
 typedef struct opdi_glist_row { int32_t list, element; const char *word; } opdi_glist_row;
 #endif
 #endif
@@ -241,15 +252,17 @@ typedef struct opdi_glist_row { int32_t list, element; const char *word; } opdi_
 #if !defined(OPD_NO_GRAPHS)
 #if defined(OPDI_CORE)
 typedef struct opdi_traced { opd_tensor *tensor; opdi_gvalue *value; } opdi_traced;
-/* A node of the tape whose saved values wait for saved-tensor hooks until the call that is being recorded is done. */
+/* A node of the autograd graph whose saved values are packed by saved-tensor hooks only when the call that is being
+   recorded is done. */
 typedef struct opdi_waiting { opd_node *node; struct opdi_packer *packer; } opdi_waiting;
-/* The recording of this thread: which tensor is which value.  The tensors are held, so their addresses stay theirs. */
+/* The recording of this thread, which maps tensors to values.  It holds the tensors, so that their addresses are not
+   reused. */
 typedef struct opdi_graph_tracer {
-    opdi_tracer asked;                            /* first: innermost.tracer points here */
+    opdi_tracer asked;                            /* must be first: innermost.tracer points here */
     opd_graph *graph;
-    opdi_traced *map;                             /* open addressing, size a power of two */
+    opdi_traced *map;                             /* open addressing; the size is a power of two */
     int64_t size, used;
-    uint64_t since;                               /* the number of the first node that the tape may get meanwhile */
+    uint64_t since;                               /* the number of the first autograd node that is made after this */
     bool allow_constants, locations, parts;
     opdi_waiting *waiting;
     int64_t nwaiting, waiting_cap;
@@ -262,7 +275,8 @@ typedef struct opdi_graph_tracer {
 #if !defined(OPD_NO_GRAPHS)
 #if defined(OPDI_CORE)
 OPDI_NOINLINE OPDI_INTERNAL int opdi_graph_call(const opdi_gnode *node, opd_value *rets, const opd_value *args);
-/* Runs the operator of one step on args; the results are references in rets.  0, or -1 with an error. */
+/* Runs the operator of one step on args, and stores references of the results in rets.  Returns 0, or -1 and sets an
+   error. */
 OPDI_FORCE_INLINE static int opdi_graph_op(opdi_thread *thread, const opdi_gstep *step, opd_value *args,
                                            opd_value *rets) {
     opd_op *const op = step->node->op;
@@ -296,8 +310,8 @@ OPDI_FORCE_INLINE static int opdi_graph_step(opdi_thread *thread, const opdi_gst
 
 #if !defined(OPD_NO_GRAPHS)
 #if defined(OPDI_CORE)
-/* Who is told which numbers a graph computes of others while it runs on this thread: a function's name, as graphs write
-   it, and what it got and gave. */
+/* A callback for each number that a graph computes from other numbers while it runs on this thread.  `name` is the
+   function's name as graphs write it. */
 typedef void (*opdi_graph_watch)(const char *name, const opd_value *args, int nargs, const opd_value *ret);
 #endif
 #endif
@@ -306,7 +320,7 @@ typedef void (*opdi_graph_watch)(const char *name, const opd_value *args, int na
 
 #if !defined(OPD_NO_GRAPHS)
 #if defined(OPDI_CORE)
-/* What a function that serves several does; `what` of its row. */
+/* The values of `what` of builtins whose function serves several: the operation to perform. */
 enum {
     OPDI_DO_NONE, OPDI_DO_ADD, OPDI_DO_SUB, OPDI_DO_MUL, OPDI_DO_DIV, OPDI_DO_FLOORDIV, OPDI_DO_REMAINDER,
     OPDI_DO_MATHREMAINDER, OPDI_DO_FMOD, OPDI_DO_POW, OPDI_DO_POW_INT, OPDI_DO_AND, OPDI_DO_OR, OPDI_DO_XOR,
@@ -342,19 +356,20 @@ enum { OPDI_PAD_LEFT = 1, OPDI_PAD_RIGHT, OPDI_PAD_BOTH, OPDI_PAD_ZERO };
 
 #if !defined(OPD_NO_GRAPHS)
 #if defined(OPDI_CORE)
-/* The packed weights of quantized layers, in archives: objects of these classes have parts that no script can name.
-   A linear layer has its int8 numbers as they are (or a weight of floats), other layers have the floats that the
-   numbers stand for. */
+/* The classes of packed weights of quantized layers in archives.  Their objects have attributes that scripts cannot
+   name.  A linear layer keeps its int8 numbers (or a float weight); other layers keep the floats that the numbers
+   represent. */
 #define OPDI_PACKED_CLASSES "__torch__.torch.classes.quantized."
 #define OPDI_PACKED_LINEAR OPDI_PACKED_CLASSES "LinearPackedParamsBase"
 #define OPDI_PACKED_EMBEDDING OPDI_PACKED_CLASSES "EmbeddingPackedParamsBase"
 enum { OPDI_PACKED_WEIGHT, OPDI_PACKED_BIAS, OPDI_PACKED_SCALE, OPDI_PACKED_ZERO, OPDI_PACKED_PARTS };
 #define OPDI_PACKED_SETTINGS OPDI_PACKED_SCALE   /* of a convolution: see opdi_quantized_conv */
-/* The weights of one direction of a quantized recurrent layer: an object of this class has as its first parts packed
-   weights of the input and of the hidden state, then whether inputs have 7 bits. */
+/* The weights of one direction of a quantized recurrent layer.  The first attributes of an object of this class are the
+   packed weights of the input, those of the hidden state, and whether inputs have 7 bits. */
 #define OPDI_PACKED_CELL "__torch__.torch.classes.rnn.CellParamsBase"
-/* What is computed, how it is rounded, and what is done before: `what` is OPDI_QUANTIZED of these.  place: the argument
-   that is the result's scale, which its zero point follows; 0: it is not rounded. */
+/* The `what` of a quantized operator is OPDI_QUANTIZED(kind, place, then).  `kind` is the operator.  `place` is the
+   number of the argument that is the result's scale; the zero point follows it.  If `place` is 0, the result is not
+   rounded.  `then` is a function that is applied before rounding. */
 enum {
     OPDI_Q_LINEAR, OPDI_Q_CONV, OPDI_Q_CONV1D, OPDI_Q_CONV_ADD, OPDI_Q_ADD, OPDI_Q_MUL, OPDI_Q_MATMUL, OPDI_Q_CAT,
     OPDI_Q_HARDSWISH, OPDI_Q_SIGMOID, OPDI_Q_LEAKY_RELU, OPDI_Q_ELU, OPDI_Q_CELU, OPDI_Q_PRELU, OPDI_Q_RELU6,
@@ -363,7 +378,7 @@ enum {
 };
 enum { OPDI_Q_PLAIN, OPDI_Q_RELU, OPDI_Q_TANH, OPDI_Q_LEAKY };
 #define OPDI_QUANTIZED(kind, place, then) ((kind) | (place) << 8 | (then) << 16)
-/* The layers that weights are packed for. */
+/* The kinds of layers that weights are packed for. */
 enum { OPDI_PACK_LINEAR, OPDI_PACK_CONV, OPDI_PACK_LINE, OPDI_PACK_TURNED, OPDI_PACK_TURNED_LINE, OPDI_PACK_ROWS };
 enum { OPDI_LIST_INDEX = 1, OPDI_LIST_REMOVE, OPDI_LIST_CONTAINS, OPDI_LIST_COUNT };
 #endif
@@ -393,17 +408,17 @@ enum {
 
 #if !defined(OPD_NO_GRAPHS)
 #if defined(OPDI_CORE)
-/* Arguments of a call: by position, then by name. */
+/* The arguments of a call: positional ones, then named ones. */
 typedef struct opdi_gargs {
     opdi_gvalue *const *in;
     int32_t count;
     opdi_gvalue *const *named;
     const char *const *names;
     int32_t nnamed;
-    opdi_gvalue **empty;                          /* empty lists that are of no type yet */
+    opdi_gvalue **empty;                          /* empty lists whose type is not yet known */
     int32_t nempty;
 } opdi_gargs;
-/* How a value becomes an argument. */
+/* The conversions by which a value becomes an argument. */
 typedef enum opdi_ghow {
     OPDI_HOW_SAME, OPDI_HOW_DEFAULT, OPDI_HOW_REPEAT, OPDI_HOW_LIST, OPDI_HOW_UNTUPLE, OPDI_HOW_EMPTY,
     OPDI_HOW_FLOAT_IMPLICIT,
@@ -414,18 +429,20 @@ typedef enum opdi_ghow {
 typedef struct opdi_gmatching {
     opd_graph *graph;
     const opd_schema *schema;
-    const char *who;                              /* the operator, for errors */
+    const char *who;                              /* the operator's name, for errors */
     const opdi_gargs *given;
     opdi_text *why;
-    bool convert, flat;                           /* flat: keyword-only ones by position, too */
+    bool convert, flat;                           /* convert: try implicit conversions; flat: keyword-only arguments may
+                                                     be positional, too */
     int32_t nvars;
     const char *vars[OPDI_MAX_GVARS];
     const opdi_gtype *bound[OPDI_MAX_GVARS];
-    opdi_gvalue *values[OPD_MAX_ARGS];            /* for each argument of the schema; a list: the first of them */
+    opdi_gvalue *values[OPD_MAX_ARGS];            /* by argument of the schema; of a list: its first element */
     int8_t how[OPD_MAX_ARGS];
-    int32_t spread;                               /* a list of the positional arguments from there on */
+    int32_t spread;                               /* the first positional argument that belongs to a list argument; -1:
+                                                     none */
 } opdi_gmatching;
-/* Where nodes are inserted. */
+/* The insertion point of nodes. */
 typedef struct opdi_gplace { opdi_gblock *into; opdi_gnode *at; } opdi_gplace;
 #endif
 #endif
@@ -437,14 +454,14 @@ typedef struct opdi_gplace { opdi_gblock *into; opdi_gnode *at; } opdi_gplace;
 typedef struct opdi_gparser {
     opd_graph *graph;
     const char *text, *at;
-    const char *who;                              /* a graph that is built by hand: the function; NULL: a text's line */
+    const char *who;                              /* for errors: the function that builds by hand; NULL: a text */
     int line;
-    opdi_gnamed *names;                           /* open addressing by the name behind the % */
+    opdi_gnamed *names;                           /* hash table (open addressing) of the names behind a % */
     int64_t size, used;
-    opd_tensor *const *constants;                 /* of a saved graph: what [value=$k] is */
+    opd_tensor *const *constants;                 /* of a saved graph: tensor k is the constant [value=$k] */
     int64_t nconstants;
-    int depth;                                    /* of blocks */
-    bool lenient;                                 /* what is not known is a node that fails when it runs */
+    int depth;                                    /* nesting of blocks */
+    bool lenient;                                 /* unknown operators become nodes that fail when they run */
 } opdi_gparser;
 #define OPDI_GRAPH_NAME "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_."
 #endif

@@ -7,8 +7,8 @@
 //== reading the text ==================================================================================================
 
 OPDI_INTERNAL int opdi_gparse_fail(opdi_gparser *parser, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
-/* Fails with the line of the text, or the function by which a graph is built; an error that is pending
-   stays. Returns -1. */
+/* Fails with an error that names the line of the text, or the function that builds by hand.  A pending error is kept.
+   Returns -1. */
 OPDI_INTERNAL int opdi_gparse_fail(opdi_gparser *parser, const char *format, ...) {
     char text[600];
     va_list ap;
@@ -24,7 +24,7 @@ OPDI_INTERNAL int opdi_gparse_fail(opdi_gparser *parser, const char *format, ...
                     (int)OPDI_MIN(strcspn(parser->at, "\n"), 40), parser->at);
 }
 
-/* Skips blanks and comments, also over lines if `lines`. */
+/* Skips blanks and comments, and ends of lines if `lines` is true. */
 static void opdi_gparse_blanks(opdi_gparser *parser, bool lines) {
     for (;; parser->at++) {
         if (*parser->at == '#') { parser->at += strcspn(parser->at, "\n"); }
@@ -35,7 +35,7 @@ static void opdi_gparse_blanks(opdi_gparser *parser, bool lines) {
         if (*parser->at != ' ' && *parser->at != '\t' && *parser->at != '\r') { return; }
     }
 }
-/* True if a token follows, which is skipped then. */
+/* Skips a token if it comes next.  Returns whether it did. */
 static bool opdi_gparse_is(opdi_gparser *parser, const char *token) {
     const size_t length = strlen(token);
     opdi_gparse_blanks(parser, false);
@@ -81,8 +81,8 @@ static int opdi_gparse_grow(opdi_gparser *parser) {
     return 0;
 }
 
-/* Renames the value that has the name in `slot`, as in a text a name belongs to the last value that takes it;
-   0 or -1. */
+/* Renames the value that has the name in `slot`: in a text, a name belongs to the last value that gets it.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_gparse_rename(opdi_gparser *parser, opdi_gnamed *slot) {
     opdi_gvalue *old = slot->value;
     int32_t suffix;
@@ -90,7 +90,7 @@ static int opdi_gparse_rename(opdi_gparser *parser, opdi_gnamed *slot) {
     char *name = (char *)opdi_arena_alloc(&parser->graph->arena, (size_t)base + 13);
     opdi_gnamed *at;
     if (!name) { return -1; }
-    suffix = OPDI_MAX(suffix, slot->suffix);      /* a name that is given often is not tried from 1 each time */
+    suffix = OPDI_MAX(suffix, slot->suffix);  /* so that a name given often is not counted from 1 each time */
     do { (void)snprintf(name, (size_t)base + 13, "%.*s.%d", base, slot->name, suffix++); }
     while ((at = opdi_gparse_slot(parser, name, strlen(name)))->name);
     slot->suffix = suffix;
@@ -100,8 +100,8 @@ static int opdi_gparse_rename(opdi_gparser *parser, opdi_gnamed *slot) {
     return 0;
 }
 
-/* Enters value by its name: from here on the text means value by it.  A number as a name is the value's own number,
-   which no other may have.  0, or -1 with an error. */
+/* Enters a value under its name, which from here on means this value.  If the name is a number, it becomes the number
+   of the value, and no other value may have it.  Returns 0, or -1 and sets an error. */
 static int opdi_gparse_enter(opdi_gparser *parser, opdi_gvalue *value) {
     const char *const name = value->name;
     char *end;
@@ -116,7 +116,7 @@ static int opdi_gparse_enter(opdi_gparser *parser, opdi_gvalue *value) {
     slot->value = value;
     errno = 0;
     long id = strtol(name, &end, 10);
-    value->id = -1;                               /* a name needs no number */
+    value->id = -1;                               /* a named value needs no number */
     if (*name < '0' || *name > '9') { return 0; }
     if (*end || errno || id > 1000000000) { return opdi_gparse_fail(parser, "%%%.100s is no name", name); }
     value->name = NULL;
@@ -124,7 +124,8 @@ static int opdi_gparse_enter(opdi_gparser *parser, opdi_gvalue *value) {
     parser->graph->next_id = OPDI_MAX(parser->graph->next_id, (int32_t)id + 1);
     return 0;
 }
-/* Reads "%name" of a new value, which opdi_gparse_enter enters later; NULL with an error. */
+/* Reads the "%name" of a new value, which opdi_gparse_enter enters later.  On failure, returns NULL and sets an
+   error. */
 static opdi_gvalue *opdi_gparse_new(opdi_gparser *parser, opdi_gnode *node) {
     opdi_gvalue *value;
     if (opdi_gparse_want(parser, "%")) { return NULL; }
@@ -139,7 +140,7 @@ static opdi_gvalue *opdi_gparse_new(opdi_gparser *parser, opdi_gnode *node) {
     parser->at += count;
     return value;
 }
-/* Reads "%name" of a value that there is; NULL with an error. */
+/* Reads the "%name" of an existing value.  On failure, returns NULL and sets an error. */
 static opdi_gvalue *opdi_gparse_use(opdi_gparser *parser) {
     if (opdi_gparse_want(parser, "%")) { return NULL; }
     size_t count = opdi_gparse_word(parser->at);
@@ -153,7 +154,8 @@ static opdi_gvalue *opdi_gparse_use(opdi_gparser *parser) {
     return slot->value;
 }
 
-/* Reads "(2, 3, strides=[3, 1], requires_grad=0, device=cpu)" behind the name of a dtype; 0, or -1 with an error. */
+/* Reads "(2, 3, strides=[3, 1], requires_grad=0, device=cpu)" behind the name of a dtype.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_gparse_shape(opdi_gparser *parser, opdi_gvalue *value) {
     int64_t dims[2 * OPD_MAX_DIMS], x;
     int ndim = 0, count = -1;
@@ -194,7 +196,7 @@ static int opdi_gparse_shape(opdi_gparser *parser, opdi_gvalue *value) {
         }
     }
     if (count >= 0 && count != ndim) { return opdi_gparse_fail(parser, "%d sizes and %d strides", ndim, count); }
-    if (!known) {  /* printed as Tensor: of unknown sizes nothing else is kept */
+    if (!known) {  /* printed as Tensor: without sizes nothing else is kept */
         value->dtype = -1;
         return 0;
     }
@@ -206,7 +208,7 @@ static int opdi_gparse_shape(opdi_gparser *parser, opdi_gvalue *value) {
     return 0;
 }
 
-/* Reads a type that is more than a tag; 0, or -1 with an error. */
+/* Reads a type that a tag alone cannot express.  Returns 0, or -1 and sets an error. */
 static int opdi_gparse_gtype(opdi_gparser *parser, opdi_gvalue *value) {
     const char *at = parser->at;
     const opdi_gtype *const type =
@@ -216,7 +218,7 @@ static int opdi_gparse_gtype(opdi_gparser *parser, opdi_gvalue *value) {
     opdi_gvalue_typed(value, type);
     return 0;
 }
-/* Reads a value's type; *word becomes the type of a list's elements.  0, or -1 with an error. */
+/* Reads a value's type, and sets *word to the type of a list's elements.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_gparse_type(opdi_gparser *parser, opdi_gvalue *value, const char **word) {
     static const struct { const char *word; int32_t tag, list; } words[] = {
         {"Tensor", OPD_TAG_TENSOR, OPD_TAG_TENSORS}, {"int", OPD_TAG_INT, OPD_TAG_INTS},
@@ -256,8 +258,8 @@ OPDI_INTERNAL int opdi_gparse_type(opdi_gparser *parser, opdi_gvalue *value, con
     }
     return opdi_gparse_gtype(parser, value);
 }
-/* Reads "%name : type"; without a type the tag is OPD_TAG_DEFAULT, until it is known what makes the value.  NULL
-   with an error. */
+/* Reads "%name : type".  If there is no type, the tag is OPD_TAG_DEFAULT until the value's node is known.  On failure,
+   returns NULL and sets an error. */
 static opdi_gvalue *opdi_gparse_declare(opdi_gparser *parser, opdi_gnode *node, const char **word) {
     opdi_gvalue *value = opdi_gparse_new(parser, node);
     *word = "Tensor";
@@ -267,7 +269,7 @@ static opdi_gvalue *opdi_gparse_declare(opdi_gparser *parser, opdi_gnode *node, 
     return value;
 }
 
-/* Reads a number: an int64 if it is written as one, else a float.  0, or -1 with an error. */
+/* Reads a number: an int64 if it is written as an integer, otherwise a float.  Returns 0, or -1 and sets an error. */
 static int opdi_gparse_number(opdi_gparser *parser, opd_value *value) {
     char *end;
     const char *at, *start;
@@ -285,7 +287,7 @@ static int opdi_gparse_number(opdi_gparser *parser, opd_value *value) {
     return errno ? opdi_gparse_fail(parser, "a number out of range") : 0;
 }
 
-/* Reads 1.5-2j into both parts. */
+/* Reads a complex number like 1.5-2j into pair. */
 static void opdi_gparse_complex(opdi_gparser *parser, double *pair) {
     for (int i = 0; i < 2; i++) {
         char *end;
@@ -294,7 +296,8 @@ static void opdi_gparse_complex(opdi_gparser *parser, double *pair) {
     }
     (void)opdi_gparse_is(parser, "j");
 }
-/* Reads a tensor: "{1}", " 1 2 [ CPUFloatType{2} ]", or "$3" of a saved graph; NULL with an error. */
+/* Reads a tensor: "{1}", " 1 2 [ CPUFloatType{2} ]", or "$3" of a saved graph.  On failure, returns NULL and sets an
+   error. */
 static opd_tensor *opdi_gparse_tensor(opdi_gparser *parser, const opdi_gvalue *type) {
     opd_value list[10];
     int64_t count = 0, k;
@@ -335,7 +338,7 @@ static opd_tensor *opdi_gparse_tensor(opdi_gparser *parser, const opdi_gvalue *t
 }
 
 static int opdi_gparse_cell(opdi_gparser *parser, opd_value *value, const opdi_gtype *type, int depth);
-/* Reads a text in quotes; 0, or -1 with an error. */
+/* Reads a text in quotes.  Returns 0, or -1 and sets an error. */
 static int opdi_gparse_quoted(opdi_gparser *parser, const char **out) {
     char *text, *to;
     if (opdi_gparse_want(parser, "\"")) { return -1; }
@@ -363,7 +366,8 @@ static int opdi_gparse_quoted(opdi_gparser *parser, const char **out) {
     return 0;
 }
 static bool opdi_is_list_tag(int32_t tag) { return tag >= OPD_TAG_INTS && tag <= OPD_TAG_LIST; }
-/* Reads one element of a constant that is a list, tuple or dict, of that type; a reference.  0, or -1 with an error. */
+/* Reads an element of type `type` for a constant list, tuple or dict.  *value becomes a reference.  Returns 0, or -1
+   and sets an error. */
 static int opdi_gparse_element(opdi_gparser *parser, opd_value *value, const opdi_gtype *type, int depth) {
     const opdi_gtype *const plain = opdi_gtype_strip(type);
     const char *text;
@@ -397,7 +401,7 @@ static int opdi_gparse_element(opdi_gparser *parser, opd_value *value, const opd
     if (plain->kind == OPDI_GT_BOOL && value->tag == OPD_TAG_INT) { *value = opd_value_bool(value->u.i != 0); }
     return 0;
 }
-/* Reads a list, tuple or dict of constants; 0, or -1 with an error. */
+/* Reads a list, tuple or dict of constants.  Returns 0, or -1 and sets an error. */
 static int opdi_gparse_cell(opdi_gparser *parser, opd_value *value, const opdi_gtype *type, int depth) {
     const bool dict = type->kind == OPDI_GT_DICT, tuple = type->kind == OPDI_GT_TUPLE;
     const char *const close = dict ? "}" : tuple ? ")" : "]";
@@ -439,7 +443,7 @@ static int opdi_gparse_cell(opdi_gparser *parser, opd_value *value, const opdi_g
     return rc;
 }
 
-/* Reads a list, tuple or dict of constants that is of the type in all its parts; 0, or -1 with an error. */
+/* Reads a list, tuple or dict of constants, and checks that it fits the type.  Returns 0, or -1 and sets an error. */
 static int opdi_gparse_whole(opdi_gparser *parser, opd_value *value, const opdi_gtype *type) {
     if (opdi_gparse_cell(parser, value, type, 0)) { return -1; }
     if (opdi_value_is(value, type, 0)) { return 0; }
@@ -447,7 +451,8 @@ static int opdi_gparse_whole(opdi_gparser *parser, opd_value *value, const opdi_
     *value = opd_value_none();
     return opdi_gparse_fail(parser, "the constant is not of its type");
 }
-/* Reads "[value=...]" of a constant, whose type is declared or told by the text; 0, or -1 with an error. */
+/* Reads "[value=...]" of a constant.  Its type is declared, or follows from the text.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_gparse_constant(opdi_gparser *parser, opdi_gnode *node) {
     opdi_gvalue *value = node->out[0];
     opd_value copy = opd_value_none();
@@ -482,7 +487,7 @@ static int opdi_gparse_constant(opdi_gparser *parser, opdi_gnode *node) {
     switch (value->tag) {
     case OPD_TAG_TENSOR:
         if (parser->lenient && opdi_gparse_is(parser, "<Tensor>")) {
-            node->attribute = "<Tensor>";         /* not in the text: None in a run */
+            node->attribute = "<Tensor>";         /* the text does not have the tensor: runs get None */
             return opdi_gparse_want(parser, "]");
         }
         if (!(node->constant.u.t = opd_keep(opdi_gparse_tensor(parser, value)))) { return -1; }
@@ -517,7 +522,7 @@ static int opdi_gparse_constant(opdi_gparser *parser, opdi_gnode *node) {
     return opdi_gparse_want(parser, "]");
 }
 
-/* Returns the tag of a value of a schema's type. */
+/* Returns the tag of values of a schema's type. */
 OPDI_INTERNAL int32_t opdi_gtag_of(const opdi_type *type) {
     const opdi_type *plain = opdi_strip_optional(type);
     const opdi_type *element = plain->kind == OPDI_TYPE_LIST ? opdi_strip_optional(plain->elems[0]) : plain;
@@ -533,14 +538,14 @@ OPDI_INTERNAL int32_t opdi_gtag_of(const opdi_type *type) {
     default: return element == plain ? OPD_TAG_OBJECT : OPD_TAG_LIST;
     }
 }
-/* True if value is a constant number where an operator of aten wants a tensor: the call then makes a wrapped
-   number of it. */
+/* Returns true if `value` is a constant number and argument i of an aten operator is a tensor.  Then a call makes a
+   wrapped number of it. */
 static bool opdi_gnumber_for_tensor(const opd_op *op, int i, const opdi_gvalue *value) {
     return op->wraps_numbers && !(op->written_args >> i & 1) && value->node && value->node->kind == OPDI_G_CONSTANT &&
         opdi_strip_optional(op->schema->args[i].type)->kind == OPDI_TYPE_TENSOR &&
         opdi_is_number(&value->node->constant);
 }
-/* True if a value whose type is known may be this argument. */
+/* Returns true if the type of a value, which is known, allows it to be this argument. */
 static bool opdi_gmatch_typed(const opdi_arg *arg, const opdi_gvalue *value) {
     opdi_text why = opdi_text_of(NULL, 0);
     opdi_gmatching match;
@@ -551,7 +556,8 @@ static bool opdi_gmatch_typed(const opdi_arg *arg, const opdi_gvalue *value) {
     match.who = "";
     return opdi_graph_space(match.graph) && opdi_gmatch_arg(&match, arg, value, &how) && how <= OPDI_HOW_REPEAT;
 }
-/* True if a value may be argument i of op; NULL stands for its default.  convert: constant numbers may be converted. */
+/* Returns true if a value may be argument i of op.  NULL stands for the default.  If `convert` is true, constant
+   numbers may be converted. */
 static bool opdi_gmatch_one(const opd_op *op, int i, const opdi_gvalue *value, bool convert) {
     const opdi_type *const type = opdi_strip_optional(op->schema->args[i].type);
     if (!value) { return op->schema->args[i].has_default; }
@@ -565,8 +571,8 @@ static bool opdi_gmatch_one(const opd_op *op, int i, const opdi_gvalue *value, b
     return convert && value->tag == OPD_TAG_INT && value->node && value->node->kind == OPDI_G_CONSTANT &&
         (op->accepts[i] >> OPD_TAG_FLOAT & 1);
 }
-/* True if an operator takes these count values and gives nout results (-1: any number); otherwise writes why not,
-   in PyTorch's words. */
+/* Returns true if an operator accepts these `count` values and has `nout` results (-1: any number of results).
+   Otherwise writes the reason in PyTorch's words. */
 OPDI_INTERNAL bool opdi_gmatch(const opd_op *op, opdi_gvalue *const *in, int count, int nout, bool convert,
                                opdi_text *why) {
     char text[100];
@@ -596,7 +602,7 @@ OPDI_INTERNAL bool opdi_gmatch(const opd_op *op, opdi_gvalue *const *in, int cou
     } else { return true; }
     return false;
 }
-/* Fails because an operator is not there, with the place that a saved graph gives for it. */
+/* Fails because an operator is not registered, and adds the place that a saved graph gives for it. */
 static void opdi_gparse_unknown(opdi_gparser *parser, const char *name) {
     const size_t length = strlen(name);
     const char *at = parser->text;
@@ -609,7 +615,8 @@ static void opdi_gparse_unknown(opdi_gparser *parser, const char *name) {
                            at ? (int)OPDI_MIN(strcspn(at + length + 3, "\n"), 300) : 0, at ? at + length + 3 : "",
                            at ? ")" : "");
 }
-/* Returns the builtin of that name that takes these values, all given by position; NULL: none does, or an error. */
+/* Returns the builtin of that name that accepts these values, all positional.  Returns NULL if there is none, or if an
+   error occurs. */
 static const opdi_builtin *opdi_gparse_builtin(opdi_gparser *parser, const char *name, opdi_gvalue *const *in,
                                                int count) {
     opdi_gmatching match;
@@ -630,8 +637,8 @@ static const opdi_builtin *opdi_gparse_builtin(opdi_gparser *parser, const char 
     }
     return NULL;
 }
-/* Returns the overload of a name that takes these values; a name with an overload means that one.  NULL
-   with an error, or with a builtin. */
+/* Returns the overload of a name that accepts these values.  A name like "aten::add.Tensor" allows only that overload.
+   Returns NULL if a builtin accepts them, or NULL and sets an error. */
 OPDI_INTERNAL opd_op *opdi_gparse_op(opdi_gparser *parser, const char *name, opdi_gvalue *const *in, int count,
                                      int nout, const opdi_builtin **builtin) {
     const char *colons = strstr(name, "::");
@@ -666,8 +673,8 @@ OPDI_INTERNAL opd_op *opdi_gparse_op(opdi_gparser *parser, const char *name, opd
     return NULL;
 }
 
-/* Sets the inputs of a node: adds constants for arguments that are left out, and converts constant ints to floats where
-   these are wanted.  0, or -1 with an error. */
+/* Sets the inputs of a node.  Adds constants for arguments that are left out, and converts constant ints to floats if
+   the operator takes floats.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_gparse_bind(opdi_gparser *parser, opdi_gnode *node, opd_op *op, opdi_gvalue **in, int count) {
     for (int i = 0; i < op->nargs; i++) {
         opd_value value;
@@ -679,7 +686,8 @@ OPDI_INTERNAL int opdi_gparse_bind(opdi_gparser *parser, opdi_gnode *node, opd_o
     }
     return 0;
 }
-/* Checks that declared types of results are those of the schema, and fills in the others; 0, or -1 with an error. */
+/* Checks that the declared types of results are those of the schema, and fills in missing types.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_gparse_results(opdi_gparser *parser, const opdi_gnode *node) {
     char text[100] = "", type[100];
     for (int i = 0; i < node->nout; i++) {
@@ -697,7 +705,8 @@ static int opdi_gparse_results(opdi_gparser *parser, const opdi_gnode *node) {
     return 0;
 }
 
-/* Checks that the elements of a list, tuple or dict are of its type; 0, or -1 with an error. */
+/* Checks that the elements of a list, tuple or dict have the types that it declares.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_gparse_typed_list(opdi_gparser *parser, opdi_gnode *node) {
     const opdi_gtype *const type = node->out[0]->type;
     const int kind = type->kind;
@@ -713,13 +722,13 @@ static int opdi_gparse_typed_list(opdi_gparser *parser, opdi_gnode *node) {
     }
     return 0;
 }
-/* Checks that a list's elements are of its type, which is told by the first if it is not declared; 0, or -1
-   with an error. */
+/* Checks that a list's elements have its element type; if it is not declared, the first element decides.  Returns 0, or
+   -1 and sets an error. */
 OPDI_INTERNAL int opdi_gparse_list(opdi_gparser *parser, opdi_gnode *node) {
     opdi_gvalue *value = node->out[0];
     int row = 0;
     if (value->type) { return opdi_gparse_typed_list(parser, node); }
-    if (value->tag == OPD_TAG_DEFAULT) {          /* that of its first element */
+    if (value->tag == OPD_TAG_DEFAULT) {          /* take the type of its first element */
         while (row < 4 && (!node->nin || opdi_glists[row].element != node->in[0]->tag)) { row++; }
         value->tag = opdi_glists[row].list;
         node->word = opdi_glists[row].word;
@@ -738,7 +747,7 @@ OPDI_INTERNAL int opdi_gparse_list(opdi_gparser *parser, opdi_gnode *node) {
     }
     return 0;
 }
-/* Checks the inputs and results of a list, tuple or unpacking node; 0, or -1 with an error. */
+/* Checks the inputs and results of a list, tuple or unpacking node.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_gparse_prim(opdi_gparser *parser, opdi_gnode *node) {
     if (node->kind == OPDI_G_LIST) { return opdi_gparse_list(parser, node); }
     if (node->kind == OPDI_G_TUPLE) {
@@ -765,7 +774,8 @@ OPDI_INTERNAL int opdi_gparse_prim(opdi_gparser *parser, opdi_gnode *node) {
     }
     return 0;
 }
-/* Makes room for one more in an array of count pointers, which lives as long as the innermost scope; 0, or -1. */
+/* Makes room for one more pointer in an array of `count` pointers, which lives as long as the innermost scope.  Returns
+   0, or -1 and sets an error. */
 static int opdi_gparse_room(opdi_gvalue ***list, int count) {
     opdi_gvalue **more;
     if (count & (count - 1) || (count && count < 16)) { return 0; }
@@ -775,7 +785,7 @@ static int opdi_gparse_room(opdi_gvalue ***list, int count) {
     return 0;
 }
 
-/* Reads "# FILE:LINE" behind a node; 0, or -1 without memory. */
+/* Reads "# FILE:LINE" behind a node.  Returns 0, or -1 if memory runs out. */
 static int opdi_gparse_place(opdi_gparser *parser, opdi_gnode *node) {
     while (*parser->at == ' ') { parser->at++; }
     if (*parser->at != '#') { return 0; }
@@ -786,15 +796,15 @@ static int opdi_gparse_place(opdi_gparser *parser, opdi_gnode *node) {
     return 0;
 }
 
-/* One node of a text, as it is read. */
+/* One node of a text, while it is read. */
 typedef struct opdi_gnode_text {
     opdi_gvalue **out, **in;
-    const char *word;                             /* type of a list's elements */
+    const char *word;                             /* the type of a list's elements */
     int nout, nin, kind;
     char name[256];
 } opdi_gnode_text;
 
-/* Reads "%a : int, %b : Tensor = aten::name"; 0, or -1 with an error. */
+/* Reads "%a : int, %b : Tensor = aten::name".  Returns 0, or -1 and sets an error. */
 static int opdi_gparse_head(opdi_gparser *parser, opdi_gnode *node, opdi_gnode_text *text) {
     static const char *const prims[] = {"prim::Constant", "prim::ListConstruct", "prim::TupleConstruct",
                                         "prim::ListUnpack", "prim::If", "prim::Loop"};
@@ -824,7 +834,8 @@ static int opdi_gparse_head(opdi_gparser *parser, opdi_gnode *node, opdi_gnode_t
     }
     return 0;
 }
-/* Reads "[name="weight"]", or "[types=[int, str]]", or another text in brackets; 0, or -1 with an error. */
+/* Reads "[name="weight"]", or "[types=[int, str]]", or another text in brackets.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_gparse_attributes(opdi_gparser *parser, opdi_gnode *node) {
     if (!opdi_gparse_is(parser, "[")) { return 0; }
     if (opdi_gparse_is(parser, "name=")) {
@@ -846,7 +857,7 @@ static int opdi_gparse_attributes(opdi_gparser *parser, opdi_gnode *node) {
     parser->at += length;
     return opdi_gparse_want(parser, "]");
 }
-/* Reads "(%a, %b)"; 0, or -1 with an error. */
+/* Reads "(%a, %b)".  Returns 0, or -1 and sets an error. */
 static int opdi_gparse_values(opdi_gparser *parser, opdi_gvalue ***values, int *count) {
     *count = 0;
     if (opdi_gparse_want(parser, "(")) { return -1; }
@@ -859,7 +870,7 @@ static int opdi_gparse_values(opdi_gparser *parser, opdi_gvalue ***values, int *
 }
 
 static int opdi_gparse_node(opdi_gparser *parser);
-/* Reads "block0(%i : int):", its nodes, and "-> (%a, %b)"; 0, or -1 with an error. */
+/* Reads "block0(%i : int):", its nodes, and "-> (%a, %b)".  Returns 0, or -1 and sets an error. */
 static int opdi_gparse_block(opdi_gparser *parser, opdi_gblock *block, int which) {
     opd_graph *const graph = parser->graph;
     opdi_gvalue **ends = NULL;
@@ -895,7 +906,7 @@ static int opdi_gparse_block(opdi_gparser *parser, opdi_gblock *block, int which
     parser->depth--;
     return rc;
 }
-/* Reads the blocks of an If or Loop; 0, or -1 with an error. */
+/* Reads the blocks of an If or Loop.  Returns 0, or -1 and sets an error. */
 static int opdi_gparse_blocks(opdi_gparser *parser, opdi_gnode *node) {
     const bool loop = node->kind == OPDI_G_LOOP;
     const bool lenient = parser->lenient;
@@ -916,7 +927,7 @@ static int opdi_gparse_blocks(opdi_gparser *parser, opdi_gnode *node) {
     parser->lenient = lenient;
     return 0;
 }
-/* Chooses what a node calls, and sets its inputs; 0, or -1 with an error. */
+/* Chooses the operator or function that a node calls, and sets its inputs.  Returns 0, or -1 and sets an error. */
 static int opdi_gparse_called(opdi_gparser *parser, opdi_gnode *node, opdi_gnode_text *text) {
     opd_graph *const graph = parser->graph;
     const opdi_builtin *builtin = NULL;
@@ -948,7 +959,7 @@ static int opdi_gparse_called(opdi_gparser *parser, opdi_gnode *node, opdi_gnode
     for (int i = 0; i < node->nout; i++) {
         if (node->out[i]->tag == OPD_TAG_DEFAULT) { opdi_gvalue_typed(node->out[i], opdi_gtype_simple(OPDI_GT_ANY)); }
     }
-    if (node->attribute && node->nin) {           /* classes of texts get their attributes as they are met */
+    if (node->attribute && node->nin) {           /* classes of a text get attributes as they appear */
         const opdi_gtype *const type = node->in[0]->type, *const what =
             opdi_gvalue_gtype(graph, node->nout ? node->out[0] : node->in[node->nin - 1]);
         if (!type || !type->klass || !what) { return opd_ok() ? opdi_gparse_fail(parser, "no object") : -1; }
@@ -957,7 +968,7 @@ static int opdi_gparse_called(opdi_gparser *parser, opdi_gnode *node, opdi_gnode
     }
     return 0;
 }
-/* Reads one node and adds it to the graph, with its blocks; 0, or -1 with an error. */
+/* Reads one node and adds it to the graph, with its blocks.  Returns 0, or -1 and sets an error. */
 static int opdi_gparse_node(opdi_gparser *parser) {
     opd_graph *const graph = parser->graph;
     opdi_gnode_text text;
@@ -972,7 +983,7 @@ static int opdi_gparse_node(opdi_gparser *parser) {
     if (text.nout) { memcpy(node->out, text.out, (size_t)text.nout * sizeof *text.out); }
     int rc = text.kind == OPDI_G_CONSTANT ? opdi_gparse_constant(parser, node) : opdi_gparse_attributes(parser, node);
     if (rc == 0) { rc = opdi_gparse_values(parser, &text.in, &text.nin); }
-    if (text.kind == OPDI_G_CONSTANT) {           /* from here on the graph owns what it holds */
+    if (text.kind == OPDI_G_CONSTANT) {           /* from here on the graph owns the constant */
         opdi_gnode_append(graph, node);
         if (rc == 0 && text.nin) { rc = opdi_gparse_fail(parser, "a constant has no inputs"); }
     }
@@ -997,7 +1008,7 @@ static int opdi_gparse_node(opdi_gparser *parser) {
     return 0;
 }
 
-/* Reads a whole graph: inputs, nodes, what is returned; 0, or -1 with an error. */
+/* Reads a whole graph: inputs, nodes and outputs.  Returns 0, or -1 and sets an error. */
 static int opdi_gparse_body(opdi_gparser *parser) {
     opd_graph *graph = parser->graph;
     opdi_gvalue **in = NULL;
@@ -1068,7 +1079,7 @@ opd_graph *opd_graph_parse(const char *text) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_parse: the text is NULL");
         return NULL;
     }
-    uint64_t was = opdi_enter(thread);            /* as a call: schemas that it reads stay */
+    uint64_t was = opdi_enter(thread);            /* as a call does, so that schemas stay valid */
     opd_graph *graph = opdi_graph_parse(text, NULL, 0);
     opdi_leave(thread, was);
     return graph;

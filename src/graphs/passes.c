@@ -6,7 +6,7 @@ static void opdi_gvalue_gone(opd_graph *graph, opdi_gvalue *value) {
     value->graph = NULL;
     opdi_gnames_release(graph, value);
 }
-/* Takes a node, and those of its blocks, out of the graph; their values belong to no graph any more. */
+/* Removes a node and the nodes of its blocks from the graph.  Their values no longer belong to a graph. */
 OPDI_INTERNAL void opdi_gnode_remove(opd_graph *graph, opdi_gnode *node) {
     opdi_graph_changed(graph);
     for (int32_t i = 0; i < node->nblocks; i++) {
@@ -25,7 +25,7 @@ OPDI_INTERNAL void opdi_gnode_remove(opd_graph *graph, opdi_gnode *node) {
     if (node->kind == OPDI_G_CONSTANT) { opdi_value_drop(node->constant); }
 }
 
-/* Counts how often each value is used. */
+/* Counts the uses of each value. */
 OPDI_INTERNAL void opdi_graph_count_uses(opd_graph *graph) {
     for (int i = 0; i < graph->ninputs; i++) { graph->inputs[i]->uses = 0; }
     for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
@@ -45,7 +45,7 @@ OPDI_INTERNAL void opdi_graph_count_uses(opd_graph *graph) {
     graph->counted = true;
 }
 
-/* True if a node does more than make its results, so that it stays although nobody uses them. */
+/* Returns true if a node does more than compute its results, so that it stays even if its results are unused. */
 OPDI_INTERNAL bool opdi_gnode_stays(const opdi_gnode *node) {
     for (int32_t i = 0; i < node->nblocks; i++) {
         for (const opdi_gnode *inner = node->blocks[i].first; inner; inner = inner->next) {
@@ -64,7 +64,7 @@ static bool opdi_gnode_used(const opdi_gnode *node) {
     return used;
 }
 
-/* Counts that a node uses nothing any more, nor what is in its blocks. */
+/* Subtracts the uses of a removed node and of the nodes in its blocks. */
 static void opdi_gnode_unuse(const opdi_gnode *node) {
     for (int i = 0; i < node->nin; i++) { node->in[i]->uses--; }
     for (int32_t i = 0; i < node->nblocks; i++) {
@@ -73,7 +73,7 @@ static void opdi_gnode_unuse(const opdi_gnode *node) {
         for (const opdi_gnode *inner = block->first; inner; inner = inner->next) { opdi_gnode_unuse(inner); }
     }
 }
-/* Removes nodes of a block that nobody needs; returns how many. */
+/* Removes the unused nodes of a block.  Returns how many. */
 static int opdi_gblock_dce(opd_graph *graph, opdi_gblock *block) {
     opdi_gnode *prev;
     int gone = 0;
@@ -111,18 +111,18 @@ static bool opdi_gconstant_equal(const opd_value *arg, const opd_value *second) 
     case OPD_TAG_COMPLEX: return memcmp(arg->u.object, second->u.object, 2 * sizeof(double)) == 0;
     case OPD_TAG_DEVICE:
         return arg->u.device.type == second->u.device.type && arg->u.device.index == second->u.device.index;
-    default: return arg->u.i == second->u.i;      /* tensors and cells: the same one; floats by their bits */
+    default: return arg->u.i == second->u.i;      /* tensors and cells: by identity; floats: by their bits */
     }
 }
 
-/* True if doing a node once is enough for all that are the same.  writes: the graph has nodes that write.  In blocks
-   nothing is merged, nor what could be told apart by who it is. */
+/* Returns true if a node may be merged with an equal one.  `writes` says that the graph has nodes that write.  Nodes in
+   blocks are not merged, nor are objects whose identity can be observed. */
 static bool opdi_gnode_merges(const opdi_gnode *node, bool writes) {
     if (node->kind > OPDI_G_UNPACK || node->block->owner) { return false; }
     if (node->kind == OPDI_G_LIST) { return node->light; }
     return node->kind != OPDI_G_OP || (!writes && !opdi_gnode_stays(node) && !opdi_op_is_random(node->op));
 }
-/* True if other, which merges, does again what a has done. */
+/* Returns true if `other`, which may be merged, computes the same as `node`. */
 static bool opdi_gnode_same(const opdi_gnode *node, const opdi_gnode *other) {
     if (node->kind != other->kind || node->op != other->op || node->nin != other->nin || node->nout != other->nout) {
         return false;
@@ -134,7 +134,7 @@ static bool opdi_gnode_same(const opdi_gnode *node, const opdi_gnode *other) {
     return memcmp(node->in, other->in, (size_t)node->nin * sizeof *node->in) == 0;
 }
 static opdi_gvalue *opdi_gvalue_now(opdi_gvalue *value) { return value && value->same ? value->same : value; }
-/* Notes that a list is not for operators alone. */
+/* Marks a list as used by a node that is not an operator. */
 static void opdi_gvalue_heavy(opdi_gvalue *value) {
     if (value && value->node && value->node->kind == OPDI_G_LIST) { value->node->light = false; }
 }
@@ -148,7 +148,7 @@ static void opdi_gblock_lights(opdi_gblock *block) {
         for (int32_t i = 0; i < node->nin; i++) { opdi_gvalue_heavy(node->in[i]); }
     }
 }
-/* Finds the lists that only operators see, and that so nobody can change. */
+/* Marks the lists that are used only by operators, which cannot change them. */
 static void opdi_graph_lights(opd_graph *graph) {
     for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
         node->light = node->kind == OPDI_G_LIST && (node->out[0]->tag != OPD_TAG_LIST || !node->out[0]->type);
@@ -168,7 +168,7 @@ static size_t opdi_gnode_hash(const opdi_gnode *node) {
     }
     return (size_t)(hash ^ (hash >> 32));
 }
-/* Removes nodes that do again what one before them has done; returns how many, or -1 without memory. */
+/* Removes nodes that compute the same as an earlier node.  Returns how many, or -1 if memory runs out. */
 static int opdi_graph_cse(opd_graph *graph) {
     const bool writes = opdi_graph_writes(graph);
     opdi_gnode *next, **table;
@@ -209,7 +209,7 @@ int opd_graph_cse(opd_graph *graph) {
     return gone;
 }
 
-/* Notes and returns whether a node is a constant or a list of constants. */
+/* Notes and returns whether a node is a constant or a list whose elements are all constants. */
 OPDI_INTERNAL bool opdi_gnode_fix(opdi_gnode *node) {
     node->fixed = node->kind == OPDI_G_CONSTANT || (node->kind == OPDI_G_LIST && node->light);
     for (int32_t i = 0; i < node->nin && node->fixed; i++) {
@@ -217,7 +217,8 @@ OPDI_INTERNAL bool opdi_gnode_fix(opdi_gnode *node) {
     }
     return node->fixed;
 }
-/* Numbers the slots of all values; returns how many there are. *lists: bytes for the lists that nodes make. */
+/* Numbers the slots of all values.  Returns how many slots there are, and sets *lists to the bytes that the nodes'
+   lists take. */
 OPDI_INTERNAL int32_t opdi_graph_number(opd_graph *graph, size_t *lists) {
     int32_t slots = 0;
     *lists = 0;

@@ -35,7 +35,8 @@ OPDI_INTERNAL void opdi_gvalue_type(opdi_text *text, const opdi_gvalue *value) {
     } else { opdi_text_add(text, "%s", words[value->tag]); }
 }
 
-/* Writes a constant tensor, " 1 2 [ CPUFloatType{2} ]", if it has at most ten elements and one dim; else <Tensor>. */
+/* Writes a constant tensor, " 1 2 [ CPUFloatType{2} ]", if it has at most ten elements and one dim.  Otherwise writes
+   <Tensor>. */
 static void opdi_graph_print_tensor(opdi_text *out, const opd_tensor *tensor) {
     char text[512];
     if (tensor->backend != OPD_CPU || tensor->numel > 10 || tensor->ndim > 1 || (tensor->flags & OPDI_LAZY) ||
@@ -63,7 +64,7 @@ static void opdi_graph_print_tensor(opdi_text *out, const opd_tensor *tensor) {
     }
 }
 
-/* Returns what a node is called in the text, without its overload. */
+/* Returns the name of a node in the text, without its overload. */
 OPDI_INTERNAL const char *opdi_gnode_name(const opdi_gnode *node, char *buf, size_t cap) {
     static const char *const prims[] = {
         "", "prim::Constant", "prim::ListConstruct", "prim::TupleConstruct", "prim::ListUnpack", "prim::If",
@@ -81,7 +82,7 @@ static void opdi_graph_print_quoted(opdi_text *out, const char *text, int64_t le
     if (out->length < out->cap) { out->buf[OPDI_MIN(writer.length, writer.cap)] = 0; }
     out->length = writer.length;
 }
-/* Writes the value of a constant.  full: as opdi_gnode_print. */
+/* Writes the value of a constant.  `full` is as for opdi_gnode_print. */
 static void opdi_graph_print_constant(opdi_text *out, const opd_value *value, int64_t *full, int depth) {
     const opdi_cell *const cell = opdi_cell_of(value);
     char text[64];
@@ -125,7 +126,7 @@ static void opdi_gvalues_print(opdi_text *out, opdi_gvalue *const *values, int32
         opdi_gvalue_type(out, values[i]);
     }
 }
-/* Writes what stands in brackets behind a node's name. */
+/* Writes the text in brackets behind a node's name. */
 static void opdi_gnode_print_attributes(opdi_text *out, const opdi_gnode *node, int64_t *full) {
     if (node->kind == OPDI_G_CONSTANT && node->attribute) {
         opdi_text_add(out, *node->attribute == '<' ? "[value=%s]" : "[name=\"%s\"]", node->attribute);
@@ -147,8 +148,8 @@ static void opdi_gnode_print_attributes(opdi_text *out, const opdi_gnode *node, 
     } else if (node->kind == OPDI_G_BUILTIN && node->word) { opdi_text_add(out, "[%s]", node->word); }
 }
 static void opdi_gblock_print(opdi_text *out, const opdi_gblock *block, int64_t *full, int indent);
-/* Writes a node in a line, and its blocks in more.  full: not NULL for a file: overloads are written, and tensors as
-   numbers of constants, which *full counts. */
+/* Writes a node in one line, followed by its blocks.  If `full` is not NULL, writes the form for a file: with
+   overloads, and with $k for the k-th constant tensor, counted by *full. */
 static void opdi_gnode_print(opdi_text *out, const opdi_gnode *node, int64_t *full, int indent) {
     char called[100];
     opdi_text_add(out, "%*s", indent, "");
@@ -178,7 +179,7 @@ static void opdi_gblock_print(opdi_text *out, const opdi_gblock *block, int64_t 
     for (const opdi_gnode *node = block->first; node; node = node->next) { opdi_gnode_print(out, node, full, indent); }
 }
 
-/* Writes, for a file, where an operator that is not built in comes from, in a line of its own. */
+/* For a file: writes a line that says where the operator comes from, if it is not built in. */
 static void opdi_gorigin_print(opdi_text *out, const opd_op *op) {
     char text[600];
     int count = 0;
@@ -197,7 +198,8 @@ static void opdi_gorigin_print(opdi_text *out, const opd_op *op) {
     if (count) { opdi_text_add(out, "# %s %s\n", op->name, text); }
 }
 
-/* Writes a graph to buf, cut at cap; returns the length of the whole.  full: as a file has it. */
+/* Writes a graph to buf, cut at `cap` bytes.  Returns the length of the whole text.  If `full` is true, writes the form
+   for files. */
 OPDI_INTERNAL size_t opdi_graph_text(const opd_graph *graph, char *buf, size_t cap, bool full) {
     opdi_text text = opdi_text_of(buf, cap);
     int64_t constants = 0;

@@ -13,7 +13,7 @@
 //      opdi_forward_record_call    a call with tangents begins and ends its node here, when all levels had their turn
 //      opdi_trace_outputs          the outputs' values; then opd_graph_dce removes what nobody uses
 
-/* The recording that is under way on a thread, or NULL. */
+/* Returns the recording in progress on a thread, or NULL. */
 static opdi_graph_tracer *opdi_tracer_of(const opdi_thread *thread) {
     return (opdi_graph_tracer *)(void *)thread->innermost.tracer;
 }
@@ -25,7 +25,8 @@ static int64_t opdi_traced_at(const opdi_graph_tracer *tracer, const opd_tensor 
 static opdi_gvalue *opdi_traced_value(const opdi_graph_tracer *tracer, const opd_tensor *tensor) {
     return tracer->size ? tracer->map[opdi_traced_at(tracer, tensor)].value : NULL;
 }
-/* Notes that tensor is value in the recording, and holds it from then on; returns 0, or -1 without memory. */
+/* Notes that `tensor` stands for `value` in the recording, which holds it from then on.  Returns 0, or -1 if memory
+   runs out. */
 static int opdi_traced_put(opdi_graph_tracer *tracer, opd_tensor *tensor, opdi_gvalue *value) {
     if (2 * (tracer->used + 1) > tracer->size) {
         const opdi_graph_tracer old = *tracer;
@@ -51,13 +52,13 @@ static int opdi_traced_put(opdi_graph_tracer *tracer, opd_tensor *tensor, opdi_g
     tracer->map[i].value = value;
     return 0;
 }
-/* opdi_tracer.copied */
+/* opdi_tracer.copied: a copy of a traced tensor stands for the same value. */
 static int opdi_trace_copied(opd_tensor *copy, const opd_tensor *tensor) {
     opdi_graph_tracer *tracer = opdi_tracer_of(opdi_self());
     opdi_gvalue *value = opdi_traced_value(tracer, tensor);
     return value ? opdi_traced_put(tracer, copy, value) : 0;
 }
-/* opdi_tracer.later */
+/* opdi_tracer.later: notes that the node's saved values must be packed after the call. */
 static int opdi_trace_later(opd_node *node, struct opdi_packer *packer) {
     opdi_graph_tracer *tracer = opdi_tracer_of(opdi_self());
     void *waiting = tracer->waiting;
@@ -67,7 +68,7 @@ static int opdi_trace_later(opd_node *node, struct opdi_packer *packer) {
     tracer->waiting[tracer->nwaiting++].packer = opdi_packer_keep(packer);
     return 0;
 }
-/* Packs the saved values of nodes that wait, except for the first `left`; after an error (rc) they are only dropped.
+/* Packs the saved values of the waiting nodes from number `left` on.  After an error (rc), only drops these nodes.
    Returns rc, or -1 if packing failed. */
 static int opdi_trace_waiting(opdi_graph_tracer *tracer, int64_t left, int rc) {
     for (int64_t i = left; i < tracer->nwaiting; i++) {
@@ -79,7 +80,7 @@ static int opdi_trace_waiting(opdi_graph_tracer *tracer, int64_t left, int rc) {
     tracer->nwaiting = left;
     return rc;
 }
-/* Frees what a recording has: waiting nodes, and the table, whose tensors are released. */
+/* Frees the waiting nodes and the table of a recording, and releases the tensors of the table. */
 static void opdi_tracer_end(opdi_graph_tracer *tracer) {
     (void)opdi_trace_waiting(tracer, 0, -1);
     opdi_free(tracer->waiting, (size_t)tracer->waiting_cap * sizeof *tracer->waiting);
@@ -93,7 +94,7 @@ static void opdi_tracer_end(opdi_graph_tracer *tracer) {
     tracer->size = 0;
 }
 
-/* True if a value depends on the graph's inputs: it is no constant, and no list of constants. */
+/* Returns true if a value depends on the graph's inputs, so is not a constant or list of constants. */
 static bool opdi_gvalue_follows(const opdi_gvalue *value) {
     bool follows = false;
     if (!value->node || value->node->kind != OPDI_G_LIST) {
@@ -102,8 +103,8 @@ static bool opdi_gvalue_follows(const opdi_gvalue *value) {
     for (int32_t k = 0; k < value->node->nin && !follows; k++) { follows = opdi_gvalue_follows(value->node->in[k]); }
     return follows;
 }
-/* Refuses that the C value of traced tensor value leaves the recording, or warns where that is allowed; 0, or -1 with
-   an error.  `what` is read. */
+/* Called when C code reads the property `what` of a traced tensor, which the graph cannot record.  Warns if that is
+   allowed and returns 0; otherwise returns -1 and sets an error. */
 static int opdi_traced_leaves(const opdi_graph_tracer *tracer, const opdi_gvalue *value, const char *what) {
     const char *const op = value->node && value->node->op ? value->node->op->base_name : "";
     if (tracer->allow_constants) {
@@ -115,7 +116,7 @@ static int opdi_traced_leaves(const opdi_graph_tracer *tracer, const opdi_gvalue
                     "made of it would be a constant of the graph. Register an operator whose kernel reads it "
                     "(opd_define) and call that", what, *op ? "a result of " : "an input of the graph", op);
 }
-/* opdi_tracer.read */
+/* opdi_tracer.read: the data of a tensor is read. */
 static int opdi_trace_read(const opd_tensor *tensor) {
     const opdi_thread *thread = opdi_self();
     const opdi_graph_tracer *tracer = opdi_tracer_of(thread);
@@ -123,8 +124,9 @@ static int opdi_trace_read(const opd_tensor *tensor) {
     const opdi_gvalue *value = recorded ? opdi_traced_value(tracer, tensor) : NULL;
     return value && opdi_gvalue_follows(value) ? opdi_traced_leaves(tracer, value, "the data") : 0;
 }
-/* Checks the results of a recorded call: plain numbers made of traced tensors leave the recording.  Operators of
-   PyTorch's own that only look at sizes may give them.  0, or -1 with an error. */
+/* Checks the results of a recorded call.  Fails if it made plain numbers from traced tensors, because they would leave
+   the recording.  Operators of PyTorch that only look at sizes may return numbers.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_traced_gives(const opdi_graph_tracer *tracer, const opd_call *call, const opdi_gnode *node) {
     const opd_op *op = call->op;
     for (int i = 0; i < op->nrets; i++) {
@@ -142,7 +144,8 @@ static int opdi_traced_gives(const opdi_graph_tracer *tracer, const opd_call *ca
     return 0;
 }
 
-/* Returns the value of a tensor argument: the one that is recorded, or a new constant; NULL with an error. */
+/* Returns the recorded value of a tensor argument, or makes a constant of it.  On failure, returns NULL and sets an
+   error. */
 static opdi_gvalue *opdi_trace_tensor(opdi_graph_tracer *tracer, opd_tensor *tensor) {
     opdi_gvalue *value = tensor ? opdi_traced_value(tracer, tensor) : NULL;
     opd_value copy = tensor ? opd_value_tensor(tensor) : opd_value_none();
@@ -157,13 +160,13 @@ static opdi_gvalue *opdi_trace_tensor(opdi_graph_tracer *tracer, opd_tensor *ten
     return value;
 }
 
-/* opdi_tracer.outside */
+/* opdi_tracer.outside: records a tensor from outside the recording as a constant, unless it requires grad. */
 static int opdi_trace_outside(opd_tensor *tensor) {
     while (tensor->flags & OPDI_BATCHED) { tensor = opdi_batched_of(tensor)->value; }
     return opdi_requires_grad(tensor) || opdi_trace_tensor(opdi_tracer_of(opdi_self()), tensor) ? 0 : -1;
 }
 
-/* True if the formula of node reads only the sizes of kept value i. */
+/* Returns true if the node's backward function reads only the sizes of saved value i. */
 static bool opdi_kept_for_sizes(const opd_node *node, int i) {
     const opdi_card *card = node->formula->card;
     for (uint64_t mask = card ? card->save_sizes : 0; mask; mask &= mask - 1) {
@@ -171,7 +174,7 @@ static bool opdi_kept_for_sizes(const opd_node *node, int i) {
     }
     return false;
 }
-/* opdi_tracer.saved */
+/* opdi_tracer.saved: checks that a backward function reads only saved values that the recording knows. */
 static int opdi_trace_saved(const opd_backward_call *bw) {
     const opdi_thread *thread = opdi_self();
     const opdi_graph_tracer *tracer = opdi_tracer_of(thread);
@@ -202,7 +205,8 @@ static int opdi_trace_saved(const opd_backward_call *bw) {
     return 0;
 }
 
-/* Returns the value of one argument: of a tensor, a constant, or a list of values; NULL with an error. */
+/* Returns the graph's value for an argument: for a tensor, a constant, or a list of values.  On failure, returns NULL
+   and sets an error. */
 static opdi_gvalue *opdi_trace_arg(opdi_graph_tracer *tracer, const opd_value *value) {
     opdi_gvalue **list;
     const char *word = value->tag == OPD_TAG_INTS ? "int" : value->tag == OPD_TAG_FLOATS ? "float"
@@ -226,7 +230,8 @@ static opdi_gvalue *opdi_trace_arg(opdi_graph_tracer *tracer, const opd_value *v
     return out;
 }
 
-/* Makes the value of result i of a node and notes which tensors it stands for; a list is unpacked.  0, or -1. */
+/* Makes the value of result i of a node, and notes which tensors it stands for.  A list is unpacked.  Returns 0, or -1
+   and sets an error. */
 static int opdi_trace_result(opdi_graph_tracer *tracer, opdi_gnode *node, int i, const opd_value *value) {
     opdi_gvalue *out = opdi_gvalue_new(tracer->graph, node, value->tag);
     opdi_gnode *unpack;
@@ -246,7 +251,7 @@ static int opdi_trace_result(opdi_graph_tracer *tracer, opdi_gnode *node, int i,
     return 0;
 }
 
-/* Notes in a node where it is recorded; 0, or -1 without memory. */
+/* Stores the call stack of the call that a node records.  Returns 0, or -1 if memory runs out. */
 static int opdi_trace_frames(opd_graph *graph, opdi_gnode *node) {
     void *frames[OPDI_FRAMES];
     node->nframes = opdi_frames(frames, OPDI_FRAMES);
@@ -258,8 +263,8 @@ static int opdi_trace_by_address(const void *first, const void *second) {
     const uintptr_t x = (uintptr_t)*(void *const *)first, y = (uintptr_t)*(void *const *)second;
     return x < y ? -1 : x > y;
 }
-/* Gives all nodes the text of their places; 0, or -1 with an error.  All addresses are looked up at once, since most
-   are those of many nodes. */
+/* Sets the place of all nodes.  All addresses are looked up at once, since most of them belong to many nodes.  Returns
+   0, or -1 and sets an error. */
 static int opdi_trace_places(opd_graph *graph) {
     opdi_gnode *node;
     char (*places)[OPDI_PLACE];
@@ -290,7 +295,7 @@ static int opdi_trace_places(opd_graph *graph) {
     return opd_ok() ? 0 : -1;
 }
 
-/* opdi_tracer.begin */
+/* opdi_tracer.begin: makes the node of a call. */
 static opdi_gnode *opdi_trace_begin(opd_call *call, int64_t *waiting) {
     opdi_graph_tracer *tracer = opdi_tracer_of(call->th);
     const opd_op *op = call->op;
@@ -306,7 +311,7 @@ static opdi_gnode *opdi_trace_begin(opd_call *call, int64_t *waiting) {
     *waiting = tracer->nwaiting;
     return tracer->locations && opdi_trace_frames(tracer->graph, node) ? NULL : node;
 }
-/* opdi_tracer.done */
+/* opdi_tracer.done: adds the node of a call, with its results. */
 static int opdi_trace_done(opd_call *call, opdi_gnode *node, int64_t waiting, int rc) {
     opdi_graph_tracer *tracer = opdi_tracer_of(call->th);
     if (rc == 0) { rc = opdi_traced_gives(tracer, call, node); }
@@ -315,8 +320,8 @@ static int opdi_trace_done(opd_call *call, opdi_gnode *node, int64_t waiting, in
     return opdi_trace_waiting(tracer, waiting, rc);
 }
 
-/* True if a derivative that is taken inside of the recording may read what the call makes on the way: then its parts
-   are recorded, and not the call. */
+/* Returns true if a derivative that is taken inside the recording may read intermediate results of the call.  Then the
+   parts of the call are recorded instead of the call. */
 static bool opdi_trace_inside(opd_call *call, opd_keyset below) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     const int backend = opdi_top_bit((below.backends & OPDI_BACKEND_MASK) | 1);
@@ -330,8 +335,8 @@ static bool opdi_trace_inside(opd_call *call, opd_keyset below) {
     return fn == opdi_autograd_kernel || fn == opdi_autograd_inplace_kernel || fn == opdi_autograd_fallback ||
         fn == opdi_autograd_out_kernel || fn == opdi_autograd_registered || fn == opd_autograd_not_implemented;
 }
-/* True if the kernels of a call that is one node of the graph gave a result a tangent.  Views have that of what
-   they look at. */
+/* Returns true if the kernels of a call that is recorded as one node gave a result a tangent.  A view has the tangent
+   of its base. */
 static bool opdi_traced_tangents(const opd_call *call) {
     for (int i = 0; i < call->op->nrets; i++) {
         const opd_value *value = &call->rets[i];
@@ -347,7 +352,7 @@ static bool opdi_traced_tangents(const opd_call *call) {
     return false;
 }
 /* The kernel at Tracer: records a call as a node.  A call with tangents is left to forward mode
-   (opdi_forward_record_call), so that what computes the tangents is recorded too. */
+   (opdi_forward_record_call), so that the computation of the tangents is recorded too. */
 OPDI_SHARED int opdi_tracer_kernel(opd_call *call) {
     const opd_keyset below = opd_keyset_and(call->keys, opd_keyset_below(OPD_F_TRACER));
     const bool tangents = call->th->innermost.tracer && opdi_call_forward(call);
@@ -367,7 +372,7 @@ OPDI_SHARED int opdi_tracer_kernel(opd_call *call) {
     return opdi_trace_done(call, node, waiting, rc);
 }
 
-/* Gives a graph room for count inputs; 0, or -1 without memory. */
+/* Gives a graph room for count inputs.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_graph_room(opd_graph *graph, int32_t count) {
     const int32_t room = OPDI_MAX(count, 2 * graph->room);
     opdi_gvalue **more;
@@ -378,7 +383,8 @@ OPDI_INTERNAL int opdi_graph_room(opd_graph *graph, int32_t count) {
     graph->room = room;
     return 0;
 }
-/* Makes the inputs of a graph; in: the tensors that the function gets for them.  0, or -1 with an error. */
+/* Makes the inputs of a graph.  Sets `in` to the tensors that stand for them in the function's call.  Returns 0, or -1
+   and sets an error. */
 static int opdi_trace_inputs(opdi_graph_tracer *tracer, opd_tensor *const *inputs, int count,
                              const opd_trace_options *options, opd_tensor **in) {
     opd_graph *graph = tracer->graph;
@@ -390,7 +396,7 @@ static int opdi_trace_inputs(opdi_graph_tracer *tracer, opd_tensor *const *input
                             "inputs to traced functions. Got None as input %d", i);
         }
         if (!(graph->inputs[i] = opdi_gvalue_new(graph, NULL, OPD_TAG_TENSOR))) { return -1; }
-        /* one given twice is two values; and what was traced is not what the caller has */
+        /* A tensor given twice becomes two values, and the function gets aliases, not the caller's tensors. */
         if (!(in[i] = opd_alias(inputs[i])) || opdi_gvalue_describe(graph, graph->inputs[i], in[i]) ||
             opdi_traced_put(tracer, in[i], graph->inputs[i])) { return -1; }
     }
@@ -400,7 +406,8 @@ static int opdi_trace_inputs(opdi_graph_tracer *tracer, opd_tensor *const *input
     return 0;
 }
 
-/* Makes the function's outputs those of the graph, as one value, a tuple or a list; 0, or -1 with an error. */
+/* Makes the function's outputs the outputs of the graph: one value, a tuple or a list.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_trace_outputs(opdi_graph_tracer *tracer, opd_tensor *const *out, int count, bool list) {
     opd_graph *graph = tracer->graph;
     if (count == 0) {
@@ -433,7 +440,7 @@ static const opdi_tracer opdi_tracer_of_graphs = {
     opdi_trace_copied, opdi_trace_read, opdi_trace_outside, opdi_trace_saved, opdi_trace_later, opdi_trace_begin,
     opdi_trace_done
 };
-/* Runs the function while it is recorded; returns the graph, which the caller frees, or NULL with an error. */
+/* Runs and records the function.  Returns the graph, which the caller frees, or NULL and sets an error. */
 OPDI_INTERNAL opd_graph *opdi_trace_once(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                                          const opd_trace_options *options) {
     opdi_thread *thread = opdi_self();
@@ -467,8 +474,8 @@ OPDI_INTERNAL opd_graph *opdi_trace_once(opd_transform_fn fn, void *user, opd_te
     return NULL;
 }
 
-/* Records fn's operators on inputs as a graph, and with options->check once more to compare; returns the caller's
-   graph, or NULL with an error. */
+/* Records the operators that fn calls on inputs as a graph.  With options->check, records it once more to compare.
+   Returns the graph, which the caller owns, or NULL and sets an error. */
 opd_graph *opd_graph_trace(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                      const opd_trace_options *options) {
     if (!opd_ok()) { return NULL; }

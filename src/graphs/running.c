@@ -3,19 +3,19 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>running      graphs become rows of steps, and run
 //
-//  A graph with its blocks becomes a row of steps: blocks are jumped into and out of, all values have slots of one
-//  frame.  A value is let go after its last use; one from outside of a loop when the loop is done; one that only one
-//  of two blocks uses when the other begins.
+//  A graph with its blocks becomes a row of steps.  Blocks are entered and left by jumps, and all values have slots of
+//  one frame.  A value is released after its last use.  A value from outside a loop is released when the loop is done.
+//  If only one of two blocks uses a value, the other releases it when it begins.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_COLD_BEGIN
 
-/* True for nodes without a step in runs: constants, lists of them, and the tuple of the outputs. */
+/* Returns true for nodes without a step in runs: constants, lists of constants, and the tuple of the outputs. */
 static bool opdi_gnode_rests(const opd_graph *graph, const opdi_gnode *node) {
     if (node->kind != OPDI_G_TUPLE) { return node->fixed; }
     return graph->result == node->out[0] && !(graph->noutputs == 1 && graph->outputs[0] == graph->result);
 }
-/* True for values that a run makes and holds a reference of. */
+/* Returns true for values that a run computes and holds a reference to. */
 static bool opdi_gvalue_made(const opd_graph *graph, const opdi_gvalue *value) {
     const opdi_gnode *const node = value->node;
     return node ? node->kind != OPDI_G_CONSTANT && !(node->kind == OPDI_G_LIST && node->light) &&
@@ -25,11 +25,11 @@ static bool opdi_gvalue_made(const opd_graph *graph, const opdi_gvalue *value) {
 /* A plan that is being made. */
 typedef struct opdi_gplanner {
     opd_graph *graph;
-    int32_t *slots;                               /* of values that are let go, in the order in which they are found */
+    int32_t *slots;                               /* slots of values to release, in the order in which they are found */
     opdi_gstep *steps;
     opdi_gvalue **trail;                          /* values that became live in the blocks of an If */
     int64_t nslots, slots_cap, nsteps, steps_cap, ntrail, trail_cap;
-    int32_t frame;                                /* how many slots the frame has */
+    int32_t frame;                                /* number of slots of the frame */
     size_t scratch;
     bool cells, failed;
 } opdi_gplanner;
@@ -44,8 +44,8 @@ static int32_t opdi_gplan_slot(opdi_gplanner *planner, int32_t slot) {
     planner->slots[planner->nslots] = slot;
     return (int32_t)planner->nslots++;
 }
-/* Notes that a value is used here, and for a list of the run's own what is in it; those that are used for the last time
-   are let go. */
+/* Notes a use of a value, and of the elements of a list that is stored in the run's memory.  If this is the last use,
+   marks the value for release. */
 static void opdi_gplan_use(opdi_gplanner *planner, opdi_gvalue *value, bool drop) {
     const opdi_gnode *const list =
         value->node && value->node->kind == OPDI_G_LIST && value->node->light ? value->node : NULL;
@@ -68,7 +68,7 @@ static int opdi_gvalue_depth(const opd_graph *graph, const opdi_gvalue *value) {
     for (; block->owner; block = block->owner->block) { depth++; }
     return depth;
 }
-/* Marks all that a block uses from outside as live, to be let go behind the loop. */
+/* Marks all values from outside that a loop's block uses as live, to be released after the loop. */
 static void opdi_gplan_outside(opdi_gplanner *planner, const opdi_gblock *block, int depth) {
     for (const opdi_gnode *node = block->first; node; node = node->next) {
         for (int32_t i = 0; i < node->nin; i++) {
@@ -85,7 +85,8 @@ static void opdi_gplan_outside(opdi_gplanner *planner, const opdi_gblock *block,
     }
 }
 static void opdi_gplan_block(opdi_gplanner *planner, opdi_gblock *block);
-/* Works out what the blocks of an If let go: what only one of them uses, the other lets go when it begins. */
+/* Plans the releases in the blocks of an If.  A value that only one block uses is released at the beginning of the
+   other block. */
 static void opdi_gplan_if(opdi_gplanner *planner, opdi_gnode *node, int depth) {
     opdi_gblock *const first = &node->blocks[0], *const second = &node->blocks[1];
     const int64_t start = planner->ntrail;
@@ -114,7 +115,7 @@ static void opdi_gplan_if(opdi_gplanner *planner, opdi_gnode *node, int depth) {
         planner->trail[i]->first = false;
     }
 }
-/* Goes through a block from its end, and finds where each value is used for the last time. */
+/* Goes through a block backwards, and finds the last use of each value. */
 static void opdi_gplan_block(opdi_gplanner *planner, opdi_gblock *block) {
     int depth = 0;
     for (const opdi_gblock *at = block; at->owner; at = at->owner->block) { depth++; }
@@ -152,7 +153,7 @@ static void opdi_gplan_block(opdi_gplanner *planner, opdi_gblock *block) {
     }
 }
 
-/* Adds a step; its slots follow by opdi_gplan_slot.  NULL without memory. */
+/* Adds a step.  opdi_gplan_slot then adds its slots.  Returns NULL if memory runs out. */
 static opdi_gstep *opdi_gplan_step(opdi_gplanner *planner, const opdi_gnode *node, int32_t code) {
     void *steps = planner->steps;
     if (planner->failed || opdi_grow(&steps, planner->nsteps, &planner->steps_cap, sizeof *planner->steps)) {
@@ -170,7 +171,7 @@ static opdi_gstep *opdi_gplan_step(opdi_gplanner *planner, const opdi_gnode *nod
 static void opdi_gplan_values(opdi_gplanner *planner, opdi_gvalue *const *values, int32_t count) {
     for (int32_t i = 0; i < count; i++) { (void)opdi_gplan_slot(planner, values[i]->slot); }
 }
-/* Ends a step: copies the slots of what is let go behind it. */
+/* Ends a step: copies the slots of the values to release after it. */
 static void opdi_gplan_drops(opdi_gplanner *planner, int32_t from, int32_t count) {
     for (int32_t i = 0; i < count && !planner->failed; i++) {
         (void)opdi_gplan_slot(planner, planner->slots[from + i]);
@@ -184,7 +185,7 @@ static void opdi_gplan_steps(opdi_gplanner *planner, const opdi_gblock *block);
 static void opdi_gplan_target(opdi_gplanner *planner, int64_t step) {
     if (!planner->failed) { planner->steps[step].target = (int32_t)planner->nsteps; }
 }
-/* Steps of an If: a jump over the first block, each block, and what takes its outputs over to the results. */
+/* Adds the steps of an If: a jump over the first block, each block, and copies of its outputs to the results. */
 static void opdi_gplan_branches(opdi_gplanner *planner, const opdi_gnode *node) {
     const int64_t at = planner->nsteps;
     if (!opdi_gplan_step(planner, node, OPDI_STEP_IF)) { return; }
@@ -208,7 +209,7 @@ static void opdi_gplan_branches(opdi_gplanner *planner, const opdi_gnode *node) 
     opdi_gplan_target(planner, planner->nsteps - 1);
     opdi_gplan_let_go(planner, node->drops, node->ndrops);
 }
-/* Steps of a Loop: its beginning, the block, and what begins the next round or ends it. */
+/* Adds the steps of a Loop: its beginning, the block, and a step that begins the next round or ends it. */
 static void opdi_gplan_loop(opdi_gplanner *planner, const opdi_gnode *node) {
     const opdi_gblock *const body = &node->blocks[0];
     const int64_t at = planner->nsteps;
@@ -256,7 +257,7 @@ static void opdi_gplan_steps(opdi_gplanner *planner, const opdi_gblock *block) {
     }
 }
 
-/* True if a run has to do with values that are no tensors, or with blocks. */
+/* Returns true if a graph has blocks, or values that are not tensors. */
 static bool opdi_graph_has_cells(const opd_graph *graph) {
     for (int32_t i = 0; i < graph->ninputs; i++) {
         if (graph->inputs[i]->tag > OPD_TAG_BOOL || graph->inputs[i]->type) { return true; }
@@ -269,7 +270,7 @@ static bool opdi_graph_has_cells(const opd_graph *graph) {
     }
     return graph->noutputs == 1 && graph->outputs[0]->tag > OPD_TAG_BOOL;
 }
-/* Finds last uses, and makes the steps; 0, or -1 without memory. */
+/* Finds the last uses, and adds the steps.  Returns 0, or -1 if memory runs out. */
 static int opdi_gplan_work(opdi_gplanner *planner) {
     opd_graph *const graph = planner->graph;
     opdi_gblock *const body = &graph->body;
@@ -287,7 +288,7 @@ static int opdi_gplan_work(opdi_gplanner *planner) {
     return planner->failed ? -1 : 0;
 }
 OPDI_INTERNAL opd_value opdi_gnode_list(const opdi_gnode *node, const opd_value *vals, char **at);
-/* Fills in what a run begins with: constants, and lists of them in the memory behind the slots. */
+/* Fills the slots for the beginning of a run: constants, and lists of constants in the memory behind the slots. */
 static void opdi_gplan_start(const opd_graph *graph, opdi_gplan *plan) {
     char *lists = (char *)(plan->start + plan->nslots);
     for (int32_t i = 0; i < plan->nslots; i++) { plan->start[i] = opd_value_none(); }
@@ -311,7 +312,7 @@ static void opdi_gplan_start(const opd_graph *graph, opdi_gplan *plan) {
         if (!again) { plan->rest[plan->nrest++] = graph->outputs[i]->slot; }
     }
 }
-/* Works out what a run does, step by step, and when values are let go; NULL without memory. */
+/* Makes the plan of a graph: its steps, and when values are released.  Returns NULL if memory runs out. */
 static opdi_gplan *opdi_gplan_make(opd_graph *graph) {
     opdi_gplanner planner;
     opdi_gplan *plan = NULL;
@@ -346,7 +347,7 @@ static opdi_gplan *opdi_gplan_make(opd_graph *graph) {
     return plan;
 }
 OPDI_INTERNAL opdi_mutex opdi_plan_lock = OPDI_MUTEX_INIT;
-/* Returns the plan of a graph, made by its first run; NULL without memory. */
+/* Returns the plan of a graph, which its first run makes, or NULL if memory runs out. */
 OPDI_INTERNAL const opdi_gplan *opdi_graph_plan(const opd_graph *graph) {
     opd_graph *changed = (opd_graph *)(uintptr_t)graph;
     opdi_lock(&opdi_plan_lock);
@@ -377,7 +378,7 @@ static void opdi_glist_set(const opd_value *list, int32_t place, const opd_value
     default: ((opd_value *)at)[place] = *element; break;
     }
 }
-/* Returns the list that a node makes of the values in vals, in the memory at *at, which moves on. */
+/* Returns the list that a node makes of the values in `vals`.  Stores its elements at *at, and advances *at. */
 OPDI_INTERNAL opd_value opdi_gnode_list(const opdi_gnode *node, const opd_value *vals, char **at) {
     opd_value value = opd_value_none();
     value.tag = node->out[0]->tag;
@@ -388,8 +389,8 @@ OPDI_INTERNAL opd_value opdi_gnode_list(const opdi_gnode *node, const opd_value 
     return value;
 }
 
-/* Runs a node as an ordinary call: its values do not fit as they are, it is observed, or its operator was defined anew.
-    Results belong to the run.  0, or -1 with an error. */
+/* Runs a node as an ordinary call, because its values need a conversion, it is observed, or its operator was redefined.
+   The results belong to the run.  Returns 0, or -1 and sets an error. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_graph_call(const opdi_gnode *node, opd_value *rets, const opd_value *args) {
     opd_scope scope = opd_scope_open();
     opd_value given[OPDI_MAX_RETURNS];

@@ -20,7 +20,7 @@ static int opdi_graph_unpack(const opdi_gstep *step, const int32_t *slots, opd_v
     return 0;
 }
 
-/* Makes what an operator gave a cell, if it is a list or a text; 0, or -1 with an error. */
+/* Converts the result of an operator to a cell if it is a list or a text.  Returns 0, or -1 and sets an error. */
 static int opdi_graph_box(opd_value *value) {
     opd_value held = *value;
     if (held.tag != OPD_TAG_STR && held.tag != OPD_TAG_COMPLEX && !opdi_is_list(&held)) { return 0; }
@@ -29,9 +29,10 @@ static int opdi_graph_box(opd_value *value) {
     *value = rc ? opd_value_none() : held;
     return rc;
 }
-OPDI_INTERNAL OPDI_TLS opdi_graph_watch opdi_graph_watched;      /* NULL: nobody */
+OPDI_INTERNAL OPDI_TLS opdi_graph_watch opdi_graph_watched;      /* NULL: no callback */
 
-/* Runs a node of a function; the results are references in the slots.  0, or -1 with an error. */
+/* Runs a node that calls a function, and stores references of the results in its slots.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_graph_function_step(const opdi_gplan *plan, const opdi_gstep *step, const int32_t *slots,
                                     opd_value *vals) {
     opd_value few[16], *args = few;
@@ -48,7 +49,7 @@ static int opdi_graph_function_step(const opdi_gplan *plan, const opdi_gstep *st
     opd_scope_close(&scope);
     return rc;
 }
-/* Returns a list whose elements are cells, or tuples, as operators know it; in the innermost scope. */
+/* Returns a list of cells or tuples in the form that operators take.  It belongs to the innermost scope. */
 static opd_value opdi_value_flat(const opd_value *value, int depth) {
     opd_value plain = opdi_value_plain(value);
     if (plain.tag != OPD_TAG_LIST || depth > OPDI_MAX_CELL_DEPTH) { return plain; }
@@ -57,7 +58,7 @@ static opd_value opdi_value_flat(const opd_value *value, int depth) {
     for (int32_t i = 0; i < plain.n; i++) { list[i] = opdi_value_flat(&plain.u.list[i], depth + 1); }
     return opd_value_list(list, plain.n);
 }
-/* Runs an operator some of whose values may be cells. */
+/* Runs an operator, some of whose values may be cells. */
 static int opdi_graph_op_cells(opdi_thread *thread, const opdi_gstep *step, const int32_t *slots, opd_value *vals) {
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     bool deep = false;
@@ -80,7 +81,7 @@ static int opdi_graph_op_cells(opdi_thread *thread, const opdi_gstep *step, cons
     }
     return rc;
 }
-/* Makes a list or tuple of values that is a cell; NULL with an error. */
+/* Makes a cell of a list or tuple of values.  On failure, returns NULL and sets an error. */
 static opdi_cell *opdi_graph_make(const opdi_gnode *node, const int32_t *slots, const opd_value *vals) {
     const opdi_gvalue *const out = node->out[0];
     const bool tuple = node->kind == OPDI_G_TUPLE;
@@ -130,11 +131,11 @@ static int opdi_graph_call_builtin(const opdi_gstep *step, const int32_t *slots,
     return rc;
 }
 
-/* Drops what has its last use at a step; `slots` is where their slots begin. */
+/* Drops the values whose last use is the step `step`.  `slots` is the first of their slots. */
 static void opdi_graph_drops(const opdi_gstep *step, const int32_t *slots, opd_value *vals) {
     for (int32_t i = 0; i < step->ndrop; i++) { opdi_graph_let_go(&vals[slots[i]]); }
 }
-/* Copies count values to other slots, with references; 0, or -1 with an error. */
+/* Copies count values to other slots, with references.  Returns 0, or -1 and sets an error. */
 static int opdi_graph_copy(const int32_t *from, const int32_t *to, int32_t count, opd_value *vals) {
     for (int32_t i = 0; i < count; i++) {
         opd_value value = vals[from[i]];
@@ -152,7 +153,7 @@ static int opdi_graph_is_true(const opd_value *value, const char *what, bool *tr
     return value->tag == OPD_TAG_BOOL || value->tag == OPD_TAG_INT ? 0
         : opd_fail(OPD_ERROR_ARGUMENT, "%s is %s, not bool", what, opdi_value_said(value));
 }
-/* Begins a loop, or its next round: what is carried on is in the results' slots.  Returns the step to go on with. */
+/* Begins a loop or its next round; the carried values are in the slots of the results.  Returns the next step. */
 static const opdi_gstep *opdi_graph_round(const opdi_gplan *plan, const opdi_gstep *step, const int32_t *slots,
                                           opd_value *vals, bool again) {
     const int32_t *const outs = slots + step->nin, *const ins = outs + step->nout;
@@ -185,7 +186,7 @@ static const opdi_gstep *opdi_graph_loop(const opdi_gplan *plan, const opdi_gste
     opdi_graph_drops(step, slots + step->nin + 2 * step->nout, vals);
     return opdi_graph_round(plan, step, slots, vals, again);
 }
-/* Runs a step that is no plain operator; returns the next one, or NULL with an error. */
+/* Runs a step that is not a plain operator.  Returns the next step, or NULL and sets an error. */
 OPDI_NOINLINE OPDI_INTERNAL const opdi_gstep *opdi_graph_other(opdi_thread *thread, const opdi_gplan *plan,
                                                                const opdi_gstep *step, opd_value *vals, char *scratch) {
     const int32_t *const slots = plan->slots + step->slots;
@@ -230,7 +231,8 @@ OPDI_NOINLINE OPDI_INTERNAL const opdi_gstep *opdi_graph_other(opdi_thread *thre
 
 //-- operators of constants become constants ---------------------------------------------------------------------------
 
-/* Calls an operator whose arguments are all constants; 1 if the node is a constant now, 0 if not, -1 with an error. */
+/* Calls an operator whose arguments are all constants.  Returns 1 if the node is now a constant, 0 if not, or -1 and
+   sets an error. */
 static int opdi_gnode_fold(opd_graph *graph, opdi_gnode *node, const opd_value *vals) {
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     opd_scope scope = opd_scope_open();
@@ -251,7 +253,7 @@ static int opdi_gnode_fold(opd_graph *graph, opdi_gnode *node, const opd_value *
     opdi_graph_changed(graph);
     return 1;
 }
-/* Replaces operators of constants by their results; returns how many nodes are gone, or -1 with an error. */
+/* Replaces operators of constants by their results.  Returns how many nodes were removed, or -1 and sets an error. */
 static int opdi_graph_fold(opd_graph *graph) {
     size_t bytes;
     const int32_t slots = opdi_graph_number(graph, &bytes);
@@ -275,7 +277,7 @@ static int opdi_graph_fold(opd_graph *graph) {
 }
 int opd_graph_fold(opd_graph *graph) {
     if (!graph || !opd_ok()) { return -1; }
-    if (opdi_graph_writes(graph)) { return 0; }   /* a constant may be what is written */
+    if (opdi_graph_writes(graph)) { return 0; }   /* the graph may write to its constants */
     opd_scope scope = opd_scope_open();
     int gone = opdi_graph_fold(graph);
     opd_scope_close(&scope);
@@ -283,8 +285,8 @@ int opd_graph_fold(opd_graph *graph) {
 }
 OPDI_COLD_END
 
-/* Runs the steps of plan on the slots vals, lists in scratch, and drops every value after its last use; returns 0,
-   or -1 with an error. */
+/* Runs the steps of plan on the slots `vals`, and drops every value after its last use.  Lists are stored in `scratch`.
+   Returns 0, or -1 and sets an error. */
 static int opdi_graph_steps(opdi_thread *thread, const opdi_gplan *plan, opd_value *vals, char *scratch) {
     const opdi_gstep *const end = plan->steps + plan->nsteps;
     int32_t i;
@@ -308,13 +310,13 @@ static int opdi_graph_steps(opdi_thread *thread, const opdi_gplan *plan, opd_val
     return 0;
 }
 
-/* Takes output i of a run: a tensor, or with `tensors` not set any value; a reference.  0, or -1 with an error. */
+/* Stores a reference of output i of a run in *out.  Returns 0, or -1 and sets an error. */
 static int opdi_graph_take(const opd_graph *graph, opd_value *vals, int i, opd_value *out) {
     *out = vals[graph->outputs[i]->slot];
     return opdi_value_hold(out);
 }
-/* Runs a graph on slots of this run's own, so that several threads may run one graph: values as they are, outputs
-   references.  0, or -1 with an error. */
+/* Runs a graph on values without converting them, and stores references in the outputs.  The slots belong to this run,
+   so that several threads may run one graph.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_graph_values(const opd_graph *graph, const opd_value *inputs, int ninputs, opd_value *outputs,
                                     int cap) {
     opdi_thread *thread = opdi_self();
@@ -345,7 +347,7 @@ OPDI_INTERNAL int opdi_graph_values(const opd_graph *graph, const opd_value *inp
     return rc;
 }
 
-/* Takes the outputs of a run that are to be tensors; 0, or -1 with an error. */
+/* Takes the outputs of a run, which must be tensors.  Returns 0, or -1 and sets an error. */
 static int opdi_graph_take_tensors(const opd_graph *graph, const opd_value *vals, opd_tensor **outputs, int cap) {
     for (int i = 0; i < graph->noutputs && i < cap; i++) {
         const opd_value *value = &vals[graph->outputs[i]->slot];
@@ -358,7 +360,7 @@ static int opdi_graph_take_tensors(const opd_graph *graph, const opd_value *vals
     }
     return 0;
 }
-/* Runs the plan on tensors; returns the number of outputs, or -1. */
+/* Runs the plan on tensors.  Returns the number of outputs, or -1 and sets an error. */
 int opd_graph_run(const opd_graph *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs, int cap) {
     opdi_thread *thread = opdi_self();
     const uint64_t was = opdi_enter(thread);

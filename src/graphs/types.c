@@ -3,8 +3,8 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cells        static types of graphs, and their values that are no tensors: strings, lists, dicts, tuples, objects
 //
-//  Types live in a space, which graphs, classes and objects hold together; equal types of one space are one pointer.
-//  Cells count their references.  Uses tensors and scopes; knows nothing of graphs.
+//  Types live in a space, which graphs, classes and objects share.  Equal types of one space have the same address.
+//  Cells have reference counts.  This section uses tensors and scopes, and knows nothing of graphs.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== types =============================================================================================================
@@ -18,15 +18,15 @@ static const opdi_gtype opdi_gtypes[OPDI_GT_SIMPLE] = {
     OPDI_GTYPE_SIMPLE(OPDI_GT_ANYLIST), OPDI_GTYPE_SIMPLE(OPDI_GT_ANYTUPLE), OPDI_GTYPE_SIMPLE(OPDI_GT_ANYCLASS),
     OPDI_GTYPE_SIMPLE(OPDI_GT_ANYENUM), OPDI_GTYPE_SIMPLE(OPDI_GT_FUNCTION), OPDI_GTYPE_SIMPLE(OPDI_GT_STORAGE),
     OPDI_GTYPE_SIMPLE(OPDI_GT_QSCHEME), OPDI_GTYPE_SIMPLE(OPDI_GT_CAPSULE)};
-/* In texts of graphs, and in annotations. */
+/* The names of simple types in texts of graphs, and in annotations. */
 static const char *const opdi_gtype_words[OPDI_GT_SIMPLE] = {
     "Any", "NoneType", "Tensor", "int", "float", "bool", "complex", "Scalar", "str", "Device", "Generator", "Stream",
     "list", "tuple", "AnyClassType", "AnyEnumType", "Function", "Storage", "QScheme", "Capsule"};
 
-/* Returns the type without parts of that kind. */
+/* Returns the simple type (without parts) of that kind. */
 OPDI_INTERNAL const opdi_gtype *opdi_gtype_simple(int kind) { return &opdi_gtypes[kind]; }
 
-/* Makes a space with one reference, the caller's; NULL without memory. */
+/* Makes a space with one reference, which belongs to the caller.  Returns NULL if memory runs out. */
 OPDI_INTERNAL opdi_gspace *opdi_gspace_new(void) {
     opdi_gspace *space = (opdi_gspace *)opdi_alloc(sizeof *space);
     if (!space) { return NULL; }
@@ -45,7 +45,7 @@ OPDI_INTERNAL void opdi_gspace_drop(opdi_gspace *space) {
     opdi_free(space, sizeof *space);
 }
 
-/* Returns the one type of the space with these parts; NULL without memory. */
+/* Returns the type of this kind with these parts, which exists once in the space, or NULL if memory runs out. */
 OPDI_INTERNAL const opdi_gtype *opdi_gtype_make(opdi_gspace *space, int kind, const opdi_gtype *const *parts,
                                                 int32_t count, opdi_gclass *klass, const char *word) {
     uint64_t hash = (uint64_t)kind * 31 + (uint64_t)count;
@@ -69,7 +69,7 @@ OPDI_INTERNAL const opdi_gtype *opdi_gtype_make(opdi_gspace *space, int kind, co
     *chain = type;
     return type;
 }
-/* Make types of parts; NULL parts give NULL. */
+/* Returns a list type.  This and the next functions return NULL if a part is NULL. */
 OPDI_INTERNAL const opdi_gtype *opdi_gtype_list(opdi_gspace *space, const opdi_gtype *element) {
     return element ? opdi_gtype_make(space, OPDI_GT_LIST, &element, 1, NULL, NULL) : NULL;
 }
@@ -85,14 +85,14 @@ OPDI_INTERNAL const opdi_gtype *opdi_gtype_tuple(opdi_gspace *space, const opdi_
 OPDI_INTERNAL const opdi_gtype *opdi_gtype_future(opdi_gspace *space, const opdi_gtype *inner) {
     return inner ? opdi_gtype_make(space, OPDI_GT_FUTURE, &inner, 1, NULL, NULL) : NULL;
 }
-/* An optional of Any, None or an optional is the type itself. */
+/* Returns the optional of a type.  For Any, None or an optional, that is the type itself. */
 OPDI_INTERNAL const opdi_gtype *opdi_gtype_optional(opdi_gspace *space, const opdi_gtype *inner) {
     if (!inner || inner->kind == OPDI_GT_OPTIONAL || inner->kind == OPDI_GT_NONE || inner->kind == OPDI_GT_ANY) {
         return inner;
     }
     return opdi_gtype_make(space, OPDI_GT_OPTIONAL, &inner, 1, NULL, NULL);
 }
-/* Returns T of T?, else the type itself. */
+/* Returns T for T?, else the type itself. */
 OPDI_INTERNAL const opdi_gtype *opdi_gtype_strip(const opdi_gtype *type) {
     return type->kind == OPDI_GT_OPTIONAL ? type->parts[0] : type;
 }
@@ -103,8 +103,8 @@ OPDI_INTERNAL opdi_gclass *opdi_gclass_find(const opdi_gspace *space, const char
     while (klass && strcmp(klass->name, name) != 0) { klass = klass->next; }
     return klass;
 }
-/* Makes a class without attributes, and its type; NULL without memory.  A named tuple's type comes with
-   opdi_gclass_fields. */
+/* Makes a class without attributes, and its type (for a named tuple, opdi_gclass_fields makes the type).  Returns NULL
+   if memory runs out. */
 OPDI_INTERNAL opdi_gclass *opdi_gclass_new(opdi_gspace *space, const char *name, opdi_gclass_kind kind) {
     opdi_gclass *klass = (opdi_gclass *)opdi_arena_alloc(&space->arena, sizeof *klass);
     if (!klass) { return NULL; }
@@ -118,14 +118,14 @@ OPDI_INTERNAL opdi_gclass *opdi_gclass_new(opdi_gspace *space, const char *name,
     space->classes = klass;
     return klass;
 }
-/* Returns the slot of an attribute, or -1 if there is none of that name. */
+/* Returns the slot of an attribute, or -1 if the class has none of that name. */
 OPDI_INTERNAL int32_t opdi_gclass_slot(const opdi_gclass *klass, const char *name) {
     for (int32_t i = 0; i < klass->nattributes; i++) {
         if (strcmp(klass->attributes[i].name, name) == 0) { return i; }
     }
     return -1;
 }
-/* Adds an attribute; returns its slot, or -1 without memory. */
+/* Adds an attribute.  Returns its slot, or -1 if memory runs out. */
 OPDI_INTERNAL int32_t opdi_gclass_add(opdi_gclass *klass, const char *name, const opdi_gtype *type, int32_t flags) {
     if (klass->nattributes == klass->room) {
         const int32_t room = OPDI_MAX(8, 2 * klass->room);
@@ -142,7 +142,7 @@ OPDI_INTERNAL int32_t opdi_gclass_add(opdi_gclass *klass, const char *name, cons
     klass->attributes[klass->nattributes].flags = flags;
     return klass->nattributes++;
 }
-/* Ends a named tuple, whose attributes are its fields: makes its type; NULL without memory. */
+/* Completes a named tuple, whose attributes are its fields, and returns its type, or NULL if memory runs out. */
 OPDI_INTERNAL const opdi_gtype *opdi_gclass_fields(opdi_gclass *klass) {
     const opdi_gtype **parts =
         (const opdi_gtype **)opdi_arena_alloc(&klass->space->arena, ((size_t)klass->nattributes + 1) * sizeof *parts);
@@ -151,7 +151,7 @@ OPDI_INTERNAL const opdi_gtype *opdi_gclass_fields(opdi_gclass *klass) {
     return klass->type = opdi_gtype_make(klass->space, OPDI_GT_TUPLE, parts, klass->nattributes, klass, NULL);
 }
 
-/* True if two types are the same, also of two spaces. */
+/* Returns true if two types are the same, even if they belong to different spaces. */
 OPDI_INTERNAL bool opdi_gtype_same(const opdi_gtype *type, const opdi_gtype *other) {
     if (type == other) { return true; }
     if (type->kind != other->kind || type->nparts != other->nparts || !type->klass != !other->klass) { return false; }
@@ -162,7 +162,7 @@ OPDI_INTERNAL bool opdi_gtype_same(const opdi_gtype *type, const opdi_gtype *oth
     }
     return type->kind > OPDI_GT_SIMPLE || type->kind == other->kind;
 }
-/* True if every value of type inner is one of type outer: isSubtypeOf. */
+/* Returns true if every value of type `inner` is also of type `outer` (isSubtypeOf in PyTorch). */
 OPDI_INTERNAL bool opdi_gtype_fits(const opdi_gtype *inner, const opdi_gtype *outer) {
     if (inner == outer || outer->kind == OPDI_GT_ANY) { return true; }
     if (inner->kind == OPDI_GT_UNION || inner->kind == OPDI_GT_OPTIONAL) {
@@ -196,8 +196,8 @@ OPDI_INTERNAL bool opdi_gtype_fits(const opdi_gtype *inner, const opdi_gtype *ou
     }
 }
 
-/* Returns the type that holds values of both: one of them, an optional, or NULL; without memory NULL with an error.
-   As unifyTypes. */
+/* Returns the type that holds the values of both types: one of them, or an optional (unifyTypes in PyTorch).  Returns
+   NULL if there is none, or NULL and sets an error if memory runs out. */
 OPDI_INTERNAL const opdi_gtype *opdi_gtype_unify(opdi_gspace *space, const opdi_gtype *type, const opdi_gtype *other) {
     if (opdi_gtype_fits(type, other)) { return other; }
     if (opdi_gtype_fits(other, type)) { return type; }
@@ -230,8 +230,8 @@ static void opdi_gtype_print_parts(opdi_text *text, const opdi_gtype *type, cons
     }
     opdi_text_add(text, "%s", close);
 }
-/* Writes a type as graphs are printed ("int[]", "Tensor?", "Dict(str, Tensor)"), or as an annotation ("List[int]",
-   "Optional[Tensor]"). */
+/* Writes a type as graphs print it ("int[]", "Tensor?", "Dict(str, Tensor)"), or as an annotation if `annotation` is
+   true ("List[int]", "Optional[Tensor]"). */
 OPDI_INTERNAL void opdi_gtype_print(opdi_text *text, const opdi_gtype *type, bool annotation) {
     switch (type->kind) {
     case OPDI_GT_LIST: case OPDI_GT_OPTIONAL:
@@ -269,7 +269,7 @@ OPDI_INTERNAL void opdi_gtype_print(opdi_text *text, const opdi_gtype *type, boo
     }
 }
 
-/* Returns the type of a schema's type; NULL without memory. */
+/* Converts a schema's type to a type of the space.  Returns NULL if memory runs out. */
 OPDI_INTERNAL const opdi_gtype *opdi_gtype_from(opdi_gspace *space, const opdi_type *type) {
     const opdi_gtype *parts[64];
     switch (type->kind) {
@@ -311,8 +311,8 @@ OPDI_INTERNAL const opdi_gtype *opdi_gtype_from(opdi_gspace *space, const opdi_t
 
 static const opdi_gtype *opdi_gtype_read(opdi_gspace *space, const char **at, int depth);
 static void opdi_gtype_blanks(const char **at) { while (**at == ' ' || **at == '\n') { ++*at; } }
-/* Reads types up to `close`, with names where `klass` is not NULL; returns how many, -1 when it is no list of types, or
-   memory is out. */
+/* Reads types up to `close`, and their names if `klass` is not NULL.  Returns how many, or -1 if the text is not a list
+   of types or memory runs out. */
 OPDI_INTERNAL int32_t opdi_gtype_read_parts(opdi_gspace *space, const char **at, char close, const opdi_gtype **parts,
                                             opdi_gclass *klass, int depth) {
     int32_t count = 0;
@@ -337,7 +337,7 @@ OPDI_INTERNAL int32_t opdi_gtype_read_parts(opdi_gspace *space, const char **at,
     ++*at;
     return count;
 }
-/* Reads a type without what follows it ("[]", "?"). */
+/* Reads a type without the suffixes ("[]", "?") that may follow. */
 static const opdi_gtype *opdi_gtype_read_first(opdi_gspace *space, const char **at, int depth) {
     static const struct { const char *word; int kind; char close; } heads[] = {
         {"(", OPDI_GT_TUPLE, ')'}, {"Tuple[", OPDI_GT_TUPLE, ']'}, {"List[", OPDI_GT_LIST, ']'},
@@ -365,7 +365,7 @@ static const opdi_gtype *opdi_gtype_read_first(opdi_gspace *space, const char **
     memcpy(word, *at, length);
     word[length] = 0;
     *at += length;
-    if (**at == '(' && !strchr(word, '.')) {      /* a tensor as it was traced: "Float(2, strides=[1], device=cpu)" */
+    if (**at == '(' && !strchr(word, '.')) {      /* a traced tensor: "Float(2, strides=[1], device=cpu)" */
         *at += strcspn(*at, ")\n");
         return *(*at)++ == ')' ? opdi_gtype_simple(OPDI_GT_TENSOR) : NULL;
     }
@@ -395,8 +395,8 @@ static const opdi_gtype *opdi_gtype_read(opdi_gspace *space, const char **at, in
     }
     return type;
 }
-/* Reads a type of either spelling at *at, which moves behind it; NULL when there is none (an error is recorded only
-   when memory is out).  A qualified name that is not known is an open class. */
+/* Reads a type in either spelling at *at, and advances *at.  An unknown qualified name becomes an open class.  Returns
+   NULL if there is no type there; an error is set only if memory runs out. */
 OPD_UNUSED OPDI_INTERNAL const opdi_gtype *opdi_gtype_parse(opdi_gspace *space, const char **at) {
     return opdi_gtype_read(space, at, 0);
 }

@@ -6,13 +6,15 @@
 
 //== convolution =======================================================================================================
 //
-// Two dimensions, contiguous x [n, c, h, w], weight [oc, c / groups, kh, kw], y [n, oc, oh, ow]; one dimension is
-// h = kh = 1.  Each image of a group is copied with its padding into a buffer; the unfolded matrix
-// [c / groups * kh * kw, oh * ow] is never stored: packing for the matrix product reads the buffer.  A line of the
-// buffer has first the columns 0, sw, 2 sw and so on, then 1, sw + 1 ..: what a tap meets along an output row is
+// Two dimensions, contiguous x [n, c, h, w], weight [oc, c / groups, kh, kw], y [n, oc, oh, ow]; a convolution in one
+// dimension has h = kh = 1.  Each image of a group is copied with its padding into a buffer, the padded image.  The
+// unfolded matrix (a column for each output position, with the elements that its taps read) [c / groups * kh * kw, oh *
+// ow] is never stored: packing for the matrix product reads the buffer.  A line of the buffer first has columns 0, sw,
+// 2 sw and so on, then columns 1, sw + 1 and so on.  So the elements that one tap reads along an output row are
 // contiguous.
 
-/* Fills in cg .. line, by oh and ow. */
+/* Computes the members from `cg` to `line` of `conv`, from `oh` and `ow` and the sizes.  Returns 0, or -1 and sets an
+   error if the padded image is too large. */
 static int opdi_conv_places(opdi_conv *conv) {
     conv->cg = conv->c / conv->groups;
     conv->og = conv->oc / conv->groups;
@@ -26,7 +28,8 @@ static int opdi_conv_places(opdi_conv *conv) {
     }
     return 0;
 }
-/* Fills in oh .. wp.  -1 with an error recorded where the sizes make no sense; the caller checks channels. */
+/* Computes the members from `oh` to `line` of `conv`.  Returns -1 and sets an error if the sizes make no sense.  The
+   caller checks the channels. */
 OPDI_INTERNAL int opdi_conv_init(opdi_conv *conv) {
     const int64_t big = (int64_t)1 << 31;
     if (conv->kh < 1 || conv->kw < 1 || conv->sh < 1 || conv->sw < 1 || conv->dh < 1 || conv->dw < 1 || conv->ph < 0 ||
@@ -42,7 +45,8 @@ OPDI_INTERNAL int opdi_conv_init(opdi_conv *conv) {
     return opdi_conv_places(conv);
 }
 
-/* Copies count elements of a line, from `step` apart to contiguous ones, or adds these to them (back = 1). */
+/* Copies `count` elements, which are `step` apart at one side, to a contiguous run.  If `back` is 1, adds the elements
+   of the run to the others instead. */
 static void opdi_conv_pad_run(size_t size, int64_t count, void *to, void *from, int64_t step, int back) {
     float *f = (float *)from, *to_f = (float *)to;
     double *d = (double *)from, *to_d = (double *)to;
@@ -52,8 +56,8 @@ static void opdi_conv_pad_run(size_t size, int64_t count, void *to, void *from, 
     else if (size == 4) { for (int64_t i = 0; i < count; i++) { to_f[i] = f[i * step]; } }
     else { for (int64_t i = 0; i < count; i++) { to_d[i] = d[i * step]; } }
 }
-/* Copies x [planes, h, w] into dst [planes, hp, line], zero at first (back = 0), or adds dst without the padding to x
-   (back = 1); the padding stays zero from image to image. */
+/* Copies x [planes, h, w] into the padded images dst [planes, hp, line], which are zero at first.  If `back` is 1, adds
+   dst without its padding to x instead.  The padding stays zero from image to image. */
 static void opdi_conv_pad(const opdi_conv *conv, int64_t planes, char *dst, char *x, int back) {
     int64_t size = (int64_t)conv->size, left = OPDI_MIN(conv->pw, conv->wp), cols = OPDI_MIN(conv->w, conv->wp - left);
     for (int64_t plane = 0; plane < planes; plane++) {
@@ -74,19 +78,20 @@ static int64_t opdi_conv_pad_bytes(const opdi_conv *conv, int64_t planes) {
     return (planes * conv->hp * conv->line + OPDI_CONV_SLACK) * (int64_t)conv->size;
 }
 
-/* Returns where in a line the elements stand that column kj of the kernel meets. */
+/* Returns the index in a line of the padded image at which the elements for column `kj` of the kernel begin. */
 static inline int64_t opdi_conv_column(const opdi_conv *conv, int64_t kj) {
     const int64_t x = kj * conv->dw;
     return conv->sw == 1 ? x : x % conv->sw * conv->run + x / conv->sw;
 }
-/* Returns the element of the padded image at which a row of the unfolded matrix begins. */
+/* Returns the index in the padded image of the first element of row `row` of the unfolded matrix. */
 static inline int64_t opdi_unfold_row(const opdi_conv *conv, int64_t row) {
     int64_t kj = row % conv->kw, ki = row / conv->kw % conv->kh, channel = row / conv->kw / conv->kh;
     return (channel * conv->hp + ki * conv->dh) * conv->line + opdi_conv_column(conv, kj);
 }
 
-/* Packs rows k and columns j of the unfolded matrix.  A panel is a few runs along output rows; each is copied at full
-   panel width, and what it writes too much the next run, or the next row, overwrites. */
+/* Packs rows k0 .. k0 + kc and columns j0 .. j0 + nc of the unfolded matrix for the matrix product.  A panel is a few
+   runs along output rows, each of which is copied at full panel width; the next run, or the next row, overwrites the
+   excess elements. */
 typedef void opdi_unfold_fn(const opdi_unfold *unfold, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld,
                             void *out);
 static opdi_unfold_fn opdi_unfold_runs_plain_f32, opdi_unfold_runs_plain_f64;
@@ -123,7 +128,7 @@ static void opdi_unfold_pack(void *ctx, int64_t k0, int64_t kc, int64_t j0, int6
     runs(unfold, k0, kc, j0, nc, ld, out);
 }
 
-/* Packs the unfolded matrix transposed: rows k0 .. k0 + kc are output positions, columns j0 .. j0 + nc are taps. */
+/* Packs the transposed unfolded matrix: rows k0 .. k0 + kc are output positions, columns j0 .. j0 + nc are taps. */
 static void opdi_unfold_pack_turned(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld, void *out) {
     const opdi_unfold *unfold = (const opdi_unfold *)ctx;
     const opdi_conv *conv = unfold->conv;
@@ -158,7 +163,7 @@ static void opdi_unfold_pack_turned(void *ctx, int64_t k0, int64_t kc, int64_t j
         }
     }
 }
-/* Packs gradients of results, an opdi_pack_fn: rows k0 .. k0 + kc are output positions of all images. */
+/* Packs gradients of results, as an opdi_pack_fn: rows k0 .. k0 + kc are output positions of all images. */
 static void opdi_unfold_pack_gy(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld, void *out) {
     const opdi_unfold *unfold = (const opdi_unfold *)ctx;
     const opdi_conv *conv = unfold->conv;
@@ -182,7 +187,7 @@ typedef struct opdi_conv_job {
     opdi_conv conv;
     const char *input, *weight, *bias, *gy;       /* inputs */
     char *output, *gx, *gw;                       /* results */
-    int64_t parts;                                /* of the batch, each with a weight gradient of its own */
+    int64_t parts;                                /* the batch is cut into these; each sums a weight gradient */
     int failed;
 } opdi_conv_job;
 
@@ -197,8 +202,8 @@ static void opdi_conv_fill(const opdi_conv_job *job, int64_t group, void *y) {
     }
 }
 
-/* One output plane of a depthwise convolution, rows in steps of 16: y[16] = sum over taps of w * x[16]; and the weight
-   gradient of one plane: gw[ki, kj] += sum of gy * x. */
+/* depthwise_* computes one output plane of a depthwise convolution, with rows in steps of 16: y[16] = sum over taps of
+   w * x[16]. depthwise_gw_* computes the weight gradient of one plane: gw[ki, kj] += sum of gy * x. */
 static void opdi_depthwise_f32(const opdi_conv *conv, const float *pad, const float *weight, float bias, float *y);
 static void opdi_depthwise_f64(const opdi_conv *conv, const double *pad, const double *weight, double bias, double *y);
 static void opdi_depthwise_gw_f32(const opdi_conv *conv, const float *pad, const float *gy, float *gw);
@@ -206,7 +211,7 @@ static void opdi_depthwise_gw_f64(const opdi_conv *conv, const double *pad, cons
 
 #if defined(OPDI_X86)
 #define OPDI_MAX_TAPS 64
-/* Versions of both for float and at most OPDI_MAX_TAPS taps. */
+/* Versions of both functions for float and at most OPDI_MAX_TAPS taps. */
 OPDI_AVX2 static void opdi_depthwise_avx2_f32(const opdi_conv *conv, const float *pad, const float *weight, float bias,
                                               float *y);
 OPDI_AVX2 static void opdi_depthwise_gw_avx2_f32(const opdi_conv *conv, const float *pad, const float *gy, float *gw);
@@ -263,24 +268,25 @@ static void opdi_conv_depthwise_gw(const opdi_conv *conv, const void *pad, const
     opdi_depthwise_gw_f32(conv, (const float *)pad, (const float *)gy, (float *)gw);
 }
 
-/* True where the unfolded matrix is the image itself. */
+/* Returns true if the unfolded matrix equals the image, so that nothing has to be copied. */
 static bool opdi_conv_plain(const opdi_conv *conv) {
     return conv->kh == 1 && conv->kw == 1 && conv->sh == 1 && conv->sw == 1 && conv->ph == 0 && conv->pw == 0;
 }
-/* Returns how many images are unfolded at a time: small ones together. */
+/* Returns how many images are unfolded together: several if they are small, else 1. */
 static int64_t opdi_conv_together(const opdi_conv *conv) {
     const int64_t area = conv->oh * conv->ow, bytes = OPDI_MAX(opdi_conv_pad_bytes(conv, conv->cg), (int64_t)1);
     if (opdi_conv_plain(conv) || (conv->cg == 1 && conv->og == 1) || area > 256) { return 1; }
     return OPDI_MAX(1, OPDI_MIN(OPDI_MIN(conv->n, 512 / area), ((int64_t)4 << 20) / bytes));
 }
-/* Returns how many bytes a thread needs: padded images, and their results where there are several. */
+/* Returns how many bytes of working memory a thread needs: for padded images and, if several images are unfolded
+   together, for their results. */
 static size_t opdi_conv_room(const opdi_conv *conv) {
     const int64_t images = opdi_conv_together(conv), area = conv->oh * conv->ow;
     if (opdi_conv_plain(conv)) { return 16; }
     return (size_t)(images * opdi_conv_pad_bytes(conv, conv->cg) +
                     (images > 1 ? images * conv->og * area * (int64_t)conv->size : 0));
 }
-/* Copies results of `images` images [og, images, area] to where they belong, and adds the bias. */
+/* Copies the results of `images` images, [og, images, area], to their places in y, and adds the bias. */
 static void opdi_conv_apart(const opdi_conv_job *job, int64_t group, int64_t images, const char *from, char *y) {
     const opdi_conv *conv = &job->conv;
     const int64_t area = conv->oh * conv->ow, size = (int64_t)conv->size;
@@ -297,7 +303,8 @@ static void opdi_conv_apart(const opdi_conv_job *job, int64_t group, int64_t ima
         }
     }
 }
-/* Convolves `images` images of a group, x and y being those of the first; pad, zero at first, is working memory. */
+/* Convolves `images` images of a group; x and y point to the first image. `pad` is working memory, which is zero at
+   first. */
 static void opdi_conv_images(opdi_conv_job *job, int64_t group, int64_t images, const char *x, char *pad, char *y) {
     const opdi_conv *conv = &job->conv;
     const int64_t size = (int64_t)conv->size, depth = conv->cg * conv->kh * conv->kw, area = conv->oh * conv->ow;
@@ -329,8 +336,8 @@ static void opdi_conv_images(opdi_conv_job *job, int64_t group, int64_t images, 
         OPDI_STORE(&job->failed, 1);
     } else if (all > 1) { opdi_conv_apart(job, group, images, out, y); }
 }
-/* Computes items [begin, end) of a convolution, an item being one group of one image, or of a few small ones.  Sets
-   job->failed when there is no memory. */
+/* Computes items [begin, end) of a convolution.  An item is one group of one image, or of a few small images.  Sets
+   job->failed if memory runs out. */
 static void opdi_conv_forward_range(void *ctx, int64_t begin, int64_t end) {
     opdi_conv_job *job = (opdi_conv_job *)ctx;
     const opdi_conv *conv = &job->conv;
@@ -355,7 +362,8 @@ static int opdi_conv_done(const opdi_conv_job *job) {
     return OPDI_LOAD(&job->failed) ? opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory") : 0;
 }
 
-/* Computes y = conv(x, weights) + bias; bias [oc] or NULL, `conv` from opdi_conv_init.  0, or -1 with an error. */
+/* Computes y = conv(x, weights) + bias. bias is [oc] or NULL; `conv` comes from opdi_conv_init.  Returns 0, or -1 and
+   sets an error. */
 OPDI_INTERNAL int opdi_conv_forward(const opdi_conv *conv, const void *x, const void *weights, const void *bias,
                                     void *y) {
     opdi_conv_job job;
@@ -378,7 +386,7 @@ OPDI_INTERNAL int opdi_conv_any(const opdi_conv *conv, const void *x, const void
 }
 #endif
 
-/* Adds count elements of from to those of `to`, in fixed steps. */
+/* Adds `count` elements of `from` to those of `to`, in fixed steps. */
 static void opdi_conv_add(size_t size, int64_t count, void *to, const void *from) {
     float *f = (float *)to;
     double *d = (double *)to;
@@ -395,8 +403,8 @@ static void opdi_conv_add(size_t size, int64_t count, void *to, const void *from
         else { d[i] += from_d[i]; }
     }
 }
-/* Adds the unfolded gradient w^T gy of output rows y0 .. y0 + rows to the padded image, where it belongs: the gradient
-   of x by folding. */
+/* Adds w^T gy of output rows y0 .. y0 + rows, which is the gradient of the unfolded matrix, to the elements of the
+   padded image that it was unfolded from (folding).  The inside of that image becomes the gradient of x. */
 static void opdi_fold_add(const opdi_conv *conv, const char *col, int64_t y0, int64_t rows, char *pad) {
     int64_t depth = conv->cg * conv->kh * conv->kw;
     for (int64_t step = 0; step < depth; step++) {
@@ -408,13 +416,14 @@ static void opdi_fold_add(const opdi_conv *conv, const char *col, int64_t y0, in
     }
 }
 
-/* Returns how many output rows are folded at a time. */
+/* Returns how many output rows are folded together. */
 static int64_t opdi_conv_fold_step(const opdi_conv *conv) {
     const int64_t depth = conv->cg * conv->kh * conv->kw;
     return OPDI_MAX(1, OPDI_MIN(conv->oh, 65536 / OPDI_MAX(1, depth * conv->ow)));
 }
-/* Computes the gradient of x for items [begin, end), an item being one group of one image: a few output rows at a time,
-   w^T gy is folded into a padded image, whose inside is then gx.  Sets job->failed when there is no memory. */
+/* Computes the gradient of x for items [begin, end), each of which is one group of one image.  For a few output rows at
+   a time, w^T gy is folded into a padded image; in the end, the inside of that image is gx.  Sets job->failed if memory
+   runs out. */
 static void opdi_conv_fold_range(void *ctx, int64_t begin, int64_t end) {
     opdi_conv_job *job = (opdi_conv_job *)ctx;
     const opdi_conv *conv = &job->conv;
@@ -450,7 +459,8 @@ static void opdi_conv_fold_range(void *ctx, int64_t begin, int64_t end) {
     opdi_lend_end(pad, bytes);
 }
 
-/* Copies one tap of rows x cols weights, [row, col] to [col, row] with these distances. */
+/* Copies one tap of rows x cols weights from [row, col] to [col, row].  Consecutive weights of either side lie at the
+   given distances. */
 static void opdi_conv_turn_tap(size_t size, int64_t rows, int64_t cols, const char *from, int64_t row, int64_t col,
                                char *to, int64_t out_row, int64_t out_col) {
     for (int64_t j = 0; j < cols; j++) {
@@ -462,8 +472,8 @@ static void opdi_conv_turn_tap(size_t size, int64_t rows, int64_t cols, const ch
         else { for (int64_t i = 0; i < rows; i++) { there64[i * out_row] = at64[i * row]; } }
     }
 }
-/* Copies taps [ki, kj], ki = y, y + sh .., kj = x, x + sw .. of weights [groups * og, cg, kh, kw] to [groups * cg, og,
-   ., .], the last first: blocks of 16 by 16 channels. */
+/* Copies taps [ki, kj], ki = y, y + sh .., kj = x, x + sw .., of weights [groups * og, cg, kh, kw] to [groups * cg, og,
+   ., .], the last tap first.  Works on blocks of 16 by 16 channels. */
 static void opdi_conv_turn(const opdi_conv *conv, const char *weights, int64_t y, int64_t x, char *out) {
     const int64_t high = (conv->kh - y + conv->sh - 1) / conv->sh, wide = (conv->kw - x + conv->sw - 1) / conv->sw;
     const int64_t taps = conv->kh * conv->kw, less = high * wide, across = (conv->cg - 1) / 16 + 1;
@@ -491,11 +501,13 @@ OPDI_INTERNAL void opdi_conv_flip(const opdi_conv *conv, const char *weights, ch
 
 //== convolution: the gradient by the input where there are strides ====================================================
 //
-//  It falls into sh times sw parts: rows whose place in the padded image leaves one remainder, by columns likewise,
-//  meet every sh-th row of taps alone.  Each is a convolution of gy with stride 1.
+//  A stride of sh by sw cuts the gradient into sh times sw parts.  All rows whose index in the padded image has the
+//  same remainder modulo sh read the same taps: every sh-th row of taps.  For columns it is likewise.  Each part is a
+//  convolution of gy with stride 1.
 
-/* Fills in the convolution of gy that gives the rows and columns of x that leave y and x, and *from, the first of them.
-   1; 0 where there are none; -1 where that is no convolution with a padding. */
+/* Describes in *part the convolution of gy that computes those rows and columns of gx whose remainders are `y` and `x`.
+   Sets from[0] and from[1] to the first such row and column.  Returns 1; 0 if there is no such element; or -1 if the
+   padding would be negative or the sizes too large. */
 static int opdi_conv_part(const opdi_conv *conv, int64_t y, int64_t x, opdi_conv *part, int64_t from[2]) {
     const int64_t qy = conv->ph > y ? (conv->ph - y + conv->sh - 1) / conv->sh : 0;
     const int64_t qx = conv->pw > x ? (conv->pw - x + conv->sw - 1) / conv->sw : 0;
@@ -516,7 +528,7 @@ static int opdi_conv_part(const opdi_conv *conv, int64_t y, int64_t x, opdi_conv
     if (part->kh <= 0 || part->kw <= 0 || part->oh <= 0 || part->ow <= 0) { return 0; }
     return part->ph < 0 || part->pw < 0 || opdi_conv_places(part) ? -1 : 1;
 }
-/* Copies a part's results to every sh-th row and sw-th column of gx. */
+/* Copies a part's results to every sh-th row and every sw-th column of gx. */
 static void opdi_conv_spread(const opdi_conv *conv, const opdi_conv *part, const int64_t from[2], const char *results,
                              char *gx) {
     const int64_t size = (int64_t)conv->size;
@@ -533,7 +545,7 @@ static void opdi_conv_spread(const opdi_conv *conv, const opdi_conv *part, const
         }
     }
 }
-/* True where the gradient of x is computed by parts. */
+/* Returns true if the gradient of x is computed in parts (with strides). */
 static bool opdi_conv_has_parts(const opdi_conv *conv) {
     opdi_conv part;
     int64_t from[2];
@@ -544,7 +556,7 @@ static bool opdi_conv_has_parts(const opdi_conv *conv) {
     }
     return true;
 }
-/* Computes gx part by part. */
+/* Computes gx part by part.  Returns 0, or -1 and sets an error. */
 static int opdi_conv_grad_parts(const opdi_conv *conv, const void *gy, const void *weights, void *gx) {
     const int64_t size = (int64_t)conv->size, high = (conv->h - 1) / conv->sh + 1, wide = (conv->w - 1) / conv->sw + 1;
     const int64_t results = opdi_round_up(conv->n * conv->c * high * wide * size, 64);
@@ -568,7 +580,7 @@ static int opdi_conv_grad_parts(const opdi_conv *conv, const void *gy, const voi
     return rc;
 }
 
-/* Whether all of count numbers are finite: the exponent of one that is not is all ones. */
+/* Returns whether all of `count` numbers are finite.  The exponent bits of an infinity or NaN are all ones. */
 OPDI_INTERNAL bool opdi_conv_finite(size_t size, int64_t count, const void *numbers) {
     const opdi_word32 *const word = (const opdi_word32 *)numbers;
     const opdi_word64 *const twice = (const opdi_word64 *)numbers;
@@ -582,7 +594,8 @@ OPDI_INTERNAL bool opdi_conv_finite(size_t size, int64_t count, const void *numb
     for (; i < count; i++) { all |= (word[i] & 0x7f800000u) == 0x7f800000u; }
     return all == 0;
 }
-/* Computes gx from gy and weights by folding: each gradient is multiplied by those taps alone that met x. */
+/* Computes gx from gy and the weights by folding, in which each gradient is multiplied only by the taps that read x.
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_conv_grad_folded(const opdi_conv *conv, const void *gy, const void *weights, void *gx) {
     opdi_conv_job job;
     memset(&job, 0, sizeof job);
@@ -596,8 +609,8 @@ OPDI_INTERNAL int opdi_conv_grad_folded(const opdi_conv *conv, const void *gy, c
                        OPDI_LENT(bytes) + opdi_gemm_room(conv->size, depth, count, conv->og));
     return opdi_conv_done(&job);
 }
-/* Computes gx from gy and weights.  With stride 1, and channels enough for the product, it is a convolution of gy with
-   the flipped weight.  0, or -1 with an error. */
+/* Computes gx from gy and the weights.  If the stride is 1 and there are enough channels for a product, gx is a
+   convolution of gy with the flipped weights.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_conv_grad_input(const opdi_conv *conv, const void *gy, const void *weights, void *gx) {
     int64_t ph = conv->dh * (conv->kh - 1) - conv->ph, pw = conv->dw * (conv->kw - 1) - conv->pw;
     if (conv->n <= 0 || conv->c <= 0 || conv->h <= 0 || conv->w <= 0) { return 0; }
@@ -622,13 +635,14 @@ OPDI_INTERNAL int opdi_conv_grad_input(const opdi_conv *conv, const void *gy, co
     return opdi_conv_grad_folded(conv, gy, weights, gx);
 }
 
-/* Returns how many images the gradient of the weight is summed over in one product. */
+/* Returns over how many images one matrix product sums the gradient of the weight. */
 static int64_t opdi_conv_summed(const opdi_conv *conv) {
     const int64_t bytes = OPDI_MAX(opdi_conv_pad_bytes(conv, conv->cg), (int64_t)1);
     if (conv->cg == 1 && conv->og == 1) { return 1; }
     return OPDI_MAX(1, OPDI_MIN(OPDI_MIN(conv->n, 4096 / (conv->oh * conv->ow)), ((int64_t)8 << 20) / bytes));
 }
-/* Adds to gw, of one group, what `images` images from `first` on give; pad, zero at first, is working memory. */
+/* Adds the gradient from `images` images, beginning with image `first`, to gw of one group. `pad` is working memory,
+   which is zero at first. */
 static int opdi_conv_gw_images(const opdi_conv_job *job, int64_t group, int64_t first, int64_t images, char *pad,
                                char *gw) {
     const opdi_conv *conv = &job->conv;
@@ -656,7 +670,7 @@ static int opdi_conv_gw_images(const opdi_conv_job *job, int64_t group, int64_t 
     if (images > 1) { left.pack = opdi_unfold_pack_gy; }
     return opdi_gemm(conv->size, conv->og, depth, images * area, &left, &right, 1, gw, depth, 1);
 }
-/* Computes the weight gradient of items [begin, end), an item being one group of one part of the batch. */
+/* Computes the weight gradients of items [begin, end).  An item is one group of one part of the batch. */
 static void opdi_conv_gw_range(void *ctx, int64_t begin, int64_t end) {
     opdi_conv_job *job = (opdi_conv_job *)ctx;
     const opdi_conv *conv = &job->conv;
@@ -682,8 +696,8 @@ static void opdi_conv_gw_range(void *ctx, int64_t begin, int64_t end) {
     opdi_free(pad, bytes);
 }
 
-/* Computes gw from gy and x.  The batch is cut into a number of parts that depends on the sizes only, summed in order.
-   0, or -1 with an error. */
+/* Computes gw from gy and x.  The batch is cut into parts; how many depends only on the sizes, and their sums are added
+   in order, so the result does not depend on the number of threads.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_conv_grad_weight(const opdi_conv *conv, const void *gy, const void *x, void *gw) {
     opdi_conv_job job;
     int64_t count = conv->oc * conv->cg * conv->kh * conv->kw, size = (int64_t)conv->size;

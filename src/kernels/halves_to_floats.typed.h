@@ -1,4 +1,5 @@
-/* Reads the short floats of two vectors as floats: of bfloat16 first the even ones, of float16 the first half. */
+/* Reads as many short floats as two vectors hold, as floats.  For bfloat16, the first vector gets the even elements and
+   the second the odd ones; for float16, each gets a half. */
 OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(longer)(const uint16_t *at, bool bf16, OPDI_V *two) {
     if (!bf16) {
         const OPDI_V_HALVES *const halves = (const OPDI_V_HALVES *)(const void *)at;

@@ -7,7 +7,7 @@
 #include "../dispatch/lean.h"
 #include "../typed/typed.h"
 
-/* What opdi_cpu_level says; -1: nobody has asked. */
+/* The level that opdi_cpu_level returns; -1: not determined yet. */
 #if defined(OPDI_APART)
 extern OPDI_INTERNAL int opdi_cpu_known;
 #elif defined(OPDI_OPERATORS)
@@ -17,7 +17,7 @@ static int opdi_cpu_known = -1;
 //== threads ===========================================================================================================
 
 #if defined(OPDI_OPERATORS)
-/* Without optimisation intrinsics are slower than plain C, and take longer to compile. */
+/* Without optimisation, intrinsics are slower than plain C and take longer to compile. */
 #if defined(__x86_64__) && defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(__TINYC__) && !defined(OPD_NO_SIMD)
 #define OPDI_X86
 #define OPDI_AVX2 __attribute__((target("avx2,fma")))
@@ -34,16 +34,17 @@ static int opdi_cpu_known = -1;
 #endif
 OPDI_NOINLINE OPDI_INTERNAL int opdi_cpu_look(void);
 OPDI_LOOPS_BEGIN
-/* The level of instructions that kernels use: 0 plain C, 1 AVX2 with FMA, 2 AVX-512 F, BW, VL, DQ. OPD_CPU_LEVEL in the
-   environment may lower it. */
+/* Returns the level of instructions that kernels use: 0 plain C, 1 AVX2 with FMA, 2 AVX-512 F, BW, VL, DQ.
+   OPD_CPU_LEVEL in the environment may lower it. */
 OPDI_ALWAYS int opdi_cpu_level(void) {
     const int level = OPDI_LOAD(&opdi_cpu_known);
     return OPDI_LIKELY(level >= 0) ? level : opdi_cpu_look();
 }
 OPDI_LOOPS_END
-/* A range function works on items [begin, end); begin is a multiple of the grain.  A range may span several grains. */
+/* A range function works on the items from `begin` to `end` - 1; `begin` is a multiple of the grain.  A range may span
+   several grains. */
 typedef void (*opdi_range_fn)(void *ctx, int64_t begin, int64_t end);
-#define OPDI_LENT(bytes) (((bytes) + 63) & ~(size_t)63)   /* what a kernel's working memory takes of a room */
+#define OPDI_LENT(bytes) (((bytes) + 63) & ~(size_t)63)   /* bytes of a room that working memory takes up */
 #endif
 
 //== vector math =======================================================================================================
@@ -51,7 +52,7 @@ typedef void (*opdi_range_fn)(void *ctx, int64_t begin, int64_t end);
 #if defined(OPDI_OPERATORS)
 #define OPDI_VSTEP 16
 #define OPDI_MAGIC 12582912.0f                    /* 1.5 * 2^23: adding it rounds to an integer in the low bits */
-/* A sum with the digits of its type, also where expressions are evaluated with more of them (x87). */
+/* Returns a sum rounded to its type, also where expressions are evaluated with more digits (x87). */
 #if FLT_EVAL_METHOD == 0 || FLT_EVAL_METHOD == 16
 #define OPDI_ROUNDED(type, sum) (sum)
 #else
@@ -66,7 +67,7 @@ OPDI_ALWAYS double opdi_rounded_double(double sum) {
 #define OPDI_ROUNDED(type, sum) opdi_rounded_##type(sum)
 #endif
 OPDI_LOOPS_BEGIN
-/* count = round(x / ln 2), and r = x - count ln 2, |r| <= 0.347 */
+/* Computes count = round(x / ln 2), and returns r = x - count ln 2, |r| <= 0.347. */
 OPDI_ALWAYS float opdi_exp_reduce(int lv, float x, int32_t *count) {
     float t = OPDI_ROUNDED(float, OPDI_FMAF(lv, x, 1.44269504f, OPDI_MAGIC)), k = t - OPDI_MAGIC;
     float r = OPDI_FMAF(lv, k, -0.693359375f, x);
@@ -77,7 +78,8 @@ OPDI_ALWAYS float opdi_pick(int condition, float a, float b) {
     return opdi_float(opdi_pick_bits(condition, opdi_bits(a), opdi_bits(b)));
 }
 OPDI_ALWAYS float opdi_pow2(int32_t count) { return opdi_float((uint32_t)(count + 127) << 23); }
-/* e^(x - less) = 2^count e^r for a small `less`; 2^count in two factors, so that results near the ends round once */
+/* Returns e^(x - less) = 2^count e^r for a small `less`. 2^count is applied in two factors, so that results near the
+   ends round once. */
 OPDI_ALWAYS float opdi_exp_less(int lv, float x, float less) {
     int32_t count;
     x = opdi_pick(x > 89.0f, 89.0f, x);
@@ -92,7 +94,7 @@ OPDI_ALWAYS float opdi_exp_less(int lv, float x, float less) {
     return q * opdi_pow2(count >> 1) * opdi_pow2(count - (count >> 1));
 }
 OPDI_ALWAYS float opdi_exp1(int lv, float x) { return opdi_exp_less(lv, x, 0.0f); }
-/* log(m 2^e) for f = m - 1, m in [sqrt(1/2), sqrt(2)] */
+/* Returns log(m 2^e) for f = m - 1, m in [sqrt(1/2), sqrt(2)]. */
 OPDI_ALWAYS float opdi_log_core(int lv, float f, float e) {
     float p = OPDI_FMAF(lv, 0.0691537708f, f, -0.117898293f);
     p = OPDI_FMAF(lv, p, f, 0.118729778f);
@@ -133,23 +135,24 @@ OPDI_ALWAYS uint64_t opdi_bits64(double d) {
     memcpy(&bits, &d, sizeof bits);
     return bits;
 }
-/* x = m 2^e, m in [sqrt(1/2), sqrt(2)): returns m, and e in *exponent; x is positive and normal.  An exponent becomes a
-   double as the low bits of 2^52. */
+/* Splits x = m 2^e, m in [sqrt(1/2), sqrt(2)): returns m, and e in *exponent. x is positive and normal.  The exponent
+   becomes a double when it is put into the low bits of 2^52. */
 OPDI_ALWAYS double opdi_split_f64(double x, double *exponent) {
     const uint64_t bits = opdi_bits64(x) - 0x3fe6a09e667f3bcdu;
     *exponent = opdi_double(((bits >> 52) ^ 0x800u) | 0x4330000000000000u) - 4503599627372544.0;
     return opdi_double((bits & 0x000fffffffffffffu) + 0x3fe6a09e667f3bcdu);
 }
-/* y 2^n for the double t whose low bits are n, |n| <= 1100: in two factors, so that results near the ends round once */
+/* Returns y 2^n for the double t whose low bits are n, |n| <= 1100. 2^n is applied in two factors, so that results near
+   the ends round once. */
 OPDI_ALWAYS double opdi_scale_f64(double y, double t) {
     const uint64_t bits = opdi_bits64(t) - (0x4338000000000000u - 2048);   /* n + 2048: halved without a sign */
     return y * opdi_double(((bits >> 1) - 1) << 52) * opdi_double((bits - (bits >> 1) - 1) << 52);
 }
 OPDI_LOOPS_END
-/* e^x = 2^n e^r, |r| <= ln(2) / 2, e^r by its series to r^13: within 1 ulp. */
+/* Computes e^x = 2^n e^r, |r| <= ln(2) / 2, with the series of e^r to r^13: within 1 ulp. */
 #define OPDI_MAGIC_F64 6755399441055744.0         /* 1.5 * 2^52, as OPDI_MAGIC */
 OPDI_LOOPS_BEGIN
-/* (e^r - 1 - r) / r^2 */
+/* Returns (e^r - 1 - r) / r^2. */
 OPDI_ALWAYS double opdi_exp_series(double r) {
     double q = 1.0 / 6227020800;
     q = q * r + 1.0 / 479001600;
@@ -164,7 +167,7 @@ OPDI_ALWAYS double opdi_exp_series(double r) {
     q = q * r + 1.0 / 6;
     return q * r + 1.0 / 2;
 }
-/* The rest r of x, which is n ln(2) + r; n in the low bits of *t. */
+/* Returns the rest r of x = n ln(2) + r, and n in the low bits of *t. */
 OPDI_ALWAYS double opdi_exp_rest(double x, double *t) {
     *t = x * 1.4426950408889634 + OPDI_MAGIC_F64;
     const double k = *t - OPDI_MAGIC_F64;
@@ -230,13 +233,15 @@ OPDI_ALWAYS double opdi_trig1_f64(double x, uint64_t shift) {
 OPDI_LOOPS_END
 #if !defined(OPD_NO_OPERATORS)
 OPDI_LOOPS_BEGIN
-/* Four terms of a polynomial from that of x^k on, of which the last ones may be missing; square: x^2. */
+/* Returns table[k] + x table[k + 1] + x^2 table[k + 2] + x^3 table[k + 3], without the terms from index `count` on.
+   `square` is x^2. */
 OPDI_ALWAYS double opdi_terms(const double *table, int k, int count, double x, double square) {
     const double low = k + 1 < count ? table[k] + x * table[k + 1] : table[k];
     if (k + 2 >= count) { return low; }
     return low + square * (k + 3 < count ? table[k + 2] + x * table[k + 3] : table[k + 2]);
 }
-/* sum_k table[k] x^k of at most 28 terms, without loops and branches where count is a constant. */
+/* Returns the sum over k < count of table[k] x^k, with at most 28 terms.  If `count` is a constant, there are no loops
+   and branches. */
 OPDI_ALWAYS double opdi_polynomial(const double *table, int count, double x) {
     const double square = x * x, fourth = square * square;
     double sum = 0;
@@ -263,7 +268,7 @@ OPDI_ALWAYS double opdi_erfcx1_f64(double x) {
     const double more = 1.0 + 2.0 * x, over = 1.0 / ((x + 3.75) * more);
     return OPDI_POLYNOMIAL(opdi_erfcx_scaled, (x - 3.75) * more * over) * ((x + 3.75) * over);
 }
-/* exp(-x^2), the square with what its rounding left out */
+/* exp(-x^2): the rounding error of the square is taken into account */
 OPDI_ALWAYS double opdi_exp_square1_f64(double x) {
     const double square = x * x;
     return opdi_exp1_f64(-square) * (1.0 - OPDI_FMA(x, x, -square));
@@ -276,29 +281,30 @@ OPDI_LOOPS_END
 
 #if defined(OPDI_OPERATORS)
 #if defined(__GNUC__)
-typedef uint32_t opdi_word32 __attribute__((may_alias));      /* elements of four and eight bytes as they are moved */
+typedef uint32_t opdi_word32 __attribute__((may_alias));      /* elements of four and eight bytes, for moving */
 typedef uint64_t opdi_word64 __attribute__((may_alias));
 #else
 typedef uint32_t opdi_word32;
 typedef uint64_t opdi_word64;
 #endif
 typedef void (*opdi_pack_fn)(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld, void *out);
-/* An operand.  `dtype`: that of C, or for float C also OPD_FLOAT16 and OPD_BFLOAT16.  rs, cs: strides in elements.
-   With `pack` (B only) there is no data: it writes out[t * ld + j] = B[k0 + t, j0 + j] for t < kc, j < nc <= ld, and
-   may write anything into the columns nc <= j < ld. */
+/* An operand, A or B, of a matrix product C. `dtype` is that of C; if C is float, it may also be OPD_FLOAT16 or
+   OPD_BFLOAT16. rs and cs are the distances between rows and columns, in elements.  If `pack` is set (only for B),
+   there is no data: the function writes out[t * ld + j] = B[k0 + t, j0 + j] for t < kc and j < nc, nc <= ld.  It may
+   write anything into columns nc <= j < ld. */
 typedef struct opdi_gemm_in {
     const void *data;
     int dtype;
     int64_t rs, cs;
     opdi_pack_fn pack;
     void *ctx;
-    bool exact;                                   /* of float, and all its numbers are ones of bfloat16 */
+    bool exact;                                   /* the floats are all exactly numbers of bfloat16 */
 } opdi_gemm_in;
-/* A tile: c[r * ldc + j] (+)= sum over t < kc of rows[r][t * csa] * b[t * ldb + j], r < MR, j < NR */
+/* Computes a tile: c[r * ldc + j] (+)= sum over t < kc of rows[r][t * csa] * b[t * ldb + j], r < MR, j < NR. */
 typedef void opdi_micro_fn(int64_t kc, const void *const *rows, int64_t csa, const void *second, int64_t ldb,
                            void *product, int64_t ldc, int add);
-typedef struct opdi_micro { opdi_micro_fn *run; int64_t mr, nr, kc; } opdi_micro;      /* kc: k of a panel, at most */
-/* Dot products of a few rows with four others, over depth: sums[4 * i + j] */
+typedef struct opdi_micro { opdi_micro_fn *run; int64_t mr, nr, kc; } opdi_micro;      /* kc: most rows of panels */
+/* Computes the dot products of a few rows with four other rows, all of `depth` elements: sums[4 * i + j]. */
 typedef void opdi_dots_fn(int64_t depth, const void *const *few, const void *const *many, void *sums);
 #define OPDI_MAX_MR 8
 #define OPDI_MAX_NR 32
@@ -315,7 +321,8 @@ typedef double opdi_v8d __attribute__((vector_size(64), aligned(8), may_alias));
 #define OPDI_ASM_FMA(s, c, a, b) __asm__("vfmadd231" s " {%2, %1, %0|%0, %1, %2}" : "+v"(c) : "v"(a), "v"(b))
 #define OPDI_ASM_SPLAT(s, x, p) __asm__("vbroadcasts" s " {%1, %0|%0, %1}" : "=v"(x) : "m"(*(p)))
 #define OPDI_ASM_STREAM(s, p, x) __asm__("vmovntp" s " {%1, %0|%0, %1}" : "=m"(*(p)) : "v"(x))
-/* c += the products of pairs of bfloat16: of a's and b's first halves, and of their second halves. */
+/* Adds the products of pairs of bfloat16 to c: for each pair, the product of the first halves of a and b and the
+   product of their second halves. */
 #if defined(__clang__) ? __clang_major__ >= 9 : __GNUC__ >= 10
 #define OPDI_ASM_PAIRS(c, a, b) __asm__("vdpbf16ps {%2, %1, %0|%0, %1, %2}" : "+v"(c) : "v"(a), "v"(b))
 #endif
@@ -323,7 +330,7 @@ typedef uint16_t opdi_v8h __attribute__((vector_size(16), aligned(2), may_alias)
 typedef uint16_t opdi_v16h __attribute__((vector_size(32), aligned(2), may_alias));
 #endif
 OPDI_LOOPS_BEGIN
-/* The size of elements that are packed as they are; 0 for half precision, which is made float. */
+/* Returns the size of elements that are packed as they are, or 0 for half precision, which is converted to float. */
 static inline size_t opdi_gemm_moved(const opdi_gemm_in *in) {
     return in->dtype == OPD_FLOAT32 || in->dtype == OPD_INT32 ? 4
         : in->dtype == OPD_FLOAT64 || in->dtype == OPD_INT64 ? 8 : 0;
@@ -338,7 +345,7 @@ typedef int opdi_v4i __attribute__((vector_size(16)));
 #define OPDI_MIX4(a, b, i, j, k, l) __builtin_shuffle(a, b, mix_##i##j##k##l)
 #endif
 OPDI_LOOPS_BEGIN
-/* Of elements of four bytes: out[t * ld + j] = pj[t] for t, j < 4. */
+/* Transposes elements of four bytes: out[t * ld + j] = pj[t] for t, j < 4. */
 static inline void opdi_transpose4(const void *p0, const void *p1, const void *p2, const void *p3, void *to,
                                    int64_t ld) {
     opdi_word32 *const out = (opdi_word32 *)to;
@@ -373,21 +380,21 @@ OPDI_LOOPS_END
 #endif
 typedef struct opdi_gemm_job {
     opdi_micro mk;
-    int dtype;                                    /* of c */
+    int dtype;                                    /* the dtype of C */
     size_t size;
-    opdi_gemm_in a, b;                            /* a as its transpose: rs over k, cs over the rows */
+    opdi_gemm_in a, b;                            /* a is stored transposed: rs along k, cs along the rows */
     char *c;
     int64_t rsc, csc;
-    int64_t i0, mc, j0, nc, k0, kc;               /* the block at work */
+    int64_t i0, mc, j0, nc, k0, kc;               /* the block being computed */
     int64_t mb, nb;                               /* rows and columns of a work item */
-    void (*pack_panels)(const struct opdi_gemm_job *job, int64_t begin, int64_t end);     /* of b; NULL: one by one */
-    char *apack, *bpack;                          /* NULL: read the operand where it is */
+    void (*pack_panels)(const struct opdi_gemm_job *job, int64_t begin, int64_t end);     /* packs B; NULL: by panels */
+    char *apack, *bpack;                          /* packed blocks; NULL: the operand is read in place */
     int add;
 } opdi_gemm_job;
-#define OPDI_FEW 4                                /* rows of half precision that are multiplied one by one */
-#define OPDI_FEW_ROWS 16                          /* rows that are not packed, where there are vectors */
-#define OPDI_FEW_FLOATS 8         /* rows of floats: they are added up in another order than large batches */
-#define OPDI_FEW_PAIRS 32                         /* rows of pairs of bfloat16 that are not packed */
+#define OPDI_FEW 4                                /* at most so many rows of half precision are multiplied one by one */
+#define OPDI_FEW_ROWS 16                          /* at most so many rows are not packed, if there are vectors */
+#define OPDI_FEW_FLOATS 8         /* the same for floats, whose sums have another order than in large batches */
+#define OPDI_FEW_PAIRS 32                         /* the same for pairs of bfloat16 */
 #endif
 
 //== convolution =======================================================================================================
@@ -395,13 +402,14 @@ typedef struct opdi_gemm_job {
 #if defined(OPDI_OPERATORS)
 typedef struct opdi_conv {
     size_t size;                                  /* 4: float, 8: double */
-    bool exact;                                   /* float numbers that are of bfloat16, but for what is computed */
+    bool exact;                                   /* the floats of x are numbers of bfloat16, unlike the results */
     int64_t n, c, h, w, oc, kh, kw, sh, sw, ph, pw, dh, dw, groups, oh, ow;
-    int64_t cg, og, hp, wp;                       /* channels of a group; the padded image, as far as it is read */
-    int64_t phases, run, line;                    /* of a line of the buffer: runs of columns sw apart, their length */
+    int64_t cg, og, hp, wp;                       /* channels of a group, in and out; sizes of the padded image */
+    int64_t phases, run, line;                    /* runs of columns sw apart in a line; lengths of a run and a line */
 } opdi_conv;
-#define OPDI_CONV_SLACK 64                        /* elements behind a buffer that packing may read or write */
-/* Padded images, `image` elements apart; in a shifted one (small images) the conv is an opdi_shift. */
+#define OPDI_CONV_SLACK 64                        /* how many elements behind a buffer packing may read or write */
+/* Padded images, each `image` elements behind the one before.  For small images, whose buffers are shifted, this is the
+   first member of an opdi_shift. */
 typedef struct opdi_unfold { const opdi_conv *conv; const char *pad; int64_t image; const char *gy; } opdi_unfold;
 OPDI_LOOPS_BEGIN
 static inline double opdi_number_at(size_t size, const void *memory, int64_t i) {

@@ -3,10 +3,11 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>matrix_product matrix product
 //
-//  C[m,n] = A[m,k] B[k,n] + beta C.  B is copied into panels of NR columns (a panel's row is contiguous), A into
-//  panels of MR rows unless its rows are contiguous already; a micro-kernel keeps an MR x NR tile of C in registers.
-//  k is never split among threads and its blocks depend on k only.  C is of float, double, int32 or int64; integers
-//  wrap.  Where the processor multiplies pairs of bfloat16, two such operands are packed in words of two steps of k.
+//  C[m,n] = A[m,k] B[k,n] + beta C.  B is copied into panels of NR columns (a panel's row is contiguous), A into panels
+//  of MR rows unless its rows are contiguous already.  A micro-kernel (the innermost loop) keeps an MR x NR tile of C
+//  in registers.  The dimension k is never split among threads, and its blocks depend on k only, so that results do not
+//  depend on the number of threads.  C is of float, double, int32 or int64; integers wrap.  Where the processor
+//  multiplies pairs of bfloat16, two such operands are packed in words, each of which has two consecutive steps of k.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== matrix product ====================================================================================================
@@ -43,7 +44,7 @@ OPDI_AVX512 static opdi_micro_fn opdi_micro_whole_avx512_f32, opdi_micro_whole_a
 #endif
 #include "../typed/end.h"
 
-/* The micro-kernel for C of a dtype. */
+/* Returns the micro-kernel for a C of this dtype. */
 OPDI_INTERNAL opdi_micro opdi_micro_of(int dtype) {
     const bool whole = dtype == OPD_INT32 || dtype == OPD_INT64, four = dtype == OPD_FLOAT32 || dtype == OPD_INT32;
     opdi_micro mk = {four ? opdi_micro_plain_f32 : opdi_micro_plain_f64, 4, 8, whole ? OPDI_GEMM_K / 2 : OPDI_GEMM_K};
@@ -64,7 +65,7 @@ OPDI_INTERNAL opdi_micro opdi_micro_of(int dtype) {
 #endif
     return mk;
 }
-/* True if the processor multiplies pairs of bfloat16. */
+/* Returns true if the processor multiplies pairs of bfloat16. */
 OPDI_INTERNAL bool opdi_cpu_pairs(void) {
 #if defined(OPDI_X86) && defined(OPDI_ASM_PAIRS)
     return opdi_cpu_level() == 2 && __builtin_cpu_supports("avx512bf16");
@@ -80,7 +81,8 @@ static inline float opdi_gemm_load_f32(const opdi_gemm_in *in, int64_t at) {
 }
 
 #if defined(OPDI_X86)
-/* Converts float16 to float, 8 or 16 at a time; returns how many.  Whoever has AVX2 has the instruction (F16C). */
+/* Converts float16 to float, 8 or 16 at a time, and returns how many it has converted.  Every processor with AVX2 has
+   the instruction (F16C). */
 OPDI_AVX2 OPDI_INTERNAL int64_t opdi_widen_f16_avx2(const uint16_t *at, int64_t count, float *out) {
     int64_t j = 0;
     for (; j + 8 <= count; j += 8) {
@@ -100,7 +102,7 @@ OPDI_AVX512 OPDI_INTERNAL int64_t opdi_widen_f16_avx512(const uint16_t *at, int6
     return j;
 }
 #endif
-/* Converts half precision to float, contiguous, in fixed steps. */
+/* Converts `count` contiguous numbers of half precision to float. */
 OPDI_INTERNAL void opdi_widen(const uint16_t *at, int bf16, int64_t count, float *out) {
     int64_t j = 0;
 #if defined(OPDI_X86)
@@ -120,7 +122,7 @@ OPDI_INTERNAL void opdi_widen(const uint16_t *at, int bf16, int64_t count, float
     for (; j < count; j++) { out[j] = bf16 ? opdi_bf16_to_f32(at[j]) : opdi_f16_to_f32(at[j]); }
 }
 
-/* Sets out[j] = in[j * stride] for j < count; half precision becomes float. */
+/* Sets out[j] to the element of `in` at index at + j * stride, for all j < count.  Half precision becomes float. */
 OPDI_INTERNAL void opdi_pack_line(const opdi_gemm_in *in, int64_t at, int64_t stride, int64_t count, void *out) {
     const size_t size = opdi_gemm_moved(in);
     if (stride == 1 && size) {
@@ -138,11 +140,12 @@ OPDI_INTERNAL void opdi_pack_line(const opdi_gemm_in *in, int64_t at, int64_t st
     }
 }
 
-/* Columns [0, count) of a matrix of words whose columns are contiguous: out[step * ld + j] = in[j * cs + step] */
+/* Packs columns [0, count) of a matrix of 4-byte words with contiguous columns: out[step * ld + j] = in[j * cs +
+   step]. */
 OPDI_INTERNAL void opdi_pack_turned(const opdi_word32 *in, int64_t cs, int64_t kc, int64_t count, int64_t ld,
                                     opdi_word32 *out) {
     int64_t begin = 0;
-    for (; begin + 4 <= kc; begin += 16) {        /* a line of the cache from each column */
+    for (; begin + 4 <= kc; begin += 16) {        /* a cache line from each column */
         const int64_t end = OPDI_MIN(begin + 16, kc & ~(int64_t)3);
         int64_t j = 0;
         for (; j + 4 <= count; j += 4) {
@@ -160,13 +163,14 @@ OPDI_INTERNAL void opdi_pack_turned(const opdi_word32 *in, int64_t cs, int64_t k
     }
 }
 
-/* Copies a line of a panel: most are of 64 or 128 bytes. */
+/* Copies a line of a panel.  Most lines have 64 or 128 bytes, for which there are special cases. */
 static inline void opdi_copy_line(void *to, const void *from, size_t bytes) {
     if (bytes == 128) { memcpy(to, from, 128); }
     else if (bytes == 64) { memcpy(to, from, 64); }
     else { memcpy(to, from, bytes); }
 }
-/* Packs columns [j0, j0 + count) and rows [k0, k0 + kc) into a panel ld wide; columns from count on become zero. */
+/* Packs columns [j0, j0 + count) and rows [k0, k0 + kc) into a panel that is ld wide.  Columns from count on become
+   zero. */
 OPDI_INTERNAL void opdi_pack_panel(const opdi_gemm_in *in, size_t size, int64_t k0, int64_t kc, int64_t j0,
                                    int64_t count, int64_t ld, void *out) {
     char *to = (char *)out;
@@ -200,7 +204,7 @@ OPDI_INTERNAL void opdi_pack_panel(const opdi_gemm_in *in, size_t size, int64_t 
     }
 }
 
-/* Takes half a tile's columns where there are no more. */
+/* With AVX-512, if C has at most half as many columns as a tile, chooses a micro-kernel for half the columns. */
 OPDI_INTERNAL void opdi_micro_narrow(opdi_gemm_job *job, int64_t count) {
 #if defined(OPDI_X86)
     if (opdi_cpu_level() < 2 || count > job->mk.nr / 2) { return; }
@@ -220,7 +224,7 @@ static void opdi_gemm_pack_a(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* Packs the panels begin to end of the right factor for the job ctx (opdi_gemm_job), each nr columns wide. */
+/* Packs panels `begin` to `end` - 1 of B for the job `ctx` (opdi_gemm_job).  Each panel is `nr` columns wide. */
 static void opdi_gemm_pack_b(void *ctx, int64_t begin, int64_t end) {
     opdi_gemm_job *job = (opdi_gemm_job *)ctx;
     int64_t nr = job->mk.nr, size = (int64_t)job->size, line = nr * size;
@@ -251,7 +255,7 @@ static void opdi_gemm_pack_b(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* Adds or copies the part rows x count of a tile to C. */
+/* Adds or copies the first `rows` x `count` elements of a computed tile to C. */
 static void opdi_gemm_store(const opdi_gemm_job *job, const void *tile, int64_t i, int64_t j, int64_t rows,
                             int64_t count) {
     if (job->csc == 1 && !job->add) {
@@ -283,7 +287,8 @@ static void opdi_gemm_store(const opdi_gemm_job *job, const void *tile, int64_t 
     }
 }
 
-/* Computes the tile of rows [i, i + part), at most MR, and count columns from j on; panel has those of B. */
+/* Computes the tile of rows [i, i + part), at most MR, and of `count` columns from j on. `panel` has these columns of
+   B. */
 static void opdi_gemm_tile(const opdi_gemm_job *job, int64_t i, int64_t j, int64_t count, const void *panel,
                            int64_t ldb) {
     double tile[OPDI_MAX_MR * OPDI_MAX_NR / 2];
@@ -291,7 +296,7 @@ static void opdi_gemm_tile(const opdi_gemm_job *job, int64_t i, int64_t j, int64
     const opdi_micro *mk = &job->mk;
     int64_t part = OPDI_MIN(mk->mr, job->mc - i), csa = mk->mr, size = (int64_t)job->size;
     for (int64_t row = 0; row < mk->mr; row++) {
-        int64_t real = OPDI_MIN(row, part - 1);   /* rows past the end compute what nobody reads */
+        int64_t real = OPDI_MIN(row, part - 1);   /* rows beyond the end compute results that nobody reads */
         if (job->apack) { rows[row] = job->apack + (i * job->kc + row) * size; }
         else {
             rows[row] = (const char *)job->a.data + ((job->i0 + i + real) * job->a.cs + job->k0 * job->a.rs) * size;
@@ -328,8 +333,8 @@ static void opdi_gemm_blocks(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* Adds to one block of C, job->mc x job->nc at (i0, j0), the products of k0 .. k0 + kc: packs A unless it is read in
-   place, then runs the tiles in groups of mb x nb, which threads share. */
+/* Adds the products over k0 .. k0 + kc to one block of C, job->mc x job->nc elements at (i0, j0).  Packs A unless it is
+   read in place, then computes the tiles in groups of mb x nb, which threads share. */
 static void opdi_gemm_block(opdi_gemm_job *job) {
     int64_t mr = job->mk.mr, nr = job->mk.nr, rows = (job->mc - 1) / mr + 1, cols = (job->nc - 1) / nr + 1;
     double work = (double)job->mc * (double)job->nc * (double)job->kc;
@@ -352,14 +357,14 @@ static void opdi_gemm_block(opdi_gemm_job *job) {
 
 OPDI_INTERNAL int64_t opdi_round_up(int64_t count, int64_t to) { return (count + to - 1) / to * to; }
 
-/* Cuts a product into blocks: steps[0] rows, steps[1] columns and steps[2] of the depth at a time. */
+/* Chooses the block sizes of a product: steps[0] rows, steps[1] columns, and steps[2] of the depth. */
 static void opdi_gemm_steps(const opdi_micro *mk, int64_t rows, int64_t count, int64_t depth, int64_t steps[3]) {
     const int64_t parts = (depth - 1) / mk->kc + 1;
     steps[0] = OPDI_MIN(opdi_round_up(rows, mk->mr), OPDI_GEMM_M / mk->mr * mk->mr);
     steps[1] = OPDI_MIN(opdi_round_up(count, mk->nr), OPDI_GEMM_N);
     steps[2] = OPDI_MIN(opdi_round_up((depth - 1) / parts + 1, 8), depth);
 }
-/* Returns the most bytes that a product works with, whichever of its sides are packed. */
+/* Returns the largest working memory, in bytes, that a product may need, whichever of its operands are packed. */
 OPDI_INTERNAL size_t opdi_gemm_room(size_t size, int64_t rows, int64_t count, int64_t depth) {
     const opdi_micro mk = opdi_micro_of(size == 4 ? OPD_FLOAT32 : OPD_FLOAT64);
     int64_t steps[3], turned[3];
@@ -367,20 +372,20 @@ OPDI_INTERNAL size_t opdi_gemm_room(size_t size, int64_t rows, int64_t count, in
     opdi_gemm_steps(&mk, rows, count, depth, steps);
     opdi_gemm_steps(&mk, count, rows, depth, turned);
     const int64_t sides = OPDI_MAX(steps[0] + steps[1], turned[0] + turned[1]) * steps[2];
-    if (rows > 1 && count > 1 && sides * (int64_t)size + 64 <= 4096) { return 0; }      /* it has a place of its own */
+    if (rows > 1 && count > 1 && sides * (int64_t)size + 64 <= 4096) { return 0; }      /* a local buffer serves */
     const int64_t few = OPDI_MIN(rows, count) <= OPDI_FEW_ROWS ? OPDI_FEW_ROWS * depth : depth;
     return OPDI_LENT((size_t)(OPDI_MAX(sides, few) * (int64_t)size) + 64);
 }
 
-/* Computes C (rows x count) = A B, or C += A B where job->add is set, block by block: panels of B and blocks of A are
-   packed into one buffer, except those that can be read in place.  0, or -1 when there is no memory for the buffer. */
+/* Computes C (rows x count) = A B, or C += A B if job->add is set, block by block.  Panels of B and blocks of A are
+   packed into one buffer, unless they can be read in place.  Returns 0, or -1 if there is no memory for the buffer. */
 OPDI_INTERNAL int opdi_gemm_blocked(opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     const int64_t nr = job->mk.nr, size = (int64_t)job->size;
     int64_t steps[3];
     opdi_gemm_steps(&job->mk, rows, count, depth, steps);
     const int64_t mstep = steps[0], nstep = steps[1], kstep = steps[2];
     int same = job->a.dtype == job->dtype && job->a.rs == 1 && !job->a.pack &&
-               (count < 512 || rows < 256 || job->a.cs * size < 4096);  /* far rows compete for the same cache lines */
+               (count < 512 || rows < 256 || job->a.cs * size < 4096);  /* rows far apart compete for cache lines */
     int direct = !job->b.pack && job->b.dtype == job->dtype && job->b.cs == 1 && count % nr == 0 &&
                  count * depth * size <= 32768;
     size_t asize = same ? 0 : (size_t)(mstep * kstep * size), bsize = direct ? 0 : (size_t)(nstep * kstep * size);
@@ -414,7 +419,7 @@ OPDI_INTERNAL int opdi_gemm_blocked(opdi_gemm_job *job, int64_t rows, int64_t co
     return 0;
 }
 
-/* Sets C = beta C; beta == 0 does not read C, and integers have 0 or 1. */
+/* Sets C = beta C.  With beta == 0, C is not read; for integers, beta is 0 or 1. */
 OPDI_INTERNAL void opdi_gemm_scale(const opdi_gemm_job *job, int64_t rows, int64_t count, double beta) {
     const bool whole = job->dtype == OPD_INT32 || job->dtype == OPD_INT64;
     if (beta == 1) { return; }

@@ -3,10 +3,11 @@
 //== products of bfloat16, and which kernel computes a product =========================================================
 
 #if defined(OPDI_X86) && defined(OPDI_ASM_PAIRS)
-/* A matrix of bfloat16 that is packed as words of two steps of k; past its depth stands 0. */
+/* A bfloat16 matrix that is packed as words, each of which has two consecutive steps of k.  Elements beyond its depth
+   are 0. */
 typedef struct opdi_gemm_pairs { opdi_gemm_in in; const uint16_t *data; int64_t rs, cs, depth; } opdi_gemm_pairs;
 
-/* Packs words of rows at and at + rs: out[j] for j < count. */
+/* Packs words of the two rows at `at` and at + rs: out[j] gets element j of both, for all j < count. */
 OPDI_AVX512 static void opdi_pack_pair(const uint16_t *at, int64_t rs, int64_t cs, int64_t count, uint32_t *out) {
     const uint16_t *after = at + rs;
     int64_t j = 0;
@@ -17,7 +18,7 @@ OPDI_AVX512 static void opdi_pack_pair(const uint16_t *at, int64_t rs, int64_t c
     }
     for (; j < count; j++) { out[j] = at[j * cs] | (uint32_t)after[j * cs] << 16; }
 }
-/* An opdi_pack_fn; ctx is opdi_gemm_pairs, and steps of k count twice. */
+/* Packs a panel of words, as an opdi_pack_fn.  Here `ctx` is an opdi_gemm_pairs, and a step of k is two rows. */
 static void opdi_pack_pairs(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t count, int64_t ld, void *out) {
     const opdi_gemm_pairs *pairs = (const opdi_gemm_pairs *)ctx;
     const uint16_t *at = pairs->data + 2 * k0 * pairs->rs + j0 * pairs->cs;
@@ -34,7 +35,8 @@ static void opdi_pack_pairs(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64
         to[whole * ld + j] = at[2 * whole * pairs->rs + j * pairs->cs];
     }
 }
-/* Panels of words of a matrix with contiguous rows, eight at a time: longer runs of memory. */
+/* Packs panels of words of a matrix with contiguous rows.  Packs eight panels at a time, so that it reads longer runs
+   of memory. */
 static void opdi_pack_pair_panels(const opdi_gemm_job *job, int64_t begin, int64_t end) {
     const opdi_gemm_pairs *pairs = (const opdi_gemm_pairs *)job->b.ctx;
     const int64_t nr = job->mk.nr, whole = OPDI_MIN(job->kc, pairs->depth / 2 - job->k0);
@@ -51,7 +53,8 @@ static void opdi_pack_pair_panels(const opdi_gemm_job *job, int64_t begin, int64
         }
     }
 }
-/* The same for an operand whose floats are numbers of bfloat16, by way of a few lines of its panel. */
+/* Packs a panel of words of an operand of floats that are exactly numbers of bfloat16.  Packs a few lines of floats
+   first and then makes words of them. */
 OPDI_AVX512 static void opdi_pack_pairs_exact(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t count, int64_t ld,
                                               void *out) {
     const opdi_gemm_pairs *pairs = (const opdi_gemm_pairs *)ctx;
@@ -62,7 +65,7 @@ OPDI_AVX512 static void opdi_pack_pairs_exact(void *ctx, int64_t k0, int64_t kc,
         if (steps < 2 * words) { memset(wide + steps * ld, 0, (size_t)ld * 4); }
         for (int64_t word = 0; word < words; word++) {
             const opdi_word32 *first = wide + 2 * word * ld, *second = first + ld;
-            for (int64_t j = 0; j < ld; j += 8, to += 8) {            /* a panel is a multiple of eight wide */
+            for (int64_t j = 0; j < ld; j += 8, to += 8) {            /* the width of a panel is a multiple of eight */
                 opdi_word32 both[8];
                 for (int lane = 0; lane < 8; lane++) {
                     both[lane] = first[j + lane] >> 16 | (second[j + lane] & 0xffff0000u);
@@ -72,7 +75,7 @@ OPDI_AVX512 static void opdi_pack_pairs_exact(void *ctx, int64_t k0, int64_t kc,
         }
     }
 }
-/* Makes one of two operands that are of bfloat16 one of words. */
+/* Makes an operand of words from a bfloat16 operand. */
 static void opdi_gemm_pair(opdi_gemm_in *in, opdi_gemm_pairs *pairs, int64_t depth) {
     pairs->in = *in;
     pairs->data = (const uint16_t *)in->data;
@@ -86,7 +89,7 @@ static bool opdi_gemm_is_short(const opdi_gemm_in *in, int64_t rows) {
     return (in->dtype == OPD_BFLOAT16 && !in->pack) || (in->exact && rows >= 16);
 }
 #endif
-/* The general product of a job whose operands are there. */
+/* Computes the product of a job whose operands are set in the general way, with packing. */
 static int opdi_gemm_general(opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
 #if defined(OPDI_X86) && defined(OPDI_ASM_PAIRS)
     opdi_gemm_pairs left, right;
@@ -103,8 +106,8 @@ static int opdi_gemm_general(opdi_gemm_job *job, int64_t rows, int64_t count, in
     return opdi_gemm_blocked(job, rows, count, depth);
 }
 
-/* Computes C = A B + beta C, with C of float, double, int32 or int64; of integers, which wrap, beta is 0 or 1.  0, or
-   -1 when memory is out. */
+/* Computes C = A B + beta C, with C of float, double, int32 or int64.  For integers, which wrap, beta is 0 or 1.
+   Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_gemm_of(int dtype, int64_t rows, int64_t count, int64_t depth, const opdi_gemm_in *left,
                                const opdi_gemm_in *right, double beta, void *product, int64_t rsc, int64_t csc) {
     opdi_gemm_job job;
@@ -150,7 +153,7 @@ OPDI_INTERNAL int opdi_gemm_of(int dtype, int64_t rows, int64_t count, int64_t d
     if (done) { return done < 0 ? -1 : 0; }
     return opdi_gemm_general(&job, rows, count, depth);
 }
-/* opdi_gemm_of in float (size 4) or double (size 8). */
+/* Computes a product as opdi_gemm_of does, in float (size 4) or double (size 8). */
 OPDI_INTERNAL int opdi_gemm(size_t size, int64_t rows, int64_t count, int64_t depth, const opdi_gemm_in *left,
                             const opdi_gemm_in *right, double beta, void *product, int64_t rsc, int64_t csc) {
     return opdi_gemm_of(size == 4 ? OPD_FLOAT32 : OPD_FLOAT64, rows, count, depth, left, right, beta, product, rsc,

@@ -10,7 +10,8 @@ typedef struct opdi_gemv_job {
     int add;
 } opdi_gemv_job;
 
-/* Matrix times vector, y[m] += A[m,k] x[k], x contiguous; A by columns (added up) or by rows (dot products). */
+/* Matrix times vector, y[m] += A[m,k] x[k], where x is contiguous.  If A is stored by columns, multiples of the columns
+   are added; if it is stored by rows, each row gives a dot product. */
 static void opdi_gemv_cols_plain_f32(const opdi_gemv_job *job, int64_t i, int64_t rows, void *y);
 static void opdi_gemv_cols_plain_f64(const opdi_gemv_job *job, int64_t i, int64_t rows, void *y);
 static float opdi_dot_plain_f32(int64_t depth, const float *a, const float *x);
@@ -45,8 +46,9 @@ OPDI_AVX512 static double opdi_dot_avx512_f64(int64_t depth, const double *a, co
 #endif
 #include "../typed/end.h"
 
-/* Computes count dot products of depth elements: of first and second, rows of as and bs elements, to product, cs apart.
-   Where beta is not 0 product holds what is added. */
+/* Computes `count` dot products of `depth` elements each.  Product number i is of the row i * as of `first` and the row
+   i * bs of `second` (in elements), and goes to product[i * cs].  If beta is not 0, the products are added to the
+   numbers there. */
 OPDI_INTERNAL void opdi_dots(size_t size, int64_t count, int64_t depth, const void *first, int64_t as,
                              const void *second, int64_t bs, double beta, void *product, int64_t cs) {
     float (*f32)(int64_t, const float *, const float *) = opdi_dot_plain_f32;
@@ -78,7 +80,8 @@ static void opdi_gemv_rows(const opdi_gemv_job *job, int64_t i, int64_t rows, vo
     opdi_dots(job->size, rows, job->k, job->a + i * job->rs * (int64_t)job->size, job->rs, job->x, 0, 0, y, 1);
 }
 
-/* Rows of C [m, n], rs elements apart, are numbers a, as apart, times b.  What is larger than caches goes past them. */
+/* Write the rows of an outer product C [m, n], which are rs elements apart: a number of a (as apart) times b.  If C is
+   larger than the caches, the writes bypass them. */
 #if defined(OPDI_X86)
 OPDI_AVX2 static void opdi_outer_avx2_f32(int64_t rows, int64_t count, const float *a, int64_t as, const float *b,
                                           float *out_row, int64_t rs, int stream);
@@ -93,7 +96,7 @@ OPDI_AVX2 static void opdi_outer_avx2_f64(int64_t rows, int64_t count, const dou
 #endif
 #include "../typed/end.h"
 
-/* Computes C = a second^T and returns 1 where that has a loop of its own, else returns 0. */
+/* Computes C = a second^T, an outer product, and returns 1 if there is a special loop for it.  Otherwise returns 0. */
 OPDI_INTERNAL int opdi_outer_try(size_t size, int64_t rows, int64_t count, const void *first, int64_t as,
                                  const void *second, void *product, int64_t rs, bool large) {
 #if defined(OPDI_X86)
@@ -122,7 +125,7 @@ OPDI_INTERNAL int opdi_outer_try(size_t size, int64_t rows, int64_t count, const
 #endif
 }
 
-/* Adds the products of the last rows < 16 rows of a matrix that is stored by columns. */
+/* Adds the products of the last rows (less than 16) of a matrix that is stored by columns. */
 static void opdi_gemv_rest(const opdi_gemv_job *job, int64_t i, int64_t rows, void *y) {
     const void *first = job->a + i * job->rs * (int64_t)job->size, *x = job->x;
     for (int64_t step = 0; step < job->k; step++) {
@@ -143,8 +146,8 @@ static void opdi_gemv_cols(const opdi_gemv_job *job, int64_t i, int64_t rows, vo
 #endif
     (job->size == 4 ? opdi_gemv_cols_plain_f32 : opdi_gemv_cols_plain_f64)(job, i, rows, y);
 }
-/* Computes rows [begin, end) of y = A x, or y += A x where job->add is set, in steps that fit a buffer on the
-   stack.  An opdi_range_fn. */
+/* An opdi_range_fn: computes rows [begin, end) of y = A x (y += A x if job->add is set), in steps for which a buffer on
+   the stack is large enough. */
 static void opdi_gemv_range(void *ctx, int64_t begin, int64_t end) {
     const opdi_gemv_job *job = (const opdi_gemv_job *)ctx;
     double y[1024];
@@ -168,7 +171,8 @@ static void opdi_gemv_range(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* Returns 1 when it has done the product, 0 when the shapes are not for it, -1 on failure. */
+/* Computes a product as matrix times vector.  Returns 1 if that is done, 0 if the shapes do not suit it, or -1 on
+   failure. */
 OPDI_INTERNAL int opdi_gemv_try(opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     const int dtype = job->size == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
     opdi_gemv_job gemv;
@@ -210,8 +214,8 @@ OPDI_INTERNAL int opdi_gemv_try(opdi_gemm_job *job, int64_t rows, int64_t count,
     return 1;
 }
 
-/* Computes C = A B, or C += A B, of at most 64 in each size, where rows of B and C are contiguous and whole vectors;
-   nothing is packed.  False: it is no such product. */
+/* Computes C = A B, or C += A B, if all sizes are at most 64 and the rows of B and C are contiguous and consist of
+   whole vectors.  Nothing is packed.  Returns false for any other product. */
 OPDI_INTERNAL bool opdi_gemm_small(int dtype, int64_t rows, int64_t count, int64_t depth, const opdi_gemm_in *left,
                                    const opdi_gemm_in *right, double beta, void *product, int64_t rsc, int64_t csc) {
 #if defined(OPDI_X86)
@@ -239,7 +243,7 @@ OPDI_INTERNAL bool opdi_gemm_small(int dtype, int64_t rows, int64_t count, int64
     return false;
 #endif
 }
-/* Computes a product so small that everything else costs more than it. */
+/* Computes a product that is so small that any preparation would take longer than the product itself. */
 OPDI_INTERNAL void opdi_gemm_tiny(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     const float *a = (const float *)job->a.data, *b = (const float *)job->b.data;
     const double *x = (const double *)job->a.data, *y = (const double *)job->b.data;
@@ -267,8 +271,8 @@ OPDI_INTERNAL void opdi_gemm_tiny(const opdi_gemm_job *job, int64_t rows, int64_
 }
 
 #if defined(OPDI_X86) && defined(OPDI_ASM_PAIRS)
-typedef float opdi_v16p __attribute__((vector_size(64), aligned(2), may_alias));      /* of pairs of bfloat16 */
-/* The dot product of depth bfloat16 numbers, in four vectors that are summed at the end. */
+typedef float opdi_v16p __attribute__((vector_size(64), aligned(2), may_alias));      /* for pairs of bfloat16 */
+/* Returns the dot product of depth bfloat16 numbers, in four vectors that are summed at the end. */
 OPDI_AVX512 static float opdi_dot_pairs(int64_t depth, const uint16_t *a, const uint16_t *x) {
     opdi_v16f s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
     float lanes[16], sum = 0;
@@ -298,7 +302,8 @@ static float opdi_dot_pairs(int64_t depth, const uint16_t *a, const uint16_t *x)
 }
 #endif
 #if defined(OPDI_X86) && defined(OPDI_ASM_PAIRS)
-/* The 16 dot products of depth bfloat16 numbers of four rows a and four rows x, a vector for each: sums[4 * i + j]. */
+/* Computes the 16 dot products of depth bfloat16 numbers of four rows a and four rows x, with a vector for each: sums[4
+   * i + j]. */
 OPDI_AVX512 static void opdi_dots_pairs(int64_t depth, const void *const *few, const void *const *many, void *product) {
     const uint16_t *const *a = (const uint16_t *const *)few, *const *x = (const uint16_t *const *)many;
     float *const sums = (float *)product;
@@ -344,10 +349,10 @@ OPDI_AVX512 static void opdi_dots_pairs(int64_t depth, const void *const *few, c
     }
 }
 #endif
-/* Dot products of a few rows with many that are of half precision. */
+/* Dot products of a few rows with many rows of half precision. */
 typedef struct opdi_halves_job {
     opdi_gemm_in few, many;
-    const float *rows;                            /* the few as floats, depth apart; NULL: multiplied as pairs */
+    const float *rows;                            /* the few rows as floats, `depth` apart; NULL: multiplied as pairs */
     float *out;
     int64_t nrows, depth, across, along;          /* element (i, j): out[i * across + j * along] */
     int add;
@@ -371,12 +376,13 @@ static void opdi_halves_range(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
-/* A product of a few rows with many, k contiguous on both: `run` takes `high` of the few and four of the many. */
+/* A product of a few rows with many rows; along k both sides are contiguous.  One call of `run` takes `high` of the few
+   rows and four of the many. */
 typedef struct opdi_few_job {
     opdi_dots_fn *run;
     int64_t high;
     const char *few, *many;
-    int64_t few_step, many_step;                  /* bytes from row to row */
+    int64_t few_step, many_step;                  /* bytes from one row to the next */
     char *out;
     int64_t nrows, depth, across, along;          /* element (i, j): out + (i * across + j * along) * size */
     size_t size;
@@ -398,7 +404,7 @@ static void opdi_few_range(void *ctx, int64_t begin, int64_t end) {
         const void *few[4], *many[4];
         const int64_t wide = OPDI_MIN(4, end - j);
         double sums[16];                          /* or floats */
-        for (int64_t k = 0; k < 4; k++) {         /* past the last the last again, which nobody reads */
+        for (int64_t k = 0; k < 4; k++) {         /* past the last row the last is repeated; its sums are unused */
             many[k] = job->many + (j + OPDI_MIN(k, wide - 1)) * job->many_step;
         }
         for (int64_t i = 0; i < job->nrows; i += job->high) {
@@ -413,8 +419,8 @@ static void opdi_few_range(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
-/* Chooses what multiplies nrows rows of floats (doubles) with ones of dtype `many`, or of bfloat16 as pairs; none: the
-   processor, or the library, has no such. */
+/* Chooses the function that multiplies `nrows` rows of floats (or doubles) with rows of dtype `many`, or, if `pairs` is
+   true, rows of bfloat16 as pairs.  Chooses none if the processor, or the library, has no such function. */
 static void opdi_few_choose(opdi_few_job *few, int many, bool pairs) {
     few->run = NULL;
     few->high = 4;
@@ -438,8 +444,8 @@ static void opdi_few_choose(opdi_few_job *few, int many, bool pairs) {
     (void)many;
     (void)pairs;
 }
-/* The product of halves, or of floats (doubles), where one side has few rows, and k is contiguous on both.  Returns 1
-   when it has done it, 0 when the shapes are not for it, -1 on failure. */
+/* Computes a product of halves, or of floats (doubles), if one side has few rows and k is contiguous on both.  Returns
+   1 if it has computed the product, 0 if the shapes do not suit it, or -1 on failure. */
 OPDI_INTERNAL int opdi_few_try(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     const bool turned = count < rows, half = opdi_gemm_moved(&job->a) == 0;
     const bool pairs = job->a.dtype == OPD_BFLOAT16 && job->b.dtype == OPD_BFLOAT16 && opdi_cpu_pairs();
@@ -469,8 +475,8 @@ OPDI_INTERNAL int opdi_few_try(const opdi_gemm_job *job, int64_t rows, int64_t c
     if (wide) { opdi_lend_end((char *)wide, bytes); }
     return 1;
 }
-/* The product of halves where one side has few rows, and k is contiguous on both.  Returns 1 when it has done it, 0
-   when the shapes are not for it, -1 on failure. */
+/* Computes a product of halves if one side has few rows and k is contiguous on both.  Returns 1 if it has computed the
+   product, 0 if the shapes do not suit it, or -1 on failure. */
 OPDI_INTERNAL int opdi_halves_try(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     const bool turned = count < rows;
     const bool pairs = job->a.dtype == OPD_BFLOAT16 && job->b.dtype == OPD_BFLOAT16 && opdi_cpu_pairs();
@@ -498,7 +504,7 @@ OPDI_INTERNAL int opdi_halves_try(const opdi_gemm_job *job, int64_t rows, int64_
 }
 
 #if defined(OPDI_X86)
-/* A row of floats times a matrix of short floats with contiguous rows, rs apart. */
+/* A row of floats times a matrix of short floats, whose rows are contiguous and `rs` elements apart. */
 typedef struct opdi_cols_job {
     const float *x;
     const uint16_t *b;
@@ -532,8 +538,8 @@ static void opdi_cols_range(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
-/* The product of halves that is one row, or one column, whose other side has rows, or columns, in one piece over it.
-   Returns 1 when it has done it, 0 when the shapes are not for it, -1 on failure. */
+/* Computes a product of halves that has a single row (or column), if the rows (or columns) of the other operand are
+   contiguous.  Returns 1 if it has computed the product, 0 if the shapes do not suit it, or -1 on failure. */
 OPDI_INTERNAL int opdi_cols_try(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     const bool turned = count == 1;
     const opdi_gemm_in *const less = turned ? &job->b : &job->a, *const more = turned ? &job->a : &job->b;

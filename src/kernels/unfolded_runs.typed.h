@@ -1,4 +1,4 @@
-/* Copies a line of a panel: one vector or two, and at level 0 any number of elements. */
+/* Copies a line of a panel: one or two vectors, or, with plain C (level 0), any number of elements. */
 #if OPDI_LEVEL == 0
 #define OPDI_LINE_COPY(o, at) { memcpy(o, at, (size_t)ld * sizeof(OPDI_T)); }
 #else

@@ -3,12 +3,13 @@
 //== vector math =======================================================================================================
 //
 // Float functions over arrays, 16 elements a step in loops without branches, which the compiler vectorises for each
-// instruction set.  `lv` is the level, a constant after inlining.  Error bounds in units in the last place, with and
-// without FMA (the test samples all floats against them): exp, log 1.1, erf 1.3, log1p, expm1 1.6, sin, cos 1.8,
-// atan 1.9, tan 2, sigmoid 2.5, tanh 2.6, erfc 4; powers 0.6, and of doubles 1.5.  Values differ in the last place
-// between levels.
+// instruction set. `lv` is the level of instructions (opdi_cpu_level), a constant after inlining.  Error bounds in
+// units in the last place, with and without FMA (the test samples all floats against them): exp, log 1.1, erf 1.3,
+// log1p, expm1 1.6, sin, cos 1.8, atan 1.9, tan 2, sigmoid 2.5, tanh 2.6, erfc 4; powers 0.6, and of doubles 1.5.
+// Values differ in the last place between levels.
 
-/* e^x - 1 = 2^count (e^r - 1) + (2^count - 1), everything halved so that count = 128 does not overflow early */
+/* Returns e^x - 1 = 2^count (e^r - 1) + (2^count - 1).  All terms are halved, so that count = 128 does not overflow
+   early. */
 OPDI_ALWAYS float opdi_expm11(int lv, float a) {
     int32_t count;
     float x = opdi_pick(a > 89.0f, 89.0f, a);
@@ -25,7 +26,7 @@ OPDI_ALWAYS float opdi_expm11(int lv, float a) {
     return opdi_pick((opdi_bits(a) & 0x7fffffffu) < 0x33000000u, a, y);
 }
 
-/* bits = 1 + x rounded, with what rounding lost added back to the reduced argument */
+/* Computes log(1 + x). 1 + x is rounded, and the rounding error is added back to the reduced argument. */
 OPDI_ALWAYS float opdi_log1p1(int lv, float a) {
     float sum = OPDI_ROUNDED(float, 1.0f + a), b = sum - 1.0f, c = (1.0f - (sum - b)) + (a - b);
     uint32_t bits = opdi_bits(sum) - 0x3f3504f3u;
@@ -80,8 +81,8 @@ OPDI_ALWAYS float opdi_erf1(int lv, float a) {
     p = opdi_pick(!(x >= 0.93f), p, q);
     return opdi_float(opdi_bits(p) | sign);
 }
-/* erfc(x) = P(t) / (1 + 2 x) exp(-x^2), t = (x - 2.5) / (x + 2.5), the square with what its rounding left out; for
-   |x| < 1/2 it is 1 - erf(x), and 2 - erfc(-x) for negative x. */
+/* erfc(x) = P(t) / (1 + 2 x) exp(-x^2), t = (x - 2.5) / (x + 2.5).  The rounding error of the square is taken into
+   account.  For |x| < 1/2, erfc is 1 - erf(x), and for negative x it is 2 - erfc(-x). */
 OPDI_ALWAYS float opdi_erfc1(int lv, float a) {
     float x = opdi_float(opdi_bits(a) & 0x7fffffffu);
     x = opdi_pick(x > 10.2f, 10.2f, x);
@@ -125,7 +126,7 @@ OPDI_ALWAYS float opdi_sin1(int lv, float a) {
 }
 OPDI_ALWAYS float opdi_cos1(int lv, float a) { return opdi_trig1(lv, a, 1u); }
 
-/* Phi(x), the normal distribution's, for gelu: 1/2 + x P(x^2) / Q(x^2), off by 2e-7 at most. */
+/* Phi(x) of the normal distribution, for gelu: 1/2 + x P(x^2) / Q(x^2), with an error of 2e-7 at most. */
 OPDI_ALWAYS float opdi_phi1(int lv, float a) {
     float x = opdi_pick(a > 5.6f, 5.6f, a);
     x = opdi_pick(x < -5.6f, -5.6f, x);
@@ -165,7 +166,7 @@ OPDI_ALWAYS float opdi_tan1(int lv, float a) {
     const float y = (float)(p * (z * r) + r);
     return opdi_pick(a == 0.0f, a, opdi_pick(odd != 0, -1.0f / y, y));
 }
-/* atan(x) = t + t^3 P(t^2), t = x; pi/2 - that of 1/x beyond 1. */
+/* atan(x) = t + t^3 P(t^2), t = x.  Beyond 1, atan(x) = pi/2 - atan(1/x). */
 OPDI_ALWAYS float opdi_atan1(int lv, float a) {
     const uint32_t sign = opdi_bits(a) & 0x80000000u;
     const float x = opdi_float(opdi_bits(a) & 0x7fffffffu);
@@ -184,15 +185,16 @@ OPDI_ALWAYS float opdi_atan1(int lv, float a) {
     return opdi_float(opdi_bits(p) | sign);
 }
 
-/* The functions: name of the vector form, element form. */
-#if defined(OPD_NO_OPERATORS)                     /* what random numbers take */
+/* The functions: name of the vector form, name of the element form. */
+#if defined(OPD_NO_OPERATORS)                     /* used by random numbers */
 #define OPDI_VMATH_LIST(X) X(log, 1) X(sin, 6) X(cos, 7)
 #else
 #define OPDI_VMATH_LIST(X) X(exp, 0) X(log, 1) X(log1p, 2) X(expm1, 3) X(tanh, 4) X(erf, 5) X(sin, 6) X(cos, 7) \
     X(sigmoid, 8) X(phi, 9) X(gelu, 10) X(silu, 11) X(tan, 12) X(atan, 13) X(erfc, 14)
 #endif
 
-/* o[0..n) = f(a[0..n)); o == a is allowed.  Each step goes through y, so its loop has no aliases. */
+/* Computes o[i] = f(a[i]) for i < n, where o may be a.  Each step goes through the buffer y, so that its loop has no
+   aliases. */
 #define OPDI_VMATH_CASE(name, number) \
     case number: \
         for (int64_t i = 0; i < count; i += OPDI_VSTEP) { \
@@ -216,7 +218,7 @@ OPDI_AVX512 static void opdi_vmath_avx512(int function, int64_t count, float *ou
 }
 #endif
 
-/* Applies function function to count elements, a multiple of OPDI_VSTEP. */
+/* Applies the function whose number in the list is `function` to `count` elements, a multiple of OPDI_VSTEP. */
 static void opdi_vmath_steps(int function, int64_t count, float *out, const float *a) {
 #if defined(OPDI_X86)
     int level = opdi_cpu_level();
@@ -243,8 +245,8 @@ OPDI_INTERNAL void opdi_vmath(int function, int64_t count, float *out, const flo
     }
 }
 
-/* Computes sin (function 6), cos (7) or tan: blocks that hold an element too large for the reduction are done again by
-   the C library. */
+/* Computes sin (function 6), cos (7) or tan.  Blocks with an element that is too large for the reduction are computed
+   again by the C library. */
 static void opdi_vtrig(int function, int64_t count, float *out, const float *a) {
     float x[256];
     for (int64_t i = 0; i < count; i += 256) {
@@ -276,9 +278,10 @@ OPDI_INTERNAL void opdi_vtan(int64_t count, float *out, const float *a) { opdi_v
 OPDI_INTERNAL void opdi_verfc(int64_t count, float *out, const float *a) { opdi_vmath(14, count, out, a); }
 OPDI_INTERNAL void opdi_vatan(int64_t count, float *out, const float *a) { opdi_vmath(13, count, out, a); }
 
-/* Roots, or one by them (inverse).  Assembly, because sqrtf may have to set errno, which keeps gcc from vectors. */
+/* Computes square roots or, if `inverse` is true, their reciprocals.  In assembly, because sqrtf may have to set errno,
+   which keeps gcc from using vectors. */
 #if defined(OPDI_X86)
-/* Lanes [i, i + 32 / sizeof(type)) of both; the loop over them. */
+/* Computes lanes i to i + 32 / sizeof(type) - 1 of both functions; then the loop over the lanes. */
 #define OPDI_ROOT_LANES(type, letter) \
         typedef type lanes __attribute__((vector_size(32), aligned(4), may_alias)); \
         lanes root = *(const lanes *)(const void *)(a + i); \

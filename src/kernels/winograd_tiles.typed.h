@@ -1,8 +1,8 @@
 #define OPDI_AT(p) (*(const OPDI_V *)(const void *)(p))
 #define OPDI_TO(p) (*(OPDI_V *)(void *)(p))
-#define OPDI_TILE_NEAR 0.70710678f                /* the points are 0, these two, less than 0 too, and infinity */
+#define OPDI_TILE_NEAR 0.70710678f                /* the points are 0, plus and minus these two, and infinity */
 #define OPDI_TILE_FAR 1.41421356f
-/* Six inputs of a line, `step` apart, to B^T of them, `apart` apart. */
+/* Multiplies six inputs of a line, which lie `step` apart, by B^T (6 x 6).  Writes the six values `apart` apart. */
 OPDI_TARGET static inline void OPDI_WIDE(tile_in)(const OPDI_T *from, int64_t step, OPDI_T *to, int64_t apart) {
     const OPDI_V d0 = OPDI_AT(from), d1 = OPDI_AT(from + step), d2 = OPDI_AT(from + 2 * step);
     const OPDI_V d3 = OPDI_AT(from + 3 * step), d4 = OPDI_AT(from + 4 * step), d5 = OPDI_AT(from + 5 * step);
@@ -15,7 +15,8 @@ OPDI_TARGET static inline void OPDI_WIDE(tile_in)(const OPDI_T *from, int64_t st
     OPDI_TO(to + 4 * apart) = far_even - far_odd;
     OPDI_TO(to + 5 * apart) = d1 + (d5 - 2.5f * d3);
 }
-/* Four results' gradients to A of them. */
+/* Multiplies the gradients of four results by A (6 x 4, the transpose of the output transform A^T), which gives six
+   values. */
 OPDI_TARGET static inline void OPDI_WIDE(tile_grad)(const OPDI_T *from, int64_t step, OPDI_T *to, int64_t apart) {
     const OPDI_V g0 = OPDI_AT(from), g1 = OPDI_AT(from + step), g2 = OPDI_AT(from + 2 * step);
     const OPDI_V g3 = OPDI_AT(from + 3 * step);
@@ -28,7 +29,7 @@ OPDI_TARGET static inline void OPDI_WIDE(tile_grad)(const OPDI_T *from, int64_t 
     OPDI_TO(to + 4 * apart) = far_even - far_odd;
     OPDI_TO(to + 5 * apart) = g3;
 }
-/* Six products to A^T of them: four results. */
+/* Multiplies six products by A^T (4 x 6), which gives four results. */
 OPDI_TARGET static inline void OPDI_WIDE(tile_out)(const OPDI_T *from, int64_t step, OPDI_T *to, int64_t apart) {
     const OPDI_V m0 = OPDI_AT(from), m1 = OPDI_AT(from + step), m2 = OPDI_AT(from + 2 * step);
     const OPDI_V m3 = OPDI_AT(from + 3 * step), m4 = OPDI_AT(from + 4 * step), m5 = OPDI_AT(from + 5 * step);
@@ -39,7 +40,7 @@ OPDI_TARGET static inline void OPDI_WIDE(tile_out)(const OPDI_T *from, int64_t s
     OPDI_TO(to + 2 * apart) = 0.5f * even + 2.0f * far_even;
     OPDI_TO(to + 3 * apart) = 0.5f * odd + 2.0f * far_odd + m5;
 }
-/* Three taps to G of them. */
+/* Multiplies three taps by G (6 x 3), which gives six values. */
 OPDI_TARGET static inline void OPDI_WIDE(tile_weight)(const OPDI_T *from, int64_t step, OPDI_T *to, int64_t apart) {
     const OPDI_V g0 = OPDI_AT(from), g1 = OPDI_AT(from + step), g2 = OPDI_AT(from + 2 * step);
     const OPDI_V even = (g0 + 0.5f * g2) * (-2.0f / 3), odd = g1 * (-2.0f / 3 * OPDI_TILE_NEAR);
@@ -51,7 +52,7 @@ OPDI_TARGET static inline void OPDI_WIDE(tile_weight)(const OPDI_T *from, int64_
     OPDI_TO(to + 4 * apart) = far_even - far_odd;
     OPDI_TO(to + 5 * apart) = g2;
 }
-/* Six sums to G^T of them: three taps. */
+/* Multiplies six sums by G^T (3 x 6), which gives three taps. */
 OPDI_TARGET static inline void OPDI_WIDE(tile_taps)(const OPDI_T *from, int64_t step, OPDI_T *to, int64_t apart) {
     const OPDI_V p0 = OPDI_AT(from), p1 = OPDI_AT(from + step), p2 = OPDI_AT(from + 2 * step);
     const OPDI_V p3 = OPDI_AT(from + 3 * step), p4 = OPDI_AT(from + 4 * step), p5 = OPDI_AT(from + 5 * step);

@@ -3,11 +3,11 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>layers       the stack of layers of transforms, batched tensors
 //
-//  A thread has a stack of layers; the innermost sees a call first. A vmap layer takes what is batched at its level
-//  out of its wrapper and runs the operator's batching rule, which calls operators that the layers around see. A grad
-//  or jvp layer has no wrappers: it is the tape on the tensors as they are in its layer, so only calls with a vmap
-//  layer somewhere pass here, by two keys: DynamicLayerFront, above everything, picks the layer; DynamicLayerBack,
-//  below the autograd keys, hands the call on to the layer around.  These kernels are in >>batching.
+//  A thread has a stack of layers; the innermost sees a call first.  A vmap layer unwraps the tensors that are batched
+//  at its level and runs the operator's batching rule, whose operators the layers around see.  A grad or jvp layer has
+//  no wrappers: it is the tape on the tensors as they are in its layer.  So only calls with a vmap layer somewhere pass
+//  through this file, by two keys.  DynamicLayerFront, above everything, picks the layer.  DynamicLayerBack, below the
+//  autograd keys, passes the call to the layer around.  The kernels at both keys are in >>batching.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_SHARED opd_tensor *opdi_batch_front_arg(opd_call *call, int i);
@@ -16,7 +16,8 @@ OPDI_SHARED opd_tensor *opdi_batch_front_arg(opd_call *call, int i);
 
 //== the stack of layers ===============================================================================================
 
-/* Takes a layer off the thread when its handle leaves the scope stack; the layers inside of it are gone by then. */
+/* Takes a layer off the thread's stack when its handle leaves the scope stack.  The layers inside of it have ended
+   before. */
 static void opdi_layer_gone(void *what) {
     opdi_layer *layer = (opdi_layer *)what;
     opdi_thread *thread = layer->th;
@@ -27,7 +28,7 @@ static void opdi_layer_gone(void *what) {
     while (thread->innermost.level && thread->innermost.level != layer->forward) { opdi_level_end(thread); }
 }
 
-/* Enters a new innermost layer; it belongs to the scope.  NULL with an error. */
+/* Enters a new innermost layer, which belongs to the scope.  Returns NULL and sets an error if that fails. */
 OPDI_INTERNAL opdi_layer *opdi_layer_push(opdi_layer_kind kind, int64_t size, opd_randomness randomness) {
     opdi_thread *thread = opdi_self();
     if (!opd_ok()) { return NULL; }
@@ -64,8 +65,8 @@ OPDI_INTERNAL opdi_layer *opdi_layer_push(opdi_layer_kind kind, int64_t size, op
     return layer;
 }
 
-/* Refuses a write into a tensor that the function of the innermost grad or jvp has neither made nor been given; 0, or
-   -1 with an error. */
+/* Refuses a write into a tensor that the function of the innermost grad or jvp layer has neither made nor been given.
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_is_captured(opdi_thread *thread, const opd_tensor *tensor) {
     const opdi_layer *layer = thread->innermost.layer ? thread->innermost.layer : thread->innermost.rule;
     const uint32_t born = tensor->storage->born;
@@ -81,7 +82,7 @@ OPDI_INTERNAL int opdi_is_captured(opdi_thread *thread, const opd_tensor *tensor
                     "Tensor(s) as inputs.", thread->current ? thread->current->op->name : "");
 }
 
-/* Takes the innermost layer away by removing its handle, wherever that is in the scope stack. */
+/* Ends the innermost layer, by removing its handle from wherever it is in the scope stack. */
 OPDI_INTERNAL void opdi_layer_pop(opdi_layer *layer) {
     opdi_thread *thread = layer->th;
     const uintptr_t h = (uintptr_t)((opdi_block *)(void *)layer - 1) | OPDI_HANDLE_BLOCK;
@@ -94,7 +95,7 @@ OPDI_INTERNAL void opdi_layer_pop(opdi_layer *layer) {
     }
 }
 
-/* Ends the layer of this level and those that were left open inside of it. */
+/* Ends the layer at this level, and the layers inside of it that were left open. */
 OPDI_INTERNAL void opdi_layers_end(int level) {
     opdi_thread *thread = opdi_self();
     while (thread->innermost.layer && thread->innermost.layer->level >= level) {
@@ -112,8 +113,9 @@ bool opd_tensor_is_batched(const opd_tensor *tensor) {
 
 //== batched tensors ===================================================================================================
 
-/* Makes the tensor that stands for one example of `value`, whose dim `dim` counts the examples of the vmap layer at
-   `level`, which has the number `serial`.  It holds `value`.  A reference, or NULL without memory. */
+/* Makes the tensor that stands for one example of `value`; it holds a reference to `value`.  Dim `dim` of `value`
+   counts the examples of the vmap layer at `level`, whose number is `serial`.  Returns a reference, or NULL if memory
+   runs out. */
 OPDI_INTERNAL opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level, uint32_t serial) {
     const int ndim = value->ndim - 1;
     opd_tensor *tensor = (opd_tensor *)opdi_alloc(sizeof *tensor + 2 * (size_t)ndim * sizeof(int64_t) +
@@ -153,8 +155,8 @@ OPDI_INTERNAL opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level,
 }
 
 OPDI_COLD_BEGIN
-/* Makes batched tensor, whose value is another one by now, stand for an example of that: of other memory or other
-   strides. Other sizes or another dtype are an error.  0 or -1. */
+/* Updates the batched tensor `tensor` after its value was replaced by one with other memory or other strides.  Sets an
+   error if sizes or dtype have changed.  Returns 0 or -1. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_batch_refit(opd_tensor *tensor) {
     const opdi_batched *batched = opdi_batched_of(tensor);
     opd_tensor *value = batched->value;
@@ -180,20 +182,21 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_batch_refit(opd_tensor *tensor) {
     tensor->data = value->data;
     return 0;
 }
-/* Fails because the layer of a batched tensor has ended; returns -1. */
+/* Sets the error that the layer of a batched tensor has ended.  Returns -1. */
 OPDI_INTERNAL int opdi_batch_ended(const opd_tensor *tensor) {
     return opd_fail(OPD_ERROR_ARGUMENT, "a tensor has escaped from inside a function being vmapped: it is batched at "
                     "level %d, by a vmap that has ended. Use the function's outputs in its place",
                     (int)opdi_batched_of(tensor)->level);
 }
-/* Returns the tensor that stands for an example of `value` as batched tensor does for its own; a reference, or NULL
-   with an error. */
+/* Returns a tensor that stands for an example of `value`, in the way that the batched tensor `tensor` does for its own
+   value.  Returns a reference, or NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_batch_again(const opd_tensor *tensor, opd_tensor *value) {
     const opdi_batched *batched = opdi_batched_of(tensor);
     if (!opdi_batch_fits(tensor) && opdi_batch_refit((opd_tensor *)(uintptr_t)tensor)) { return NULL; }
     return opdi_batch_wrap(value, batched->dim, batched->level, batched->serial);
 }
-/* Checks that tensor, and what it is an example of, are what they were made for, as opdi_batch_refit does. */
+/* Checks that `tensor` and the values inside its wrappers are as they were, or updates the wrappers as opdi_batch_refit
+   does.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_batch_fit(const opd_tensor *tensor) {
     for (; tensor->flags & OPDI_BATCHED; tensor = opdi_batched_of(tensor)->value) {
         if (!opdi_batch_fits(tensor) && opdi_batch_refit((opd_tensor *)(uintptr_t)tensor)) { return -1; }
@@ -219,7 +222,7 @@ OPDI_INTERNAL int opdi_batch_check_all(const opd_op *op, const opd_value *args, 
     }
     return 0;
 }
-/* True if a tensor argument, or one in a list, is batched at this level. */
+/* Returns true if a tensor argument, also one in a list, is batched at this level. */
 OPDI_INTERNAL bool opdi_any_batched(const opd_op *op, const opd_value *args, int level) {
     for (uint64_t mask = op->tensor_args; mask; mask &= mask - 1) {
         const opd_value *value = &args[opdi_low_bit(mask)];
@@ -260,7 +263,7 @@ opd_tensor *opd_batch_front(opd_tensor *tensor, int dim) {
     int64_t sizes[OPD_MAX_DIMS + 1];
     if (opdi_is_none(tensor, "opd_batch_front")) { return NULL; }
     if (dim == 0) { return tensor; }
-    if (dim > 0) {                                /* the order of the dims */
+    if (dim > 0) {                                /* the new order: dim, then the others */
         sizes[0] = dim;
         for (int i = 1; i < tensor->ndim; i++) { sizes[i] = i <= dim ? i - 1 : i; }
         return opd_permute(tensor, opd_ints_of(sizes, tensor->ndim));
@@ -312,7 +315,7 @@ int opd_batch_return_list(opd_call *call, opd_tensor *const *list, int64_t count
 OPDI_COLD_BEGIN
 #if defined(OPDI_CORE)
 
-/* True if an element of any example of tensor is NaN (nan), or is not zero. */
+/* Returns true if an element of any example of `tensor` is NaN (if `nan` is true) or is not zero (if it is false). */
 OPDI_INTERNAL bool opdi_any_element(opd_tensor *tensor, bool nan) {
     opdi_thread *thread = opdi_self();
     opdi_layer *const layer = thread->innermost.layer, *const rule = thread->innermost.rule;

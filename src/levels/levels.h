@@ -9,35 +9,35 @@
 //== layers ============================================================================================================
 
 typedef enum opdi_layer_kind { OPDI_LAYER_VMAP, OPDI_LAYER_GRAD, OPDI_LAYER_JVP } opdi_layer_kind;
-/* A layer of transforms.  It lives in a block of the scope stack, whose handle keeps it. */
+/* A layer of transforms, in a block of the scope stack, whose handle keeps it. */
 typedef struct opdi_layer {
-    opdi_ending ending;                           /* when its handle leaves the scope stack */
+    opdi_ending ending;                           /* called when the layer's handle leaves the scope stack */
     struct opdi_layer *outer, *inner;
     opdi_thread *th;
-    int32_t level, vmaps;                         /* from 1; vmap layers from here outwards */
+    int32_t level, vmaps;                         /* level, from 1; number of vmap layers from here outwards */
     opdi_layer_kind kind;
     opd_randomness randomness;
-    int64_t size;                                 /* vmap: how many examples */
-    opdi_state around;                            /* the thread's state when it was entered */
-    opdi_state through;                           /* vmap: when the call came that a tape inside has before its rule */
-    struct opdi_level *forward;                   /* the level of forward mode around it */
-    uint32_t serial, tape;                        /* its number; th->innermost.tape before */
-    opd_tensor **inputs;                          /* grad, jvp: of the function inside */
+    int64_t size;                                 /* vmap: the number of examples */
+    opdi_state around;                            /* the thread's state when the layer was entered */
+    opdi_state through;                           /* vmap: the state of a call at the tape inside, before its rule */
+    struct opdi_level *forward;                   /* the level of forward mode around the layer */
+    uint32_t serial, tape;                        /* the layer's number; the thread's innermost.tape before it */
+    opd_tensor **inputs;                          /* grad, jvp: the inputs of the function, as seen inside */
     int ninputs;
-    uint64_t since;                               /* grad: the number of the first node inside */
-    bool bare;                                    /* vmap: calls pass by the tape, see opdi_untaped_begin */
-    bool at_tape;                                 /* vmap: a call is at the tape inside it */
+    uint64_t since;                               /* grad: number of the first node that was recorded inside */
+    bool bare;                                    /* vmap: calls bypass the tape inside, see opdi_untaped_begin */
+    bool at_tape;                                 /* vmap: a call is at the tape inside the layer */
 } opdi_layer;
 
 #if defined(OPDI_CORE)
 #define OPDI_FRONT_BIT OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_FRONT)
-/* Makes `layer` the one that calls on this thread go to first; NULL: none. */
+/* Makes `layer` the layer to which calls on this thread go first; NULL: no layer. */
 static inline void opdi_layer_set(opdi_thread *thread, opdi_layer *layer) {
     thread->innermost.layer = layer;
     if (layer && layer->vmaps) { thread->state.include |= OPDI_FRONT_BIT; }
     else { thread->state.include &= ~OPDI_FRONT_BIT; }
 }
-/* True if the value that batched tensor holds is what it was when the tensor was made. */
+/* Returns true if the value of the batched tensor `tensor` has not been replaced since the tensor was made. */
 static inline bool opdi_batch_fits(const opd_tensor *tensor) {
     const opd_tensor *value = opdi_batched_of(tensor)->value;
     const int dim = opdi_batched_of(tensor)->dim, ndim = tensor->ndim;
@@ -56,8 +56,8 @@ static inline bool opdi_batch_fits(const opd_tensor *tensor) {
 
 OPDI_NOINLINE OPDI_INTERNAL int opdi_batch_refit(opd_tensor *tensor);
 OPDI_INTERNAL int opdi_batch_ended(const opd_tensor *tensor);
-/* Checks that tensor, which is batched at `layer`'s level, is of that layer and has its examples; 0, or -1 with
-   an error. */
+/* Checks that `tensor`, which is batched at the level of `layer`, belongs to that layer and has its number of examples.
+   Returns 0, or -1 and sets an error. */
 static inline int opdi_batch_check(opd_tensor *tensor, const opdi_layer *layer) {
     const opdi_batched *batched = opdi_batched_of(tensor);
     if (OPDI_UNLIKELY(batched->serial != layer->serial)) { return opdi_batch_ended(tensor); }

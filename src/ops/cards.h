@@ -1,8 +1,8 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>operators    the cards: everything about one operator in one place
 //
-//  Each card fills an opd_op_desc. Kernels take results from opd_result, formulas call public operators. The comment
-//  above a card says what its typed function does; see src/README.md for all that is printed from cards.
+//  Each card fills an opd_op_desc.  Kernels make results by opd_result, and backward functions call public operators.
+//  The comment above a card describes its typed function; src/README.md lists everything that is printed from cards.
 //----------------------------------------------------------------------------------------------------------------------
 
 #if defined(OPDI_OPERATORS)

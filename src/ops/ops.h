@@ -31,8 +31,8 @@ static inline opdi_complex opdi_complex_times(double k, opdi_complex x) {
 }
 static inline bool opdi_complex_zero(opdi_complex x) { return x.re == 0 && x.im == 0; }
 OPDI_COLD_BEGIN
-/* True, with an error, where complex numbers are not computed with: OPD_NO_COMPLEX.  What follows is then left out by
-   the compiler, too. */
+/* Returns true and sets an error if complex numbers were left out of this build (OPD_NO_COMPLEX).  The compiler then
+   drops the code behind the check. */
 static inline bool opdi_complex_left_out(void) {
 #if defined(OPD_NO_COMPLEX)
     (void)opd_fail(OPD_ERROR_NOT_FOUND, "arithmetic of complex numbers is left out: OPD_NO_COMPLEX was defined");
@@ -47,7 +47,7 @@ OPDI_COLD_END
 //== create ============================================================================================================
 
 #if defined(OPDI_OPERATORS)
-/* What the options of a factory say: (dtype, layout, device, pin_memory[, memory_format]). */
+/* The options of a factory: (dtype, layout, device, pin_memory[, memory_format]). */
 typedef struct opdi_options { opd_scalar_type dtype; opd_device device; int64_t format; } opdi_options;
 enum { OPDI_FORMAT_CONTIGUOUS = 0, OPDI_FORMAT_PRESERVE, OPDI_FORMAT_LAST, OPDI_FORMAT_LAST_3D };
 #define OPDI_OPTIONS_TEXT "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
@@ -66,7 +66,7 @@ enum { OPDI_FORMAT_CONTIGUOUS = 0, OPDI_FORMAT_PRESERVE, OPDI_FORMAT_LAST, OPDI_
 //== view ==============================================================================================================
 
 #if defined(OPDI_OPERATORS)
-/* Sizes and strides of t, to be changed. */
+/* Sizes and strides of a tensor, to be changed. */
 typedef struct opdi_geometry { int ndim; int64_t sizes[OPD_MAX_DIMS + 1], strides[OPD_MAX_DIMS + 1]; } opdi_geometry;
 #endif
 
@@ -79,15 +79,16 @@ static inline int64_t opdi_wrap_add(int64_t x, int64_t y) { return (int64_t)((ui
 static inline int64_t opdi_wrap_sub(int64_t x, int64_t y) { return (int64_t)((uint64_t)x - (uint64_t)y); }
 static inline int64_t opdi_wrap_mul(int64_t x, int64_t y) { return (int64_t)((uint64_t)x * (uint64_t)y); }
 OPDI_LOOPS_END
-/* What an operator does with dtypes. */
+/* How an operator treats dtypes. */
 #define OPDI_TO_FLOAT 1                           /* integers and bool are promoted to float32 */
 #define OPDI_TO_BOOL 2                            /* the result is bool, whatever is compared */
 #define OPDI_NOT_BOOL 4                           /* refuses bool */
 #define OPDI_BOOL_TO_INT 8                        /* bool is promoted to int64 */
 #define OPDI_CONTIGUOUS_RESULT 16                 /* the result does not take over its arguments' strides */
 #define OPDI_NUMBER_KEPT 32                       /* beside halves, a second operand of one number is not rounded */
-/* Loops by compute type, NULL where there is none (float then runs in double, if that is there); what: the kernel's
-   name in "not implemented for"; rule: above; number: opd_formula of floats and of integers. */
+/* The loops of a formula by compute type, or NULL.  If there is a double loop but no float loop, floats are computed in
+   double.  what: the kernel's name in "not implemented for".  rule: the flags above.  number: the opd_formula of
+   floats, and that of integers. */
 typedef struct opdi_formula {
     opdi_loop loop[3];
     const char *what;
@@ -95,8 +96,8 @@ typedef struct opdi_formula {
     int16_t number[2];
     opdi_loop (*complex_loop)(opd_scalar_type dtype);        /* opdi_complex_of_add; NULL: not for complex numbers */
 } opdi_formula;
-/* The formulas that complex numbers have, see complex.c.  OPDI_COMPLEX_LOOPS(add) is the function that returns loops of
-   add; of a formula that is not here it is NULL. */
+/* The formulas for complex numbers, see complex.c.  OPDI_COMPLEX_LOOPS(add) is the function that returns loops of add;
+   for a formula that is not listed here, it is NULL. */
 #define OPDI_COMPLEX_NAMES(X) \
     X(add_scaled) X(sub_scaled) X(cube) X(where) X(addcmul) X(addcdiv) X(logical_not) X(logical_and) X(logical_or) \
     X(logical_xor) X(isnan) X(isinf) X(isfinite) X(pow) X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sqrt) \
@@ -185,7 +186,7 @@ OPDI_COMPLEX_NAMES(OPDI_COMPLEX_PROTOTYPE)
 #define OPDI_FORMULA_I(id, name, rule_) \
     static const opdi_formula opdi_formula_##id = {{NULL, NULL, opdi_i64_##name}, #id "_cpu", \
         rule_, OPDI_NUMBER(name, name)};
-/* A number standing as a 0-dim operand that yields in promotion (c10::scalar_to_tensor, wrapped). */
+/* A number as a 0-dim operand that yields in promotion (c10::scalar_to_tensor, wrapped). */
 typedef struct opdi_number { opd_tensor t; union { int64_t i; double d; bool b; double c[2]; } u; } opdi_number;
 OPDI_COLD_BEGIN
 static inline opd_tensor *opdi_muls(opd_tensor *tensor, double k) { return opd_mul_Scalar(tensor, opd_value_float(k)); }
@@ -196,7 +197,7 @@ static inline opd_tensor *opdi_rsubs(double k, opd_tensor *tensor) {
 static inline opd_tensor *opdi_conj(opd_tensor *tensor) {
     return opdi_is_complex(tensor) ? opd_conj_physical(tensor) : tensor;
 }
-/* tensor where the mask is false, 0 elsewhere. */
+/* Returns tensor where the mask is false, and 0 elsewhere. */
 static inline opd_tensor *opdi_unless(opd_tensor *tensor, opd_tensor *mask) {
     return opd_masked_fill_Scalar(tensor, mask, opd_value_int(0));
 }
@@ -211,7 +212,7 @@ OPDI_COLD_END
 
 #if !defined(OPD_NO_OPERATORS)
 #if defined(OPDI_OPERATORS)
-/* Returns gradients of arguments i and j where they are wanted. */
+/* Returns gradients of arguments i and j if they are required. */
 #define OPDI_GIVE(i, expr) do { if (opd_bw_needs(bw, i) && opd_bw_return(bw, i, expr) != 0) { return -1; } } while (0)
 #define OPDI_CASES_BINARY "[2,3], [2,3]; [2,3], [3]; [2,1], [1,3]; [2,3], []"
 #define OPDI_CASES_DIV "[2,3], [2,3]+; [2,3], [3]+; [2,1], [1,3]+"
@@ -227,7 +228,7 @@ typedef struct opdi_folded {
     double f, g;                                  /* float and double are accumulated in these, complex in both, */
     int64_t i, n;                                 /* integers here; a count or an index */
 } opdi_folded;
-/* What a result of a fold is: a field of the state. */
+/* Which field of the state a result of a fold is. */
 typedef enum opdi_fold_out {
     OPDI_OUT_NONE,                                /* there is no such result */
     OPDI_OUT_F, OPDI_OUT_G, OPDI_OUT_I, OPDI_OUT_N,
@@ -235,14 +236,14 @@ typedef enum opdi_fold_out {
     OPDI_OUT_INDEX                                /* n, as int64 whatever is folded */
 } opdi_fold_out;
 typedef struct opdi_reduce opdi_reduce;
-/* Takes in n elements of compute type, the first of which is element `at` of the row. */
+/* Takes `count` elements of the compute type into the state; the first of them is element `at` of the row. */
 typedef void (*opdi_fold_step)(opdi_folded *folded, const void *x, int64_t count, int64_t at,
                                const opdi_reduce *reduce);
-/* The same for `count` rows that lie side by side: the next `depth` elements of each, OPDI_COLUMNS_TURNED apart. */
+/* Folds `count` rows that lie side by side: the next `depth` elements of each, OPDI_COLUMNS_TURNED apart. */
 typedef void opdi_side_fn(opdi_folded *foldeds, const void *x, int64_t count, int64_t depth);
 typedef struct opdi_fold {
-    opdi_fold_step step[4];                       /* by compute type, NULL where there is none */
-    opdi_loop column[4];                          /* x (+) y over arrays, where the fold is one of those; or NULL */
+    opdi_fold_step step[4];                       /* by compute type; NULL: there is none */
+    opdi_loop column[4];                          /* x (+) y over arrays, if the fold is one of those; or NULL */
     opdi_side_fn *side[2];                        /* the step of rows side by side, of float and double; or NULL */
     void (*join)(opdi_folded *folded, const opdi_folded *with, const opdi_reduce *reduce);
     void (*finish)(opdi_folded *folded, const opdi_reduce *reduce);  /* may be NULL */
@@ -254,15 +255,15 @@ struct opdi_reduce {
     opdi_iter it;                                 /* op[0] the input, then the outputs; dims [0, nred) are reduced */
     int nred, nouts;
     int64_t count, outer;
-    int64_t chunk, chunks;                        /* elements a chunk, chunks a row */
-    int64_t tile, tiles;                          /* columns: outputs side by side worked on together */
+    int64_t chunk, chunks;                        /* elements per chunk, chunks per row */
+    int64_t tile, tiles;                          /* columns: outputs side by side that are processed together */
     opdi_folded *states;                           /* [outer][chunks] when there is more than one chunk */
     const opdi_fold *fold;
     double number;                                /* a number of the operator's */
 };
 #define OPDI_COLUMNS 256                          /* outputs side by side */
 #define OPDI_COLUMNS_TURNED 128                   /* so many outputs at a time */
-/* What a fold's step is called with. */
+/* The parameters of a fold's step. */
 #define OPDI_FOLD_ARGS opdi_folded *folded, const void *px, int64_t count, int64_t at, const opdi_reduce *reduce
 #if defined(OPDI_X86)
 #define OPDI_FOLD_WIDE(name) \
@@ -278,8 +279,9 @@ struct opdi_reduce {
 #endif
 #define OPDI_SUM_BLOCK 512
 OPDI_LOOPS_BEGIN
-/* The sum of term(x) over x, contiguous elements of `size` bytes: 16 sums side by side, of blocks, whose sums are added
-   up for themselves: of very many numbers added one after the other the last ones lose what the sum has grown by. */
+/* Returns the sum of term(x) over `count` contiguous elements x of `size` bytes.  Within a block, adds up 16 sums side
+   by side; then adds up the blocks.  In one long sum, later terms would lose digits, because the sum is so much
+   larger. */
 OPDI_LOOP_TEXT double opdi_sum_terms(const void *data, int64_t size, int64_t count, const opdi_reduce *reduce,
                                      double (*term)(const void *x, const opdi_reduce *reduce)) {
     const char *x = (const char *)data;
@@ -325,7 +327,8 @@ OPDI_LOOPS_END
 #if defined(OPDI_OPERATORS)
 typedef struct opdi_lines opdi_lines;
 typedef struct opdi_piece { int64_t from, count; int pass; } opdi_piece;
-/* in[k]: n elements of compute type; out[k]: as many, or len[k], of compute type, or int64_t; tmp: scratch bytes */
+/* in[k]: count elements of the compute type.  out[k]: as many, or len[k], of the compute type or int64_t.  tmp: scratch
+   memory. */
 typedef void (*opdi_line_fn)(const opdi_lines *lines, const opdi_piece *at, const void *const *in, void *const *out,
                              char *tmp);
 struct opdi_lines {
@@ -335,7 +338,7 @@ struct opdi_lines {
     int64_t sizes[OPD_MAX_DIMS];                  /* innermost first */
     int64_t stride[4][OPD_MAX_DIMS], step[4];     /* bytes; step: along the line */
     char *data[4];
-    int32_t size[4], work[4];                     /* bytes of an element, of one as the function sees it */
+    int32_t size[4], work[4];                     /* bytes of an element, and of one as the function sees it */
     opdi_convert load[4], store[4];               /* NULL: no conversion */
     int64_t room[4];                              /* bytes of an operand's buffer; 0: never needs one */
     size_t tmp;                                   /* bytes of scratch */
@@ -368,7 +371,7 @@ struct opdi_lines {
 
 #if !defined(OPD_NO_OPERATORS)
 #if defined(OPDI_OPERATORS)
-/* Keys order like the values do: NaN above all, -0 equal to 0. */
+/* Keys have the order of the values: NaN above all, -0 equal to 0. */
 typedef struct opdi_key { uint64_t key; int64_t index; } opdi_key;
 #endif
 #endif
@@ -388,7 +391,7 @@ typedef struct opdi_products {
     int32_t failed;
     int8_t dots, outer, large;                    /* m = n = 1; k = 1, c is written, and is larger than caches */
 } opdi_products;
-/* A factor with all its examples: one of them has ndim dims; dim -1: it is the same for all. */
+/* A factor with all its examples.  One example has ndim dims.  If dim is -1, it is the same for all. */
 typedef struct opdi_factor { opd_tensor *tensor; int dim, ndim; } opdi_factor;
 #endif
 #endif
@@ -397,8 +400,8 @@ typedef struct opdi_factor { opd_tensor *tensor; int dim, ndim; } opdi_factor;
 
 #if !defined(OPD_NO_OP_SOLVE)
 #if defined(OPDI_OPERATORS)
-/* What a kernel for one matrix of a batch is given: sizes, and up to four tensors with what lies between the matrices
-   of each, in elements. */
+/* The arguments of a kernel that handles one matrix of a batch: sizes, and up to four tensors, each with the distance
+   of its matrices in elements. */
 typedef struct opdi_solver {
     int64_t rows, columns, count;
     char *data[4];
@@ -412,7 +415,8 @@ typedef struct opdi_solver {
     int32_t failed;
 } opdi_solver;
 OPDI_LOOPS_BEGIN
-/* Returns where problem `at` begins in operand `which`, of elements of so many bytes; NULL: it has no memory. */
+/* Returns the address of matrix number `at` of tensor `which`, whose elements have this many bytes.  Returns NULL if
+   the tensor has no memory. */
 static inline void *opdi_solver_at(const opdi_solver *solver, int which, int64_t at, size_t bytes) {
     char *const data = solver->data[which];
     return data ? data + at * solver->step[which] * (int64_t)bytes : NULL;
@@ -429,7 +433,7 @@ enum { OPDI_PANEL = 32 };                         /* reflections that are applie
 
 #if !defined(OPD_NO_OP_SOLVE)
 #if defined(OPDI_OPERATORS)
-/* A matrix of complex numbers: element (i, j) is at[i * rs + j * cs], or the conjugate of that. */
+/* A matrix of complex numbers.  Element (i, j) is at[i * rs + j * cs], or the conjugate of that. */
 typedef struct opdi_cblock {
     opdi_complex *at;
     int64_t rs, cs;
@@ -451,8 +455,8 @@ OPDI_LOOPS_END
 
 #if !defined(OPD_NO_OP_SOLVE)
 #if defined(OPDI_OPERATORS)
-/* The results out [count] of a kernel while they are made: contiguous, in `work`; beside complex ones real ones are
-   double. */
+/* The results of a kernel while they are computed: out [count], and for each a contiguous tensor `work` to compute in.
+   Real results next to complex ones are computed in double. */
 typedef struct opdi_results { opd_tensor *out[4], *work[4]; int count; } opdi_results;
 #endif
 #endif
@@ -471,7 +475,8 @@ enum { OPDI_SWEEPS = 60 };                        /* for one value, before it co
 #if defined(OPDI_OPERATORS)
 #define OPDI_PI 3.14159265358979323846
 OPDI_LOOPS_BEGIN
-/* The factors of the two zeros up to 8, each zero in two parts: the digits that x shares with it go exactly. */
+/* Returns the product of the factors for j0's two zeros up to 8.  Each zero is stored in two parts, so that the digits
+   it shares with x cancel exactly. */
 OPDI_ALWAYS double opdi_j0_zeros(double x) {
     const double first = ((x - 2.404825557695773) + 1.176691651530894e-16) * (x + 2.404825557695773);
     return first * (((x - 5.520078110286311) - 8.088597146146722e-17) * (x + 5.520078110286311));
@@ -480,14 +485,15 @@ OPDI_ALWAYS double opdi_j1_zeros(double x) {
     const double first = ((x - 3.8317059702075125) + 1.5269184090088067e-16) * (x + 3.8317059702075125);
     return first * (((x - 7.015586669815619) + 9.414165653410389e-17) * (x + 7.015586669815619));
 }
-/* y0 less a log that has its zero where y0 has its first, 0.8935769662791675, over this. */
+/* Returns x^2 - z^2, where z = 0.8935769662791675 is the first zero of y0.  y0 minus its logarithmic part, which is
+   also 0 at z, is a multiple of this. */
 OPDI_ALWAYS double opdi_y0_zero(double x) {
     return ((x - 0.8935769662791675) - 2.6596231539720385e-17) * (x + 0.8935769662791675);
 }
 OPDI_LOOPS_END
 #define OPDI_Y0_INVERSE 1.1190977808704887
-/* A function of one number or two, in double whatever the dtype; what: the kernel's name in "not implemented for";
-   half: whether float16 and bfloat16 are taken. */
+/* A function of one number or two, computed in double for every dtype.  what: the kernel's name in "not implemented
+   for".  half: float16 and bfloat16 are supported. */
 typedef struct opdi_special {
     const char *what;
     bool half;
@@ -501,7 +507,7 @@ typedef struct opdi_special {
 
 #if !defined(OPD_NO_OP_CONV)
 #if defined(OPDI_OPERATORS)
-/* A convolution x [n, c, in] with w [oc, c / groups, k] to y [n, oc, out]. */
+/* A convolution of x [n, c, in] with w [oc, c / groups, k] to y [n, oc, out]. */
 typedef struct opdi_vol {
     int dtype;                                    /* float32, float64 or int64 */
     bool exact;                                   /* float32 for bfloat16 */
@@ -525,17 +531,17 @@ enum { OPDI_VOL_Y, OPDI_VOL_GX, OPDI_VOL_GW };
 
 #if !defined(OPD_NO_OP_NORM)
 #if defined(OPDI_OPERATORS)
-/* Normalisation works on x [a, c, n]: statistics belong to a group of `per` neighbouring channels of one a (layer and
-   group norm), or to a channel of all a (batch norm).  Layer norm: c = 1, and weights go with n. */
+/* A normalisation of x [a, c, n].  In a layer or group norm, the statistics belong to a group of `per` neighbouring
+   channels of one a; in a batch norm, to a channel of all a.  A layer norm has c = 1 and weights of n elements. */
 typedef struct opdi_norm {
     int64_t a, c, n, per;
     int64_t groups;                               /* layer and group norm: a * c / per statistics */
     double eps;
     const void *input, *grad, *weight, *bias;     /* input, gradient, weight and bias or NULL; all of one type */
-    void *output, *mean, *rstd, *dx, *dw, *db;    /* dx, dw, db: NULL when not wanted */
+    void *output, *mean, *rstd, *dx, *dw, *db;    /* dx, dw, db: NULL if not wanted */
     void *parts;                                  /* layer norm: of dw and db, of OPDI_NORM_ROWS rows each; or NULL */
     const void *mean_in, *rstd_in;
-    opdi_convert load, store;                     /* what layer norm reads and writes is of short floats, which */
+    opdi_convert load, store;                     /* layer norm: its operands are short floats, which */
     bool layer, eval;                             /* these convert a row at a time; or NULL */
 } opdi_norm;
 #define OPDI_NORM_ROW 2048                        /* elements of the longest one */
@@ -561,7 +567,7 @@ typedef struct opdi_norm_second {
     int ndims, nsum;
     bool fixed;
 } opdi_norm_second;
-/* What an argument or a result of a norm has to do with channels. */
+/* The relation of an argument or a result of a norm to channels. */
 typedef enum opdi_channel_kind {
     OPDI_CHANNEL_NONE,                            /* nothing */
     OPDI_CHANNEL_IMAGE,                           /* [N, C, ..] */

@@ -5,7 +5,7 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>builtins     the list of all cards, and their registration
 //
-//  A built-in operator is registered when somebody first asks for its name or for all; opdi_families has the list.
+//  A built-in operator is registered when its name, or all operators, are first looked up; opdi_families has the list.
 //
 //  opdi_started ------> opdi_start             at the first use, and whenever library blocks wait
 //    opdi_register_builtins                    once, first: the library, opdi_register_fallbacks, no operator yet
@@ -27,8 +27,8 @@ typedef void (*opdi_card_fn)(opd_op_desc *op);
 #include "cards.printed.h"
 #endif
 
-/* What a card says, with what goes without saying: autocast keeps dtypes; vmap decomposes what is only a composite, and
-   treats formulas element by element. */
+/* Reads a descriptor and fills in its defaults: autocast keeps dtypes; under vmap, composite operators are decomposed
+   and formulas run element by element. */
 static void opdi_read_card(opdi_card_fn card, opd_op_desc *desc) {
     memset(desc, 0, sizeof *desc);
     card(desc);
@@ -41,8 +41,8 @@ static void opdi_read_card(opdi_card_fn card, opd_op_desc *desc) {
 
 //== registration of the cards
 
-/* Registers what every operator falls back to, key by key (aten/src/ATen/core/VariableFallbackKernel.cpp and its
-   neighbours).  0, or -1 with an error. */
+/* Registers the fallbacks of all operators, key by key (aten/src/ATen/core/VariableFallbackKernel.cpp and its
+   neighbours).  Returns 0, or -1 and sets an error. */
 static int opdi_register_fallbacks(opd_library *lib) {
     for (opd_key key = 0; key < OPD_KEY_SLOTS; key++) {
         const int functionality = opdi_key_is_runtime(key) ? opdi_key_functionality(key) : 0;
@@ -65,8 +65,8 @@ static int opdi_register_fallbacks(opd_library *lib) {
 
 OPDI_LOOPS_END
 
-/* Opens the library of the built-in operators, before any library block runs.  0, or -1 with an error; the next use
-   then tries again. */
+/* Opens the library of the built-in operators, before any library block runs.  Returns 0, or -1 and sets an error; then
+   the next use tries again. */
 OPDI_SHARED int opdi_register_builtins(void) {
     opd_library *aten = opd_library_open(OPD_DEF, "aten", NULL, "opdispatch.h", __LINE__);
     opd_library *all = aten ? opd_library_open(OPD_IMPL, "_", NULL, "opdispatch.h", __LINE__) : NULL;
@@ -85,9 +85,9 @@ OPDI_SHARED int opdi_register_builtins(void) {
 }
 
 #if !defined(OPD_NO_OP_POOL) || !defined(OPD_NO_COLLECTIVES)
-/* Defines a built-in operator of another namespace unless there is one of its name.  *lib is its library, which is
-   opened here for the first one.  *all becomes false if the one that is there is a program's, whose library may be
-   closed later.  0, or -1 with an error. */
+/* Defines a built-in operator of another namespace, unless an operator of this name exists.  *lib is the library for
+   it, which the first such operator opens.  If the existing operator is a program's, whose library may be closed later,
+   sets *all to false.  Returns 0, or -1 and sets an error. */
 static int opdi_extra_define(opd_library **lib, const char *ns, opd_op_desc *desc, bool *all) {
     char name[256];
     (void)snprintf(name, sizeof name, "%s::%.*s", ns, (int)strcspn(desc->schema, "("), desc->schema);
@@ -103,7 +103,7 @@ static int opdi_extra_define(opd_library **lib, const char *ns, opd_op_desc *des
 }
 #endif
 
-/* Registers torchvision's operators that no library has defined; 0, or -1 with an error. */
+/* Registers torchvision's operators that no library has defined.  Returns 0, or -1 and sets an error. */
 static int opdi_register_vision(void) {
     bool all = true;
 #if !defined(OPD_NO_OP_POOL)
@@ -123,7 +123,7 @@ static int opdi_register_vision(void) {
     return 0;
 }
 
-/* Registers the collectives that no library has defined; 0, or -1 with an error. */
+/* Registers the collectives that no library has defined.  Returns 0, or -1 and sets an error. */
 static int opdi_register_collectives(void) {
     bool every = true;
 #if !defined(OPD_NO_COLLECTIVES)
@@ -157,7 +157,7 @@ static int opdi_register_collectives(void) {
 }
 #if defined(OPD_LEAN)
 OPDI_SHARED int opdi_register_extra(int which) {
-    const opdi_lean_card *const noted = OPDI_LOAD(&opdi_lean_cards[OPD_OP_COUNT + which]);
+    const opdi_lean_card *const noted = OPDI_LOAD(&opdi_lean_cards[(int)OPD_OP_COUNT + which]);
     return noted ? noted->all() : 0;
 }
 #else
@@ -167,12 +167,12 @@ OPDI_SHARED int opdi_register_extra(int which) {
 #endif
 
 #if defined(OPD_LEAN)
-/* The card with number i if the program keeps it and no macro left it out, else NULL. */
+/* Returns card number i if the program keeps it and no macro left it out, else NULL. */
 static opdi_card_fn opdi_card_at(int i) {
     const opdi_lean_card *const noted = OPDI_LOAD(&opdi_lean_cards[i]);
     return noted ? noted->card : NULL;
 }
-/* The macro that left an operator out, or the one that it is a form of; NULL if none did. */
+/* Returns the macro that left out this operator, or the operator of which it is a form.  Returns NULL if none did. */
 OPDI_SHARED const char *opdi_left_out(const char *name) {
     for (int i = 0; i < OPD_OP_COUNT; i++) {
         const opdi_lean_card *const noted = OPDI_LOAD(&opdi_lean_cards[i]);
@@ -181,7 +181,7 @@ OPDI_SHARED const char *opdi_left_out(const char *name) {
     return NULL;
 }
 #else
-/* The family of card i, and the number of the family's first card. */
+/* Returns the family of card i, and sets *first to the number of the family's first card. */
 static int opdi_family_at(int i, int *first) {
     int family = 0;
     for (*first = 0; i - *first >= opdi_families[family].n; family++) {
@@ -189,13 +189,13 @@ static int opdi_family_at(int i, int *first) {
     }
     return family;
 }
-/* The card with number i, or NULL if a macro left its family out. */
+/* Returns card number i, or NULL if a macro left its family out. */
 static opdi_card_fn opdi_card_at(int i) {
     int first;
     const int family = opdi_family_at(i, &first);
     return opdi_families[family].cards ? opdi_families[family].cards[i - first] : NULL;
 }
-/* The macro that left an operator out, or the one that it is a form of; NULL if none did. */
+/* Returns the macro that left out this operator, or the operator of which it is a form.  Returns NULL if none did. */
 OPDI_SHARED const char *opdi_left_out(const char *name) {
     int first;
     for (int i = 0; i < OPD_OP_COUNT; i++) {
@@ -208,8 +208,8 @@ OPDI_SHARED const char *opdi_left_out(const char *name) {
 }
 #endif
 
-/* Registers card i and its derived forms; nothing when its family is left out.  0, or -1 with an error: then they go on
-   waiting. */
+/* Registers card i and its derived forms; does nothing if its family is left out.  Returns 0, or -1 and sets an error;
+   then the operators stay unregistered. */
 OPDI_SHARED int opdi_register_card(int i) {
     opd_library *aten = opdi_registry.aten;
     const opdi_registration *before = aten->registrations;

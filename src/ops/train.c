@@ -6,11 +6,12 @@
 
 //== the fused steps: SGD, Adam, AdamW =================================================================================
 //
-//  One pass over memory for each parameter.  Operands of a loop: what is written first, the same again as it is read,
-//  then the gradient.  Sums in the order of aten/src/ATen/native/cpu/Fused*Kernel.cpp.
+//  A step makes one pass over the memory of each parameter.  A loop's operands are the tensors that are written, the
+//  same tensors again as they are read, and the gradient.  Sums are in the order of
+//  aten/src/ATen/native/cpu/Fused*Kernel.cpp.
 
 typedef struct opdi_adam {
-    opdi_params params;                           /* what opdi_run hands on: the struct begins with it */
+    opdi_params params;                           /* passed on by opdi_run: the struct begins with it */
     double sign, l2, decay;                       /* g = sign g + l2 x;  x *= decay */
     double w1, beta2, w2;                         /* m += (g - m) w1;  v = beta2 v + w2 g g */
     double step, scale, eps;                      /* x -= step m / (scale sqrt v + eps) */
@@ -45,11 +46,11 @@ static void opdi_unscale_f64(void *const *data, int64_t count, const opdi_params
 #include "../typed/end.h"
 OPDI_COLD_BEGIN
 
-/* The lists of a step: parameters, gradients, and state; absent ones have no tensors. */
+/* The lists of a step: parameters, gradients, and state.  Lists that are missing have no tensors. */
 #define OPDI_STEP_LISTS 6
-/* Checks the lists of an optimizer's step, lists[0] being the parameters: wanted ones are as long, and their tensors
-   have dtype, backend and sizes of the parameter.  What is written must not overlap another one in part.  0, or -1
-   with an error. */
+/* Checks the lists of an optimizer's step.  lists[0] has the parameters; `wanted` lists must be equally long.  A
+   parameter's tensors must have its dtype, backend and sizes.  A tensor that is written must not partially overlap
+   another one.  Returns 0, or -1 and sets an error. */
 static int opdi_step_check(const opd_call *call, const opd_tensors *lists, int nlists, const bool *wanted) {
     const opd_tensors *params = &lists[0];
     if (params->n == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "Tensor list must have at least one tensor."); }
@@ -75,7 +76,7 @@ static int opdi_step_check(const opd_call *call, const opd_tensors *lists, int n
                                 opd_schema_arg_name(call->op->schema, k));
             }
             if (k != 1 && opdi_check_internal_overlap(tensor)) { return -1; }
-            for (int j = 0; j < k; j++) {         /* what is written lies apart from everything else */
+            for (int j = 0; j < k; j++) {         /* written tensors lie apart from all others */
                 const opd_tensor *other = wanted[j] ? lists[j].data[i] : NULL;
                 if (other && opdi_check_partial_overlap(tensor, other)) { return -1; }
             }
@@ -84,7 +85,8 @@ static int opdi_step_check(const opd_call *call, const opd_tensors *lists, int n
     return 0;
 }
 
-/* Arguments after the lists, by name: grad_scale, found_inf and what a loss scaler hands over.  1: skip this step. */
+/* Reads grad_scale and found_inf, the arguments from `at` on, which a gradient scaler passes.  Applies the scale to the
+   gradients.  Returns 0, 1 if this step is to be skipped, or -1 and sets an error. */
 static int opdi_step_scale(opd_call *call, const opd_tensors *grads, int at) {
     opd_tensor *scale = opd_arg_tensor(call, at), *found = opd_arg_tensor(call, at + 1), *ops[3];
     opdi_params none;
@@ -110,7 +112,7 @@ static int opdi_step_scale(opd_call *call, const opd_tensors *grads, int at) {
     return 0;
 }
 
-/* The learning rate: a number or a tensor of one element. */
+/* Reads the learning rate: a number or a tensor of one element. */
 static int opdi_step_lr(const opd_call *call, int i, double *lr) {
     const opd_value value = opd_arg_value(call, i);
     if (value.tag != OPD_TAG_TENSOR) {
@@ -122,7 +124,7 @@ static int opdi_step_lr(const opd_call *call, int i, double *lr) {
     return opd_ok() ? 0 : -1;
 }
 
-/* Runs the step of one parameter: its nwritten tensors, which are read and written, and its gradient. */
+/* Runs the step of one parameter on its nwritten tensors, which are read and written, and its gradient. */
 static int opdi_step_run(opd_tensor *const *written, int nwritten, opd_tensor *grad, opdi_loop f32, opdi_loop f64,
                          const opdi_params *params) {
     opd_tensor *ops[9];
@@ -133,8 +135,8 @@ static int opdi_step_run(opd_tensor *const *written, int nwritten, opd_tensor *g
                     params);
 }
 
-/* self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps, amsgrad,
-   maximize, grad_scale, found_inf.  The steps count this one already. */
+/* Arguments: self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps,
+   amsgrad, maximize, grad_scale, found_inf.  The steps include this one already. */
 static int opdi_adam_step(opd_call *call, bool decoupled) {
     opd_tensors lists[5], steps = opd_arg_tensors(call, 5);
     const double beta1 = opd_arg_float(call, 7), beta2 = opd_arg_float(call, 8), decay = opd_arg_float(call, 9);
@@ -185,8 +187,8 @@ static int opdi_adam_step(opd_call *call, bool decoupled) {
 static int opdi_fused_adam_kernel(opd_call *call) { return opdi_adam_step(call, false); }
 static int opdi_fused_adamw_kernel(opd_call *call) { return opdi_adam_step(call, true); }
 
-/* self, grads, momentum_buffer_list, weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step,
-   grad_scale, found_inf */
+/* Arguments: self, grads, momentum_buffer_list, weight_decay, momentum, lr, dampening, nesterov, maximize,
+   is_first_step, grad_scale, found_inf. */
 static int opdi_fused_sgd_kernel(opd_call *call) {
     opd_tensors lists[3];
     bool wanted[3];
@@ -266,7 +268,7 @@ static int opdi_amp_unscale_kernel(opd_call *call) {
     if (bad) { opdi_amp_put(found, 1); }
     return opd_ok() ? 0 : -1;
 }
-/* self, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval */
+/* Arguments: self, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval. */
 static int opdi_amp_update_kernel(opd_call *call) {
     opd_tensor *scale = opd_arg_tensor(call, 0), *tracker = opd_arg_tensor(call, 1);
     int64_t successful = 0;
@@ -287,7 +289,7 @@ static int opdi_amp_update_kernel(opd_call *call) {
     return opd_return_tensor(call, scale);
 }
 
-/* A step is no part of a graph. */
+/* The autograd kernel of a step: autograd does not record steps. */
 static int opdi_step_autograd(opd_call *call) {
     for (uint64_t mask = call->th->state.no_grad ? 0 : call->op->written_args; mask; mask &= mask - 1) {
         if (opdi_arg_requires_grad(&call->args[opdi_low_bit(mask)])) {
@@ -378,7 +380,7 @@ OPDI_OP(_fused_sgd__tensor_lr) {
         "nesterov=False, maximize=False, is_first_step=False; {[2,3]}, {[2,3]}, {}, weight_decay=0.0, momentum=0.0, "
         "lr=[]u, dampening=0.0, nesterov=False, maximize=True, is_first_step=True, grad_scale=[]g";
 }
-/* opd_amp_unscale_: gradients times inv_scale; found_inf: 1 where any is not finite */
+/* opd_amp_unscale_: multiplies gradients by inv_scale; sets found_inf to 1 if any is not finite */
 OPDI_OP(_amp_foreach_non_finite_check_and_unscale_) {
     op->schema = "_amp_foreach_non_finite_check_and_unscale_(Tensor(a!)[] self, Tensor(b!) found_inf, Tensor "
         "inv_scale) -> ()";
@@ -400,11 +402,12 @@ OPDI_COLD_END
 OPDI_COLD_BEGIN
 //== an operator for each tensor of a list =============================================================================
 //
-//  Composites: a row names the operator that is called once for each tensor of self.  Of the other lists it takes the
-//  elements of the same place, of all else the same for each; arguments of one name belong together, others by place.
+//  These are composites: each row names the operator that is called once for each tensor of self.  If an argument of
+//  the composite is a list, the call takes its element at the same index; all other arguments are the same for each
+//  call.  Arguments are matched by name, the remaining ones by position.
 
 typedef struct opdi_foreach { const char *name; opd_op *op; } opdi_foreach;
-/* Checks the lists against each other; returns how many tensors there are, -1 with an error. */
+/* Checks that the lists have the same length.  Returns the number of tensors, or -1 and sets an error. */
 static int32_t opdi_foreach_count(const opd_call *call) {
     const opd_value *args = opd_call_args(call);
     int32_t count = -1;
@@ -438,7 +441,8 @@ static int32_t opdi_foreach_count(const opd_call *call) {
     }
     return count;
 }
-/* Checks that tensors which are written keep their sizes, before the first is; 0, or -1 with an error. */
+/* Before the first tensor is written, checks that no written tensor would change its sizes.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_foreach_sizes(const opd_call *call, int32_t count) {
     const opd_value *args = opd_call_args(call);
     for (int32_t k = 0; k < count; k++) {
@@ -458,15 +462,15 @@ static int opdi_foreach_sizes(const opd_call *call, int32_t count) {
     }
     return 0;
 }
-/* Argument i of the call for tensor k. */
+/* Returns the value of argument i of the call for tensor number k. */
 static opd_value opdi_foreach_value(const opd_call *call, int i, int32_t k) {
     const opd_value *value = &opd_call_args(call)[i];
     if (value->tag == OPD_TAG_TENSORS) { return opd_value_tensor(value->u.tensors[k]); }
     if (value->tag >= OPD_TAG_INTS && value->tag <= OPD_TAG_LIST) { return opdi_listed_number(*value, k); }
     return *value;
 }
-/* Checks that autograd can record the writes into all tensors, before the first is written; `recorded`: whether there
-   is a derivative.  0, or -1 with an error. */
+/* Before the first tensor is written, checks that autograd can record the writes into all of them.  `recorded`: whether
+   the operator has a derivative.  Returns 0, or -1 and sets an error. */
 static int opdi_foreach_writes(const opd_call *call, int32_t count, bool recorded) {
     const opdi_state *state = &call->th->state;
     for (int32_t k = state->no_grad || !(state->allow & OPDI_AUTOGRAD_BITS) ? count : 0; k < count; k++) {
@@ -482,20 +486,23 @@ static int opdi_foreach_writes(const opd_call *call, int32_t count, bool recorde
     }
     return 0;
 }
-/* Whether the numbers of packed scalars can be read now, and nobody follows them: else they stay tensors. */
+/* Returns whether the numbers in the tensor `scalars` can be read now, because no layer has to see this.  If not, they
+   stay a tensor. */
 static bool opdi_foreach_readable(const opd_tensor *scalars) {
     return scalars->backend != OPD_META && !(scalars->flags & (OPDI_BATCHED | OPDI_TRACED)) &&
         !opdi_requires_grad(scalars) && !OPDI_ACQUIRE(&scalars->storage->duals);
 }
-/* A number in the place of a tensor: a bound that the first argument's dtype must hold; 0, or -1 with an error. */
+/* Replaces argument i, a tensor that is a bound, by the number in it, which the first argument's dtype must be able to
+   hold.  Returns 0, or -1 and sets an error. */
 static int opdi_foreach_bound(opd_value *args, int i) {
     const opd_scalar_type dtype = opd_dtype(args[0].u.t);
     if (opd_dtype_is_floating(dtype) && opdi_number_check(args[i], dtype)) { return -1; }
     args[i] = opd_value_tensor(opd_tensor_wrapped_number(args[i]));
     return opd_ok() ? 0 : -1;
 }
-/* The operator's arguments for tensor k.  Packed scalars are its numbers, or factors of its second argument.  0, or -1
-   with an error. */
+/* Writes the arguments of the operator's call for tensor number k.  A number packed in a tensor becomes a number
+   argument if it can be read; otherwise the second argument is multiplied by it.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_foreach_args(const opd_call *call, const opd_op *op, int32_t k, opd_value *args) {
     opd_tensor *factor = NULL;
     for (int i = 0; i < op->nargs; i++) {
@@ -517,7 +524,7 @@ static int opdi_foreach_args(const opd_call *call, const opd_op *op, int32_t k, 
     else if (factor) { args[1] = opd_value_tensor(opd_mul(args[1].u.t, factor)); }
     return opd_ok() ? 0 : -1;
 }
-/* Whether two numbers are of one kind: what takes one of them takes the other. */
+/* Returns whether two numbers are of the same kind, so that an operator accepts both or neither. */
 static bool opdi_foreach_same_number(const opd_value *first, const opd_value *second) {
     if (first->tag != second->tag) { return false; }
     if (first->tag == OPD_TAG_FLOAT) {
@@ -527,7 +534,8 @@ static bool opdi_foreach_same_number(const opd_value *first, const opd_value *se
     return first->tag == OPD_TAG_NONE || first->tag == OPD_TAG_BOOL || (first->tag == OPD_TAG_INT &&
         ((uint64_t)first->u.i < 128) == ((uint64_t)second->u.i < 128) && (uint64_t)second->u.i < 128);
 }
-/* Whether the call for tensor k has dtypes and numbers like that for tensor 0, and so is refused with that. */
+/* Returns whether the call for tensor k has the same dtypes and kinds of numbers as that for tensor 0, so that it fails
+   only if that one does. */
 static bool opdi_foreach_alike(const opd_call *call, int32_t k) {
     for (int i = 0; i < call->op->nargs; i++) {
         const opd_value *value = &opd_call_args(call)[i];
@@ -541,8 +549,9 @@ static bool opdi_foreach_alike(const opd_call *call, int32_t k) {
     }
     return true;
 }
-/* Calls the operator for tensors without memory wherever dtypes or numbers are others than the first's, so that what is
-   refused is so before anything is written.  0, or -1 with an error. */
+/* Makes trial calls of the operator, on tensors without memory, for the first tensor and for each whose dtypes or
+   numbers are of other kinds.  So an invalid call fails before anything is written.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_foreach_rehearse(const opd_call *call, opd_op *op, int32_t count) {
     for (int32_t k = 1; k < count; k++) {
         opd_value args[OPD_MAX_ARGS], got;
@@ -613,7 +622,8 @@ static void opdi_foreach_card(opd_op_desc *op, opdi_foreach *row) {
 #define OPDI_CASE_THREE "{[2,3]u,[4]u}, {[2,3]u,[4]u}, {[2,3]u,[4]u}, 2"
 #define OPDI_CASE_THREE_NUMBERS "{[2,3]u,[4]u}, {[2,3]u,[4]u}, {[2,3]u,[4]u}, (2.5, 0.5)"
 #define OPDI_CASE_THREE_PACKED "{[2,3]u,[4]u}, {[2,3]u,[4]u}, {[2,3]u,[4]u}, [2]u"
-/* A card: its name, _foreach_'s name, arguments, and the operator for each tensor; and one that writes self. */
+/* Define the descriptor of a _foreach_ operator: its name, the rest of the name behind _foreach_, its arguments, and
+   the operator that is called for each tensor.  OPDI_FOREACH_IN defines the form that writes self. */
 #define OPDI_FOREACH(card, text, arguments, single, needed)                                     \
     OPDI_OP(card) {                                                                     \
         static opdi_foreach row = {"aten::" single, NULL};                              \
@@ -630,7 +640,7 @@ static void opdi_foreach_card(opd_op_desc *op, opdi_foreach *row) {
         op->cases = "";                                                                 \
         opdi_foreach_card(op, &row);                                                    \
     }
-/* One that writes self and has no derivative. */
+/* Defines an operator that writes self and has no derivative. */
 #define OPDI_FOREACH_UNRECORDED(card, text, arguments, single, needed)                          \
     OPDI_OP(card) {                                                                     \
         static opdi_foreach row = {"aten::" single, NULL};                              \

@@ -3,7 +3,8 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>wrappers     the typed functions of the built-in operators
 //
-//  In the implementation, and in each plug-in for itself.  The functions are printed: see src/printing.py.
+//  They are compiled in the implementation, and once more in each plug-in.  Their code is generated: see
+//  src/printing.py.
 //----------------------------------------------------------------------------------------------------------------------
 
 #if (defined(OPDI_CORE) || defined(OPDISPATCH_PLUGIN)) && !defined(OPDISPATCH_WRAPPERS)
@@ -17,7 +18,8 @@ static const char *const opd_builtin_names[] = {
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* By name: the program may be of another version, with other numbers. */
+/* Finds a built-in operator by its name, because the program may have another version of the library, with other
+   numbers. */
 opd_op *opd_op_builtin(opd_op_id id) {
     return (unsigned)id < (unsigned)OPD_OP_COUNT ? opd_find_quiet(opd_builtin_names[id]) : NULL;
 }
@@ -25,14 +27,15 @@ opd_op *opd_op_builtin(opd_op_id id) {
 extern "C" {
 #endif
 
-/* A typed function begins so: it keeps the handle of its operator. */
+/* Begins a typed function: it keeps the handle of its operator. */
 #if defined(OPDISPATCH_PLUGIN)
 #define OPD_HANDLE(card) static opd_op *op
 #else
 #define OPD_HANDLE(card) static opd_op *op; OPDI_NEEDS(card)
 #endif
 #define OPD_GIVEN_MAX 20         /* no typed function takes more */
-/* The arguments of a typed function, by the letters of its signature (see opd_op_check), as values; their number. */
+/* Reads the arguments of a typed function into args, by the letters of its signature (see opd_op_check).  Returns their
+   number. */
 static OPD_UNUSED int opd_given(opd_value *args, const char *letters, va_list *list) {
     int n;
     for (n = 0; letters[n + 1]; n++) {

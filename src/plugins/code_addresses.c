@@ -2,12 +2,13 @@
 
 //== addresses of code in words ========================================================================================
 //
-//  The function comes from the symbol table of the file that the code was loaded from, file and line from addr2line
-//  where that program and debug information are there.  Without either the address in the file is given.
+//  The function's name comes from the symbol table of the file that the code was loaded from.  File and line come from
+//  addr2line, if that program and debug information exist.  If the name or the line is unknown, the address in the file
+//  is given.
 
 typedef struct opdi_place_name { void *address; const char *file; uintptr_t offset; opdi_string text; } opdi_place_name;
 
-/* True for the name of a function of this header. */
+/* Returns true if the name belongs to a function of this header. */
 static bool opdi_ours(const char *function) {
     return strncmp(function, "opd_", 4) == 0 || strncmp(function, "opdi_", 5) == 0;
 }
@@ -31,7 +32,7 @@ static void opdi_addresses_lines(opdi_place_name *place, int count) {
     (void)count;
 }
 #else
-/* The struct that dladdr fills, which is asked for by name, since strict C does not declare it. */
+/* The struct that dladdr fills.  Strict C does not declare dladdr, so it is looked up by name. */
 typedef struct opdi_address_info {
     const char *file;
     void *base;
@@ -39,7 +40,8 @@ typedef struct opdi_address_info {
     void *symbol_at;
 } opdi_address_info;
 
-/* Tells which file an address of code comes from, and the offset in it as its symbol table counts; false if unknown. */
+/* Finds the file that contains an address of code, and the address as an offset in the way in which the file's symbol
+   table counts.  Returns false if they are unknown. */
 static bool opdi_address_file(void *address, const char **file, uintptr_t *offset) {
     void *self = dlopen(NULL, RTLD_NOW), *f = self ? dlsym(self, "dladdr") : NULL;
     int (*ask)(const void *, opdi_address_info *);
@@ -62,7 +64,8 @@ static bool opdi_address_file(void *address, const char **file, uintptr_t *offse
 static bool opdi_read_at(FILE *file, uint64_t at, void *to, size_t size) {
     return fseek(file, (long)at, SEEK_SET) == 0 && fread(to, 1, size, file) == size;
 }
-/* Reads the name of the function at an address of a file from its symbol table; false if unknown. */
+/* Reads the name of the function at an offset of a file from the symbol table of that file.  Returns false if it is
+   unknown. */
 static bool opdi_symbol_at(const char *file, uintptr_t offset, char *buf, size_t cap) {
     FILE *stream = fopen(file, "rb");
     opdi_elf elf;
@@ -97,7 +100,8 @@ static bool opdi_symbol_at(const char *file, uintptr_t offset, char *buf, size_t
     return found;
 }
 
-/* Runs addr2line on the addresses of one file; false if it cannot be asked, else its output is in `said`. */
+/* Runs addr2line on those of the addresses that are in one file, and reads its output into `said`.  Returns false if
+   addr2line cannot be run. */
 static bool opdi_addr2line(const char *file, const opdi_place_name *place, int count, opdi_string *said) {
     posix_spawn_file_actions_t actions;
     char program[] = "addr2line", options[] = "-afie", (*hex)[24];
@@ -144,8 +148,8 @@ static char *opdi_line_end(char *text) {
     *end = 0;
     return end + 1;
 }
-/* Fills the texts of the addresses that addr2line knows.  It writes for each address "0x...", then pairs of lines,
-   the innermost first. */
+/* Fills in the texts of the addresses that addr2line knows.  For each address, addr2line writes "0x..." and then pairs
+   of lines (function, place), the innermost inlined function first. */
 static void opdi_addresses_lines(opdi_place_name *place, int count) {
     int k;
     for (int i = 0; i < count; i++) {
@@ -160,7 +164,7 @@ static void opdi_addresses_lines(opdi_place_name *place, int count) {
             opdi_string text = {NULL, 0, 0, false}, outer = text;
             bool known = false;
             if (!place[k].file || strcmp(place[k].file, place[i].file) != 0) { continue; }
-            at = opdi_line_end(at);               /* the address */
+            at = opdi_line_end(at);               /* skips the address */
             while (*at && strncmp(at, "0x", 2) != 0) {
                 char *function = at, *file = opdi_line_end(at), line[640];
                 at = opdi_line_end(file);
@@ -175,7 +179,7 @@ static void opdi_addresses_lines(opdi_place_name *place, int count) {
                 opdi_string_add(&outer, line);
                 if (text.data) { opdi_string_add(&outer, text.data); }
                 opdi_string_free(&text);
-                text = outer;                     /* the innermost of inlined functions comes first, and stands last */
+                text = outer;                     /* the innermost is read first and written last */
                 memset(&outer, 0, sizeof outer);
             }
             if (known && !text.failed) {
@@ -189,7 +193,7 @@ static void opdi_addresses_lines(opdi_place_name *place, int count) {
 }
 #endif
 
-/* Writes the name of a function, or "<unknown>"; returns buf. */
+/* Writes the name of a function, or "<unknown>", to buf.  Returns buf. */
 OPDI_INTERNAL const char *opdi_function_name(opdi_any_fn fn, char *buf, size_t cap) {
     const char *file = NULL;
     uintptr_t offset = 0;
@@ -201,20 +205,20 @@ OPDI_INTERNAL const char *opdi_function_name(opdi_any_fn fn, char *buf, size_t c
     return buf;
 }
 
-/* Writes a trace, a line for each frame, the innermost last as in Python; frames of this header are left out. */
+/* Writes a trace, with a line for each frame, the innermost last as in Python.  Frames of this header are left out. */
 OPDI_INTERNAL void opdi_trace_text(opdi_string *out, void *const *frames, int count) {
     const size_t bytes = (size_t)OPDI_MAX(count, 1) * sizeof(opdi_place_name);
     opdi_place_name *place = (opdi_place_name *)opdi_alloc(bytes);
     int i;
     if (!place) { return; }
     memset(place, 0, bytes);
-    for (i = 0; i < count; i++) {                 /* the call is before the address to return to */
+    for (i = 0; i < count; i++) {                 /* a call is just before its return address */
         place[i].address = (char *)frames[i] - 1;
         (void)opdi_address_file(place[i].address, &place[i].file, &place[i].offset);
     }
     opdi_addresses_lines(place, count);
     for (i = 0; i < count && !(place[i].text.data && strstr(place[i].text.data, ", in main\n")); i++) { }
-    while (count > i + 1) { opdi_string_free(&place[--count].text); }  /* what calls main */
+    while (count > i + 1) { opdi_string_free(&place[--count].text); }  /* the callers of main */
     for (i = count - 1; i >= 0; i--) {
         char function[200], line[700];
         if (place[i].text.data) {
@@ -233,9 +237,10 @@ OPDI_INTERNAL void opdi_trace_text(opdi_string *out, void *const *frames, int co
     opdi_free(place, bytes);
 }
 
-/* Writes "FILE:LINE" for the calls that return to total addresses: "" in this header, "?" where it is unknown. */
+/* Writes "FILE:LINE" for each of the `total` calls that return to these addresses: "" for a call in this header, and
+   "?" for an unknown place. */
 OPDI_INTERNAL void opdi_places(void *const *addresses, int total, char (*places)[OPDI_PLACE]) {
-    enum { AT_ONCE = 500 };                       /* a command line is not endless */
+    enum { AT_ONCE = 500 };                       /* as the length of a command line is limited */
     opdi_place_name list[AT_ONCE];
     for (int first = 0; first < total; first += AT_ONCE) {
         const int count = OPDI_MIN(total - first, (int)AT_ONCE);

@@ -2,9 +2,10 @@
 
 //== compiling at run time =============================================================================================
 //
-//  A result is <name>-<key>-<contents>.so: the key is of flags, compiler, version and paths, `contents` of every file
-//  that the compiler read, whose list stands in <name>-<key>.deps.  All is made in a folder tmp.* of its own and
-//  renamed; what a build left that was killed is stepped over, and taken away after a day.
+//  The result of a compilation is the file <name>-<key>-<contents>.so.  The key is a hash of flags, compiler, version
+//  and paths; `contents` is a hash of every file that the compiler read, and <name>-<key>.deps lists these files.
+//  Everything is made in a folder tmp.* of its own and then renamed.  The remains of a killed build are ignored, and
+//  removed after a day.
 
 static uint64_t opdi_mix(uint64_t hash, const void *data, size_t size) {
     const char *at = (const char *)data;
@@ -20,7 +21,7 @@ static uint64_t opdi_mix(uint64_t hash, const void *data, size_t size) {
 }
 static uint64_t opdi_mix_text(uint64_t hash, const char *text) { return opdi_mix(hash, text, strlen(text)); }
 
-/* Mixes the contents of a file into a hash; false if it cannot be read. */
+/* Mixes the contents of a file into a hash.  Returns false if the file cannot be read. */
 static bool opdi_mix_file(uint64_t *hash, const char *path) {
     char part[16384];
     size_t count;
@@ -32,7 +33,7 @@ static bool opdi_mix_file(uint64_t *hash, const char *path) {
     return count == 0;
 }
 
-/* Reads a whole file as text; false without an error if there is none. */
+/* Reads a whole file as text.  Returns false, without an error, if there is none. */
 static bool opdi_string_read(opdi_string *string, const char *path) {
     char part[4096];
     size_t count;
@@ -52,8 +53,8 @@ OPD_PRINTF_LIKE(2, 3) static int opdi_path(char *out, const char *format, ...) {
     return count >= 0 && count < OPDI_PATH ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "the path %.60s... is too long", out);
 }
 
-/* Appends data to an open file, makes sure that all is on the disk, and closes it; for this user alone.
-   False on failure. */
+/* Appends data to an open file that only this user may read, makes sure that everything is on the disk, and closes the
+   file.  Returns false on failure. */
 static bool opdi_file_end(int fd, const char *data, size_t length) {
     bool ok = fd >= 0 && fchmod(fd, 0600) == 0;
     while (ok && length) {
@@ -68,7 +69,7 @@ static bool opdi_file_end(int fd, const char *data, size_t length) {
     return fd >= 0 && close(fd) == 0 && ok;
 }
 
-/* Writes a file of this folder, whole or not at all; 0, or -1 with an error. */
+/* Writes a file in the folder `dir`, completely or not at all.  Returns 0, or -1 and sets an error. */
 static int opdi_file_write(const char *dir, const char *path, const char *data, size_t length) {
     char tmp[OPDI_PATH];
     if (opdi_path(tmp, "%s/tmp.XXXXXX", dir)) { return -1; }
@@ -79,7 +80,7 @@ static int opdi_file_write(const char *dir, const char *path, const char *data, 
     return -1;
 }
 
-/* Removes a file, or a folder that has files in it and no folders. */
+/* Removes a file, or a folder that contains files but no folders. */
 static void opdi_folder_remove(const char *path) {
     DIR *d = opendir(path);
     const struct dirent *e;
@@ -93,7 +94,7 @@ static void opdi_folder_remove(const char *path) {
     (void)remove(path);
 }
 
-/* Removes what killed builds have left, when it is older than a day. */
+/* Removes files that killed compilations have left, if they are older than a day. */
 static void opdi_cache_sweep(const char *dir) {
     DIR *d = opendir(dir);
     const struct dirent *e;
@@ -108,10 +109,10 @@ static void opdi_cache_sweep(const char *dir) {
     if (d) { (void)closedir(d); }
 }
 
-/* True if only this user and the system (root, or the owner of / where root has another number) can replace what a path
-   without links leads to: no folder on the way belongs to others, nor may others write in it, except where each file is
-   its owner's to remove.  Not strict: folders of others are fine unless anybody could have made them.  `bad` is the
-   first that is not so. */
+/* Returns true if only this user and the system can replace the file that path, which has no links, leads to. "The
+   system" is root, or the owner of / if root has another number.  On such a path no folder belongs to others, and
+   others may write into none, unless files there can only be removed by their owners.  If `strict` is false, folders of
+   others are allowed unless anybody could have made them. `bad` is set to the first unsafe folder. */
 static bool opdi_path_guarded(const char *path, bool strict, char *bad) {
     struct stat top, s;
     bool ok = stat("/", &top) == 0, shared = false;
@@ -120,7 +121,7 @@ static bool opdi_path_guarded(const char *path, bool strict, char *bad) {
         (void)snprintf(bad, OPDI_PATH, "%.*s", (int)length, path);
         ok = lstat(bad, &s) == 0 &&
              (s.st_uid == geteuid() || s.st_uid == 0 || s.st_uid == top.st_uid || !(strict || shared));
-        shared = (s.st_mode & 02) || ((s.st_mode & 020) && s.st_gid != s.st_uid);      /* a user's own group is he */
+        shared = (s.st_mode & 02) || ((s.st_mode & 020) && s.st_gid != s.st_uid);      /* the user's own group */
         ok = ok && (!shared || (S_ISDIR(s.st_mode) && (s.st_mode & 01000)));
         if (length == 1 && path[1]) { length = 0; }
         else if (!path[length]) { return ok; }
@@ -128,8 +129,8 @@ static bool opdi_path_guarded(const char *path, bool strict, char *bad) {
     return false;
 }
 
-/* Finds or makes the folder of results, in which only this user may write and which nobody else can replace;
-   0, or -1. */
+/* Finds or makes the folder for results, in which only this user may write and which nobody else can replace.  Returns
+   0 or -1. */
 static int opdi_cache_dir(char *dir) {
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     const bool own = xdg && *xdg == '/';
@@ -160,13 +161,13 @@ static int opdi_cache_dir(char *dir) {
     return 0;
 }
 
-/* A build: what is compiled, where, and how. */
+/* A compilation: the files to compile, the folders, and the flags. */
 typedef struct opdi_build {
     const char *what, *name, *flags;
     const char *const *files;
     bool cxx;                                                 /* some of the files are C++ */
     char dir[OPDI_PATH], tmp[OPDI_PATH], stem[OPDI_PATH];     /* stem: <dir>/<name>-<key> */
-    char include[OPDI_PATH];                                  /* where opdispatch.h is; "": the hint says why not */
+    char include[OPDI_PATH];                                  /* folder of opdispatch.h; "": `hint` says why */
     const char *hint;
 } opdi_build;
 
@@ -181,7 +182,8 @@ static const char *opdi_compiler(bool cxx) {
     return command && *command ? command : cxx ? "c++" : "cc";
 }
 
-/* Mixes path, size and time of a command's program into a hash, so that another version has another key. */
+/* Mixes the path, size and time of a command's program into a hash, so that another version of the compiler gives
+   another key. */
 static uint64_t opdi_mix_compiler(uint64_t hash, const char *command) {
     const size_t n = strcspn(command, " \t");
     const char *path = memchr(command, '/', n) ? "" : getenv("PATH");
@@ -201,10 +203,10 @@ static uint64_t opdi_mix_compiler(uint64_t hash, const char *command) {
     return hash;
 }
 
-/* Finds the folder of opdispatch.h: $OPD_INCLUDE, else where this file was compiled from.  A relative path begins
-   in the folder of the program or one above, never in the current folder, whose files may be anybody's.  If it is
-   not found, flags and the system's folders may still lead to it; if they do not, the hint is part of the error.
-   0 or -1. */
+/* Finds the folder of opdispatch.h: $OPD_INCLUDE, else the folder from which this file was compiled.  A relative path
+   begins in the program's folder or the folder above it, but never in the current folder, whose files may be anybody's.
+   If it is not found, the flags and the system's folders may still lead to it; if they do not, the error contains
+   `hint`.  Returns 0 or -1. */
 static int opdi_build_include(opdi_build *build) {
     const char *given = getenv("OPD_INCLUDE"), *here = __FILE__;
     char at[OPDI_PATH] = "", path[OPDI_PATH], bad[OPDI_PATH], *up;
@@ -231,14 +233,14 @@ static int opdi_build_include(opdi_build *build) {
     return opd_ok() ? 0 : -1;
 }
 
-/* Sets stem, which has the key in it, and include; 0, or -1 with an error. */
+/* Sets `include` and `stem` (which contains the key).  Returns 0, or -1 and sets an error. */
 static int opdi_build_key(opdi_build *build) {
     uint64_t hash = opdi_mix_text(1, OPD_VERSION);
     if (opdi_build_include(build)) { return -1; }
     hash = opdi_mix_compiler(hash, opdi_compiler(false));
     if (build->cxx) { hash = opdi_mix_compiler(hash, opdi_compiler(true)); }
     hash = opdi_mix_text(opdi_mix_text(hash, build->flags), build->include);
-    if (strstr(build->flags, "native")) {         /* the folder may be seen from another machine */
+    if (strstr(build->flags, "native")) {         /* machines that share the folder may differ */
         char host[256] = "";
         (void)gethostname(host, sizeof host - 1);
         hash = opdi_mix_text(hash, host);
@@ -247,7 +249,8 @@ static int opdi_build_key(opdi_build *build) {
     return opdi_path(build->stem, "%s/%s-%016llx", build->dir, build->name, (unsigned long long)hash);
 }
 
-/* Writes the name of the result, by the list of files that the compiler read; false if one of them is not there. */
+/* Writes the path of the result to `out`, by the contents of the files in `deps`, which the compiler read.  Returns
+   false if one of them does not exist. */
 static bool opdi_build_result(const opdi_build *build, const opdi_string *deps, char *out) {
     uint64_t hash = 2;
     for (size_t at = 0; at < deps->length; at += strlen(deps->data + at) + 1) {
@@ -257,7 +260,8 @@ static bool opdi_build_result(const opdi_build *build, const opdi_string *deps, 
     return snprintf(out, OPDI_PATH, "%s-%016llx.so", build->stem, (unsigned long long)hash) < OPDI_PATH;
 }
 
-/* Adds the paths of a rule "object: a b", as compilers write it, each with its zero. */
+/* Adds the paths of a make rule "object: a b", as compilers write it, to a list in which each path has a terminating
+   zero. */
 static void opdi_deps_add(opdi_string *deps, const char *rule) {
     const char *at = strstr(rule, ": ");
     bool in = false;
@@ -280,7 +284,7 @@ static void opdi_deps_add(opdi_string *deps, const char *rule) {
     if (in) { opdi_string_add_n(deps, "", 1); }
 }
 
-/* Adds a word of a command, with its zero. */
+/* Adds a word of a command, with its terminating zero. */
 static void opdi_words_add(opdi_string *words, const char *word) { opdi_string_add_n(words, word, strlen(word) + 1); }
 static void opdi_words_split(opdi_string *words, const char *text) {
     for (text += strspn(text, " \t\n"); *text; text += strspn(text, " \t\n")) {
@@ -294,7 +298,7 @@ static void opdi_words_split(opdi_string *words, const char *text) {
 OPDI_INTERNAL int opdi_wait(pid_t pid) {
     int status = 0;
     while (waitpid(pid, &status, 0) < 0) {
-        if (errno != EINTR) { return 0; }         /* SIGCHLD is ignored: the result will tell */
+        if (errno != EINTR) { return 0; }         /* SIGCHLD is ignored: only the result tells of success */
     }
     return status;
 }
@@ -314,8 +318,8 @@ static bool opdi_verbose(void) {
     return value && *value && strcmp(value, "0") != 0;
 }
 
-/* Runs a command without a shell, its output into a file; 0, or -1 with the command's own message, also if it has not
-   made the file `made`. */
+/* Runs a command without a shell; its output goes to a file.  Returns 0.  If the command fails or has not made the file
+   `made`, returns -1 and sets an error with the command's own message. */
 static int opdi_build_run(const opdi_build *build, const opdi_string *words, const char *made) {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
@@ -365,7 +369,7 @@ static int opdi_build_run(const opdi_build *build, const opdi_string *words, con
     return rc || status || !opd_ok() ? -1 : 0;
 }
 
-/* Compiles file i and adds what it reads to the list; 0, or -1 with an error. */
+/* Compiles file number `i` and adds the files that the compiler read to `deps`.  Returns 0, or -1 and sets an error. */
 static int opdi_build_object(const opdi_build *build, int i, opdi_string *deps) {
     opdi_string words = {NULL, 0, 0, false}, rule = {NULL, 0, 0, false};
     char object[OPDI_PATH], dep[OPDI_PATH];
@@ -375,7 +379,7 @@ static int opdi_build_object(const opdi_build *build, int i, opdi_string *deps) 
     opdi_words_add(&words, "-O2");
     opdi_words_split(&words, build->flags);
     opdi_words_split(&words, *build->include ? "-DOPDISPATCH_PLUGIN -fPIC -I" : "-DOPDISPATCH_PLUGIN -fPIC");
-    words.length -= words.length > 0 && *build->include;  /* the folder is part of that word */
+    words.length -= words.length > 0 && *build->include;  /* -I and the folder are one word */
     if (*build->include) { opdi_words_add(&words, build->include); }
     opdi_words_split(&words, "-MD -MF");
     opdi_words_add(&words, dep);
@@ -391,7 +395,8 @@ static int opdi_build_object(const opdi_build *build, int i, opdi_string *deps) 
     return rc || !opd_ok() ? -1 : 0;
 }
 
-/* The end of a result: a sum of all before it, by which a result is recognised that a crash or a full disk has cut. */
+/* The end of a result: a checksum of everything before it, by which a result is recognised that a crash or a full disk
+   has cut off. */
 typedef struct opdi_seal { char mark[8]; uint64_t sum; } opdi_seal;
 static opdi_seal opdi_seal_of(const char *data, size_t length) {
     opdi_seal seal = {{'o', 'p', 'd', ' ', 's', 'e', 'a', 'l'}, 0};
@@ -419,7 +424,8 @@ static int opdi_seal_put(const char *path, const char *out) {
     return ok ? 0 : opd_fail(opdi_errno_code(OPD_ERROR_REGISTER), "cannot write %s: %s", out, strerror(errno));
 }
 
-/* Links the objects and puts list and result in their places; 0, or -1 with an error. */
+/* Links the object files and moves the list of read files and the result to their places.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_build_link(const opdi_build *build, int count, const opdi_string *deps, char *out) {
     opdi_string words = {NULL, 0, 0, false};
     char path[OPDI_PATH], list[OPDI_PATH];
@@ -478,7 +484,8 @@ static int opdi_build_open(opdi_build *build, const char *what, const char *name
     return opdi_cache_dir(build->dir);
 }
 
-/* Compiles what is not in the cache yet; out: the path of the result.  0, or -1 with an error. */
+/* Compiles the files if the result is not in the cache yet, and writes the path of the result to `out`.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_build_make(opdi_build *build, char *out) {
     opdi_string deps = {NULL, 0, 0, false};
     char list[OPDI_PATH];
@@ -491,7 +498,7 @@ static opd_plugin *opdi_build_load(opdi_build *build) {
     char out[OPDI_PATH];
     return opdi_build_make(build, out) ? NULL : opd_library_load(out);
 }
-/* The same for source text. */
+/* Compiles source text instead of files. */
 OPDI_INTERNAL int opdi_build_text(const char *what, const char *name, const char *source, const char *flags,
                                   char *out) {
     const bool cxx = name && opdi_is_cxx(name);

@@ -3,10 +3,10 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>plugins      loading libraries of operators, compiling at run time, addresses of code in words
 //
-//  A loaded library is a record with the addresses it is mapped at.  By address a kernel, a formula or a deleter finds
-//  the library it is in and pins it: kernels while they are registered, nodes and foreign storages while they live.
-//  Unloading closes the libraries whose blocks stand in it.  It is unmapped when it has no pin and no call is running
-//  that began before it was unloaded.
+//  A loaded library is described by an opd_plugin with the addresses at which it is mapped.  A kernel, a formula or a
+//  deleter finds its library by address and pins it: kernels while they are registered, nodes and foreign storages
+//  while they live.  Unloading a plug-in closes the libraries (opd_library) whose blocks are in it.  The plug-in is
+//  unmapped when it has no pin and no call is running that began before the unloading.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPD_HOST_STRUCT;
@@ -15,7 +15,7 @@ OPD_HOST_STRUCT;
 
 OPDI_ONCE_BEGIN
 
-/* Appends length bytes of text to string; without memory it is `failed` from then on. */
+/* Appends `length` bytes of text to `string`.  If memory runs out, the string stays `failed` from then on. */
 OPD_UNUSED OPDI_INTERNAL void opdi_string_add_n(opdi_string *string, const char *text, size_t length) {
     if (!string->failed && string->length + length + 1 > string->cap) {
         const size_t cap = OPDI_MAX(2 * string->cap, string->length + length + 256);
@@ -49,8 +49,8 @@ static bool opdi_plugin_has(const opd_plugin *plugin, uintptr_t address) {
     return address >= plugin->begin && address < plugin->end;
 }
 
-/* Frees cards and formulas recorded by hand of a plug-in, which were kept while somebody could be inside.
-   Under the lock. */
+/* Frees a plug-in's cards and hand-recorded formulas, which were kept as long as a call could be using them.  The
+   caller holds the lock. */
 static void opdi_plugin_forget(const opd_plugin *plugin) {
     size_t i = 0;
     opd_op *op;
@@ -70,10 +70,10 @@ static void opdi_plugin_forget(const opd_plugin *plugin) {
     opdi_hands_forget(plugin);
 }
 
-/* Unmaps unloaded plug-ins that have no pins and that no call can be inside of. */
+/* Unmaps unloaded plug-ins that have no pins and that no call can be using. */
 OPDI_INTERNAL void opdi_plugins_sweep(void) {
     opd_plugin *plugin = OPDI_LOAD(&opdi_plugins);
-    if (plugin) { opdi_gone_give_back(); }        /* kernels that were waiting for a call to end */
+    if (plugin) { opdi_gone_give_back(); }        /* frees kernels that waited for calls to end */
     while (plugin) {
         opd_plugin **at = &opdi_plugins;
         opdi_lock(&opdi_registry.lock);
@@ -100,7 +100,8 @@ OPDI_INTERNAL void opdi_plugins_sweep(void) {
 
 //== loading ===========================================================================================================
 
-/* Begins registration or loading, which one thread does at a time; false if this thread is at it already. */
+/* Begins registration or loading, which only one thread does at a time.  Returns false if this thread is doing it
+   already. */
 static bool opdi_start_enter(opdi_thread *thread) {
     if (OPDI_LOAD(&opdi_registry.starter) == thread) { return false; }
     opdi_lock(&opdi_registry.start);
@@ -115,7 +116,7 @@ static void opdi_start_leave(bool entered) {
     opdi_unlock(&opdi_registry.start);
 }
 
-/* Takes blocks of plugin that nobody has run off the registry's list, to plugin's own. */
+/* Moves those blocks of `plugin` that have not run from the registry's list to the plug-in's own list. */
 static void opdi_plugin_take_blocks(opd_plugin *plugin) {
     opd_block **from = &opdi_registry.blocks, **to = &plugin->blocks, *block;
     while (*to) { to = &(*to)->next; }
@@ -134,7 +135,7 @@ static void opdi_plugin_take_blocks(opd_plugin *plugin) {
     opdi_unlock(&opdi_registry.lock);
 }
 
-/* Returns a library that was opened by code of plugin, or NULL. */
+/* Returns a library (opd_library) that code of `plugin` has opened, or NULL. */
 static opd_library *opdi_plugin_library(const opd_plugin *plugin) {
     opd_library *lib;
     opdi_lock(&opdi_registry.lock);
@@ -143,7 +144,7 @@ static opd_library *opdi_plugin_library(const opd_plugin *plugin) {
     return lib;
 }
 
-/* Returns a listener that is code of plugin, or NULL. */
+/* Returns a listener whose code is in `plugin`, or NULL. */
 static opd_listener *opdi_plugin_listener(const opd_plugin *plugin) {
     opd_listener *listener;
     opdi_lock(&opdi_registry.lock);
@@ -157,15 +158,15 @@ static opd_listener *opdi_plugin_listener(const opd_plugin *plugin) {
     return listener;
 }
 
-/* Notes which library is closed because its plug-in is unloaded; NULL: none any more. */
+/* Notes which library is being closed because its plug-in is unloaded; NULL: none any more. */
 static void opdi_library_unloads(const opd_library *lib) {
     opdi_lock(&opdi_registry.lock);
     opdi_registry.unloading = lib;
     opdi_unlock(&opdi_registry.lock);
 }
 
-/* Undoes all that a plug-in has registered and takes the pin of its being loaded.  The caller sweeps when no
-   lock is held. */
+/* Undoes all registrations of a plug-in and removes the pin that it had while it was loaded.  Later, when the caller
+   holds no lock, it calls opdi_plugins_sweep. */
 static void opdi_plugin_undo(opd_plugin *plugin) {
     opd_listener *listener;
     opd_library *lib;
@@ -189,10 +190,11 @@ static void opdi_plugin_undo(opd_plugin *plugin) {
     OPDI_STORE(&plugin->loaded, false);
     opdi_unlock(&opdi_registry.lock);
     opdi_backends_unload(plugin);
-    (void)OPDI_SUB(&plugin->pins, 1);             /* the caller sweeps when no lock is held */
+    (void)OPDI_SUB(&plugin->pins, 1);             /* the caller calls opdi_plugins_sweep, without locks */
 }
 
-/* Undoes what the plug-in registered; it is unmapped when nothing of it is in use.  0, or -1 with an error. */
+/* Undoes the registrations of a plug-in, which is unmapped once nothing of it is in use.  Returns 0, or -1 and sets an
+   error. */
 int opd_library_unload(opd_plugin *plugin) {
     opdi_thread *thread = opdi_self();
     const bool entered = opdi_start_enter(thread);
@@ -238,7 +240,8 @@ opd_plugin *opd_load_inline(const char *name, const char *source, const char *fl
 
 #else
 
-/* Defines an operator for a plug-in; the desc of an older one is shorter, and the fields it does not know are zero. */
+/* Defines an operator for a plug-in.  The descriptor of an older plug-in is shorter; the fields that it does not know
+   are zero. */
 static int opdi_host_define(opd_library *lib, const opd_op_desc *desc, size_t size) {
     opd_op_desc whole;
     if (!desc) { return opd_define(lib, NULL); }
@@ -268,7 +271,7 @@ static const char *opdi_machine_name(const unsigned char *elf) {
     }
 }
 
-/* Reads the first 20 bytes of a file: 0 if it is ELF, 1 if not, -1 if it cannot be opened. */
+/* Reads the first 20 bytes of a file.  Returns 0 if it is ELF, 1 if not, or -1 if it cannot be opened. */
 static int opdi_elf_read(const char *path, unsigned char *elf) {
     FILE *file = fopen(path, "rb");
     size_t length = file ? fread(elf, 1, 20, file) : 0;
@@ -276,7 +279,8 @@ static int opdi_elf_read(const char *path, unsigned char *elf) {
     return file ? length == 20 && memcmp(elf, "\177ELF", 4) == 0 ? 0 : 1 : -1;
 }
 
-/* True if a file ends before what would be mapped of it does: touching that would kill the process. */
+/* Returns true if a file ends before the end of the part that would be mapped.  To touch the missing part would kill
+   the process. */
 static bool opdi_elf_cut(const char *path) {
     FILE *file = fopen(path, "rb");
     struct stat s;
@@ -292,8 +296,8 @@ static bool opdi_elf_cut(const char *path) {
     return cut;
 }
 
-/* Checks a library's file and says what the loader would not say clearly: no such file, no library, cut off, another
-   machine's.  0, or -1 with an error. */
+/* Checks a library's file, and reports errors that the loader would not report clearly: the file is missing, is no
+   library, is cut off, or is for another machine.  Returns 0, or -1 and sets an error. */
 static int opdi_plugin_file_check(const char *path) {
     unsigned char elf[20], own[20];
     const int rc = opdi_elf_read(path, elf);
@@ -317,7 +321,7 @@ OPDI_INTERNAL void *opdi_dlopen(const char *path) {
     void *handle = NULL;
     opdi_string file = {NULL, 0, 0, false};
     if (opdi_plugin_file_check(path)) { return NULL; }
-    opdi_string_add(&file, strchr(path, '/') ? "" : "./");    /* a bare name would be searched for */
+    opdi_string_add(&file, strchr(path, '/') ? "" : "./");    /* the loader would search for a name without / */
     opdi_string_add(&file, path);
     errno = 0;
     if (!file.failed && !(handle = dlopen(file.data, RTLD_NOW | RTLD_LOCAL))) {
@@ -331,24 +335,25 @@ OPDI_INTERNAL void *opdi_dlopen(const char *path) {
     return handle;
 }
 
-/* How the loader's record of a library (struct link_map) begins, and what it tells of each (struct dl_phdr_info). */
+/* The first members of two structs of the system's loader: its record of a library (struct link_map), and its report on
+   each library (struct dl_phdr_info). */
 typedef struct opdi_linked { uintptr_t moved; const char *name; const void *dynamic; } opdi_linked;
 typedef struct opdi_loaded {
-    uintptr_t moved;                              /* from the addresses in the file; 0 for absolute ones */
+    uintptr_t moved;                              /* difference from the addresses in the file; 0 for absolute ones */
     const char *name;
     const opdi_elf_segment *segments;
     uint16_t count;
 } opdi_loaded;
 typedef struct opdi_plugin_place { opd_plugin *plugin; const void *dynamic; } opdi_plugin_place;
 
-/* Returns where a library's dynamic section lies, which no two share.  The loader's lock guards the record, which no
-   sanitizer sees. */
+/* Returns the address of a library's dynamic section, which no two libraries share.  The loader's lock, which
+   sanitizers do not see, guards the record. */
 #if defined(__GNUC__) && !defined(__TINYC__)
 __attribute__((no_sanitize("thread")))
 #endif
 static const void *opdi_linked_dynamic(const void *map) { return ((const opdi_linked *)map)->dynamic; }
 
-/* Notes where the looked-for library is mapped; 1 when this is it, else 0. */
+/* Called for each library; if it is the one looked for, notes where it is mapped and returns 1, else returns 0. */
 static int opdi_plugin_mapped(const void *told, size_t size, void *user) {
     const opdi_loaded *loaded = (const opdi_loaded *)told;
     const opdi_plugin_place *place = (const opdi_plugin_place *)user;
@@ -368,8 +373,8 @@ static int opdi_plugin_mapped(const void *told, size_t size, void *user) {
     return 1;
 }
 
-/* Finds where a library is mapped; 0, or -1 with an error.  The loader's functions are asked for by name, since strict
-   C does not declare them. */
+/* Finds where a library is mapped.  Looks the loader's functions up by name, since strict C does not declare them.
+   Returns 0, or -1 and sets an error. */
 static int opdi_plugin_range(opd_plugin *plugin) {
     void *self = dlopen(NULL, RTLD_NOW), *info = self ? dlsym(self, "dlinfo") : NULL, *map = NULL;
     void *iterate = self ? dlsym(self, "dl_iterate_phdr") : NULL;
@@ -379,7 +384,7 @@ static int opdi_plugin_range(opd_plugin *plugin) {
     bool found = false;
     memcpy(&ask, &info, sizeof info);
     memcpy(&walk, &iterate, sizeof iterate);
-    if (info && iterate && ask(plugin->handle, 2, &map) == 0) {            /* RTLD_DI_LINKMAP */
+    if (info && iterate && ask(plugin->handle, 2, &map) == 0) {            /* 2 is RTLD_DI_LINKMAP */
         place.plugin = plugin;
         place.dynamic = opdi_linked_dynamic(map);
         found = walk(opdi_plugin_mapped, &place) == 1;
@@ -389,7 +394,7 @@ static int opdi_plugin_range(opd_plugin *plugin) {
         : opd_fail(OPD_ERROR_REGISTER, "opd_library_load: cannot see where '%s' is mapped", plugin->path);
 }
 
-/* Checks version and kind of a library that has just been mapped; 0, or -1 with an error. */
+/* Checks version and kind of a library that has just been mapped.  Returns 0, or -1 and sets an error. */
 static int opdi_plugin_check(opd_plugin *plugin) {
     const uintptr_t own = (uintptr_t)dlsym(plugin->handle, "opd_library_load");
     const opd_plugin_info *info = (const opd_plugin_info *)dlsym(plugin->handle, "opd_plugin_entry");
@@ -413,11 +418,11 @@ static int opdi_plugin_check(opd_plugin *plugin) {
                         "in this program", plugin->path);
     }
     plugin->info = info;
-    if (!*info->host) { *info->host = &opdi_host_table; }     /* loaded again, code of it may be running */
+    if (!*info->host) { *info->host = &opdi_host_table; }     /* loaded again, so its code may be running */
     return 0;
 }
 
-/* Makes the record of a library, not in the list yet; NULL without memory. */
+/* Makes the opd_plugin of a library, which is not in the list yet.  Returns NULL if memory runs out. */
 static opd_plugin *opdi_plugin_new(const char *path) {
     const size_t length = strlen(path) + 1;
     opd_plugin *plugin = (opd_plugin *)opdi_alloc(sizeof *plugin + length);
@@ -429,8 +434,8 @@ static opd_plugin *opdi_plugin_new(const char *path) {
     return plugin;
 }
 
-/* Returns the record of a library that has just been mapped: `fresh`, which is in the list now, or the one that was
-   there already.  NULL with an error. */
+/* Returns the opd_plugin of a library that has just been mapped: `fresh`, which is then entered in the list, or the one
+   that the library already has.  Returns NULL and sets an error if that fails. */
 static opd_plugin *opdi_plugin_enter(opd_plugin *fresh, bool *known) {
     opd_plugin *plugin;
     if (opdi_plugin_range(fresh)) { return NULL; }
@@ -448,7 +453,7 @@ static opd_plugin *opdi_plugin_enter(opd_plugin *fresh, bool *known) {
     return plugin;
 }
 
-/* Runs the blocks of a plug-in until one fails; 0, or -1 with an error. */
+/* Runs the blocks of a plug-in until one fails.  Returns 0, or -1 and sets an error. */
 static int opdi_plugin_run(opd_plugin *plugin) {
     opdi_plugin_take_blocks(plugin);
     opd_block *block = plugin->info ? *plugin->info->blocks : plugin->blocks;
@@ -461,7 +466,7 @@ static int opdi_plugin_run(opd_plugin *plugin) {
     return opd_ok() ? 0 : -1;
 }
 
-/* Maps a library and runs its blocks; NULL with an error, and everything undone. */
+/* Maps a library and runs its blocks.  On failure, undoes everything, returns NULL and sets an error. */
 opd_plugin *opd_library_load(const char *path) {
     OPDI_NEEDS_ALL();
     opdi_thread *thread = opdi_self();
@@ -481,7 +486,7 @@ opd_plugin *opd_library_load(const char *path) {
         if (!opd_ok() || opdi_plugin_check(plugin) || opdi_plugin_run(plugin)) { opdi_plugin_undo(plugin); }
     }
     opdi_start_leave(entered);
-    /* the record has a reference of its own; without one nobody needs it */
+    /* an older opd_plugin has its own reference to the library; without any, nobody needs it */
     if (plugin != fresh && fresh->handle) { (void)dlclose(fresh->handle); }
     if (plugin != fresh) { opdi_free(fresh, fresh->bytes); }
     if (!opd_ok()) {

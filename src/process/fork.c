@@ -3,14 +3,15 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>fork         a thread or the program ends, or the program forks
 //
-//  What ends reports the error that is pending and gives back what it holds.  The child of a fork has one thread, and
-//  whatever others were amid is whole: all locks are taken before, and free after.
+//  When a thread or the program ends, it reports its pending error and releases the objects that it holds.  The child
+//  of a fork has one thread.  Data that other threads might have been changing is complete there: all locks are taken
+//  before the fork, and free after it.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_COLD_BEGIN
 #if defined(OPDI_CORE)
 
-/* Ends a thread: reports and gives back what it forgot, and takes its state off the list. */
+/* Ends a thread: reports a pending error, releases objects that the thread forgot, and takes its state off the list. */
 OPD_UNUSED OPDI_INTERNAL void opdi_thread_end(void *arg) {
     opdi_thread *thread = (opdi_thread *)arg;
     opdi_thread_self = thread;
@@ -85,17 +86,18 @@ static opdi_mutex *const opdi_fork_locks[] = {
 #endif
     &opdi_hooks_lock, &opdi_mutation_lock, &opdi_checkpoint_lock, &opdi_generator_lock};
 enum { OPDI_FORK_LOCKS = (int)(sizeof opdi_fork_locks / sizeof *opdi_fork_locks) };
-static uint32_t opdi_fork_held;                   /* a bit for each that is ours while the process forks */
+static uint32_t opdi_fork_held;                   /* a bit for each lock that this thread holds for the fork */
 
 static void opdi_fork_release(void) {
     const uint32_t held = opdi_fork_held;
-    opdi_fork_held = 0;                           /* before another thread that forks may have them */
+    opdi_fork_held = 0;                           /* first, as another forking thread may hold them next */
     for (int i = OPDI_FORK_LOCKS; i-- > 0;) { if (held >> i & 1) { opdi_unlock(opdi_fork_locks[i]); } }
 }
-/* Takes all locks before a fork, in no order: who finds one taken gives back what it has.  One that this thread holds
-   itself, or somebody holds for seconds, is left out: that may be the lock of blocks that run. */
+/* Takes all locks before a fork, in no fixed order.  If a lock is taken by another thread, the function releases the
+   locks that it has and tries again.  A lock that this thread already holds, or that another thread holds for seconds,
+   is left out: it may be the lock under which library blocks run. */
 static void opdi_fork_prepare(void) {
-    const int most = 1000000;                     /* turns: a second or more */
+    const int most = 1000000;                     /* number of tries, which take a second or more */
     uint32_t held = 0, all = ~(uint32_t)0;
     int i;
     if (OPDI_LOAD(&opdi_registry.starter) == opdi_thread_self && opdi_thread_self) { all &= ~(uint32_t)1; }
@@ -116,7 +118,7 @@ static void opdi_fork_prepare(void) {
     }
     opdi_fork_held = held;
 }
-/* Tidies up in the child: threads that are not there any more are in no call and hold nothing. */
+/* Tidies up in the child: the parent's other threads do not exist here, so they are in no call and hold nothing. */
 static void opdi_fork_child(void) {
     const opdi_mutex fresh = OPDI_MUTEX_INIT;
     opdi_thread *const self = opdi_thread_self;

@@ -3,19 +3,20 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>program_graphs exported programs: nodes, conditions and loops, graphs, names of inputs and outputs, signatures
 //
-//  A file's text is read from its top: the signature says what each input of the graph is; nodes with graphs of their
-//  own call the reading of graphs again; inputs and outputs get the names that the call's arguments have.
+//  A file's text is read from its top.  The signature describes each input of the graph.  For nodes that contain
+//  graphs, the reading of graphs calls itself.  Inputs and outputs get the names of the call's arguments.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== conditions and loops ==============================================================================================
 //
-//  Nodes with graphs of their own.  All that these read is handed to them; a graph that makes tensors on the module's
-//  device gets that as its last input.
+//  Nodes that contain graphs.  All values that these graphs read are passed as arguments.  A graph that makes tensors
+//  on the module's device gets the device as its last input.
 
 OPDI_INTERNAL int opdi_region_fail(const opdi_gnode *node, const char *what) {
     return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s", node->function->name, what);
 }
-/* Runs one of the graphs; args ends with the device.  Results are of the innermost scope; 0, or -1 with an error. */
+/* Runs graph `which` of a node.  The last of `args` is the device.  Results belong to the innermost scope.  Returns 0,
+   or -1 and sets an error. */
 OPDI_INTERNAL int opdi_region_call(const opdi_gnode *node, int which, const opd_value *args, int nargs,
                                    opd_value *outputs, int noutputs) {
     const opdi_program_region *region = (const opdi_program_region *)node->user;
@@ -26,7 +27,7 @@ OPDI_INTERNAL int opdi_region_call(const opdi_gnode *node, int which, const opd_
     }
     return opdi_graph_run_values(graph, args, count, outputs, noutputs) < 0 ? -1 : 0;
 }
-/* Reads whether a value holds; -1 with an error. */
+/* Returns whether a value is true (1 or 0), or -1 and sets an error. */
 static int opdi_region_holds(const opd_value *value) {
     if (value->tag == OPD_TAG_BOOL || value->tag == OPD_TAG_INT) { return value->u.i != 0; }
     if (value->tag != OPD_TAG_TENSOR) {
@@ -35,7 +36,8 @@ static int opdi_region_holds(const opd_value *value) {
     const double number = opd_item_f64(value->u.t);
     return opd_ok() ? number < 0 || number > 0 : -1;
 }
-/* Makes values of the innermost scope results of a node; 0, or -1 with an error. */
+/* Stores references to `values`, which belong to the innermost scope, as the results of a node.  Returns 0, or -1 and
+   sets an error. */
 OPDI_INTERNAL int opdi_region_give(opd_value *rets, const opd_value *values, int count) {
     for (int i = 0; i < count; i++) {
         rets[i] = values[i];
@@ -48,14 +50,14 @@ OPDI_INTERNAL int opdi_region_give(opd_value *rets, const opd_value *values, int
 OPDI_INTERNAL opd_value *opdi_region_values(int count) {
     return (opd_value *)opdi_scope_alloc((size_t)(count + 1) * sizeof(opd_value));
 }
-/* True for a predicate whose value is not known: a fake's, a batched tensor's, which has one for each example, or one
-   that is compiled. */
+/* Returns whether the value of a predicate is unknown, because it is a fake tensor, is being compiled, or is batched
+   with one value per example. */
 static bool opdi_region_unknown(const opd_value *predicate) {
     return predicate->tag == OPD_TAG_TENSOR && (predicate->u.t->backend == OPD_META ||
         predicate->u.t->backend == OPD_LAZY || opd_tensor_is_batched(predicate->u.t));
 }
-/* Runs both graphs of a cond.  A fake predicate gives what the first makes, which must have the sizes of the second's;
-   a batched one what each example wants of the two, one that is compiled what is wanted in each run. */
+/* Runs both graphs of a cond, whose results must have equal sizes.  If the predicate is fake, the results are those of
+   the first graph.  If it is batched or compiled, each result is selected: for each example, or in each run. */
 static int opdi_region_both(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     opd_value *const outputs = opdi_region_values(node->nout), *const others = opdi_region_values(node->nout);
     opd_tensor *holds = args[0].u.t;
@@ -78,7 +80,7 @@ static int opdi_region_both(const opdi_gnode *node, const opd_value *args, opd_v
     }
     return opd_ok() ? opdi_region_give(rets, outputs, node->nout) : -1;
 }
-/* cond(predicate, true graph, false graph, operands); the predicate is args[0]. */
+/* Runs cond(predicate, true graph, false graph, operands).  The predicate is args[0]. */
 static int opdi_region_cond(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     if (opdi_region_unknown(&args[0])) {
         const bool sides = opdi_generator_sides_set(args[0].u.t->backend == OPD_LAZY || opdi_generator_has_sides());
@@ -93,7 +95,7 @@ static int opdi_region_cond(const opdi_gnode *node, const opd_value *args, opd_v
     }
     return opdi_region_give(rets, outputs, node->nout);
 }
-/* Says for which examples a batched condition holds: 2: for all, 1: for some, 0: for none; -1 with an error. */
+/* Returns 2 if a batched condition holds for all examples, 1 for some, 0 for none, or -1 and sets an error. */
 static int opdi_region_holds_for(const opd_tensor *test) {
     if (opd_numel(test) != 1) {
         return opd_fail(OPD_ERROR_ARGUMENT, "a condition that is no tensor of one element");
@@ -103,8 +105,8 @@ static int opdi_region_holds_for(const opd_tensor *test) {
     const bool any = opd_item_i64(opd_any(holds)) != 0, all = any && opd_item_i64(opd_all(holds)) != 0;
     return opd_ok() ? any + all : -1;
 }
-/* Puts what a loop carries in place of what the body made of it, for the examples whose condition does not hold; 0, or
-   -1 with an error. */
+/* For examples whose condition does not hold, replaces `next`, the body's results, by `now`, the carried values.
+   Returns 0, or -1 and sets an error. */
 static int opdi_region_select(const opdi_gnode *node, opd_tensor *test, const opd_value *now, opd_value *next,
                               int count) {
     opd_tensor *const holds = opd_ne_Scalar(opd_reshape(test, opd_ints_of(NULL, 0)), opd_value_int(0));
@@ -124,8 +126,8 @@ static int opdi_region_select(const opdi_gnode *node, opd_tensor *test, const op
     }
     return opd_ok() ? 0 : -1;
 }
-/* while_loop(condition, body, carried, more): the body gives the carried values anew; once, where it is a fake that
-   says whether to go on; as long as one example goes on, where a vmap has several. */
+/* Runs while_loop(condition, body, carried, more).  The body returns new carried values.  If the condition is fake, one
+   iteration runs.  Under vmap, the loop goes on as long as the condition holds for any example. */
 static int opdi_region_while(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     const int count = ((const opdi_program_region *)node->user)->nfirst;
     opd_value *const now = opdi_region_values(node->nin), *const next = opdi_region_values(count);
@@ -160,8 +162,8 @@ static int opdi_region_while(const opdi_gnode *node, const opd_value *args, opd_
     }
     return opd_ok() ? 0 : -1;
 }
-/* map_impl(body, sliced, more), scan(body, carried, sliced, more): the body gives the carried values anew and, for each
-   slice along dim 0, what is stacked then. */
+/* Runs map_impl(body, sliced, more) or scan(body, carried, sliced, more).  For each slice along dim 0, the body returns
+   new carried values and values that are stacked afterwards. */
 OPDI_INTERNAL int opdi_region_scan(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     const opdi_program_region *region = (const opdi_program_region *)node->user;
     const int carried = region->nfirst, sliced = region->nsliced, stacked = node->nout - carried;
@@ -194,7 +196,7 @@ OPDI_INTERNAL int opdi_region_scan(const opdi_gnode *node, const opd_value *args
     if (carried) { memcpy(outputs, now, (size_t)carried * sizeof *now); }
     return opd_ok() ? opdi_region_give(rets, outputs, node->nout) : -1;
 }
-/* associative_scan(combine, sliced, more): each slice along dim 0 combined with all before it, from the left. */
+/* Runs associative_scan(combine, sliced, more): combines each slice along dim 0 with all slices before it, in order. */
 static int opdi_region_associative(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     const int count = ((const opdi_program_region *)node->user)->nfirst, more = node->nin - count;
     opd_value *const now = opdi_region_values(2 * count + more), *const outputs = opdi_region_values(count);
@@ -226,7 +228,7 @@ static int opdi_region_associative(const opdi_gnode *node, const opd_value *args
     }
     return opd_ok() ? opdi_region_give(rets, outputs, count) : -1;
 }
-/* A graph that is called as it is, with something switched on or off around it. */
+/* Calls a graph with a mode (such as autocast) switched on or off around it. */
 static int opdi_region_wrap(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     const opdi_program_region *region = (const opdi_program_region *)node->user;
     opd_value *const outputs = opdi_region_values(node->nout);
@@ -239,7 +241,7 @@ static int opdi_region_wrap(const opdi_gnode *node, const opd_value *args, opd_v
         return rc ? -1 : opdi_region_give(rets, outputs, node->nout);
     }
     if (mode) {
-        const opd_value *const modes = region->modes;  /* device, dtype, enabled, whether casts are kept */
+        const opd_value *const modes = region->modes;  /* [device, dtype, enabled, cache_enabled] */
         opd_autocast_region autocast = opd_autocast_begin((opd_backend)modes[0].u.device.type,
                                                           modes[1].tag == OPD_TAG_INT ? (opd_scalar_type)modes[1].u.i
                                                           : OPD_DTYPE_NONE, modes[2].u.i != 0,
@@ -266,7 +268,7 @@ static const opdi_region_kind opdi_regions[] = {
     {{"tag_activation_checkpoint", opdi_region_run, true}, opdi_region_wrap, 1, 0, -1},
     {{"invoke_subgraph", opdi_region_run, true}, opdi_region_wrap, 1, 0, -1},
     {{"run_const_graph", opdi_region_run, true}, opdi_region_wrap, 1, 0, 1}};
-/* Runs the node in a scope of its own, which keeps nothing but the results. */
+/* Runs the node in its own scope, which keeps only the results. */
 OPDI_INTERNAL int opdi_region_run(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     const opdi_region_kind *const kind = (const opdi_region_kind *)(const void *)node->function;
     opd_scope scope = opd_scope_open();

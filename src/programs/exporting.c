@@ -3,33 +3,34 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>exporting    graphs written as exported programs
 //
-//  A graph that was traced becomes a program: its first inputs are the module's tensors, constants become inputs, too.
+//  A traced graph becomes a program.  Its first inputs are the module's tensors, and constants become inputs too.
 //  Values are named by the number that opdi_found gives them: v0, v1.  Uses modules and the writing of zip files.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* A tensor that is written.  Those that look at the same bytes are one entry of the file. */
+/* A tensor to be written.  Tensors that share bytes become one entry of the file. */
 typedef struct opdi_program_item {
     const char *name;
     opd_tensor *tensor;
     opd_module_kind kind;
     const opdi_storage *storage;
-    const char *begin, *end;     /* what it looks at; of the first of several: what they all do */
-    struct opdi_program_item *first;              /* of those that share bytes with it */
-    int64_t number;              /* of the entry; of the first */
+    const char *begin, *end;     /* its bytes; in the first of several tensors: the bytes of all */
+    struct opdi_program_item *first;              /* the first of the tensors that share bytes with it */
+    int64_t number;              /* number of the entry; set only in the first tensor */
 } opdi_program_item;
 
 typedef struct opdi_program_writer {
     const opd_graph *graph;
     const opd_module *module;
-    const char *name;            /* of the program in the file */
-    opd_device device;           /* where its tensors are to be when they are loaded */
+    const char *name;            /* name of the program in the file */
+    opd_device device;           /* where its tensors belong when they are loaded */
     opdi_arena arena;            /* names of constants */
-    opdi_found values;           /* their numbers */
+    opdi_found values;           /* numbers of values */
     opdi_string nodes, metas, inputs, specs, outputs, sinks, names, leaves, configs[2];
     opdi_string items;           /* opdi_program_item[] */
-    int64_t numbers[2];          /* how many entries there are: tensor_0, ...; weight_0, ... */
-    /* A second trace with another size, which stays open: its values by the numbers of the first's, that size in both,
-       the input and dim that have it, and what the program computes of it before all else. */
+    int64_t numbers[2];          /* numbers of entries: tensor_0, ... and weight_0, ... */
+    /* A second trace, with another value of the size that stays open.  `pairs` has its values, by the numbers of the
+       first trace's values.  `size` and `second` are the open size in the two traces, `input` and `dim` say where it is
+       found.  `heads` has the nodes that compute sizes from it first, `symbols` their results. */
     const opd_graph *other;
     const opdi_gvalue **pairs;
     int64_t npairs, size, second;
@@ -45,11 +46,11 @@ OPD_PRINTF_LIKE(2, 3) static void opdi_json_print(opdi_string *to, const char *f
     va_end(ap);
     opdi_string_add(to, text);
 }
-/* Adds a comma where something stands before. */
+/* Adds a comma unless the text is empty. */
 static void opdi_json_comma(opdi_string *to) { if (to->length) { opdi_string_add(to, ", "); } }
 static void opdi_json_put_float(opdi_string *to, double number) {
     char text[40];
-    if (!(number - number <= 0)) {                /* infinite, or none */
+    if (!(number - number <= 0)) {                /* infinite or NaN */
         opdi_string_add(to, number > 0 ? "\"Infinity\"" : number < 0 ? "\"-Infinity\"" : "\"NaN\"");
         return;
     }
@@ -57,17 +58,17 @@ static void opdi_json_put_float(opdi_string *to, double number) {
     for (char *at = text; *at; at++) { if (*at == ',') { *at = '.'; } }
     opdi_json_print(to, "%s%s", text, strpbrk(text, ".e") ? "" : ".0");
 }
-/* Returns a value's number; -1 without memory. */
+/* Returns a value's number, or -1 if memory runs out. */
 static int64_t opdi_program_number(opdi_program_writer *writer, const void *value) {
     return opdi_found_add(&writer->values, (uintptr_t)value);
 }
-/* Returns what stands in the second trace for a value of the first; NULL: there is none. */
+/* Returns the value of the second trace that corresponds to a value of the first, or NULL. */
 static const opdi_gvalue *opdi_program_pair(opdi_program_writer *writer, const opdi_gvalue *value) {
     const int64_t number = writer->other ? opdi_program_number(writer, value) : -1;
     return number >= 0 && number < writer->npairs ? writer->pairs[number] : NULL;
 }
-/* Finds what a size is of the open one, factor * open or open + rest, and not both, which two points give of
-   any curve; 0, or -1 with an error. */
+/* Expresses a size by the open size, as factor * open or as open + rest; two traces do not determine both.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_program_affine(const opdi_program_writer *writer, int64_t size, int64_t second, int64_t *factor,
                                int64_t *rest) {
     const int64_t step = writer->second - writer->size, change = second - size;
@@ -78,7 +79,7 @@ static int opdi_program_affine(const opdi_program_writer *writer, int64_t size, 
                    "%lld, which is neither a multiple of it nor it and a constant", (long long)size, (long long)second,
                    (long long)writer->size, (long long)writer->second);
 }
-/* Adds a size as what it is of the open one, as Python's sympy prints it: {"expr_str": .., "hint": ..}. */
+/* Adds a size as an expression in the open size, in the format of Python's sympy: {"expr_str": .., "hint": ..}. */
 static void opdi_program_put_open(opdi_string *to, int64_t size, int64_t factor, int64_t rest) {
     if (rest) { opdi_string_add(to, "{\"expr_str\": \"Add("); } else { opdi_string_add(to, "{\"expr_str\": \""); }
     if (factor != 1) { opdi_json_print(to, "Mul(Integer(%lld), ", (long long)factor); }
@@ -86,7 +87,7 @@ static void opdi_program_put_open(opdi_string *to, int64_t size, int64_t factor,
     if (rest) { opdi_json_print(to, ", Integer(%lld))", (long long)rest); }
     opdi_json_print(to, "\", \"hint\": {\"as_int\": %lld}}", (long long)size);
 }
-/* Adds a size or stride; second: what it is in the second trace.  0, or -1 with an error. */
+/* Adds a size or stride; `second` is its value in the second trace.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_size(opdi_program_writer *writer, opdi_string *to, int64_t size, int64_t second) {
     int64_t factor, rest;
     if (opdi_program_affine(writer, size, second, &factor, &rest)) { return -1; }
@@ -98,7 +99,8 @@ static int opdi_program_put_size(opdi_program_writer *writer, opdi_string *to, i
     }
     return 0;
 }
-/* Adds a node that computes an open number `to` from `from`, and what it is.  target: "_operator.mul", .. */
+/* Adds a node that computes the number named `to` from `from`, with its expression in the open size.  `target` is
+   "_operator.mul" or similar. */
 static void opdi_program_put_step(opdi_program_writer *writer, const char *target, const char *from, int64_t number,
                                   const char *to, int64_t size, int64_t factor, int64_t rest) {
     opdi_json_comma(&writer->heads);
@@ -111,7 +113,8 @@ static void opdi_program_put_step(opdi_program_writer *writer, const char *targe
     opdi_program_put_open(&writer->symbols, size, factor, rest);
     opdi_string_add(&writer->symbols, "}");
 }
-/* Writes the name of a number that is known when the program runs, which is computed at its beginning. */
+/* Writes to `name` the name of the number factor * open size + rest, and adds the nodes that compute it to the
+   beginning of the program. */
 static void opdi_program_open_name(opdi_program_writer *writer, int64_t size, int64_t factor, int64_t rest,
                                    char name[80]) {
     char from[160], product[40], quoted[84];
@@ -135,8 +138,8 @@ static void opdi_program_open_name(opdi_program_writer *writer, int64_t size, in
         opdi_program_put_step(writer, "_operator.add", from, rest, name, size, factor, rest);
     }
 }
-/* Adds an integer of an argument; whole: as an argument of its own, not as a part of a list.  0, or -1 with an
-   error. */
+/* Adds an integer argument.  If `whole` is true, the integer is the argument; otherwise it is an element of a list.
+   Returns 0, or -1 and sets an error. */
 static int opdi_program_put_int(opdi_program_writer *writer, const opdi_gvalue *value, bool whole) {
     const opdi_gvalue *const other = opdi_program_pair(writer, value);
     const int64_t size = value->node->constant.u.i, second = other ? other->node->constant.u.i : size;
@@ -151,7 +154,7 @@ static int opdi_program_put_int(opdi_program_writer *writer, const opdi_gvalue *
     opdi_json_print(&writer->nodes, whole ? "{\"as_sym_int\": {\"as_name\": \"%s\"}}" : "{\"as_name\": \"%s\"}", name);
     return 0;
 }
-/* True for an integer that differs between the traces. */
+/* Returns whether a value is an integer that differs between the traces. */
 static bool opdi_program_is_open(opdi_program_writer *writer, const opdi_gvalue *value) {
     const opdi_gvalue *const other = opdi_program_pair(writer, value);
     return other && value->node && value->node->kind == OPDI_G_CONSTANT && value->node->constant.tag == OPD_TAG_INT &&
@@ -174,8 +177,8 @@ static void opdi_program_put_device(opdi_string *to, opd_device device) {
     if (device.index < 0) { opdi_string_add(to, "null}"); }
     else { opdi_json_print(to, "%d}", (int)device.index); }
 }
-/* Adds what a tensor is: {"dtype": 7, "sizes": [..], ...}.  dims [sizes, strides], second: those of the second trace.
-   0, or -1 with an error. */
+/* Adds the description of a tensor: {"dtype": 7, "sizes": [..], ...}.  `dims` has its sizes, then its strides, and
+   `second` has those in the second trace.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_meta(opdi_program_writer *writer, opdi_string *to, int dtype, const int64_t *dims,
                                  const int64_t *second, int ndim, bool requires_grad, opd_device device,
                                  int64_t offset) {
@@ -194,7 +197,7 @@ static int opdi_program_put_meta(opdi_program_writer *writer, opdi_string *to, i
     opdi_json_print(to, "], \"storage_offset\": {\"as_int\": %lld}, \"layout\": 7}", (long long)offset);
     return to->failed ? -1 : 0;
 }
-/* Adds a value to those whose sizes are told; 0, or -1 with an error. */
+/* Adds a value to the list of values with their sizes.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_value(opdi_program_writer *writer, const opdi_gvalue *value) {
     if (value->dtype < 0 || !opdi_program_file_dtype(value->dtype)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: the sizes of a value are not known: trace the graph");
@@ -209,7 +212,7 @@ static int opdi_program_put_value(opdi_program_writer *writer, const opdi_gvalue
     return opdi_program_put_meta(writer, &writer->metas, value->dtype, value->dims, other ? other->dims : value->dims,
                                  value->ndim, value->requires_grad, writer->device, 0);
 }
-/* Adds a number of a constant, as a schema's type wants it. */
+/* Adds a number of a constant, in the form that the schema's type needs. */
 static void opdi_program_put_number(opdi_string *to, const opdi_type *type, const opd_value *value) {
     static const char *const words[] = {"ScalarType", "Layout", "MemoryFormat"};
     static const char *const kinds[] = {"as_scalar_type", "as_layout", "as_memory_format"};
@@ -231,7 +234,7 @@ static void opdi_program_put_number(opdi_string *to, const opdi_type *type, cons
         opdi_string_add(to, "}");
     }
 }
-/* Adds a constant that is no list; 0, or -1 with an error. */
+/* Adds a constant that is not a list.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_constant(opdi_program_writer *writer, const opdi_type *type, const opdi_gvalue *value) {
     opdi_string *const to = &writer->nodes;
     const opd_value *const constant = &value->node->constant;
@@ -264,7 +267,7 @@ static int opdi_program_put_constant(opdi_program_writer *writer, const opdi_typ
     }
     return to->failed ? -1 : 0;
 }
-/* Adds a list; 0, or -1 with an error. */
+/* Adds a list.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_list(opdi_program_writer *writer, const opdi_type *type, const opdi_gnode *list) {
     opdi_string *const to = &writer->nodes;
     const opdi_type *const element = type->kind == OPDI_TYPE_LIST ? opdi_strip_optional(type->elems[0]) : type;
@@ -302,7 +305,8 @@ static int opdi_program_put_list(opdi_program_writer *writer, const opdi_type *t
     opdi_string_add(to, "]}");
     return to->failed ? -1 : 0;
 }
-/* Adds the results of a node, those of a list by the node behind that takes it apart; 0, or -1 with an error. */
+/* Adds the results of a node.  For a list, adds the results of the node behind it that unpacks it.  Returns 0, or -1
+   and sets an error. */
 static int opdi_program_put_results(opdi_program_writer *writer, const opdi_gnode *node) {
     opdi_string *const to = &writer->nodes;
     for (int32_t i = 0; i < node->nout; i++) {
@@ -326,7 +330,7 @@ static int opdi_program_put_results(opdi_program_writer *writer, const opdi_gnod
     }
     return to->failed ? -1 : 0;
 }
-/* Adds a node that calls an operator; 0, or -1 with an error. */
+/* Adds a node that calls an operator.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_node(opdi_program_writer *writer, const opdi_gnode *node) {
     opdi_string *const to = &writer->nodes;
     const char *const name = node->op->name, *const colons = strstr(name, "::"), *const dot = strchr(colons, '.');
@@ -353,7 +357,7 @@ static int opdi_program_put_node(opdi_program_writer *writer, const opdi_gnode *
 
 //== tensors that are written ==========================================================================================
 
-/* Adds a tensor to those that are written; 0, or -1 with an error. */
+/* Adds a tensor to those that are to be written.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_tensor(opdi_program_writer *writer, const char *name, opd_tensor *tensor,
                                    opd_module_kind kind) {
     opdi_program_item item;
@@ -377,7 +381,7 @@ static int opdi_program_put_tensor(opdi_program_writer *writer, const char *name
     opdi_string_add_n(&writer->items, (const char *)(const void *)&item, sizeof item);
     return writer->items.failed ? -1 : 0;
 }
-/* Orders tensors by the memory they look at. */
+/* Compares two tensors by the memory they use. */
 static int opdi_by_memory(const void *first, const void *second) {
     const opdi_program_item *const item = *(const opdi_program_item *const *)first;
     const opdi_program_item *const other = *(const opdi_program_item *const *)second;
@@ -388,7 +392,8 @@ static int opdi_by_memory(const void *first, const void *second) {
     if (item->begin != other->begin) { return (uintptr_t)item->begin < (uintptr_t)other->begin ? -1 : 1; }
     return item < other ? -1 : item > other;
 }
-/* Finds which tensors share bytes, numbers the entries, and adds what the file says of each; 0, or -1 with an error. */
+/* Finds which tensors share bytes, numbers the entries, and adds the file's description of each tensor.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_program_arrange(opdi_program_writer *writer) {
     static const char *const files[] = {"tensor", "weight"};
     opdi_program_item *const items = (opdi_program_item *)(void *)writer->items.data, *lead = NULL;
@@ -426,7 +431,7 @@ static int opdi_program_arrange(opdi_program_writer *writer) {
     }
     return 0;
 }
-/* Writes the entry of a tensor, and of those that share its bytes; 0, or -1 with an error. */
+/* Writes the entry of a tensor and of those that share its bytes.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_entry(opdi_zip_writer *zip, const opdi_program_item *item) {
     static const char *const paths[] = {"model/data/constants/tensor", "model/data/weights/weight"};
     const int64_t bytes = item->end - item->begin, stride = 1;
@@ -448,7 +453,7 @@ static int opdi_program_put_entry(opdi_zip_writer *zip, const opdi_program_item 
 
 //== graphs that were traced ===========================================================================================
 
-/* Adds an input of the graph, and what it is. */
+/* Adds an input of the graph, with its kind. */
 static void opdi_program_put_spec(opdi_program_writer *writer, const opdi_gvalue *value, const char *kind,
                                   const char *name) {
     const long long number = (long long)opdi_program_number(writer, value);
@@ -464,7 +469,7 @@ static void opdi_program_put_spec(opdi_program_writer *writer, const opdi_gvalue
     opdi_string_add(&writer->specs, strcmp(kind, "buffer") == 0 ? ", \"persistent\": true}}" : "}}");
 }
 static const char opdi_program_leaf_spec[] = "{\"type\": null, \"context\": null, \"children_spec\": []}";
-/* Adds the inputs: the module's tensors, constants, the user's; 0, or -1 with an error. */
+/* Adds the inputs: the module's tensors, the constants, and the user's inputs.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_inputs(opdi_program_writer *writer) {
     static const char *const kinds[] = {"parameter", "buffer", "tensor_constant"};
     const opd_graph *const graph = writer->graph;
@@ -500,7 +505,7 @@ static int opdi_program_put_inputs(opdi_program_writer *writer) {
     }
     return 0;
 }
-/* True for constants that are the same, or integers, which may be sizes. */
+/* Returns whether two constants are equal.  Integers always count as equal, because they may be sizes. */
 static bool opdi_program_same_constant(const opd_value *value, const opd_value *other) {
     if (value->tag != other->tag) { return false; }
     switch (value->tag) {
@@ -512,14 +517,14 @@ static bool opdi_program_same_constant(const opd_value *value, const opd_value *
     default: return memcmp(&value->u, &other->u, sizeof value->u) == 0;
     }
 }
-/* Notes that a value of the second trace stands for one of the first. */
+/* Notes that `other` of the second trace corresponds to `value` of the first.  Returns 0, or -1 and sets an error. */
 static int opdi_program_pair_add(opdi_program_writer *writer, const opdi_gvalue *value, const opdi_gvalue *other) {
     const int64_t number = opdi_program_number(writer, value);
     if (number < 0 || number >= writer->npairs) { return opd_fail(OPD_ERROR_MEMORY, "out of memory"); }
     writer->pairs[number] = other;
     return 0;
 }
-/* True for nodes that do the same with what stands for the same. */
+/* Returns whether two nodes do the same with corresponding inputs. */
 static bool opdi_program_same_node(opdi_program_writer *writer, const opdi_gnode *node, const opdi_gnode *other) {
     bool same = other && node->kind == other->kind && node->op == other->op && node->nin == other->nin &&
         node->nout == other->nout && !node->nblocks && !other->nblocks;
@@ -528,7 +533,8 @@ static bool opdi_program_same_node(opdi_program_writer *writer, const opdi_gnode
     }
     return same && (node->kind != OPDI_G_CONSTANT || opdi_program_same_constant(&node->constant, &other->constant));
 }
-/* Finds what stands for what in the second trace, and the size that stays open; 0, or -1 with an error. */
+/* Finds the corresponding values of the second trace, and the size that stays open.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_program_pair_all(opdi_program_writer *writer) {
     const opd_graph *const graph = writer->graph, *const second = writer->other;
     const opdi_gnode *node, *other = second->body.first;
@@ -582,7 +588,7 @@ static int opdi_program_pair_all(opdi_program_writer *writer) {
                     "them: take two from 2 on that are further apart", (long long)writer->size,
                     (long long)writer->second);
 }
-/* Adds the JSON text of the program to text; 0, or -1 with an error. */
+/* Adds the JSON text of the program to text.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put(opdi_program_writer *writer, opdi_string *text) {
     const opd_graph *const graph = writer->graph;
     opdi_string spec = {NULL, 0, 0, false}, leaves = {NULL, 0, 0, false};
@@ -639,9 +645,9 @@ static int opdi_program_put(opdi_program_writer *writer, opdi_string *text) {
 
 //== programs that were loaded =========================================================================================
 //
-//  What the program is stays as the file said it: its text is written again, with the module's tensors as they are now.
+//  A loaded program's text is written again as the file had it, with the module's current tensors.
 
-/* Adds the tensors that a loaded program has; 0, or -1 with an error. */
+/* Adds the tensors of a loaded program.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_module(opdi_program_writer *writer, const opd_program *program) {
     const opd_module *const module = writer->module;
     for (int32_t i = 0; i < program->nshapes; i++) {
@@ -659,7 +665,7 @@ static int opdi_program_put_module(opdi_program_writer *writer, const opd_progra
         }
         if (opdi_program_put_tensor(writer, shape->name, tensor, shape->kind)) { return -1; }
     }
-    for (int64_t i = 0; i < opd_module_count(module); i++) {     /* what was added since */
+    for (int64_t i = 0; i < opd_module_count(module); i++) {     /* tensors added since loading */
         const char *const name = opd_module_name(module, i);
         int32_t k = 0;
         while (k < program->nshapes && strcmp(program->shapes[k].name, name) != 0) { k++; }
@@ -668,7 +674,7 @@ static int opdi_program_put_module(opdi_program_writer *writer, const opd_progra
     }
     return 0;
 }
-/* Copies an entry of the file that a program was loaded from, under another name; 0, or -1 with an error. */
+/* Copies an entry of a loaded program's file under the name `name`.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_again(opdi_zip_writer *zip, const opd_tensor_file *file, int64_t entry, const char *name) {
     opdi_source source;
     unsigned char *own;
@@ -677,7 +683,7 @@ static int opdi_program_put_again(opdi_zip_writer *zip, const opd_tensor_file *f
     opdi_free(own, source.length);
     return rc;
 }
-/* Writes the text of a loaded program: as it was, but for the version of a form that is part of today's. */
+/* Writes the text of a loaded program unchanged, except that version 7 becomes 8, whose format includes that of 7. */
 static int opdi_program_put_text(opdi_zip_writer *zip, const opd_program *program, const char *name) {
     opdi_source source;
     unsigned char *own;
@@ -695,7 +701,7 @@ static int opdi_program_put_text(opdi_zip_writer *zip, const opd_program *progra
     opdi_free(own, source.length);
     return rc;
 }
-/* Copies what else belongs to a program: examples of its inputs, and, once for a file, what the user put there. */
+/* Copies the other entries of a program: examples of its inputs and, once per file, the user's own files. */
 static int opdi_program_put_beside(opdi_zip_writer *zip, const opd_program *program, const char *name, bool extra) {
     static const char *const folders[] = {"extra/", "extra_files/"};
     const opd_tensor_file *const file = program->file;
@@ -737,7 +743,7 @@ static int opdi_program_put_config(opdi_zip_writer *zip, const char *folder, con
     opdi_string_free(&text);
     return rc;
 }
-/* Writes the entries of one program, whose text (NULL: that of the program it was loaded as) is made; 0, or -1. */
+/* Writes the entries of a program.  `text` is its text, or NULL for a loaded program.  Returns 0, or -1. */
 static int opdi_program_put_one(const opdi_program_writer *writer, const opdi_string *text, opdi_zip_writer *zip,
                                 bool extra) {
     const opdi_program_item *const items = (const opdi_program_item *)(void *)writer->items.data;
@@ -754,8 +760,8 @@ static int opdi_program_put_one(const opdi_program_writer *writer, const opdi_st
     (void)snprintf(path, sizeof path, "model/data/sample_inputs/%.300s.pt", writer->name);
     return opdi_zip_add(zip, path, "", 0);
 }
-/* Writes one program; other: a second trace of it, or NULL; numbers: of the entries that are there, which grow.  0, or
-   -1 with an error. */
+/* Writes a program.  `other` is a second trace of it, or NULL.  `numbers` are the numbers of entries written to the
+   file so far.  Returns 0, or -1 and sets an error. */
 static int opdi_program_write_one(const opd_graph *graph, const opd_graph *other, const opd_module *module,
                                   const char *name, int64_t *numbers, opdi_zip_writer *zip, bool extra) {
     opdi_program_writer writer;
@@ -781,7 +787,7 @@ static int opdi_program_write_one(const opd_graph *graph, const opd_graph *other
     opd_scope_close(&scope);
     return rc;
 }
-/* Begins a file and writes what all have; 0, or -1 with an error. */
+/* Begins a file with the entries that every file has.  Returns 0, or -1 and sets an error. */
 static int opdi_program_write_head(opdi_zip_writer *zip) {
     const char *const order = opdi_big_endian() ? "big" : "little";
     return opdi_zip_add(zip, "model/archive_format", "pt2", 3) || opdi_zip_add(zip, "model/archive_version", "0", 1) ||

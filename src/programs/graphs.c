@@ -2,8 +2,8 @@
 
 //== vmap ==============================================================================================================
 //
-//  torch.vmap in a program is four functions: a layer is begun, tensors go into it and come out of it, it is ended.
-//  What is between beginning and end is a graph of its own, whose first input is the layer's level.
+//  torch.vmap in a program is four functions: begin a layer, move tensors into it and out of it, end it.  The part
+//  between begin and end becomes a graph, whose first input is the layer's level.
 
 static int opdi_region_vmap(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     const char *const how = args[1].tag == OPD_TAG_STR ? args[1].u.s : "";
@@ -33,7 +33,8 @@ static const opdi_region_kind opdi_vmap_kind = {{"vmap", opdi_region_run, true},
 static const opdi_gfunction opdi_vmap_moves[] = {
     {"_add_batch_dim", opdi_vmap_move, true}, {"_remove_batch_dim", opdi_vmap_move, true}};
 
-/* Reads which of torch.vmap's functions a node calls: 0: none; 'l', which does nothing; 'b'egin; 'i'n; 'o'ut; 'e'nd. */
+/* Returns which function of torch.vmap a node calls: 'b'egin, 'i'n, 'o'ut, 'e'nd, 'l' (lazy_load_decompositions, which
+   has no effect), or 0 for another function. */
 static int opdi_vmap_which(const opd_json *json, int64_t node) {
     static const char *const names[] = {"lazy_load_decompositions", "_vmap_increment_nesting", "_add_batch_dim",
                                         "_remove_batch_dim", "_vmap_decrement_nesting"};
@@ -43,14 +44,15 @@ static int opdi_vmap_which(const opd_json *json, int64_t node) {
     while (i < 5 && strcmp(target + 29, names[i]) != 0) { i++; }
     return i < 5 ? "lbioe"[i] : 0;
 }
-/* Reads the argument at that place of a node; NULL with an error. */
+/* Reads the argument at `place` of a node, or returns NULL and sets an error. */
 static opdi_gvalue *opdi_vmap_argument(opdi_program_reader *reader, opdi_program_graph *made, int64_t at, int place) {
     const opd_json *const json = reader->json;
     const int64_t given = opdi_program_given(json, opd_json_first(json, opd_json_get(json, at, "inputs")), "", place);
     if (given < 0) { (void)opdi_program_bad(reader, at, "too few arguments of a vmap"); }
     return given < 0 ? NULL : opdi_program_argument(reader, made, given, NULL);
 }
-/* Reads a tensor that goes in or comes out: (tensor, dim, level), (tensor, level, examples, dim). */
+/* Reads a node that adds a batch dim, with the arguments (tensor, dim, level), or, if `out` is true, removes it, with
+   (tensor, level, examples, dim). */
 static int opdi_vmap_move_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at, bool out) {
     const opd_json *const json = reader->json;
     opdi_gnode *const node = opdi_gnode_new(made->graph, OPDI_G_FUNCTION, 3, 1);
@@ -67,7 +69,7 @@ static int opdi_program_nodes(opdi_program_reader *reader, opdi_program_graph *m
 OPDI_INTERNAL int opdi_program_begin(opdi_program_reader *reader, opdi_program_graph *made, int64_t graph,
                                      int64_t count);
 static int opdi_program_end(opdi_program_graph *made);
-/* Counts the names that the nodes of a vmap have, from its first one on. */
+/* Counts the names that the nodes of a vmap use or define, from its first node on. */
 static int64_t opdi_vmap_values(const opd_json *json, int64_t node) {
     int64_t count = 0, depth = 1;
     for (; node >= 0 && depth; node = opd_json_next(json, node)) {
@@ -82,7 +84,8 @@ static int64_t opdi_vmap_values(const opd_json *json, int64_t node) {
     }
     return count;
 }
-/* Reads what is between a vmap's beginning and end, the node at *at, into a graph; 0, or -1 with an error. */
+/* Reads the nodes inside a vmap into the graph `inner`, and moves *at to the vmap's end.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_vmap_inside(opdi_program_reader *reader, opdi_program_graph *made, opdi_program_graph *inner,
                             int64_t *at) {
     int64_t count = 0;
@@ -108,7 +111,7 @@ static int opdi_vmap_inside(opdi_program_reader *reader, opdi_program_graph *mad
     }
     return opdi_program_end(inner);
 }
-/* Reads a vmap, which begins at *at; *at becomes its end.  0, or -1 with an error. */
+/* Reads a vmap that begins at *at, and moves *at to its end.  Returns 0, or -1 and sets an error. */
 static int opdi_program_vmap_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t *at) {
     const opd_value none = opd_value_none();
     const int64_t begin = *at;
@@ -146,7 +149,8 @@ static int opdi_program_vmap_node(opdi_program_reader *reader, opdi_program_grap
     opdi_gnode_append(made->graph, node);
     return 0;
 }
-/* True for a node that asks which dtype something has: the exporter knew, and its answer is none of the values here. */
+/* Returns whether a node only computes a dtype.  The exporter has used the dtype already, and the node's result is not
+   a value of this graph. */
 static bool opdi_program_asks_dtype(const opd_json *json, int64_t node, const char *target) {
     static const char *const targets[] = {"torch.ops.aten.promote_types.", "torch.ops.aten.result_type.",
                                           "torch.ops.aten.can_cast."};
@@ -158,7 +162,7 @@ static bool opdi_program_asks_dtype(const opd_json *json, int64_t node, const ch
     for (; out >= 0; out = opd_json_next(json, out)) { asks = asks && opd_json_get(json, out, "as_none") >= 0; }
     return asks;
 }
-/* Reads a node; 0, or -1 with an error. */
+/* Reads a node.  Returns 0, or -1 and sets an error. */
 static int opdi_program_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at) {
     const char *const target = opd_json_text(reader->json, opd_json_get(reader->json, at, "target"), NULL);
     char name[300], why[700];
@@ -207,7 +211,7 @@ OPDI_INTERNAL int64_t opdi_program_values_of(const opd_json *json, int64_t graph
     }
     return count;
 }
-/* Begins a graph: an empty one, with a table of `count` names in the innermost scope; 0, or -1 with an error. */
+/* Begins an empty graph, with a table for `count` names in the innermost scope.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_program_begin(opdi_program_reader *reader, opdi_program_graph *made, int64_t graph,
                                      int64_t count) {
     memset(made, 0, sizeof *made);
@@ -219,7 +223,7 @@ OPDI_INTERNAL int opdi_program_begin(opdi_program_reader *reader, opdi_program_g
     if (made->names) { memset(made->names, 0, (size_t)made->size * sizeof *made->names); }
     return made->graph ? 0 : -1;
 }
-/* Adds an input of a graph that is what the text says at `at`; NULL with an error. */
+/* Adds an input as the text describes it at `at`, or returns NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_program_graph_input(const opdi_program_reader *reader, opdi_program_graph *made,
                                                     int64_t at) {
     int64_t value;
@@ -236,7 +240,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_program_graph_input(const opdi_program_reader *r
     if (input && name && opdi_program_define(reader, made, at, name, input)) { return NULL; }
     return input;
 }
-/* Reads the nodes from *at on, to the end, or that of the vmap whose inside they are; 0, or -1 with an error. */
+/* Reads nodes from *at to the end of the graph, or of the vmap that contains them.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_program_nodes(opdi_program_reader *reader, opdi_program_graph *made, int64_t *at) {
     const opd_json *const json = reader->json;
     for (; *at >= 0; *at = opd_json_next(json, *at)) {
@@ -251,20 +256,20 @@ static int opdi_program_nodes(opdi_program_reader *reader, opdi_program_graph *m
     }
     return 0;
 }
-/* Ends a graph, whose outputs are there; 0, or -1 with an error. */
+/* Finishes a graph after its outputs were added.  Returns 0, or -1 and sets an error. */
 static int opdi_program_end(opdi_program_graph *made) {
     opd_graph *const to = made->graph;
     to->result = to->noutputs == 1 ? to->outputs[0]
         : opdi_graph_list(to, OPDI_G_TUPLE, OPD_TAG_LIST, "Tensor", to->outputs, to->noutputs);
     if (!to->result) { return -1; }
-    if (made->device) {                           /* behind all other inputs */
+    if (made->device) {                           /* after all other inputs */
         if (opdi_graph_room(to, to->ninputs + 1)) { return -1; }
         to->inputs[to->ninputs++] = made->device;
     }
     opdi_graph_changed(to);
     return 0;
 }
-/* Reads the nodes of a graph, then its outputs; 0, or -1 with an error. */
+/* Reads the nodes of a graph, then its outputs.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_program_body(opdi_program_reader *reader, opdi_program_graph *made, int64_t graph) {
     const opd_json *const json = reader->json;
     const int64_t outputs = opd_json_get(json, graph, "outputs"), count = opd_json_count(json, outputs);
@@ -280,7 +285,8 @@ OPDI_INTERNAL int opdi_program_body(opdi_program_reader *reader, opdi_program_gr
     }
     return opdi_program_end(made);
 }
-/* Reads a graph that a node calls; wants_device: it has the device as its last input.  Belongs to the program. */
+/* Reads a graph that a node calls, and gives it to the program.  Sets *wants_device to whether its last input is the
+   device. */
 static opd_graph *opdi_program_inner(opdi_program_reader *reader, int64_t graph, bool *wants_device) {
     const opd_json *const json = reader->json;
     opdi_program_graph made;
@@ -304,7 +310,8 @@ static opd_graph *opdi_program_inner(opdi_program_reader *reader, int64_t graph,
     *wants_device = rc == 0 && made.device;
     return rc ? NULL : made.graph;
 }
-/* Adds to a node's arguments what is at `at`: a value, or all values of a list of them; 0, or -1 with an error. */
+/* Appends the value at `at`, or all values of the list there, to a node's arguments.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_program_spread(opdi_program_reader *reader, opdi_program_graph *made, int64_t at, opdi_gvalue **in,
                                int32_t *count) {
     int64_t value;
@@ -326,7 +333,7 @@ static int opdi_program_spread(opdi_program_reader *reader, opdi_program_graph *
     }
     return 0;
 }
-/* Reads what is switched on around a graph: a constant; 0, or -1 with an error. */
+/* Reads a mode that is set around a graph, which must be a constant.  Returns 0, or -1 and sets an error. */
 static int opdi_program_mode(const opdi_program_reader *reader, int64_t at, opd_value *mode) {
     int64_t value;
     opd_device device;
@@ -339,7 +346,7 @@ static int opdi_program_mode(const opdi_program_reader *reader, int64_t at, opd_
     *mode = opd_value_device(device);
     return 0;
 }
-/* Returns how many results a node has whose lists of results are taken apart. */
+/* Returns the number of a node's results, with lists counted by their elements. */
 static int32_t opdi_program_region_nout(const opd_json *json, int64_t outputs) {
     int64_t count = 0;
     for (int64_t at = opd_json_first(json, outputs); at >= 0; at = opd_json_next(json, at)) {
@@ -348,7 +355,7 @@ static int32_t opdi_program_region_nout(const opd_json *json, int64_t outputs) {
     }
     return (int32_t)OPDI_MIN(count, INT32_MAX);
 }
-/* Names the results of such a node, and adds it to the graph; 0, or -1 with an error. */
+/* Names the results of a node that calls graphs, and adds the node.  Returns 0, or -1 and sets an error. */
 static int opdi_program_region_results(const opdi_program_reader *reader, opdi_program_graph *made, int64_t outputs,
                                        opdi_gnode *node) {
     const opd_json *const json = reader->json;
@@ -373,7 +380,7 @@ static int opdi_program_region_results(const opdi_program_reader *reader, opdi_p
     opdi_gnode_append(made->graph, node);
     return 0;
 }
-/* Reads a node that calls graphs; 0, or -1 with an error. */
+/* Reads a node that calls graphs.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_program_region_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
                                            const opdi_region_kind *kind) {
     const opd_json *const json = reader->json;
@@ -403,7 +410,8 @@ OPDI_INTERNAL int opdi_program_region_node(opdi_program_reader *reader, opdi_pro
             if (opdi_program_mode(reader, arg, &region->modes[modes++])) { return -1; }
             continue;
         }
-        if (graphs == kind->graphs && (opdi_program_member(json, arg, "as_string") >= 0 ||        /* its name, hints */
+        if (graphs == kind->graphs && (opdi_program_member(json, arg, "as_string") >= 0 ||        /* the graph's
+                                                                                                     name, or hints */
                                        opdi_program_member(json, arg, "as_string_to_argument") >= 0)) { continue; }
         const int32_t before = count;
         if (opdi_program_spread(reader, made, arg, in, &count)) { return -1; }
@@ -415,14 +423,14 @@ OPDI_INTERNAL int opdi_program_region_node(opdi_program_reader *reader, opdi_pro
     if (graphs != kind->graphs || modes != kind->modes || (kind->lists > 0 && lists < kind->lists - 1)) {
         return opdi_program_bad(reader, at, "%s is given too few arguments", kind->function.name);
     }
-    if (kind->lists == 2 && kind->inside == opdi_region_scan) {  /* map carries nothing */
+    if (kind->lists == 2 && kind->inside == opdi_region_scan) {  /* map has no carried values */
         region->nsliced = region->nfirst;
         region->nfirst = 0;
     }
     in[count++] = NULL;
     const bool device = region->wants_device[0] || region->wants_device[1];
     if (device && !(in[count - 1] = opdi_program_device_value(made))) { return -1; }
-    if (!device) {                                /* something stands there, which no graph is given */
+    if (!device) {                                /* no graph wants a device: pass None */
         const opd_value none = opd_value_none();
         if (!(in[count - 1] = opdi_program_constant(made, NULL, &none))) { return -1; }
     }

@@ -16,7 +16,8 @@ void opd_program_free(opd_program *program) {
     opdi_arena_free(&program->arena);
     opdi_free(program, sizeof *program);
 }
-/* Returns the JSON text that is an entry of the file; NULL with an error.  source: set to it. */
+/* Returns the JSON text in an entry of the file, and sets *source to it.  Returns NULL and sets an error if it
+   fails. */
 static opd_json *opdi_program_json(const opdi_program_reader *reader, int64_t entry, opdi_source *source) {
     unsigned char *own;
     if (opdi_zip_bytes(reader->file, opdi_named_of(reader->file, entry), 1, source, &own)) { return NULL; }
@@ -26,7 +27,8 @@ static opd_json *opdi_program_json(const opdi_program_reader *reader, int64_t en
     source->length = 0;
     return json;
 }
-/* Finds what name, or NULL, asks for among the file's programs, whose names are noted; its entry, -1 with an error. */
+/* Notes the names of the file's programs and finds the program called `name`.  If `name` is NULL, finds "model", or the
+   first program.  Returns its entry, or -1 and sets an error. */
 static int64_t opdi_program_find(opdi_program_reader *reader, const char *name) {
     opd_program *const program = reader->program;
     const opd_tensor_file *const file = reader->file;
@@ -64,7 +66,7 @@ static int64_t opdi_program_find(opdi_program_reader *reader, const char *name) 
     return opdi_bad(&file->source, OPDI_NOWHERE, name && program->nnames ? "the file has no program '%.100s'"
                     : "this is no file of an exported program", name);
 }
-/* Opens a checkpoint that is an entry of the file; NULL with an error, or when there is no such entry. */
+/* Opens a checkpoint that is an entry of the file.  Returns NULL if it is missing, or NULL and sets an error. */
 static opd_tensor_file *opdi_program_checkpoint(const opdi_program_reader *reader, const char *folder,
                                                 const char *name) {
     const int64_t entry = opdi_program_entry(reader, folder, name);
@@ -87,7 +89,7 @@ static opd_tensor_file *opdi_program_checkpoint(const opdi_program_reader *reade
     }
     return opdi_tensor_file(bulk, &source);
 }
-/* Opens the checkpoints that a file has for its tensors; 0, or -1 with an error. */
+/* Opens the checkpoints that contain a file's tensors.  Returns 0, or -1 and sets an error. */
 static int opdi_program_checkpoints(opdi_program_reader *reader) {
     char name[300];
     (void)snprintf(name, sizeof name, "%.200s.pt", reader->program->name);
@@ -104,7 +106,7 @@ static int opdi_program_checkpoints(opdi_program_reader *reader) {
     }
     return opd_ok() ? 0 : -1;
 }
-/* Reads what a file of torch 2.8 and later says of its tensors; 0, or -1 with an error. */
+/* Reads the descriptions of tensors in a file of torch 2.8 or later.  Returns 0, or -1 and sets an error. */
 static int opdi_program_configs(opdi_program_reader *reader) {
     static const char *const folders[] = {"data/weights/", "data/constants/"};
     static const char *const ends[] = {"_weights_config.json", "_constants_config.json"};
@@ -119,7 +121,7 @@ static int opdi_program_configs(opdi_program_reader *reader) {
     }
     return 0;
 }
-/* Notes what the module's tensors are; 0, or -1 without memory. */
+/* Records the names, kinds and sizes of the module's tensors.  Returns 0, or -1 if memory runs out. */
 static int opdi_program_shapes(opd_program *program) {
     const int64_t count = opd_module_count(program->module);
     program->shapes = (opdi_program_shape *)opdi_arena_alloc(&program->arena,
@@ -139,7 +141,7 @@ static int opdi_program_shapes(opd_program *program) {
     }
     return program->shapes ? 0 : -1;
 }
-/* Reads the program of that name from an open file; 0, or -1 with an error. */
+/* Reads the program `name` from an open file.  Returns 0, or -1 and sets an error. */
 static int opdi_program_open(opdi_program_reader *reader, const char *name) {
     const opd_tensor_file *const file = reader->file;
     if (!file->zip || file->checkpoint) {
@@ -167,7 +169,8 @@ static void opdi_program_reader_end(opdi_program_reader *reader) {
     opd_tensor_file_close(reader->weights);
     opd_tensor_file_close(reader->constants);
 }
-/* Reads a program from an open file (NULL: opening failed), which is closed; NULL with an error. */
+/* Reads a program from an open file and closes the file.  On failure returns NULL and sets an error.  If `file` is
+   NULL, opening it has failed and set the error. */
 static opd_program *opdi_program_load(opd_tensor_file *file, const char *name) {
     opdi_program_reader reader;
     opd_program *program = file ? (opd_program *)opdi_alloc(sizeof *program) : NULL;
@@ -181,7 +184,7 @@ static opd_program *opdi_program_load(opd_tensor_file *file, const char *name) {
     reader.file = program->file = file;
     reader.source = file->source;
     opdi_thread *const thread = opdi_self();
-    const uint64_t was = opdi_enter(thread);      /* as a call: schemas that it reads stay */
+    const uint64_t was = opdi_enter(thread);      /* like a call, so that schemas it reads stay valid */
     opd_scope scope = opd_scope_open();
     program->module = opd_module_new();
     const int rc = program->module ? opdi_program_open(&reader, name) : -1;

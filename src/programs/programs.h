@@ -10,39 +10,39 @@
 
 #if !defined(OPD_NO_PROGRAMS)
 #if defined(OPDI_CORE)
-/* Where an input of the graph comes from. */
+/* The source of an input of the graph. */
 typedef enum opdi_program_source {
     OPDI_FROM_MODULE,            /* the module's tensor number `at` */
     OPDI_FROM_USER,              /* the user's input number `at` */
-    OPDI_FROM_DEVICE,            /* the device where the module is */
-    OPDI_FROM_NOWHERE            /* None: a token, which only keeps what has effects in order, as any graph does */
+    OPDI_FROM_DEVICE,            /* the device of the module */
+    OPDI_FROM_NOWHERE            /* None: the input is a token that keeps effects in order, which graphs do anyway */
 } opdi_program_source;
-/* Where an output of the graph goes to. */
+/* The destination of an output of the graph. */
 typedef enum opdi_program_sink {
-    OPDI_TO_USER, OPDI_TO_MODULE, OPDI_TO_INPUT,  /* written into the tensor or input number `at` */
-    OPDI_TO_NOWHERE                               /* a token */
+    OPDI_TO_USER, OPDI_TO_MODULE, OPDI_TO_INPUT,  /* MODULE, INPUT: into tensor or input number `at` */
+    OPDI_TO_NOWHERE                               /* the output is a token */
 } opdi_program_sink;
 typedef struct opdi_program_place { int kind; int64_t at; } opdi_program_place;
-/* What an input's dim must be: `size` where there is no symbol and no expression. */
+/* The required size of a dim of an input: that of a symbol or expression, or, without one, `size`. */
 typedef struct opdi_program_dim {
     int64_t size;
-    int32_t symbol;              /* -1: none */
-    const char *text;            /* of an expression; NULL: it is none */
+    int32_t symbol;              /* number of the symbol; -1: the size is not a symbol */
+    const char *text;            /* an expression, or NULL */
 } opdi_program_dim;
-/* A user's input: what there is to check. */
+/* An input of the user, and the properties that a run checks. */
 typedef struct opdi_program_input {
     const char *name;
-    bool constant;               /* value is what the program was exported with, and no other will do */
-    opd_value value;             /* NONE and not constant: a tensor */
-    int32_t tag;                 /* OPD_TAG_TENSOR, or that of a number */
-    opd_scalar_type dtype;       /* of a tensor as it was exported; OPD_DTYPE_NONE: one that is not known here */
-    int32_t symbol;              /* of a number; -1 */
+    bool constant;               /* the input must equal `value`, which was fixed by exporting */
+    opd_value value;             /* NONE for a tensor, unless `constant` is true */
+    int32_t tag;                 /* OPD_TAG_TENSOR, or the tag of a number */
+    opd_scalar_type dtype;       /* its dtype at export; OPD_DTYPE_NONE: the dtype is unknown here */
+    int32_t symbol;              /* of a number: its symbol, else -1 */
     int32_t ndim;
     opdi_program_dim *dims;
 } opdi_program_input;
-/* A size that differs between runs, and between what it may be. */
+/* A size that varies between runs, with its bounds. */
 typedef struct opdi_program_symbol { const char *name; int64_t least, most; } opdi_program_symbol;
-/* An operator that the program calls, how often; what: why it cannot be called, NULL: it can. */
+/* An operator that the program calls, and how often.  `what` is the reason why it cannot be called, or NULL. */
 typedef struct opdi_program_operator { const char *name, *what; int64_t count; } opdi_program_operator;
 /* A tensor of the module as it was loaded. */
 typedef struct opdi_program_shape {
@@ -54,47 +54,47 @@ typedef struct opdi_program_shape {
 } opdi_program_shape;
 struct opd_program {
     opdi_arena arena;            /* names and tables */
-    opd_tensor_file *file;       /* from which it was loaded: what it says is written again when it is saved */
-    int64_t text;                /* the file's entry with the JSON text */
-    int64_t major, major_at;     /* the version of its form, and the byte where the text says it */
+    opd_tensor_file *file;       /* the file it was loaded from; its entries are copied on saving */
+    int64_t text;                /* number of the file's entry with the JSON text */
+    int64_t major, major_at;     /* major: the format's version; major_at: its position in the text */
     opd_module *module;
-    opdi_program_shape *shapes;  /* of its tensors */
+    opdi_program_shape *shapes;  /* of the module's tensors, when it was loaded */
     int32_t nshapes;
     opd_graph *graph;
-    const char *name;            /* of the program in its file */
+    const char *name;            /* name of the program in its file */
     const char *path;
-    opdi_program_place *from, *to;                /* of the graph's inputs, outputs */
+    opdi_program_place *from, *to;                /* from: for each input of the graph; to: for each output */
     opdi_program_input *inputs;
-    const char **outputs;        /* names of the user's */
+    const char **outputs;        /* names of the user's outputs */
     opdi_program_symbol *symbols;
     opdi_string operators;       /* opdi_program_operator[] */
-    opdi_string graphs;          /* opd_graph *[], of conditions and loops */
-    opdi_string notes;           /* const char *[] */
-    const char **names;          /* of the file's programs */
+    opdi_string graphs;          /* opd_graph *[]: graphs that nodes call, as conditions and loops do */
+    opdi_string notes;           /* const char *[]: notes for the user */
+    const char **names;          /* names of all programs in the file */
     int32_t ninputs, noutputs, nsymbols, nnames;
-    opd_device device;           /* where the program was exported */
+    opd_device device;           /* the device where it was exported */
 };
-/* What is read, and where. */
+/* The state while reading a file. */
 typedef struct opdi_program_reader {
     opd_program *program;
     opd_tensor_file *file;
-    opd_tensor_file *weights, *constants;         /* of older files; NULL */
+    opd_tensor_file *weights, *constants;         /* checkpoints in older files, else NULL */
     opdi_source source;                           /* the JSON text */
-    const char *root;                             /* what names in the file begin with */
+    const char *root;                             /* the prefix of names in the file */
     size_t root_bytes;
     const opd_json *json;
-    opd_json *configs[2];                         /* what is said of weights and of constants; NULL */
-    opd_tensor **storages;                        /* by entry of the file; references */
-    bool plain;                  /* an older file: the tensors are two checkpoints in it */
+    opd_json *configs[2];                         /* descriptions of weights and constants, or NULL */
+    opd_tensor **storages;                        /* by entry of the file: references to tensors of its bytes */
+    bool plain;                  /* an older file, with tensors in two checkpoints */
     int depth;
 } opdi_program_reader;
-/* What an expression is worked out with: symbols that are bound. */
+/* Values of the bound symbols, for evaluating expressions. */
 typedef struct opdi_program_sizes {
     const opd_program *program;
     const int64_t *values;
     const bool *bound;
 } opdi_program_sizes;
-#define OPDI_PROGRAM_SIZE (INT64_C(1) << 40)      /* sizes beyond are not worked out */
+#define OPDI_PROGRAM_SIZE (INT64_C(1) << 40)      /* larger sizes are not evaluated */
 #endif
 #endif
 
@@ -105,15 +105,15 @@ typedef struct opdi_program_sizes {
 typedef struct opdi_program_region {
     opd_graph *graphs[2];
     bool wants_device[2];
-    int nfirst;                  /* loops: how many of the arguments are carried; map and scan: slices, see there */
+    int nfirst;                  /* loops: number of carried arguments; map and scan: see opdi_region_scan */
     int nsliced;
-    opd_value modes[4];          /* of wrap_with_...: what is switched on */
+    opd_value modes[4];          /* of wrap_with_...: the modes it sets */
 } opdi_program_region;
 typedef struct opdi_region_kind {
     opdi_gfunction function;
     opdi_gfunction_run inside;
-    int graphs, modes;           /* how many arguments are graphs; are values in front of them */
-    int lists;                   /* how many lists of arguments there are behind the graphs; -1: no lists */
+    int graphs, modes;           /* graphs: number of arguments that are graphs; modes: of values before the graphs */
+    int lists;                   /* number of argument lists after the graphs, -1 if there are none */
 } opdi_region_kind;
 #endif
 #endif
@@ -122,15 +122,15 @@ typedef struct opdi_region_kind {
 
 #if !defined(OPD_NO_PROGRAMS)
 #if defined(OPDI_CORE)
-/* A graph that is being made of the JSON text. */
+/* A graph while it is read from the JSON text. */
 typedef struct opdi_program_graph {
     opd_graph *graph;
     opdi_gnamed *names;          /* [size], open addressing: values by their name */
     int64_t size;
-    opdi_gvalue *device;         /* the input for the module's device, behind all others; NULL: not asked for */
-    int64_t text, metas;         /* where the text has it, and says what its tensors are */
-    opdi_gvalue *level;          /* of the vmap that it is the inside of; NULL: it is none */
-    struct opdi_program_graph *outer;             /* around that, whose values it takes */
+    opdi_gvalue *device;         /* the last input, for the module's device; NULL if it is not used */
+    int64_t text, metas;         /* positions in the JSON: of the graph, and of the descriptions of its tensors */
+    opdi_gvalue *level;          /* if it is inside a vmap: the vmap's level, else NULL */
+    struct opdi_program_graph *outer;             /* the graph around that vmap, whose values it can use */
 } opdi_program_graph;
 #endif
 #endif

@@ -2,8 +2,8 @@
 
 //== names of inputs and outputs =======================================================================================
 //
-//  What a call's arguments and results look like is JSON within the JSON: "[1, {type, context, children_spec}]".  A
-//  leaf is named by the way to it: "x", "state.0", "logits".
+//  The structure of a call's arguments and results is a JSON text within the JSON: "[1, {type, context,
+//  children_spec}]".  A leaf is named by its path: "x", "state.0", "logits".
 
 typedef struct opdi_program_leaves {
     opdi_arena *arena;
@@ -12,7 +12,7 @@ typedef struct opdi_program_leaves {
     int depth;
 } opdi_program_leaves;
 static int opdi_program_leaves_below(opdi_program_leaves *leaves, int64_t spec);
-/* Walks one part of a tree under a name. */
+/* Visits a part of the tree, whose name is `name`. */
 static int opdi_program_leaf(opdi_program_leaves *leaves, int64_t spec, const char *name) {
     const size_t was = leaves->path.length;
     if (was && *name) { opdi_string_add(&leaves->path, "."); }
@@ -37,7 +37,7 @@ static int opdi_program_leaves_below(opdi_program_leaves *leaves, int64_t spec) 
         leaves->depth--;
         return copy && !leaves->names.failed ? 0 : -1;
     }
-    if (strchr(context, '[')) {                   /* keys of a dict; others have none, or a type before them */
+    if (strchr(context, '[')) {                   /* a dict has keys; others have none, or a type first */
         const int mark = opd_error_mark();
         keys = opd_json_parse(context, strlen(context));
         if (opd_error_rewind(mark) == OPD_ERROR_MEMORY) { rc = opd_fail(OPD_ERROR_MEMORY, "out of memory"); }
@@ -53,8 +53,8 @@ static int opdi_program_leaves_below(opdi_program_leaves *leaves, int64_t spec) 
     leaves->depth--;
     return rc;
 }
-/* Names the leaves of a tree's text, of arguments (whose names are that list of JSON) or results; how many, -1 with an
-   error. */
+/* Names the leaves of a structure of arguments or results.  `names` is the list of argument names in the JSON.  Returns
+   the number of leaves, or -1 and sets an error. */
 static int64_t opdi_program_tree(const opdi_program_reader *reader, const char *text, bool arguments, int64_t names,
                                  const char ***leaves_names) {
     opdi_program_leaves leaves;
@@ -66,7 +66,7 @@ static int64_t opdi_program_tree(const opdi_program_reader *reader, const char *
     int64_t spec = opd_json_next(json, opd_json_first(json, 0)), name = opd_json_first(reader->json, names);
     int rc = 0;
     if (!arguments) { rc = opdi_program_leaf(&leaves, spec, ""); }
-    else {                                        /* (positional, by keyword) */
+    else {                                        /* (positional, keyword) arguments */
         const int64_t both = opd_json_first(json, opd_json_get(json, spec, "children_spec"));
         for (int64_t part = both; part >= 0 && rc == 0; part = opd_json_next(json, part)) {
             int64_t child = opd_json_first(json, opd_json_get(json, part, "children_spec"));
@@ -87,7 +87,7 @@ static int64_t opdi_program_tree(const opdi_program_reader *reader, const char *
 
 //== the signature =====================================================================================================
 
-/* Reads the ranges of symbols: {"s0": {"min_val": 2, "max_val": 10}}; 0, or -1 with an error. */
+/* Reads the ranges of symbols: {"s0": {"min_val": 2, "max_val": 10}}.  Returns 0, or -1 and sets an error. */
 static int opdi_program_ranges(opdi_program_reader *reader) {
     const opd_json *const json = reader->json;
     const int64_t ranges = opd_json_get(json, 0, "range_constraints"), count = opd_json_count(json, ranges);
@@ -106,7 +106,7 @@ static int opdi_program_ranges(opdi_program_reader *reader) {
     }
     return 0;
 }
-/* Reads what sizes an input has; 0, or -1 with an error. */
+/* Reads the sizes of an input, which may be symbols or expressions.  Returns 0, or -1 and sets an error. */
 static int opdi_program_sizes_of(opdi_program_reader *reader, int64_t meta, opdi_program_input *input) {
     const opd_json *const json = reader->json;
     const int64_t sizes = opd_json_get(json, meta, "sizes"), count = opd_json_count(json, sizes);
@@ -132,7 +132,7 @@ static int opdi_program_sizes_of(opdi_program_reader *reader, int64_t meta, opdi
     }
     return 0;
 }
-/* Reads an input of the user: what is to be checked of it; 0, or -1 with an error. */
+/* Reads an input of the user with the properties to check.  Returns 0, or -1 and sets an error. */
 static int opdi_program_user_input(opdi_program_reader *reader, int64_t graph, int64_t arg, const char *name,
                                    opdi_program_input *input) {
     const opd_json *const json = reader->json;
@@ -167,17 +167,18 @@ static int opdi_program_user_input(opdi_program_reader *reader, int64_t graph, i
     }
     return input->tag == OPD_TAG_STR && !input->value.u.s ? -1 : 0;
 }
-/* Returns the version of the JSON text's form, its first number; -1: there is none. */
+/* Returns the major version of the JSON text's format, or -1 if it has none. */
 static int64_t opdi_program_major(const opd_json *json) {
     const int64_t version = opd_json_get(json, 0, "schema_version");
     return opd_json_int(json, version, opd_json_int(json, opd_json_get(json, version, "major"), -1));
 }
-/* Returns the byte of the text where that number begins. */
+/* Returns the position of the major version in the text. */
 static int64_t opdi_program_major_at(const opd_json *json) {
     const int64_t version = opd_json_get(json, 0, "schema_version"), major = opd_json_get(json, version, "major");
     return (int64_t)opdi_json_entry_at(json, major >= 0 ? major : version)->at;
 }
-/* Reads one of the inputs: adds it to the graph, and notes where it comes from; 0, or -1 with an error. */
+/* Reads the specification of an input.  Adds it to the graph and records its source.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_program_input_spec(opdi_program_reader *reader, opdi_program_graph *made, int64_t graph, int64_t spec,
                                    int64_t argument, const char *const *names, int64_t nnames) {
     const opd_json *const json = reader->json;
@@ -224,7 +225,8 @@ static int opdi_program_input_spec(opdi_program_reader *reader, opdi_program_gra
                                  opd_json_bool(json, opd_json_get(json, meta, "requires_grad"), true));
     return place->at < 0 ? -1 : 0;
 }
-/* Finds the user's input that a value of the graph is; -1 with an error. */
+/* Finds the user's input whose value is named at `at`.  Returns its number, or -1 and sets an error if there is
+   none. */
 static int64_t opdi_program_written_input(const opdi_program_reader *reader, const opdi_program_graph *made,
                                           int64_t at) {
     const char *const name = opd_json_text(reader->json, at, "");
@@ -237,7 +239,7 @@ static int64_t opdi_program_written_input(const opdi_program_reader *reader, con
     }
     return opdi_program_bad(reader, at, "there is no input '%.100s' to write into", name);
 }
-/* Reads where an output goes; 0, or -1 with an error. */
+/* Reads the destination of an output.  Returns 0, or -1 and sets an error. */
 static int opdi_program_output_spec(opdi_program_reader *reader, const opdi_program_graph *made, int64_t spec,
                                     opdi_program_place *place) {
     const opd_json *const json = reader->json;
@@ -284,7 +286,7 @@ static void opdi_program_home(opdi_program_reader *reader, int64_t graph) {
         return;
     }
 }
-/* Allocates the tables of inputs and outputs; 0, or -1 without memory. */
+/* Allocates the tables of inputs and outputs.  Returns 0, or -1 if memory runs out. */
 static int opdi_program_tables(opd_program *program, int64_t nin, int64_t nout) {
     opdi_arena *const arena = &program->arena;
     program->from = (opdi_program_place *)opdi_arena_alloc(arena, (size_t)(nin + 2) * sizeof *program->from);
@@ -294,7 +296,7 @@ static int opdi_program_tables(opd_program *program, int64_t nin, int64_t nout) 
     memset(program->inputs, 0, (size_t)(nin + 1) * sizeof *program->inputs);
     return 0;
 }
-/* Reads the program that the JSON text is; 0, or -1 with an error. */
+/* Reads the program from the JSON text.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_program_read(opdi_program_reader *reader) {
     const opd_json *const json = reader->json;
     opd_program *const program = reader->program;

@@ -3,13 +3,13 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>programs     exported programs, what torch.export writes: sizes, tensors, known integers
 //
-//  A .pt2 file is a zip file with a text in JSON for each program, and the bytes of its tensors beside it.  The text
-//  becomes a graph, whose first inputs are the module's tensors; what is conditional or repeated is a node that calls a
-//  function with graphs of its own.  Operators are looked up by name, and called as any graph calls them.  Uses files,
-//  JSON, modules and graphs.
+//  A .pt2 file is a zip file.  For each program it has a JSON text, and beside it the bytes of its tensors.  The text
+//  becomes a graph, whose first inputs are the module's tensors.  Conditions and loops become nodes that call a
+//  function with graphs of their own.  Operators are looked up by name and called as in any graph.  Uses files, JSON,
+//  modules and graphs.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Fails because of a value of the JSON text; -1: of the whole. */
+/* Sets an error about a value of the JSON text, or about the whole text if `value` is -1.  Returns -1. */
 OPD_PRINTF_LIKE(3, 4) OPDI_INTERNAL int opdi_program_bad(const opdi_program_reader *reader, int64_t value,
                                                          const char *format, ...) {
     char text[512];
@@ -24,13 +24,13 @@ OPD_PRINTF_LIKE(3, 4) OPDI_INTERNAL int opdi_program_bad(const opdi_program_read
     return opdi_bad(&reader->source, OPDI_NOWHERE, "line %lld, column %lld: %s", (long long)line, (long long)column,
                     text);
 }
-/* Returns a member of a union; -1 when it is another one that is there. */
+/* Returns member `name` of a union, or -1 if the union has another member. */
 OPDI_INTERNAL int64_t opdi_program_member(const opd_json *json, int64_t of, const char *name) {
     const int64_t value = opd_json_get(json, of, name);
     return opd_json_kind_of(json, value) == OPD_JSON_NULL ? -1 : value;
 }
-/* Returns the name of the only member of a union, and its value in *value; older files have all that it might be beside
-   it, as null.  NULL with an error. */
+/* Returns the name of the only member of a union, and sets *value to its value.  In older files, all other members are
+   present but null.  Returns NULL and sets an error if it fails. */
 OPDI_INTERNAL const char *opdi_program_union(const opdi_program_reader *reader, int64_t of, int64_t *value) {
     const opd_json *const json = reader->json;
     int64_t at = opd_json_first(json, of), known = 0;
@@ -48,7 +48,7 @@ OPDI_INTERNAL const char *opdi_program_union(const opdi_program_reader *reader, 
     }
     return key;
 }
-/* Counts what lists the members of a union have. */
+/* Returns the total number of elements of the lists in a union. */
 OPDI_INTERNAL int64_t opdi_program_union_count(const opd_json *json, int64_t of) {
     int64_t count = 0;
     for (int64_t at = opd_json_first(json, of); at >= 0; at = opd_json_next(json, at)) {
@@ -65,17 +65,17 @@ OPDI_INTERNAL opd_scalar_type opdi_program_dtype(int64_t number) {
     if (number >= 1 && number <= 12) { return (opd_scalar_type)(number - 1); }
     return number == 13 ? OPD_BFLOAT16 : number >= 28 && number <= 35 ? later[number - 28] : OPD_DTYPE_NONE;
 }
-/* Returns ATen's number of a layout: strided 0, COO 1, CSR 2, mkldnn 3, CSC 4, BSR 5, BSC 6. */
+/* Converts a layout to ATen's number: strided 0, COO 1, CSR 2, mkldnn 3, CSC 4, BSR 5, BSC 6. */
 OPDI_INTERNAL int64_t opdi_program_layout(int64_t number) {
     static const int8_t numbers[] = {-1, 1, 2, 4, 5, 6, 3, 0};
     return number >= 1 && number <= 7 ? numbers[number] : -1;
 }
-/* Returns ATen's number of a memory format: contiguous 0, preserve 1, channels_last 2, channels_last_3d 3. */
+/* Converts a memory format to ATen's number: contiguous 0, preserve 1, channels_last 2, channels_last_3d 3. */
 OPDI_INTERNAL int64_t opdi_program_format(int64_t number) {
     static const int8_t numbers[] = {-1, 0, 2, 3, 1};
     return number >= 1 && number <= 4 ? numbers[number] : -1;
 }
-/* Reads a number, which is a text where it is infinite or none; 0, or -1 with an error. */
+/* Reads a number, which is a text if it is infinite or NaN.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_program_float(const opdi_program_reader *reader, int64_t value, double *number) {
     const char *const text = opd_json_text(reader->json, value, NULL);
     const opd_json_kind kind = opd_json_kind_of(reader->json, value);
@@ -111,14 +111,15 @@ OPDI_INTERNAL bool opdi_program_same_device(opd_device device, opd_device other)
 //
 //  A size is an integer, or a text that Python's sympy printed: "Mul(Integer(4), Symbol('s39', integer=True))".
 
-/* Returns the number of the symbol with this name, made when there is none; -1 without memory. */
+/* Returns the number of the symbol with this name, which is added if missing, or -1 if memory runs out. */
 OPDI_INTERNAL int32_t opdi_program_symbol_of(opd_program *program, const char *name, size_t length) {
     int32_t i = 0;
     while (i < program->nsymbols && (strncmp(program->symbols[i].name, name, length) != 0 ||
                                      program->symbols[i].name[length])) { i++; }
     return i < program->nsymbols ? i : -1;
 }
-/* Returns the name in "Mul(Integer(4), Symbol('s0', ...))", and its length; NULL: it is another expression. */
+/* Returns the symbol's name in "Mul(Integer(4), Symbol('s0', ...))", and sets *factor and the name's *length.  Returns
+   NULL for other expressions. */
 OPDI_INTERNAL const char *opdi_program_multiple(const char *text, int64_t *factor, int *length) {
     char *end;
     if (strncmp(text, "Mul(Integer(", 12) != 0) { return NULL; }
@@ -129,10 +130,10 @@ OPDI_INTERNAL const char *opdi_program_multiple(const char *text, int64_t *facto
     *length = quote ? (int)(quote - name) : 0;
     return last && strcmp(last, "))") == 0 ? name : NULL;
 }
-/* Reads the symbol that a text is; -1: it is another expression. */
+/* Returns the number of the symbol if a text is nothing but a symbol, or -1. */
 OPDI_INTERNAL int32_t opdi_program_plain_symbol(opd_program *program, const char *text) {
     static const char begin[] = "Symbol('";
-    if (strncmp(text, begin, sizeof begin - 1) != 0) {           /* older files: s0 */
+    if (strncmp(text, begin, sizeof begin - 1) != 0) {           /* older files have s0 */
         return opdi_program_symbol_of(program, text, strlen(text));
     }
     const char *const name = text + sizeof begin - 1, *const end = strchr(name, '\'');
@@ -140,7 +141,7 @@ OPDI_INTERNAL int32_t opdi_program_plain_symbol(opd_program *program, const char
         : -1;
 }
 
-/* Applies one of sympy's functions of integers; false: there is no such one, or the result is too large. */
+/* Applies one of sympy's functions of integers.  Returns false if it is unknown or the result is too large. */
 static bool opdi_program_apply(const char *name, size_t length, const int64_t *args, int count, int64_t *result) {
     static const char *const names[] = {"Add", "Mul", "Max", "Min", "FloorDiv", "CleanDiv", "Mod", "PythonMod", "Pow",
                                         "CeilDiv", "CeilToInt", "TruncToInt", "FloorToInt"};
@@ -175,8 +176,8 @@ static bool opdi_program_apply(const char *name, size_t length, const int64_t *a
     }
     return true;
 }
-/* Works out the expression at *at, which moves behind it; false: it has a symbol that is not bound, or a function that
-   is not known here. */
+/* Evaluates the expression at *at, and moves *at past it.  Returns false if a symbol is not bound or a function is
+   unknown. */
 OPDI_INTERNAL bool opdi_program_expression(const opdi_program_sizes *sizes, const char **at, int depth,
                                            int64_t *result) {
     const char *const name = *at;
@@ -211,7 +212,7 @@ OPDI_INTERNAL bool opdi_program_expression(const opdi_program_sizes *sizes, cons
     return opdi_program_apply(name, length, args, count, result);
 }
 
-/* Reads a size or stride that must be an integer; 0, or -1 with an error. */
+/* Reads a size or stride that must be an integer.  Returns 0, or -1 and sets an error. */
 static int opdi_program_size(const opdi_program_reader *reader, const opd_json *json, int64_t value, int64_t *size) {
     const int64_t number = opd_json_get(json, value, "as_int");
     if (opd_json_kind_of(json, number) != OPD_JSON_INT || opd_json_int(json, number, -1) < 0) {
@@ -223,7 +224,7 @@ static int opdi_program_size(const opdi_program_reader *reader, const opd_json *
 
 //== tensors of the file ===============================================================================================
 
-/* Returns the entry of a name under the root; -1: there is none. */
+/* Returns the entry `name` in a folder below the root, or -1 if there is none. */
 OPDI_INTERNAL int64_t opdi_program_entry(const opdi_program_reader *reader, const char *folder, const char *name) {
     opdi_string path = {NULL, 0, 0, false};
     opdi_string_add_n(&path, reader->root, reader->root_bytes);
@@ -233,7 +234,7 @@ OPDI_INTERNAL int64_t opdi_program_entry(const opdi_program_reader *reader, cons
     opdi_string_free(&path);
     return i;
 }
-/* Reads sizes or strides into dims; returns how many, -1 with an error. */
+/* Reads sizes or strides into `dims`.  Returns their number, or -1 and sets an error. */
 static int opdi_program_dims(const opdi_program_reader *reader, const opd_json *json, int64_t list, int64_t *dims) {
     int count = 0;
     for (int64_t i = opd_json_first(json, list); i >= 0; i = opd_json_next(json, i)) {
@@ -242,14 +243,15 @@ static int opdi_program_dims(const opdi_program_reader *reader, const opd_json *
     }
     return count;
 }
-/* Returns the bytes of an entry, which several tensors may look at; NULL with an error. */
+/* Returns the bytes of an entry, which several tensors may share, or NULL and sets an error. */
 static opd_tensor *opdi_program_storage(const opdi_program_reader *reader, int64_t entry) {
     if (!reader->storages[entry]) {
         reader->storages[entry] = opdi_checkpoint_storage(reader->file, opdi_named_of(reader->file, entry));
     }
     return reader->storages[entry];
 }
-/* Returns the tensor that a config's entry says, of the innermost scope; NULL with an error. */
+/* Returns the tensor that an entry of a config describes, in the innermost scope.  Returns NULL and sets an error if it
+   fails. */
 static opd_tensor *opdi_program_tensor(const opdi_program_reader *reader, const opd_json *json, int64_t payload,
                                        const char *folder, const char *name) {
     const int64_t meta = opd_json_get(json, payload, "tensor_meta");
@@ -288,7 +290,7 @@ static opd_tensor *opdi_program_tensor(const opdi_program_reader *reader, const 
     opdi_ref_up(&bytes->storage->refs);
     return opdi_own(tensor);
 }
-/* Returns a tensor of the module that looks at the same elements, because the file says the same of both; NULL. */
+/* Returns a tensor of the module that has the same elements of the same storage as `tensor`, or NULL. */
 static opd_tensor *opdi_program_shared(const opd_program *program, const opd_tensor *tensor, opd_module_kind kind) {
     for (int64_t i = 0; i < opd_module_count(program->module); i++) {
         opd_tensor *const other = opd_module_at(program->module, i);
@@ -296,8 +298,8 @@ static opd_tensor *opdi_program_shared(const opd_program *program, const opd_ten
     }
     return NULL;
 }
-/* Adds the tensor of that name to the module; trained: whether it requires grad, where the file's tensors do not say
-   so.  Returns its number there, -1 with an error. */
+/* Adds the tensor `name` to the module.  `trained` says whether it requires grad if the file does not say so.  Returns
+   its number in the module, or -1 and sets an error. */
 OPDI_INTERNAL int64_t opdi_program_add(const opdi_program_reader *reader, const char *name, opd_module_kind kind,
                                        bool persistent, bool trained) {
     static const char *const folders[] = {"data/weights/", "data/constants/"};
@@ -307,7 +309,7 @@ OPDI_INTERNAL int64_t opdi_program_add(const opdi_program_reader *reader, const 
     opd_scope scope = opd_scope_open();
     opd_tensor *tensor = NULL;
     bool requires_grad = kind == OPD_MODULE_PARAMETER;
-    for (int i = 0; i < 2 && !tensor; i++) {      /* the first files have buffers that do not persist with the others */
+    for (int i = 0; i < 2 && !tensor; i++) {      /* the first files store non-persistent buffers with the others */
         const opd_tensor_file *const older = persistent == (i == 0) ? reader->weights : reader->constants;
         if (!older || opd_tensor_file_find(older, name) < 0) { continue; }
         tensor = opd_tensor_file_get(older, name);
@@ -361,7 +363,8 @@ static const opdi_gfunction opdi_sym_functions[] = {
     {"torch.sym_float", opdi_sym_run, false}, {"torch.sym_sqrt", opdi_sym_run, false},
     {"torch.sym_ite", opdi_sym_run, false}};
 
-/* Integers: 0, or -1 with an error when the result is none that an int64_t holds. */
+/* Applies an operator to integers.  Returns 0, or -1 and sets an error if the result is not an integer that fits
+   int64_t. */
 static int opdi_sym_ints(const char *name, opdi_program_sym sym, int64_t x, int64_t y, int64_t *result) {
     const uint64_t a = (uint64_t)x, b = (uint64_t)y;
     bool over = false;
@@ -406,8 +409,8 @@ static int opdi_sym_ints(const char *name, opdi_program_sym sym, int64_t x, int6
     return over ? opd_fail(OPD_ERROR_ARGUMENT, "%s: the result is larger than 64 bits hold", name) : 0;
 }
 static bool opdi_sym_is_zero(double number) { return number >= 0 && number <= 0; }
-/* x / y of integers, y not 0, rounded once: the quotient of the amounts in 64 bits and more, of which the last says
-   whether a rest was left. */
+/* Returns x / y of integers (y not 0), rounded only once: the quotient of the absolute values is computed to more bits
+   than a double has, and its last bit is set if there is a remainder. */
 static double opdi_sym_quotient(int64_t x, int64_t y) {
     uint64_t rest = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
     const uint64_t by = y < 0 ? 0 - (uint64_t)y : (uint64_t)y;
@@ -423,7 +426,7 @@ static double opdi_sym_quotient(int64_t x, int64_t y) {
     const double amount = ldexp((double)(whole | (rest != 0)), scale);
     return (x < 0) != (y < 0) ? -amount : amount;
 }
-/* Python's floor division and remainder of numbers, y not 0 (float_divmod). */
+/* Computes Python's floor division and remainder (float_divmod); y must not be 0. */
 static double opdi_sym_divmod(double x, double y, double *mod) {
     *mod = fmod(x, y);
     double quotient = (x - *mod) / y;
@@ -463,7 +466,7 @@ static int opdi_sym_floats(const char *name, opdi_program_sym sym, double x, dou
     default: return opd_fail(OPD_ERROR_ARGUMENT, "%s takes integers", name);
     }
 }
-/* Compares an integer with a number, exactly: -1, 0, 1; 2 where that is no number. */
+/* Compares an integer with a number exactly.  Returns -1, 0, 1, or 2 if y is NaN. */
 static int opdi_sym_compare_mixed(int64_t x, double y) {
     if (isnan(y)) { return 2; }
     if (y >= 9223372036854775808.0) { return -1; }
@@ -472,7 +475,7 @@ static int opdi_sym_compare_mixed(int64_t x, double y) {
     const double rest = y - (double)whole;
     return x != whole ? (x > whole) - (x < whole) : (rest < 0) - (rest > 0);
 }
-/* Compares: -1, 0, 1; 2 where one is no number. */
+/* Compares numbers.  Returns -1, 0, 1, or 2 if one is NaN. */
 OPDI_INTERNAL int opdi_sym_compare(const opd_value *x, const opd_value *y) {
     if (x->tag != OPD_TAG_FLOAT && y->tag != OPD_TAG_FLOAT) { return (x->u.i > y->u.i) - (x->u.i < y->u.i); }
     if (x->tag != OPD_TAG_FLOAT) { return opdi_sym_compare_mixed(x->u.i, y->u.d); }
@@ -482,11 +485,11 @@ OPDI_INTERNAL int opdi_sym_compare(const opd_value *x, const opd_value *y) {
     }
     return x->u.d < y->u.d ? -1 : x->u.d > y->u.d ? 1 : x->u.d >= y->u.d ? 0 : 2;
 }
-/* Python's truth of a number, which NaN has. */
+/* Returns whether Python takes a number for true; NaN is true. */
 static bool opdi_sym_is_true(const opd_value *value) {
     return value->tag == OPD_TAG_FLOAT ? !opdi_sym_is_zero(value->u.d) : value->u.i != 0;
 }
-/* Applies an operator of one number; 0, or -1 with an error. */
+/* Applies an operator to one number.  Returns 0, or -1 and sets an error. */
 static int opdi_sym_one(const char *name, opdi_program_sym sym, const opd_value *value, opd_value *ret) {
     const bool integral = value->tag != OPD_TAG_FLOAT;
     const double number = integral ? (double)value->u.i : value->u.d;
@@ -531,7 +534,7 @@ OPDI_INTERNAL int opdi_sym_run(const opdi_gnode *node, const opd_value *args, op
     }
     if (sym >= OPDI_SYM_EQ) {
         const int order = opdi_sym_compare(x, y);
-        const opd_value *const best = order == (sym == OPDI_SYM_MAX ? -1 : 1) ? y : x;     /* else the first */
+        const opd_value *const best = order == (sym == OPDI_SYM_MAX ? -1 : 1) ? y : x;     /* otherwise the first */
         switch (sym) {
         case OPDI_SYM_EQ: *rets = opd_value_bool(order == 0); return 0;
         case OPDI_SYM_NE: *rets = opd_value_bool(order != 0); return 0;
@@ -562,12 +565,12 @@ OPDI_INTERNAL int opdi_sym_run(const opdi_gnode *node, const opd_value *args, op
     *rets = opd_value_float(number);
     return 0;
 }
-/* Returns the function of a target's name; NULL: there is none. */
+/* Returns the function that a target names, or NULL. */
 OPDI_INTERNAL const opdi_gfunction *opdi_sym_find(const char *target) {
     for (int i = 0; i < OPDI_SYM_COUNT; i++) {
         const char *const name = opdi_sym_functions[i].name;
         const bool sym = strncmp(target, "torch._sym_", 11) == 0 && strncmp(name, "torch.sym_", 10) == 0;
-        const bool plain = strncmp(target, "operator.", 9) == 0 && name[0] == '_';      /* in place of _operator. */
+        const bool plain = strncmp(target, "operator.", 9) == 0 && name[0] == '_';      /* instead of _operator. */
         if (sym ? strcmp(target + 11, name + 10) == 0 : strcmp(target, name + plain) == 0) {
             return &opdi_sym_functions[i];
         }

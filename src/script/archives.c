@@ -3,21 +3,21 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>archives     archives of torch.jit.save: objects, their tensors, the texts of their classes
 //
-//  A zip file: data.pkl, the object; constants.pkl, a tuple; data/ and constants/, the bytes of their storages;
+//  An archive is a zip file: data.pkl, the object; constants.pkl, a tuple; data/ and constants/, their storages' bytes;
 //  code/__torch__.py and others, what their classes do, read when it is asked for.
 //----------------------------------------------------------------------------------------------------------------------
 
-enum { OPDI_SCRIPT_VERSION = 10 };                /* the newest version of archives that PyTorch writes */
+enum { OPDI_SCRIPT_VERSION = 10 };                /* newest archive version that PyTorch writes */
 
 static void opdi_sarchive_free(opdi_sarchive *archive) {
     if (archive->file) {
-        memset(&archive->file->members, 0, sizeof archive->file->members);       /* those of entries */
+        memset(&archive->file->members, 0, sizeof archive->file->members);       /* they belong to `entries` */
         opd_tensor_file_close(archive->file);
     }
     opdi_arena_free(&archive->arena);
     opdi_free(archive, sizeof *archive);
 }
-/* Returns the entry of that name below the root, or -1. */
+/* Returns the index of the entry `name` below the archive's root, or -1. */
 static int64_t opdi_sarchive_find(const opdi_sarchive *archive, const char *name) {
     char full[1500];
     const int length = snprintf(full, sizeof full, "%s%s", archive->root, name);
@@ -29,27 +29,28 @@ static int64_t opdi_sarchive_find(const opdi_sarchive *archive, const char *name
 //  texts, ((at, (source, begin, end), tag), ...)), where a source is (pieces, file, line): numbers of texts that make
 //  up the source, the text that is the file's name, and the line that the source begins with.
 
-/* A pickle of places while it is read. */
+/* The state while reading a pickle of source places. */
 typedef struct opdi_splaces {
     opdi_pickle pickle;
     const opdi_source *source;
-    uint32_t *texts;                              /* nodes */
+    uint32_t *texts;                              /* the nodes of the texts */
     int64_t ntexts;
-    const opdi_pickle_node *file;                 /* of the place before */
-    uint64_t work;                                /* how many bytes were looked at for ends of lines, or copied */
+    const opdi_pickle_node *file;                 /* the node with the file name of the previous place */
+    uint64_t work;                                /* bytes scanned for line ends or copied */
 } opdi_splaces;
 enum { OPDI_SCRIPT_PLACES = 1 << 20 };
 
-/* Returns text i, or NULL. */
+/* Returns text i, or NULL if there is none. */
 static const opdi_pickle_node *opdi_splaces_text(const opdi_splaces *places, int64_t i) {
     return i < 0 || i >= places->ntexts ? NULL : opdi_pickle_at(&places->pickle, places->texts[i]);
 }
-/* Returns the i-th item of a node as a number; -1: there is none. */
+/* Returns the i-th item of a node as a number, or -1 if there is none. */
 static int64_t opdi_splaces_number(const opdi_splaces *places, uint32_t node, int64_t i) {
     const uint32_t item = node ? opdi_pickle_get(&places->pickle, node, i) : 0;
     return opdi_pickle_is(&places->pickle, item, OPDI_PICKLE_INT) ? opdi_pickle_at(&places->pickle, item)->value : -1;
 }
-/* Finds line and column, both from 0, of byte `begin` of a source; false where the pickle is none of places. */
+/* Finds the line and column, both counted from 0, of byte `begin` in a source.  Returns false if the pickle is
+   malformed. */
 static bool opdi_splaces_find(opdi_splaces *places, uint32_t pieces, int64_t begin, opdi_splace *place) {
     const opdi_pickle *pickle = &places->pickle;
     uint32_t item = opdi_pickle_at(pickle, pieces)->first;
@@ -71,8 +72,8 @@ static bool opdi_splaces_find(opdi_splaces *places, uint32_t pieces, int64_t beg
     }
     return begin == 0;
 }
-/* Returns a text of the pickle in the script's arena, the one of the place before where it is the same; NULL without
-   memory, or where there are too many. */
+/* Returns a copy of the file name `text` in the script's arena.  If the previous place, `before`, has the same text,
+   its copy is shared.  Returns NULL if memory runs out or the limit on copied bytes is reached. */
 static const char *opdi_splaces_file(opd_script *script, opdi_splaces *places, const opdi_pickle_node *text,
                                      const opdi_splace *before) {
     if (before && places->file == text) { return before->file; }
@@ -81,7 +82,8 @@ static const char *opdi_splaces_file(opd_script *script, opdi_splaces *places, c
     return places->work > OPDI_SCRIPT_TEXT ? NULL
         : opdi_arena_copy(&script->arena, (const char *)places->source->data + text->text, (size_t)text->value);
 }
-/* Makes a place of (at, (source, begin, end), tag), which follows another one or NULL; false where it is none. */
+/* Reads a place from the node (at, (source, begin, end), tag).  `before` is the previous place, or NULL.  Returns false
+   if the node is not a valid place. */
 static bool opdi_splaces_one(opd_script *script, opdi_splaces *places, uint32_t node, const opdi_splace *before,
                              opdi_splace *place) {
     const opdi_pickle *pickle = &places->pickle;
@@ -98,7 +100,7 @@ static bool opdi_splaces_one(opd_script *script, opdi_splaces *places, uint32_t 
     place->file = opdi_splaces_file(script, places, file, before);
     return place->file && (!before || before->at <= place->at);
 }
-/* Fills what the tree of a pickle says of places into text; false where it does not, or without memory. */
+/* Stores the places from a pickle's tree in `text`.  Returns false if they are malformed or memory runs out. */
 static bool opdi_splaces_all(opd_script *script, opdi_splaces *places, uint32_t tree, opdi_stext *text) {
     const opdi_pickle *pickle = &places->pickle;
     const uint32_t texts = opdi_pickle_get(pickle, tree, 1), list = opdi_pickle_get(pickle, tree, 2);
@@ -128,8 +130,8 @@ static bool opdi_splaces_all(opd_script *script, opdi_splaces *places, uint32_t 
     text->nplaces = nplaces;
     return true;
 }
-/* Reads the places of a text of an archive.  Where there are none, or damaged ones, those in the text itself do.  0, or
-   -1 without memory. */
+/* Reads the source places of a text of an archive.  If they are missing or damaged, errors show places in the archive's
+   text instead.  Returns 0, or -1 if memory runs out. */
 static int opdi_sarchive_places(opd_script *script, const char *path, opdi_stext *text) {
     const opdi_sarchive *archive = script->archive;
     char name[1400];
@@ -155,7 +157,7 @@ static int opdi_sarchive_places(opd_script *script, const char *path, opdi_stext
     (void)opd_error_rewind(mark);
     return 0;
 }
-/* Returns the text with the code of names "prefix.X", or NULL, without an error where there is none. */
+/* Returns the text that defines the names "prefix.X".  Returns NULL without an error if there is none. */
 static opdi_sunit *opdi_sarchive_unit(opd_script *script, const char *prefix) {
     const opdi_sarchive *archive = script->archive;
     char path[1300];
@@ -172,11 +174,11 @@ static opdi_sunit *opdi_sarchive_unit(opd_script *script, const char *prefix) {
 
 //== objects ===========================================================================================================
 
-/* The walk over a pickle's tree that makes values of it. */
+/* State of the walk over a pickle's tree that builds its values. */
 typedef struct opdi_sbuild {
     opd_script *script;
     opdi_checkpoint_walk walk;
-    opd_value *made;                              /* of nodes that are shared: lists, dicts, objects, tensors */
+    opd_value *made;                              /* values of shared nodes: lists, dicts, objects, tensors */
     size_t nodes;
     uint64_t steps;
 } opdi_sbuild;
@@ -184,13 +186,13 @@ typedef struct opdi_sbuild {
 
 static int opdi_sbuild_value(opdi_sbuild *build, uint32_t node, const opdi_gtype *type, int depth, opd_value *value);
 
-/* Notes that a node's value is being made: until it is done nothing may refer to it. */
+/* Marks a node whose value is under construction.  Until it is finished, no other value may refer to it. */
 #define OPDI_SBUILD_BUSY INT32_MAX
 static void opdi_sbuild_begin(opdi_sbuild *build, uint32_t node, const opd_value *value) {
     build->made[node] = *value;
     build->made[node].n = OPDI_SBUILD_BUSY;
 }
-/* Returns the kind of list that holds elements of that type. */
+/* Returns the kind of list that holds elements of the list type `type`. */
 static opd_tag opdi_slist_tag(const opdi_gtype *type) {
     const opdi_gtype *element = type && type->kind == OPDI_GT_LIST ? type->parts[0] : NULL;
     const int kind = !element ? OPDI_GT_ANY : opdi_gtype_strip(element)->kind;
@@ -198,7 +200,7 @@ static opd_tag opdi_slist_tag(const opdi_gtype *type) {
     return kind == OPDI_GT_TENSOR ? OPD_TAG_TENSORS : optional ? OPD_TAG_LIST : kind == OPDI_GT_INT ? OPD_TAG_INTS
         : kind == OPDI_GT_FLOAT ? OPD_TAG_FLOATS : kind == OPDI_GT_BOOL ? OPD_TAG_BOOLS : OPD_TAG_LIST;
 }
-/* Makes a list; without a type, of what its elements are. */
+/* Makes a list.  If `type` is NULL, its elements determine its type. */
 static int opdi_sbuild_list(opdi_sbuild *build, uint32_t node, const opdi_gtype *type, int depth, opd_value *value) {
     const opdi_pickle *pickle = &build->walk.pickle;
     opd_tag tag = opdi_slist_tag(type);
@@ -249,7 +251,7 @@ static int opdi_sbuild_tuple(opdi_sbuild *build, uint32_t node, const opdi_gtype
     *value = opdi_cell_own(opdi_tuple_new(parts, i, known ? type->klass : NULL));
     return opd_ok() ? 0 : -1;
 }
-/* Returns the qualified name of a class in the arena, or NULL. */
+/* Returns the qualified name of a class, copied to the arena, or NULL. */
 static const char *opdi_sbuild_class(opdi_sbuild *build, uint32_t node) {
     const opdi_pickle *pickle = &build->walk.pickle;
     char full[1024];
@@ -263,7 +265,7 @@ static const char *opdi_sbuild_class(opdi_sbuild *build, uint32_t node) {
     }
     return opdi_arena_copy(&build->script->arena, full, length);
 }
-/* Sets an attribute to a value, which must be of its type; 0, or -1 with an error. */
+/* Sets attribute `slot` to a value, whose type must match.  Returns 0, or -1 and sets an error. */
 static int opdi_sbuild_put(opdi_cell *object, int32_t slot, opd_value value) {
     const opdi_gattribute *attribute = &object->klass->attributes[slot];
     char said[200];
@@ -277,7 +279,8 @@ static int opdi_sbuild_put(opdi_cell *object, int32_t slot, opd_value value) {
     opdi_value_drop(value);
     return rc;
 }
-/* Gives a class of which there is no text the attributes that its first object has; 0, or -1 with an error. */
+/* Gives a class whose text is not in the archive the attributes that its first object has.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_sbuild_names(opdi_sbuild *build, uint32_t state, opdi_gclass *gclass) {
     const opdi_pickle *pickle = &build->walk.pickle;
     for (uint32_t item = opdi_pickle_at(pickle, state)->first; item;) {
@@ -295,7 +298,7 @@ static int opdi_sbuild_names(opdi_sbuild *build, uint32_t state, opdi_gclass *gc
     gclass->open = false;
     return 0;
 }
-/* Finds the member of an enum that has the state as its value; 0, or -1 with an error. */
+/* Finds the enum member whose value equals the state.  Returns 0, or -1 and sets an error. */
 static int opdi_sbuild_enum(opdi_sbuild *build, uint32_t state, const opdi_sclass *klass, int depth,
                             opd_value *value) {
     opd_value its;
@@ -311,7 +314,7 @@ static int opdi_sbuild_enum(opdi_sbuild *build, uint32_t state, const opdi_sclas
     }
     return opd_ok() ? opd_fail(OPD_ERROR_SCHEMA, "a value that the enum %s does not have", gclass->name) : -1;
 }
-/* Makes of a quantized tensor what its numbers stand for: (number - zero) scale, of float32. */
+/* Converts a quantized tensor to the float32 values it represents: (number - zero) * scale. */
 static int opdi_sbuild_quantized(opdi_sbuild *build, uint32_t node, int depth, opd_value *value) {
     enum { HOW, SCALE, ZERO, AXIS };
     const opdi_pickle *pickle = &build->walk.pickle;
@@ -321,7 +324,7 @@ static int opdi_sbuild_quantized(opdi_sbuild *build, uint32_t node, int depth, o
     const uint32_t axis_at = opdi_pickle_get(pickle, how, AXIS);
     if (opdi_sbuild_value(build, opdi_pickle_at(pickle, node)->text, NULL, depth + 1, &numbers)) { return -1; }
     opd_tensor *floats = opd_to_dtype(numbers.u.t, OPD_FLOAT32);
-    for (int i = 2; floats && i > 0; i--) {                           /* the zero, then the scale */
+    for (int i = 2; floats && i > 0; i--) {  /* first subtracts the zero point, then multiplies by the scale */
         if (opdi_sbuild_value(build, opdi_pickle_get(pickle, how, i == 2 ? ZERO : SCALE), NULL, depth + 1, &part)) {
             return -1;
         }
@@ -345,8 +348,8 @@ static int opdi_sbuild_quantized(opdi_sbuild *build, uint32_t node, int depth, o
     build->made[node] = *value;
     return opd_ok() ? 0 : -1;
 }
-/* The parts of a linear layer's state: numbers of int8, what one of them is and which is zero, for all rows or for
-   each, and a bias; or a weight of floats and a bias. */
+/* Reads the state of a packed linear layer: int8 weights, scale and zero point (one each, or one per row), and a bias.
+   The state may also be a float weight and a bias. */
 static int opdi_sbuild_packed_linear(opdi_sbuild *build, uint32_t state, int depth, opdi_cell *self) {
     const opdi_pickle *pickle = &build->walk.pickle;
     const uint32_t weight = opdi_pickle_get(pickle, state, 0);
@@ -365,8 +368,9 @@ static int opdi_sbuild_packed_linear(opdi_sbuild *build, uint32_t state, int dep
     }
     return 0;
 }
-/* The settings of a convolution's state, of version 2 a tensor of int16, of version 3 a list: how many dimensions it
-   has, then what opdi_quantized_conv says.  None where that is not what it is. */
+/* Reads the settings of a packed convolution, which are a tensor of int16 in version 2 and a list in version 3: the
+   number of dimensions, then the values that opdi_quantized_conv lists.  Sets *settings to None for any other
+   layout. */
 static int opdi_sbuild_settings(opdi_sbuild *build, uint32_t node, int depth, opd_value *settings) {
     opd_value from;
     *settings = opd_value_none();
@@ -385,8 +389,8 @@ static int opdi_sbuild_settings(opdi_sbuild *build, uint32_t node, int depth, op
     *settings = list;
     return opd_ok() ? 0 : -1;
 }
-/* The weights of one direction of a recurrent layer: a name, biases, nothing, whether inputs have 7 bits, and what is
-   packed, which has the biases too. */
+/* Reads the weights of one direction of a recurrent layer.  The state has a name, the biases, an empty part, whether
+   inputs have 7 bits, and the packed weights, which contain the biases, too. */
 static int opdi_sbuild_packed_cell(opdi_sbuild *build, uint32_t state, int depth, opdi_cell *self) {
     enum { REDUCE = 3, PACKED = 4 };
     const opdi_pickle *pickle = &build->walk.pickle;
@@ -402,8 +406,8 @@ static int opdi_sbuild_packed_cell(opdi_sbuild *build, uint32_t state, int depth
     }
     return 0;
 }
-/* Gives packed weights of a quantized layer what they are in the file; what is not known stays without, and is told
-   when it is used.  0, or -1 with an error. */
+/* Sets the packed weights of a quantized layer from the file.  An unknown layout stays empty and is reported at its
+   first use.  Returns 0, or -1 and sets an error. */
 static int opdi_sbuild_packed(opdi_sbuild *build, uint32_t state, int depth, opd_value value) {
     const opdi_pickle *pickle = &build->walk.pickle;
     opdi_cell *const self = opdi_cell_of(&value);
@@ -434,8 +438,8 @@ static int opdi_sbuild_packed(opdi_sbuild *build, uint32_t state, int depth, opd
     return bias && (opdi_sbuild_value(build, bias, NULL, depth + 1, &part) ||
                     opdi_sbuild_put(self, OPDI_PACKED_BIAS, part)) ? -1 : 0;
 }
-/* Gives an object the state that its class made of it, by the class's __setstate__, as torch.jit.load does.  One of a
-   class that the archive has no text of stays without a state: what asks it for something fails. */
+/* Restores an object by calling the __setstate__ of its class, as torch.jit.load does.  If the archive has no text of
+   the class, the object stays empty, and later uses of its state fail. */
 static int opdi_sbuild_state(opdi_sbuild *build, uint32_t state, const opdi_sclass *klass, int depth, opd_value self) {
     opdi_sfunction *function = klass ? opdi_sfunction_in(klass->methods, "__setstate__") : NULL;
     opd_value args[2], gave;
@@ -451,7 +455,7 @@ static int opdi_sbuild_state(opdi_sbuild *build, uint32_t state, const opdi_scla
     if (opdi_sbuild_value(build, state, function->formals[1].type, depth + 1, &args[1])) { return -1; }
     return opdi_script_call(build->script, function, args, &gave);
 }
-/* Makes an object: its class by name, its attributes by the state that the pickle gives it. */
+/* Makes an object of the class that the pickle names, with attributes from the state that the pickle stores. */
 static int opdi_sbuild_object(opdi_sbuild *build, uint32_t node, int depth, opd_value *value) {
     const opdi_pickle *pickle = &build->walk.pickle;
     opd_script *script = build->script;
@@ -512,7 +516,7 @@ static int opdi_sbuild_tensor(opdi_sbuild *build, uint32_t node, opd_value *valu
     build->made[node] = *value;
     return opd_ok() ? 0 : -1;
 }
-/* Makes a value of a node; type: what it is to be, or NULL.  0, or -1 with an error. */
+/* Makes the value of a node.  `type` is the expected type, or NULL.  Returns 0, or -1 and sets an error. */
 static int opdi_sbuild_value(opdi_sbuild *build, uint32_t node, const opdi_gtype *type, int depth, opd_value *value) {
     const opdi_pickle *pickle = &build->walk.pickle;
     *value = opd_value_none();
@@ -559,7 +563,8 @@ static int opdi_sbuild_value(opdi_sbuild *build, uint32_t node, const opdi_gtype
     build->made[node].n = 0;
     return rc;
 }
-/* Reads one of the archive's pickles, and keeps a reference to what it is in *value; 0, or -1 with an error. */
+/* Reads a pickle of the archive and stores a new reference to its value in *value.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_sarchive_pickle(opd_script *script, const char *name, const char *folder, opd_value *value) {
     opdi_sarchive *archive = script->archive;
     const int64_t i = opdi_sarchive_find(archive, name);
@@ -596,7 +601,7 @@ static int opdi_sarchive_pickle(opd_script *script, const char *name, const char
 
 //== loading ===========================================================================================================
 
-/* Makes the archive of a zip file's entries; 0, or -1 with an error. */
+/* Opens the zip file `source` as an archive.  Returns 0, or -1 and sets an error. */
 static int opdi_sarchive_open(opdi_sarchive *archive, opdi_bulk *bulk, const opdi_source *source) {
     opd_tensor_file *file = (opd_tensor_file *)opdi_alloc(sizeof *file);
     if (!file) {
@@ -618,14 +623,14 @@ static int opdi_sarchive_open(opdi_sarchive *archive, opdi_bulk *bulk, const opd
     }
     if (!archive->root) { return opdi_bad(&file->source, OPDI_NOWHERE, "there is no data.pkl in the archive"); }
     for (int64_t k = 0; k < file->count; k++) { opdi_named_of(file, k)->row = 0; }
-    file->members = file->entries;                 /* storages are read by their entries */
+    file->members = file->entries;                 /* members find the entries of storages */
     file->storages = (opd_tensor **)opdi_alloc((size_t)(file->count + 1) * sizeof *file->storages);
     if (!file->storages) { return -1; }
     file->nstorages = file->count + 1;
     memset(file->storages, 0, (size_t)(file->count + 1) * sizeof *file->storages);
     return opdi_checkpoint_order(file, archive->root, strlen(archive->root));
 }
-/* Reads which version of PyTorch's format the archive is of; 0, or -1 with an error. */
+/* Reads the version of the archive's format.  Returns 0, or -1 and sets an error. */
 static int opdi_sarchive_version(opd_script *script) {
     const opdi_sarchive *archive = script->archive;
     int64_t i = opdi_sarchive_find(archive, ".data/version");
@@ -650,7 +655,7 @@ static int opdi_sarchive_version(opd_script *script) {
     script->version = (int)version;
     return 0;
 }
-/* Reads the archive's objects; 0, or -1 with an error. */
+/* Reads the archive's objects.  Returns 0, or -1 and sets an error. */
 static int opdi_script_read(opd_script *script) {
     opdi_string path = {NULL, 0, 0, false};
     if (opdi_sarchive_version(script)) { return -1; }
@@ -669,7 +674,7 @@ static int opdi_script_read(opd_script *script) {
 //
 //  The objects as torch.jit.save pickles them; texts and constants are those of the file that was loaded.
 
-/* The pickle while it is written; what is in several places is written once. */
+/* The state while writing a pickle.  An object that occurs in several places is written once. */
 typedef struct opdi_ssaving {
     opdi_checkpoint_writer writer;
     opdi_found seen;
@@ -678,7 +683,8 @@ typedef struct opdi_ssaving {
 
 static int opdi_ssave_value(opdi_ssaving *saving, const opd_value *value, const opdi_gtype *type, int depth);
 
-/* Puts what is written already; true if it is.  Else it is number `*number` from now on. */
+/* If `what` was written before, writes a reference to it and returns true.  Otherwise sets *number to its new number
+   and returns false. */
 static bool opdi_ssave_again(opdi_ssaving *saving, const void *what, int64_t *number) {
     const int64_t was = saving->seen.count;
     *number = opdi_found_add(&saving->seen, (uintptr_t)what);
@@ -686,7 +692,7 @@ static bool opdi_ssave_again(opdi_ssaving *saving, const void *what, int64_t *nu
     opdi_pickle_put_le(&saving->writer, 'j', (uint64_t)*number, 4);
     return true;
 }
-/* Notes that what was put last has that number. */
+/* Records that the value that was written last has the number `number`. */
 static int opdi_ssave_number(opdi_ssaving *saving, int64_t number) {
     if (number < 0) { return -1; }
     opdi_pickle_put_le(&saving->writer, 'r', (uint64_t)number, 4);
@@ -699,7 +705,7 @@ static void opdi_ssave_global(opdi_ssaving *saving, const char *module, size_t l
     opdi_string_add(&saving->writer.pickle, name);
     opdi_pickle_put(&saving->writer, '\n');
 }
-/* Returns what torch.jit._pickle calls a list of that type, or NULL: it is one of anything. */
+/* Returns the name by which torch.jit._pickle builds lists of that type, or NULL for a list of any other type. */
 static const char *opdi_ssave_builder(const opdi_cell *cell, const opdi_gtype *type) {
     const opdi_gtype *element = type && type->kind == OPDI_GT_LIST ? type->parts[0] : NULL;
     const int kind = element ? element->kind : cell->tag == OPD_TAG_INTS ? OPDI_GT_INT : cell->tag == OPD_TAG_FLOATS
@@ -708,7 +714,7 @@ static const char *opdi_ssave_builder(const opdi_cell *cell, const opdi_gtype *t
     return kind == OPDI_GT_INT ? "build_intlist" : kind == OPDI_GT_FLOAT ? "build_doublelist"
         : kind == OPDI_GT_BOOL ? "build_boollist" : kind == OPDI_GT_TENSOR ? "build_tensorlist" : NULL;
 }
-/* Puts a list or dict with its type, as torch.jit._pickle makes it. */
+/* Writes a list or dict with its type, as torch.jit._pickle builds it. */
 static int opdi_ssave_many(opdi_ssaving *saving, const opdi_cell *cell, const opdi_gtype *type, int depth) {
     static const char module[] = "torch.jit._pickle";
     const bool dict = cell->kind == OPD_CELL_DICT, known = type && type->kind == (dict ? OPDI_GT_DICT : OPDI_GT_LIST);
@@ -735,7 +741,8 @@ static int opdi_ssave_many(opdi_ssaving *saving, const opdi_cell *cell, const op
     if (builder || known) { opdi_string_add(&writer->pickle, "tR"); }
     return writer->pickle.failed ? -1 : 0;
 }
-/* Puts the state that an object's class makes of it, as torch.jit.save does; it is the innermost scope's. */
+/* Writes the state that the __getstate__ of an object's class returns, as torch.jit.save does.  The state belongs to
+   the innermost scope. */
 static int opdi_ssave_state(opdi_ssaving *saving, const opdi_cell *cell, opdi_sfunction *function, int depth) {
     opd_value self = opd_value_none(), state;
     self.tag = OPD_TAG_CELL;
@@ -749,7 +756,7 @@ static int opdi_ssave_state(opdi_ssaving *saving, const opdi_cell *cell, opdi_sf
     opdi_pickle_put(&saving->writer, 'b');
     return saving->writer.pickle.failed ? -1 : 0;
 }
-/* Puts an object with its attributes, or its state. */
+/* Writes an object: its attributes, or the state that __getstate__ returns. */
 static int opdi_ssave_object(opdi_ssaving *saving, const opdi_cell *cell, int depth) {
     const opdi_gclass *gclass = cell->klass;
     const opdi_sclass *klass = (const opdi_sclass *)gclass->user;
@@ -762,7 +769,7 @@ static int opdi_ssave_object(opdi_ssaving *saving, const opdi_cell *cell, int de
     }
     if (opdi_ssave_again(saving, cell, &number)) { return 0; }
     opdi_ssave_global(saving, gclass->name, (size_t)(dot - gclass->name), dot + 1);
-    if (gclass->kind == OPDI_CLASS_ENUM && cell->count == 2) {             /* called with its value, without a tuple */
+    if (gclass->kind == OPDI_CLASS_ENUM && cell->count == 2) {             /* a member is built from its value alone */
         if (opdi_ssave_value(saving, &cell->u.values[1], NULL, depth + 1)) { return -1; }
         opdi_pickle_put(&saving->writer, 'R');
         return opdi_ssave_number(saving, number);
@@ -806,7 +813,7 @@ static int opdi_ssave_cell(opdi_ssaving *saving, const opdi_cell *cell, const op
         return opdi_ssave_many(saving, cell, type, depth) || opdi_ssave_number(saving, number) ? -1 : 0;
     }
 }
-/* Puts a value of that type (NULL: not known); 0, or -1 with an error. */
+/* Writes a value of type `type`, which is NULL if unknown.  Returns 0, or -1 and sets an error. */
 static int opdi_ssave_value(opdi_ssaving *saving, const opd_value *value, const opdi_gtype *type, int depth) {
     char text[64];
     int64_t number;
@@ -837,7 +844,7 @@ static int opdi_ssave_value(opdi_ssaving *saving, const opd_value *value, const 
     default: return opdi_pickle_put_value(&saving->writer, value);
     }
 }
-/* Copies the entries of the loaded file that are no objects and none of their tensors. */
+/* Copies the entries of the loaded file that contain neither objects nor their tensors. */
 static int opdi_ssave_copy(const opdi_sarchive *archive, opdi_zip_writer *zip) {
     const size_t root = strlen(archive->root);
     char full[1600];
@@ -866,12 +873,13 @@ static int opdi_ssave_file(const opd_script *script, opdi_ssaving *saving, const
     }
     return script->archive ? opdi_ssave_copy(script->archive, zip) : opdi_script_entries(code, zip);
 }
-/* Writes a loaded archive, or a source's module, with what its objects are now; 0, or -1 with an error. */
+/* Writes a loaded archive, or the module of a source, with the current state of its objects.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_sarchive_save(const opd_script *script, const char *path) {
     opdi_string code = {NULL, 0, 0, false};
     opdi_ssaving saving;
     opdi_sink sink;
-    opd_scope scope = opd_scope_open();            /* of what objects make of themselves */
+    opd_scope scope = opd_scope_open();            /* for the states that objects return */
     memset(&saving, 0, sizeof saving);
     saving.script = (opd_script *)(uintptr_t)script;
     saving.writer.source.who = "opd_script_save";
@@ -931,6 +939,7 @@ opd_script *opd_script_load(const char *path) {
     return bulk ? opdi_script_open(bulk, &source) : NULL;
 }
 opd_script *opd_script_from_bytes(const void *data, size_t size) {
+    OPDI_NEEDS_ALL();
     opdi_source source = {"opd_script_from_bytes", "memory", /* entry, data, size */ NULL, NULL, 0};
     opdi_bulk *bulk = opd_ok() && data ? opdi_bulk_new() : NULL;
     if (!bulk) { return NULL; }

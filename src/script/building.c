@@ -2,7 +2,7 @@
 
 //== building ==========================================================================================================
 
-/* Returns the place of the source that what stands in a text at `at` was made of, or NULL. */
+/* Returns the source place of byte `at` of a text, or NULL if it is not known. */
 static const opdi_splace *opdi_stext_place(const opdi_stext *text, uint32_t at) {
     uint32_t low = 0, high = text->nplaces;
     while (low < high) {
@@ -11,7 +11,8 @@ static const opdi_splace *opdi_stext_place(const opdi_stext *text, uint32_t at) 
     }
     return low ? &text->places[low - 1] : NULL;
 }
-/* Writes "FILE:LINE:COLUMN" of the place that is being compiled; NULL: what PyTorch says no place of. */
+/* Writes "FILE:LINE:COLUMN" of the current place to `buf` and returns `buf`.  Returns NULL for nodes to which PyTorch
+   gives no place. */
 OPDI_INTERNAL const char *opdi_emit_place(const opdi_emitter *task, char *buf, size_t cap) {
     const opdi_stext *text = task->at->text;
     if (task->nowhere) { return NULL; }
@@ -28,11 +29,12 @@ OPDI_INTERNAL const char *opdi_emit_place(const opdi_emitter *task, char *buf, s
     snprintf(buf, cap, "%s:%u:%u", text->name, low + 1, task->at->at - (text->nlines ? text->lines[low] : 0));
     return buf;
 }
-/* Returns the first node of a function, or NULL: it has none. */
+/* Returns the first node of a function, or NULL if it has none. */
 OPDI_INTERNAL opdi_gnode *opdi_sbody_first(const opdi_sbody *body) {
     return body->before ? body->before->next : body->block->first;
 }
-/* Returns the node of a function behind `node` in the text, those of its blocks first; NULL behind the last. */
+/* Returns the node that follows `node` in the order of the function's text; if `node` has blocks, that is the first
+   node in them.  Returns NULL after the last node. */
 OPDI_INTERNAL opdi_gnode *opdi_sbody_after(const opdi_sbody *body, const opdi_gnode *node) {
     for (int32_t i = 0; i < node->nblocks; i++) { if (node->blocks[i].first) { return node->blocks[i].first; } }
     while (!node->next && node->block != body->block) {
@@ -44,13 +46,13 @@ OPDI_INTERNAL opdi_gnode *opdi_sbody_after(const opdi_sbody *body, const opdi_gn
     }
     return node->next;
 }
-/* Returns the function that body called and whose value this is, or NULL: its own. */
+/* Returns the call in `body` that made this value, or NULL if `body` itself made it. */
 OPDI_INTERNAL opdi_scalled *opdi_sbody_called(const opdi_sbody *body, const opdi_gvalue *value) {
     opdi_scalled *called = body->called;
     while (called && (value->id < called->from || value->id >= called->to)) { called = called->next; }
     return called;
 }
-/* Puts what is made next in front of the function's nodes; undone by opdi_emit_back. */
+/* An insertion point.  opdi_emit_top moves it in front of the function's nodes, until opdi_emit_back restores it. */
 typedef struct opdi_sspot { opdi_gblock *into; opdi_gnode *at; } opdi_sspot;
 static opdi_sspot opdi_emit_top(opdi_emitter *task) {
     opdi_sspot spot;
@@ -77,15 +79,15 @@ OPDI_INTERNAL bool opdi_emit_same_constant(const opd_value *first, const opd_val
     default: return false;
     }
 }
-/* Returns a constant where nodes are made now. */
+/* Makes a constant at the current position.  Returns its value. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_constant(opdi_emitter *task, opd_value value, const opdi_gtype *type) {
     char place[400];
     opdi_gvalue *out = type ? opdi_append_constant(task->graph, value, type, opdi_emit_place(task, place, sizeof place))
         : NULL;
-    if (out && value.tag == OPD_TAG_TENSOR) { out->dtype = -1; }                /* its type is Tensor, no more */
+    if (out && value.tag == OPD_TAG_TENSOR) { out->dtype = -1; }                /* its type is Tensor, with no dtype */
     return out;
 }
-/* Keeps a value in a list; returns it, or NULL without memory. */
+/* Adds a value to a list.  Returns the value, or NULL if memory runs out. */
 static opdi_gvalue *opdi_emit_keep(opdi_emitter *task, opdi_spooled **list, opdi_gvalue *value) {
     opdi_spooled *pooled = value ? (opdi_spooled *)opdi_emit_alloc(task, sizeof *pooled) : NULL;
     if (!pooled) { return NULL; }
@@ -94,7 +96,7 @@ static opdi_gvalue *opdi_emit_keep(opdi_emitter *task, opdi_spooled **list, opdi
     *list = pooled;
     return value;
 }
-/* Returns a number that the text has: equal ones are one constant, in front of the function's nodes. */
+/* Returns a constant for a number in the text.  Equal numbers share one constant before the function's nodes. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_literal(opdi_emitter *task, opd_value value, const opdi_gtype *type) {
     for (opdi_spooled *pooled = task->body->literals; pooled; pooled = pooled->next) {
         if (opdi_emit_same_constant(&pooled->value->node->constant, &value)) { return pooled->value; }
@@ -104,7 +106,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_literal(opdi_emitter *task, opd_value value
     opdi_emit_back(task, spot);
     return opdi_emit_keep(task, &task->body->literals, out);
 }
-/* Returns a truth that tells how statements end, which is no value of the text. */
+/* Returns the constant `value` for the flags by which the compiler notes how statements end.  These constants are not
+   shared with those of the text. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_flag_value(opdi_emitter *task, bool value) {
     opdi_gvalue **at = &task->body->flags[value];
     if (*at) { return *at; }
@@ -113,7 +116,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_flag_value(opdi_emitter *task, bool value) 
     opdi_emit_back(task, spot);
     return *at;
 }
-/* Returns what stands for a value of that type which is not set. */
+/* Returns a placeholder of type `type` for a value that is not set. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_unset(opdi_emitter *task, const opdi_gtype *type) {
     const bool none = type->kind == OPDI_GT_NONE;
     for (opdi_spooled *pooled = task->body->unsets; pooled && type->kind != OPDI_GT_ANY; pooled = pooled->next) {
@@ -126,7 +129,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_unset(opdi_emitter *task, const opdi_gtype 
     opdi_emit_back(task, spot);
     return opdi_emit_keep(task, &task->body->unsets, out);
 }
-/* Returns the truth that a value is known to have, or -1. */
+/* Returns the bool (0 or 1) that a value is known to have, or -1 if it is unknown. */
 OPDI_INTERNAL int opdi_emit_known_bool(const opdi_gvalue *value) {
     const opdi_gnode *node = value->node;
     return node && node->kind == OPDI_G_CONSTANT && node->constant.tag == OPD_TAG_BOOL ? node->constant.u.i != 0 : -1;
@@ -137,18 +140,18 @@ OPDI_INTERNAL bool opdi_emit_known_int(const opdi_gvalue *value, int64_t *number
     *number = node->constant.u.i;
     return true;
 }
-/* Returns what a tuple or list that was just made is made of, or NULL. */
+/* Returns the elements of a tuple or list that a node makes, or NULL for other values. */
 OPDI_INTERNAL opdi_gvalue *const *opdi_emit_constructed(const opdi_gvalue *value, opdi_gkind kind) {
     return value->node && value->node->kind == kind ? value->node->in : NULL;
 }
-/* Goes on at the end of a block; returns where it was. */
+/* Moves to the end of `block`, where the next nodes are added.  Returns the previous block. */
 OPDI_INTERNAL opdi_gblock *opdi_emit_goto(opdi_emitter *task, opdi_gblock *block) {
     opdi_gblock *const before = task->graph->into;
     task->graph->into = block == &task->graph->body ? NULL : block;
     task->graph->at = NULL;
     return before ? before : &task->graph->body;
 }
-/* Appends to an array of values in the graph's arena, which grows by doubling. */
+/* Appends to an array of values in the graph's arena; the array doubles when it is full. */
 static int opdi_emit_append(opdi_emitter *task, opdi_gvalue ***values, int32_t *count, opdi_gvalue *value) {
     if (!value) { return -1; }
     if ((*count & (*count - 1)) == 0) {            /* 0, 1, 2, 4, ...: full */
@@ -164,7 +167,7 @@ static int opdi_emit_append(opdi_emitter *task, opdi_gvalue ***values, int32_t *
 OPDI_INTERNAL int opdi_emit_give(opdi_emitter *task, opdi_gblock *block, opdi_gvalue *value) {
     return opdi_emit_append(task, &block->outputs, &block->noutputs, value);
 }
-/* Adds a result to a node whose blocks have one more. */
+/* Adds a result to a branch or loop node, whose blocks already have an output for it. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_out(opdi_emitter *task, opdi_gnode *node, const opdi_gtype *type) {
     opdi_gvalue *value = opdi_gvalue_new(task->graph, node, OPD_TAG_NONE);
     if (value) { opdi_gvalue_typed(value, type); }
@@ -178,8 +181,8 @@ OPDI_INTERNAL opdi_snamed *opdi_emit_named_as(opdi_emitter *task, const char *na
     named->next = *chain;
     return *chain = named;
 }
-/* Gives the name to value, or to one that does not stay (NULL), as TorchScript does: who has it becomes x.1, the next
-   one x.3, ... */
+/* Gives `name` to `value`, or, if `value` is NULL, to a value that TorchScript makes and removes.  The previous owner
+   of the name becomes x.1, the next one x.3, and so on, as in TorchScript. */
 OPDI_INTERNAL void opdi_emit_take(opdi_emitter *task, const char *name, opdi_gvalue *value) {
     char numbered[300];
     int32_t suffix;
@@ -205,11 +208,11 @@ OPDI_INTERNAL void opdi_emit_take(opdi_emitter *task, const char *name, opdi_gva
     named->value = value;
     if (value) { value->name = named->name; }
 }
-/* True for a name that values get: not that of a temporary one, _0. */
+/* Returns whether values may be named `name`: temporary names such as _0 are not used. */
 OPDI_INTERNAL bool opdi_emit_means(const char *name) {
     return *name && *name != '$' && !(*name == '_' && strspn(name + 1, "0123456789") == strlen(name + 1));
 }
-/* Names a value that a variable or attribute is set to, unless it has a name, or is of another block. */
+/* Names the value to which a variable or attribute is set, unless the value has a name or is from another block. */
 OPDI_INTERNAL void opdi_emit_name(opdi_emitter *task, opdi_gvalue *value, const char *name) {
     char numbered[80];
     const opdi_sbody *const body = task->body;
@@ -218,7 +221,7 @@ OPDI_INTERNAL void opdi_emit_name(opdi_emitter *task, opdi_gvalue *value, const 
     const opdi_scalled *called = opdi_sbody_called(body, value);
     if (called) {
         if (called->result != value) { return; }
-        value = called->call;                      /* what it is called inside does not matter here */
+        value = called->call;                      /* its name inside the called function does not matter */
     }
     if (value->first || value->name || value->id < body->from) { return; }
     if (opdi_is_digit(*name) && strlen(name) < 64) {
@@ -228,11 +231,12 @@ OPDI_INTERNAL void opdi_emit_name(opdi_emitter *task, opdi_gvalue *value, const 
     opdi_emit_take(task, name, value);
     if (task->moved) { (void)opdi_emit_keep(task, &task->body->moved, value); }
 }
-/* Notes that a variable was read: in TorchScript that makes a value of its name. */
+/* Notes that a variable was read: TorchScript then makes a value with its name. */
 OPDI_INTERNAL void opdi_emit_loaded(opdi_emitter *task, const char *name) {
     if (!task->quiet && opdi_emit_means(name)) { opdi_emit_take(task, name, NULL); }
 }
-/* Names a value, or one that does not stay (NULL), when the function is done; name NULL: takes its name away. */
+/* Names `value` when the function is done, or, if `name` is NULL, removes its name.  If `value` is NULL, the name goes
+   to a value that TorchScript makes and removes. */
 OPDI_INTERNAL void opdi_emit_name_later(opdi_emitter *task, opdi_gvalue *value, const char *name) {
     opdi_slater *later = !name || opdi_emit_means(name) ? (opdi_slater *)opdi_emit_alloc(task, sizeof *later) : NULL;
     if (!later) { return; }
@@ -243,7 +247,7 @@ OPDI_INTERNAL void opdi_emit_name_later(opdi_emitter *task, opdi_gvalue *value, 
     task->body->last = &later->next;
 }
 
-/* Returns a list or dict of which it is not known yet what is in it. */
+/* Returns an empty list or dict whose element type is not known yet. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_empty(opdi_emitter *task, bool dict) {
     const opdi_gtype *const tensor = opdi_gtype_simple(OPDI_GT_TENSOR);
     opdi_spooled *pooled = (opdi_spooled *)opdi_emit_alloc(task, sizeof *pooled);
@@ -261,7 +265,7 @@ OPDI_INTERNAL bool opdi_emit_untyped(const opdi_emitter *task, const opdi_gvalue
     }
     return false;
 }
-/* Says of what such a list or dict is. */
+/* Sets the type of a list or dict from opdi_emit_empty. */
 OPDI_INTERNAL void opdi_emit_retype(opdi_emitter *task, opdi_gvalue *value, const opdi_gtype *type) {
     if (!type) { return; }
     opdi_gvalue_typed(value, type);
@@ -276,8 +280,8 @@ OPDI_INTERNAL void opdi_emit_retype(opdi_emitter *task, opdi_gvalue *value, cons
     }
 }
 
-/* True if there is an operator or builtin function of that name, with or without an overload; false, with an error,
-   without memory. */
+/* Returns whether an operator or builtin function has that name, with or without an overload.  Returns false and sets
+   an error if memory runs out. */
 OPDI_INTERNAL bool opdi_emit_has(const char *name) {
     if (opdi_builtin_next(name, -1) >= 0) { return true; }
     const char *const colons = strstr(name, "::");
@@ -286,7 +290,7 @@ OPDI_INTERNAL bool opdi_emit_has(const char *name) {
     return set || op;
 }
 OPDI_INTERNAL void opdi_emit_type_set(opdi_gvalue *value, const opdi_gtype *type) { opdi_gvalue_typed(value, type); }
-/* Makes an error of the graph's builder say where in the script it is. */
+/* If an error of the graph's builder is pending, adds the place in the script to it. */
 OPDI_INTERNAL void opdi_emit_placed(opdi_emitter *task) {
     char text[1800];
     const opd_code code = opd_error_code();
@@ -298,7 +302,8 @@ OPDI_INTERNAL void opdi_emit_placed(opdi_emitter *task) {
     if (!shown.failed) { opd_fail(OPD_ERROR_SCHEMA, "%s\n:\n%s", text, shown.data); }
     opdi_string_free(&shown);
 }
-/* Makes a node of a builtin without a choice of overloads: one result of that type, or none for NULL. */
+/* Makes a node of a builtin without choosing an overload.  It has one result of type `type`, or no result if `type` is
+   NULL. */
 OPDI_INTERNAL opdi_gnode *opdi_emit_builtin(opdi_emitter *task, const char *name, opdi_gvalue *const *args, int count,
                                             const opdi_gtype *type) {
     char place[400];
@@ -324,18 +329,19 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_isinstance(opdi_emitter *task, opdi_gvalue 
 OPDI_INTERNAL opdi_gvalue *opdi_emit_none(opdi_emitter *task) {
     return opdi_emit_constant(task, opd_value_none(), opdi_gtype_simple(OPDI_GT_NONE));
 }
-/* Makes a tuple; klass: of a named one, or NULL. */
+/* Makes a tuple.  `klass` is the class of a named tuple, or NULL. */
 static opdi_gvalue *opdi_emit_tuple_of(opdi_emitter *task, opdi_gclass *klass, opdi_gvalue *const *values, int count) {
     char place[400];
     return opdi_append_tuple(task->graph, klass, values, count, opdi_emit_place(task, place, sizeof place));
 }
-/* True for what a function that is not known gives: running it is an error, so its type does not matter. */
+/* Returns whether a value is the result of an unknown function.  Its type does not matter, because running the function
+   fails. */
 OPDI_INTERNAL bool opdi_emit_is_unknown(const opdi_gvalue *value) {
     return value->node && value->node->kind == OPDI_G_BUILTIN && value->node->builtin &&
         value->node->builtin->run == opdi_builtin_unknown;
 }
-/* True for a function of tensors that PyTorch has and that is not here, while functions of numbers of that name are:
-   the tensor must not become a number for them. */
+/* Returns whether `name` is a tensor function of PyTorch that is missing here, although a function of that name for
+   numbers exists.  The tensor must not be converted to a number for that function. */
 static bool opdi_emit_absent(const char *name, opdi_gvalue *const *values, int count) {
     static const char *const operators[] = {"aten::angle", "aten::lgamma", "aten::frexp.Tensor"};
     for (size_t i = 0; i < sizeof operators / sizeof operators[0]; i++) {
@@ -346,7 +352,8 @@ static bool opdi_emit_absent(const char *name, opdi_gvalue *const *values, int c
     }
     return false;
 }
-/* Returns the number for a traced one, made when it is first asked for; NULL with an error. */
+/* Returns the wrapped number for a traced number; the first request makes it.  Returns NULL and sets an error if it
+   fails. */
 static opd_tensor *opdi_script_number(opd_script *script, const opd_tensor *traced) {
     const opd_scalar_type dtype = (opd_scalar_type)traced->dtype;
     for (opdi_swrapped *known = script->numbers; known; known = known->next) {
@@ -365,8 +372,9 @@ static opd_tensor *opdi_script_number(opd_script *script, const opd_tensor *trac
     script->numbers = made;
     return made->number;
 }
-/* A number that was traced is a constant without dims.  As the second operand of these operators it is a number again,
-   which yields in type promotion, as PyTorch's executor has it.  0, or -1 with an error. */
+/* A traced number is stored as a constant tensor without dims.  If it is the second operand of one of these operators,
+   makes it a wrapped number again, which yields in type promotion, as in PyTorch's executor.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_emit_take_number(opdi_emitter *task, opdi_gnode *node) {
     static const char *const names[] = {"aten::add.Tensor", "aten::sub.Tensor", "aten::mul.Tensor", "aten::div.Tensor"};
     const opdi_gnode *const from = node->op && node->nin > 1 && node->in[1] ? node->in[1]->node : NULL;
@@ -384,7 +392,7 @@ static int opdi_emit_take_number(opdi_emitter *task, opdi_gnode *node) {
     node->in[1] = value;
     return 0;
 }
-/* Asks a class's __lt__. */
+/* Calls a class's __lt__, as opdi_gclass.less. */
 static int opdi_emit_less(const opdi_gclass *klass, const opd_value *first, const opd_value *second) {
     opd_value both[2], less;
     both[0] = *first;
@@ -394,8 +402,8 @@ static int opdi_emit_less(const opdi_gclass *klass, const opd_value *first, cons
     opd_scope_close(&scope);
     return opd_ok() ? rc : -1;
 }
-/* Compiles the __lt__ of classes whose objects are about to be sorted, where it takes another one and gives a bool;
-   those that are being compiled are left.  0, or -1 with an error. */
+/* Compiles the __lt__ of classes whose objects are about to be sorted, if it takes such an object and returns a bool.
+   Methods that are being compiled already are skipped.  Returns 0, or -1 and sets an error. */
 static int opdi_emit_ordered(opdi_emitter *task, const opdi_gtype *type) {
     int rc = 0;
     for (int32_t i = 0; type->kind == OPDI_GT_TUPLE && rc == 0 && i < type->nparts; i++) {
@@ -412,8 +420,9 @@ static int opdi_emit_ordered(opdi_emitter *task, const opdi_gtype *type) {
     }
     return opd_ok() ? 0 : -1;
 }
-/* Calls an operator or builtin function, by the overload that PyTorch would take; nkw of the arguments, the last ones,
-   have names.  Returns what it gives (several as a tuple, nothing as None); NULL with an error. */
+/* Calls an operator or builtin function by the overload that PyTorch would choose.  The last `nkw` arguments have
+   names.  Returns the result: a tuple if there are several, None if there is none.  Returns NULL and sets an error if
+   it fails. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_op(opdi_emitter *task, const char *name, opdi_gvalue *const *values, int count,
                                         const char *const *names, int nkw) {
     char place[400];
@@ -440,7 +449,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_op(opdi_emitter *task, const char *name, op
         node = opdi_append_unknown(task->graph, name, values, count, &type, 1, where);
     } else {
         node = opdi_append_call(task->graph, name, &args, where);
-        bool unknown = false;                      /* what is made of such a function's result is not known either */
+        bool unknown = false;                      /* the result of a function of unknown values is unknown too */
         for (int i = 0; !node && i < count; i++) { unknown = unknown || opdi_emit_is_unknown(values[i]); }
         if (unknown) {
             const opdi_gtype *type = opdi_gtype_simple(OPDI_GT_TENSOR);

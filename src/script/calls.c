@@ -2,14 +2,14 @@
 
 //== calls =============================================================================================================
 
-/* The arguments of a call: values by position, then nkw by name. */
+/* The arguments of a call: values by position, then `nkw` values by name. */
 typedef struct opdi_sargs {
     opdi_gvalue *values[OPDI_SCRIPT_ARGS];
-    const char *names[OPDI_SCRIPT_ARGS];          /* of the last nkw */
+    const char *names[OPDI_SCRIPT_ARGS];          /* names of the last `nkw` values */
     int count, nkw;
 } opdi_sargs;
 
-/* Compiles the arguments of a call behind those that are there; 0, or -1 with an error. */
+/* Compiles the arguments of a call and appends them to `args`.  Returns 0, or -1 and sets an error. */
 static int opdi_emit_args(opdi_emitter *task, const opdi_syntax *call, opdi_sargs *args) {
     for (int i = 1; i < call->nparts; i++) {
         const opdi_syntax *part = call->parts[i];
@@ -34,7 +34,8 @@ static int opdi_emit_args(opdi_emitter *task, const opdi_syntax *call, opdi_sarg
     }
     return 0;
 }
-/* Returns the argument for a parameter: by position i, or by its name; NULL: it is left out. */
+/* Returns the argument for a parameter, found by position i or by name, or NULL if it was left out.  Adds 1 to *used if
+   it is found. */
 static opdi_gvalue *opdi_sargs_get(const opdi_sargs *args, const opdi_sformal *formal, int i, int *used) {
     const int positional = args->count - args->nkw;
     if (!formal->keyword_only && i < positional) {
@@ -49,7 +50,7 @@ static opdi_gvalue *opdi_sargs_get(const opdi_sargs *args, const opdi_sformal *f
     }
     return NULL;
 }
-/* Makes [value, value] of one number for a parameter that is a BroadcastingList2[int]. */
+/* Makes [value, value] from one number for a parameter of type BroadcastingList2[int]. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_repeated(opdi_emitter *task, opdi_gvalue *value, const opdi_syntax *written,
                                               const opdi_gtype *type) {
     opdi_gvalue *values[9];
@@ -67,7 +68,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_repeated(opdi_emitter *task, opdi_gvalue *v
     for (int i = 0; i < count; i++) { values[i] = value; }
     return opdi_emit_construct(task, type, values, count);
 }
-/* Says which arguments of a call no parameter takes; -1. */
+/* Sets an error that names the arguments of a call that no parameter takes, and returns -1. */
 static int opdi_emit_left_over(opdi_emitter *task, const opdi_sfunction *function, const opdi_sargs *args) {
     const int positional = args->count - args->nkw;
     int places = 0;
@@ -86,7 +87,7 @@ static int opdi_emit_left_over(opdi_emitter *task, const opdi_sfunction *functio
     return OPDI_EMIT_FAIL(task, "%s() expected at most %d argument(s)%s but received %d argument(s)", function->name,
                           places, places < function->nformals ? " without a name" : "", positional);
 }
-/* Fills the values of a function's parameters; 0, or -1 with an error. */
+/* Fills `values` with the values of a function's parameters.  Returns 0, or -1 and sets an error. */
 static int opdi_emit_bind(opdi_emitter *task, opdi_sfunction *function, const opdi_sargs *args, opdi_gvalue **values) {
     int used = 0;
     if (opdi_sfunction_know(task, function)) { return -1; }
@@ -112,13 +113,13 @@ static int opdi_emit_bind(opdi_emitter *task, opdi_sfunction *function, const op
     }
     return used == args->count ? 0 : opdi_emit_left_over(task, function, args);
 }
-/* Calls a function of the script: it becomes part of the graph. */
+/* Calls a function of the script by adding its nodes to the graph. */
 static opdi_gvalue *opdi_emit_call_function(opdi_emitter *task, opdi_sfunction *function, const opdi_sargs *args) {
     opdi_gvalue *values[OPDI_SCRIPT_ARGS];
     return opdi_emit_bind(task, function, args, values) ? NULL : task->script->work->inlined(task, function, values);
 }
-/* Calls a method of the module that is chosen when the script runs, of those from slot `at` on: a branch for each.  The
-   first argument is to be the module. */
+/* Calls a method of a module that is chosen when the script runs: adds a branch for each slot from `at` on.  In a
+   branch the first argument is that slot's module. */
 static opdi_gvalue *opdi_emit_call_chosen(opdi_emitter *task, const opdi_gvalue *chosen, opdi_sfunction *method,
                                           int32_t at,
                                           const opdi_sargs *args) {
@@ -129,7 +130,7 @@ static opdi_gvalue *opdi_emit_call_chosen(opdi_emitter *task, const opdi_gvalue 
     opdi_sframe frame;
     while (at < gclass->nattributes && (gclass->attributes[at].type->kind != OPDI_GT_CLASS ||
                                         (!text && !opdi_is_digit(*gclass->attributes[at].name)))) { at++; }
-    if (at == gclass->nattributes) {               /* taking the module has failed before that */
+    if (at == gclass->nattributes) {               /* choosing the module has failed before */
         values[0] = opdi_emit_text(task, "there is no module of that index");
         values[1] = opdi_emit_text(task, "builtins.IndexError");
         return values[1] && opdi_emit_builtin(task, "prim::RaiseException", values, 2, NULL)
@@ -154,7 +155,7 @@ static opdi_gvalue *opdi_emit_call_chosen(opdi_emitter *task, const opdi_gvalue 
     }
     return branch ? opdi_emit_out(task, branch, method->result) : NULL;
 }
-/* Calls a function of the script, or a method: it becomes part of the graph. */
+/* Calls a function or method of the script by adding its nodes to the graph. */
 static opdi_gvalue *opdi_emit_call_method(opdi_emitter *task, opdi_sfunction *function, const opdi_sargs *args) {
     if (!args->count || !opdi_emit_is_chosen(args->values[0]) || !opdi_sfunction_selves(function)) {
         return opdi_emit_call_function(task, function, args);
@@ -182,12 +183,12 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_method(opdi_emitter *task, opdi_gvalue *sel
     for (int i = 0; i < count; i++) { args.values[args.count++] = given[i]; }
     return opdi_emit_call_method(task, function, &args);
 }
-/* Makes an object, and calls __init__ where there is one. */
+/* Makes an object without calling __init__. */
 static opdi_gvalue *opdi_emit_object(opdi_emitter *task, opdi_gclass *gclass) {
     char place[400];
     return opdi_append_create(task->graph, gclass, opdi_emit_place(task, place, sizeof place));
 }
-/* Returns what a field of a named tuple is if it is left out, or NULL. */
+/* Returns the default of a field of a named tuple, or NULL. */
 static const opdi_syntax *opdi_sclass_default(const opdi_sclass *klass, const char *name) {
     const opdi_syntax *const body = klass->def->parts[1];
     for (int i = 0; i < body->nparts; i++) {
@@ -197,6 +198,7 @@ static const opdi_syntax *opdi_sclass_default(const opdi_sclass *klass, const ch
     }
     return NULL;
 }
+/* Compiles the call of a class: makes a named tuple, or an object and calls its __init__ if it has one. */
 static opdi_gvalue *opdi_emit_new(opdi_emitter *task, opdi_gclass *gclass, const opdi_syntax *call) {
     opdi_sargs args;
     char text[400];
@@ -247,7 +249,7 @@ static opdi_gvalue *opdi_emit_new(opdi_emitter *task, opdi_gclass *gclass, const
     }
     return args.values[0];
 }
-/* int(x), float(x), bool(x), str(x), complex(x) */
+/* Compiles int(x), float(x), bool(x), str(x) and complex(x). */
 static opdi_gvalue *opdi_emit_cast(opdi_emitter *task, const char *word, const opdi_sargs *args) {
     const int kind = strcmp(word, "int") == 0 ? OPDI_GT_INT : strcmp(word, "float") == 0 ? OPDI_GT_FLOAT
         : strcmp(word, "bool") == 0 ? OPDI_GT_BOOL : strcmp(word, "str") == 0 ? OPDI_GT_STR : OPDI_GT_COMPLEX;
@@ -264,7 +266,7 @@ static opdi_gvalue *opdi_emit_cast(opdi_emitter *task, const char *word, const o
     }
     return opdi_emit_op(task, name, args->values, args->count, NULL, 0);
 }
-/* dict(), dict(pairs), dict(a=1, b=2), dict(pairs, a=1) */
+/* Compiles dict(), dict(pairs), dict(a=1, b=2) and dict(pairs, a=1). */
 static opdi_gvalue *opdi_emit_dict_of(opdi_emitter *task, const opdi_sargs *args) {
     const int first = args->count - args->nkw;
     if (!args->count) { return opdi_emit_empty(task, true); }
@@ -284,7 +286,7 @@ static opdi_gvalue *opdi_emit_dict_of(opdi_emitter *task, const opdi_sargs *args
     }
     return dict;
 }
-/* list(x), tuple(x) */
+/* Compiles list(x) and tuple(x). */
 static opdi_gvalue *opdi_emit_collected(opdi_emitter *task, const char *word, const opdi_syntax *call) {
     opdi_syntax inner;
     if (call->nparts == 1) {
@@ -329,11 +331,10 @@ static opdi_gvalue *opdi_emit_collected(opdi_emitter *task, const char *word, co
     }
     return opdi_emit_op1(task, "aten::list", value);
 }
-/* print(...) */
 static opdi_gvalue *opdi_emit_print(opdi_emitter *task, const opdi_sargs *args) {
     return opdi_emit_builtin(task, "prim::Print", args->values, args->count, NULL) ? opdi_emit_none(task) : NULL;
 }
-/* getattr(x, "name"), hasattr(x, "name") */
+/* Compiles getattr(x, "name") and hasattr(x, "name"). */
 static opdi_sugar opdi_emit_getattr(opdi_emitter *task, const opdi_syntax *call, bool has) {
     opdi_sugar sugar = opdi_sugar_of(OPDI_SK_NOTHING);
     if (call->nparts < 3 || call->parts[2]->kind != OPDI_SX_TEXT) {
@@ -351,7 +352,7 @@ static opdi_sugar opdi_emit_getattr(opdi_emitter *task, const opdi_syntax *call,
     if (!there && call->nparts == 4) { return opdi_sugar_value(opdi_emit_expr(task, call->parts[3], NULL)); }
     return opdi_emit_attr_of(task, value, name);
 }
-/* annotate(T, x), unchecked_cast(T, x), uninitialized(T) */
+/* Compiles annotate(T, x), unchecked_cast(T, x) and uninitialized(T). */
 static opdi_gvalue *opdi_emit_typed(opdi_emitter *task, const char *word, const opdi_syntax *call) {
     const bool unset = strcmp(word, "uninitialized") == 0;
     if (call->nparts != (unset ? 2 : 3)) {
@@ -372,14 +373,14 @@ static opdi_gvalue *opdi_emit_typed(opdi_emitter *task, const char *word, const 
     }
     return value;
 }
-/* fork(function, ...): it runs at once; a future of a value is the value here. */
+/* Compiles fork(function, ...) as a direct call: here a future is the value itself. */
 static opdi_gvalue *opdi_emit_fork(opdi_emitter *task, const opdi_syntax *call) {
     opdi_syntax inner = *call;
     inner.parts = call->parts + 1;
     inner.nparts = call->nparts - 1;
     return inner.nparts ? opdi_emit_expr(task, &inner, NULL) : NULL;
 }
-/* Checks how many arguments such a function is given; 0, or -1 with an error. */
+/* Checks the number of arguments of a function that the compiler implements.  Returns 0, or -1 and sets an error. */
 static int opdi_emit_arity(opdi_emitter *task, const char *word, int count) {
     static const struct { const char *word; int least, most; } all[] = {{"isinstance", 2, 2}, {"hasattr", 2, 2},
         {"getattr", 2, 3}, {"tuple", 0, 1}, {"list", 0, 1}, {"fork", 1, OPDI_SCRIPT_ARGS}};
@@ -392,7 +393,7 @@ static int opdi_emit_arity(opdi_emitter *task, const char *word, int count) {
     }
     return 0;
 }
-/* Calls what the compiler does itself. */
+/* Calls a function that the compiler implements itself. */
 static opdi_sugar opdi_emit_special(opdi_emitter *task, const char *word, const opdi_syntax *call) {
     opdi_sargs args;
     opdi_scond cond;
@@ -426,7 +427,7 @@ static opdi_sugar opdi_emit_special(opdi_emitter *task, const char *word, const 
     }
     return opdi_sugar_value(opdi_emit_cast(task, word, &args));
 }
-/* Returns tensor.tolist(), whose type is the one that is wanted: lists of lists of int, float or bool. */
+/* Returns tensor.tolist() of type `wanted`: nested lists of int, float or bool. */
 static opdi_gvalue *opdi_emit_tolist(opdi_emitter *task, opdi_gvalue *tensor, const opdi_gtype *wanted) {
     static const int32_t kinds[] = {OPDI_GT_INT, OPDI_GT_FLOAT, OPDI_GT_BOOL};
     const opdi_gtype *element = wanted;
@@ -450,12 +451,13 @@ static opdi_gvalue *opdi_emit_tolist(opdi_emitter *task, opdi_gvalue *tensor, co
     task->nowhere = false;
     return node ? node->out[0] : NULL;
 }
-/* Operators that did something else until a version of archives, and the function that does that. */
+/* Operators that behaved differently in archives up to some version, and the functions that reproduce the old
+   behaviour. */
 static const struct { const char *name; int version; const char *function, *by_number; } opdi_solder[] = {
     {"aten::div", 3, "_div_3", "_div_by_3"}, {"aten::div_", 3, "_div__3", "_div__by_3"},
     {"aten::full", 4, "_full_4", NULL}, {"aten::linspace", 7, "_linspace_7", NULL},
     {"aten::logspace", 8, "_logspace_8", NULL}};
-/* Returns the function that does what an operator did when the archive was written, or NULL: the operator does it. */
+/* Returns the function that reproduces an operator as of the archive's version, or NULL to use the operator. */
 static opdi_sfunction *opdi_emit_older(opdi_emitter *task, const char *name, const opdi_sargs *args) {
     const char *function = NULL;
     if (!task->script->archive || task->unit->builtin) { return NULL; }
@@ -470,7 +472,7 @@ static opdi_sfunction *opdi_emit_older(opdi_emitter *task, const char *name, con
     }
     return function ? opdi_script_prelude(task->script, function) : NULL;
 }
-/* Functions of which an argument's type, or True written there, chooses another one that takes or gives other types. */
+/* Functions that stand for another function if an argument has a certain type or is a literal True. */
 static const struct { const char *name, *argument; int place, kind; const char *other; } opdi_svariants[] = {
     {"max_pool1d", "return_indices", 6, OPDI_GT_BOOL, "max_pool1d_with_indices"},
     {"max_pool2d", "return_indices", 6, OPDI_GT_BOOL, "max_pool2d_with_indices"},
@@ -492,7 +494,8 @@ static const struct { const char *name, *argument; int place, kind; const char *
     {"norm", "p", 1, OPDI_GT_OPTIONAL, "_norm_number"}, {"tensordot", "dims", 2, OPDI_GT_LIST, "_tensordot_lists"},
     {"tensordot", "dims", 2, OPDI_GT_TUPLE, "_tensordot_pair"},
     {"tensordot", "dims", 2, OPDI_GT_TENSOR, "_tensordot_tensor"}};
-/* Returns the function that a call of one of torch.nn.functional or torch means; NULL with an error. */
+/* Returns the variant for a call of a function of torch.nn.functional or torch (see opdi_svariants), or NULL and sets
+   an error. */
 static opdi_sfunction *opdi_emit_variant(opdi_emitter *task, opdi_sfunction *function, const opdi_sargs *args) {
     opdi_sformal formal;
     int used = 0;
@@ -515,20 +518,20 @@ static opdi_sfunction *opdi_emit_variant(opdi_emitter *task, opdi_sfunction *fun
     }
     return function;
 }
-/* The method of a class that stands for a function of one argument, or NULL. */
+/* Returns the method with which a class overloads a function of one argument, or NULL. */
 static const char *opdi_smagic_of(const char *name) {
     static const char *const all[][2] = {{"aten::len", "__len__"}, {"aten::round", "__round__"},
         {"aten::hex", "__hex__"}, {"aten::oct", "__oct__"}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) { if (strcmp(all[i][0], name) == 0) { return all[i][1]; } }
     return NULL;
 }
-/* True while a method of a module's class in a source is compiled. */
+/* Returns whether a method of a module class from source text is being compiled. */
 OPDI_INTERNAL bool opdi_emit_in_module(const opdi_emitter *task) {
     const opdi_sfunction *const function = task->body ? task->body->function : NULL;
     return function && function->owner && function->owner->gclass->kind == OPDI_CLASS_MODULE && function->nformals &&
         !task->script->archive;
 }
-/* True for torch.nn.Parameter(...), as a module's method calls it. */
+/* Returns whether `call` is torch.nn.Parameter(...) in a module's method. */
 static bool opdi_emit_makes_parameter(const opdi_emitter *task, const opdi_syntax *call) {
     static const char names[] = "torch.nn.Parameter nn.Parameter Parameter torch.nn.parameter.Parameter ";
     char name[64];
@@ -550,7 +553,7 @@ static opdi_gvalue *opdi_emit_parameter(opdi_emitter *task, const opdi_syntax *c
     opdi_gvalue *const data = opdi_emit_op1(task, "aten::detach", args.values[0]);
     return task->parameter = opdi_emit_op2(task, "aten::requires_grad_", data, wanted);
 }
-/* Returns what a call gives; hint: the type that is wanted, or NULL. */
+/* Compiles a call and returns its result.  `hint` is the wanted type, or NULL. */
 static opdi_sugar opdi_emit_call(opdi_emitter *task, const opdi_syntax *call, const opdi_gtype *hint) {
     if (opdi_emit_makes_parameter(task, call)) { return opdi_sugar_value(opdi_emit_parameter(task, call)); }
     opdi_sugar callee = opdi_emit_sugar(task, call->parts[0], NULL);
@@ -584,7 +587,7 @@ static opdi_sugar opdi_emit_call(opdi_emitter *task, const opdi_syntax *call, co
         }
         older = opdi_emit_older(task, callee.word, &args);
         if (older || !opd_ok()) { return opdi_sugar_value(older ? opdi_emit_call_function(task, older, &args) : NULL); }
-        if (*callee.word == '$' && args.count == 1) {               /* x.long() */
+        if (*callee.word == '$' && args.count == 1) {               /* as in x.long() */
             return opdi_sugar_value(opdi_emit_op2(task, "aten::to", args.values[0],
                                                   opdi_emit_number_named(task, "torch", callee.word + 1)));
         }
@@ -610,7 +613,7 @@ static opdi_sugar opdi_emit_call(opdi_emitter *task, const opdi_syntax *call, co
 
 //== what an expression is =============================================================================================
 
-/* An f-string is format(). */
+/* Compiles an f-string as a call of format(). */
 static opdi_gvalue *opdi_emit_format(opdi_emitter *task, const opdi_syntax *node) {
     opdi_gvalue *values[OPDI_SCRIPT_ARGS];
     opdi_string text = {NULL, 0, 0, false};
@@ -631,7 +634,7 @@ static opdi_gvalue *opdi_emit_format(opdi_emitter *task, const opdi_syntax *node
     }
     return values[0] ? opdi_emit_op(task, "aten::format", values, count, NULL, 0) : NULL;
 }
-/* Returns a number of the text; -1 is computed of 1 in a source, and written so in an archive. */
+/* Returns a number of the text.  In source text, -1 is computed from 1; in an archive it is a constant. */
 static opdi_gvalue *opdi_emit_written(opdi_emitter *task, const opdi_syntax *node) {
     const bool whole = node->kind == OPDI_SX_INT;
     const opdi_gtype *const type = opdi_gtype_simple(whole ? OPDI_GT_INT : OPDI_GT_FLOAT);
@@ -675,7 +678,7 @@ static opdi_sugar opdi_emit_attribute_of(opdi_emitter *task, const opdi_syntax *
     if (sugar.kind == OPDI_SK_NOTHING && opd_ok()) { (void)OPDI_EMIT_FAIL(task, "no attribute '%s'", node->word); }
     return sugar;
 }
-/* Returns what the node means; kind NOTHING with an error. */
+/* Compiles a node.  Returns its meaning; if it fails, sets an error and returns one of kind NOTHING. */
 OPDI_INTERNAL opdi_sugar opdi_emit_sugar(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint) {
     task->at = node;
     switch (node->kind) {
@@ -694,7 +697,7 @@ OPDI_INTERNAL opdi_sugar opdi_emit_sugar(opdi_emitter *task, const opdi_syntax *
     }
     case OPDI_SX_TEXT:
         if (strlen(node->word) == (size_t)node->integer) { return opdi_sugar_value(opdi_emit_text(task, node->word)); }
-        return opdi_sugar_value(opdi_emit_constant(task, opd_string_new(node->word, node->integer),  /* with a zero */
+        return opdi_sugar_value(opdi_emit_constant(task, opd_string_new(node->word, node->integer),  /* has a zero */
                                                    opdi_gtype_simple(OPDI_GT_STR)));
     case OPDI_SX_FORMAT: return opdi_sugar_value(opdi_emit_format(task, node));
     case OPDI_SX_TRUE: case OPDI_SX_FALSE: return opdi_sugar_value(opdi_emit_bool(task, node->kind == OPDI_SX_TRUE));
@@ -741,7 +744,7 @@ OPDI_INTERNAL opdi_sugar opdi_emit_sugar(opdi_emitter *task, const opdi_syntax *
 
 //== what with opens ===================================================================================================
 
-/* Opens the region that an object of torch.autocast is about; returns what its end takes, NULL with an error. */
+/* Begins the autocast region of a torch.autocast object.  Returns the value that ends it, or NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_autocast(opdi_emitter *task, opdi_gvalue *object) {
     static const char *const names[] = {"device", "fast_dtype", "_enabled", "_cache_enabled"};
     opdi_gvalue *args[4] = {NULL, NULL, NULL, NULL};
@@ -757,8 +760,9 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_autocast(opdi_emitter *task, opdi_gvalue *o
     opdi_gnode *node = opdi_emit_builtin(task, "prim::autocast_begin", args, 4, opdi_gtype_simple(OPDI_GT_INT));
     return node ? node->out[0] : NULL;
 }
-/* Opens the region of a `with` that needs no object: grad mode, a span.  Returns what the function *end takes; NULL
-   with an error, or, *end NULL, where it is none of them. */
+/* Begins the region of a `with` that needs no object: grad mode or a profiler span.  Returns the value to pass to the
+   builtin *end, which ends the region.  For another kind of `with`, returns NULL and sets *end to NULL.  On failure,
+   returns NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_region(opdi_emitter *task, const opdi_syntax *what, const char **end) {
     char name[64];
     if (what->kind != OPDI_SX_CALL || !opdi_syntax_dotted(what->parts[0], name, sizeof name)) { return NULL; }

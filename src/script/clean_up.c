@@ -2,11 +2,12 @@
 
 //== clean-up ==========================================================================================================
 //
-//  As PyTorch's runCleanupPasses, for each function when it is compiled: constants once and at its top, results of
-//  branches and loops that nobody reads left out, the rest in the order in which they are read; then names as
-//  TorchScript gives them where it puts one function into another.
+//  Simplifies each function after it is compiled, as PyTorch's runCleanupPasses does.  Constants move to the top, each
+//  once.  Unused results of branches and loops are removed, and the others are sorted by first use.  Then values get
+//  the names that TorchScript gives them when it inlines one function into another.
 
-/* Counts how often each value of a function is read; once more for what it gives.  calls: and for what it calls. */
+/* Counts the uses of each value of a function; being the function's result is a use.  If `calls` is true, the self
+   arguments of its calls are uses, too. */
 static void opdi_sclean_count(const opdi_sbody *body, opdi_gvalue *result, bool calls) {
     for (opdi_gnode *node = opdi_sbody_first(body); node; node = opdi_sbody_after(body, node)) {
         for (int32_t i = 0; i < node->nout; i++) { node->out[i]->uses = 0; }
@@ -25,13 +26,13 @@ static void opdi_sclean_count(const opdi_sbody *body, opdi_gvalue *result, bool 
         if (called->self) { called->self->uses++; }
     }
 }
-/* Takes value i of a list of values out. */
+/* Removes value i from a list of values. */
 static void opdi_sclean_drop(opdi_gvalue **values, int32_t *count, int32_t i) {
     memmove(values + i, values + i + 1, (size_t)(*count - i - 1) * sizeof *values);
     --*count;
 }
-/* Leaves out results of a branch that nobody reads, and carried values of a loop that only carry themselves; true if
-   there was one. */
+/* Removes unused results of a branch, and values that a loop carries without using them.  Returns whether any were
+   removed. */
 static bool opdi_sclean_results(opdi_gnode *node) {
     const int32_t was = node->nout;
     for (int32_t i = node->nout - 1; i >= 0; i--) {
@@ -50,7 +51,7 @@ static bool opdi_sclean_results(opdi_gnode *node) {
     }
     return node->nout < was;
 }
-/* Lets go of what a constant holds. */
+/* Releases the value that a constant holds. */
 static void opdi_gnode_let_go(opdi_gnode *node) {
     if (node->constant.tag == OPD_TAG_TENSOR) { opd_release(node->constant.u.t); }
     if (node->constant.tag == OPD_TAG_CELL) { opdi_value_drop(node->constant); }
@@ -61,14 +62,14 @@ static void opdi_sclean_unlink(opdi_gnode *node) {
     if (node->prev) { node->prev->next = node->next; } else { block->first = node->next; }
     if (node->next) { node->next->prev = node->prev; } else { block->last = node->prev; }
 }
-/* Marks the values of a node that is taken out. */
+/* Marks the values of a removed node. */
 enum { OPDI_SCLEAN_GONE = -2 };
 static void opdi_sclean_gone(opdi_gnode *node) {
     if (node->kind == OPDI_G_CONSTANT) { opdi_gnode_let_go(node); }
     for (int32_t i = 0; i < node->nout; i++) { node->out[i]->slot = OPDI_SCLEAN_GONE; }
     opdi_sclean_unlink(node);
 }
-/* Forgets the nodes of a block that nobody enters. */
+/* Removes the nodes of a block that is never entered. */
 static void opdi_sclean_dead(opdi_gblock *block) {
     while (block->first) {
         opdi_gnode *node = block->first;
@@ -76,7 +77,7 @@ static void opdi_sclean_dead(opdi_gblock *block) {
         opdi_sclean_gone(node);
     }
 }
-/* True for a node that only makes values. */
+/* Returns whether a node only makes values, without computing anything. */
 static bool opdi_sclean_pure(const opdi_gnode *node) {
     return node->kind == OPDI_G_CONSTANT || node->kind == OPDI_G_LIST || node->kind == OPDI_G_TUPLE ||
         (node->kind == OPDI_G_BUILTIN && node->builtin->schema && (
@@ -85,7 +86,7 @@ static bool opdi_sclean_pure(const opdi_gnode *node) {
          strncmp(node->builtin->schema, "prim::TupleIndex", 16) == 0 ||
          strncmp(node->builtin->schema, "prim::GetAttr", 13) == 0));
 }
-/* True for a node that does nothing but give values, nor does one in its blocks. */
+/* Returns whether a node, and each node in its blocks, has no effect except its results. */
 static bool opdi_sclean_idle(const opdi_gnode *node) {
     if (node->kind == OPDI_G_IF || node->kind == OPDI_G_LOOP) {
         for (int32_t b = 0; b < node->nblocks; b++) {
@@ -98,8 +99,8 @@ static bool opdi_sclean_idle(const opdi_gnode *node) {
     return opdi_sclean_pure(node) || (!opdi_gnode_stays(node) && !(node->kind == OPDI_G_BUILTIN &&
                                                                    node->builtin->run == opdi_builtin_unknown));
 }
-/* Takes out what only makes values that nobody reads; true if there was one.  alone: nothing else of what the function
-   calls. */
+/* Removes nodes without effects whose results are unused.  Returns whether it removed any.  If `alone` is true, only
+   pure nodes (opdi_sclean_pure) are removed from the functions that this one calls. */
 static bool opdi_sclean_unused(const opdi_sbody *body, bool alone) {
     bool found = false;
     for (opdi_gnode *node = opdi_sbody_first(body), *next; node; node = next) {
@@ -116,7 +117,7 @@ static bool opdi_sclean_unused(const opdi_sbody *body, bool alone) {
     }
     return found;
 }
-/* Makes a constant of a node. */
+/* Turns a node into the constant `value`. */
 static bool opdi_sclean_becomes(opdi_gnode *node, opd_value value) {
     node->kind = OPDI_G_CONSTANT;
     node->nin = 0;
@@ -126,8 +127,8 @@ static bool opdi_sclean_becomes(opdi_gnode *node, opd_value value) {
     node->place = NULL;
     return true;
 }
-/* Makes a constant of a builtin function of constants whose result is a number, truth, text or device; true if it is
-   one. */
+/* Turns a call of a builtin function with constant arguments into a constant, if its result is a number, bool, string
+   or device.  Returns whether it did so. */
 OPDI_INTERNAL bool opdi_sclean_folds(opdi_gnode *node) {
     opd_value args[8], out = opd_value_none();
     opdi_bcall call;
@@ -160,7 +161,7 @@ OPDI_INTERNAL bool opdi_sclean_folds(opdi_gnode *node) {
     }
     return opdi_sclean_becomes(node, out);
 }
-/* Folds what is folded in a function, alone or with what it calls. */
+/* Folds constant calls in a function and, unless `alone` is true, in the functions that it calls. */
 static bool opdi_sclean_fold(const opdi_sbody *body, bool alone) {
     bool found = false;
     for (opdi_gnode *node = opdi_sbody_first(body); node; node = opdi_sbody_after(body, node)) {
@@ -171,7 +172,7 @@ static bool opdi_sclean_fold(const opdi_sbody *body, bool alone) {
     }
     return found;
 }
-/* Puts the nodes of the side that a branch always takes in its place; returns the first of them, or NULL. */
+/* Replaces a branch by the nodes of the side that is always taken.  Returns the first of these nodes, or NULL. */
 static opdi_gnode *opdi_sclean_take(opdi_gnode *node, bool truth) {
     opdi_gblock *const taken = &node->blocks[!truth], *const around = node->block;
     opdi_gnode *const first = taken->first, *const last = taken->last;
@@ -188,15 +189,16 @@ static opdi_gnode *opdi_sclean_take(opdi_gnode *node, bool truth) {
     opdi_sclean_gone(node);
     return first;
 }
-/* Returns the value that a branch gives as result i whichever side it takes, or NULL.  alone: without a look at its
-   condition, which a True and a False are. */
+/* Returns the value that is result i of a branch if both sides give the same value, or NULL.  Unless `alone` is true,
+   that is also the condition, if the sides give True and False. */
 static opdi_gvalue *opdi_sclean_either(const opdi_gnode *node, int32_t i, bool alone) {
     opdi_gvalue *const yes = node->blocks[0].outputs[i], *const no = node->blocks[1].outputs[i];
     if (yes == no) { return yes; }
     if (!alone && opdi_emit_known_bool(yes) == 1 && opdi_emit_known_bool(no) == 0) { return node->in[0]; }
     return NULL;
 }
-/* True for a comparison with None of what cannot be None, `truth` being what it gives; or of None with None. */
+/* Returns whether a node compares None with None or with a value that cannot be None.  Stores the result of the
+   comparison in *truth. */
 static bool opdi_sclean_is_none(const opdi_gnode *node, bool *truth) {
     if (node->kind != OPDI_G_BUILTIN || node->nin != 2 || node->nout != 1) { return false; }
     const bool is = strncmp(node->builtin->schema, "aten::__is__(", 13) == 0;
@@ -207,7 +209,7 @@ static bool opdi_sclean_is_none(const opdi_gnode *node, bool *truth) {
     return (first == OPDI_GT_NONE || second == OPDI_GT_NONE) && other != OPDI_GT_OPTIONAL && other != OPDI_GT_UNION &&
         other != OPDI_GT_ANY;
 }
-/* True for a value that an operator of the function writes to. */
+/* Returns whether an operator in the function takes the value and writes to its arguments. */
 static bool opdi_sclean_written(const opdi_sbody *body, const opdi_gvalue *value) {
     for (const opdi_gnode *node = opdi_sbody_first(body); node; node = opdi_sbody_after(body, node)) {
         const uint64_t written = node->kind == OPDI_G_OP ? node->op->written_args : 0;
@@ -219,7 +221,7 @@ static bool opdi_sclean_written(const opdi_sbody *body, const opdi_gvalue *value
     }
     return false;
 }
-/* Returns the number of dims of what a convolution gives, where the node asks for it; else 0. */
+/* If the node computes the number of dims of a convolution's result, returns that number, else 0. */
 static int opdi_sclean_dims(const opdi_sbody *body, const opdi_gnode *node) {
     char name[16];
     const bool asks = node->kind == OPDI_G_OP && node->nin == 1 && strcmp(node->op->name, "aten::dim") == 0;
@@ -231,8 +233,8 @@ static int opdi_sclean_dims(const opdi_sbody *body, const opdi_gnode *node) {
     }
     return 0;
 }
-/* Replaces what PyTorch's peephole optimisation does: tests for None that are known, casts to what a value is, how many
-   dims a convolution gives. */
+/* Applies PyTorch's peephole optimisation to a node.  Tests for None with a known result, casts to a value's own type,
+   and the number of dims of a convolution's result are replaced. */
 static bool opdi_sclean_peephole(const opdi_sbody *body, opdi_gnode *node) {
     bool truth = false;
     if (opdi_sclean_is_none(node, &truth)) { return opdi_sclean_becomes(node, opd_value_bool(truth)); }
@@ -246,11 +248,11 @@ static bool opdi_sclean_peephole(const opdi_sbody *body, opdi_gnode *node) {
     }
     return false;
 }
-/* Puts `same` in place of values that have one. */
+/* Replaces values by their `same`, if they have one. */
 static void opdi_sclean_replace(opdi_gvalue **values, int32_t count) {
     for (int32_t i = 0; i < count; i++) { while (values[i]->same) { values[i] = values[i]->same; } }
 }
-/* Does so in all of a function, and in what it gives. */
+/* Replaces all values of a function, and its result, by their `same`. */
 OPDI_INTERNAL void opdi_sclean_replace_all(const opdi_sbody *body, opdi_gvalue **result) {
     for (opdi_gnode *node = opdi_sbody_first(body); node; node = opdi_sbody_after(body, node)) {
         opdi_sclean_replace(node->in, node->nin);
@@ -260,8 +262,8 @@ OPDI_INTERNAL void opdi_sclean_replace_all(const opdi_sbody *body, opdi_gvalue *
     }
     opdi_sclean_replace(result, 1);
 }
-/* Takes branches that are known, results that are the same on both sides, and what the peephole optimisation finds, out
-   of a function, alone or with what it calls; true if there was one. */
+/* Removes branches with a known condition, results that are equal on both sides, and what opdi_sclean_peephole
+   replaces.  If `alone` is true, leaves out called functions and the latter.  Returns whether anything changed. */
 static bool opdi_sclean_branches(const opdi_sbody *body, opdi_gvalue **result, bool alone) {
     bool found = false;
     for (opdi_gnode *node = opdi_sbody_first(body), *next; node; node = next) {
@@ -278,13 +280,13 @@ static bool opdi_sclean_branches(const opdi_sbody *body, opdi_gvalue **result, b
         const int known = opdi_emit_known_bool(node->in[0]);
         if (known < 0) { continue; }
         opdi_gnode *const first = opdi_sclean_take(node, known == 1);
-        next = first ? first : opdi_sbody_after(body, node);               /* its blocks are empty now */
+        next = first ? first : opdi_sbody_after(body, node);               /* the branch's blocks are empty now */
         found = true;
     }
     if (found) { opdi_sclean_replace_all(body, result); }
     return found;
 }
-/* Moves a node in front of the function's others. */
+/* Moves a node in front of all nodes of its function. */
 static void opdi_sclean_to_top(const opdi_sbody *body, opdi_gnode *node) {
     opdi_gnode *const first = opdi_sbody_first(body);
     if (node == first) { return; }
@@ -295,10 +297,10 @@ static void opdi_sclean_to_top(const opdi_sbody *body, opdi_gnode *node) {
     if (first->prev) { first->prev->next = node; } else { body->block->first = node; }
     first->prev = node;
 }
-/* Moves constants to the top, each once: one after the other before those that are there, as PyTorch does.  all: also
-   those of functions that it calls. */
+/* Moves constants to the top and merges equal ones.  Each constant is put in front of the previous one, as in PyTorch.
+   If `all` is true, moves the constants of called functions, too. */
 static void opdi_sclean_constants(const opdi_sbody *body, opdi_gvalue **result, bool all) {
-    opdi_gnode *pooled = NULL;                     /* the last one: they stand together */
+    opdi_gnode *pooled = NULL;                     /* the last of the moved constants, which are adjacent */
     for (opdi_gnode *node = opdi_sbody_first(body), *next; node; node = next) {
         next = opdi_sbody_after(body, node);
         if (node->kind != OPDI_G_CONSTANT || (!all && opdi_sbody_called(body, node->out[0]))) { continue; }
@@ -319,7 +321,7 @@ static void opdi_sclean_constants(const opdi_sbody *body, opdi_gvalue **result, 
     }
     opdi_sclean_replace_all(body, result);
 }
-/* Notes in value->slot the number of the place where each value is read first. */
+/* Records in value->slot the position of the value's first use. */
 static void opdi_sclean_first(opdi_gvalue *value, int32_t *at) {
     ++*at;
     if (value->slot < 0) { value->slot = *at; }
@@ -329,8 +331,8 @@ static void opdi_sclean_swap(opdi_gvalue **values, int32_t i) {
     values[i] = values[i - 1];
     values[i - 1] = value;
 }
-/* Puts the results of branches and loops in the order in which they are read; true if one was moved, which may change
-   where others are read. */
+/* Sorts the results of branches and loops by their first use.  Returns whether a result was moved, which may change the
+   first uses of others. */
 static bool opdi_sclean_order(const opdi_sbody *body, opdi_gvalue *result) {
     bool moved = false;
     int32_t at = 0;
@@ -341,7 +343,7 @@ static bool opdi_sclean_order(const opdi_sbody *body, opdi_gvalue *result) {
         for (int32_t i = 0; i < node->nin; i++) { opdi_sclean_first(node->in[i], &at); }
         const opdi_gblock *block = node->next || node->block == body->block ? NULL : node->block;
         for (int32_t i = 0; block && i < block->noutputs && !node->nblocks; i++) {
-            opdi_sclean_first(block->outputs[i], &at);     /* its end is behind what is in it */
+            opdi_sclean_first(block->outputs[i], &at);     /* a branch's end follows the nodes of its blocks */
         }
     }
     for (opdi_gnode *node = opdi_sbody_first(body); node; node = opdi_sbody_after(body, node)) {
@@ -370,14 +372,16 @@ static bool opdi_sclean_order(const opdi_sbody *body, opdi_gvalue *result) {
     return moved;
 }
 
-/* The walk over the values of a function and of what it calls, which gives the latter their names and numbers. */
+/* The state of a walk over the values of a function and of the functions that it calls.  The walk numbers the values
+   and names those of the called functions. */
 typedef struct opdi_snaming {
     opdi_emitter *task;
     opdi_sbody *body;
-    opdi_scalled *at;                             /* the function whose values come */
-    int32_t next, pass;                           /* pass 0: names; 1, 2: numbers, first its own, then the others */
+    opdi_scalled *at;                             /* the call whose values come next */
+    int32_t next, pass;                           /* pass 0: names; 1: numbers of the function's own values; 2: of other
+                                                     values */
 } opdi_snaming;
-/* Gives what a call gave the name that the call has. */
+/* Gives a call's result the name that the call has. */
 static void opdi_snaming_close(opdi_snaming *naming) {
     opdi_scalled *called = naming->at;
     if (naming->pass == 0 && called && called->call->name) {
@@ -411,7 +415,7 @@ static void opdi_snaming_walk(opdi_snaming *naming, int32_t pass) {
     }
     opdi_snaming_close(naming);
 }
-/* Numbers the values of a graph as a copy of it has them, into which what it calls is put then. */
+/* Numbers the values of a graph as if the called functions were inlined only after the graph had been copied. */
 static void opdi_snaming_numbers(opdi_snaming *naming) {
     opd_graph *const graph = naming->task->graph;
     for (int32_t i = 0; i < graph->ninputs; i++) { graph->inputs[i]->id = naming->next++; }
@@ -432,7 +436,7 @@ static void opdi_snaming_numbers(opdi_snaming *naming) {
     }
     graph->next_id = naming->next;
 }
-/* Gives a function's values their names. */
+/* Names the values of a function. */
 static void opdi_sbody_names(opdi_emitter *task, opdi_sbody *body) {
     for (const opdi_slater *later = body->later; later; later = later->next) {
         if (later->name) { opdi_emit_take(task, later->name, later->value); }
@@ -446,7 +450,7 @@ static void opdi_sbody_names(opdi_emitter *task, opdi_sbody *body) {
         }
     }
 }
-/* Takes away names of values that are gone. */
+/* Releases the names of removed values. */
 static void opdi_sbody_free_names(const opdi_sbody *body) {
     for (int i = 0; i < OPDI_SCRIPT_NAMES; i++) {
         for (opdi_snamed *named = body->names[i]; named; named = named->next) {
@@ -454,7 +458,8 @@ static void opdi_sbody_free_names(const opdi_sbody *body) {
         }
     }
 }
-/* Folds and takes out until nothing more is found.  alone: of what the function calls only what nobody reads. */
+/* Folds constants and removes nodes until nothing changes.  If `alone` is true, called functions only lose unused
+   nodes. */
 static void opdi_sclean_rounds(const opdi_sbody *body, opdi_gvalue **result, bool alone) {
     bool more = true;
     for (int rounds = 0; more && rounds < 100; rounds++) {
@@ -465,7 +470,7 @@ static void opdi_sclean_rounds(const opdi_sbody *body, opdi_gvalue **result, boo
         more = opdi_sclean_unused(body, alone) || more;
     }
 }
-/* Tidies up a function that is compiled; *result: what it gives.  0, or -1 without memory. */
+/* Cleans up a compiled function, and updates *result, its result.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_sbody_close(opdi_emitter *task, opdi_sbody *body, opdi_gvalue **result) {
     opdi_snaming naming;
     memset(&naming, 0, sizeof naming);

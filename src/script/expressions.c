@@ -3,8 +3,9 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>script_values scripts: expressions and calls become values of graphs
 //
-//  Nodes, their order and names are TorchScript's, so that graphs print alike.  Uses types and classes of scripts, and
-//  the graphs' builder, which chooses overloads; knows statements by two functions that they give.
+//  Nodes, their order and their names are those of TorchScript, so that graphs print alike.  This section uses the
+//  types and classes of scripts, and the builder of graphs, which chooses overloads.  It reaches statements by two
+//  functions.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== conversions =======================================================================================================
@@ -36,7 +37,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_int(opdi_emitter *task, int64_t value) {
 OPDI_INTERNAL opdi_gvalue *opdi_emit_text(opdi_emitter *task, const char *text) {
     return opdi_emit_constant(task, opd_value_str(text), opdi_gtype_simple(OPDI_GT_STR));
 }
-/* Makes a branch of two empty blocks. */
+/* Makes a branch node with two empty blocks. */
 OPDI_INTERNAL opdi_gnode *opdi_emit_if(opdi_emitter *task, opdi_gvalue *condition) {
     char place[400];
     return condition ? opdi_append_if(task->graph, condition, opdi_emit_place(task, place, sizeof place)) : NULL;
@@ -49,7 +50,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_tuple_index(opdi_emitter *task, opdi_gvalue
     opdi_gnode *node = tuple && index ? opdi_emit_builtin(task, "prim::TupleIndex", args, 2, type) : NULL;
     return node ? node->out[0] : NULL;
 }
-/* Makes a list, tuple or dict of that type; a dict's values are a key and a value by turns. */
+/* Makes a list, tuple or dict of type `type`.  For a dict, `values` alternates keys and values. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_construct(opdi_emitter *task, const opdi_gtype *type, opdi_gvalue *const *values,
                                                int count) {
     if (!type) { return NULL; }
@@ -66,7 +67,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_tuple(opdi_emitter *task, opdi_gvalue *cons
     for (int i = 0; i < count; i++) { types[i] = opdi_emit_type(values[i]); }
     return opdi_emit_construct(task, opdi_gtype_tuple(task->space, types, count), values, count);
 }
-/* Fills the parts of a tuple, or of a list that must have as many; 0, or -1 with an error. */
+/* Fills `parts` with the elements of a tuple, or of a list, for which a check of its length is added.  Returns 0, or -1
+   and sets an error. */
 OPDI_INTERNAL int opdi_emit_unpack(opdi_emitter *task, opdi_gvalue *value, opdi_gvalue **parts, int count) {
     const opdi_gtype *type = opdi_emit_type(value);
     const bool tuple = type->kind == OPDI_GT_TUPLE;
@@ -90,7 +92,7 @@ OPDI_INTERNAL int opdi_emit_unpack(opdi_emitter *task, opdi_gvalue *value, opdi_
     memcpy(parts, node->out, (size_t)count * sizeof *parts);
     return 0;
 }
-/* Makes a list of a tuple whose parts all fit. */
+/* Makes a list from a tuple if all its parts have a suitable type. */
 static opdi_gvalue *opdi_emit_listed(opdi_emitter *task, opdi_gvalue *value, const opdi_gtype *type) {
     opdi_gvalue *parts[64];
     const opdi_gtype *its = opdi_emit_type(value);
@@ -100,8 +102,8 @@ static opdi_gvalue *opdi_emit_listed(opdi_emitter *task, opdi_gvalue *value, con
     if (its->nparts > 64 || opdi_emit_unpack(task, value, parts, its->nparts)) { return NULL; }
     return opdi_emit_construct(task, type, parts, its->nparts);
 }
-/* Returns value as one of `type` where PyTorch changes it unasked, else value itself; NULL with an error.  implicit:
-   also from tensors to numbers. */
+/* Converts a value to `type` if PyTorch does so implicitly, otherwise returns the value itself.  If `implicit` is true,
+   tensors are converted to numbers, too.  Returns NULL and sets an error if it fails. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_convert(opdi_emitter *task, opdi_gvalue *value, const opdi_gtype *type,
                                              bool implicit) {
     const opdi_gtype *its = opdi_emit_type(value), *wanted = type;
@@ -141,7 +143,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_convert(opdi_emitter *task, opdi_gvalue *va
     if (its->kind == OPDI_GT_STR && kind == OPDI_GT_DEVICE) { return opdi_emit_op1(task, "aten::device", value); }
     return value;
 }
-/* As above, and an error where it does not become one: "WHAT: expected a value of type ...". */
+/* Converts as opdi_emit_convert does, but fails if the result has another type: "WHAT: expected a value of type
+   ...". */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_become(opdi_emitter *task, opdi_gvalue *value, const opdi_gtype *type,
                                             const char *format, const char *name) {
     char wanted[200], found[200], what[200];
@@ -159,7 +162,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_become(opdi_emitter *task, opdi_gvalue *val
 OPDI_INTERNAL opdi_sugar opdi_emit_sugar(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint);
 OPDI_INTERNAL opdi_gvalue *opdi_emit_expr(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint);
 
-/* Returns a member of an enum as the text's place has it; NULL with an error. */
+/* Returns the object that an enum member has at the current place in the text, or NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_enum_member(opdi_emitter *task, opdi_sclass *klass, int32_t which) {
     const opd_value *const member = opdi_senum_at(&task->script->arena, klass, task->at, which);
     return member ? opdi_emit_constant(task, *member, klass->gclass->type) : NULL;
@@ -174,7 +177,7 @@ static opdi_gvalue *opdi_emit_members(opdi_emitter *task, const opdi_gclass *gcl
     return values ? opdi_emit_construct(task, opdi_gtype_list(task->space, gclass->type), values, klass->nmembers)
         : NULL;
 }
-/* Returns a sugar as a value, or NULL with an error. */
+/* Converts an expression's meaning to a graph value.  Returns NULL and sets an error if it has no value. */
 static opdi_gvalue *opdi_emit_plain(opdi_emitter *task, const opdi_sugar *sugar) {
     if (sugar->kind == OPDI_SK_VALUE) { return sugar->value; }
     if (sugar->kind == OPDI_SK_CLASS && sugar->klass->kind == OPDI_CLASS_ENUM && sugar->klass->user) {
@@ -186,7 +189,7 @@ static opdi_gvalue *opdi_emit_plain(opdi_emitter *task, const opdi_sugar *sugar)
     }
     return NULL;
 }
-/* Returns what the node says, as a value; NULL with an error.  hint: the type that is wanted, or NULL. */
+/* Compiles an expression to a value, or returns NULL and sets an error.  `hint` is the wanted type, or NULL. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_expr(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint) {
     const opdi_syntax *const before = task->at;
     if (++task->depth > 4 * OPDI_SCRIPT_DEPTH) {
@@ -213,7 +216,7 @@ OPDI_INTERNAL int opdi_emit_cond(opdi_emitter *task, const opdi_syntax *node, op
 OPDI_INTERNAL bool opdi_emit_has_length(const opdi_gvalue *value) {
     return opdi_emit_is(value, OPDI_GT_STR) || opdi_emit_is(value, OPDI_GT_LIST) || opdi_emit_is(value, OPDI_GT_DICT);
 }
-/* Returns a value as a bool, or NULL with an error. */
+/* Returns a value as a bool, or NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_truth(opdi_emitter *task, opdi_gvalue *value) {
     char said[200];
     if (!value || opdi_emit_is(value, OPDI_GT_BOOL)) { return value; }
@@ -240,12 +243,12 @@ static opdi_srefine *opdi_emit_refine(opdi_emitter *task, opdi_srefine *next, co
     one->type = type;
     return one;
 }
-/* Copies what `list` knows before `next`. */
+/* Puts copies of the refinements in `list` in front of the list `next`. */
 static opdi_srefine *opdi_emit_refine_all(opdi_emitter *task, opdi_srefine *next, const opdi_srefine *list) {
     for (; list; list = list->next) { next = opdi_emit_refine(task, next, list->name, list->type); }
     return next;
 }
-/* Makes what is known of variables so. */
+/* Gives variables the types that the refinements in `list` state. */
 OPDI_INTERNAL int opdi_emit_apply(opdi_emitter *task, const opdi_srefine *list) {
     for (; list; list = list->next) {
         opdi_svar *var = opdi_svar_find(task->frame, list->name);
@@ -262,7 +265,8 @@ OPDI_INTERNAL int opdi_emit_apply(opdi_emitter *task, const opdi_srefine *list) 
     }
     return 0;
 }
-/* x is None, x is not None: known where the type says it, else what it says of x. */
+/* Compiles `x is None` and `x is not None`.  If the type of x does not decide the test, the test refines the type of
+   x. */
 static int opdi_emit_cond_none(opdi_emitter *task, const opdi_syntax *node, opdi_scond *cond) {
     const bool isnot = node->op == OPDI_SO_ISNOT;
     opdi_gvalue *left = opdi_emit_expr(task, node->parts[0], NULL);
@@ -290,7 +294,7 @@ compare:
     cond->value = opdi_emit_op2(task, isnot ? "aten::__isnot__" : "aten::__is__", left, right);
     return cond->value ? 0 : -1;
 }
-/* a and b, a or b: b is looked at only when a does not decide. */
+/* Compiles `a and b` and `a or b`.  b is evaluated only if a does not decide the result. */
 static int opdi_emit_cond_both(opdi_emitter *task, const opdi_syntax *node, opdi_scond *cond) {
     const bool all = node->kind == OPDI_SX_AND;
     opdi_scond first, second;
@@ -327,7 +331,7 @@ static int opdi_emit_cond_both(opdi_emitter *task, const opdi_syntax *node, opdi
     cond->value = opdi_emit_out(task, branch, opdi_gtype_simple(OPDI_GT_BOOL));
     return cond->value ? 0 : -1;
 }
-/* isinstance(x, T): known, unless x is optional, a union or Any. */
+/* Compiles isinstance(x, T), whose result is known unless x is optional, a union or Any. */
 OPDI_INTERNAL int opdi_emit_cond_isinstance(opdi_emitter *task, const opdi_syntax *node, opdi_scond *cond) {
     const opdi_syntax *types = node->parts[2];
     opdi_gvalue *value = opdi_emit_expr(task, node->parts[1], NULL);
@@ -368,7 +372,7 @@ OPDI_INTERNAL int opdi_emit_cond_isinstance(opdi_emitter *task, const opdi_synta
     cond->value = match ? opdi_emit_isinstance(task, value, match) : NULL;
     return cond->value ? 0 : -1;
 }
-/* Compiles a condition; 0, or -1 with an error. */
+/* Compiles a condition.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_emit_cond(opdi_emitter *task, const opdi_syntax *node, opdi_scond *cond) {
     const opdi_syntax *const before = task->at;
     int rc = 0;
@@ -402,8 +406,8 @@ OPDI_INTERNAL int opdi_emit_cond(opdi_emitter *task, const opdi_syntax *node, op
 
 //== literals, operators ===============================================================================================
 
-/* Returns the type that all of these have in common, or NULL: there is none.  What a function gives that is not known
-   becomes one of that type, as running it is an error. */
+/* Returns the type that all values have in common, or NULL.  The result of an unknown function is given that type,
+   because running the function fails anyway. */
 OPDI_INTERNAL const opdi_gtype *opdi_emit_common(opdi_emitter *task, opdi_gvalue *const *values, int count) {
     const opdi_gtype *type = NULL;
     for (int i = 0; i < count; i++) {
@@ -413,8 +417,8 @@ OPDI_INTERNAL const opdi_gtype *opdi_emit_common(opdi_emitter *task, opdi_gvalue
     }
     return type ? type : opdi_emit_type(values[0]);
 }
-/* Compiles an element of a tuple or list, which is several where a star stands before it; returns their count, at most
-   `room`, or -1 with an error. */
+/* Compiles an element of a tuple or list; an element with a star may give several values.  Returns their count, at most
+   `room`, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_emit_element(opdi_emitter *task, const opdi_syntax *part, const opdi_gtype *hint,
                                     opdi_gvalue **values, int room) {
     const bool star = part->kind == OPDI_SX_STAR;
@@ -508,7 +512,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_operator(opdi_emitter *task, int op, opdi_g
         (opdi_emit_is(left, OPDI_GT_INT) || opdi_emit_is(left, OPDI_GT_FLOAT) || opdi_emit_is(left, OPDI_GT_COMPLEX))) {
         return opdi_emit_swapped(task, op, left, right);
     }
-    if (op == OPDI_SO_IN && opdi_emit_is(left, OPDI_GT_STR)) {  /* str.__contains__ is a function of find */
+    if (op == OPDI_SO_IN && opdi_emit_is(left, OPDI_GT_STR)) {  /* str.__contains__ is implemented with find */
         opdi_gvalue *args[4] = {NULL, NULL, NULL, NULL};
         args[0] = left;
         args[1] = right;
@@ -529,7 +533,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_operator(opdi_emitter *task, int op, opdi_g
     }
     return opdi_emit_op2(task, opdi_soperators[op].name, left, right);
 }
-/* number op tensor: the functions that PyTorch has for that in its scripts. */
+/* Compiles `number op tensor` with the functions that PyTorch's scripts use for that. */
 static opdi_gvalue *opdi_emit_swapped(opdi_emitter *task, int op, opdi_gvalue *left, opdi_gvalue *right) {
     switch (op) {
     case OPDI_SO_SUB: return opdi_emit_op2(task, "aten::add", opdi_emit_op1(task, "aten::neg", right), left);
@@ -563,7 +567,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_compare(opdi_emitter *task, const opdi_synt
     }
     return opdi_emit_operator(task, node->op, left, right);
 }
-/* value if condition else other */
+/* Compiles `value if condition else other`. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_ternary(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint) {
     opdi_scond cond;
     opdi_gvalue *values[2] = {NULL, NULL};
@@ -604,13 +608,13 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_ternary(opdi_emitter *task, const opdi_synt
 
 //== subscripts ========================================================================================================
 
-/* Returns part i of a slice, or what stands for a part that is left out. */
+/* Returns part i of a slice, or its default if it is left out. */
 static opdi_gvalue *opdi_emit_slice_part(opdi_emitter *task, const opdi_syntax *slice, int i) {
     if (slice->parts[i]) { return opdi_emit_expr(task, slice->parts[i], NULL); }
     const opd_value value = i == 2 ? opd_value_int(1) : opd_value_none();
     return opdi_append_constant(task->graph, value, opdi_gtype_simple(i == 2 ? OPDI_GT_INT : OPDI_GT_NONE), NULL);
 }
-/* Returns value[begin:end:step]; dim: of a tensor, else NULL. */
+/* Returns value[begin:end:step].  `dim` is the dim of a tensor, else NULL. */
 static opdi_gvalue *opdi_emit_slice(opdi_emitter *task, opdi_gvalue *value, opdi_gvalue *dim,
                                     const opdi_syntax *slice) {
     opdi_gvalue *args[5] = {NULL, NULL, NULL, NULL, NULL};
@@ -620,8 +624,8 @@ static opdi_gvalue *opdi_emit_slice(opdi_emitter *task, opdi_gvalue *value, opdi
     for (int i = 0; i < 3; i++) { if (!(args[count++] = opdi_emit_slice_part(task, slice, i))) { return NULL; } }
     return opdi_emit_op(task, "aten::slice", args, count, NULL, 0);
 }
-/* Looks at index i of a tensor's, which is for dim `dim`, counted from the end when back; returns the dim of the next
-   one, or -1000 with an error.  *index: its value, NULL for slices. */
+/* Compiles index `node` for dim `dim` of a tensor, counted from the end if `back` is true.  Sets *index to its value,
+   or to NULL for slices.  Returns the dim of the next index, or -1000 and sets an error. */
 static int64_t opdi_emit_index(opdi_emitter *task, const opdi_syntax *node, int64_t dim, bool back,
                                opdi_gvalue **index) {
     char said[200];
@@ -645,8 +649,8 @@ static int64_t opdi_emit_index(opdi_emitter *task, const opdi_syntax *node, int6
                          opdi_emit_said(opdi_emit_type(*index), said, sizeof said));
     return -1000;
 }
-/* Applies every index that is no tensor (int, slice, None) to *value.  Stores the tensors in tensors[] and returns
-   their count; -1 with an error. */
+/* Applies every index that is not a tensor (int, slice, None) to *value, and stores the indices that are tensors in
+   `tensors`.  Returns how many are tensors, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_emit_indices(opdi_emitter *task, opdi_gvalue **value, const opdi_syntax *node,
                                     opdi_gvalue **tensors) {
     opdi_gvalue *index[OPDI_SCRIPT_ARGS];
@@ -690,7 +694,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_index_list(opdi_emitter *task, opdi_gvalue 
     const opdi_gtype *element = opdi_gtype_optional(task->space, opdi_gtype_simple(OPDI_GT_TENSOR));
     return opdi_emit_construct(task, opdi_gtype_list(task->space, element), tensors, count);
 }
-/* Returns tuple[index], where index is known when it runs: all parts have one type. */
+/* Returns tuple[index] for an index that is known only at run time; all elements must have one type. */
 static opdi_gvalue *opdi_emit_tuple_any(opdi_emitter *task, opdi_gvalue *tuple, opdi_gvalue *index) {
     const opdi_gtype *const type = opdi_emit_type(tuple);
     for (int k = 0; k < type->nparts; k++) {
@@ -721,7 +725,7 @@ static opdi_gvalue *opdi_emit_tuple_at(opdi_emitter *task, opdi_gvalue *tuple, c
     if (inside) { return inside[at < 0 ? at + type->nparts : at]; }
     return opdi_emit_tuple_index(task, tuple, index, type->parts[at < 0 ? at + type->nparts : at]);
 }
-/* Returns tuple[begin:end:step], where they are known. */
+/* Returns tuple[begin:end:step], whose bounds must be known. */
 static opdi_gvalue *opdi_emit_tuple_slice(opdi_emitter *task, opdi_gvalue *tuple, const opdi_syntax *slice) {
     opdi_gvalue *parts[64], *taken[64];
     const int64_t count = opdi_emit_type(tuple)->nparts;
@@ -758,7 +762,7 @@ static opdi_gvalue *opdi_emit_tuple_slice(opdi_emitter *task, opdi_gvalue *tuple
 OPDI_INTERNAL bool opdi_emit_is_interface(const opdi_gtype *type) {
     return type->kind == OPDI_GT_CLASS && type->klass && type->klass->kind == OPDI_CLASS_INTERFACE;
 }
-/* Returns value[...]; hint: the type that is wanted, or NULL. */
+/* Compiles value[...].  `hint` is the wanted type, or NULL. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_subscript(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint) {
     opdi_gvalue *tensors[OPDI_SCRIPT_ARGS];
     opdi_gvalue *value = opdi_emit_expr(task, node->parts[0], NULL);
@@ -787,7 +791,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_subscript(opdi_emitter *task, const opdi_sy
     if (first->kind == OPDI_SX_SLICE) { return opdi_emit_slice(task, value, NULL, first); }
     opdi_gvalue *index = opdi_emit_expr(task, first, NULL);
     if (index && opdi_emit_is(value, OPDI_GT_CLASS) && hint && opdi_emit_is_interface(hint) &&
-        !opdi_emit_method_of(task, value, "__getitem__")) {            /* of a ModuleList, ModuleDict, Sequential */
+        !opdi_emit_method_of(task, value, "__getitem__")) {            /* ModuleList, ModuleDict, Sequential have it */
         opdi_gvalue *args[2] = {NULL, NULL};
         args[0] = value;
         args[1] = index;

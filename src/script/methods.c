@@ -2,21 +2,22 @@
 
 //== functions =========================================================================================================
 
-/* Returns the constant that stands for a function that is called, as TorchScript prints it; NULL without memory. */
+/* Makes the constant that stands for a called function in TorchScript's text.  Returns NULL if memory runs out. */
 static opdi_gvalue *opdi_emit_function(opdi_emitter *task, const opdi_sfunction *function) {
     opdi_gvalue *out = opdi_append_constant(task->graph, opd_value_none(), opdi_gtype_simple(OPDI_GT_FUNCTION), NULL);
     if (out) { out->node->attribute = function->name; }
     return out;
 }
-/* True for a type of values that a function knows by their type alone; objects are known by who they are. */
+/* Returns whether a called function knows only the type of an argument of this type.  Of an object, it knows the
+   identity. */
 static bool opdi_gtype_opaque(const opdi_gtype *type) {
     if (type->kind == OPDI_GT_ANY || type->kind == OPDI_GT_FUNCTION || type->kind == OPDI_GT_ANYCLASS ||
         (type->kind == OPDI_GT_CLASS && type->klass->kind != OPDI_CLASS_ENUM)) { return false; }
     for (int32_t i = 0; i < type->nparts; i++) { if (!opdi_gtype_opaque(type->parts[i])) { return false; } }
     return true;
 }
-/* Fills what stands for a called function's arguments while it is compiled: PyTorch compiles it once for all who call
-   it, so it does not see that an argument is a constant.  0, or -1 without memory. */
+/* Fills `within` with stand-ins for the arguments of a called function.  PyTorch compiles it once for all callers, so
+   it must not see that an argument is constant.  Returns 0, or -1 if memory runs out. */
 static int opdi_emit_stand_ins(opdi_emitter *task, const opdi_sfunction *function, opdi_gvalue *const *values,
                                opdi_gvalue **within) {
     for (int i = 0; i < function->nformals; i++) {
@@ -25,11 +26,11 @@ static int opdi_emit_stand_ins(opdi_emitter *task, const opdi_sfunction *functio
         if (function->around || opdi_emit_is_unknown(values[i]) || !opdi_gtype_opaque(type)) { continue; }
         if (!(within[i] = opdi_gvalue_new(task->graph, NULL, OPD_TAG_NONE))) { return -1; }
         opdi_gvalue_typed(within[i], type);
-        within[i]->first = true;                   /* who it stands for has a name */
+        within[i]->first = true;                   /* the argument itself has a name */
     }
     return 0;
 }
-/* Compiles a function's body where it is called; values: of its parameters.  Returns what it gives. */
+/* Compiles a function's body where it is called; its parameters are `values`.  Returns its result. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_inline(opdi_emitter *task, opdi_sfunction *function, opdi_gvalue *const *values) {
     opdi_gvalue *within[OPDI_SCRIPT_ARGS];
     opdi_sframe *const frame = task->frame;
@@ -110,7 +111,7 @@ OPDI_INTERNAL opd_graph *opdi_script_graph_begin(opdi_emitter *task, opdi_sfunct
     task->at = function->def;
     return task->graph;
 }
-/* Compiles a function into task->graph, inputs for its parameters; returns what it gives. */
+/* Compiles a function into task->graph, with inputs for its parameters.  Returns its result. */
 static opdi_gvalue *opdi_script_body(opdi_emitter *task, opdi_sfunction *function) {
     opdi_gvalue *values[OPDI_SCRIPT_ARGS];
     if (opdi_sfunction_know(task, function)) { return NULL; }
@@ -120,14 +121,14 @@ static opdi_gvalue *opdi_script_body(opdi_emitter *task, opdi_sfunction *functio
     }
     return opdi_emit_inline(task, function, values);
 }
-/* Compiles __init__ for the attributes that it makes. */
+/* Compiles __init__ to find the attributes that it makes. */
 OPDI_INTERNAL int opdi_script_discover(opdi_emitter *task, opdi_sfunction *init) {
     opdi_gvalue *value = opdi_script_graph_begin(task, init) ? opdi_script_body(task, init) : NULL;
     opd_graph_free(task->graph);
     task->graph = NULL;
     return value ? 0 : -1;
 }
-/* Returns a function's graph, compiled when it is first asked for; NULL with an error. */
+/* Returns a function's graph, which is compiled on first use, or NULL and sets an error. */
 OPDI_INTERNAL opd_graph *opdi_script_compiled(opd_script *script, opdi_sfunction *function) {
     opdi_arena arena;
     opdi_emitter task;
@@ -145,7 +146,8 @@ OPDI_INTERNAL opd_graph *opdi_script_compiled(opd_script *script, opdi_sfunction
     opdi_arena_free(&arena);
     return function->graph;
 }
-/* Returns the method or function of that name; "" or NULL: forward, or the only function.  NULL with an error. */
+/* Returns the method or function called `name`.  "" and NULL mean forward, or the only function.  Returns NULL and sets
+   an error if there is none. */
 OPDI_INTERNAL opdi_sfunction *opdi_script_method(opd_script *script, const char *name) {
     opdi_sfunction *function = NULL;
     if (!opd_ok()) { return NULL; }

@@ -2,8 +2,8 @@
 
 //== functions of Python ===============================================================================================
 
-/* Returns the function of torch.nn.functional of that name, whose text is read when it is first asked for; NULL: none,
-   or an error. */
+/* Returns the function `name` of torch.nn.functional; its text is read on first use.  Returns NULL if there is none, or
+   NULL and sets an error. */
 OPDI_INTERNAL opdi_sfunction *opdi_script_prelude(opd_script *script, const char *name) {
     char wanted[80];
     opdi_sfunction *found = NULL;
@@ -22,7 +22,7 @@ OPDI_INTERNAL opdi_sfunction *opdi_script_prelude(opd_script *script, const char
 
 //== names =============================================================================================================
 
-/* Functions of Python and of TorchScript that are operators under another name, and those that the compiler does. */
+/* Functions of Python and TorchScript that are operators with another name, or implemented by the compiler. */
 static const struct { const char *name, *builtin; } opdi_sglobals[] = {
     {"len", "aten::len"}, {"min", "prim::min"}, {"max", "prim::max"}, {"abs", "prim::abs"}, {"sum", "aten::sum"},
     {"any", "aten::any"}, {"all", "aten::all"}, {"divmod", "aten::divmod"}, {"pow", "aten::pow"}, {"ord", "aten::ord"},
@@ -36,8 +36,8 @@ static const char opdi_sspaces[] = "torch ops math CONSTANTS __torch__ F nn typi
 
 OPDI_INTERNAL opdi_gvalue *opdi_emit_number_named(opdi_emitter *task, const char *space, const char *name);
 
-/* Returns a value of the archive's constants in the graph: lists, tuples and dicts are made of what is in them.
-   Constants are tensors, texts that are not ASCII, and what has such a text in it. */
+/* Compiles a value of the archive's constants, which are tensors, strings that are not ASCII, and lists, tuples and
+   dicts with such a string.  The latter are built from their elements. */
 static opdi_gvalue *opdi_emit_kept(opdi_emitter *task, const opd_value *value, const char *name, int depth) {
     static const struct { int32_t tag; int type; } simple[] = {
         {OPD_TAG_TENSOR, OPDI_GT_TENSOR}, {OPD_TAG_STR, OPDI_GT_STR}, {OPD_TAG_INT, OPDI_GT_INT},
@@ -90,7 +90,7 @@ static opdi_gvalue *opdi_emit_kept_constant(opdi_emitter *task, const char *name
     const opd_value value = opd_list_at(task->script->constants, place);
     return opdi_emit_kept(task, &value, name, 0);
 }
-/* Returns what a name means that is no variable. */
+/* Returns the meaning of a name that is not a variable. */
 OPDI_INTERNAL opdi_sugar opdi_emit_global(opdi_emitter *task, const char *name) {
     opdi_sfunction *function = task->unit ? opdi_sfunction_in(task->unit->functions, name) : NULL;
     opdi_sclass *klass = function ? NULL : opdi_emit_class(task, name);
@@ -107,7 +107,7 @@ OPDI_INTERNAL opdi_sugar opdi_emit_global(opdi_emitter *task, const char *name) 
         return sugar;
     }
     if (strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0 || strcmp(name, "infj") == 0) {
-        return opdi_sugar_value(opdi_emit_number_named(task, "math", name));       /* as archives write them */
+        return opdi_sugar_value(opdi_emit_number_named(task, "math", name));       /* the way archives write them */
     }
     if (strcmp(name, "F") == 0) { return opdi_sugar_word(OPDI_SK_SPACE, "torch.nn.functional"); }
     if (opdi_word_in(name, (int)strlen(name), opdi_sspaces)) { return opdi_sugar_word(OPDI_SK_SPACE, name); }
@@ -123,7 +123,7 @@ OPDI_INTERNAL opdi_sugar opdi_emit_global(opdi_emitter *task, const char *name) 
                          ? opdi_sclass_alone(inside, alone, sizeof alone) : "");
     return sugar;
 }
-/* Names under torch that are numbers: dtypes, layouts, memory formats. */
+/* Names in torch that stand for numbers: dtypes, layouts, memory formats. */
 static const struct { const char *name; int value; } opdi_snumbers[] = {
     {"uint8", 0}, {"int8", 1}, {"int16", 2}, {"short", 2}, {"int32", 3}, {"int", 3}, {"int64", 4}, {"long", 4},
     {"float16", 5}, {"half", 5}, {"float32", 6}, {"float", 6}, {"float64", 7}, {"double", 7}, {"complex32", 8},
@@ -134,7 +134,7 @@ static const struct { const char *name; int value; } opdi_snumbers[] = {
 static const struct { const char *name; double value; } opdi_sreals[] = {
     {"pi", 3.141592653589793}, {"e", 2.718281828459045}, {"tau", 6.283185307179586}, {"inf", 0}, {"nan", 0}};
 
-/* torch.name, math.name: a number, or nothing. */
+/* Returns the number that torch.name or math.name stands for, or NULL. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_number_named(opdi_emitter *task, const char *space, const char *name) {
     for (size_t i = 0; strcmp(space, "torch") == 0 && i < sizeof opdi_snumbers / sizeof opdi_snumbers[0]; i++) {
         if (strcmp(opdi_snumbers[i].name, name) == 0) { return opdi_emit_int(task, opdi_snumbers[i].value); }
@@ -147,14 +147,14 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_number_named(opdi_emitter *task, const char
     }
     return NULL;
 }
-/* Spaces below torch whose functions are operators with that in front. */
+/* Namespaces below torch, and the prefix that their operators have. */
 static const struct { const char *space, *prefix; } opdi_sprefixes[] = {
     {"torch", ""}, {"torch.nn.functional", ""}, {"torch._C._nn", ""}, {"torch.linalg", "linalg_"},
     {"torch.special", "special_"}, {"torch.fft", "fft_"}, {"math", ""}, {"torch.Tensor", ""},
     {"torch._C._VariableFunctions", ""}, {"torch.jit", ""}, {"torch.nn.init", ""}, {"torch.functional", ""},
     {"torch.autograd", ""}};
-/* Returns the function that PyTorch has in Python under that name, or NULL: in source text only, as an archive has the
-   operators that were called in it. */
+/* Returns the function that PyTorch implements in Python under that name, or NULL.  Only source text needs it; archives
+   contain the operators that the function called. */
 static opdi_sfunction *opdi_emit_python(opdi_emitter *task, const char *space, const char *name) {
     const char *names = strcmp(space, "torch.nn.init") == 0
         ? "constant_ ones_ zeros_ uniform_ normal_ xavier_uniform_ xavier_normal_ "
@@ -165,7 +165,7 @@ static opdi_sfunction *opdi_emit_python(opdi_emitter *task, const char *space, c
     }
     return opdi_script_prelude(task->script, name);
 }
-/* Returns space.name. */
+/* Returns the meaning of space.name. */
 OPDI_INTERNAL opdi_sugar opdi_emit_within(opdi_emitter *task, const char *space, const char *name) {
     static const char inner[] = "nn functional jit linalg special fft _C _nn Tensor autograd _VariableFunctions init "
         "modules cuda backends utils ";
@@ -226,7 +226,7 @@ OPDI_INTERNAL opdi_sugar opdi_emit_within(opdi_emitter *task, const char *space,
 
 //== attributes ========================================================================================================
 
-/* Properties of tensors: operators of one argument. */
+/* Properties of tensors, computed by operators of one argument. */
 static const struct { const char *name, *builtin; } opdi_sproperties[] = {
     {"dtype", "prim::dtype"}, {"device", "prim::device"}, {"shape", "aten::size"}, {"ndim", "aten::dim"},
     {"T", "aten::numpy_T"}, {"mT", "aten::mT"}, {"H", "aten::matrix_H"}, {"mH", "aten::mH"}, {"grad", "prim::grad"},
@@ -239,13 +239,13 @@ static const struct { const char *name, *builtin; } opdi_sproperties[] = {
     {"is_nested", "prim::is_nested"}, {"is_sparse_csr", "prim::is_sparse_csr"}, {"is_vulkan", "prim::is_vulkan"},
     {"is_xla", "prim::is_xla"}, {"is_xpu", "prim::is_xpu"}};
 
-/* Methods of tensors that are to(dtype), and the names of those dtypes. */
+/* Methods of tensors that mean to(dtype), with the names of the dtypes. */
 static const char *const opdi_scasts[][2] = {
     {"short", "short"}, {"int", "int"}, {"long", "long"}, {"half", "half"}, {"float", "float"}, {"double", "double"},
     {"bool", "bool"}, {"bfloat16", "bfloat16"}, {"byte", "uint8"}, {"char", "int8"}, {"cfloat", "cfloat"},
     {"cdouble", "cdouble"}};
 
-/* Returns object.name, or sets it to value, which is returned then. */
+/* Returns object.name.  If `value` is given, sets the attribute to it and returns it. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_attribute(opdi_emitter *task, opdi_gvalue *object, const char *name,
                                                opdi_gvalue *value) {
     char place[400];
@@ -254,7 +254,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_attribute(opdi_emitter *task, opdi_gvalue *
     if (!out && !opd_ok()) { opdi_emit_placed(task); }
     return value && opd_ok() ? value : out;
 }
-/* Returns object.name of a class: the attribute, method, or constant; NOTHING without an error when there is none. */
+/* Returns an attribute, method or constant of an object's class.  Returns NOTHING without an error if there is none. */
 static opdi_sugar opdi_emit_member(opdi_emitter *task, opdi_gvalue *self, const char *name) {
     opdi_gclass *gclass = opdi_emit_type(self)->klass;
     opdi_sclass *klass = (opdi_sclass *)gclass->user;
@@ -290,12 +290,13 @@ static opdi_sugar opdi_emit_member(opdi_emitter *task, opdi_gvalue *self, const 
     }
     return sugar;
 }
-/* Returns the method of that name that a value's class has, or NULL. */
+/* Returns the method `name` of a value's class, or NULL. */
 OPDI_INTERNAL opdi_sfunction *opdi_emit_method_of(opdi_emitter *task, const opdi_gvalue *value, const char *name) {
     opdi_sclass *klass = opdi_emit_is(value, OPDI_GT_CLASS) ? (opdi_sclass *)opdi_emit_type(value)->klass->user : NULL;
     return klass && opdi_sclass_know(task->script, klass) ? opdi_sfunction_in(klass->methods, name) : NULL;
 }
-/* Returns result `name` of an operator with several, where that is what a tuple is made of: x.max(dim=1).values */
+/* For x.max(dim=1).values and similar: if `tuple` was built from the results of an operator, returns the result called
+   `name`, else NULL. */
 static opdi_gvalue *opdi_emit_result(const opdi_gvalue *tuple, const char *name) {
     opdi_gvalue *const *inside = opdi_emit_constructed(tuple, OPDI_G_TUPLE);
     const opdi_gnode *node = inside && tuple->node->nin ? inside[0]->node : NULL;
@@ -307,7 +308,7 @@ static opdi_gvalue *opdi_emit_result(const opdi_gvalue *tuple, const char *name)
     }
     return NULL;
 }
-/* Returns the object that a value is when the archive is loaded: the script's own, or one below it; else NULL. */
+/* Returns the object that a value refers to, if it is the script's own object or an object below it, or NULL. */
 static const opdi_cell *opdi_emit_object_of(const opdi_emitter *task, const opdi_gvalue *value, int depth) {
     const opd_value *const self = &task->script->self;
     const opdi_gnode *node = value->node;
@@ -323,13 +324,13 @@ static const opdi_cell *opdi_emit_object_of(const opdi_emitter *task, const opdi
     const opd_value part = slot >= 0 && slot < inner->count ? opdi_cell_at(inner, slot) : opd_value_none();
     return opd_value_cell(part) == OPD_CELL_OBJECT ? opdi_cell_of(&part) : NULL;
 }
-/* True for a module that a number or name chooses when the script runs. */
+/* Returns whether a value is a module that is picked from a container by a number or name when the script runs. */
 OPDI_INTERNAL bool opdi_emit_is_chosen(const opdi_gvalue *value) {
     return value->node && value->node->kind == OPDI_G_BUILTIN && value->node->builtin &&
         strcmp(value->node->builtin->schema, "prim::ModuleContainerIndex") == 0;
 }
-/* Returns a module that is known by its interface as one of its own class, so that its methods are found; one that is
-   chosen later as it is. */
+/* Gives a module whose type is an interface the type of its own class, so that its methods are found.  Returns a module
+   that is picked when the script runs unchanged. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_actual(opdi_emitter *task, opdi_gvalue *value) {
     if (!opdi_emit_is_interface(opdi_emit_type(value)) || opdi_emit_is_chosen(value)) { return value; }
     const opdi_cell *object = opdi_emit_object_of(task, value, 0);
@@ -420,7 +421,7 @@ OPDI_INTERNAL opdi_sugar opdi_emit_attr_of(opdi_emitter *task, opdi_gvalue *valu
     return sugar;
 }
 
-/* Finds out what a function takes and gives; 0, or -1 with an error. */
+/* Determines the parameter types and the result type of a function.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_sfunction_know(opdi_emitter *task, opdi_sfunction *function) {
     const opdi_syntax *def = function->def;
     const int count = def->nparts - 2;

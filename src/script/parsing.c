@@ -2,7 +2,7 @@
 
 //== syntax ============================================================================================================
 
-/* Words and signs of Python that TorchScript does not take, and what to do. */
+/* Words and signs of Python that TorchScript does not accept, with what to write instead. */
 static const struct { const char *found, *instead; } opdi_snot_there[] = {
     {"try", "exceptions are not caught, ask with `if` whether it would fail"},
     {"lambda", "write a function (def) and call it"},
@@ -19,7 +19,7 @@ typedef struct opdi_script_parser {
     const opdi_stoken *tokens;
     size_t at;
     int depth;
-    int decorated;               /* OPDI_SD_*: how the next def is */
+    int decorated;               /* OPDI_SD_*: the kind of the next def */
 } opdi_script_parser;
 
 static const opdi_stoken *opdi_stoken_at(const opdi_script_parser *parser) { return &parser->tokens[parser->at]; }
@@ -44,7 +44,7 @@ static opdi_syntax *opdi_script_parse_fail(const opdi_script_parser *parser, con
 static bool opdi_script_parse_is(const opdi_script_parser *parser, int kind) {
     return opdi_stoken_at(parser)->kind == kind;
 }
-/* True if the next token is this word or sign. */
+/* Returns whether the next token is this word or sign. */
 static bool opdi_script_parse_at(const opdi_script_parser *parser, const char *word) {
     const opdi_stoken *token = opdi_stoken_at(parser);
     return token->length > 0 && parser->text->text[token->at] == *word &&
@@ -56,14 +56,14 @@ static bool opdi_script_parse_take(opdi_script_parser *parser, const char *word)
     parser->at++;
     return true;
 }
-/* Steps over this word or sign; 0, or -1 with an error. */
+/* Consumes this word or sign, which must come next.  Returns 0, or -1 and sets an error. */
 static int opdi_script_parse_need(opdi_script_parser *parser, const char *word) {
     if (opdi_script_parse_take(parser, word)) { return 0; }
     opdi_script_parse_fail(parser, word);
     return -1;
 }
 
-/* Makes a node from token `from` on, with room for parts; NULL without memory. */
+/* Makes a node that begins at `at`, with room for its parts.  Returns NULL if memory runs out. */
 static opdi_syntax *opdi_syntax_new(opdi_script_parser *parser, opdi_sx kind, uint32_t at, int nparts) {
     const size_t size = sizeof(opdi_syntax) + (size_t)nparts * sizeof(opdi_syntax *);
     opdi_syntax *node = (opdi_syntax *)opdi_arena_alloc(parser->arena, size);
@@ -91,7 +91,8 @@ static opdi_syntax *opdi_syntax_2(opdi_script_parser *parser, opdi_sx kind, uint
     node->parts[1] = second;
     return node;
 }
-/* Makes a node of the nodes gathered in list, which is emptied; NULL with an error. */
+/* Makes a node whose parts are the nodes in `list`, and empties the list.  Returns NULL and sets an error if it
+   fails. */
 static opdi_syntax *opdi_syntax_of(opdi_script_parser *parser, opdi_sx kind, uint32_t at, opdi_string *list,
                                    bool fine) {
     const int count = (int)(list->length / sizeof(opdi_syntax *));
@@ -108,7 +109,7 @@ static bool opdi_syntax_put(opdi_string *list, opdi_syntax *node) {
 static opdi_syntax *opdi_script_parse_ternary(opdi_script_parser *parser);
 static opdi_syntax *opdi_script_parse_list(opdi_script_parser *parser, const char *end);
 
-/* Goes a level deeper; false with an error when it is too deep. */
+/* Enters a nested level.  Returns false and sets an error if the nesting is too deep. */
 static bool opdi_script_parse_enter(opdi_script_parser *parser) {
     if (++parser->depth <= OPDI_SCRIPT_DEPTH) { return true; }
     (void)opdi_stext_fail(parser->text, opdi_stoken_at(parser)->at, 1, "this is nested more than %d deep",
@@ -137,7 +138,8 @@ static void opdi_stext_utf8(opdi_string *to, uint32_t code) {
     }
     opdi_string_add_n(to, bytes, (size_t)count);
 }
-/* Appends what the escape at text[i] (behind the backslash) stands for; returns how many bytes it has. */
+/* Appends the character that the escape at `text`, after the backslash, stands for.  Returns the length of the
+   escape. */
 static size_t opdi_stext_escape(opdi_string *to, const char *text, size_t left) {
     static const char letters[] = "abfnrtv\\'\"", values[] = "\a\b\f\n\r\t\v\\'\"";
     const char *found = *text ? strchr(letters, *text) : NULL;
@@ -153,7 +155,7 @@ static size_t opdi_stext_escape(opdi_string *to, const char *text, size_t left) 
             code = code * 8 + (uint32_t)(text[count] - '0');
         }
         const char byte = (char)code;
-        opdi_string_add_n(to, &byte, 1);           /* PyTorch writes bytes so */
+        opdi_string_add_n(to, &byte, 1);           /* PyTorch writes bytes this way */
         return count;
     }
     const size_t digits = *text == 'x' ? 2 : *text == 'u' ? 4 : *text == 'U' ? 8 : 0;
@@ -168,7 +170,7 @@ static size_t opdi_stext_escape(opdi_string *to, const char *text, size_t left) 
     opdi_stext_utf8(to, code);
     return count;
 }
-/* Makes a text of the bytes in `bytes`, which is freed. */
+/* Makes a text node of `bytes`, and frees `bytes`. */
 static opdi_syntax *opdi_syntax_text(opdi_script_parser *parser, uint32_t at, opdi_string *bytes) {
     opdi_syntax *node = bytes->failed ? NULL : opdi_syntax_new(parser, OPDI_SX_TEXT, at, 0);
     if (node) {
@@ -179,7 +181,7 @@ static opdi_syntax *opdi_syntax_text(opdi_script_parser *parser, uint32_t at, op
     return node && node->word ? node : NULL;
 }
 static opdi_syntax *opdi_script_parse_within(opdi_script_parser *parser, size_t at, size_t length);
-/* Makes the parts of an f-string of [text, text + length): texts and expressions in braces. */
+/* Parses an f-string of `length` bytes into texts and the expressions in braces. */
 static opdi_syntax *opdi_script_parse_format(opdi_script_parser *parser, uint32_t from, size_t at, size_t length) {
     const char *text = parser->text->text;
     opdi_string list = {NULL, 0, 0, false}, bytes = {NULL, 0, 0, false};
@@ -213,7 +215,7 @@ static opdi_syntax *opdi_script_parse_format(opdi_script_parser *parser, uint32_
     fine = fine && rest && opdi_syntax_put(&list, rest);
     return opdi_syntax_of(parser, OPDI_SX_FORMAT, from, &list, fine);
 }
-/* Reads strings that stand side by side, which are one. */
+/* Reads adjacent strings, which form one string. */
 static opdi_syntax *opdi_script_parse_text(opdi_script_parser *parser) {
     const char *text = parser->text->text;
     const uint32_t from = opdi_stoken_at(parser)->at;
@@ -248,7 +250,7 @@ static opdi_syntax *opdi_script_parse_text(opdi_script_parser *parser) {
     }
     return opdi_syntax_text(parser, from, &bytes);
 }
-/* Reads a number; a decimal integer without an end in int64 is an error. */
+/* Reads a number.  Fails for a decimal integer that does not fit in int64. */
 static opdi_syntax *opdi_script_parse_number(opdi_script_parser *parser) {
     const opdi_stoken *token = opdi_stoken_at(parser);
     char digits[512];
@@ -284,7 +286,7 @@ static opdi_syntax *opdi_script_parse_number(opdi_script_parser *parser) {
     node->op = value > INT64_MAX ? OPDI_SIGN_NEEDED : OPDI_SIGN_NONE;
     return node;
 }
-/* Reads "for target in iterated [if condition]" of a comprehension into node->parts from `first` on. */
+/* Reads "for target in iterated [if condition]" of a comprehension into node->parts, starting at part `first`. */
 static opdi_syntax *opdi_script_parse_target(opdi_script_parser *parser);
 static opdi_syntax *opdi_script_parse_or(opdi_script_parser *parser);
 static opdi_syntax *opdi_script_parse_comprehension(opdi_script_parser *parser, opdi_sx kind, uint32_t at,
@@ -302,14 +304,14 @@ static opdi_syntax *opdi_script_parse_comprehension(opdi_script_parser *parser, 
     }
     return node;
 }
-/* Reads an element of a tuple or list, or a target: an expression, or a star before one. */
+/* Reads an element of a tuple or list, or a target: an expression, with or without a star. */
 static opdi_syntax *opdi_script_parse_item(opdi_script_parser *parser) {
     const uint32_t at = opdi_stoken_at(parser)->at;
     if (!opdi_script_parse_take(parser, "*")) { return opdi_script_parse_ternary(parser); }
     opdi_syntax *item = opdi_script_parse_or(parser);
     return item ? opdi_syntax_1(parser, OPDI_SX_STAR, at, item) : NULL;
 }
-/* Reads what stands in brackets, up to and with `end`. */
+/* Reads the contents of brackets, including the closing bracket `end`. */
 static opdi_syntax *opdi_script_parse_brackets(opdi_script_parser *parser, const char *end) {
     const uint32_t at = opdi_stoken_at(parser)->at;
     const bool list = *end == ']';
@@ -362,7 +364,7 @@ static opdi_syntax *opdi_script_parse_braces(opdi_script_parser *parser) {
     fine = fine && opdi_script_parse_need(parser, "}") == 0;
     return opdi_syntax_of(parser, kind, at, &items, fine);
 }
-/* Words that are no names. */
+/* Keywords, which cannot be names. */
 static const char opdi_skeywords[] = "and as assert async await break class continue def del elif else except False "
     "finally for from global if import in is lambda None nonlocal not or pass raise return True try while with yield ";
 static opdi_syntax *opdi_script_parse_atom(opdi_script_parser *parser) {
@@ -394,7 +396,7 @@ static opdi_syntax *opdi_script_parse_atom(opdi_script_parser *parser) {
 
 //== expressions =======================================================================================================
 
-/* Reads a call's arguments behind its bracket. */
+/* Reads the arguments of a call, after its opening bracket. */
 static opdi_syntax *opdi_script_parse_call(opdi_script_parser *parser, opdi_syntax *called) {
     opdi_string items = {NULL, 0, 0, false};
     bool fine = opdi_syntax_put(&items, called);
@@ -414,7 +416,7 @@ static opdi_syntax *opdi_script_parse_call(opdi_script_parser *parser, opdi_synt
             item = value ? opdi_syntax_1(parser, OPDI_SX_STAR, token->at, value) : NULL;
         } else {
             item = opdi_script_parse_ternary(parser);
-            if (item && opdi_script_parse_at(parser, "for")) {  /* a generator is taken as a list */
+            if (item && opdi_script_parse_at(parser, "for")) {  /* a generator is read as a list */
                 item = opdi_script_parse_comprehension(parser, OPDI_SX_LISTCOMP, token->at, NULL, item);
             }
         }
@@ -514,7 +516,7 @@ static opdi_syntax *opdi_script_parse_unary(opdi_script_parser *parser) {
     }
     return opdi_syntax_op(parser, OPDI_SX_UNARY, op, at, value, NULL);
 }
-/* The binary operators by how closely they bind. */
+/* The binary operators with their precedence. */
 static const struct { const char *sign; int level, op; } opdi_sbinary[] = {
     {"*", 5, OPDI_SO_MUL}, {"/", 5, OPDI_SO_DIV}, {"//", 5, OPDI_SO_FLOORDIV}, {"%", 5, OPDI_SO_MOD},
     {"@", 5, OPDI_SO_MATMUL}, {"+", 4, OPDI_SO_ADD}, {"-", 4, OPDI_SO_SUB}, {"<<", 3, OPDI_SO_SHL},
@@ -540,7 +542,7 @@ static opdi_syntax *opdi_script_parse_binary(opdi_script_parser *parser, int lev
     }
     return NULL;
 }
-/* Reads a comparison's sign; -1: there is none. */
+/* Reads the sign of a comparison.  Returns -1 if there is none. */
 static int opdi_script_parse_comparison(opdi_script_parser *parser) {
     static const char *const signs[] = {"==", "!=", "<", "<=", ">", ">="};
     for (int i = 0; i < 6; i++) { if (opdi_script_parse_take(parser, signs[i])) { return OPDI_SO_EQ + i; } }
@@ -557,7 +559,7 @@ static int opdi_script_parse_comparison(opdi_script_parser *parser) {
     if (!opdi_script_parse_take(parser, "is")) { return -1; }
     return opdi_script_parse_take(parser, "not") ? OPDI_SO_ISNOT : OPDI_SO_IS;
 }
-/* Reads comparisons; a < b < c is (a < b) and (b < c). */
+/* Reads comparisons. a < b < c means (a < b) and (b < c). */
 static opdi_syntax *opdi_script_parse_compare(opdi_script_parser *parser) {
     opdi_syntax *left = opdi_script_parse_binary(parser, 0), *all = NULL;
     for (int links = 0; left; links++) {
@@ -617,7 +619,7 @@ static opdi_syntax *opdi_script_parse_ternary(opdi_script_parser *parser) {
     parser->depth--;
     return value;
 }
-/* Reads expressions with commas between; several, or one with a comma behind, are a tuple. */
+/* Reads expressions separated by commas.  Several expressions, or one with a comma after it, form a tuple. */
 static opdi_syntax *opdi_script_parse_list(opdi_script_parser *parser, const char *end) {
     const uint32_t at = opdi_stoken_at(parser)->at;
     opdi_string items = {NULL, 0, 0, false};
@@ -655,7 +657,7 @@ static opdi_syntax *opdi_script_parse_target(opdi_script_parser *parser) {
     }
     return opdi_syntax_of(parser, OPDI_SX_TUPLE, at, &items, fine);
 }
-/* Reads the expression that stands at [at, at + length) inside of a string. */
+/* Reads the expression in the `length` bytes at `at` inside a string. */
 static opdi_syntax *opdi_script_parse_within(opdi_script_parser *parser, size_t at, size_t length) {
     opdi_stext part = *parser->text;
     opdi_script_parser inner = *parser;
@@ -685,7 +687,7 @@ static opdi_syntax *opdi_script_parse_within(opdi_script_parser *parser, size_t 
 static opdi_syntax *opdi_script_parse_block(opdi_script_parser *parser);
 static opdi_syntax *opdi_script_parse_statement(opdi_script_parser *parser);
 
-/* Reads one or more of what stands behind `if` or `elif`. */
+/* Reads the condition and blocks after `if` or `elif`, including further branches. */
 static opdi_syntax *opdi_script_parse_if(opdi_script_parser *parser) {
     const uint32_t at = opdi_stoken_at(parser)->at;
     opdi_syntax *body = NULL, *otherwise = NULL;
@@ -761,8 +763,8 @@ static opdi_syntax *opdi_script_parse_param(opdi_script_parser *parser, bool key
     if (opdi_script_parse_take(parser, "=") && !(node->parts[1] = opdi_script_parse_ternary(parser))) { return NULL; }
     return node;
 }
-/* Reads the type comment "# type: (A, B) -> C" that stands between the head of a function and its body, if there is
-   one, into the parameters and the returned type; 0, or -1 with an error. */
+/* Reads the type comment "# type: (A, B) -> C" between a function's head and its body, if there is one.  Sets the types
+   of the parameters and of the result.  Returns 0, or -1 and sets an error. */
 static int opdi_script_parse_comment(opdi_script_parser *parser, opdi_syntax *def, bool method) {
     const char *text = parser->text->text;
     size_t at = parser->tokens[parser->at - 1].at + 1;
@@ -789,7 +791,7 @@ static int opdi_script_parse_comment(opdi_script_parser *parser, opdi_syntax *de
     def->parts[0] = result;
     return 0;
 }
-/* The name under which the setter of a property is a method: none that a script can have. */
+/* Returns the method name for the setter of a property.  No method of a script can have that name. */
 static const char *opdi_script_parse_setter(opdi_script_parser *parser, const char *word) {
     const size_t length = strlen(word);
     char *name = (char *)opdi_arena_alloc(parser->arena, length + 8);
@@ -844,14 +846,14 @@ static opdi_syntax *opdi_script_parse_class(opdi_script_parser *parser) {
         opdi_script_parse_need(parser, ":") || !(node->parts[1] = opdi_script_parse_block(parser))) { return NULL; }
     return node;
 }
-/* The signs of augmented assignments by operator. */
+/* Reads the sign of an augmented assignment. */
 static int opdi_script_parse_augmented(opdi_script_parser *parser) {
     static const char *const signs[] = {"+=", "-=", "*=", "/=", "//=", "%=", "**=", "@=", "&=", "|=", "^=", "<<=",
                                         ">>="};
     for (int i = 0; i < 13; i++) { if (opdi_script_parse_take(parser, signs[i])) { return i; } }
     return -1;
 }
-/* Reads an expression, or what is assigned to it. */
+/* Reads an expression or an assignment. */
 static opdi_syntax *opdi_script_parse_assignment(opdi_script_parser *parser) {
     const uint32_t at = opdi_stoken_at(parser)->at;
     opdi_syntax *target = opdi_script_parse_list(parser, ":"), *value = NULL;
@@ -884,7 +886,7 @@ static opdi_syntax *opdi_script_parse_assignment(opdi_script_parser *parser) {
     if (node) { node->parts[0] = value; }
     return node;
 }
-/* Reads a statement of one line, without its end. */
+/* Parses a simple statement; the line end after it is left for the caller. */
 static opdi_syntax *opdi_script_parse_simple(opdi_script_parser *parser) {
     const uint32_t at = opdi_stoken_at(parser)->at;
     opdi_syntax *first = NULL, *second = NULL;
@@ -910,7 +912,7 @@ static opdi_syntax *opdi_script_parse_simple(opdi_script_parser *parser) {
     }
     return opdi_script_parse_assignment(parser);
 }
-/* Steps over decorators and lines that import something, which have no meaning here. */
+/* Skips decorators and imports, which have no meaning here. */
 static bool opdi_script_parse_ignored(opdi_script_parser *parser) {
     if (!opdi_script_parse_at(parser, "@") && !opdi_script_parse_at(parser, "import") &&
         !opdi_script_parse_at(parser, "from")) {
@@ -946,7 +948,7 @@ static opdi_syntax *opdi_script_parse_statement(opdi_script_parser *parser) {
     parser->at++;
     return node;
 }
-/* Reads what stands behind a colon: statements of the line, or an indented block. */
+/* Reads the text after a colon: statements on the same line, or an indented block. */
 static opdi_syntax *opdi_script_parse_block(opdi_script_parser *parser) {
     const uint32_t at = opdi_stoken_at(parser)->at;
     opdi_string items = {NULL, 0, 0, false};
@@ -972,7 +974,7 @@ static opdi_syntax *opdi_script_parse_block(opdi_script_parser *parser) {
     if (fine) { parser->at++; }
     return opdi_syntax_of(parser, OPDI_SX_BLOCK, at, &items, fine);
 }
-/* Notes where the lines of a text begin; 0, or -1 without memory. */
+/* Records where the lines of a text begin.  Returns 0, or -1 if memory runs out. */
 static int opdi_stext_lines(opdi_arena *arena, opdi_stext *text) {
     uint32_t count = 1;
     for (size_t i = 0; i < text->length; i++) { count += text->text[i] == '\n'; }
@@ -986,7 +988,8 @@ static int opdi_stext_lines(opdi_arena *arena, opdi_stext *text) {
     text->lines = lines;
     return 0;
 }
-/* Reads a whole text into arena; what the tree says of places refers to text, which must stay.  NULL with an error. */
+/* Parses a text into a tree in `arena`.  The tree refers to `text`, which must stay alive.  Returns NULL and sets an
+   error if it fails. */
 OPDI_INTERNAL opdi_syntax *opdi_script_parse(opdi_arena *arena, opdi_stext *text) {
     opdi_slexer lexer;
     opdi_script_parser parser;
@@ -996,7 +999,7 @@ OPDI_INTERNAL opdi_syntax *opdi_script_parse(opdi_arena *arena, opdi_stext *text
     parser.arena = arena;
     parser.text = text;
     parser.tokens = (const opdi_stoken *)(const void *)lexer.tokens.data;
-    const bool shifted = fine && opdi_script_parse_is(&parser, OPDI_ST_INDENT);  /* all of it is indented */
+    const bool shifted = fine && opdi_script_parse_is(&parser, OPDI_ST_INDENT);  /* the whole text is indented */
     if (shifted) { parser.at++; }
     while (fine && !opdi_script_parse_is(&parser, OPDI_ST_END)) {
         if (opdi_script_parse_ignored(&parser)) { continue; }

@@ -3,12 +3,12 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>script_python scripts: functions that PyTorch has in Python, as sources
 //
-//  Those of torch.nn.functional and torch.nn.init that are not operators of the same name and arguments, those of torch
-//  whose defaults, or types, are not the operator's, and what operators did in older archives.  Here torch.name is
-//  always the operator.  A text is read when one of its functions is first asked for.
+//  These texts hold functions of torch.nn.functional and torch.nn.init that differ from the operator in name or
+//  arguments, and functions of torch whose defaults or types differ.  Others reproduce operators of older archives.
+//  Here torch.name is always the operator.  A text is read when one of its functions is first needed.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Functions of torch.nn.functional that are not operators of the same name and arguments. */
+/* Functions of torch.nn.functional whose name or arguments differ from those of the operators. */
 static const char opdi_sprelude_activations[] =
     "def relu(input: Tensor, inplace: bool=False) -> Tensor:\n"
     "  return torch.relu_(input) if inplace else torch.relu(input)\n"
@@ -525,8 +525,8 @@ static const char opdi_sprelude_margins[] =
     "  if full:\n"
     "    loss = loss + 0.9189385332046727\n"
     "  return _reduced(loss, F._kind(None, None, reduction))\n";
-/* Functions of torch that PyTorch has in Python, for source text.  In archives, and in these texts, torch.name is the
-   operator. */
+/* Functions of torch that PyTorch implements in Python, for source text.  In archives and in the texts here, torch.name
+   means the operator. */
 static const char opdi_sprelude_torch[] =
     "def stft(input: Tensor, n_fft: int, hop_length: Optional[int]=None, win_length: Optional[int]=None,\n"
     "         window: Optional[Tensor]=None, center: bool=True, pad_mode: str='reflect', normalized: bool=False,\n"
@@ -767,8 +767,8 @@ static const char opdi_sprelude_attention[] =
     "  out = out.transpose(0, 1).reshape(length * batch, -1)\n"
     "  out = torch.linear(out, out_proj_weight, out_proj_bias).view(length, batch, -1)\n"
     "  return out if many else out.squeeze(1), weights\n";
-/* What operators did until versions 3, 4, 7 and 8 of archives: div of integers cut off, full without a dtype gave
-   floats, linspace and logspace took 100 steps. */
+/* Functions that reproduce operators of archive versions up to 3, 4, 7 and 8: div of integers truncated, full without a
+   dtype gave floats, linspace and logspace took 100 steps. */
 static const char opdi_sprelude_older[] =
     "def _whole_3(self: Tensor) -> bool:\n"
     "  return not (self.is_floating_point() or self.is_complex())\n"

@@ -10,36 +10,36 @@
 
 #if !defined(OPD_NO_SCRIPTS)
 #if defined(OPDI_CORE)
-/* Where what stands in a text from `at` on was in the source of which the text was made. */
+/* The place that the text from byte `at` on has in the source from which it was made: file, line and column. */
 typedef struct opdi_splace {
     uint32_t at, line, column;
     const char *file;
 } opdi_splace;
-/* A text with the name that errors say. */
+/* A script's text, with the name that error messages show for it. */
 typedef struct opdi_stext {
     const char *name, *text;
     size_t length;
-    const uint32_t *lines;                        /* where they begin; set when the text is read */
+    const uint32_t *lines;                        /* < */
     uint32_t nlines, nplaces;
-    const opdi_splace *places;                    /* in order; NULL: the text is the source */
+    const opdi_splace *places;                    /* in order; NULL if the text itself is the source */
 } opdi_stext;
-/* Kinds of token; a sign of one character has its character as kind. */
+/* Kinds of token.  A sign of one character has its character as kind. */
 enum {
     OPDI_ST_END = 256, OPDI_ST_NAME, OPDI_ST_INT, OPDI_ST_FLOAT, OPDI_ST_IMAGINARY, OPDI_ST_TEXT, OPDI_ST_NEWLINE,
-    OPDI_ST_INDENT, OPDI_ST_DEDENT, OPDI_ST_SIGN /* of several characters: see opdi_stoken.sign */
+    OPDI_ST_INDENT, OPDI_ST_DEDENT, OPDI_ST_SIGN /* a sign of several characters: see opdi_stoken.sign */
 };
 enum { OPDI_SCRIPT_DEPTH = 200, OPDI_SCRIPT_INDENTS = 100, OPDI_SCRIPT_TEXT = 1 << 26 };
 typedef struct opdi_stoken {
     int16_t kind, sign;
-    uint32_t at, length;         /* in the text; of a string with its prefix and quotes */
+    uint32_t at, length;         /* at: its position; length: in bytes, with the prefix and quotes of a string */
 } opdi_stoken;
 typedef struct opdi_slexer {
     const opdi_stext *text;
     size_t at;
-    int nesting, nindents;       /* open brackets; */
+    int nesting, nindents;       /* nesting: number of open brackets; nindents: number of indents */
     uint32_t indents[OPDI_SCRIPT_INDENTS];
     opdi_string tokens;          /* opdi_stoken[] */
-    bool pending;                /* a line has begun */
+    bool pending;                /* whether a line has begun that has no NEWLINE token yet */
 } opdi_slexer;
 #endif
 #endif
@@ -48,18 +48,18 @@ typedef struct opdi_slexer {
 
 #if !defined(OPD_NO_SCRIPTS)
 #if defined(OPDI_CORE)
-/* What a node of the tree is, and what its parts are. */
+/* Kinds of syntax nodes.  The comments name the fields that a kind uses, and its parts in order. */
 typedef enum opdi_sx {
-    OPDI_SX_NAME,                /* word */
-    OPDI_SX_INT, OPDI_SX_FLOAT, OPDI_SX_IMAGINARY,       /* integer; number; op: its sign */
-    OPDI_SX_TEXT,                /* word, integer: its bytes */
-    OPDI_SX_FORMAT,              /* of an f-string: texts and expressions */
+    OPDI_SX_NAME,                /* word: the name */
+    OPDI_SX_INT, OPDI_SX_FLOAT, OPDI_SX_IMAGINARY,       /* integer or number: the value; op: its sign */
+    OPDI_SX_TEXT,                /* word: the text, integer: its length in bytes */
+    OPDI_SX_FORMAT,              /* an f-string; parts: texts and expressions */
     OPDI_SX_TRUE, OPDI_SX_FALSE, OPDI_SX_NONE, OPDI_SX_DOTS,
     OPDI_SX_TUPLE, OPDI_SX_LIST, OPDI_SX_SET,            /* elements */
-    OPDI_SX_DICT,                /* key, value by turns */
+    OPDI_SX_DICT,                /* keys and values, alternating */
     OPDI_SX_LISTCOMP,            /* element, target, iterated, condition or NULL */
     OPDI_SX_DICTCOMP,            /* key, value, target, iterated, condition or NULL */
-    OPDI_SX_CALL,                /* called, arguments; OPDI_SX_KEYWORD and STAR among them */
+    OPDI_SX_CALL,                /* function, arguments, also OPDI_SX_KEYWORD and STAR */
     OPDI_SX_KEYWORD,             /* word = part */
     OPDI_SX_STAR,                /* *part */
     OPDI_SX_ATTR,                /* part.word */
@@ -69,7 +69,7 @@ typedef enum opdi_sx {
     OPDI_SX_COMPARE,             /* op; two parts */
     OPDI_SX_AND, OPDI_SX_OR, OPDI_SX_NOT,
     OPDI_SX_TERNARY,             /* condition, then, else */
-    OPDI_SX_EXPR,                /* statements from here on: part */
+    OPDI_SX_EXPR,                /* statements begin here; the expression */
     OPDI_SX_ASSIGN,              /* value, targets */
     OPDI_SX_ANNOTATED,           /* target, type, value or NULL */
     OPDI_SX_AUGMENTED,           /* op; target, value */
@@ -82,14 +82,14 @@ typedef enum opdi_sx {
     OPDI_SX_ASSERT,              /* condition, text or NULL */
     OPDI_SX_DELETE,              /* targets */
     OPDI_SX_WITH,                /* value, target or NULL, body */
-    OPDI_SX_AGAIN,               /* a turn of a loop ends: whether there is another one */
-    OPDI_SX_TURN,                /* turn `integer` of a loop that is unrolled */
+    OPDI_SX_AGAIN,               /* end of an iteration: computes whether the loop goes on */
+    OPDI_SX_TURN,                /* iteration number `integer` of an unrolled loop */
     OPDI_SX_BLOCK,               /* statements */
     OPDI_SX_DEF,                 /* word; parameters (PARAM), returned type or NULL at parts[0], body at parts[1] */
     OPDI_SX_PARAM,               /* word; type or NULL, default or NULL; op: 1 behind the *, 2 is *args */
     OPDI_SX_CLASS                /* word; base or NULL, body */
 } opdi_sx;
-/* Operators of UNARY, BINARY, AUGMENTED and COMPARE. */
+/* Operators that UNARY, BINARY, AUGMENTED and COMPARE have in `op`. */
 enum {
     OPDI_SO_ADD, OPDI_SO_SUB, OPDI_SO_MUL, OPDI_SO_DIV, OPDI_SO_FLOORDIV, OPDI_SO_MOD, OPDI_SO_POW, OPDI_SO_MATMUL,
     OPDI_SO_AND, OPDI_SO_OR, OPDI_SO_XOR, OPDI_SO_SHL, OPDI_SO_SHR, OPDI_SO_NEG, OPDI_SO_POS, OPDI_SO_INVERT,
@@ -99,16 +99,16 @@ enum {
 typedef struct opdi_syntax {
     int16_t kind, op;
     int32_t nparts;
-    uint32_t at, length;         /* in the text */
+    uint32_t at, length;         /* at: its position in the text; length: in bytes */
     const opdi_stext *text;
     struct opdi_syntax **parts;
     const char *word;
     int64_t integer;
     double number;
 } opdi_syntax;
-/* The sign of a number: op of its node.  NEEDED: 2^63, which only stands behind a minus. */
+/* The sign of a number node, kept in its `op`.  NEEDED marks 2^63, which is valid only after a minus. */
 enum { OPDI_SIGN_NONE, OPDI_SIGN_WRITTEN, OPDI_SIGN_NEEDED };
-/* What decorators make of a method: op of its node. */
+/* The kind that decorators give to a method, kept in the `op` of its node. */
 enum { OPDI_SD_PLAIN, OPDI_SD_PROPERTY, OPDI_SD_SETTER, OPDI_SD_STATIC };
 #endif
 #endif
@@ -121,21 +121,21 @@ enum { OPDI_SD_PLAIN, OPDI_SD_PROPERTY, OPDI_SD_SETTER, OPDI_SD_STATIC };
 typedef struct opdi_sformal {
     const char *name;
     const opdi_gtype *type;
-    const opdi_syntax *otherwise;                 /* its default; NULL: none */
+    const opdi_syntax *otherwise;                 /* the expression of its default; NULL if it has none */
     bool keyword_only;
 } opdi_sformal;
 typedef struct opdi_sfunction {
     struct opdi_sfunction *next;
-    const char *name;                             /* "__torch__.f"; of a method "forward" */
+    const char *name;                             /* "__torch__.f"; for a method, "forward" */
     const opdi_syntax *def;
-    struct opdi_sclass *owner;                    /* of a method */
-    struct opdi_sunit *unit;                      /* where it stands */
-    opdi_sformal *formals;                        /* NULL: not looked at yet */
+    struct opdi_sclass *owner;                    /* the class, if it is a method */
+    struct opdi_sunit *unit;                      /* the text that contains it */
+    opdi_sformal *formals;                        /* NULL until they are first needed */
     int32_t nformals;
-    const opdi_gtype *result;                     /* NULL: what it returns says it */
-    struct opdi_sframe *around;                   /* of one inside of another: its variables */
-    bool busy;                                    /* it is being compiled */
-    opd_graph *graph;                             /* NULL: not asked for yet */
+    const opdi_gtype *result;                     /* NULL: deduced from its return statements */
+    struct opdi_sframe *around;                   /* for a nested function: the variables around it */
+    bool busy;                                    /* whether it is being compiled */
+    opd_graph *graph;                             /* NULL until it is first requested */
 } opdi_sfunction;
 typedef struct opdi_sclass {
     struct opdi_sclass *next;
@@ -143,17 +143,17 @@ typedef struct opdi_sclass {
     const opdi_syntax *def;
     struct opdi_sunit *unit;
     opdi_sfunction *methods;
-    int state;                                    /* 0 declared, 1 being looked at, 2 known */
-    opd_value *members;                           /* of an enum: an object of a name and a value for each */
+    int state;                                    /* 0 declared, 1 being resolved, 2 resolved */
+    opd_value *members;                           /* of an enum: objects with a name and a value */
     int32_t nmembers;
-    struct opdi_senum_said *said;                 /* its members as places of the text name them */
+    struct opdi_senum_said *said;                 /* objects of enum members, one per place in the text */
 } opdi_sclass;
-/* A text of a script: a source, or a file of an archive, which is read when something in it is asked for. */
+/* A text of a script: a source, or a file of an archive.  A file is read when a name in it is first needed. */
 typedef struct opdi_sunit {
     struct opdi_sunit *next;
-    const char *prefix;                           /* of names in it: "__torch__.a.b" */
+    const char *prefix;                           /* prefix of the names in it: "__torch__.a.b" */
     opdi_stext text;
-    opdi_syntax *tree;                            /* NULL: not read yet */
+    opdi_syntax *tree;                            /* NULL until the text is read */
     opdi_sfunction *functions;
     opdi_sclass *classes;
     int32_t builtin;                              /* 1, 2, ...: a text of this library, see opdi_sprelude; else 0 */
@@ -163,34 +163,35 @@ struct opd_script {
     opdi_arena arena;
     opdi_gspace *space;
     opdi_sunit *units;
-    opd_value self;                               /* the object whose methods are the script's; NONE: functions */
-    opd_value constants;                          /* a tuple: CONSTANTS.c0, ... */
+    opd_value self;                               /* the object with the script's methods; NONE: only functions */
+    opd_value constants;                          /* a tuple with the values CONSTANTS.c0, CONSTANTS.c1, ... */
     opd_module *module;
-    opdi_string bound;                            /* opdi_sbound[]: what module and objects share */
-    struct opdi_sarchive *archive;                /* NULL: of source text */
-    int version;                                  /* the archive's: operators do what they did then */
+    opdi_string bound;                            /* opdi_sbound[]: the tensors that the module shares with objects */
+    struct opdi_sarchive *archive;                /* NULL if the script is from source text */
+    int version;                                  /* the archive's version, whose semantics operators keep */
     void (*let_go)(struct opdi_sarchive *archive);
-    opdi_sunit *(*find)(struct opd_script *script, const char *prefix);          /* a text of the archive, or NULL */
+    opdi_sunit *(*find)(struct opd_script *script, const char *prefix);          /* reads a text of the archive; NULL if
+                                                                                    there is none */
     const struct opdi_swork *work;
-    struct opdi_slisted *listed;                  /* its operators; NULL: nobody has asked */
+    struct opdi_slisted *listed;                  /* its operators; NULL until they are requested */
     struct opdi_swrapped *numbers;
 };
-/* An operator of a script's graphs, and how often it is there. */
+/* An operator in a script's graphs, and the number of its calls there. */
 typedef struct opdi_slisted {
     struct opdi_slisted *next;
     const char *name;
     int64_t count;
     bool missing;
 } opdi_slisted;
-/* A tensor of an object, and its place in the module. */
+/* A tensor in slot `slot` of an object, and `place`, its number in the module. */
 typedef struct opdi_sbound { opdi_cell *object; int32_t slot; int64_t place; } opdi_sbound;
-/* What an expression is. */
+/* Kinds of expression values.  The comments name the fields of opdi_sugar that a kind uses. */
 typedef enum opdi_skind {
     OPDI_SK_NOTHING, OPDI_SK_VALUE,
-    OPDI_SK_SPACE,               /* a name with names behind its point: word, "torch.nn" */
-    OPDI_SK_BUILTIN,             /* an operator or builtin function: word, "aten::add"; value: its self */
-    OPDI_SK_SPECIAL,             /* what the compiler does itself: word, "isinstance" */
-    OPDI_SK_FUNCTION, OPDI_SK_METHOD,             /* function; value: the object */
+    OPDI_SK_SPACE,               /* a namespace; word: "torch.nn" */
+    OPDI_SK_BUILTIN,             /* an operator or builtin function; word: "aten::add"; value: its self argument */
+    OPDI_SK_SPECIAL,             /* a function that the compiler implements; word: "isinstance" */
+    OPDI_SK_FUNCTION, OPDI_SK_METHOD,             /* function; for a method, value is the object */
     OPDI_SK_CLASS                /* klass */
 } opdi_skind;
 typedef struct opdi_sugar {
@@ -200,82 +201,89 @@ typedef struct opdi_sugar {
     opdi_sfunction *function;
     opdi_gclass *klass;
 } opdi_sugar;
-/* A variable of a frame; type: what may be assigned to it further inside. */
+/* A variable of a frame.  Assignments in inner frames must match `type`. */
 typedef struct opdi_svar {
     struct opdi_svar *next;
     const char *name;
-    uint32_t hash;                                /* of its name, so that others are passed over at once */
+    uint32_t hash;                                /* hash of the name, for a fast comparison */
     opdi_sugar sugar;
     const opdi_gtype *type;
 } opdi_svar;
 typedef struct opdi_sframe {
-    struct opdi_sframe *up;                       /* NULL: a function begins */
+    struct opdi_sframe *up;                       /* NULL in the outermost frame of a function */
     opdi_svar *vars;
-    bool rest;                                    /* what is compiled into it stands behind its branch in the text */
+    bool rest;                                    /* for the statements after a branch that were moved into one of its
+                                                     sides */
 } opdi_sframe;
-/* How statements end: they do not leave, may leave, or always leave: the loop's turn, the function, by an error. */
+/* How statements end.  NOT: they go on.  MAYBE: they may leave.  The others always leave: TURN the iteration, RETURN
+   the function, RAISE by an exception.  ERROR: they failed to compile. */
 typedef enum opdi_sleave {
     OPDI_LEAVE_NOT, OPDI_LEAVE_MAYBE, OPDI_LEAVE_TURN, OPDI_LEAVE_RETURN, OPDI_LEAVE_RAISE, OPDI_LEAVE_ERROR
 } opdi_sleave;
 enum { OPDI_SCRIPT_CALLS = 64, OPDI_SCRIPT_ARGS = 64, OPDI_SCRIPT_NAMES = 64 };
-/* A function that another one has called: its values are numbered from `from` to before `to`. */
+/* A call that was compiled into a function's graph.  The ids of its values are in [from, to). */
 typedef struct opdi_scalled {
     struct opdi_scalled *next;
     int32_t from, to;
-    opdi_gvalue *result, *call;                   /* what it gave, and what TorchScript names for it: the call's */
-    opdi_gvalue *self;                            /* its first argument, a method's object; or what stands for it */
+    opdi_gvalue *result, *call;                   /* result: its result; call: the value that names the call in
+                                                     TorchScript */
+    opdi_gvalue *self;                            /* the object whose method is called (its first argument), or a
+                                                     placeholder */
 } opdi_scalled;
-/* The function that is being compiled into the graph.  Its nodes stand together in `block`, behind `before`. */
+/* The function that is being compiled into the graph.  Its nodes are those in `block` after the node `before`. */
 typedef struct opdi_sbody {
     struct opdi_sbody *up;
     opdi_sfunction *function;
-    const opdi_gtype *result;                     /* NULL: not known yet */
-    opdi_gvalue *unset;                           /* stands for what has not been returned */
-    int loops;                                    /* how deep in loops */
-    const opdi_syntax *again;                     /* the condition of the innermost while; NULL: another loop */
-    opdi_gvalue *always;                          /* then: True */
-    const struct opdi_sloop *unrolled;            /* the innermost loop whose turns are compiled one by one */
-    struct opdi_spooled *awaiting;                /* values of a type that its first return tells */
-    struct opdi_spooled *literals, *unsets;       /* numbers that are written, values that are not set */
-    opdi_gvalue *flags[2];                        /* False, True of flags that its text does not have */
+    const opdi_gtype *result;                     /* NULL until it is known */
+    opdi_gvalue *unset;                           /* the placeholder for a value not returned yet */
+    int loops;                                    /* number of loops around the current place */
+    const opdi_syntax *again;                     /* the condition of the innermost while; NULL in other loops */
+    opdi_gvalue *always;                          /* True, if `again` is NULL */
+    const struct opdi_sloop *unrolled;            /* the innermost loop that is unrolled */
+    struct opdi_spooled *awaiting;                /* values that get the type of the function's first return */
+    struct opdi_spooled *literals, *unsets;       /* literals: constants from the text; unsets: placeholders for unset
+                                                     values */
+    opdi_gvalue *flags[2];                        /* False and True for flags that the compiler adds */
     opdi_gblock *block;
-    opdi_gnode *before;                           /* NULL: the block begins with it */
-    int32_t from;                                 /* the number of its first value */
-    opdi_gvalue *self;                            /* its first argument, where it is a method; or a constant for it */
-    opdi_scalled *called;                         /* the last one first */
+    opdi_gnode *before;                           /* NULL if the block begins with the function */
+    int32_t from;                                 /* id of the function's first value */
+    opdi_gvalue *self;                            /* a method's first argument, or a constant for it */
+    opdi_scalled *called;                         /* its calls, newest first */
     struct opdi_snamed *names[OPDI_SCRIPT_NAMES];
     struct opdi_spooled *moved;                   /* named values of statements that were moved into branches */
-    struct opdi_slater *later, **last;            /* names that results of branches and loops get at the end */
+    struct opdi_slater *later, **last;            /* names to give to results of branches and loops at the end */
 } opdi_sbody;
 typedef struct opdi_emitter {
     opd_script *script;
     opdi_gspace *space;
     opd_graph *graph;
-    opdi_arena *arena;                            /* of what is needed while compiling */
+    opdi_arena *arena;                            /* memory needed only while compiling */
     opdi_sframe *frame;
     opdi_sbody *body;
-    const opdi_syntax *at;                        /* for errors and places */
+    const opdi_syntax *at;                        /* the current node, for errors and places */
     opdi_sunit *unit;
     int depth;
-    bool nowhere, quiet;                          /* nodes have no place; reading a variable tells of no name */
-    int moved;                                    /* in how many branches of statements that stand behind them */
+    bool nowhere, quiet;                          /* nowhere: nodes get no place; quiet: reads of variables add no
+                                                     names */
+    int moved;                                    /* number of branches, around the current place, that statements were
+                                                     moved into */
     struct opdi_spooled *empty;
-    opdi_gvalue *parameter;                       /* the last that torch.nn.Parameter(...) gave */
+    opdi_gvalue *parameter;                       /* the newest result of torch.nn.Parameter(...) */
 } opdi_emitter;
-/* What expressions need of statements. */
+/* Functions of the statement compiler, for the expression compiler. */
 typedef struct opdi_swork {
     opdi_gvalue *(*inlined)(opdi_emitter *task, opdi_sfunction *function, opdi_gvalue *const *values);
     opdi_gvalue *(*comprehension)(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint);
-    int (*discover)(opdi_emitter *task, opdi_sfunction *init);    /* compiles __init__ for the attributes it makes */
+    int (*discover)(opdi_emitter *task, opdi_sfunction *init);    /* compiles __init__ to find its attributes */
     opd_graph *(*compiled)(opd_script *script, opdi_sfunction *function);
 } opdi_swork;
-/* Records an error at the place that is being compiled; returns -1. */
+/* Records an error at the place that is being compiled, and returns -1. */
 #define OPDI_EMIT_FAIL(task, ...) \
     opdi_stext_fail((task)->at->text, (task)->at->at, (task)->at->length, __VA_ARGS__)
-/* Flags of the attributes of a module's class in a source. */
+/* Flags of an attribute of a module class defined in script text. */
 enum { OPDI_SCLASS_PARAMETER = 1, OPDI_SCLASS_BUFFER = 2 };
-/* A member of an enum that a place of a text names: in PyTorch each place makes an object of its own, which `is` no
-   other. */
+/* The object for an enum member named at one place of a text.  As in PyTorch, each place makes its own object, so that
+   `is` gives False for objects of two places. */
 typedef struct opdi_senum_said {
     struct opdi_senum_said *next;
     const opdi_syntax *place;
@@ -289,26 +297,29 @@ typedef struct opdi_senum_said {
 
 #if !defined(OPD_NO_SCRIPTS)
 #if defined(OPDI_CORE)
-/* A value of a list of such. */
+/* An entry of a list of values. */
 typedef struct opdi_spooled {
     struct opdi_spooled *next;
     opdi_gvalue *value;
 } opdi_spooled;
-/* A name of a function's values.  taken: some value has it, NULL: one that TorchScript takes away again. */
+/* A value name in a function.  If `taken` is true but `value` is NULL, the name belongs to a value that TorchScript
+   makes and removes. */
 typedef struct opdi_snamed {
     struct opdi_snamed *next;
     const char *name;
     opdi_gvalue *value;
-    int32_t suffix;                               /* of x.1, x.3, ...: the last one that was given, and 1 */
+    int32_t suffix;                               /* of x.1, x.3, ...: the last one used, plus 1 */
     bool taken;
 } opdi_snamed;
-/* A name that value (NULL: one that does not stay) gets when the function is done. */
+/* A name that `value` gets when its function is done.  If `value` is NULL, the name goes to a value that TorchScript
+   makes and removes. */
 typedef struct opdi_slater {
     struct opdi_slater *next;
-    const char *name;                             /* NULL: it loses the one that it has */
+    const char *name;                             /* NULL: the value loses its name */
     opdi_gvalue *value;
 } opdi_slater;
-/* A traced number, which is a constant without dims, and the number that it is to type promotion. */
+/* A traced number: the tensor without dims that the archive stores, and the same number as a wrapped number for type
+   promotion. */
 typedef struct opdi_swrapped {
     struct opdi_swrapped *next;
     const opd_tensor *traced;
@@ -330,19 +341,20 @@ enum { OPDI_SCRIPT_PRELUDES = 16 };
 
 #if !defined(OPD_NO_SCRIPTS)
 #if defined(OPDI_CORE)
-/* What is known of a variable where a condition holds. */
+/* The type that a variable is known to have because a condition holds. */
 typedef struct opdi_srefine {
     struct opdi_srefine *next;
     const char *name;
     const opdi_gtype *type;
 } opdi_srefine;
-/* A condition: fixed 0 or 1 where it is known already, else -1. */
+/* A condition.  `fixed` is 0 or 1 if the result is known at compile time, else -1. */
 typedef struct opdi_scond {
     opdi_gvalue *value;
     int fixed;
-    opdi_srefine *holds, *fails;                  /* what is known of variables then */
+    opdi_srefine *holds, *fails;                  /* holds: types known if it is true; fails: types known if it is
+                                                     false */
 } opdi_scond;
-/* The operators by name, and the methods of classes that stand for them. */
+/* An operator: its name, its sign in a text, and the method with which a class overloads it. */
 typedef struct opdi_soperator { const char *name, *written, *method; } opdi_soperator;
 #endif
 #endif
@@ -351,39 +363,41 @@ typedef struct opdi_soperator { const char *name, *written, *method; } opdi_sope
 
 #if !defined(OPD_NO_SCRIPTS)
 #if defined(OPDI_CORE)
-/* A prim::If while it is compiled: two blocks, and what each makes of the variables. */
+/* A prim::If during compilation, with its two blocks and the variables that each block sets. */
 typedef struct opdi_sbranch {
     opdi_gnode *node;
     opdi_gblock *blocks[2], *before;
     opdi_sframe frames[2];
     opdi_sleave leaves[2];
-    bool unnamed;                                 /* its results are no variables of the text */
+    bool unnamed;                                 /* whether its results are not variables of the text */
 } opdi_sbranch;
-/* What is iterated over. */
+/* Kinds of things that a for loop iterates over. */
 typedef enum opdi_siter_kind {
     OPDI_SI_LIST, OPDI_SI_RANGE, OPDI_SI_ZIP, OPDI_SI_UNROLLED
 } opdi_siter_kind;
 enum { OPDI_SCRIPT_ZIPPED = 8 };
 typedef struct opdi_siter {
     opdi_siter_kind kind;
-    opdi_gvalue *value, *start, *step;            /* list; of a range without an end or with all three */
-    opdi_gvalue *length;                          /* NULL: without an end */
+    opdi_gvalue *value, *start, *step;            /* value: the list; start, step: of a range that has no end or has all
+                                                     three arguments */
+    opdi_gvalue *length;                          /* NULL: the iteration has no end */
     struct opdi_siter *parts[OPDI_SCRIPT_ZIPPED];
-    int nparts, count;                            /* count: turns of one that is unrolled, or -1 */
+    int nparts, count;                            /* count: iterations of an unrolled loop, or -1 */
     opdi_gvalue **items;
 } opdi_siter;
-/* A loop while it is compiled. */
+/* A loop during compilation. */
 typedef struct opdi_sloop {
-    const opdi_syntax *node, *body, *target;      /* body: a block, or an expression of a comprehension */
-    const opdi_syntax *condition;                 /* of while */
-    opdi_siter *iter;                             /* of for */
-    opdi_gvalue *list;                            /* a comprehension's; */
-    const opdi_syntax *key, *only;                /* its dict's keys, its condition */
-    const char **names;                           /* of carried variables */
+    const opdi_syntax *node, *body, *target;      /* body: a block, or the element of a comprehension */
+    const opdi_syntax *condition;                 /* of a while loop */
+    opdi_siter *iter;                             /* of a for loop */
+    opdi_gvalue *list;                            /* the list of a comprehension */
+    const opdi_syntax *key, *only;                /* key: of a dict comprehension; only: the condition of a
+                                                     comprehension */
+    const char **names;                           /* names of the carried variables */
     int ncarried;
     bool flags, returns;
-    opdi_gvalue *always;                          /* True, of a loop over something */
-    opdi_gvalue *one, *length;                    /* of a loop over something that may end early */
+    opdi_gvalue *always;                          /* True, for a loop over elements */
+    opdi_gvalue *one, *length;                    /* for a loop over elements that may end early */
 } opdi_sloop;
 #endif
 #endif
@@ -392,7 +406,7 @@ typedef struct opdi_sloop {
 
 #if !defined(OPD_NO_SCRIPTS)
 #if defined(OPDI_CORE)
-/* An archive while a script lives. */
+/* An open archive; it lives as long as its script. */
 typedef struct opdi_sarchive {
     opdi_arena arena;
     opd_tensor_file *file;

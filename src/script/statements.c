@@ -2,7 +2,7 @@
 
 //== statements ========================================================================================================
 
-/* Sets a variable, as an assignment does; declared: its annotation, or NULL. */
+/* Assigns a value to a variable.  `declared` is its annotation, or NULL. */
 static int opdi_statement_set(opdi_emitter *task, const char *name, opdi_gvalue *value, const opdi_gtype *declared) {
     char is[200], was[200];
     const opdi_svar *here = opdi_sframe_find(task->frame, name, opdi_svar_hash(name));
@@ -29,7 +29,7 @@ static int opdi_statement_set(opdi_emitter *task, const char *name, opdi_gvalue 
     value->first = value->first || opdi_emit_means(name);
     return opdi_svar_put(task, name, opdi_sugar_value(value), type);
 }
-/* Returns a number as a tensor like another one, as it is written into that. */
+/* Converts a number to a tensor like `like`, so that it can be written into that tensor. */
 static opdi_gvalue *opdi_emit_as_tensor(opdi_emitter *task, opdi_gvalue *value, opdi_gvalue *like) {
     const char *const names[] = {"dtype", "device"};
     opdi_gvalue *args[3] = {NULL, NULL, NULL};
@@ -42,7 +42,7 @@ static opdi_gvalue *opdi_emit_as_tensor(opdi_emitter *task, opdi_gvalue *value, 
     task->nowhere = false;
     return value;
 }
-/* target[...] = value */
+/* Compiles target[...] = value. */
 static int opdi_statement_set_item(opdi_emitter *task, const opdi_syntax *target, opdi_gvalue *value) {
     opdi_gvalue *tensors[OPDI_SCRIPT_ARGS], *args[3] = {NULL, NULL, NULL};
     opdi_gvalue *into = opdi_emit_expr(task, target->parts[0], NULL);
@@ -68,7 +68,8 @@ static int opdi_statement_set_item(opdi_emitter *task, const opdi_syntax *target
         !(args[2] = opdi_emit_convert(task, value, type->parts[type->nparts - 1], true))) { return -1; }
     return opdi_emit_op(task, "aten::_set_item", args, 3, NULL, 0) ? 0 : -1;
 }
-/* object.name = value; in __init__ of a class of a source, the first one makes the attribute. */
+/* Compiles object.name = value.  In the __init__ of a class from source text, the first assignment creates the
+   attribute. */
 static int opdi_statement_set_attr(opdi_emitter *task, const opdi_syntax *target, opdi_gvalue *value,
                                    const opdi_gtype *declared) {
     char said[200];
@@ -105,7 +106,7 @@ static int opdi_statement_set_attr(opdi_emitter *task, const opdi_syntax *target
     value = opdi_emit_become(task, value, gclass->attributes[slot].type, "attribute '%s'", target->word);
     return value && opdi_emit_attribute(task, object, gclass->attributes[slot].name, value) ? 0 : -1;
 }
-/* Assigns value to a target; 0, or -1 with an error. */
+/* Assigns a value to a target.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_statement_assign(opdi_emitter *task, const opdi_syntax *target, opdi_gvalue *value) {
     opdi_gvalue *parts[OPDI_SCRIPT_ARGS];
     const opdi_syntax *const before = task->at;
@@ -153,7 +154,7 @@ OPDI_INTERNAL int opdi_statement_assign(opdi_emitter *task, const opdi_syntax *t
         return OPDI_EMIT_FAIL(task, "cannot assign to this");
     }
 }
-/* target op= value */
+/* Compiles target op= value. */
 static int opdi_statement_augmented(opdi_emitter *task, const opdi_syntax *node) {
     const opdi_syntax *target = node->parts[0];
     const bool item = target->kind == OPDI_SX_SUBSCRIPT;
@@ -190,7 +191,7 @@ static int opdi_statement_augmented(opdi_emitter *task, const opdi_syntax *node)
     if (target->kind == OPDI_SX_ATTR && (tensor || list)) { return 0; }
     return opdi_statement_assign(task, target, now);
 }
-/* Compiles `return value` or, with node NULL, the end of a function. */
+/* Compiles `return value`.  If `value` is NULL, compiles the end of a function. */
 OPDI_INTERNAL opdi_sleave opdi_statement_return(opdi_emitter *task, const opdi_syntax *value) {
     opdi_sbody *body = task->body;
     char is[200], was[200];
@@ -216,7 +217,7 @@ OPDI_INTERNAL opdi_sleave opdi_statement_return(opdi_emitter *task, const opdi_s
     }
     return OPDI_LEAVE_RETURN;
 }
-/* raise X("text") */
+/* Compiles `raise X("text")`. */
 static opdi_sleave opdi_statement_raise(opdi_emitter *task, const opdi_syntax *node) {
     const opdi_syntax *what = node->parts[0];
     char name[256];
@@ -241,7 +242,7 @@ static opdi_sleave opdi_statement_raise(opdi_emitter *task, const opdi_syntax *n
     return args[0] && args[1] && opdi_emit_builtin(task, "prim::RaiseException", args, 2, NULL) ? OPDI_LEAVE_RAISE
         : OPDI_LEAVE_ERROR;
 }
-/* assert condition, text */
+/* Compiles `assert condition, text`. */
 static opdi_sleave opdi_statement_assert(opdi_emitter *task, const opdi_syntax *node) {
     opdi_scond cond;
     opdi_sbranch branch;
@@ -270,7 +271,7 @@ static opdi_sleave opdi_statement_assert(opdi_emitter *task, const opdi_syntax *
         opdi_sbranch_end(task, &branch) || opdi_emit_apply(task, cond.holds)) { return OPDI_LEAVE_ERROR; }
     return OPDI_LEAVE_NOT;
 }
-/* with value as target: body */
+/* Compiles `with value as target: body`. */
 static opdi_sleave opdi_statement_with(opdi_emitter *task, const opdi_syntax *node) {
     const opdi_syntax *what = node->parts[0], *body = node->parts[2];
     const char *end = NULL;
@@ -347,13 +348,13 @@ static opdi_sleave opdi_statement_assignment(opdi_emitter *task, const opdi_synt
     const opdi_syntax *value = node->parts[0];
     if (node->nparts == 2 && node->parts[1]->kind == OPDI_SX_NAME && (value->kind == OPDI_SX_ATTR ||
         value->kind == OPDI_SX_NAME || value->kind == OPDI_SX_CALL)) {
-        const opdi_sugar sugar = opdi_emit_sugar(task, value, hint);           /* a function, a module */
+        const opdi_sugar sugar = opdi_emit_sugar(task, value, hint);           /* a function or a module */
         if (sugar.kind == OPDI_SK_NOTHING) { return OPDI_LEAVE_ERROR; }
         if (sugar.kind != OPDI_SK_VALUE) {
             return opdi_svar_put(task, node->parts[1]->word, sugar, NULL) ? OPDI_LEAVE_ERROR : OPDI_LEAVE_NOT;
         }
         task->at = node;
-        sugar.value->first = sugar.value->first || value->kind == OPDI_SX_NAME;      /* it stays as it is named */
+        sugar.value->first = sugar.value->first || value->kind == OPDI_SX_NAME;      /* a variable's value keeps it */
         if (value->kind == OPDI_SX_NAME && !opdi_emit_means(value->word)) {
             opdi_emit_loaded(task, node->parts[1]->word);
         }
@@ -368,7 +369,8 @@ static opdi_sleave opdi_statement_assignment(opdi_emitter *task, const opdi_synt
     }
     return out ? OPDI_LEAVE_NOT : OPDI_LEAVE_ERROR;
 }
-/* Compiles an if, and the statements behind it where one side leaves: they go into the other.  *taken: they did. */
+/* Compiles an if.  If one side leaves, the statements after the if (`rest`) are compiled into the other side, and
+   *taken is set to true. */
 static opdi_sleave opdi_statement_if(opdi_emitter *task, const opdi_syntax *node, opdi_syntax *const *rest, int nrest,
                                      bool *taken) {
     opdi_scond cond;
@@ -406,7 +408,7 @@ static opdi_sleave opdi_statement_if(opdi_emitter *task, const opdi_syntax *node
         opdi_sbranch_end(task, &branch)) { return OPDI_LEAVE_ERROR; }
     return opdi_sleave_of(branch.leaves[0], branch.leaves[1]);
 }
-/* Compiles what stands behind statements that may have left: only if they did not. */
+/* Compiles statements that run only if the statements before them did not leave. */
 OPDI_INTERNAL opdi_sleave opdi_statement_guarded(opdi_emitter *task, opdi_syntax *const *rest, int nrest) {
     const int loops = task->body->loops;
     opdi_gvalue *left = opdi_statement_flag(task, loops ? "$skip" : "$done", loops);
@@ -441,7 +443,7 @@ static opdi_sleave opdi_statement_while(opdi_emitter *task, const opdi_syntax *n
     loop.body = node->parts[1];
     return opdi_statement_loop(task, &loop);
 }
-/* Takes a function that is defined inside of another one: it sees its variables. */
+/* Adds a nested function, which can use the variables of the function around it. */
 static opdi_sleave opdi_statement_def(opdi_emitter *task, const opdi_syntax *node) {
     opdi_sfunction *function = (opdi_sfunction *)opdi_emit_alloc(task, sizeof *function);
     opdi_sugar sugar = opdi_sugar_of(OPDI_SK_FUNCTION);
@@ -462,7 +464,7 @@ static opdi_sleave opdi_statement_break(opdi_emitter *task, bool ends) {
         (!ends && opdi_sloop_again(task, task->body->again))) { return OPDI_LEAVE_ERROR; }
     return OPDI_LEAVE_TURN;
 }
-/* True for super().__init__(), which a module's __init__ calls; there is nothing to do. */
+/* Returns whether `call` is super().__init__() in the __init__ of a module; it needs no code. */
 static bool opdi_statement_is_super(const opdi_emitter *task, const opdi_syntax *call) {
     char name[80];
     if (!opdi_emit_in_module(task) || call->kind != OPDI_SX_CALL || call->parts[0]->kind != OPDI_SX_ATTR ||
@@ -472,8 +474,8 @@ static bool opdi_statement_is_super(const opdi_emitter *task, const opdi_syntax 
     else { return opdi_syntax_dotted(of, name, sizeof name) && opdi_word_in(name, (int)strlen(name), opdi_smodules); }
     return of->kind == OPDI_SX_NAME && strcmp(of->word, "super") == 0;
 }
-/* self.register_buffer("name", tensor, persistent=True), self.register_parameter("name", parameter): returns 1, 0 for
-   another expression, or -1 with an error. */
+/* Compiles self.register_buffer("name", tensor, persistent=True) and self.register_parameter("name", parameter).
+   Returns 1 for these calls, 0 for another expression, or -1 and sets an error. */
 static int opdi_statement_registers(opdi_emitter *task, const opdi_syntax *call) {
     char name[80];
     if (!opdi_emit_in_module(task) || call->kind != OPDI_SX_CALL || call->parts[0]->kind != OPDI_SX_ATTR ||
@@ -536,7 +538,7 @@ static opdi_sleave opdi_statement_statement(opdi_emitter *task, const opdi_synta
         return OPDI_LEAVE_ERROR;
     }
 }
-/* Compiles statements; what can never be reached is left out. */
+/* Compiles statements, except those that can never be reached. */
 OPDI_INTERNAL opdi_sleave opdi_statement_statements(opdi_emitter *task, opdi_syntax *const *nodes, int count) {
     if (++task->depth > 4 * OPDI_SCRIPT_DEPTH) {
         (void)OPDI_EMIT_FAIL(task, "this is nested too deep");

@@ -3,18 +3,19 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>script_parsing the text of scripts: tokens, and the tree of syntax
 //
-//  Python as far as TorchScript takes it.  Reads text into an arena; knows no types and no tensors.  Indentation may be
-//  nested 100 deep, expressions 200; a text has at most 64 MiB.
+//  This is the part of Python that TorchScript accepts.  Text is read into an arena, without types and tensors.
+//  Indentation may be nested 100 deep, expressions 200; a text has at most 64 MiB.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== tokens ============================================================================================================
 
-/* A sign of several characters is its number in this list; one with = at its end is an augmented assignment. */
+/* Signs of several characters; a sign's number is its index here.  A sign that ends with = is an augmented
+   assignment. */
 static const char *const opdi_ssigns[] = {"**=", "//=", "<<=", ">>=", "...", "**", "//", "<<", ">>", "==", "!=", "<=",
     ">=", "->", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "@=", ":="};
 enum { OPDI_SSIGNS = sizeof opdi_ssigns / sizeof opdi_ssigns[0] };
 
-/* Writes "File NAME, line N", three lines of the text and a mark under [at, at + length) into to, as PyTorch does. */
+/* Appends "File NAME, line N", three lines of the text and marks under the `length` bytes at `at`, as PyTorch does. */
 OPDI_INTERNAL void opdi_stext_show(const opdi_stext *text, size_t at, size_t length, opdi_string *to) {
     char head[64];
     size_t line = 1, begin = 0, end = OPDI_MIN(at, text->length);
@@ -43,7 +44,7 @@ OPDI_INTERNAL void opdi_stext_show(const opdi_stext *text, size_t at, size_t len
     for (size_t i = at; i < OPDI_MIN(stop, begin + 400); i++) { opdi_string_add(to, "~"); }
     opdi_string_add(to, " <--- HERE");
 }
-/* Records an error with the place in the text; returns -1. */
+/* Records an error with its place in the text, and returns -1. */
 OPDI_INTERNAL int opdi_stext_fail(const opdi_stext *text, size_t at, size_t length, const char *format,
                                   ...) OPD_PRINTF_LIKE(4, 5);
 OPDI_INTERNAL int opdi_stext_fail(const opdi_stext *text, size_t at, size_t length, const char *format, ...) {
@@ -79,7 +80,7 @@ OPDI_INTERNAL int opdi_slex_put(opdi_slexer *lexer, int kind, int sign, size_t a
     opdi_string_add_n(&lexer->tokens, (const char *)(const void *)&token, sizeof token);
     return lexer->tokens.failed ? -1 : 0;
 }
-/* Begins a line that has text: tokens for how much deeper or less deep it is than the one before. */
+/* Begins a line that has text.  Adds tokens if its indentation differs from that of the previous line. */
 static int opdi_slex_indent(opdi_slexer *lexer, uint32_t column) {
     const size_t at = lexer->at;
     if (column > lexer->indents[lexer->nindents - 1]) {
@@ -96,7 +97,7 @@ static int opdi_slex_indent(opdi_slexer *lexer, uint32_t column) {
     return column == lexer->indents[lexer->nindents - 1] ? 0
         : opdi_stext_fail(lexer->text, at, 1, "invalid indent level %u", column);
 }
-/* Reads a string from its prefix on; the token has it whole. */
+/* Reads a string from its prefix on into one token. */
 static int opdi_slex_text(opdi_slexer *lexer, size_t prefix) {
     const size_t begin = lexer->at;
     lexer->at += prefix;
@@ -121,7 +122,7 @@ static int opdi_slex_text(opdi_slexer *lexer, size_t prefix) {
     if (lexer->at > lexer->text->length) { return opdi_stext_fail(lexer->text, begin, 1, "a string does not end"); }
     return opdi_slex_put(lexer, OPDI_ST_TEXT, (int)prefix, begin, lexer->at - begin);
 }
-/* Reads a number: decimal, hexadecimal, octal, binary, with _ between digits, with a point, exponent or j. */
+/* Reads a number: decimal, hexadecimal, octal or binary, with _ between digits, with a point, exponent or j. */
 static int opdi_slex_number(opdi_slexer *lexer) {
     const size_t begin = lexer->at;
     int kind = OPDI_ST_INT;
@@ -150,7 +151,7 @@ static int opdi_slex_number(opdi_slexer *lexer) {
     }
     return opdi_slex_put(lexer, kind, 0, begin, lexer->at - begin);
 }
-/* Returns how many letters of a string's prefix stand here, 0 or more, or -1: no string begins here. */
+/* Returns the length of the string prefix at this place, 0 or more, or -1 if no string begins here. */
 static int opdi_slex_prefix(const opdi_slexer *lexer) {
     int count = 0;
     while (count < 2 && opdi_slex_peek(lexer, (size_t)count) &&
@@ -178,7 +179,8 @@ static int opdi_slex_sign(opdi_slexer *lexer) {
     lexer->at++;
     return opdi_slex_put(lexer, letter, 0, lexer->at - 1, 1);
 }
-/* Steps over blanks and comments; 1 at the end of a line, which becomes a token, else 0; -1 with an error. */
+/* Skips blanks and comments.  Returns 1 at the end of a line, which becomes a token, else 0, or -1 and sets an
+   error. */
 static int opdi_slex_blank(opdi_slexer *lexer) {
     for (;;) {
         const int letter = opdi_slex_peek(lexer, 0);
@@ -198,12 +200,12 @@ static int opdi_slex_blank(opdi_slexer *lexer) {
         }
     }
 }
-/* Begins a line: steps over it if it is empty, else notes how deep it is.  0, or -1 with an error. */
+/* Begins a line: skips it if it is empty, else records its indentation.  Returns 0, or -1 and sets an error. */
 static int opdi_slex_line(opdi_slexer *lexer) {
     uint32_t column = 0;
     int letter = opdi_slex_peek(lexer, 0);
     for (; letter == ' ' || letter == '\t' || letter == '\r'; letter = opdi_slex_peek(lexer, 0)) {
-        column = letter == '\t' ? (column / 8 + 1) * 8 : column + 1;     /* a tab is up to 8 blanks */
+        column = letter == '\t' ? (column / 8 + 1) * 8 : column + 1;     /* a tab counts as up to 8 blanks */
         lexer->at++;
     }
     if (letter == '#') {
@@ -217,7 +219,7 @@ static int opdi_slex_line(opdi_slexer *lexer) {
     lexer->pending = true;
     return opdi_slex_indent(lexer, column);
 }
-/* Reads the next token, or begins a line; 0, or -1 with an error. */
+/* Reads the next token, or begins a line.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_slex_step(opdi_slexer *lexer) {
     if (!lexer->pending && !lexer->nesting) { return opdi_slex_line(lexer); }
     const int rc = opdi_slex_blank(lexer), letter = opdi_slex_peek(lexer, 0);
@@ -234,7 +236,7 @@ OPDI_INTERNAL int opdi_slex_step(opdi_slexer *lexer) {
     }
     return opdi_slex_sign(lexer);
 }
-/* Reads all tokens of a text into lexer->tokens, which the caller frees; 0, or -1 with an error. */
+/* Reads all tokens of a text into lexer->tokens, which the caller frees.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_slex(opdi_slexer *lexer, const opdi_stext *text) {
     memset(lexer, 0, sizeof *lexer);
     lexer->text = text;

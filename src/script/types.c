@@ -3,8 +3,8 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>script_types scripts: what names mean, types that are written, how nodes are made and named
 //
-//  A script is compiled into graphs, one for each method that is asked for; what it calls becomes part of it.  While
-//  that goes on, an expression is a value of the graph or something that has a meaning at compile time only.
+//  A script is compiled into graphs, one for each requested method, with the functions it calls inlined.  During
+//  compilation, an expression is a value of the graph or has a meaning only at compile time.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== emission ==========================================================================================================
@@ -21,7 +21,7 @@ OPDI_INTERNAL bool opdi_emit_is(const opdi_gvalue *value, int kind) {
     const opdi_gtype *type = value ? opdi_emit_type(value) : NULL;
     return type && type->kind == kind;
 }
-/* Returns a type's text as annotations have it, in one of four buffers of the thread's stack frame. */
+/* Writes a type to `buf` as annotations spell it, and returns `buf`. */
 OPDI_INTERNAL const char *opdi_emit_said(const opdi_gtype *type, char *buf, size_t cap) {
     opdi_text text = opdi_text_of(buf, cap);
     opdi_gtype_print(&text, type, true);
@@ -43,7 +43,7 @@ OPDI_INTERNAL opdi_sugar opdi_sugar_word(opdi_skind kind, const char *word) {
     sugar.word = word;
     return sugar;
 }
-/* Joins texts in the emission's arena; NULL without memory. */
+/* Joins texts in the compiler's arena.  Returns NULL if memory runs out. */
 OPDI_INTERNAL const char *opdi_emit_join(opdi_emitter *task, const char *first, const char *second, const char *third) {
     const size_t a = strlen(first), b = strlen(second), c = strlen(third);
     char *text = (char *)opdi_emit_alloc(task, a + b + c + 1);
@@ -66,17 +66,17 @@ OPDI_INTERNAL opdi_svar *opdi_sframe_find(const opdi_sframe *frame, const char *
     while (var && (var->hash != hash || strcmp(var->name, name) != 0)) { var = var->next; }
     return var;
 }
-/* Returns what name is here or in a frame around, or NULL. */
+/* Returns the variable `name` of this frame or of one around it, or NULL. */
 OPDI_INTERNAL opdi_svar *opdi_svar_find(const opdi_sframe *frame, const char *name) {
     const uint32_t hash = opdi_svar_hash(name);
     for (; frame; frame = frame->up) {
         opdi_svar *var = opdi_sframe_find(frame, name, hash);
         if (var && var->sugar.kind != OPDI_SK_NOTHING) { return var; }
-        if (var) { return NULL; }                  /* deleted, or not set on every way */
+        if (var) { return NULL; }                  /* deleted, or not set on every side */
     }
     return NULL;
 }
-/* Sets name in the innermost frame without a look at types; 0, or -1 without memory. */
+/* Sets a variable in the innermost frame without checking types.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_svar_put(opdi_emitter *task, const char *name, opdi_sugar sugar, const opdi_gtype *type) {
     const uint32_t hash = opdi_svar_hash(name);
     opdi_svar *var = opdi_sframe_find(task->frame, name, hash);
@@ -105,7 +105,8 @@ OPDI_INTERNAL void opdi_sframe_enter(opdi_emitter *task, opdi_sframe *frame) {
 
 OPDI_INTERNAL opdi_sunit *opdi_sunit_read(opd_script *script, opdi_sunit *unit);
 
-/* Returns the text whose names have that prefix, read; NULL: there is none, or with an error. */
+/* Returns the text with that prefix of names, and reads it if needed.  Returns NULL if there is none, or NULL and sets
+   an error. */
 OPDI_INTERNAL opdi_sunit *opdi_script_unit(opd_script *script, const char *prefix, size_t length) {
     char name[1024];
     for (opdi_sunit *unit = script->units; unit; unit = unit->next) {
@@ -123,13 +124,13 @@ OPDI_INTERNAL opdi_sfunction *opdi_sfunction_in(opdi_sfunction *functions, const
     while (functions && strcmp(functions->name, name) != 0) { functions = functions->next; }
     return functions;
 }
-/* Returns the function of a qualified name, or NULL. */
+/* Returns the function with a qualified name, or NULL. */
 OPDI_INTERNAL opdi_sfunction *opdi_script_function(opd_script *script, const char *name) {
     const char *dot = strrchr(name, '.');
     opdi_sunit *unit = dot ? opdi_script_unit(script, name, (size_t)(dot - name)) : NULL;
     return unit ? opdi_sfunction_in(unit->functions, dot + 1) : NULL;
 }
-/* Returns the class of a qualified name, or NULL: without an error where there is none. */
+/* Returns the class with a qualified name.  Returns NULL without an error if there is none. */
 OPDI_INTERNAL opdi_sclass *opdi_script_class(opd_script *script, const char *name) {
     const char *dot = strrchr(name, '.');
     opdi_sunit *unit = dot ? opdi_script_unit(script, name, (size_t)(dot - name)) : NULL;
@@ -144,7 +145,7 @@ OPDI_INTERNAL opdi_sclass *opdi_script_class(opd_script *script, const char *nam
 OPDI_INTERNAL const opdi_gtype *opdi_emit_annotation(opdi_emitter *task, const opdi_syntax *node);
 OPDI_INTERNAL opdi_sclass *opdi_sclass_know(opd_script *script, opdi_sclass *klass);
 
-/* Writes a dotted name ("torch.Tensor") into buf; false when the node is something else, or too long. */
+/* Writes a dotted name ("torch.Tensor") to buf.  Returns false if the node is not a dotted name, or too long. */
 OPDI_INTERNAL bool opdi_syntax_dotted(const opdi_syntax *node, char *buf, size_t cap) {
     if (node->kind == OPDI_SX_NAME) {
         if (strlen(node->word) >= cap) { return false; }
@@ -158,7 +159,7 @@ OPDI_INTERNAL bool opdi_syntax_dotted(const opdi_syntax *node, char *buf, size_t
     memcpy(buf + length + 1, node->word, strlen(node->word) + 1);
     return true;
 }
-/* Returns the class that is called that in the text being compiled, or NULL. */
+/* Returns the class that has this name in the text being compiled, or NULL. */
 OPDI_INTERNAL opdi_sclass *opdi_emit_class(opdi_emitter *task, const char *name) {
     char full[1200];
     opdi_sclass *klass = strchr(name, '.') ? opdi_script_class(task->script, name) : NULL;
@@ -166,7 +167,7 @@ OPDI_INTERNAL opdi_sclass *opdi_emit_class(opdi_emitter *task, const char *name)
     snprintf(full, sizeof full, "%s.%s", task->unit->prefix, name);
     return opdi_script_class(task->script, full);
 }
-/* The words of types that have no parts. */
+/* The names of types without parts. */
 static const struct { const char *word; int kind; } opdi_sannotations[] = {
     {"Tensor", OPDI_GT_TENSOR}, {"int", OPDI_GT_INT}, {"float", OPDI_GT_FLOAT}, {"bool", OPDI_GT_BOOL},
     {"str", OPDI_GT_STR}, {"complex", OPDI_GT_COMPLEX}, {"number", OPDI_GT_NUMBER}, {"Scalar", OPDI_GT_NUMBER},
@@ -177,7 +178,7 @@ static const struct { const char *word; int kind; } opdi_sannotations[] = {
     {"dtype", OPDI_GT_INT}, {"ScalarType", OPDI_GT_INT}, {"layout", OPDI_GT_INT}, {"Layout", OPDI_GT_INT},
     {"memory_format", OPDI_GT_INT}, {"MemoryFormat", OPDI_GT_INT}, {"LongTensor", OPDI_GT_TENSOR},
     {"Parameter", OPDI_GT_TENSOR}, {"QScheme", OPDI_GT_QSCHEME}, {"Capsule", OPDI_GT_CAPSULE}};
-/* Returns the type that a name says, or NULL with an error. */
+/* Returns the type with this name, or NULL and sets an error. */
 static const opdi_gtype *opdi_emit_type_named(opdi_emitter *task, const char *name) {
     opdi_sclass *klass = opdi_emit_class(task, name);
     const char *dot = strrchr(name, '.');
@@ -190,7 +191,7 @@ static const opdi_gtype *opdi_emit_type_named(opdi_emitter *task, const char *na
             return opdi_gtype_simple(opdi_sannotations[i].kind);
         }
     }
-    if (strncmp(name, "__torch__.", 10) == 0) {                /* a class that is not there: told when it is used */
+    if (strncmp(name, "__torch__.", 10) == 0) {                /* a missing class is reported when it is used */
         opdi_gclass *gclass = opdi_gclass_find(task->space, name);
         if (!gclass && (gclass = opdi_gclass_new(task->space, name, OPDI_CLASS_OBJECT)) != NULL) {
             gclass->open = true;
@@ -240,7 +241,7 @@ static const opdi_gtype *opdi_emit_applied(opdi_emitter *task, const opdi_syntax
     (void)OPDI_EMIT_FAIL(task, "Unknown type constructor %s", name);
     return NULL;
 }
-/* Returns the type that an annotation says, or NULL with an error. */
+/* Returns the type of an annotation, or NULL and sets an error. */
 OPDI_INTERNAL const opdi_gtype *opdi_emit_annotation(opdi_emitter *task, const opdi_syntax *node) {
     char name[1024];
     const opdi_syntax *const before = task->at;
@@ -269,7 +270,7 @@ OPDI_INTERNAL const opdi_gtype *opdi_emit_annotation(opdi_emitter *task, const o
 
 //== texts and classes =================================================================================================
 
-/* Adds a text to the script, to be read when something in it is asked for; NULL without memory. */
+/* Adds a text to the script, to be read when a name in it is first needed.  Returns NULL if memory runs out. */
 OPDI_INTERNAL opdi_sunit *opdi_sunit_add(opd_script *script, const char *prefix, const char *name, const char *text,
                                          size_t length) {
     opdi_sunit *unit = (opdi_sunit *)opdi_arena_alloc(&script->arena, sizeof *unit);
@@ -298,13 +299,13 @@ static opdi_sfunction *opdi_sfunction_new(opd_script *script, opdi_sunit *unit, 
     *end = function;
     return function;
 }
-/* How many parameters a function has in front of those that a call gives: self, or none. */
+/* Returns the number of parameters before those that a call provides: 1 for self, or 0. */
 OPDI_INTERNAL int opdi_sfunction_selves(const opdi_sfunction *function) {
     return function->owner && function->def->op != OPDI_SD_STATIC;
 }
-/* What a module's class is derived from. */
+/* The base classes that make a class a module. */
 OPDI_INTERNAL const char opdi_smodules[] = "Module nn.Module torch.nn.Module ScriptModule torch.jit.ScriptModule ";
-/* Returns what to do about something that a class has not, if it is derived from another class; otherwise "". */
+/* If a class that lacks a member is derived from another class, returns advice about that, otherwise "". */
 OPDI_INTERNAL const char *opdi_sclass_alone(const opdi_sclass *klass, char *buf, size_t cap) {
     char base[128];
     if (!klass || klass->gclass->kind != OPDI_CLASS_OBJECT || !klass->def->parts[0] ||
@@ -313,7 +314,7 @@ OPDI_INTERNAL const char *opdi_sclass_alone(const opdi_sclass *klass, char *buf,
                    "into '%.100s'", base, klass->def->word);
     return buf;
 }
-/* Takes note of a class of a text; what it has is looked at when it is used. */
+/* Declares a class of a text.  Its members are resolved when the class is used. */
 static int opdi_sclass_new(opd_script *script, opdi_sunit *unit, const opdi_syntax *def) {
     char full[1200], base[128];
     opdi_sclass *klass = (opdi_sclass *)opdi_arena_alloc(&script->arena, sizeof *klass);
@@ -343,7 +344,7 @@ static int opdi_sclass_new(opd_script *script, opdi_sunit *unit, const opdi_synt
     unit->classes = klass;
     return 0;
 }
-/* Reads a text; NULL with an error. */
+/* Reads a text.  Returns NULL and sets an error if it fails. */
 OPDI_INTERNAL opdi_sunit *opdi_sunit_read(opd_script *script, opdi_sunit *unit) {
     if (unit->tree) { return unit; }
     opdi_syntax *tree = opdi_script_parse(&script->arena, &unit->text);
@@ -374,7 +375,7 @@ OPDI_INTERNAL void opdi_emitter_init(opdi_emitter *task, opd_script *script, opd
     task->unit = unit;
     task->at = unit->tree;
 }
-/* Returns a list such as __parameters__ = ["weight", ] in the class, or NULL. */
+/* Returns a list in the class, such as __parameters__ = ["weight", ], or NULL. */
 OPDI_INTERNAL const opdi_syntax *opdi_sclass_list(const opdi_sclass *klass, const char *list) {
     const opdi_syntax *body = klass->def->parts[1];
     for (int i = 0; i < body->nparts; i++) {
@@ -384,7 +385,7 @@ OPDI_INTERNAL const opdi_syntax *opdi_sclass_list(const opdi_sclass *klass, cons
     }
     return NULL;
 }
-/* True if such a list has the name, or the class's __init__ makes it one of these. */
+/* Returns whether `list` has the name, or the class's __init__ makes that attribute a parameter or buffer. */
 OPDI_INTERNAL bool opdi_sclass_lists(const opdi_sclass *klass, const char *list, const char *name) {
     const int32_t slot = opdi_gclass_slot(klass->gclass, name);
     const int32_t flag = strcmp(list, "__parameters__") == 0 ? OPDI_SCLASS_PARAMETER : OPDI_SCLASS_BUFFER;
@@ -395,7 +396,7 @@ OPDI_INTERNAL bool opdi_sclass_lists(const opdi_sclass *klass, const char *list,
     }
     return false;
 }
-/* Adds the attribute that a statement of a class's body declares, if it does; 0, or -1 with an error. */
+/* Adds the attribute that a statement of a class's body declares, if any.  Returns 0, or -1 and sets an error. */
 static int opdi_sclass_field(opdi_emitter *task, opdi_sclass *klass, const opdi_syntax *node) {
     const opdi_syntax *type = NULL;
     const char *name = NULL;
@@ -419,7 +420,7 @@ OPDI_INTERNAL void opdi_senum_drop(opdi_sclass *klass) {
     for (; klass->said; klass->said = klass->said->next) { opdi_value_drop(klass->said->object); }
     while (klass->nmembers > 0) { opdi_value_drop(klass->members[--klass->nmembers]); }
 }
-/* Returns the value that stands behind NAME = in an enum, and its type; NULL with an error. */
+/* Reads the value after "NAME =" in an enum into *value.  Returns the value's type, or NULL and sets an error. */
 static const opdi_gtype *opdi_senum_value(const opdi_syntax *node, opd_value *value) {
     switch (node->kind) {
     case OPDI_SX_INT:
@@ -436,7 +437,7 @@ static const opdi_gtype *opdi_senum_value(const opdi_syntax *node, opd_value *va
         return NULL;
     }
 }
-/* Makes the member that a statement of an enum's body declares, if it does; 0, or -1 with an error. */
+/* Makes the member that a statement of an enum's body declares, if any.  Returns 0, or -1 and sets an error. */
 static int opdi_senum_member(opdi_sclass *klass, const opdi_syntax *node) {
     opdi_gclass *gclass = klass->gclass;
     opd_value value;
@@ -454,7 +455,7 @@ static int opdi_senum_member(opdi_sclass *klass, const opdi_syntax *node) {
     if (opdi_object_put(member, 0, opd_value_str(node->parts[1]->word))) { return -1; }
     return opdi_object_put(member, 1, value);
 }
-/* Makes the members of an enum; 0, or -1 with an error. */
+/* Makes the members of an enum.  Returns 0, or -1 and sets an error. */
 static int opdi_senum_know(opd_script *script, opdi_sclass *klass) {
     const opdi_syntax *body = klass->def->parts[1];
     klass->members = (opd_value *)opdi_arena_alloc(&script->arena, (size_t)(body->nparts + 1) * sizeof(opd_value));
@@ -463,7 +464,7 @@ static int opdi_senum_know(opd_script *script, opdi_sclass *klass) {
     if (rc) { opdi_senum_drop(klass); }
     return rc;
 }
-/* Returns which member has that name, or -1. */
+/* Returns the index of the member with that name, or -1. */
 OPDI_INTERNAL int32_t opdi_senum_find(const opdi_sclass *klass, const char *name) {
     for (int32_t i = 0; i < klass->nmembers; i++) {
         const opdi_cell *member = opdi_cell_of(&klass->members[i]);
@@ -471,7 +472,7 @@ OPDI_INTERNAL int32_t opdi_senum_find(const opdi_sclass *klass, const char *name
     }
     return -1;
 }
-/* Returns another object of a member, a reference; NULL with an error. */
+/* Makes another object of an enum member.  Returns a new reference, or NULL and sets an error. */
 OPDI_INTERNAL opdi_cell *opdi_senum_again(const opdi_sclass *klass, int32_t which) {
     const opdi_cell *const member = opdi_cell_of(&klass->members[which]);
     opdi_cell *const cell = opdi_object_new(klass->gclass);
@@ -483,7 +484,7 @@ OPDI_INTERNAL opdi_cell *opdi_senum_again(const opdi_sclass *klass, int32_t whic
     }
     return cell;
 }
-/* Returns the object of a member that a place of a text stands for, or NULL with an error. */
+/* Returns the object that a member has at one place of a text, or NULL and sets an error. */
 OPDI_INTERNAL const opd_value *opdi_senum_at(opdi_arena *arena, opdi_sclass *klass, const opdi_syntax *place,
                                              int32_t which) {
     for (const opdi_senum_said *said = klass->said; said; said = said->next) {
@@ -500,7 +501,7 @@ OPDI_INTERNAL const opd_value *opdi_senum_at(opdi_arena *arena, opdi_sclass *kla
     return &said->object;
 }
 
-/* Finds out what a class has; NULL with an error. */
+/* Resolves the members of a class.  Returns NULL and sets an error if it fails. */
 OPDI_INTERNAL opdi_sclass *opdi_sclass_know(opd_script *script, opdi_sclass *klass) {
     const opdi_syntax *body = klass->def->parts[1];
     opdi_arena arena;

@@ -3,19 +3,19 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>script_writing sources of scripts saved: graphs written in the grammar of archives
 //
-//  What is written is what a method's graph does, not its source: a statement for each node, with what it calls in it.
-//  So it has nothing of Python that archives have not.
+//  The text of a method follows its graph, not its source: each node becomes a statement, with the functions it calls
+//  inlined.  So it contains nothing of Python that archives do not have.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== values ============================================================================================================
 
-/* The text of a method in an archive: what its graph does, in the grammar that archives have. */
+/* State while writing the text of a method from its graph, in the grammar of archives. */
 typedef struct opdi_sprint {
     opdi_string *code;
     const opd_script *script;
     opd_graph *graph;
     opdi_sfunction *function;
-    const char *named;                            /* in front of the numbers of values that have no name */
+    const char *named;                            /* prefix for the numbers of unnamed values */
     opd_value none;
     int indent;
 } opdi_sprint;
@@ -25,7 +25,7 @@ static void opdi_sp_line(opdi_sprint *print) {
     opdi_sp_add(print, "\n");
     for (int i = 0; i < print->indent; i++) { opdi_sp_add(print, "  "); }
 }
-/* Writes a type as an annotation; 0, or -1 with an error. */
+/* Writes a type as an annotation.  Returns 0, or -1 and sets an error. */
 static int opdi_sp_type(opdi_sprint *print, const opdi_gtype *type) {
     char text[4000];
     opdi_text out = opdi_text_of(text, sizeof text);
@@ -55,7 +55,7 @@ static void opdi_sp_double(opdi_sprint *print, double d) {
     opdi_write_double(&writer, d);
     opdi_string_add_n(print->code, text, writer.length);
 }
-/* Writes a constant; 0, or -1 with an error. */
+/* Writes a constant.  Returns 0, or -1 and sets an error. */
 static int opdi_sp_constant(opdi_sprint *print, const opd_value *value) {
     const opdi_cell *const cell = opdi_cell_of(value);
     char text[64];
@@ -88,7 +88,7 @@ static int opdi_sp_constant(opdi_sprint *print, const opd_value *value) {
     }
     return 0;
 }
-/* Writes the name of a value that is no constant.  What a loop carries has the name of what the loop gives. */
+/* Writes the name of a value that is not a constant.  A value that a loop carries has the name of the loop's result. */
 static void opdi_sp_name(opdi_sprint *print, const opdi_gvalue *value) {
     char text[64];
     const opdi_gnode *const loop = value->block ? value->block->owner : NULL;
@@ -107,7 +107,7 @@ static void opdi_sp_name(opdi_sprint *print, const opdi_gvalue *value) {
     snprintf(text, sizeof text, "%s%d", print->named, (int)value->id);
     opdi_sp_add(print, text);
 }
-/* Writes a value where it is read; 0, or -1 with an error. */
+/* Writes a use of a value.  Returns 0, or -1 and sets an error. */
 static int opdi_sp_value(opdi_sprint *print, const opdi_gvalue *value) {
     if (value->node && value->node->kind == OPDI_G_CONSTANT && !value->node->attribute) {
         return opdi_sp_constant(print, &value->node->constant);
@@ -122,20 +122,20 @@ static int opdi_sp_values(opdi_sprint *print, opdi_gvalue *const *values, int32_
     }
     return 0;
 }
-/* Returns the type that a value has by its text alone: None is None, whatever may be in its place. */
+/* Returns the type that the text of a value has by itself: None has type None, even if an optional is expected. */
 static const opdi_gtype *opdi_sp_typed(opdi_sprint *print, const opdi_gvalue *value) {
     const opdi_gnode *const node = value->node;
     return node && node->kind == OPDI_G_CONSTANT && node->constant.tag == OPD_TAG_NONE
         ? opdi_gtype_simple(OPDI_GT_NONE) : opdi_gvalue_gtype(print->graph, value);
 }
-/* Writes the beginning of annotate(TYPE, and returns 1; -1 with an error. */
+/* Writes the beginning of annotate(TYPE, and returns 1, or returns -1 and sets an error. */
 static int opdi_sp_annotate(opdi_sprint *print, const opdi_gtype *type) {
     opdi_sp_add(print, "annotate(");
     if (opdi_sp_type(print, type)) { return -1; }
     opdi_sp_add(print, ", ");
     return 1;
 }
-/* Writes a value that is taken for one of that type; 0, or -1 with an error. */
+/* Writes a value where type `type` is expected.  Returns 0, or -1 and sets an error. */
 static int opdi_sp_as(opdi_sprint *print, const opdi_gvalue *value, const opdi_gtype *type) {
     const opdi_gtype *const typed = opdi_sp_typed(print, value);
     const int open = typed && type && !opdi_gtype_same(typed, type) ? opdi_sp_annotate(print, type) : 0;
@@ -143,7 +143,7 @@ static int opdi_sp_as(opdi_sprint *print, const opdi_gvalue *value, const opdi_g
     opdi_sp_add(print, open ? ")" : "");
     return 0;
 }
-/* Writes a list, tuple or dict; 0, or -1 with an error. */
+/* Writes a list, tuple or dict.  Returns 0, or -1 and sets an error. */
 static int opdi_sp_construct(opdi_sprint *print, const opdi_gnode *node) {
     const opdi_gtype *const type = opdi_gvalue_gtype(print->graph, node->out[0]);
     const bool dict = type && type->kind == OPDI_GT_DICT, tuple = type && type->kind == OPDI_GT_TUPLE;
@@ -170,7 +170,7 @@ static int opdi_sp_construct(opdi_sprint *print, const opdi_gnode *node) {
     opdi_sp_add(print, plain ? "" : ")");
     return 0;
 }
-/* Writes a call by its name, "torch.add(x, 1, alpha=1)"; 0, or -1 with an error. */
+/* Writes a call, such as "torch.add(x, 1, alpha=1)".  Returns 0, or -1 and sets an error. */
 static int opdi_sp_call(opdi_sprint *print, const opdi_gnode *node) {
     const char *const name = node->kind == OPDI_G_OP ? node->op->name : node->builtin->schema;
     const int32_t row = node->kind == OPDI_G_OP || node->builtin->flags & OPDI_BUILTIN_ANY ? -1
@@ -198,8 +198,8 @@ static int opdi_sp_call(opdi_sprint *print, const opdi_gnode *node) {
     opdi_sp_add(print, ")");
     return 0;
 }
-/* What archives write in another way than as a call: its first argument is at "0", its second at "1", all are at "*",
-   the type of its result is at "T", the name of its attribute is at "N". */
+/* Builtins that archives do not write as a call.  In a form, "0" and "1" are the first and second argument, "*" all
+   arguments, "T" the type of the result, and "N" the name of the attribute. */
 static const struct { const char *name, *form; } opdi_sp_forms[] = {
     {"prim::TupleIndex", "(0)[1]"}, {"prim::StringIndex", "(0)[1]"}, {"aten::__getitem__", "(0)[1]"},
     {"prim::GetAttr", "(0).N"}, {"prim::SetAttr", "(0).N = 1"}, {"prim::TupleUnpack", "0"},
@@ -209,7 +209,7 @@ static const struct { const char *name, *form; } opdi_sp_forms[] = {
     {"aten::IntImplicit", "annotate(T, 0)"}, {"aten::FloatImplicit", "annotate(T, 0)"},
     {"aten::ComplexImplicit", "annotate(T, 0)"}, {"aten::ScalarImplicit", "annotate(T, 0)"},
     {"aten::Int", "int(0)"}, {"aten::Float", "float(0)"}, {"aten::Bool", "bool(0)"}, {"aten::str", "str(0)"}};
-/* Writes a form; 0, or -1 with an error. */
+/* Writes a form.  Returns 0, or -1 and sets an error. */
 static int opdi_sp_form(opdi_sprint *print, const opdi_gnode *node, const char *form) {
     int rc = 0;
     for (; !rc && *form; form++) {
@@ -223,7 +223,7 @@ static int opdi_sp_form(opdi_sprint *print, const opdi_gnode *node, const char *
     }
     return rc;
 }
-/* isinstance(x, T) or isinstance(x, (T, U)) */
+/* Writes isinstance(x, T) or isinstance(x, (T, U)). */
 static int opdi_sp_isinstance(opdi_sprint *print, const opdi_gnode *node) {
     const opdi_gtype *const types = (const opdi_gtype *)node->constant.u.object;
     opdi_sp_add(print, "isinstance(");
@@ -236,7 +236,7 @@ static int opdi_sp_isinstance(opdi_sprint *print, const opdi_gnode *node) {
     opdi_sp_add(print, types->nparts == 1 ? ")" : "))");
     return 0;
 }
-/* Writes what a builtin function gives; 0, or -1 with an error. */
+/* Writes the result of a builtin function.  Returns 0, or -1 and sets an error. */
 static int opdi_sp_builtin(opdi_sprint *print, const opdi_gnode *node) {
     const char *const name = node->builtin->schema;
     const size_t length = strcspn(name, ".(");
@@ -260,7 +260,7 @@ static int opdi_sp_builtin(opdi_sprint *print, const opdi_gnode *node) {
 }
 //== statements ========================================================================================================
 
-/* Writes a statement that gives values their names, up to what stands behind "=". */
+/* Writes the beginning of a statement that names results, up to "=". */
 static void opdi_sp_results(opdi_sprint *print, const opdi_gnode *node) {
     const bool apart = node->kind == OPDI_G_UNPACK ||
         (node->kind == OPDI_G_BUILTIN && strcmp(node->builtin->schema, "prim::TupleUnpack") == 0);
@@ -271,7 +271,7 @@ static void opdi_sp_results(opdi_sprint *print, const opdi_gnode *node) {
     opdi_sp_add(print, node->nout ? " = " : "");
 }
 static int opdi_sp_block(opdi_sprint *print, const opdi_gblock *block);
-/* True for a block without a statement. */
+/* Returns whether a block has no statements. */
 static bool opdi_sp_idle(const opdi_gblock *block) {
     const opdi_gnode *node = block->first;
     while (node && (node->kind == OPDI_G_CONSTANT || (node->kind == OPDI_G_UNPACK && !node->nout))) {
@@ -279,7 +279,7 @@ static bool opdi_sp_idle(const opdi_gblock *block) {
     }
     return !node;
 }
-/* True if a value is read in a block, or in those inside of it. */
+/* Returns whether a value is used in a block or in a nested one. */
 static bool opdi_sp_reads(const opdi_gblock *block, const opdi_gvalue *value) {
     for (int32_t i = 0; i < block->noutputs; i++) { if (block->outputs[i] == value) { return true; } }
     for (const opdi_gnode *node = block->first; node; node = node->next) {
@@ -290,7 +290,7 @@ static bool opdi_sp_reads(const opdi_gblock *block, const opdi_gvalue *value) {
     }
     return false;
 }
-/* Writes a branch: each side ends with what the branch gives. */
+/* Writes a branch.  Each side ends by assigning the branch's results. */
 static int opdi_sp_if(opdi_sprint *print, const opdi_gnode *node) {
     for (int side = 0; side < 2; side++) {
         const opdi_gblock *const block = &node->blocks[side];
@@ -314,9 +314,11 @@ static int opdi_sp_if(opdi_sprint *print, const opdi_gnode *node) {
     }
     return 0;
 }
-/* How a loop is written: "for" where it only counts; "while" of what its condition is kept in, which may count too. */
+/* How a loop is written: as "for" if it only counts, otherwise as "while" with a variable for its condition; a "while"
+   may count, too. */
 typedef struct opdi_sp_loop_form { bool counts, asks; char round[64], again[64]; } opdi_sp_loop_form;
-/* Writes whether a loop goes on, at that round and with that condition; 0, or -1 with an error. */
+/* Writes the value that tells whether a loop continues after `round` with `condition`.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_sp_goes_on(opdi_sprint *print, const opdi_gnode *node, const opdi_sp_loop_form *form,
                            const char *round, const opdi_gvalue *condition) {
     if (!form->counts) { return opdi_sp_value(print, condition); }
@@ -329,7 +331,7 @@ static int opdi_sp_goes_on(opdi_sprint *print, const opdi_gnode *node, const opd
     opdi_sp_add(print, ")");
     return 0;
 }
-/* Writes the end of a loop's turn: what it carries gets its next values, all at once; 0, or -1 with an error. */
+/* Writes the end of an iteration, which assigns all carried variables at once.  Returns 0, or -1 and sets an error. */
 static int opdi_sp_turn(opdi_sprint *print, const opdi_gnode *node, const opdi_sp_loop_form *form) {
     const opdi_gblock *const body = &node->blocks[0];
     const bool counts = form->asks && form->counts, more = node->nout || form->asks;
@@ -356,7 +358,7 @@ static int opdi_sp_turn(opdi_sprint *print, const opdi_gnode *node, const opdi_s
     opdi_sp_add(print, counts ? next : "");
     return 0;
 }
-/* Writes what stands before the turns of a loop; 0, or -1 with an error. */
+/* Writes the statements before the first iteration of a loop.  Returns 0, or -1 and sets an error. */
 static int opdi_sp_loop_begin(opdi_sprint *print, const opdi_gnode *node, const opdi_sp_loop_form *form) {
     for (int32_t i = 0; i < node->nout; i++) {
         opdi_sp_line(print);
@@ -428,7 +430,8 @@ static int opdi_sp_block(opdi_sprint *print, const opdi_gblock *block) {
 }
 //== methods and classes ===============================================================================================
 
-/* Writes a default that was made of constants: a constant, or a list, tuple or dict of such; 0, or -1 with an error. */
+/* Writes a default made of constants: a constant, or a list, tuple or dict of constants.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_sp_literal(opdi_sprint *print, const opdi_gvalue *value, const opdi_gtype *type) {
     const opdi_gnode *const node = value->node;
     const bool dict = type->kind == OPDI_GT_DICT, tuple = type->kind == OPDI_GT_TUPLE;
@@ -450,7 +453,7 @@ static int opdi_sp_literal(opdi_sprint *print, const opdi_gvalue *value, const o
     opdi_sp_add(print, node->nin || tuple ? "" : ")");
     return 0;
 }
-/* Writes the default of a parameter; 0, or -1 with an error. */
+/* Writes the default of a parameter.  Returns 0, or -1 and sets an error. */
 static int opdi_sp_default(const opdi_sprint *of, opdi_sfunction *function, int32_t i) {
     opdi_sprint print = *of;
     print.graph = opdi_sdefault_graph((opd_script *)(uintptr_t)of->script, function, i);
@@ -463,7 +466,7 @@ static int opdi_sp_default(const opdi_sprint *of, opdi_sfunction *function, int3
     opd_graph_free(print.graph);
     return rc;
 }
-/* Writes the parameters of a method, self first; 0, or -1 with an error. */
+/* Writes the parameters of a method, self first.  Returns 0, or -1 and sets an error. */
 static int opdi_sp_formals(opdi_sprint *print, const char *self) {
     static const char words[] = "self torch ops annotate uninitialized unchecked_cast int float bool str complex print "
         "isinstance range inf nan __torch__ ";
@@ -493,7 +496,7 @@ static int opdi_sp_formals(opdi_sprint *print, const char *self) {
     opdi_sp_add(print, ")");
     return 0;
 }
-/* Writes the body of a method that is another name of one; 0, or -1 without memory. */
+/* Writes the body of a method that only calls another method.  Returns 0, or -1 if memory runs out. */
 static int opdi_sp_same(opdi_sprint *print) {
     const opdi_sfunction *const function = print->function;
     opdi_sp_add(print, "\n    return (self).");
@@ -508,14 +511,14 @@ static int opdi_sp_same(opdi_sprint *print) {
     opdi_sp_add(print, ")\n");
     return print->code->failed ? -1 : 0;
 }
-/* Writes a function as a method `as` of the class self; 0, or -1 with an error. */
+/* Writes a function as method `as` of class `self`.  Returns 0, or -1 and sets an error. */
 static int opdi_sp_method(const opd_script *script, opdi_sfunction *function, const char *as, const char *self,
                           opdi_string *code) {
     char named[16] = "_";
     opd_graph *const graph = opdi_script_compiled((opd_script *)(uintptr_t)script, function);
     opdi_sprint print;
     if (!graph) { return -1; }
-    for (int32_t i = 0; i < function->nformals; i++) {         /* a parameter _1 is none of our values */
+    for (int32_t i = 0; i < function->nformals; i++) {         /* a parameter named _1 must not clash with our names */
         const char *const name = function->formals[i].name;
         const size_t length = strspn(name, "_");
         if (opdi_is_digit(name[length]) && length >= strlen(named) && length + 1 < sizeof named) {
@@ -546,7 +549,7 @@ static int opdi_sp_method(const opd_script *script, opdi_sfunction *function, co
     opdi_string_add(code, "\n");
     return code->failed ? -1 : 0;
 }
-/* Writes a member of an enum, or a field; 0, or -1 with an error. */
+/* Writes the members of an enum, or the fields of a class.  Returns 0, or -1 and sets an error. */
 static int opdi_sp_fields(opdi_sprint *print, const opdi_sclass *klass) {
     const opdi_gclass *const gclass = klass->gclass;
     for (int32_t i = 0; i < klass->nmembers; i++) {
@@ -579,7 +582,8 @@ static void opdi_sp_listed(opdi_sprint *print, const opdi_sclass *klass, const c
     }
     opdi_sp_add(print, "]\n");
 }
-/* Writes a class, with the methods that compile: functions have what they call of them.  0, or -1 with an error. */
+/* Writes a class with those of its methods that compile; the others are inlined in the functions that call them.
+   Returns 0, or -1 and sets an error. */
 static int opdi_sp_class(const opd_script *script, opdi_sclass *klass, opdi_string *code) {
     const opdi_gclass_kind kind = klass->gclass->kind;
     const bool module = opd_value_cell(script->self) == OPD_CELL_OBJECT;
@@ -609,7 +613,7 @@ static int opdi_sp_class(const opd_script *script, opdi_sclass *klass, opdi_stri
                                                  strcmp(method->name, "__init__") == 0)) { continue; }
         const int rc = opdi_sp_method(script, method, method->name, klass->gclass->name, &text);
         const bool memory = rc && opd_error_code() == OPD_ERROR_MEMORY;
-        if (rc && !memory) { (void)opd_error_rewind(mark); } /* nobody calls it */
+        if (rc && !memory) { (void)opd_error_rewind(mark); } /* no function calls it */
         if (!rc) { opdi_string_add_n(code, text.data, text.length); }
         opdi_string_free(&text);
         if (memory) { return -1; }
@@ -617,8 +621,8 @@ static int opdi_sp_class(const opd_script *script, opdi_sclass *klass, opdi_stri
     if (code->length == empty) { opdi_string_add(code, "  pass\n"); }
     return code->failed ? -1 : 0;
 }
-/* Writes code/__torch__.py: a module whose methods are the functions (NULL: there are none), and the classes; 0, or -1
-   with an error. */
+/* Writes code/__torch__.py with the classes and a module whose methods are the functions.  `module` is its name, or
+   NULL.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_script_code(const opd_script *script, const char *module, opdi_string *code) {
     opdi_sunit *unit = opdi_script_unit((opd_script *)(uintptr_t)script, "__torch__", 9);
     char full[100];
@@ -643,7 +647,7 @@ OPDI_INTERNAL int opdi_script_code(const opd_script *script, const char *module,
 }
 //== the file ==========================================================================================================
 
-/* Finds a name for the module that no class of the text has. */
+/* Writes to `name` a name for the module that no class of the text has. */
 static void opdi_script_module_name(const opd_script *script, char *name, size_t cap) {
     char full[100];
     for (int i = 0; i == 0 || opdi_script_class((opd_script *)(uintptr_t)script, full); i++) {
@@ -651,14 +655,14 @@ static void opdi_script_module_name(const opd_script *script, char *name, size_t
         (void)snprintf(full, sizeof full, "__torch__.%s", name);
     }
 }
-/* Adds the entries of an archive that hold a source's code; 0, or -1 with an error. */
+/* Adds the entries of an archive that hold a source's code.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_script_entries(const opdi_string *code, opdi_zip_writer *zip) {
     return opdi_zip_add(zip, "archive/byteorder", opdi_big_endian() ? "big" : "little", opdi_big_endian() ? 3 : 6) ||
         opdi_zip_add(zip, "archive/code/__torch__.py", code->data, code->length) ||
         opdi_zip_add(zip, "archive/constants.pkl", "\x80\x02).", 4) ||
         opdi_zip_add(zip, "archive/version", "10\n", 3) ? -1 : 0;
 }
-/* Writes functions as an archive; 0, or -1 with an error. */
+/* Writes functions as an archive.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_script_save_functions(const opd_script *script, const char *path) {
     static const char state[] = "q\0)\x81}(" "X\x08\0\0\0trainingq\x01\x88ubq\x02.";
     opdi_string code = {NULL, 0, 0, false}, data = {NULL, 0, 0, false};

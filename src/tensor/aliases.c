@@ -2,7 +2,7 @@
 
 //== resizing ==========================================================================================================
 
-/* Makes a storage with memory for bytes and one reference; NULL without memory. */
+/* Makes a storage with `bytes` bytes of memory and one reference.  Returns NULL if memory runs out. */
 static opdi_storage *opdi_storage_make(int64_t bytes, int backend /* place */) {
     const bool apart = backend == OPD_META || bytes > OPDI_TOGETHER;
     const size_t head = (sizeof(opdi_storage) + 63) & ~(size_t)63;
@@ -24,8 +24,8 @@ static opdi_storage *opdi_storage_make(int64_t bytes, int backend /* place */) {
     return storage;
 }
 
-/* Returns the bytes of tensor's storage that these sizes need, 0 without elements; -1 with an error if it
-   cannot have them. */
+/* Returns how many bytes of the tensor's storage these sizes need, or 0 if there are no elements.  Returns -1 and sets
+   an error if the tensor cannot have these sizes. */
 OPDI_INTERNAL int64_t opdi_resize_bytes(const opd_tensor *tensor, const int64_t *sizes, int ndim) {
     const size_t element = opd_dtype_size((opd_scalar_type)tensor->dtype);
     const int64_t numel = opdi_count(sizes, ndim, element), first = opd_offset(tensor);
@@ -37,8 +37,8 @@ OPDI_INTERNAL int64_t opdi_resize_bytes(const opd_tensor *tensor, const int64_t 
     }
     return opd_fail(OPD_ERROR_SHAPE, "Trying to resize storage that is not resizable");
 }
-/* Gives tensor other sizes, contiguous, as resize_ does; memory grows if it has to, and what was there is kept.
-   0 or -1. */
+/* Gives `tensor` other sizes, contiguous, as resize_ does.  The memory grows if it has to, and keeps its contents.
+   Returns 0 or -1. */
 OPDI_SHARED int opdi_resize(opd_tensor *tensor, const int64_t *sizes, int ndim) {
     const int64_t need = opdi_resize_bytes(tensor, sizes, ndim);
     const size_t element = opd_dtype_size((opd_scalar_type)tensor->dtype);
@@ -76,8 +76,8 @@ OPDI_SHARED int opdi_resize(opd_tensor *tensor, const int64_t *sizes, int ndim) 
     return 0;
 }
 
-/* Gives tensor other sizes and strides of its storage, at an offset from its first element, all known to stay
-   inside. */
+/* Gives `tensor` other sizes and strides in its storage, at an offset from its present first element.  The caller has
+   checked that all elements stay inside.  Returns 0 or -1. */
 OPDI_SHARED int opdi_redescribe(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
                                 int64_t offset) {
     int64_t numel = opdi_count(sizes, ndim, opd_dtype_size((opd_scalar_type)tensor->dtype));
@@ -105,7 +105,8 @@ static void opdi_storage_root_drop(void *data, void *root) {
     (void)data;
     opdi_storage_drop((opdi_storage *)root);
 }
-/* Makes a storage with the memory of storage, which it holds, and a version of its own; one reference, or NULL. */
+/* Makes a storage over the memory of `storage`, to which it holds a reference, with a count of writes (version) of its
+   own.  Returns a reference, or NULL. */
 OPDI_INTERNAL opdi_storage *opdi_storage_again(opdi_storage *storage, uint32_t version) {
     opdi_foreign *foreign = (opdi_foreign *)opdi_alloc(sizeof *foreign);
     if (!foreign) { return NULL; }
@@ -123,8 +124,8 @@ OPDI_INTERNAL opdi_storage *opdi_storage_again(opdi_storage *storage, uint32_t v
     return &foreign->storage;
 }
 
-/* Returns the storage whose memory a tensor looks at, of which there may be another one with a count of writes of its
-   own. */
+/* Returns the storage that owns the memory of `tensor`.  The tensor's own storage may be a second one over this memory,
+   which counts writes separately. */
 OPDI_INTERNAL opdi_storage *opdi_storage_root(const opd_tensor *tensor) {
     opdi_storage *storage = tensor->storage;
     return storage->block_bytes == OPDI_AGAIN ? (opdi_storage *)((opdi_foreign *)(void *)storage)->user : storage;
@@ -154,7 +155,8 @@ opd_tensor *opd_tensor_data(opd_tensor *tensor) {
     return opdi_own(value);
 }
 
-/* Frees the data of the storage in whose block a tensor is, when the tensor has another one and nobody else looks. */
+/* If `tensor` now has another storage than the one in whose block it lies, and no other tensor uses that storage's
+   data, frees the data. */
 OPDI_INTERNAL void opdi_home_trim(const opd_tensor *tensor) {
     opdi_storage *const home = tensor->meta ? tensor->meta->home : NULL;
     if (!home || OPDI_ACQUIRE(&home->refs) != 1 || !opdi_is_apart(home)) { return; }

@@ -2,7 +2,8 @@
 
 //== copies ============================================================================================================
 
-/* Copies bytes in a row from one memory to another; a storage of NULL is the host.  0, or -1 with an error. */
+/* Copies consecutive bytes between two memories.  If `dst` or `src` is NULL, that side is the host.  Returns 0, or -1
+   and sets an error. */
 OPDI_INTERNAL int opdi_device_move(const opdi_storage *dst, char *to, const opdi_storage *src, const char *from,
                                    size_t bytes) {
     const int into = dst ? dst->device : 0, out_of = src ? src->device : 0;
@@ -13,7 +14,7 @@ OPDI_INTERNAL int opdi_device_move(const opdi_storage *dst, char *to, const opdi
         return 0;
     }
     if (!backend) { return opdi_backend_missing(into ? into : out_of); }
-    if (into && out_of && into != out_of) {       /* by way of the host */
+    if (into && out_of && into != out_of) {       /* two devices: by way of the host */
         char *room = (char *)opdi_alloc(bytes);
         int rc = room ? opdi_device_move(NULL, room, src, from, bytes) : -1;
         if (rc == 0) { rc = opdi_device_move(dst, to, NULL, room, bytes); }
@@ -24,12 +25,13 @@ OPDI_INTERNAL int opdi_device_move(const opdi_storage *dst, char *to, const opdi
                             : backend->desc.copy) (backend->desc.user, to, into ? dst->index : -1, from,
                                                    out_of ? src->index : -1, bytes), into ? into : out_of, "copy");
 }
-/* Returns the bytes from tensor's first element to the end of its last. */
+/* Returns how many bytes lie between the first byte of the tensor's first element and the end of its last. */
 OPDI_INTERNAL size_t opdi_span(const opd_tensor *tensor) {
     return (size_t)opdi_extent(tensor->dims, tensor->dims + tensor->ndim,
                                tensor->ndim) * opd_dtype_size((opd_scalar_type)tensor->dtype);
 }
-/* Returns a copy of tensor in the host's memory with tensor's strides; a reference, or NULL with an error. */
+/* Returns a copy of `tensor` in the host's memory, with the same strides.  Returns a reference, or NULL and sets an
+   error. */
 OPDI_INTERNAL opd_tensor *opdi_host_copy(const opd_tensor *tensor) {
     opd_tensor *hidden = opdi_tensor_make(tensor->dims, tensor->dims + tensor->ndim, tensor->ndim,
                                           (opd_scalar_type)tensor->dtype, OPD_CPU);
@@ -40,7 +42,7 @@ OPDI_INTERNAL opd_tensor *opdi_host_copy(const opd_tensor *tensor) {
     return hidden;
 }
 
-/* True if the backend has a kernel of its own for a built-in operator, whose kernel is `ours`. */
+/* Returns true if the backend has its own kernel for a built-in operator. `ours` is the built-in kernel. */
 static bool opdi_device_has(opd_op *op, int backend, opd_kernel ours) {
     opdi_thread *thread = opdi_self();
     const uint64_t was = opdi_enter(thread);
@@ -50,7 +52,7 @@ static bool opdi_device_has(opd_op *op, int backend, opd_kernel ours) {
     opdi_leave(thread, was);
     return own;
 }
-/* Calls op below autograd and the counting of versions; 0, or -1 with an error. */
+/* Calls op below the keys of autograd and version counting.  Returns 0, or -1 and sets an error. */
 static int opdi_device_call(opd_op *op, const opd_value *args, int nargs) {
     opd_key_guard guard = opd_keys_exclude(opd_keyset_make(OPDI_AUTOGRAD_BITS | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW),
                                                            0));
@@ -59,7 +61,8 @@ static int opdi_device_call(opd_op *op, const opd_value *args, int nargs) {
     return tensor ? 0 : -1;
 }
 
-/* Fills tensor by the device's own fill_; false if it has none. */
+/* Fills `tensor` by the device's own fill_, and sets *rc to what that returned.  Returns false if the device has no
+   fill_. */
 OPDI_SHARED bool opdi_device_fill(opd_tensor *tensor, opd_value value, int *rc) {
     static opd_op *op;
     opd_value args[2];
@@ -71,13 +74,13 @@ OPDI_SHARED bool opdi_device_fill(opd_tensor *tensor, opd_value value, int *rc) 
     return true;
 }
 
-/* True if both have the same dtype and sizes and are contiguous. */
+/* Returns true if both tensors have the same dtype and sizes and are contiguous. */
 OPDI_SHARED bool opdi_like(const opd_tensor *first, const opd_tensor *second) {
     return first->dtype == second->dtype && opdi_has_sizes(first, second->dims, second->ndim) &&
         (first->flags & second->flags & OPDI_CONTIGUOUS);
 }
-/* Copies src to dst between two memories, by contiguous tensors, where a device with formulas is on either side;
-   0 or -1. */
+/* Copies src to dst between two memories as contiguous tensors, if a device that runs formulas is on either side.
+   Returns 0 or -1. */
 static int opdi_copy_packed(opd_tensor *dst, const opd_tensor *src) {
     const bool from = opdi_on_device(src), at_source = from && (!(src->flags & OPDI_CONTIGUOUS) ||
                                                                 src->dtype != dst->dtype);
@@ -86,10 +89,10 @@ static int opdi_copy_packed(opd_tensor *dst, const opd_tensor *src) {
     if (opdi_like(dst, src)) {
         return opdi_device_move(dst->storage, dst->data, src->storage, src->data, opdi_span(dst));
     }
-    if (at_source) {                              /* converted and in order where it is */
+    if (at_source) {                              /* converts and packs src where it is */
         tensor = opdi_tensor_make(src->dims, NULL, src->ndim, (opd_scalar_type)dst->dtype, opdi_place_of(src));
         rc = tensor ? opdi_copy_by_formula(tensor, src) : -1;
-    } else {                                      /* as it is, to where it goes */
+    } else {                                      /* moves it as it is, then converts it at dst */
         const opd_tensor *sum = src;
         if (!from && !(src->flags & OPDI_CONTIGUOUS)) {
             opd_tensor *order = opdi_tensor_make(src->dims, NULL, src->ndim, (opd_scalar_type)src->dtype, OPD_CPU);
@@ -108,12 +111,13 @@ static int opdi_copy_packed(opd_tensor *dst, const opd_tensor *src) {
     return rc;
 }
 
-/* Copies src to dst by way of the host, which converts, strides and broadcasts; 0, or -1 with an error. */
+/* Copies src to dst by way of the host, where dtypes are converted, strides followed and dims broadcast.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_copy_by_host(opd_tensor *dst, const opd_tensor *src) {
     opd_tensor *from = opdi_on_device(src) ? opdi_host_copy(src) : (opd_tensor *)(uintptr_t)src, *to = dst;
     int rc = from ? 0 : -1;
     if (rc == 0 && opdi_on_device(dst)) {
-        if (!(dst->flags & OPDI_CONTIGUOUS)) { to = opdi_host_copy(dst); }    /* what lies between is written back */
+        if (!(dst->flags & OPDI_CONTIGUOUS)) { to = opdi_host_copy(dst); }    /* bytes in between are written back */
         else { to = opdi_tensor_make(dst->dims, NULL, dst->ndim, (opd_scalar_type)dst->dtype, OPD_CPU); }
     }
     if (!to || (rc == 0 && opdi_copy(to, from))) { rc = -1; }
@@ -122,8 +126,8 @@ static int opdi_copy_by_host(opd_tensor *dst, const opd_tensor *src) {
     if (to && to != dst) { opdi_drop(to); }
     return rc;
 }
-/* Copies src to dst where one side is on a device: at once if the elements lie alike, else by the device's own copy_
-   within a device, else by way of the host.  0, or -1 with an error. */
+/* Copies src to dst if one of them is on a device.  If their elements lie alike, all bytes are copied at once; within a
+   device its own copy_ is used; all other copies go by way of the host.  Returns 0, or -1 and sets an error. */
 OPDI_SHARED int opdi_device_copy(opd_tensor *dst, const opd_tensor *src) {
     static opd_op *op;
     const bool within = opdi_place_of(dst) == opdi_place_of(src);
@@ -132,7 +136,7 @@ OPDI_SHARED int opdi_device_copy(opd_tensor *dst, const opd_tensor *src) {
     if (src->backend == OPD_META) { return opd_fail(OPD_ERROR_ARGUMENT, "Cannot copy out of meta tensor; no data!"); }
     const bool stored = ((dst->flags | src->flags) & OPDI_STORED) != 0;            /* no device converts these */
     if (!stored && src->backend == OPD_CPU && src->ndim == 0 && opdi_backend_pointwise(dst->backend)) {
-        return opdi_copy_by_formula(dst, src);    /* nothing waits */
+        return opdi_copy_by_formula(dst, src);    /* nothing has to wait */
     }
     if (within && opdi_check_partial_overlap(dst, src)) { return -1; }
     if (dst->dtype == src->dtype && opdi_has_sizes(src, dst->dims, dst->ndim) &&
@@ -157,7 +161,8 @@ OPDI_SHARED int opdi_device_copy(opd_tensor *dst, const opd_tensor *src) {
 
 //== round a kernel ====================================================================================================
 
-/* True for operators that take tensors of several devices: some of ours, and all of programs, which look themselves. */
+/* Returns true for operators whose tensors may be on several devices: some built-in operators, and all operators of
+   programs, which check devices themselves. */
 OPDI_INTERNAL bool opdi_mixes_devices(const opd_op *op) {
     static const char *const names[] = {"copy", "copy_", "resize_as", "resize_as_", "is_same_size", "index",
                                         "index_put", "index_put_", "_index_put_impl_"};
@@ -167,7 +172,8 @@ OPDI_INTERNAL bool opdi_mixes_devices(const opd_op *op) {
     }
     return false;
 }
-/* Takes one tensor more of a call into *place (-1 at first); -1 with an error if it is elsewhere than those before. */
+/* Compares the place (number of the device) of one tensor of a call with *place, which is -1 at first and then gets it.
+   Returns -1 and sets an error if the tensor is at another place than those before it. */
 static int opdi_place_check(const opd_call *call, const opd_tensor *tensor, bool mixes, int backend, int *place) {
     const int here = opdi_place_of(tensor);
     if (tensor->backend == OPD_CPU && (mixes || tensor->ndim == 0)) { return 0; }
@@ -178,7 +184,9 @@ static int opdi_place_check(const opd_call *call, const opd_tensor *tensor, bool
     if (*place < 0) { *place = here; }
     return *place == here ? 0 : opdi_device_differs(call, opdi_place_device(*place), tensor);
 }
-/* Returns the place of a call's tensors, or of its Device argument; 0 if nothing says one, -1 with an error. */
+/* Returns the place (number of the device) of a call's tensors, else of its Device argument if that names a device of
+   `backend`, else 0.  If `mixes` is set, only tensors of `backend` count, and the others may be anywhere.  Returns -1
+   and sets an error if places differ. */
 static int opdi_call_place(const opd_call *call, bool mixes, int backend) {
     int place = -1;
     for (int i = 0; i < call->op->nargs; i++) {
@@ -196,19 +204,19 @@ static int opdi_call_place(const opd_call *call, bool mixes, int backend) {
     }
     return OPDI_MAX(place, 0);
 }
-/* Returns the kernel that the table now has behind a guarding slot of ours, and sets the user pointer that belongs to
-   it; NULL with an error. */
+/* Returns the kernel that the current table has behind one of our guarding slots (see opdi_guard_slot), and sets the
+   call's user pointer to that kernel's.  Returns NULL and sets an error if there is none. */
 static opd_kernel opdi_behind(opd_call *call, int i) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     if (!table && !(table = opdi_table_make(call->op))) { return NULL; }
     call->user = table->slots[call->slot].user;
     return table->behind[i] ? table->behind[i] : table->slots[call->slot].fn;
 }
-/* What runs the kernels of the lazy device: what they note may have to be taken back. */
+/* Runs a kernel of the lazy device, before which calls that were only noted may have to be withdrawn. */
 static int (*opdi_lazy_round)(opd_call *call, opd_kernel kernel);
 OPDI_SHARED void opdi_lazy_round_set(int (*round)(opd_call *call, opd_kernel kernel)) { opdi_lazy_round = round; }
-/* Runs the kernel behind a device's slot with that device current, and restores the one before.  mixes: tensors of
-   several devices are fine. */
+/* Runs the kernel behind a device's slot while that device is the current one, and then restores the previous device.
+   If `mixes` is true, the tensors may be on several devices. */
 static int opdi_device_round(opd_call *call, bool mixes) {
     const int type = (int)(call->slot - OPD_KEY_CPU), place = opdi_call_place(call, mixes, type);
     opdi_backend *backend = opdi_backend_of(type);
@@ -239,8 +247,8 @@ OPDI_INTERNAL int opdi_device_arg(const opd_op *op, const opd_value *args) {
     while (i >= 0 && args[i].tag != OPD_TAG_DEVICE) { i--; }
     return i;
 }
-/* Returns the device whose kernel a call without tensors means: the one that is named, or the CPU; -1 for the kernel of
-   every backend, which serves devices that are not registered and have no kernel of their own. */
+/* Returns the backend whose kernel serves a call without tensors: that of the device it names, or the CPU.  Returns -1
+   for the kernel that serves every backend, if the device is not registered and has no kernel of its own. */
 OPDI_INTERNAL int opdi_by_device(const opd_op *op, const opdi_table *table, const opd_value *args) {
     const int i = opdi_device_arg(op, args);
     const int type = i < 0 || (unsigned)args[i].u.device.type >= OPD_BACKEND_COUNT ? OPD_CPU : args[i].u.device.type;
@@ -248,8 +256,8 @@ OPDI_INTERNAL int opdi_by_device(const opd_op *op, const opdi_table *table, cons
     return any == opdi_missing_kernel || opdi_backend_of(type) || (own != any && own != opdi_missing_kernel)
         ? type : -1;
 }
-/* The kernel of operators without tensors that are called with a device: goes on as if a tensor of that device were
-   among the arguments (BackendSelect). */
+/* The kernel of operators that are called without tensors but with a device: continues as if a tensor of that device
+   were among the arguments (PyTorch's BackendSelect). */
 OPDI_INTERNAL int opdi_by_device_kernel(opd_call *call) {
     const opd_kernel fn = opdi_behind(call, 15);
     const opdi_table *table = fn ? OPDI_ACQUIRE(&call->op->table) : NULL;
@@ -257,7 +265,7 @@ OPDI_INTERNAL int opdi_by_device_kernel(opd_call *call) {
     if (type < 0) { return fn ? fn(call) : -1; }
     return opd_redispatch(call, opd_keyset_make(OPD_BIT_OF(OPD_F_DENSE), (uint64_t)1 << type));
 }
-/* True if an operator has a kernel registered for one device. */
+/* Returns true if an operator has a kernel registered for one device. */
 static bool opdi_has_device_kernel(const opd_op *op) {
     for (const opdi_kernel *kernel = op->kernels; kernel; kernel = kernel->next) {
         if (kernel->key >= OPD_KEY_CPU && kernel->key < OPD_KEY_CPU + 16) { return true; }
@@ -265,7 +273,8 @@ static bool opdi_has_device_kernel(const opd_op *op) {
     return false;
 }
 
-/* Puts the guarding kernels above in front of a slot's kernel, where a backend is registered. */
+/* Puts the guarding kernels (opdi_device_kernel, opdi_by_device_kernel) in front of a slot's kernel, if a backend is
+   registered for the slot. */
 OPDI_INTERNAL void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot, opdi_chosen how) {
     opdi_slot *to = &table->slots[slot];
     const int device = slot - OPD_KEY_CPU;
@@ -289,17 +298,18 @@ OPDI_INTERNAL void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot
 //== results by the Meta kernel ========================================================================================
 
 #define OPDI_STAND_INS 8
-/* Tensors without memory in place of a call's own; they live as long as this struct, and nothing may keep them. */
+/* Tensors without memory that replace the tensors of a call.  They live as long as this struct, so nothing may keep
+   them. */
 typedef struct opdi_stand_in_tensor {
     opd_tensor tensor;
-    opdi_view_record record;                      /* where one looks for the tensor that this one is a view of: none */
+    opdi_view_record record;                      /* for code that looks for a view's base: there is none */
 } opdi_stand_in_tensor;
 typedef struct opdi_stand_ins {
     opdi_stand_in_tensor *fakes, few[OPDI_STAND_INS];
     opd_tensor **real, *few_real[OPDI_STAND_INS];
     int count;
 } opdi_stand_ins;
-/* Returns what a stand-in stands for; NULL: it is none. */
+/* Returns the tensor for which the stand-in `factor` stands, or NULL if `factor` is no stand-in. */
 static opd_tensor *opdi_stands_for(const opdi_stand_ins *stand_ins, const opd_tensor *factor) {
     for (int i = 0; i < stand_ins->count; i++) {
         if (factor == &stand_ins->fakes[i].tensor) { return stand_ins->real[i]; }
@@ -325,7 +335,8 @@ static opd_tensor *opdi_stand_in(opdi_stand_ins *stand_ins, opd_tensor *tensor) 
     factor->backend_bit = (uint16_t)(1u << OPD_META);
     return factor;
 }
-/* Writes the arguments of a call with stand-ins in place of its tensors; 0, or -1 without memory. */
+/* Writes the arguments of a call to args, with stand-ins instead of its tensors.  Returns 0, or -1 if memory runs
+   out. */
 static int opdi_stand_ins_for(const opd_call *call, opdi_stand_ins *stand_ins, opd_value *args) {
     int64_t count = 0;
     for (int i = 0; i < call->op->nargs; i++) {
@@ -351,8 +362,8 @@ static int opdi_stand_ins_for(const opd_call *call, opdi_stand_ins *stand_ins, o
     }
     return 0;
 }
-/* Returns the tensor that factor stands for, or a new one like factor on the device; a reference, or NULL
-   with an error. */
+/* Returns the tensor for which the stand-in `factor` stands.  If `factor` is no stand-in, returns a new tensor like it
+   on the device.  Returns a reference, or NULL and sets an error. */
 static opd_tensor *opdi_stood_for(const opdi_stand_ins *stand_ins, const opd_tensor *factor, int place) {
     opd_tensor *const tensor = opdi_stands_for(stand_ins, factor);
     if (tensor) {
@@ -362,7 +373,8 @@ static opd_tensor *opdi_stood_for(const opdi_stand_ins *stand_ins, const opd_ten
     return opdi_tensor_make(factor->dims, factor->flags & OPDI_CONTIGUOUS ? NULL : factor->dims + factor->ndim,
                             factor->ndim, (opd_scalar_type)factor->dtype, place);
 }
-/* Makes result i of the call like value, which the Meta kernel gave; update: result 0 may be argument 0.  0, or -1. */
+/* Makes result `i` of the call like `value`, which the Meta kernel has returned.  If `update` is true, argument 0
+   itself may become result 0.  Returns 0 or -1. */
 static int opdi_result_like_fake(opd_call *call, const opdi_stand_ins *stand_ins, int i, opd_value value, bool update) {
     const int place = opdi_place(opdi_call_device(call));
     const opd_tensor *factor = value.tag == OPD_TAG_TENSOR ? value.u.t : NULL;
@@ -398,7 +410,8 @@ static int opdi_result_like_fake(opd_call *call, const opdi_stand_ins *stand_ins
     return 0;
 }
 
-/* Runs the Meta kernel with stand-ins for the arguments and makes results like those it gives; 0 or -1. */
+/* Runs the Meta kernel with stand-ins for the call's tensors, and makes results like those that it returns.  Returns 0
+   or -1. */
 static int opdi_results_from_fake(opd_call *call, bool update) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     const opd_call was = *call;
@@ -411,13 +424,13 @@ static int opdi_results_from_fake(opd_call *call, bool update) {
     call->user = table->slots[OPD_KEY_META].user;
     call->args = args;
     call->rets = rets;
-    call->stands_in = true;                       /* it may look at targets, whose dtypes some operators check */
+    call->stands_in = true;                       /* the kernel may read targets, as some operators check dtypes */
     call->filled = call->owned = 0;
     call->cursor = 0;
     int64_t mark = call->th->top;
     int rc = (call->flags & OPDI_STORED ? opdi_stored_slot(call, &table->slots[OPD_KEY_META])
               : &table->slots[OPD_KEY_META])->fn(call);
-    opdi_scope_unwind(call->th, mark);            /* views of the stand-ins must not outlive them */
+    opdi_scope_unwind(call->th, mark);            /* views of the stand-ins must not outlive the stand-ins */
     opd_call fake = *call;
     *call = was;
     if (rc == 0 && call->th->error != OPD_OK) { rc = -1; }
@@ -444,12 +457,14 @@ opd_tensor *opd_result_update(opd_call *call) {
 
 //== the CPU instead ===================================================================================================
 
-/* Returns tensor, or its copy on the host, which belongs to the scope; NULL with an error. */
+/* Returns tensor if it is on the host, or else its copy on the host, which belongs to the scope.  Returns NULL and sets
+   an error if that fails. */
 OPDI_SHARED opd_tensor *opdi_on_host(opd_tensor *tensor) {
     return tensor && opdi_on_device(tensor) ? opdi_own(opdi_host_copy(tensor)) : tensor;
 }
 
-/* Writes a value as the host may use it: tensors copied to the host, a new list, the CPU as the device.  0, or -1. */
+/* Writes a value to *out in a form that the host can use: tensors are copied to the host (a list becomes a new one),
+   and a device becomes the CPU.  Returns 0 or -1. */
 static int opdi_value_on_host(const opd_value *value, opd_value *out) {
     *out = *value;
     if (value->tag == OPD_TAG_DEVICE) { *out = opd_value_device(opd_device_of(OPD_CPU, -1)); }
@@ -466,17 +481,18 @@ static int opdi_value_on_host(const opd_value *value, opd_value *out) {
     out->u.tensors = list;
     return list ? 0 : -1;
 }
-/* The writes that the storage of an argument has seen; 0 for a list. */
+/* Returns how many writes the storage of an argument has counted, or 0 for a list. */
 static uint32_t opdi_writes_of(const opd_value *value) {
     return value->tag == OPD_TAG_TENSOR ? OPDI_LOAD(&value->u.t->storage->version) : 0;
 }
-/* Copies to tensor what an operator has written into its copy on the host; 0, or -1 with an error. */
+/* Copies values that an operator has written to `host`, the copy of `tensor` on the host, back to `tensor`.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_written_back(opd_tensor *tensor, const opd_tensor *host) {
     if (tensor == host || !tensor) { return 0; }
     if (!opdi_has_sizes(tensor, host->dims, host->ndim) && opdi_resize(tensor, host->dims, host->ndim)) { return -1; }
     return opdi_copy(tensor, host);
 }
-/* Returns a host's result as a tensor at `place`; NULL with an error. */
+/* Returns a tensor of the host as a tensor at `place` (number of a device), or NULL and sets an error. */
 static opd_tensor *opdi_on_place(opd_tensor *tensor, int place) {
     if (!tensor || place == OPD_CPU) { return tensor; }
     opd_tensor *delta = opdi_own(opdi_tensor_make(tensor->dims,
@@ -501,7 +517,7 @@ static int opdi_return_from_host(opd_call *call, int i, const opd_value *value, 
     }
     return list ? opd_return_tensors(call, list, value->n) : -1;
 }
-/* True if a result is a view of an argument: it is annotated as an alias, without a write. */
+/* Returns true if a result of op is a view of an argument: annotated as an alias that is not written. */
 OPDI_INTERNAL bool opdi_returns_view(const opd_op *op) {
     for (int i = 0; i < op->nrets; i++) {
         const opdi_type *type = op->schema->returns[i].type;
@@ -523,8 +539,9 @@ bool opd_cpu_fallback_set(opd_backend backend, bool on) {
 static int64_t opdi_cpu_fallbacks;
 int64_t opd_cpu_fallback_count(void) { return OPDI_LOAD(&opdi_cpu_fallbacks); }
 
-/* Runs the operator on copies of its arguments on the CPU, and copies back what it wrote and returns: also what its
-   schema does not say is written, as running statistics of native_batch_norm.  0, or -1 with an error. */
+/* Runs the operator on the CPU, on copies of its arguments, and copies its results, and the arguments that it has
+   written, back to the device.  That includes arguments written without annotation, such as the running statistics of
+   native_batch_norm.  Returns 0, or -1 and sets an error. */
 int opd_cpu_fallback(opd_call *call) {
     opd_op *const op = call->op;
     const int type = call->slot >= OPD_KEY_CPU && call->slot < OPD_KEY_CPU + OPD_BACKEND_COUNT
@@ -541,7 +558,7 @@ int opd_cpu_fallback(opd_call *call) {
         if (opdi_value_on_host(&call->args[i], &args[i])) { return -1; }
         writes[i] = opdi_writes_of(&args[i]);
     }
-    call->th->state.allow &= ~OPD_BIT_OF(OPD_F_AUTOCAST);          /* it is the device's call, not one of the CPU */
+    call->th->state.allow &= ~OPD_BIT_OF(OPD_F_AUTOCAST);          /* autocast was that of the device, and is done */
     if (opd_call_all(op, rets, args, op->nargs)) { return -1; }
     for (int i = 0; i < op->nargs; i++) {
         const opd_value *value = &call->args[i];
@@ -558,7 +575,8 @@ int opd_cpu_fallback(opd_call *call) {
     for (int i = 0; i < op->nrets; i++) { if (opdi_return_from_host(call, i, &rets[i], place)) { return -1; } }
     return opd_ok() ? 0 : -1;
 }
-/* Computes the tensors of argument i that are conjugated or negated when they are read; 0, or -1 with an error. */
+/* Replaces those tensors of argument `i` that are conjugated or negated when they are read by copies with the computed
+   values.  Returns 0, or -1 and sets an error. */
 static int opdi_resolve_value(const opd_op *op, int i, opd_value *value) {
     opd_tensor **list = NULL;
     if (value->tag == OPD_TAG_TENSOR) {
@@ -581,8 +599,8 @@ static int opdi_resolve_value(const opd_op *op, int i, opd_value *value) {
     if (list) { value->u.tensors = list; }
     return 0;
 }
-/* Gives written arguments of call their values, which stand in args, and puts them where args' stand in the results;
-   0, or -1 with an error. */
+/* Copies the new values of the call's written arguments from args, where they were written, to the arguments.  Puts the
+   arguments themselves into the results.  Returns 0, or -1 and sets an error. */
 static int opdi_resolved_back(opd_call *call, const opd_value *args) {
     const opd_op *op = call->op;
     for (uint64_t mask = op->tensor_args & op->written_args; mask; mask &= mask - 1) {
@@ -597,9 +615,10 @@ static int opdi_resolved_back(opd_call *call, const opd_value *args) {
     }
     return 0;
 }
-/* The kernel at Conjugate and Negative of every operator: computes the arguments that are conjugated or negated when
-   they are read, runs the operator below the key, and gives written arguments their values back.  Views, and what
-   changes only how self is looked at, take self as it is (aten/src/ATen/native/MathBitsFallback.h). */
+/* This kernel at Conjugate and Negative, for every operator, computes the values of arguments that are conjugated or
+   negated when they are read.  Then it runs the operator below the key, and gives written arguments their values back.
+   Views, and operators that only change how self is read, take self as it is
+   (aten/src/ATen/native/MathBitsFallback.h). */
 OPDI_SHARED int opdi_lazy_fallback(opd_call *call) {
     const opd_op *const op = call->op;
     const opd_keyset below = opd_keyset_and(call->keys, opd_keyset_below(opdi_key_functionality(call->slot)));

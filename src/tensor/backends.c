@@ -3,9 +3,9 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>backends     devices from outside
 //
-//  What a program registers for a kind of device, and all that is done through it: memory, copies, the current device
-//  round a kernel, operators run on the CPU instead.  Uses tensors and the dispatcher; no kernel of ours touches memory
-//  of a device.
+//  The functions that a program registers for a kind of device, and their uses: memory, copies, the current device
+//  around a kernel, operators that run on the CPU instead.  Uses tensors and the dispatcher.  No kernel of ours touches
+//  the memory of a device.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_SHARED opdi_backend *opdi_backend_of(int type);
@@ -16,7 +16,7 @@ OPDI_SHARED opd_tensor *opdi_on_host(opd_tensor *tensor);
 #if defined(OPDI_CORE)
 
 static opdi_backend opdi_backends[OPD_BACKEND_COUNT];
-OPDI_INTERNAL opdi_mutex opdi_backend_lock = OPDI_MUTEX_INIT;     /* all of the above but what is published */
+OPDI_INTERNAL opdi_mutex opdi_backend_lock = OPDI_MUTEX_INIT;     /* for everything above except published fields */
 
 OPDI_SHARED opdi_backend *opdi_backend_of(int type) {
     return type > OPD_CPU && type < OPD_META && OPDI_ACQUIRE(&opdi_backends[type].registered) ? &opdi_backends[type]
@@ -38,7 +38,7 @@ OPDI_INTERNAL int opdi_backend_missing(int type) {
                     : "nothing in this program provides one: opd_backend_register gives a device its memory and "
                     "copies, and nobody has called it for this one");
 }
-/* Returns 0 when a function `what` of the backend has returned rc 0; else -1 with an error. */
+/* Returns 0 if rc, returned by the backend's function `what`, is 0.  Otherwise returns -1 and sets an error. */
 OPDI_SHARED int opdi_backend_rc(int rc, int type, const char *what) {
     if (rc && opd_ok()) { (void)opd_fail(OPD_ERROR_KERNEL, "%s: %s failed", opdi_device_name(type), what); }
     return rc ? -1 : 0;
@@ -50,8 +50,8 @@ static int opdi_backend_count(const opdi_backend *backend) {
 OPDI_INTERNAL int opdi_backend_current(const opdi_backend *backend) {
     return backend->desc.device_get ? backend->desc.device_get(backend->desc.user) : 0;
 }
-/* Returns the backend of a device and sets *index to its index, the current one's if it has none; NULL with an error
-   when there is no such device. */
+/* Returns the backend of a device, and sets *index to the device's index or, if it names none, to the index of the
+   current device.  Returns NULL and sets an error if there is no such device. */
 OPDI_INTERNAL opdi_backend *opdi_device_find(opd_device device, int *index) {
     opdi_backend *backend = opdi_backend_of(device.type);
     if (!backend) {
@@ -72,7 +72,7 @@ OPDI_INTERNAL opdi_backend *opdi_device_find(opd_device device, int *index) {
 
 //== registering =======================================================================================================
 
-/* Returns why this name cannot be given to a backend, or NULL. */
+/* Returns the reason why a backend cannot get this name, or NULL. */
 static const char *opdi_name_refused(opd_backend backend, const char *name) {
     const opdi_given_name *given_name = opdi_given_name_of((int)backend);
     size_t count = 0;
@@ -108,8 +108,8 @@ static void opdi_name_give(opd_backend backend, const char *name) {
 }
 
 static void opdi_device_free(opdi_storage *storage);
-/* Makes a backend registered or not, and takes all tables out of use.  Under opdi_backend_lock; the caller gives back
-   what is out of use when it has let go of that. */
+/* Registers or unregisters a backend, and takes all tables out of use.  The caller holds opdi_backend_lock; after
+   releasing it, it frees the objects that are out of use. */
 static void opdi_backend_publish(opd_backend backend, int on) {
     opdi_lock(&opdi_registry.lock);
     OPDI_PUBLISH(&opdi_partings.device, &opdi_device_free);
@@ -121,7 +121,8 @@ static void opdi_backend_publish(opd_backend backend, int on) {
 int opd_backend_register_first(opd_backend backend, const opd_backend_desc *desc) {
     return opd_backend_register_sized(backend, desc, offsetof(opd_backend_desc, pointwise));
 }
-/* Checks and copies a desc of `size` bytes, which may be that of an older header.  0, or -1 with an error. */
+/* Checks and copies a descriptor of `size` bytes, which may come from an older header.  Returns 0, or -1 and sets an
+   error. */
 int opd_backend_register_sized(opd_backend backend, const opd_backend_desc *given, size_t size) {
     const char *wrong = NULL;
     opd_backend_desc whole, *desc = given ? &whole : NULL;
@@ -143,7 +144,7 @@ int opd_backend_register_sized(opd_backend backend, const opd_backend_desc *give
     else if (desc->name) { wrong = opdi_name_refused(backend, desc->name); }
     if (!wrong) {
         if (desc->name && backend >= OPD_PRIVATEUSE1) { opdi_name_give(backend, desc->name); }
-        other->blocks = 0;                        /* `registered` is 0 and may be read just now */
+        other->blocks = 0;                        /* other threads may just be reading `registered`, which is 0 */
         memset(other->memory, 0, sizeof other->memory);
         other->desc = *desc;
         other->plugin = opdi_plugin_hold((uintptr_t)desc->alloc);
@@ -155,7 +156,8 @@ int opd_backend_register_sized(opd_backend backend, const opd_backend_desc *give
                             opdi_device_name((int)backend), desc && desc->name ? desc->name : "", wrong) : 0;
 }
 
-/* Unregisters a backend, only if this plug-in registered it (NULL: whoever did); 0, or -1 with an error. */
+/* Unregisters a backend if the plug-in `only` has registered it; if `only` is NULL, in any case.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_backend_unregister(opd_backend backend, const opd_plugin *only) {
     opd_backend_desc desc;
     opd_plugin *plugin = NULL;
@@ -185,8 +187,8 @@ static int opdi_backend_unregister(opd_backend backend, const opd_plugin *only) 
 }
 int opd_backend_unregister(opd_backend backend) { return opdi_backend_unregister(backend, NULL); }
 
-/* Unregisters the backends of a plug-in that has been unloaded; those with memory in use go when the last of
-   it is freed. */
+/* Unregisters the backends of a plug-in that has been unloaded.  A backend with memory in use is unregistered when the
+   last block of it is freed. */
 OPDI_INTERNAL void opdi_backends_unload(const opd_plugin *plugin) {
     for (int i = OPD_CPU + 1; i < OPD_META; i++) {
         const int mark = opd_error_mark();
@@ -274,7 +276,7 @@ opd_stream opd_stream_set(opd_stream stream) {
 int opd_stream_wait(opd_stream stream, opd_stream other) {
     opdi_backend *backend = stream.device.type == OPD_CPU ? NULL : opdi_device_find(stream.device,
         &stream.device.index);
-    /* no queue: others wait on the host */
+    /* there is no queue, so the host waits until the other streams are done */
     if (!backend || other.device.type != stream.device.type || !backend->desc.stream_wait) {
         return !backend && stream.device.type != OPD_CPU ? -1 : opd_stream_synchronize(other);
     }
@@ -317,7 +319,8 @@ bool opd_device_debug_set(opd_backend backend, bool on) {
 
 //== events and captures ===============================================================================================
 
-/* Returns the device's backend if its desc has a function at offset `at`; NULL with an error.  `what` names that. */
+/* Returns the device's backend if its descriptor has the function at byte offset `at`, whose name is `what`.  Otherwise
+   returns NULL and sets an error. */
 OPDI_INTERNAL opdi_backend *opdi_device_with(opd_device *device, size_t at, const char *what) {
     opdi_backend *backend = opdi_device_find(*device, &device->index);
     void (*fn)(void);
@@ -345,7 +348,8 @@ void opd_device_event_free(opd_device_event event) {
         backend->desc.event_free(backend->desc.user, event.device.index, event.id);
     }
 }
-/* Checks that stream stream belongs to `device`; 0, or -1 with an error.  `what` is used with it. */
+/* Checks that stream belongs to `device`, which the function `what` uses with it.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_stream_check(const char *what, opd_device device, opd_stream stream) {
     char one[48], two[48];
     if (stream.device.type == device.type && stream.device.index == device.index) { return 0; }
@@ -403,7 +407,7 @@ opd_capture *opd_capture_end(opd_stream stream) {
     opdi_backend *backend = OPDI_DEVICE_WITH(&stream.device, capture_end, "captures");
     opd_capture *capture = backend ? (opd_capture *)opdi_alloc(sizeof *capture) : NULL;
     int64_t id = 0;
-    if (!backend) { return NULL; }                /* it ends also where something has failed */
+    if (!backend) { return NULL; }                /* ends the work even if an earlier step has failed */
     if (opdi_backend_rc(backend->desc.capture_end(backend->desc.user, stream.device.index, stream.id, &id),
                         stream.device.type, "capture_end") || !capture || !opd_ok()) {
         if (id && backend->desc.capture_free) {
@@ -433,7 +437,7 @@ void opd_capture_free(opd_capture *capture) {
 
 //== memory ============================================================================================================
 
-/* Counts a block of device memory that was made (bytes > 0) or freed. */
+/* Counts the bytes of a block of device memory that was made (bytes > 0) or freed. */
 static void opdi_device_count_bytes(opdi_backend *backend, int index, int64_t bytes) {
     opd_memory *memory = &backend->memory[index];
     opdi_lock(&opdi_backend_lock);
@@ -443,7 +447,7 @@ static void opdi_device_count_bytes(opdi_backend *backend, int index, int64_t by
     memory->peak = OPDI_MAX(memory->peak, memory->live);
     opdi_unlock(&opdi_backend_lock);
 }
-/* Allocates device memory for storage storage, which describes it then; 0, or -1 with an error. */
+/* Allocates device memory and enters it in `storage`.  Returns 0, or -1 and sets an error. */
 static int opdi_device_alloc(opdi_storage *storage, opdi_backend *backend, int type, int index, size_t bytes) {
     storage->device = (uint8_t)type;
     storage->index = (int8_t)index;
@@ -463,7 +467,7 @@ static void opdi_device_free(opdi_storage *storage) {
     opdi_backend *backend = opdi_backend_of(storage->device);
     opd_plugin *plugin = backend ? backend->plugin : NULL;
     if (!backend || !storage->data) { return; }
-    if (plugin) { opdi_plugin_pin(plugin); }      /* with the last block another thread may unregister it */
+    if (plugin) { opdi_plugin_pin(plugin); }      /* once the last block is freed, it may be unregistered */
     backend->desc.free(backend->desc.user, storage->index, storage->data, (size_t)storage->bytes);
     opdi_device_count_bytes(backend, storage->index, -storage->bytes);
     if (!plugin) { return; }
@@ -488,8 +492,8 @@ OPDI_INTERNAL opdi_storage *opdi_device_storage(int64_t bytes, int place) {
     return storage;
 }
 
-/* Makes a tensor on a device, as opdi_tensor_make does; the block has header, sizes and storage header only.  NULL
-   with an error. */
+/* Makes a tensor on a device, as opdi_tensor_make does on the host.  The tensor's block, on the host, has only headers
+   and sizes.  Returns NULL and sets an error if that fails. */
 OPDI_INTERNAL opd_tensor *opdi_device_tensor(const int64_t *sizes, const int64_t *strides, int ndim,
                                              opd_scalar_type dtype, opd_device device) {
     const size_t element = opd_dtype_size(dtype);
@@ -560,7 +564,7 @@ opd_tensor *opd_tensor_new_pinned(opd_ints sizes, opd_scalar_type dtype, opd_bac
     return opd_tensor_wrap(data, sizes, NULL, dtype, opdi_pinned_free, (void *)(intptr_t)backend);
 }
 
-/* Returns the name of the running kernel's argument that is tensor, or NULL. */
+/* If `tensor` is an argument of the running kernel, returns that argument's name, else NULL. */
 static const char *opdi_argument_named(const opd_call *call, const opd_tensor *tensor) {
     for (int i = 0; call && i < call->op->nargs; i++) {
         const opd_value *value = &call->args[i];
@@ -571,9 +575,8 @@ static const char *opdi_argument_named(const opd_call *call, const opd_tensor *t
     }
     return NULL;
 }
-/* Fails because tensor is not on device a, with the texts of TensorIterator and
-   c10::impl::check_and_update_common_device.
- */
+/* Sets the error that `tensor` is not on `device`, in the words of TensorIterator and
+   c10::impl::check_and_update_common_device.  Returns -1. */
 OPDI_INTERNAL int opdi_device_differs(const opd_call *call, opd_device device, const opd_tensor *tensor) {
     char one[48], two[48];
     const char *argument = opdi_argument_named(call, tensor);

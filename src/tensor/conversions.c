@@ -3,9 +3,9 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>loops        tensor iteration: promotion, broadcasting, block loops, copies
 //
-//  What all pointwise kernels stand on.  A loop is written for float, double and int64_t over contiguous memory;
-//  everything else (other dtypes, strides, broadcasting, threads) is brought to it here, a block of elements at a time.
-//  Uses tensors and the thread pool; knows no operator.  Follows at::TensorIterator in what it computes.
+//  The base of all pointwise kernels.  A loop is written for float, double and int64_t over contiguous memory.  This
+//  file reduces all other cases (other dtypes, strides, broadcasting, threads) to that, a block of elements at a time.
+//  Uses tensors and the thread pool; knows no operator.  Results are those of at::TensorIterator.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== conversions =======================================================================================================
@@ -17,14 +17,14 @@ static inline uint64_t opdi_to_u64(double x) {
 static inline int32_t opdi_to_i32(double x) {
     return x > -2147483649.0 && x < 2147483648.0 ? (int32_t)x : INT32_MIN;
 }
-/* The same of floats, without a branch around the conversion. */
+/* Returns x as an int32, like opdi_to_i64 for doubles, without a branch around the conversion. */
 static inline int32_t opdi_f32_to_i32(float x) {
     return (int32_t)(((x >= -2147483648.0f) & (x < 2147483648.0f)) ? x : -2147483648.0f);
 }
 static inline int64_t opdi_f32_to_i64(float x) {
     return (int64_t)(((x >= -9223372036854775808.0f) & (x < 9223372036854775808.0f)) ? x : -9223372036854775808.0f);
 }
-/* Unsigned and signed narrowing of a 64-bit integer, wrapping. */
+/* Narrow a 64-bit integer to an unsigned or signed type, wrapping. */
 #define OPDI_WRAP_u8(x) ((uint8_t)((uint64_t)(x) & 255u))
 #define OPDI_WRAP_i8(x) ((int8_t)(uint8_t)((uint64_t)(x) & 255u))
 #define OPDI_WRAP_i16(x) ((int16_t)(uint16_t)((uint64_t)(x) & 65535u))
@@ -32,7 +32,7 @@ static inline int64_t opdi_f32_to_i64(float x) {
 #define OPDI_WRAP_u32(x) ((uint32_t)((uint64_t)(x) & 4294967295u))
 #define OPDI_WRAP_i32(x) ((int32_t)(uint32_t)((uint64_t)(x) & 4294967295u))
 
-/* count elements of from_size bytes become elements of to_size bytes, as `one` does with one of them. */
+/* Converts `count` elements of from_size bytes to elements of to_size bytes, each with the function `one`. */
 OPDI_LOOP_TEXT void opdi_convert_each(void *dst, int64_t to_size, const void *src, int64_t from_size, int64_t count,
                                       void (*one)(void *to, const void *from)) {
     char *to = (char *)dst;
@@ -49,7 +49,7 @@ OPDI_LOOP_TEXT void opdi_convert_each(void *dst, int64_t to_size, const void *sr
         one(to + i * to_size, from + i * from_size);
     }
 }
-/* Define the conversion of one element, x as expr, and functions with the loop over it. */
+/* Define the conversion of one element (x, as expr), and functions with the loop over it. */
 #define OPDI_CONVERT_ONE(name, D, S, expr) \
     OPDI_LOOP_TEXT void name##_one(void *to, const void *from) { const S x = *(const S *)from; *(D *)to = (expr); }
 #define OPDI_CONVERT_LOOP(name, one, D, S) \
@@ -58,7 +58,7 @@ OPDI_LOOP_TEXT void opdi_convert_each(void *dst, int64_t to_size, const void *sr
 #define OPDI_CONVERT(name, D, S, expr) \
     OPDI_CONVERT_ONE(name, D, S, expr) \
     OPDI_CONVERT_LOOP(name, name##_one, D, S)
-/* Where wider registers are worth it. */
+/* These conversions are compiled for wider registers, too, as they gain from them. */
 #if defined(OPDI_X86)
 #define OPDI_CONVERT_WIDE(name, D, S, expr) \
     OPDI_CONVERT_ONE(name, D, S, expr) \
@@ -72,7 +72,7 @@ OPDI_LOOP_TEXT void opdi_convert_each(void *dst, int64_t to_size, const void *sr
 #else
 #define OPDI_CONVERT_WIDE OPDI_CONVERT
 #endif
-/* opdi_cvt_<to>_<from> */
+/* Names: opdi_cvt_<to>_<from> */
 OPDI_CONVERT_WIDE(opdi_cvt_f32_u8, float, uint8_t, (float)x)
 OPDI_CONVERT_WIDE(opdi_cvt_f32_i32, float, int32_t, (float)x)
 OPDI_CONVERT_WIDE(opdi_cvt_f32_i64, float, int64_t, (float)x)
@@ -98,7 +98,8 @@ OPDI_CONVERT(opdi_cvt_b_i64, uint8_t, int64_t, (uint8_t)(x != 0))
 OPDI_CONVERT(opdi_cvt_f32_f16_most, float, uint16_t, opdi_f16_to_f32(x))
 OPDI_CONVERT(opdi_cvt_f16_f32_most, uint16_t, float, opdi_f32_to_f16(x))
 #if defined(OPDI_X86)
-/* By the instruction, 8 or 16 at a time; returns how many, as opdi_widen_f16_avx2 does for the other way. */
+/* Converts 8 or 16 floats at a time to float16 by an instruction.  Returns how many it has converted, as
+   opdi_widen_f16_avx2 does for the other direction. */
 OPDI_AVX512 static int64_t opdi_narrow_f16_avx512(const float *at, int64_t count, uint16_t *out) {
     int64_t j = 0;
     for (; j + 16 <= count; j += 16) {
@@ -151,7 +152,7 @@ OPDI_CONVERT(opdi_cvt_i8_f64, int8_t, double, OPDI_WRAP_i8(opdi_to_i32(x)))
 OPDI_CONVERT(opdi_cvt_i16_f64, int16_t, double, OPDI_WRAP_i16(opdi_to_i32(x)))
 OPDI_CONVERT(opdi_cvt_i8_i64, int8_t, int64_t, OPDI_WRAP_i8(x))
 OPDI_CONVERT(opdi_cvt_i16_i64, int16_t, int64_t, OPDI_WRAP_i16(x))
-/* Two steps through float, as c10::Half and c10::BFloat16 convert. */
+/* Converts in two steps, through float, as c10::Half and c10::BFloat16 do. */
 static void opdi_convert_via(void *dst, int64_t to_size, const void *src, int64_t from_size, int64_t count,
                              opdi_convert first, opdi_convert second) {
     float block[64];
@@ -172,7 +173,8 @@ OPDI_CONVERT_VIA(opdi_cvt_f16_i64, opdi_cvt_f32_i64, opdi_cvt_f16_f32, 8, 2)
 OPDI_CONVERT_VIA(opdi_cvt_bf16_i64, opdi_cvt_f32_i64, opdi_cvt_bf16_f32, 8, 2)
 OPDI_CONVERT_VIA(opdi_cvt_i64_f16, opdi_cvt_f32_f16, opdi_cvt_i64_f32, 2, 8)
 OPDI_CONVERT_VIA(opdi_cvt_i64_bf16, opdi_cvt_f32_bf16, opdi_cvt_i64_f32, 2, 8)
-/* The stored dtypes.  Those of eight bits go through float, uint64 is its bits where int64_t is computed. */
+/* Conversions of the stored dtypes (see >>stored_dtypes).  Floats of eight bits are converted through float.  In
+   int64_t computations, uint64 is taken as its bits. */
 OPDI_CONVERT(opdi_cvt_f32_u16, float, uint16_t, (float)x)
 OPDI_CONVERT(opdi_cvt_f64_u16, double, uint16_t, (double)x)
 OPDI_CONVERT(opdi_cvt_i64_u16, int64_t, uint16_t, (int64_t)x)
@@ -189,7 +191,7 @@ OPDI_CONVERT(opdi_cvt_f32_u64, float, uint64_t, (float)x)
 OPDI_CONVERT(opdi_cvt_f64_u64, double, uint64_t, (double)x)
 OPDI_CONVERT(opdi_cvt_u64_f32, uint64_t, float, opdi_to_u64((double)x))
 OPDI_CONVERT(opdi_cvt_u64_f64, uint64_t, double, opdi_to_u64(x))
-/* Defines the six conversions of a dtype of eight bits, by `load` and `store` of one. */
+/* Defines the six conversions of a dtype of eight bits, from `load` and `store`, which convert one element. */
 #define OPDI_CONVERT_F8(name, load, store) \
     OPDI_CONVERT(opdi_cvt_f32_##name, float, uint8_t, load) \
     OPDI_CONVERT(opdi_cvt_##name##_f32, uint8_t, float, store) \
@@ -202,8 +204,8 @@ OPDI_CONVERT_F8(e4m3fn, opdi_f8_to_f32(x, &opdi_f8_e4m3fn), opdi_f32_to_f8(x, &o
 OPDI_CONVERT_F8(e5m2fnuz, opdi_f8_to_f32(x, &opdi_f8_e5m2fnuz), opdi_f32_to_f8(x, &opdi_f8_e5m2fnuz))
 OPDI_CONVERT_F8(e4m3fnuz, opdi_f8_to_f32(x, &opdi_f8_e4m3fnuz), opdi_f32_to_f8(x, &opdi_f8_e4m3fnuz))
 OPDI_CONVERT_F8(e8m0, opdi_e8m0_to_f32(x), opdi_f32_to_e8m0(x))
-/* Into and out of complex numbers: through doubles.  An imaginary part is lost, but where it says that a number is not
-   zero. */
+/* Converts into complex numbers, and out of them, through doubles.  An imaginary part is dropped, unless the target is
+   bool: then it also makes a number true. */
 static void opdi_convert_to_complex(opdi_complex *to, const char *from, int64_t size, int64_t count,
                                     opdi_convert load) {
     double block[64];
@@ -267,7 +269,7 @@ OPDI_INTERNAL void opdi_cvt_4(void *dest, const void *source, int64_t count) {
     memcpy(dest, source, (size_t)count * 4);
 }
 
-/* [compute type][opdi_dtype_at]: into the compute type, and out of it. */
+/* Tables with the index [compute type][opdi_dtype_at]: conversions into the compute type, and out of it. */
 static const opdi_convert opdi_load_table[4][OPDI_DTYPES] = {
     {opdi_cvt_f32_u8, opdi_cvt_f32_i8, opdi_cvt_f32_i16, opdi_cvt_f32_i32, opdi_cvt_f32_i64, opdi_cvt_f32_f16,
      opdi_cvt_4, opdi_cvt_f32_f64, NULL, NULL, NULL, opdi_cvt_f32_b, NULL, NULL, NULL, opdi_cvt_f32_bf16,
@@ -304,7 +306,7 @@ static const opdi_convert opdi_store_table[4][OPDI_DTYPES] = {
      opdi_cvt_b_c128, NULL, NULL, NULL, opdi_cvt_bf16_c128, opdi_cvt_e5m2_c128, opdi_cvt_e4m3fn_c128,
      opdi_cvt_e5m2fnuz_c128, opdi_cvt_e4m3fnuz_c128, opdi_cvt_u16_c128, opdi_cvt_u32_c128, opdi_cvt_u64_c128,
      opdi_cvt_e8m0_c128}};
-/* The conversion of a dtype into a compute type, and out of it; NULL: there is none. */
+/* Return the conversion of a dtype into a compute type, and out of it, or NULL if there is none. */
 OPDI_INTERNAL opdi_convert opdi_load_of(int compute, int dtype) {
     return opdi_load_table[compute][opdi_dtype_at(dtype)];
 }
@@ -312,15 +314,15 @@ OPDI_INTERNAL opdi_convert opdi_store_of(int compute, int dtype) {
     return opdi_store_table[compute][opdi_dtype_at(dtype)];
 }
 
-/* Makes an element of a dtype of a number, an int64, float64 or complex128. */
+/* Writes a number, which is an int64, float64 or complex128 as `from` says, as one element of a dtype. */
 OPDI_SHARED void opdi_store_one(opd_scalar_type from, const void *number, opd_scalar_type dtype, void *element) {
     opdi_store_of(from == OPD_INT64 ? OPDI_I64 : from == OPD_FLOAT64 ? OPDI_F64 : OPDI_C128, dtype)(element, number, 1);
 }
 
 //== strided runs ======================================================================================================
 
-/* n elements of `size` bytes from src, `stride` bytes apart, to contiguous dst; and back.  Four at a time: the loads of
-   one step do not wait for each other. */
+/* Copy `count` elements of `size` bytes from src, where they are `stride` bytes apart, to contiguous dst, and back.
+   They handle four elements at a time, so that the loads of one step do not wait for each other. */
 #define OPDI_GATHER(type)                                                                       \
     {                                                                                           \
         type *to = (type *)dst; const type *from = (const type *)src; int64_t i = 0;            \
@@ -364,7 +366,8 @@ OPDI_INTERNAL void opdi_scatter(void *dst, int64_t stride, const void *src, int6
     }
 }
 #if defined(OPDI_X86)
-/* Copies every second element of 4 bytes, read as the low halves of 8: the last one is not followed by anything. */
+/* Copies every second element of 4 bytes: reads elements of 8 bytes and takes their low halves.  The last element is
+   copied by itself, because there may be no memory behind it. */
 OPDI_AVX2 static void opdi_gather_second(void *dst, const void *src, int64_t count) {
     uint32_t *to = (uint32_t *)dst;
     const uint32_t *from = (const uint32_t *)src;
@@ -379,7 +382,7 @@ OPDI_AVX2 static void opdi_gather_second(void *dst, const void *src, int64_t cou
     for (; i < count; i++) { to[i] = from[2 * i]; }
 }
 #endif
-/* count times the element of 4 bytes at src. */
+/* Writes the 4-byte element at `src` `count` times to `dst`. */
 static void opdi_gather_one(void *dst, const void *src, int64_t count) {
     uint32_t *to = (uint32_t *)dst, value;
     int64_t i;

@@ -2,7 +2,7 @@
 
 //== copies ============================================================================================================
 
-/* Copies count elements of `size` bytes from from to to, which have strides of ss and ds bytes. */
+/* Copies `count` elements of `size` bytes, which are `ss` bytes apart at `from` and `ds` bytes apart at `to`. */
 OPDI_INTERNAL void opdi_move_run(char *to, int64_t ds, const char *from, int64_t ss, int64_t count, int size) {
     if (ds == size) {
         opdi_gather(to, from, ss, count, size);
@@ -34,8 +34,8 @@ static void opdi_copy_rows(void *ctx, int64_t begin, int64_t end) {
         opdi_iter_step(iter, idx, count);
     }
 }
-/* Copies elements [begin, end) of a pass between operands of different dtypes, block by block through
-   the compute type. */
+/* Copies elements [begin, end) of a pass between operands of different dtypes, block by block through the compute
+   type. */
 static void opdi_copy_blocks(void *ctx, int64_t begin, int64_t end) {
     const opdi_iter *iter = (const opdi_iter *)ctx;
     const opdi_operand *operand = &iter->op[0];
@@ -57,9 +57,9 @@ static void opdi_copy_blocks(void *ctx, int64_t begin, int64_t end) {
     }
 }
 #if defined(__GNUC__) && !defined(__TINYC__)
-typedef float opdi_lanes8 __attribute__((vector_size(32), aligned(4), may_alias));     /* without OPDI_X86 too */
-/* Returns the sum of x[0 .. count): at most 4096 elements go to 64 accumulators, whose sum is then added to a
-   double.  Not NULL: what lies at odd places goes to *odd instead; count is even. */
+typedef float opdi_lanes8 __attribute__((vector_size(32), aligned(4), may_alias));     /* also without OPDI_X86 */
+/* Returns the sum of x[0 .. count).  Up to 4096 elements are summed in 64 accumulators, whose sum is then added to a
+   double.  If `odd` is not NULL, elements at odd indices are summed to *odd instead; then count is even. */
 OPDI_ALWAYS double opdi_sum_f32_body(const float *x, int64_t count, double *odd) {
     double total = 0;
     int64_t i = 0;
@@ -98,7 +98,7 @@ OPDI_AVX2 static double opdi_sum_c64_avx2(const float *x, int64_t count, double 
 }
 #endif
 #if defined(OPDI_X86)
-/* The product of count floats, a multiple of 32, which are read and made doubles by one instruction. */
+/* Returns the product of `count` floats, a multiple of 32, which one instruction reads and converts to double. */
 OPDI_AVX2 static double opdi_prod_avx2(const float *x, int64_t count) {
     opdi_v4d a0 = {1, 1, 1, 1}, a1 = a0, a2 = a0, a3 = a0, a4 = a0, a5 = a0, a6 = a0, a7 = a0, next;
     for (int64_t i = 0; i < count; i += 32) {
@@ -113,7 +113,8 @@ OPDI_AVX2 static double opdi_prod_avx2(const float *x, int64_t count) {
     a0 = ((a0 * a4) * (a2 * a6)) * ((a1 * a5) * (a3 * a7));
     return (a0[0] * a0[2]) * (a0[1] * a0[3]);
 }
-/* The largest (smallest) of eight floats; NaN where one of the flags is set. */
+/* Returns the largest (smallest, if `most` is false) of the eight floats `tops`, or NaN if one of the `flags` is
+   set. */
 static float opdi_extreme_lanes(const void *tops, const void *flags, bool most) {
     uint32_t bits[8], any = 0;
     float lanes[8];
@@ -125,8 +126,9 @@ static float opdi_extreme_lanes(const void *tops, const void *flags, bool most) 
     }
     return any ? NAN : lanes[0];
 }
-/* The extreme of count floats, a multiple of 64, by the instruction that keeps the second of what is not ordered; NaN,
-   which is looked for two vectors at a time, if there is one. */
+/* Defines a function for the largest or smallest of `count` floats, a multiple of 64.  The instruction returns its
+   second operand if the two are not ordered.  So NaN is looked for separately, two vectors at a time, and returned if
+   there is one. */
 #define OPDI_EXTREME(name, instruction) \
     OPDI_AVX2 static float name(const float *x, int64_t count) { \
         const opdi_v8f *const start = (const opdi_v8f *)(const void *)x; \
@@ -134,7 +136,7 @@ static float opdi_extreme_lanes(const void *tops, const void *flags, bool most) 
             a6 = start[6], a7 = start[7], odd = {0}; \
         for (int64_t i = 0; i < count; i += 64) { OPDI_EXTREME_NEXT(instruction) } \
         OPDI_EXTREME_FOLD(instruction) \
-        const opdi_v8f flags = odd, tops = a0;    /* whose addresses are taken: odd and a0 stay in registers */ \
+        const opdi_v8f flags = odd, tops = a0;    /* copies, so that odd and a0 stay in registers */ \
         return opdi_extreme_lanes(&tops, &flags, (instruction)[1] == 'a'); \
     }
 #define OPDI_EXTREME_NEXT(instruction) \
@@ -163,7 +165,7 @@ OPDI_EXTREME(opdi_extreme_min_avx2, "min")
 #undef OPDI_EXTREME_FOLD
 #undef OPDI_EXTREME_TWO
 #endif
-/* Multiplies *product by as many of count floats as vectors take; returns how many. */
+/* Multiplies *product by the floats at x, as many of `count` as fill whole vectors.  Returns how many these are. */
 OPDI_INTERNAL int64_t opdi_prod_whole(const float *x, int64_t count, double *product) {
     const int64_t whole = count & ~(int64_t)31;
 #if defined(OPDI_X86)
@@ -177,7 +179,8 @@ OPDI_INTERNAL int64_t opdi_prod_whole(const float *x, int64_t count, double *pro
     (void)whole;
     return 0;
 }
-/* Sets *best to the largest (smallest) of as many of count floats as vectors take; returns how many. */
+/* Sets *best to the largest (smallest, if `most` is false) of the floats at x, as many of `count` as fill whole
+   vectors.  Returns how many these are. */
 OPDI_INTERNAL int64_t opdi_extreme_whole(bool most, const float *x, int64_t count, float *best) {
     const int64_t whole = count & ~(int64_t)63;
 #if defined(OPDI_X86)
@@ -193,7 +196,8 @@ OPDI_INTERNAL int64_t opdi_extreme_whole(bool most, const float *x, int64_t coun
     return 0;
 }
 OPDI_INTERNAL double opdi_sum_f32_plain(const float *x, int64_t count) { return opdi_sum_f32_body(x, count, NULL); }
-/* Returns the sum of the real parts of count numbers; *imaginary becomes that of the others. */
+/* Returns the sum of the real parts of `count` complex numbers, and writes that of their imaginary parts to
+   *imaginary. */
 OPDI_INTERNAL double opdi_sum_c64(const float *x, int64_t count, double *imaginary) {
     *imaginary = 0;
 #if defined(OPDI_X86)
@@ -201,7 +205,7 @@ OPDI_INTERNAL double opdi_sum_c64(const float *x, int64_t count, double *imagina
 #endif
     return opdi_sum_f32_body(x, 2 * count, imaginary);
 }
-/* Copies bands [begin, end) tile by tile. */
+/* Copies bands (see opdi_band_at) `begin` to `end` - 1, tile by tile. */
 static void opdi_copy_bands(void *ctx, int64_t begin, int64_t end) {
     const opdi_transpose *tr = (const opdi_transpose *)ctx;
     const opdi_iter *iter = tr->it;
@@ -217,7 +221,8 @@ static void opdi_copy_bands(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
-/* The dim that the source walks contiguously while the destination does not, when a copy by tiles pays; else 0. */
+/* Returns the dim along which the source is contiguous and the destination is not, if it pays to copy by tiles; else
+   0. */
 static int opdi_copy_across(const opdi_iter *iter) {
     const int size = iter->op[0].size;
     if (iter->op[0].stride[0] != size || iter->op[1].stride[0] == size || iter->op[1].stride[0] == 0 || size > 8) {
@@ -244,13 +249,14 @@ static int opdi_copy_same(opdi_iter *iter) {
     } else { opdi_parallel_for(iter->numel, OPDI_GRAIN, opdi_copy_rows, iter); }
     return 0;
 }
-/* The compute type in which numbers of one dtype become those of another, neither complex. */
+/* Returns the compute type through which numbers of one dtype are converted to another.  Neither dtype is complex. */
 static int opdi_copy_compute(opd_scalar_type to, opd_scalar_type from) {
-    const bool beyond = from == OPD_UINT64 && !opd_dtype_is_integral(to, true);  /* int64_t would take it for less */
+    const bool beyond = from == OPD_UINT64 && !opd_dtype_is_integral(to, true);  /* as int64_t it would be negative */
     if (to == OPD_FLOAT32 && (from == OPD_UINT8 || from == OPD_INT32)) { return OPDI_F32; }   /* in one step */
     return !beyond ? opdi_compute_type(from) : to == OPD_FLOAT64 ? OPDI_F64 : OPDI_F32;
 }
-/* Copies one part (0 real, 1 imaginary) of a copy that has complex numbers in it.  0, or -1 with an error. */
+/* Copies one part of the elements (`part` 0: real, 1: imaginary), if dst or src is complex.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_copy_part(opd_tensor *dst, const opd_tensor *src, int part) {
     opd_tensor *ops[2];
     opdi_iter iter;
@@ -271,12 +277,12 @@ static int opdi_copy_part(opd_tensor *dst, const opd_tensor *src, int part) {
     opdi_parallel_for(iter.numel, OPDI_GRAIN, opdi_copy_blocks, &iter);
     return 0;
 }
-/* Copies n complex numbers, which a pass reads and writes as other dtypes. */
+/* A loop that copies `count` complex numbers, which the pass itself reads and writes as other dtypes. */
 static void opdi_copy_pairs(void *const *data, int64_t count, const opdi_params *params) {
     (void)params;
     memcpy(data[0], data[1], (size_t)count * sizeof(opdi_complex));
 }
-/* Copies elements as opdi_copy, where dst or src is conjugated or negated when it is read. */
+/* Copies elements as opdi_copy does, for dst or src that is conjugated or negated when it is read. */
 OPDI_NOINLINE static int opdi_copy_lazy(opd_tensor *dst, const opd_tensor *src) {
     const uint64_t keys = dst->functionality & OPDI_LAZY_KEYS;
     opd_tensor *plain = (opd_tensor *)(uintptr_t)src;
@@ -286,7 +292,7 @@ OPDI_NOINLINE static int opdi_copy_lazy(opd_tensor *dst, const opd_tensor *src) 
     }
     if (plain->flags & OPDI_LAZY) { plain = opdi_resolved(plain); }
     if (!plain || !keys) { return plain ? opdi_copy(dst, plain) : -1; }
-    if (plain->dtype != dst->dtype) {             /* turned over in the dtype that it is stored in */
+    if (plain->dtype != dst->dtype) {             /* to be conjugated or negated in the dtype of its storage */
         opd_tensor *as = opdi_own(opdi_tensor_make(plain->dims, NULL, plain->ndim, (opd_scalar_type)dst->dtype,
                                                    opdi_place_of(plain)));
         if (!as || opdi_copy(as, plain)) { return -1; }
@@ -297,8 +303,8 @@ OPDI_NOINLINE static int opdi_copy_lazy(opd_tensor *dst, const opd_tensor *src) 
     return opdi_copy(dst, plain);
 }
 
-/* Copies src, which broadcasts to dst, with any dtypes and strides (copy_, contiguous, to, clone).  0, or -1 with an
-   error when src does not broadcast or the memory overlaps. */
+/* Copies src, which broadcasts to dst, with any dtypes and strides (copy_, contiguous, to, clone).  Returns 0, or -1
+   and sets an error if src does not broadcast or the memory overlaps. */
 OPDI_SHARED int opdi_copy(opd_tensor *dst, const opd_tensor *src) {
     opd_tensor *ops[2];
     opdi_iter iter;

@@ -2,8 +2,8 @@
 
 //== the iterator ======================================================================================================
 
-/* Joins dims that every operand walks as one, and drops dims of size 1: fewer dims, the same elements in
-   the same order. */
+/* Joins neighbouring dims that every operand walks as if they were one, and drops dims of size 1.  The elements and
+   their order stay the same. */
 static void opdi_iter_coalesce(opdi_iter *iter) {
     int last = 0;
     for (int dim = 1; dim < iter->ndim; dim++) {
@@ -35,14 +35,14 @@ OPDI_INTERNAL int opdi_iter_walk(const opdi_iter *iter, const opdi_operand *oper
     }
     return linear ? OPDI_WALK_LINEAR : scalar ? OPDI_WALK_SCALAR : OPDI_WALK_STRIDED;
 }
-/* The dtype of a complex number's parts. */
+/* Returns the dtype of a complex number's parts. */
 OPDI_INTERNAL int8_t opdi_real_dtype(int8_t t) {
     return t == OPD_COMPLEX64 ? (int8_t)OPD_FLOAT32 : t == OPD_COMPLEX128 ? (int8_t)OPD_FLOAT64
         : t == OPD_COMPLEX32 ? (int8_t)OPD_FLOAT16 : t;
 }
-/* Prepares a pass: every operand broadcasts to ops[0], the inputs are promoted to dtype `common`, loops run in
-   `compute`.  -1 with an error when an output overlaps itself or, partially, an input.  With common
-   OPD_DTYPE_NONE (copies) nothing is promoted and a complex operand is walked by its real parts. */
+/* Prepares a pass: every operand broadcasts to the sizes of ops[0], the inputs are promoted to dtype `common`, and
+   loops run in `compute`.  Returns -1 and sets an error if an output overlaps itself or, partially, an input.  If
+   common is OPD_DTYPE_NONE (copies), nothing is promoted, and a complex operand is walked by its real parts. */
 OPDI_INTERNAL int opdi_iter_init(opdi_iter *iter, opd_tensor *const *ops, int nops, int nout, opd_scalar_type common,
                                  int compute) {
     const opd_tensor *out = ops[0];
@@ -90,8 +90,8 @@ OPDI_INTERNAL int opdi_iter_init(opdi_iter *iter, opd_tensor *const *ops, int no
     return 0;
 }
 
-/* Copies count elements of operand operand, those from element index idx of the pass on, to buf; with `store`, from
-   buf to them. */
+/* Copies `count` elements of an operand, from element index `idx` of the pass on, to buf.  If `store` is true, copies
+   them from buf to the operand instead. */
 static void opdi_iter_move(const opdi_iter *iter, const opdi_operand *operand, const int64_t *idx, int64_t count,
                            char *buf, bool store) {
     int64_t at[OPD_MAX_DIMS], left = count;
@@ -118,8 +118,8 @@ static void opdi_iter_move(const opdi_iter *iter, const opdi_operand *operand, c
         }
     }
 }
-/* The address of the count elements of operand operand from index idx (linear position pos) on when they lie one after
-   another, else NULL. */
+/* Returns the address of the `count` elements of an operand that begin at index `idx` (`pos` in linear order), if they
+   are consecutive in memory; else NULL. */
 static char *opdi_iter_run_at(const opdi_iter *iter, const opdi_operand *operand, const int64_t *idx, int64_t pos,
                               int64_t count) {
     char *at = operand->data;
@@ -128,16 +128,17 @@ static char *opdi_iter_run_at(const opdi_iter *iter, const opdi_operand *operand
     for (int dim = 0; dim < iter->ndim; dim++) { at += idx[dim] * operand->stride[dim]; }
     return at;
 }
-/* Returns the compute-type elements of input operand for the block at idx (linear position pos), in place or in buf. */
+/* Returns the elements of an input operand for the block that begins at `idx` (`pos` in linear order), in the compute
+   type: in place, or converted into buf. */
 OPDI_INTERNAL void *opdi_iter_load(const opdi_iter *iter, const opdi_operand *operand, const int64_t *idx, int64_t pos,
                                    int64_t count, char *buf) {
-    uint64_t raw[OPDI_BLOCK];                     /* [n] elements of the operand's dtype, then rounded ones */
+    uint64_t raw[OPDI_BLOCK];                     /* elements in the operand's dtype, later in the rounded form */
     char *src = opdi_iter_run_at(iter, operand, idx, pos, count);
     const bool plain = !operand->convert && !operand->round;
     if (src && plain) { return src; }
     if (!src) {
         src = operand->convert ? (char *)raw : buf;
-        if (idx[0] + count <= iter->sizes[0]) {   /* within one row */
+        if (idx[0] + count <= iter->sizes[0]) {   /* the block is within one row */
             const char *row = operand->data;
             for (int dim = 0; dim < iter->ndim; dim++) { row += idx[dim] * operand->stride[dim]; }
             opdi_gather(src, row, operand->stride[0], count, operand->size);
@@ -151,8 +152,8 @@ OPDI_INTERNAL void *opdi_iter_load(const opdi_iter *iter, const opdi_operand *op
     }
     return buf;
 }
-/* The address at which the loop may write count elements of output operand in place, or NULL: into a buffer, which
-   opdi_iter_store then moves. */
+/* Returns the address at which the loop may write `count` elements of the output operand in place.  Returns NULL if it
+   may not: then the loop writes into a buffer, from which opdi_iter_store moves them. */
 OPDI_INTERNAL void *opdi_iter_target(const opdi_iter *iter, const opdi_operand *operand, const int64_t *idx,
                                      int64_t pos, int64_t count) {
     return operand->convert ? NULL : opdi_iter_run_at(iter, operand, idx, pos, count);
@@ -168,7 +169,7 @@ OPDI_INTERNAL void opdi_iter_store(const opdi_iter *iter, const opdi_operand *op
     if (operand->convert) { operand->store(raw, buf, count); }
     opdi_iter_move(iter, operand, idx, count, operand->convert ? (char *)raw : buf, true);
 }
-/* Steps idx count elements on, count not beyond the end. */
+/* Moves `idx` on by `count` elements, which do not go beyond the end. */
 OPDI_INTERNAL void opdi_iter_step(const opdi_iter *iter, int64_t *idx, int64_t count) {
     for (int dim = 0; dim < iter->ndim; dim++) {
         idx[dim] += count;
@@ -177,10 +178,10 @@ OPDI_INTERNAL void opdi_iter_step(const opdi_iter *iter, int64_t *idx, int64_t c
         idx[dim] -= count * iter->sizes[dim];
     }
 }
-/* What a block holds of an operand that repeats one number along a row: `count` times that at `at`. */
+/* The contents of a block for an operand that repeats one number along a row: `count` copies of the number at `at`. */
 typedef struct opdi_held { const char *at; int64_t count; } opdi_held;
-/* Whether the block of a row's operand holds already what a load at idx would put there; if not, *held says what it
-   holds from now on. */
+/* Returns true if the block of an operand already holds the elements that a load at `idx` would put there.  If not,
+   sets *held to the block's new contents. */
 static bool opdi_iter_holds(const opdi_iter *iter, const opdi_operand *operand, const int64_t *idx, int64_t count,
                             opdi_held *held) {
     const char *at = operand->data;
@@ -190,8 +191,8 @@ static bool opdi_iter_holds(const opdi_iter *iter, const opdi_operand *operand, 
     held->count = count;
     return false;
 }
-/* Runs elements [begin, end) of the pass.  Rows of OPDI_ROW elements and more are walked row by row, so that contiguous
-   ones are used in place; shorter ones are gathered across rows. */
+/* Runs the loop over elements `begin` to `end` - 1 of the pass.  Rows of at least OPDI_ROW elements are walked one by
+   one, so that contiguous rows are used in place.  Shorter rows are gathered into blocks. */
 static void opdi_iter_range(const opdi_iter *iter, int64_t begin, int64_t end) {
     OPDI_ON_LINE uint64_t block[OPDI_ITER_OPS][OPDI_BLOCK];      /* 36 KiB */
     void *data[OPDI_ITER_OPS];
@@ -203,7 +204,7 @@ static void opdi_iter_range(const opdi_iter *iter, int64_t begin, int64_t end) {
         idx[dim] = rest % iter->sizes[dim];
         rest /= iter->sizes[dim];
     }
-    for (int k = iter->nout; k < iter->nops; k++) {  /* one number, repeated */
+    for (int k = iter->nout; k < iter->nops; k++) {  /* an operand that is one number, repeated */
         held[k].at = NULL;
         if (iter->op[k].walk != OPDI_WALK_SCALAR) { continue; }
         data[k] = opdi_iter_load(iter, &iter->op[k], idx, 0, OPDI_MIN(end - begin, most), (char *)block[k]);
@@ -233,8 +234,8 @@ static void opdi_iter_part(void *ctx, int64_t begin, int64_t end) {
     opdi_iter_range((const opdi_iter *)ctx, begin, end);
 }
 
-/* Sums, differences and products of short floats, which are converted, computed and converted back without leaving
-   registers; the bits are those of a pass for each. */
+/* Sums, differences and products of short floats (float16, bfloat16), which are converted, computed and converted back
+   without leaving registers.  The resulting bits are the same as with separate passes. */
 enum { OPDI_SHORTS_ADD = 1, OPDI_SHORTS_SUB, OPDI_SHORTS_MUL, OPDI_SHORTS_BF16 = 4 };
 #if defined(OPDI_OPERATORS) && !defined(OPD_NO_OPERATORS)
 OPDI_INTERNAL void opdi_f32_add(void *const *data, int64_t count, const opdi_params *params);
@@ -267,7 +268,7 @@ OPDI_LOOPS_BEGIN
 #endif
 #include "../typed/end.h"
 OPDI_LOOPS_END
-/* acc[j] += the sum of four rows, `step` elements apart. */
+/* Adds the sum of four rows, `step` elements apart, to acc: acc[j] += from[j] + from[step + j] + ... */
 OPDI_ALWAYS void opdi_sum_four_body(float *acc, const float *from, int64_t step, int64_t count) {
     const float *first = from, *second = from + step, *third = second + step, *fourth = third + step;
     int64_t i;
@@ -288,7 +289,7 @@ OPDI_INTERNAL void opdi_sum_four(float *acc, const float *from, int64_t step, in
 #endif
     opdi_sum_four_body(acc, from, step, count);
 }
-/* Computes elements from begin on, up to a whole number of vectors; returns how many. */
+/* Computes elements from `begin` on, as many before `end` as fill whole vectors.  Returns how many these are. */
 static int64_t opdi_shorts(int what, void *const *data, int64_t begin, int64_t end) {
 #if defined(OPDI_X86)
     uint16_t *const to = (uint16_t *)data[0] + begin;
@@ -305,7 +306,7 @@ static int64_t opdi_shorts(int what, void *const *data, int64_t begin, int64_t e
     return 0;
 #endif
 }
-/* Returns what opdi_shorts calls the loop over these operands; 0: it has none. */
+/* Returns the number in opdi_shorts of the loop over these operands, or 0 if opdi_shorts has no such loop. */
 static int opdi_shorts_of(opd_tensor *const *ops, int nops, opdi_loop loop) {
     const int dtype = ops[0]->dtype;
     const int what = opdi_shorts_what(loop);
@@ -314,15 +315,15 @@ static int opdi_shorts_of(opd_tensor *const *ops, int nops, opdi_loop loop) {
     return what + (dtype == OPD_BFLOAT16 ? OPDI_SHORTS_BF16 : 0);
 }
 
-/* A pass whose operands are all contiguous, or one number repeated: no index arithmetic at all. */
+/* A pass whose operands are each contiguous or one number that is repeated, so that no index arithmetic is needed. */
 typedef struct opdi_flat {
-    char *places[OPDI_ITER_OPS];                  /* first elements; numbers: in the compute type, in `number` */
-    opdi_convert convert[OPDI_ITER_OPS];          /* into the compute type, for the output out of it; NULL: in place */
+    char *places[OPDI_ITER_OPS];                  /* first elements; for a number, `number` in the compute type */
+    opdi_convert convert[OPDI_ITER_OPS];          /* to the compute type (output: from it); NULL: used in place */
     int32_t size[OPDI_ITER_OPS];                  /* bytes from one element to the next; 0 for numbers */
     uint64_t number[OPDI_ITER_OPS];
     int nops, compute_size;
-    bool whole;                                   /* nothing is converted or repeated */
-    int shorts;                                   /* see opdi_shorts; 0: not for it */
+    bool whole;                                   /* no operand is converted or repeated */
+    int shorts;                                   /* the number of the loop in opdi_shorts; 0: none fits */
     opdi_loop loop;
     const opdi_params *params;
 } opdi_flat;
@@ -338,8 +339,8 @@ static void opdi_fill_block(void *block, const uint64_t *number, int64_t count, 
         for (int64_t i = 0; i < count; i++) { to[i] = value; }
     }
 }
-/* Runs elements [begin, end) of a flat pass (ctx): block by block where something is converted or repeated, else in one
-   call of the loop. */
+/* Runs elements `begin` to `end` - 1 of a flat pass (`ctx`): block by block if an operand is converted or repeated,
+   else with one call of the loop. */
 static void opdi_flat_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_flat *flat = (const opdi_flat *)ctx;
     OPDI_ON_LINE uint64_t block[OPDI_ITER_OPS][OPDI_BLOCK];
@@ -370,7 +371,8 @@ static void opdi_flat_part(void *ctx, int64_t begin, int64_t end) {
         if (flat->convert[0]) { flat->convert[0](flat->places[0] + pos * flat->size[0], block[0], count); }
     }
 }
-/* Fills flat; false when some operand is strided, broadcast, overlapping, or needs rounding: opdi_iter's work. */
+/* Fills in `flat`.  Returns false if an operand is strided, broadcast or overlapping, or needs rounding; then opdi_iter
+   serves. */
 static bool opdi_flat_init(opdi_flat *flat, opd_tensor *const *ops, int nops, opd_scalar_type common, int compute) {
     const opd_tensor *out = ops[0];
     flat->nops = nops;
@@ -384,7 +386,7 @@ static bool opdi_flat_init(opdi_flat *flat, opd_tensor *const *ops, int nops, op
         flat->places[k] = tensor->data;
         flat->size[k] = (int32_t)opd_dtype_size((opd_scalar_type)dtype);
         if (flat->convert[k]) { flat->whole = false; }
-        else if (dtype != opdi_compute_dtype[compute]) { return false; }   /* which says so */
+        else if (dtype != opdi_compute_dtype[compute]) { return false; }   /* opdi_iter reports the error */
         if (!(tensor->flags & OPDI_CONTIGUOUS) ||
             (k > 0 && (tensor->data != out->data || tensor->numel != out->numel) && opdi_same_memory(tensor, out))) {
             return false;
@@ -393,7 +395,7 @@ static bool opdi_flat_init(opdi_flat *flat, opd_tensor *const *ops, int nops, op
         if (!round && tensor->numel == out->numel && (k == 0 || tensor->numel != 1 || !flat->convert[k])) { continue; }
         if (k == 0 || tensor->numel != 1 || !opdi_load_of(compute, dtype)) { return false; }
         opdi_load_of(compute, dtype)(&flat->number[k], tensor->data, 1);
-        if (round) {                              /* rounded to what it is promoted to */
+        if (round) {                              /* is rounded to the dtype of promotion */
             uint64_t raw = 0;
             opdi_store_of(compute, common)(&raw, &flat->number[k], 1);
             opdi_load_of(compute, common)(&flat->number[k], &raw, 1);
@@ -405,9 +407,9 @@ static bool opdi_flat_init(opdi_flat *flat, opd_tensor *const *ops, int nops, op
     }
     return true;
 }
-#define OPDI_TURNED 2                             /* operands of a pass that are turned over by tiles, at most */
-/* Transposes a tile of at most 64 x 64: dst[j][i] = src[i][j] with rows `ds` and `ss` bytes apart, through a buffer so
-   that neither side is walked across its lines.  Whole tiles have loops of constant length. */
+#define OPDI_TURNED 2                             /* at most so many operands of a pass are transposed by tiles */
+/* Transposes a tile of at most 64 x 64: dst[j][i] = src[i][j], with rows `ds` and `ss` bytes apart.  A buffer lets both
+   sides be walked along their cache lines.  Whole tiles have loops of constant length. */
 #define OPDI_TILE_MOVE(type, ni_, nj_) do {                                                                 \
         for (i = 0; i < ni_; i++) {                                                                         \
             const type *sizes = (const type *)(const void *)(src + i * ss);                                 \
@@ -422,7 +424,7 @@ static bool opdi_flat_init(opdi_flat *flat, opd_tensor *const *ops, int nops, op
         if (ni == OPDI_TILE && nj == OPDI_TILE) { OPDI_TILE_MOVE(type, OPDI_TILE, OPDI_TILE); }             \
         else { OPDI_TILE_MOVE(type, ni, nj); }                                                              \
     }
-/* The same of words by blocks of 4 x 4 in registers. */
+/* Transposes a tile of 4-byte elements in blocks of 4 x 4, which are held in registers. */
 static void opdi_transpose_uint32_t(char *dst, int64_t ds, const char *src, int64_t ss, int64_t ni, int64_t nj) {
     uint32_t table[OPDI_TILE][OPDI_TILE];
     for (int64_t i = 0; i < ni; i += 4) {
@@ -447,8 +449,8 @@ OPDI_INTERNAL opdi_tile_fn opdi_transpose_of(int size) {
     if (size == 2) { return opdi_transpose_uint16_t; }
     return size == 4 ? opdi_transpose_uint32_t : opdi_transpose_uint64_t;
 }
-/* Where the operands of band `item` begin: it is OPDI_TILE long in dim `across`, and all of dim 0, at one index of the
-   other dims.  Returns how long it is. */
+/* Computes where the operands of band number `item` begin.  A band covers OPDI_TILE indices of dim `across` and all of
+   dim 0, at one index of each other dim.  Returns its length in dim `across`. */
 OPDI_INTERNAL int64_t opdi_band_at(const opdi_transpose *tr, int64_t item, char **at) {
     const opdi_iter *iter = tr->it;
     const int64_t bands = (iter->sizes[tr->across] + OPDI_TILE - 1) / OPDI_TILE, j = item % bands * OPDI_TILE;
@@ -464,8 +466,9 @@ OPDI_INTERNAL int64_t opdi_band_at(const opdi_transpose *tr, int64_t item, char 
 static bool opdi_iter_turned(const opdi_iter *iter, int k, int across) {
     return iter->op[k].stride[0] != iter->op[k].size && iter->op[k].stride[across] == iter->op[k].size;
 }
-/* The dim along which some inputs are contiguous that are not along dim 0, where all other operands are: their tiles
-   are turned over before the loop reads them.  0: the pass is not such a one, or too small for it. */
+/* Returns the dim along which some inputs are contiguous, if these are not contiguous along dim 0 and all other
+   operands are.  Tiles of these inputs are transposed before the loop reads them.  Returns 0 for any other pass, or one
+   that is too small for tiles. */
 static int opdi_iter_across(const opdi_iter *iter) {
     int across = 0, turned = 0;
     if (iter->sizes[0] < 32 || iter->compute == OPDI_C128) { return 0; }
@@ -480,7 +483,7 @@ static int opdi_iter_across(const opdi_iter *iter) {
     }
     return across;
 }
-/* Runs the loop over bands [begin, end), tile by tile: what lies across is turned over first. */
+/* Runs the loop over bands [begin, end), tile by tile, and transposes the inputs that lie across first. */
 static void opdi_iter_bands(void *ctx, int64_t begin, int64_t end) {
     const opdi_transpose *tr = (const opdi_transpose *)ctx;
     const opdi_iter *iter = tr->it;

@@ -3,7 +3,8 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>random       random numbers, generators
 //
-//  Bits by Philox, made uniform and normal numbers, and the generators that say which bits a call takes.
+//  Random bits by Philox, uniform and normal numbers made of them, and the generators that determine which bits a call
+//  takes.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== random numbers ====================================================================================================
@@ -66,18 +67,18 @@ OPDI_INTERNAL void opdi_philox16(uint64_t key, uint64_t lo, uint32_t out[64]) {
     opdi_philox16_plain(key, lo, out);
 }
 
-/* Fills out with floats in [0, 1), of 24 bits each. */
+/* Fills `out` with floats in [0, 1), each made of 24 bits of a word. */
 static void opdi_uniform_f32(const uint32_t words[64], float out[64]) {
     for (int i = 0; i < 64; i++) { out[i] = (float)(int32_t)(words[i] >> 8) * 5.9604644775390625e-8f; }
 }
-/* Fills out with doubles in [0, 1), of 53 bits of two words each. */
+/* Fills `out` with doubles in [0, 1), each made of 53 bits of two words. */
 static void opdi_uniform_f64(const uint32_t words[64], double out[32]) {
     for (int i = 0; i < 32; i++) {
         out[i] = (double)(((uint64_t)words[2 * i + 1] << 32 | words[2 * i]) >> 11) * 1.1102230246251565404e-16;
     }
 }
-/* Fills out with normal numbers by Box and Muller: two words make sqrt(-2 log u) times the cosine and the sine
-   of an angle, u in (0, 1]. */
+/* Fills `out` with normally distributed numbers by the method of Box and Muller.  Two words give two numbers: sqrt(-2
+   log u), u in (0, 1], times the cosine and the sine of an angle. */
 static void opdi_normal_f32(const uint32_t words[64], float out[64]) {
     float u[32], angles[32], sines[32];
     for (int i = 0; i < 32; i++) {
@@ -104,8 +105,8 @@ static void opdi_normal_f64(const uint32_t words[64], double out[32]) {
 
 typedef struct opdi_fill_job { char *out; uint64_t key, offset; int kind; int64_t count; } opdi_fill_job;
 
-/* Fills elements [begin, end) with random numbers of kind 0 (uniform) or 1 (normal), + 2 for double.  A block is 64
-   words: 64 floats or 32 doubles, at fixed indices. */
+/* Fills elements `begin` to `end` - 1 with random numbers, of kind 0 (uniform) or 1 (normal), plus 2 for doubles.  A
+   block of 64 random words gives 64 floats or 32 doubles, at fixed indices. */
 static void opdi_fill_range(void *ctx, int64_t begin, int64_t end) {
     const opdi_fill_job *fill_job = (const opdi_fill_job *)ctx;
     uint32_t words[64];
@@ -132,7 +133,7 @@ OPDI_INTERNAL void opdi_fill_random(int kind, int64_t count, void *out, uint64_t
     fill_job.count = count;
     opdi_parallel_for(count, 16384, opdi_fill_range, &fill_job);
 }
-/* Element i of the result depends on the key and `at` + i only. */
+/* Fills `out` with uniform numbers.  Number i depends only on the key and on `at` + i. */
 OPD_UNUSED static void opdi_fill_uniform_f32(int64_t count, float *out, uint64_t key, uint64_t at) {
     opdi_fill_random(0, count, out, key, at);
 }
@@ -192,15 +193,17 @@ void opd_generator_give_back(opd_generator *generator, uint64_t at, int64_t word
     opdi_unlock(&opdi_generator_lock);
 }
 OPDI_COLD_END
-/* While a graph is recorded to be compiled: nothing is drawn, and what is made is made on the lazy device. */
+/* Set while a graph is recorded to be compiled: then no random numbers are drawn, and factories make tensors on the
+   lazy device. */
 static OPDI_TLS bool opdi_generator_rests, opdi_generator_missed, opdi_generator_sides, opdi_usual_lazy;
 OPDI_SHARED void opdi_generator_rests_set(bool on) {
     opdi_generator_rests = on;
     opdi_generator_missed = false;
 }
-/* Returns whether somebody wanted to draw since then. */
+/* Returns true if code has asked for random numbers while none were drawn. */
 OPDI_SHARED bool opdi_generator_was_missed(void) { return opdi_generator_missed; }
-/* While both sides of a condition are recorded, of which a run takes one: what draws there cannot be called. */
+/* Set while both sides of a condition are recorded, of which a run takes only one.  Operators that draw random numbers
+   cannot be called then. */
 OPDI_SHARED bool opdi_generator_sides_set(bool on) {
     const bool was = opdi_generator_sides;
     opdi_generator_sides = on;
@@ -212,11 +215,11 @@ OPDI_SHARED bool opdi_usual_lazy_set(bool on) {
     opdi_usual_lazy = on;
     return was;
 }
-/* Returns where factories make tensors that are not told. */
+/* Returns the device on which factories make tensors if none is given. */
 OPDI_SHARED opd_device opdi_usual_device(void) {
     return opdi_usual_lazy ? opd_device_of(OPD_LAZY, 0) : opd_device_of(OPD_CPU, -1);
 }
-/* Whole blocks of 64. */
+/* Takes words for a call from the generator, as whole blocks of 64 words. */
 uint64_t opd_generator_take(opd_generator *generator, int64_t words, uint64_t *key) {
     if (key) { *key = 0; }
     if (opdi_generator_rests) {

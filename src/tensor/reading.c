@@ -2,8 +2,8 @@
 
 //== reading tensors ===================================================================================================
 
-/* Questions to tensors.  NULL, which failed calls return, has no elements, no dims and no dtype; nor has a tensor that
-   is gone, which is an error. */
+/* Functions that ask for properties of a tensor.  NULL, which failed calls return, has no elements, no dims and no
+   dtype.  The same holds for a freed tensor, but asking it sets an error. */
 int opd_ndim(const opd_tensor *tensor) { return opdi_is_none(tensor, "opd_ndim") ? 0 : tensor->ndim; }
 const int64_t *opd_sizes(const opd_tensor *tensor) { return opdi_is_none(tensor, "opd_sizes") ? NULL : tensor->dims; }
 const int64_t *opd_strides(const opd_tensor *tensor) {
@@ -35,11 +35,11 @@ bool opd_is_neg(const opd_tensor *tensor) {
 bool opd_is_contiguous(const opd_tensor *tensor) {
     return !opdi_is_none(tensor, "opd_is_contiguous") && (tensor->flags & OPDI_CONTIGUOUS) != 0;
 }
-/* True if a tensor's elements stand one behind the other with the channels last, of 4 or 5 dims. */
+/* Returns true if the elements of a tensor of 4 or 5 dims are one block in memory, with the channels last. */
 OPDI_SHARED bool opdi_tensor_channels_last(const opd_tensor *tensor, int32_t ndim) {
     int64_t stride = 1;
     if (tensor->ndim != ndim) { return false; }
-    for (int32_t i = 0; i < ndim; i++) {           /* dim 1, then the others from the last on */
+    for (int32_t i = 0; i < ndim; i++) {           /* dim 1 first, then the others from the last on */
         const int32_t dim = i == 0 ? 1 : i == ndim - 1 ? 0 : ndim - i;
         if (tensor->dims[dim] != 1 && tensor->dims[ndim + dim] != stride) { return false; }
         stride *= tensor->dims[dim];
@@ -86,16 +86,18 @@ int64_t opd_size(const opd_tensor *tensor, int dim) {
     return tensor->dims[axis];
 }
 
-/* Waits for work that writes tensor's memory, or that reads it, which somebody may be about to write.  0, or -1. */
+/* Waits for asynchronous work that writes or reads the memory of `tensor`, which the caller may be about to write.
+   Returns 0 or -1. */
 OPDI_SHARED int opdi_wait_for(const opd_tensor *tensor) {
     return OPDI_LIKELY(OPDI_LOAD(&opdi_works_running) == 0) ? 0 : OPDI_ACQUIRE(&opdi_works_before_use)(tensor);
 }
-/* The functions that give data as numbers, and what a C program calls the dtype of each. */
+/* For each dtype, the function that returns data of it as an array of numbers, and C's word for the type. */
 static const struct { opd_scalar_type dtype; const char *function, *word; } opdi_data_functions[] = {
     {OPD_FLOAT32, "opd_data_f32", "OPD_FLOAT32"}, {OPD_FLOAT64, "opd_data_f64", "OPD_FLOAT64"},
     {OPD_INT64, "opd_data_i64", "OPD_INT64"}, {OPD_INT32, "opd_data_i32", "OPD_INT32"},
     {OPD_UINT8, "opd_data_u8", "OPD_UINT8"}, {OPD_BOOL, "opd_data_bool", "OPD_BOOL"}};
-/* Fails because tensor has another dtype than its data were asked for; in a kernel of ours with PyTorch's text. */
+/* Sets the error that the data of `tensor` was read as another dtype than it has.  In a built-in kernel, the text is
+   PyTorch's. */
 static void opdi_data_dtype_error(const opd_tensor *tensor, opd_scalar_type dtype) {
     const opd_call *const call = opdi_self()->current;
     const opd_scalar_type have = (opd_scalar_type)tensor->dtype;
@@ -116,8 +118,8 @@ static void opdi_data_dtype_error(const opd_tensor *tensor, opd_scalar_type dtyp
                    "opd_to_dtype(t, %s)", asked, opdi_sizes_text(tensor->dims, tensor->ndim, sizes, sizeof sizes),
                    opd_dtype_name(have), opd_dtype_name(dtype), take, word);
 }
-/* Fails because the host cannot read the data of tensor as this dtype; returns NULL. A traced tensor's data
-   may be allowed, and those that work writes are there when it is done. */
+/* Sets the error that the host cannot read the data of `tensor` as this dtype, and returns NULL.  If it can after all,
+   because a recording allows it or after waiting for work that writes it, returns the data. */
 OPDI_NOINLINE OPDI_INTERNAL void *opdi_data_error(const opd_tensor *tensor, opd_scalar_type dtype) {
     if (!tensor) { (void)opd_fail(OPD_ERROR_ARGUMENT, "the data of a NULL tensor was asked for"); }
     else if (opdi_is_dead(tensor)) { (void)opdi_dead_error(tensor, "its data"); }
@@ -149,13 +151,14 @@ void *opd_data(const opd_tensor *tensor) {
         ? opdi_data_error(tensor, (opd_scalar_type)tensor->dtype) : tensor ? tensor->data : NULL;
 }
 #if defined(OPD_CHECKED)
-/* Memory for a kernel that goes on without data: as large as tensor's, in elements of eight bytes.  It is zero at
-   first, grows, and what was given out stays: each block begins with the address of the one before it. */
+/* Returns memory for a kernel that continues although its tensor has no data: as many elements as the tensor has, of
+   eight bytes.  The memory is zero at first and grows.  Earlier blocks stay; each block begins with the address of the
+   one before. */
 static void *opdi_data_of_nobody(const opd_tensor *tensor) {
     static opdi_mutex lock = OPDI_MUTEX_INIT;
     static char *block;
     static size_t room;
-    const size_t ahead = 64;                      /* for that address, and to keep the alignment */
+    const size_t ahead = 64;                      /* for the address of the block before, and alignment */
     size_t bytes = (size_t)1 << 20;
     if (tensor && !opdi_is_dead(tensor)) {
         const size_t size = opd_dtype_size((opd_scalar_type)tensor->dtype);
@@ -216,8 +219,8 @@ static int opdi_item_check(const opd_tensor *tensor) {
     if (OPDI_UNLIKELY(tensor->flags & OPDI_TRACED)) { return opdi_traced_read(tensor); }
     return opdi_wait_for(tensor);
 }
-/* Returns tensor, which has one element, where it can be read: for a device, *one describes a copy in `room`.  NULL
-   with an error. */
+/* Returns a tensor whose single element the host can read: `tensor` itself, or a copy of it.  For a tensor on a device,
+   *one describes a copy in `room`.  Returns NULL and sets an error if that fails. */
 OPDI_SHARED const opd_tensor *opdi_item_of(const opd_tensor *tensor, opd_tensor *one, double *room /*[2]*/) {
     if (opdi_item_check(tensor)) { return NULL; }
     if (OPDI_UNLIKELY(tensor->flags & OPDI_LAZY) && !(tensor = opdi_resolved(tensor))) { return NULL; }
@@ -230,7 +233,8 @@ OPDI_SHARED const opd_tensor *opdi_item_of(const opd_tensor *tensor, opd_tensor 
     }
     return one;
 }
-/* opdi_item_of for who wants a real number: one with an imaginary part is an error. */
+/* As opdi_item_of, for callers that need a real number: sets an error and returns NULL if the number has an imaginary
+   part. */
 static const opd_tensor *opdi_item_real(const opd_tensor *tensor, opd_tensor *one, double *room /*[2]*/) {
     if (!opd_ok() || !(tensor = opdi_item_of(tensor, one, room))) { return NULL; }
     if (OPDI_UNLIKELY(opd_dtype_is_complex((opd_scalar_type)tensor->dtype))) {
@@ -249,7 +253,8 @@ double opd_item_f64(const opd_tensor *tensor) {
     double room[2];
     return (tensor = opdi_item_real(tensor, &one, room)) != NULL ? opdi_element_f64(tensor, 0) : 0;
 }
-/* Returns the element of a tensor of one element as an integer; 0 with an error where int64_t does not hold it. */
+/* Returns the element of a tensor of one element as an integer.  Returns 0 and sets an error if an int64_t cannot hold
+   it. */
 OPDI_SHARED int64_t opdi_item_whole(const opd_tensor *tensor) {
     const int64_t value = opdi_element_i64(tensor, 0);
     if (OPDI_UNLIKELY(tensor->dtype == OPD_UINT64 && value < 0)) {

@@ -5,12 +5,12 @@
 #if defined(OPDI_CORE)
 
 OPDI_COLD_BEGIN
-/* True if more than one element of tensor may lie at one address: a stride is zero, or strides do not nest. */
+/* Returns true if several elements of `tensor` may lie at one address: a stride is zero, or strides do not nest. */
 OPDI_SHARED bool opdi_overlaps_itself(const opd_tensor *tensor) {
     const int64_t *sizes = tensor->dims, *strides = tensor->dims + tensor->ndim;
     int64_t reach = 0, last = -1;
     if ((tensor->flags & OPDI_CONTIGUOUS) || tensor->numel < 2) { return false; }
-    for (int k = 0; k < tensor->ndim; k++) {      /* dims by growing stride: each must step over what is inside */
+    for (int k = 0; k < tensor->ndim; k++) {      /* dims by increasing stride: each must step over those inside */
         int best = -1;
         for (int i = 0; i < tensor->ndim; i++) {
             if (sizes[i] > 1 && strides[i] > last && (best < 0 || strides[i] < strides[best])) { best = i; }
@@ -31,12 +31,12 @@ OPDI_COLD_END
     "unsupported operation: more than one element of the written-to tensor refers to a single memory location. " \
     "Please clone() the tensor before performing the operation."
 
-/* True when every element has its own memory and there are no gaps between them. */
+/* Returns true if every element has its own memory and there are no gaps between them. */
 OPDI_SHARED bool opdi_is_dense(const opd_tensor *tensor) {
     int64_t expect = 1;
     int i;
     if (tensor->flags & OPDI_CONTIGUOUS) { return true; }
-    for (int done = 0; done < tensor->ndim; done++) {  /* each time, the dim that continues the block */
+    for (int done = 0; done < tensor->ndim; done++) {  /* each time: the dim that continues the block */
         for (i = 0; i < tensor->ndim; i++) {
             if (opdi_sizes(tensor)[i] > 1 && opdi_strides(tensor)[i] == expect) { break; }
         }
@@ -49,8 +49,8 @@ static bool opdi_same_place(const opd_tensor *first, const opd_tensor *second) {
     return first->data == second->data && first->ndim == second->ndim && first->dtype == second->dtype &&
         memcmp(first->dims, second->dims, 2 * (size_t)first->ndim * sizeof *first->dims) == 0;
 }
-/* True if writing `out` while tensor is read would change what is still to be read.  An elementwise kernel may write
-   where it reads, and copes by itself with two blocks without gaps that lie otherwise. */
+/* Returns true if writing `out` while `tensor` is read would change elements that are still to be read.  An elementwise
+   kernel may write where it reads, and it also copes with two blocks without gaps that overlap in another way. */
 static bool opdi_reads(const opd_call *call, const opd_tensor *tensor, const opd_tensor *out) {
     if ((call->elementwise && tensor == out) || !opdi_same_memory(tensor, out)) { return false; }
     return !call->elementwise || (!opdi_same_place(tensor, out) && !(opdi_is_dense(tensor) && opdi_is_dense(out)));
@@ -71,8 +71,8 @@ OPDI_SHARED bool opdi_updates_self(opd_call *call);
 OPDI_SHARED opd_device opdi_call_device(const opd_call *call);
 #if defined(OPDI_CORE)
 
-/* Fails if `to` must have the dtype of what is to be written there, and has not; 0, or -1.  abs makes real numbers of
-   complex ones, and casts those. */
+/* Fails if `to` must have the result's dtype, `dtype`, and does not.  Returns 0 or -1.  For abs, the result of a
+   complex tensor is real, and is cast. */
 OPDI_INTERNAL int opdi_check_exact(const opd_call *call, const opd_tensor *to, opd_scalar_type dtype) {
     const opd_tensor *self = call->args[0].tag == OPD_TAG_TENSOR ? call->args[0].u.t : NULL;
     const bool pointwise = (opd_op_tags(call->op) & OPD_OPTAG_POINTWISE) != 0;
@@ -88,7 +88,8 @@ OPDI_INTERNAL int opdi_check_exact(const opd_call *call, const opd_tensor *to, o
     return pointwise ? opd_fail(OPD_ERROR_DTYPE, "Found dtype %s but expected %s", have, want)
         : opd_fail(OPD_ERROR_DTYPE, "Expected out tensor to have dtype %s, but got %s instead", want, have);
 }
-/* Checks that result i with these sizes and dtype may go into the call's target, which stays unchanged; 0 or -1. */
+/* Checks that result number `i`, with these sizes and this dtype, may go into the call's target; does not change the
+   target.  Returns 0 or -1. */
 OPDI_INTERNAL int opdi_check_target(const opd_call *call, int i, const int64_t *sizes, int ndim,
                                     opd_scalar_type dtype) {
     const opd_tensor *out = call->targets[i];
@@ -110,8 +111,9 @@ OPDI_INTERNAL int opdi_check_target(const opd_call *call, int i, const int64_t *
     return opdi_resize_bytes(out, sizes, ndim) < 0 ? -1 : 0;
 }
 
-/* Returns the tensor that a kernel writes result i to: the out= tensor or self, or a temporary if that has another size
-   or dtype or shares memory with an input.  NULL with an error. */
+/* Returns the tensor to which a kernel writes result `i` of a derived form: the out= tensor or self, or a temporary if
+   that one has other sizes or another dtype, or shares memory with an input.  Returns NULL and sets an error if that
+   fails. */
 static opd_tensor *opdi_result_target(opd_call *call, int i, const int64_t *sizes, int ndim, opd_scalar_type dtype) {
     opd_tensor *out = call->targets[i];
     const bool fits = out->dtype == dtype && opdi_has_sizes(out, sizes, ndim);
@@ -131,7 +133,8 @@ static opd_tensor *opdi_result_target(opd_call *call, int i, const int64_t *size
     return temp;
 }
 
-/* Makes argument 0 the result of an in-place form if no other argument looks at its memory; true if it did. */
+/* For an in-place form: if no other argument uses the memory of argument 0, makes argument 0 the result and returns
+   true. */
 OPDI_SHARED bool opdi_updates_self(opd_call *call) {
     opd_tensor *self = call->args[0].u.t;
     if (!call->targets || !call->inplace || call->targets[0] != self || opdi_overlaps_itself(self)) { return false; }
@@ -153,7 +156,8 @@ static bool opdi_is_factory(const opd_op *op) {
 }
 
 OPDI_INTERNAL bool opdi_mixes_devices(const opd_op *op);
-/* Refuses other tensors than single numbers beside meta tensors, outside of a fake mode; 0, or -1 with an error. */
+/* Outside of a fake mode, refuses a meta tensor together with a tensor of another device that is not a single number.
+   Returns 0, or -1 and sets an error. */
 OPDI_NOINLINE static int opdi_check_meta(const opd_call *call) {
     for (int i = 0; i < call->op->nargs && !call->th->innermost.fake && !opdi_mixes_devices(call->op); i++) {
         const opd_value *value = &call->args[i];
@@ -167,7 +171,8 @@ OPDI_NOINLINE static int opdi_check_meta(const opd_call *call) {
     }
     return 0;
 }
-/* Makes result i of a call, or points it at the target of a derived form; the call owns it.  NULL with an error. */
+/* Makes result `i` of a call, which owns it.  In a derived form, result `i` is the target, if possible.  Returns NULL
+   and sets an error if that fails. */
 opd_tensor *opd_result_strided(opd_call *call, int i, const int64_t *sizes, const int64_t *strides, int ndim,
                                opd_scalar_type dtype, opd_device device) {
     if (OPDI_UNLIKELY(call->th->error != OPD_OK)) { return NULL; }
@@ -183,7 +188,7 @@ opd_tensor *opd_result_strided(opd_call *call, int i, const int64_t *sizes, cons
     if (call->targets && !call->stands_in) { return opdi_result_target(call, i, sizes, ndim, dtype); }
     if (OPDI_UNLIKELY(call->keys.backends >> OPD_META & 1)) {
         if (call->keys.backends != (uint64_t)1 << OPD_META && opdi_check_meta(call)) { return NULL; }
-        /* but empty_like(device=) */
+        /* a factory may name the device, as empty_like(device=) does */
         if (call->th->innermost.fake || !opdi_is_factory(call->op)) { device.type = OPD_META; }
     }
     opd_tensor *tensor = opdi_tensor_make(sizes, strides, ndim, dtype, opdi_place(device));
@@ -194,7 +199,7 @@ opd_tensor *opd_result_strided(opd_call *call, int i, const int64_t *sizes, cons
     return tensor;
 }
 
-/* Returns the device of a call's results: the highest backend among its arguments, or the CPU. */
+/* Returns the device of a call's results: the device of the highest backend among its arguments, or the CPU. */
 OPDI_SHARED opd_device opdi_call_device(const opd_call *call) {
     return opd_device_of(call->keys.backends ? (opd_backend)opdi_top_bit(call->keys.backends) : OPD_CPU, -1);
 }

@@ -2,9 +2,10 @@
 
 //== type promotion ====================================================================================================
 
-/* torch.result_type over tensors (at::native::result_type): tensors with dimensions beat 0-dim ones, those beat wrapped
-   numbers, unless the lower class is of a higher category (bool < integer < floating < complex); complex numbers then
-   are as exact as the floating ones. */
+/* Returns the category of a dtype: bool < integer < floating < complex.  In torch.result_type
+   (at::native::result_type), tensors with dims take precedence over 0-dim tensors, and these over wrapped numbers,
+   unless the one with less precedence has a higher category.  Complex numbers then are as precise as the floating
+   ones. */
 static int opdi_category(opd_scalar_type dtype) {
     if (opd_dtype_is_complex(dtype)) { return 3; }
     if (opd_dtype_is_floating(dtype)) { return 2; }
@@ -21,11 +22,11 @@ static opd_scalar_type opdi_result_combine(opd_scalar_type higher, opd_scalar_ty
     return opd_promote_types(higher, lower);
 }
 OPDI_SHARED opd_scalar_type opdi_result_type_of(opd_tensor *const *ts, int count) {
-    opd_scalar_type rank[3] = {OPD_DTYPE_NONE, OPD_DTYPE_NONE, OPD_DTYPE_NONE};   /* dims, 0-dim, wrapped */
+    opd_scalar_type rank[3] = {OPD_DTYPE_NONE, OPD_DTYPE_NONE, OPD_DTYPE_NONE};   /* with dims, 0-dim, wrapped */
     for (int i = 0; i < count; i++) {
         opd_scalar_type dtype = (opd_scalar_type)ts[i]->dtype;
         int k = ts[i]->flags & OPDI_WRAPPED ? 2 : ts[i]->ndim == 0 ? 1 : 0;
-        if (k == 2 && opd_dtype_is_complex(dtype)) { dtype = OPD_COMPLEX64; }  /* numbers take the default dtype */
+        if (k == 2 && opd_dtype_is_complex(dtype)) { dtype = OPD_COMPLEX64; }  /* numbers have the default dtype */
         else if (k == 2 && opd_dtype_is_floating(dtype)) { dtype = OPD_FLOAT32; }
         rank[k] = opdi_promote(rank[k], dtype);
     }
@@ -35,7 +36,8 @@ OPDI_SHARED opd_scalar_type opdi_result_type_of(opd_tensor *const *ts, int count
 //== shapes ============================================================================================================
 
 OPDI_COLD_BEGIN
-/* A dim counted from the end where it is negative (c10::maybe_wrap_dim); a 0-dim tensor takes 0 and -1.  -1: failed. */
+/* Returns dim as an index from 0; a negative dim counts from the end (c10::maybe_wrap_dim).  For a 0-dim tensor, 0 and
+   -1 are valid.  Returns -1 and sets an error if dim is out of range. */
 OPDI_SHARED int opdi_dim_of(int64_t dim, int ndim) {
     const int count = OPDI_MAX(ndim, 1);
     if (dim < -count || dim >= count) {
@@ -49,7 +51,8 @@ OPDI_COLD_END
 OPDI_INTERNAL bool opdi_same_sizes(const opd_tensor *first, const opd_tensor *second) {
     return opdi_has_sizes(first, second->dims, second->ndim);
 }
-/* Broadcasts tensor's sizes into sizes[*ndim] (aligned at the end); -1 with PyTorch's error. */
+/* Broadcasts the sizes of `tensor` into the *ndim sizes at `sizes`, aligned at the last dim.  Returns 0, or -1 and sets
+   PyTorch's error. */
 OPDI_INTERNAL int opdi_broadcast_into(int64_t *sizes, int *ndim, const opd_tensor *tensor) {
     const int64_t *ts = opdi_sizes(tensor);
     int shift = tensor->ndim - *ndim;
@@ -69,9 +72,9 @@ OPDI_INTERNAL int opdi_broadcast_into(int64_t *sizes, int *ndim, const opd_tenso
     }
     return 0;
 }
-/* Compares dims first and second by the operands' strides, first operand first
-   (TensorIteratorBase::reorder_dimensions): 1: they should swap so that a comes after second, -1: in order, 0: no
-   operand says. */
+/* Compares the strides of two dims, `first` and `second`, in one operand after the other
+   (TensorIteratorBase::reorder_dimensions).  Returns 1 if they should be swapped, so that `first` comes after `second`,
+   -1 if they are in order, or 0 if no operand decides. */
 static int opdi_dims_compare(opd_tensor *const *ops, int nops, const int64_t *sizes, int ndim, int first, int second) {
     for (int i = 0; i < nops; i++) {
         const int64_t sa = opdi_broadcast_bytes(ops[i], sizes, ndim, first);
@@ -82,7 +85,7 @@ static int opdi_dims_compare(opd_tensor *const *ops, int nops, const int64_t *si
     }
     return 0;
 }
-/* Puts the dims into the order of the walk, perm[0] innermost, by an insertion sort that bears undecided pairs. */
+/* Puts the dims into the order of the walk, perm[0] innermost.  An insertion sort can handle undecided pairs. */
 OPDI_INTERNAL void opdi_dims_order(opd_tensor *const *ops, int nops, const int64_t *sizes, int ndim, int *perm) {
     for (int i = 0; i < ndim; i++) { perm[i] = ndim - 1 - i; }
     for (int i = 1; i < ndim; i++) {
@@ -101,8 +104,8 @@ OPDI_INTERNAL void opdi_dims_order(opd_tensor *const *ops, int nops, const int64
 
 //== overlap ===========================================================================================================
 
-/* Fails if tensor, which is to be written, is expanded (at::assert_no_internal_overlap).  As there, only zero strides
-   are seen.  0, or -1. */
+/* Fails if `tensor`, which is about to be written, is expanded (at::assert_no_internal_overlap).  As in PyTorch, only
+   strides of zero are noticed.  Returns 0 or -1. */
 OPDI_INTERNAL int opdi_check_internal_overlap(const opd_tensor *tensor) {
     if (tensor->flags & OPDI_CONTIGUOUS) { return 0; }
     for (int i = 0; i < tensor->ndim; i++) {
@@ -114,8 +117,9 @@ OPDI_INTERNAL int opdi_check_internal_overlap(const opd_tensor *tensor) {
     }
     return 0;
 }
-/* Fails if an output overlaps an input in part (at::assert_no_partial_overlap): the same elements in the same order are
-   fine, unless `any`, and so is (as in PyTorch) what has gaps, where an exact test would cost too much.  0, or -1. */
+/* Fails if an output overlaps an input in part (at::assert_no_partial_overlap).  The same elements in the same order
+   are allowed, unless `any` is true.  So are (as in PyTorch) tensors with gaps, for which an exact test would cost too
+   much.  Returns 0 or -1. */
 OPDI_SHARED int opdi_check_overlap(const opd_tensor *out, const opd_tensor *in, bool any) {
     if ((out == in && !any) || !out->storage || !opdi_same_memory(out, in)) { return 0; }
     if (!out->data || !out->numel || !in->numel || !opdi_is_dense(out) || !opdi_is_dense(in)) { return 0; }

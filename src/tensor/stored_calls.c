@@ -3,8 +3,8 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>stored_calls calls with tensors of stored dtypes; numbers as their elements
 //
-//  What runs in place of a built-in kernel, as >>stored_dtypes says: elements moved as integers, numbers computed in a
-//  wider dtype.  Calls the operators again.
+//  The kernels that run instead of a built-in kernel for stored dtypes, as >>stored_dtypes says: elements are moved as
+//  integers, and numbers are computed in a wider dtype.  These kernels call the operators again.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_SHARED double opdi_float_top(opd_scalar_type dtype);
@@ -15,7 +15,7 @@ OPDI_SHARED int opdi_stored_element_of(opd_value value, opd_scalar_type dtype, d
 
 //== numbers as elements ===============================================================================================
 
-/* The largest finite number of a floating type. */
+/* Returns the largest finite number of a floating type. */
 OPDI_SHARED double opdi_float_top(opd_scalar_type dtype) {
     switch (dtype) {
         case OPD_FLOAT16: return 65504.0;
@@ -28,7 +28,7 @@ OPDI_SHARED double opdi_float_top(opd_scalar_type dtype) {
         default: return DBL_MAX;
     }
 }
-/* C++'s names of the types, which a few messages print. */
+/* Returns the C++ name of a dtype, which a few messages print. */
 OPDI_SHARED const char *opdi_type_name(opd_scalar_type dtype) {
     static const char *const names[OPDI_DTYPES] = {"unsigned char", "signed char", "short int", "int", "long int",
         "c10::Half", "float", "double", "c10::complex<c10::Half>", "c10::complex<float>", "c10::complex<double>",
@@ -36,8 +36,8 @@ OPDI_SHARED const char *opdi_type_name(opd_scalar_type dtype) {
         "c10::Float8_e4m3fnuz", "uint16_t", "uint32_t", "uint64_t", "c10::Float8_e8m0fnu"};
     return names[opdi_dtype_at((int)dtype)];
 }
-/* c10::overflows for a stored dtype: whether a number can be cast to it.  Negative integers wrap to unsigned ones, and
-   lose their sign where there is none. */
+/* Returns true if a number can be cast to a stored dtype, as c10::overflows decides.  For an unsigned dtype, negative
+   integers wrap. */
 OPDI_SHARED bool opdi_stored_fits(opd_value value, opd_scalar_type dtype) {
     const bool whole = value.tag == OPD_TAG_INT || value.tag == OPD_TAG_BOOL;
     const double re = value.tag == OPD_TAG_FLOAT ? value.u.d : value.tag == OPD_TAG_COMPLEX ? value.u.c[0]
@@ -52,7 +52,8 @@ OPDI_SHARED bool opdi_stored_fits(opd_value value, opd_scalar_type dtype) {
     if (isinf(re)) { return dtype == OPD_FLOAT8_E5M2; }
     return fabs(re) <= opdi_float_top(dtype) && (whole || dtype != OPD_FLOAT8_E8M0FNU || re >= ldexp(1, -127));
 }
-/* opdi_element_of for a stored dtype. */
+/* Converts a number to an element of a stored dtype (one that is stored, but not computed with) and puts it in `out`,
+   as opdi_element_of does for other dtypes. */
 OPDI_SHARED int opdi_stored_element_of(opd_value value, opd_scalar_type dtype, double *out /*[2]*/) {
     const bool whole = value.tag == OPD_TAG_INT || value.tag == OPD_TAG_BOOL;
     const double re = value.tag == OPD_TAG_FLOAT ? value.u.d : value.tag == OPD_TAG_COMPLEX ? value.u.c[0]
@@ -69,7 +70,7 @@ OPDI_SHARED int opdi_stored_element_of(opd_value value, opd_scalar_type dtype, d
 }
 //== calls =============================================================================================================
 
-/* True for arguments that say where elements are, and are none themselves. */
+/* Returns true if argument `i` is an index or mask, which only says where elements are. */
 static bool opdi_stored_selects(const opd_op *op, int i) {
     static const char *const names[] = {"index", "indices", "mask", "condition"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
@@ -78,9 +79,9 @@ static bool opdi_stored_selects(const opd_op *op, int i) {
     return false;
 }
 
-/* The tensors of a call that are operands: one for each dtype and rank in promotion, the first of a stored dtype, which
-   dtypes are stored, whether there is more than one dtype, how many tensors stand in lists; and an index or a mask of a
-   stored dtype. */
+/* Facts about the tensors of a call that are operands: a tensor for each dtype and rank in promotion, the first operand
+   of a stored dtype, the set of stored dtypes, whether there are several dtypes, the number of tensors in lists, and an
+   index or mask of a stored dtype. */
 typedef struct opdi_stored_call {
     opd_tensor *tensors[3 * OPDI_DTYPES], *first;
     int count;
@@ -121,7 +122,7 @@ static void opdi_stored_look(opdi_stored_call *stored, const opd_call *call) {
     }
 }
 
-/* True if a call asks for something by a name, such as a way of rounding. */
+/* Returns true if a call gives a value for the argument `name`, such as a rounding mode. */
 static bool opdi_stored_asks(const opd_call *call, const char *name) {
     for (int i = 0; i < call->op->nargs; i++) {
         const opd_value *value = &call->args[i];
@@ -131,7 +132,8 @@ static bool opdi_stored_asks(const opd_call *call, const char *name) {
     }
     return false;
 }
-/* Returns tensor's memory as elements of a dtype of the same size, without history; NULL with an error. */
+/* Returns a tensor over the memory of `tensor` with elements of another dtype of the same size, without history.
+   Returns NULL and sets an error if that fails. */
 static opd_tensor *opdi_stored_bits(const opd_tensor *tensor, opd_scalar_type dtype) {
     opd_tensor *bits = opdi_tensor_on(tensor->storage, tensor->data, tensor->dims, tensor->dims + tensor->ndim,
                                       tensor->ndim, dtype, tensor->backend);
@@ -140,17 +142,17 @@ static opd_tensor *opdi_stored_bits(const opd_tensor *tensor, opd_scalar_type dt
     return opdi_own(bits);
 }
 
-/* What becomes of the operands of a call: read as `bits`, integers of their size, or converted. */
+/* How the operands of a call are changed: converted, or read as `bits`, integers of the same size. */
 typedef struct opdi_stored_change {
-    opd_scalar_type to;                           /* OPD_DTYPE_NONE: each the dtype that holds it */
-    opd_scalar_type bits;                         /* read as this after conversion; OPD_DTYPE_NONE: as it is */
-    opd_scalar_type common;                       /* what all are before that; OPD_DTYPE_NONE: what they were */
-    opd_scalar_type rounded;                      /* numbers are elements of this; OPD_DTYPE_NONE: as they are */
-    bool floats, ordered;                         /* integers become float32; 0 becomes the least int64 */
+    opd_scalar_type to;                           /* convert to this; OPD_DTYPE_NONE: each to the dtype that holds it */
+    opd_scalar_type bits;                         /* after conversion, read as this; OPD_DTYPE_NONE: as it is */
+    opd_scalar_type common;                       /* convert all to this first; OPD_DTYPE_NONE: do not */
+    opd_scalar_type rounded;                      /* numbers are elements of this dtype; OPD_DTYPE_NONE: as they are */
+    bool floats, ordered;                         /* integers become float32; uint64 0 becomes the least int64 */
     opd_value args[OPD_MAX_ARGS];
-    opd_tensor **list;                            /* room for all tensors of lists */
+    opd_tensor **list;                            /* memory for the tensors of all lists */
 } opdi_stored_change;
-/* The dtype that holds all numbers of a stored one. */
+/* Returns the dtype that holds all numbers of a stored dtype; if `floats` is true, float32 for integers. */
 static opd_scalar_type opdi_stored_wider(int dtype, bool floats) {
     return dtype == OPD_COMPLEX32 ? OPD_COMPLEX64 : floats || opdi_is_float8(dtype) ? OPD_FLOAT32 : OPD_INT64;
 }
@@ -163,7 +165,7 @@ static opd_tensor *opdi_stored_changed(const opdi_stored_change *change, opd_ten
     if (tensor && change->ordered) { return opd_bitwise_xor_Scalar(tensor, opd_value_int(INT64_MIN)); }
     return tensor && change->bits != OPD_DTYPE_NONE ? opdi_stored_bits(tensor, change->bits) : tensor;
 }
-/* True if a number is among the arguments; fraction: one that is a float. */
+/* Returns true if a number is among the arguments; if `fraction` is true, only a float counts. */
 static bool opdi_stored_number(const opd_call *call, bool fraction) {
     for (int i = 0; i < call->op->nargs; i++) {
         const opdi_arg *arg = &call->op->schema->args[i];
@@ -173,7 +175,8 @@ static bool opdi_stored_number(const opd_call *call, bool fraction) {
     }
     return false;
 }
-/* Makes a number among the operands the integer that has the bits of an element; 0, or -1 with an error. */
+/* Replaces a number among the operands by the integer that has the same bits as an element of that value.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_stored_number_bits(const opdi_stored_change *change, const opd_call *call, opd_value *number) {
     if (opdi_is_bare_unsigned((int)change->to) && number->tag != OPD_TAG_INT && number->tag != OPD_TAG_BOOL) {
         return opdi_stored_refuse(call->op, "cpu", (int)change->to);
@@ -187,7 +190,8 @@ static int opdi_stored_number_bits(const opdi_stored_change *change, const opd_c
     *number = opd_value_int(opdi_element_i64(&bits, 0));
     return 0;
 }
-/* Makes a number what it is as an element of change->rounded; 0, or -1 with an error. */
+/* Rounds a number to the value that an element of dtype change->rounded would have.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_stored_number_rounded(const opdi_stored_change *change, opd_value *number) {
     const int64_t none = 0;
     if (number->tag == OPD_TAG_INT && opdi_is_bare_unsigned((int)change->rounded) &&
@@ -201,7 +205,7 @@ static int opdi_stored_number_rounded(const opdi_stored_change *change, opd_valu
     *number = opd_item(one);
     return opd_ok() ? 0 : -1;
 }
-/* Fills change->args with those of call, changed; 0, or -1 with an error. */
+/* Fills change->args with the changed arguments of call.  Returns 0, or -1 and sets an error. */
 static int opdi_stored_args(opdi_stored_change *change, const opd_call *call) {
     opd_tensor **list = change->list;
     for (int i = 0; i < call->op->nargs; i++) {
@@ -224,8 +228,8 @@ static int opdi_stored_args(opdi_stored_change *change, const opd_call *call) {
     return 0;
 }
 
-/* The kernel of a call of operators that only move elements: those of integers of the same size; a result, which is
-   new, gets the dtype afterwards. */
+/* Runs a call of an operator that only moves elements, with the kernel for integers of the same size.  A result, which
+   is new, gets its dtype afterwards. */
 static int opdi_stored_move(opd_call *call, const opdi_slot *slot, opdi_stored_change *change, opd_scalar_type dtype) {
     const size_t size = opd_dtype_size(dtype);
     const opd_value *given = call->args;
@@ -243,7 +247,7 @@ static int opdi_stored_move(opd_call *call, const opdi_slot *slot, opdi_stored_c
         if (!(call->filled >> i & 1) || value->tag != OPD_TAG_TENSOR || value->u.t->dtype != (int8_t)change->bits) {
             continue;
         }
-        for (int k = 0; k < call->op->nargs; k++) {          /* an argument that was written */
+        for (int k = 0; k < call->op->nargs; k++) {          /* result i may be an argument that was written */
             if (given[k].tag == OPD_TAG_TENSOR && change->args[k].u.t == value->u.t) { value->u.t = given[k].u.t; }
         }
         value->u.t->dtype = (int8_t)dtype;
@@ -251,8 +255,8 @@ static int opdi_stored_move(opd_call *call, const opdi_slot *slot, opdi_stored_c
     }
     return rc;
 }
-/* The kernel of a call that computes in other dtypes; its first result comes back in dtype, unless that is none.
-   0 or -1. */
+/* Runs a call in the dtypes that `change` gives.  Converts the first result to dtype `back`, unless that is
+   OPD_DTYPE_NONE.  Returns 0 or -1. */
 static int opdi_stored_compute(opd_call *call, opdi_stored_change *change, opd_scalar_type back) {
     opd_value rets[OPDI_MAX_RETURNS];
     if (call->op->written_args || opdi_stored_args(change, call) ||
@@ -273,8 +277,8 @@ static int opdi_stored_compute(opd_call *call, opdi_stored_change *change, opd_s
     return 0;
 }
 
-/* Runs a call whose operands have different dtypes, of which some are stored: in the one that they are promoted to.
-   Returns 1 if that is the stored one, to which the others yield; 0, or -1 with an error. */
+/* Runs a call whose operands have different dtypes, some of them stored, in the dtype that they are promoted to.
+   Returns 0, or -1 and sets an error.  Returns 1 without running the call if that dtype is the stored dtype itself. */
 static int opdi_stored_mixed(opd_call *call, const opdi_stored_call *stored, opdi_stored_change *change) {
     const opd_scalar_type common = opdi_result_type_of(stored->tensors, stored->count);
     if (!opd_ok()) { return -1; }
@@ -283,8 +287,8 @@ static int opdi_stored_mixed(opd_call *call, const opdi_stored_call *stored, opd
     return opdi_stored_compute(call, change, OPD_DTYPE_NONE);
 }
 
-/* True if operands of several dtypes are promoted: by formulas, but for two whose operands must be of one dtype, and by
-   what joins tensors. */
+/* Returns true if the operator promotes operands of several dtypes.  Formulas do, except two whose operands must have
+   one dtype, and so do operators that join tensors. */
 static bool opdi_stored_promotes(const opd_op *op, int how) {
     static const char joining[] = " cat stack where block_diag eq ne equal ";
     static const char alike[] = " lerp heaviside ";
@@ -293,8 +297,8 @@ static bool opdi_stored_promotes(const opd_op *op, int how) {
     return card && card->desc.tags & OPDI_OPTAG_FORMULA && !opdi_among(op->schema->name, alike) &&
         how != OPDI_STORED_MOVED;
 }
-/* How a call with numbers computes: those with a fraction take unsigned integers to float32, and what compares makes
-   elements of numbers first, as do bounds.  Returns how, or OPDI_STORED_NOT. */
+/* Returns how (OPDI_STORED_*) a call with numbers among its operands computes, or OPDI_STORED_NOT.  If a number has a
+   fraction, unsigned integers become float32.  For comparisons and bounds, numbers first become elements. */
 static int opdi_stored_numbers(const opd_call *call, opdi_stored_change *change, int how, opd_scalar_type dtype) {
     static const char bounded[] = " clamp clamp_min clamp_max ", comparing[] = " eq ne ", promoting[] = " eq ne mul ";
     const char *const name = call->op->schema->name;
@@ -306,7 +310,7 @@ static int opdi_stored_numbers(const opd_call *call, opdi_stored_change *change,
     if (!fraction && (opdi_among(name, comparing) || opdi_among(name, bounded))) { change->rounded = dtype; }
     return how;
 }
-/* The dtype that a call asks its result to have; OPD_DTYPE_NONE if that is no float. */
+/* Returns the floating dtype that a call requests for its result, or OPD_DTYPE_NONE if it requests none. */
 static opd_scalar_type opdi_stored_result(const opd_call *call) {
     for (int i = 0; i < call->op->nargs; i++) {
         const opd_value *value = &call->args[i];
@@ -316,7 +320,7 @@ static opd_scalar_type opdi_stored_result(const opd_call *call) {
     }
     return OPD_DTYPE_NONE;
 }
-/* Runs a call with tensors of stored dtypes, which `slot` has the kernel for. */
+/* Runs a call with tensors of stored dtypes, whose kernel is in `slot`. */
 static int opdi_stored_run(opd_call *call, const opdi_slot *slot, const opdi_stored_call *stored, int how,
                            opdi_stored_change *change) {
     const char *const device = call->slot == OPD_KEY_CUDA ? "cuda" : "cpu";
@@ -352,7 +356,7 @@ static int opdi_stored_run(opd_call *call, const opdi_slot *slot, const opdi_sto
         default: return opdi_stored_refuse(call->op, device, dtype);
     }
 }
-/* Stands in front of built-in kernels for calls with tensors of stored dtypes. */
+/* The kernel that runs before built-in kernels for calls with tensors of stored dtypes. */
 OPDI_INTERNAL int opdi_stored_kernel(opd_call *call) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     opdi_stored_change change;

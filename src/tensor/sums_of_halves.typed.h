@@ -1,11 +1,11 @@
-/* Returns floats rounded to the nearest bfloat16, which is the upper half of each. */
+/* Returns floats rounded to the nearest bfloat16, which is in the upper half of each. */
 OPDI_TARGET OPDI_ALWAYS OPDI_V_BITS OPDI_WIDE(nearest)(OPDI_V x) {
     OPDI_V_BITS bits;
     memcpy(&bits, &x, sizeof bits);
     const OPDI_V_BITS nan = (OPDI_V_BITS)((OPDI_V_INT)(bits & 0x7fffffffu) > 0x7f800000);
     return ((bits + 0x7fffu + ((bits >> 16) & 1u)) & ~nan) | ((bits | 0x400000u) & nan);
 }
-/* Writes two vectors, in the order in which they were read, as short floats, rounded to nearest. */
+/* Writes two vectors as short floats, rounded to nearest, in the order in which `longer` has read them. */
 OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(shorter)(const OPDI_V *two, bool bf16, uint16_t *at) {
     if (!bf16) {
         OPDI_V_HALVES *const halves = (OPDI_V_HALVES *)(void *)at;
@@ -45,7 +45,8 @@ OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(sum_four)(const uint16_t *x, bool bf16, O
         sums[part + 1] += two[1];
     }
 }
-/* Returns the sum of short floats, which are not stored as floats in between: 4096 elements go to four vectors. */
+/* Returns the sum of `count` short floats, which are converted on the way.  Each run of 4096 elements is added up in
+   four vectors. */
 OPDI_TARGET OPDI_INTERNAL double OPDI_WIDE(sum_shorts)(const uint16_t *x, int64_t count, bool bf16) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
     double total = 0;

@@ -2,23 +2,25 @@
 
 //== tangents beside storages ==========================================================================================
 //
-//  Forward mode keeps a tangent beside the storage, one for each level that is open and each family of tensors.  Here
-//  is what has to be known where tensors are made, kept and freed; see >>forward.
+//  Forward mode keeps the tangent of a tensor in a list at the tensor's storage: one for each open level and each
+//  family of tensors.  This file has the functions that making, keeping and freeing tensors need; see >>forward.
 
-OPDI_INTERNAL opdi_mutex opdi_dual_lock = OPDI_MUTEX_INIT;       /* the lists of all levels and storages */
+OPDI_INTERNAL opdi_mutex opdi_dual_lock = OPDI_MUTEX_INIT;       /* protects the lists of all levels and storages */
 
 static uint64_t opdi_family_of(const opd_tensor *tensor) {
     const opdi_meta *meta = OPDI_ACQUIRE(&tensor->meta);
     return meta ? OPDI_LOAD(&meta->family) : 0;
 }
-/* Puts value, which shares tensor's memory, into tensor's family; 0, or -1 without memory. */
+/* Puts `value`, which shares the memory of `tensor`, into the family of `tensor`.  Returns 0, or -1 if memory runs
+   out. */
 OPDI_INTERNAL int opdi_family_pass(opd_tensor *value, const opd_tensor *tensor) {
     const uint64_t family = opdi_family_of(tensor);
     opdi_meta *meta = family != opdi_family_of(value) ? opdi_meta_of(value) : NULL;
     if (meta) { OPDI_STORE(&meta->family, family); }
     return meta || family == opdi_family_of(value) ? 0 : -1;
 }
-/* Puts tensor into a new family, apart from all that share its memory so far; 0, or -1 without memory. */
+/* Puts `tensor` into a new family, so that it shares no tangent with the tensors that share its memory so far.  Returns
+   0, or -1 if memory runs out. */
 OPDI_SHARED int opdi_family_new(opd_tensor *tensor) {
     static uint64_t families;
     opdi_meta *meta = opdi_meta_of(tensor);
@@ -27,13 +29,14 @@ OPDI_SHARED int opdi_family_new(opd_tensor *tensor) {
     return 0;
 }
 
-/* True if first and second hold numbers of one kind: the same dtype, or complex numbers and their parts. */
+/* Returns true if both tensors hold the same kind of numbers: they have one dtype, or one has complex numbers and the
+   other their parts. */
 static bool opdi_same_numbers(const opd_tensor *first, const opd_tensor *second) {
     const int x = OPDI_MIN(first->dtype, second->dtype), y = OPDI_MAX(first->dtype, second->dtype);
     return x == y || (x == OPD_FLOAT32 && y == OPD_COMPLEX64) || (x == OPD_FLOAT64 && y == OPD_COMPLEX128) ||
         (x == OPD_FLOAT16 && y == OPD_COMPLEX32);
 }
-/* Returns tensor's entry in a level, or NULL; the lock is held. */
+/* Returns the entry (opdi_dual) of `tensor` in a level, or NULL.  The caller holds the lock. */
 OPDI_INTERNAL opdi_dual *opdi_dual_at(const opd_tensor *tensor, const opdi_level *level) {
     const uint64_t family = opdi_family_of(tensor);
     opdi_dual *dual = level ? tensor->storage->duals : NULL;
@@ -43,7 +46,7 @@ OPDI_INTERNAL opdi_dual *opdi_dual_at(const opd_tensor *tensor, const opdi_level
 OPDI_INTERNAL opdi_dual *opdi_dual_find(const opd_tensor *tensor) {
     return opdi_dual_at(tensor, opdi_self()->innermost.dual);
 }
-/* True if tensor has a tangent in any level. */
+/* Returns true if tensor has a tangent in any level. */
 OPDI_SHARED bool opdi_is_dual(const opd_tensor *tensor) {
     const uint64_t family = opdi_family_of(tensor);
     const opdi_dual *dual;
@@ -54,7 +57,7 @@ OPDI_SHARED bool opdi_is_dual(const opd_tensor *tensor) {
     return dual != NULL;
 }
 
-/* Takes an entry out of its level; the lock is held. */
+/* Takes an entry out of its level's list.  The caller holds the lock. */
 static void opdi_dual_unlink(opdi_dual *dual) {
     *dual->at = dual->after;
     if (dual->after) { dual->after->at = dual->at; }
@@ -93,7 +96,8 @@ OPDI_INTERNAL void opdi_level_end(opdi_thread *thread) {
     opdi_free(level, sizeof *level);
 }
 
-/* Makes `tangent` that of tensor's storage in a level, which holds a reference to it; 0, or -1 without memory. */
+/* Makes `tangent` the tangent of the tensor's storage in a level, which takes a reference to `tangent`.  Returns 0, or
+   -1 if memory runs out. */
 OPDI_INTERNAL int opdi_dual_put(opdi_level *level, opd_tensor *tensor, opd_tensor *tangent) {
     opdi_dual *dual = (opdi_dual *)opdi_alloc(sizeof *dual);
     if (!dual) { return -1; }
@@ -114,8 +118,8 @@ OPDI_INTERNAL int opdi_dual_put(opdi_level *level, opd_tensor *tensor, opd_tenso
     return 0;
 }
 
-/* Returns the innermost level in which one of the values has a tangent, among those that compute tangents in the
-   running call; NULL if there is none. */
+/* Returns the innermost level in which one of the values has a tangent, or NULL if there is none.  Only levels that
+   compute tangents in the running call count. */
 OPDI_INTERNAL opdi_level *opdi_level_of(const opd_value *args, int count) {
     const opdi_thread *thread = opdi_self();
     opdi_level *level = thread->innermost.level;

@@ -12,8 +12,8 @@
     (OPD_BIT_OF(OPD_F_DENSE) | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW) | OPD_BIT_OF(OPD_F_AUTOGRAD) |          \
      OPD_BIT_OF(OPD_F_AUTOCAST))
 OPDI_NOINLINE OPDI_SHARED int64_t opdi_count_error(const int64_t *sizes, int ndim);
-/* Returns the number of elements that sizes have; -1 with an error if their bytes are more than 2^62 or a
-   size is negative. */
+/* Returns the number of elements of a tensor with these sizes.  Returns -1 and sets an error if it has more than 2^62
+   bytes or a size is negative. */
 static inline int64_t opdi_count(const int64_t *sizes, int ndim, size_t element) {
     const uint64_t limit = (uint64_t)1 << 62;
     uint64_t count = element;
@@ -32,8 +32,8 @@ static inline int64_t opdi_count(const int64_t *sizes, int ndim, size_t element)
     }
     return zero ? 0 : (int64_t)(count >> opdi_low_bit(element));
 }
-/* Adds and multiplies sizes: a result that is too large for int64_t is the largest one, a negative size stays so, and
-   opdi_count refuses both.  Most are small, and need no division. */
+/* Add and multiply sizes.  A result that is too large for int64_t becomes the largest one, and a negative size stays
+   negative; opdi_count refuses both.  Most sizes are small and need no division. */
 static inline int64_t opdi_size_plus(int64_t first, int64_t second) {
     return first > INT64_MAX - second ? INT64_MAX : first + second;
 }
@@ -44,7 +44,7 @@ static inline int64_t opdi_size_times(int64_t first, int64_t second) {
 
 OPDI_SHARED bool opdi_strides_contiguous(const int64_t *sizes, const int64_t *strides, int ndim);
 OPDI_NOINLINE OPDI_SHARED void opdi_strides_bound(opd_tensor *tensor);
-/* Writes sizes, strides (NULL: contiguous) and what follows from them. */
+/* Writes the sizes, the strides (NULL: contiguous) and the fields that follow from them, such as flags. */
 static inline void opdi_set_dims(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
                                  int64_t numel) {
     int64_t *dims = tensor->dims, count = 1;
@@ -87,7 +87,7 @@ static inline void opdi_tensor_init(opd_tensor *tensor, opd_scalar_type dtype, i
     tensor->backend_bit = (uint16_t)(1u << backend);
     tensor->dims = (int64_t *)(void *)(tensor + 1);
 }
-/* The most bytes of a tensor with memory, also where a size_t has 32 bits, and of one without memory. */
+/* The most bytes that a tensor with memory may have, also if size_t has 32 bits, and a tensor without memory. */
 #define OPDI_MOST_BYTES (OPDI_MIN((uint64_t)INT64_MAX, (uint64_t)SIZE_MAX) / 2)
 static inline bool opdi_is_inference(const opd_tensor *tensor) {
     return (tensor->functionality & (OPDI_GRAD_KEYS | OPD_BIT_OF(OPD_F_DENSE))) == OPD_BIT_OF(OPD_F_DENSE);
@@ -98,19 +98,19 @@ static inline bool opdi_is_inference(const opd_tensor *tensor) {
 
 #if defined(OPDI_CORE)
 typedef struct opdi_dual {
-    struct opdi_dual *next;                       /* of its storage */
-    struct opdi_dual *after, **at;                /* in its level; what points at it there */
+    struct opdi_dual *next;                       /* the next entry of its storage */
+    struct opdi_dual *after, **at;                /* the next entry of its level; the pointer to this entry */
     opdi_storage *storage;
     struct opdi_level *level;
     uint64_t family;
-    opd_tensor *tangent;                          /* a reference; its storage is as large as this one */
+    opd_tensor *tangent;                          /* a reference; its storage is as large as that of the tensor */
 } opdi_dual;
 typedef struct opdi_level {
     opdi_dual *duals;
     struct opdi_level *outer;
-    int32_t layer;                                /* of transforms: it is inside those before this one, */
-    bool transform;                               /* which it belongs to */
-    int16_t around;                               /* the thread's state.forward before */
+    int32_t layer;                                /* for transforms: the level is inside the layers up to this */
+    bool transform;                               /* and belongs to that layer */
+    int16_t around;                               /* state.forward of the thread before the level was opened */
 } opdi_level;
 #endif
 
@@ -118,26 +118,29 @@ typedef struct opdi_level {
 
 #if defined(OPDI_CORE)
 struct opdi_gnode;
-/* Functions of the recording that is under way on a thread (opdi_innermost.tracer), for tensors and the tape.  They
-   return 0, or -1 with an error, unless their comment says otherwise. */
+/* Functions of the recording in progress on a thread (opdi_innermost.tracer), for tensors and the tape.  Each returns
+   0, or -1 and sets an error, unless its comment says otherwise. */
 typedef struct opdi_tracer {
-    /* Makes copy, another tensor with tensor's memory, the same value of the graph, if tensor is one. */
+    /* If `tensor` is a value of the graph, makes `copy`, another tensor with its memory, the same value. */
     int (*copied)(opd_tensor *copy, const opd_tensor *tensor);
-    /* Checks whether the data of tensor may be read: outside of kernels, a traced tensor's may not. */
+    /* Fails if the data of `tensor` must not be read: outside of kernels, that of a traced tensor must not. */
     int (*read)(const opd_tensor *tensor);
-    /* Makes tensor, by which a derivative is about to be taken, a constant of the graph if it is from outside, before
-       it seems to require grad. */
+    /* Makes `tensor` a constant of the graph if the graph does not know it.  Called before a derivative by `tensor` is
+       taken, while it does not yet require grad. */
     int (*outside)(opd_tensor *tensor);
     /* Refuses saved values that a formula is about to read, if they were made inside of an operator that is one node of
-       the graph: they would become constants.  Concerns nodes of the tape that are recorded while the graph is. */
+       the graph.  They would become constants.  Called for nodes of the tape that are recorded while the graph is
+       recorded. */
     int (*saved)(const opd_backward_call *bw);
-    /* Delays the packing of node's saved values until the call that is being recorded is done.  Then the recording
-       knows their tensors, and also records the operators that the hooks call. */
+    /* Delays the packing of the saved values of `node` until the call that is being recorded is done.  By then the
+       recording knows their tensors, and it also records the operators that the hooks call. */
     int (*later)(opd_node *node, struct opdi_packer *packer);
-    /* Makes the node of a call that is about to run; nothing that it calls is recorded.  NULL with an error.  Writes to
-       *waiting how many nodes of the tape wait for their hooks by then, for done. */
+    /* Makes the node of a call that is about to run.  The operators that the call calls are not recorded.  Returns NULL
+       and sets an error if that fails.  Writes to *waiting, for `done`, how many nodes of the tape wait for their hooks
+       by then. */
     struct opdi_gnode *(*begin)(opd_call *call, int64_t *waiting);
-    /* Ends what begin began: adds the node and its results to the graph.  rc: what the call returned. */
+    /* Ends what `begin` has begun: adds the node and its results to the graph. `rc` is the value that the call has
+       returned. */
     int (*done)(opd_call *call, struct opdi_gnode *node, int64_t waiting, int rc);
 } opdi_tracer;
 #endif
@@ -163,13 +166,13 @@ struct opd_generator { uint64_t seed, used; };
 #if defined(OPDI_OPERATORS)
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__TINYC__)
 #define OPDI_IVDEP _Pragma("GCC ivdep")
-#define OPDI_UNROLL _Pragma("GCC unroll 8")       /* the vectors of a loop of constant length: sums stay in registers */
+#define OPDI_UNROLL _Pragma("GCC unroll 8")       /* vectors in a loop of constant length: sums stay in registers */
 #else
 #define OPDI_IVDEP
 #define OPDI_UNROLL
 #endif
-/* Runs statement for j in [0, count), sixteen at a time as far as that goes; i says where it stopped.  The inner loop
-   counts from 0 to a constant: in no other form does gcc -O2 make vectors of it. */
+/* Runs `statement` for j in [0, count), as far as possible in steps of sixteen, and leaves the next index in i.  The
+   inner loop counts from 0 to a constant, because gcc -O2 vectorises no other form. */
 #define OPDI_SIXTEENS(statement) \
     for (i = 0; i + 16 <= count; i += 16) { \
         OPDI_IVDEP \
@@ -179,42 +182,44 @@ struct opd_generator { uint64_t seed, used; };
             statement; \
         } \
     }
-/* The same for all of them. */
+/* Runs `statement` as OPDI_SIXTEENS does, and then for the remaining indices. */
 #define OPDI_COLUMN_EACH(statement) { \
         OPDI_SIXTEENS(statement) \
         for (int64_t j = i; j < count; j++) { statement; } \
     }
-/* A loop, and the function of one element that it calls, are compiled into the function of each kernel; without
-   optimisation kernels share the loop. */
+/* With optimisation, a loop and the function for one element that it calls are compiled into each kernel.  Without,
+   kernels share the loop. */
 #if defined(__OPTIMIZE__)
 #define OPDI_LOOP_TEXT OPDI_ALWAYS
 #else
 #define OPDI_LOOP_TEXT static inline
 #endif
-#define OPDI_ITER_OPS 9                           /* operands of an iteration */
-#define OPDI_BLOCK 512                            /* elements converted at a time */
-/* Blocks that vectors go through begin with a line of the cache: a vector that lies in two takes twice as long. */
+#define OPDI_ITER_OPS 9                           /* at most so many operands in a pass */
+#define OPDI_BLOCK 512                            /* so many elements are converted at a time */
+/* Makes blocks for vectors begin at a cache line, because reading a vector that lies in two lines takes twice as
+   long. */
 #if defined(__GNUC__) && !defined(__TINYC__)
 #define OPDI_ON_LINE __attribute__((aligned(64)))
 #else
 #define OPDI_ON_LINE
 #endif
-#define OPDI_ROW 128                              /* elements of a row that is not worth gathering */
-#define OPDI_GRAIN 32768                          /* elements that are worth a thread */
-/* The types loops are written for: OPDI_C128 is that of all complex numbers (see >>op:complex). */
+#define OPDI_ROW 128                              /* a row with so many elements is not gathered */
+#define OPDI_GRAIN 32768                          /* so many elements are worth another thread */
+/* The types for which loops are written.  OPDI_C128 serves all complex numbers (see >>op:complex). */
 enum { OPDI_F32 = 0, OPDI_F64 = 1, OPDI_I64 = 2, OPDI_C128 = 3 };
 typedef struct opdi_complex { double re, im; } opdi_complex;
-/* Numbers a loop takes besides its operands, in each compute type. */
+/* The numbers that a loop takes besides its operands, in each compute type. */
 typedef struct opdi_params {
     double f64[4];
     float f32[4];
     int64_t i64[4];
-    int32_t *zero;                                /* integer division: 1 by zero, 2 of i64[0] by -1 */
-    bool beyond;                                  /* an argument among them is finite and overflows float32 */
-    double imaginary[4];                          /* the other parts of f64, where numbers are complex */
-    bool pairs;                                   /* an argument among them has an imaginary part */
+    int32_t *zero;                                /* integer division: 1: by zero; 2: i64[0] is divided by -1 */
+    bool beyond;                                  /* a number argument is finite but overflows float32 */
+    double imaginary[4];                          /* the imaginary parts of f64, if the numbers are complex */
+    bool pairs;                                   /* a number argument has an imaginary part */
 } opdi_params;
-/* p[0] is the output, p[1].. the inputs: n contiguous elements of the compute type each. */
+/* A loop over `count` contiguous elements of the compute type. data[0] is the output, data[1] and so on are the
+   inputs. */
 typedef void (*opdi_loop)(void *const *data, int64_t count, const opdi_params *params);
 OPDI_LOOPS_BEGIN
 static inline int opdi_compute_type(opd_scalar_type dtype) {
@@ -225,13 +230,13 @@ static inline int opdi_compute_type(opd_scalar_type dtype) {
 OPDI_LOOPS_END
 static const int8_t opdi_compute_dtype[4] = {OPD_FLOAT32, OPD_FLOAT64, OPD_INT64, OPD_COMPLEX128};
 OPDI_LOOPS_BEGIN
-/* Float to integer as PyTorch's CPU kernels do it on x86, where C leaves it undefined: what does not fit (and NaN)
-   becomes the smallest integer of the register, narrow ones take its low bits (c10::convert). */
+/* Returns a float as an integer, as PyTorch's CPU kernels do on x86; in C that is undefined.  A number out of range (or
+   NaN) becomes the smallest integer of the register.  Narrow types take its low bits (c10::convert). */
 static inline int64_t opdi_to_i64(double x) {
     return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : INT64_MIN;
 }
 OPDI_LOOPS_END
-/* A conversion of n contiguous elements. */
+/* Converts `count` contiguous elements from one dtype to another. */
 typedef void (*opdi_convert)(void *dst, const void *src, int64_t count);
 #endif
 
@@ -243,13 +248,13 @@ static inline opd_scalar_type opdi_result_type(opd_tensor *const *ts, int count)
     return count == 2 && ts[0]->dtype == ts[1]->dtype && !((ts[0]->flags & ts[1]->flags) & OPDI_WRAPPED)
         ? (opd_scalar_type)ts[0]->dtype : opdi_result_type_of(ts, count);
 }
-/* The stride in elements with which tensor is walked along dim dim of a broadcast shape of ndim dims. */
+/* Returns the stride, in elements, with which `tensor` is walked along dim of a broadcast shape that has ndim dims. */
 static inline int64_t opdi_broadcast_stride(const opd_tensor *tensor, const int64_t *sizes, int ndim, int dim) {
     int k = dim - (ndim - tensor->ndim);
     return k < 0 || (opdi_sizes(tensor)[k] == 1 && sizes[dim] != 1) ? 0 : opdi_strides(tensor)[k];
 }
-/* The stride in bytes with which tensor is walked along dim dim of a broadcast shape.  That of a dim of size 1 is never
-   used, and may be anything. */
+/* Returns the stride, in bytes, with which `tensor` is walked along dim of a broadcast shape.  The stride of a dim of
+   size 1 is never used and may be anything. */
 static inline int64_t opdi_broadcast_bytes(const opd_tensor *tensor, const int64_t *sizes, int ndim, int dim) {
     return (int64_t)((uint64_t)opdi_broadcast_stride(tensor, sizes, ndim,
                                                      dim) * opd_dtype_size((opd_scalar_type)tensor->dtype));
@@ -259,41 +264,41 @@ static inline int64_t opdi_broadcast_bytes(const opd_tensor *tensor, const int64
 //== iterator ==========================================================================================================
 
 #if defined(OPDI_OPERATORS)
-/* The ways to walk an operand: by its strides, element after element, or one number that is repeated. */
+/* The ways to walk an operand: by its strides, element after element, or as one number that is repeated. */
 enum { OPDI_WALK_STRIDED = 0, OPDI_WALK_LINEAR, OPDI_WALK_SCALAR };
 typedef struct opdi_operand {
     char *data;
-    int64_t stride[OPD_MAX_DIMS];                 /* bytes, dim 0 innermost */
+    int64_t stride[OPD_MAX_DIMS];                 /* in bytes, dim 0 innermost */
     int32_t size;                                 /* bytes of an element */
     int8_t walk;
-    bool convert;                                 /* its dtype is not the compute type */
+    bool convert;                                 /* its dtype differs from the compute type */
     bool round;                                   /* an input that is first rounded to the common dtype */
-    opdi_convert load, store;                     /* from and to the compute type */
+    opdi_convert load, store;                     /* convert into and out of the compute type */
 } opdi_operand;
-/* One pass over nops operands of one shape, outputs first.  Filled by opdi_iter_init. */
+/* A pass over nops operands of one shape, outputs first. opdi_iter_init fills it. */
 typedef struct opdi_iter {
     int nops, nout, ndim;
     int64_t numel;
-    int64_t sizes[OPD_MAX_DIMS];                  /* coalesced, dim 0 innermost */
-    int8_t compute, common;                       /* compute type; the dtype operands are promoted to */
-    bool buffered;                                /* some operand goes through a block */
+    int64_t sizes[OPD_MAX_DIMS];                  /* of the walk: coalesced, dim 0 innermost */
+    int8_t compute, common;                       /* the compute type; the dtype that operands are promoted to */
+    bool buffered;                                /* some operand is converted or gathered in a block */
     opdi_loop loop;
     const opdi_params *params;
     opdi_operand op[OPDI_ITER_OPS];
 } opdi_iter;
-/* How many elements of the compute type a block holds. */
+/* Returns how many elements of the compute type a block holds. */
 static inline int64_t opdi_iter_most(const opdi_iter *iter) {
     return iter->compute == OPDI_C128 ? OPDI_BLOCK / 2 : OPDI_BLOCK;
 }
-/* Rows and columns of a tile that is transposed at once. */
+/* The number of rows and columns of a tile, for transposing. */
 #define OPDI_TILE 64
 typedef void (*opdi_tile_fn)(char *dst, int64_t ds, const char *src, int64_t ss, int64_t ni, int64_t nj);
 typedef struct opdi_transpose { const opdi_iter *it; int across; } opdi_transpose;
 
 OPDI_NOINLINE OPDI_INTERNAL int opdi_run_general(opd_tensor *const *ops, int nops, int nout, opd_scalar_type common,
                                                  int compute, opdi_loop loop, const opdi_params *params);
-/* Runs a loop over nops operands (nout outputs first), which broadcast to the first; inputs are promoted to `common`,
-   the loop is for `compute`, which holds it.  0, or -1 with an error.  Zero elements are fine. */
+/* Runs a loop over nops operands (nout outputs first), which broadcast to the first.  Inputs are promoted to `common`;
+   the loop is for `compute`, which holds it.  Zero elements are allowed.  Returns 0, or -1 and sets an error. */
 static inline int opdi_run(opd_tensor *const *ops, int nops, int nout, opd_scalar_type common, int compute,
                            opdi_loop loop, const opdi_params *params) {
     const opd_tensor *out = ops[0];
@@ -304,7 +309,7 @@ static inline int opdi_run(opd_tensor *const *ops, int nops, int nout, opd_scala
         return opdi_run_general(ops, nops, nout, common, compute, loop, params);
     }
     data[0] = out->data;
-    for (int k = 1; k < nops; k++) {              /* small and simple: nothing to set up */
+    for (int k = 1; k < nops; k++) {              /* a small, simple call, which needs no preparation */
         const opd_tensor *tensor = ops[k];
         const uintptr_t apart = (uintptr_t)tensor->data - (uintptr_t)out->data;
         if (!(tensor->flags & OPDI_CONTIGUOUS) || tensor->dtype != out->dtype || tensor->numel != out->numel ||
@@ -322,9 +327,9 @@ static inline int opdi_run(opd_tensor *const *ops, int nops, int nout, opd_scala
 
 typedef struct opdi_backend {
     opd_backend_desc desc;
-    int32_t registered;                           /* published last */
-    int64_t blocks;                               /* of memory in use, on all its devices */
-    opd_plugin *plugin;                           /* where its functions are; pinned */
+    int32_t registered;                           /* written last, when the other fields are valid */
+    int64_t blocks;                               /* number of blocks in use, on all its devices */
+    opd_plugin *plugin;                           /* the plug-in that contains its functions; pinned */
     opd_memory memory[OPDI_MAX_DEVICE_INDEX + 1];
 } opdi_backend;
 #if defined(OPDI_CORE)

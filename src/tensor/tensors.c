@@ -3,8 +3,9 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>tensors      storage, sizes and strides, tangents beside storages, results of kernels
 //
-//  A tensor is one block: header, sizes, strides, storage header, few data; more data are a block of their own.  Uses
-//  the dispatcher, and >>scopes, where who holds one is counted; of autograd it knows that a tensor may be a view.
+//  A tensor is one block: header, sizes, strides, storage header, and small data.  Larger data is a block of its own.
+//  Uses the dispatcher, and >>scopes, which counts the references to tensors.  Of autograd it knows that a tensor may
+//  be a view.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_SHARED int opdi_device_copy(opd_tensor *dst, const opd_tensor *src);
@@ -21,13 +22,14 @@ OPDI_INTERNAL int opdi_device_move(const opdi_storage *dst, char *to, const opdi
 OPDI_SHARED bool opdi_on_device(const opd_tensor *tensor) {
     return tensor->backend != OPD_CPU && tensor->backend != OPD_META;
 }
-/* The recording that is under way here has copy, another tensor with tensor's memory, as the same value of its graph;
-   0, or -1 without memory. */
+/* Tells the recording in progress on this thread that copy, another tensor with tensor's memory, is the same value of
+   its graph.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_traced_copy(opd_tensor *copy, const opd_tensor *tensor) {
     const opdi_tracer *tracer = opdi_self()->innermost.tracer;
     return tracer ? tracer->copied(copy, tensor) : 0;
 }
-/* Checks whether the recording that is under way here lets the data of tensor be read; 0, or -1 with an error. */
+/* Checks whether the recording in progress on this thread lets the data of tensor be read.  Returns 0, or -1 and sets
+   an error. */
 OPDI_INTERNAL int opdi_traced_read(const opd_tensor *tensor) {
     const opdi_tracer *tracer = opdi_self()->innermost.tracer;
     return tracer ? tracer->read(tensor) : 0;
@@ -40,7 +42,7 @@ OPDI_COLD_BEGIN
 OPDI_SHARED const char *opdi_sizes_text(const int64_t *sizes, int ndim, char *buf, size_t cap);
 #if defined(OPDI_CORE)
 
-/* Writes sizes as "[2, 3]"; returns buf. */
+/* Writes sizes as "[2, 3]" to buf.  Returns buf. */
 OPDI_SHARED const char *opdi_sizes_text(const int64_t *sizes, int ndim, char *buf, size_t cap) {
     opdi_text text = opdi_text_of(buf, cap);
     opdi_text_add(&text, "[");
@@ -49,7 +51,7 @@ OPDI_SHARED const char *opdi_sizes_text(const int64_t *sizes, int ndim, char *bu
     return buf;
 }
 
-/* Fails because sizes are negative, too many, or do not fit into memory; returns -1. */
+/* Sets the error that sizes are negative, too many, or too large for memory.  Returns -1. */
 OPDI_NOINLINE OPDI_SHARED int64_t opdi_count_error(const int64_t *sizes, int ndim) {
     char text[256];
     if (ndim < 0 || ndim > OPD_MAX_DIMS) {
@@ -70,8 +72,8 @@ OPDI_COLD_END
 OPDI_SHARED int64_t opdi_extent(const int64_t *sizes, const int64_t *strides, int ndim);
 #if defined(OPDI_CORE)
 
-/* Returns the number of elements from the first to the last that sizes and strides reach; 0 without elements,
-   -1 on overflow. */
+/* Returns the number of elements from the first to the last that sizes and strides reach.  Returns 0 without elements,
+   or -1 on overflow. */
 OPDI_SHARED int64_t opdi_extent(const int64_t *sizes, const int64_t *strides, int ndim) {
     uint64_t last = 0;
     for (int i = 0; i < ndim; i++) {
@@ -109,7 +111,7 @@ OPDI_SHARED void opdi_strides_fill(const int64_t *sizes, int64_t *strides, int n
 }
 #endif
 
-/* Makes strides that reach no element at most 2^62 bytes: places are computed with them, too. */
+/* Limits strides that reach no element to 2^62 bytes, because offsets are computed with them, too. */
 OPDI_SHARED void opdi_strides_bound(opd_tensor *tensor);
 #if defined(OPDI_CORE)
 OPDI_NOINLINE OPDI_SHARED void opdi_strides_bound(opd_tensor *tensor) {
@@ -144,7 +146,8 @@ OPDI_SHARED bool opdi_tensor_channels_last(const opd_tensor *tensor, int32_t ndi
 #if defined(OPDI_CORE)
 
 #define OPDI_MOST_META ((uint64_t)INT64_MAX / 2)
-/* Makes a tensor with one reference, which is the caller's; backend is an opdi_place.  NULL with an error. */
+/* Makes a tensor and returns the caller's reference to it. backend is an opdi_place.  Returns NULL and sets an error if
+   that fails. */
 OPDI_SHARED opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
                                          int backend) {
     size_t element = opd_dtype_size(dtype);
@@ -197,8 +200,8 @@ OPDI_SHARED opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *st
     return tensor;
 }
 
-/* Makes a tensor that looks at storage storage, with room for a view's record.  Bounds are not checked, and no
-   reference to storage is taken.  NULL without memory. */
+/* Makes a tensor that uses storage, with room for a view's record.  Bounds are not checked, and no reference to storage
+   is taken.  Returns NULL if memory runs out. */
 OPDI_SHARED opd_tensor *opdi_tensor_on(opdi_storage *storage, char *data, const int64_t *sizes, const int64_t *strides,
                                        int ndim, opd_scalar_type dtype, int backend) {
     int64_t numel = opdi_count(sizes, ndim, opd_dtype_size(dtype));
@@ -219,15 +222,15 @@ OPDI_INTERNAL bool opdi_differentiable(const opd_tensor *tensor) {
         opd_dtype_is_complex((opd_scalar_type)tensor->dtype);
 }
 
-/* Makes value, which has just been made, hold tensor's storage and read it as tensor does; value is an inference
-   tensor if tensor is one. */
+/* Makes copy, a new tensor, hold tensor's storage and read it as tensor does. copy is an inference tensor if tensor is
+   one. */
 OPDI_INTERNAL void opdi_share_storage(opd_tensor *copy, const opd_tensor *tensor) {
     opdi_ref_up(&tensor->storage->refs);
     opdi_set_lazy(copy, tensor->functionality);
     copy->functionality = (copy->functionality & ~OPDI_GRAD_KEYS) | (tensor->functionality & OPDI_GRAD_KEYS);
 }
 OPDI_INTERNAL opd_tensor *opdi_shallow_copy(const opd_tensor *tensor) {
-    const unsigned flags = OPDI_LOAD(&tensor->flags);       /* of a view that another thread brings up to date */
+    const unsigned flags = OPDI_LOAD(&tensor->flags);       /* another thread may bring a view up to date */
     const opdi_batched *batched = OPDI_UNLIKELY(flags & OPDI_BATCHED) ? opdi_batched_of(tensor) : NULL;
     opd_tensor *copy = batched ? opdi_batch_again(tensor, batched->value)
         : opdi_tensor_on(tensor->storage, tensor->data, tensor->dims, tensor->dims + tensor->ndim, tensor->ndim,
@@ -245,15 +248,15 @@ OPDI_INTERNAL opd_tensor *opdi_shallow_copy(const opd_tensor *tensor) {
     return copy;
 }
 
-/* Returns the memory of tensor with other of OPDI_LAZY_KEYS, without history, in the innermost scope; NULL with an
-   error. */
+/* Returns the memory of tensor as a tensor with these OPDI_LAZY_KEYS, without history, in the innermost scope.  Returns
+   NULL and sets an error if that fails. */
 OPDI_SHARED opd_tensor *opdi_stored_as(const opd_tensor *tensor, uint64_t keys) {
     opd_tensor *stored = opdi_shallow_copy(tensor);
     if (stored) { opdi_set_lazy(stored, keys); }
     return stored ? opdi_own(stored) : NULL;
 }
-/* Returns a copy of tensor whose memory has its values, without history, in the innermost scope; NULL with an error.
-   Only kernels see the operators that compute it. */
+/* Returns a copy of tensor whose memory has its values, without history, in the innermost scope.  Only kernels see the
+   operators that compute it.  Returns NULL and sets an error if that fails. */
 OPDI_SHARED opd_tensor *opdi_resolved(const opd_tensor *tensor) {
     const uint64_t keys = tensor->functionality & OPDI_LAZY_KEYS;
     opd_key_guard guard = opd_keys_exclude(opd_keyset_make(~(OPD_BIT_OF(OPD_F_CONJUGATE) - 1), 0));
@@ -265,8 +268,8 @@ OPDI_SHARED opd_tensor *opdi_resolved(const opd_tensor *tensor) {
     opd_keys_restore(guard);
     return value;
 }
-/* Makes view, which has just been made on tensor's storage, a view of tensor: when one is written, the
-   other's history follows. */
+/* Makes view, a new tensor on tensor's storage, a view of tensor: if one of them is written, the history of the other
+   follows. */
 OPDI_INTERNAL void opdi_view_tie(opd_tensor *view, opd_tensor *tensor, unsigned creation) {
     const opdi_view_record *from = tensor->flags & OPDI_IS_VIEW ? opdi_view_record_of(tensor) : NULL;
     opdi_view_record *record = opdi_view_record_of(view);
@@ -290,7 +293,7 @@ OPDI_SHARED void opdi_view_of(opd_tensor *view, opd_tensor *tensor) {
     opdi_view_tie(view, tensor, OPDI_UNLIKELY(state->inference) ? OPDI_VIEW_INFERENCE
                   : state->no_grad ? OPDI_VIEW_NO_GRAD : OPDI_VIEW_DEFAULT);
 }
-/* Marks view as one of several views that a call returns; returns view. */
+/* Marks view as one of several views that a call returns.  Returns view. */
 OPDI_SHARED opd_tensor *opdi_view_of_many(opd_tensor *view) {
     opdi_view_record *record = view && view->flags & OPDI_IS_VIEW ? opdi_view_record_of(view) : NULL;
     const opdi_state *state = &opdi_self()->state;
@@ -299,7 +302,7 @@ OPDI_SHARED opd_tensor *opdi_view_of_many(opd_tensor *view) {
     }
     return view;
 }
-/* Makes view no view any more, but a tensor that shares memory. */
+/* Makes view a tensor that only shares memory and is no longer a view. */
 OPDI_SHARED void opdi_view_untie(opd_tensor *view) {
     opd_tensor *base = opdi_view_base(view);
     if (!base) { return; }
@@ -307,12 +310,13 @@ OPDI_SHARED void opdi_view_untie(opd_tensor *view) {
     opdi_view_record_of(view)->base = NULL;
     opdi_drop(base);
 }
-/* Returns a view of tensor, as view operators do: sizes and strides, at an offset (elements) from tensor's first
-   element, which are known to stay inside.  It belongs to the innermost scope; NULL with an error. */
+/* Returns a view of tensor as view operators do, with these sizes and strides, at an offset (in elements) from tensor's
+   first element.  The caller knows that they stay inside.  The view belongs to the innermost scope.  Returns NULL and
+   sets an error if that fails. */
 OPDI_SHARED opd_tensor *opdi_view(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
                                   int64_t offset) {
     const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
-    /* so far away begins only a view without elements: it lies at the end */
+    /* only a view without elements begins so far away: it is put at the end */
     if (OPDI_UNLIKELY(offset >> 40 > 0)) {
         offset = tensor->data ? (tensor->storage->bytes - (tensor->data - tensor->storage->data)) / size : 0;
     }
@@ -329,7 +333,7 @@ OPDI_SHARED opd_tensor *opdi_view(opd_tensor *tensor, const int64_t *sizes, cons
 
 OPDI_COLD_BEGIN
 
-/* Fails with this text inside of a transform; otherwise returns 0. */
+/* Sets an error with this text inside of a transform and returns -1.  Outside, returns 0. */
 OPDI_INTERNAL int opdi_inside_transform(const char *text) {
     return opdi_self()->innermost.layer ? opd_fail(OPD_ERROR_AUTOGRAD, "%s", text) : 0;
 }
@@ -358,13 +362,14 @@ OPDI_INTERNAL int opdi_null_tensor(const opd_tensor *tensor, const char *who) {
     return tensor ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor is NULL", who);
 }
 
-/* Fails if tensor stands for an example of a vmap, so that its memory has all of them; otherwise returns 0. */
+/* Fails if tensor stands for an example of a vmap, because its memory has all examples.  Otherwise returns 0. */
 OPDI_INTERNAL int opdi_is_example(const opd_tensor *tensor) {
     return tensor->flags & OPDI_BATCHED
         ? opd_fail(OPD_ERROR_ARGUMENT, "accessing `data` under vmap transform is not allowed") : 0;
 }
 
-/* Checks sizes, strides and offset (from the storage's first element), then makes the view.  NULL with an error. */
+/* Checks sizes, strides and offset (from the storage's first element), then makes the view.  Returns NULL and sets an
+   error if that fails. */
 opd_tensor *opd_tensor_view(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
                             int64_t offset) {
     int64_t own = opd_offset(tensor);
@@ -393,21 +398,21 @@ opd_tensor *opd_tensor_view(opd_tensor *tensor, const int64_t *sizes, const int6
                        (long long)tensor->storage->bytes);
         return NULL;
     }
-    /* an empty view beyond the end lies at it */
+    /* an empty view beyond the end begins at the end */
     if (extent == 0) { offset = OPDI_MIN(offset, tensor->storage->bytes / element); }
     opd_tensor *view = opdi_view(tensor, sizes, strides, ndim, offset - own);
     if (view && !opdi_self()->current) { opdi_view_untie(view); }
     return view;
 }
 
-/* True if a caller's list of sizes can be read; otherwise false with an error. */
+/* Returns true if the caller's list of sizes can be read.  Otherwise returns false and sets an error. */
 static bool opdi_sizes_given(opd_ints sizes) {
     if (sizes.n >= 0 && sizes.n <= OPD_MAX_DIMS && (sizes.data || sizes.n == 0)) { return true; }
     (void)opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions, not %lld%s", OPD_MAX_DIMS, (long long)sizes.n,
                    sizes.data ? "" : " at NULL");
     return false;
 }
-/* True if a caller's sizes can be read and there is that dtype; otherwise false with an error. */
+/* Returns true if the caller's sizes can be read and the dtype exists.  Otherwise returns false and sets an error. */
 OPDI_INTERNAL bool opdi_form_given(opd_ints sizes, opd_scalar_type dtype) {
     if (!opdi_sizes_given(sizes)) { return false; }
     if (!opd_dtype_size(dtype)) {
@@ -439,8 +444,8 @@ opd_tensor *opd_tensor_from(const void *data, opd_ints sizes, opd_scalar_type dt
     return tensor;
 }
 
-/* Makes a tensor on a caller's memory after checking sizes, strides and alignment; a reference, or NULL with an error
-   and the memory still the caller's. */
+/* Makes a tensor on a caller's memory after checking sizes, strides and alignment.  Returns a reference, or NULL and
+   sets an error; then the memory stays the caller's. */
 OPDI_INTERNAL opd_tensor *opdi_tensor_wrap(void *data, opd_ints sizes, const int64_t *strides, opd_scalar_type dtype,
                                            opd_deleter deleter, void *user) {
     int64_t limit, most, own[2 * OPD_MAX_DIMS];
@@ -456,7 +461,7 @@ OPDI_INTERNAL opd_tensor *opdi_tensor_wrap(void *data, opd_ints sizes, const int
     }
     if (!strides) { opdi_strides_fill(sizes.data, own, (int)sizes.n); }
     int64_t extent = opdi_extent(sizes.data, strides ? strides : own, (int)sizes.n);
-    for (int i = 0; i < sizes.n; i++) {           /* places are computed also with a stride that reaches no element */
+    for (int i = 0; i < sizes.n; i++) {           /* offsets are computed even with strides that reach no element */
         const int64_t steps = OPDI_MAX(sizes.data[i], 1) - 1, stride = strides ? strides[i] : own[i];
         if (stride > most || (steps && stride > most / steps)) {
             extent = -1;

@@ -4,8 +4,8 @@
 //  >>explaining   what a call would do, in words
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Writes which arguments carry any of these functionalities or, with 0, this backend: "argument
-   'self', argument 'list'[1]". */
+/* Writes which arguments have any of these functionalities, or, if functionality is 0, this backend: "argument 'self',
+   argument 'list'[1]". */
 static void opdi_explain_carriers(opdi_text *text, const opd_op *op, const opd_value *args, uint64_t functionality,
                                   int backend) {
     const char *comma = "";
@@ -25,7 +25,7 @@ static void opdi_explain_carriers(opdi_text *text, const opd_op *op, const opd_v
     }
 }
 
-/* Writes the kernel that runs at a key, by which rule and where it was registered. */
+/* Writes the kernel that runs at a key, the rule that selected it, and where it was registered. */
 static void opdi_explain_kernel(opdi_text *text, const opd_op *op, opd_key key) {
     char place[300];
     opdi_chosen how;
@@ -36,7 +36,7 @@ static void opdi_explain_kernel(opdi_text *text, const opd_op *op, opd_key key) 
     else { opdi_text_add(text, "%s", how == OPDI_CHOSEN_AMBIGUOUS ? "an error: ambiguous" : "an error: no kernel"); }
 }
 
-/* Returns why a functionality that the arguments or the thread bring takes no part in the call; NULL if it does. */
+/* Returns why a functionality of the arguments or thread has no effect on the call, or NULL if it has one. */
 static const char *opdi_explain_mask(const opdi_thread *thread, const opdi_table *table, int functionality, int backend,
                                      bool grad) {
     if (!(thread->state.allow & OPD_BIT_OF(functionality))) {
@@ -49,7 +49,7 @@ static const char *opdi_explain_mask(const opdi_thread *thread, const opdi_table
         : "left out: no argument requires grad, or grad mode is off";
 }
 
-/* Writes backends and keys of a call, highest first, and for each where it comes from and which kernel it has. */
+/* Writes the backends and keys of a call, highest first, each with its origin and its kernel. */
 static void opdi_explain_keys(opdi_text *text, const opdi_thread *thread, const opd_op *op, const opdi_table *table,
                               const opd_value *args, const opdi_union *sets) {
     const uint64_t all = sets->functionality | thread->state.include;
@@ -92,8 +92,8 @@ static void opdi_explain_keys(opdi_text *text, const opdi_thread *thread, const 
     opdi_text_add(text, "\n");
 }
 
-/* Writes the schema of an operator and what a call with these arguments would do; returns the length, 0
-   with an error. */
+/* Writes the schema of an operator and the effects of a call with these arguments.  Returns the length of the text, or
+   0 and sets an error. */
 static size_t opdi_explain(opdi_thread *thread, opd_op *op, const opd_value *args, int nargs, char *buf, size_t cap) {
     opdi_text text = opdi_text_of(buf, cap);
     opd_value bound[OPD_MAX_ARGS];
@@ -114,7 +114,7 @@ static size_t opdi_explain(opdi_thread *thread, opd_op *op, const opd_value *arg
 size_t opd_explain(opd_op *op, const opd_value *args, int nargs, char *buf, size_t cap) {
     opdi_thread *thread = opdi_self();
     const uint64_t was = opdi_enter(thread);
-    opd_scope scope = opd_scope_open();           /* what binding makes */
+    opd_scope scope = opd_scope_open();           /* for values that binding the arguments makes */
     size_t length = 0;
     if (!buf) { cap = 0; }
     if (cap) { buf[0] = 0; }

@@ -4,22 +4,24 @@
 //  >>gradcheck    gradients against finite differences
 //
 //  A Jacobian is compared along directions of the input (a) and of the output (b): all unit vectors, or in fast mode
-//  one random vector of each.  numerical[a][b] = b . (f(x + eps a) - f(x - eps a)) / 2 eps; analytical[a][b] =
-//  backward(b) . a, or b . (tangent of f for a).  Everything is looked at as float64 on the CPU, a complex number as
-//  two.  Uses public functions and copies only.  Follows torch/autograd/gradcheck.py in what it checks, in which order,
-//  and in its texts.
+//  one random vector of each. numerical[a][b] = b . (f(x + eps a) - f(x - eps a)) / 2 eps; analytical[a][b] =
+//  backward(b) . a, or b . (tangent of f for a).  All numbers are compared as float64 on the CPU, a complex number as
+//  two.  This section uses public functions and copies only.  The checks, their order and their texts follow
+//  torch/autograd/gradcheck.py.
 //----------------------------------------------------------------------------------------------------------------------
 
 #define OPDI_CHECK_INPUTS 256
 
-/* An input or an output as one side of a Jacobian, and where its directions are among those of its kind. */
+/* An input or an output as one side of a Jacobian.  Each has directions in which it is changed (inputs) or projected
+   (outputs); these are numbered over all inputs, and over all outputs. */
 typedef struct opdi_axis {
     opd_tensor *tensor;
-    int which;                                    /* its number among what the caller gave, or got */
-    int64_t numel;                                /* real numbers in it */
-    int64_t count, at;                            /* directions; before it there are `at` */
-    double unit, sum;                             /* scale of the random direction; the sum of its elements */
-    opd_tensor *home;                             /* an input's values before they are perturbed */
+    int which;                                    /* its index among the caller's inputs, or among the results */
+    int64_t numel;                                /* how many real numbers it has */
+    int64_t count, at;                            /* count: its directions; at: number of directions of the axes before
+                                                     it */
+    double unit, sum;                             /* of the random direction: its scale, and the sum of its elements */
+    opd_tensor *home;                             /* the values of an input before they are perturbed */
 } opdi_axis;
 
 typedef struct opdi_check {
@@ -29,17 +31,19 @@ typedef struct opdi_check {
     int ninputs;
     const opd_gradcheck_options *options;
     bool strict;                                  /* outputs without gradients must not depend on the inputs */
-    bool fast, forward;                           /* how the Jacobians are looked at now */
+    bool fast, forward;                           /* fast: one random direction per axis; forward: forward mode is
+                                                     checked now */
     opdi_axis in[OPDI_CHECK_INPUTS], out[OPD_GRADCHECK_OUTPUTS];
-    int nin, nout, nresults;                      /* of the results the differentiable ones are in out */
-    int64_t rows, columns;                        /* directions of all inputs, of all outputs */
+    int nin, nout, nresults;                      /* nout: number of differentiable outputs, among nresults results */
+    int64_t rows, columns;                        /* rows: directions of all inputs; columns: directions of all
+                                                     outputs */
     double *numerical, *analytical;               /* [rows][columns] */
-    char *report;                                 /* the text of what was found wrong; "" */
+    char *report;                                 /* text about the failed check, or "" */
     size_t report_cap;
-    bool wrong;                                   /* the error that is pending is a failed check */
+    bool wrong;                                   /* the pending error is a failed check */
 } opdi_check;
 
-/* Element element of the random direction of axis number i: in (0, 1). */
+/* Returns an element of the random direction of axis number i, which is in (0, 1). */
 OPDI_INTERNAL double opdi_check_random(int i, int64_t element) {
     uint64_t bits = (uint64_t)(i + 1) * 0x9e3779b97f4a7c15u + (uint64_t)element * 0xbf58476d1ce4e5b9u;
     bits ^= bits >> 31;
@@ -49,13 +53,14 @@ OPDI_INTERNAL double opdi_check_random(int i, int64_t element) {
     bits ^= bits >> 32;
     return ((double)(bits >> 11) + 0.5) * 1.1102230246251565404e-16;
 }
-/* Returns an element of a direction of an axis; the random one has length 1. */
+/* Returns an element of a direction of an axis: of a unit vector, or, if check->fast, of the random direction, which
+   has length 1. */
 static double opdi_check_direction(const opdi_check *check, const opdi_axis *axis, int side, int64_t direction,
                                    int64_t element) {
     if (!check->fast) { return direction == element ? 1 : 0; }
     return opdi_check_random(2 * axis->which + side, element) * axis->unit;
 }
-/* Returns the component of the numbers `values` of an axis along one of its directions. */
+/* Returns the component of `values`, the numbers of an axis, along one of its directions. */
 static double opdi_check_along(const opdi_check *check, const opdi_axis *axis, int side, int64_t direction,
                                const double *values) {
     double sum = 0;
@@ -66,7 +71,7 @@ static double opdi_check_along(const opdi_check *check, const opdi_axis *axis, i
     return sum;
 }
 
-/* Returns count doubles that live in the innermost scope, zero; NULL with an error. */
+/* Returns `count` zeroed doubles that live in the innermost scope, or NULL and sets an error. */
 static double *opdi_check_block(int64_t count) {
     opd_tensor *tensor = opdi_own(opdi_tensor_make(&count, NULL, 1, OPD_FLOAT64, OPD_CPU));
     if (tensor && count > 0) { memset(tensor->data, 0, (size_t)count * sizeof(double)); }
@@ -75,19 +80,19 @@ static double *opdi_check_block(int64_t count) {
 OPDI_INTERNAL int64_t opdi_check_numel(const opd_tensor *tensor) {
     return tensor->numel * (opd_dtype_is_complex((opd_scalar_type)tensor->dtype) ? 2 : 1);
 }
-/* A float64 or complex128 tensor on the CPU of tensor's sizes. */
+/* Returns a float64 or complex128 tensor on the CPU with the sizes of tensor. */
 OPDI_INTERNAL opd_tensor *opdi_check_scratch(const opd_tensor *tensor) {
     return opdi_own(opdi_tensor_make(tensor->dims, NULL, tensor->ndim,
                                      opd_dtype_is_complex((opd_scalar_type)tensor->dtype) ? OPD_COMPLEX128
                                      : OPD_FLOAT64, OPD_CPU));
 }
-/* Returns the numbers of tensor as doubles, which live in the innermost scope; NULL with an error. */
+/* Returns the numbers of tensor as doubles that live in the innermost scope, or NULL and sets an error. */
 OPDI_INTERNAL double *opdi_check_read(const opd_tensor *tensor) {
     opd_tensor *scratch = opdi_check_scratch(tensor);
     return !scratch || opdi_copy(scratch, tensor) ? NULL : (double *)(void *)scratch->data;
 }
-/* Sets tensor to home (NULL: zero) + step times a direction of an axis (side 0: of an input, 1: of an output); 0, or -1
-   with an error. */
+/* Sets tensor to `home` (zeros if it is NULL) plus `step` times a direction of an axis; `side` is 0 for an input and 1
+   for an output.  Returns 0, or -1 and sets an error. */
 static int opdi_check_write(const opdi_check *check, opd_tensor *tensor, const opd_tensor *home, const opdi_axis *axis,
                             int side, int64_t direction, double step) {
     opd_scope scope = opd_scope_open();
@@ -101,7 +106,7 @@ static int opdi_check_write(const opdi_check *check, opd_tensor *tensor, const o
     opd_scope_close(&scope);
     return rc;
 }
-/* Returns a tensor like tensor that is this direction of its axis; NULL with an error. */
+/* Returns a tensor like `tensor` that holds this direction of its axis, or NULL and sets an error. */
 static opd_tensor *opdi_check_vector(const opdi_check *check, const opd_tensor *tensor, const opdi_axis *axis, int side,
                                      int64_t direction) {
     opd_tensor *value = opdi_own(opdi_tensor_make(tensor->dims, NULL, tensor->ndim, (opd_scalar_type)tensor->dtype,
@@ -109,7 +114,7 @@ static opd_tensor *opdi_check_vector(const opdi_check *check, const opd_tensor *
     return value && opdi_check_write(check, value, NULL, axis, side, direction, 1) == 0 ? value : NULL;
 }
 
-/* Records that the check failed: the whole text in the report, as much as it holds in the error.  Returns -1. */
+/* Records that the check failed.  The report gets the whole text, the error as much of it as fits.  Returns -1. */
 static int opdi_check_fail(opdi_check *check, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
 static int opdi_check_fail(opdi_check *check, const char *format, ...) {
     va_list ap;
@@ -125,7 +130,7 @@ OPDI_INTERNAL bool opdi_check_counts(const opd_tensor *tensor) {
     return tensor &&
         (opd_dtype_is_floating((opd_scalar_type)tensor->dtype) || opd_dtype_is_complex((opd_scalar_type)tensor->dtype));
 }
-/* Calls the function and fills in all its results.  Returns how many; -1 with an error. */
+/* Calls the function and fills in all its results.  Returns how many, or -1 and sets an error. */
 static int opdi_check_call(const opdi_check *check, opd_tensor *const *inputs, opd_tensor **results) {
     memset(results, 0, OPD_GRADCHECK_OUTPUTS * sizeof *results);
     int count = check->fn(check->user, inputs, check->ninputs, results);
@@ -136,8 +141,8 @@ static int opdi_check_call(const opdi_check *check, opd_tensor *const *inputs, o
     }
     return count;
 }
-/* Calls the function and fills in the outputs that are looked at, which must have the sizes and dtypes that they had at
-   first.  0, or -1 with an error. */
+/* Calls the function and fills in the outputs that are checked.  Their sizes and dtypes must be the same as in the
+   first call.  Returns 0, or -1 and sets an error. */
 static int opdi_check_outputs(const opdi_check *check, opd_tensor *const *inputs, opd_tensor **outs) {
     opd_tensor *results[OPD_GRADCHECK_OUTPUTS];
     int count = opdi_check_call(check, inputs, results);
@@ -167,8 +172,8 @@ static int opdi_check_outputs(const opdi_check *check, opd_tensor *const *inputs
 
 //== the two Jacobians =================================================================================================
 
-/* Fills row `direction` of an input's axis of the numerical Jacobian: central differences of all outputs.  0, or -1
-   with an error. */
+/* Fills row `direction` of an input's axis of the numerical Jacobian, by central differences of all outputs.  Returns
+   0, or -1 and sets an error. */
 static int opdi_check_differences(opdi_check *check, const opdi_axis *axis, int64_t direction) {
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS];
     double *row = check->numerical + (axis->at + direction) * check->columns;
@@ -189,7 +194,7 @@ static int opdi_check_differences(opdi_check *check, const opdi_axis *axis, int6
         }
         opd_scope_close(&scope);
     }
-    if (opdi_copy(axis->tensor, axis->home)) { rc = -1; }  /* as it was, also after an error */
+    if (opdi_copy(axis->tensor, axis->home)) { rc = -1; }  /* restore it, even after an error */
     return rc;
 }
 static int opdi_check_numerical(opdi_check *check) {
@@ -210,8 +215,8 @@ static int opdi_check_grad(opdi_check *check, const opdi_axis *axis, const opd_t
     }
     return 0;
 }
-/* Fills in the gradients of the outputs outs[count] by all inputs, in the innermost scope; the graph is kept.  0, or -1
-   with an error. */
+/* Fills in the gradients of the outputs outs[count] by all inputs, in the innermost scope, and keeps the graph.
+   Returns 0, or -1 and sets an error. */
 static int opdi_check_backward(const opdi_check *check, opd_tensor *const *outs, int count,
                                opd_tensor *const *grad_outputs, opd_tensor **grads) {
     opd_tensor *in[OPDI_CHECK_INPUTS];
@@ -222,8 +227,9 @@ static int opdi_check_backward(const opdi_check *check, opd_tensor *const *outs,
     for (int j = 0; j < check->nin; j++) { in[j] = check->in[j].tensor; }
     return opd_autograd_grad(outs, count, in, check->nin, &options, grads);
 }
-/* Fills a column of an output of the analytical Jacobian by a backward pass; when `second`, raises *worst to the most
-   by which the pass differs from what is there.  0, or -1 with an error. */
+/* Fills one column of the analytical Jacobian, that of an output, by a backward pass.  If `second` is true, it compares
+   the pass with the column instead, and raises *worst to the largest difference.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_check_column(opdi_check *check, opd_tensor *out, const opdi_axis *output, int64_t column, bool second,
                              double *worst) {
     opd_tensor *grads[OPDI_CHECK_INPUTS], *value = opdi_check_vector(check, out, output, 1, column);
@@ -242,8 +248,8 @@ static int opdi_check_column(opdi_check *check, opd_tensor *out, const opdi_axis
     }
     return opd_ok() ? 0 : -1;
 }
-/* Fills in the analytical Jacobian of output i, a column by two backward passes each; fails if two differ by more than
-   nondet_tol.  0, or -1 with an error. */
+/* Fills in the analytical Jacobian of output i, by two backward passes for each column.  Fails if two passes differ by
+   more than nondet_tol.  Returns 0, or -1 and sets an error. */
 static int opdi_check_analytical(opdi_check *check, opd_tensor **outs, int i) {
     const opdi_axis *axis = &check->out[i];
     double worst = 0;
@@ -264,8 +270,8 @@ static int opdi_check_analytical(opdi_check *check, opd_tensor **outs, int i) {
     return 0;
 }
 
-/* Calls the function on dual inputs, whose tangents are with[], one for each input that requires grad (NULL: none), and
-   fills in the tangents of its outputs (NULL where there is none).  0, or -1 with an error. */
+/* Calls the function on dual inputs, and fills in the tangents of its outputs (NULL if there is none). with[] has a
+   tangent for each input that requires grad, or NULL.  Returns 0, or -1 and sets an error. */
 static int opdi_check_push(const opdi_check *check, opd_tensor *const *with, opd_tensor **tangents) {
     opd_tensor **inputs = (opd_tensor **)opdi_scope_alloc((size_t)check->ninputs * sizeof *inputs);
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS];
@@ -282,7 +288,7 @@ static int opdi_check_push(const opdi_check *check, opd_tensor *const *with, opd
     (void)opd_dual_level_end(level);
     return rc;
 }
-/* Fills row `direction` of input j of the analytical Jacobian by forward mode.  0, or -1 with an error. */
+/* Fills row `direction` of input j of the analytical Jacobian by forward mode.  Returns 0, or -1 and sets an error. */
 static int opdi_check_tangent(opdi_check *check, int j, int64_t direction) {
     const opdi_axis *input = &check->in[j];
     opd_tensor *with[OPDI_CHECK_INPUTS], *tangents[OPD_GRADCHECK_OUTPUTS];
@@ -319,8 +325,8 @@ static int opdi_check_tangents(opdi_check *check) {
 
 //== comparing =========================================================================================================
 
-/* Prints the block of an input and an output of a Jacobian as a tensor of (directions of the input, directions of the
-   output).  Returns the length of the text. */
+/* Prints the block of a Jacobian for an input and an output, as a tensor [directions of the input, directions of the
+   output].  Returns the length of the text. */
 static size_t opdi_check_print(const opdi_check *check, const double *jacobian, const opdi_axis *input,
                                const opdi_axis *output, char *buf, size_t cap) {
     opd_scope scope = opd_scope_open();
@@ -341,8 +347,8 @@ static size_t opdi_check_print(const opdi_check *check, const double *jacobian, 
     return length;
 }
 
-/* Finds the element of the block of an input and an output that is furthest beyond what is allowed, and puts its
-   row and column into at.  False when there is none. */
+/* Finds the element in the block of an input and an output that exceeds the tolerance most, and sets `at` to its row
+   and column.  Returns false if all are within the tolerance. */
 static bool opdi_check_worst(const opdi_check *check, const opdi_axis *input, const opdi_axis *output,
                              int64_t *at /*[2]*/) {
     const double atol = check->fast ? check->options->atol * input->sum * output->sum : check->options->atol;
@@ -367,7 +373,7 @@ static bool opdi_check_worst(const opdi_check *check, const opdi_axis *input, co
 
 static int opdi_check_mismatch(opdi_check *check, const opdi_axis *input, const opdi_axis *output, const int64_t *at) {
     const int64_t k = (input->at + at[0]) * check->columns + output->at + at[1];
-    /* what an error holds: more of them is in a report that has room */
+    /* half of the space of an error or report, whichever has more */
     const size_t each = OPDI_MAX(check->report_cap / 2, (size_t)800) - 300;
     char *text = (char *)opdi_alloc(2 * each);
     if (!text) { return -1; }
@@ -383,7 +389,8 @@ static int opdi_check_mismatch(opdi_check *check, const opdi_axis *input, const 
     return rc;
 }
 
-/* Numbers the directions of all axes (`fast`: one each) and makes room for both Jacobians.  0, or -1 with an error. */
+/* Numbers the directions of all axes (one direction per axis if `fast` is true), and makes room for both Jacobians.
+   Returns 0, or -1 and sets an error. */
 static int opdi_check_layout(opdi_check *check, bool fast) {
     check->fast = fast;
     for (int side = 0; side < 2; side++) {
@@ -414,8 +421,8 @@ static int opdi_check_layout(opdi_check *check, bool fast) {
     return opd_ok() ? 0 : -1;
 }
 
-/* Reports a projection of output i and input j that is off, after computing both Jacobians in full, which show
-   more. Returns -1. */
+/* Reports a mismatch of input j and output i that fast mode found.  First computes both Jacobians in full, so that the
+   report can show them.  Returns -1. */
 static int opdi_check_again(opdi_check *check, opd_tensor **outs, int i, int j) {
     const double n = check->numerical[check->in[j].at * check->columns + check->out[i].at];
     const double grad = check->analytical[check->in[j].at * check->columns + check->out[i].at];
@@ -454,7 +461,7 @@ static int opdi_check_jacobians(opdi_check *check) {
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS];
     if (opdi_check_numerical(check) || opdi_check_outputs(check, check->inputs, outs)) { return -1; }
     for (int i = 0; i < check->nout && check->options->check_backward_ad; i++) {
-        if (!opd_tensor_requires_grad(outs[i])) { continue; }                /* strict: its analytical part is zero */
+        if (!opd_tensor_requires_grad(outs[i])) { continue; }          /* only if strict: its analytical part is zero */
         if (opdi_check_analytical(check, outs, i)) { return -1; }
     }
     if (check->options->check_backward_ad && opdi_check_compare(check, outs)) { return -1; }
@@ -466,7 +473,7 @@ static int opdi_check_jacobians(opdi_check *check) {
 
 //== the other checks ==================================================================================================
 
-/* Returns 1 when every number of tensor is zero, 0 when not, -1 with an error. */
+/* Returns 1 if every number of tensor is zero, 0 if not, or -1 and sets an error. */
 static int opdi_check_is_zero(const opd_tensor *tensor) {
     opd_scope scope = opd_scope_open();
     const double *values = opdi_check_read(tensor);
@@ -475,7 +482,7 @@ static int opdi_check_is_zero(const opd_tensor *tensor) {
     opd_scope_close(&scope);
     return opd_ok() ? k == count : -1;
 }
-/* Calls the function again and fills in the outputs that require grad.  Returns how many; -1 with an error. */
+/* Calls the function again and fills in the outputs that require grad.  Returns how many, or -1 and sets an error. */
 static int opdi_check_recorded(const opdi_check *check, opd_tensor **outs) {
     int count = 0;
     if (opdi_check_outputs(check, check->inputs, outs)) { return -1; }
@@ -491,8 +498,8 @@ static int opdi_check_zeros(opd_tensor *const *like, int count, opd_tensor **zer
     return 0;
 }
 
-/* Checks that zeros as gradients of the outputs give zeros for the inputs, of their dtype, device and sizes.  0, or -1
-   with an error. */
+/* Checks that gradients of zeros for the outputs give zeros for the inputs, with the inputs' dtype, device and sizes.
+   Returns 0, or -1 and sets an error. */
 static int opdi_check_multiplied(opdi_check *check) {
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS], *zeros[OPD_GRADCHECK_OUTPUTS], *grads[OPDI_CHECK_INPUTS];
     int zero, count = opdi_check_recorded(check, outs);
@@ -518,11 +525,11 @@ static int opdi_check_multiplied(opdi_check *check) {
     return 0;
 }
 
-/* A formula that passes no gradient on. */
+/* A backward function that returns no gradient. */
 static int opdi_check_no_gradient(opd_backward_call *bw) { return opd_bw_return(bw, 0, NULL); }
 
-/* Checks a backward pass in which the gradient of output `without` (-1: of every output) is undefined and the others
-   are zeros: all input gradients must be undefined or zero.  0, or -1 with an error. */
+/* Checks a backward pass in which the gradient of output `without` (-1: of every output) is undefined and the other
+   gradients are zeros.  All gradients of inputs must be undefined or zero.  Returns 0, or -1 and sets an error. */
 static int opdi_check_undefined_one(opdi_check *check, int without) {
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS], *zeros[OPD_GRADCHECK_OUTPUTS], *grads[OPDI_CHECK_INPUTS];
     int count = opdi_check_recorded(check, outs), zero;
@@ -562,7 +569,7 @@ static int opdi_check_undefined(opdi_check *check) {
     int count = 0, rc = 0;
     for (int i = -1; i < count && rc == 0; i++) {
         opd_scope scope = opd_scope_open();
-        if (i < 0) {                              /* how many there are */
+        if (i < 0) {                              /* count the outputs */
             opd_tensor *outs[OPD_GRADCHECK_OUTPUTS];
             count = opdi_check_recorded(check, outs);
             if (count == 1) { count = 0; }
@@ -573,7 +580,8 @@ static int opdi_check_undefined(opdi_check *check) {
     return rc;
 }
 
-/* Checks that input j with a tangent of zeros, and without one, gives the same tangents.  0, or -1 with an error. */
+/* Checks that the tangents of the outputs are the same whether input j has a tangent of zeros or no tangent.  Returns
+   0, or -1 and sets an error. */
 static int opdi_check_undefined_tangent(opdi_check *check, int j) {
     opd_tensor *with[OPDI_CHECK_INPUTS], *zero[OPD_GRADCHECK_OUTPUTS], *none[OPD_GRADCHECK_OUTPUTS];
     for (int i = 0; i < check->nin; i++) {
@@ -605,7 +613,8 @@ static int opdi_check_undefined_tangents(opdi_check *check) {
     return rc;
 }
 
-/* Fills values with two random tensors like tensor and returns both stacked in one; NULL with an error. */
+/* Fills values with two random tensors like `tensor`, and returns them stacked.  On failure, returns NULL and sets an
+   error. */
 static opd_tensor *opdi_check_pair(opd_tensor *tensor, opd_tensor **values /*[2]*/) {
     tensor = opd_detach(tensor);
     for (int i = 0; i < 2; i++) {
@@ -614,8 +623,8 @@ static opd_tensor *opdi_check_pair(opd_tensor *tensor, opd_tensor **values /*[2]
     }
     return opd_stack(opd_tensors_of(values, 2));
 }
-/* Checks that `got`, which vmap gave for two vectors, is what each of them gave alone (want); NULL is zeros.  0, or -1
-   with an error. */
+/* Compares `got`, the result of vmap for two vectors, with `want`, the results for each vector alone.  NULL stands for
+   zeros.  Returns 0, or -1 and sets an error. */
 static int opdi_check_pair_same(opdi_check *check, opd_tensor *got, opd_tensor *const *want /*[2]*/, int out, int in) {
     for (int i = 0; i < 2; i++) {
         opd_tensor *part = got ? opd_select(opd_detach(got), 0, i) : NULL;
@@ -632,7 +641,7 @@ static int opdi_check_pair_same(opdi_check *check, opd_tensor *got, opd_tensor *
     }
     return 0;
 }
-/* Reports that the vmap failed, as a failed check.  Returns -1. */
+/* Reports an error of vmap as a failed check.  Returns -1. */
 static int opdi_check_batched_error(opdi_check *check) {
     char why[600];
     if (opd_ok() || opd_error_code() == OPD_ERROR_MEMORY) { return -1; }
@@ -641,8 +650,8 @@ static int opdi_check_batched_error(opdi_check *check) {
     return opdi_check_fail(check, "While computing batched gradients, got: %s (gradcheck or gradgradcheck failed while "
                            "testing batched gradient computation)", why);
 }
-/* Checks that backward passes under vmap give what they give one by one, for two vectors of each output.  0, or -1
-   with an error. */
+/* Checks that backward passes under vmap give the same results as one by one, for two vectors of each output.  Returns
+   0, or -1 and sets an error. */
 static int opdi_check_batched(opdi_check *check) {
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS], *in[OPDI_CHECK_INPUTS], *values[2], *both;
     opd_tensor *one[2][OPDI_CHECK_INPUTS], *got[OPDI_CHECK_INPUTS], *want[2];
@@ -666,7 +675,8 @@ static int opdi_check_batched(opdi_check *check) {
 }
 
 typedef struct opdi_check_push_one { opdi_check *check; int which; } opdi_check_push_one;
-/* Calls the function and fills in the outputs that are floating or complex.  Returns how many; -1 with an error. */
+/* Calls the function and fills in the outputs that are floating or complex.  Returns how many, or -1 and sets an
+   error. */
 static int opdi_check_counting(void *user, opd_tensor *const *in, int count, opd_tensor **out) {
     int k = 0;
     (void)count;
@@ -674,8 +684,8 @@ static int opdi_check_counting(void *user, opd_tensor *const *in, int count, opd
     for (int i = 0; i < count; i++) { if (opdi_check_counts(out[i])) { out[k++] = out[i]; } }
     return count < 0 ? -1 : k;
 }
-/* Fills in the tangents of these outputs when the input in question has the tangent in[0].  Returns how many; -1
-   with an error. */
+/* Computes the outputs' tangents if the input under test has the tangent in[0].  Returns how many, or -1 and sets an
+   error. */
 static int opdi_check_one_tangent(void *user, opd_tensor *const *in, int count, opd_tensor **out) {
     const opdi_check_push_one *check_push_one = (const opdi_check_push_one *)user;
     opd_tensor *outs[OPD_TRANSFORM_OUTPUTS];
@@ -687,8 +697,8 @@ static int opdi_check_one_tangent(void *user, opd_tensor *const *in, int count, 
     return opd_jvp(opdi_check_counting, user, check_push_one->check->inputs, in, check_push_one->check->ninputs,
                    &options, outs, out);
 }
-/* Checks that vmap over two tangents of an input gives what pushing one after the other does; returns 0, or -1
-   with an error. */
+/* Checks that vmap over two tangents of an input gives the same results as pushing them one by one.  Returns 0, or -1
+   and sets an error. */
 static int opdi_check_batched_tangents(opdi_check *check) {
     opd_tensor *one[2][OPD_TRANSFORM_OUTPUTS], *got[OPD_TRANSFORM_OUTPUTS], *values[2], *both, *want[2];
     opdi_check_push_one check_push_one;
@@ -715,8 +725,8 @@ static int opdi_check_batched_tangents(opdi_check *check) {
 
 //== the whole =========================================================================================================
 
-/* Collects the inputs that require grad, with copies of their values.  0, or -1 with an error when there is none, or
-   one cannot be perturbed. */
+/* Collects the inputs that require grad, with copies of their values.  Returns 0, or -1 and sets an error if there is
+   none, or if an input cannot be perturbed. */
 static int opdi_check_inputs(opdi_check *check) {
     for (int i = 0; i < check->ninputs; i++) {
         opd_tensor *tensor = check->inputs[i];
@@ -751,8 +761,8 @@ static int opdi_check_inputs(opdi_check *check) {
                                      "but none of the them have requires_grad=True.");
 }
 
-/* Calls the function and chooses the outputs that are looked at: those that require grad; when strict, or when none
-   does, all of them.  0, or -1 with an error. */
+/* Calls the function and chooses the outputs to check: those that require grad.  If none does, or in strict mode,
+   chooses all.  Returns 0, or -1 and sets an error. */
 static int opdi_check_find_outputs(opdi_check *check) {
     opd_tensor *results[OPD_GRADCHECK_OUTPUTS];
     int count = opdi_check_call(check, check->inputs, results);
@@ -815,8 +825,8 @@ static int opdi_check_options(const opd_gradcheck_options *options, bool backwar
     return 0;
 }
 
-/* Runs all checks with the options options.  Returns 0; 1 when a check failed and no error is wanted for it
-   (raise_exception); -1 with an error. */
+/* Runs all checks with these options.  Returns 0, or 1 if a check failed and raise_exception is false, or -1 and sets
+   an error. */
 static int opdi_check_start(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                             const opd_gradcheck_options *options, bool strict) {
     char text[2000];
@@ -866,7 +876,7 @@ int opd_gradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, in
 
 typedef struct opdi_gradients { opd_gradcheck_fn fn; void *user; int ninputs; } opdi_gradients;
 
-/* Calls the function and fills in the outputs that require grad.  Returns how many; -1 with an error. */
+/* Calls the function and fills in the outputs that require grad.  Returns how many, or -1 and sets an error. */
 static int opdi_gradients_outputs(const opdi_gradients *gradients, opd_tensor *const *inputs, opd_tensor **outs) {
     int i, count;
     memset(outs, 0, OPD_GRADCHECK_OUTPUTS * sizeof *outs);
@@ -878,8 +888,8 @@ static int opdi_gradients_outputs(const opdi_gradients *gradients, opd_tensor *c
     for (i = count = 0; i < all; i++) { if (opd_tensor_requires_grad(outs[i])) { outs[count++] = outs[i]; } }
     return count;
 }
-/* The function that gradgradcheck checks: from (inputs, gradients of outputs) to those gradients of the inputs that are
-   there.  Returns how many; -1 with an error. */
+/* The function that gradgradcheck checks: it maps (inputs, gradients of outputs) to those gradients of the inputs that
+   exist.  Returns how many, or -1 and sets an error. */
 static int opdi_gradients_of(void *user, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs) {
     const opdi_gradients *gradients = (const opdi_gradients *)user;
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS], *in[OPD_GRADCHECK_OUTPUTS], *grads[OPD_GRADCHECK_OUTPUTS];
@@ -906,8 +916,8 @@ static int opdi_gradients_of(void *user, opd_tensor *const *inputs, int ninputs,
     return k;
 }
 
-/* Fills all[ninputs..] with the gradients of the outputs, random ones where grad_outputs is NULL. Returns how many; -1
-   with an error. */
+/* Fills `all` from index ninputs on with the gradients of the outputs, which are random if grad_outputs is NULL.
+   Returns how many, or -1 and sets an error. */
 static int opdi_gradients_start(const opdi_gradients *gradients, opd_tensor *const *grad_outputs, opd_tensor **all) {
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS];
     int count = opdi_gradients_outputs(gradients, all, outs);
@@ -926,8 +936,8 @@ static int opdi_gradients_start(const opdi_gradients *gradients, opd_tensor *con
     return count;
 }
 
-/* Checks second derivatives: gradcheck of the function that gives the gradients of fn.  Returns
-   what opd_gradcheck does. */
+/* Checks second derivatives, by a gradcheck of the function that computes the gradients of fn.  Returns the result of
+   opd_gradcheck. */
 int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                       opd_tensor *const *grad_outputs, const opd_gradcheck_options *options) {
     const opd_gradcheck_options defaults = opd_gradcheck_defaults(), *used = options ? options : &defaults;
@@ -958,7 +968,8 @@ int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs
     memcpy(all, inputs, (size_t)ninputs * sizeof *all);
     opd_scope scope = opd_scope_open();
     int count = opdi_gradients_start(&gradients, grad_outputs, all);
-    if (count == 0) { rc = opdi_check_start(fn, user, inputs, ninputs, &over, false); }  /* nothing to differentiate */
+    /* no output requires grad: nothing to differentiate */
+    if (count == 0) { rc = opdi_check_start(fn, user, inputs, ninputs, &over, false); }
     else if (count > 0) { rc = opdi_check_start(opdi_gradients_of, &gradients, all, ninputs + count, &over, true); }
     opd_scope_close(&scope);
     return rc;

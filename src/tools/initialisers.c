@@ -2,7 +2,7 @@
 
 //== initialisers ======================================================================================================
 
-/* Ends an initialiser: tensor, or NULL when something has failed. */
+/* Ends an initialiser.  Returns tensor, or NULL if an error occurred. */
 static opd_tensor *opdi_init_done(opd_tensor *tensor, bool was) {
     (void)opd_grad_mode_set(was);
     return opd_ok() ? tensor : NULL;
@@ -58,9 +58,10 @@ opd_tensor *opd_init_constant_(opd_tensor *tensor, double value) {
 opd_tensor *opd_init_ones_(opd_tensor *tensor) { return opd_init_constant_(tensor, 1); }
 opd_tensor *opd_init_zeros_(opd_tensor *tensor) { return opd_init_constant_(tensor, 0); }
 
-/* How much of a normal distribution lies below x. */
+/* Returns the cumulative distribution function of the standard normal distribution at x. */
 static double opdi_normal_below(double x) { return (1 + erf(x / sqrt(2.0))) / 2; }
-/* Draws numbers anew until none is outside; most are inside. */
+/* Fills tensor with random numbers, and redraws those outside [from, to] until none is outside.  Used if most numbers
+   are inside. */
 static int opdi_trunc_normal(opd_tensor *tensor, double mean, double std, double from, double to) {
     bool more = true;
     (void)opd_normal_(tensor, mean, std);
@@ -77,7 +78,8 @@ static int opdi_trunc_normal(opd_tensor *tensor, double mean, double std, double
     }
     return opd_ok() ? 0 : -1;
 }
-/* Draws uniform numbers in [from, to], and anew those that the density, which is highest at `mode`, does not keep. */
+/* Fills tensor by rejection sampling: draws uniform numbers in [from, to], and redraws those that the normal density,
+   which is largest at `mode`, rejects. */
 static int opdi_trunc_tail(opd_tensor *tensor, double mean, double std, double from, double to) {
     const double mode = OPDI_MAX(from, OPDI_MIN(mean, to)), peak = -0.5 * ((mode - mean) / std) * ((mode - mean) / std);
     bool more = true;
@@ -153,7 +155,7 @@ opd_tensor *opd_init_xavier_normal_(opd_tensor *tensor, double gain) {
     if (opd_init_fans(tensor, &fan_in, &fan_out)) { return NULL; }
     return tensor->numel ? opd_init_normal_(tensor, 0, gain * sqrt(2.0 / (double)(fan_in + fan_out))) : tensor;
 }
-/* The standard deviation of kaiming_*_; NaN with an error. */
+/* Returns the standard deviation of kaiming_*_, or NaN and sets an error. */
 static double opdi_init_kaiming(const opd_tensor *tensor, double param, bool fan_out, const char *nonlinearity) {
     int64_t in, out;
     if (opd_init_fans(tensor, &in, &out)) { return NAN; }
@@ -167,8 +169,8 @@ opd_tensor *opd_init_kaiming_normal_(opd_tensor *tensor, double param, bool fan_
     const double std = opdi_init_kaiming(tensor, param, fan_out, nonlinearity);
     return !opd_ok() ? NULL : tensor->numel ? opd_init_normal_(tensor, 0, std) : tensor;
 }
-/* Makes the rows of a [rows, cols] matrix, rows <= cols, of length 1 and at right angles, from the first on, as the
-   factor Q does of a QR factorization whose R has a positive diagonal; each twice, for what rounding leaves. */
+/* Orthonormalises the rows of a [rows, cols] matrix, rows <= cols, from the first on.  The result is the factor Q of a
+   QR factorization whose R has a positive diagonal.  Each row is treated twice, to remove rounding errors. */
 static void opdi_orthonormal(double *matrix, int64_t rows, int64_t cols) {
     for (int64_t i = 0; i < rows; i++) {
         double *const row = matrix + i * cols, sum = 0;

@@ -1,9 +1,9 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>left_out     what tools that are left out answer
 //
-//  Each function of theirs is there, so that programs, plug-ins and other tools are linked as ever: it fails and says
-//  which macro left it out, writes NULL where its results would be, and takes nothing over.  What frees or closes does
-//  nothing.
+//  All functions of a tool that is left out still exist, so that programs, plug-ins and other tools can be linked.
+//  Each fails with an error that names the macro that left it out.  It writes NULL for its results, and takes over no
+//  arguments.  Functions that free or close do nothing.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_SHARED bool opdi_autocast_eligible(const opd_tensor *tensor, int device);
@@ -21,11 +21,12 @@ OPDI_ONCE_BEGIN
 
 //== what the rooms that are always there ask of them ==================================================================
 
-#if defined(OPD_NO_AUTOCAST)                      /* no region is ever open */
+#if defined(OPD_NO_AUTOCAST)                      /* without autocast no autocast region can be open; only the thread's
+                                                     `allow` bit decides */
 OPDI_SHARED bool opdi_autocast_is_on(const opdi_thread *thread, int device) {
     return (thread->state.allow & OPD_BIT_OF(OPD_F_AUTOCAST)) != 0;
 }
-static int opdi_autocast_kernel(opd_call *call) { /* one that a program has registered */
+static int opdi_autocast_kernel(opd_call *call) { /* runs the kernel that a program has registered */
     const opdi_kernel *kernel = (const opdi_kernel *)call->user;
     call->user = kernel->user;
     return kernel->fn(call);
@@ -38,7 +39,7 @@ static int opdi_check_policy(opd_autocast policy) { return 0; }
 OPDI_SHARED bool opdi_autocast_eligible(const opd_tensor *tensor, int device) { return false; }
 OPDI_SHARED int opdi_cast_device(const opd_tensor *tensor) { return OPD_CPU; }
 #endif
-#if defined(OPD_NO_TRANSFORMS)                    /* no layer is ever open */
+#if defined(OPD_NO_TRANSFORMS)                    /* no transform is ever active */
 static int opdi_function_layer(opd_context *ctx) { return -1; }
 static int opdi_function_compute(opd_context *ctx) { return -1; }
 static int opdi_grad_batched(opd_tensor *const *outputs, int count, opd_tensor *const *inputs, int ninputs,
@@ -54,7 +55,7 @@ OPDI_SHARED int opdi_tracer_kernel(opd_call *call) {
 
 //== what programs call ================================================================================================
 
-/* Fails because `function` is left out; returns -1. */
+/* Fails because `function` is left out by the macro `macro`.  Returns -1. */
 static int opdi_without(const char *function, const char *macro) {
     return opd_fail(OPD_ERROR_NOT_FOUND, "%s is left out: %s was defined", function, macro);
 }
@@ -62,7 +63,7 @@ static void *opdi_null_without(const char *function, const char *macro) {
     (void)opdi_without(function, macro);
     return NULL;
 }
-/* Writes zeros over count results of that many bytes each, where there are any. */
+/* Writes zeros over `count` results of `bytes` bytes each, if there are any. */
 static void opdi_no_results(void *results, int64_t count, size_t bytes) {
     if (results && count > 0) { memset(results, 0, (size_t)count * bytes); }
 }

@@ -6,22 +6,22 @@ static bool opdi_ends_with(const char *text, const char *end) {
     const size_t length = strlen(text), its = strlen(end);
     return length >= its && strcmp(text + length - its, end) == 0;
 }
-/* Returns whether two tensors are the same elements of one storage in the same order, as tied weights in a file are. */
+/* Returns whether two tensors have the same elements of one storage in the same order, as tied weights do. */
 OPDI_INTERNAL bool opdi_same_elements(const opd_tensor *tensor, const opd_tensor *other) {
     return tensor->storage == other->storage && tensor->data == other->data && tensor->dtype == other->dtype &&
         tensor->ndim == other->ndim && opd_is_conj(tensor) == opd_is_conj(other) &&
         opd_is_neg(tensor) == opd_is_neg(other) &&
         memcmp(tensor->dims, other->dims, 2 * (size_t)tensor->ndim * sizeof *tensor->dims) == 0;
 }
-/* The tensors that were seen: hashes of the places of their elements, and the tensors with a number each. */
+/* A tensor that was seen, with its number.  opdi_twins finds it by a hash of its address, dtype, sizes and strides. */
 typedef struct opdi_twin { const opd_tensor *tensor; int64_t number; } opdi_twin;
 typedef struct opdi_twins { opdi_found hashes; opdi_string seen; } opdi_twins;
 static void opdi_twins_free(opdi_twins *twins) {
     opdi_found_free(&twins->hashes);
     opdi_string_free(&twins->seen);
 }
-/* Returns the number of the tensor that was seen before and is the same elements; else number, and tensor is seen from
-   now on and must live as long as twins is used.  A tensor of another kind is another one.  -1 without memory. */
+/* Returns the number of an earlier tensor with the same elements and kind.  If there is none, adds `tensor` and returns
+   `number`; the tensor must then live as long as `twins`.  Returns -1 if memory runs out. */
 static int64_t opdi_twin_of(opdi_twins *twins, const opd_tensor *tensor, int kind, int64_t number) {
     const opdi_twin fresh = {tensor, number};
     uint64_t hash = ((uint64_t)(uintptr_t)tensor->data * 31 + (uint64_t)tensor->dtype) * 31 + (uint64_t)kind;
@@ -37,8 +37,8 @@ static int64_t opdi_twin_of(opdi_twins *twins, const opd_tensor *tensor, int kin
         if (opdi_same_elements(tensor, other->tensor)) { return other->number; }
     }
 }
-/* Returns the name of the tensor for which a name stands that the file's tensors do not have; NULL: it stands for none.
-   In the metadata of a safetensors file it is a key, whose value is the name of a tensor. */
+/* If `name` is not in the file but stands for a tensor of the file, returns the name of that tensor, else NULL.  In the
+   metadata of a safetensors file, `name` is then a key, and the tensor's name its value. */
 static const char *opdi_file_stands_for(const opd_tensor_file *file, const char *name) {
     const char *const other = opd_tensor_file_metadata(file, name);
     return other && opd_tensor_file_find(file, name) < 0 && opd_tensor_file_find(file, other) >= 0 ? other : NULL;
@@ -46,7 +46,7 @@ static const char *opdi_file_stands_for(const opd_tensor_file *file, const char 
 #if defined(OPD_NO_EXCHANGE)
 OPDI_INTERNAL bool opdi_tensor_file_is_data(const opd_tensor_file *file, int64_t i) { return !file && i < 0; }
 #endif
-/* Adds the tensors of an open file; 0, or -1 with an error. */
+/* Adds the tensors of an open file.  Returns 0, or -1 and sets an error. */
 static int opdi_module_take_tensors(opd_module *module, const opd_tensor_file *file, const char *prefix,
                                     opdi_twins *twins) {
     const size_t strip = strlen(prefix);
@@ -72,7 +72,8 @@ static int opdi_module_take_tensors(opd_module *module, const opd_tensor_file *f
     }
     return opd_ok() ? 0 : -1;
 }
-/* Adds the tensors of an open file, and the names that stand for some of them; 0, or -1 with an error. */
+/* Adds the tensors of an open file, and the further names that stand for some of them.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_module_take(opd_module *module, const opd_tensor_file *file, const char *prefix) {
     const size_t strip = strlen(prefix);
     const char *name;
@@ -102,16 +103,16 @@ opd_module *opd_module_open(const char *path, const char *prefix) {
     return NULL;
 }
 
-/* What a file has for a module. */
+/* The state of filling a module from a file. */
 typedef struct opdi_module_fill {
     opd_module *module;
     const opd_tensor_file *file;
     opd_module_load_options options;
-    opd_tensor **tensors;        /* [module's count], of the innermost scope; NULL: stays as it is */
-    opdi_string said[4];         /* by opd_module_match, the names */
+    opd_tensor **tensors;        /* [module's count], in the innermost scope; NULL: the item is not changed */
+    opdi_string said[4];         /* for each opd_module_match: names, for the error */
     int64_t counts[4];
 } opdi_module_fill;
-/* Notes what was found of a name, and tells of it. */
+/* Records the result of matching a name, and reports it. */
 static void opdi_fill_note(opdi_module_fill *fill, opd_module_match match, const char *name, const char *more) {
     opdi_string *const said = &fill->said[match];
     if (fill->options.report) { fill->options.report(match, name, fill->options.user); }
@@ -122,19 +123,20 @@ static void opdi_fill_note(opdi_module_fill *fill, opd_module_match match, const
         opdi_string_add(said, more);
     }
 }
-/* Writes sizes as "[2, 3]", as many as fit. */
+/* Writes sizes as "[2, 3]", as far as they fit. */
 static void opdi_fill_sizes(const opd_tensor *tensor, char *buf, size_t cap) {
     opdi_text text = opdi_text_of(buf, cap);
     opdi_text_add(&text, "[");
     for (int i = 0; i < tensor->ndim; i++) { opdi_text_add(&text, i ? ", %lld" : "%lld", (long long)tensor->dims[i]); }
     opdi_text_add(&text, "]");
 }
-/* Returns which of the file's tensors has a name, or is one that the name stands for; -1: none. */
+/* Returns the index of the file's tensor with this name, or of the tensor that the name stands for, or -1. */
 static int64_t opdi_fill_find(const opdi_module_fill *fill, const char *name) {
     const char *const other = name ? opdi_file_stands_for(fill->file, name) : NULL;
     return name ? opd_tensor_file_find(fill->file, other ? other : name) : -1;
 }
-/* Sets *name to what the file calls an item of that name, NULL: by no name; false without memory. */
+/* Sets *name to the name that an item has in the file, or to NULL if it cannot be there.  Returns false if memory runs
+   out. */
 static bool opdi_fill_name(const opdi_module_fill *fill, const char *item, opdi_string *room, const char **name) {
     const char *const add = fill->options.add ? fill->options.add : "";
     *name = NULL;
@@ -145,7 +147,7 @@ static bool opdi_fill_name(const opdi_module_fill *fill, const char *item, opdi_
     if (!room->failed) { *name = room->data; }
     return !room->failed;
 }
-/* Returns whether the tensor of item i has another name in the module that the file has. */
+/* Returns whether the tensor of item i has another name in the module, and that name is in the file. */
 static bool opdi_fill_elsewhere(const opdi_module_fill *fill, int64_t i) {
     const opd_module *const module = fill->module;
     opdi_string room = {NULL, 0, 0, false};
@@ -159,7 +161,7 @@ static bool opdi_fill_elsewhere(const opdi_module_fill *fill, int64_t i) {
     opdi_string_free(&room);
     return found;
 }
-/* Finds the file's tensor for item i; 0, or -1 with an error. */
+/* Finds the file's tensor for item i.  Returns 0, or -1 and sets an error. */
 static int opdi_fill_match(opdi_module_fill *fill, int64_t i, const char *name) {
     const opdi_module_item *const item = &fill->module->items[i];
     char more[300], first[120], second[120];
@@ -183,7 +185,7 @@ static int opdi_fill_match(opdi_module_fill *fill, int64_t i, const char *name) 
     opdi_fill_note(fill, OPD_MODULE_MIS_SIZED, item->name, more);
     return 0;
 }
-/* Compares the file with the module; 0, or -1 with an error. */
+/* Compares the file with the module.  Returns 0, or -1 and sets an error. */
 static int opdi_fill_compare(opdi_module_fill *fill) {
     const opd_module *const module = fill->module;
     const char *const strip = fill->options.strip ? fill->options.strip : "";
@@ -209,7 +211,7 @@ static int opdi_fill_compare(opdi_module_fill *fill) {
     opdi_string_free(&room);
     return opd_ok() ? 0 : -1;
 }
-/* Fails with what does not fit; -1, or 0 where all does. */
+/* Fails with the names that do not match.  Returns -1, or 0 if all names match. */
 static int opdi_fill_judge(const opdi_module_fill *fill) {
     static const char *const words[] = {"", "missing in the file:", "unexpected there:", "of other sizes:"};
     const bool allowed[] = {true, fill->options.lenient, fill->options.lenient, fill->options.skip_sizes};
@@ -229,7 +231,8 @@ static int opdi_fill_judge(const opdi_module_fill *fill) {
     opdi_string_free(&text);
     return rc;
 }
-/* Looks a module up in a file, in the innermost scope; 0, or -1 with an error.  opdi_fill_free in any case. */
+/* Matches a module with a file, in the innermost scope.  Returns 0, or -1 and sets an error.  The caller calls
+   opdi_fill_free in either case. */
 static int opdi_fill_begin(opdi_module_fill *fill, opd_module *module, const opd_tensor_file *file,
                            const opd_module_load_options *options) {
     memset(fill, 0, sizeof *fill);
@@ -246,7 +249,7 @@ static int opdi_fill_begin(opdi_module_fill *fill, opd_module *module, const opd
 static void opdi_fill_free(opdi_module_fill *fill) {
     for (int i = 0; i < 4; i++) { opdi_string_free(&fill->said[i]); }
 }
-/* Copies what was found; 0, or -1 with an error. */
+/* Copies the matching tensors.  Returns 0, or -1 and sets an error. */
 static int opdi_fill_copy(const opdi_module_fill *fill) {
     const bool was = opd_grad_mode_set(false);
     for (int64_t i = 0; i < fill->module->count && opd_ok(); i++) {
@@ -269,13 +272,15 @@ int opd_module_load(opd_module *module, const opd_tensor_file *file, const opd_m
 
 //== saving ============================================================================================================
 
-/* Names and values of a file that is written. */
+/* The names and values of a file to be written. */
 typedef struct opdi_saving {
-    opdi_string text, places, values;     /* names, each with its zero; size_t[], where they begin; opd_value[] */
-    opdi_string same;                     /* int64_t[], of the first entries: the first one that is the same tensor */
+    opdi_string text, places, values;     /* text: names, each with its zero; places: size_t[], their positions; values:
+                                             opd_value[] */
+    opdi_string same;                     /* int64_t[]: for each of the first entries, the first entry with the same
+                                             tensor */
     int64_t count;
 } opdi_saving;
-/* Adds a value under a name of any length; format knows %s and %d. */
+/* Adds a value under a name of any length. format may contain %s and %d. */
 OPD_PRINTF_LIKE(3, 4) static void opdi_saving_add(opdi_saving *entries, opd_value value, const char *format, ...) {
     const size_t place = entries->text.length;
     char number[64];
@@ -303,7 +308,7 @@ static void opdi_saving_free(opdi_saving *entries) {
     opdi_string_free(&entries->values);
     opdi_string_free(&entries->same);
 }
-/* Adds the tensors of a module (NULL: none), before all other entries. */
+/* Adds the tensors of a module, before all other entries.  Does nothing if module is NULL. */
 static void opdi_saving_module(opdi_saving *entries, const opd_module *module, const char *prefix) {
     opdi_twins twins;
     memset(&twins, 0, sizeof twins);
@@ -316,7 +321,7 @@ static void opdi_saving_module(opdi_saving *entries, const opd_module *module, c
     }
     opdi_twins_free(&twins);
 }
-/* The options of PyTorch's param_groups, in its order; what is not known here is as it is there by default. */
+/* Adds the options of PyTorch's param_groups, in its order.  Options that are unknown here get PyTorch's default. */
 static void opdi_saving_group(opdi_saving *entries, const opd_optimizer *optimizer, int group, int first) {
     static const char *const sgd[] = {"lr", "momentum", "dampening", "weight_decay", "nesterov", "maximize"};
     static const char *const adam[] = {"lr", "eps", "weight_decay", "amsgrad", "maximize"};
@@ -349,7 +354,7 @@ static void opdi_saving_group(opdi_saving *entries, const opd_optimizer *optimiz
 }
 static const char *const opdi_saved_states[2][5] = {{"momentum_buffer", NULL, NULL, NULL, NULL},
                                                     {"step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq", NULL}};
-/* Returns the state of a parameter, NULL: it has none (of that name). */
+/* Returns the parameter's state called `name`, or NULL. */
 static opd_tensor *opdi_state_now(const opd_optimizer *optimizer, int group, int i, const char *name) {
     if (strcmp(name, "momentum_buffer") == 0 && !(opd_optimizer_option(optimizer, group, "momentum") > 0)) {
         return NULL;
@@ -377,7 +382,7 @@ static void opdi_saving_optimizer(opdi_saving *entries, const opd_optimizer *opt
         i += opd_optimizer_group_size(optimizer, group);
     }
 }
-/* Takes the brackets out of a path, for a file that knows no collections. */
+/* Removes the brackets from a path, for a file format without collections. */
 static void opdi_path_plain(char *path) {
     char *to = path;
     for (char *at = path, *end; *at; at = *end ? end + 1 : end) {
@@ -392,7 +397,8 @@ static void opdi_path_plain(char *path) {
     }
     *to = 0;
 }
-/* Writes entries into a safetensors file, numbers as tensors and texts as metadata; 0, or -1 with an error. */
+/* Writes entries into a safetensors file, with numbers as tensors and texts as metadata.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_saving_flat(const opdi_saving *entries, const char **names, const opd_value *values,
                              const char *path) {
     opd_tensor **const tensors = opdi_scope_tensors((int)entries->count);
@@ -430,7 +436,7 @@ static int opdi_saving_flat(const opdi_saving *entries, const char **names, cons
     return opd_ok() ? opd_safetensors_save(path, names, opd_tensors_of(tensors, (int)count), ntexts ? texts : NULL)
         : -1;
 }
-/* Writes entries into a file of the kind that the path's ending says; 0, or -1 with an error. */
+/* Writes entries into a file of the kind that the ending of the path says.  Returns 0, or -1 and sets an error. */
 static int opdi_saving_save(opdi_saving *entries, const char *path) {
     const size_t *const places = (const size_t *)(void *)entries->places.data;
     const opd_value *const values = (const opd_value *)(void *)entries->values.data;
@@ -475,15 +481,15 @@ int opd_training_save(const char *path, const opd_module *module, const opd_opti
 
 //== optimizers from files =============================================================================================
 
-/* A saved optimizer: file and the path of its state. */
+/* A saved optimizer: a file, and the path of its state. */
 typedef struct opdi_restore {
     const opd_tensor_file *file;
     const char *prefix;
     opd_optimizer *optimizer;
     opdi_string name;
 } opdi_restore;
-/* Returns the name of an entry: prefix and "param_groups/GROUP/WORD/I" (kind 'g'; i < 0: without), or
-   "state/GROUP/WORD" (kind 's'), or NULL. */
+/* Returns the name of an entry, or NULL if memory runs out.  It is the prefix and, for kind 'g',
+   "param_groups/GROUP/WORD/I" (without "/I" if i < 0) or, for kind 's', "state/GROUP/WORD". */
 static const char *opdi_restore_name(opdi_restore *saved, char kind, int64_t group, const char *word, int i) {
     char text[160];
     saved->name.length = 0;
@@ -493,7 +499,8 @@ static const char *opdi_restore_name(opdi_restore *saved, char kind, int64_t gro
     opdi_string_add(&saved->name, text);
     return saved->name.failed ? NULL : saved->name.data;
 }
-/* Reads a number, an entry or a tensor of one element; 1, 0: it is not there, -1 with an error. */
+/* Reads a number from an entry or from a tensor of one element.  Returns 1, 0 if the entry does not exist, or -1 and
+   sets an error. */
 static int opdi_restore_number(opdi_restore *saved, const char *name, double *number) {
     opd_value value;
     if (!name) { return -1; }
@@ -505,7 +512,8 @@ static int opdi_restore_number(opdi_restore *saved, const char *name, double *nu
 static const char *const opdi_restore_options[2][OPDI_SAVED_OPTIONS] = {
     {"lr", "momentum", "dampening", "weight_decay", "maximize", "nesterov", NULL},
     {"lr", "beta1", "beta2", "eps", "weight_decay", "maximize", "amsgrad"}};
-/* Sets the options of a group; what is yes or no and hangs on others last, after it was taken away.  0 or -1. */
+/* Sets the options of a group.  nesterov is only valid with certain other options, so it is cleared first and set last.
+   Returns 0, or -1 and sets an error. */
 static int opdi_options_set(opd_optimizer *optimizer, int group, const double *values) {
     const bool sgd = strcmp(opd_optimizer_name(optimizer), "SGD") == 0;
     if (sgd && opd_optimizer_set_option(optimizer, group, "nesterov", 0)) { return -1; }
@@ -514,7 +522,8 @@ static int opdi_options_set(opd_optimizer *optimizer, int group, const double *v
     }
     return 0;
 }
-/* Reads the options of a group into values, those that are not there as they are now; 0, or -1 with an error. */
+/* Reads the options of a group into `values`.  Options that are not in the file keep their present values.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_restore_options_read(opdi_restore *saved, int group, double *values) {
     const bool sgd = strcmp(opd_optimizer_name(saved->optimizer), "SGD") == 0;
     const bool decoupled = strcmp(opd_optimizer_name(saved->optimizer), "AdamW") == 0;
@@ -530,7 +539,7 @@ static int opdi_restore_options_read(opdi_restore *saved, int group, double *val
             return opd_fail(OPD_ERROR_SHAPE, "opd_optimizer_load: loaded state dict has a different number of "
                             "parameter groups");
         }
-        if (!found && i < 2) {                     /* both have lr; the first has momentum, the others betas */
+        if (!found && i < 2) {                     /* both have lr; then SGD has momentum, the others betas */
             return opd_fail(OPD_ERROR_NOT_FOUND, "opd_optimizer_load: there is no '%.300s', so that this is no state "
                             "of %s", saved->name.data, opd_optimizer_name(saved->optimizer));
         }
@@ -541,7 +550,7 @@ static int opdi_restore_options_read(opdi_restore *saved, int group, double *val
         : opd_fail(OPD_ERROR_ARGUMENT, "opd_optimizer_load: the state is one of %s, the optimizer %s",
                    decoupled ? "Adam" : "AdamW", opd_optimizer_name(saved->optimizer));
 }
-/* Sets *number to the one under which the file has parameter i of a group; 0, or -1 with an error. */
+/* Sets *number to the number that parameter i of a group has in the file.  Returns 0, or -1 and sets an error. */
 static int opdi_restore_param(opdi_restore *saved, int group, int i, int64_t *number) {
     double value = 0;
     const int found = opdi_restore_number(saved, opdi_restore_name(saved, 'g', group, "params", i), &value);
@@ -552,7 +561,8 @@ static int opdi_restore_param(opdi_restore *saved, int group, int i, int64_t *nu
     }
     return found < 0 ? -1 : 0;
 }
-/* Checks or (put) takes over a state of parameter i, `number` in the file; 0, or -1 with an error. */
+/* Checks the state called `word` of parameter i, which has `number` in the file, or loads it if `put` is true.  Returns
+   0, or -1 and sets an error. */
 static int opdi_restore_state(opdi_restore *saved, int i, int64_t number, const char *word, bool put) {
     const char *const name = opdi_restore_name(saved, 's', number, word, -1);
     const opd_tensor *const param = opd_optimizer_param(saved->optimizer, i);
@@ -573,7 +583,8 @@ static int opdi_restore_state(opdi_restore *saved, int i, int64_t number, const 
     }
     return put ? opd_optimizer_set_state(saved->optimizer, i, word, tensor) : 0;
 }
-/* Checks or (put) takes over all states of parameter i; what it does not have in the file it has not here.  0 or -1. */
+/* Checks all states of parameter i, or loads them if `put` is true.  A state that is not in the file is removed.
+   Returns 0, or -1 and sets an error. */
 static int opdi_restore_states_of(opdi_restore *saved, int i, int64_t number, const double *options, bool put) {
     const bool sgd = strcmp(opd_optimizer_name(saved->optimizer), "SGD") == 0;
     const char *const *words = opdi_saved_states[!sgd];
@@ -590,7 +601,8 @@ static int opdi_restore_states_of(opdi_restore *saved, int i, int64_t number, co
     }
     return 0;
 }
-/* Checks or (put) takes over everything; options [groups][OPDI_SAVED_OPTIONS] are read before.  0, or -1. */
+/* Checks all parameters, or loads them if `put` is true.  options[groups][OPDI_SAVED_OPTIONS] were read before.
+   Returns 0, or -1 and sets an error. */
 static int opdi_restore_pass(opdi_restore *saved, const double *options, bool put) {
     int rc = 0;
     for (int group = 0, i = 0; group < opd_optimizer_groups(saved->optimizer) && rc == 0; group++) {
@@ -611,7 +623,7 @@ static int opdi_restore_pass(opdi_restore *saved, const double *options, bool pu
     }
     return rc;
 }
-/* Fails if values are not right as options of a group; 0, or -1 with an error. */
+/* Checks that `values` are valid options of a group.  Returns 0, or -1 and sets an error. */
 static int opdi_restore_try(const opdi_restore *saved, const double *values) {
     const char *const name = opd_optimizer_name(saved->optimizer);
     int rc = -1;
@@ -624,7 +636,7 @@ static int opdi_restore_try(const opdi_restore *saved, const double *values) {
     }
     return rc;
 }
-/* Reads the options [groups][OPDI_SAVED_OPTIONS] and checks all that is there; 0, or -1 with an error. */
+/* Reads the options [groups][OPDI_SAVED_OPTIONS], and checks all entries.  Returns 0, or -1 and sets an error. */
 static int opdi_restore_check(opdi_restore *saved, double *options) {
     const int groups = opd_optimizer_groups(saved->optimizer);
     double more;
@@ -638,14 +650,15 @@ static int opdi_restore_check(opdi_restore *saved, double *options) {
     }
     return opdi_restore_pass(saved, options, false);
 }
-/* Takes over what was checked; 0, or -1 with an error. */
+/* Loads the checked entries.  Returns 0, or -1 and sets an error. */
 static int opdi_restore_put(opdi_restore *saved, const double *options) {
     for (int group = 0; group < opd_optimizer_groups(saved->optimizer); group++) {
         if (opdi_options_set(saved->optimizer, group, options + group * OPDI_SAVED_OPTIONS)) { return -1; }
     }
     return opdi_restore_pass(saved, options, true);
 }
-/* Loads module and optimizer, each unless it is NULL, after both were checked; in a scope.  0, or -1 with an error. */
+/* Loads module and optimizer, each unless it is NULL, after checking both.  The caller has opened a scope.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_training_load(const opd_tensor_file *file, opd_module *module, opd_optimizer *optimizer,
                               const char *prefix) {
     const int groups = opd_optimizer_groups(optimizer);

@@ -3,32 +3,33 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>opcheck      whether an operator does what its schema and registrations say
 //
-//  A trial is the operator with tensors of certain sizes; each sub-test calls it on fresh copies of them.  What goes
-//  wrong in a sub-test is an error, to which the operator's and the sub-test's name are added.  Uses calls, graphs,
-//  vmap and the tape as a program would.  Follows torch.library.opcheck in what it checks and in its texts.
+//  A trial is the operator with tensors of certain sizes; each sub-test calls it on fresh copies of them.  A failure in
+//  a sub-test is an error, with the names of operator and sub-test added.  This section uses calls, graphs, vmap and
+//  autograd as a program would.  The checks and their texts follow torch.library.opcheck.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* A trial: the operator with its arguments.  Their tensors, those in lists too, are numbered in their order. */
+/* A trial: the operator with its arguments.  The tensors in the arguments and in their lists are numbered in order. */
 typedef struct opdi_trial {
     opd_op *op;
     const opd_opcheck_options *options;
     opd_value args[OPD_MAX_ARGS];
     int count;
     opd_tensor **inputs;
-    int *arg;                                     /* of which argument each is */
+    int *arg;                                     /* the argument that each tensor is in */
     bool *written;
     bool other_sizes;
-    opd_generator *generator;                     /* the one among the arguments; NULL: the default one */
-    uint64_t random[2];                           /* where it begins, */
-    uint64_t random_was[2][2];                    /* where the default one and it were */
+    opd_generator *generator;                     /* the generator argument; NULL: the default one */
+    uint64_t random[2];                           /* the state with which that generator begins */
+    uint64_t random_was[2][2];                    /* [0]: previous state of the default generator; [1]: of
+                                                     `generator` */
 } opdi_trial;
 
 static const char *opdi_trial_arg(const opdi_trial *trial, int element) {
     return trial->op->schema->args[trial->arg[element]].name;
 }
 
-/* Fills args with the arguments of the trial, in which in[k] stands for tensor k; lists are new ones, in the innermost
-   scope.  0, or -1 with an error. */
+/* Fills args with the arguments of the trial, where in[k] replaces tensor k.  Lists are new, in the innermost scope.
+   Returns 0, or -1 and sets an error. */
 static int opdi_trial_fill(const opdi_trial *trial, opd_tensor *const *in, opd_value *args) {
     int k = 0;
     for (int i = 0; i < trial->op->nargs; i++) {
@@ -43,8 +44,8 @@ static int opdi_trial_fill(const opdi_trial *trial, opd_tensor *const *in, opd_v
     }
     return 0;
 }
-/* Seeds the generators of a random operator so that each of its calls draws the same numbers; a graph draws them from
-   the default generator. */
+/* Seeds the generators of a random operator, so that all its calls draw the same numbers.  A graph draws from the
+   default generator. */
 static void opdi_trial_seed(const opdi_trial *trial) {
     if (!opdi_op_is_random(trial->op)) { return; }
     opdi_random_set(NULL, trial->random);
@@ -62,8 +63,8 @@ static int opdi_trial_call(const opdi_trial *trial, opd_tensor *const *in, opd_v
     opdi_trial_seed(trial);
     return opd_call_all(trial->op, rets, args, trial->op->nargs);
 }
-/* Collects the tensors among results, at most cap of them; which[count], unless NULL, becomes the result that each is
-   of. Returns how many. */
+/* Collects the tensors among the results, at most `cap`.  If `which` is not NULL, which[k] becomes the number of the
+   result that tensor k is in.  Returns how many tensors there are. */
 static int opdi_trial_results(const opd_op *op, const opd_value *rets, opd_tensor **out, int *which, int cap) {
     int count = 0;
     for (int i = 0; i < op->nrets; i++) {
@@ -76,8 +77,8 @@ static int opdi_trial_results(const opd_op *op, const opd_value *rets, opd_tenso
     }
     return count;
 }
-/* The operator as a function of its tensors: gives its results, then the arguments that it writes.  Returns how many;
-   -1 with an error. */
+/* Calls the operator as a function of its tensors.  Fills in its results, then the arguments that it writes.  Returns
+   how many, or -1 and sets an error. */
 static int opdi_trial_fn(void *user, opd_tensor *const *in, int total, opd_tensor **out) {
     const opdi_trial *trial = (const opdi_trial *)user;
     opd_value rets[OPDI_MAX_RETURNS];
@@ -89,8 +90,8 @@ static int opdi_trial_fn(void *user, opd_tensor *const *in, int total, opd_tenso
     return count;
 }
 
-/* Returns copies of the trial's tensors with their strides; with `grad` those require it that do and are not written.
-   NULL with an error. */
+/* Returns copies of the trial's tensors with their strides, or NULL and sets an error.  If `grad` is true, copies of
+   tensors that require grad require it, too, unless they are written. */
 static opd_tensor **opdi_trial_copies(const opdi_trial *trial, bool grad) {
     opd_tensor **in = opdi_scope_tensors(trial->count + 1);
     for (int k = 0; in && k < trial->count; k++) {
@@ -109,7 +110,7 @@ static opd_tensor **opdi_trial_copies(const opdi_trial *trial, bool grad) {
     }
     return in;
 }
-/* Returns a contiguous copy of tensor on the host; NULL with an error. */
+/* Returns a contiguous copy of tensor on the host, or NULL and sets an error. */
 static opd_tensor *opdi_trial_bytes(const opd_tensor *tensor) {
     opd_tensor *scratch = opdi_own(opdi_tensor_make(tensor->dims, NULL, tensor->ndim, (opd_scalar_type)tensor->dtype,
                                                     OPD_CPU));
@@ -133,8 +134,8 @@ static int opdi_opcheck_written(const opdi_trial *trial, opd_tensor *const *in, 
     }
     return 0;
 }
-/* Checks that a result looks at the memory of an argument, or of another result, only where the schema says so.  0, or
-   -1 with an error. */
+/* Checks that a result shares memory with an argument or with another result only if the schema says so.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_opcheck_aliases(const opdi_trial *trial, opd_tensor *const *in, const opd_value *args, opd_tensor **out,
                                 const int *which, int nout) {
     const opd_schema *schema = trial->op->schema;
@@ -178,7 +179,7 @@ static int opdi_opcheck_schema(const opdi_trial *trial) {
 
 //== where gradients come from =========================================================================================
 
-/* True when calls with tensors of that backend that require grad reach a kernel at an autograd key. */
+/* Returns true if calls with tensors of that backend that require grad reach a kernel at an autograd key. */
 static bool opdi_opcheck_has_autograd(const opd_op *op, int backend) {
     const opdi_table *table = OPDI_ACQUIRE(&op->table);
     const opdi_slot *slot = table ? &table->slots[OPD_KEY_PER_BACKEND(5, backend)] : NULL;
@@ -186,8 +187,8 @@ static bool opdi_opcheck_has_autograd(const opd_op *op, int backend) {
 }
 static int opdi_opcheck_grads(const opdi_trial *trial, opd_tensor *const *in, opd_tensor *const *outs, int nouts,
                               opd_tensor **grads);
-/* Checks that the formula behind results gives a gradient for each argument that wants one, or says that there is none.
-   Other errors of a backward are no matter of this sub-test.  0, or -1 with an error. */
+/* Checks that the results' backward function gives a gradient for each argument that needs one, or reports that it has
+   none.  Ignores other errors of the backward pass.  Returns 0, or -1 and sets an error. */
 static int opdi_opcheck_formula(const opdi_trial *trial, opd_tensor **in, opd_tensor **out, int count) {
     opd_tensor **grads = opdi_scope_tensors(trial->count + 1);
     const int mark = opd_error_mark();
@@ -197,8 +198,8 @@ static int opdi_opcheck_formula(const opdi_trial *trial, opd_tensor **in, opd_te
     (void)opd_error_rewind(mark);
     return 0;
 }
-/* Checks that results do not require grad when the operator has no autograd kernel, and that its formula gives all
-   gradients.  0, or -1 with an error. */
+/* Checks that results do not require grad if the operator has no autograd kernel, and that its backward function gives
+   all gradients.  Returns 0, or -1 and sets an error. */
 static int opdi_opcheck_autograd(const opdi_trial *trial) {
     opd_tensor **in = opdi_trial_copies(trial, true), *out[OPD_TRANSFORM_OUTPUTS];
     opd_value rets[OPDI_MAX_RETURNS];
@@ -224,8 +225,8 @@ static int opdi_opcheck_autograd(const opdi_trial *trial) {
 
 //== fake against real =================================================================================================
 
-/* True when a fake's size may be the real one: both are equal, or it is one that data decide and the real one lies
-   between its bounds. */
+/* Returns true if a size of a fake result fits the real size: they are equal, or the fake size depends on data and its
+   bounds include the real one. */
 static bool opdi_opcheck_size(int64_t real, int64_t fake) {
     const opdi_fake_mode *mode = opdi_fake_mode_of(opdi_self());
     for (int i = 0; i < OPDI_MIN(mode->nsizes, OPDI_FAKE_SIZES) && real != fake; i++) {
@@ -234,8 +235,8 @@ static bool opdi_opcheck_size(int64_t real, int64_t fake) {
     }
     return real == fake;
 }
-/* Checks that the fake result number i has the sizes, dtype, device and strides of the real one.  0, or -1
-   with an error. */
+/* Checks that fake result number i has the sizes, dtype, device and strides of the real one.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_opcheck_same_fake(const opd_tensor *real, const opd_tensor *fake, int i) {
     char first[24 * OPD_MAX_DIMS], second[24 * OPD_MAX_DIMS];
     int dim = 0;
@@ -269,8 +270,8 @@ static int opdi_opcheck_same_fake(const opd_tensor *real, const opd_tensor *fake
     }
     return 0;
 }
-/* Calls the operator on fakes, in the fake mode that is open, and compares with its count real results.  0, or -1
-   with an error. */
+/* Calls the operator on fakes, in the fake mode that is open, and compares its results with the `count` real ones.
+   Returns 0, or -1 and sets an error. */
 static int opdi_opcheck_fake_run(const opdi_trial *trial, opd_tensor *const *real, int count, const int *which) {
     opd_tensor **in = opdi_trial_copies(trial, false), *fake[OPD_TRANSFORM_OUTPUTS];
     opd_value rets[OPDI_MAX_RETURNS];
@@ -284,8 +285,8 @@ static int opdi_opcheck_fake_run(const opdi_trial *trial, opd_tensor *const *rea
     for (int k = 0; k < count; k++) { if (opdi_opcheck_same_fake(real[k], fake[k], which[k])) { return -1; } }
     return 0;
 }
-/* True when all results are tensors or lists of them, which graphs can give, and of which examples can
-   be put together. */
+/* Returns true if all results are tensors or lists of tensors.  Graphs can return these, and examples of them can be
+   stacked. */
 static bool opdi_opcheck_gives_tensors(const opd_op *op) {
     for (int i = 0; i < op->nrets; i++) {
         const opdi_type *type = opdi_strip_optional(op->schema->returns[i].type);
@@ -300,7 +301,7 @@ static int opdi_opcheck_fake(const opdi_trial *trial) {
     int which[OPD_TRANSFORM_OUTPUTS];
     if (opd_op_tags(trial->op) & OPD_OPTAG_DATA_DEPENDENT_OUTPUT) { return 0; }
     if (opdi_direct(trial->op, OPD_KEY_COMPOSITE_IMPLICIT) && !opdi_opcheck_gives_tensors(trial->op)) {
-        return 0;                                 /* numbers alone, of operators that are checked themselves */
+        return 0;                                 /* only numbers, from operators that have their own checks */
     }
     if (!in || opdi_trial_call(trial, in, rets)) { return -1; }
     int count = opdi_trial_results(trial->op, rets, real, which, OPD_TRANSFORM_OUTPUTS);
@@ -312,8 +313,8 @@ static int opdi_opcheck_fake(const opdi_trial *trial) {
 
 //== traced against eager, vmap against a loop =========================================================================
 
-/* Compares number i of something as torch.testing.assert_close does.  0, or -1 with an error that begins with `what`
-   and ends with `so`. */
+/* Compares tensor number i as torch.testing.assert_close does.  Returns 0, or -1 and sets an error that begins with
+   `what` and ends with `so`. */
 static int opdi_opcheck_close(const opdi_trial *trial, const opd_tensor *got, const opd_tensor *want, const char *what,
                               int i, const char *so) {
     const opd_scalar_type dtype = (opd_scalar_type)want->dtype;
@@ -341,8 +342,8 @@ static int opdi_opcheck_close(const opdi_trial *trial, const opd_tensor *got, co
     return 0;
 }
 
-/* Fills in the gradients of outs, for seeds at random, by those of in that require grad; NULL where there is none. 0,
-   or -1 with an error. */
+/* Computes the gradients of `outs`, with random seeds, by the tensors of `in` that require grad.  A missing gradient is
+   NULL.  Returns 0, or -1 and sets an error. */
 static int opdi_opcheck_grads(const opdi_trial *trial, opd_tensor *const *in, opd_tensor *const *outs, int nouts,
                               opd_tensor **grads) {
     opd_tensor **to = opdi_scope_tensors(trial->count + 1), **got = opdi_scope_tensors(trial->count + 1);
@@ -376,8 +377,8 @@ static int opdi_opcheck_grads(const opdi_trial *trial, opd_tensor *const *in, op
     for (k = 0, m = 0; k < trial->count; k++) { if (opdi_requires_grad(in[k])) { grads[k] = got[m++]; } }
     return 0;
 }
-/* Compares the operator with its trace graph, which is run on equal tensors: results, then gradients.  0, or -1
-   with an error. */
+/* Compares the operator with its trace, which runs on equal tensors: first the results, then the gradients.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_opcheck_run_traced(const opdi_trial *trial, const opd_graph *graph) {
     opd_tensor **in = opdi_trial_copies(trial, true), **again = opdi_trial_copies(trial, true);
     opd_tensor **da = opdi_scope_tensors(trial->count + 1), **db = opdi_scope_tensors(trial->count + 1);
@@ -403,7 +404,7 @@ static int opdi_opcheck_run_traced(const opdi_trial *trial, const opd_graph *gra
     for (int k = 0; k < count; k++) {
         if (opdi_requires_grad(firsts[k]) && !opdi_opcheck_has_autograd(trial->op, firsts[k]->backend)) { return 0; }
     }
-    if (opdi_opcheck_grads(trial, in, firsts, count, da)) {  /* of other sizes: the operator does not take them */
+    if (opdi_opcheck_grads(trial, in, firsts, count, da)) {  /* of other sizes, which the operator may not take */
         if (!trial->other_sizes || opd_error_code() == OPD_ERROR_MEMORY) { return -1; }
         return opd_error_rewind(mark) == OPD_OK;
     }
@@ -423,17 +424,17 @@ static int opdi_opcheck_run_traced(const opdi_trial *trial, const opd_graph *gra
     return 0;
 }
 
-/* Compares the operator with its trace on the trial's tensors.  The trace is made with the sizes of the first trial,
-   the caller's.  0, or -1 with an error. */
+/* Compares the operator with its trace on the trial's tensors.  The trace is made with the sizes of `first`, the
+   caller's trial.  Returns 0, or -1 and sets an error. */
 static int opdi_opcheck_trace(const opdi_trial *trial, const opdi_trial *first) {
     opd_tensor **in = opdi_trial_copies(first, true), **copies = opdi_trial_copies(trial, false), **again = in;
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS];
     if (!opdi_opcheck_gives_tensors(trial->op)) { return 0; }
     if (!in || !copies || (trial != first && !(again = opdi_trial_copies(first, false)))) { return -1; }
     int rc = trial->count == 0 ? 0 : opdi_trial_fn((void *)(uintptr_t)trial, copies, trial->count, out);
-    if (rc <= 0) { return rc; }                   /* nothing that a graph could give */
+    if (rc <= 0) { return rc; }                   /* there are no results that a graph could return */
     if (trial != first && opdi_trial_fn((void *)(uintptr_t)first, again, first->count, out) != rc) {
-        return opd_ok() ? 0 : -1;                 /* a list as long as a size: not what was recorded */
+        return opd_ok() ? 0 : -1;                 /* the length of a list depends on a size: another graph */
     }
     opd_graph *graph = opd_graph_trace(opdi_trial_fn, (void *)(uintptr_t)first, in, first->count, NULL);
     if (!graph) { return -1; }
@@ -442,8 +443,8 @@ static int opdi_opcheck_trace(const opdi_trial *trial, const opdi_trial *first) 
     return rc;
 }
 
-/* Makes two examples of each tensor: its numbers, and these moved on by one; second[k] is first[k] where the operator
-   does not take the numbers moved.  0, or -1 with an error. */
+/* Makes two examples of each tensor: its numbers, and its numbers rotated by one place.  If the operator does not take
+   the rotated numbers, second[k] is first[k].  Returns 0, or -1 and sets an error. */
 static int opdi_opcheck_examples(const opdi_trial *trial, opd_tensor **first, opd_tensor **second) {
     const int mark = opd_error_mark();
     opd_tensor **again = opdi_scope_tensors(trial->count + 1), *out[OPD_TRANSFORM_OUTPUTS];
@@ -465,8 +466,8 @@ static int opdi_opcheck_examples(const opdi_trial *trial, opd_tensor **first, op
     for (int k = 0; k < trial->count; k++) { second[k] = first[k]; }
     return 0;
 }
-/* Compares the operator under vmap with a loop over two examples, of which each tensor k with dims[k] == 0 has two, the
-   others one.  0, or -1 with an error. */
+/* Compares the operator under vmap with a loop over two examples.  Tensors with dims[k] == 0 differ between the
+   examples; the others are the same in both.  Returns 0, or -1 and sets an error. */
 static int opdi_opcheck_vmap_dims(const opdi_trial *trial, opd_tensor *const *first, opd_tensor *const *second,
                                   const int *dims) {
     opd_tensor **in = opdi_scope_tensors(trial->count + 1), **one = opdi_scope_tensors(trial->count + 1);
@@ -480,7 +481,7 @@ static int opdi_opcheck_vmap_dims(const opdi_trial *trial, opd_tensor *const *fi
             if (!(one[k] = opd_clone(example && dims[k] == 0 ? second[k] : first[k]))) { return -1; }
         }
         count = opdi_trial_fn((void *)(uintptr_t)trial, one, trial->count, want[example]);
-        if (count < 0 && example && opd_error_code() != OPD_ERROR_MEMORY) { /* the first moved on alone is refused */
+        if (count < 0 && example && opd_error_code() != OPD_ERROR_MEMORY) { /* it refuses this mix of examples */
             (void)opd_error_rewind(mark);
             return 0;
         }
@@ -512,8 +513,8 @@ static int opdi_opcheck_vmap_dims(const opdi_trial *trial, opd_tensor *const *fi
     }
     return 0;
 }
-/* Checks vmap over all tensors, then over the first alone.  0, also where vmap cannot be checked, or -1
-   with an error. */
+/* Checks vmap over all tensors, then over the first tensor alone.  Returns 0, also if vmap cannot be checked, or -1 and
+   sets an error. */
 static int opdi_opcheck_vmap(const opdi_trial *trial) {
     opd_tensor **first = opdi_scope_tensors(trial->count + 1), **second = opdi_scope_tensors(trial->count + 1);
     int *dims = (int *)opdi_scope_alloc(((size_t)trial->count + 1) * sizeof *dims), batched = 0, writes = 0;
@@ -537,8 +538,8 @@ static int opdi_opcheck_vmap(const opdi_trial *trial) {
 //== memory ============================================================================================================
 
 enum { OPDI_LAID_AS_GIVEN, OPDI_LAID_IN_ORDER, OPDI_LAID_ELSEWISE };
-/* Returns copies of the trial's tensors: as they are, in reading order, or with dims in the order of columns and a gap
-   behind each element.  NULL with an error. */
+/* Returns copies of the trial's tensors, laid out as given, contiguous, or column-major with a gap behind each element.
+   On failure, returns NULL and sets an error. */
 static opd_tensor **opdi_trial_laid(const opdi_trial *trial, int how) {
     opd_tensor **in = how == OPDI_LAID_AS_GIVEN ? opdi_trial_copies(trial, false)
         : opdi_scope_tensors(trial->count + 1);
@@ -568,8 +569,8 @@ static int opdi_opcheck_overrun(const opdi_paint *paint, const opd_tensor *tenso
     return opd_fail(OPD_ERROR_KERNEL, "The operator writes behind the end of %s %s. Write opd_numel elements at most, "
                     "where strides say", what, name);
 }
-/* Calls the operator with memory that holds `byte` and tensors that are laid out as `how` says.  Fills in the results,
-   in reading order, and returns how many; -1 with an error. */
+/* Calls the operator with memory that holds `byte`, and with tensors laid out as `how` says.  Fills in contiguous
+   copies of the results.  Returns how many, or -1 and sets an error. */
 static int opdi_trial_with(const opdi_trial *trial, int byte, int how, opd_tensor **out) {
     opdi_thread *thread = opdi_self();
     opdi_paint paint;
@@ -593,8 +594,8 @@ static int opdi_trial_with(const opdi_trial *trial, int byte, int how, opd_tenso
     for (int k = 0; k < count; k++) { if (!(out[k] = opdi_trial_bytes(out[k]))) { return -1; } }
     return count;
 }
-/* Calls the operator with other memory (opdi_trial_with) and compares with the total results in want.  0, or -1 with an
-   error.  That an operator refuses other strides is its right. */
+/* Calls the operator with other memory (opdi_trial_with), and compares the results with the `total` results in `want`.
+   Returns 0, also if the operator refuses other strides, or -1 and sets an error. */
 static int opdi_opcheck_again(const opdi_trial *trial, int byte, int how, opd_tensor *const *want, int total,
                               const char *what, const char *so) {
     opd_tensor *got[OPD_TRANSFORM_OUTPUTS];
@@ -608,7 +609,7 @@ static int opdi_opcheck_again(const opdi_trial *trial, int byte, int how, opd_te
     for (int k = 0; k < total; k++) { if (opdi_opcheck_close(trial, got[k], want[k], what, k, so)) { return -1; } }
     return 0;
 }
-/* True when a result may be a view, whose strides depend on those of the arguments. */
+/* Returns true if a result may be a view, whose strides depend on the strides of the arguments. */
 static bool opdi_opcheck_gives_views(const opdi_trial *trial) {
     const opd_schema *schema = trial->op->schema;
     for (int i = 0; i < trial->op->nrets; i++) {
@@ -646,7 +647,7 @@ static int opdi_opcheck_memory(const opdi_trial *trial) {
 //== other sizes =======================================================================================================
 
 #define OPDI_TRIAL_SIZES 4
-/* Collects the distinct sizes over one of the trial's tensors, at most OPDI_TRIAL_SIZES. Returns how many. */
+/* Collects the distinct sizes above one of the trial's tensors, at most OPDI_TRIAL_SIZES.  Returns how many. */
 static int opdi_trial_sizes(const opdi_trial *trial, int64_t *sizes) {
     int i, count = 0;
     for (int k = 0; k < trial->count; k++) {
@@ -659,8 +660,8 @@ static int opdi_trial_sizes(const opdi_trial *trial, int64_t *sizes) {
     }
     return count;
 }
-/* Returns a copy of tensor in which each size `from` is one longer (0: all are twice as long), filled with tensor's
-   numbers over and over; NULL with an error. */
+/* Returns a copy of tensor in which each dim of size `from` is one longer, or, if `from` is 0, all dims are doubled.
+   The tensor's numbers are repeated to fill it.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_trial_grown(const opd_tensor *tensor, int64_t from) {
     const opd_tensor *old = opdi_trial_bytes(tensor);
     const size_t size = opd_dtype_size((opd_scalar_type)tensor->dtype);
@@ -685,7 +686,8 @@ static opd_tensor *opdi_trial_grown(const opd_tensor *tensor, int64_t from) {
     }
     return opdi_requires_grad(tensor) ? opd_tensor_set_requires_grad(out, true) : out;
 }
-/* Makes `other` the trial with other sizes.  1; 0 when the operator does not take them; -1 with an error. */
+/* Makes `other` the trial with other sizes.  Returns 1, 0 if the operator does not take them, or -1 and sets an
+   error. */
 static int opdi_trial_grow(const opdi_trial *trial, int64_t from, opdi_trial *other) {
     const int mark = opd_error_mark();
     opd_tensor **in, *out[OPD_TRANSFORM_OUTPUTS];
@@ -705,7 +707,8 @@ static int opdi_trial_grow(const opdi_trial *trial, int64_t from, opdi_trial *ot
 
 //== all of them =======================================================================================================
 
-/* In the order in which they run: where results depend on what memory held, traces and examples differ, too. */
+/* The order in which the sub-tests run.  If results depend on the previous contents of memory, the sub-tests of traces
+   and examples fail as well, so test_memory comes before them. */
 static const int opdi_opcheck_order[] = {0, 1, 2, 5, 3, 4};
 static const char *const opdi_opcheck_names[] = {"test_schema", "test_autograd_registration", "test_faketensor",
                                                  "test_trace", "test_vmap", "test_memory"};
@@ -715,7 +718,7 @@ static int opdi_opcheck_run(const opdi_trial *trial, const opdi_trial *first, in
          : which == 2 ? opdi_opcheck_fake(trial) : which == 3 ? opdi_opcheck_trace(trial, first)
          : which == 4 ? opdi_opcheck_vmap(trial) : opdi_opcheck_memory(trial);
 }
-/* Runs one sub-test of one trial.  0; 1 with the error pending when it has failed; -1 when memory is out. */
+/* Runs one sub-test of one trial.  Returns 0, 1 with the error pending if it failed, or -1 if memory runs out. */
 static int opdi_opcheck_one(const opdi_trial *trial, const opdi_trial *first, int which) {
     opd_scope scope = opd_scope_open();
     const int mark = opd_error_mark();
@@ -736,8 +739,8 @@ static int opdi_opcheck_one(const opdi_trial *trial, const opdi_trial *first, in
                    *text ? text : "no error");
     return 1;
 }
-/* Writes down the result rc of a sub-test.  Returns 0 to go on; -1 with the error pending when there is no memory, or
-   the caller does not collect failures. */
+/* Writes the result rc of a sub-test to the report.  Returns 0 to go on, or -1 with the error pending if memory runs
+   out or the caller does not collect failures. */
 static int opdi_opcheck_tell(const opd_opcheck_options *options, opdi_text *report, int which, int rc, int mark) {
     if (rc < 0) { return -1; }
     if (rc == 0) { return 0; }
@@ -757,8 +760,8 @@ enum {
                         & ~OPD_OPCHECK_VMAP
 #endif
 };
-/* Runs all sub-tests on the caller's tensors, then those of fakes and traces with other sizes.  0, or -1
-   with an error. */
+/* Runs all sub-tests on the caller's tensors, then the sub-tests of fakes and traces with other sizes.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_opcheck_all(opdi_trial *trial, const opd_opcheck_options *options) {
     const int mark = opd_error_mark();
     const unsigned tests = options->tests ? options->tests : (unsigned)OPDI_OPCHECK_HERE;
@@ -785,7 +788,7 @@ static int opdi_opcheck_all(opdi_trial *trial, const opd_opcheck_options *option
     }
     return 0;
 }
-/* Numbers the tensors of the arguments.  0, or -1 with an error. */
+/* Numbers the tensors of the arguments.  Returns 0, or -1 and sets an error. */
 static int opdi_trial_make(opdi_trial *trial) {
     int total = 0;
     for (int i = 0; i < trial->op->nargs; i++) {
@@ -816,8 +819,8 @@ static int opdi_trial_make(opdi_trial *trial) {
     return 0;
 }
 
-/* Checks options and arguments, makes the trial and runs the sub-tests; random generators are left as they were.  0, or
-   -1 with an error. */
+/* Checks options and arguments, makes the trial and runs the sub-tests.  Restores the random generators.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_opcheck(opdi_thread *thread, opd_op *op, const opd_value *args, int nargs,
                         const opd_opcheck_options *options) {
     opd_opcheck_options used;
@@ -853,7 +856,7 @@ static int opdi_opcheck(opdi_thread *thread, opd_op *op, const opd_value *args, 
 }
 int opd_opcheck(opd_op *op, const opd_value *args, int nargs, const opd_opcheck_options *options) {
     opdi_thread *thread = opdi_self();
-    const uint64_t was = opdi_enter(thread);      /* as a call: the schema stays */
+    const uint64_t was = opdi_enter(thread);      /* as a call does, so that the schema stays valid */
     const int rc = opdi_opcheck(thread, op, args, nargs, options);
     opdi_leave(thread, was);
     return rc;

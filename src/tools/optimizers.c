@@ -3,8 +3,9 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>training     optimizers, the gradient scaler, clipping, learning rates
 //
-//  Parameters and what is known of them; the steps themselves are operators (>>op:train).  Uses public functions
-//  and the tensors' gradients.  Follows torch/optim, torch/nn/utils/clip_grad.py, torch/optim/lr_scheduler.py.
+//  An optimizer holds parameters and their states; the steps are operators (>>op:train).  This section uses public
+//  functions and the tensors' gradients.  It follows torch/optim, torch/nn/utils/clip_grad.py and
+//  torch/optim/lr_scheduler.py.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== optimizers ========================================================================================================
@@ -58,7 +59,7 @@ static int opdi_adam_check(const opd_adam_options *options) {
         opdi_optimizer_number(options->weight_decay >= 0, "weight_decay value", options->weight_decay) ? -1 : 0;
 }
 
-/* Warns when a parameter is in the list twice.  0, or -1 with an error when memory is out. */
+/* Warns if a parameter is in the list twice.  Returns 0, or -1 and sets an error if memory runs out. */
 static int opdi_optimizer_twice(opd_tensor *const *params, int count) {
     opdi_found found;
     int i;
@@ -70,9 +71,9 @@ static int opdi_optimizer_twice(opd_tensor *const *params, int count) {
     opdi_found_free(&found);
     return opd_ok() ? 0 : -1;
 }
-static uint64_t opdi_optimizers;                  /* that were made */
-/* Returns a new optimizer of count parameters, to which it holds references; NULL with an error when an option or a
-   parameter is not valid. */
+static uint64_t opdi_optimizers;                  /* number of optimizers made so far */
+/* Returns a new optimizer of `count` parameters, to which it holds references.  Returns NULL and sets an error if an
+   option or a parameter is not valid. */
 static opd_optimizer *opdi_optimizer_make(int kind, opd_tensor *const *params, int count, const opd_sgd_options *sgd,
                                           const opd_adam_options *adam) {
     opd_optimizer *optimizer;
@@ -157,7 +158,7 @@ int opd_optimizer_zero_grad(opd_optimizer *optimizer) {
     return 0;
 }
 
-/* Returns a group by its number, or NULL with an error. */
+/* Returns a group by its number, or NULL and sets an error. */
 static const opd_optimizer *opdi_group_at(const opd_optimizer *optimizer, int group, const char *function) {
     if (opdi_null_optimizer(optimizer, function)) { return NULL; }
     const int groups = opd_optimizer_groups(optimizer);
@@ -166,12 +167,12 @@ static const opd_optimizer *opdi_group_at(const opd_optimizer *optimizer, int gr
     (void)opd_fail(OPD_ERROR_INDEX, "%s: there is no group %d of %d", function, group, groups);
     return NULL;
 }
-/* Returns the group of parameter *i, which becomes the number within it, or NULL. */
+/* Returns the group of parameter *i, or NULL if there is none.  Sets *i to the parameter's number within the group. */
 static const opd_optimizer *opdi_group_of(const opd_optimizer *optimizer, int *i) {
     for (; optimizer && *i >= optimizer->count; optimizer = optimizer->next) { *i -= optimizer->count; }
     return *i < 0 ? NULL : optimizer;
 }
-/* Returns the number of a parameter within a group; -1: it is none of them. */
+/* Returns the number of a parameter within a group, or -1 if the group does not have it. */
 static int opdi_group_find(const opd_optimizer *group, const opd_tensor *param) {
     for (int i = 0; i < group->count; i++) { if (group->params[i] == param) { return i; } }
     return -1;
@@ -193,7 +194,7 @@ opd_tensor *opd_optimizer_param(const opd_optimizer *optimizer, int i) {
     const opd_optimizer *const group = opdi_group_of(optimizer, &i);
     return group ? group->params[i] : NULL;
 }
-/* Puts a group at the end; returns its number. */
+/* Appends a group.  Returns its number. */
 static int opdi_group_append(opd_optimizer *optimizer, opd_optimizer *group) {
     int number = 1;
     for (; optimizer->next; optimizer = optimizer->next) { number++; }
@@ -216,7 +217,7 @@ int opd_optimizer_add_group(opd_optimizer *optimizer, opd_tensor *const *params,
     opd_optimizer *const fresh = opdi_group_like(optimizer, params, count);
     return fresh ? opdi_group_append(optimizer, fresh) : -1;
 }
-/* Takes parameter i with its state out of a group; they are not released. */
+/* Removes parameter i and its state from a group, without releasing them. */
 static void opdi_group_take(opd_optimizer *group, int i) {
     int to = 0;
     for (int from = 0; from < group->count * (1 + OPDI_STATES); from++) {
@@ -244,7 +245,7 @@ int opd_optimizer_move_group(opd_optimizer *optimizer, opd_tensor *const *params
         opd_optimizer *group = optimizer;
         int at;
         while ((at = opdi_group_find(group, params[i])) < 0) { group = group->next; }
-        opd_release(group->params[at]);           /* the new group holds it */
+        opd_release(group->params[at]);           /* the new group holds a reference */
         for (int k = 0; k < OPDI_STATES; k++) { *opdi_state_of(fresh, k, i) = *opdi_state_of(group, k, at); }
         fresh->begun[i] = group->begun[at];
         opdi_group_take(group, at);
@@ -252,7 +253,7 @@ int opd_optimizer_move_group(opd_optimizer *optimizer, opd_tensor *const *params
     return opdi_group_append(optimizer, fresh);
 }
 
-/* The options by name; those of yes and no are bool. */
+/* The options by name; a flag is an option that is a bool. */
 static const struct { const char *name; bool adam, flag; size_t at; } opdi_group_options[] = {
     {"lr", false, false, offsetof(opd_sgd_options, lr)},
     {"momentum", false, false, offsetof(opd_sgd_options, momentum)},
@@ -265,7 +266,7 @@ static const struct { const char *name; bool adam, flag; size_t at; } opdi_group
     {"weight_decay", true, false, offsetof(opd_adam_options, weight_decay)},
     {"amsgrad", true, true, offsetof(opd_adam_options, amsgrad)},
     {"maximize", true, true, offsetof(opd_adam_options, maximize)}};
-/* Returns the row of an option, or -1 with an error. */
+/* Returns the row of an option, or -1 and sets an error. */
 static int opdi_option_find(const opd_optimizer *group, const char *name, const char *function) {
     for (int i = 0; name && i < (int)(sizeof opdi_group_options / sizeof opdi_group_options[0]); i++) {
         if (opdi_group_options[i].adam == (group->kind != OPDI_SGD) && strcmp(opdi_group_options[i].name, name) == 0) {
@@ -301,11 +302,11 @@ int opd_optimizer_set_option(opd_optimizer *optimizer, int group, const char *na
     optimizer->adam = adam;
     return 0;
 }
-/* The states that each parameter has: bit k for state k (opdi_state_names). */
+/* Returns the set of states that each parameter has: bit k for state k (opdi_state_names). */
 static unsigned opdi_states_of(const opd_optimizer *optimizer) {
     return optimizer->kind == OPDI_SGD ? (optimizer->sgd.momentum > 0 ? 1u : 0u) : optimizer->adam.amsgrad ? 15u : 11u;
 }
-/* Gives parameter i the states that it lacks, as zeros.  0, or -1 with an error. */
+/* Gives parameter i the states that it lacks, filled with zeros.  Returns 0, or -1 and sets an error. */
 static int opdi_optimizer_begin(const opd_optimizer *optimizer, int i) {
     for (int k = 0; k < OPDI_STATES && opd_ok(); k++) {
         opd_tensor **tensors = opdi_state_of(optimizer, k, i);
@@ -366,8 +367,8 @@ static void opdi_optimizer_count(const opd_optimizer *optimizer, int count, floa
         *(float *)(void *)optimizer->lists[(size_t)(5 * optimizer->count + i)]->data += by;
     }
 }
-/* Calls the operator of a step for the count parameters in the lists; `first`: they have not seen one.  0, or -1
-   with an error. */
+/* Calls the operator of a step for the `count` parameters in the lists.  If `first` is true, it is their first step.
+   Returns 0, or -1 and sets an error. */
 static int opdi_optimizer_call(opd_optimizer *optimizer, int count, bool first) {
     static opd_op *ops[3];
     static const char *const names[] = {"aten::_fused_sgd_", "aten::_fused_adam_", "aten::_fused_adamw_"};
@@ -401,8 +402,8 @@ static int opdi_optimizer_call(opd_optimizer *optimizer, int count, bool first) 
     if (rc) { opdi_optimizer_count(optimizer, count, -1); }
     return rc;
 }
-/* Fills the lists with the parameters that have a gradient and have seen a step (`which` 0), have not (1), or either
-   (2).  Returns how many. */
+/* Fills the lists with parameters that have a gradient: those that have taken a step (`which` 0), those that have not
+   (1), or both (2).  Returns how many. */
 static int opdi_optimizer_lists(const opd_optimizer *optimizer, int which) {
     int count = 0;
     for (int i = 0; i < optimizer->count; i++) {
@@ -416,8 +417,8 @@ static int opdi_optimizer_lists(const opd_optimizer *optimizer, int which) {
     }
     return count;
 }
-/* Steps by two calls: for parameters that have seen a step, then for the others.  When the second fails the first is
-   undone.  0, or -1 with an error. */
+/* Takes a step by two calls: for parameters that have taken a step before, then for the others.  If the second call
+   fails, undoes the first.  Returns 0, or -1 and sets an error. */
 static int opdi_optimizer_halves(opd_optimizer *optimizer) {
     opd_scope scope = opd_scope_open();
     const int count = opdi_optimizer_lists(optimizer, 0);
@@ -440,8 +441,8 @@ static int opdi_optimizer_halves(opd_optimizer *optimizer) {
     return rc;
 }
 
-/* Takes one step for the parameters of a group that have a gradient, the state of new ones being made first; returns 0,
-   or -1 with an error. */
+/* Takes one step for the parameters of a group that have a gradient.  First makes the state of new parameters.  Returns
+   0, or -1 and sets an error. */
 static int opdi_group_step(opd_optimizer *optimizer) {
     int rc = 0, begun = 0, fresh = 0;
     for (int i = 0; i < optimizer->count && rc == 0; i++) {
@@ -453,7 +454,7 @@ static int opdi_group_step(opd_optimizer *optimizer) {
             rc = opdi_optimizer_begin(optimizer, i);
         }
     }
-    if (rc == 0 && begun + fresh) {               /* state of zeros is that before the first step, but for dampening */
+    if (rc == 0 && begun + fresh) {            /* except for dampening, a first step equals one from a state of zeros */
         const bool dampened = optimizer->kind == OPDI_SGD && optimizer->sgd.momentum > 0 &&
             fabs(optimizer->sgd.dampening) > 0;
         rc = dampened && begun && fresh ? opdi_optimizer_halves(optimizer)

@@ -3,18 +3,19 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>pictures     the backward graph as Graphviz DOT
 //
-//  Everything that can be reached from some tensors gets a number in the order in which it is found; then one statement
-//  for each vertex and each edge.  Reads nodes, changes nothing.
+//  All objects that can be reached from some tensors get a number in the order in which they are found.  Then one
+//  statement is written for each vertex and each edge.  This section reads nodes and changes nothing.
 //----------------------------------------------------------------------------------------------------------------------
 
 typedef struct opdi_picture {
-    opdi_found vertices, storages;                /* nodes and (OPDI_LEAF) leaves; what nodes have saved lies there */
-    int64_t nodes, leaves, bytes;                 /* of these storages */
+    opdi_found vertices, storages;                /* vertices: nodes and (marked by OPDI_LEAF) leaves; storages: of
+                                                     saved values */
+    int64_t nodes, leaves, bytes;                 /* bytes: of all these storages */
     const opd_graph_options *options;
     opdi_text text;
 } opdi_picture;
 
-/* Appends text as the text between two quotes. */
+/* Appends a text, escaped for the inside of quotes. */
 static void opdi_picture_quote(opdi_text *out, const char *text) {
     for (; *text; text++) {
         if (*text == '\n') { opdi_text_add(out, "\\n"); }
@@ -42,8 +43,8 @@ static const char *opdi_picture_name(const opdi_picture *picture, const opd_tens
     return NULL;
 }
 
-/* Returns the bytes of one saved tensor, whose storage is counted once for the whole picture; 0 for NULL and where a
-   saved-tensor hook has it; -1 with an error. */
+/* Returns the bytes of one saved tensor; a storage counts once for the whole picture.  Returns 0 for NULL and if a
+   saved-tensor hook has the tensor.  Returns -1 and sets an error on failure. */
 static int64_t opdi_picture_saved_one(opdi_picture *picture, const opd_tensor *tensor) {
     const int64_t before = picture->storages.count;
     if (!tensor || opdi_packed_saved_at(tensor)) { return 0; }  /* a saved-tensor hook has it */
@@ -67,8 +68,8 @@ static int64_t opdi_picture_saved(opdi_picture *picture, const opd_node *node) {
     return sum;
 }
 
-/* Appends the statement of node `number`: its name, the sizes of at most four results, the bytes it has saved.  0, or
-   -1 with an error. */
+/* Appends the statement of node `number`: its name, the sizes of at most four results, and the bytes that it saved.
+   Returns 0, or -1 and sets an error. */
 static int opdi_picture_node(opdi_picture *picture, int64_t number, const opd_node *node) {
     const opd_node *inner = opdi_slices_inner(node);
     const int64_t saved = opdi_picture_saved(picture, node);
@@ -113,7 +114,7 @@ static void opdi_picture_output(opdi_picture *picture, int i, opd_tensor *tensor
     }
 }
 
-/* Numbers everything that can be reached from the count roots.  0, or -1 with an error. */
+/* Numbers all objects that can be reached from the `count` roots.  Returns 0, or -1 and sets an error. */
 static int opdi_picture_find(opdi_picture *picture, const uintptr_t *roots, int count) {
     for (int i = 0; i < count; i++) { if (roots[i] && opdi_found_add(&picture->vertices, roots[i]) < 0) { return -1; } }
     for (int64_t k = 0; k < picture->vertices.count; k++) {
@@ -126,8 +127,8 @@ static int opdi_picture_find(opdi_picture *picture, const uintptr_t *roots, int 
     }
     return 0;
 }
-/* Appends the whole picture: vertices, edges, the count tensors it was asked for, and the totals.  0, or -1
-   with an error. */
+/* Appends the whole picture: vertices, edges, the `count` tensors of the request, and the totals.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_picture_write(opdi_picture *picture, opd_tensor *const *tensors, const uintptr_t *roots, int count) {
     opdi_text *text = &picture->text;
     opdi_text_add(text, "digraph backward {\n  graph [fontname=\"sans-serif\", fontsize=11];\n"
@@ -168,8 +169,8 @@ static int opdi_picture_write(opdi_picture *picture, opd_tensor *const *tensors,
     return 0;
 }
 
-/* Writes the picture into buf as far as it fits in cap bytes.  Returns the length of the whole text; 0
-   with an error. */
+/* Writes the picture into buf as far as it fits in `cap` bytes.  Returns the length of the whole text, or 0 and sets an
+   error. */
 size_t opd_graph_dot(opd_tensor *const *tensors, int count, const opd_graph_options *options, char *buf, size_t cap) {
     opd_graph_options none;
     opdi_picture picture;

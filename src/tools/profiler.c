@@ -3,12 +3,13 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>profiler     records of events, the table, the trace file
 //
-//  An observer (see >>observers) that writes a record for each event, in lists by thread; rows and arrows are worked
-//  out at the end.  Uses the public interface of observers and tensors, and the thread's count of bytes.
+//  The profiler is an observer (see >>observers) that writes a record for each event, in a list for each thread.  Rows
+//  and arrows are computed at the end.  This section uses the public interface of observers and tensors, and the
+//  thread's count of bytes.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_INTERNAL opdi_profiler_state opdi_profiler = {OPDI_MUTEX_INIT, NULL, 0};
-OPDI_INTERNAL int64_t opdi_profile_most = 10000000;      /* events of a profile: about 1 GB */
+OPDI_INTERNAL int64_t opdi_profile_most = 10000000;      /* most events of a profile: about 1 GB */
 
 static int64_t opdi_clock(void) {
     struct timespec t;
@@ -20,10 +21,10 @@ static int64_t opdi_clock(void) {
     return (int64_t)t.tv_sec * 1000000000 + (int64_t)t.tv_nsec;
 }
 
-/* Writes the sizes of count arguments as "[[2, 3], [], [[1], [2]]]": [] for what is no tensor.  What does not fit
-   is left out. */
+/* Writes the sizes of `count` arguments as "[[2, 3], [], [[1], [2]]]".  An argument that is not a tensor is [].  Sizes
+   that do not fit are left out. */
 static void opdi_shapes_text(const opd_value *value, int count, char *buf, size_t cap) {
-    opdi_text text = opdi_text_of(buf, cap - 8);  /* room for what closes it */
+    opdi_text text = opdi_text_of(buf, cap - 8);  /* room for the closing brackets */
     char one[OPD_MAX_DIMS * 21 + 3];
     opdi_text_add(&text, "[");
     for (int i = 0; i < count; i++) {
@@ -46,8 +47,8 @@ static void opdi_shapes_text(const opd_value *value, int count, char *buf, size_
     opdi_text_add(&text, "]");
 }
 
-/* Returns the recorder of this thread, which is made at its first event; NULL without memory, or when the
-   profile is closed. */
+/* Returns the recorder of this thread, which its first event makes.  Returns NULL if memory runs out or the profile is
+   closed. */
 static opdi_recorder *opdi_recorder_of(opd_profile *profile) {
     static const opdi_mutex fresh = OPDI_MUTEX_INIT;
     opdi_thread *thread = opdi_self();
@@ -56,7 +57,7 @@ static opdi_recorder *opdi_recorder_of(opd_profile *profile) {
     recorder = (opdi_recorder *)opdi_alloc(sizeof *recorder);
     opdi_lock(&profile->lock);
     if (!recorder || profile->closed) {
-        if (!profile->closed) { profile->lost++; }  /* later it is read without the lock */
+        if (!profile->closed) { profile->lost++; }  /* not after closing: `lost` is then read unlocked */
         opdi_unlock(&profile->lock);
         opdi_free(recorder, sizeof *recorder);
         return NULL;
@@ -79,7 +80,7 @@ static opdi_trace *opdi_trace_make(opdi_recorder *recorder, const opd_event *eve
         (opdi_trace *)opdi_arena_alloc(&recorder->arena, sizeof *trace) : NULL;
     if (!trace) { return NULL; }
     memset(trace, 0, sizeof *trace);
-    trace->name = event->name;                    /* operators have theirs for ever */
+    trace->name = event->name;                    /* names of operators live forever */
     if (event->kind != OPD_OBSERVE_CALL &&
         !(trace->name = opdi_arena_copy(&recorder->arena, event->name, strlen(event->name)))) {
         return NULL;
@@ -91,7 +92,7 @@ static opdi_trace *opdi_trace_make(opdi_recorder *recorder, const opd_event *eve
     return trace;
 }
 
-/* The observer's callback at the begin of an event: returns its record, or NULL when there is no memory or no room, or
+/* The observer's callback at the beginning of an event.  Returns its record, or NULL if there is no memory or room, or
    the profile is closed. */
 static void *opdi_profile_begin(const opd_event *event, void *user) {
     opd_profile *profile = (opd_profile *)user;
@@ -122,7 +123,7 @@ static void *opdi_profile_begin(const opd_event *event, void *user) {
     return trace;
 }
 
-/* Ends a record and counts its time and bytes in the event around it; spans may end in any order. */
+/* Ends a record, and adds its time and bytes to the surrounding event.  Spans may end in any order. */
 static void opdi_trace_end(opdi_trace *trace, int64_t now, int64_t allocated) {
     opdi_recorder *recorder = trace->of;
     trace->end = now;
@@ -158,7 +159,7 @@ static void opdi_profile_drop(void *user) {
 }
 void opd_profile_free(opd_profile *profile) { if (profile) { opdi_profile_drop(profile); } }
 
-/* Starts the profiler, of which one runs in the process.  0, or -1 with an error. */
+/* Starts the profiler, which only one caller in the process can use at a time.  Returns 0, or -1 and sets an error. */
 int opd_profiler_begin(const opd_profiler_options *options) {
     static const opdi_mutex fresh = OPDI_MUTEX_INIT;
     opd_observer observer;
@@ -190,13 +191,13 @@ int opd_profiler_begin(const opd_profiler_options *options) {
     return 0;
 }
 
-/* Closes a profile: nothing more is written into it, and what still runs ends now. */
+/* Closes a profile: nothing more is written into it, and events that still run end now. */
 static void opdi_profile_close(opd_profile *profile) {
     opdi_lock(&profile->lock);
     profile->stop = opdi_clock() - profile->start;
     for (opdi_recorder *recorder = profile->recorders; recorder; recorder = recorder->next) {
         opdi_lock(&recorder->lock);
-        profile->stop = opdi_clock() - profile->start;  /* now that no event can begin in it */
+        profile->stop = opdi_clock() - profile->start;  /* after this no event can begin in it */
         while (recorder->open) { opdi_trace_end(recorder->open, profile->stop, recorder->open->bytes); }
         recorder->closed = true;
         for (opdi_trace *trace = recorder->first; trace; trace = trace->next) { profile->events++; }
@@ -226,13 +227,13 @@ static void opdi_row_add(opd_profile_row *row, const opdi_trace *trace) {
     row->self_ns += trace->end - trace->begin - trace->inner;
     row->self_bytes += trace->bytes - trace->inner_bytes;
     while (up && strcmp(up->name, trace->name) != 0) { up = up->parent; }
-    if (up) { return; }                           /* inside one of the same name: counted there */
+    if (up) { return; }                           /* an event around it has the same name and includes it */
     row->total_ns += trace->end - trace->begin;
     row->bytes += trace->bytes;
 }
 
-/* Sorts the records by name and makes one row of each name (and shapes), in the order wanted.  0, or -1
-   with an error. */
+/* Sorts the records by name, and makes one row for each name (and shapes), in the requested order.  Returns 0, or -1
+   and sets an error. */
 static int opdi_profile_rows_make(opd_profile *profile) {
     int64_t i, count = 0;
     if (profile->events == 0) { return 0; }
@@ -271,11 +272,11 @@ static const char *opdi_profile_why(const opd_profile *profile) {
     return profile->taken > opdi_profile_most ? "it is full" : "out of memory";
 }
 
-/* Stops the profiler and works out the rows.  Returns the profile, which the caller frees; NULL with an error. */
+/* Stops the profiler and computes the rows.  Returns the profile, which the caller frees, or NULL and sets an error. */
 opd_profile *opd_profiler_end(void) {
     opdi_lock(&opdi_profiler.lock);
     opd_profile *profile = opdi_profiler.running;
-    /* of one thread, and that has not ended */
+    /* it was started for one thread that has not ended */
     bool elsewhere = profile && !opd_observer_remove(profile->handle) && OPDI_ACQUIRE(&profile->refs) > 1;
     if (!elsewhere) { opdi_profiler.running = NULL; }
     opdi_unlock(&opdi_profiler.lock);
@@ -341,7 +342,7 @@ static void opdi_table_row(opdi_text *text, opdi_table_width width, const opd_pr
     opdi_text_add(text, width.shapes ? "  %s\n" : "\n", row->shapes ? row->shapes : "");
 }
 
-/* Writes the table into buf as far as it fits in cap bytes.  Returns the length of the whole text. */
+/* Writes the table into buf as far as it fits in `cap` bytes.  Returns the length of the whole text. */
 size_t opd_profile_table(const opd_profile *profile, char *buf, size_t cap) {
     opdi_text text = opdi_text_of(buf, cap);
     opdi_table_width width = {4, 0};
@@ -360,7 +361,7 @@ size_t opd_profile_table(const opd_profile *profile, char *buf, size_t cap) {
         sum.self_bytes += row->self_bytes;
     }
     sum.name = "Sum";
-    sum.total_ns = sum.self_ns;                   /* every moment once */
+    sum.total_ns = sum.self_ns;                   /* each moment counts once */
     sum.bytes = sum.self_bytes;
     opdi_table_rule(&text, width);
     opdi_text_add(&text, "%-*s%12s%12s%12s%12s%12s%12s%12s%12s%s\n", width.name + 2, "Name", "Self %", "Self",
@@ -390,7 +391,7 @@ void opd_profile_print(const opd_profile *profile) {
 
 //== the trace file ====================================================================================================
 
-/* The length of the UTF-8 sequence that source begins with; 0 when it is none. */
+/* Returns the length of the UTF-8 sequence at the beginning of source, or 0 if it is not valid. */
 static int opdi_utf8_length(const unsigned char *source) {
     const int count = *source < 0x80 ? 1 : *source < 0xc2 || *source > 0xf4 ? 0 : *source < 0xe0 ? 2 : *source < 0xf0
         ? 3 : 4;
@@ -442,7 +443,7 @@ static void opdi_json_record(FILE *file, const opdi_trace *trace) {
     (void)fputs("}}", file);
 }
 
-/* A call that recorded a node, or a node: what they have in common, and when it began. */
+/* An end of an arrow: a call that recorded a node, or a run of that node; its record and thread. */
 typedef struct opdi_flow { const opdi_trace *record; uint32_t thread; } opdi_flow;
 static int opdi_compare_flows(const void *first, const void *second) {
     const opdi_flow *flow = (const opdi_flow *)first, *next = (const opdi_flow *)second;
@@ -460,8 +461,8 @@ static void opdi_json_arrow(FILE *file, const opdi_trace *trace, char phase, int
     (void)fputs("}", file);
 }
 
-/* Writes arrows from calls to the nodes that they made.  Of the calls that were told one sequence number the last to
-   begin made the node; an arrow goes from it to each time that the node ran.  flows: room for all events. */
+/* Writes arrows from calls to runs of the nodes that they made.  If several calls have one sequence number, the call
+   that began last made the node.  `flows` has room for all events. */
 static void opdi_json_arrows(FILE *file, const opd_profile *profile, opdi_flow *flows) {
     int64_t count = 0, id = 0;
     for (const opdi_recorder *recorder = profile->recorders; recorder; recorder = recorder->next) {
@@ -487,7 +488,7 @@ static void opdi_json_arrows(FILE *file, const opd_profile *profile, opdi_flow *
     }
 }
 
-/* Writes the profile as a trace file that chrome://tracing and Perfetto read.  0, or -1 with an error. */
+/* Writes the profile as a trace file for chrome://tracing and Perfetto.  Returns 0, or -1 and sets an error. */
 int opd_profile_write_trace(const opd_profile *profile, const char *path) {
     if (!opd_ok()) { return -1; }
     if (!profile || !path) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_profile_write_trace: no profile, or no path"); }

@@ -2,12 +2,13 @@
 
 //== derivatives of functions ==========================================================================================
 //
-//  The inputs that a function is differentiated by become aliases: leaves of their own, or, where the tape outside
-//  follows the input, linked to it by alias's node.  What the function does is recorded on the one tape there is; the
-//  gradients by the aliases are computed when the layer is gone, so by the layers around, and recorded only when they
-//  lead to something else than the aliases.
+//  A function that is differentiated gets aliases of its inputs: leaves of their own, or, if the tape outside follows
+//  the input, aliases that are linked to it by a node.  The operators of the function are recorded on the same tape as
+//  all others.  The gradients by the aliases are computed after the layer has ended, so in the layers around, and are
+//  recorded only if the function's results also depend on something else that is followed.
 
-/* Notes by which inputs to differentiate: those of the options; all if they name none and `all`, else the first. */
+/* Notes by which inputs to differentiate: those that the options name.  If the options name none: all inputs if `all`
+   is true, else the first. */
 static int opdi_diff_argnums(opdi_diff *diff, bool all) {
     const opd_transform_options *options = diff->options;
     const int count = options->argnums || options->nargnums ? options->nargnums : all ? diff->nin : 1;
@@ -33,7 +34,7 @@ static int opdi_diff_argnums(opdi_diff *diff, bool all) {
     return 0;
 }
 
-/* Fills the struct with what is asked for, after checking it; 0, or -1 with an error. */
+/* Checks the request and fills the struct with it.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_diff_make(opdi_diff *diff, const char *who, opd_transform_fn fn, void *user,
                                  opd_tensor *const *inputs, int ninputs, const opd_transform_options *options,
                                  bool all) {
@@ -60,8 +61,8 @@ OPDI_INTERNAL int opdi_diff_make(opdi_diff *diff, const char *who, opd_transform
 static const opdi_derivative opdi_input_formula = {
     "AliasBackward0", opdi_input_bw, /* card, plugin */ NULL, NULL,
     /* context, once, fresh, real */ false, false, false, false};
-/* Returns an alias of tensor, which the tape outside follows, linked to tensor by a node.  It is no view: what is
-   written outside does not concern the function.  NULL with an error. */
+/* Returns an alias of `tensor`, which the tape outside follows, and links the alias to it by a node.  The alias is no
+   view, as writes outside do not concern the function.  Returns NULL and sets an error if that fails. */
 static opd_tensor *opdi_diff_link(opdi_diff *diff, opd_tensor *tensor) {
     opd_tensor *alias = opdi_own(opdi_shallow_copy(tensor));
     opd_node *node = alias ? opdi_node_make(&opdi_input_formula, 1, 0, 0, &alias, 1, 0) : NULL;
@@ -72,8 +73,8 @@ static opd_tensor *opdi_diff_link(opdi_diff *diff, opd_tensor *tensor) {
     diff->linked = true;
     return alias;
 }
-/* Returns what tensor is outside if it is a linked input or a view of one: the given tensor, or the same view of it.
-    NULL if it is neither, or with an error. */
+/* Returns the tensor outside to which a linked input belongs; for a view of a linked input, returns the same view of
+   that tensor.  Returns NULL without an error if `tensor` is neither, and NULL with an error on failure. */
 static opd_tensor *opdi_diff_unlink(const opdi_diff *diff, opd_tensor *tensor) {
     opd_tensor *base = tensor->flags & OPDI_IS_VIEW ? opdi_view_record_of(tensor)->base : tensor;
     int i;
@@ -86,7 +87,8 @@ static opd_tensor *opdi_diff_unlink(const opdi_diff *diff, opd_tensor *tensor) {
     }
     return value;
 }
-/* Returns an alias of input i with a place of its own on the tape; NULL with an error. */
+/* Returns an alias of input number `i` that is on the tape separately.  Returns NULL and sets an error if that
+   fails. */
 static opd_tensor *opdi_diff_alias(opdi_diff *diff, int i) {
     opd_tensor *tensor = diff->in[i];
     if (!tensor) {
@@ -107,13 +109,13 @@ static opd_tensor *opdi_diff_alias(opdi_diff *diff, int i) {
     opd_tensor *alias = opdi_own(opdi_shallow_copy(tensor));
     if (alias) {
         alias->flags |= OPDI_REQUIRES_GRAD;
-        alias->functionality |= OPDI_GRAD_KEYS;   /* inside it is no inference tensor */
+        alias->functionality |= OPDI_GRAD_KEYS;   /* inside, it is no inference tensor */
         alias->output_nr = diff->serial;
     }
     return alias;
 }
 
-/* Enters a layer; for a grad layer the inputs become aliases.  0, or -1 with an error. */
+/* Enters a layer.  In a grad layer the function's inputs become aliases.  Returns 0, or -1 and sets an error. */
 static int opdi_diff_enter(opdi_diff *diff, opdi_layer_kind kind) {
     opdi_thread *thread = opdi_self();
     diff->around = thread->state;
@@ -146,7 +148,8 @@ OPDI_INTERNAL void opdi_diff_leave(opdi_diff *diff) {
     diff->layer = NULL;
 }
 
-/* Calls the function inside of the layer; returns how many outputs it gives without the aux ones, or -1. */
+/* Calls the function inside of the layer.  Returns the number of its outputs, not counting the auxiliary ones, or
+   -1. */
 static int opdi_diff_call(opdi_diff *diff, opd_tensor **out) {
     const int count = opdi_outputs_check(diff->fn(diff->user, diff->in, diff->nin, out), out, diff->who, "fn");
     if (count < 0 || count > diff->options->naux) { return count < 0 ? -1 : count - diff->options->naux; }
@@ -157,10 +160,10 @@ static int opdi_diff_call(opdi_diff *diff, opd_tensor **out) {
         : opd_fail(OPD_ERROR_ARGUMENT, "%s: Expected f to be a function that has non-empty output", diff->who);
 }
 
-/* A set of nodes, in the order in which they were put in. */
+/* A set of nodes, in the order in which they were added. */
 typedef struct opdi_nodes { const opd_node **list; int32_t *slots; int32_t count, cap; } opdi_nodes;
 
-/* Returns the slot of node node, or the empty one where it goes. */
+/* Returns the slot of `node`, or the empty slot where it would be put. */
 static int32_t *opdi_nodes_slot(const opdi_nodes *nodes, const opd_node *node) {
     uint32_t slot = (uint32_t)((uintptr_t)node / 16) % (2 * (uint32_t)nodes->cap);
     while (nodes->slots[slot] && nodes->list[nodes->slots[slot] - 1] != node) {
@@ -191,19 +194,19 @@ static int opdi_nodes_put(opdi_nodes *nodes, const opd_node *node) {
     return 0;
 }
 
-/* True if a leaf belongs to this layer, or to one inside of it that is gone. */
+/* Returns true if a leaf was made by this layer, or by a layer inside of it that has ended. */
 static bool opdi_diff_mine(const opdi_diff *diff, const opd_tensor *leaf) {
     int i;
     for (i = 0; i < diff->nby && diff->by[i] != leaf; i++) { }
     return i < diff->nby || (leaf->output_nr && leaf->output_nr > diff->serial);
 }
-/* True if node was recorded inside of the layer, by this thread. */
+/* Returns true if `node` was recorded inside of the layer, by this thread. */
 static bool opdi_diff_inside(const opdi_diff *diff, const opd_node *node) {
     return opdi_node_sequence(node) >= diff->since &&
         node->sequence >> OPDI_SEQUENCE_BITS == opdi_thread_number(opdi_self());
 }
-/* Returns 1 if tensor's history leads out of the layer, to something that was there before, else 0;
-   -1 without memory. */
+/* Returns 1 if the history of `tensor` leads out of the layer, to a node or leaf that was there before, else 0.
+   Returns -1 if memory runs out. */
 static int opdi_diff_leads_out(const opdi_diff *diff, const opd_tensor *tensor) {
     opdi_nodes seen;
     if (!tensor->grad_fn) { return (tensor->flags & OPDI_REQUIRES_GRAD) && !opdi_diff_mine(diff, tensor); }
@@ -225,8 +228,8 @@ static int opdi_diff_leads_out(const opdi_diff *diff, const opd_tensor *tensor) 
 }
 
 static opd_tensor *opdi_diff_result(const opdi_diff *diff, opd_tensor *tensor);
-/* Replaces tensor's tangents, which have histories of their own, by what they are outside (see opdi_diff_result);
-   0 or -1. */
+/* Replaces the tangents of `tensor`, which have histories of their own, by the forms that they have outside of the
+   layer (see opdi_diff_result).  Returns 0 or -1. */
 static int opdi_diff_tangents(const opdi_diff *diff, const opd_tensor *tensor) {
     for (opdi_level *level = opdi_self()->innermost.level; level; level = level->outer) {
         opdi_lock(&opdi_dual_lock);
@@ -248,8 +251,8 @@ static int opdi_diff_tangents(const opdi_diff *diff, const opd_tensor *tensor) {
     return 0;
 }
 
-/* Returns 1 if tensor may keep its history outside of the layer (or has none), 0 if it leads nowhere there, -1
-   with an error. */
+/* Returns 1 if `tensor` may keep its history outside of the layer (or has none), or 0 if the history leads nowhere
+   there.  Returns -1 and sets an error if that fails. */
 static int opdi_diff_keeps(const opdi_diff *diff, const opd_tensor *tensor) {
     const opd_tensor *base = !tensor->grad_fn && (tensor->flags & OPDI_IS_VIEW) ? opdi_view_record_of(tensor)->base
         : tensor;
@@ -257,8 +260,8 @@ static int opdi_diff_keeps(const opdi_diff *diff, const opd_tensor *tensor) {
     if (base->grad_fn ? !opdi_diff_inside(diff, base->grad_fn) : !opdi_diff_mine(diff, base)) { return 1; }
     return diff->around.no_grad ? 0 : opdi_diff_leads_out(diff, tensor);
 }
-/* Returns what tensor is outside of the layer: itself, or an alias without history if nobody there follows that.  NULL
-   with an error. */
+/* Returns the form of `tensor` outside of the layer: `tensor` itself, or, if no tape there follows it, an alias without
+   history.  Returns NULL and sets an error if that fails. */
 static opd_tensor *opdi_diff_result(const opdi_diff *diff, opd_tensor *tensor) {
     const opdi_batched *batched = tensor && tensor->flags & OPDI_BATCHED ? opdi_batched_of(tensor) : NULL;
     opd_tensor *value = NULL, *v;
@@ -268,13 +271,13 @@ static opd_tensor *opdi_diff_result(const opdi_diff *diff, opd_tensor *tensor) {
     if (OPDI_UNLIKELY(tensor->storage->duals != NULL) && opdi_diff_tangents(diff, tensor)) { return NULL; }
     if ((keep = opdi_diff_keeps(diff, tensor)) < 0) { return NULL; }
     if (keep && (!batched || opdi_requires_grad(tensor))) { return tensor; }
-    if (batched && !(value = opdi_diff_result(diff, batched->value))) { return NULL; }  /* whose tape is another one */
+    if (batched && !(value = opdi_diff_result(diff, batched->value))) { return NULL; }  /* its tape is another one */
     if (keep && value == batched->value) { return tensor; }
     v = opdi_own(batched ? opdi_batch_again(tensor, value) : opdi_shallow_copy(tensor));
     return v && opdi_family_pass(v, tensor) == 0 ? v : NULL;
 }
 
-/* Makes the options the derivative's own: the caller's may be gone when it is called. */
+/* Copies the options into the derivative, because the caller may free them before the derivative is called. */
 static void opdi_derivative_own(opd_derivative *derivative) {
     derivative->o = *derivative->diff.options;
     derivative->o.argnums = derivative->diff.argnums;
@@ -292,8 +295,8 @@ static int opdi_diff_check(const opdi_diff *diff, opd_tensor *const *out, int co
     return 0;
 }
 
-/* Calls the function inside of a grad layer and writes its outputs and aux ones as they are outside; returns how
-   many, or -1. */
+/* Calls the function inside of a grad layer, and writes its outputs and auxiliary outputs in the form that they have
+   outside.  Returns their number, or -1. */
 OPDI_INTERNAL int opdi_vjp_make(opd_derivative *derivative, opd_tensor **outputs) {
     opdi_diff *diff = &derivative->diff;
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL};
@@ -314,7 +317,7 @@ static opd_derivative *opdi_derivative_new(void) {
     if (derivative) { memset(derivative, 0, sizeof *derivative); }
     return derivative;
 }
-/* Hands count outputs of the innermost scope to the scope around; returns count, or -1. */
+/* Moves `count` outputs from the innermost scope to the scope around it.  Returns `count`, or -1. */
 OPDI_INTERNAL int opdi_diff_hand(opd_tensor *const *outputs, int count) {
     for (int i = 0; i < count; i++) {
         if (!opd_scope_return(outputs[i])) { return -1; }
@@ -325,11 +328,11 @@ OPDI_INTERNAL int opdi_diff_room(const void *outputs, const void *other, const c
     return outputs && other ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: where the results go is NULL", who);
 }
 
-/* Returns how many outputs a transform has at least: one, and the aux ones. */
+/* Returns the least number of outputs of a transformed function: one, and the auxiliary ones. */
 static int opdi_least_outputs(const opd_transform_options *options) {
     return 1 + (options ? OPDI_MIN(OPDI_MAX(options->naux, 0), OPD_TRANSFORM_OUTPUTS - 1) : 0);
 }
-/* Returns how many outputs a transform has at least that gives a gradient for each argnum in place of one output. */
+/* Returns the least number of outputs of a transform that gives a gradient for each argnum instead of one output. */
 OPDI_INTERNAL int opdi_least_gradients(const opd_transform_options *options) {
     const int by = options && options->nargnums > 0 ? OPDI_MIN(options->nargnums, OPD_TRANSFORM_OUTPUTS) : 1;
     return by + opdi_least_outputs(options) - 1;
@@ -349,8 +352,8 @@ int opd_vjp(opd_transform_fn fn, void *user, opd_tensor *const *primals, int cou
     return opdi_outputs_give(outputs, out, rc, opdi_least_outputs(options));
 }
 
-/* Pulls cotangents of the outputs (NULL: zeros; no array: ones) back to gradients of the inputs; returns how
-   many, or -1. */
+/* Pulls cotangents of the outputs back to gradients of the inputs.  A NULL cotangent stands for zeros; if there is no
+   array of cotangents, all are ones.  Returns the number of gradients, or -1. */
 OPDI_INTERNAL int opdi_vjp_pull(opd_derivative *derivative, opd_tensor *const *cotangents, unsigned flags,
                                 opd_tensor **grads) {
     opdi_thread *thread = opdi_self();
@@ -377,7 +380,7 @@ OPDI_INTERNAL int opdi_vjp_pull(opd_derivative *derivative, opd_tensor *const *c
     memset(&options, 0, sizeof options);
     options.grad_outputs = with;
     options.retain_graph = !(flags & OPD_DERIVATIVE_LAST);
-    /* below a vmap the tape is another one */
+    /* below a vmap the outputs are on another tape */
     options.create_graph = create && (reach || (derivative->vmaps && thread->innermost.layer));
     options.allow_unused = true;
     if (k && opdi_autograd_grad(roots, k, diff.by, diff.nby, &options, !reach, diff.serial, grads)) { return -1; }
@@ -389,14 +392,14 @@ OPDI_INTERNAL int opdi_vjp_pull(opd_derivative *derivative, opd_tensor *const *c
     return diff.nby;
 }
 
-/* Refuses to give more results than a transform may have. */
+/* Refuses more results than a transform may have. */
 OPDI_INTERNAL int opdi_diff_most(const opdi_diff *diff, int count) {
     return count <= OPD_TRANSFORM_OUTPUTS ? 0 : opd_fail(OPD_ERROR_ARGUMENT,
                                                          "%s: %d results are more than the %d outputs "
                                                          "that are allowed", diff->who, count, OPD_TRANSFORM_OUTPUTS);
 }
-/* Writes the gradients of a function with one output, a number, then (value) that output, then the aux ones; returns
-   how many, or -1. */
+/* Writes the gradients of a function whose output is a single number; then, if `value` is true, that output; then the
+   auxiliary outputs.  Returns the number of all these, or -1. */
 static int opdi_diff_grad(opdi_diff *diff, bool value, opd_tensor **outputs) {
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS], *grads[OPD_TRANSFORM_OUTPUTS];
     opd_derivative derivative;
@@ -446,8 +449,8 @@ int opd_grad_and_value(opd_transform_fn fn, void *user, opd_tensor *const *input
 
 //== forward ===========================================================================================================
 
-/* Calls the function at the primals diff->in with tangents (NULL: none) and writes outputs and their tangents; returns
-   how many outputs there are with the aux ones, or -1. */
+/* Calls the function at the primals diff->in with tangents (NULL: none), and writes the outputs and their tangents.
+   Returns the number of outputs, including the auxiliary ones, or -1. */
 OPDI_INTERNAL int opdi_jvp_make(opdi_diff *diff, opd_tensor *const *tangents, opd_tensor **outputs,
                                 opd_tensor **out_tangents) {
     opdi_thread *thread = opdi_self();
@@ -461,7 +464,7 @@ OPDI_INTERNAL int opdi_jvp_make(opdi_diff *diff, opd_tensor *const *tangents, op
         const int first = diff->argnums[i];
         if (!tangents[i]) { continue; }
         if (!(diff->in[first] = opdi_make_dual(diff->in[first], tangents[i]))) { rc = -1; }
-        else { diff->in[first]->functionality |= OPDI_GRAD_KEYS; }  /* inside it is no inference tensor */
+        else { diff->in[first]->functionality |= OPDI_GRAD_KEYS; }  /* inside, it is no inference tensor */
     }
     opdi_within_leave(thread, &within);
     if (rc || (count = opdi_diff_call(diff, outputs)) < 0) { return -1; }
@@ -480,7 +483,7 @@ OPDI_INTERNAL int opdi_jvp_make(opdi_diff *diff, opd_tensor *const *tangents, op
     return rc ? -1 : count + diff->options->naux;
 }
 
-/* Checks that each tangent fits its primal: sizes, dtype, device.  0, or -1 with an error. */
+/* Checks that each tangent fits its primal: sizes, dtype, device.  Returns 0, or -1 and sets an error. */
 static int opdi_jvp_check(const opdi_diff *diff, opd_tensor *const *tangents, const char *who) {
     char first[256], second[256];
     if (opdi_any_dead(tangents, diff->nby, who)) { return -1; }
@@ -513,7 +516,7 @@ static int opdi_jvp_check(const opdi_diff *diff, opd_tensor *const *tangents, co
     return 0;
 }
 
-/* Runs the function in forward mode; outputs and tangents are handed to the caller's scope. */
+/* Runs the function in forward mode, and moves outputs and tangents to the caller's scope. */
 int opd_jvp(opd_transform_fn fn, void *user, opd_tensor *const *primals, opd_tensor *const *tangents, int count,
             const opd_transform_options *options, opd_tensor **outputs, opd_tensor **out_tangents) {
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL}, *along[OPD_TRANSFORM_OUTPUTS] = {NULL};
@@ -535,7 +538,8 @@ int opd_jvp(opd_transform_fn fn, void *user, opd_tensor *const *primals, opd_ten
     return opdi_outputs_give(outputs, out, rc, opdi_least_outputs(options));
 }
 
-/* Calls the function once and keeps its primals for later tangents; returns how many outputs there are, or -1. */
+/* Calls the function once, and keeps its primals so that tangents can be applied later.  Returns the number of outputs,
+   or -1. */
 static int opdi_linearize(opd_transform_fn fn, void *user, opd_tensor *const *primals, int count,
                           const opd_transform_options *options, opd_tensor **outputs, opd_derivative **jvp) {
     opd_derivative *derivative = opd_ok() ? opdi_derivative_new() : NULL;
@@ -565,7 +569,7 @@ int opd_linearize(opd_transform_fn fn, void *user, opd_tensor *const *primals, i
     return opdi_outputs_give(outputs, out, count, opdi_least_outputs(options));
 }
 
-/* Applies a derivative to cotangents (vjp) or tangents (linearize); returns how many tensors it gives, or -1. */
+/* Applies a derivative to cotangents (vjp) or tangents (linearize).  Returns the number of resulting tensors, or -1. */
 static int opdi_derivative_call(opd_derivative *derivative, opd_tensor *const *in, int count, unsigned flags,
                                 opd_tensor **out) {
     opd_tensor *outputs[OPD_TRANSFORM_OUTPUTS], *along[OPD_TRANSFORM_OUTPUTS];

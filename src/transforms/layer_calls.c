@@ -3,8 +3,8 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>batching     calls through the layers, batching rules: how an operator is run on a batch of examples
 //
-//  Rules for families of operators, the loop over examples for those that have none, and the helpers that rules are
-//  written with.
+//  Rules for families of operators, the loop over examples for operators without a rule, and the helper functions for
+//  writing rules.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== calls through the layers ==========================================================================================
@@ -44,8 +44,8 @@ OPDI_SHARED int opdi_batch_fold_3d(opd_call *call);
 OPDI_SHARED opd_tensor *opdi_batch_channels(opd_tensor *tensor, int dim);
 #if defined(OPDI_CORE)
 
-/* Runs the call once more when the layers are done with it: below them, or (`back`) on the tape of a vmap layer.
-   0 or -1. */
+/* Runs the call once more after the layers have seen it: below them or, if `back` is true, on the tape of a vmap layer.
+   Returns 0 or -1. */
 static int opdi_call_again(opd_call *call, bool back) {
     opdi_state *state = &call->th->state;
     const uint64_t include = state->include, allow = state->allow;
@@ -61,7 +61,7 @@ static int opdi_call_again(opd_call *call, bool back) {
     state->include = include & ~OPDI_FRONT_BIT;
     if (back) { opdi_back_keys(state); }
     const opdi_slot *slot = opdi_find_slot(call->th, &other, table, &sets);
-    state->include = include;                     /* what its kernels call comes to the layers again */
+    state->include = include;                     /* operators called by its kernels come to the layers again */
     state->allow = allow;
     int rc = opdi_invoke(call->th, &other, slot);
     call->filled = other.filled;
@@ -70,7 +70,7 @@ static int opdi_call_again(opd_call *call, bool back) {
     return rc;
 }
 
-/* Runs another kernel of the same call, with a call struct of its own; its results are those of `call`. */
+/* Runs another kernel for the same call, with an opd_call of its own.  The results become those of `call`. */
 OPDI_INTERNAL int opdi_call_slot(opd_call *call, const opdi_slot *slot, opd_key key) {
     opd_call other;
     other.op = call->op;
@@ -94,8 +94,8 @@ OPDI_INTERNAL bool opdi_op_is_random(opd_op *op) {
     return OPDI_LOAD(&op->random) > 0;
 }
 
-/* Makes results that share an argument's memory views of it for the tape of the layers inside; results of
-   detach are not. */
+/* If results share an argument's memory, makes them views of the argument for the tape of the layers inside.  Results
+   of detach are no views. */
 static void opdi_batch_tie(opd_call *call) {
     const opd_op *op = call->op;
     const opdi_card *card = OPDI_ACQUIRE(&op->card);
@@ -121,7 +121,7 @@ static void opdi_batch_tie(opd_call *call) {
 
 OPDI_INTERNAL int opdi_batched_rule(opd_call *call);
 
-/* Runs the batching rule of a call for a vmap layer; 0, or -1 with an error. */
+/* Runs the batching rule of a call for a vmap layer.  Returns 0, or -1 and sets an error. */
 static int opdi_vmap_call(opd_call *call, opdi_layer *layer) {
     opdi_thread *thread = call->th;
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
@@ -136,8 +136,8 @@ static int opdi_vmap_call(opd_call *call, opdi_layer *layer) {
     return rc;
 }
 
-/* Returns the innermost vmap layer that takes part in the call (something is batched there, or it is random);
-   NULL if none. */
+/* Returns the innermost vmap layer that takes part in the call (an argument is batched there, or the call is random),
+   or NULL if there is none. */
 static opdi_layer *opdi_layer_of(const opd_call *call) {
     opdi_layer *layer = call->th->innermost.layer;
     while (layer && (layer->kind != OPDI_LAYER_VMAP || (!opdi_any_batched(call->op, call->args, layer->level) &&
@@ -145,14 +145,13 @@ static opdi_layer *opdi_layer_of(const opd_call *call) {
     return layer;
 }
 
-/* True if a level of forward mode was opened inside of a layer. */
+/* Returns true if a level of forward mode was opened inside of a layer. */
 static inline bool opdi_level_inside(const struct opdi_level *level, const opdi_layer *layer) {
     return level && level->layer > layer->level;
 }
 
-/* The kernel at DynamicLayerFront, above everything: hands the call to the tape inside of the vmap layer that it
-   belongs to, or right to that layer's rule.  A call that belongs to none is an ordinary one: the tape is one
-   for all layers. */
+/* This kernel at DynamicLayerFront, above all keys, passes the call to the tape inside of its vmap layer, or directly
+   to that layer's rule.  A call that belongs to no layer is an ordinary one, as there is one tape for all layers. */
 OPDI_SHARED int opdi_front_kernel(opd_call *call) {
     opdi_thread *thread = call->th;
     opdi_layer *const rule = thread->innermost.rule, *const layer = opdi_layer_of(call),
@@ -167,7 +166,7 @@ OPDI_SHARED int opdi_front_kernel(opd_call *call) {
     }
     if (layer) {
         through = layer->through;
-        layer->through = thread->state;           /* a kernel at this tape hides what it calls from no other tape */
+        layer->through = thread->state;           /* kernels at this tape hide their calls from no other tape */
         if ((at_tape = layer->at_tape)) { layer->through.allow |= through.allow & OPDI_AUTOGRAD_BITS; }
         layer->at_tape = true;
     }
@@ -183,10 +182,10 @@ OPDI_SHARED int opdi_front_kernel(opd_call *call) {
     return rc;
 }
 
-/* The kernel at DynamicLayerBack, below the tape: runs the rule of the call's vmap layer. */
+/* This kernel at DynamicLayerBack, below the tape, runs the rule of the call's vmap layer. */
 OPDI_SHARED int opdi_back_kernel(opd_call *call) {
     opdi_layer *layer = opdi_layer_of(call);
-    const uint64_t allow = call->th->state.allow | ~OPD_BIT_OF(OPD_F_AUTOCAST);       /* what it has cast stays so */
+    const uint64_t allow = call->th->state.allow | ~OPD_BIT_OF(OPD_F_AUTOCAST);       /* casts made so far stay */
     if (!layer) { return opd_fail(OPD_ERROR_KERNEL, "%s: the layers of transforms are gone", call->op->name); }
     call->th->state = layer->through;
     call->th->state.allow &= allow;
@@ -195,7 +194,7 @@ OPDI_SHARED int opdi_back_kernel(opd_call *call) {
 
 OPDI_COLD_BEGIN
 
-/* Checks the outputs of a transformed function; returns their number count, or -1 with an error. */
+/* Checks the outputs of a transformed function.  Returns `count`, their number, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_outputs_check(int count, opd_tensor *const *out, const char *who, const char *name) {
     if (count < 0 || !opd_ok()) {
         return !opd_ok() ? -1 : opd_fail(OPD_ERROR_USER, "%s: %s failed without saying why", who, name);
@@ -213,8 +212,9 @@ OPDI_INTERNAL int opdi_outputs_check(int count, opd_tensor *const *out, const ch
     return count;
 }
 
-/* Makes *tensors, a reference, the result of a node that fails, if a tape follows one of the count tensors in `reads`
-   (or its tangent in a level) from which a formula that is differentiable once has computed *tensors.  0 or -1. */
+/* Makes the tensor *tensors, which is a reference, the result of a node that fails.  It was computed from the `count`
+   tensors in `reads` by a formula that is differentiable once.  Does nothing if no tape follows one of these, or its
+   tangent in a level.  Returns 0 or -1. */
 static int opdi_once_tie(const opd_node *from, opd_tensor **tensors, opd_tensor *const *reads, int count,
                          opdi_level *level) {
     const opd_value name = opd_value_str(from->formula->name);
@@ -235,8 +235,8 @@ static int opdi_once_tie(const opd_node *from, opd_tensor **tensors, opd_tensor 
     opdi_node_release(twice);
     return rc;
 }
-/* Ties tensor's tangents as opdi_once_tie does, in the levels that are open outside of layer `below` and inside
-   of tensor's own. */
+/* Ties the tangents of `tensor` as opdi_once_tie does, in those open levels that are outside of layer `below` and
+   inside of the tensor's own layer. */
 static int opdi_once_tangents(const opd_node *from, const opd_tensor *tensor, opd_tensor *const *reads, int count,
                               int below) {
     const int above = tensor->flags & OPDI_BATCHED ? opdi_batched_of(tensor)->level : 0;
@@ -263,7 +263,7 @@ static int opdi_once_tangents(const opd_node *from, const opd_tensor *tensor, op
     }
     return rc;
 }
-/* Ties *tensors as opdi_once_tie does for the layers around: its tangents, and the value of which it is an example. */
+/* Ties *tensors for the layers around, as opdi_once_tie does: its tangents, and the value inside its wrapper. */
 OPDI_INTERNAL int opdi_once_deeper(const opd_node *from, opd_tensor **tensors, opd_tensor *const *reads, int count,
                                    int below) {
     opd_tensor **outside;

@@ -18,13 +18,14 @@
 #define OPDI_BY_BOTH(name, bytes, level) OPDI_BY_BOTH_(name, bytes, level)
 #define OPDI_BY_BOTH_(name, bytes, level) name##bytes##_##level
 
-/* What a kernel's functions begin with. */
+/* The attributes of a kernel's functions, in front of their types. */
 #define OPDI_TARGET OPDI_BY(OPDI_TARGET_, OPDI_LEVEL)
 #define OPDI_TARGET_0
 #define OPDI_TARGET_1 OPDI_AVX2
 #define OPDI_TARGET_2 OPDI_AVX512
 
-/* A vector of OPDI_T (at level 0 one number), and vectors of as many integers, unsigned integers and 16-bit numbers. */
+/* A vector of OPDI_T (at level 0 a single number), and vectors of as many integers, unsigned integers and 16-bit
+   numbers. */
 #define OPDI_V OPDI_BY_BOTH(OPDI_V_, OPDI_BYTES, OPDI_LEVEL)
 #define OPDI_V_4_0 float
 #define OPDI_V_4_1 opdi_v8f
@@ -44,7 +45,8 @@
 #define OPDI_V_HALVES_1 opdi_v8h
 #define OPDI_V_HALVES_2 opdi_v16h
 
-/* A number's bits, the bits of its exponent, the last letter of its instructions, and LAPACK's function for it. */
+/* The bits of a number, the bits of its exponent, the last letter of its instructions, and the LAPACK function for its
+   type. */
 #define OPDI_BITS OPDI_BY(OPDI_BITS_, OPDI_BYTES)
 #define OPDI_BITS_4 uint32_t
 #define OPDI_BITS_8 uint64_t
@@ -58,7 +60,7 @@
 #define OPDI_FORTRAN_4(name) s##name##_
 #define OPDI_FORTRAN_8(name) d##name##_
 
-/* Arithmetic that differs for whole numbers: those wrap around. */
+/* Arithmetic that differs for whole numbers, which wrap around. */
 #define OPDI_IS_NAN(x) OPDI_BY(OPDI_IS_NAN_, OPDI_WHOLE)(x)
 #define OPDI_IS_NAN_0(x) ((x) != (x))
 #define OPDI_IS_NAN_1(x) false

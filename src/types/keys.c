@@ -3,8 +3,8 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>keys         dispatch keys, alias keys, key sets
 //
-//  Names and numbers of keys, what an alias key stands for, and the arithmetic of key sets (c10/core/DispatchKey.h,
-//  c10/core/DispatchKeySet.cpp).  Everything follows from the tables below.  Uses errors only; knows no operators.
+//  Names and numbers of keys, the meaning of alias keys, and the arithmetic of key sets (c10/core/DispatchKey.h,
+//  c10/core/DispatchKeySet.cpp).  Everything is derived from the tables below.  Uses errors only; knows no operators.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_SHARED int opdi_key_functionality(opd_key key);
@@ -13,13 +13,14 @@ OPDI_SHARED bool opdi_key_covers(opd_key alias, opd_key slot);
 #if defined(OPDI_CORE)
 #define OPDI_FUNCTIONALITY_MASK (((uint64_t)1 << (OPD_F_COUNT - 1)) - 1)
 
-/* The role of a functionality: a bit for each alias key it is in, in the order of the enum, and two more facts. */
+/* The role of a functionality: a bit for each alias key that contains it, in the order of the enum, and two more
+   bits. */
 #define OPDI_BY_AUTOGRAD 1u                       /* in Autograd */
 #define OPDI_BY_IMPLICIT 2u                       /* in CompositeImplicitAutograd */
 #define OPDI_BY_BATCHED 4u                        /* in FuncTorchBatchedDecomposition */
 #define OPDI_BY_NESTED 8u                         /* in CompositeImplicitAutogradNestedTensor */
 #define OPDI_BY_EXPLICIT 16u                      /* in CompositeExplicitAutograd */
-#define OPDI_BY_NON_FUNCTIONAL 32u                /* in CompositeExplicitAutogradNonFunctional, but for XLA and Lazy */
+#define OPDI_BY_NON_FUNCTIONAL 32u                /* in CompositeExplicitAutogradNonFunctional, not for XLA, Lazy */
 #define OPDI_IS_BACKEND 64u                       /* in the backend set */
 #define OPDI_IN_OTHER 128u                        /* a backend whose autograd key is AutogradOther */
 
@@ -59,11 +60,11 @@ static const opdi_functionality opdi_functionalities[64] = {
     {"PreDispatch", 0}, {NULL, 0}
 };
 
-/* Names given to user keys at run time; NULL: not taken.  Filled under the lock of whoever makes user keys, with
-   OPDI_PUBLISH and a string that stays for ever; read without a lock. */
+/* The names that user keys were given at run time; NULL if a key has none.  Names are entered under the lock of the
+   naming code, with OPDI_PUBLISH, and the strings are never freed.  The table is read without a lock. */
 OPDI_INTERNAL const char *opdi_user_names[64];
 
-/* The functionality of a row of backends. */
+/* The functionality of each row of per-backend keys. */
 OPDI_INTERNAL const uint8_t opdi_row_functionality[OPDI_ROWS] = {
     OPD_F_DENSE, OPD_F_QUANTIZED, OPD_F_SPARSE, OPD_F_SPARSE_CSR, OPD_F_NESTED_TENSOR, OPD_F_AUTOGRAD, OPD_F_AUTOCAST
 };
@@ -81,7 +82,7 @@ static const char *const opdi_alias_names[OPD_KEY_COUNT - OPD_KEY_SLOTS] = {
     "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional"
 };
 
-/* Spellings of older versions. */
+/* Key names of older versions. */
 typedef struct opdi_old_key { const char *name; opd_key key; } opdi_old_key;
 static const opdi_old_key opdi_old_keys[] = {
     {"DefaultBackend", OPD_KEY_COMPOSITE_EXPLICIT}, {"Autocast", OPD_KEY_PER_BACKEND(6, OPD_CUDA)},
@@ -94,14 +95,14 @@ static const opdi_old_key opdi_old_keys[] = {
 
 /* Numbers */
 
-/* The key's functionality; -1 for an alias key or a number that is no key. */
+/* Returns the functionality of the key, or -1 for an alias key or a number that is no key. */
 OPDI_SHARED int opdi_key_functionality(opd_key key) {
     if (key >= 0 && key < OPD_F_COUNT) { return (int)key; }
     if (key < OPD_KEY_BACKEND_BASE || key >= OPD_KEY_SLOTS || (key & 15) >= OPD_BACKEND_COUNT) { return -1; }
     return opdi_row_functionality[(key - OPD_KEY_BACKEND_BASE) >> 4];
 }
 
-/* The backend of a per-backend key; -1 for every other. */
+/* Returns the backend of a per-backend key, or -1 for any other key. */
 OPDI_INTERNAL int opdi_key_backend(opd_key key) {
     return key >= OPD_KEY_BACKEND_BASE && opdi_key_functionality(key) >= 0 ? (int)(key & 15) : -1;
 }
@@ -110,7 +111,8 @@ OPDI_INTERNAL bool opdi_functionality_per_backend(int functionality) {
     return opdi_key_base[functionality] >= OPD_KEY_BACKEND_BASE;
 }
 
-/* True for a key that is a slot of the table.  "Dense" and the other six are not: only with a backend. */
+/* Returns true if the key is a slot of the dispatch table. "Dense" and the other six per-backend functionalities are
+   slots only together with a backend. */
 OPDI_SHARED bool opdi_key_is_runtime(opd_key key) {
     int functionality = opdi_key_functionality(key);
     return functionality >= 0 && (key >= OPD_KEY_BACKEND_BASE || !opdi_functionality_per_backend(functionality));
@@ -118,7 +120,7 @@ OPDI_SHARED bool opdi_key_is_runtime(opd_key key) {
 
 OPD_API bool opd_key_is_alias(opd_key key) { return key >= OPD_KEY_SLOTS && key < OPD_KEY_COUNT; }
 
-/* The role bits of a slot; 0 for a key that is none. */
+/* Returns the role bits of a slot, or 0 if the key is not a slot. */
 static uint32_t opdi_key_role(opd_key slot) {
     int functionality = opdi_key_functionality(slot);
     return functionality >= 0 && opdi_key_is_runtime(slot) ? opdi_functionalities[functionality].role : 0;
@@ -127,7 +129,7 @@ static uint32_t opdi_key_role(opd_key slot) {
 /* What alias keys stand for */
 
 OPDI_COLD_BEGIN
-/* True when registering at `alias` fills `slot`.  A key that is no alias covers itself. */
+/* Returns true if a registration at `alias` fills `slot`.  A key that is no alias key fills only itself. */
 OPDI_SHARED bool opdi_key_covers(opd_key alias, opd_key slot) {
     uint32_t role = opdi_key_role(slot);
     int backend = opdi_key_backend(slot);
@@ -138,19 +140,20 @@ OPDI_SHARED bool opdi_key_covers(opd_key alias, opd_key slot) {
 }
 OPDI_COLD_END
 
-/* Sets slots_out[s] to 1 for each of the OPD_KEY_SLOTS slots that the key fills, else to 0. */
+/* Sets slots_out[s] to 1 for each of the OPD_KEY_SLOTS slots that the key fills, and to 0 for the others. */
 OPDI_INTERNAL void opdi_key_expand(opd_key key, uint8_t *slots_out) {
     for (opd_key slot = 0; slot < OPD_KEY_SLOTS; slot++) { slots_out[slot] = opdi_key_covers(key, slot); }
 }
 
-/* True for a slot of the backend set: a kernel there hides CompositeImplicitAutograd at the autograd key above. */
+/* Returns true if the slot is in the backend set: a kernel there hides CompositeImplicitAutograd at the autograd key
+   above it. */
 OPD_UNUSED OPDI_INTERNAL bool opdi_key_is_backend(opd_key slot) { return (opdi_key_role(slot) & OPDI_IS_BACKEND) != 0; }
 
-/* True for the slot of a backend that has no autograd key of its own. */
+/* Returns true if the slot belongs to a backend without an autograd key of its own. */
 OPDI_INTERNAL bool opdi_key_in_autograd_other(opd_key slot) { return (opdi_key_role(slot) & OPDI_IN_OTHER) != 0; }
 
 OPDI_COLD_BEGIN
-/* The autograd slot that sits above a backend slot; Undefined where there is none. */
+/* Returns the autograd slot above a backend slot, or Undefined if there is none. */
 OPDI_INTERNAL opd_key opdi_autograd_key_of(opd_key backend_slot) {
     int functionality = opdi_key_is_runtime(backend_slot) ? opdi_key_functionality(backend_slot) : OPD_F_UNDEFINED;
     if (functionality == OPD_F_DENSE) { return OPD_KEY_PER_BACKEND(5, opdi_key_backend(backend_slot)); }
@@ -160,7 +163,7 @@ OPDI_INTERNAL opd_key opdi_autograd_key_of(opd_key backend_slot) {
 
 /* Names */
 
-/* True for a name of letters, digits and _, with no digit first. */
+/* Returns true if name consists of letters, digits and _, and does not begin with a digit. */
 OPDI_INTERNAL bool opdi_is_identifier(const char *name) {
     const char *text = name;
     while ((*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') || *text == '_' ||
@@ -170,10 +173,10 @@ OPDI_INTERNAL bool opdi_is_identifier(const char *name) {
     return text > name && !*text;
 }
 
-/* A name given to a user key; NULL when it is not taken, or is no user key. */
+/* Returns the name given to a user key, or NULL if it has none or the functionality is no user key. */
 static const char *opdi_user_name(int functionality) { return OPDI_ACQUIRE(&opdi_user_names[functionality]); }
 
-/* True for a user key: a functionality that is called so until it gets a name. */
+/* Returns true if the functionality is a user key.  The table calls it "UserKey..." until it gets a name. */
 OPDI_INTERNAL bool opdi_functionality_is_user(int functionality) {
     const char *name = opdi_functionalities[functionality].name;
     return name[0] == 'U' && name[1] == 's';      /* "UserKey12" */
@@ -195,15 +198,15 @@ OPD_API const char *opd_key_name(opd_key key) {
     return opdi_row_names[(key - OPD_KEY_BACKEND_BASE) >> 4][key & 15];
 }
 
-/* The key of a name; OPD_KEY_INVALID, without an error, when there is none.  A user key is found by the name it was
-   given, and not before it has one. */
+/* Returns the key with this name.  Returns OPD_KEY_INVALID, without an error, if there is none.  A user key is found
+   only by the name that it was given. */
 OPDI_INTERNAL opd_key opdi_key_find(const char *name) {
 #define OPDI_IS(known) ((known)[0] == name[0] && strcmp(known, name) == 0)
     for (size_t i = 0; i < OPD_KEY_COUNT - OPD_KEY_SLOTS; i++) {
         if (OPDI_IS(opdi_alias_names[i])) { return (opd_key)i + OPD_KEY_SLOTS; }
     }
     for (int row = 0; row < OPDI_ROWS; row++) {
-        /* PyTorch's name, or one that the backend was given */
+        /* a backend's key, by PyTorch's name or by the name that the backend was given */
         for (int bit_at = 0; bit_at < OPD_BACKEND_COUNT; bit_at++) {
             const opdi_given_name *given = opdi_given_name_of(bit_at);
             if (OPDI_IS(opdi_row_names[row][bit_at]) || (given && OPDI_IS(given->keys[row]))) {
@@ -224,8 +227,9 @@ OPDI_INTERNAL opd_key opdi_key_find(const char *name) {
 
 static int opdi_lower(char letter) { return letter >= 'A' && letter <= 'Z' ? letter - 'A' + 'a' : letter; }
 
-/* Edit distance of two names, ignoring case; `most` + 1 when it is more than `most`, which is at most 3.  For "did you
-   mean".  Only cells near the diagonal can be so small. */
+/* Returns the edit distance of two names, ignoring case, or `most` + 1 if it is larger than `most`, which is at most 3.
+   "Did you mean" uses it.  Only cells of the table near its diagonal can be that small, so the others are not
+   computed. */
 OPDI_INTERNAL int opdi_distance(const char *first, const char *second, int most) {
     int row[2][72], na = (int)strlen(first), nb = (int)strlen(second);
     if (na > 64 || nb > 64 || abs(na - nb) > most) { return most + 1; }
@@ -249,10 +253,10 @@ OPDI_INTERNAL int opdi_distance(const char *first, const char *second, int most)
     return OPDI_MIN(row[na & 1][nb], most + 1);
 }
 
-/* The key of a name.  OPD_KEY_INVALID with an error that names what replaced a key of PyTorch's, or the names that
-   are most alike. */
+/* Returns the key with this name.  Otherwise returns OPD_KEY_INVALID and sets an error that names the replacement of a
+   former PyTorch key, or the names that are most alike. */
 OPD_API opd_key opd_key_parse(const char *name) {
-    /* names of PyTorch's that are not here, or not any more */
+    /* names that exist in PyTorch but not here, or no longer exist */
     static const struct { const char *name, *hint; } other[] = {
         {"Batched", "batching rules are registered at FuncTorchBatched (opd_vmap_register)"},
         {"VmapMode", "it is FuncTorchVmapMode"},
@@ -290,7 +294,7 @@ OPDI_COLD_END
 
 /* Key sets */
 
-/* Number of the highest bit; bits must not be 0. */
+/* Returns the number of the highest set bit of bits, which must not be 0. */
 static inline int opdi_highest_bit(uint64_t bits) {
 #if defined(__GNUC__) && !defined(__TINYC__)
     return 63 ^ __builtin_clzll(bits);
@@ -306,15 +310,15 @@ static inline int opdi_highest_bit(uint64_t bits) {
 #endif
 }
 
-/* Table index of the highest key: 0 (Undefined) for the empty set.  A per-backend functionality without a backend goes
-   to CPU's slot, as in PyTorch. */
+/* Returns the index in the dispatch table of the highest key in `set`, or 0 (Undefined) for the empty set.  A
+   per-backend functionality without a backend counts as that of the CPU, as in PyTorch. */
 OPDI_INTERNAL int opdi_slot_of(opd_keyset set) {
     int base = opdi_key_base[opdi_highest_bit(set.functionality << 1 | 1)];
     int backend = opdi_highest_bit((set.backends & OPDI_BACKEND_MASK) | 1);
     return base + (backend & -(base >> 6 != 0));
 }
 
-/* The bits that stand for a key; empty for Undefined, an alias key and what is no key. */
+/* Returns the key set of a single key.  It is empty for Undefined, an alias key or a number that is no key. */
 OPDI_INTERNAL opd_keyset opdi_keyset_of(opd_key key) {
     int functionality = opdi_key_functionality(key), backend = opdi_key_backend(key);
     return opd_keyset_make(functionality > 0 ? OPD_BIT_OF(functionality) : 0,
@@ -363,7 +367,8 @@ OPD_API opd_key opd_keyset_next(opd_keyset set, opd_key after) {
     return OPD_KEY_UNDEFINED;
 }
 
-/* Appends to buf, at *at, as much of the text as fits into cap bytes with the zero. */
+/* Appends a text to buf at *at, as much of it as fits into `cap` bytes together with the terminating zero, and moves
+   *at on. */
 static void opdi_keyset_append(char *buf, size_t cap, size_t *at, const char *text) {
     while (*text && *at + 1 < cap) { buf[(*at)++] = *text++; }
 }
@@ -391,8 +396,8 @@ OPD_API const char *opd_keyset_print(opd_keyset set, char *buf, size_t cap) {
 
 OPDI_INTERNAL opdi_mutex opdi_key_lock = OPDI_MUTEX_INIT;
 
-/* Gives a user key a name, for ever, and returns the key; OPD_KEY_INVALID with an error when the key or the name is
-   taken, or is none. */
+/* Gives a user key a name, permanently, and returns the key.  Returns OPD_KEY_INVALID and sets an error if the
+   functionality or the name is taken or not valid. */
 opd_key opd_key_define(int functionality, const char *name) {
     size_t length = name ? strlen(name) + 1 : 0;
     if (!opd_ok()) { return OPD_KEY_INVALID; }
@@ -448,7 +453,7 @@ void opd_keys_restore(opd_key_guard guard) {
     thread->state.allow |= guard.exclude;
 }
 
-/* Sets the keys for a call on the tape of a vmap layer that goes on to the batching rule (see >>layers); the operators
+/* Sets the keys for a call on the tape of a vmap layer that goes on to the batching rule (see >>layers).  The operators
    that the rule calls are recorded. */
 OPDI_INTERNAL void opdi_back_keys(opdi_state *state) {
     state->include |= OPDI_BACK_BIT;

@@ -2,12 +2,12 @@
 
 //== constants =========================================================================================================
 
-/* Returns the number that the C library reads in the count characters at text, whatever decimal point the locale has;
-   OPDI_INF if it is too large or too long. */
+/* Returns the number that the `count` characters at `text` are, as the C library reads it, whatever decimal point the
+   locale has.  Returns OPDI_INF if the number is too large or the text too long. */
 OPDI_NOINLINE static double opdi_strtod_any(const char *text, int count) {
     char buf[512], half[16];
     int k = 0;
-    snprintf(half, sizeof half, "%.1f", 0.5);                        /* "0.5": what is between is the point */
+    snprintf(half, sizeof half, "%.1f", 0.5);                        /* "0.5": the bytes in between are the point */
     int point = (int)strlen(half) - 2;
     if (count > 480 || point < 1) { return OPDI_INF; }
     for (int i = 0; i < count; i++) {
@@ -20,7 +20,7 @@ OPDI_NOINLINE static double opdi_strtod_any(const char *text, int count) {
     buf[k] = 0;
     return strtod(buf, NULL);
 }
-/* Returns the same, but OPDI_INF also for what is too small. */
+/* Reads a number as opdi_strtod_any does, but returns OPDI_INF also if it is too small. */
 OPDI_INTERNAL double opdi_strtod(const char *text, int count) {
     const double number = opdi_strtod_any(text, count);
     for (int i = 0; number < DBL_MIN && i < count && (text[i] | 32) != 'e'; i++) {
@@ -29,28 +29,29 @@ OPDI_INTERNAL double opdi_strtod(const char *text, int count) {
     return number;
 }
 
-/* Returns the value of the decimal number at text; OPDI_INF if it is out of range. */
+/* Returns the value of the decimal number in the `count` characters at `text`, or OPDI_INF if it is out of range. */
 static double opdi_decimal(const char *text, int count) {
     static const double tens[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
     int64_t m = 0;
     int i = 0, digits = 0;
-    if (count <= 15) {                            /* mantissa and power are exact, so is their quotient's rounding */
+    if (count <= 15) {                            /* both numbers are exact, so the quotient is correctly rounded */
         for (; i < count && opdi_is_digit(text[i]); i++) { m = 10 * m + (text[i] - '0'); }
         if (i < count && text[i] == '.') {
             for (i++; i < count && opdi_is_digit(text[i]); i++, digits++) { m = 10 * m + (text[i] - '0'); }
         }
-        /* not where doubles may be wider (x87) */
+        /* only if doubles are not wider in registers (x87) */
         if (i == count && sizeof(void *) == 8) { return (double)m / tens[digits]; }
     }
     return opdi_strtod(text, count);
 }
-/* Returns the same, but what is smaller than a normal number as it is, or 0. */
+/* Reads a number as opdi_decimal does, but returns a number that is too small to be normal as it is, or as 0. */
 OPDI_INTERNAL double opdi_decimal_any(const char *text, int count) {
     const double number = opdi_decimal(text, count);
     return number <= DBL_MAX ? number : opdi_strtod_any(text, count);
 }
 
-/* Reads a number token, as an integer and as a double; 0, or -1 with an error if it is out of range. */
+/* Reads the number token `tok`, both as an integer and as a double, into *out.  Returns 0, or -1 and sets an error if
+   the number is out of range. */
 OPDI_INTERNAL int opdi_read_number(const opdi_lexer *lexer, const opdi_token *tok, bool negative, opdi_lexed *out) {
     const char *text = tok->text;
     const bool hex = tok->length > 2 && (text[1] | 32) == 'x';
@@ -79,8 +80,8 @@ OPDI_INTERNAL int opdi_read_number(const opdi_lexer *lexer, const opdi_token *to
     return 0;
 }
 
-/* Reads the imaginary part of "1.+2.j" if the lexer stands before one; 1 if it did, 0 if there is none, -1
-   with an error. */
+/* If the imaginary part of a number such as "1.+2.j" is next, reads it into *im and returns 1.  Returns 0 if it is not,
+   or -1 and sets an error. */
 static int opdi_parse_imaginary(opdi_parser *parser, double *im) {
     const opdi_lexer before = parser->lx;
     opdi_lexed number;
@@ -106,8 +107,9 @@ static int opdi_make_complex(opdi_parser *parser, double re, double im, opd_valu
     return 0;
 }
 
-/* Reads ['-'] NUMBER for an argument of this kind: complex if that is complex or the text has a j, double if it is
-   float or the text has a point or exponent, else an integer.  0, or -1 with an error. */
+/* Reads ['-'] NUMBER for an argument of type `kind`.  The value is complex if `kind` is complex or the text has a j.
+   It is a double if `kind` is float or the text has a point or an exponent.  Otherwise it is an integer.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_parse_number(opdi_parser *parser, int32_t kind, opd_value *out) {
     const bool negative = opdi_lex_next_if(&parser->lx, '-');
     opdi_lexed number;
@@ -129,8 +131,8 @@ static int opdi_parse_number(opdi_parser *parser, int32_t kind, opd_value *out) 
     return 0;
 }
 
-/* Reads the escape sequence at text (behind the backslash): its character and its bytes; returns NULL,
-   or the complaint. */
+/* Reads the escape sequence at `text`, which begins behind the backslash.  Writes the character to `here` and the
+   length of the sequence to *count.  Returns NULL, or the text of an error. */
 static const char *opdi_unescape(const char *text, const char *end, char *here, int *count) {
     static const char letters[] = "abfnrtv", codes[] = "\a\b\f\n\r\t\v";
     const char *at = text < end && *text != 0 ? strchr(letters, *text) : NULL;
@@ -154,8 +156,8 @@ static const char *opdi_unescape(const char *text, const char *end, char *here, 
     return NULL;
 }
 
-/* Reads the string token tok, with one or three quotes around it, into *out, a text of the arena with its escapes
-   resolved; returns 0, or -1 with an error. */
+/* Reads the string token `tok`, which has one or three quotes on each side, into *out: a text in the arena in which
+   escapes are resolved.  Returns 0, or -1 and sets an error. */
 static int opdi_parse_string(opdi_parser *parser, const opdi_token *tok, opd_value *out) {
     const int q = tok->length >= 6 && tok->text[1] == tok->text[0] && tok->text[2] == tok->text[0] ? 3 : 1;
     const char *string = tok->text + q, *end = tok->text + tok->length - q;
@@ -177,7 +179,7 @@ static int opdi_parse_string(opdi_parser *parser, const opdi_token *tok, opd_val
     return 0;
 }
 
-/* Words that stand for numbers: the first six for any type, names of dtypes for ScalarType only. */
+/* Words that stand for numbers.  The first six do so for any type, the names of dtypes only for ScalarType. */
 typedef struct opdi_word_number { const char *word; int32_t number; } opdi_word_number;
 static const opdi_word_number opdi_word_numbers[] = {
     {"float", 6}, {"long", 4}, {"complex", 9}, {"strided", 0}, {"Mean", 1}, {"contiguous_format", 0},
@@ -214,7 +216,8 @@ static int opdi_parse_device(opdi_parser *parser, opd_value *out) {
     return 0;
 }
 
-/* Reads one constant of any kind; the type decides little (see opdi_parse_number).  0, or -1 with an error. */
+/* Reads one constant of any kind into *out; the type has little influence (see opdi_parse_number).  Returns 0, or -1
+   and sets an error. */
 static int opdi_parse_constant(opdi_parser *parser, const opdi_type *type, opd_value *out) {
     opdi_token tok = parser->lx.cur;
     switch (tok.kind) {
@@ -237,20 +240,22 @@ static int opdi_parse_constant(opdi_parser *parser, const opdi_type *type, opd_v
     }
 }
 
-/* A list of defaults while it is read: elements of 8 bytes (int64_t, double), bool, or opd_value (complex). */
+/* The default of a list while it is read.  The elements have 8 bytes (int64_t or double), or are bool, or opd_value
+   (complex). */
 typedef struct opdi_constants {
-    int32_t kind;                                 /* of an element */
-    size_t size;                                  /* bytes of an element */
+    int32_t kind;                                 /* kind of the elements */
+    size_t size;                                  /* bytes of one element */
     int count, cap;
     char *data;
-    opdi_token wrong;                             /* the first that is not of this kind */
+    opdi_token wrong;                             /* the first element that is of another kind */
 } opdi_constants;
 
 static bool opdi_constants_allowed(int32_t kind) {
     return kind == OPDI_TYPE_INT || kind == OPDI_TYPE_FLOAT || kind == OPDI_TYPE_BOOL || kind == OPDI_TYPE_COMPLEX;
 }
 
-/* Adds a value `times` times; one that is not of the element's kind is noted for the caller to complain.  0 or -1. */
+/* Adds a value `times` times to a list's default.  If the value is not of the elements' kind, notes its token, and the
+   caller reports that.  Returns 0 or -1. */
 static int opdi_constants_add(opdi_parser *parser, opdi_constants *constants, opd_value value, int times,
                               const opdi_token *at) {
     const int tag = constants->kind == OPDI_TYPE_INT ? OPD_TAG_INT : constants->kind == OPDI_TYPE_FLOAT ? OPD_TAG_FLOAT
@@ -286,7 +291,8 @@ static opd_value opdi_constants_value(const opdi_constants *constants) {
     }
 }
 
-/* Reads the default of a list: "[c, c]", or for a sized list one constant that is repeated.  0, or -1 with an error. */
+/* Reads the default of a list into *out: "[c, c]" or, for a list with a size, one constant, which is repeated.  Returns
+   0, or -1 and sets an error. */
 static int opdi_parse_list_default(opdi_parser *parser, const opdi_type *type, opd_value *out) {
     const opdi_type *elem = type->elems[0];
     const opdi_token first = parser->lx.cur;
@@ -323,14 +329,15 @@ static int opdi_parse_list_default(opdi_parser *parser, const opdi_type *type, o
     return 0;
 }
 
-/* Reads the default of an argument of this type; 0, or -1 with an error, also for types that have none. */
+/* Reads the default of an argument of this type into *out.  Returns 0, or -1 and sets an error, also for types that
+   have no defaults. */
 OPDI_INTERNAL int opdi_parse_default(opdi_parser *parser, const opdi_type *type, opd_value *out) {
     switch (type->kind) {
     case OPDI_TYPE_STR: case OPDI_TYPE_OPTIONAL: case OPDI_TYPE_NUMBER: case OPDI_TYPE_INT: case OPDI_TYPE_BOOL:
         return opdi_parse_constant(parser, type, out);
     case OPDI_TYPE_FLOAT: case OPDI_TYPE_COMPLEX:
         if (opdi_parse_constant(parser, type, out) < 0) { return -1; }
-        if (out->tag != OPD_TAG_INT) { return 0; }    /* else it was a word */
+        if (out->tag != OPD_TAG_INT) { return 0; }    /* it was the word of a number */
         if (type->kind == OPDI_TYPE_COMPLEX) { return opdi_make_complex(parser, (double)out->u.i, 0.0, out); }
         *out = opd_value_float((double)out->u.i);
         return 0;

@@ -2,7 +2,8 @@
 
 //== declarations ======================================================================================================
 
-/* Reads '[' NUMBER ']' [alias] ['?'] behind the type of an argument or return; NULL with an error. */
+/* Reads '[' NUMBER ']' [alias] ['?'] behind the element type `elem` of an argument or return, and returns the list's
+   type.  Returns NULL and sets an error if that fails. */
 static const opdi_type *opdi_parse_sized(opdi_parser *parser, const opdi_type *elem) {
     opdi_type *list;
     opdi_lexed number;
@@ -22,7 +23,7 @@ static const opdi_type *opdi_parse_sized(opdi_parser *parser, const opdi_type *e
     return opdi_lex_next_if(&parser->lx, '?') ? opdi_make_optional(parser, type, &tok) : type;
 }
 
-/* Returns the tag of values that bind to this type without a conversion; 0: none does. */
+/* Returns the tag of the values that bind to this type without conversion, or 0 if the type has no such tag. */
 static uint8_t opdi_type_tag(const opdi_type *type) {
     if (type->kind == OPDI_TYPE_OPTIONAL) { type = type->elems[0]; }
     switch (type->kind) {
@@ -44,7 +45,8 @@ static uint8_t opdi_type_tag(const opdi_type *type) {
     return elem->kind == OPDI_TYPE_TENSOR ? OPD_TAG_TENSORS : 0;
 }
 
-/* Reads argument := type [sized] IDENT ['=' default], or return := type [sized] [IDENT]; 0, or -1 with an error. */
+/* Reads argument := type [sized] IDENT ['=' default], or return := type [sized] [IDENT], into *arg.  Returns 0, or -1
+   and sets an error. */
 static int opdi_parse_argument(opdi_parser *parser, opdi_arg *arg, bool is_return, bool keyword_only) {
     const opdi_type *type;
     opdi_token tok;
@@ -68,7 +70,8 @@ static int opdi_parse_argument(opdi_parser *parser, opdi_arg *arg, bool is_retur
     return opdi_parse_default(parser, type, &arg->value);
 }
 
-/* Reads '(' [item (',' item)*] ')', arguments or returns, into args[OPD_MAX_ARGS]; returns their number, or -1. */
+/* Reads '(' [item (',' item)*] ')' into args[OPD_MAX_ARGS].  The items are arguments or, if `returns` is true, returns.
+   Returns their number, or -1 and sets an error. */
 static int opdi_parse_items(opdi_parser *parser, opdi_arg *args, bool returns, bool *dots) {
     bool keyword_only = false;
     int count = 0;
@@ -99,7 +102,8 @@ static int opdi_parse_items(opdi_parser *parser, opdi_arg *args, bool returns, b
     return opdi_lex_expect(&parser->lx, ')', NULL) < 0 ? -1 : count;
 }
 
-/* Checks the rules about defaults that need the whole list of arguments; 0, or -1 with an error. */
+/* Checks those rules about defaults that concern the list of arguments as a whole.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_check_defaults(const opdi_parser *parser, const opd_schema *schema) {
     const int length = (int)OPDI_MIN(parser->lx.end - parser->lx.text, 400);
     bool seen = false;
@@ -126,7 +130,7 @@ static int opdi_schema_take(opdi_parser *parser, const opdi_arg *from, int total
     return 0;
 }
 
-/* Reads arguments '->' returns [NEWLINE] EOF; 0, or -1 with an error. */
+/* Reads arguments '->' returns [NEWLINE] EOF.  Returns 0, or -1 and sets an error. */
 static int opdi_parse_signature(opdi_parser *parser, opd_schema *schema) {
     opdi_arg args[OPD_MAX_ARGS];
     int count = opdi_parse_items(parser, args, false, &schema->vararg);
@@ -151,7 +155,7 @@ static int opdi_schema_set_name(opdi_parser *parser, opd_schema *schema, const o
     return 0;
 }
 
-/* Returns an estimate of the bytes that the parts of a schema take, so that mostly one allocation is enough. */
+/* Estimates how many bytes the parts of a schema take, so that one allocation is usually enough. */
 static size_t opdi_schema_estimate(const char *text, size_t length) {
     size_t commas = 0, brackets = 0;
     for (size_t i = 0; i < length; i++) {
@@ -164,7 +168,7 @@ static size_t opdi_schema_estimate(const char *text, size_t length) {
            brackets * (sizeof(opdi_type) + sizeof(opdi_alias) + 16);
 }
 
-/* The addresses of the schemas that were freed last.  Their memory may have another use, or none. */
+/* The addresses of the schemas that were freed last.  Their memory may have been reused or unmapped. */
 #define OPDI_FREED_SCHEMAS 8
 static const opd_schema *opdi_freed_schemas[OPDI_FREED_SCHEMAS];
 static unsigned opdi_freed_schemas_at;
@@ -178,8 +182,9 @@ static bool opdi_schema_was_freed(const opd_schema *schema, bool forget) {
     return found;
 }
 
-/* Parses a declaration.  `ns` is its namespace when the text has none (NULL: stays without); `typevars` allows type
-   variables outside of aten and prim, too.  NULL with the error recorded. */
+/* Parses a declaration. `ns` is the namespace if the text names none; if `ns` is NULL, the schema has none, either.  If
+   `typevars` is true, type variables are allowed outside of aten and prim, too.  Returns NULL and sets an error if that
+   fails. */
 OPDI_INTERNAL opd_schema *opdi_schema_parse(const char *text, size_t length, const char *ns, bool typevars) {
     opdi_parser parser;
     opdi_arena arena;
@@ -225,7 +230,7 @@ OPD_API void opd_schema_free(opd_schema *schema) {
         return;
     }
     OPDI_STORE(&opdi_freed_schemas[OPDI_ADD(&opdi_freed_schemas_at, 1) % OPDI_FREED_SCHEMAS], schema);
-    opdi_arena arena = schema->arena;             /* which the schema lies in */
+    opdi_arena arena = schema->arena;             /* the arena that holds the schema itself */
     opdi_arena_free(&arena);
 }
 

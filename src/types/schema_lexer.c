@@ -3,41 +3,46 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>schema       lexer, parser, printer, alias sets
 //
-//  Text of an operator declaration to opd_schema and back (torch/csrc/jit/frontend/function_schema_parser.cpp,
-//  aten/src/ATen/core/function_schema.cpp).  Uses the platform only.
+//  Converts the text of an operator declaration to an opd_schema and back
+//  (torch/csrc/jit/frontend/function_schema_parser.cpp, aten/src/ATen/core/function_schema.cpp).  Uses the platform
+//  section only.
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Deliberate differences from PyTorch (2.6; 1.13 was run beside it):
-   It crashes or stops on an assertion of its own, this is an error:
+   PyTorch crashes or stops on an assertion of its own; the parser here sets an error:
    - a positional argument without default after one with default (1.13 crashes);
    - NoneType?, and a Union whose types are one; an element of a list default that is of another type;
    - a default for a type that can have none ("file a bug report" there); a number out of range (a bare C++ exception).
-   It misreads, this reads right:
-   - 0x10 is 16 and 1E3 is 1000. (0 and 1 there); the same for N of T[N], where it takes 99999999999 for another number;
-   - a complex default without j is real ("complex x=12" is 12+0j, not 1j); `strided` and the like are of its type, and
-     of a float's.
-   It prints what cannot be read back to the same schema, this prints what can:
+   PyTorch misreads the text; the parser here reads it right:
+   - 0x10 is 16 and 1E3 is 1000. (0 and 1 there). N of T[N] is read the same way; there 99999999999 is another number;
+   - a complex default without j is real: "complex x=12" is 12+0j, not 1j. Words like `strided` have the type of the
+     argument that they stand for, also float.
+   PyTorch prints text that does not parse to the same schema; the printer here prints text that does:
    - several alias sets keep their source order (there: the order of a hash table); equal sets count once;
-   - a bare "!" prints as it was written (there "($0! -> )"), annotations under ? and inside T[][] where they were
+   - a bare "!" prints as it was written (there "($0! -> )"). Annotations under ? and inside T[][] print where they were
      written ("Tensor?(a!)[]", "Tensor[]()[]");
    - "1.+2.j", which is how complex defaults are printed, can be read;
    - a Device default prints with quotes, and so does any string default (there only of str and str?);
-   - equal numbers of an int[] default, or of int[N] when there are not N, print as a list (there as one number);
-   - a Union with Scalar and others has its commas (there "Union(, str, Scalar)"); Scalar?? is Scalar?, as int?? is int?
-     (there "Union(Scalar)?"); UTF-8 in a string default comes back as octal escapes of its bytes (1.13: wrong ones).
-   It has no use here:
+   - equal numbers of an int[] default print as a list (there as one number), also of int[N] unless there are N;
+   - a Union with Scalar and others has its commas (there "Union(, str, Scalar)");
+   - Scalar?? is Scalar?, as int?? is int? (there "Union(Scalar)?");
+   - UTF-8 in a string default comes back as octal escapes of its bytes (1.13: wrong ones).
+   PyTorch refuses the text for reasons that do not exist here:
    - __torch__.torch.classes.NS.Cls is accepted without registration: there are no classes to register;
    - DeviceIndex and Await are accepted, as by 2.6 and not by 1.13; a string default of Device? is a device.
-   Else:
-   - an argument is written also when only its elements are ("Tensor(a!)[](b) x"); two lists of one alias set may alias
-     (there no two lists do), as may a tuple and itself;
-   - "invalid numeric default value" underlines the word and not what follows it; a bad character is shown whole, and
-     never the blank before it; of two mistakes another one may be told;
+   Other differences:
+   - an argument is written also when only its elements are ("Tensor(a!)[](b) x");
+   - two lists of one alias set may alias (there no two lists do), as may a tuple and itself;
+   - "invalid numeric default value" underlines the word and not the text behind it;
+   - a bad character is shown whole, and never the blank before it; of two mistakes, another one may be reported;
    - limits: OPD_MAX_ARGS arguments and returns, 256 nested types in an argument, 32 alias sets in an annotation, 32
      types in a Union, N of a repeated default up to 65536, 16 MiB of text.
-   As there: -0. prints as 0.; two arguments may have one name (keywords then reach the first); annotations and words
-   like SymInt inside of tuples, Dict, Union and Future are lost; a default's type is not compared with the argument's
-   ("int x=1.5"), except in lists; type variables are all alike. */
+   As in PyTorch:
+   - -0. prints as 0.;
+   - two arguments may have one name (keywords then reach the first);
+   - annotations and words like SymInt inside of tuples, Dict, Union and Future are lost;
+   - a default's type is not compared with the argument's ("int x=1.5"), except in lists;
+   - type variables are all alike. */
 
 #define OPDI_MAX_SCHEMA_TEXT (1 << 24)
 
@@ -47,7 +52,8 @@ static inline char opdi_lex_peek(const opdi_lexer *lexer, int i) {
     return lexer->end - lexer->at > i ? lexer->at[i] : '\0';
 }
 
-/* Records "<what>: line L, column C", the source line (long ones cut), and a line that underlines the token. */
+/* Sets the error "<what>: line L, column C", with the source line (cut if it is long) and a line that underlines the
+   token. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_syntax_error(const opdi_lexer *lexer, const opdi_token *tok, const char *what) {
     const char *begin = tok->text, *stop = tok->text, *at;
     char line[164], mark[84];
@@ -63,7 +69,7 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_syntax_error(const opdi_lexer *lexer, const
     for (at = first; at < stop && count < 160; at++) {
         line[count++] = (unsigned char)*at < 32 || *at == 127 ? ' ' : *at;
     }
-    while (at < stop && count > 0 && (*at & 0xC0) == 0x80) {  /* not half a character at the cut */
+    while (at < stop && count > 0 && (*at & 0xC0) == 0x80) {  /* so that no character is cut in two */
         at--;
         count--;
     }
@@ -78,7 +84,7 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_syntax_error(const opdi_lexer *lexer, const
     return -1;
 }
 
-/* PyTorch's name of a token, for messages. */
+/* Returns PyTorch's name of a token, for messages. */
 static const char *opdi_token_name(const opdi_token *tok, char *buf, size_t cap) {
     static const char *const names[] = {"eof", "ident", "number", "string_literal", "arrow", "dots", "newline",
                                         "indent", "True", "False", "None", "NoneType"};
@@ -94,7 +100,7 @@ static const char *opdi_token_name(const opdi_token *tok, char *buf, size_t cap)
     return buf;
 }
 
-/* Fails because the bytes at lx->at begin no token. */
+/* Sets an error because no token begins at lexer->at. */
 OPDI_NOINLINE static void opdi_lex_bad(opdi_lexer *lexer) {
     char what[64], shown[8];
     unsigned char c = (unsigned char)*lexer->at;
@@ -110,8 +116,8 @@ OPDI_NOINLINE static void opdi_lex_bad(opdi_lexer *lexer) {
     opdi_syntax_error(lexer, &lexer->cur, what);
 }
 
-/* Steps over blanks, comments and, inside of brackets, newlines.  Elsewhere newlines in a row are one token: true with
-   lx->cur set.  "# type:" is not a comment. */
+/* Skips blanks and comments, and also newlines if they are inside brackets.  Outside, consecutive newlines are one
+   token: then sets lexer->cur to it and returns true. "# type:" does not begin a comment. */
 static bool opdi_lex_blank(opdi_lexer *lexer) {
     const char *newline = NULL, *line = lexer->at;
     for (;;) {
@@ -140,7 +146,8 @@ static bool opdi_lex_blank(opdi_lexer *lexer) {
     return true;
 }
 
-/* True for the word word of count bytes, count not 0, when it is one of the words in list, each followed by a space. */
+/* Returns true if the `count` (at least 1) bytes at `word` are one of the words in `list`, in which a space follows
+   each word. */
 OPDI_INTERNAL bool opdi_word_in(const char *word, int count, const char *list) {
     while (*list != 0) {
         int k = 0;
@@ -180,7 +187,8 @@ static int opdi_word_kind(const char *word, int count) {
     return opdi_word_in(word, count, keywords) ? OPDI_TOKEN_KEYWORD : OPDI_TOKEN_IDENT;
 }
 
-/* Returns the place behind the exponent at at, which begins with this letter; at if there is none. */
+/* Returns the address behind the exponent at `at`, which begins with `letter`, or returns `at` if there is no
+   exponent. */
 static const char *opdi_lex_exponent(const char *at, const char *end, char letter) {
     const char *stop = at + 1;
     if (end - at < 2 || (*at | 32) != letter) { return at; }
@@ -190,8 +198,8 @@ static const char *opdi_lex_exponent(const char *at, const char *end, char lette
     return stop;
 }
 
-/* Returns the bytes of the number at text, 0 if there is none: digits, fraction, exponent, or these after 0x; a j
-   behind marks an imaginary number. */
+/* Returns the length of the number at `text`, or 0 if there is none.  A number has digits, a fraction and an exponent,
+   in decimal or, after 0x, hexadecimal; a j at its end marks an imaginary number. */
 static int opdi_lex_number(const char *text, const char *end) {
     const char *at = text;
     if (end - text > 2 && text[0] == '0' && (text[1] | 32) == 'x') {
@@ -218,7 +226,7 @@ static int opdi_lex_number(const char *text, const char *end) {
     return (int)(at - text);
 }
 
-/* Returns the bytes of the string literal at text with its quotes; 0 if it is not closed. */
+/* Returns the length of the string literal at `text`, including its quotes, or 0 if it is not closed. */
 static int opdi_lex_string(const char *text, const char *end) {
     const char quote = text[0];
     const int q = end - text > 2 && text[1] == quote && text[2] == quote ? 3 : 1;
@@ -231,7 +239,7 @@ static int opdi_lex_string(const char *text, const char *end) {
     return 0;
 }
 
-/* Returns the bytes of the operator at the lexer, and its kind; 0 if there is none. */
+/* Returns the length of the operator that is next and sets *kind, or returns 0 if none is next. */
 static int opdi_lex_operator(const opdi_lexer *lexer, int *kind) {
     const char first = opdi_lex_peek(lexer, 0), second = opdi_lex_peek(lexer, 1), third = opdi_lex_peek(lexer, 2);
     *kind = OPDI_TOKEN_OPERATOR;
@@ -252,7 +260,7 @@ static int opdi_lex_operator(const opdi_lexer *lexer, int *kind) {
     return first != 0 && strchr("+-*/%@()[]{}:,=<>.?!&|^~", first) != NULL ? 1 : 0;
 }
 
-/* Reads the next token into lx->cur. */
+/* Reads the next token into lexer->cur. */
 OPDI_INTERNAL void opdi_lex(opdi_lexer *lexer) {
     opdi_token *tok = &lexer->cur;
     if (opdi_lex_blank(lexer)) { return; }
@@ -268,7 +276,7 @@ OPDI_INTERNAL void opdi_lex(opdi_lexer *lexer) {
         tok->kind = opdi_word_kind(lexer->at, tok->length);
         if (tok->kind == OPDI_TOKEN_KEYWORD && lexer->end - word > 3 &&            /* two words, one token */
             (memcmp(lexer->at, "is not", 6) == 0 || memcmp(lexer->at, "not in", 6) == 0)) { tok->length = 6; }
-    } else if (letter == ',' || letter == '(' || letter == ')') {   /* the frequent ones */
+    } else if (letter == ',' || letter == '(' || letter == ')') {   /* frequent operators first */
         tok->length = 1;
         tok->kind = letter;
     } else if ((opdi_is_digit(letter) || letter == '.') && (tok->length = opdi_lex_number(lexer->at, lexer->end)) > 0) {
@@ -295,7 +303,7 @@ OPDI_INTERNAL void opdi_lexer_init(opdi_lexer *lexer, const char *text, size_t l
     opdi_lex(lexer);
 }
 
-/* Fails with "expected X but found 'Y' here", unless the lexer has complained already; returns -1. */
+/* Sets the error "expected X but found 'Y' here", unless the lexer has set an error already.  Returns -1. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_lex_unexpected(const opdi_lexer *lexer, int kind) {
     opdi_token wanted;
     char what[160], first[8], second[64];
@@ -314,7 +322,7 @@ OPDI_INTERNAL bool opdi_token_is(const opdi_token *tok, const char *word) {
 
 //== names =============================================================================================================
 
-/* Reads name := IDENT ['::' IDENT] ['.' IDENT]; 0, or -1 with an error. */
+/* Reads name := IDENT ['::' IDENT] ['.' IDENT].  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lex_name(opdi_lexer *lexer, opdi_name *out) {
     opdi_token tok;
     if (opdi_lex_expect(lexer, OPDI_TOKEN_IDENT, &tok) < 0) { return -1; }
@@ -339,7 +347,7 @@ OPDI_INTERNAL int opdi_lex_name(opdi_lexer *lexer, opdi_name *out) {
     return 0;
 }
 
-/* Checks that a text is an operator's name and nothing else; 0, or -1 with the parser's error. */
+/* Checks that a text is an operator's name and nothing else.  Returns 0, or -1 and sets the parser's error. */
 OPDI_INTERNAL int opdi_check_name(const char *text) {
     opdi_lexer lexer;
     opdi_name name;
@@ -359,7 +367,8 @@ OPDI_INTERNAL int opdi_schema_check_text(const char *text, size_t length) {
     return 0;
 }
 
-/* Splits an operator's name; *out points into text.  0, or -1 with the error recorded (a schema is one, too). */
+/* Splits an operator's name; the parts in *out point into `text`.  Returns 0, or -1 and sets an error, also if `text`
+   is a whole schema. */
 OPD_UNUSED OPDI_INTERNAL int opdi_name_parse(const char *text, size_t length, opdi_name *out) {
     opdi_lexer lexer;
     if (opdi_schema_check_text(text, length) < 0) { return -1; }

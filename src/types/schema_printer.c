@@ -17,7 +17,7 @@ static void opdi_write_int(opdi_writer *writer, int64_t i) {
     opdi_write_text(writer, buf);
 }
 
-/* Writes a double as PyTorch does: "1." if it is integral, else 17 significant digits. */
+/* Writes `d` as PyTorch does: "1." if it is integral, else with 17 significant digits. */
 OPDI_INTERNAL void opdi_write_double(opdi_writer *writer, double d) {
     char buf[48];
     if (d > -9e18 && d < 9e18 && (double)(int64_t)d == d) {
@@ -26,13 +26,13 @@ OPDI_INTERNAL void opdi_write_double(opdi_writer *writer, double d) {
         return;
     }
     snprintf(buf, sizeof buf, "%.17g", d);
-    for (const char *at = buf; *at != 0; at++) {  /* the locale's decimal point, of any length, becomes "." */
+    for (const char *at = buf; *at != 0; at++) {  /* replaces the locale's decimal point, of any length, by "." */
         if (opdi_is_digit(*at) || opdi_is_letter(*at) || *at == '-' || *at == '+') { opdi_write_char(writer, *at); }
         else if (at == buf || opdi_is_digit(at[-1])) { opdi_write_char(writer, '.'); }
     }
 }
 
-/* Writes the count bytes at text in quotes, with escapes. */
+/* Writes the `count` bytes at `text` in quotes, with escapes. */
 OPDI_INTERNAL void opdi_write_quoted(opdi_writer *writer, const char *text, int count) {
     static const char codes[] = "\a\b\f\n\r\t\v\\\"'", letters[] = "abfnrtv\\\"'";
     char octal[8];
@@ -88,14 +88,14 @@ OPDI_INTERNAL opd_value opdi_list_element(const opd_value *value, int i) {
     default: return value->u.list[i];
     }
 }
-/* Writes a value of a schema, whose texts have a length and may hold zeros. */
+/* Writes a value of a schema.  Texts in schemas have a length and may contain zeros. */
 static void opdi_write_known(opdi_writer *writer, const opd_value *value) {
     if (value->tag == OPD_TAG_STR) {
         opdi_write_quoted(writer, value->u.s, value->n);
     } else { opdi_write_scalar(writer, value); }
 }
 
-/* Writes a default.  N equal numbers of an int[N] are written as one, as in PyTorch. */
+/* Writes the default of `arg`.  If an int[N] has N equal numbers, they are written as one number, as in PyTorch. */
 static void opdi_write_default(opdi_writer *writer, const opdi_arg *arg) {
     const opd_value *value = &arg->value;
     bool once = arg->type->kind == OPDI_TYPE_LIST && value->tag == OPD_TAG_INTS && value->n > 1 &&
@@ -146,7 +146,7 @@ static void opdi_write_alias(opdi_writer *writer, const opdi_alias *alias) {
     opdi_write_char(writer, ')');
 }
 
-/* Writes a type with its annotations, or without them if the writer is plain. */
+/* Writes a type with its annotations, or without them if writer->plain is set. */
 static void opdi_write_type(opdi_writer *writer, const opdi_type *type) {
     bool numbers = false;
     int count = 0;
@@ -176,7 +176,7 @@ static void opdi_write_type(opdi_writer *writer, const opdi_type *type) {
     if (!writer->plain) { opdi_write_alias(writer, type->alias); }
 }
 
-/* Writes the text of a type, cut to cap bytes with the zero; returns buf. */
+/* Writes the text of a type to buf, cut to `cap` bytes with the terminating zero.  Returns buf. */
 OPDI_INTERNAL const char *opdi_type_print(const opdi_type *type, char *buf, size_t cap) {
     opdi_writer writer = {buf, cap - 1, 0, false};
     opdi_write_type(&writer, type);
@@ -203,8 +203,8 @@ OPDI_INTERNAL void opdi_write_argument(opdi_writer *writer, const opdi_arg *arg)
     }
 }
 
-/* Writes the returns.  A single one has no brackets, unless its text begins with one, which would be read
-   as the list's. */
+/* Writes the returns.  A single return is not put in brackets, unless its own text begins with a bracket, which a
+   reader would take for the bracket of the list. */
 static void opdi_write_returns(opdi_writer *writer, const opd_schema *schema) {
     bool brackets = schema->nreturns + (schema->varret ? 1 : 0) != 1;
     if (!brackets && schema->nreturns == 1) {
@@ -221,7 +221,7 @@ static void opdi_write_returns(opdi_writer *writer, const opd_schema *schema) {
     if (brackets) { opdi_write_char(writer, ')'); }
 }
 
-/* Writes a declaration as it can be read again. */
+/* Writes a declaration that can be parsed again. */
 static void opdi_write_schema(opdi_writer *writer, const opd_schema *schema) {
     bool star = false;
     if (schema->ns[0] != 0) {

@@ -3,13 +3,14 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>schemas      schemas compared, who may share memory with whom
 //
-//  What is asked about a schema once it is parsed: whether two agree, whether callers of an old one may call a new
-//  one, what an annotation says of aliases.
+//  Functions that compare parsed schemas: whether two agree, whether callers of an old schema may call a new one, and
+//  which arguments and results may share memory by their annotations.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== relations =========================================================================================================
 
-/* The annotation of an argument: the type's; of a list without one, whether its elements' is written, and no sets. */
+/* The alias annotation of an argument, taken from its type.  For a list without an annotation of its own: `write` says
+   if that of its elements is written, and there are no sets. */
 typedef struct opdi_marks { bool there, write; const opdi_alias *sets; const opdi_type *elem; } opdi_marks;
 
 static opdi_marks opdi_marks_of(const opdi_type *type) {
@@ -28,7 +29,7 @@ static bool opdi_has_set(const char *const *sets, int count, const char *name) {
     return i < count;
 }
 
-/* True if two lists of names are equal as sets; no name is twice in one. */
+/* Returns true if two lists of names are the same set.  No list contains a name twice. */
 static bool opdi_sets_same(const char *const *a, int na, const char *const *b, int nb) {
     for (int i = 0; i < na; i++) { if (!opdi_has_set(b, nb, a[i])) { return false; } }
     return na == nb;
@@ -101,7 +102,7 @@ OPD_API bool opd_schema_equal(const opd_schema *schema, const opd_schema *other)
         schema->nreturns);
 }
 
-/* Mixes a number into the hash of a schema (FNV-1a), which covers what is equal in equal schemas. */
+/* Mixes a number into the hash of a schema (FNV-1a).  Equal schemas have equal hashes. */
 static uint64_t opdi_schema_mix(uint64_t hash, uint64_t bits) {
     for (int i = 0; i < 64; i += 8) { hash = (hash ^ (bits >> i & 255)) * UINT64_C(0x100000001b3); }
     return hash;
@@ -116,7 +117,7 @@ static uint64_t opdi_mix_double(uint64_t hash, double d) {
     return opdi_schema_mix(hash, bits);
 }
 
-/* Returns hash mixed with a constant: its tag, and what it holds, element by element. */
+/* Returns `hash` mixed with a constant: its tag and its value, element by element. */
 static uint64_t opdi_mix_constant(uint64_t hash, const opd_value *value) {
     hash = opdi_schema_mix(hash, (uint64_t)value->tag);
     switch (value->tag) {
@@ -146,12 +147,12 @@ static uint64_t opdi_mix_type(uint64_t hash, const opdi_type *type) {
     return hash;
 }
 
-/* Returns hash mixed with `count` arguments or returns: names, types, alias sets, flags and defaults. */
+/* Returns `hash` mixed with `count` arguments or returns: names, types, alias sets, flags and defaults. */
 static uint64_t opdi_mix_args(uint64_t hash, const opdi_arg *args, int count) {
     for (int i = 0; i < count; i++) {
         const opdi_arg *arg = &args[i];
         const opdi_marks marks = opdi_marks_of(arg->type);
-        uint64_t sets = 0;                        /* whatever their order */
+        uint64_t sets = 0;                        /* the order of sets does not count */
         for (int k = 0; marks.sets != NULL && k < marks.sets->nbefore; k++) {
             sets += opdi_schema_mix_text(1, marks.sets->before[k]);
         }
@@ -176,7 +177,7 @@ OPD_API uint64_t opd_schema_hash(const opd_schema *schema) {
     return opdi_mix_args(opdi_mix_args(hash, schema->args, schema->nargs), schema->returns, schema->nreturns);
 }
 
-/* The buffer for the reason why schemas are not compatible. */
+/* A buffer for the reason why schemas are not compatible. */
 typedef struct opdi_why { char *buf; size_t cap; } opdi_why;
 static bool opdi_because(const opdi_why *why, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
 static bool opdi_because(const opdi_why *why, const char *format, ...) {
@@ -187,7 +188,8 @@ static bool opdi_because(const opdi_why *why, const char *format, ...) {
     return false;
 }
 
-/* Checks what must not change in either direction: names, dots, number of returns.  False with a reason. */
+/* Checks the properties that must be equal for either kind of compatibility: the names, `...`, and the number of
+   returns.  Returns false and writes the reason if one differs. */
 static bool opdi_same_frame(const opd_schema *schema, const opd_schema *old, const opdi_why *why) {
     if (schema == NULL || old == NULL) { return opdi_because(why, "a schema is NULL"); }
     if (!opdi_schema_same_name(schema, old)) { return opdi_because(why, "the names differ"); }
@@ -201,8 +203,8 @@ static bool opdi_same_frame(const opd_schema *schema, const opd_schema *old, con
     return true;
 }
 
-/* Returns why argument (or return) a cannot stand for arg, or NULL. narrow: its type may be a part of arg's; else it
-   may be more. */
+/* Returns the reason why argument (or return) `other` cannot replace `arg`, or NULL if it can.  If `narrow` is true,
+   the type of `other` may be a subtype of the type of `arg`, else a supertype. */
 static const char *opdi_arg_differs(const opdi_arg *other, const opdi_arg *arg, bool narrow) {
     if (strcmp(other->name, arg->name) != 0) { return "has another name"; }
     if (opdi_type_size(other->type) != opdi_type_size(arg->type)) { return "has another length"; }
@@ -230,7 +232,7 @@ static bool opdi_needs_default(const opdi_arg *arg, const opdi_why *why, const c
                         "value.", form, arg->name, opdi_type_print_plain(arg->type, type, sizeof type));
 }
 
-/* True if calls of the old schema work with schema; otherwise writes why not. */
+/* Returns true if calls made for the schema `old` work with `schema`.  Otherwise writes the reason to `why`. */
 OPD_API bool opd_schema_is_backward_compatible_with(const opd_schema *schema, const opd_schema *old, char *why,
                                                     size_t cap) {
     const opdi_why reason = {why, cap};
@@ -250,7 +252,7 @@ OPD_API bool opd_schema_is_backward_compatible_with(const opd_schema *schema, co
             return opdi_because(&reason, "argument '%s' %s", old->args[i].name, differs);
         }
     }
-    for (int i = old_out; i < out; i++) {         /* what was put before the out arguments */
+    for (int i = old_out; i < out; i++) {         /* the arguments inserted before the out arguments */
         if (!opdi_needs_default(&schema->args[i], &reason, "not backward compatible")) { return false; }
     }
     for (int i = old_out; i < old->nargs; i++) {
@@ -261,7 +263,8 @@ OPD_API bool opd_schema_is_backward_compatible_with(const opd_schema *schema, co
     return true;
 }
 
-/* True if calls of schema that use nothing new work with the old schema; otherwise writes why not. */
+/* Returns true if calls made for `schema` that use nothing new work with the schema `old`.  Otherwise writes the reason
+   to `why`. */
 OPD_API bool opd_schema_is_forward_compatible_with(const opd_schema *schema, const opd_schema *old, char *why,
                                                    size_t cap) {
     const opdi_why reason = {why, cap};
@@ -323,7 +326,8 @@ OPDI_INTERNAL const opdi_arg *opdi_place_arg(const opd_schema *schema, int place
     return place >= 0 ? &schema->args[place] : &schema->returns[-1 - place];
 }
 
-/* Returns the argument (place >= 0) or result (-1 - i) of a schema; NULL with an error if there is none. */
+/* Returns argument number `place`, or, if `place` is negative, result number -1 - place of a schema.  Returns NULL and
+   sets an error if there is none. */
 static const opdi_arg *opdi_schema_place(const opd_schema *schema, int place) {
     if (schema != NULL && (place >= 0 ? place < schema->nargs : -1 - place < schema->nreturns)) {
         return opdi_place_arg(schema, place);
@@ -332,7 +336,7 @@ static const opdi_arg *opdi_schema_place(const opd_schema *schema, int place) {
     return NULL;
 }
 
-/* True if values of this type have memory, which others may share. */
+/* Returns true if values of this type have memory, which others may share. */
 static bool opdi_type_has_memory(const opdi_type *type) {
     int i;
     if (type->kind == OPDI_TYPE_TENSOR || type->kind == OPDI_TYPE_LIST || type->kind == OPDI_TYPE_DICT ||
@@ -346,7 +350,7 @@ static bool opdi_type_has_memory(const opdi_type *type) {
     return i < type->nelems;
 }
 
-/* True if a value of type a and one of type other may be the same memory. */
+/* Returns true if a value of one type may be the same memory as a value of the other type. */
 static bool opdi_types_meet(const opdi_type *type, const opdi_type *other) {
     int i;
     if (type->kind == OPDI_TYPE_OPTIONAL || type->kind == OPDI_TYPE_UNION) {
@@ -358,8 +362,8 @@ static bool opdi_types_meet(const opdi_type *type, const opdi_type *other) {
 }
 
 #define OPDI_MAX_INSIDE 256
-/* Lists the types inside of type, at any depth, where type has memory; returns their number count, OPDI_MAX_INSIDE + 1
-   if there are more. */
+/* Lists those types at any depth inside `type` that have memory; also `type` itself if `top` is set.  Returns their
+   number, or OPDI_MAX_INSIDE + 1 if there are more than fit. */
 static int opdi_types_inside(const opdi_type *type, bool top, const opdi_type **out, int count) {
     const bool choice = top && (type->kind == OPDI_TYPE_OPTIONAL || type->kind == OPDI_TYPE_UNION);
     if (top && !opdi_type_has_memory(type)) { return count; }
@@ -375,7 +379,8 @@ static int opdi_types_inside(const opdi_type *type, bool top, const opdi_type **
     return count;
 }
 
-/* True if something in a value of type a may be a value of type type or, if deep, something in one. */
+/* Returns true if a value of type `other` may contain a value of type `type` or, if `deep` is true, a value that lies
+   inside one. */
 static bool opdi_types_contain(const opdi_type *other, const opdi_type *type, bool deep) {
     const opdi_type *types[OPDI_MAX_INSIDE], *list[OPDI_MAX_INSIDE];
     const int count = opdi_types_inside(other, true, types, 0), m = deep ? opdi_types_inside(type, true, list, 0) : 0;
@@ -387,7 +392,8 @@ static bool opdi_types_contain(const opdi_type *other, const opdi_type *type, bo
     return false;
 }
 
-/* True if two places have an alias set in common after the call. */
+/* Returns true if two places (arguments or results, see opdi_schema_place) have an alias set in common after the
+   call. */
 static bool opdi_places_share(const opd_schema *schema, int first, int second) {
     const opdi_arg *arg = opdi_place_arg(schema, first), *next = opdi_place_arg(schema, second);
     const opdi_alias *alias = opdi_marks_of(arg->type).sets, *other = opdi_marks_of(next->type).sets;
@@ -397,17 +403,17 @@ static bool opdi_places_share(const opd_schema *schema, int first, int second) {
     return i < alias->nafter;
 }
 
-/* True if two tensors that there are share memory. */
+/* Returns true if neither tensor is NULL and they share memory. */
 static bool opdi_same_tensors(const opd_tensor *first, const opd_tensor *second) {
     return first && second && opdi_same_memory(first, second);
 }
-/* True if two known values are the same memory. */
+/* Returns true if two known values are the same memory. */
 static bool opdi_values_alias(const opd_value *value, const opd_value *wrapped) {
     if (value == NULL || wrapped == NULL || value->tag != wrapped->tag) { return false; }
     if (value->tag == OPD_TAG_TENSOR) { return opdi_same_tensors(value->u.t, wrapped->u.t); }
     return value->tag >= OPD_TAG_INTS && value->tag <= OPD_TAG_LIST && value->n > 0 && value->u.list == wrapped->u.list;
 }
-/* True if the memory of known value value lies in list wrapped. */
+/* Returns true if the memory of the known value `value` lies in the known list `wrapped`. */
 static bool opdi_value_inside(const opd_value *value, const opd_value *wrapped) {
     if (value == NULL || wrapped == NULL) { return false; }
     for (int i = 0; wrapped->tag == OPD_TAG_TENSORS && value->tag == OPD_TAG_TENSOR && i < wrapped->n; i++) {
@@ -424,13 +430,14 @@ OPDI_INTERNAL const opd_value *opdi_known(const opd_value *values, int i) {
     return values != NULL && values[i].tag != OPD_TAG_DEFAULT ? &values[i] : NULL;
 }
 
-/* True if two arguments are the same one, or hold the same memory. */
+/* Returns true if two arguments are one argument, or have the same memory. */
 static bool opdi_inputs_alias(int i, int element, const opd_value *values) {
     return i == element || opdi_values_alias(opdi_known(values, i), opdi_known(values, element));
 }
 
-/* True if a place may be part of anything: its set is * or stands at several arguments or several results; it is an
-   argument that lies in another one, or a result that shares a set with such an argument. */
+/* Returns true if a place may be part of anything.  That is so if its alias set is *, or is annotated at several
+   arguments or several results, or if it is an argument that lies in another one, or a result that shares a set with
+   such an argument. */
 static bool opdi_is_wild(const opd_schema *schema, int place, const opd_value *values) {
     const opdi_alias *alias = opdi_marks_of(opdi_place_arg(schema, place)->type).sets;
     const int nargs = place < 0 ? schema->nreturns : schema->nargs;
@@ -452,8 +459,8 @@ static bool opdi_is_wild(const opd_schema *schema, int place, const opd_value *v
     return false;
 }
 
-/* True if what is at the places first and second of a schema (arguments from 0, results below) may share memory, when
-   the arguments are values. */
+/* Returns true if the places `first` and `second` of a schema (see opdi_schema_place) may share memory in a call with
+   the arguments `values`. */
 static bool opdi_may_alias(const opd_schema *schema, int first, int second, const opd_value *values) {
     if (!opdi_types_meet(opdi_place_arg(schema, first)->type, opdi_place_arg(schema, second)->type)) { return false; }
     if (opdi_places_share(schema, first, second) ||
@@ -461,7 +468,7 @@ static bool opdi_may_alias(const opd_schema *schema, int first, int second, cons
         return true;
     }
     if (first >= 0 && second >= 0) { return opdi_inputs_alias(first, second, values); }
-    if (first >= 0) {  /* now first is a result */
+    if (first >= 0) {  /* now `first` is a result */
         const int kept = first;
         first = second;
         second = kept;
@@ -477,7 +484,7 @@ static bool opdi_may_alias(const opd_schema *schema, int first, int second, cons
     return false;
 }
 
-/* True for the arguments that torch's normalisations and rrelu write only when they are told to train. */
+/* Returns true for arguments that torch's normalisations and rrelu write only if they are called for training. */
 static bool opdi_written_in_training(const opd_schema *schema, const char *name) {
     const size_t length = strlen(schema->name);
     return strcmp(schema->ns, "aten") == 0 && (length < 9 || strcmp(schema->name + length - 9, "_backward") != 0) &&

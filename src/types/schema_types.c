@@ -35,7 +35,7 @@ OPDI_INTERNAL const opdi_base_type opdi_base_types[] = {
 
 static const opdi_type *opdi_base_find(const opdi_token *tok) {
     const char letter = tok->text[0];
-    /* where to begin: "bool", "Tensor", "Scalar" */
+    /* where to begin in the table: at "bool", "Tensor" or "Scalar" */
     size_t i = letter >= 'a' ? 22 : letter >= 'T' ? 21 : letter == 'S' ? 15 : 0;
     for (; i < sizeof opdi_base_types / sizeof *opdi_base_types; i++) {
         if (opdi_base_types[i].spelled[0] == letter && opdi_token_is(tok, opdi_base_types[i].spelled)) {
@@ -52,7 +52,7 @@ OPDI_INTERNAL bool opdi_type_is_any(const opdi_type *type) {
     return type->kind == OPDI_TYPE_OTHER && strcmp(type->word, "Any") == 0;
 }
 
-/* True if two types are the same.  A type variable equals every other; unions are sorted. */
+/* Returns true if two types are the same.  A type variable equals every other type variable; unions are sorted. */
 OPDI_INTERNAL bool opdi_type_same(const opdi_type *type, const opdi_type *other) {
     if (type->kind != other->kind || type->nelems != other->nelems) { return false; }
     if (type->kind == OPDI_TYPE_OTHER || type->kind == OPDI_TYPE_CLASS) { return strcmp(type->word, other->word) == 0; }
@@ -71,8 +71,8 @@ OPDI_INTERNAL bool opdi_union_has_numbers(const opdi_type *const *members, int c
     return found == 3;
 }
 
-/* True if every value of type inner is one of type outer (isSubtypeOf); lists and dictionaries only with equal
-   types of elements. */
+/* Returns true if every value of type `inner` is a value of type `outer` (isSubtypeOf).  Lists and dictionaries are so
+   only if their elements have the same type. */
 OPDI_INTERNAL bool opdi_type_fits(const opdi_type *inner, const opdi_type *outer) {
     if (opdi_type_is_any(outer)) { return true; }
     if (inner->kind == OPDI_TYPE_UNION || inner->kind == OPDI_TYPE_OPTIONAL) {
@@ -103,10 +103,11 @@ OPDI_INTERNAL bool opdi_type_fits(const opdi_type *inner, const opdi_type *outer
     return opdi_type_same(inner, outer);
 }
 
-/* The text that composite types begin with, from OPDI_TYPE_TUPLE on. */
+/* The texts with which composite types begin, from OPDI_TYPE_TUPLE on. */
 OPDI_INTERNAL const char *const opdi_type_heads[] = {"(", "Dict(", "Union(", "Future(", "RRef(", "Await("};
 
-/* Returns the first token of a type's text; for a list: `list`, or the token of its element if that is NULL. */
+/* Returns the first token of a type's text.  For a list, returns `list` or, if that is NULL, the first token of its
+   element. */
 static const char *opdi_type_head(const opdi_type *type, const char *list) {
     while (type->kind == OPDI_TYPE_OPTIONAL || (type->kind == OPDI_TYPE_LIST && list == NULL)) {
         type = type->elems[0];
@@ -115,7 +116,7 @@ static const char *opdi_type_head(const opdi_type *type, const char *list) {
         ? opdi_type_heads[type->kind - OPDI_TYPE_TUPLE] : type->word;
 }
 
-/* Compares two members of a union: by kind, in the order of PyTorch's list of kinds, then by text. */
+/* Compares two members of a union: if `by_kind` is true, first by kind, in PyTorch's order of kinds; then by text. */
 static int opdi_type_order(const opdi_type *type, const opdi_type *other, bool by_kind) {
     static const char *const kinds[] = {
         "Any", "AnyEnumType", "Tensor", "Storage", "(", "[", "Dict(", "float", "complex", "Future(", "Await(", "RRef(",
@@ -136,7 +137,7 @@ static int opdi_type_order(const opdi_type *type, const opdi_type *other, bool b
     return order;
 }
 
-/* Makes a composite type with count elements, in the arena; NULL with an error. */
+/* Makes a composite type with `count` elements in the arena.  Returns NULL and sets an error if that fails. */
 OPDI_INTERNAL opdi_type *opdi_type_new(opdi_parser *parser, opdi_type_kind kind, const opdi_type *const *elems,
                                        int count) {
     const opdi_type **slots;
@@ -158,7 +159,8 @@ OPDI_INTERNAL opdi_type *opdi_type_new(opdi_parser *parser, opdi_type_kind kind,
     return type;
 }
 
-/* Reads set := ('*' | IDENT) ('|' IDENT)* into a list in the arena; returns its length, or -1 with an error. */
+/* Reads set := ('*' | IDENT) ('|' IDENT)* into a list in the arena.  Returns the list's length, or -1 and sets an
+   error. */
 static int opdi_parse_alias_set(opdi_parser *parser, const char *const **out) {
     const char *names[OPDI_MAX_ALIAS_SETS];
     bool wildcard = false;
@@ -167,7 +169,7 @@ static int opdi_parse_alias_set(opdi_parser *parser, const char *const **out) {
         const char *name = "*";
         opdi_token tok;
         if (opdi_lex_next_if(&parser->lx, '*')) { wildcard = true; }
-        else if (wildcard) { break; }                 /* and the caller meets a word where it wants ")" */
+        else if (wildcard) { break; }                 /* the caller reports the word, which is not ")" */
         else if (opdi_lex_expect(&parser->lx, OPDI_TOKEN_IDENT, &tok) < 0) { return -1; }
         else if ((name = opdi_arena_copy(parser->arena, tok.text, (size_t)tok.length)) == NULL) { return -1; }
         for (i = 0; i < count && strcmp(names[i], name) != 0; i++) { }
@@ -181,7 +183,7 @@ static int opdi_parse_alias_set(opdi_parser *parser, const char *const **out) {
     return count;
 }
 
-/* Makes the annotation of a bare "!": an anonymous set of its own, written, without an after-set.  0 or -1. */
+/* Makes the annotation of a bare "!": an anonymous set, written, without an after-set.  Returns 0 or -1. */
 static int opdi_parse_alias_bare(opdi_parser *parser, opdi_alias *alias) {
     char name[16];
     const char **list = (const char **)opdi_arena_alloc(parser->arena, sizeof *list);
@@ -194,8 +196,8 @@ static int opdi_parse_alias_bare(opdi_parser *parser, opdi_alias *alias) {
     return 0;
 }
 
-/* Reads alias := '(' set ['!'] ['->' set] ')' | '!', or nothing, and puts it on *type, which becomes a copy.
-   0 or -1. */
+/* Reads alias := '(' set ['!'] ['->' set] ')' | '!', or nothing, and gives the annotation to *type, which becomes a
+   copy.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_parse_alias(opdi_parser *parser, const opdi_type **type) {
     opdi_lexer *lexer = &parser->lx;
     if (OPDI_LIKELY(lexer->cur.kind != '(' && lexer->cur.kind != '!')) { return 0; }
@@ -226,8 +228,9 @@ OPDI_INTERNAL int opdi_parse_alias(opdi_parser *parser, const opdi_type **type) 
 
 OPDI_INTERNAL const opdi_type *opdi_parse_type(opdi_parser *parser);
 
-/* Reads '(' type (',' type)* ')' behind a constructor's word; only a tuple may have nothing between the brackets.
-    total: how many types are wanted, 0: any number.  NULL with an error. */
+/* Reads '(' type (',' type)* ')' behind a constructor's word.  Only a tuple may have nothing between the brackets.
+   `total` is the number of types that there must be; 0 allows any number.  Returns NULL and sets an error if that
+   fails. */
 static const opdi_type *opdi_parse_composite(opdi_parser *parser, opdi_type_kind kind, int total) {
     const opdi_type **elems = NULL;
     int count = 0, cap = 0;
@@ -258,7 +261,7 @@ static const opdi_type *opdi_parse_composite(opdi_parser *parser, opdi_type_kind
     return opdi_type_new(parser, kind, elems, count);
 }
 
-/* Returns T? for a type, and T? itself for T?; NULL with an error, at token `at`, for None?. */
+/* Returns T? for the type T, and T? itself for T?.  Returns NULL and sets an error, at token `at`, for None?. */
 OPDI_INTERNAL const opdi_type *opdi_make_optional(opdi_parser *parser, const opdi_type *type, const opdi_token *at) {
     const opdi_type *members[OPDI_MAX_UNION];
     int count = 0;
@@ -279,8 +282,8 @@ OPDI_INTERNAL const opdi_type *opdi_make_optional(opdi_parser *parser, const opd
     return opdi_type_new(parser, OPDI_TYPE_OPTIONAL, &type, 1);
 }
 
-/* Adds type, or the types it is a union of, to the count sorted members; those that it covers go.  Returns their
-   number, or -1. */
+/* Adds `type`, or its members if it is a union, to the `count` sorted members of a union, and removes the members that
+   it includes.  Returns the new number of members, or -1. */
 static int opdi_union_add(opdi_parser *parser, const opdi_type **members, int count, const opdi_type *type,
                           const opdi_token *at) {
     static const char *const numbers[] = {"int", "float", "complex"};
@@ -311,7 +314,8 @@ static int opdi_union_add(opdi_parser *parser, const opdi_type **members, int co
     return k + 1;
 }
 
-/* Reads Union(T, U, ...), a set of types; one type and None are an optional.  NULL with an error. */
+/* Reads Union(T, U, ...), a set of types; a union of one type and None becomes an optional.  Returns NULL and sets an
+   error if that fails. */
 static const opdi_type *opdi_parse_union(opdi_parser *parser) {
     const opdi_type *members[OPDI_MAX_UNION + 1];
     const opdi_token at = parser->lx.cur;
@@ -334,14 +338,14 @@ static const opdi_type *opdi_parse_union(opdi_parser *parser) {
     return opdi_type_new(parser, OPDI_TYPE_UNION, members, count);
 }
 
-/* Makes a type without elements whose word is the length bytes at text; NULL without memory. */
+/* Makes a type without elements, whose word is the `length` bytes at `text`.  Returns NULL if memory runs out. */
 static const opdi_type *opdi_type_word(opdi_parser *parser, opdi_type_kind kind, const char *text, size_t length) {
     opdi_type *type = opdi_type_new(parser, kind, NULL, 0);
     if (type != NULL && (type->word = opdi_arena_copy(parser->arena, text, length)) == NULL) { return NULL; }
     return type;
 }
 
-/* Reads __torch__.torch.classes.NS.Cls from the first dot on; NULL with an error. */
+/* Reads __torch__.torch.classes.NS.Cls from the first dot on, and returns its type, or NULL and sets an error. */
 static const opdi_type *opdi_parse_class(opdi_parser *parser) {
     opdi_token part[4];
     char what[160];
@@ -366,7 +370,8 @@ static const opdi_type *opdi_parse_class(opdi_parser *parser) {
     return opdi_type_word(parser, OPDI_TYPE_CLASS, what, strlen(what));
 }
 
-/* Returns a type variable for a word that is no type, where these are allowed; else NULL with an error. */
+/* Returns a type variable for a word that is no type, if type variables are allowed.  Otherwise returns NULL and sets
+   an error. */
 OPDI_NOINLINE static const opdi_type *opdi_parse_unknown_type(opdi_parser *parser, const opdi_token *tok) {
     const char *what = "unknown type specifier. Common valid schema types include Tensor, SymInt, int, float, bool, "
                        "str, Scalar, Device, ScalarType, Layout, MemoryFormat, Generator; T[] is a list, T? optional";
@@ -398,8 +403,8 @@ static const opdi_type *opdi_parse_dict(opdi_parser *parser, const opdi_token *a
     return type;
 }
 
-/* Reads a type without brackets and question marks behind it; NULL with an error.  An annotation may follow words, Dict
-   and Union, none of the others. */
+/* Reads a type, up to the brackets and question marks behind it.  An annotation may follow a word, Dict or Union, but
+   no other type.  Returns NULL and sets an error if that fails. */
 static const opdi_type *opdi_parse_base_type(opdi_parser *parser) {
     opdi_token tok = parser->lx.cur;
     const opdi_type *type;
@@ -424,12 +429,13 @@ static const opdi_type *opdi_parse_base_type(opdi_parser *parser) {
     if (kind == OPDI_TYPE_TUPLE || kind == OPDI_TYPE_CLASS || kind >= OPDI_TYPE_FUTURE) {
         return opdi_parse_alias(parser, &type) < 0 ? NULL : type;
     }
-    const opdi_type *elem = type->elems[0];       /* Union(T, None)(a) is T(a)?, where T can be followed by (a) */
+    const opdi_type *elem = type->elems[0];       /* Union(T, None)(a) is T(a)?, if (a) can follow T */
     if (opdi_parse_alias(parser, &elem) < 0) { return NULL; }
     return elem != type->elems[0] ? opdi_make_optional(parser, elem, &tok) : type;
 }
 
-/* Reads type := base [alias] ( '[' ']' [alias] | '?' )*; stops at the "[" of a sized list.  NULL with an error. */
+/* Reads type := base [alias] ( '[' ']' [alias] | '?' )*, and stops at the "[" of a list with a size.  Returns NULL and
+   sets an error if that fails. */
 OPDI_INTERNAL const opdi_type *opdi_parse_type(opdi_parser *parser) {
     const opdi_type *type = opdi_parse_base_type(parser);
     if (type == NULL) { return NULL; }

@@ -18,7 +18,7 @@ OPDI_ALWAYS float opdi_float(uint32_t bits) {
     memcpy(&f, &bits, sizeof f);
     return f;
 }
-/* condition ? a : second by masks: a branch here would keep the compiler from vectorising */
+/* Returns condition ? at : second.  Uses masks, because a branch here would keep the compiler from vectorising. */
 OPDI_ALWAYS uint32_t opdi_pick_bits(int condition, uint32_t at, uint32_t second) {
     uint32_t m = 0u - (uint32_t)condition;
     return (at & m) | (second & ~m);
@@ -28,15 +28,15 @@ OPDI_ALWAYS uint16_t opdi_f32_to_bf16(float f) {
     uint32_t bits = opdi_bits(f), rc = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16, nan = (bits >> 16) | 0x40u;
     return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? nan : rc);
 }
-/* Half precision to float: the 15 bits without sign are read as a float with the exponent 112 too small; the
-   product is exact. */
+/* Returns a half-precision number as a float.  The 15 bits without the sign, read as a float, have an exponent that is
+   112 too small; the product is exact. */
 OPDI_ALWAYS float opdi_f16_to_f32(uint16_t half) {
     uint32_t bits = (uint32_t)(half & 0x7fffu) << 13, value = opdi_bits(opdi_float(bits) * 5.192296858534828e33f);
     value = opdi_pick_bits(bits >= 0x0f800000u, bits | 0x7f800000u, value);
     return opdi_float(value | (uint32_t)(half & 0x8000u) << 16);
 }
-/* Float to half precision.  Denormal results: adding 0.5 puts the float's last bit where the half's is, and
-   the hardware rounds. */
+/* Returns a float in half precision.  For a denormal result, adding 0.5 puts the float's last bit where the half's last
+   bit is, and the hardware rounds. */
 OPDI_ALWAYS uint16_t opdi_f32_to_f16(float f) {
     uint32_t bits = opdi_bits(f), at = bits & 0x7fffffffu;
     uint32_t normal = (at - 0x38000000u + 0xfffu + ((at >> 13) & 1u)) >> 13;
@@ -47,15 +47,15 @@ OPDI_ALWAYS uint16_t opdi_f32_to_f16(float f) {
     rc = opdi_pick_bits(at > 0x7f800000u, nan, rc);
     return (uint16_t)(rc | (bits >> 16 & 0x8000u));
 }
-/* A float of eight bits: a sign, exponent bits, `bits` of mantissa.  What lies beyond `most`, the largest code of a
-   number, and NaN become `beyond` (infinity, NaN, or `most` itself) and `nan`.  unsigned_zero: there is no -0, its code
-   is NaN. */
+/* A kind of floats of eight bits, with a sign, exponent bits and `bits` bits of mantissa. `most` is the code of the
+   largest number.  Larger numbers become `beyond` (infinity, NaN, or `most` itself), and NaN becomes `nan`.  If
+   unsigned_zero is set, there is no -0, and its code is NaN. */
 typedef struct opdi_f8_form {
     uint32_t bits, bias, most, beyond, nan;
     bool unsigned_zero;
 } opdi_f8_form;
-/* Float to eight bits, to nearest even.  Denormal results: adding a power of two puts the float's last bit where that
-   of the result is, and the hardware rounds. */
+/* Returns a float in eight bits, rounded to nearest even.  For a denormal result, adding a power of two puts the
+   float's last bit where the result's last bit is, and the hardware rounds. */
 static inline uint8_t opdi_f32_to_f8(float f, const opdi_f8_form *form) {
     const uint32_t bits = opdi_bits(f), at = bits & 0x7fffffffu, sign = bits >> 24 & 0x80u, cut = 23 - form->bits;
     const uint32_t magic = (127 + 24 - form->bias - form->bits) << 23;
@@ -67,17 +67,17 @@ static inline uint8_t opdi_f32_to_f8(float f, const opdi_f8_form *form) {
     if (code > form->most) { return (uint8_t)(form->unsigned_zero ? form->beyond : form->beyond | sign); }
     return (uint8_t)(code || !form->unsigned_zero ? code | sign : 0);
 }
-/* Eight bits to float, which holds all of them. */
+/* Returns an eight-bit number as a float, which is exact. */
 static inline float opdi_f8_to_f32(uint8_t code, const opdi_f8_form *form) {
     const uint32_t at = code & 0x7fu, sign = (uint32_t)(code & 0x80u) << 24;
     if (form->unsigned_zero && code == form->nan) { return opdi_float(0xffc00000u); }
-    if (at > form->most) {                        /* infinity, NaN */
+    if (at > form->most) {                        /* an infinity or NaN */
         return opdi_float(sign | (form->beyond < form->nan && at == form->beyond ? 0x7f800000u : 0x7fc00000u));
     }
     const float value = opdi_float(at << (23 - form->bits)) * opdi_float((254 - form->bias) << 23);
     return opdi_float(opdi_bits(value) | sign);
 }
-/* float8_e8m0fnu: an exponent alone. */
+/* Returns a number of float8_e8m0fnu, which is an exponent alone, as a float. */
 static inline float opdi_e8m0_to_f32(uint8_t code) {
     return opdi_float(code == 255 ? 0x7fc00000u : code == 0 ? 0x00400000u : (uint32_t)code << 23);
 }
@@ -87,8 +87,8 @@ static inline uint8_t opdi_f32_to_e8m0(float f) {
     const bool up = exponent ? part >= 0x400000u : part > 0x400000u;
     return (uint8_t)(exponent + up);
 }
-#define OPDI_DTYPES 24                            /* rows of tables of dtypes, see opdi_dtype_at */
-/* The row of a dtype in tables; that of a number that is no dtype is 12, which has nothing in it. */
+#define OPDI_DTYPES 24                            /* number of rows in tables of dtypes, see opdi_dtype_at */
+/* Returns the row of a dtype in tables.  A number that is no dtype has row 12, which is empty. */
 static inline int opdi_dtype_at(int dtype) {
     if ((unsigned)dtype < 16) { return dtype; }
     return dtype >= OPD_FLOAT8_E5M2 && dtype <= OPD_UINT64 ? dtype - 7 : dtype == OPD_FLOAT8_E8M0FNU ? 23 : 12;
@@ -96,76 +96,78 @@ static inline int opdi_dtype_at(int dtype) {
 static inline bool opdi_is_float8(int dtype) {
     return (dtype >= OPD_FLOAT8_E5M2 && dtype <= OPD_FLOAT8_E4M3FNUZ) || dtype == OPD_FLOAT8_E8M0FNU;
 }
-/* uint16, uint32, uint64: unsigned, and without most of the operators. */
+/* Returns true for uint16, uint32 and uint64, which most operators do not support. */
 static inline bool opdi_is_bare_unsigned(int dtype) { return dtype >= OPD_UINT16 && dtype <= OPD_UINT64; }
-/* True for a dtype that few operators compute with: see >>stored_dtypes. */
+/* Returns true for a dtype that few operators compute with: see >>stored_dtypes. */
 static inline bool opdi_is_stored_dtype(int dtype) { return dtype > OPD_BFLOAT16 || dtype == OPD_COMPLEX32; }
 #if defined(OPDI_CORE)
 enum { OPDI_CLASS_NONE = 0, OPDI_CLASS_BOOL, OPDI_CLASS_INT, OPDI_CLASS_FLOAT, OPDI_CLASS_COMPLEX };
-/* Indexed by opdi_dtype_at; size in bytes, 0 for a number that is no dtype. */
+/* Rows of opdi_dtype_at. `size` is in bytes, and 0 for a number that is no dtype. */
 typedef struct opdi_dtype_info { const char *name, *cname; uint8_t size, kind; } opdi_dtype_info;
 #endif
 #define OPDI_MAX_DEVICE_INDEX 127                 /* c10::DeviceIndex is 8 bits */
 #if defined(OPDI_CORE)
-/* Names given to PrivateUse1 to 3, and of their keys by functionality (row of opdi_row_names); NULL: none given.
-   Filled under opdi_backend_lock, for ever; read without a lock. */
+/* The name given to each of PrivateUse1 to 3, and the names of their keys by row (see opdi_row_names); NULL if none was
+   given.  Filled once, under opdi_backend_lock, and read without a lock. */
 typedef struct opdi_given_name { const char *name, *keys[7]; char text[8][48]; } opdi_given_name;
 #endif
-/* The memory that one or more tensors look at.  Embedded in the block of the tensor that made it, or (foreign memory) a
-   block of its own.  The block, and that of `data` where it has one (opdi_is_apart), is freed when `refs` is zero. */
+/* The memory of one or more tensors, embedded in the block of the tensor that made it, or (foreign memory) a block of
+   its own.  When `refs` is zero, the block is freed, and so is the block of `data` if that is another one
+   (opdi_is_apart). */
 typedef struct opdi_storage {
     int32_t refs;
     uint32_t version;            /* counts in-place writes */
     char *data;                  /* NULL: no memory (meta), or none needed */
     int64_t bytes;
-    void *block;                 /* what to free, */
-    int64_t block_bytes;         /* and its size; negative: an opdi_foreign, OPDI_AGAIN: of another storage's memory */
-    struct opdi_dual *duals;     /* forward mode: tangents of the tensors that look at it */
+    void *block;                 /* the block to free with the storage, */
+    int64_t block_bytes;         /* and its size; negative: an opdi_foreign, OPDI_AGAIN: memory of another storage */
+    struct opdi_dual *duals;     /* forward mode: tangents of the tensors with this storage */
     uint8_t device;              /* the backend whose memory `data` is; 0: the host's, or none; Meta: a fake's bytes */
-    int8_t index;                /* which of its devices */
-    uint16_t stands_for;         /* a fake's device, as a place plus one; 0: meta */
-    uint32_t born;               /* in which layer of transforms: its serial number; 0: outside */
+    int8_t index;                /* the index of the backend's device */
+    uint16_t stands_for;         /* of a fake: the place (number) of its device plus one; 0: meta */
+    uint32_t born;               /* number of the layer of transforms that made it; 0: outside */
 } opdi_storage;
 #define OPDI_AGAIN (-2)
 typedef struct opdi_foreign {
     opdi_storage storage;
     void (*deleter)(void *data, void *user);
     void *user;
-    opd_plugin *plugin;          /* where deleter or data is; pinned */
+    opd_plugin *plugin;          /* the plug-in that contains the deleter or the data; pinned */
 } opdi_foreign;
-#define OPDI_DEAD_KEY 63         /* a functionality that no key has: of a tensor that is gone, see opdi_dead_tensor */
+#define OPDI_DEAD_KEY 63         /* a functionality of no key, for freed tensors: see opdi_dead_tensor */
 /* Flags of a tensor. */
-#define OPDI_WRAPPED 1u          /* a number in a Tensor slot: yields in type promotion */
-#define OPDI_REQUIRES_GRAD 2u    /* a leaf that wants a gradient, or a result that has a grad_fn */
+#define OPDI_WRAPPED 1u          /* a number in a Tensor argument, which yields in type promotion */
+#define OPDI_REQUIRES_GRAD 2u    /* a leaf that requires grad, or a result that has a grad_fn */
 #define OPDI_IS_VIEW 4u          /* a differentiable view: has an opdi_view_record */
 #define OPDI_LAZY 8u             /* conjugated or negated when it is read: has a key of OPDI_LAZY_KEYS */
 #define OPDI_CONTIGUOUS 16u      /* row-major without gaps (kept up to date) */
-#define OPDI_STORED 32u          /* of a dtype that few operators compute with: see >>stored_dtypes */
-#define OPDI_BATCHED 64u         /* one example of many: has an opdi_batched */
+#define OPDI_STORED 32u          /* its dtype is only stored, not computed with: see >>stored_dtypes */
+#define OPDI_BATCHED 64u         /* stands for each example of a vmap: has an opdi_batched */
 #define OPDI_TRACED 128u         /* a value of the graph that is being recorded */
-/* A tensor and the node that made it (own). */
+/* Bits of `own`, which relate a tensor to the node that made it. */
 #define OPDI_SAVED_BY_OWN 1u     /* its grad_fn's node holds it: see opdi_drop_last */
-#define OPDI_WEAK_NODE 2u        /* grad_fn is not held: only its own node still holds the tensor */
-#define OPDI_GRAD_LEFT 4u        /* the gradient that a backward in data parallel has left */
-/* dims: sizes[ndim], then strides[ndim] (elements); behind the struct until a resize needs more room. */
+#define OPDI_WEAK_NODE 2u        /* the tensor does not hold grad_fn; only the node holds the tensor */
+#define OPDI_GRAD_LEFT 4u        /* the tensor is a gradient that a data parallel backward has left */
+/* dims points to sizes[ndim], then strides[ndim] (in elements).  This room is behind the struct until a resize needs
+   more. */
 struct opd_tensor {
     int32_t refs;
     int8_t dtype;
     uint8_t ndim;
-    uint8_t room;                /* int64_t values of dims that fit behind the struct */
-    uint8_t own;                 /* OPDI_SAVED_BY_OWN and so on: written while other threads use the tensor */
-    uint64_t functionality;      /* key set, with backend_bit */
+    uint8_t room;                /* how many int64_t of dims fit behind the struct */
+    uint8_t own;                 /* OPDI_SAVED_BY_OWN and so on; other threads may write it meanwhile */
+    uint64_t functionality;      /* key set, together with backend_bit */
     opdi_storage *storage;
     int64_t *dims;
-    char *data;                  /* first element, NULL on meta */
+    char *data;                  /* the first element; NULL on meta */
     int64_t numel;
-    opd_node *grad_fn;           /* NULL for a leaf */
-    struct opdi_meta *meta;      /* what few tensors have: gradient, accumulator, view record */
-    uint32_t output_nr;          /* which result of grad_fn */
-    uint8_t flags, backend;      /* these four bytes are read together: opdi_traits */
+    opd_node *grad_fn;           /* NULL if the tensor is a leaf */
+    struct opdi_meta *meta;      /* the rare parts: gradient, hooks, tangent family, ... */
+    uint32_t output_nr;          /* which result of grad_fn it is */
+    uint8_t flags, backend;      /* opdi_traits reads these four bytes together */
     uint16_t backend_bit;
 };
-/* The properties of a tensor that a call asks for besides its functionalities; the traits of several are
+/* The properties of a tensor that a call asks for, besides its functionalities.  The traits of several tensors are
    united with |. */
 typedef union opdi_traits {
     struct opdi_traits_fields { uint8_t flags, backend; uint16_t backends; } f;
@@ -183,39 +185,39 @@ static inline bool opdi_is_complex(const opd_tensor *tensor) {
     return tensor && tensor->dtype >= OPD_COMPLEX32 && tensor->dtype <= OPD_COMPLEX128;
 }
 static inline int64_t *opdi_sizes(const opd_tensor *tensor) { return tensor->dims; }
-/* Keys of tensors whose memory has the conjugates or the negatives of their values. */
+/* Keys of tensors whose memory holds the conjugates or the negatives of their values. */
 #define OPDI_LAZY_KEYS (OPD_BIT_OF(OPD_F_CONJUGATE) | OPD_BIT_OF(OPD_F_NEGATIVE))
-/* Gives tensor these of OPDI_LAZY_KEYS, and no other. */
+/* Gives `tensor` those OPDI_LAZY_KEYS that are in `keys`, and removes the others. */
 static inline void opdi_set_lazy(opd_tensor *tensor, uint64_t keys) {
     tensor->functionality = (tensor->functionality & ~OPDI_LAZY_KEYS) | (keys & OPDI_LAZY_KEYS);
     tensor->flags = (uint8_t)((tensor->flags & ~OPDI_LAZY) | (keys & OPDI_LAZY_KEYS ? OPDI_LAZY : 0));
 }
-/* The record of a differentiable view, behind the room for its dims.  A view of a view has the same base. */
+/* The record of a differentiable view, which lies behind the room for its dims.  A view of a view has the same base. */
 typedef struct opdi_view_record {
-    opd_tensor *base;            /* no view itself; a reference */
-    uint32_t version;            /* of the storage when grad_fn was right */
+    opd_tensor *base;            /* a reference; the base itself is no view */
+    uint32_t version;            /* the storage's version for which grad_fn is valid */
     uint32_t creation;           /* opdi_creation */
 } opdi_view_record;
-/* The ways in which a view came about: all but the first forbid writing into it while grad mode is on. */
+/* How a view was made.  All but the first forbid writing into the view while grad mode is on. */
 enum opdi_creation {
     OPDI_VIEW_DEFAULT, OPDI_VIEW_NO_GRAD, OPDI_VIEW_MULTI_OUTPUT, OPDI_VIEW_CUSTOM, OPDI_VIEW_INFERENCE,
-    OPDI_VIEW_NO_FORMULA         /* by an operator that has no derivative */
+    OPDI_VIEW_NO_FORMULA         /* made by an operator that has no derivative */
 };
 static inline opdi_view_record *opdi_view_record_of(const opd_tensor *tensor) {
     return (opdi_view_record *)(void *)((int64_t *)(uintptr_t)(tensor + 1) + tensor->room);
 }
-/* The record, behind the view record, of a tensor inside vmap.  The tensor has the dims of one example, `value` has all
-   examples.  The tensor looks at the value's memory, but nobody reads it there. */
+/* The record of a tensor inside a vmap, which lies behind the view record.  The tensor has the dims of one example;
+   `value` has all examples.  The tensor's data pointer is that of `value`, but nothing reads it there. */
 typedef struct opdi_batched {
     opd_tensor *value;           /* a reference */
-    int32_t dim, level;          /* which of its dims counts the examples, of which layer */
-    uint32_t serial, spare;      /* the layer's number, which another one at that level does not have */
+    int32_t dim, level;          /* the dim of `value` that counts the examples; the layer's level */
+    uint32_t serial, spare;      /* the layer's number, by which layers of one level differ */
 } opdi_batched;
 static inline opdi_batched *opdi_batched_of(const opd_tensor *tensor) {
     return (opdi_batched *)(void *)(opdi_view_record_of(tensor) + 1);
 }
-/* The place where a tensor is, or is to be, in one number: the backend, and above its 8 bits the index plus one (0: the
-   current device).  The host is 0. */
+/* Returns the place of a device, a single number: the low 8 bits are the backend, the others the index plus one (0: the
+   current device).  The place of the host is 0. */
 static inline int opdi_place(opd_device device) {
     if (device.type == OPD_CPU || device.type == OPD_META) { return device.type; }
     return (device.type < 0 || device.type > 255 ? 255 : device.type) |
@@ -229,8 +231,8 @@ static inline opd_device opdi_place_device(int place) {
     return opd_device_of((opd_backend)(place & 255), place / 256 - 1);
 }
 static inline int64_t *opdi_strides(const opd_tensor *tensor) { return tensor->dims + tensor->ndim; }
-/* True when first and second look at one storage, or at two over the same memory that count its writes
-   apart: see opd_tensor_data. */
+/* Returns true if `first` and `second` have the same storage, or two storages over the same memory that count writes
+   separately: see opd_tensor_data. */
 static inline bool opdi_same_memory(const opd_tensor *first, const opd_tensor *second) {
     const opdi_storage *storage = first->storage, *other = second->storage;
     return storage == other || (storage && other && storage->data && storage->data == other->data);
@@ -238,15 +240,15 @@ static inline bool opdi_same_memory(const opd_tensor *first, const opd_tensor *s
 
 //== schema lexer ======================================================================================================
 
-/* Kinds of type.  A type has the kind it behaves as (`kind`) and the word it was written with (`word`), which is what
-   is printed: SymInt is an int, ScalarType is an int. */
+/* Kinds of types. `kind` says how a type behaves, and `word` is the text that it was written with and is printed as.
+   SymInt and ScalarType, for example, behave as int. */
 typedef enum opdi_type_kind {
     OPDI_TYPE_TENSOR = 1, OPDI_TYPE_INT, OPDI_TYPE_FLOAT, OPDI_TYPE_BOOL, OPDI_TYPE_COMPLEX, OPDI_TYPE_STR,
     OPDI_TYPE_NUMBER, OPDI_TYPE_DEVICE, OPDI_TYPE_GENERATOR, OPDI_TYPE_NONE, OPDI_TYPE_OTHER /* Storage, Stream, ... */,
     OPDI_TYPE_VAR, OPDI_TYPE_CLASS, OPDI_TYPE_LIST, OPDI_TYPE_OPTIONAL, OPDI_TYPE_TUPLE, OPDI_TYPE_DICT,
     OPDI_TYPE_UNION, OPDI_TYPE_FUTURE, OPDI_TYPE_RREF, OPDI_TYPE_AWAIT
 } opdi_type_kind;
-/* "(a! -> b|c)": sets in source order.  A bare "!" has one set "$0" and no after-set. */
+/* "(a! -> b|c)": sets in source order.  A bare "!" has one set, "$0", and no after-set. */
 typedef struct opdi_alias {
     bool write;
     int nbefore, nafter;
@@ -254,26 +256,26 @@ typedef struct opdi_alias {
 } opdi_alias;
 typedef struct opdi_type {
     int32_t kind;                                 /* opdi_type_kind */
-    int32_t size;                                 /* N of T[N], -1 without */
+    int32_t size;                                 /* N of a list T[N]; -1 if there is none */
     int32_t nelems;                               /* list, optional, future: 1; dict: 2; tuple, union: n */
     int32_t spare;
-    const char *word;                             /* as printed, for kinds up to CLASS */
+    const char *word;                             /* the word that is printed, for kinds up to CLASS */
     const struct opdi_type *const *elems;
-    const opdi_alias *alias;                      /* annotation on this type itself; NULL: none */
+    const opdi_alias *alias;                      /* the annotation on this type itself, or NULL */
 } opdi_type;
 typedef struct opdi_arg {
-    const char *name;                             /* "" for an unnamed return */
+    const char *name;                             /* "" if a return has no name */
     const opdi_type *type;
-    opd_value value;                              /* the default as parsed, where has_default */
-    bool has_default, keyword_only, written;      /* written: its annotation, or its elements', says so */
-    bool optional;                                /* the type is T? */
-    uint8_t tag;                                  /* opd_tag that binds without conversion; 0: look closer */
+    opd_value value;                              /* the parsed default, if has_default */
+    bool has_default, keyword_only, written;      /* written: the annotation, here or on its elements, says so */
+    bool optional;                                /* the type is an optional, T? */
+    uint8_t tag;                                  /* the opd_tag that binds without conversion; 0: no single tag does */
 } opdi_arg;
 struct opd_schema {
-    opdi_arena arena;                             /* owns everything below */
-    const char *ns, *name, *overload;             /* ns and overload "" when not written */
+    opdi_arena arena;                             /* owns all memory below */
+    const char *ns, *name, *overload;             /* ns and overload are "" if not written */
     opdi_arg *args, *returns;
-    const uint16_t *accepts;                      /* of an operator's: see opd_op */
+    const uint16_t *accepts;                      /* for an operator: see opd_op */
     const int8_t *ret_alias;
     int32_t nargs, nreturns;
     bool vararg, varret;
@@ -283,23 +285,23 @@ struct opd_schema {
 #define OPDI_MAX_ALIAS_SETS 32
 #define OPDI_MAX_UNION 32
 #define OPDI_MAX_REPEATED 65536
-/* Kinds of token.  A one-character operator has its character as kind. */
+/* Kinds of tokens.  The kind of a one-character operator is that character. */
 typedef enum opdi_token_kind {
     OPDI_TOKEN_EOF = 256, OPDI_TOKEN_IDENT, OPDI_TOKEN_NUMBER, OPDI_TOKEN_STRING, OPDI_TOKEN_ARROW, OPDI_TOKEN_DOTS,
     OPDI_TOKEN_NEWLINE, OPDI_TOKEN_INDENT, OPDI_TOKEN_TRUE, OPDI_TOKEN_FALSE, OPDI_TOKEN_NONE, OPDI_TOKEN_NONETYPE,
     OPDI_TOKEN_KEYWORD, OPDI_TOKEN_OPERATOR,
-    OPDI_TOKEN_BAD               /* no token; the error has been recorded */
+    OPDI_TOKEN_BAD               /* no token; the error is set */
 } opdi_token_kind;
 typedef struct opdi_token {
     int kind;                                     /* opdi_token_kind or a character */
-    int length;                                   /* bytes */
+    int length;                                   /* in bytes */
     const char *text;                             /* in the source */
 } opdi_token;
 typedef struct opdi_lexer {
     const char *text, *at, *end;
     opdi_token cur;
-    int nesting;                                  /* open brackets: inside them a newline is a blank */
-    int indent;                                   /* blanks before the first token */
+    int nesting;                                  /* number of open brackets, inside which a newline is a blank */
+    int indent;                                   /* number of blanks before the first token */
 } opdi_lexer;
 OPDI_COLD_BEGIN
 static inline bool opdi_is_letter(char letter) {
@@ -319,7 +321,7 @@ OPDI_COLD_END
 
 OPDI_NOINLINE OPDI_INTERNAL int opdi_lex_unexpected(const opdi_lexer *lexer, int kind);
 OPDI_COLD_BEGIN
-/* Takes a token of this kind, copied to *tok when that is not NULL.  0, or -1 with the error recorded. */
+/* Takes a token of this kind and copies it to *tok unless tok is NULL.  Returns 0, or -1 and sets an error. */
 static inline int opdi_lex_expect(opdi_lexer *lexer, int kind, opdi_token *tok) {
     if (OPDI_UNLIKELY(lexer->cur.kind != kind)) {
         opdi_lex_unexpected(lexer, kind);
@@ -330,7 +332,7 @@ static inline int opdi_lex_expect(opdi_lexer *lexer, int kind, opdi_token *tok) 
     return 0;
 }
 OPDI_COLD_END
-/* "ns::name.overload": parts of the text, ns and overload of length 0 when not written. */
+/* "ns::name.overload": pointers into the text.  The length of ns or overload is 0 if it is not written. */
 typedef struct opdi_name {
     const char *ns, *name, *overload;
     int nns, nname, noverload;
@@ -345,21 +347,22 @@ typedef struct opdi_parser {
     opdi_arena *arena;
     bool typevars;               /* an unknown lower-case word is a type variable */
     bool written;                /* an annotation of the current argument has "!" */
-    int inside;                  /* brackets of composite types: annotations and words like SymInt are lost in them */
+    int inside;                  /* number of open brackets of composite types: in them annotations and words like
+                                    SymInt are lost */
     int nodes;                   /* composite types in the current argument (bracketed ones twice): bounds nesting */
-    int fresh;                   /* bare "!" so far */
+    int fresh;                   /* number of bare "!" so far */
 } opdi_parser;
-/* The words that are types, with what they are and print as. */
+/* The words that are types, with their kinds and printed forms. */
 typedef struct opdi_base_type { const char *spelled; opdi_type type; } opdi_base_type;
-enum { OPDI_BASE_SCALAR = 15, OPDI_BASE_INT = 25 };      /* rows of the table */
+enum { OPDI_BASE_SCALAR = 15, OPDI_BASE_INT = 25 };      /* rows of the table of words */
 #endif
 
 //== schema constants ==================================================================================================
 
 #if defined(OPDI_CORE)
-/* A number as written.  `i` is right where `integral`, `d` always. */
+/* A number as written. `i` is valid if `integral` is set, `d` always. */
 typedef struct opdi_lexed {
-    bool integral, imaginary, overflow;           /* overflow: integral, and more than int64_t holds */
+    bool integral, imaginary, overflow;           /* overflow: integral, but too large for int64_t */
     int64_t i;
     double d;
 } opdi_lexed;
@@ -368,8 +371,8 @@ typedef struct opdi_lexed {
 //== schema printer ====================================================================================================
 
 #if defined(OPDI_CORE)
-/* A text that is cut to cap bytes, and the length that it would have.  plain: types are written as they behave,
-   and nothing else. */
+/* A text that is cut to `cap` bytes, and the length that the whole text would have.  If `plain` is set, types are
+   written as they behave, without annotations. */
 typedef struct opdi_writer {
     char *buf;
     size_t cap, length;
@@ -382,13 +385,13 @@ typedef struct opdi_writer {
 #if defined(OPDI_CORE)
 #define OPDI_BACKEND_MASK (((uint64_t)1 << OPD_BACKEND_COUNT) - 1)
 #define OPDI_ROWS 7                               /* per-backend functionalities */
-/* First table slot of a functionality, indexed by functionality: itself, or of its row of backends. */
+/* The first slot in the dispatch table of each functionality: its only one, or the first of its row of backends. */
 static const uint8_t opdi_key_base[64] = {
     0, 64, 2, 3, 4, 5, 80, 7, 8, 96, 112, 128, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29,
     30, 31, 32, 33, 34, 35, 36, 144, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 160, 49, 50, 51, 52, 53, 54, 55, 56, 57,
     58, 59, 60, 61, 62, OPDI_DEAD_KEY
 };
-/* A number behind the keys, none of them, at which formulas of forward mode are registered. */
+/* A number beyond all keys, at which forward formulas (jvp) are registered. */
 #define OPDI_KEY_JVP (OPD_KEY_COUNT + 1)
 #endif
 #define OPDI_AUTOGRAD_BITS (OPD_BIT_OF(OPD_F_AUTOGRAD_OTHER) | OPD_BIT_OF(OPD_F_AUTOGRAD) | \

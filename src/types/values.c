@@ -3,8 +3,8 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>values       half precision, dtypes, devices, what a tensor is
 //
-//  What a dtype is and which one two of them meet in (c10/core/ScalarType.h), devices by name (c10/core/Device.cpp),
-//  the structs of tensors and storages.  Reads elements where they lie and allocates nothing; knows no operators.
+//  Dtypes and type promotion (c10/core/ScalarType.h), devices by name (c10/core/Device.cpp), the structs of tensors and
+//  storages.  Reads single elements in place and allocates nothing; knows no operators.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== eight bits ========================================================================================================
@@ -46,7 +46,7 @@ OPD_API bool opd_dtype_is_integral(opd_scalar_type dtype, bool include_bool) {
     return kind == OPDI_CLASS_INT || (include_bool && kind == OPDI_CLASS_BOOL);
 }
 
-/* Returns what dtype and other, different ones of one class, are promoted to. */
+/* Returns the dtype to which `dtype` and `other`, two different dtypes of one category, are promoted. */
 static opd_scalar_type opdi_promote_within(opd_scalar_type dtype, opd_scalar_type other) {
     opd_scalar_type low = dtype < other ? dtype : other, high = dtype < other ? other : dtype;
     if (low == OPD_UINT8 && high == OPD_INT8) { return OPD_INT16; }
@@ -54,7 +54,7 @@ static opd_scalar_type opdi_promote_within(opd_scalar_type dtype, opd_scalar_typ
     return high;
 }
 
-/* Fails because two dtypes of which `types` tells one have none that they meet in. */
+/* Sets the error that two dtypes, one of which `types` describes, have no common dtype. */
 static opd_scalar_type opdi_promote_refused(const char *types, opd_scalar_type dtype, opd_scalar_type other) {
     (void)opd_fail(OPD_ERROR_DTYPE, "Promotion for %s is not supported, attempted to promote %s and %s", types,
                    opd_dtype_cname(dtype), opd_dtype_cname(other));
@@ -97,7 +97,7 @@ OPDI_INTERNAL const opdi_given_name *opdi_given_name_of(int backend) {
     return backend >= OPD_PRIVATEUSE1 && backend <= OPD_PRIVATEUSE3 && OPDI_ACQUIRE(&name->name) ? name : NULL;
 }
 
-/* Indexed by backend.  The last two private backends have no device in PyTorch. */
+/* Device names, by backend.  PyTorch has no devices for the last two private backends. */
 OPDI_INTERNAL const char *const opdi_device_names[OPD_BACKEND_COUNT] = {
     "cpu", "cuda", "hip", "xla", "mps", "ipu", "xpu", "hpu", "ve", "lazy", "mtia", "privateuseone", "privateusetwo",
     "privateusethree", "meta"
@@ -107,8 +107,8 @@ OPDI_SHARED const char *opdi_device_name(int backend) {
     return name ? name->name : backend >= 0 && backend < OPD_BACKEND_COUNT ? opdi_device_names[backend] : "?";
 }
 
-/* Reads `rest` of the device string `text`, which is "" (-1) or ":" and an index without leading zeros, into *index.
-   False with an error. */
+/* Reads `rest`, the end of the device string `text`, into *index: "" gives -1; otherwise ":" and an index without
+   leading zeros.  Returns false and sets an error if `rest` is neither. */
 static bool opdi_device_index(const char *rest, const char *text, int32_t *index) {
     const char *at = rest + 1;
     *index = -1;
@@ -147,8 +147,8 @@ static int opdi_device_unknown(const char *text) {
                     "program's own gets its name by opd_backend_register)", names, text);
 }
 
-/* Parses "cpu", "cuda:1" and the like into *out, by the names that backends were given and by those of PyTorch;
-   returns 0, or -1 with an error. */
+/* Parses a device such as "cpu" or "cuda:1" into *out, by the names given to backends and by PyTorch's names.  Returns
+   0, or -1 and sets an error. */
 OPD_API int opd_device_parse(const char *text, opd_device *out) {
     size_t length = 0;
     int32_t index;
@@ -160,7 +160,7 @@ OPD_API int opd_device_parse(const char *text, opd_device *out) {
     }
     if (length == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "Invalid device string: '%s'", text); }
     if (!opdi_device_index(text + length, text, &index)) { return -1; }
-    for (int i = 0; i < 2 * OPD_BACKEND_COUNT; i++) {  /* names given, then PyTorch's, which stay */
+    for (int i = 0; i < 2 * OPD_BACKEND_COUNT; i++) {  /* first the given names, then PyTorch's, which stay valid */
         const int type = i % OPD_BACKEND_COUNT;
         const char *name = i == type ? opdi_device_name(type) : opdi_device_names[type];
         if (strlen(name) != length || memcmp(name, text, length) != 0) { continue; }
@@ -191,8 +191,8 @@ OPDI_SHARED int64_t opdi_f64_to_i64(double d);
 OPDI_SHARED int64_t opdi_element_i64(const opd_tensor *tensor, int64_t offset);
 #if defined(OPDI_CORE)
 
-/* The element `offset` bytes after tensor's first as a double.  Complex: the real part; the imaginary one lies half
-   an element further. */
+/* Returns the element that lies `offset` bytes after the first element of `tensor` as a double.  Of a complex number,
+   returns the real part; the imaginary part lies half an element further. */
 OPDI_SHARED double opdi_element_f64(const opd_tensor *tensor, int64_t offset) {
     const char *at = tensor->data + offset;
     union { float f; double d; uint16_t h; int16_t s; int32_t i; int64_t l; uint32_t w; uint64_t q; } u;
@@ -219,15 +219,16 @@ OPDI_SHARED double opdi_element_f64(const opd_tensor *tensor, int64_t offset) {
     }
 }
 
-/* A double as an integer: towards zero, and what does not fit at the nearest end; nan is 0. */
+/* Returns a double as an integer, rounded towards zero.  A number out of range becomes the nearest end, and nan becomes
+   0. */
 OPDI_SHARED int64_t opdi_f64_to_i64(double d) {
     if (d != d) { return 0; }
     if (d >= 9223372036854775808.0) { return INT64_MAX; }
     return d <= -9223372036854775808.0 ? INT64_MIN : (int64_t)d;
 }
 
-/* The element `offset` bytes after tensor's first as an integer, converted as opdi_f64_to_i64 does; of uint64 its
-   bits. */
+/* Returns the element that lies `offset` bytes after the first element of `tensor` as an integer, converted as
+   opdi_f64_to_i64 does.  Of uint64, returns the bits. */
 OPDI_SHARED int64_t opdi_element_i64(const opd_tensor *tensor, int64_t offset) {
     if (tensor->dtype == OPD_INT64 || tensor->dtype == OPD_UINT64) {
         int64_t value;

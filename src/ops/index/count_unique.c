@@ -6,7 +6,7 @@
 
 //== bincount, multinomial =============================================================================================
 
-/* How often each number is there, or the sum of its weights. */
+/* Counts how often each number occurs, or sums the weights of its occurrences. */
 static int opdi_bincount_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *weights = opd_arg_tensor(call, 1);
     const int64_t least = opd_arg_int(call, 2);
@@ -50,7 +50,7 @@ static int opdi_bincount_kernel(opd_call *call) {
     }
     return opdi_done_with(out, scratch);
 }
-/* bincount on another device, made of operators. */
+/* Computes bincount on another device out of public operators. */
 static int opdi_bincount_device_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *weights = opd_arg_tensor(call, 1);
     const opd_scalar_type dtype = !weights || input->numel == 0 ? OPD_INT64
@@ -71,7 +71,7 @@ static int opdi_bincount_device_kernel(opd_call *call) {
                                          OPD_NONE);
     return opd_return_tensor(call, opd_index_add(out, 0, input, weights));
 }
-/* opd_bincount: how often each number from 0 on occurs (sums of weights) */
+/* opd_bincount: the number of times that each number from 0 on occurs, or the sums of their weights */
 OPDI_OP(bincount) {
     op->schema = "bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor";
     op->cpu = op->fake = opdi_bincount_kernel; op->any = opdi_bincount_device_kernel;
@@ -94,8 +94,8 @@ static int opdi_multinomial_check(const opd_tensor *probs, int64_t count, bool a
     return opd_size(probs, -1) <= 1 << 24 && opd_size(probs, -1) > 0 ? 0
         : opd_fail(OPD_ERROR_SHAPE, "number of categories cannot exceed 2^24, and must be positive");
 }
-/* Checks the probabilities of multinomial: finite, none negative, and each row's sum above 0.  0, or -1 with an
-   error. */
+/* Checks the probabilities of multinomial: finite, none negative, and each row's sum above 0.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_multinomial_values(opd_tensor *probs) {
     const int64_t last = -1;
     if (probs->backend == OPD_META || probs->numel == 0) { return 0; }
@@ -108,8 +108,9 @@ static int opdi_multinomial_values(opd_tensor *probs) {
     return sums && opd_item_f64(sums) > 0 ? 0
         : opd_fail(OPD_ERROR_ARGUMENT, "invalid multinomial distribution (sum of probabilities <= 0)");
 }
-/* multinomial: without replacement those that come first when each waits exponentially, by its rate; with it the
-   places of uniform numbers among the sums of the probabilities. */
+/* Draws samples.  Without replacement, every element gets an exponential random number whose rate is its probability,
+   and the elements with the smallest numbers are taken.  With replacement, uniform random numbers are looked up among
+   the running sums of the probabilities. */
 static int opdi_multinomial_kernel(opd_call *call) {
     opd_tensor *probs = opd_arg_tensor(call, 0), *parts[2];
     const int64_t count = opd_arg_int(call, 1);
@@ -137,7 +138,7 @@ static int opdi_multinomial_kernel(opd_call *call) {
     upper = opd_searchsorted_full(sums, upper, false, true, OPD_NONE, OPD_NONE);
     return opd_return_tensor(call, opd_clamp_max(upper, opd_value_int(opd_size(probs, -1) - 1)));
 }
-/* opd_multinomial: num_samples places drawn by the weights in self */
+/* opd_multinomial: num_samples indices, drawn with the weights in self */
 OPDI_OP(multinomial) {
     op->schema = "multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> "
         "Tensor";
@@ -149,8 +150,8 @@ OPDI_OP(multinomial) {
 
 //== histc =============================================================================================================
 
-/* How many elements are in each of `bins` equal parts of [min, max], the ends included; of their own range where the
-   two are equal. */
+/* Counts how many elements are in each of `bins` equal parts of [min, max], both ends included.  If min and max are
+   equal, the range of the elements is used. */
 static int opdi_histc_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *ends[2];
     const int64_t bins = opd_arg_int(call, 1);
@@ -194,7 +195,7 @@ static int opdi_histc_kernel(opd_call *call) {
                            opdi_o_reshape(opd_to_dtype(in, OPD_INT64), &input->numel, 1));
     return opd_return_tensor(call, opd_to_dtype(counts, dtype));
 }
-/* opd_histc(self, bins): how many lie in each of bins between min and max */
+/* opd_histc(self, bins): the number of elements in each of bins equal parts between min and max */
 OPDI_OP(histc) {
     op->schema = "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor";
     op->any = opdi_histc_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -205,12 +206,13 @@ OPDI_OP(histc) {
 
 //== unique ============================================================================================================
 //
-//  unique keeps those elements or slices, sorted or as they are, that differ from the one before.  Counting them says
-//  where each element is among them; how far apart two are says how often the first is there.
+//  unique keeps each element or slice that differs from the one before it, in sorted order or (unique_consecutive) in
+//  the given order.  The number of kept elements up to an element, minus one, is its index among them.  The distance
+//  between two kept elements is the number of times that the first one occurs.
 
-/* Makes the results of unique from sorted rows, tensor [count, ..].  fresh [count - 1] says which differ from the one
-   before, from where each was, or NULL.  results: those kept, the place of each among them, how often they are
-   there. */
+/* Makes the results of unique from rows in order, tensor [count, ..].  `fresh` [count - 1] says which rows differ from
+   the row before.  `from` says at which index of the input each row was; NULL means that the order was kept.  results:
+   the rows that are kept, the index of each input row among them, and how often each occurs. */
 static int opdi_unique_of(opd_tensor *tensor, opd_tensor *fresh, opd_tensor *from, opd_tensor **results) {
     const int64_t one = 1, count = tensor ? opdi_sizes(tensor)[0] : 0;
     opd_tensor *pair[2];
@@ -242,7 +244,7 @@ static opd_tensor *opdi_unique_differs(opd_tensor *tensor) {
     const int64_t count = tensor ? opdi_sizes(tensor)[0] : 0;
     return tensor ? opd_ne(opdi_o_narrow(tensor, 0, 1, count - 1), opdi_o_narrow(tensor, 0, 0, count - 1)) : NULL;
 }
-/* All elements, sorted first where `sorts`. */
+/* Computes unique over all elements.  If `sorts`, they are sorted first. */
 static int opdi_unique_flat(opd_call *call, bool sorts, bool inverse, bool counts) {
     opd_tensor *input = opd_arg_tensor(call, 0), *results[3], *sorted[2] = {NULL, NULL};
     if (input->backend == OPD_META) {
@@ -263,8 +265,8 @@ static int opdi_unique_flat(opd_call *call, bool sorts, bool inverse, bool count
     if (!counts) { results[2] = opdi_unique_none(input); }
     return opdi_unique_return(call, results);
 }
-/* Slices along a dim, sorted first where `sorts`: by their last element, ..., by their first, each time leaving what is
-   equal as it is. */
+/* Computes unique over the slices along a dim.  If `sorts`, the slices are sorted first: by their last element, then by
+   the one before it, and so on up to the first.  Each of these sorts is stable, so the first element counts most. */
 static int opdi_unique_slices(opd_call *call, int64_t along, bool sorts) {
     opd_tensor *input = opd_arg_tensor(call, 0), *results[3], *from = NULL, *sorted[2];
     const int dim = opdi_dim_of(along, input->ndim);
@@ -321,7 +323,7 @@ static int opdi_unique_consecutive_kernel(opd_call *call) {
     return flat ? opdi_unique_flat(call, false, opd_arg_bool(call, 1), opd_arg_bool(call, 2))
         : opdi_unique_slices(call, opd_arg_int(call, 3), false);
 }
-/* opd_unique2: what occurs, where each element is in it, and how often */
+/* opd_unique2: the distinct elements, the place of each element among them, and how often each occurs */
 OPDI_OP(_unique2) {
     op->schema = "_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> "
         "(Tensor, Tensor, Tensor)";
@@ -330,7 +332,7 @@ OPDI_OP(_unique2) {
     op->out = "_unique2.out(out0, out1, out2)";
     op->cases = "[6]i3; [2,3]i4, True, True; [2,4]i3, True, True, True";
 }
-/* opd_unique_dim: the slices of dim that occur, where each is in it, and how often */
+/* opd_unique_dim: the distinct slices of dim, the place of each slice among them, and how often each occurs */
 OPDI_OP(unique_dim) {
     op->schema = "unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool "
         "return_counts=False) -> (Tensor, Tensor, Tensor)";
@@ -339,7 +341,7 @@ OPDI_OP(unique_dim) {
     op->out = "unique_dim.out(out0, out1, out2)";
     op->cases = "[4,2]i2, 0; [2,4]i2, 1, True, True, True";
 }
-/* opd_unique_consecutive: what occurs in a row once, where each element is in it, and how often */
+/* opd_unique_consecutive: one element of each run of equal ones, the run of each element, and the runs' lengths */
 OPDI_OP(unique_consecutive) {
     op->schema = "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) "
         "-> (Tensor, Tensor, Tensor)";
@@ -348,7 +350,7 @@ OPDI_OP(unique_consecutive) {
     op->out = "unique_consecutive.out(out0, out1, out2)";
     op->cases = "[6]i2; [4,2]i2, True, True; [4,2]i2, True, True, 0";
 }
-/* opd_unique_dim_consecutive: slices that occur in a row once, where each is in it, and how often */
+/* opd_unique_dim_consecutive: one slice of each run of equal ones, the run of each slice, and the runs' lengths */
 OPDI_OP(unique_dim_consecutive) {
     op->schema = "unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) "
         "-> (Tensor, Tensor, Tensor)";

@@ -33,7 +33,8 @@ static int opdi_embedding_backward(opd_backward_call *bw) {
                                                              opd_bw_value(bw, 2).u.i,
                                                             opd_bw_value(bw, 3).u.i != 0));
 }
-/* vmap with a weight of each example: rows of it; none of the gradient goes to the row at padding_idx. */
+/* Batches embedding if each example has its own weight: selects rows of that weight.  No gradient goes to the row at
+   padding_idx. */
 static int opdi_embedding_rows(opd_call *call) {
     opd_tensor *weight = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1);
     const int64_t skip = opd_arg_int(call, 2);
@@ -69,7 +70,8 @@ OPDI_OP(embedding) {
     op->cases = "[5,3], [2,2]i5; [5,3], [4]i5, 1";
 }
 OPDI_COLD_END
-/* The p-norm of a row of `width` numbers of parts that are float32 or float64: one each, or (pairs) two. */
+/* Returns the p-norm of a row of `width` numbers.  The numbers are stored as float32 or (`twice`) float64; a complex
+   number (`pairs`) takes two of these. */
 static double opdi_row_norm(const void *row, int64_t width, bool pairs, bool twice, double p) {
     double sum = 0;
     for (int64_t i = 0; i < width; i++) {
@@ -84,7 +86,8 @@ static double opdi_row_norm(const void *row, int64_t width, bool pairs, bool twi
     sum = p == 2 ? sqrt(sum) : p == 0 || p == 1 || p == INFINITY || p == -INFINITY ? sum : pow(sum, 1 / p);
     return twice ? sum : (double)(float)sum;
 }
-/* indices in int64, each a row of `rows`; NULL with an error. */
+/* Returns the indices as int64, after checking that each is below `rows`.  On failure, returns NULL and sets an
+   error. */
 static opd_tensor *opdi_embedding_rows_in(opd_tensor *index, int64_t rows) {
     int64_t bad;
     index = opdi_index_load(index, rows, false, &bad);
@@ -93,7 +96,8 @@ static opd_tensor *opdi_embedding_rows_in(opd_tensor *index, int64_t rows) {
                    (long long)((const int64_t *)(const void *)index->data)[bad], (long long)rows);
     return NULL;
 }
-/* embedding_renorm: self [n, d], with the rows that indices name made as long as max_norm where their norm is above. */
+/* embedding_renorm: scales down to norm max_norm those rows of self [n, d] that `indices` selects and whose norm is
+   larger. */
 static int opdi_embedding_renorm_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1);
     const double most = opd_arg_float(call, 2), p = opd_arg_float(call, 3);
@@ -127,8 +131,9 @@ static int opdi_embedding_renorm_kernel(opd_call *call) {
     }
     return opdi_done_with(out, scratch);
 }
-/* y = x f, f = max_norm / (n + 1e-7) with n the norm of row x: the row's gradient is f (g - n' (g . x) / (n + 1e-7)),
-   n' the norm's, and g . x the real part of the product with x's conjugate; where a row is as it was, it is g. */
+/* Computes the gradient of y = x f with f = max_norm / (n + 1e-7), where n is the norm of row x.  The gradient of the
+   row is f (g - n' (g . x) / (n + 1e-7)), where n' is the gradient of the norm, and g . x the real part of the product
+   with x's conjugate.  A row that was not scaled has gradient g. */
 static int opdi_embedding_renorm_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *self = opd_bw_tensor(bw, 0), *index = opd_bw_tensor(bw, 1);
     const double most = opd_bw_value(bw, 2).u.d, p = opd_bw_value(bw, 3).u.d;
@@ -146,7 +151,7 @@ static int opdi_embedding_renorm_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_where_self(opd_gt_Scalar(named, opd_value_int(0)), slope, grad));
 }
 OPDI_COLD_BEGIN
-/* opd_embedding_renorm: self, with the rows that indices name made as long as max_norm where their norm is above */
+/* opd_embedding_renorm: self, with the rows that indices name scaled down to norm max_norm if their norm is above it */
 OPDI_OP(embedding_renorm) {
     op->schema = "embedding_renorm(Tensor self, Tensor indices, float max_norm, float norm_type) -> Tensor";
     op->cpu = op->fake = opdi_embedding_renorm_kernel; op->backward = opdi_embedding_renorm_backward;
@@ -156,8 +161,7 @@ OPDI_OP(embedding_renorm) {
     op->cases = "[5,3], [2,2]i5, 1.0, 2.0; [5,3], [3]i5, 0.5, 1.5";
 }
 OPDI_COLD_END
-/* The rows of grad are added to the rows of the result that their index names; piece by piece of the row among
-   threads. */
+/* Adds each row of grad to the row of the result that its index selects.  The threads share the columns. */
 static int opdi_embedding_dense_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1);
     const int64_t rows = opd_arg_int(call, 2), skip = opd_arg_int(call, 3);
@@ -223,7 +227,7 @@ static int opdi_embedding_dense_backward_backward(opd_backward_call *bw) {
     if (skip >= 0) { grad = opdi_unless(grad, opdi_o_unsqueeze(opd_eq_Scalar(input, opd_value_int(skip)), -1)); }
     return opd_bw_return(bw, 0, grad);
 }
-/* vmap: indices of each example put their gradients into rows of its own; one set of them serves wider rows. */
+/* Batches the gradient if each example has its own indices: puts each example's gradients into rows of their own. */
 static int opdi_embedding_dense_backward_put(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1);
     const int64_t skip = opd_arg_int(call, 3);
@@ -241,8 +245,9 @@ static int opdi_embedding_dense_backward_put(opd_call *call) {
                              opd_index_put_full(opdi_o_zeros(grad, opd_ints_of(sizes, 2)), opd_tensors_of(&input, 1),
                                                 grad, true));
 }
-/* Batches embedding_dense_backward.  With indices shared, gradients lie side by side as columns of one call; else
-   rows are added up by index_put, or one example after another when they are scaled. */
+/* Batches embedding_dense_backward.  If all examples share their indices, one call serves them, with their gradients
+   side by side as columns.  Otherwise index_put adds up the rows or, if gradients are scaled, the examples run one
+   after another. */
 static int opdi_embedding_dense_backward_batch(opd_call *call) {
     int64_t sizes[OPD_MAX_DIMS + 1];
     const int ndim = call->args[0].u.t->ndim;
@@ -288,8 +293,8 @@ OPDI_OP(embedding_backward) {
     op->cases = "";
 }
 OPDI_COLD_END
-/* one_hot: classes [..] as int64 [.., num_classes], 1 at the class and 0 elsewhere.  num_classes -1 is the largest
-   class plus 1. */
+/* one_hot: turns classes [..] into int64 [.., num_classes] with 1 at the class and 0 elsewhere.  If num_classes is -1,
+   it is the largest class plus 1. */
 static int opdi_one_hot_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     int64_t count = opd_arg_int(call, 1), sizes[OPD_MAX_DIMS], most = -1;
@@ -328,7 +333,7 @@ static int opdi_one_hot_batch(opd_call *call) {
     if (opd_arg_int(call, 1) == -1) { return opdi_batch_dynamic(call); }
     return opd_batch_return(call, opd_one_hot_full(input, opd_arg_int(call, 1)), dim);
 }
-/* opd_one_hot: a last dim of num_classes: 1 at self, else 0 */
+/* opd_one_hot: a new last dim of num_classes, with 1 at the index self and 0 elsewhere */
 OPDI_OP(one_hot) {
     op->schema = "one_hot(Tensor self, int num_classes=-1) -> Tensor";
     op->cpu = op->fake = opdi_one_hot_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -338,9 +343,10 @@ OPDI_OP(one_hot) {
 
 //== bags of rows: _embedding_bag ======================================================================================
 //
-//  Bag b is the rows of weight that indices[offsets[b]] and on name, up to the next offset: their sum, mean or maximum.
-//  The results beside it, for the derivative: the bag of each index (nothing for sums without a padding_idx), the
-//  number of rows in each bag (0 for sums), and the rows that maxima are from (else the numbers again).
+//  Bag number b consists of the rows of weight that indices[offsets[b]] and the indices behind it select, up to the
+//  offset of the next bag.  The rows are reduced to their sum, mean or maximum.  The other results serve the
+//  derivative: the bag of each index (empty for sums without a padding_idx), the number of rows in each bag (0 for
+//  sums), and the rows that maxima come from (for sums and means, the numbers of rows again).
 
 OPDI_COLD_END
 enum { OPDI_BAG_SUM = 0, OPDI_BAG_MEAN, OPDI_BAG_MAX };
@@ -361,8 +367,8 @@ static void opdi_bags_f64(void *ctx, int64_t begin, int64_t end);
 #include "embedding_bags.typed.h"
 #include "../../typed/end.h"
 OPDI_COLD_BEGIN
-/* Checks an embedding_bag: weight [n, d], indices (input) and offsets of one dim, the mode, and factors, which are
-   per_sample_weights or NULL.  last: include_last_offset.  0, or -1 with an error. */
+/* Checks an embedding_bag: weight [n, d], indices (input) and offsets of one dim, and the mode.  `factors` are
+   per_sample_weights or NULL; `last` is include_last_offset.  Returns 0, or -1 and sets an error. */
 static int opdi_bags_check(opd_tensor *weight, opd_tensor *input, opd_tensor *offsets, int64_t mode,
                            opd_tensor *factors, bool last) {
     if (input->ndim != 1) {
@@ -398,7 +404,8 @@ static int opdi_bags_check(opd_tensor *weight, opd_tensor *input, opd_tensor *of
     }
     return opdi_same_dtype(weight, factors);
 }
-/* Returns where each bag begins and the last ends, of total indices; NULL with an error. */
+/* Returns the index at which each bag begins and, as the last element, the one at which the last bag ends; there are
+   `total` indices.  On failure, returns NULL and sets an error. */
 static int64_t *opdi_bags_begin(opd_tensor *offsets, int64_t total, bool last) {
     const int64_t count = offsets->numel;
     int64_t *begin = (int64_t *)opdi_scope_alloc((size_t)(count + 1) * sizeof *begin);
@@ -423,8 +430,9 @@ static int64_t *opdi_bags_begin(opd_tensor *offsets, int64_t total, bool last) {
     begin[count] = last ? 0 : total;
     return begin;
 }
-/* _embedding_bag and _embedding_bag_forward_only: sums, means or maxima of the rows of weight in each bag, [bags, d];
-   then the bag of each index, the sizes of bags, and where maxima came from.  0, or -1 with an error. */
+/* Computes _embedding_bag and _embedding_bag_forward_only.  Result 0 is the sum, mean or maximum of the rows of weight
+   in each bag, [bags, d].  The others are the bag of each index, the sizes of bags, and the rows that maxima came from.
+   Returns 0, or -1 and sets an error. */
 static int opdi_embedding_bag_of(opd_call *call, bool forward_only) {
     opd_tensor *weight = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *offsets = opd_arg_tensor(call, 2),
         *results[4];
@@ -508,7 +516,7 @@ static int opdi__embedding_bag_backward(opd_backward_call *bw) {
 }
 #define OPDI_BAG_OUT ", *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2, Tensor(d!) out3) -> " \
     "(Tensor(a!), Tensor(b!), Tensor(c!), Tensor(d!))"
-/* opd_under_embedding_bag: embedding_bag, differentiable */
+/* opd_under_embedding_bag: embedding_bag with its derivative */
 OPDI_OP(_embedding_bag) {
     op->schema = "_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int "
         "mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int "
@@ -520,7 +528,7 @@ OPDI_OP(_embedding_bag) {
     op->cases = "[5,3], [4]i5, [1]i1; [5,3], [4]i5, [1]i1, False, 1; [5,3], [4]i5, [1]i1, False, 2; [5,3], [4]i5, "
         "[1]i1, False, 0, False, [4]; [5,3], [4]i5, [2]i1, False, 0, False, None, True, 2";
 }
-/* opd_embedding_bag_forward_only: embedding_bag without what derivatives use */
+/* opd_embedding_bag_forward_only: embedding_bag without the results that derivatives use */
 OPDI_OP(_embedding_bag_forward_only) {
     op->schema = "_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool "
         "scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool "
@@ -533,7 +541,8 @@ OPDI_OP(_embedding_bag_forward_only) {
         "[1]i1, False, 0, False, [4]; [5,3], [4]i5, [2]i1, False, 0, False, None, True, 2";
 }
 
-/* padding_idx: counted from the end where it is negative; None: there is none. */
+/* Calls _embedding_bag, or its forward-only variant if no gradient is needed, with padding_idx `skip`; -1 means that no
+   row is padding. */
 static int opdi_embedding_bag_call(opd_call *call, int64_t skip) {
     opd_tensor *weight = opd_arg_tensor(call, 0), *factors = opd_arg_tensor(call, 6);
     const bool wants = opd_tensor_requires_grad(weight) || (factors && opd_tensor_requires_grad(factors));
@@ -558,7 +567,7 @@ static int opdi_embedding_bag_padding_idx_kernel(opd_call *call) {
     }
     return opdi_embedding_bag_call(call, skip < 0 ? skip + count : skip);
 }
-/* opd_embedding_bag: rows of weight, in bags that begin at offsets: mode 0 sum, 1 mean, 2 max */
+/* opd_embedding_bag: reduces the rows of weight in bags that begin at offsets; mode 0: sum, 1: mean, 2: max */
 OPDI_OP(embedding_bag) {
     op->schema = "embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int "
         "mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, "
@@ -566,7 +575,7 @@ OPDI_OP(embedding_bag) {
     op->composite = opdi_embedding_bag_kernel;
     op->cases = "[5,3], [4]i5, [1]i1";
 }
-/* opd_embedding_bag_padding_idx: rows of weight, in bags that begin at offsets: mode 0 sum, 1 mean, 2 max */
+/* opd_embedding_bag_padding_idx: reduces rows of weight in bags that begin at offsets; mode 0: sum, 1: mean, 2: max */
 OPDI_OP(embedding_bag_padding_idx) {
     op->schema = "embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, "
         "int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, "
@@ -575,7 +584,8 @@ OPDI_OP(embedding_bag_padding_idx) {
     op->cases = "[5,3], [4]i5, [1]i1, False, 1, False, None, False, None";
 }
 
-/* The bag of each index, where the forward did not say. */
+/* Returns the number of the bag that each index belongs to: `bags`, or computed from the offsets if the forward call
+   left `bags` out. */
 static opd_tensor *opdi_bags_of(opd_tensor *bags, opd_tensor *offsets, opd_tensor *input) {
     if (!bags || !offsets || !input || bags->numel == input->numel) { return bags; }
     bags = opd_arange_full(opd_value_int(input->numel), opd_value_int(offsets->dtype), OPD_NONE,
@@ -583,12 +593,13 @@ static opd_tensor *opdi_bags_of(opd_tensor *bags, opd_tensor *offsets, opd_tenso
     bags = opd_searchsorted_full(offsets, bags, false, true, OPD_NONE, OPD_NONE);
     return opd_sub_Scalar(bags, opd_value_int(1));
 }
-/* Returns each index's row of grad [bags, ..], zeros where it is behind the last bag. */
+/* Returns, for each index, the row of grad [bags, ..] for its bag; zeros for indices behind the last bag. */
 static opd_tensor *opdi_bags_rows(opd_tensor *grad, opd_tensor *bags) {
     static const int64_t below[4] = {0, 0, 0, 1};
     return opd_index_select(opd_constant_pad_nd(grad, opd_ints_of(below, 4)), 0, bags);
 }
-/* Rows of the gradient, each by its factor, go to the rows of the weight; maxima to those that they are from. */
+/* Adds the rows of the gradient, each times its factor, to the rows of the weight's gradient.  The gradient of a
+   maximum goes to the row that the maximum came from. */
 static int opdi__embedding_bag_dense_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *bags = opd_arg_tensor(call, 2);
     opd_tensor *counts = opd_arg_tensor(call, 3), *most = opd_arg_tensor(call, 4), *factors = opd_arg_tensor(call, 8);
@@ -628,7 +639,7 @@ static int opdi__embedding_bag_backward_kernel(opd_call *call) {
         opd_arg_tensor(call, 4), opd_arg_tensor(call, 5), opd_arg_int(call, 6), opd_arg_bool(call, 7),
         opd_arg_int(call, 8), opd_arg_tensor(call, 10), opd_arg_int(call, 11)));
 }
-/* The product of the bag's gradient with the index's row */
+/* Computes, for each index, the product of its bag's gradient with its row of weight. */
 static int opdi__embedding_bag_per_sample_weights_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 1), *input = opd_arg_tensor(call, 2);
     opd_tensor *bags = opdi_bags_of(opd_arg_tensor(call, 4), opd_arg_tensor(call, 3), input);

@@ -1,5 +1,5 @@
-/* Bags [begin, end) of ctx, an opdi_bags: the sum, mean or maximum of their rows to out, and how many rows to
-   counts. */
+/* Computes bags [begin, end) of ctx, an opdi_bags.  Writes the sum, mean or maximum of their rows to out, and the
+   number of rows to counts. */
 static void OPDI_TYPED(bags)(void *ctx, int64_t begin, int64_t end) {
     const opdi_bags *bags = (const opdi_bags *)ctx;
     int64_t channel;

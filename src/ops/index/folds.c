@@ -2,13 +2,14 @@
 
 //== folds in float32 ==================================================================================================
 //
-//  Sums and products in halves are made in float32 and rounded once, as PyTorch's scatter_add; means need counts.  The
-//  scratch holds all of out, or, when few places are written, only their rows, so that the cost is that of the index.
+//  Sums and products of halves are computed in float32 and rounded once, as in PyTorch's scatter_add.  Means also need
+//  counts.  In general, scratch memory holds all of out.  If only a few rows are written, it holds only these rows, so
+//  that the cost depends on the index alone.
 
 OPDI_COLD_BEGIN
 
 OPDI_INTERNAL bool opdi_is_few(int64_t places, const opd_tensor *out) { return places <= out->numel / 16; }
-/* A list of n indices along dim, for every place of a tensor of these sizes (but n along dim). */
+/* Expands a list of n indices along dim to a tensor of the given sizes, in which dim has size n. */
 OPDI_INTERNAL opd_tensor *opdi_rows_spread(opd_tensor *list, int dim, const int64_t *like, int ndim) {
     int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];
     for (int axis = 0; axis < ndim; axis++) {
@@ -17,7 +18,7 @@ OPDI_INTERNAL opd_tensor *opdi_rows_spread(opd_tensor *list, int dim, const int6
     }
     return opdi_view(list, sizes, strides, ndim, 0);
 }
-/* tensor's memory as one dim: its elements lie at offsets from the first. */
+/* Views tensor's memory as one dim, in which the index of an element is its offset from the first element. */
 OPDI_INTERNAL opd_tensor *opdi_span_view(opd_tensor *tensor) {
     const int64_t one = 1;
     int64_t span = tensor->numel ? 1 : 0;
@@ -26,7 +27,8 @@ OPDI_INTERNAL opd_tensor *opdi_span_view(opd_tensor *tensor) {
     }
     return opdi_view(tensor, &span, &one, 1, 0);
 }
-/* Makes few's index, one for every element, a list of offsets into a's memory, and src a row. */
+/* Flattens the operands of *few: index becomes a list of offsets into a's memory, one per element, and src becomes a
+   row. */
 static int opdi_few_flatten(opdi_few *few) {
     int64_t strides[OPD_MAX_DIMS], numel = few->index->numel;
     const int64_t one = 1, *places = (const int64_t *)(const void *)few->index->data;
@@ -54,7 +56,8 @@ static int opdi_few_flatten(opdi_few *few) {
     few->dim = 0;
     return few->src && few->self ? 0 : -1;
 }
-/* Sets few->rows to the different numbers of few->index, in order; returns where among them each is, or NULL. */
+/* Sets few->rows to the distinct numbers in few->index, in rising order.  Returns, for each index, its position among
+   them, or NULL on failure. */
 static opd_tensor *opdi_few_rows(opdi_few *few) {
     const int64_t count = opdi_sizes(few->index)[few->dim], step = opdi_strides(few->index)[few->dim], one = 1;
     const int64_t *places = (const int64_t *)(const void *)few->index->data;
@@ -75,7 +78,8 @@ static opd_tensor *opdi_few_rows(opdi_few *few) {
     few->rows = opdi_view(rows, &part, &one, 1, 0);
     return few->rows ? slot : NULL;
 }
-/* Prepares f->scratch, numbers of dtype `work` of the rows of `a` that index names, and f->index and f->src for it. */
+/* Prepares few->scratch, which holds in dtype `work` those rows of `a` that index selects.  Changes few->index and
+   few->src to match it. */
 OPDI_INTERNAL int opdi_few_open(opdi_few *few, opd_scalar_type work) {
     int64_t sizes[OPD_MAX_DIMS];
     opd_tensor *slot;
@@ -100,13 +104,13 @@ OPDI_INTERNAL int opdi_few_close(opdi_few *few) {
     if (few->scratch != few->part && opdi_copy(few->part, few->scratch)) { return -1; }
     return opdi_indexed_go(OPDI_WALK_SCATTER, few->self, few->dim, few->rows, few->part, 1);
 }
-/* Folds of this kind into tensor are made in float32, to be rounded once. */
+/* Returns true if folds of this kind into `tensor` must be computed in float32 and rounded once, at the end. */
 OPDI_INTERNAL bool opdi_fold_rounds(int kind, const opd_tensor *tensor) {
     return (tensor->dtype == OPD_BFLOAT16 || tensor->dtype == OPD_FLOAT16) &&
         (kind == OPDI_WALK_ADD || kind == OPDI_WALK_MUL);
 }
 
-/* The shape checks of gather (src NULL) and scatter (ScatterGatherChecks.h). */
+/* Checks the shapes of gather (src is NULL) and scatter as PyTorch's ScatterGatherChecks.h does. */
 static int opdi_indexed_check(const opd_tensor *self, int dim, const opd_tensor *index, const opd_tensor *src,
                               const char *name) {
     char first[256], second[256], at[256];
@@ -161,7 +165,7 @@ OPDI_OP(gather) {
     op->cases = "[3,4], 1, [3,2]i4; [3,4], 0, [2,4]i3";
 }
 
-/* A Scalar as a 0-dim tensor of the dtype. */
+/* Returns a Scalar as a 0-dim tensor of this dtype. */
 OPDI_INTERNAL opd_tensor *opdi_filler(opd_value value, opd_scalar_type dtype) {
     opdi_number number;
     opd_tensor *tensor = opdi_own(opdi_tensor_make(NULL, NULL, 0, dtype, OPD_CPU));
@@ -170,7 +174,7 @@ OPDI_INTERNAL opd_tensor *opdi_filler(opd_value value, opd_scalar_type dtype) {
     }
     return tensor;
 }
-/* Folds src, times alpha, into out at the checked index along dim. */
+/* Folds alpha times src into out along dim, at the positions in index, which was checked before. */
 OPDI_INTERNAL int opdi_fold_into(int kind, opd_tensor *out, int dim, opd_tensor *index, opd_tensor *src, double alpha) {
     opdi_few few;
     if (!opdi_fold_rounds(kind, out) || index->numel == 0) {
@@ -188,7 +192,7 @@ OPDI_INTERNAL int opdi_fold_into(int kind, opd_tensor *out, int dim, opd_tensor 
     opd_tensor *scratch = opdi_scratch_filled(out, OPD_FLOAT32);
     return scratch && opdi_indexed_go(kind, scratch, dim, index, src, alpha) == 0 ? opdi_done_with(out, scratch) : -1;
 }
-/* scatter in all its forms: kind SCATTER moves, the others fold. */
+/* Runs all variants of scatter.  Kind SCATTER moves elements; the other kinds fold them. */
 static int opdi_scatter_kind(opd_call *call, int kind, const char *name) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2);
     const opd_value value = opd_arg_value(call, 3);
@@ -273,16 +277,17 @@ OPDI_OP(scatter_add) {
     op->cases = "[3,4], 1, [3,2]i4, [3,2]";
 }
 
-/* scatter_reduce.two: sum, prod, mean, amax, amin; without include_self the places written begin anew. */
+/* scatter_reduce.two: sum, prod, mean, amax, amin.  Without include_self, the old values of the elements that are
+   written do not count. */
 OPDI_INTERNAL const char *const opdi_reduce_names[] = {"sum", "prod", "amax", "amin", "mean"};
 OPDI_INTERNAL int opdi_reduce_of(const char *name) {
     for (int i = 0; i < 5; i++) { if (strcmp(name, opdi_reduce_names[i]) == 0) { return i; } }
     return opd_fail(OPD_ERROR_ARGUMENT, "reduce argument must be either sum, prod, mean, amax or amin, got %s", name);
 }
-/* Returns what the fold `how` of numbers of this dtype begins with. */
+/* Returns the value with which the fold `how` begins, as a number of this dtype. */
 OPDI_INTERNAL opd_value opdi_reduce_start(int how, opd_scalar_type dtype) {
     const int bits = 8 * (int)opd_dtype_size(dtype) - 1;
-    const bool most = how == 3;                   /* of minima the largest, of maxima the smallest */
+    const bool most = how == 3;                   /* the largest number for minima, the smallest for maxima */
     if (how == 1) { return opd_value_int(1); }
     if (how != 2 && how != 3) { return opd_value_int(0); }
     if (!opd_dtype_is_integral(dtype, true)) { return opd_value_float(most ? INFINITY : -INFINITY); }
@@ -290,7 +295,7 @@ OPDI_INTERNAL opd_value opdi_reduce_start(int how, opd_scalar_type dtype) {
     return opd_value_int(most ? INT64_MAX >> (63 - bits) : -(INT64_MAX >> (63 - bits)) - 1);
 }
 OPDI_COLD_END
-/* scratch /= max(count, 1), rounding down for integers. */
+/* Divides each element of scratch by max(count, 1), rounding down for integers. */
 static void opdi_reduce_divide(opd_tensor *scratch, const opd_tensor *count) {
     const int64_t *counts = (const int64_t *)(const void *)count->data;
     for (int64_t i = 0; i < scratch->numel; i++) {
@@ -304,7 +309,7 @@ static void opdi_reduce_divide(opd_tensor *scratch, const opd_tensor *count) {
     }
 }
 OPDI_COLD_BEGIN
-/* The fold itself, in scratch memory (of means: contiguous, of a compute type). */
+/* Runs the fold `how` on scratch memory.  For means, the memory must be contiguous and of a compute type. */
 static int opdi_reduce_on(opd_tensor *scratch, int dim, opd_tensor *index, opd_tensor *src, int how,
                           bool include_self) {
     static const int kinds[] = {OPDI_WALK_ADD, OPDI_WALK_MUL, OPDI_WALK_MAX, OPDI_WALK_MIN, OPDI_WALK_ADD};
@@ -325,7 +330,7 @@ static int opdi_reduce_on(opd_tensor *scratch, int dim, opd_tensor *index, opd_t
     opdi_reduce_divide(scratch, count);
     return 0;
 }
-/* Folds src into out at index along dim (index and src of one shape or src larger). */
+/* Folds src into out along dim at the positions in index.  src has index's sizes or larger ones. */
 OPDI_INTERNAL int opdi_reduce_into(opd_tensor *out, int dim, opd_tensor *index, opd_tensor *src, int how,
                                    bool include_self) {
     const opd_scalar_type dtype = (opd_scalar_type)opdi_compute_dtype[opdi_compute_type((opd_scalar_type)out->dtype)];
@@ -363,7 +368,8 @@ static int opdi_scatter_reduce_two_kernel(opd_call *call) {
     opd_tensor *out = opdi_update(call, false);
     return !out ? -1 : !out->data ? 0 : opdi_reduce_into(out, dim, index, src, how, opd_arg_bool(call, 5));
 }
-/* The gradients of scatter_reduce and index_reduce share these; "pick" is gather or index_select along dim. */
+/* The arguments that the gradients of scatter_reduce and index_reduce share.  To "pick" means gather or, with `rows`,
+   index_select along dim. */
 typedef struct opdi_picker { int64_t dim; opd_tensor *index; bool rows, include_self; } opdi_picker;
 static opd_tensor *opdi_picked(const opdi_picker *picker, opd_tensor *tensor) {
     return picker->rows ? opd_index_select(tensor, picker->dim, picker->index) : opd_gather(tensor, picker->dim,
@@ -378,7 +384,7 @@ static opd_tensor *opdi_blank(const opdi_picker *picker, opd_tensor *tensor, dou
         : opd_scatter_value(tensor, picker->dim, picker->index, opd_value_float(v));
 }
 static opd_tensor *opdi_full_like(opd_tensor *tensor, double v) { return opdi_adds(opd_zeros_like(tensor), v); }
-/* src as far as index reaches: what a gather gave. */
+/* Returns the part of src that has the sizes of index: the part that takes part in a scatter. */
 static opd_tensor *opdi_reach(const opdi_picker *picker, opd_tensor *src) {
     for (int dim = 0; !picker->rows && dim < picker->index->ndim; dim++) {
         if (opdi_sizes(src)[dim] != opdi_sizes(picker->index)[dim]) {
@@ -388,7 +394,8 @@ static opd_tensor *opdi_reach(const opdi_picker *picker, opd_tensor *src) {
     }
     return src;
 }
-/* Derivative of the product: each factor's share is result / factor; one zero among them is looked at by itself. */
+/* Computes the derivative of a product: the gradient of a factor is grad times result / factor.  If exactly one factor
+   is zero, that factor is treated separately. */
 static int opdi_reduce_prod_backward(opd_backward_call *bw, const opdi_picker *picker, opd_tensor *grad,
                                      opd_tensor *self, opd_tensor *src, int at) {
     opd_tensor *part = opdi_reach(picker, src), *zero = opd_eq_Scalar(part, opd_value_int(0));
@@ -401,7 +408,7 @@ static int opdi_reduce_prod_backward(opd_backward_call *bw, const opdi_picker *p
     opd_tensor *rest = opd_masked_fill_Scalar(base, base_zero, opd_value_int(1));
     rest = picker->rows ? opd_index_reduce(rest, picker->dim, picker->index, log1, "prod")
         : opd_scatter_reduce_two(rest, picker->dim, picker->index, log1, "prod");
-    if (!rest) { return -1; }                     /* the product of all factors that are not zero */
+    if (!rest) { return -1; }                     /* `rest`: the product of all factors that are not zero */
     if (opd_bw_needs(bw, 0)) {
         opd_tensor *delta = opd_div(rest, opd_masked_fill_Scalar(base, base_zero, opd_value_int(1)));
         opd_tensor *others = opd_sub(zeros, opd_mul_Scalar(base_zero, opd_value_float(1)));
@@ -418,7 +425,8 @@ static int opdi_reduce_prod_backward(opd_backward_call *bw, const opdi_picker *p
     }
     return 0;
 }
-/* sum: grad; mean: grad / count; amax, amin: grad shared among the places that hold the result. */
+/* Computes the gradient by self.  sum: grad; mean: grad / count; amax and amin: grad, shared evenly among the elements
+   that equal the result. */
 OPDI_INTERNAL int opdi_reduce_backward(opd_backward_call *bw, bool rows) {
     opd_tensor *self = opd_bw_tensor(bw, 0), *src = opd_bw_tensor(bw, 3), *result = opd_bw_result(bw, 0);
     opd_tensor *grad = opd_bw_grad(bw, 0);

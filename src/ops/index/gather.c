@@ -7,8 +7,8 @@
 //== results that begin as a copy of self ==============================================================================
 
 OPDI_COLD_BEGIN
-/* Result 0 filled with self, which in an in-place form may be self.  With `keep_strides` a fresh result has self's
-   strides.  NULL with an error; its data is NULL on fakes. */
+/* Returns result 0, filled with the contents of self; in an in-place form the result may be self.  If `keep_strides`, a
+   new result has self's strides.  For fake tensors, its data is NULL.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_update(opd_call *call, bool keep_strides) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     if (opdi_updates_self(call)) { return self; }
@@ -18,7 +18,7 @@ OPDI_INTERNAL opd_tensor *opdi_update(opd_call *call, bool keep_strides) {
     if (out && out->data && opdi_copy(out, self)) { return NULL; }
     return out;
 }
-/* Returns scratch memory of a dtype, filled with what `out` holds. */
+/* Returns scratch memory of this dtype, filled with the contents of `out`. */
 OPDI_INTERNAL opd_tensor *opdi_scratch_filled(opd_tensor *out, opd_scalar_type dtype) {
     opd_tensor *delta = opdi_work_for(out, dtype);
     return delta && delta != out && opdi_copy(delta, out) ? NULL : delta;
@@ -31,8 +31,9 @@ OPDI_INTERNAL int opdi_out_of_bounds(int64_t i, int dim, int64_t size) {
                     (long long)size);
 }
 OPDI_COLD_END
-/* Returns indices as contiguous int64, each in [0, size) after adding size to negative ones where `wrap` says so.
-   *bad is -1 when all are, else the position of the first that is not.  NULL with an error. */
+/* Returns index as contiguous int64 numbers in [0, size).  If `wrap`, size is first added to negative numbers.  Sets
+   *bad to the position of the first index out of range, or to -1 if there is none.  On failure, returns NULL and sets
+   an error. */
 OPDI_INTERNAL opd_tensor *opdi_index_load(opd_tensor *index, int64_t size, bool wrap, int64_t *bad) {
     opd_tensor *tensor = opdi_dense_as(index, OPD_INT64);
     int64_t i, count, negative = 0;
@@ -59,10 +60,10 @@ OPDI_INTERNAL opd_tensor *opdi_index_load(opd_tensor *index, int64_t size, bool 
 
 //== gather, scatter: one walk =========================================================================================
 //
-//  For every position p of `index`: a's element lies at p with dim `dim` replaced by index[p], b's at p.  Folds are
-//  made in the compute type, a block of b at a time, and stored in a's dtype at once; sums in halves are
-//  made in float32 (opdi_fold_into).  Parts of one walk never share an element of a, so that results do not depend on
-//  the threads.
+//  A walk visits every position p of `index`.  It pairs the element of b at p with the element of a at p with
+//  coordinate `dim` replaced by index[p].  Folds are computed in the compute type, a block of b at a time, and stored
+//  in a's dtype at once.  Sums of halves are computed in float32 (opdi_fold_into).  Threads that share a walk never
+//  share an element of a, so results do not depend on the number of threads.
 
 typedef struct opdi_indexed {
     int ndim, row, split;                         /* row: the dim of inner loops; split: the one of parts, or -1 */
@@ -74,10 +75,10 @@ typedef struct opdi_indexed {
     const int64_t *index;                         /* checked */
     char *a, *b;
     opdi_convert load_a, store_a, load_b;         /* of folds; NULL: it is of the compute type */
-    double alpha;                                 /* b times this is what is added */
+    double alpha;                                 /* the product of this and b is added */
 } opdi_indexed;
 
-/* m rows of n: where they begin, and the bytes from one to the next. */
+/* m rows of n elements: where they begin, and the bytes from one to the next. */
 typedef struct opdi_indexed_rows { char *self, *source; const int64_t *index; int64_t n, m, as, bs, xs;
                                   } opdi_indexed_rows;
 
@@ -87,7 +88,7 @@ typedef struct opdi_indexed_rows { char *self, *source; const int64_t *index; in
         if (gather) { for (int64_t k = other.n; k > 0; k--, pa += as, pb += bs, px += xs) { *pb = pa[*px * at]; } } \
         else { for (int64_t k = other.n; k > 0; k--, pa += as, pb += bs, px += xs) { pa[*px * at] = *pb; } } \
     } break;
-/* Gathers or scatters *rows; a row with one index for all of it is moved at once. */
+/* Gathers or scatters *rows.  If all elements of a row have the same index, the row is moved at once. */
 static void opdi_indexed_move(const opdi_indexed *indexed, const opdi_indexed_rows *rows) {
     opdi_indexed_rows other = *rows;
     const int64_t as = indexed->as[indexed->row], bs = indexed->bs[indexed->row], xs = indexed->xs[indexed->row],
@@ -121,20 +122,21 @@ static void opdi_indexed_move(const opdi_indexed *indexed, const opdi_indexed_ro
 #include "../../typed/i64.h"
 #include "indexed_elements.typed.h"
 #include "../../typed/end.h"
-/* Folds *rows into a; b is of the compute type, its elements bs apart. */
+/* Folds *rows into a.  b is of the compute type; its elements are `bs` apart. */
 static void opdi_indexed_fold(const opdi_indexed *indexed, const opdi_indexed_rows *rows, int64_t bs) {
     if (indexed->dtype == OPD_FLOAT64) { opdi_indexed_fold_f64(indexed, rows, bs); }
     else if (opd_dtype_is_floating(indexed->dtype)) { opdi_indexed_fold_f32(indexed, rows, bs); }
     else { opdi_indexed_fold_i64(indexed, rows, bs); }
 }
-/* Adds count elements of second to first, both of compute type `type`. */
+/* Adds `count` elements of second to first.  Both are of compute type `type`. */
 static void opdi_indexed_sum(int type, void *first, const void *second, int64_t count) {
     void *data[3];
     data[0] = data[1] = first;
     data[2] = (void *)(uintptr_t)second;
     (type == OPDI_F32 ? opdi_f32_add : type == OPDI_F64 ? opdi_f64_add : opdi_i64_add)(data, count, &opdi_no_params);
 }
-/* count elements of second, `bs` apart, as numbers of the compute type times alpha. */
+/* Loads `count` elements of second, which are `bs` apart, multiplies them by alpha, and writes them as numbers of the
+   compute type. */
 static void opdi_indexed_load(const opdi_indexed *indexed, void *to, const char *second, int64_t bs, int64_t count) {
     uint64_t raw[OPDI_BLOCK];
     opdi_gather(indexed->load_b ? raw : to, second, bs * indexed->bsize, count, indexed->bsize);
@@ -145,7 +147,8 @@ static void opdi_indexed_load(const opdi_indexed *indexed, void *to, const char 
         else { ((int64_t *)to)[k] = opdi_wrap_mul(((int64_t *)to)[k], (int64_t)indexed->alpha); }
     }
 }
-/* A row by blocks: b in the compute type, sums side by side with a too. */
+/* Folds a row block by block.  `loads`: b is first converted to the compute type.  `sums`: the whole row has one index,
+   and a and b are added as contiguous blocks. */
 static void opdi_indexed_fold_blocks(const opdi_indexed *indexed, const opdi_indexed_rows *rows, bool loads,
                                      bool sums) {
     const int64_t as = indexed->as[indexed->row], bs = indexed->bs[indexed->row], xs = indexed->xs[indexed->row];
@@ -170,7 +173,8 @@ static void opdi_indexed_fold_blocks(const opdi_indexed *indexed, const opdi_ind
         }
     }
 }
-/* Part [begin, end) of the split dim, or all of it: the rows of two dims at once, or row by row. */
+/* Runs part [begin, end) of the dim that threads share; without such a dim, the whole walk.  Handles two dims at once
+   as rows, or row after row. */
 static void opdi_indexed_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_indexed *indexed = (const opdi_indexed *)ctx;
     const int row = indexed->row;
@@ -218,7 +222,8 @@ static void opdi_indexed_part(void *ctx, int64_t begin, int64_t end) {
         }
     } while (dim >= 0);
 }
-/* Adds element `from` of second to element `at` of first, or multiplies by it; both of one complex dtype. */
+/* Adds element `from` of second to element `at` of first or, if `product`, multiplies that element by it.  Both tensors
+   have the same complex dtype. */
 static void opdi_complex_fold(bool product, opd_tensor *first, int64_t at, const opd_tensor *second, int64_t from) {
     const bool wide = first->dtype == OPD_COMPLEX128;
     double to[2], by[2];
@@ -233,7 +238,8 @@ static void opdi_complex_fold(bool product, opd_tensor *first, int64_t at, const
         else { ((float *)(void *)first->data)[2 * at + i] = (float)(i ? im : re); }
     }
 }
-/* Returns the dim that threads share, or -1: along it a's elements differ, or they are only read. */
+/* Returns a dim that threads can share, or -1.  Along this dim, the elements of a are distinct, or they are only
+   read. */
 static int opdi_indexed_split(const opdi_indexed *indexed) {
     int best = -1;
     for (int dim = 0; dim < indexed->ndim; dim++) {
@@ -242,7 +248,7 @@ static int opdi_indexed_split(const opdi_indexed *indexed) {
     }
     return best;
 }
-/* opdi_indexed_go for sums and products of complex numbers, one after the other. */
+/* Runs opdi_indexed_go for sums and products of complex numbers, one element after the other. */
 static int opdi_indexed_complex(int kind, opd_tensor *first, int dim, const opd_tensor *index, opd_tensor *second) {
     const opd_tensor *like = index->ndim < second->ndim ? second : index;
     const int64_t *places = (const int64_t *)(const void *)index->data;
@@ -261,9 +267,10 @@ static int opdi_indexed_complex(int kind, opd_tensor *first, int dim, const opd_
     }
     return 0;
 }
-/* a: the tensor that is indexed along dim; index: checked, int64; second: the one walked with it, with sizes at least
-   those of index (stride 0 for one number), of first's dtype, or in folds of any.  An index of fewer dims than second
-   is a list for dim, the same for every place of the others. */
+/* Runs a move or fold of this kind.  `first` is indexed along dim by `index`, int64 numbers that were checked.
+   `second` is walked along with index; it has at least index's sizes, or stride 0 if it is one number.  It has first's
+   dtype; for folds it may have any.  If index has fewer dims than second, it is a list of positions along dim, the same
+   for all other coordinates. */
 OPDI_INTERNAL int opdi_indexed_go(int kind, opd_tensor *first, int dim, const opd_tensor *index, opd_tensor *second,
                                   double alpha) {
     opdi_indexed indexed;
@@ -317,8 +324,9 @@ OPDI_INTERNAL int opdi_indexed_go(int kind, opd_tensor *first, int dim, const op
     return 0;
 }
 OPDI_COLD_BEGIN
-/* index with int64 numbers that are in [0, size): its own where they are that, with the strides of 0 that it has.  NULL
-   with an error: `text`, or which is out of bounds. */
+/* Returns index as int64 numbers in [0, size); returns index itself if it holds such numbers, even with strides of 0.
+   If an index is out of range, or on any other failure, returns NULL and sets an error: `text`, or one that names the
+   index. */
 OPDI_INTERNAL opd_tensor *opdi_index_checked(opd_tensor *index, int dim, int64_t size, bool wrap, const char *text) {
     int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS], bad;
     opd_tensor *once = index;

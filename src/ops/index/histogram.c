@@ -2,11 +2,12 @@
 
 //== histogram, histogramdd ============================================================================================
 //
-//  Rows [.., n] are points; the last bin of each axis includes its upper edge.  A point outside of all bins, and one
-//  that has a NaN, counts nowhere.
+//  Rows [.., n] are points.  The last bin of each axis includes its upper edge.  Points outside of all bins, and points
+//  with a NaN, are not counted.
 
-/* Number i of the bins and the ends of the range of axis i: what is given, else the least and the largest, of float32
-   and float64 only as in PyTorch, one apart where they are equal.  0, or -1 with an error. */
+/* Sets ends[2] to the range of axis i: the numbers in `range`, or else the least and the largest element.  If both are
+   equal, they are moved apart.  Only float32 and float64 are supported, as in PyTorch.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_histogram_range(opd_tensor *points, opd_value range, int64_t i, double *ends) {
     ends[0] = 0;
     ends[1] = 1;
@@ -40,7 +41,7 @@ static int opdi_histogram_range(opd_tensor *points, opd_value range, int64_t i, 
     }
     return 0;
 }
-/* Points [.., n] as rows [points, n] of self's dtype; NULL with an error. */
+/* Returns points [.., n] as rows [points, n] of self's dtype.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_histogram_points(opd_tensor *self, int64_t axes) {
     int64_t sizes[2];
     if (self->ndim < 2) {
@@ -61,7 +62,7 @@ static opd_tensor *opdi_histogram_points(opd_tensor *self, int64_t axes) {
     }
     return opdi_o_reshape(self, sizes, 2);
 }
-/* The edges of `counts` bins of equal size along each axis. */
+/* Makes the edges of `counts` bins of equal size along each axis. */
 static int opdi_histogram_edges(opd_tensor *points, opd_ints counts, opd_value range, opd_tensor **edges) {
     for (int64_t i = 0; i < counts.n; i++) {
         double ends[2];
@@ -77,10 +78,11 @@ static int opdi_histogram_edges(opd_tensor *points, opd_ints counts, opd_value r
     }
     return 0;
 }
-/* Marks in `inside` [points] those in a bin of the axis, and returns which bin.  `even`: bins of equal size, found by
-   arithmetic and put right by a comparison with their edges. */
+/* Marks in `inside` [points] which points lie within the edges of the axis.  Returns the number of the bin of each
+   point.  If `even`, all bins have the same size: their numbers are computed and then corrected by comparing with the
+   edges. */
 static opd_tensor *opdi_histogram_bin(opd_tensor *values, opd_tensor *edges, bool even, opd_tensor **inside) {
-    if (!values || !edges) { return NULL; }       /* an error, of the axis before */
+    if (!values || !edges) { return NULL; }       /* the axis before has failed */
     const int64_t bins = edges->numel - 1;
     opd_tensor *first = opd_select(edges, 0, 0), *last = opd_select(edges, 0, -1), *at;
     opd_tensor *in = opd_logical_and(opd_ge(values, first), opd_le(values, last));
@@ -98,8 +100,8 @@ static opd_tensor *opdi_histogram_bin(opd_tensor *values, opd_tensor *edges, boo
     }
     return opd_clamp_full(at, opd_value_int(0), opd_value_int(bins - 1));
 }
-/* The sums of the rows' weights (1 each) by bins, over their sum and the bins' sizes where `density`; of halves in
-   float32, so that counts do not stop where halves have no next whole number. */
+/* Sums the points' weights (1 by default) in each bin.  If `density`, divides by the sum of all weights and by the
+   sizes of the bins.  Halves are summed in float32, because adding 1 to a large half would not change it. */
 static opd_tensor *opdi_histogram_of(opd_tensor *points, opd_tensor *const *edges, bool even, opd_tensor *weight,
                                      bool density) {
     const int64_t axes = opdi_sizes(points)[1], flat = -1;
@@ -147,7 +149,7 @@ static int opdi_histogram_weight(opd_tensor *self, opd_tensor *weight, int64_t p
     }
     return 0;
 }
-/* Edges that a caller gives: vectors of the points' dtype; 0, or -1 with an error. */
+/* Checks the edges given by a caller: vectors of the points' dtype.  Returns 0, or -1 and sets an error. */
 static int opdi_histogram_given(opd_tensor *self, opd_tensors given) {
     for (int64_t i = 0; i < given.n; i++) {
         if (given.data[i]->ndim != 1 || given.data[i]->numel < 1) {
@@ -168,9 +170,10 @@ static int opdi_histogram_given(opd_tensor *self, opd_tensors given) {
     }
     return 0;
 }
-/* What a form returns: edges, counts, or counts and edges, these as a list or a tensor. */
+/* The results of a form: edges, counts, or counts and edges, the edges as a list or a tensor. */
 enum { OPDI_HISTOGRAM_EDGES, OPDI_HISTOGRAM_COUNTS, OPDI_HISTOGRAM_BOTH, OPDI_HISTOGRAM_FLAT };
-/* Counts points between edges, of which `bins` gives the number or which it lists; returns `what`. */
+/* Counts the points between edges.  `bins` has the number of bins, or lists their edges.  Gives the call the results
+   that `what` names. */
 static int opdi_histogram(opd_call *call, opd_tensor *self, opd_value bins, opd_value range, opd_tensor *weight,
                           bool density, int what) {
     const int64_t axes = bins.n;
@@ -199,7 +202,8 @@ static int opdi__histogramdd_from_bin_tensors_kernel(opd_call *call) {
     return opdi_histogram(call, opd_arg_tensor(call, 0), opd_arg_value(call, 1), OPD_NONE, opd_arg_tensor(call, 2),
                           opd_arg_bool(call, 3), OPDI_HISTOGRAM_COUNTS);
 }
-/* histogram: all elements as points of one number; the edges are a result of their own. */
+/* histogram: returns the elements as points with one coordinate.  The edges become a separate result of the
+   operator. */
 static opd_tensor *opdi_histogram_column(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const int64_t sizes[2] = {self->numel, 1};
@@ -231,7 +235,7 @@ static int opdi_histogramdd_int_bins_kernel(opd_call *call) {
     return opdi_histogram(call, self, opd_value_ints(bins, axes), opd_arg_value(call, 2), opd_arg_tensor(call, 3),
                           opd_arg_bool(call, 4), OPDI_HISTOGRAM_BOTH);
 }
-/* opd__histogramdd_bin_edges: edges of bins of equal size over the range of each column */
+/* opd__histogramdd_bin_edges: the edges of bins of equal size over the range of each column */
 OPDI_OP(_histogramdd_bin_edges) {
     op->schema = "_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool "
         "density=False) -> Tensor[]";
@@ -240,7 +244,7 @@ OPDI_OP(_histogramdd_bin_edges) {
     op->out = "_histogramdd_bin_edges.out";
     op->cases = "[5,2], (3,2); [5,1], (2,), range=(0.0,1.0)";
 }
-/* opd__histogramdd_from_bin_cts: how many rows fall in each of bins of equal size */
+/* opd__histogramdd_from_bin_cts: the number of rows in each of bins of equal size */
 OPDI_OP(_histogramdd_from_bin_cts) {
     op->schema = "_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool "
         "density=False) -> Tensor";
@@ -249,7 +253,7 @@ OPDI_OP(_histogramdd_from_bin_cts) {
     op->out = "_histogramdd_from_bin_cts.out";
     op->cases = "[5,2], (3,2); [5,2], (2,2), range=(-1.0,1.0,0.0,1.0), weight=[5]; [2,3,1], (4,), density=True";
 }
-/* opd__histogramdd_from_bin_tensors: how many rows fall in each bin between edges */
+/* opd__histogramdd_from_bin_tensors: the number of rows in each bin between the given edges */
 OPDI_OP(_histogramdd_from_bin_tensors) {
     op->schema = "_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool "
         "density=False) -> Tensor";
@@ -258,7 +262,7 @@ OPDI_OP(_histogramdd_from_bin_tensors) {
     op->out = "_histogramdd_from_bin_tensors.out";
     op->cases = "";
 }
-/* opd_histogram_bins_tensor: how many elements fall between edges, and the edges */
+/* opd_histogram_bins_tensor: the number of elements in each bin between the given edges, and the edges */
 OPDI_OP(histogram_bins_tensor) {
     op->schema = "histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> "
         "(Tensor hist, Tensor bin_edges)";
@@ -267,7 +271,7 @@ OPDI_OP(histogram_bins_tensor) {
     op->out = "histogram.bins_tensor_out(hist, bin_edges)";
     op->cases = "";
 }
-/* opd_histogram_bin_ct: how many elements fall in each of bins of equal size, and their edges */
+/* opd_histogram_bin_ct: the number of elements in each of bins of equal size, and their edges */
 OPDI_OP(histogram_bin_ct) {
     op->schema = "histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool "
         "density=False) -> (Tensor hist, Tensor bin_edges)";
@@ -276,7 +280,7 @@ OPDI_OP(histogram_bin_ct) {
     op->out = "histogram.bin_ct_out(hist, bin_edges)";
     op->cases = "[6], 3; [2,5], 4, range=(-1.0,1.0), density=True; [6], 2, weight=[6]";
 }
-/* opd_histogramdd: histogram over rows of several numbers */
+/* opd_histogramdd: a histogram of points, whose coordinates are rows */
 OPDI_OP(histogramdd) {
     op->schema = "histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, bool density=False) "
         "-> (Tensor hist, Tensor[] bin_edges)";
@@ -284,7 +288,7 @@ OPDI_OP(histogramdd) {
     op->vmap = OPD_BATCH_LOOP;
     op->cases = "";
 }
-/* opd_histogramdd_int_bins: histogramdd with as many bins for each column */
+/* opd_histogramdd_int_bins: histogramdd with the same number of bins for each column */
 OPDI_OP(histogramdd_int_bins) {
     op->schema = "histogramdd.int_bins(Tensor self, int bins, float[]? range=None, Tensor? weight=None, bool "
         "density=False) -> (Tensor hist, Tensor[] bin_edges)";
@@ -292,7 +296,7 @@ OPDI_OP(histogramdd_int_bins) {
     op->vmap = OPD_BATCH_LOOP;
     op->cases = "";
 }
-/* opd_histogramdd_TensorList_bins: histogramdd between edges */
+/* opd_histogramdd_TensorList_bins: histogramdd between the given edges */
 OPDI_OP(histogramdd_TensorList_bins) {
     op->schema = "histogramdd.TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, Tensor? weight=None, "
         "bool density=False) -> (Tensor hist, Tensor[] bin_edges)";

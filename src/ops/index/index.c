@@ -3,11 +3,12 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:lists     at lists of index tensors: index, index_put, take, put
 //
-//  An index is what Python writes between brackets: tensors of integers or masks, and None for a whole dim.
+//  An index is a list such as Python writes between brackets: tensors of integers or masks, and None for a whole dim.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* What a list of indices says about self: its dims as before, indexed, after (moved to the front when the indexed
-   ones are not neighbours), and where in the indexed dims each position of the broadcast index lies. */
+/* The plan of an index list for self.  The dims of self are in three groups: those before the indexed ones, the indexed
+   ones, and those after them.  If the indexed dims are not neighbours, they are moved to the front.  The plan also
+   lists the offset of each position of the broadcast index. */
 typedef struct opdi_pick_plan {
     int nbefore, nafter, nshape;                  /* dims; of the broadcast index */
     int64_t before[OPD_MAX_DIMS], before_stride[OPD_MAX_DIMS], after[OPD_MAX_DIMS], after_stride[OPD_MAX_DIMS];
@@ -17,10 +18,11 @@ typedef struct opdi_pick_plan {
     int64_t nb, na, nq;                           /* products of before, after, shape */
     int64_t *offset;                              /* [nq] elements; NULL on fakes */
     opd_tensor *scratch;                          /* whose memory that is */
-    opd_tensor *index[OPD_MAX_DIMS];              /* one for each dim of self, NULL: all of it */
+    opd_tensor *index[OPD_MAX_DIMS];              /* one for each dim of self; NULL: the whole dim */
 } opdi_pick_plan;
 
-/* Positions of the true elements of a contiguous byte mask, as mask->ndim int64 vectors. */
+/* Finds the true elements of a contiguous byte mask.  Returns their coordinates as mask->ndim int64 vectors in
+   `out`. */
 static int opdi_mask_positions(opd_tensor *mask, opd_tensor **out) {
     opd_tensor *mean = mask->backend == OPD_META ? mask : opdi_packed(mask);
     int64_t count = 0, k = 0, at[OPD_MAX_DIMS];
@@ -48,7 +50,8 @@ static int opdi_mask_positions(opd_tensor *mask, opd_tensor **out) {
     return 0;
 }
 OPDI_COLD_BEGIN
-/* Fills p->index from the list: masks become positions (at::native::expandTensors). */
+/* Fills plan->index from the list.  Masks are replaced by the positions of their true elements
+   (at::native::expandTensors). */
 static int opdi_pick_expand(opdi_pick_plan *plan, const opd_tensor *self, opd_tensors list) {
     int count = 0;
     if (list.n == 0) { return opd_fail(OPD_ERROR_INDEX, "at least one index must be provided"); }
@@ -86,7 +89,7 @@ static int opdi_pick_expand(opdi_pick_plan *plan, const opd_tensor *self, opd_te
     return 0;
 }
 OPDI_COLD_END
-/* Broadcasts the indices and adds up their offsets into self. */
+/* Broadcasts the indices against each other and adds up the offsets into self that they stand for. */
 static int opdi_pick_offsets(opdi_pick_plan *plan, const opd_tensor *self) {
     plan->scratch = opdi_own(opdi_tensor_make(plan->shape, NULL, plan->nshape, OPD_INT64, OPD_CPU));
     if (!plan->scratch) { return -1; }
@@ -119,7 +122,7 @@ static int opdi_pick_shape(opdi_pick_plan *plan, const opd_tensor *self) {
     plan->nq = opdi_span_of(plan->shape, 0, plan->nshape);
     return 0;
 }
-/* The plan of self[list]; 0, or -1. */
+/* Makes the plan of self[list].  Returns 0, or -1 and sets an error. */
 static int opdi_pick_make(opdi_pick_plan *plan, const opd_tensor *self, opd_tensors list) {
     int first = -1, last = -1, count = 0;
     if (opdi_pick_expand(plan, self, list) || opdi_pick_shape(plan, self)) { return -1; }
@@ -161,7 +164,7 @@ typedef struct opdi_pick_job { const opdi_pick_plan *plan; char *self, *values; 
 #define OPDI_PICK_ELEMENTS(type) {                                                                          \
         const type *source = (const type *)(const void *)first; type *value = (type *)(void *)second;       \
         for (int64_t k = 0; k < count; k++) { value[k] = source[places[k]]; } return; }
-/* Single elements of self at offsets places[0..n) from a, to second. */
+/* Copies single elements: element k of `second` becomes the element of `first` at offset places[k]. */
 static void opdi_pick_elements(const char *first, const int64_t *places, char *second, int64_t count, int size) {
     switch (size) {
         case 1: OPDI_PICK_ELEMENTS(uint8_t)
@@ -172,7 +175,7 @@ static void opdi_pick_elements(const char *first, const int64_t *places, char *s
     }
     for (int64_t k = 0; k < count; k++) { memcpy(second + k * size, first + places[k] * size, (size_t)size); }
 }
-/* Positions [begin, end) of before x shape. */
+/* Copies positions [begin, end) of all positions: the dims before the indexed ones times the broadcast index. */
 static void opdi_pick_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_pick_job *pick_job = (const opdi_pick_job *)ctx;
     const opdi_pick_plan *plan = pick_job->plan;
@@ -207,7 +210,7 @@ static void opdi_pick_part(void *ctx, int64_t begin, int64_t end) {
     }
 }
 OPDI_COLD_BEGIN
-/* values (contiguous, of self's dtype) = self at the plan's places. */
+/* Fills `values`, which is contiguous and has self's dtype, with the elements of self that the plan selects. */
 static void opdi_pick_go(opdi_pick_plan *plan, opd_tensor *self, opd_tensor *values) {
     opdi_pick_job pick_job;
     if (values->numel == 0) { return; }
@@ -224,8 +227,8 @@ static void opdi_pick_go(opdi_pick_plan *plan, opd_tensor *self, opd_tensor *val
     pick_job.size = (int)opd_dtype_size((opd_scalar_type)self->dtype);
     opdi_parallel_for(plan->nb * plan->nq, OPDI_MAX((int64_t)1, OPDI_GRAIN / plan->na), opdi_pick_part, &pick_job);
 }
-/* A result of the plan whose dims lie in memory in the order of self's dims and the indices', as TensorIterator puts
-   them; NULL with an error. */
+/* Makes a result for the plan.  Its dims lie in memory in the order of self's dims and the indices' dims, as
+   TensorIterator arranges them.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_pick_result(opd_call *call, const opdi_pick_plan *plan, opd_tensor *self) {
     const opd_scalar_type dtype = (opd_scalar_type)self->dtype;
     int64_t strides[OPD_MAX_DIMS] = {0}, next = 1;
@@ -275,13 +278,14 @@ static int opdi_index_Tensor_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_index_put_full(opdi_o_zeros(grad, opd_bw_sizes(bw, 0)), opd_bw_tensors(bw, 1), grad,
                                                    true));
 }
-/* vmap of index and index_put: the list as it is for all examples. */
+/* The index list of index and index_put under vmap, rewritten for all examples at once. */
 typedef struct opdi_index_plan {
     opd_tensors list;
     int nshape, lead, width;                      /* dims of the broadcast indices; before the first; indexed */
     bool batched, adjacent;                       /* an index is of each example; the indexed dims are neighbours */
 } opdi_index_plan;
-/* Makes *plan of the call's list, for a self with its examples in front (self_batched) or one for all. */
+/* Makes *plan from the call's list.  If self_batched, self has its examples in front; otherwise all examples share one
+   self. */
 static int opdi_index_plan_of(opd_call *call, opdi_index_plan *plan, bool self_batched) {
     const opd_tensors list = opd_arg_tensors(call, 1);
     opd_tensor **out = (opd_tensor **)opdi_scope_alloc(((size_t)list.n + 2) * sizeof *out);
@@ -328,7 +332,7 @@ static int opdi_index_plan_of(opd_call *call, opdi_index_plan *plan, bool self_b
     plan->list = opd_tensors_of(out, count);
     return 0;
 }
-/* tensor [B, a..., second..., rest] as [B, second..., a..., rest]. */
+/* Returns tensor [B, a..., second..., rest] as [B, second..., a..., rest]. */
 static opd_tensor *opdi_index_swap(opd_tensor *tensor, int first, int second) {
     int64_t dims[OPD_MAX_DIMS];
     if (!tensor || first == 0 || second == 0) { return tensor; }
@@ -347,7 +351,8 @@ static int opdi_index_batch(opd_call *call) {
     if (dim < 0) { return opd_batch_return(call, result, plan.adjacent ? plan.lead : 0); }
     return opd_batch_return(call, plan.adjacent ? opdi_index_swap(result, plan.nshape, plan.lead) : result, 0);
 }
-/* Batches index_put: self's examples come first, numbered by an index if indices have examples, too. */
+/* Batches index_put.  self has its examples in front.  If the indices have examples, too, one more index selects the
+   example. */
 static int opdi_index_put_batch(opd_call *call) {
     opdi_index_plan plan;
     int64_t sizes[OPD_MAX_DIMS + 1];
@@ -369,7 +374,7 @@ static int opdi_index_put_batch(opd_call *call) {
     if (!plan.batched && !plan.adjacent) { values = opd_movedim(values, 0, plan.nshape); }
     return opd_batch_return(call, opd_index_put_full(self, plan.list, values, opd_arg_bool(call, 3)), 0);
 }
-/* opd_index: elements at tensors of indices, one a dim (None: all), or masks */
+/* opd_index: the elements at tensors of indices, one for each dim (None: the whole dim), or at masks */
 OPDI_OP(index_Tensor) {
     op->schema = "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor";
     op->cpu = op->fake = opdi_index_Tensor_kernel; op->backward = opdi_index_Tensor_backward; op->save = "indices";
@@ -391,7 +396,8 @@ static int opdi_put_check(const opdi_pick_plan *plan, const opd_tensor *values) 
                                opdi_sizes_text(opdi_sizes(values), values->ndim, first, sizeof first),
                                opdi_sizes_text(plan->out, plan->nout, second, sizeof second));
 }
-/* values as the places of the plan: before, the broadcast indices as one dim, after. */
+/* Returns values in the shape that the plan's positions have: the dims before, the broadcast indices as one dim, the
+   dims after. */
 static opd_tensor *opdi_put_source(const opdi_pick_plan *plan, const opd_tensor *out, opd_tensor *values,
                                    const int64_t *sizes, int ndim) {
     int64_t strides[OPD_MAX_DIMS], count = 1;
@@ -414,7 +420,8 @@ static opd_tensor *opdi_put_source(const opdi_pick_plan *plan, const opd_tensor 
     }
     return opdi_view(values, sizes, strides, ndim, 0);
 }
-/* Writes or adds values at the list's places of out, which are one walk: offsets along a dim of stride 1. */
+/* Writes or adds values at the listed positions of out, in one walk.  The walk's index has the offsets, along a dim of
+   stride 1. */
 static int opdi_put_values(opd_tensor *out, opd_tensors list, opd_tensor *values, bool accumulate) {
     int64_t sizes[OPD_MAX_DIMS + 1], strides[OPD_MAX_DIMS + 1];
     opdi_pick_plan plan;
@@ -493,7 +500,7 @@ static int opdi_index_put_impl__kernel(opd_call *call) {
     for (int i = 0; i < 4; i++) { values[i] = call->args[i]; }
     return opd_return_tensor(call, opd_call_op(OPD_OP(&op, OPDI_NAME(index_put, "aten::index_put_")), values, 4));
 }
-/* opd__index_put_impl_: index_put of self itself */
+/* opd__index_put_impl_: index_put in place */
 OPDI_OP(_index_put_impl_) {
     op->schema = "_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool "
         "unsafe=False) -> Tensor(a!)";
@@ -501,13 +508,13 @@ OPDI_OP(_index_put_impl_) {
     op->cases = "";
 }
 
-/* take and put: tensor in a row, for reading. */
+/* Returns tensor as one row, to be read, as take and put treat it. */
 static opd_tensor *opdi_flat_of(opd_tensor *tensor) {
     const int64_t one = 1;
     tensor = opdi_packed(tensor);
     return tensor ? opdi_view(tensor, &tensor->numel, &one, 1, 0) : NULL;
 }
-/* Checked positions in self read in a row, as offsets into its memory. */
+/* Converts checked positions in self, taken as one row, to offsets into its memory. */
 static opd_tensor *opdi_take_offsets(opd_tensor *index, const opd_tensor *self) {
     if (!index || (self->flags & OPDI_CONTIGUOUS)) { return index; }
     opd_tensor *tensor = opdi_own(opdi_tensor_make(index->dims, NULL, index->ndim, OPD_INT64, OPD_CPU));
@@ -523,7 +530,7 @@ static opd_tensor *opdi_take_offsets(opd_tensor *index, const opd_tensor *self) 
     }
     return tensor;
 }
-/* The flat index as a list, checked with take's message. */
+/* Returns the index of take as a list of one row.  If an index is out of range, fails with take's message. */
 static opd_tensor *opdi_take_index(opd_tensor *index, int64_t numel) {
     int64_t bad;
     opd_tensor *input = opdi_index_load(index, numel, true, &bad);
@@ -554,7 +561,7 @@ static int opdi_take_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_put_full(opdi_o_zeros(grad, opd_bw_sizes(bw, 0)), opd_bw_tensor(bw, 1), grad,
                                              true));
 }
-/* vmap: self in a row, indexed. */
+/* Batches take: views self as one row and indexes that. */
 static int opdi_take_indexed(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1);
     self = opdi_o_reshape(self, &self->numel, 1);
@@ -568,7 +575,7 @@ static int opdi_take_batch(opd_call *call) {
     }
     return dim < 0 ? opd_batch_return(call, opd_take(self, index), at) : opdi_batch_as(call, opdi_take_indexed);
 }
-/* opd_take: elements at index, counted through */
+/* opd_take: the elements at index; index counts through all elements of self */
 OPDI_OP(take) {
     op->schema = "take(Tensor self, Tensor index) -> Tensor";
     op->cpu = op->fake = opdi_take_kernel; op->backward = opdi_take_backward; op->save = "index";
@@ -577,7 +584,7 @@ OPDI_OP(take) {
     op->cases = "[3,4], [2,3]i12";
 }
 
-/* put: self as one row with source's elements written to, or (accumulate) added at, the places of index. */
+/* put: returns self as one row, with source's elements written at the places of index or (accumulate) added there. */
 static int opdi_put_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1), *src = opd_arg_tensor(call, 2);
     const opd_scalar_type dtype = (opd_scalar_type)self->dtype;
@@ -635,7 +642,7 @@ static int opdi_put_indexed(opd_call *call) {
     return opd_return_tensor(call, opdi_o_reshape(result, opdi_sizes(self), self->ndim));
 }
 static int opdi_put_batch(opd_call *call) { return opdi_batch_as(call, opdi_put_indexed); }
-/* opd_put: self, with source written (accumulate: added) at index, counted through */
+/* opd_put: self, with source written (accumulate: added) at index, which counts through all elements of self */
 OPDI_OP(put) {
     op->schema = "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor";
     op->cpu = op->fake = opdi_put_kernel; op->backward = opdi_put_backward; op->save = "index";
@@ -645,7 +652,7 @@ OPDI_OP(put) {
     op->cases = "[3,4], [1]i12, [1]; [3,4], [5]i12, [5], True";
 }
 
-/* take_along_dim: gathers along dim, other dims broadcast; without dim, from self as one row. */
+/* take_along_dim: gathers along dim, the other dims being broadcast.  Without dim, gathers from self as one row. */
 static int opdi_take_along_dim_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1);
     int64_t first[OPD_MAX_DIMS], second[OPD_MAX_DIMS], minus = -1;
@@ -681,7 +688,7 @@ static int opdi_take_along_dim_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_gather(opdi_o_expand(self, first, self->ndim), dim,
                                               opdi_o_expand(index, second, self->ndim)));
 }
-/* opd_take_along_dim: gather, broadcast; without dim: take */
+/* opd_take_along_dim: gather with broadcasting; if there is no dim, take */
 OPDI_OP(take_along_dim) {
     op->schema = "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor";
     op->composite = opdi_take_along_dim_kernel;
@@ -691,7 +698,8 @@ OPDI_OP(take_along_dim) {
 
 //== masked_select, masked_scatter =====================================================================================
 
-/* tensors and mask broadcast against each other, contiguous; sizes of both in sizes[*ndim]. */
+/* Broadcasts the tensors and the mask against each other, as contiguous tensors.  Sets sizes[*ndim] to the sizes that
+   they then share. */
 static int opdi_masked_open(opd_tensor **tensors, opd_tensor **mask, int64_t *sizes, int *ndim) {
     opd_tensor *both[2];
     *ndim = 0;
@@ -713,7 +721,8 @@ OPDI_COLD_END
         type *to = (type *)(void *)dst; const type *from = (const type *)(const void *)src;                 \
         if (compress) { for (int64_t i = 0; i < count; i++) { if (mask[i]) { *to++ = from[i]; } } }         \
         else { for (int64_t i = 0; i < count; i++) { if (mask[i]) { to[i] = *from++; } } } return; }
-/* compress: dst gets the chosen of src; else the chosen places of dst get src in order. */
+/* Moves the elements that the mask selects.  If `compress`, writes the selected elements of src to dst one after
+   another.  Otherwise writes the elements of src, in order, to the selected places of dst. */
 static void opdi_masked_move(char *dst, const char *src, const char *mask, int64_t count, int size, bool compress) {
     switch (size) {
         case 1: OPDI_MASKED_MOVE(uint8_t)
@@ -734,7 +743,7 @@ static int64_t opdi_mask_count(const opd_tensor *mask) {
     return count;
 }
 OPDI_COLD_BEGIN
-/* masked_select: a row of the elements of self where mask is true, both broadcast to each other. */
+/* masked_select: returns a row of the elements of self where mask is true.  Both are broadcast to each other. */
 static int opdi_masked_select_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1);
     int64_t sizes[OPD_MAX_DIMS], count;
@@ -758,7 +767,7 @@ static int opdi_masked_select_kernel(opd_call *call) {
                      (int)opd_dtype_size((opd_scalar_type)self->dtype), true);
     return opdi_done_with(out, scratch);
 }
-/* grad back to the chosen places of a tensor with mask's and self's common size. */
+/* Returns a tensor with the broadcast sizes of mask and self that has grad's elements at the selected places. */
 static int opdi_masked_select_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *mask = opd_bw_tensor(bw, 1);
     const opd_ints own = opd_bw_sizes(bw, 0);
@@ -775,7 +784,7 @@ static int opdi_masked_select_backward(opd_backward_call *bw) {
     if (ndim && grad) { grad = opdi_o_reshape(opdi_o_sum_dims(grad, sizes, ndim, true), own.data, own.n); }
     return opd_bw_return(bw, 0, grad);
 }
-/* vmap: the same mask for all is an index. */
+/* Batches masked_select: a mask that all examples share becomes an index. */
 static int opdi_masked_select_indexed(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1);
     int64_t sizes[OPD_MAX_DIMS];
@@ -791,7 +800,7 @@ static int opdi_masked_select_batch(opd_call *call) {
     (void)opd_batch_arg(call, 1, &dim);
     return dim >= 0 ? opdi_batch_dynamic(call) : opdi_batch_as(call, opdi_masked_select_indexed);
 }
-/* opd_masked_select: elements where mask, in one dim */
+/* opd_masked_select: the elements where mask is true, in one dim */
 OPDI_OP(masked_select) {
     op->schema = "masked_select(Tensor self, Tensor mask) -> Tensor";
     op->cpu = op->fake = opdi_masked_select_kernel; op->backward = opdi_masked_select_backward; op->save = "mask";
@@ -801,7 +810,7 @@ OPDI_OP(masked_select) {
     op->cases = "[3,4], [3,4]b; [3,4], [4]b";
 }
 
-/* masked_scatter: self with source's elements, in turn, where mask is true; both are broadcast. */
+/* masked_scatter: returns self with source's elements, in order, where mask is true.  Both are broadcast. */
 static int opdi_masked_scatter_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1), *src = opd_arg_tensor(call, 2);
     int64_t sizes[OPD_MAX_DIMS];
@@ -835,8 +844,9 @@ static int opdi_masked_scatter_kernel(opd_call *call) {
                      false);
     return opdi_done_with(out, scratch);
 }
-/* The gradient of count elements of source without results whose sizes the mask decides: how many chosen ones stand in
-   front of an element says where its gradient belongs. */
+/* Computes the gradient of `count` elements of source, without intermediate results whose sizes depend on the mask.
+   The element of source that a selected element received is the one with the number of selected elements in front of
+   it. */
 static opd_tensor *opdi_masked_scatter_put(opd_tensor *grad, opd_tensor *mask, int64_t count) {
     opd_tensor *zeros = opdi_o_zeros(grad, opd_ints_of(&count, 1));
     if (count == 0) { return zeros; }
@@ -864,7 +874,7 @@ static int opdi_masked_scatter_backward(opd_backward_call *bw) {
     }
     return 0;
 }
-/* opd_masked_scatter: self, with source's elements in order where mask */
+/* opd_masked_scatter: self, with source's elements, in order, where mask is true */
 OPDI_OP(masked_scatter) {
     op->schema = "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor";
     op->cpu = op->fake = opdi_masked_scatter_kernel; op->backward = opdi_masked_scatter_backward; op->save = "mask";
@@ -880,7 +890,7 @@ static int opdi_where_Scalar_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_where_self(opd_arg_tensor(call, 0), opd_tensor_wrapped_number(arg),
                                                   opd_tensor_wrapped_number(second)));
 }
-/* opd_where_Scalar: self where condition, else other */
+/* opd_where_Scalar: self where condition is true, else other */
 OPDI_OP(where_Scalar) {
     op->schema = "where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor";
     op->composite = opdi_where_Scalar_kernel;
@@ -900,7 +910,7 @@ static int opdi_where_kernel(opd_call *call) {
     }
     return opd_return_tensors(call, list, count);
 }
-/* opd_where: where condition is not 0: the indices, a tensor for each dim */
+/* opd_where: the indices where condition is not 0, one tensor for each dim */
 OPDI_OP(where) {
     op->schema = "where(Tensor condition) -> Tensor[]";
     op->composite = opdi_where_kernel;

@@ -1,4 +1,4 @@
-/* Reading and writing elements of a dtype that are computed in OPDI_T. */
+/* Reads and writes elements of a dtype that are computed in OPDI_T. */
 #if OPDI_WHOLE
 OPDI_ALWAYS OPDI_T OPDI_TYPED(indexed_get)(const void *data, int dtype) {
     switch (dtype) {
@@ -35,7 +35,8 @@ OPDI_ALWAYS void OPDI_TYPED(indexed_set)(void *data, OPDI_T v, int dtype) {
     }
 }
 #endif
-/* dtype and size, its bytes, are constants where this is called. */
+/* Folds rows whose elements have dtype `dtype` and take `size` bytes.  Every caller passes compile-time constants for
+   both, so that this function is specialized when it is inlined. */
 OPDI_ALWAYS void OPDI_TYPED(indexed_fold_as)(const opdi_indexed *indexed, const opdi_indexed_rows *rows, int64_t bs,
                                              int dtype, int64_t size) {
     opdi_indexed_rows other = *rows;

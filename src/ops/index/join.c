@@ -9,7 +9,7 @@ OPDI_COLD_BEGIN
 //== joining ===========================================================================================================
 
 static bool opdi_cat_skips(const opd_tensor *tensor) { return tensor->ndim == 1 && tensor->numel == 0; }
-/* Copies tensor to out from place `at` of dim on.  0, or -1 with an error. */
+/* Copies tensor into out, from index `at` of dim on.  Returns 0, or -1 and sets an error. */
 static int opdi_cat_piece(opd_tensor *out, int dim, int64_t at, const opd_tensor *tensor) {
     const int64_t inner = opdi_span_of(opdi_sizes(out), dim + 1, out->ndim), outer = opdi_span_of(opdi_sizes(out), 0,
             dim);
@@ -31,7 +31,7 @@ static int opdi_cat_piece(opd_tensor *out, int dim, int64_t at, const opd_tensor
     }
     return rc;
 }
-/* Tensors that are joined row by row: a row of the result is a run of each. */
+/* Tensors that are joined row by row: a row of the result consists of one run of each tensor. */
 typedef struct opdi_cat_job { opd_tensors list; char *out; int64_t row, inner; int dim; } opdi_cat_job;
 static void opdi_cat_rows(void *ctx, int64_t begin, int64_t end) {
     const opdi_cat_job *job = (const opdi_cat_job *)ctx;
@@ -46,8 +46,8 @@ static void opdi_cat_rows(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
-/* Joins contiguous tensors of out's dtype, whose runs are neither very short nor very long, by rows; false: they are
-   not such. */
+/* Joins contiguous tensors of out's dtype row by row, if their pieces of a row are neither very short nor very long.
+   Returns false, with nothing done, if the tensors are not of this kind. */
 static bool opdi_cat_by_rows(opd_tensor *out, opd_tensors list, int dim) {
     const int64_t outer = opdi_span_of(opdi_sizes(out), 0, dim);
     opdi_cat_job job;
@@ -64,8 +64,8 @@ static bool opdi_cat_by_rows(opd_tensor *out, opd_tensors list, int dim) {
     opdi_parallel_for(outer, OPDI_MAX((int64_t)1, 4 * OPDI_GRAIN / job.row), opdi_cat_rows, &job);
     return true;
 }
-/* Sets sizes to those of the list's tensors joined along dim; `first` is the first of them that opdi_cat_skips does
-   not leave out.  0, or -1 with an error. */
+/* Sets sizes to the sizes of the list's tensors joined along dim.  `first` is the first tensor that is not left out
+   (opdi_cat_skips).  Returns 0, or -1 and sets an error. */
 static int opdi_cat_sizes(opd_tensors list, const opd_tensor *first, int dim, int64_t *sizes) {
     memcpy(sizes, opdi_sizes(first), sizeof *sizes * first->ndim);
     sizes[dim] = 0;
@@ -87,7 +87,7 @@ static int opdi_cat_sizes(opd_tensors list, const opd_tensor *first, int dim, in
     }
     return 0;
 }
-/* cat: joins the tensors of a list along dim, in the dtype that they promote to; tensors [0] are left out. */
+/* cat: joins the tensors of a list along dim, in the dtype that they promote to.  Tensors of size [0] are left out. */
 static int opdi_cat_kernel(opd_call *call) {
     opd_tensors list = opd_arg_tensors(call, 0);
     const opd_tensor *first = NULL;
@@ -118,8 +118,8 @@ static int opdi_cat_kernel(opd_call *call) {
     }
     return 0;
 }
-/* The gradient of cat: each tensor gets its part of grad; those that were left out get zeros.  0, or -1 with an
-   error. */
+/* Computes the gradient of cat: each tensor gets its part of grad, or zeros if it was left out.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_cat_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     int64_t at = 0;
@@ -141,12 +141,12 @@ static int opdi_cat_backward(opd_backward_call *bw) {
     }
     return dim < 0 ? -1 : 0;
 }
-/* Runs the fallback of an operator of a list, but for an empty list, which has no key, the CPU's kernel: it says what
-   is wrong. */
+/* Runs the fallback of an operator that takes a list of tensors.  An empty list has no tensor whose key could be used;
+   then runs the CPU's kernel, which reports the error. */
 static int opdi_list_of_none(opd_call *call) {
     return opd_arg_tensors(call, 0).n ? opdi_hidden_fallback(call) : opd_op_card(call->op)->cpu(call);
 }
-/* vmap of cat (more 0) and stack (1): examples in front. */
+/* Batches cat (`more` is 0) and stack (`more` is 1), with the examples in front. */
 static int opdi_join_batch(opd_call *call, int more) {
     const opd_tensors list = opd_arg_tensors(call, 0);
     opd_tensor **all = (opd_tensor **)opdi_scope_alloc(((size_t)list.n + 1) * sizeof *all);
@@ -175,7 +175,7 @@ OPDI_OP(cat) {
     op->cases = "{[2,3], [1,3]}; {[2,3], [2,2]}, 1";
 }
 
-/* Two tensors, number by number in turn: words of 4 or 8 bytes. */
+/* Two tensors whose numbers are taken in turn, as words of 4 or 8 bytes. */
 typedef struct opdi_turns_of { const void *first, *second; void *to; bool wide; } opdi_turns_of;
 OPDI_COLD_END
 OPDI_LOOPS_BEGIN
@@ -198,7 +198,8 @@ static void opdi_turns_range(void *ctx, int64_t begin, int64_t end) {
 }
 OPDI_LOOPS_END
 OPDI_COLD_BEGIN
-/* Stacks two tensors along a new last dim where all lie in rows and have out's dtype; false: not of that kind. */
+/* Stacks two tensors along a new last dim.  Returns false, with nothing done, unless all tensors are contiguous, on the
+   CPU and of one dtype of 4 or 8 bytes. */
 static bool opdi_stack_turns(opd_tensor *out, opd_tensors list) {
     const size_t size = opd_dtype_size(OPDI_DTYPE(out));
     if (list.n != 2 || (size != 4 && size != 8) || !(out->flags & OPDI_CONTIGUOUS) || opdi_on_device(out)) {
@@ -215,7 +216,8 @@ static bool opdi_stack_turns(opd_tensor *out, opd_tensors list) {
     opdi_parallel_for(list.data[0]->numel, OPDI_GRAIN, opdi_turns_range, &turns);
     return true;
 }
-/* stack: joins the tensors of a list, all of the same sizes, along a new dim, in the dtype that they promote to. */
+/* stack: joins the tensors of a list along a new dim.  All have the same sizes.  The result has the dtype that they
+   promote to. */
 static int opdi_stack_kernel(opd_call *call) {
     opd_tensors list = opd_arg_tensors(call, 0);
     int64_t sizes[OPD_MAX_DIMS];
@@ -274,8 +276,8 @@ OPDI_OP(stack) {
     op->cases = "{[2,3], [2,3]}; {[2,3], [2,3]}, 1; {[], []}";
 }
 
-/* hstack, vstack, dstack, column_stack, row_stack: everything with `least` dims at least, then cat along dim.
-   column: a vector becomes a column. */
+/* Runs hstack, vstack, dstack, column_stack and row_stack: gives every tensor at least `least` dims, then joins the
+   tensors along dim.  If `column`, a vector becomes a column first. */
 static int opdi_stack_like(opd_call *call, int least, int dim, bool column, const char *name) {
     opd_tensors list = opd_arg_tensors(call, 0);
     const size_t bytes = (size_t)list.n * sizeof(opd_tensor *);
@@ -312,7 +314,7 @@ static int opdi_column_stack_kernel(opd_call *call) { return opdi_stack_like(cal
 static int opdi_concat_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_cat_full(opd_arg_tensors(call, 0), opd_arg_int(call, 1)));
 }
-/* opd_hstack: cat along dim 1 (0 of what has one dim) */
+/* opd_hstack: cat along dim 1 (for vectors, along dim 0) */
 OPDI_OP(hstack) {
     op->schema = "hstack(Tensor[] tensors) -> Tensor";
     op->composite = opdi_hstack_kernel;
@@ -333,7 +335,7 @@ OPDI_OP(dstack) {
     op->out = "dstack.out"; op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_APART;
     op->cases = "{[2,3], [2,3]}; {[2], [2]}";
 }
-/* opd_column_stack: hstack, of vectors as columns */
+/* opd_column_stack: hstack, with vectors as columns */
 OPDI_OP(column_stack) {
     op->schema = "column_stack(Tensor[] tensors) -> Tensor";
     op->composite = opdi_column_stack_kernel;
@@ -362,7 +364,7 @@ OPDI_OP(concatenate) {
     op->cases = "{[2,3], [1,3]}";
 }
 
-/* Checks a list for _chunk_cat along dim, not counted from the end; 0, or -1 with an error. */
+/* Checks a list for _chunk_cat along dim, which must not be negative.  Returns 0, or -1 and sets an error. */
 static int opdi_chunk_check(opd_tensors list, int dim) {
     for (int64_t i = 0; i < list.n; i++) {
         const opd_tensor *tensor = list.data[i];
@@ -381,7 +383,7 @@ static int opdi_chunk_check(opd_tensors list, int dim) {
     }
     return 0;
 }
-/* tensor [a..., n, b...] as [a..., chunks, rest], with zeros behind n. */
+/* Returns tensor [a..., n, b...] as [a..., chunks, rest], with zeros behind n. */
 static opd_tensor *opdi_chunk_rows(opd_tensor *tensor, int dim, int64_t chunks) {
     int64_t pad[2 * OPD_MAX_DIMS] = {0}, sizes[OPD_MAX_DIMS + 1];
     const int after = tensor->ndim - 1 - dim;
@@ -410,7 +412,7 @@ static int opdi_chunk_cat_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_cat_full(opd_tensors_of(rows, list.n), dim + 1));
 }
-/* opd__chunk_cat: tensors, each as num_chunks parts of dim (zeros fill the last), side by side */
+/* opd__chunk_cat: cuts each tensor into num_chunks parts of dim (the last filled up with zeros), and joins them */
 OPDI_OP(_chunk_cat) {
     op->schema = "_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor";
     op->composite = opdi_chunk_cat_kernel;
@@ -420,7 +422,8 @@ OPDI_OP(_chunk_cat) {
 
 //== block_diag ========================================================================================================
 
-/* Sets *rows and *columns of a block: [n] is a row, [] a number.  0, or -1 with an error. */
+/* Sets *rows and *columns to the sizes of a block.  A vector [n] counts as a row, a tensor without dims as a single
+   number.  Returns 0, or -1 and sets an error. */
 static int opdi_block_of(const opd_tensor *tensor, int i, int64_t *rows, int64_t *columns) {
     if (tensor->ndim > 2) {
         return opd_fail(OPD_ERROR_SHAPE, "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input %d "
@@ -478,8 +481,8 @@ OPDI_OP(block_diag) {
 
 //== padding ===========================================================================================================
 
-/* constant_pad_nd: self with `value` around it.  pad has pairs, before and after, from the last dim on; what is
-   negative cuts off. */
+/* constant_pad_nd: surrounds self with `value`.  `pad` has pairs of sizes, before and after, from the last dim on.
+   Negative sizes cut elements off. */
 static int opdi_constant_pad_nd_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_ints pad = opd_arg_ints(call, 1);
@@ -534,7 +537,7 @@ static int opdi_constant_pad_nd_batch(opd_call *call) {
     return opd_batch_return(call, opd_constant_pad_nd_full(opdi_batch_front_arg(call, 0), opd_arg_ints(call, 1),
                                                            opd_arg_value(call, 2)), 0);
 }
-/* opd_constant_pad_nd: value around: pad is left and right of the last dim, then of the one before */
+/* opd_constant_pad_nd: surrounds self with value; pad: left and right of the last dim, then of the one before */
 OPDI_OP(constant_pad_nd) {
     op->schema = "constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor";
     op->cpu = op->fake = opdi_constant_pad_nd_kernel; op->backward = opdi_constant_pad_nd_backward;
@@ -544,7 +547,7 @@ OPDI_OP(constant_pad_nd) {
 }
 OPDI_COLD_END
 
-/* reflection_pad and replication_pad: the last n dims; out[i, j, k] = in[map0[i], map1[j], map2[k]]. */
+/* A reflection_pad or replication_pad of the last n dims: out[i, j, k] = in[map0[i], map1[j], map2[k]]. */
 typedef struct opdi_pad_job {
     char *in, *out;
     int64_t planes, in_size[3], out_size[3];
@@ -564,8 +567,8 @@ static int64_t opdi_pad_map(int64_t i, int64_t low, int64_t count, bool reflect)
 #define OPDI_PAD_ROW_ADD(type) {                                                                            \
         type *a = (type *)(void *)pad_job->in + x; const type *b = (const type *)(const void *)pad_job->out + y; \
         for (int64_t k = 0; k < count; k++) { a[masks[k]] += b[k]; } }
-/* Pads planes [begin, end) of ctx, an opdi_pad_job: element o of a dim comes from map[o].  back: is added to
-   there. */
+/* Pads planes [begin, end) of ctx, an opdi_pad_job: element o along a dim is a copy of element map[o].  back: adds
+   element o to element map[o]. */
 static void opdi_pad_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_pad_job *pad_job = (const opdi_pad_job *)ctx;
     const int64_t in_plane = pad_job->in_size[0] * pad_job->in_size[1] * pad_job->in_size[2],
@@ -596,7 +599,7 @@ static void opdi_pad_part(void *ctx, int64_t begin, int64_t end) {
     }
 }
 OPDI_COLD_BEGIN
-/* Pads in to out; back: adds out to in, which is a gradient that was zeroed. */
+/* Pads `in` to `out`.  back: adds out to `in`, a gradient that the caller has set to zero. */
 static int opdi_pad_run(opd_tensor *in, opd_tensor *out, opd_ints pad, bool reflect, bool back) {
     const int ndim = (int)pad.n / 2;
     opdi_pad_job pad_job;
@@ -629,7 +632,8 @@ static int opdi_pad_run(opd_tensor *in, opd_tensor *out, opd_ints pad, bool refl
                       &pad_job);
     return 0;
 }
-/* Checks the arguments of a padding of in, and sets sizes to those of the padded tensor.  0, or -1 with an error. */
+/* Checks the arguments of a padding of `in`, and sets sizes to the sizes of the padded tensor.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_pad_sizes(const opd_call *call, const opd_tensor *in, opd_ints pad, bool reflect, int64_t *sizes) {
     const int ndim = *(strstr(call->op->schema->name, "pad") + 3) - '0';     /* of reflection_pad2d */
     char text[256];
@@ -680,8 +684,8 @@ static int opdi_pad_nd_kernel(opd_call *call) {
     opd_tensor *scratch = in ? opdi_work_for(out, (opd_scalar_type)out->dtype) : NULL;
     return scratch && opdi_pad_run(in, scratch, pad, reflect, false) == 0 ? opdi_done_with(out, scratch) : -1;
 }
-/* The gradient of reflection and replication padding: each element of grad is added to the one that it was copied
-   from. */
+/* Computes the gradient of reflection and replication padding: adds each element of grad to the element that it was
+   copied from. */
 static int opdi_pad_nd_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *in = opd_arg_tensor(call, 1);
     const opd_ints pad = opd_arg_ints(call, 2);
@@ -706,7 +710,7 @@ static int opdi_pad_nd_backward_kernel(opd_call *call) {
     memset(scratch->data, 0, (size_t)scratch->numel * opd_dtype_size((opd_scalar_type)scratch->dtype));
     return opdi_pad_run(scratch, grad, pad, reflect, true) == 0 ? opdi_done_with(out, scratch) : -1;
 }
-/* vmap: planes of the examples are planes. */
+/* Batches padding: the planes of all examples are planes of one call. */
 static int opdi_pad_nd_batch(opd_call *call) {
     const int tensors = call->op->nargs - 1, nd = (int)call->args[tensors].n / 2, ndim = call->args[0].u.t->ndim;
     const bool merge = ndim == nd + 2;            /* into the dim of their own batches */
@@ -729,7 +733,7 @@ static int opdi_pad_nd_batch(opd_call *call) {
     sizes[1] = call->args[0].u.t->dims[0];
     return opd_batch_return(call, opdi_o_reshape(result, sizes, ndim + 1), 0);
 }
-/* Pads as the operator of so many numbers does, by reflection or replication; NULL for NULL. */
+/* Pads by the operator for this number of dims, by reflection or replication.  Returns NULL if tensor is NULL. */
 static opd_tensor *opdi_o_pad(opd_tensor *tensor, opd_value pad, bool reflect) {
     const opd_ints padding = opd_ints_of(pad.u.ints, pad.n);
     if (!tensor) { return NULL; }
@@ -739,7 +743,7 @@ static opd_tensor *opdi_o_pad(opd_tensor *tensor, opd_value pad, bool reflect) {
     default: return reflect ? opd_reflection_pad3d(tensor, padding) : opd_replication_pad3d(tensor, padding);
     }
 }
-/* The derivative of opdi_o_pad by `in`. */
+/* Computes the gradient of opdi_o_pad by `in`. */
 static opd_tensor *opdi_o_pad_backward(opd_tensor *grad, opd_tensor *in, opd_value pad, bool reflect) {
     const opd_ints padding = opd_ints_of(pad.u.ints, pad.n);
     if (!grad || !in) { return NULL; }
@@ -908,7 +912,7 @@ OPDI_OP(replication_pad3d_backward) {
     op->cases = "[2,3,4,7], [2,2,3,4], (1,2,1,0,0,1)";
 }
 
-/* circular: whole slices of the other end of what negative sides leave, dim by dim. */
+/* Pads circularly, dim by dim.  Negative sides are cut off; positive sides get slices of the other end. */
 static opd_tensor *opdi_pad_circular(opd_tensor *tensor, opd_value pad) {
     for (int k = 0; k < pad.n / 2 && tensor; k++) {
         const int dim = tensor->ndim - 1 - k;
@@ -945,7 +949,7 @@ static int opdi_pad_circular_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opdi_pad_circular(self, opd_value_of_ints(pad)));
 }
-/* opd__pad_circular: pad with what is at the other end */
+/* opd__pad_circular: pad with elements from the other end */
 OPDI_OP(_pad_circular) {
     op->schema = "_pad_circular(Tensor self, int[] pad) -> Tensor";
     op->composite = opdi_pad_circular_kernel;

@@ -30,7 +30,8 @@ static void opdi_rows_part(void *ctx, int64_t begin, int64_t end) {
     }
 }
 OPDI_COLD_BEGIN
-/* Fills rows for contiguous a indexed along dim by checked int64 indices. */
+/* Fills *rows for a contiguous tensor `first`, indexed along dim by int64 indices that were checked.  Returns the
+   number of outer rows. */
 static int64_t opdi_rows_init(opdi_rows *rows, opd_tensor *first, int dim, opd_tensor *index, opd_tensor *second) {
     rows->self = first->data;
     rows->source = second->data;
@@ -41,7 +42,7 @@ static int64_t opdi_rows_init(opdi_rows *rows, opd_tensor *first, int dim, opd_t
     rows->bytes = rows->inner * (int64_t)opd_dtype_size((opd_scalar_type)first->dtype);
     return first->ndim ? opdi_span_of(opdi_sizes(first), 0, dim) : 1;
 }
-/* opdi_rows_select for a tensor `first` of any strides. */
+/* Does opdi_rows_select's work if `first` has any strides. */
 static int opdi_rows_walk(opd_tensor *first, int dim, opd_tensor *input, opd_tensor *out) {
     int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS], count = 1;
     for (int axis = first->ndim - 1; axis >= 0; axis--) {
@@ -53,7 +54,7 @@ static int opdi_rows_walk(opd_tensor *first, int dim, opd_tensor *input, opd_ten
     input = opdi_rows_spread(input, dim, sizes, first->ndim);
     return out && input ? opdi_indexed_go(OPDI_WALK_GATHER, first, dim, input, out, 1) : -1;
 }
-/* out = first's rows at index along dim; out is contiguous in the order outer, index, inner. */
+/* Sets out to the rows of `first` at index along dim.  out is contiguous, in the order outer, index, inner. */
 OPDI_INTERNAL int opdi_rows_select(opd_tensor *first, int dim, opd_tensor *index, opd_tensor *out, const char *text) {
     const int64_t size = first->ndim ? opdi_sizes(first)[dim] : 1;
     opdi_rows rows;
@@ -117,8 +118,8 @@ OPDI_OP(index_select_backward) {
     op->cases = "[3,2], (3,4), 1, [2]i4";
 }
 
-/* Checks shared by index_add, index_copy and index_reduce: index is a vector as long as source along dim, the other
-   sizes agree. */
+/* Checks the arguments of index_add, index_copy and index_reduce.  index must be a vector as long as source along dim,
+   and the other sizes must agree. */
 static int opdi_rows_check(const opd_tensor *self, int dim, const opd_tensor *index, const opd_tensor *src,
                            const char *name) {
     const int64_t count = src->ndim ? opdi_sizes(src)[OPDI_MIN(dim, src->ndim - 1)] : 1;
@@ -147,13 +148,13 @@ static int opdi_rows_check(const opd_tensor *self, int dim, const opd_tensor *in
     return k ? opd_fail(OPD_ERROR_SHAPE, "%s: Source/destination tensor must have same slice shapes. Destination "
                         "slice dimension does not match source at dim %d", name, dim) : 0;
 }
-/* index as one for every element of src, checked. */
+/* Checks the index and returns it expanded, so that every element of src has an index. */
 static opd_tensor *opdi_rows_index(const opd_tensor *out, int dim, opd_tensor *index, const opd_tensor *src, bool wrap,
                                    const char *text) {
     index = opdi_index_checked(index, dim, out->ndim ? opdi_sizes(out)[dim] : 1, wrap, text);
     return index ? opdi_rows_spread(index, dim, opdi_sizes(src), src->ndim) : NULL;
 }
-/* index_add of complex numbers: the parts of self and of alpha src. */
+/* Runs index_add of complex numbers: separately for their real and imaginary parts. */
 static int opdi_index_add_complex(opd_call *call, opd_tensor *self, opd_tensor *src, opd_value alpha) {
     opd_tensor *index = opd_arg_tensor(call, 2), *parts[2];
     const int64_t dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
@@ -161,7 +162,7 @@ static int opdi_index_add_complex(opd_call *call, opd_tensor *self, opd_tensor *
     for (int i = 0; i < 2; i++) { parts[i] = opd_index_add(opdi_part_of(self, i), dim, index, opdi_part_of(src, i)); }
     return opdi_give_parts(call, 0, parts[0], parts[1]);
 }
-/* index_add: self with alpha times slice i of source added to slice index[i] along dim. */
+/* index_add: adds alpha times slice i of source to slice index[i] of self along dim. */
 static int opdi_index_add_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src = opd_arg_tensor(call, 3);
     const int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
@@ -187,7 +188,7 @@ static int opdi_index_add_kernel(opd_call *call) {
     }
     return index ? opdi_indexed_go(OPDI_WALK_ADD, out, dim, index, src, opdi_number_f64(alpha)) : -1;
 }
-/* grad's rows at index, with the shape that source has. */
+/* Returns the rows of grad at index, in the shape of argument `at`, the source. */
 static opd_tensor *opdi_rows_back(opd_backward_call *bw, opd_tensor *grad, int at) {
     opd_tensor *tensor = opd_index_select(grad, opd_bw_value(bw, 1).u.i, opd_bw_tensor(bw, 2));
     const opd_ints sizes = opd_bw_sizes(bw, at);
@@ -238,7 +239,7 @@ OPDI_OP(index_copy) {
     op->cases = "[3,4], 1, [1]i4, [3,1]";
 }
 
-/* index_fill: self with `value`, a number or 0-dim tensor, in slices index[i] along dim. */
+/* index_fill: fills the slices index[i] of self along dim with `value`, a number or 0-dim tensor. */
 static int opdi_index_fill_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2);
     const opd_value value = opd_arg_value(call, 3);
@@ -268,7 +269,7 @@ static int opdi_index_fill_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *index = opd_bw_tensor(bw, 2);
     const int64_t dim = opd_bw_value(bw, 1).u.i;
     OPDI_GIVE(0, opd_index_fill_int_Scalar(grad, dim, index, opd_value_int(0)));
-    if (opd_bw_needs(bw, 3)) {                    /* each place once, however often the index names it */
+    if (opd_bw_needs(bw, 3)) {                    /* each place once, even if the index names it several times */
         opd_tensor *none = opd_zeros_like(grad), *written = none ? opd_to_dtype(none, OPD_BOOL) : NULL;
         written = opd_index_fill_int_Scalar(written, dim, index, opd_value_bool(true));
         OPDI_GIVE(3, opdi_o_sum(opd_where_self(written, grad, none)));
@@ -292,7 +293,7 @@ OPDI_OP(index_fill_int_Tensor) {
     op->cases = "[3,4], 1, [1]i4, []";
 }
 
-/* index_reduce: folds slice i of source into slice index[i] of self along dim, by prod, mean, amax or amin. */
+/* index_reduce: folds slice i of source into slice index[i] of self along dim by prod, mean, amax or amin. */
 static int opdi_index_reduce_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src = opd_arg_tensor(call, 3);
     int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim), how = opdi_reduce_of(opd_arg_str(call, 4));
@@ -336,7 +337,7 @@ static opdi_rows_kind opdi_rows_kind_of(const opd_op *op) {
     while (kind < OPDI_INDEX_REDUCE && strncmp(op->schema->name, names[kind], strlen(names[kind])) != 0) { kind++; }
     return (opdi_rows_kind)kind;
 }
-/* The rule of opdi_rows_batch where each example has indices of its own. */
+/* Batches the operators of opdi_rows_batch if each example has its own indices. */
 static int opdi_rows_indexed(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 2), *list[OPD_MAX_DIMS];
     const opd_value value = call->op->nargs > 3 ? call->args[3] : opd_value_none();
@@ -365,7 +366,7 @@ static int opdi_rows_indexed(opd_call *call) {
         return opd_return_tensor(call, opd_scatter_reduce_two_full(self, dim, input, src, opd_arg_str(call, 4),
                                                                    opd_arg_bool(call, 5)));
     }
-    if (kind != OPDI_INDEX_FILL) {                            /* what counts from the end elsewhere is an error here */
+    if (kind != OPDI_INDEX_FILL) {                            /* unlike elsewhere, a negative index fails here */
         input = opd_masked_fill_Scalar(input, opd_lt_Scalar(input, opd_value_int(0)),
                                        opd_value_int(opdi_sizes(self)[dim]));
     }
@@ -379,7 +380,8 @@ static int opdi_rows_indexed(opd_call *call) {
     return opd_return_tensor(call, opd_index_put_full(self, opd_tensors_of(list, dim + 1), src,
                                                       kind == OPDI_INDEX_ADD));
 }
-/* Batches index_select, index_add and their like: one call with dim shifted where that does, else indexing. */
+/* Batches index_select, index_add and similar operators: by one call with a shifted dim if possible, else by
+   indexing. */
 static int opdi_rows_batch(opd_call *call) {
     opd_op *op = call->op;
     opd_value args[OPD_MAX_ARGS], ret;

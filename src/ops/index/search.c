@@ -2,8 +2,8 @@
 
 //== repeat_interleave, searchsorted, bucketize ========================================================================
 
-/* repeat_interleave.Tensor: number i repeats[i] times, in order.  output_size, where given, must be how many there
-   are. */
+/* repeat_interleave.Tensor: writes number i repeats[i] times, in order.  If output_size is given, it must equal the sum
+   of repeats. */
 static int opdi_repeat_interleave_Tensor_kernel(opd_call *call) {
     opd_tensor *result = opd_arg_tensor(call, 0);
     int64_t count = 0;
@@ -36,7 +36,7 @@ static int opdi_repeat_interleave_Tensor_kernel(opd_call *call) {
     return opdi_done_with(out, scratch);
 }
 OPDI_COLD_BEGIN
-/* opd_repeat_interleave_Tensor: each place i repeats[i] times */
+/* opd_repeat_interleave_Tensor: each index i repeats[i] times */
 OPDI_OP(repeat_interleave_Tensor) {
     op->schema = "repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor";
     op->cpu = op->fake = opdi_repeat_interleave_Tensor_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -45,7 +45,8 @@ OPDI_OP(repeat_interleave_Tensor) {
     op->cases = "[3]i4";
 }
 
-/* self's slices along dim (flat without one), each as often as repeats says (one number: all of them). */
+/* Repeats slices of self along dim (without dim: its elements), each as often as `repeats` says.  A single number in
+   repeats applies to all slices. */
 static int opdi_repeat_interleave_self_Tensor_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *repeats = opd_arg_tensor(call, 1);
     const int64_t minus = -1;
@@ -64,7 +65,8 @@ static int opdi_repeat_interleave_self_Tensor_kernel(opd_call *call) {
     opd_tensor *index = opd_repeat_interleave_Tensor_full(repeats, opd_arg_value(call, 3));
     return opd_return_tensor(call, opd_index_select(self, dim, index));
 }
-/* repeat_interleave.self_int: each slice count times.  Copies stand in a dim behind dim, which is joined with it. */
+/* repeat_interleave.self_int: repeats each slice `count` times.  The copies form a new dim behind dim, which is then
+   merged with dim. */
 static int opdi_repeat_interleave_self_int_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const int64_t count = opd_arg_int(call, 1), flat = -1;
@@ -83,14 +85,14 @@ static int opdi_repeat_interleave_self_int_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, self);
 }
-/* opd_repeat_interleave_self_Tensor: each element (slice of dim) repeats times */
+/* opd_repeat_interleave_self_Tensor: repeats each element (slice of dim) repeats times */
 OPDI_OP(repeat_interleave_self_Tensor) {
     op->schema = "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) "
         "-> Tensor";
     op->composite = opdi_repeat_interleave_self_Tensor_kernel;
     op->cases = "[2,3], [3]i4, 1";
 }
-/* opd_repeat_interleave: each element (slice of dim) repeats times */
+/* opd_repeat_interleave: repeats each element (slice of dim) repeats times */
 OPDI_OP(repeat_interleave_self_int) {
     op->schema = "repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> "
         "Tensor";
@@ -99,7 +101,7 @@ OPDI_OP(repeat_interleave_self_int) {
 }
 OPDI_COLD_END
 
-/* Position of v among n sorted numbers: the first that is not below it, or (right) the first above it. */
+/* Finds the position of v among n sorted numbers: the first that is not below it, or (right) the first above it. */
 #define OPDI_SEARCH(type) {                                                                                 \
         const type *sums = (const type *)(const void *)seq; const type x = v;                               \
         while (low < high) {                                                                                \
@@ -114,8 +116,8 @@ static int64_t opdi_search_i64(const char *seq, const int64_t *order, int64_t co
     int64_t low = 0, high = count;
     OPDI_SEARCH(int64_t)
 }
-/* Searches seq [.., n] for values [.., m], rows for rows, or seq [n] for values of any shape.  narrow: the result is
-   int32.  0, or -1 with an error. */
+/* Searches rows of seq [.., n] for values [.., m], or seq [n] for values of any shape.  `narrow`: the result is int32.
+   Returns 0, or -1 and sets an error. */
 static int opdi_search(opd_call *call, opd_tensor *seq, opd_tensor *values, opd_tensor *sorter, bool narrow,
                        bool right) {
     const bool whole = opd_dtype_is_integral((opd_scalar_type)seq->dtype, true);
@@ -145,8 +147,8 @@ static int opdi_search(opd_call *call, opd_tensor *seq, opd_tensor *values, opd_
     return opdi_done_with(out, scratch);
 }
 OPDI_COLD_BEGIN
-/* Checks searchsorted: seq [.., n], in whose leading dims values must agree unless there are none, and sorter, which
-   is NULL or has indices of seq's last dim.  0, or -1 with an error. */
+/* Checks the arguments of searchsorted.  The leading dims of seq [.., n], if there are any, must be those of values.
+   sorter is NULL, or has indices into seq's last dim.  Returns 0, or -1 and sets an error. */
 static int opdi_search_check(opd_tensor *seq, opd_tensor *values, opd_tensor *sorter) {
     int64_t count = seq->ndim ? opdi_sizes(seq)[seq->ndim - 1] : 1;
     if (seq->ndim == 0) {
@@ -180,7 +182,7 @@ static int opdi_search_check(opd_tensor *seq, opd_tensor *values, opd_tensor *so
     }
     return sorter ? 0 : -1;
 }
-/* Sequence and values of two dtypes meet in the one that holds both. */
+/* Converts the sequence and the values to one dtype that holds both. */
 static int opdi_search_promote(opd_tensor **seq, opd_tensor **values) {
     opd_tensor *both[2];
     both[0] = *seq;
@@ -191,7 +193,7 @@ static int opdi_search_promote(opd_tensor **seq, opd_tensor **values) {
     *values = opd_to_dtype(both[1], dtype);
     return *seq && *values ? 0 : -1;
 }
-/* Argument i, a Tensor or a Scalar; a Scalar in the dtype of the sequence or, like PyTorch, a wrapped float. */
+/* Returns argument i, a Tensor or a Scalar, as a tensor.  A Scalar becomes a wrapped number, as in PyTorch. */
 static opd_tensor *opdi_search_value(opd_call *call, int i) {
     const opd_value value = opd_arg_value(call, i);
     return value.tag == OPD_TAG_TENSOR ? value.u.t : opd_tensor_wrapped_number(value);
@@ -225,7 +227,8 @@ static int opdi_bucketize_kernel(opd_call *call) {
     if (opdi_search_promote(&seq, &values) || opdi_search_check(seq, values, NULL)) { return -1; }
     return opdi_search(call, seq, values, NULL, opd_arg_bool(call, 2), opd_arg_bool(call, 3));
 }
-/* vmap: one sequence searches the values of all examples; else each example is a row, or rows. */
+/* Batches searchsorted.  A sequence that all examples share is searched for the values of all examples; otherwise the
+   examples are rows of one call. */
 static int opdi_searchsorted_batch(opd_call *call) {
     opd_tensor *seq = call->args[0].u.t, *values = call->args[1].u.t, *front[3], *result;
     opd_value args[OPD_MAX_ARGS];
@@ -273,7 +276,7 @@ static int opdi_bucketize_batch(opd_call *call) {
     args[0].u.t = opd_batch_arg(call, 0, &dim);
     return opd_call_all(call->op, &ret, args, call->op->nargs) ? -1 : opd_batch_return(call, ret.u.t, dim);
 }
-/* opd_searchsorted: where self would be put into a sorted sequence */
+/* opd_searchsorted: the index at which self would be inserted into a sorted sequence */
 OPDI_OP(searchsorted_Tensor) {
     op->schema = "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, "
         "str? side=None, Tensor? sorter=None) -> Tensor";
@@ -282,7 +285,7 @@ OPDI_OP(searchsorted_Tensor) {
     op->out = "searchsorted.Tensor_out";
     op->cases = "[4], [2,3]";
 }
-/* opd_searchsorted_Scalar: where self would be put into a sorted sequence */
+/* opd_searchsorted_Scalar: the index at which self would be inserted into a sorted sequence */
 OPDI_OP(searchsorted_Scalar) {
     op->schema = "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, "
         "str? side=None, Tensor? sorter=None) -> Tensor";
@@ -291,7 +294,7 @@ OPDI_OP(searchsorted_Scalar) {
     op->out = "searchsorted.Scalar_out";
     op->cases = "[4], 0.5";
 }
-/* opd_bucketize: where self lies between sorted boundaries */
+/* opd_bucketize: the index of self between sorted boundaries */
 OPDI_OP(bucketize_Tensor) {
     op->schema = "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> "
         "Tensor";
@@ -300,7 +303,7 @@ OPDI_OP(bucketize_Tensor) {
     op->out = "bucketize.Tensor_out";
     op->cases = "[2,3], [4]";
 }
-/* opd_bucketize_Scalar: where self lies between sorted boundaries */
+/* opd_bucketize_Scalar: the index of self between sorted boundaries */
 OPDI_OP(bucketize_Scalar) {
     op->schema = "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> "
         "Tensor";
@@ -314,21 +317,24 @@ OPDI_COLD_END
 OPDI_COLD_BEGIN
 //== segment_reduce ====================================================================================================
 //
-//  data [.., size, ..] is cut along axis into segments, each of which becomes one number.  lengths [.., segments], or
-//  offsets [.., segments + 1], where each begins and the last ends, have the dims before axis, too.
+//  data [.., size, ..] is cut along axis into segments, each of which is reduced to one number.  The segments are given
+//  by lengths [.., segments], or by offsets [.., segments + 1]: the positions at which each segment begins and the last
+//  one ends.  Both have the dims before axis, too.
 
 typedef struct opdi_segments {
     int axis, how;                                /* how: as opdi_reduce_of has it */
     int64_t segments;
-    opd_tensor *index;                            /* for each of data its segment, from 1; 0 and segments + 1: none */
+    opd_tensor *index;                            /* the segment of each element, from 1; 0 and segments + 1: none */
     opd_tensor *counts;                           /* [.., segments, 1, ..]: how many are in each */
 } opdi_segments;
 
-/* opdi_reduce_of, with max and min for amax and amin. */
+/* Returns the number of the fold with this name, as opdi_reduce_of does.  Here, amax and amin may also be called max
+   and min. */
 static int opdi_segments_how(const char *name) {
     return opdi_reduce_of(strcmp(name, "max") == 0 ? "amax" : strcmp(name, "min") == 0 ? "amin" : name);
 }
-/* Checks the offsets that can be read: from 0 to size, none below the one before.  0, or -1 with an error. */
+/* Checks the offsets if they can be read: they must run from 0 to size and never decrease.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_segments_check(const opd_call *call, opd_tensor *offsets, int64_t size, bool whole) {
     while (offsets->flags & OPDI_BATCHED) { offsets = opdi_batched_of(offsets)->value; }
     if (offsets->backend == OPD_META) { return 0; }
@@ -349,8 +355,9 @@ static int opdi_segments_check(const opd_call *call, opd_tensor *offsets, int64_
     }
     return 0;
 }
-/* Where the segments of data begin, and where the last ends: [.., segments + 1] in int64, from lengths or offsets,
-   arguments `at` and `at_offsets`.  NULL with an error. */
+/* Returns the positions at which the segments of data begin and the last one ends, as int64 [.., segments + 1].  Reads
+   them from the lengths or the offsets, arguments `at` and `at_offsets`.  On failure, returns NULL and sets an
+   error. */
 static opd_tensor *opdi_segments_offsets(opd_call *call, opd_tensor *data, int axis, int at, int at_offsets) {
     const bool given = !opd_arg_is_none(call, at_offsets);
     opd_tensor *offsets = given || !opd_arg_is_none(call, at) ? opd_arg_tensor(call, given ? at_offsets : at) : NULL;
@@ -385,15 +392,15 @@ static opd_tensor *opdi_segments_offsets(opd_call *call, opd_tensor *data, int a
     const int64_t front[] = {1, 0};
     return opd_constant_pad_nd(opd_cumsum(offsets, -1), opd_ints_of(front, 2));
 }
-/* tensor [.., axis, ..] with a number before and one behind along axis. */
+/* Returns tensor padded along axis with one zero at each end. */
 static opd_tensor *opdi_segments_frame(opd_tensor *tensor, int axis) {
     int64_t pad[2 * OPD_MAX_DIMS];
     const int count = tensor ? tensor->ndim - axis : 0;
     for (int i = 0; i < count; i++) { pad[2 * i] = pad[2 * i + 1] = i == count - 1; }
     return tensor ? opd_constant_pad_nd(tensor, opd_ints_of(pad, 2 * count)) : NULL;
 }
-/* Reads a segment reduction of data into *to: how is argument `at`, lengths, offsets and axis are arguments[3].  0, or
-   -1 with an error. */
+/* Reads the arguments of a segment reduction of data into *to.  Argument `at` is the name of the fold; arguments[3] has
+   the indices of the arguments lengths, offsets and axis.  Returns 0, or -1 and sets an error. */
 static int opdi_segments_read(opd_call *call, opd_tensor *data, int at, const int *arguments, bool whole,
                               opdi_segments *to) {
     int64_t sizes[OPD_MAX_DIMS];
@@ -420,7 +427,8 @@ static int opdi_segments_read(opd_call *call, opd_tensor *data, int at, const in
     to->counts = opd_to_dtype(counts, OPDI_DTYPE(data));
     return opd_ok() ? 0 : -1;
 }
-/* src [.., size, ..] reduced into segments that begin as `fill`, where nothing is in them or with_fill. */
+/* Reduces src [.., size, ..] to one number per segment.  Empty segments become `fill`; if with_fill, all segments begin
+   with it. */
 static opd_tensor *opdi_segments_fold(const opdi_segments *segments, opd_tensor *src, const char *how, opd_value fill,
                                       bool with_fill) {
     int64_t sizes[OPD_MAX_DIMS];
@@ -431,7 +439,7 @@ static opd_tensor *opdi_segments_fold(const opdi_segments *segments, opd_tensor 
                                                   segments->axis, segments->index, src, how, with_fill);
     return opdi_o_narrow(all, segments->axis, 1, segments->segments);
 }
-/* What each element's segment has in tensor [.., segments, ..]; 0 where it is in none. */
+/* Returns for each element the value of its segment in tensor [.., segments, ..], or 0 if it is in no segment. */
 static opd_tensor *opdi_segments_pick(const opdi_segments *segments, opd_tensor *tensor) {
     int64_t sizes[OPD_MAX_DIMS];
     if (!tensor || !segments->index) { return NULL; }
@@ -452,19 +460,20 @@ static int opdi_segment_reduce_kernel(opd_call *call) {
     const opd_value fill = given ? opd_arg_value(call, 7) : opdi_reduce_start(segments.how, OPDI_DTYPE(data));
     const char *how = opdi_reduce_names[segments.how == 4 ? 0 : segments.how];
     opd_tensor *result = opdi_segments_fold(&segments, data, how, fill, given);
-    if (segments.how == 4) {                      /* the mean of nothing is NaN, or initial */
+    if (segments.how == 4) {                      /* the mean of no elements is NaN, or initial */
         opd_tensor *counts = given ? opd_clamp_min(segments.counts, opd_value_int(1)) : segments.counts;
         return opd_return_tensor(call, opd_div(result, counts));
     }
     return opd_return_tensor(call, opd_clone_full(result, opd_value_int(0)));
 }
-/* True for elements in whose segment another element is marked. */
+/* Returns true for each element in whose segment some other element is marked. */
 static opd_tensor *opdi_segments_others(const opdi_segments *segments, opd_tensor *marked, opd_scalar_type dtype) {
     opd_tensor *own = opd_to_dtype(marked, dtype);
     opd_tensor *count = opdi_segments_fold(segments, own, "sum", opd_value_int(0), true);
     return opd_gt_Scalar(opd_sub(opdi_segments_pick(segments, count), own), opd_value_float(0.5));
 }
-/* prod: the gradient times the product of the others: of what is not 0 or NaN, but for others that are. */
+/* Computes the gradient of prod: grad times the product of the other elements.  It is 0 for an element with another
+   zero in its segment, and NaN with another NaN. */
 static opd_tensor *opdi_segments_prod(const opdi_segments *segments, opd_tensor *grad, opd_tensor *data,
                                       opd_value initial) {
     opd_tensor *zero = opd_eq_Scalar(data, opd_value_int(0)), *lost = opd_isnan(data);
@@ -475,7 +484,8 @@ static opd_tensor *opdi_segments_prod(const opdi_segments *segments, opd_tensor 
     return opd_masked_fill_Scalar(share, opdi_segments_others(segments, lost, OPDI_DTYPE(data)),
                                   opd_value_float(NAN));
 }
-/* sum: grad of the segment; mean: by how many are in it; max and min: shared among those that are the result or NaN. */
+/* Computes the gradient.  sum: grad of the segment; mean: grad divided by the number of elements; max and min: grad
+   shared among the elements that equal the result or are NaN. */
 static int opdi__segment_reduce_backward_kernel(opd_call *call) {
     static const int arguments[] = {4, 5, 6};
     opd_tensor *grad = opd_arg_tensor(call, 0), *output = opd_arg_tensor(call, 1), *data = opd_arg_tensor(call, 2);
@@ -517,7 +527,7 @@ static int opdi_segment_reduce_backward(opd_backward_call *bw) {
     op = OPD_OP(&op, OPDI_NAME(_segment_reduce_backward, "aten::_segment_reduce_backward"));
     return opd_bw_return(bw, 0, opd_call_op(op, args, 8));
 }
-/* opd_segment_reduce: data cut along axis, each segment reduced by sum, mean, prod, max or min */
+/* opd_segment_reduce: cuts data along axis into segments and reduces each by sum, mean, prod, max or min */
 OPDI_OP(segment_reduce) {
     op->schema = "segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? "
         "offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor";
@@ -540,12 +550,13 @@ OPDI_OP(_segment_reduce_backward) {
 
 //== isin ==============================================================================================================
 
-/* A tensor as dtype; a number goes to where `beside` is. */
+/* Returns tensor converted to dtype.  A wrapped number also moves to the device of `beside`. */
 static opd_tensor *opdi_isin_as(opd_tensor *tensor, const opd_tensor *beside, opd_scalar_type dtype) {
     return tensor->flags & OPDI_WRAPPED ? opd_to_device(tensor, opd_tensor_device(beside), dtype)
         : opd_to_dtype(tensor, dtype);
 }
-/* Looks each element up in the sorted others; a few are all compared. */
+/* Looks each element up among the others, which are sorted first.  If there are only a few others, compares with all of
+   them. */
 static int opdi_isin(opd_call *call, opd_tensor *elements, opd_tensor *others, bool invert) {
     opd_tensor *both[2], *pair[2], *found;
     const int64_t flat = -1;
@@ -583,7 +594,7 @@ static int opdi_isin_Scalar_Tensor_kernel(opd_call *call) {
     opd_tensor *element = opd_tensor_wrapped_number(opd_arg_value(call, 0));
     return opdi_isin(call, element, opd_arg_tensor(call, 1), opd_arg_bool(call, 3));
 }
-/* opd_isin_Tensor_Tensor: true where an element is one of test_elements; invert: where it is none */
+/* opd_isin_Tensor_Tensor: true for elements that are among test_elements; invert: for elements that are not */
 OPDI_OP(isin_Tensor_Tensor) {
     op->schema = "isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool "
         "invert=False) -> Tensor";
@@ -592,7 +603,7 @@ OPDI_OP(isin_Tensor_Tensor) {
     op->out = "isin.Tensor_Tensor_out";
     op->cases = "[2,3]i5, [2]i5; [2,3]i5, [2,5]i3, invert=True; [3], []i3";
 }
-/* opd_isin_Tensor_Scalar: true where an element equals test_element */
+/* opd_isin_Tensor_Scalar: true for elements that equal test_element */
 OPDI_OP(isin_Tensor_Scalar) {
     op->schema = "isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool "
         "invert=False) -> Tensor";

@@ -8,7 +8,8 @@ OPDI_COLD_BEGIN
 
 //== filling ===========================================================================================================
 
-/* A number as an element of dtype, in out[2]: c10::checked_convert.  0, or -1 with an error when it does not fit. */
+/* Converts a number to an element of dtype, in out[2], as c10::checked_convert does.  If it does not fit, returns -1
+   and sets an error; else returns 0. */
 OPDI_INTERNAL int opdi_element_of(opd_value value, opd_scalar_type dtype, double *out /*[2]*/) {
     const double re = value.tag == OPD_TAG_FLOAT ? value.u.d : value.tag == OPD_TAG_COMPLEX ? value.u.c[0]
         : (double)value.u.i;
@@ -54,7 +55,7 @@ OPDI_INTERNAL int opdi_element_of(opd_value value, opd_scalar_type dtype, double
 }
 
 typedef struct opdi_fill { char *data; const char *element; int64_t size; } opdi_fill;
-/* Fills elements [begin, end) of ctx, an opdi_fill, by copying a run of up to 1024 bytes. */
+/* Fills elements [begin, end) of ctx, an opdi_fill.  Copies runs of up to 1024 bytes. */
 static void opdi_fill_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_fill *fill = (const opdi_fill *)ctx;
     char run[1024];
@@ -65,7 +66,7 @@ static void opdi_fill_part(void *ctx, int64_t begin, int64_t end) {
         memcpy(fill->data + at, run, (size_t)count);
     }
 }
-/* Every element of tensor becomes value.  Nothing on meta.  0, or -1 with an error. */
+/* Sets every element of tensor to value; does nothing on meta.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fill_with(opd_tensor *tensor, opd_value value) {
     double element[2];
     opdi_fill fill;
@@ -93,8 +94,9 @@ OPDI_INTERNAL int opdi_fill_with(opd_tensor *tensor, opd_value value) {
 
 //== factories =========================================================================================================
 
-/* Reads *options from argument `at` on; has_format: a memory format follows.  dtype and device hold where they are
-   None.  0, or -1 with an error that names what cannot be had. */
+/* Reads the options of a factory (dtype, layout, device, pin_memory, and a memory format if has_format), arguments from
+   `at` on, into *options.  dtype and device replace arguments that are None.  Returns 0, or -1 and sets an error that
+   names the unsupported option. */
 OPDI_INTERNAL int opdi_options_read(const opd_call *call, int at, bool has_format, opd_scalar_type dtype,
                                     opd_device device, opdi_options *options) {
     opd_value value = opd_arg_value(call, at), layout = opd_arg_value(call, at + 1), pin = opd_arg_value(call, at + 3);
@@ -114,7 +116,7 @@ OPDI_INTERNAL int opdi_options_read(const opd_call *call, int at, bool has_forma
     }
     return opd_ok() ? 0 : -1;
 }
-/* Strides of a memory format: channels last for 4 and 5 dimensions (c10/core/MemoryFormat.h). */
+/* Computes the strides of a memory format.  Channels last exists for 4 and 5 dims (c10/core/MemoryFormat.h). */
 OPDI_INTERNAL int opdi_strides_format(const int64_t *sizes, int ndim, int64_t format, int64_t *strides) {
     const int want = format == OPDI_FORMAT_LAST ? 4 : 5;
     int64_t count = 1;
@@ -138,7 +140,8 @@ OPDI_INTERNAL int opdi_strides_format(const int64_t *sizes, int ndim, int64_t fo
     strides[0] = count;
     return 0;
 }
-/* Strides of a fresh tensor like tensor (at::empty_like with the preserve format, at::infer_dense_strides). */
+/* Computes the strides that a new tensor gets if it is made like this one (at::empty_like with the preserve format,
+   at::infer_dense_strides). */
 OPDI_INTERNAL void opdi_strides_like(opd_tensor *tensor, int64_t *strides) {
     int perm[OPD_MAX_DIMS];
     int64_t count = 1;
@@ -156,7 +159,7 @@ OPDI_INTERNAL void opdi_strides_like(opd_tensor *tensor, int64_t *strides) {
         count = opdi_size_times(count, OPDI_MAX(opdi_sizes(tensor)[perm[i]], 1));
     }
 }
-/* The first result in a memory format; `like` gives sizes and, when the format says preserve, strides. */
+/* Makes result 0 in a memory format.  `like` gives the sizes and, for the format "preserve", the strides. */
 OPDI_INTERNAL opd_tensor *opdi_result_like(opd_call *call, opd_tensor *like, opd_scalar_type dtype, opd_device device,
                                            int64_t format) {
     int64_t strides[OPD_MAX_DIMS];
@@ -174,13 +177,13 @@ OPDI_INTERNAL opd_tensor *opdi_result_sized(opd_call *call, opd_ints sizes, cons
     return opd_result_strided(call, 0, sizes.data, strides, (int)sizes.n, options->dtype, options->device);
 }
 static int opdi_made(opd_tensor *tensor, opd_value value) { return tensor ? opdi_fill_with(tensor, value) : -1; }
-/* torch.full's dtype of a number. */
+/* Returns the dtype that torch.full chooses for a number. */
 static opd_scalar_type opdi_dtype_of_number(opd_value value) {
     return value.tag == OPD_TAG_BOOL ? OPD_BOOL : value.tag == OPD_TAG_INT ? OPD_INT64
         : value.tag == OPD_TAG_COMPLEX ? OPD_COMPLEX64 : OPD_FLOAT32;
 }
 
-/* empty: a tensor of the sizes in argument 0, whose elements may be anything. */
+/* empty: makes a tensor of the sizes in argument 0 without setting its elements. */
 static int opdi_empty_kernel(opd_call *call) {
     opdi_options options;
     if (opdi_options_read(call, 1, true, OPD_FLOAT32, opdi_usual_device(), &options)) { return -1; }
@@ -232,7 +235,7 @@ OPDI_OP(empty_memory_format) {
     op->out = "empty.out";
     op->cases = "(2,3); (1,2,3,4), memory_format=2";
 }
-/* opd_empty_strided: memory that is not set, of these strides */
+/* opd_empty_strided: uninitialised memory with these strides */
 OPDI_OP(empty_strided) {
     op->schema = "empty_strided(SymInt[] size, SymInt[] stride, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_empty_strided_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -240,7 +243,7 @@ OPDI_OP(empty_strided) {
     op->out = "empty_strided.out";
     op->cases = "(2,3), (1,2)";
 }
-/* empty, whose dim physical_layout[0] changes most slowly in memory, and so on. */
+/* empty_permuted: makes a tensor whose dim physical_layout[0] changes most slowly in memory, and so on. */
 static int opdi_empty_permuted_kernel(opd_call *call) {
     const opd_ints sizes = opd_arg_ints(call, 0), order = opd_arg_ints(call, 1);
     int64_t strides[OPD_MAX_DIMS], count = 1;
@@ -267,7 +270,7 @@ static int opdi_empty_permuted_kernel(opd_call *call) {
     }
     return opd_result_strided(call, 0, sizes.data, strides, (int)sizes.n, options.dtype, options.device) ? 0 : -1;
 }
-/* opd_empty_permuted: memory that is not set, whose dims lie in memory in the order of physical_layout */
+/* opd_empty_permuted: uninitialised memory, whose dims lie in memory in the order of physical_layout */
 OPDI_OP(empty_permuted) {
     op->schema = "empty_permuted(SymInt[] size, int[] physical_layout, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_empty_permuted_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -308,8 +311,8 @@ OPDI_OP(scalar_tensor) {
     op->cases = "1.5; 2, dtype=4";
 }
 
-/* Reads *options from argument `at` on, with dtype and device of argument 0 where they are None.  0, or -1 with an
-   error. */
+/* Reads *options from argument `at` on.  If dtype or device is None, that of argument 0 is used.  Returns 0, or -1 and
+   sets an error. */
 OPDI_INTERNAL int opdi_like_options(const opd_call *call, int at, bool has_format, opdi_options *options) {
     const opd_tensor *self = opd_arg_tensor(call, 0);
     return opdi_options_read(call, at, has_format, (opd_scalar_type)self->dtype, opd_tensor_device(self), options);
@@ -325,7 +328,7 @@ static int opdi_ones_like_kernel(opd_call *call) { return opdi_made(opdi_like_re
 static int opdi_full_like_kernel(opd_call *call) {
     return opdi_made(opdi_like_result(call, 2), opd_arg_value(call, 1));
 }
-/* opd_empty_like: memory that is not set, of self's sizes and dtype */
+/* opd_empty_like: uninitialised memory of self's sizes and dtype */
 OPDI_OP(empty_like) {
     op->schema = "empty_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_empty_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -371,7 +374,7 @@ static int opdi_new_empty_strided_kernel(opd_call *call) {
     opdi_options options;
     return opdi_like_options(call, 3, false, &options) ? -1 : opdi_empty_strided_at(call, 1, &options);
 }
-/* opd_new_empty: memory that is not set, of self's dtype and device */
+/* opd_new_empty: uninitialised memory of self's dtype and device */
 OPDI_OP(new_empty) {
     op->schema = "new_empty(Tensor self, SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_new_empty_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -379,7 +382,7 @@ OPDI_OP(new_empty) {
     op->out = "new_empty.out";
     op->cases = "[2], (2,3)";
 }
-/* opd_new_empty_strided: memory that is not set, of these strides and self's dtype and device */
+/* opd_new_empty_strided: uninitialised memory with these strides and self's dtype and device */
 OPDI_OP(new_empty_strided) {
     op->schema = "new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_new_empty_strided_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -414,15 +417,16 @@ OPDI_OP(new_full) {
 
 //== fill, zero ========================================================================================================
 //
-//  The in-place forms are cards of their own, so that they have wrappers; a kernel serves both forms.
+//  The in-place forms have descriptors of their own, so that they have typed functions.  One kernel serves both forms.
 
-/* Refuses an out= of another dtype than `dtype`.  0, or -1 with an error. */
+/* Checks that an out= tensor has dtype `dtype`.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_exact_out(const opd_call *call, opd_scalar_type dtype) {
     return !call->targets || call->targets[0]->dtype == dtype ? 0
         : opd_fail(OPD_ERROR_DTYPE, "Expected out tensor to have dtype %s, but got %s instead", opd_dtype_cname(dtype),
                    opd_dtype_cname((opd_scalar_type)call->targets[0]->dtype));
 }
-/* tensor, or a view that has elements which share memory once. */
+/* Returns a view of tensor that has each element once although several positions share it (stride 0), or tensor
+   itself. */
 static opd_tensor *opdi_each_place_once(opd_tensor *tensor) {
     int64_t sizes[OPD_MAX_DIMS];
     if ((tensor->flags & OPDI_CONTIGUOUS) || tensor->numel == 0) { return tensor; }
@@ -433,7 +437,7 @@ static opd_tensor *opdi_each_place_once(opd_tensor *tensor) {
     }
     return again ? opdi_view(tensor, sizes, opdi_strides(tensor), tensor->ndim, 0) : tensor;
 }
-/* Returns what a kernel of both forms writes: self, which may be expanded, or a result like it. */
+/* Returns the tensor that a kernel of both forms writes: self, which may be expanded, or a new result like self. */
 OPDI_INTERNAL opd_tensor *opdi_written(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     if (!(call->op->written_args & 1)) {
@@ -459,7 +463,8 @@ static int opdi_fill_Tensor_kernel(opd_call *call) {
 static int opdi_fill_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_zeros_like(opd_bw_grad(bw, 0)));
 }
-/* The value's gradient is summed by the engine, as one that was broadcast. */
+/* Returns grad as the gradient of value: like that of any broadcast argument, the engine then sums it to value's
+   sizes. */
 static int opdi_fill_Tensor_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     if (opd_bw_needs(bw, 0) && opd_bw_return(bw, 0, opd_zeros_like(grad))) { return -1; }
@@ -473,7 +478,7 @@ OPDI_OP(fill__Scalar) {
     op->cases = "[2,3], 2";
 }
 
-/* vmap: a value for each example is copied. */
+/* Batches fill if each example has its own value: copies the values into self. */
 static int opdi_fill_copied(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *value = opd_arg_tensor(call, 1);
     if (value->ndim != 0) { return opdi_fill_Tensor_kernel(call); }
@@ -531,8 +536,9 @@ OPDI_OP(zero) {
 //== sequences =========================================================================================================
 
 OPDI_COLD_END
-/* Numbers start + step i.  linear (linspace): counted from the nearer end, so that both are exact; power (logspace):
-   base to that.  whole: in int64, from i_start and i_step. */
+/* The numbers start + step i.  linear (linspace): they are counted from the nearer end, so that both ends are exact.
+   power (logspace): the results are `base` to the power of these numbers.  whole: computes in int64, with i_start and
+   i_step. */
 typedef struct opdi_sequence {
     double start, end, step, base;
     int64_t i_start, i_step, count;
@@ -581,14 +587,14 @@ static int64_t opdi_scalar_i64(opd_value value) {
     return value.tag == OPD_TAG_INT || value.tag == OPD_TAG_BOOL ? value.u.i : opdi_f64_to_i64(opdi_scalar_f64(value));
 }
 static bool opdi_is_whole(opd_value value) { return value.tag == OPD_TAG_INT || value.tag == OPD_TAG_BOOL; }
-/* Numbers that a factory takes as float32, int64, ...: no sequence of bool or complex, but for one bool or none. */
+/* Refuses to make a sequence of complex numbers, or of more than one bool.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_sequence_dtype(const opd_call *call, opd_scalar_type dtype, int64_t count) {
     if ((dtype != OPD_BOOL || count <= 1) && !opd_dtype_is_complex(dtype)) { return 0; }
     return opd_fail(OPD_ERROR_DTYPE, "\"%s_cpu\" not implemented for '%s'", call->op->schema->name,
                     opd_dtype_cname(dtype));
 }
 OPDI_COLD_END
-/* at::arange_out, at::range_out (closed: the end belongs to it). */
+/* Computes arange (at::arange_out) or, if `closed`, range (at::range_out), whose end belongs to the sequence. */
 static int opdi_arange_run(opd_call *call, opd_value start, opd_value end, opd_value step, bool closed) {
     const bool whole = opdi_is_whole(start) && opdi_is_whole(end) && opdi_is_whole(step);
     const double a = opdi_scalar_f64(start), b = opdi_scalar_f64(end), sum = opdi_scalar_f64(step);
@@ -631,7 +637,7 @@ static int opdi_range_kernel(opd_call *call) {
     return opdi_arange_run(call, opd_arg_value(call, 0), opd_arg_value(call, 1),
                            call->op->nargs == 7 ? opd_arg_value(call, 2) : opd_value_int(1), true);
 }
-/* opd_arange: start (0), start + step (1), ... up to end, which is left out */
+/* opd_arange: start (0), start + step (1), ... up to end, exclusive */
 OPDI_OP(arange) {
     op->schema = "arange(Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_arange_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -639,14 +645,14 @@ OPDI_OP(arange) {
     op->out = "arange.out";
     op->cases = "5; 2.5";
 }
-/* opd_arange_start: start (0), start + step (1), ... up to end, which is left out */
+/* opd_arange_start: start (0), start + step (1), ... up to end, exclusive */
 OPDI_OP(arange_start) {
     op->schema = "arange.start(Scalar start, Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_arange_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY;
     op->cases = "1, 4";
 }
-/* opd_arange_start_step: start (0), start + step (1), ... up to end, which is left out */
+/* opd_arange_start_step: start (0), start + step (1), ... up to end, exclusive */
 OPDI_OP(arange_start_step) {
     op->schema = "arange.start_step(Scalar start, Scalar end, Scalar step=1, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_arange_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -654,7 +660,7 @@ OPDI_OP(arange_start_step) {
     op->out = "arange.start_out";
     op->cases = "1, 4, 2; 3, 0, -1; 0, 1, 0.25";
 }
-/* opd_range: start, start + step (1), ... up to end, which is in it */
+/* opd_range: start, start + step (1), ... up to end, inclusive */
 OPDI_OP(range) {
     op->schema = "range(Scalar start, Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_range_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -662,7 +668,7 @@ OPDI_OP(range) {
     op->out = "range.out_";
     op->cases = "1, 4";
 }
-/* opd_range_step: start, start + step (1), ... up to end, which is in it */
+/* opd_range_step: start, start + step (1), ... up to end, inclusive */
 OPDI_OP(range_step) {
     op->schema = "range.step(Scalar start, Scalar end, Scalar step=1, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_range_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -671,8 +677,8 @@ OPDI_OP(range_step) {
     op->cases = "1, 4, 2";
 }
 
-/* Replaces a tensor in *value by the number that it holds, or by 0 where it has no memory.  0, or -1 with an
-   error. */
+/* If *value is a tensor, replaces it by the number that it holds, or by 0 if the tensor has no memory.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_space_end(opd_value *value) {
     static const double none[2] = {0, 0};
     opd_tensor *tensor = value->tag == OPD_TAG_TENSOR ? opdi_on_host(value->u.t) : NULL;
@@ -698,7 +704,8 @@ static int opdi_space_ends(const opd_call *call, opd_value *start, opd_value *en
     return opd_fail(OPD_ERROR_SHAPE, "%s only supports 0-dimensional start and end tensors, but got %s with %d "
                     "dimension(s).", name, first >= 0 ? "start" : "end", first >= 0 ? first : second);
 }
-/* linspace and logspace of complex numbers, in float64: the real parts, and the imaginary ones; then the powers. */
+/* Computes linspace and logspace of complex numbers in float64: first the real and the imaginary parts, then for
+   logspace the powers. */
 static opd_tensor *opdi_complex_sequence(const opd_value *ends, int64_t count, bool power, double base) {
     const opd_value none = opd_value_none();
     const double factor[2] = {base, 0};
@@ -732,8 +739,9 @@ static int opdi_complex_linspace(opd_call *call, const opd_value *ends, bool pow
     opd_tensor *made = opdi_complex_sequence(ends, count, power, power ? opd_arg_float(call, 3) : 0);
     return made && opd_copy_(out, made) ? 0 : -1;
 }
-/* linspace, and logspace (the one of 8 arguments): `steps` numbers from start to end, both included; logspace's are
-   powers of base.  Integral dtypes cut start and end to whole numbers, but not for the single step of a logspace. */
+/* linspace and logspace (with 8 arguments): makes `steps` evenly spaced numbers from start to end, both included, or
+   for logspace the powers of base with these exponents.  Integral dtypes truncate start and end first, unless a
+   logspace has a single step. */
 static int opdi_linspace_kernel(opd_call *call) {
     const bool power = call->op->nargs == 8;
     opd_value ends[2];
@@ -760,7 +768,7 @@ static int opdi_linspace_kernel(opd_call *call) {
     for (int i = 0; i < 2; i++) { if (opdi_element_of(ends[i], options.dtype, fits)) { return -1; } }
     sequence.start = opdi_scalar_f64(ends[0]);
     sequence.end = opdi_scalar_f64(ends[1]);
-    /* the power of a single step keeps the fraction of its start */
+    /* the single step of a logspace keeps the fraction of its start */
     if (opd_dtype_is_integral(options.dtype, false) && !(power && sequence.count == 1)) {
         sequence.start = (double)opdi_scalar_i64(ends[0]);
         sequence.end = (double)opdi_scalar_i64(ends[1]);
@@ -770,7 +778,7 @@ static int opdi_linspace_kernel(opd_call *call) {
     } else { sequence.end = sequence.start; }
     return opdi_sequence_write(opdi_result_sized(call, opd_ints_of(&sequence.count, 1), &options), &sequence);
 }
-/* opd_linspace: steps numbers from start to end, evenly spaced */
+/* opd_linspace: `steps` evenly spaced numbers from start to end */
 OPDI_OP(linspace) {
     op->schema = "linspace(Scalar start, Scalar end, int steps, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_linspace_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -778,7 +786,7 @@ OPDI_OP(linspace) {
     op->out = "linspace.out";
     op->cases = "0, 1, 5; 2, -1, 1; 0, 9, 4, dtype=4";
 }
-/* opd_logspace: base to the power of each of linspace */
+/* opd_logspace: base to the power of each number of linspace */
 OPDI_OP(logspace) {
     op->schema = "logspace(Scalar start, Scalar end, int steps, float base=10., *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_linspace_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -787,7 +795,8 @@ OPDI_OP(logspace) {
     op->cases = "0, 1, 5; 0, 3, 4, 2.0";
 }
 
-/* output = start + weight (end - start) with weight from 0 to 1; logspace: base^output. */
+/* Computes the gradients by start and end: output = start + weight (end - start), with weights from 0 to 1, or base to
+   the power of that for logspace. */
 static int opdi_space_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *output = opd_bw_result(bw, 0);
     if (output && opdi_is_complex(output)) {
@@ -803,7 +812,7 @@ static int opdi_space_backward(opd_backward_call *bw) {
     if (opd_bw_needs(bw, 1) && opd_bw_return(bw, 1, opd_sum(opd_mul(grad, weight)))) { return -1; }
     return !opd_bw_needs(bw, 0) || opd_bw_return(bw, 0, opd_sum(opd_sub(grad, opd_mul(grad, weight)))) == 0 ? 0 : -1;
 }
-/* opd_linspace_Tensor_Tensor: steps numbers from start to end, evenly spaced */
+/* opd_linspace_Tensor_Tensor: `steps` evenly spaced numbers from start to end */
 OPDI_OP(linspace_Tensor_Tensor) {
     op->schema = "linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_linspace_kernel; op->backward = opdi_space_backward;
@@ -811,7 +820,7 @@ OPDI_OP(linspace_Tensor_Tensor) {
     op->out = "linspace.Tensor_Tensor_out";
     op->cases = "[], [], 5, dtype=7; [], [], 1, dtype=7";
 }
-/* opd_linspace_Tensor_Scalar: steps numbers from start to end, evenly spaced */
+/* opd_linspace_Tensor_Scalar: `steps` evenly spaced numbers from start to end */
 OPDI_OP(linspace_Tensor_Scalar) {
     op->schema = "linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_linspace_kernel; op->backward = opdi_space_backward;
@@ -819,7 +828,7 @@ OPDI_OP(linspace_Tensor_Scalar) {
     op->out = "linspace.Tensor_Scalar_out";
     op->cases = "[], 1.5, 4, dtype=7";
 }
-/* opd_linspace_Scalar_Tensor: steps numbers from start to end, evenly spaced */
+/* opd_linspace_Scalar_Tensor: `steps` evenly spaced numbers from start to end */
 OPDI_OP(linspace_Scalar_Tensor) {
     op->schema = "linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_linspace_kernel; op->backward = opdi_space_backward;
@@ -827,7 +836,7 @@ OPDI_OP(linspace_Scalar_Tensor) {
     op->out = "linspace.Scalar_Tensor_out";
     op->cases = "0.5, [], 4, dtype=7";
 }
-/* opd_logspace_Tensor_Tensor: base to the power of each of linspace */
+/* opd_logspace_Tensor_Tensor: base to the power of each number of linspace */
 OPDI_OP(logspace_Tensor_Tensor) {
     op->schema = "logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10., *, " OPDI_OPTIONS_TEXT
         ") -> Tensor";
@@ -836,7 +845,7 @@ OPDI_OP(logspace_Tensor_Tensor) {
     op->out = "logspace.Tensor_Tensor_out";
     op->cases = "[], [], 5, dtype=7; [], [], 1, dtype=7";
 }
-/* opd_logspace_Tensor_Scalar: base to the power of each of linspace */
+/* opd_logspace_Tensor_Scalar: base to the power of each number of linspace */
 OPDI_OP(logspace_Tensor_Scalar) {
     op->schema = "logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10., *, " OPDI_OPTIONS_TEXT
         ") -> Tensor";
@@ -845,7 +854,7 @@ OPDI_OP(logspace_Tensor_Scalar) {
     op->out = "logspace.Tensor_Scalar_out";
     op->cases = "[], 1.5, 4, dtype=7";
 }
-/* opd_logspace_Scalar_Tensor: base to the power of each of linspace */
+/* opd_logspace_Scalar_Tensor: base to the power of each number of linspace */
 OPDI_OP(logspace_Scalar_Tensor) {
     op->schema = "logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10., *, " OPDI_OPTIONS_TEXT
         ") -> Tensor";
@@ -855,7 +864,7 @@ OPDI_OP(logspace_Scalar_Tensor) {
     op->cases = "0.5, [], 4, dtype=7";
 }
 
-/* eye (5 arguments) and eye.m: the matrix [n, n] or [n, m] of zeros with ones on its diagonal. */
+/* eye (5 arguments) and eye.m: makes the matrix [n, n] or [n, m] with ones on its diagonal and zeros elsewhere. */
 static int opdi_eye_kernel(opd_call *call) {
     const bool square = call->op->nargs == 5;
     int64_t sizes[2];
@@ -903,7 +912,8 @@ typedef struct opdi_triangle {
     size_t size;
     bool lower;
 } opdi_triangle;
-/* Rows [begin, end) of all matrices: columns [0, depth) or [depth, cols) are kept, depth cut to the row. */
+/* Copies rows [begin, end), counted over all matrices, with zeros outside of the triangle.  Columns [0, depth) are kept
+   if it is lower, else [depth, cols); depth is limited to the row. */
 static void opdi_triangle_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_triangle *triangle = (const opdi_triangle *)ctx;
     int64_t bytes = triangle->cols * (int64_t)triangle->size;
@@ -917,8 +927,8 @@ static void opdi_triangle_part(void *ctx, int64_t begin, int64_t end) {
         memset(out + (triangle->lower ? first : 0), 0, triangle->lower ? rest : first);
     }
 }
-/* tril (lower) and triu: argument 0, [.., rows, cols], with zeros above or below the diagonal that argument 1
-   numbers.  0, or -1 with an error. */
+/* tril (lower) and triu: copies argument 0, [.., rows, cols], with zeros above or below the diagonal with the number in
+   argument 1.  Returns 0, or -1 and sets an error. */
 static int opdi_triangle_run(opd_call *call, bool lower) {
     opd_tensor *self = opd_arg_tensor(call, 0), *out, *target;
     int64_t diagonal = opd_arg_int(call, 1), limit = INT64_MAX / 4;
@@ -970,21 +980,22 @@ OPDI_OP(triu) {
     op->cases = "[3,4]; [2,3,3], 1; [3,3], -1";
 }
 
-/* Sets *from and *to: columns [*from, *to) of the row belong to the triangle. */
+/* Sets *from and *to so that columns [*from, *to) of row `row` belong to the triangle. */
 static void opdi_triangle_row(int64_t row, int64_t cols, int64_t offset, bool lower, int64_t *from, int64_t *to) {
     int64_t depth = OPDI_MIN(OPDI_MAX(row + offset + (lower ? 1 : 0), 0), cols);
     *from = lower ? 0 : depth;
     *to = lower ? depth : cols;
 }
-/* How many elements the lower triangle has, whose row r has r + channels of them where that is between 0 and cols: from
-   row *low on, and cols from row *high on. */
+/* Returns the number of elements in the lower triangle.  Row r has r + channels elements, but at least 0 and at most
+   cols.  Sets *low to the first row with elements, and *high to the first row in which all cols belong to the
+   triangle. */
 static int64_t opdi_triangle_count(int64_t rows, int64_t cols, int64_t channels, int64_t *low, int64_t *high) {
     *low = OPDI_MIN(OPDI_MAX(-channels, 0), rows);
     *high = OPDI_MIN(OPDI_MAX(cols - channels, *low), rows);
     return (*high - *low) * (*low + *high - 1 + 2 * channels) / 2 + (rows - *high) * cols;
 }
-/* tril_indices (lower) and triu_indices of a matrix [row, col]: result [2, count], the row of each place over its
-   column, row by row.  0, or -1 with an error. */
+/* tril_indices (lower) and triu_indices of a matrix [row, col].  The result [2, count] lists the row and the column of
+   each element of the triangle, row by row.  Returns 0, or -1 and sets an error. */
 static int opdi_triangle_indices(opd_call *call, bool lower) {
     int64_t rows = opd_arg_int(call, 0), cols = opd_arg_int(call, 1), sizes[2], from, to, i = 0;
     int64_t low, high;

@@ -3,16 +3,16 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:sample    random numbers of distributions: Poisson, binomial, gamma, Dirichlet, Cauchy and their neighbours
 //
-//  Each element is drawn from a stream of its own, which depends on the generator's key and the element's place only:
-//  what is rejected takes more words of that stream, and neither threads nor devices change what is drawn.  As all
-//  random numbers here these are not those of PyTorch's generator; the distributions are the same.
+//  Each element is drawn from a separate stream, which depends only on the generator's key and the element's place.
+//  Rejected numbers take more words of that stream.  Neither threads nor devices change the numbers.  Like all random
+//  numbers here, they differ from those of PyTorch's generator, but the distributions are the same.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Words of one element: four by each counter, of which `turn` is the high half. */
+/* The words of one element: each counter gives four, and `turn` is its high half. */
 typedef struct opdi_stream { uint64_t key, place, turn; uint32_t words[4]; int used; } opdi_stream;
 typedef double (*opdi_sampler)(opdi_stream *stream, double first, double second);
 
-/* A number of (0, 1), of 52 bits. */
+/* Returns a uniform random number in (0, 1) with 52 random bits. */
 static double opdi_stream_next(opdi_stream *stream) {
     if (stream->used == 4) {
         opdi_philox(stream->key, stream->turn++, stream->place, stream->words);
@@ -27,8 +27,8 @@ static double opdi_stream_normal(opdi_stream *stream) {
     return radius * cos(6.28318530717958647693 * opdi_stream_next(stream));
 }
 
-/* The logarithm of mean^k e^-mean / k!; k a whole number.  Far out it is k (log(1 + x) - x), x = mean / k - 1, with
-   Stirling's formula, so that nothing large is subtracted. */
+/* Returns the logarithm of mean^k e^-mean / k! for a whole number k.  For k below 10, adds up logarithms.  Otherwise
+   uses k (log(1 + x) - x) with x = mean / k - 1 and Stirling's formula, so that no large numbers are subtracted. */
 static double opdi_poisson_log(double k, double mean) {
     if (k < 10) {
         double term = -mean;
@@ -39,8 +39,9 @@ static double opdi_poisson_log(double k, double mean) {
     const double rest = (1 / 12.0 - inverse * (1 / 360.0 - inverse * (1 / 1260.0 - inverse / 1680))) / k;
     return k * (log1p(x) - x) - 0.5 * log(6.28318530717958647693 * k) - rest;
 }
-/* A Poisson number.  Small means: uniform numbers are multiplied until the product is below e^-mean.  Others by
-   transformed rejection (W. Hoermann, The transformed rejection method for generating Poisson random variables). */
+/* Returns a Poisson random number.  For small means, multiplies uniform numbers until the product is below e^-mean.
+   Otherwise uses the method of W. Hoermann, The transformed rejection method for generating Poisson random
+   variables. */
 static double opdi_sample_poisson(opdi_stream *stream, double mean, double unused) {
     (void)unused;
     if (mean == 0) { return 0; }                      /* -0 as well */
@@ -63,13 +64,14 @@ static double opdi_sample_poisson(opdi_stream *stream, double mean, double unuse
         if (log(v * alpha / (a / (edge * edge) + b)) <= opdi_poisson_log(k, mean)) { return k; }
     }
 }
-/* The number of trials until one of probability p succeeds. */
+/* Returns the number of trials up to the first success, each with success probability p. */
 static double opdi_sample_geometric(opdi_stream *stream, double p, double unused) {
     (void)unused;
     return fmax(ceil(log(opdi_stream_next(stream)) / log1p(-p)), 1);
 }
-/* A binomial number by transformed rejection, for p <= 0.5 and count p >= 10: W. Hoermann, The generation of binomial
-   random variates, 1993.  The probability of k is that of k and count - k as Poisson numbers, but for a factor. */
+/* Returns a binomial random number by transformed rejection, for p <= 0.5 and count p >= 10 (W. Hoermann, The
+   generation of binomial random variates, 1993).  Up to a constant factor, the probability of k is the product of two
+   Poisson probabilities: of k, and of count - k. */
 static double opdi_sample_binomial_large(opdi_stream *stream, double count, double p) {
     const double mean = count * p, others = count * (1 - p), deviation = sqrt(mean * (1 - p));
     const double b = 1.15 + 2.53 * deviation, a = -0.0873 + 0.0248 * b + 0.01 * p, sure = 0.92 - 4.2 / b;
@@ -84,7 +86,8 @@ static double opdi_sample_binomial_large(opdi_stream *stream, double count, doub
             opdi_poisson_log(k, mean) + opdi_poisson_log(count - k, others) - most) { return k; }
     }
 }
-/* How many of `count` trials succeed, each with probability p; few are found one after another. */
+/* Returns how many of `count` trials succeed, each with probability p.  If few are expected, finds the successes one
+   after another. */
 static double opdi_sample_binomial(opdi_stream *stream, double count, double p) {
     if (isnan(count) || isnan(p)) { return NAN; }
     if (count <= 0 || p <= 0) { return 0; }
@@ -105,8 +108,9 @@ static double opdi_sample_cauchy(opdi_stream *stream, double median, double sigm
 static double opdi_sample_log_normal(opdi_stream *stream, double mean, double deviation) {
     return exp(mean + deviation * opdi_stream_normal(stream));
 }
-/* A number of the gamma distribution is the result times e^*scale, apart because that may be very small.  G. Marsaglia
-   and W. Tsang, A simple method for generating gamma variables, 2000; a shape below 1 is raised by 1 first. */
+/* Returns a number of the gamma distribution without a factor e^*scale, which may be very small (G. Marsaglia and W.
+   Tsang, A simple method for generating gamma variables, 2000).  If shape is below 1, draws with shape + 1; *scale
+   corrects this. */
 static double opdi_draw_gamma(opdi_stream *stream, double shape, double *scale) {
     *scale = 0;
     if (!(shape > 0) || isinf(shape)) { return shape < 0 ? NAN : shape; }
@@ -133,10 +137,10 @@ static double opdi_sample_log_gamma(opdi_stream *stream, double shape, double un
     const double value = opdi_draw_gamma(stream, shape, &scale);
     (void)unused;
     const double result = log(value) + scale;
-    return result < -DBL_MAX ? -DBL_MAX : result;    /* all may be 0: then they are alike */
+    return result < -DBL_MAX ? -DBL_MAX : result;    /* if all are 0, they are equal */
 }
 
-/* Elements out [n], each of its own parameters, or of a and b. */
+/* A job that draws numbers for out [n].  The parameters of number i are elements i of first and second, or a and b. */
 typedef struct opdi_sampling {
     opdi_sampler sample;
     double *out;
@@ -157,8 +161,8 @@ static void opdi_sample_part(void *ctx, int64_t begin, int64_t end) {
     }
 }
 OPDI_COLD_BEGIN
-/* float64 numbers drawn for out, whose elements have the parameters in first and second, or a and b where these are
-   NULL; NULL with an error. */
+/* Draws float64 numbers, one for each element of out.  Their parameters are the elements of first and second, or a and
+   b if these are NULL.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_sample_draws(const opd_call *call, const opd_tensor *out, opdi_sampler sample,
                                      opd_tensor *first, opd_tensor *second, double a, double b) {
     opd_tensor *draws = opd_tensor_new(opd_ints_of(opdi_sizes(out), out->ndim), OPD_FLOAT64);
@@ -176,14 +180,15 @@ static opd_tensor *opdi_sample_draws(const opd_call *call, const opd_tensor *out
     opdi_parallel_for(out->numel, 1024, opdi_sample_part, &sampling);
     return draws;
 }
-/* Fills out with numbers of a distribution.  0, or -1 with an error. */
+/* Fills out with random numbers that `sample` draws.  Returns 0, or -1 and sets an error. */
 static int opdi_sample_into(const opd_call *call, opd_tensor *out, opdi_sampler sample, opd_tensor *first,
                             opd_tensor *second, double a, double b) {
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
     const opd_tensor *draws = opdi_sample_draws(call, out, sample, first, second, a, b);
     return draws ? opdi_copy(out, draws) : -1;
 }
-/* Checks that a kernel is for the tensor's dtype: floating, short ones only if `halves`.  0, or -1 with an error. */
+/* Checks that the tensor's dtype is supported: a floating point dtype, and one of 16 bits only if `halves`.  Returns 0,
+   or -1 and sets an error. */
 OPDI_INTERNAL int opdi_sample_dtype(const char *name, const opd_tensor *tensor, bool halves) {
     if (!halves && (tensor->dtype == OPD_FLOAT16 || tensor->dtype == OPD_BFLOAT16)) {
         return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", name,
@@ -191,7 +196,8 @@ OPDI_INTERNAL int opdi_sample_dtype(const char *name, const opd_tensor *tensor, 
     }
     return opdi_random_dtype(name, tensor);
 }
-/* Raises the elements of out to the least normal number of its dtype, and lowers them to `most`; NaN stays. */
+/* Raises each element of draws to at least the smallest normal number of dtype, and lowers it to at most `most`.  NaN
+   stays. */
 static void opdi_sample_clip(opd_tensor *draws, opd_scalar_type dtype, double most) {
     const double least = dtype == OPD_FLOAT64 ? DBL_MIN : (double)FLT_MIN;
     double *values = (double *)(void *)draws->data;
@@ -275,8 +281,8 @@ static int opdi_standard_gamma_kernel(opd_call *call) {
     opdi_sample_clip(draws, dtype, OPDI_INF);
     return opdi_copy(out, draws);
 }
-/* Numbers of a gamma distribution each, divided by their sum along the last dim; from their logarithms, as small shapes
-   make numbers that only these can hold. */
+/* Draws gamma numbers and divides them by their sum along the last dim.  Computes with logarithms, because small shapes
+   give gamma numbers too small for a double. */
 static int opdi_sample_dirichlet_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_scalar_type dtype = (opd_scalar_type)self->dtype;
@@ -301,14 +307,14 @@ static void opdi_sample_card(opd_op_desc *op, opd_kernel kernel, opd_backward_fn
     op->any = kernel; op->backward = backward;
     op->vmap = opdi_batch_drawn; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
 }
-/* opd_poisson: Poisson numbers of the means in self */
+/* opd_poisson: Poisson numbers with the means in self */
 OPDI_OP(poisson) {
     op->schema = "poisson(Tensor self, Generator? generator=None) -> Tensor";
     opdi_sample_card(op, opdi_poisson_kernel, opdi_zeros_backward);
     op->out = "poisson.out";
     op->cases = "[2,3]+; []+";
 }
-/* opd_binomial: successes among count trials of probability prob */
+/* opd_binomial: the number of successes in count trials of probability prob */
 OPDI_OP(binomial) {
     op->schema = "binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor";
     opdi_sample_card(op, opdi_binomial_kernel, opdi_refused_backward);
@@ -316,14 +322,14 @@ OPDI_OP(binomial) {
     op->out = "binomial.out";
     op->cases = "[2,3]+, [2,3]u; [3]+, [2,1]u";
 }
-/* opd_geometric: trials until one of probability p succeeds, of self's sizes */
+/* opd_geometric: numbers of trials up to the first success, with probability p, of self's sizes */
 OPDI_OP(geometric) {
     op->schema = "geometric(Tensor self, float p" OPDI_GENERATOR_TEXT;
     opdi_sample_card(op, opdi_geometric_kernel, opdi_zeros_backward);
     op->out = "geometric.out";
     op->cases = "[2,3], 0.5; [4]i5, 0.25";
 }
-/* opd_geometric_: fills self with trials until one of probability p succeeds */
+/* opd_geometric_: fills self with numbers of trials up to the first success, with probability p */
 OPDI_OP(geometric_) {
     op->schema = "geometric_(Tensor(a!) self, float p" OPDI_GENERATOR_TEXT "(a!)";
     opdi_sample_card(op, opdi_geometric_kernel, opdi_zeros_backward);
@@ -362,7 +368,7 @@ OPDI_OP(log_normal_) {
     opdi_sample_card(op, opdi_log_normal_kernel, opdi_zeros_backward);
     op->cases = "[2,3]";
 }
-/* opd_standard_gamma: gamma distributed numbers of the shapes in self */
+/* opd_standard_gamma: gamma distributed numbers with the shapes in self */
 OPDI_OP(_standard_gamma) {
     op->schema = "_standard_gamma(Tensor self, Generator? generator=None) -> Tensor";
     opdi_sample_card(op, opdi_standard_gamma_kernel, opdi_standard_gamma_backward);
@@ -370,7 +376,7 @@ OPDI_OP(_standard_gamma) {
     op->out = "_standard_gamma.out";
     op->cases = "[2,3]+; []+";
 }
-/* opd_sample_dirichlet: Dirichlet distributed numbers of the parameters in self, which along the last dim sum to 1 */
+/* opd_sample_dirichlet: Dirichlet distributed numbers with the parameters in self; they sum to 1 along the last dim */
 OPDI_OP(_sample_dirichlet) {
     op->schema = "_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor";
     opdi_sample_card(op, opdi_sample_dirichlet_kernel, opdi_refused_backward);

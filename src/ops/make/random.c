@@ -2,7 +2,7 @@
 
 //== random numbers ====================================================================================================
 
-/* The call's generator; NULL: the default one. */
+/* Returns the call's generator, or the default one if the argument is NULL. */
 OPDI_INTERNAL opd_generator *opdi_generator_of(const opd_call *call) {
     int i = opdi_arg_index(call->op->schema, "generator", 9);
     opd_value value = i < 0 ? opd_value_none() : opd_arg_value(call, i);
@@ -13,8 +13,8 @@ OPDI_INTERNAL uint64_t opdi_words(const opd_call *call, int64_t count, uint64_t 
 }
 
 typedef struct opdi_draw { char *out; opdi_convert store; int64_t size; uint64_t key, at, range, low; } opdi_draw;
-/* Writes draws [begin, end) of ctx, an opdi_draw: low plus a number below range (0: all 64 bits), from two words
-   each. */
+/* Draws numbers [begin, end) of ctx, an opdi_draw: low plus a random number below range, each from two words.  A range
+   of 0 means all 64-bit numbers. */
 static void opdi_draw_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_draw *draw = (const opdi_draw *)ctx;
     uint32_t results[64];
@@ -35,7 +35,7 @@ static void opdi_draw_part(void *ctx, int64_t begin, int64_t end) {
         draw->store(draw->out + i * draw->size, x64, rows);
     }
 }
-/* Numbers of [low, low + range); out is contiguous. */
+/* Fills the contiguous tensor out with random integers of [low, low + range). */
 static void opdi_draw_ints(const opd_call *call, opd_tensor *out, int64_t low, uint64_t range) {
     opdi_draw draw;
     draw.out = out->data;
@@ -46,13 +46,15 @@ static void opdi_draw_ints(const opd_call *call, opd_tensor *out, int64_t low, u
     draw.at = opdi_words(call, 2 * out->numel, &draw.key);
     opdi_parallel_for(out->numel, 16384, opdi_draw_part, &draw);
 }
-/* Numbers of [0, 1), or (normal) of the standard normal distribution; out is contiguous, float32 or float64. */
+/* Fills out with random numbers: uniform on [0, 1) or, if `normal`, of the standard normal distribution.  out is
+   contiguous, float32 or float64. */
 static void opdi_draw_floats(const opd_call *call, opd_tensor *out, bool normal) {
     const bool wide = out->dtype == OPD_FLOAT64;
     uint64_t key, at = opdi_words(call, wide ? 2 * out->numel : out->numel, &key);
     opdi_fill_random((normal ? 1 : 0) + (wide ? 2 : 0), out->numel, out->data, key, wide ? at / 2 : at);
 }
-/* Returns where random numbers for out are made: out itself, or a contiguous tensor of this dtype.  NULL: failed. */
+/* Returns the tensor in which the random numbers for out are made: out itself if it is contiguous, in host memory and
+   of this dtype, else a new tensor.  Returns NULL on failure. */
 OPDI_INTERNAL opd_tensor *opdi_draft(opd_tensor *out, opd_scalar_type dtype) {
     if (out->dtype == (int8_t)dtype && (out->flags & OPDI_CONTIGUOUS) && !opdi_on_device(out)) { return out; }
     return opd_tensor_new(opd_ints_of(opdi_sizes(out), out->ndim), dtype);
@@ -67,13 +69,13 @@ OPDI_INTERNAL int opdi_random_dtype(const char *name, const opd_tensor *out) {
                     opd_dtype_cname((opd_scalar_type)out->dtype));
 }
 
-/* A device that makes random numbers by itself. */
+/* Returns true if out's device can make random numbers itself. */
 static bool opdi_draws(const opd_tensor *out) {
     const opdi_backend *backend = opdi_on_device(out) ? opdi_backend_of(out->backend) : NULL;
     return backend && backend->desc.draw && !opd_dtype_is_complex((opd_scalar_type)out->dtype);
 }
-/* Has out's backend fill out with the numbers that *draw describes, and takes as many from the call's generator as
-   these need.  0, or -1 with an error. */
+/* Makes out's backend fill out with the numbers that *draw describes, and advances the call's generator accordingly.
+   Returns 0, or -1 and sets an error. */
 static int opdi_draw_on_device(const opd_call *call, opd_tensor *out, opd_draw *draw) {
     opdi_backend *backend = opdi_backend_of(out->backend);
     opd_tensor *tensor = out;
@@ -98,10 +100,10 @@ static int opdi_draw_on_device(const opd_call *call, opd_tensor *out, opd_draw *
 
 typedef struct opdi_shape {
     void *p;
-    bool wide, shapes;                            /* shapes: numbers are not used as they are drawn */
+    bool wide, shapes;                            /* shapes: numbers are transformed after they are drawn */
     int kind;
     double a, b, bits;
-    char *to;                                     /* where they go with `store`; NULL: they stay */
+    char *to;                                     /* where `store` writes them; NULL: they stay */
     opdi_convert store;
     int64_t size;
 } opdi_shape;
@@ -124,9 +126,9 @@ static void opdi_shape_part(void *ctx, int64_t begin, int64_t end) {
     else if (shape->shapes) { OPDI_SHAPE_LOOPS(float, log1pf); }
     if (shape->to) { shape->store(shape->to + begin * shape->size, (const float *)shape->p + begin, end - begin); }
 }
-/* Fills out with numbers of a distribution: uniform [a, b), normal of mean a and deviation b, exponential of rate a,
-   ones with probability a.  Short floats take as many bits of the uniform number as they hold, so that b is never
-   reached. */
+/* Fills out with numbers of a distribution: uniform on [a, b), normal with mean a and deviation b, exponential with
+   rate a, or ones with probability a.  Short floats take only as many bits of a uniform number as they hold, so that b
+   is never reached. */
 static int opdi_draw_into(const opd_call *call, opd_tensor *out, int kind, double a, double b) {
     opd_tensor *tensor;
     opdi_shape shape;
@@ -165,7 +167,7 @@ static int opdi_draw_into(const opd_call *call, opd_tensor *out, int kind, doubl
     }
     return opdi_draft_done(out, tensor);
 }
-/* The parts of complex numbers are drawn by themselves, each with half the variance. */
+/* Draws normal numbers.  The parts of complex ones are drawn separately, each with half the variance. */
 static int opdi_normal_into(const opd_call *call, opd_tensor *out, double mean, double std) {
     if (!(std >= 0)) { return opd_fail(OPD_ERROR_ARGUMENT, "normal expects std >= 0.0, but found std %g", std); }
     if (out && opdi_is_complex(out)) {
@@ -203,7 +205,7 @@ static int opdi_bernoulli_into(const opd_call *call, opd_tensor *out, double p) 
     }
     return opdi_draw_into(call, out, OPD_DRAW_BERNOULLI, p, 0);
 }
-/* Integers of [low, high), which the dtype must hold. */
+/* Fills out with random integers of [low, high), all of which must fit out's dtype. */
 static int opdi_ints_into(const opd_call *call, opd_tensor *out, int64_t low, int64_t high) {
     opd_tensor *tensor;
     double element[2];
@@ -240,7 +242,8 @@ static int opdi_ints_into(const opd_call *call, opd_tensor *out, int64_t low, in
 }
 
 OPDI_COLD_BEGIN
-/* Factories: the options are the last four arguments, the sizes stand before a generator. */
+/* Makes the result of a factory of random numbers.  Argument `sizes` has the sizes; the last four arguments are the
+   options. */
 static opd_tensor *opdi_random_result(opd_call *call, int sizes, opd_scalar_type dtype) {
     opdi_options options;
     if (opdi_options_read(call, call->op->nargs - 4, false, dtype, opdi_usual_device(), &options)) { return NULL; }
@@ -262,7 +265,7 @@ static int opdi_normal_float_float_kernel(opd_call *call) {
     return opdi_normal_into(call, opdi_random_result(call, 2, OPD_FLOAT32), opd_arg_float(call, 0),
                             opd_arg_float(call, 1));
 }
-/* randperm: the numbers 0 to n - 1, shuffled as by Fisher and Yates. */
+/* randperm: makes the numbers 0 to n - 1 in random order, shuffled by the Fisher-Yates method. */
 static int opdi_randperm_kernel(opd_call *call) {
     int64_t count = opd_arg_int(call, 0);
     double element[2];
@@ -376,7 +379,7 @@ OPDI_OP(randperm_generator) {
     op->out = "randperm.generator_out";
     op->cases = "5, None";
 }
-/* opd_normal(mean, std, size): normal numbers of these means and deviations */
+/* opd_normal(mean, std, size): normal numbers with this mean and deviation */
 OPDI_OP(normal_float_float) {
     op->schema = "normal.float_float(float mean, float std, int[] size, *, Generator? generator=None, "
         OPDI_OPTIONS_TEXT ") -> Tensor";
@@ -395,7 +398,7 @@ static int opdi_randint_like_kernel(opd_call *call) {
 static int opdi_randint_like_low_kernel(opd_call *call) {
     return opdi_ints_into(call, opdi_like_result(call, 3), opd_arg_int(call, 1), opd_arg_int(call, 2));
 }
-/* randint_like.Tensor: below the only element of the tensor `high`. */
+/* randint_like.Tensor: draws numbers below the only element of the tensor `high`. */
 static int opdi_randint_like_below(opd_call *call, int options) {
     opd_tensor *high = opd_arg_tensor(call, 1), *out = opdi_like_result(call, options);
     if (high->numel != 1) {
@@ -451,7 +454,7 @@ static int opdi_randint_like_generator_kernel(opd_call *call) {
 static int opdi_randint_like_low_generator_kernel(opd_call *call) {
     return opdi_ints_into(call, opdi_like_result(call, 4), opd_arg_int(call, 1), opd_arg_int(call, 2));
 }
-/* opd_rand_like_generator: rand_like of a generator */
+/* opd_rand_like_generator: rand_like from a generator */
 OPDI_OP(rand_like_generator) {
     op->schema = "rand_like.generator(Tensor self, *, Generator? generator, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_rand_like_generator_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -459,7 +462,7 @@ OPDI_OP(rand_like_generator) {
     op->out = "rand_like.generator_out";
     op->cases = "[2,3], None";
 }
-/* opd_randn_like_generator: randn_like of a generator */
+/* opd_randn_like_generator: randn_like from a generator */
 OPDI_OP(randn_like_generator) {
     op->schema = "randn_like.generator(Tensor self, *, Generator? generator, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_randn_like_generator_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -467,7 +470,7 @@ OPDI_OP(randn_like_generator) {
     op->out = "randn_like.generator_out";
     op->cases = "[2,3], None";
 }
-/* opd_randint_like_generator: randint_like of a generator */
+/* opd_randint_like_generator: randint_like from a generator */
 OPDI_OP(randint_like_generator) {
     op->schema = "randint_like.generator(Tensor self, int high, *, Generator? generator, " OPDI_FORMAT_TEXT
         ") -> Tensor";
@@ -484,7 +487,7 @@ OPDI_OP(randint_like_Tensor) {
     op->out = "randint_like.Tensor_out";
     op->cases = "[2,3], []g";
 }
-/* opd_randint_like_Tensor_generator: randint_like.Tensor of a generator */
+/* opd_randint_like_Tensor_generator: randint_like.Tensor from a generator */
 OPDI_OP(randint_like_Tensor_generator) {
     op->schema = "randint_like.Tensor_generator(Tensor self, Tensor high, *, Generator? generator, " OPDI_FORMAT_TEXT
         ") -> Tensor";
@@ -493,7 +496,7 @@ OPDI_OP(randint_like_Tensor_generator) {
     op->out = "randint_like.Tensor_generator_out";
     op->cases = "[2,3], []g, None";
 }
-/* opd_randint_like_low_generator_dtype: randint_like.low_dtype of a generator */
+/* opd_randint_like_low_generator_dtype: randint_like.low_dtype from a generator */
 OPDI_OP(randint_like_low_generator_dtype) {
     op->schema = "randint_like.low_generator_dtype(Tensor self, int low, int high, *, Generator? generator, "
         OPDI_FORMAT_TEXT ") -> Tensor";
@@ -503,7 +506,7 @@ OPDI_OP(randint_like_low_generator_dtype) {
     op->cases = "[2,3], 2, 5, None";
 }
 
-/* Forms that write self, and those like self. */
+/* The kernels of the forms that write self, and of those that make a result like self. */
 static int opdi_normal__kernel(opd_call *call) {
     return opdi_normal_into(call, opdi_written(call), opd_arg_float(call, 1), opd_arg_float(call, 2));
 }
@@ -526,8 +529,8 @@ OPDI_INTERNAL int opdi_exponential__kernel(opd_call *call) {
 static int opdi_bernoulli_p_kernel(opd_call *call) {
     return opdi_bernoulli_into(call, opdi_written(call), opd_arg_float(call, 1));
 }
-/* random_, random_.to and random_.from, told apart by their number of arguments: whole numbers of [from, to).
-   Without `to` the range ends where the dtype stops holding every whole number. */
+/* Runs random_, random_.to and random_.from, told apart by their number of arguments: draws whole numbers of [from,
+   to).  Without `to`, the range ends where the dtype can no longer hold every whole number. */
 static int opdi_random_from_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const int size = (int)opd_dtype_size((opd_scalar_type)self->dtype);
@@ -549,7 +552,8 @@ static int opdi_random_from_kernel(opd_call *call) {
     return opdi_ints_into(call, opdi_written(call), low, high);
 }
 OPDI_COLD_END
-/* Fills out with 1 or 0; element i of probs, broadcast, is the probability of a 1.  0, or -1 with an error. */
+/* Fills out with 1 or 0.  Element i of probs, which is broadcast, is the probability that element i becomes 1.  Returns
+   0, or -1 and sets an error. */
 static int opdi_bernoulli_tensor_run(opd_call *call, opd_tensor *out, opd_tensor *probs) {
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
     if (!opd_dtype_is_floating((opd_scalar_type)probs->dtype)) {
@@ -576,7 +580,7 @@ static int opdi_bernoulli_kernel(opd_call *call) {
 static int opdi_bernoulli__Tensor_kernel(opd_call *call) {
     return opdi_bernoulli_tensor_run(call, opdi_written(call), opd_arg_tensor(call, 1));
 }
-/* No gradient flows through a random number: zeros, for every tensor argument. */
+/* Returns zeros as the gradient of every tensor argument, because no gradient flows through a random number. */
 OPDI_INTERNAL int opdi_zeros_backward(opd_backward_call *bw) {
     for (int i = 0; i < 2; i++) {
         opd_ints sizes = opd_bw_sizes(bw, i);
@@ -626,14 +630,14 @@ OPDI_OP(random__to) {
     op->vmap = opdi_batch_drawn; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[2,3], 5";
 }
-/* opd_bernoulli_(self, p): fills self with 1 where a uniform number is below p, else 0 */
+/* opd_bernoulli_(self, p): fills self with 1 with probability p, else 0 */
 OPDI_OP(bernoulli__float) {
     op->schema = "bernoulli_.float(Tensor(a!) self, float p=0.5" OPDI_GENERATOR_TEXT "(a!)";
     op->any = opdi_bernoulli_p_kernel; op->backward = opdi_zeros_backward;
     op->vmap = opdi_batch_drawn; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[2,3], 0.5";
 }
-/* opd_bernoulli_Tensor_: fills self with 1 where a uniform number is below p, else 0 */
+/* opd_bernoulli_Tensor_: fills self with 1 with the probabilities p, else 0 */
 OPDI_OP(bernoulli__Tensor) {
     op->schema = "bernoulli_.Tensor(Tensor(a!) self, Tensor p" OPDI_GENERATOR_TEXT "(a!)";
     op->any = opdi_bernoulli__Tensor_kernel; op->backward = opdi_zeros_backward;
@@ -704,7 +708,7 @@ OPDI_OP(random_to) {
     op->out = "random.to_out"; op->cases = "[2,3], 5";
 }
 
-/* Standard normal numbers of a work dtype; the parts of complex ones have half the variance each. */
+/* Draws standard normal numbers of a work dtype.  The parts of complex numbers have half the variance each. */
 static opd_tensor *opdi_normal_numbers(const opd_call *call, const int64_t *sizes, int ndim, bool pairs,
                                        opd_scalar_type dtype) {
     int64_t parts[OPD_MAX_DIMS + 1];
@@ -719,7 +723,7 @@ OPDI_INTERNAL opd_tensor *opdi_to_f64(opd_tensor *tensor, const int64_t *sizes, 
     opd_tensor *delta = opd_tensor_new(opd_ints_of(sizes, ndim), OPD_FLOAT64);
     return delta && opdi_copy(delta, tensor) == 0 ? delta : NULL;
 }
-/* normal: mean + std times normal numbers, where mean, std or both are tensors. */
+/* normal: mean + std times standard normal numbers, where mean, std or both are tensors. */
 static int opdi_normal_tensor_kernel(opd_call *call) {
     opd_value mean = opd_arg_value(call, 0), std = opd_arg_value(call, 1);
     opd_tensor *tensors[2];
@@ -757,7 +761,7 @@ static int opdi_normal_tensor_kernel(opd_call *call) {
     numbers = tensors[0] ? opd_add(numbers, tensors[0]) : opd_add_Scalar(numbers, mean);
     return numbers ? opdi_copy(out, numbers) : -1;
 }
-/* opd_normal_Tensor_float(mean, std): normal numbers of these means and deviations */
+/* opd_normal_Tensor_float(mean, std): normal numbers with these means and deviations */
 OPDI_OP(normal_Tensor_float) {
     op->schema = "normal.Tensor_float(Tensor mean, float std=1." OPDI_GENERATOR_TEXT;
     op->any = opdi_normal_tensor_kernel; op->backward = opdi_zeros_backward;
@@ -766,7 +770,7 @@ OPDI_OP(normal_Tensor_float) {
     op->out = "normal.Tensor_float_out";
     op->cases = "[2,3]";
 }
-/* opd_normal_float_Tensor: normal numbers of these means and deviations */
+/* opd_normal_float_Tensor: normal numbers with these means and deviations */
 OPDI_OP(normal_float_Tensor) {
     op->schema = "normal.float_Tensor(float mean, Tensor std" OPDI_GENERATOR_TEXT;
     op->any = opdi_normal_tensor_kernel; op->backward = opdi_zeros_backward;
@@ -775,7 +779,7 @@ OPDI_OP(normal_float_Tensor) {
     op->out = "normal.float_Tensor_out";
     op->cases = "0., [2,3]+";
 }
-/* opd_normal_Tensor_Tensor: normal numbers of these means and deviations */
+/* opd_normal_Tensor_Tensor: normal numbers with these means and deviations */
 OPDI_OP(normal_Tensor_Tensor) {
     op->schema = "normal.Tensor_Tensor(Tensor mean, Tensor std" OPDI_GENERATOR_TEXT;
     op->any = opdi_normal_tensor_kernel; op->backward = opdi_zeros_backward;

@@ -1,4 +1,5 @@
-/* Reflects rows x, x + ld and, of three, x + 2 ld by f: v[1], v[2], tau, tau v[1], tau v[2]. */
+/* Applies the reflection f to rows x, x + ld and, if count is three, x + 2 ld.  f has the numbers v[1], v[2], tau, tau
+   v[1] and tau v[2]. */
 OPDI_TARGET static void OPDI_WIDE(chase_rows)(OPDI_T *x, int64_t ld, int64_t columns, int count, const OPDI_T *f) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
     for (int64_t j = 0; count == 3 && j < columns; j += WIDTH) {

@@ -3,8 +3,8 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:equations  operators on matrices by their factors: equations solved, inverses, determinants
 //
-//  Results are made as PyTorch's lie in memory, each kernel runs >>op:factor's routines on the matrices of a batch, and
-//  derivatives are operators again: triangles solved, products.
+//  Results have PyTorch's memory layout.  Each kernel runs >>op:factor's routines on the matrices of a batch.
+//  Derivatives are made of operators: products and solutions with triangles.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== what the kernels have in common ===================================================================================
@@ -15,7 +15,8 @@ static void opdi_solver_range(void *ctx, int64_t begin, int64_t end) {
         if (solver->run(solver, at)) { OPDI_STORE(&solver->failed, 1); }
     }
 }
-/* Runs for each of the `batch` matrices, for which it takes about `work` steps.  0, or -1 with an error. */
+/* Runs the solver on each of the `batch` matrices.  `work` is roughly the number of steps for one matrix.  Returns 0,
+   or -1 and sets an error. */
 OPDI_INTERNAL int opdi_solver_run(opdi_solver *solver, int64_t batch, double work, opd_scalar_type dtype,
                                   int (*single)(const opdi_solver *, int64_t),
                                   int (*twice)(const opdi_solver *, int64_t),
@@ -36,7 +37,7 @@ OPDI_INTERNAL void opdi_solver_data(opdi_solver *solver, int which, const opd_te
 }
 OPDI_INTERNAL double opdi_cube(int64_t n) { return (double)n * (double)n * (double)n; }
 
-/* Refuses what has no two dims; PyTorch's words. */
+/* Fails for a tensor with fewer than two dims, with PyTorch's message. */
 OPDI_INTERNAL int opdi_matrix_check(const opd_tensor *tensor, const char *name) {
     return tensor->ndim >= 2 ? 0
         : opd_fail(OPD_ERROR_SHAPE, "%s: The input tensor A must have at least 2 dimensions.", name);
@@ -48,7 +49,7 @@ OPDI_INTERNAL int opdi_square_check(const opd_tensor *tensor, const char *name) 
         : opd_fail(OPD_ERROR_SHAPE, "%s: A must be batches of square matrices, but they are %lld by %lld matrices",
                    name, (long long)rows, (long long)columns);
 }
-/* Refuses integers, and with `halves` what has less than 32 bits. */
+/* Fails for integers and, with `halves`, also for floats of less than 32 bits. */
 OPDI_INTERNAL int opdi_float_check(const opd_tensor *tensor, const char *name, bool halves) {
     const opd_scalar_type dtype = opd_dtype(tensor);
     if (!opd_dtype_is_floating(dtype) && !opd_dtype_is_complex(dtype)) {
@@ -58,22 +59,22 @@ OPDI_INTERNAL int opdi_float_check(const opd_tensor *tensor, const char *name, b
     return !halves || dtype == OPD_FLOAT32 || dtype == OPD_FLOAT64 || opd_dtype_is_complex(dtype) ? 0
         : opd_fail(OPD_ERROR_DTYPE, "%s: Low precision dtypes not supported. Got %s", name, opd_dtype_cname(dtype));
 }
-/* Refuses what the kernels are not compiled for. */
+/* Fails for dtypes for which the kernels are not compiled. */
 OPDI_INTERNAL int opdi_solver_check(const opd_tensor *tensor, const char *kernel) {
     const opd_scalar_type dtype = opd_dtype(tensor);
     if (opd_dtype_is_complex(dtype) && opdi_complex_left_out()) { return -1; }
     return dtype == OPD_FLOAT32 || dtype == OPD_FLOAT64 || dtype == OPD_COMPLEX64 || dtype == OPD_COMPLEX128 ? 0
         : opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", kernel, opd_dtype_cname(dtype));
 }
-/* The dtype in which matrices of a dtype are worked on. */
+/* Returns the dtype in which matrices of this dtype are factored. */
 OPDI_INTERNAL opd_scalar_type opdi_solver_dtype(opd_scalar_type dtype) {
     return opd_dtype_is_complex(dtype) ? OPD_COMPLEX128 : dtype;
 }
 OPDI_INTERNAL opd_tensor *opdi_solver_dense(opd_tensor *tensor) {
     return opdi_dense_as(tensor, opdi_solver_dtype(OPDI_DTYPE(tensor)));
 }
-/* Result i of a kernel, whose matrices lie in memory by columns, as PyTorch's do, where LAPACK writes them.  Sizes of
-   more elements than can be are the result's error. */
+/* Makes result i of a kernel.  Its matrices are stored column by column, as in PyTorch, where LAPACK writes them.  If
+   the sizes have too many elements, the error says so for this result. */
 OPDI_INTERNAL opd_tensor *opdi_columns_result(opd_call *call, int i, const int64_t *sizes, int ndim,
                                               opd_scalar_type dtype) {
     int64_t strides[OPD_MAX_DIMS];
@@ -85,7 +86,8 @@ OPDI_INTERNAL opd_tensor *opdi_columns_result(opd_call *call, int i, const int64
     }
     return opd_result_strided(call, i, sizes, strides, ndim, dtype, opdi_call_device(call));
 }
-/* Result i of a kernel, of the batch dims of like, then rows and columns (-1: not there). */
+/* Makes result i of a kernel.  It has the batch dims of `like`, then rows and columns; a dim given as -1 is left
+   out. */
 OPDI_INTERNAL opd_tensor *opdi_solver_result(opd_call *call, int i, const opd_tensor *like, int64_t rows,
                                              int64_t columns, opd_scalar_type dtype) {
     int64_t sizes[OPD_MAX_DIMS];
@@ -96,7 +98,7 @@ OPDI_INTERNAL opd_tensor *opdi_solver_result(opd_call *call, int i, const opd_te
     return rows >= 0 && columns >= 0 ? opdi_columns_result(call, i, sizes, ndim, dtype)
         : opd_result(call, i, sizes, ndim, dtype);
 }
-/* The product of all sizes but the last `less`. */
+/* Returns the product of all sizes but the last `less`. */
 OPDI_INTERNAL int64_t opdi_matrices_of(const opd_tensor *tensor, int less) {
     int64_t count = 1;
     for (int i = 0; i < tensor->ndim - less; i++) { count *= opdi_sizes(tensor)[i]; }
@@ -105,7 +107,8 @@ OPDI_INTERNAL int64_t opdi_matrices_of(const opd_tensor *tensor, int less) {
 OPDI_INTERNAL int64_t opdi_batch_of(const opd_tensor *tensor) { return opdi_matrices_of(tensor, 2); }
 OPDI_INTERNAL bool opdi_no_data(const opd_tensor *tensor) { return tensor->numel > 0 && !tensor->data; }
 
-/* 1: the tensors have no data, and nothing is to be computed; -1 with an error. */
+/* Prepares memory for the results.  Returns 0, 1 if the tensors have no data and nothing is to be computed, or -1 and
+   sets an error. */
 OPDI_INTERNAL int opdi_results_open(opdi_results *results, int count) {
     results->count = count;
     for (int i = 0; i < count; i++) { if (!results->out[i]) { return -1; } }
@@ -124,7 +127,8 @@ OPDI_INTERNAL int opdi_results_close(opdi_results *results) {
     for (int i = 0; i < results->count; i++) { if (opdi_done_with(results->out[i], results->work[i])) { return -1; } }
     return 0;
 }
-/* Expands matrices that are not of the batch sizes [ndim - 2] already, as a contiguous tensor to work on. */
+/* Returns the matrices, expanded to the batch sizes [ndim - 2], as a contiguous tensor to work on; returns tensor
+   itself if it is suitable. */
 OPDI_INTERNAL opd_tensor *opdi_matrices_as(opd_tensor *tensor, const int64_t *batch, int ndim) {
     int64_t sizes[OPD_MAX_DIMS];
     if (!tensor) { return NULL; }
@@ -133,8 +137,9 @@ OPDI_INTERNAL opd_tensor *opdi_matrices_as(opd_tensor *tensor, const int64_t *ba
     sizes[ndim - 1] = opd_size(tensor, -1);
     return opdi_dense_as(opdi_expand_to(tensor, sizes, ndim), opdi_solver_dtype(OPDI_DTYPE(tensor)));
 }
-/* Matrices that a kernel only reads: one for the whole batch as it is, where it lies by rows or by columns, others
-   as opdi_matrices_as has them.  *step: from matrix to matrix; *turned: by columns. */
+/* Returns matrices that a kernel only reads.  A single matrix that serves the whole batch, stored by rows or by
+   columns, stays as it is.  Otherwise returns what opdi_matrices_as returns.  *step: the distance from one matrix to
+   the next; *turned: whether they are stored by columns. */
 OPDI_INTERNAL opd_tensor *opdi_matrices_read(opd_tensor *tensor, const int64_t *batch, int ndim, int64_t *step,
                                              bool *turned) {
     const int64_t square = opd_size(tensor, -1) * opd_size(tensor, -2);
@@ -150,12 +155,14 @@ OPDI_INTERNAL opd_tensor *opdi_matrices_read(opd_tensor *tensor, const int64_t *
     *step = square;
     return opdi_matrices_as(tensor, batch, ndim);
 }
-/* Copies matrices, expanded to these sizes.  -1 with an error, of the expanding too. */
+/* Copies matrices, expanded to these sizes, into out.  Returns -1 and sets an error if they cannot be expanded or
+   copied. */
 OPDI_INTERNAL int opdi_matrices_into(opd_tensor *out, opd_tensor *tensor, const int64_t *sizes, int ndim) {
     opd_tensor *expanded = opdi_expand_to(tensor, sizes, ndim);
     return expanded ? opdi_copy(out, expanded) : -1;
 }
-/* The sizes that the batch dims of two tensors broadcast to, and a number of dims with two more.  -1 with an error. */
+/* Sets sizes to the sizes that the batch dims of two tensors broadcast to, and *ndim to their number plus two.  On
+   failure, returns -1 and sets an error. */
 OPDI_INTERNAL int opdi_batches_join(const opd_tensor *tensor, const opd_tensor *other, int64_t *sizes, int *ndim) {
     opd_tensor first = *tensor, second = *other;
     first.ndim = (uint8_t)(first.ndim - 2);
@@ -166,7 +173,7 @@ OPDI_INTERNAL int opdi_batches_join(const opd_tensor *tensor, const opd_tensor *
     return *ndim <= OPD_MAX_DIMS ? 0 : opd_fail(OPD_ERROR_SHAPE, "too many dimensions");
 }
 
-/* What LAPACK's info says of a matrix, in PyTorch's words. */
+/* Fails with PyTorch's message for the `info` that LAPACK would return for matrix number `at`. */
 static int opdi_info_fail(const char *name, int64_t info, int64_t at, bool single) {
     char place[64] = "";
     if (!single) { (void)snprintf(place, sizeof place, "(Batch element %lld): ", (long long)at); }
@@ -199,7 +206,7 @@ static int opdi_info_fail(const char *name, int64_t info, int64_t at, bool singl
         ? opd_fail(OPD_ERROR_ARGUMENT, "%s: %sThe solver failed because the input matrix is singular.", name, place)
         : opd_fail(OPD_ERROR_ARGUMENT, "%s: %sUnknown error code: %lld.", name, place, (long long)info);
 }
-/* Fails for the first matrix whose info is not 0. */
+/* Fails for the first matrix whose info is not 0; succeeds if there is none. */
 OPDI_INTERNAL int opdi_info_check(const char *name, const int32_t *info, int64_t count, bool single) {
     for (int64_t i = 0; i < count; i++) { if (info[i]) { return opdi_info_fail(name, info[i], i, single); } }
     return 0;
@@ -215,7 +222,7 @@ static int opdi__linalg_check_errors_batch(opd_call *call) {
     int dim;
     return opd__linalg_check_errors(opd_batch_arg(call, 0, &dim), opd_arg_str(call, 1), false);
 }
-/* opd__linalg_check_errors: fails in PyTorch's words of api_name where info is not 0 */
+/* opd__linalg_check_errors: fails, in PyTorch's words for api_name, if an info is not 0 */
 OPDI_OP(_linalg_check_errors) {
     op->schema = "_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()";
     op->cpu = op->fake = opdi__linalg_check_errors_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -226,11 +233,11 @@ OPDI_INTERNAL int opdi_errors_of(opd_tensor *info, const char *name, const opd_t
     return opd__linalg_check_errors(info, name, input->ndim == 2);
 }
 
-/* Returns whether op is the built-in operator of a number. */
+/* Returns whether op is the built-in operator with this number. */
 static bool opdi_is_builtin(const opd_op *op, opd_op_id number) {
     return op == OPDI_ACQUIRE(&opdi_registry.builtin[number]);
 }
-/* True if result i was not asked for: it is then of size [0], whatever the batch. */
+/* Returns true if the caller did not ask for result i.  Such a result has size [0], whatever the batch. */
 static bool opdi_solver_left_out(const opd_call *call, int i) {
     const opd_op *const op = call->op;
     if (opdi_is_builtin(op, OPD_OP__linalg_eigh)) { return i == 1 && !opd_arg_bool(call, 2); }
@@ -238,8 +245,8 @@ static bool opdi_solver_left_out(const opd_call *call, int i) {
     if (opdi_is_builtin(op, OPD_OP_lu_unpack)) { return !opd_arg_bool(call, i ? 2 : 3); }
     return opdi_is_builtin(op, OPD_OP_linalg_qr) && i == 0 && strcmp(opd_arg_str(call, 1), "r") == 0;
 }
-/* The examples as a batch dim in front of matrices; vector: the argument that has a dim less than they (-1: none).
-   All matrices get as many dims, and the batch dim if they had none. */
+/* Batches a solver: the examples become a batch dim in front of the matrices.  `vector` is the argument that has one
+   dim less than the matrices (-1: none).  All matrices get the same number of dims, one of them for the examples. */
 static int opdi_solver_batch_with(opd_call *call, int vector) {
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     int ndim = 0;
@@ -272,27 +279,27 @@ static int opdi_solver_batch_with(opd_call *call, int vector) {
 OPDI_INTERNAL int opdi_solver_batch(opd_call *call) { return opdi_solver_batch_with(call, -1); }
 OPDI_INTERNAL int opdi_solver_batch_second(opd_call *call) { return opdi_solver_batch_with(call, 1); }
 
-/* The identity matrix of like's size and dtype. */
+/* Returns the identity matrix of like's size and dtype. */
 OPDI_INTERNAL opd_tensor *opdi_identity_like(opd_tensor *like) {
     const int64_t n = opd_size(like, -1);
     return opd_diag_embed(opd_new_ones(like, opd_ints_of(&n, 1)));
 }
-/* x with its diagonal halved. */
+/* Returns tensor with its diagonal halved. */
 OPDI_INTERNAL opd_tensor *opdi_half_diagonal(opd_tensor *tensor) {
     opd_tensor *diagonal = opd_diagonal_full(tensor, 0, -2, -1);
     return opd_sub(tensor, opd_diag_embed(opd_mul_Scalar(diagonal, opd_value_float(0.5))));
 }
-/* The transposed matrices, conjugate. */
+/* Returns the transposed matrices, conjugated. */
 OPDI_INTERNAL opd_tensor *opdi_mh(opd_tensor *tensor) { return opdi_conj(opdi_mt(tensor)); }
-/* A copy whose matrices lie in memory by columns. */
+/* Returns a copy whose matrices are stored column by column. */
 static opd_tensor *opdi_by_columns(opd_tensor *tensor) {
     return opdi_mt(opd_clone_full(opdi_mt(tensor), opd_value_int(OPDI_FORMAT_CONTIGUOUS)));
 }
-/* a^-1 b, or with left = false b a^-1, for a triangle. */
+/* Returns a^-1 b for a triangular a, or b a^-1 if `left` is false. */
 OPDI_INTERNAL opd_tensor *opdi_by_triangle(opd_tensor *a, opd_tensor *b, bool upper, bool left, bool unit) {
     return opd_linalg_solve_triangular_full(a, b, upper, left, unit);
 }
-/* The gradient of a determinant's logarithm times `factor`, which has the batch dims of a: factor a^-H. */
+/* Returns factor a^-H, where `factor` has the batch dims of a.  This is the gradient of log(det(a)) times `factor`. */
 OPDI_INTERNAL opd_tensor *opdi_times_inverse(opd_tensor *a, opd_tensor *factor) {
     opd_tensor *diagonal = opd_mul(opdi_identity_like(a), opd_unsqueeze(opd_unsqueeze(factor, -1), -1));
     return opd_linalg_solve(opdi_mh(a), diagonal);
@@ -332,7 +339,8 @@ static int opdi_linalg_cholesky_ex_kernel(opd_call *call) {
     }
     return opdi_results_close(&results);
 }
-/* L^-H phi(L^H g) L^-1, made Hermitian; phi is the lower triangle with half the diagonal. */
+/* Computes the gradient L^-H phi(L^H g) L^-1, made Hermitian.  phi(x) is the lower triangle of x with half its
+   diagonal. */
 static int opdi_linalg_cholesky_ex_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *factor = opd_bw_result(bw, 0);
     if (!grad) { return 0; }
@@ -361,7 +369,7 @@ static int opdi_linalg_cholesky_kernel(opd_call *call) {
     return opd_linalg_cholesky_ex_full(rets, input, opd_arg_bool(call, 1), false) ||
         opdi_errors_of(rets[1], "linalg.cholesky", input) ? -1 : opd_return_tensor(call, rets[0]);
 }
-/* opd_linalg_cholesky: linalg_cholesky_ex, with an error */
+/* opd_linalg_cholesky: linalg_cholesky_ex, which fails instead of returning info */
 OPDI_OP(linalg_cholesky) {
     op->schema = "linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor";
     op->composite = opdi_linalg_cholesky_kernel;
@@ -369,7 +377,7 @@ OPDI_OP(linalg_cholesky) {
     op->out = "linalg_cholesky.out";
     op->cases = "[1,1]+; [2,1,1]+, upper=True";
 }
-/* cholesky: the older name; the lower factor, or with upper its transpose. */
+/* cholesky, an older name: returns the lower factor or, with upper, its transpose. */
 static int opdi_cholesky_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_linalg_cholesky_full(opd_arg_tensor(call, 0), opd_arg_bool(call, 1)));
 }
@@ -382,7 +390,7 @@ OPDI_OP(cholesky) {
     op->cases = "[1,1]+; [2,1,1]+, True";
 }
 
-/* Solves with the factor `input` in place of a copy of b, in out. */
+/* Solves the equations with the Cholesky factor `input`, in result 0, which begins as a copy of b. */
 static int opdi_cholesky_solved(opd_call *call, opd_tensor *b, opd_tensor *input, bool upper) {
     int64_t sizes[OPD_MAX_DIMS];
     int ndim;
@@ -433,7 +441,7 @@ static int opdi_cholesky_solve_kernel(opd_call *call) {
     return opdi_solver_check(b, "cholesky_solve_cpu") ? -1
         : opdi_cholesky_solved(call, b, input, opd_arg_bool(call, 2));
 }
-/* The factor's gradient, for a gradient `sum` of A = L L^H: -(sum + sum^H) L. */
+/* Computes the gradient of the factor L, -(sum + sum^H) L, where `sum` is a gradient of A = L L^H. */
 static opd_tensor *opdi_factor_gradient(opd_tensor *sum, opd_tensor *factor, bool upper) {
     sum = opd_add(sum, opdi_mh(sum));
     return opd_neg(upper ? opd_matmul(factor, sum) : opd_matmul(sum, factor));
@@ -456,7 +464,7 @@ OPDI_OP(cholesky_solve) {
     op->out = "cholesky_solve.out";
     op->cases = "[1,3], [1,1]+; [1,2], [2,1,1]+, True";
 }
-/* (L L^T)^-1: cholesky_solve of the identity. */
+/* Computes (L L^T)^-1: cholesky_solve with the identity on the right. */
 static int opdi_cholesky_inverse_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     opdi_results results;
@@ -507,7 +515,7 @@ OPDI_OP(cholesky_inverse) {
 //== triangles: linalg_solve_triangular, triangular_solve ==============================================================
 
 static const char *opdi_equation(bool left) { return left ? "AX = B" : "XA = B"; }
-/* Checks that the square matrix tensor [.., n, n] and b [.., n, columns] (left) or [.., columns, n] fit. */
+/* Checks that the square matrices tensor [.., n, n] fit b, which is [.., n, columns] (left) or [.., columns, n]. */
 OPDI_INTERNAL int opdi_equation_check(const opd_tensor *tensor, const opd_tensor *b, bool left, const char *name) {
     if (opd_size(tensor, -1) == opd_size(b, left ? -2 : -1)) { return 0; }
     return opd_fail(OPD_ERROR_SHAPE, "%s: Incompatible shapes of A and B for the equation %s (%lldx%lld and %lldx%lld)",

@@ -2,16 +2,17 @@
 
 //== eigenvalues of any complex matrix =================================================================================
 //
-//  The same way, with a triangle at its end: single steps with shifts, by rotations.
+//  The method is that for real matrices, but it ends with a triangle: each step has a single shift and consists of
+//  rotations.
 
-/* A matrix h [n, n] on its way to a triangle, and q [n, n], by columns, with a = q h q^H (NULL: not wanted); how it was
-   balanced. */
+/* A matrix h [n, n] on its way to a triangle, and how it was balanced.  q [n, n], stored by columns, satisfies a = q h
+   q^H; it is NULL if vectors are not wanted. */
 typedef struct opdi_cschur {
     int64_t n, range[2];
     opdi_complex *h, *q;
     double *scale;
 } opdi_cschur;
-/* Takes a vector of what was balanced back to one of the matrix. */
+/* Turns an eigenvector x of the balanced matrix into one of the original matrix. */
 static void opdi_cschur_back(const opdi_cschur *schur, opdi_complex *x) {
     const int64_t low = schur->range[0], high = schur->range[1];
     for (int64_t i = low; i <= high; i++) { x[i] = opdi_complex_times(schur->scale[i], x[i]); }
@@ -23,7 +24,7 @@ static void opdi_cschur_back(const opdi_cschur *schur, opdi_complex *x) {
         x[to] = was;
     }
 }
-/* Makes a vector x [n] one of length 1, its largest element real. */
+/* Scales a vector x [n] to length 1, and turns its phase so that the largest element is real. */
 static void opdi_cschur_normalize(int64_t n, opdi_complex *x) {
     int64_t best = 0;
     double sum = 0;
@@ -41,7 +42,7 @@ static void opdi_cschur_exchange(const opdi_cschur *schur, int64_t i) {
     opdi_cblock_exchange(opdi_cblock_of(schur->h, n, 1), n, i, other);
     opdi_cblock_exchange(opdi_cblock_of(schur->h, 1, n), n, i, other);
 }
-/* Balances by the sizes of the elements; sizes [n, n] is room for them. */
+/* Balances the matrix by the sizes of its elements.  `sizes` [n, n] is scratch memory for them. */
 static void opdi_cschur_balance(opdi_cschur *schur, double *sizes) {
     const int64_t n = schur->n;
     for (int64_t i = 0; i < n * n; i++) { sizes[i] = opdi_complex_size(schur->h[i]); }
@@ -57,7 +58,7 @@ static void opdi_cschur_balance(opdi_cschur *schur, double *sizes) {
         }
     }
 }
-/* c -= tau v (v^H c) for rows c [rows, columns], ld apart; sums [columns]. */
+/* Computes c -= tau v (v^H c) for rows c [rows, columns], ld apart; sums [columns] is scratch memory. */
 static void opdi_cschur_rows(int64_t rows, int64_t columns, const opdi_complex *v, opdi_complex tau, opdi_complex *c,
                              int64_t ld, opdi_complex *sums) {
     for (int64_t j = 0; j < columns; j++) { sums[j] = opdi_complex_make(0, 0); }
@@ -71,7 +72,7 @@ static void opdi_cschur_rows(int64_t rows, int64_t columns, const opdi_complex *
         for (int64_t j = 0; j < columns; j++) { row[j] = opdi_complex_sub(row[j], opdi_complex_mul(factor, sums[j])); }
     }
 }
-/* c -= tau (c v) v^H for c [rows, columns]; over: the conjugates of v. */
+/* Computes c -= tau (c v) v^H for c [rows, columns]; `over` has the conjugates of v. */
 static void opdi_cschur_columns(int64_t rows, int64_t columns, const opdi_complex *v, const opdi_complex *over,
                                 opdi_complex tau, opdi_complex *c, int64_t ld) {
     for (int64_t i = 0; i < rows; i++, c += ld) {
@@ -81,7 +82,8 @@ static void opdi_cschur_columns(int64_t rows, int64_t columns, const opdi_comple
         for (int64_t j = 0; j < columns; j++) { c[j] = opdi_complex_sub(c[j], opdi_complex_mul(sum, over[j])); }
     }
 }
-/* Leaves one diagonal below the main one; room [3 n]. */
+/* Reduces the matrix to Hessenberg form (zero below the diagonal that is next to the main one); room [3 n] is scratch
+   memory. */
 static void opdi_cschur_start(const opdi_cschur *schur, opdi_complex *room) {
     const int64_t n = schur->n;
     opdi_complex *const v = room, *const over = room + n;
@@ -99,7 +101,7 @@ static void opdi_cschur_start(const opdi_cschur *schur, opdi_complex *room) {
         if (schur->q) { opdi_cschur_rows(count, n, over, tau, schur->q + (k + 1) * n, n, over + n); }
     }
 }
-/* Rotates two lines of count elements, `step` apart: (c x + s y, c y - conj(s) x). */
+/* Rotates two lines of count elements, `step` apart, to (c x + s y, c y - conj(s) x). */
 static void opdi_cschur_rotate(opdi_complex *x, opdi_complex *y, int64_t count, int64_t step, double c,
                                opdi_complex s) {
     for (int64_t i = 0; i < count * step; i += step) {
@@ -110,7 +112,8 @@ static void opdi_cschur_rotate(opdi_complex *x, opdi_complex *y, int64_t count, 
         y[i].im = c * right.im - (s.re * left.im - s.im * left.re);
     }
 }
-/* One step for rows first .. last with a shift; without q only what is in them sees it. */
+/* Makes one QR step with a shift on rows first .. last.  If q is NULL, only the elements in these rows and columns
+   change. */
 static void opdi_cschur_step(const opdi_cschur *schur, int64_t first, int64_t last, opdi_complex shift) {
     const int64_t n = schur->n, right = schur->q ? n : last + 1, top = schur->q ? 0 : first;
     opdi_complex *h = schur->h;
@@ -133,7 +136,8 @@ static void opdi_cschur_step(const opdi_cschur *schur, int64_t first, int64_t la
         }
     }
 }
-/* True if the element below the diagonal in row k is nothing beside its neighbours (Ahues and Tisseur, as LAPACK). */
+/* Returns true if the element below the diagonal in row k is negligible, judged by its neighbours (Ahues and Tisseur,
+   as in LAPACK). */
 static bool opdi_cschur_splits(const opdi_cschur *schur, int64_t k) {
     const int64_t n = schur->n;
     const opdi_complex *h = schur->h + k * n + k;
@@ -148,7 +152,8 @@ static bool opdi_cschur_splits(const opdi_cschur *schur, int64_t k) {
     const double large = OPDI_MAX(own, gap), lesser = OPDI_MIN(own, gap), sum = large + more;
     return less * (more / sum) <= OPDI_MAX(least, DBL_EPSILON * (lesser * (large / sum)));
 }
-/* The value of the last two rows' block that is closer to its last element (Wilkinson). */
+/* Returns Wilkinson's shift: of the two eigenvalues of the block in the last two rows, the one closer to its last
+   element. */
 static opdi_complex opdi_cschur_shift(const opdi_complex *h, int64_t n) {
     const opdi_complex half = opdi_complex_times(0.5, opdi_complex_sub(h[-n - 1], h[0]));
     const opdi_complex product = opdi_complex_mul(h[-1], h[-n]);
@@ -157,7 +162,7 @@ static opdi_complex opdi_cschur_shift(const opdi_complex *h, int64_t n) {
     const opdi_complex sum = opdi_complex_add(half, root);
     return opdi_complex_zero(sum) ? h[0] : opdi_complex_sub(h[0], opdi_complex_div(product, sum));
 }
-/* Takes h to a triangle.  0, or the number of a value that does not converge. */
+/* Reduces h to a triangle.  Returns 0, or the number of an eigenvalue that did not converge. */
 static int64_t opdi_cschur_run(const opdi_cschur *schur) {
     const int64_t n = schur->n;
     opdi_complex *h = schur->h;
@@ -185,7 +190,8 @@ static int64_t opdi_cschur_run(const opdi_cschur *schur) {
     }
     return 0;
 }
-/* The vector of value k as x = q y of length 1, its largest element real; y [n]. */
+/* Computes the eigenvector of eigenvalue k, x = q y, scaled to length 1 with a real largest element; y [n] is scratch
+   memory. */
 static void opdi_cschur_vector(const opdi_cschur *schur, int64_t k, opdi_complex *y, opdi_complex *x) {
     const int64_t n = schur->n;
     const opdi_complex *h = schur->h, value = h[k * (n + 1)];
@@ -207,7 +213,7 @@ static void opdi_cschur_vector(const opdi_cschur *schur, int64_t k, opdi_complex
     opdi_cschur_back(schur, x);
     opdi_cschur_normalize(n, x);
 }
-/* data[0] [n, n] to values data[1] [n] and with `vectors` data[2] [n, n]. */
+/* Computes the eigenvalues data[1] [n] of data[0] [n, n] and, with `vectors`, the eigenvectors data[2] [n, n]. */
 static int opdi_eig_one_c128(const opdi_solver *solver, int64_t at) {
     const int64_t n = solver->rows;
     const opdi_complex *from = opdi_cblock_at(solver, 0, at, n).at;
@@ -289,8 +295,8 @@ static int opdi_eig_any(opd_call *call, const char *name, bool vectors) {
 }
 static int opdi_linalg_eig_kernel(opd_call *call) { return opdi_eig_any(call, "linalg.eig", true); }
 static int opdi__linalg_eigvals_kernel(opd_call *call) { return opdi_eig_any(call, "linalg.eigvals", false); }
-/* V^-H (diag(gL) + (V^H gV - V^H V diag(re(V^H gV))) / conj(L_j - L_i)) V^H, of which a real input sees the
-   real part. */
+/* Computes the gradient V^-H (diag(gL) + (V^H gV - V^H V diag(re(V^H gV))) / conj(L_j - L_i)) V^H.  A real input gets
+   the real part. */
 static opd_tensor *opdi_eig_gradient(opd_tensor *value_grad, opd_tensor *grad, opd_tensor *values,
                                      opd_tensor *vectors, bool real) {
     opd_tensor *turned = opdi_mh(vectors), *sum = NULL;
@@ -320,7 +326,8 @@ static int opdi__linalg_eigvals_backward(opd_backward_call *bw) {
         : opd_bw_return(bw, 0, opdi_eig_gradient(grad, NULL, rets[0], rets[1],
                                                  !opd_dtype_is_complex(opd_bw_dtype(bw, 0))));
 }
-/* With X = V^-1 dA V: dL = diag(X), and dV = V (X / (L_j - L_i)), off which vectors keep their lengths. */
+/* Computes the tangents.  With X = V^-1 dA V: dL = diag(X), and dV = V (X / (L_j - L_i)) without the part that would
+   change the lengths of the vectors. */
 static int opdi_linalg_eig_jvp(opd_jvp_call *jv) {
     opd_tensor *tangent = opd_jvp_tangent(jv, 0), *values = opd_jvp_result(jv, 0), *vectors = opd_jvp_result(jv, 1);
     if (!tangent || !values) { return -1; }

@@ -3,8 +3,8 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:complex_factor matrices of complex numbers factored: Cholesky, LU, QR, L D L^H; triangles solved
 //
-//  What >>op:factor does for real numbers, in its forms: complex128, column by column, without blocks.  Matrices of
-//  complex64 are copied into such, and rounded on their way back.
+//  Does the work of >>op:factor for complex numbers: in complex128, column by column, without blocks.  Matrices of
+//  complex64 are converted first, and results are rounded back.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_INTERNAL opdi_cblock opdi_cblock_of(opdi_complex *at, int64_t rs, int64_t cs) {
@@ -29,11 +29,11 @@ OPDI_INTERNAL opdi_cblock opdi_cblock_conj(opdi_cblock block) {
     block.conj = !block.conj;
     return block;
 }
-/* Matrix `at` of tensor `which`, whose rows are `width` long. */
+/* Returns matrix number `at` of the solver's tensor `which`.  Its rows are `width` long. */
 OPDI_INTERNAL opdi_cblock opdi_cblock_at(const opdi_solver *solver, int which, int64_t at, int64_t width) {
     return opdi_cblock_of((opdi_complex *)opdi_solver_at(solver, which, at, sizeof(opdi_complex)), width, 1);
 }
-/* Takes factor times row `from` off row `to` of x [.., columns], which is no conjugate. */
+/* Subtracts `factor` times row `from` from row `to` of x [.., columns].  x must not be marked as conjugated. */
 static void opdi_cblock_minus(opdi_cblock x, int64_t columns, int64_t to, opdi_complex factor, int64_t from) {
     for (int64_t j = 0; j < columns; j++) {
         opdi_complex *place = x.at + to * x.rs + j * x.cs;
@@ -47,9 +47,9 @@ OPDI_INTERNAL void opdi_cblock_exchange(opdi_cblock x, int64_t columns, int64_t 
         x.at[other * x.rs + j * x.cs] = kept;
     }
 }
-/* |re| + |im|, by which LAPACK chooses pivots. */
+/* Returns |re| + |im|, by which LAPACK chooses pivots. */
 OPDI_INTERNAL double opdi_complex_size(opdi_complex x) { return fabs(x.re) + fabs(x.im); }
-/* The larger of |re| and |im|, or no number. */
+/* Returns the larger of |re| and |im|, or NaN. */
 OPDI_INTERNAL double opdi_complex_span(opdi_complex x) {
     const double re = fabs(x.re), im = fabs(x.im);
     return re > im || isnan(re) ? re : im;
@@ -57,7 +57,7 @@ OPDI_INTERNAL double opdi_complex_span(opdi_complex x) {
 
 //== triangles and Cholesky ============================================================================================
 
-/* Solves t y = x in place of x [rows, columns] with a triangle t, whose diagonal is ones where `unit` says so. */
+/* Solves t y = x in place of x [rows, columns] for a triangle t.  If `unit`, its diagonal counts as ones. */
 static void opdi_complex_triangle(int64_t rows, int64_t columns, opdi_cblock t, opdi_cblock x, bool upper, bool unit) {
     for (int64_t step = 0; step < rows; step++) {
         const int64_t i = upper ? rows - 1 - step : step;
@@ -81,8 +81,8 @@ OPDI_INTERNAL int opdi_triangle_one_c128(const opdi_solver *solver, int64_t at) 
     opdi_complex_triangle(n, solver->columns, t, x, solver->upper == solver->left, solver->unit);
     return 0;
 }
-/* a = L L^H, of which the lower triangle is read and written; of the diagonal only real parts.  Returns 0, or the
-   number (from 1) of the column where no square root is. */
+/* Factors a = L L^H in place.  Reads and writes only the lower triangle, and only the real parts of its diagonal.
+   Returns 0, or the number (from 1) of the column whose pivot has no square root. */
 static int64_t opdi_complex_cholesky(int64_t n, opdi_cblock a) {
     for (int64_t j = 0; j < n; j++) {
         double pivot = opdi_cblock_get(&a, j, j).re;
@@ -104,7 +104,8 @@ static int64_t opdi_complex_cholesky(int64_t n, opdi_cblock a) {
     }
     return 0;
 }
-/* The lower factor of data[0], or with `upper` of A = U^H U the adjoint of U. */
+/* Returns the lower factor L in data[0].  If `upper`, data[0] holds U with A = U^H U, and the result is the adjoint of
+   U. */
 static opdi_cblock opdi_complex_lower_at(const opdi_solver *solver, int64_t at) {
     const opdi_cblock a = opdi_cblock_at(solver, 0, at, solver->rows);
     return solver->upper ? opdi_cblock_conj(opdi_cblock_turned(a)) : a;
@@ -151,7 +152,7 @@ OPDI_INTERNAL int opdi_lu_one_c128(const opdi_solver *solver, int64_t at) {
     }
     return 0;
 }
-/* turned: with the adjoint of the matrix. */
+/* Solves with lu's result in data[0].  turned: solves with the adjoint of the matrix. */
 OPDI_INTERNAL int opdi_lu_solve_one_c128(const opdi_solver *solver, int64_t at) {
     const int64_t n = solver->rows, columns = solver->columns;
     const int32_t *pivots = solver->pivots + at * solver->npivots;
@@ -170,12 +171,12 @@ OPDI_INTERNAL int opdi_lu_solve_one_c128(const opdi_solver *solver, int64_t at) 
     for (int64_t i = n - 1; i >= 0; i--) { opdi_cblock_exchange(x, columns, i, pivots[i] - 1); }
     return 0;
 }
-/* x / |x|, 0 at 0 */
+/* Returns x / |x|, or 0 if x is 0. */
 static opdi_complex opdi_complex_sgn(opdi_complex x) {
     const double size = opdi_complex_abs(x);
     return size == 0 ? opdi_complex_make(0, 0) : opdi_complex_make(x.re / size, x.im / size);
 }
-/* The logarithms, data[2], are double. */
+/* Computes determinants.  The logarithms of their sizes, data[2], are double. */
 OPDI_INTERNAL int opdi_det_one_c128(const opdi_solver *solver, int64_t at) {
     const int32_t *pivots = solver->pivots + at * solver->npivots;
     const opdi_cblock a = opdi_cblock_at(solver, 0, at, solver->rows);
@@ -194,8 +195,8 @@ OPDI_INTERNAL int opdi_det_one_c128(const opdi_solver *solver, int64_t at) {
 
 //== QR by reflections =================================================================================================
 
-/* Makes the reflection 1 - tau v v^H whose adjoint takes x [count] to (beta, 0, ..., 0) with a real beta, which then
-   stands first, v's rest behind it.  Returns tau. */
+/* Makes the reflection 1 - tau v v^H whose adjoint takes x [count] to (beta, 0, ..., 0) with a real beta.  Writes beta
+   to x[0] and the rest of v behind it.  Returns tau. */
 OPDI_INTERNAL opdi_complex opdi_complex_reflection(int64_t count, opdi_complex *x, int64_t stride) {
     double most = 0, sum = 0;
     for (int64_t i = 1; i < count; i++) {
@@ -215,8 +216,8 @@ OPDI_INTERNAL opdi_complex opdi_complex_reflection(int64_t count, opdi_complex *
     x[0] = opdi_complex_make(beta, 0);
     return opdi_complex_make((beta - alpha.re) / beta, -alpha.im / beta);
 }
-/* c = (1 - tau v v^H) c, where c [rows, columns] is no conjugate; v is column 0 of a, its first element 1 whatever
-   stands there. */
+/* Computes c = (1 - tau v v^H) c.  c [rows, columns] is not conjugated.  v is column 0 of a; its first element counts
+   as 1, whatever is stored there. */
 OPDI_INTERNAL void opdi_complex_reflect(int64_t rows, int64_t columns, opdi_cblock a, opdi_complex tau, opdi_cblock c) {
     opdi_complex sums[8];
     for (int64_t from = 0; from < columns && !opdi_complex_zero(tau); from += 8) {
@@ -242,8 +243,8 @@ OPDI_INTERNAL void opdi_complex_reflect(int64_t rows, int64_t columns, opdi_cblo
         }
     }
 }
-/* Applies `count` reflections, whose v stand below the diagonal of a, to c [rows, columns]: the last first or, turned,
-   the first; conj: each with the conjugate of its tau. */
+/* Applies `count` reflections to c [rows, columns].  Their v are stored below the diagonal of a.  Begins with the last
+   one or, if `turned`, with the first.  conj: uses the conjugate of each tau. */
 OPDI_INTERNAL void opdi_complex_reflect_all(int64_t rows, int64_t columns, int64_t count, opdi_cblock a,
                                             const opdi_complex *tau, opdi_cblock c, bool turned, bool conj) {
     for (int64_t step = 0; step < count; step++) {
@@ -252,7 +253,8 @@ OPDI_INTERNAL void opdi_complex_reflect_all(int64_t rows, int64_t columns, int64
                              opdi_cblock_part(c, i, 0));
     }
 }
-/* a [rows, columns] = Q R in place: R above, with a real diagonal, the v of the reflections below it. */
+/* Factors a [rows, columns] = Q R in place.  R, with a real diagonal, is stored above, and the v of the reflections
+   below the diagonal. */
 OPDI_INTERNAL void opdi_complex_geqrf(int64_t rows, int64_t columns, opdi_cblock a, opdi_complex *tau) {
     for (int64_t j = 0; j < OPDI_MIN(rows, columns); j++) {
         const opdi_cblock place = opdi_cblock_part(a, j, j);
@@ -276,7 +278,7 @@ OPDI_INTERNAL int opdi_orgqr_one_c128(const opdi_solver *solver, int64_t at) {
                              false, false);
     return 0;
 }
-/* c Q is the transpose of Q^T c^T, and Q^T of reflections by the conjugates of the v. */
+/* Multiplies by Q.  c Q is the transpose of Q^T c^T, and Q^T consists of the reflections by the conjugates of the v. */
 OPDI_INTERNAL int opdi_ormqr_one_c128(const opdi_solver *solver, int64_t at) {
     opdi_cblock c = opdi_cblock_at(solver, 2, at, solver->left ? solver->columns : solver->rows);
     opdi_cblock a = opdi_cblock_at(solver, 0, at, solver->npivots);
@@ -291,13 +293,13 @@ OPDI_INTERNAL int opdi_ormqr_one_c128(const opdi_solver *solver, int64_t at) {
 
 //== L D L^T and L D L^H with exchanges of rows and columns ============================================================
 //
-//  As >>op:factor has it for real numbers.  The solver's `turned` says Hermitian: what stands above the diagonal is
-//  then the conjugate of what stands below, and the diagonal real.
+//  The method is that of >>op:factor for real numbers.  If the solver's `turned` is set, the matrix is Hermitian:
+//  elements above the diagonal are conjugates of those below, and the diagonal is real.
 
 static opdi_complex opdi_complex_mirrored(opdi_complex x, bool hermitian) {
     return hermitian ? opdi_complex_conj(x) : x;
 }
-/* Exchanges rows and columns i < j of the matrix from i on, of which the lower triangle is there. */
+/* Exchanges rows and columns i < j of the matrix, from i on.  Only the lower triangle is stored. */
 static void opdi_complex_ldl_exchange(int64_t n, opdi_complex *a, int64_t i, int64_t j, bool hermitian) {
     for (int64_t k = i; k < n; k++) {
         if (k == j) { continue; }
@@ -310,7 +312,8 @@ static void opdi_complex_ldl_exchange(int64_t n, opdi_complex *a, int64_t i, int
     }
     a[j * n + i] = opdi_complex_mirrored(a[j * n + i], hermitian);
 }
-/* The size of the block that begins at k, and in *other the row that comes to its end. */
+/* Returns the size (1 or 2) of the block that begins at k.  Sets *other to the row that must be exchanged with the last
+   row of the block. */
 static int opdi_complex_ldl_choose(int64_t n, const opdi_complex *a, int64_t k, int64_t *other) {
     const double alpha = 0.6403882032022076, first = opdi_complex_size(a[k * n + k]);  /* (1 + sqrt(17)) / 8 */
     double most = 0, beside = 0;
@@ -331,7 +334,7 @@ static int opdi_complex_ldl_choose(int64_t n, const opdi_complex *a, int64_t k, 
     *other = at;
     return opdi_complex_size(a[at * n + at]) >= alpha * beside ? 1 : 2;
 }
-/* Solves (x, y) D = (first, second), for the block D of two on the diagonal that ends at row `last` of a. */
+/* Solves (x, y) D = (first, second) for the 2 x 2 block D on the diagonal that ends at row `last` of a. */
 static void opdi_complex_ldl_pair(int64_t n, const opdi_complex *a, int64_t last, bool hermitian, opdi_complex *x,
                                   opdi_complex *y) {
     const opdi_complex below = a[last * n + last - 1];
@@ -344,7 +347,8 @@ static void opdi_complex_ldl_pair(int64_t n, const opdi_complex *a, int64_t last
     *x = opdi_complex_div(opdi_complex_sub(opdi_complex_mul(low, first), opdi_complex_mul(beside, second)), det);
     *y = opdi_complex_div(opdi_complex_sub(opdi_complex_mul(high, second), opdi_complex_mul(above, first)), det);
 }
-/* Takes the block of `size` at k out of what is below and right of it, and leaves the columns of L in its place. */
+/* Eliminates the block of `size` rows at k from the matrix below and right of it.  Leaves the columns of L where the
+   block's columns were. */
 static void opdi_complex_ldl_eliminate(int64_t n, opdi_complex *a, int64_t k, int size, bool hermitian) {
     for (int64_t j = k + size; j < n; j++) {
         opdi_complex x = a[j * n + k], y = size == 2 ? a[j * n + k + 1] : opdi_complex_make(0, 0);
@@ -394,8 +398,8 @@ OPDI_INTERNAL int opdi_ldl_one_c128(const opdi_solver *solver, int64_t at) {
     }
     return 0;
 }
-/* Solves D y = x for its block that ends at row `last` in place of row(s) of x; rows are columns here, so that what is
-   above the diagonal of D stands for what is below. */
+/* Solves D y = x in place of x, for the block of D that ends at row `last`: one or two rows of x.  The matrix is seen
+   transposed here, so the element above the diagonal of D stands for the one below. */
 static void opdi_complex_ldl_divide(int64_t n, const opdi_complex *a, int64_t last, int size, bool hermitian,
                                     opdi_complex *x, int64_t columns) {
     for (int64_t j = 0; j < columns; j++) {

@@ -1,4 +1,5 @@
-/* The parts of a matrix, `apart` numbers from each other, of rows that are ld from each other. */
+/* Splits a complex matrix into its real and its imaginary part.  These begin `apart` numbers from each other; their
+   rows are ld apart. */
 static void OPDI_TYPED(complex_split)(const opd_tensor *from, char *to, int64_t ld, int64_t apart) {
     const OPDI_T *x = (const OPDI_T *)(const void *)from->data;
     OPDI_T *re = (OPDI_T *)(void *)to, *im = re + apart;
@@ -10,7 +11,7 @@ static void OPDI_TYPED(complex_split)(const opd_tensor *from, char *to, int64_t 
         }
     }
 }
-/* out = the sums of products [parts, rows, parts, columns] */
+/* Writes to out the complex product, added up from the products of the parts [parts, rows, parts, columns]. */
 static void OPDI_TYPED(complex_merge)(opd_tensor *out, const char *product) {
     const int64_t rows = opdi_sizes(out)[0], columns = opdi_sizes(out)[1];
     const int64_t rs = 2 * opdi_strides(out)[0], cs = 2 * opdi_strides(out)[1];

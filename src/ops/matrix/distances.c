@@ -6,8 +6,9 @@
 
 //== distances between rows: _cdist_forward, _pdist_forward ============================================================
 //
-//  d_ij = (sum_k |x_ik - y_jk|^p)^(1/p).  Of one matrix the pairs i < j, one after another.  The gradient of a row of x
-//  is summed over all rows of y, in order; so each pair of one matrix is looked at twice, and threads share nothing.
+//  d_ij = (sum_k |x_ik - y_jk|^p)^(1/p).  For a single matrix, the result lists the pairs i < j.  The gradient of a row
+//  of x is summed over all rows of y, in order.  So each pair of a single matrix is processed twice, but no two threads
+//  write to one row.
 
 typedef struct opdi_distances {
     int64_t n, m, k;                              /* rows of x and of y, their length */
@@ -16,7 +17,7 @@ typedef struct opdi_distances {
     const void *x, *y, *g, *d;                    /* x [b, n, k], y [b, m, k]; gradient and distances [b, n, m] */
     void *out;                                    /* distances, or the gradient of x */
 } opdi_distances;
-/* Row i's distance to row j among all of them. */
+/* Returns the index in the result of the distance between rows i and j. */
 static int64_t opdi_distance_at(const opdi_distances *distances, int64_t i, int64_t j) {
     const int64_t first = OPDI_MIN(i, j), second = OPDI_MAX(i, j);
     return distances->pairs ? first * distances->n - first * (first + 1) / 2 + second - first - 1
@@ -33,8 +34,8 @@ static void opdi_distances_back_f64(void *ctx, int64_t begin, int64_t end);
 #include "distance_rows.typed.h"
 #include "../../typed/end.h"
 OPDI_COLD_BEGIN
-/* Distances between the last two dims of input and output (NULL: pairs of input) to out, or given grad and delta the
-   gradient of input. */
+/* Writes to out the distances between the rows of input and of output; if output is NULL, those of the pairs of input.
+   If grad and delta (the distances) are given, writes the gradient of input instead. */
 static int opdi_distances_run(opd_tensor *out, opd_tensor *input, opd_tensor *output, opd_tensor *grad,
                               opd_tensor *delta, double p) {
     const opd_scalar_type dtype = (opd_scalar_type)opdi_compute_dtype[opdi_compute_type((opd_scalar_type)out->dtype)];
@@ -70,8 +71,8 @@ static int opdi_distances_run(opd_tensor *out, opd_tensor *input, opd_tensor *ou
 static bool opdi_cdist_by_product(double p, int64_t mode, const opd_tensor *input, const opd_tensor *output) {
     return p == 2 && (mode == 1 || (mode == 0 && (opd_size(input, -2) > 25 || opd_size(output, -2) > 25)));
 }
-/* Checks what cdist is given: x1 and x2 [.., rows, columns] of one floating point dtype, order p, and mode.  0, or -1
-   with an error. */
+/* Checks the arguments of cdist: x1 and x2 [.., rows, columns] of one floating point dtype, order p, and mode.  Returns
+   0, or -1 and sets an error. */
 static int opdi_cdist_check(const opd_tensor *input, const opd_tensor *output, double p, int64_t mode) {
     const opd_tensor *odd = opd_dtype_is_floating(OPDI_DTYPE(input)) ? output : input;
     if (input->ndim < 2 || output->ndim < 2) {
@@ -92,7 +93,7 @@ static int opdi_cdist_check(const opd_tensor *input, const opd_tensor *output, d
     }
     return opdi_same_dtype(input, output);
 }
-/* Matrices with batch dims: tensors[count], which get those of all; *ndim of them, the same for all, in sizes. */
+/* Expands the batch dims of tensors[count] to their common sizes.  Sets sizes to these and *ndim to their number. */
 static int opdi_cdist_expand(opd_tensor **tensors, int count, int64_t *sizes, int *ndim) {
     int i;
     for (*ndim = 0, i = 0; i < count; i++) {
@@ -125,7 +126,7 @@ static int opdi__cdist_forward_kernel(opd_call *call) {
     opd_tensor *out = opd_result(call, 0, sizes, ndim, OPDI_DTYPE(tensors[0]));
     return !out ? -1 : !out->data ? 0 : opdi_distances_run(out, tensors[0], tensors[1], NULL, NULL, p);
 }
-/* The gradient of cdist by x1 [.., n, columns], from grad and the distances, both [.., n, m]. */
+/* Computes the gradient of cdist by x1 [.., n, columns] from grad and the distances, both [.., n, m]. */
 static int opdi__cdist_backward_kernel(opd_call *call) {
     static const int at[4] = {1, 2, 0, 4};        /* x, y, gradient, distances */
     opd_tensor *tensors[4];
@@ -153,7 +154,7 @@ static int opdi__cdist_backward_kernel(opd_call *call) {
                                                                        tensors[3], p) : opdi_fill_with(out,
         opd_value_int(0));
 }
-/* input [n, k], other [m, k]: |input|^2 - 2 x other + |other|^2, as one product. */
+/* Computes |input|^2 - 2 x other + |other|^2 for input [n, k] and other [m, k] as one product. */
 static int opdi__euclidean_dist_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1), *firsts[3], *others[3];
     const int64_t last = -1;
@@ -175,8 +176,8 @@ static int opdi__cdist_forward_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_cdist_backward(opd_mT(grad), other, input, p, opd_mT(delta)));
     return 0;
 }
-/* The gradients of _euclidean_dist: with result = grad / delta, 0 where delta is, x1 gets x1 sum(result) - result x2,
-   and x2 the same with x1 and x2 exchanged and result transposed. */
+/* Computes the gradients of _euclidean_dist.  With result = grad / delta, or 0 where delta is 0, x1 gets x1 sum(result)
+   - result x2.  x2 gets the same with x1 and x2 exchanged and result transposed. */
 static int opdi__euclidean_dist_backward(opd_backward_call *bw) {
     opd_tensor *delta = opd_bw_result(bw, 0), *result = opd_div(opd_bw_grad(bw, 0), delta), *in[2];
     const int64_t last = -1;
@@ -189,9 +190,9 @@ static int opdi__euclidean_dist_backward(opd_backward_call *bw) {
     }
     return 0;
 }
-/* Derivatives of the gradient of cdist by input, sum over j of grad_ij factor_ijk third_ij with value = input_i -
-   output_j, factor = sign(value) |value|^(p-1), third = delta^(1-p).  Along upper, by grad, input, output and delta,
-   to results: NULL where they are 0. */
+/* Computes the derivatives of cdist's gradient by input, which is the sum over j of grad_ij factor_ijk third_ij.  Here
+   value = input_i - output_j, factor = sign(value) |value|^(p-1) and third = delta^(1-p).  The derivatives, in
+   direction `upper`, by grad, input, output and delta go to results; NULL means 0. */
 static void opdi_cdist_second(opd_tensor *upper, opd_tensor *grad, opd_tensor *input, opd_tensor *output,
                               opd_tensor *delta, double p, opd_tensor **results /*[4]*/) {
     const int64_t rows = -2, columns = -1, all = -3;
@@ -228,7 +229,7 @@ static int opdi__cdist_backward_backward(opd_backward_call *bw) {
     for (int i = 0; i < 4; i++) { OPDI_GIVE(i + i / 3, results[i]); }
     return 0;
 }
-/* The examples in front of matrices with batch dims. */
+/* Batches operators on matrices with batch dims: moves the examples in front of these. */
 static int opdi_matrices_batch(opd_call *call) {
     opd_value args[OPD_MAX_ARGS], ret;
     int ndim = 0;
@@ -267,7 +268,7 @@ OPDI_OP(_euclidean_dist) {
     op->cases = "[3,4], [2,4]; [2,3,4], [2,2,4]";
 }
 
-/* A product of many rows, which the tape looks into; else one operator. */
+/* If there are many rows, computes cdist as a product, which autograd records; otherwise calls one operator. */
 static int opdi_cdist_kernel(opd_call *call) {
     opd_tensor *tensors[2];
     const double p = opd_arg_float(call, 2);
@@ -329,7 +330,8 @@ static int opdi__pdist_forward_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_pdist_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1).u.d,
                                                    opd_bw_result(bw, 0)));
 }
-/* Pairs as a symmetric matrix [count, count], each at (i, j) and (j, i); opdi_matrix_pairs is its transpose. */
+/* Returns a symmetric matrix [count, count] that has each pair's number at (i, j) and (j, i).  opdi_matrix_pairs is the
+   transpose of this linear map. */
 static opd_tensor *opdi_pairs_matrix(opd_tensor *tensor, opd_tensor *at, int64_t count) {
     const int64_t sizes[2] = {count, count}, flat = count * count;
     tensor = opd_index_put(opd_new_zeros(tensor, opd_ints_of(&flat, 1)), opd_tensors_of(&at, 1), tensor);
@@ -340,7 +342,7 @@ static opd_tensor *opdi_matrix_pairs(opd_tensor *tensor, opd_tensor *at, int64_t
     const int64_t flat = count * count;
     return tensor ? opd_index_select(opdi_reshape_to(opd_add(tensor, opd_mT(tensor)), &flat, 1), 0, at) : NULL;
 }
-/* The gradients of _pdist_backward: those of _cdist_backward for a matrix with itself. */
+/* Computes the gradients of _pdist_backward as those of _cdist_backward for a matrix with itself. */
 static int opdi__pdist_backward_backward(opd_backward_call *bw) {
     opd_tensor *input = opd_bw_tensor(bw, 1), *results[4];
     const int64_t count = opdi_sizes(input)[0];
@@ -379,7 +381,7 @@ static int opdi_pdist_kernel(opd_call *call) {
     const double p = opd_arg_float(call, 1);
     return opdi_pdist_check(input, p) ? -1 : opd_return_tensor(call, opd_pdist_forward_full(opd_contiguous(input), p));
 }
-/* opd_pdist: p-norm distances between any two rows */
+/* opd_pdist: p-norm distances between all pairs of rows */
 OPDI_OP(pdist) {
     op->schema = "pdist(Tensor self, float p=2) -> Tensor";
     op->composite = opdi_pdist_kernel;

@@ -3,30 +3,32 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:eig       eigenvalues of any matrix
 //
-//  Rows and columns that have a value alone go to the ends, and the others are scaled alike (Parlett and Reinsch).
-//  Reflections leave a single diagonal below the main one, panels of them applied as products (Dongarra, Hammarling and
-//  Sorensen).  Double steps of QR with shifts take that to blocks of one, and of two for pairs of complex values
-//  (Francis).  In large matrices many pairs of shifts go one behind the other through a window, whose turns the rest
-//  sees as one product, and what has converged is looked for in many of the last rows at once (Braman, Byers and
-//  Mathias).  Vectors are solved from the blocks backwards, many at a time.  The room stands on >>op:spectral.
+//  Rows and columns with an isolated eigenvalue go to the ends, and the others are scaled to similar lengths (Parlett
+//  and Reinsch).  Reflections reduce the matrix to Hessenberg form; panels of them are applied as products (Dongarra,
+//  Hammarling and Sorensen).  Double steps of QR with shifts reduce that to blocks of one row, and of two rows for
+//  pairs of complex eigenvalues (Francis).  In large matrices, many pairs of shifts follow each other through a window,
+//  whose turns are applied to the rest as one product.  Converged eigenvalues are searched in many of the last rows at
+//  once (Braman, Byers and Mathias).  Vectors are solved from the blocks backwards, many at a time.  The room
+//  uses >>op:spectral.
 //----------------------------------------------------------------------------------------------------------------------
 
 enum {
-    OPDI_SCHUR_SMALL = 64,                        /* rows of which single double steps make blocks */
+    OPDI_SCHUR_SMALL = 64,                        /* up to so many rows, single double steps make blocks */
     OPDI_SCHUR_PAIRS = 16,                        /* pairs of shifts in a row, and how far they go in one window */
     OPDI_SCHUR_STEPS = 48,
-    OPDI_SCHUR_AHEAD = 48,                        /* last rows in which values that have converged are looked for */
+    OPDI_SCHUR_AHEAD = 48,                        /* the number of last rows in which converged values are looked for */
     OPDI_SCHUR_WINDOW = 3 * OPDI_SCHUR_PAIRS + OPDI_SCHUR_STEPS + 2,
-    OPDI_SCHUR_ROW = 128,                         /* elements from row to row of a window: more than it has */
+    OPDI_SCHUR_ROW = 128,                         /* distance of a window's rows: more elements than a row has */
     OPDI_SCHUR_VECTORS = 32                       /* solved together */
 };
-/* Reflections of rows and columns k .. k + 2 of h for k = from .. to - 1, each of which moves what the one before left
-   below the diagonal.  Rows from `top` on and columns before `right` are turned, and so are rows of q (NULL: none),
-   whose first belongs to row `base`.  Rows have room behind `right` and `width`, which is overwritten. */
+/* Chases a bulge: applies reflections of rows and columns k .. k + 2 of h, for k = from .. to - 1.  Each reflection
+   moves on the elements that the one before left below the diagonal.  Changes rows of h from `top` on, columns before
+   `right`, and rows of q (NULL: none), whose first one belongs to row `base`.  Rows have spare elements behind `right`
+   and `width`, which are overwritten. */
 typedef struct opdi_chase {
     void *h, *q;
     int64_t ld, ldq, width, base, first, last, from, to, top, right;
-    const double *shifts;                         /* of the first reflection; NULL: it only moves, too */
+    const double *shifts;                         /* of the first reflection; NULL: it only moves elements, too */
 } opdi_chase;
 static void opdi_chase_plain_f32(const opdi_chase *chase);
 static void opdi_chase_plain_f64(const opdi_chase *chase);
@@ -39,10 +41,10 @@ OPDI_AVX512 static void opdi_chase_avx512_f64(const opdi_chase *chase);
 OPDI_INTERNAL void opdi_balance_f64(int64_t n, double *h, int64_t ld, double *scale, int64_t range[2]);
 OPDI_INTERNAL int opdi_eig_one_f32(const opdi_solver *solver, int64_t at);
 OPDI_INTERNAL int opdi_eig_one_f64(const opdi_solver *solver, int64_t at);
-/* The smallest number that is told from 0 here, for elements of about 1. */
+/* Returns the smallest number that counts as different from 0, for elements of about 1. */
 OPDI_INTERNAL double opdi_schur_least(int64_t n) { return DBL_MIN * (double)n / DBL_EPSILON; }
-/* The first column of (h - s1) (h - s2), over a number that keeps it in range; h: its elements (0, 0), (0, 1), (1, 0),
-   (1, 1), (2, 1); shifts: real and imaginary parts of s1 and s2. */
+/* Computes the first column of (h - s1) (h - s2), divided by a number that keeps it in range.  h[5] has its elements
+   (0, 0), (0, 1), (1, 0), (1, 1), (2, 1); shifts[4] has the real and imaginary parts of s1 and s2. */
 OPDI_ALWAYS void opdi_chase_start(const double h[5], const double shifts[4], double v[3]) {
     const double size = fabs(h[0] - shifts[2]) + fabs(shifts[3]) + fabs(h[2]);
     v[0] = v[1] = v[2] = 0;
@@ -52,7 +54,7 @@ OPDI_ALWAYS void opdi_chase_start(const double h[5], const double shifts[4], dou
     v[1] = below * (h[0] + h[3] - shifts[0] - shifts[2]);
     v[2] = below * h[4];
 }
-/* The reflection 1 - tau (1, v[1], v[2]) (..)^T that takes v to (v[0], 0, 0), in place of v.  Returns tau. */
+/* Makes the reflection 1 - tau (1, v[1], v[2]) (..)^T that takes v to (v[0], 0, 0), in place of v.  Returns tau. */
 OPDI_ALWAYS double opdi_chase_reflection(double v[3]) {
     const double sizes[3] = {fabs(v[0]), fabs(v[1]), fabs(v[2])};
     double most = OPDI_MAX(sizes[1], sizes[2]), scale = 1;
@@ -69,8 +71,9 @@ OPDI_ALWAYS double opdi_chase_reflection(double v[3]) {
     v[2] *= over;
     return tau;
 }
-/* Solves (h - value) x = x in place for a block h [size, size] of one or two; what is too small to divide by counts as
-   `least`.  Returns what the rest of the vector is to be multiplied with, so that nothing gets far beyond `limit`. */
+/* Solves (h - value) x = x in place for a block h [size, size] of one or two rows.  Divisors that are too small are
+   replaced by `least`.  Returns the factor by which the rest of the vector must be multiplied, so that numbers do not
+   grow far beyond `limit`. */
 static double opdi_schur_solve(int size, const double *h, opdi_complex value, double least, double limit,
                                opdi_complex *x) {
     opdi_complex high = opdi_complex_sub(opdi_complex_make(h[0], 0), value), det = high;
@@ -106,7 +109,8 @@ static double opdi_schur_solve(int size, const double *h, opdi_complex value, do
     for (int i = 0; i < size; i++) { x[i] = opdi_complex_times(1 / most, x[i]); }
     return factor / most;
 }
-/* Solves a x = b [n] in place for n of at most 4, with exchanges; pivots below `least` count as that. */
+/* Solves a x = b [n] in place, for n of at most 4, with row exchanges.  Pivots below `least` are replaced by
+   `least`. */
 static void opdi_small_solve(int n, double a[4][4], double *b, double least) {
     for (int k = 0; k < n; k++) {
         int best = k;
@@ -131,8 +135,8 @@ static void opdi_small_solve(int n, double a[4][4], double *b, double least) {
         b[k] /= a[k][k];
     }
 }
-/* Columns x [p + q] that span what belongs to the second block of d = [a, c; 0, b], a [p, p] and b [q, q]: (-y, 1) with
-   a y - y b = c. */
+/* Computes the columns x [p + q] that span the invariant subspace of the second block of d = [a, c; 0, b], where a is
+   [p, p] and b is [q, q].  They are (-y, 1) with a y - y b = c. */
 static void opdi_swap_span(int p, int q, double d[4][4], double x[2][4]) {
     double system[4][4] = {{0}}, right[4], most = 0;
     for (int i = 0; i < p + q; i++) { for (int j = 0; j < p + q; j++) { most = OPDI_MAX(most, fabs(d[i][j])); } }
@@ -149,8 +153,8 @@ static void opdi_swap_span(int p, int q, double d[4][4], double x[2][4]) {
         for (int i = 0; i < q; i++) { x[j][p + i] = i == j; }
     }
 }
-/* The reflection v, tau for elements first .. count - 1 of x: afterwards those behind the first are 0.  Others are left
-   out by zeros in v. */
+/* Makes the reflection (v, tau) that turns all elements of x from first + 1 to count - 1 into 0.  Only elements first
+   .. count - 1 of v are not 0.  Returns tau. */
 static double opdi_swap_reflection(int first, int count, const double *x, double *v) {
     double most = 0, sum = 0;
     for (int i = 0; i < count; i++) { v[i] = 0; }
@@ -162,7 +166,7 @@ static double opdi_swap_reflection(int first, int count, const double *x, double
     for (int i = first + 1; i < count; i++) { v[i] = x[i] / most / (lead - beta); }
     return (beta - lead) / beta;
 }
-/* Applies a reflection of opdi_swap_reflection to rows and columns of d, and to x (NULL: none). */
+/* Applies a reflection of opdi_swap_reflection to rows and columns of d, and to x unless it is NULL. */
 static void opdi_swap_apply(int count, const double *v, double tau, double d[4][4], double *x) {
     double dot = 0;
     for (int i = 0; i < count; i++) { dot += x ? v[i] * x[i] : 0; }

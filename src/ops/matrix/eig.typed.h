@@ -1,5 +1,5 @@
-/* A matrix h [n, n] on its way to blocks, and q [n, n] with a = q^T h q (NULL: not wanted), whose rows are ld apart;
-   rows low .. high were scaled, see balance.  Room: two windows, and `other` [OPDI_SCHUR_WINDOW, ld]. */
+/* A matrix h [n, n] on its way to blocks.  q [n, n] satisfies a = q^T h q, or is NULL; rows are ld apart.  Rows low ..
+   high were scaled (see balance).  Scratch memory: two windows, and `other` [OPDI_SCHUR_WINDOW, ld]. */
 typedef struct OPDI_TYPED(schur) OPDI_TYPED(schur);
 struct OPDI_TYPED(schur) {
     int64_t n, ld, low, high;
@@ -37,7 +37,8 @@ static void OPDI_TYPED(balance_exchange)(int64_t n, OPDI_T *h, int64_t ld, int64
         h[j * ld + k] = x;
     }
 }
-/* Returns the last of rows (columns) range[0] .. range[1] with zeros beside the diagonal; -1: none. */
+/* Looks among rows (or `columns`) range[0] .. range[1] for the last one that has only zeros beside the diagonal.
+   Returns its number, or -1. */
 static int64_t OPDI_TYPED(balance_alone)(const OPDI_T *h, int64_t ld, const int64_t range[2], bool columns) {
     const int64_t along = columns ? ld : 1, across = columns ? 1 : ld;
     for (int64_t i = range[1]; i >= range[0]; i--) {
@@ -47,7 +48,7 @@ static int64_t OPDI_TYPED(balance_alone)(const OPDI_T *h, int64_t ld, const int6
     }
     return -1;
 }
-/* The length of `count` elements of x. */
+/* Returns the length of `count` elements of x. */
 static double OPDI_TYPED(balance_length)(const OPDI_T *x, int64_t step, int64_t count) {
     double most = 0, sum = 0;
     for (int64_t i = 0; i < count; i++) { most = OPDI_MAX(most, fabs((double)x[i * step])); }
@@ -57,8 +58,9 @@ static double OPDI_TYPED(balance_length)(const OPDI_T *x, int64_t step, int64_t 
     }
     return most * sqrt(sum);
 }
-/* Scales row and column i by a power of two that makes their lengths alike; true if that was worth it.  Lengths with
-   the diagonal leave what is nearly a triangle alone, of which vectors would suffer (James, Langou and Lowery). */
+/* Scales row and column i by a power of two that makes their lengths similar, if that is worth it.  Returns whether it
+   did.  Lengths include the diagonal, so that a matrix which is nearly a triangle is not scaled; its eigenvectors would
+   suffer (James, Langou and Lowery). */
 static bool OPDI_TYPED(balance_scale)(int64_t n, OPDI_T *h, int64_t ld, OPDI_T *scale, const int64_t range[2],
                                       int64_t i) {
     const double most = OPDI_BYTES == 4 ? 1e12 : 1e100, all_most = OPDI_BYTES == 4 ? 1e30 : 1e250;
@@ -82,8 +84,8 @@ static bool OPDI_TYPED(balance_scale)(int64_t n, OPDI_T *h, int64_t ld, OPDI_T *
     for (int64_t k = 0; k <= range[1]; k++) { h[k * ld + i] *= (OPDI_T)factor; }
     return true;
 }
-/* Balances h [n, n]: rows range[0] .. range[1] are scaled by scale, which outside of them has the row with which each
-   was exchanged. */
+/* Balances h [n, n].  Sets range[2] to the first and last row that were scaled; scale[i] is the factor of such a row.
+   For each other row, scale[i] is the row that it was exchanged with. */
 OPDI_INTERNAL void OPDI_TYPED(balance)(int64_t n, OPDI_T *h, int64_t ld, OPDI_T *scale, int64_t range[2]) {
     int64_t at;
     range[0] = 0;
@@ -119,7 +121,7 @@ static void OPDI_TYPED(balance_back)(const OPDI_TYPED(schur) *schur, OPDI_T *x, 
     }
 }
 
-/* Rows a [count, columns] -= tau v (v^T a); room [columns]. */
+/* Computes rows a [count, columns] -= tau v (v^T a); room [columns] is scratch memory. */
 static void OPDI_TYPED(turn_rows)(int64_t count, int64_t columns, const OPDI_T *v, OPDI_T tau, OPDI_T *a, int64_t ld,
                                   OPDI_T *room) {
     memset(room, 0, (size_t)columns * sizeof *room);
@@ -127,15 +129,15 @@ static void OPDI_TYPED(turn_rows)(int64_t count, int64_t columns, const OPDI_T *
     for (int64_t j = 0; j < columns; j++) { room[j] *= -tau; }
     OPDI_TYPED(slim_minus)(count, columns, 1, v, 1, 0, room, 0, a, ld);
 }
-/* Columns a [rows, count] -= tau (a v) v^T; room [rows]. */
+/* Computes columns a [rows, count] -= tau (a v) v^T; room [rows] is scratch memory. */
 static void OPDI_TYPED(turn_columns)(int64_t rows, int64_t count, const OPDI_T *v, OPDI_T tau, OPDI_T *a, int64_t ld,
                                      OPDI_T *room) {
     opdi_dots(sizeof(OPDI_T), rows, count, a, ld, v, 0, 0, room, 1);
     for (int64_t i = 0; i < rows; i++) { room[i] *= tau; }
     OPDI_TYPED(slim_minus)(rows, count, 1, room, 1, 0, v, 0, a, ld);
 }
-/* Leaves one diagonal below the main one in rows and columns low .. high, by one reflection after the other; turns all
-   rows above and n columns, and rows of q [.., width] (NULL: none); room [2 n + width]. */
+/* Reduces rows and columns low .. high to Hessenberg form, one reflection after the other.  Also changes all rows
+   above, n columns, and rows of q [.., width] unless it is NULL.  room [2 n + width] is scratch memory. */
 static void OPDI_TYPED(hessenberg_steps)(const opdi_chase *chase, int64_t low, int64_t high, OPDI_T *room) {
     const int64_t ld = chase->ld, n = chase->right;
     OPDI_T *const h = (OPDI_T *)chase->h, *const q = (OPDI_T *)chase->q, *const v = room + OPDI_MAX(n, chase->width);
@@ -151,8 +153,8 @@ static void OPDI_TYPED(hessenberg_steps)(const opdi_chase *chase, int64_t low, i
         if (q) { OPDI_TYPED(turn_rows)(count, chase->width, v, tau, q + (k + 1) * chase->ldq, chase->ldq, room); }
     }
 }
-/* Makes reflections k .. k + wide - 1 of columns whose rows k + 1 .. high are up to date but for these; leaves their v
-   below the diagonal, rows of v and of y = a v t in `other`; t [OPDI_PANEL, OPDI_PANEL]. */
+/* Makes reflections k .. k + wide - 1.  Rows k + 1 .. high of their columns already include all earlier panels.  Leaves
+   the v below the diagonal, and rows of v and of y = a v t in `other`; t is [OPDI_PANEL, OPDI_PANEL]. */
 static void OPDI_TYPED(hessenberg_panel)(const OPDI_TYPED(schur) *schur, int64_t k, int64_t wide, OPDI_T *tau,
                                          OPDI_T *t) {
     const int64_t ld = schur->ld, count = schur->high - k;
@@ -184,7 +186,7 @@ static void OPDI_TYPED(hessenberg_panel)(const OPDI_TYPED(schur) *schur, int64_t
         }
     }
 }
-/* Leaves one diagonal below the main one, and q; tau [n]. */
+/* Reduces the matrix to Hessenberg form and makes q; tau is [n]. */
 static int OPDI_TYPED(hessenberg)(const OPDI_TYPED(schur) *schur, OPDI_T *tau) {
     const int64_t n = schur->n, ld = schur->ld, low = schur->low, end = schur->high + 1;
     const OPDI_TYPED(block) h = OPDI_TYPED(block_of)(schur->h, ld, 1);
@@ -215,8 +217,8 @@ static int OPDI_TYPED(hessenberg)(const OPDI_TYPED(schur) *schur, OPDI_T *tau) {
     return 0;
 }
 
-/* True if the element below the diagonal in row k of a block from `low` to `high` is nothing beside its neighbours
-   (Ahues and Tisseur, as LAPACK). */
+/* Returns true if the element below the diagonal in row k is negligible, judged by its neighbours (Ahues and Tisseur,
+   as in LAPACK).  The block has rows `low` to `high`. */
 static bool OPDI_TYPED(schur_splits)(const OPDI_T *at, int64_t ld, int64_t k, int64_t low, int64_t high, double least) {
     const double epsilon = OPDI_TYPED(epsilon)();
     const OPDI_T *const h = at + k * ld + k;
@@ -231,7 +233,8 @@ static bool OPDI_TYPED(schur_splits)(const OPDI_T *at, int64_t ld, int64_t k, in
     const double sum = large + more;
     return less * (more / sum) <= OPDI_MAX(least, epsilon * (lesser * (large / sum)));
 }
-/* The first row of the block that ends at `last`; what is above it becomes 0. */
+/* Returns the first row of the block that ends at `last`, and sets the element that couples it to the row above to
+   0. */
 static int64_t OPDI_TYPED(schur_first)(OPDI_T *h, int64_t ld, int64_t low, int64_t last, int64_t high, double least) {
     for (int64_t k = last; k > low; k--) {
         if (OPDI_TYPED(schur_splits)(h, ld, k, low, high, least)) {
@@ -241,7 +244,8 @@ static int64_t OPDI_TYPED(schur_first)(OPDI_T *h, int64_t ld, int64_t low, int64
     }
     return low;
 }
-/* The value of the block that begins at k, that with the positive imaginary part of two; *size: rows of the block. */
+/* Returns the eigenvalue of the block that begins at row k.  Of a pair, returns the one with a positive imaginary part.
+   *size: the number of the block's rows. */
 static opdi_complex OPDI_TYPED(schur_value)(const OPDI_T *at, int64_t ld, int64_t n, int64_t k, int *size) {
     const OPDI_T *const h = at + k * ld + k;
     *size = k + 1 < n && h[ld] != 0 ? 2 : 1;
@@ -249,7 +253,7 @@ static opdi_complex OPDI_TYPED(schur_value)(const OPDI_T *at, int64_t ld, int64_
     const double half = ((double)h[0] - (double)h[ld + 1]) / 2;
     return opdi_complex_make((double)h[0] - half, sqrt(fabs(half * half + (double)h[1] * (double)h[ld])));
 }
-/* Parts the block of two at k where its values are real, by a rotation. */
+/* If the eigenvalues of the 2 x 2 block at k are real, splits the block by a rotation. */
 static void OPDI_TYPED(schur_part)(const opdi_chase *chase, int64_t k) {
     const int64_t ld = chase->ld;
     OPDI_T *const h = (OPDI_T *)chase->h + k * ld + k;
@@ -273,8 +277,8 @@ static void OPDI_TYPED(schur_part)(const opdi_chase *chase, int64_t k) {
     }
     h[ld] = 0;
 }
-/* The pair of shifts for rows first .. last: values of the last two, or now and then others, of the last or the first
-   elements below the diagonal, against going in circles. */
+/* Computes the pair of shifts for rows first .. last: usually the eigenvalues of the last two rows.  Now and then uses
+   other shifts, made from the last or first elements below the diagonal, to prevent endless cycles. */
 static void OPDI_TYPED(schur_shifts)(const OPDI_T *at, int64_t ld, int64_t first, int64_t last, int sweep,
                                      double shifts[4]) {
     const OPDI_T *const h = at + last * ld + last;
@@ -296,7 +300,8 @@ static void OPDI_TYPED(schur_shifts)(const OPDI_T *at, int64_t ld, int64_t first
     }
     shifts[3] = -shifts[1];
 }
-/* Where a double step in rows first .. last may begin: as low as two small elements below the diagonal allow. */
+/* Returns the row at which a double step in rows first .. last may begin: the lowest one where two small elements below
+   the diagonal allow this. */
 static int64_t OPDI_TYPED(schur_start)(const OPDI_T *at, int64_t ld, int64_t first, int64_t last,
                                        const double *shifts) {
     for (int64_t k = last - 2; k > first; k--) {
@@ -310,8 +315,8 @@ static int64_t OPDI_TYPED(schur_start)(const OPDI_T *at, int64_t ld, int64_t fir
     }
     return first;
 }
-/* Takes rows low .. high to blocks by double steps, all of `chase` or, where that is not `whole`, the blocks alone.
-   0, or the number of a value that does not converge. */
+/* Reduces rows low .. high to blocks by double steps.  If `whole`, changes everything that `chase` describes, else only
+   the blocks themselves.  Returns 0, or the number of an eigenvalue that did not converge. */
 static int64_t OPDI_TYPED(schur_steps)(opdi_chase *chase, int64_t low, int64_t high, bool whole, double least) {
     const int64_t ld = chase->ld;
     OPDI_T *const h = (OPDI_T *)chase->h;
@@ -349,7 +354,8 @@ static void OPDI_TYPED(window_open)(const OPDI_TYPED(schur) *schur, int64_t firs
         memcpy(schur->window + (i - first) * OPDI_SCHUR_ROW, schur->h + i * schur->ld + first, size);
     }
 }
-/* Describes a window of `count` columns, `turned` rows of which, from `base` on, are turned as `turn` will say. */
+/* Describes a chase in a window of `count` columns.  Its turns are recorded in the rows of `turn` that belong to
+   `turned` rows of the window, from `base` on. */
 static opdi_chase OPDI_TYPED(window_chase)(const OPDI_TYPED(schur) *schur, int64_t count, int64_t base,
                                            int64_t turned) {
     opdi_chase chase;
@@ -363,8 +369,8 @@ static opdi_chase OPDI_TYPED(window_chase)(const OPDI_TYPED(schur) *schur, int64
     OPDI_TYPED(rows_identity)(turned, OPDI_SCHUR_ROW, schur->turn);
     return chase;
 }
-/* Applies the turns of a window of rows first .. first + count - 1, in the block of rows top .. last, to what is right
-   of it and above it, and to q. */
+/* Applies the turns that were recorded for the window of rows first .. first + count - 1, in the block of rows top ..
+   last, to the matrix right of and above the window, and to q. */
 static int OPDI_TYPED(window_apply)(const OPDI_TYPED(schur) *schur, int64_t top, int64_t first, int64_t count,
                                     int64_t last) {
     const int64_t ld = schur->ld, from = first + count, right = schur->q ? schur->n : last + 1;
@@ -391,7 +397,7 @@ static int OPDI_TYPED(window_apply)(const OPDI_TYPED(schur) *schur, int64_t top,
     }
     return 0;
 }
-/* A sweep of pairs of shifts through rows first .. last; each follows three rows behind the one before. */
+/* Runs pairs of shifts through rows first .. last in one sweep; each pair follows three rows behind the pair before. */
 static int OPDI_TYPED(schur_sweep)(const OPDI_TYPED(schur) *schur, int64_t first, int64_t last, int pairs,
                                    double (*shifts)[4]) {
     const int64_t total = last - first + 3 * (pairs - 1);
@@ -420,8 +426,8 @@ static int OPDI_TYPED(schur_sweep)(const OPDI_TYPED(schur) *schur, int64_t first
     return 0;
 }
 
-/* Exchanges the blocks of p rows at k and of q rows behind it (Bai and Demmel); false if their values are too close to
-   tell them apart, then nothing has changed. */
+/* Exchanges the block of p rows at k with the block of q rows behind it (Bai and Demmel).  If their eigenvalues are too
+   close to tell apart, changes nothing and returns false. */
 static bool OPDI_TYPED(schur_swap)(const opdi_chase *chase, int64_t k, int p, int q, OPDI_T *room) {
     const int count = p + q;
     OPDI_T *const h = (OPDI_T *)chase->h + k * chase->ld + k;
@@ -452,17 +458,17 @@ static bool OPDI_TYPED(schur_swap)(const opdi_chase *chase, int64_t k, int p, in
     if (p == 2) { OPDI_TYPED(schur_part)(chase, k + q); }
     return true;
 }
-/* Rows of the block of the window that ends before `end`. */
+/* Returns the number of rows (1 or 2) of the window's block that ends before row `end`. */
 static int OPDI_TYPED(block_before)(const opdi_chase *chase, int64_t end) {
     return end > 1 && ((const OPDI_T *)chase->h)[(end - 1) * chase->ld + end - 2] != 0 ? 2 : 1;
 }
-/* Of a window's `count` rows in blocks, those whose part of the spike, which the element before the window becomes,
-   is nothing go to the end.  Returns how many are left. */
+/* Deflates a window of `count` rows, which consists of blocks.  The element left of the window becomes a spike, a
+   column of numbers; blocks whose part of the spike is negligible move to the end.  Returns how many rows are left. */
 static int64_t OPDI_TYPED(schur_deflate)(const opdi_chase *chase, int64_t count, double spike, double least,
                                          OPDI_T *room) {
     const OPDI_T *const h = (const OPDI_T *)chase->h, *const q = (const OPDI_T *)chase->q;
     const int64_t ld = chase->ld;
-    for (int64_t done = 0; done < count; ) {      /* rows that have come to the top, as they cannot go */
+    for (int64_t done = 0; done < count; ) {      /* rows of blocks that cannot go and were moved to the top */
         const int size = OPDI_TYPED(block_before)(chase, count);
         const OPDI_T *const at = h + (count - size) * (ld + 1), *const part = q + (count - size) * chase->ldq;
         double own = fabs((double)at[0]), most = fabs((double)part[0]);
@@ -485,7 +491,8 @@ static int64_t OPDI_TYPED(schur_deflate)(const opdi_chase *chase, int64_t count,
     }
     return count;
 }
-/* Shifts from the first `count` rows of blocks; returns how many pairs. */
+/* Takes shifts from the eigenvalues of the first `count` rows, which are blocks.  Returns the number of pairs of
+   shifts. */
 static int OPDI_TYPED(schur_gather)(const OPDI_T *h, int64_t ld, int64_t count, double (*shifts)[4]) {
     int pairs = 0, size;
     bool half = false;
@@ -508,9 +515,9 @@ static int OPDI_TYPED(schur_gather)(const OPDI_T *h, int64_t ld, int64_t count, 
     }
     return pairs > 0 || !half ? pairs : 1;
 }
-/* Takes the window of the last `count` rows before `last` to blocks, parts what has converged from it, and makes one
-   diagonal below the main one of the rest.  Returns how many rows that were, -1 without memory, -2 where values do not
-   converge; *pairs: shifts of the others. */
+/* Reduces the last `count` rows up to row `last`, the window, to blocks.  Splits off the converged blocks, and returns
+   the rest of the window to Hessenberg form.  Returns the number of converged rows, -1 if memory runs out, or -2 if
+   eigenvalues do not converge.  *pairs: the number of pairs of shifts made from the other rows. */
 static int64_t OPDI_TYPED(schur_window)(const OPDI_TYPED(schur) *schur, int64_t first, int64_t last, int64_t count,
                                         int *pairs, double (*shifts)[4]) {
     const int64_t top = last + 1 - count, ld = OPDI_SCHUR_ROW;
@@ -541,7 +548,7 @@ static int64_t OPDI_TYPED(schur_window)(const OPDI_TYPED(schur) *schur, int64_t 
     }
     return OPDI_TYPED(window_apply)(schur, first, top, count, last) ? -1 : count - rest;
 }
-/* Takes h to blocks.  0, the number of a value that does not converge, or -1 when memory is out. */
+/* Reduces h to blocks.  Returns 0, the number of an eigenvalue that does not converge, or -1 if memory runs out. */
 static int64_t OPDI_TYPED(schur_run)(const OPDI_TYPED(schur) *schur) {
     const int64_t ld = schur->ld, most = OPDI_SCHUR_SMALL;
     const double least = OPDI_TYPED(schur_least)(schur->n);
@@ -561,7 +568,7 @@ static int64_t OPDI_TYPED(schur_run)(const OPDI_TYPED(schur) *schur) {
             last -= gone;
             stalled = 0;
         }
-        if (7 * gone > window || last - first < most / 2) { continue; }      /* another window may well do it again */
+        if (7 * gone > window || last - first < most / 2) { continue; }      /* the next window may converge, too */
         if (pairs == 0 || stalled % 6 == 5) {     /* others now and then, against going in circles */
             for (pairs = 0; pairs < OPDI_SCHUR_PAIRS; pairs++) {
                 OPDI_TYPED(schur_shifts)(schur->h, ld, first, last - pairs, 20, shifts[pairs]);
@@ -572,8 +579,8 @@ static int64_t OPDI_TYPED(schur_run)(const OPDI_TYPED(schur) *schur) {
     return 0;
 }
 
-/* Solves rows [from, to) of columns y [.., ldy], vectors of the values at first .. first + columns - 1, from what is
-   known below them; y has `known` rows. */
+/* Solves for rows [from, to) of the columns of y [.., ldy], whose rows below are known.  The columns are eigenvectors
+   first .. first + columns - 1.  The known rows end before row `known`. */
 static void OPDI_TYPED(vectors_rows)(const OPDI_TYPED(schur) *schur, int64_t from, int64_t to, int64_t first,
                                      int64_t columns, OPDI_T *y, int64_t known) {
     const int64_t ld = schur->ld, ldy = OPDI_SCHUR_VECTORS + 1;
@@ -610,8 +617,8 @@ static void OPDI_TYPED(vectors_rows)(const OPDI_TYPED(schur) *schur, int64_t fro
         }
     }
 }
-/* Vectors y [first + columns, ..] of the blocks in rows first .. first + columns - 1, the largest element of each about
-   1. */
+/* Computes the eigenvectors y [first + columns, ..] of the blocks in rows first .. first + columns - 1.  The largest
+   element of each vector is about 1. */
 static int OPDI_TYPED(vectors_solve)(const OPDI_TYPED(schur) *schur, int64_t first, int64_t columns, OPDI_T *y) {
     const int64_t ld = schur->ld, ldy = OPDI_SCHUR_VECTORS + 1, known = first + columns;
     int wide;
@@ -621,7 +628,7 @@ static int OPDI_TYPED(vectors_solve)(const OPDI_TYPED(schur) *schur, int64_t fir
         const opdi_complex value = OPDI_TYPED(schur_value)(schur->h, ld, schur->n, first + j, &wide);
         OPDI_T *const at = y + (first + j) * ldy + j;
         at[0] = 1;
-        if (wide == 1) { continue; }              /* of two, the row of the block that has more to say */
+        if (wide == 1) { continue; }              /* of two rows, the one with the larger elements */
         const bool upper = OPDI_FN(fabs)(h[1]) > OPDI_FN(fabs)(h[ld]);
         const OPDI_T most = upper ? h[1] : h[ld], im = (OPDI_T)value.im / most;
         const OPDI_T re = (OPDI_T)(value.re - (double)(upper ? h[0] : h[ld + 1])) / most;
@@ -651,8 +658,9 @@ static int OPDI_TYPED(vectors_solve)(const OPDI_TYPED(schur) *schur, int64_t fir
     }
     return 0;
 }
-/* Writes column(s) x of `wide` numbers, `step` apart, as vector(s) of length 1 to column k of complex `to` [n, n]; the
-   largest element of a complex one is made real. */
+/* Writes a vector x, whose numbers are `step` apart, with length 1 to the column of a complex matrix [n, n] that begins
+   at `to`.  If `wide` is 2, the numbers of x are pairs of a real and an imaginary part, and the largest element is made
+   real. */
 static void OPDI_TYPED(vectors_write)(int64_t n, const OPDI_T *x, int64_t step, int wide, OPDI_T *to) {
     double most = 0, sum = 0, best = 0;
     int64_t at = 0;
@@ -684,7 +692,7 @@ static void OPDI_TYPED(vectors_write)(int64_t n, const OPDI_T *x, int64_t step, 
         }
     }
 }
-/* Complex vectors [n, n] of the blocks; room for two [n, OPDI_SCHUR_VECTORS + 1]. */
+/* Computes the complex eigenvectors [n, n] of the blocks; room has space for two [n, OPDI_SCHUR_VECTORS + 1]. */
 static int OPDI_TYPED(schur_vectors)(const OPDI_TYPED(schur) *schur, OPDI_T *vectors, OPDI_T *room) {
     const int64_t n = schur->n, ld = schur->ld, ldy = OPDI_SCHUR_VECTORS + 1;
     OPDI_T *const y = room, *const x = room + n * ldy;
@@ -705,7 +713,7 @@ static int OPDI_TYPED(schur_vectors)(const OPDI_TYPED(schur) *schur, OPDI_T *vec
     }
     return 0;
 }
-/* Takes a [n, n], scaled by 2^-power, to blocks; as schur_run. */
+/* Reduces a [n, n], scaled by 2^-power, to blocks.  Returns the same as schur_run. */
 static int64_t OPDI_TYPED(schur_of)(OPDI_TYPED(schur) *schur, const OPDI_T *a, int power) {
     const int64_t n = schur->n, ld = schur->ld;
     int64_t range[2];
@@ -732,8 +740,8 @@ static int64_t OPDI_TYPED(schur_of)(OPDI_TYPED(schur) *schur, const OPDI_T *a, i
     OPDI_TYPED(hessenberg_steps)(&chase, schur->low, schur->high, schur->other);
     return OPDI_TYPED(schur_steps)(&chase, schur->low, schur->high, schur->q != NULL, OPDI_TYPED(schur_least)(n));
 }
-/* data[0] [n, n] to complex values data[1] [n] and with `vectors` data[2] [n, n].  Only what is far from 1 is scaled,
-   by a power of two. */
+/* Computes the complex eigenvalues data[1] [n] of data[0] [n, n] and, with `vectors`, the eigenvectors data[2] [n, n].
+   Matrices with elements far from 1 are scaled by a power of two. */
 OPDI_INTERNAL int OPDI_TYPED(eig_one)(const opdi_solver *solver, int64_t at) {
 #if defined(OPD_LAPACK)
     const int done = OPDI_TYPED(lapack_eig)(solver, at);

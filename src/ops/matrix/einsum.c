@@ -7,7 +7,8 @@
 OPDI_LOOPS_BEGIN
 OPDI_COLD_BEGIN
 
-/* Contracts dims da of a with dims db of b: both become matrices, the rest of a's and then b's dims remain. */
+/* Contracts dims da of a with dims db of b.  Both become matrices for one product; the result has the other dims of a,
+   then those of b. */
 static opd_tensor *opdi_contract(opd_tensor *a, opd_tensor *b, const int64_t *da, const int64_t *db, int count) {
     int64_t pa[OPD_MAX_DIMS], pb[OPD_MAX_DIMS], sizes[OPD_MAX_DIMS], two[2], depth = 1, rows = 1, width = 1;
     bool in_a[OPD_MAX_DIMS] = {false}, in_b[OPD_MAX_DIMS] = {false};
@@ -55,8 +56,8 @@ static int opdi_wrap_dim(int64_t *dim, int ndim) {
     if (*dim < 0) { *dim += count; }
     return 0;
 }
-/* tensordot: contracts dims_self of a with dims_other of b.  Where one of two such dims has size 1, the other is
-   summed first. */
+/* tensordot: contracts dims_self of a with dims_other of b.  If one of two such dims has size 1, the other is summed
+   first. */
 static int opdi_tensordot_kernel(opd_call *call) {
     opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1);
     opd_ints list = opd_arg_ints(call, 2), ints = opd_arg_ints(call, 3);
@@ -92,7 +93,7 @@ static int opdi_tensordot_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opdi_contract(a, b, da, db, count));
 }
-/* opd_tensordot: the sum over dims_self of self and dims_other of other */
+/* opd_tensordot: the sum of products over dims_self of self and dims_other of other */
 OPDI_OP(tensordot) {
     op->schema = "tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor";
     op->composite = opdi_tensordot_kernel;
@@ -122,7 +123,8 @@ OPDI_OP(inner) {
     op->cases = "[2,3], [4,3]; [3], [3]";
 }
 OPDI_COLD_END
-/* Every dim of a is followed by the one of b: one product, then pairs of dims are merged. */
+/* kron: each dim of the result combines a dim of a with one of b.  Makes one outer product, then merges pairs of
+   dims. */
 static int opdi_kron_kernel(opd_call *call) {
     opd_tensor *in[2];
     int64_t sizes[OPD_MAX_DIMS], out[OPD_MAX_DIMS];
@@ -173,12 +175,13 @@ OPDI_OP(norm_except_dim) {
 
 //== einsum ============================================================================================================
 //
-//  Sums of products by letters, in PyTorch's order of work (so that results have its strides): each operand gets a dim
-//  for each letter, those of the result first; then pairs are multiplied by bmm.
+//  einsum computes sums of products whose dims are named by letters.  It works in PyTorch's order, so that results have
+//  its strides.  Each operand gets a dim for each letter, with the letters of the result first; then pairs of operands
+//  are multiplied by bmm.
 
 enum { OPDI_EINSUM_LETTERS = 52, OPDI_EINSUM_DOTS = 52 };
-/* An equation and what is known of its letters: how often they stand on the left, their dims, and sizes.  dims: all
-   of them, out: those of the result. */
+/* An equation and its letters.  It has for each letter how often it occurs on the left, its dim, and its size.  dims:
+   the number of all dims; out: the number of dims of the result. */
 typedef struct opdi_einsum {
     uint8_t labels[OPD_MAX_DIMS + 1];             /* of one operand */
     int nlabels;
@@ -193,7 +196,8 @@ static int opdi_einsum_letter(char c) {
 }
 static char opdi_einsum_name(int label) { return (char)(label < 26 ? 'A' + label : 'a' + label - 26); }
 
-/* Reads the letters of operand i up to a comma, the arrow or the end.  Returns what follows, NULL with an error. */
+/* Reads the letters of operand i, up to a comma, the arrow or the end of the equation.  Returns the rest of the text,
+   or NULL and sets an error. */
 static const char *opdi_einsum_read(opdi_einsum *sum, const char *at, const char *equation, int i, const char *what) {
     bool dots = false;
     for (sum->nlabels = 0; *at && *at != ',' && *at != '-'; at++) {
@@ -223,7 +227,8 @@ static const char *opdi_einsum_read(opdi_einsum *sum, const char *at, const char
     }
     return at;
 }
-/* Returns the letters of operand i, at `at`, checked against its dims, and what follows; NULL with an error. */
+/* Reads the letters of operand i, at `at`, and checks them against its dims.  Returns the rest of the text, or NULL and
+   sets an error. */
 static const char *opdi_einsum_operand(opdi_einsum *sum, const char *at, const char *equation, int i, int ndim) {
     bool dots = false;
     if (!(at = opdi_einsum_read(sum, at, equation, i, "operand"))) { return NULL; }
@@ -235,7 +240,8 @@ static const char *opdi_einsum_operand(opdi_einsum *sum, const char *at, const c
                    dots ? "" : " and no ellipsis was given");
     return NULL;
 }
-/* Counts the letters on the left of the arrow.  Returns where that begins, or the end; NULL with an error. */
+/* Counts the letters left of the arrow.  Returns the address of the arrow, or of the end of the text if there is no
+   arrow, or NULL and sets an error. */
 static const char *opdi_einsum_count(opdi_einsum *sum, const char *equation, opd_tensors in) {
     const char *at = equation;
     for (int i = 0; i < in.n; i++) {
@@ -257,7 +263,8 @@ static const char *opdi_einsum_count(opdi_einsum *sum, const char *equation, opd
     }
     return at;
 }
-/* Gives dims to the letters of the result, which stand at `at`, or are those that are there once, and to the dots. */
+/* Assigns dims to the dots and to the letters of the result, which are listed at `at`.  If there is no list, these are
+   the letters that occur once. */
 static int opdi_einsum_result(opdi_einsum *sum, const char *at, const char *equation) {
     if (!*at) {
         sum->dims = sum->dots;
@@ -293,7 +300,7 @@ static int opdi_einsum_result(opdi_einsum *sum, const char *at, const char *equa
     }
     return 1;
 }
-/* Reads the equation; 0, or -1 with an error. */
+/* Reads the equation.  Returns 0, or -1 and sets an error. */
 static int opdi_einsum_open(opdi_einsum *sum, const char *equation, opd_tensors in) {
     memset(sum, 0, sizeof *sum);
     for (int label = 0; label < OPDI_EINSUM_LETTERS; label++) {
@@ -310,7 +317,8 @@ static int opdi_einsum_open(opdi_einsum *sum, const char *equation, opd_tensors 
     }
     return sum->dims <= OPD_MAX_DIMS ? 0 : opd_fail(OPD_ERROR_SHAPE, "einsum(): more than %d dimensions", OPD_MAX_DIMS);
 }
-/* Notes that a dim of operand i has this size; *known is what it was so far.  0, or -1 with an error. */
+/* Notes that a dim of operand i has this size.  *known is the size of the letter so far; it must agree.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_einsum_meet(opdi_einsum *sum, int at, int64_t *known, int64_t size, int i, int label) {
     if (size == 1) { return 0; }
     if (*known != 1 && *known != size) {
@@ -323,7 +331,8 @@ static int opdi_einsum_meet(opdi_einsum *sum, int at, int64_t *known, int64_t si
     sum->seen[at]++;
     return 0;
 }
-/* Returns operand i with a dim for each letter, diagonals where one stands twice; NULL with an error. */
+/* Returns operand i with one dim for each letter.  For a letter that occurs twice in it, takes the diagonal.  On
+   failure, returns NULL and sets an error. */
 static opd_tensor *opdi_einsum_operand_dims(opdi_einsum *sum, opd_tensor *tensor, int i) {
     int64_t order[OPD_MAX_DIMS];
     int dim = 0;
@@ -372,8 +381,8 @@ static opd_tensor *opdi_einsum_factor(opd_tensor *tensor, const opdi_einsum_dims
     for (int i = 0; i < 3; i++) { sizes[i] = lists[i]->size; }
     return opd_reshape(opd_permute(tensor, opd_ints_of(order, count)), opd_ints_of(sizes, 3));
 }
-/* The product of left and right, whose dims broadcast, summed over `inner`, which stay with size 1: bmm of
-   [both, left, inner] and [both, inner, right]. */
+/* Returns the product of left and right, whose dims broadcast, summed over the dims `inner`, which stay with size 1.
+   Computes it as bmm of [both, left, inner] and [both, inner, right]. */
 static opd_tensor *opdi_einsum_pair(opd_tensor *left, opd_tensor *right, opdi_einsum_dims *inner) {
     opdi_einsum_dims lists[3];                    /* in both, left, right */
     const opdi_einsum_dims *order[4];
@@ -432,13 +441,14 @@ static opd_tensor *opdi_einsum_contract(opdi_einsum *sum, opd_tensor *left, opd_
     if (alone[1].count) { right = opdi_sum_over(right, alone[1].dims, alone[1].count, true); }
     return opdi_einsum_pair(left, right, &inner);
 }
-/* The elements of a product of two operands, before what only they have is summed: its multiplications. */
+/* Returns the number of multiplications in a product of two operands: its number of elements before any dim is
+   summed. */
 static double opdi_einsum_work(const int64_t *left, const int64_t *right, int dims) {
     double work = 1;
     for (int dim = 0; dim < dims; dim++) { work *= (double)OPDI_MAX(left[dim], right[dim]); }
     return work;
 }
-/* Writes the sizes that the product of operands i and j has once the dims are summed that no other operand has. */
+/* Writes the sizes of the product of operands i and j after summing the dims that no other operand has. */
 static void opdi_einsum_product(const opdi_einsum *sum, const int64_t *sizes, int count, int i, int j,
                                 int64_t *product) {
     for (int dim = 0; dim < sum->dims; dim++) {
@@ -447,11 +457,12 @@ static void opdi_einsum_product(const opdi_einsum *sum, const int64_t *sizes, in
         product[dim] = stays ? OPDI_MAX(sizes[i * sum->dims + dim], sizes[j * sum->dims + dim]) : 1;
     }
 }
-/* How an order of pairs is looked for: the first two again and again, or the pair with the fewest multiplications of
-   those that are summed over something, or that whose product adds the fewest elements. */
+/* How to choose the next pair of operands.  IN_ORDER takes the first two operands each time.  BY_WORK takes the pair
+   with the fewest multiplications among the pairs that are summed over a dim.  BY_GROWTH takes the pair whose product
+   adds the fewest elements. */
 typedef enum opdi_einsum_search { OPDI_EINSUM_IN_ORDER, OPDI_EINSUM_BY_WORK, OPDI_EINSUM_BY_GROWTH } opdi_einsum_search;
-/* Writes an order of pairs to path, of operands with these sizes [count, dims], which are written; returns its
-   multiplications.  A product stands behind the operands that are left. */
+/* Writes to path the order in which pairs of operands are multiplied.  sizes [count, dims] are the operands' sizes, and
+   are overwritten.  Each product is appended behind the remaining operands.  Returns the number of multiplications. */
 static double opdi_einsum_path(const opdi_einsum *sum, int64_t *sizes, int count, opdi_einsum_search how,
                                int64_t *path) {
     const int dims = sum->dims;
@@ -489,9 +500,9 @@ static double opdi_einsum_path(const opdi_einsum *sum, int64_t *sizes, int count
     return all;
 }
 enum { OPDI_EINSUM_SEARCHED = 32 };               /* operands at most: pairs of pairs are looked at */
-/* Returns the order in which three operands and more are contracted: None, one after the other as PyTorch's, or a path
-   where that saves half of many multiplications (Smith and Gray, opt_einsum).  Results are the same but for
-   rounding. */
+/* Returns the order in which three or more operands are contracted.  None means one after the other, as PyTorch does.
+   Another order is only chosen if there are many multiplications and it saves at least half of them (Smith and Gray,
+   opt_einsum).  Results then differ only in rounding. */
 static opd_value opdi_einsum_best(const opdi_einsum *sum, opd_tensor *const *list, int count) {
     const int dims = OPDI_MAX(sum->dims, 1);
     int64_t *sizes = NULL, *paths = NULL;
@@ -508,7 +519,8 @@ static opd_value opdi_einsum_best(const opdi_einsum *sum, opd_tensor *const *lis
     if (!sizes || !paths || !best || work[0] < 1e6 || work[best] > work[0] / 2) { return opd_value_none(); }
     return opd_value_ints(paths + 2 * count * best, 2 * (int64_t)(count - 1));
 }
-/* Contracts pairs of the count tensors in list until one is left: the first two, or those that path names. */
+/* Contracts the `count` tensors in list, pair by pair, until one is left: each time the first two, or the pair in
+   path. */
 static opd_tensor *opdi_einsum_all(opdi_einsum *sum, opd_tensor **list, int count, const opd_value *path) {
     for (int64_t step = 0; count > 1; count--, step++) {
         int64_t i = 0, j = 1;
@@ -554,7 +566,7 @@ static int opdi_einsum_kernel(opd_call *call) {
     for (int dim = sum.out; dim < sum.dims; dim++) { dims[dim - sum.out] = dim; }
     return opd_return_tensor(call, opdi_sum_over(result, dims, sum.dims - sum.out, false));
 }
-/* opd_einsum: sums of products of elements, by letters: "ij,jk->ik"; in an order that saves work, or by path */
+/* opd_einsum: sums of products of elements, by letters: "ij,jk->ik"; in a cheap order, or in the order of path */
 OPDI_OP(einsum) {
     op->schema = "einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor";
     op->composite = opdi_einsum_kernel;
@@ -565,8 +577,8 @@ OPDI_OP(einsum) {
 
 //== _trilinear, bilinear ==============================================================================================
 
-/* Writes the letters of tensor's dims as einsum has them: dim i of `total` is the i-th letter, and those in `absent`
-   are left out.  0, or -1 with an error. */
+/* Writes the letters of a tensor's dims for einsum.  Dim i of `total` dims has the i-th letter; the dims in `absent`
+   get none.  Returns 0, or -1 and sets an error. */
 static int opdi_trilinear_letters(char *text, size_t *at, opd_ints absent, int total, int ndim) {
     bool out[26] = {false};
     for (int i = 0; i < absent.n; i++) {
@@ -584,8 +596,8 @@ static int opdi_trilinear_letters(char *text, size_t *at, opd_ints absent, int t
     for (int i = 0; i < total; i++) { if (!out[i]) { text[(*at)++] = (char)('a' + i); } }
     return 0;
 }
-/* The sum over sumdim of i1 i2 i3, each of which gets dims of size 1 at its expand: a sum of products as einsum
-   writes it. */
+/* _trilinear: computes the sum of i1 i2 i3 over the dims sumdim as an einsum.  Each operand first gets dims of size 1
+   where its expand list says. */
 static int opdi_trilinear_kernel(opd_call *call) {
     opd_tensor *each[3];
     char text[4 * 26 + 5];
@@ -602,7 +614,8 @@ static int opdi_trilinear_kernel(opd_call *call) {
     text[at] = 0;
     return opd_return_tensor(call, opd_clone_full(opd_einsum(text, opd_tensors_of(each, 3)), opd_value_int(0)));
 }
-/* The gradient by one is the same product of the other two and grad, which lacks the dims that were summed. */
+/* Computes the gradients.  That by one operand is the same product of the other two and grad; grad lacks the summed
+   dims. */
 static int opdi_trilinear_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *i1 = opd_bw_tensor(bw, 0), *i2 = opd_bw_tensor(bw, 1),
         *i3 = opd_bw_tensor(bw, 2);
@@ -613,7 +626,7 @@ static int opdi_trilinear_backward(opd_backward_call *bw) {
     OPDI_GIVE(2, opd__trilinear(i1, i2, grad, e1, e2, sum, e3));
     return 0;
 }
-/* Checks what bilinear gets; 0, or -1 with an error. */
+/* Checks the arguments of bilinear.  Returns 0, or -1 and sets an error. */
 static int opdi_bilinear_check(const opd_tensor *first, const opd_tensor *second, const opd_tensor *weight,
                                const opd_tensor *bias) {
     if (first->ndim != second->ndim) {
@@ -663,7 +676,7 @@ static int opdi_bilinear_kernel(opd_call *call) {
     out = out ? opdi_reshape_to(out, sizes, last + 1) : NULL;
     return opd_return_tensor(call, out && bias ? opd_add(out, bias) : out);
 }
-/* opd__trilinear: the sum over sumdim of i1 * i2 * i3, of size 1 in the dims of their expand */
+/* opd__trilinear: the sum over sumdim of i1 * i2 * i3, each with dims of size 1 at its expand list */
 OPDI_OP(_trilinear) {
     op->schema = "_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] expand3, int[] "
         "sumdim, int unroll_dim=1) -> Tensor";
@@ -694,7 +707,7 @@ OPDI_SHARED int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src) {
     return opd_fail(OPD_ERROR_NOT_FOUND, "copies between devices are left out: OPD_NO_OPERATORS was defined");
 }
 #else
-/* A boolean of an output_mask. */
+/* Returns element `element` of argument i, an output_mask. */
 OPDI_INTERNAL bool opdi_mask_at(const opd_call *call, int i, int element) {
     const opd_value value = call->args[i];
     return value.tag == OPD_TAG_BOOLS && element < value.n && value.u.bools[element];

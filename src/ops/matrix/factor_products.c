@@ -6,10 +6,11 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:factor    matrices factored: Cholesky, LU, QR, L D L^T; triangles solved
 //
-//  Each kernel copies its matrices into its results, row by row, and works there.  Factorisations split themselves into
-//  halves, so that nearly all work is products of blocks; a block is seen through two strides, of which either may be
-//  negative: what solves with a lower triangle on the left serves the upper one, and the right side.  Matrices of a
-//  batch are spread over threads, and large ones by the product within.  The room stands on >>op:linalg.
+//  Each kernel copies its matrices into its results, row by row, and works there.  Factorisations split a matrix into
+//  halves, again and again, so that nearly all work is products of blocks.  A block has two strides, either of which
+//  may be negative.  So the code that solves with a lower triangle on the left also serves upper triangles and the
+//  right side.  Threads share the matrices of a batch; within large matrices, the product uses threads.  This section
+//  uses >>op:linalg.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_LOOPS_BEGIN
@@ -28,9 +29,10 @@ OPDI_SOLVER_FN(ormqr_one)
 OPDI_SOLVER_FN(ldl_one)
 OPDI_SOLVER_FN(ldl_solve_one)
 OPDI_SOLVER_FN(lstsq_one)
-/* What the largest singular value `size` of a triangle, or the smallest, becomes with a column more: `along` is what
-   the vector that shows it has of that column, gamma the element on the diagonal.  turn: what the vector is multiplied
-   by, and its next element.  The values are those of [size, along; 0, gamma]. */
+/* Estimates how the largest (or smallest) singular value of a triangle changes when a column is added; before that it
+   is `size`.  `along` is the product of its singular vector with the column, and gamma the element on the diagonal.
+   Sets turn[0] to the factor for the vector and turn[1] to the vector's next element.  The estimates are singular
+   values of the matrix [size, along; 0, gamma]. */
 static double opdi_estimate(bool smallest, double size, double along, double gamma, double turn[2]) {
     const double sum = size * size + along * along + gamma * gamma, det = fabs(size * gamma);
     const double gap = fabs(size) - fabs(gamma), root = sqrt((gap * gap + along * along) * (sum + 2 * det));
@@ -44,8 +46,8 @@ static double opdi_estimate(bool smallest, double size, double along, double gam
     turn[1] = smallest ? first : second;
     return !smallest ? sqrt(square) : square > 0 ? det / sqrt(square) : 0;
 }
-/* c -= a b for few rows or little depth: c [rows, columns] and b [depth, columns] have contiguous rows, ldc and ldb
-   elements apart; element (i, k) of a is a[i * rs + k * cs]. */
+/* The product c -= a b for few rows or little depth.  c [rows, columns] and b [depth, columns] have contiguous rows,
+   ldc and ldb elements apart.  Element (i, k) of a is a[i * rs + k * cs]. */
 typedef struct opdi_slim {
     int64_t rows, columns, depth;
     const void *a;
@@ -57,8 +59,8 @@ typedef struct opdi_slim {
 } opdi_slim;
 static void opdi_slim_minus_plain_f32(const opdi_slim *slim);
 static void opdi_slim_minus_plain_f64(const opdi_slim *slim);
-/* Steps on rows: of Cholesky and of L D L^T, with room for another vector behind them, and of LU. */
-enum { OPDI_NARROW = 32 };                          /* columns of a matrix that needs no halves */
+/* A step on rows: of Cholesky and of L D L^T, with room for another vector behind the rows, or of LU. */
+enum { OPDI_NARROW = 32 };                          /* a matrix with so few columns is not split into halves */
 typedef struct opdi_factor_step {
     int64_t n, columns, ld, k, size;              /* the step's number, and the size of its block (of LU: the row) */
     void *a, *room;
@@ -85,7 +87,7 @@ OPDI_AVX512 static void opdi_slim_minus_avx512_f32(const opdi_slim *slim);
 OPDI_AVX512 static void opdi_slim_minus_avx512_f64(const opdi_slim *slim);
 #endif
 #if defined(OPD_LAPACK)
-/* LAPACK's routines for both types.  Lengths of texts, which Fortran passes behind all arguments, are size_t. */
+/* Declares LAPACK's routines for both types.  Fortran passes the lengths of texts behind all arguments, as size_t. */
 #define OPDI_LAPACK_FN(name, arguments) \
     void s##name##_ arguments; \
     void d##name##_ arguments;

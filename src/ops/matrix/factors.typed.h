@@ -1,6 +1,6 @@
 //== Cholesky ==========================================================================================================
 
-/* c -= a a^T in its lower triangle (and somewhat above); a [rows, depth]. */
+/* Computes c -= a a^T for a [rows, depth].  Only the lower triangle of c and some elements above it are changed. */
 static int OPDI_TYPED(lower_minus)(int64_t rows, int64_t depth, OPDI_TYPED(block) a, OPDI_TYPED(block) c) {
     const int64_t half = rows / 2;
     const OPDI_TYPED(block) below = OPDI_TYPED(part)(a, half, 0);
@@ -10,8 +10,8 @@ static int OPDI_TYPED(lower_minus)(int64_t rows, int64_t depth, OPDI_TYPED(block
         OPDI_TYPED(lower_minus)(half, depth, a, c) ? -1
         : OPDI_TYPED(lower_minus)(rows - half, depth, below, OPDI_TYPED(part)(c, half, half));
 }
-/* a = L L^T, of which the lower triangle is read and written, and of columns somewhat above it.  Returns 0, the number
-   (from 1) of the column where no square root is, or -1 when memory is out. */
+/* Factors a = L L^T in place.  Reads and writes the lower triangle and some elements above it.  Returns 0, the number
+   (from 1) of the column whose pivot has no square root, or -1 if memory runs out. */
 static int64_t OPDI_TYPED(cholesky)(int64_t n, OPDI_TYPED(block) a) {
     if (n > OPDI_NARROW) {
         const int64_t half = n / 2;
@@ -55,14 +55,14 @@ OPDI_INTERNAL int OPDI_TYPED(cholesky_one)(const opdi_solver *solver, int64_t at
     OPDI_TYPED(block) a = OPDI_TYPED(matrix_at)(solver, 0, at, n);
     if (solver->upper) { a = OPDI_TYPED(turned)(a); }
     const int64_t rc = OPDI_TYPED(cholesky)(n, a);
-    for (int64_t i = 0; i < n; i++) {             /* what is above the diagonal, in rows as they lie */
+    for (int64_t i = 0; i < n; i++) {             /* the elements above the diagonal, in rows as they lie */
         const int64_t from = a.cs == 1 ? i + 1 : 0, to = a.cs == 1 ? n : i;
         memset(a.at + i * n + from, 0, (size_t)(to - from) * sizeof *a.at);
     }
     solver->info[at] = (int32_t)OPDI_MAX(rc, (int64_t)0);
     return rc < 0 ? -1 : 0;
 }
-/* Solves L L^T y = x in place of data[1] [rows, columns]; the factor is data[0]. */
+/* Solves L L^T y = x in place of x, which is data[1] [rows, columns].  The factor L is data[0]. */
 OPDI_INTERNAL int OPDI_TYPED(cholesky_solve_one)(const opdi_solver *solver, int64_t at) {
     const int64_t n = solver->rows;
     const OPDI_TYPED(block) x = OPDI_TYPED(matrix_at)(solver, 1, at, solver->columns);
@@ -74,7 +74,7 @@ OPDI_INTERNAL int OPDI_TYPED(cholesky_solve_one)(const opdi_solver *solver, int6
 
 //== LU with row exchanges =============================================================================================
 
-/* Exchanges rows i and pivots[i] - 1 of x for i = 0 .. count - 1, or backwards. */
+/* Exchanges rows i and pivots[i] - 1 of x for i = 0 .. count - 1, or `backwards` in reverse order. */
 static void OPDI_TYPED(exchange)(OPDI_TYPED(block) x, int64_t columns, const int32_t *pivots, int64_t count,
                                  bool backwards) {
     for (int64_t step = 0; step < count; step++) {
@@ -87,7 +87,7 @@ static void OPDI_TYPED(exchange)(OPDI_TYPED(block) x, int64_t columns, const int
         }
     }
 }
-/* lu of a few columns, one after the other. */
+/* Does lu's work for a few columns, one after the other. */
 static int64_t OPDI_TYPED(lu_narrow)(int64_t rows, int64_t columns, OPDI_TYPED(block) a, int32_t *pivots) {
     OPDI_T room[OPDI_NARROW];
     int64_t zero = 0;
@@ -118,7 +118,7 @@ static int64_t OPDI_TYPED(lu_narrow)(int64_t rows, int64_t columns, OPDI_TYPED(b
             a.at[best * a.rs + k] = kept;
         }
         for (int64_t i = j + 1; pivot != 0 && i < rows; i++) { a.at[i * a.rs + j] /= pivot; }
-        if (j + 1 < columns && j + 1 < rows) {    /* where the pivot is 0, all below it are, or no numbers */
+        if (j + 1 < columns && j + 1 < rows) {    /* if the pivot is 0 or NaN, all below it are, too */
             OPDI_T *const below = a.at + (j + 1) * a.rs + j;
             OPDI_TYPED(slim_minus)(rows - j - 1, columns - j - 1, 1, below, a.rs, 0, a.at + j * a.rs + j + 1, 0,
                                   below + 1, a.rs);
@@ -126,8 +126,8 @@ static int64_t OPDI_TYPED(lu_narrow)(int64_t rows, int64_t columns, OPDI_TYPED(b
     }
     return zero;
 }
-/* a = P L U in place, with rows exchanged as pivots [min(rows, columns)] say, from 1.  Returns 0, the number of the
-   first column with a zero on the diagonal of U, or -1 when memory is out. */
+/* Factors a = P L U in place.  pivots [min(rows, columns)], counted from 1, say which row each row was exchanged with.
+   Returns 0, the number of the first column with a zero on the diagonal of U, or -1 if memory runs out. */
 static int64_t OPDI_TYPED(lu)(int64_t rows, int64_t columns, OPDI_TYPED(block) a, int32_t *pivots) {
     const int64_t count = OPDI_MIN(rows, columns), half = count / 2;
     const OPDI_TYPED(block) right = OPDI_TYPED(part)(a, 0, half), below = OPDI_TYPED(part)(a, half, 0),
@@ -157,8 +157,8 @@ OPDI_INTERNAL int OPDI_TYPED(lu_one)(const opdi_solver *solver, int64_t at) {
     solver->info[at] = (int32_t)OPDI_MAX(rc, (int64_t)0);
     return rc < 0 ? -1 : 0;
 }
-/* Solves with the factors data[0] [rows, rows] in place of data[1] [rows, columns], or on the right [columns, rows];
-   turned: with their transpose. */
+/* Solves with the factors data[0] [rows, rows] in place of data[1]: [rows, columns], or [columns, rows] if the matrix
+   is on the right.  turned: solves with the transpose of the matrix. */
 OPDI_INTERNAL int OPDI_TYPED(lu_solve_one)(const opdi_solver *solver, int64_t at) {
 #if defined(OPD_LAPACK)
     const int done = OPDI_TYPED(lapack_lu_solve)(solver, at);
@@ -182,7 +182,8 @@ OPDI_INTERNAL int OPDI_TYPED(lu_solve_one)(const opdi_solver *solver, int64_t at
     OPDI_TYPED(exchange)(x, columns, pivots, n, true);
     return 0;
 }
-/* The determinant of what lu gave in data[0], to data[1]; with `vectors` its sign, and the logarithm to data[2]. */
+/* Writes to data[1] the determinant, computed from lu's result in data[0].  With `vectors`, writes its sign to data[1]
+   and the logarithm of its size to data[2]. */
 OPDI_INTERNAL int OPDI_TYPED(det_one)(const opdi_solver *solver, int64_t at) {
     const int32_t *pivots = solver->pivots + at * solver->npivots;
     const OPDI_TYPED(block) a = OPDI_TYPED(matrix_at)(solver, 0, at, solver->rows);
@@ -200,10 +201,10 @@ OPDI_INTERNAL int OPDI_TYPED(det_one)(const opdi_solver *solver, int64_t at) {
 
 //== QR by reflections =================================================================================================
 //
-//  A reflection I - tau v v^T takes x to (beta, 0, ..., 0); v begins with 1.  Those of a panel together are
-//  I - V T V^T with T upper triangular, so that the rest of the matrix sees products only.
+//  A reflection I - tau v v^T takes x to (beta, 0, ..., 0); v begins with 1.  The product of all reflections of a panel
+//  is I - V T V^T with T upper triangular, so the rest of the matrix is changed by products only.
 
-/* Makes the reflection for x [count], where beta then stands first and v's rest behind it.  Returns tau. */
+/* Makes the reflection for x [count].  Writes beta to x[0] and the rest of v behind it.  Returns tau. */
 OPDI_INTERNAL OPDI_T OPDI_TYPED(reflection)(int64_t count, OPDI_T *x, int64_t stride) {
     OPDI_T most = 0;
     double sum = 0;
@@ -223,8 +224,8 @@ OPDI_INTERNAL OPDI_T OPDI_TYPED(reflection)(int64_t count, OPDI_T *x, int64_t st
     x[0] = beta;
     return (beta - alpha) / beta;
 }
-/* Reflects columns [from, columns) of a [rows, columns], whose rows are contiguous, by the v in its column `from` - 1;
-   room [columns]. */
+/* Applies a reflection to columns [from, columns) of a [rows, columns], whose rows are contiguous.  Its v is in column
+   `from` - 1 of a.  room [columns] is scratch memory. */
 OPDI_INTERNAL void OPDI_TYPED(reflect_one)(int64_t rows, int64_t from, int64_t columns, OPDI_TYPED(block) a, OPDI_T tau,
                                            OPDI_T *room) {
     const int64_t count = columns - from;
@@ -238,7 +239,7 @@ OPDI_INTERNAL void OPDI_TYPED(reflect_one)(int64_t rows, int64_t from, int64_t c
     }
     OPDI_TYPED(slim_minus)(rows - 1, count, 1, v, a.rs, 0, room, 0, a.at + a.rs + from, a.rs);
 }
-/* Fills t [count, count], upper triangular, for the v [rows, count] and tau of reflections. */
+/* Computes the T of a panel's reflections, t [count, count], from their v [rows, count] and tau. */
 static int OPDI_TYPED(reflect_sum)(int64_t rows, int64_t count, OPDI_T *v, const OPDI_T *tau, OPDI_T *dots, OPDI_T *t) {
     const OPDI_TYPED(block) all = OPDI_TYPED(block_of)(v, count, 1);
     if (OPDI_TYPED(block_times)(count, count, rows, OPDI_TYPED(turned)(all), all, 0,
@@ -256,8 +257,8 @@ static int OPDI_TYPED(reflect_sum)(int64_t rows, int64_t count, OPDI_T *v, const
     }
     return 0;
 }
-/* c = (I - V T V^T) c or, turned, (I - V T^T V^T) c, for c [rows, columns] and `count` reflections whose v stand below
-   the diagonal of a.  0, or -1 when memory is out. */
+/* Computes c = (I - V T V^T) c or, turned, (I - V T^T V^T) c, for c [rows, columns].  The v of the `count` reflections
+   are stored below the diagonal of a.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int OPDI_TYPED(reflect)(int64_t rows, int64_t columns, int64_t count, OPDI_TYPED(block) a,
                                       const OPDI_T *tau, OPDI_TYPED(block) c, bool turned) {
     const size_t size = (size_t)(rows * count + 2 * count * count + 2 * count * columns) * sizeof(OPDI_T);
@@ -280,7 +281,8 @@ OPDI_INTERNAL int OPDI_TYPED(reflect)(int64_t rows, int64_t columns, int64_t cou
     opdi_free(v, size);
     return rc;
 }
-/* a [rows, columns] = Q R in place: R above, the v of the reflections below the diagonal; tau [min(rows, columns)]. */
+/* Factors a [rows, columns] = Q R in place.  R is stored above, and the v of the reflections below the diagonal; tau is
+   [min(rows, columns)]. */
 OPDI_INTERNAL int OPDI_TYPED(geqrf)(int64_t rows, int64_t columns, OPDI_TYPED(block) a, OPDI_T *tau) {
     const int64_t count = OPDI_MIN(rows, columns);
     OPDI_T room[OPDI_PANEL];
@@ -299,8 +301,9 @@ OPDI_INTERNAL int OPDI_TYPED(geqrf)(int64_t rows, int64_t columns, OPDI_TYPED(bl
     }
     return 0;
 }
-/* c [rows, columns] = Q c or Q^T c, Q by `count` reflections whose v stand below the diagonal of a; from: columns of c
-   left of the diagonal of a panel are known to stay. */
+/* Computes c [rows, columns] = Q c, or Q^T c if `turned`.  Q consists of `count` reflections, whose v are stored below
+   the diagonal of a.  `identity`: c begins as the identity, so columns of c left of a panel's diagonal do not
+   change. */
 static int OPDI_TYPED(ormqr)(int64_t rows, int64_t columns, int64_t count, OPDI_TYPED(block) a, const OPDI_T *tau,
                              OPDI_TYPED(block) c, bool turned, bool identity) {
     const int64_t panels = (count + OPDI_PANEL - 1) / OPDI_PANEL;
@@ -314,7 +317,7 @@ static int OPDI_TYPED(ormqr)(int64_t rows, int64_t columns, int64_t count, OPDI_
     }
     return 0;
 }
-/* q [rows, columns] = the first columns of Q. */
+/* Sets q [rows, columns] to the first columns of Q. */
 OPDI_INTERNAL int OPDI_TYPED(orgqr)(int64_t rows, int64_t columns, int64_t count, OPDI_TYPED(block) a,
                                     const OPDI_T *tau, OPDI_TYPED(block) q) {
     for (int64_t i = 0; i < rows; i++) {
@@ -330,7 +333,7 @@ OPDI_INTERNAL int OPDI_TYPED(geqrf_one)(const opdi_solver *solver, int64_t at) {
     return OPDI_TYPED(geqrf)(solver->rows, solver->columns, OPDI_TYPED(matrix_at)(solver, 0, at, solver->columns),
                              OPDI_TYPED(matrix_at)(solver, 1, at, 1).at);
 }
-/* data[0] [rows, npivots] and tau data[1] [count] to Q, data[2] [rows, columns]. */
+/* Computes Q, data[2] [rows, columns], from data[0] [rows, npivots] and tau, data[1] [count]. */
 OPDI_INTERNAL int OPDI_TYPED(orgqr_one)(const opdi_solver *solver, int64_t at) {
 #if defined(OPD_LAPACK)
     const int done = OPDI_TYPED(lapack_orgqr)(solver, at);
@@ -341,8 +344,8 @@ OPDI_INTERNAL int OPDI_TYPED(orgqr_one)(const opdi_solver *solver, int64_t at) {
                              OPDI_TYPED(matrix_at)(solver, 1, at, 1).at,
                              OPDI_TYPED(matrix_at)(solver, 2, at, solver->columns));
 }
-/* Q of data[0] [rows, npivots] and tau data[1] [count] times data[2]: [rows, columns], or on the right
-   [columns, rows]. */
+/* Multiplies data[2] by Q, which is given by data[0] [rows, npivots] and tau, data[1] [count].  data[2] is [rows,
+   columns], or [columns, rows] if Q is on the right. */
 OPDI_INTERNAL int OPDI_TYPED(ormqr_one)(const opdi_solver *solver, int64_t at) {
 #if defined(OPD_LAPACK)
     const int done = OPDI_TYPED(lapack_ormqr)(solver, at);
@@ -357,11 +360,12 @@ OPDI_INTERNAL int OPDI_TYPED(ormqr_one)(const opdi_solver *solver, int64_t at) {
 
 //== least squares by QR with exchanges of columns =====================================================================
 //
-//  The column with the most left comes next, so that the rank shows itself in the triangle's corner: the largest and
-//  the smallest singular value of the corner are estimated as it grows, by what they become with one column more.
+//  At each step, the column whose remaining part is the longest comes next, so that the corner of the triangle shows
+//  the rank.  The largest and smallest singular values of that corner are estimated as it grows, from the values before
+//  and the new column.
 
 #if defined(OPD_LAPACK)
-/* As lstsq_one. */
+/* Does lstsq_one's work by LAPACK. */
 static int OPDI_TYPED(lapack_lstsq)(const opdi_solver *solver, int64_t at) {
     const int32_t rows = (int32_t)solver->rows, columns = (int32_t)solver->columns, count = (int32_t)solver->count;
     const int32_t high = OPDI_MAX(rows, columns), ask = -1;
@@ -389,7 +393,7 @@ static int OPDI_TYPED(lapack_lstsq)(const opdi_solver *solver, int64_t at) {
     return 0;
 }
 #endif
-/* The length of column j of a from row `first` on. */
+/* Returns the length of column j of a from row `first` on. */
 static double OPDI_TYPED(column_length)(int64_t rows, OPDI_TYPED(block) a, int64_t first, int64_t j) {
     double sum = 0;
     for (int64_t i = first; i < rows; i++) {
@@ -398,8 +402,8 @@ static double OPDI_TYPED(column_length)(int64_t rows, OPDI_TYPED(block) a, int64
     }
     return sqrt(sum);
 }
-/* geqrf with the columns of a in the order that pivots [columns] then says, from 0; lengths [2 columns], room
-   [columns]. */
+/* Does geqrf's work, but reorders the columns of a on the way.  Writes their order, counted from 0, to pivots
+   [columns].  lengths [2 columns] and room [columns] are scratch memory. */
 static void OPDI_TYPED(pivoted_qr)(int64_t rows, int64_t columns, OPDI_TYPED(block) a, OPDI_T *tau, int32_t *pivots,
                                    double *lengths, OPDI_T *room) {
     const double few = OPDI_BYTES == 4 ? 3.4526698300124393e-4 : 1.4901161193847656e-8;      /* sqrt(epsilon) */
@@ -432,8 +436,8 @@ static void OPDI_TYPED(pivoted_qr)(int64_t rows, int64_t columns, OPDI_TYPED(blo
         }
     }
 }
-/* The number of columns of the triangle r whose corner has no singular value below `least` times its largest; room
-   [2 n] for the vectors that show both. */
+/* Returns the rank: the number of leading columns of the triangle r for which no singular value is below `least` times
+   the largest.  room [2 n] holds the singular vectors of both values. */
 static int64_t OPDI_TYPED(corner_rank)(int64_t n, OPDI_TYPED(block) r, double least, double *room) {
     double sizes[2], turn[2][2];
     sizes[0] = sizes[1] = n > 0 ? fabs((double)r.at[0]) : 0;
@@ -453,8 +457,8 @@ static int64_t OPDI_TYPED(corner_rank)(int64_t n, OPDI_TYPED(block) r, double le
     }
     return n;
 }
-/* x = the shortest of rank `rank` for a = Q R and b, both of which are overwritten: of R's first rows, turned, the QR
-   takes what is right of the corner into it. */
+/* Computes the shortest solution x of rank `rank` from a = Q R and b, which are both overwritten.  A QR of the first
+   `rank` rows of R, transposed, removes the elements right of the corner. */
 static int OPDI_TYPED(lstsq_solved)(const opdi_solver *solver, int64_t rank, OPDI_TYPED(block) a, const OPDI_T *tau,
                                     OPDI_TYPED(block) b, OPDI_TYPED(block) x, const int32_t *pivots) {
     const int64_t n = solver->columns, count = solver->count;
@@ -479,7 +483,8 @@ static int OPDI_TYPED(lstsq_solved)(const opdi_solver *solver, int64_t rank, OPD
     opdi_free(work, size + 1);
     return rc;
 }
-/* data[0] [rows, columns] and data[1] [rows, count] to x data[2] [columns, count], and the rank to info. */
+/* Solves data[0] [rows, columns] x = data[1] [rows, count] by least squares.  Writes x to data[2] [columns, count] and
+   the rank to info. */
 OPDI_INTERNAL int OPDI_TYPED(lstsq_one)(const opdi_solver *solver, int64_t at) {
 #if defined(OPD_LAPACK)
     const int done = OPDI_TYPED(lapack_lstsq)(solver, at);
@@ -508,10 +513,11 @@ OPDI_INTERNAL int OPDI_TYPED(lstsq_one)(const opdi_solver *solver, int64_t at) {
 
 //== L D L^T with exchanges of rows and columns ========================================================================
 //
-//  D has blocks of one and of two on its diagonal, so that symmetric matrices that are not positive have factors, too.
-//  A pivot k > 0 of a block of one: exchanged with k; both of a block of two are -k: its second was exchanged with k.
+//  D has blocks of one or two rows on its diagonal, so that symmetric matrices that are not positive definite have
+//  factors, too.  A pivot k > 0 belongs to a block of one row, which was exchanged with row k.  Both pivots of a block
+//  of two rows are -k: its second row was exchanged with row k.
 
-/* Exchanges rows and columns i < j of the symmetric matrix from i on, of which the lower triangle is there. */
+/* Exchanges rows and columns i < j of the symmetric matrix, from column i on.  Only the lower triangle is stored. */
 static void OPDI_TYPED(ldl_exchange)(int64_t n, OPDI_T *a, int64_t ld, int64_t i, int64_t j) {
     for (int64_t k = i; k < n; k++) {
         if (k == j) { continue; }
@@ -522,8 +528,8 @@ static void OPDI_TYPED(ldl_exchange)(int64_t n, OPDI_T *a, int64_t ld, int64_t i
         *y = kept;
     }
 }
-/* The size of the block that begins at k, and in *other the row that comes to its end: the largest element next to the
-   diagonal decides (Bunch and Kaufman). */
+/* Returns the size (1 or 2) of the block that begins at k.  Sets *other to the row that must be exchanged with the last
+   row of the block.  The choice depends on the largest element below the diagonal (Bunch and Kaufman). */
 static int OPDI_TYPED(ldl_choose)(int64_t n, const OPDI_T *a, int64_t ld, int64_t k, int64_t *other) {
     const OPDI_T alpha = (OPDI_T)0.6403882032022076, first = OPDI_FN(fabs)(a[k * ld + k]);      /* (1 + sqrt(17)) / 8 */
     OPDI_T most = 0, beside = 0;
@@ -544,8 +550,8 @@ static int OPDI_TYPED(ldl_choose)(int64_t n, const OPDI_T *a, int64_t ld, int64_
     *other = at;
     return OPDI_FN(fabs)(a[at * ld + at]) >= alpha * beside ? 1 : 2;
 }
-/* Takes the block of `size` at k out of what is below and right of it, and leaves the columns of L in its place; room
-   [2 ld]. */
+/* Eliminates the block of `size` rows at k from the matrix below and right of it.  Leaves the columns of L where the
+   block's columns were.  room [2 ld] is scratch memory. */
 static void OPDI_TYPED(ldl_eliminate)(int64_t n, OPDI_T *a, int64_t ld, int64_t k, int size, OPDI_T *room) {
     const int64_t from = k + size;
     for (int64_t i = from; i < n; i++) {
@@ -609,11 +615,11 @@ OPDI_INTERNAL int OPDI_TYPED(ldl_one)(const opdi_solver *solver, int64_t at) {
     opdi_free(a, length);
     return 0;
 }
-/* x[to] -= factor x[from], rows of x. */
+/* Subtracts `factor` times row `from` of x from row `to`. */
 static void OPDI_TYPED(row_minus)(OPDI_T *x, int64_t columns, int64_t to, int64_t from, OPDI_T factor) {
     for (int64_t j = 0; j < columns; j++) { x[to * columns + j] -= factor * x[from * columns + j]; }
 }
-/* Solves with the factors data[0] [rows, rows] and their pivots in place of data[1] [rows, columns]. */
+/* Solves with the factors data[0] [rows, rows] and their pivots, in place of data[1] [rows, columns]. */
 OPDI_INTERNAL int OPDI_TYPED(ldl_solve_one)(const opdi_solver *solver, int64_t at) {
     const int64_t n = solver->rows, columns = solver->columns;
     const OPDI_T *a = OPDI_TYPED(matrix_at)(solver, 0, at, n).at;

@@ -63,7 +63,8 @@ OPDI_OP(inverse) {
     op->cases = "[3,3]";
 }
 
-/* Results: the determinant, or with `both` its sign and logarithm; then LU and pivots. */
+/* Makes the results of a determinant operator: the determinant or, with `both`, its sign and logarithm; then LU and
+   pivots. */
 static int opdi_det_any(opd_call *call, const char *name, bool both) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     opdi_solver solver;
@@ -93,7 +94,8 @@ static int opdi_det_any(opd_call *call, const char *name, bool both) {
 }
 static int opdi__linalg_det_kernel(opd_call *call) { return opdi_det_any(call, "linalg.det", false); }
 static int opdi__linalg_slogdet_kernel(opd_call *call) { return opdi_det_any(call, "linalg.slogdet", true); }
-/* The determinant by way of operators: that of U, negative where an odd number of rows was exchanged. */
+/* Computes the determinant from LU by public operators: the determinant of U, negated if the number of row exchanges is
+   odd. */
 static opd_tensor *opdi_lu_determinant(opd_tensor *factors, opd_tensor *pivots) {
     const int64_t last = -1;
     opd_tensor *order = opd_cumsum(opd_ones_like(pivots), -1);
@@ -102,8 +104,8 @@ static opd_tensor *opdi_lu_determinant(opd_tensor *factors, opd_tensor *pivots) 
                                        opd_value_int(1));
     return opd_mul(opd_prod_dim(opd_diagonal_full(factors, 0, -2, -1), -1, false), sign);
 }
-/* The matrices of cofactors of a = U S V^T, times grad: U (the products of all other singular values) V^T, with the
-   sign that U and V have together.  Finite for singular matrices, too, and by operators. */
+/* Computes grad times the matrices of cofactors of a = U S V^T by public operators: U (for each singular value the
+   product of the others) V^T, with the sign of U V^T.  The result is finite for singular matrices, too. */
 static opd_tensor *opdi_cofactors(opd_tensor *a, opd_tensor *grad) {
     const int64_t n = opd_size(a, -1), last = -1;
     opd_tensor *rets[3], *parts[2];
@@ -119,7 +121,8 @@ static opd_tensor *opdi_cofactors(opd_tensor *a, opd_tensor *grad) {
     others = opd_mul(others, opd_unsqueeze(opd_mul(grad, sign), -1));
     return opd_matmul(opd_mul(rets[0], opd_unsqueeze(others, -2)), rets[2]);
 }
-/* True for matrices a whose U has an element on its diagonal that is only rounding; a is not empty. */
+/* Returns true for each matrix of a (not empty) that is singular up to rounding: the diagonal of its U has a negligible
+   element. */
 static opd_tensor *opdi_singular_by_factors(opd_tensor *a) {
     const int64_t n = opd_size(a, -1), last = -1;
     const double least = (double)n * (opdi_real_dtype(a->dtype) == OPD_FLOAT64 ? DBL_EPSILON : (double)FLT_EPSILON);
@@ -129,8 +132,9 @@ static opd_tensor *opdi_singular_by_factors(opd_tensor *a) {
     opd_tensor *most = opd_amax(sizes, opd_ints_of(&last, 1), false);
     return opd_le(opd_amin(sizes, opd_ints_of(&last, 1), false), opd_mul_Scalar(most, opd_value_float(least)));
 }
-/* conj(det) A^-H grad, of which there are derivatives.  Singular real matrices, where it is known that there are some,
-   go by way of their singular values; each way has another matrix in place of those that go the other. */
+/* Computes conj(det) A^-H grad, itself differentiable.  Real matrices known to be singular use their singular values,
+   the others the inverse.  Both formulas run on the whole batch; a matrix that belongs to the other formula is replaced
+   by a harmless one. */
 static opd_tensor *opdi_det_gradient(opd_tensor *a, opd_tensor *grad, opd_tensor *det) {
     if (opd_size(a, -1) == 0 || opdi_is_complex(a)) { return opdi_times_inverse(a, opd_mul(grad, opdi_conj(det))); }
     opd_tensor *detached = opd_detach(a), *zero = detached ? opdi_singular_by_factors(detached) : NULL;
@@ -145,8 +149,8 @@ static opd_tensor *opdi_det_gradient(opd_tensor *a, opd_tensor *grad, opd_tensor
     opd_tensor *others = opdi_cofactors(opd_where_self(mask, a, order), grad);
     return opd_where_self(mask, others, opdi_times_inverse(opd_where_self(mask, one, a), opd_mul(grad, det)));
 }
-/* conj(det) A^-H grad.  Where no second derivative is asked for, a singular matrix is moved a little, as the
-   determinant is smooth there. */
+/* Computes conj(det) A^-H grad.  If no second derivative is needed, the factors of a singular matrix are changed
+   slightly, which is harmless because the determinant is smooth there. */
 static int opdi__linalg_det_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *factors = opd_bw_result(bw, 1);
     if (!grad) { return 0; }
@@ -162,8 +166,8 @@ static int opdi__linalg_det_backward(opd_backward_call *bw) {
     opd_tensor *diagonal = opd_mul(opdi_identity_like(input), opd_unsqueeze(opd_unsqueeze(grad, -1), -1));
     return opd_bw_return(bw, 0, opd_linalg_lu_solve_full(factors, opd_bw_result(bw, 2), diagonal, true, true));
 }
-/* A^-H (grad + i Im(conj(sign) sign's gradient)); a real sign has no derivative.  Where no second derivative is asked
-   for, that of a singular matrix is infinite and no error. */
+/* Computes A^-H (grad + i Im(conj(sign) g)), where g is the gradient of the sign.  A real sign has no derivative.  If
+   no second derivative is needed, the gradient of a singular matrix is infinite, and no error is reported. */
 static int opdi__linalg_slogdet_backward(opd_backward_call *bw) {
     opd_tensor *turn = opd_bw_grad(bw, 0), *grad = opd_bw_grad(bw, 1), *input = opd_bw_tensor(bw, 0);
     if (turn && opd_dtype_is_complex(opd_bw_dtype(bw, 0))) {
@@ -176,7 +180,8 @@ static int opdi__linalg_slogdet_backward(opd_backward_call *bw) {
     opd_tensor *diagonal = opd_mul(opdi_identity_like(input), opd_unsqueeze(opd_unsqueeze(grad, -1), -1)), *rets[2];
     return opd_linalg_solve_ex(rets, opdi_mh(input), diagonal) ? -1 : opd_bw_return(bw, 0, rets[0]);
 }
-/* With t the trace of A^-1 dA: the logarithm gets Re(t), the sign i Im(t) times itself. */
+/* Computes the tangents.  With t the trace of A^-1 dA, the tangent of the logarithm is Re(t), and that of the sign is i
+   Im(t) sign. */
 static int opdi__linalg_slogdet_jvp(opd_jvp_call *jv) {
     opd_tensor *tangent = opd_jvp_tangent(jv, 0), *sign = opd_jvp_result(jv, 0), *rets[2];
     const int64_t last = -1;
@@ -215,7 +220,7 @@ static int opdi_linalg_slogdet_kernel(opd_call *call) {
     return opd__linalg_slogdet(rets, opd_arg_tensor(call, 0)) || opd_return_tensor(call, rets[0]) ? -1
         : opd_return_tensor(call, rets[1]);
 }
-/* Of a negative determinant the logarithm is no number; of a complex one it has an imaginary part. */
+/* logdet: NaN for a negative determinant; complex for a complex one. */
 static int opdi_logdet_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *rets[4];
     if (opdi_square_check(input, "logdet") || opdi_float_check(input, "logdet", true) ||
@@ -307,7 +312,7 @@ static int opdi_geqrf_backward(opd_backward_call *bw) {
     (void)bw;
     return opd_fail(OPD_ERROR_AUTOGRAD, "the derivative for 'geqrf' is not implemented.");
 }
-/* opd_geqrf: R above, reflections below the diagonal, and their factors */
+/* opd_geqrf: R above, reflections below the diagonal, and the factors of the reflections */
 OPDI_OP(geqrf) {
     op->schema = "geqrf(Tensor self) -> (Tensor a, Tensor tau)";
     op->cpu = op->fake = opdi_geqrf_kernel; op->backward = opdi_geqrf_backward;
@@ -316,7 +321,7 @@ OPDI_OP(geqrf) {
     op->cases = "";
 }
 
-/* Checks reflections input [.., rows, columns] and tau [.., count].  0, or -1 with an error. */
+/* Checks reflections, given as input [.., rows, columns] and tau [.., count].  Returns 0, or -1 and sets an error. */
 static int opdi_reflections_check(const opd_tensor *input, const opd_tensor *tau, const char *name) {
     bool same = tau->ndim == input->ndim - 1;
     if (input->ndim < 2) {
@@ -350,7 +355,8 @@ static int opdi_linalg_householder_product_kernel(opd_call *call) {
     tau = opdi_solver_dense(tau);
     return !input || !tau || opdi_orgqr_run(results.work[0], input, tau) ? -1 : opdi_results_close(&results);
 }
-/* The v of reflection i: column i of input below the diagonal, 1 on it; [.., rows, 1]. */
+/* Returns the vector v of reflection i, [.., rows, 1]: zeros, then 1 on the diagonal, then column i of input below
+   it. */
 static opd_tensor *opdi_reflection_of(opd_tensor *input, int64_t i) {
     opd_tensor *column = opd_narrow(input, -1, i, 1);
     const int64_t rows = opd_size(input, -2);
@@ -360,12 +366,13 @@ static opd_tensor *opdi_reflection_of(opd_tensor *input, int64_t i) {
     const int64_t pad[4] = {0, 0, i + 1, 0};
     return opd_add(pieces[0], opd_constant_pad_nd(pieces[1], opd_ints_of(pad, 4)));
 }
-/* x - tau v (v^H x) */
+/* Applies a reflection: returns x - tau v (v^H x). */
 static opd_tensor *opdi_reflected(opd_tensor *v, opd_tensor *tau, opd_tensor *x) {
     return opd_sub(x, opd_mul(tau, opd_matmul(v, opd_matmul(opdi_mh(v), x))));
 }
-/* Q = H_1 .. H_k E.  From the left grad is taken through H_1^H, H_2^H, ..; what H_i was applied to is kept from the way
-   back.  With a = G^H v and b = R^H v, tau gets -a^H b and v gets -(conj(tau) G b + tau R a). */
+/* Computes the gradients of Q = H_1 .. H_k E by v and tau of each H_i.  grad passes from the left through H_1^H, H_2^H
+   and so on.  The matrix that each H_i was applied to is computed first, from H_k back to H_1.  With a = G^H v and b =
+   R^H v, tau gets -a^H b and v gets -(conj(tau) G b + tau R a). */
 static int opdi_reflections_gradient(opd_tensor *grad, opd_tensor *input, opd_tensor *all, opd_tensor **grads) {
     if (!grad || !input || !all) { return -1; }
     const int64_t count = opd_size(all, -1), columns = opd_size(input, -1), rows = opd_size(input, -2);
@@ -412,7 +419,7 @@ static int opdi_linalg_householder_product_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, grads[1]);
     return 0;
 }
-/* opd_linalg_householder_product: the first columns of Q by reflections that geqrf gave */
+/* opd_linalg_householder_product: the first columns of the Q that geqrf's reflections make */
 OPDI_OP(linalg_householder_product) {
     op->schema = "linalg_householder_product(Tensor input, Tensor tau) -> Tensor";
     op->cpu = op->fake = opdi_linalg_householder_product_kernel;
@@ -480,8 +487,8 @@ static int opdi_ormqr_kernel(opd_call *call) {
                            opdi_ormqr_one_f32, opdi_ormqr_one_f64, opdi_ormqr_one_c128) ? -1
                                : opdi_results_close(&results);
 }
-/* Q is that of all rows, whose gradient linalg_householder_product takes to the reflections; other's comes by Q the
-   other way round. */
+/* Computes the gradients of ormqr.  That of other is its product with Q, transposed the other way.  Those of the
+   reflections are the ones of linalg_householder_product, for a Q with all rows. */
 static int opdi_ormqr_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *tau = opd_bw_tensor(bw, 1),
         *other = opd_bw_tensor(bw, 2), *grads[2];
@@ -503,7 +510,7 @@ static int opdi_ormqr_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, grads[1]);
     return 0;
 }
-/* opd_ormqr: Q by reflections times input3, or input3 times Q */
+/* opd_ormqr: Q, given by reflections, times input3, or input3 times Q */
 OPDI_OP(ormqr) {
     op->schema = "ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor";
     op->cpu = op->fake = opdi_ormqr_kernel; op->backward = opdi_ormqr_backward; op->save = "self, input2, input3";
@@ -512,7 +519,7 @@ OPDI_OP(ormqr) {
     op->cases = "[3,2], [2], [3,4]; [3,3], [3], [2,3], False, True; [2,4,2], [2,2], [2,3,4], False";
 }
 
-/* 0: reduced, 1: complete, 2: r; -1 with an error. */
+/* Returns the number of a mode: 0 for "reduced", 1 for "complete", 2 for "r", or -1 and sets an error. */
 static int opdi_qr_mode(const char *mode) {
     const int which = strcmp(mode, "reduced") == 0 ? 0 : strcmp(mode, "complete") == 0 ? 1 : strcmp(mode, "r") == 0 ? 2
         : -1;
@@ -549,7 +556,8 @@ static int opdi_linalg_qr_kernel(opd_call *call) {
     }
     return opdi_results_close(&results);
 }
-/* For rows >= columns: (gQ + Q s) R^-H, where s is Hermitian with the upper triangle of gR R^H - Q^H gQ. */
+/* Computes the gradient for rows >= columns: (gQ + Q s) R^-H.  s is the Hermitian matrix with the upper triangle of gR
+   R^H - Q^H gQ. */
 static opd_tensor *opdi_qr_gradient(opd_tensor *q_grad, opd_tensor *r_grad, opd_tensor *q, opd_tensor *r) {
     opd_tensor *sum = NULL, *turned = opdi_mh(r);
     if (r_grad) { sum = opd_matmul(r_grad, turned); }

@@ -2,7 +2,7 @@
 
 //== LU: linalg_lu_factor_ex, lu_unpack, linalg_lu =====================================================================
 
-/* Factors a contiguous copy of input that is `factors` [.., rows, columns], with pivots and info beside it. */
+/* Copies input into `factors` [.., rows, columns], contiguous, and factors it there.  Writes pivots and info. */
 OPDI_INTERNAL int opdi_lu_run(opd_tensor *factors, opd_tensor *pivots, opd_tensor *info, opd_tensor *input) {
     opdi_solver solver;
     memset(&solver, 0, sizeof solver);
@@ -49,8 +49,9 @@ static int opdi_linalg_lu_factor_ex_kernel(opd_call *call) {
     }
     return opdi_results_close(&results);
 }
-/* The gradient of A = P L U of those of L and U (NULL: none).  Of L and U, the square parts on the left and top are
-   L1 and U1; what is right of U1 (or below L1) moves gradient to them first. */
+/* Computes the gradient of A = P L U from the gradients of L and U; either may be NULL.  L1 and U1 are the square parts
+   of L and U on the top and left.  First, the gradient of the columns right of U1 (or of the rows below L1) is moved to
+   these parts. */
 static opd_tensor *opdi_lu_gradient(opd_tensor *lower_grad, opd_tensor *upper_grad, opd_tensor *permutation,
                                     opd_tensor *lower, opd_tensor *upper) {
     const int64_t rows = opd_size(lower, -2), columns = opd_size(upper, -1), count = OPDI_MIN(rows, columns);
@@ -102,14 +103,14 @@ static int opdi_linalg_lu_factor_kernel(opd_call *call) {
         opdi_errors_of(rets[2], "torch.linalg.lu_factor", input) || opd_return_tensor(call, rets[0]) ? -1
         : opd_return_tensor(call, rets[1]);
 }
-/* opd_linalg_lu_factor: linalg_lu_factor_ex, with an error */
+/* opd_linalg_lu_factor: linalg_lu_factor_ex, which fails instead of returning info */
 OPDI_OP(linalg_lu_factor) {
     op->schema = "linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)";
     op->composite = opdi_linalg_lu_factor_kernel;
     op->out = "linalg_lu_factor.out(LU, pivots)";
     op->cases = "[3,3]; [2,4,2]";
 }
-/* check_errors is not read; PyTorch's does not either. */
+/* _lu_with_info: ignores check_errors, as PyTorch does. */
 static int opdi__lu_with_info_kernel(opd_call *call) {
     opd_tensor *rets[3];
     if (opd_linalg_lu_factor_ex_full(rets, opd_arg_tensor(call, 0), opd_arg_bool(call, 1), false)) { return -1; }
@@ -125,7 +126,8 @@ OPDI_OP(_lu_with_info) {
     op->cases = "[3,3]";
 }
 
-/* Writes the permutations [.., rows, rows] that exchanges of rows make.  0, or -1 where a pivot is none. */
+/* Writes the permutation matrices [.., rows, rows] that stand for the row exchanges in pivots.  If a pivot is out of
+   range, returns -1 and sets an error; else returns 0. */
 static int opdi_permutation_write(opd_tensor *out, const opd_tensor *pivots, int64_t rows) {
     const int64_t count = opd_size(pivots, -1), batch = rows ? opdi_matrices_of(pivots, 1) : 0;
     const bool twice = out->dtype == OPD_FLOAT64, pair = opdi_is_complex(out);     /* complex: complex128 */
@@ -227,7 +229,7 @@ static int opdi_lu_unpack_backward(opd_backward_call *bw) {
     }
     return opd_bw_return(bw, 0, opdi_plus(lower, upper));
 }
-/* opd_lu_unpack: P, L and U of what linalg_lu_factor gave */
+/* opd_lu_unpack: P, L and U from the results of linalg_lu_factor */
 OPDI_OP(lu_unpack) {
     op->schema = "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> "
         "(Tensor P, Tensor L, Tensor U)";
@@ -260,14 +262,15 @@ OPDI_OP(linalg_lu) {
 
 //== equations: linalg_lu_solve, _linalg_solve_ex, linalg_solve ========================================================
 
-/* Expands pivots [.., n] to the batch sizes of ndim - 2 dims. */
+/* Returns pivots [.., n] expanded to the batch sizes, ndim - 2 dims. */
 static opd_tensor *opdi_pivots_as(opd_tensor *pivots, const int64_t *batch, int ndim) {
     int64_t sizes[OPD_MAX_DIMS];
     memcpy(sizes, batch, (size_t)(ndim - 2) * sizeof *sizes);
     sizes[ndim - 2] = opd_size(pivots, -1);
     return opdi_dense_as(opdi_expand_to(pivots, sizes, ndim - 1), OPD_INT32);
 }
-/* Solves with factors and pivots, of x's batch or one for all, in place of x. */
+/* Solves with factors and pivots in place of x.  They have x's batch dims, or one set of them serves the whole
+   batch. */
 OPDI_INTERNAL int opdi_lu_solve_run(opd_tensor *factors, opd_tensor *pivots, opd_tensor *x, bool left, bool turned) {
     opdi_solver solver;
     int64_t step;
@@ -331,7 +334,7 @@ static int opdi_linalg_lu_solve_kernel(opd_call *call) {
         opdi_lu_solve_run(factors, pivots, results.work[0], left, opd_arg_bool(call, 4)) ? -1
             : opdi_results_close(&results);
 }
-/* The gradient of LU, where x solves with A = P L U or its adjoint. */
+/* Computes the gradient of LU by the solution x of an equation with A = P L U or its adjoint. */
 static opd_tensor *opdi_lu_solve_gradient(opd_backward_call *bw, opd_tensor *grad, bool left, bool turned) {
     opd_tensor *parts[3], *x = opd_bw_result(bw, 0);
     if (opd_lu_unpack_full(parts, opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), true, left == turned)) { return NULL; }
@@ -377,7 +380,7 @@ OPDI_OP(lu_solve) {
     op->cases = "";
 }
 
-/* Whether b is a batch of vectors to matrices a: one dim, or the dims of a but the last. */
+/* Returns whether b consists of vectors for the matrices a: it has one dim, or all dims of a but the last. */
 static bool opdi_is_vectors(const opd_tensor *a, const opd_tensor *b) {
     if (b->ndim == 1) { return true; }
     if (b->ndim != a->ndim - 1) { return false; }
@@ -442,7 +445,7 @@ static int opdi__linalg_solve_ex_backward(opd_backward_call *bw) {
         grad = opd_unsqueeze(grad, -1);
         x = opd_unsqueeze(x, -1);
     }
-    /* The factors are constant: they will do where nobody asks for a derivative of this one. */
+    /* The factors are constant: they will do unless a second derivative is needed. */
     const bool again = opd_grad_mode_enabled() || opdi_is_dual(input) || (input->flags & OPDI_TRACED);
     if (again || opdi_is_complex(input)) { grad = opd_linalg_solve_full(opdi_mt(input), grad, left); }
     else { grad = opd_linalg_lu_solve_full(opd_bw_result(bw, 1), opd_bw_result(bw, 2), grad, left, true); }
@@ -450,8 +453,8 @@ static int opdi__linalg_solve_ex_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, vectors ? opd_squeeze_dim(grad, -1) : grad);
     return 0;
 }
-/* The examples in front; vectors have a last dim for the while, and what belongs to A has its dims.  Both get as many
-   dims, so that no matrices are taken for vectors. */
+/* Batches with the examples in front.  Vectors temporarily get a last dim.  Everything that belongs to A gets as many
+   dims as A, and b equally many, so that matrices are not mistaken for vectors. */
 static int opdi__linalg_solve_ex_batch(opd_call *call) {
     opd_value args[4], rets[4];
     opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1);
@@ -502,7 +505,7 @@ static int opdi_linalg_solve_ex_kernel(opd_call *call) {
     return opd__linalg_solve_ex_full(rets, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_bool(call, 2),
                                      opd_arg_bool(call, 3)) ? -1 : opdi_solve_return(call, rets, NULL, true);
 }
-/* opd_linalg_solve_ex: linalg_solve with info in place of an error */
+/* opd_linalg_solve_ex: linalg_solve, which returns info instead of failing */
 OPDI_OP(linalg_solve_ex) {
     op->schema = "linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, "
         "Tensor info)";
@@ -574,7 +577,7 @@ static int opdi_linalg_ldl_factor_kernel(opd_call *call) {
         opdi_errors_of(rets[2], "torch.linalg.ldl_factor", input) || opd_return_tensor(call, rets[0]) ? -1
         : opd_return_tensor(call, rets[1]);
 }
-/* opd_linalg_ldl_factor: linalg_ldl_factor_ex, with an error */
+/* opd_linalg_ldl_factor: linalg_ldl_factor_ex, which fails instead of returning info */
 OPDI_OP(linalg_ldl_factor) {
     op->schema = "linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)";
     op->composite = opdi_linalg_ldl_factor_kernel;
@@ -608,7 +611,7 @@ static int opdi_ldl_check(const opd_tensor *factors, const opd_tensor *pivots, c
         : opd_fail(OPD_ERROR_DTYPE, "Expected b and A to have the same dtype, but found b of type %s and A of type %s "
                    "instead.", opd_dtype_cname(OPDI_DTYPE(b)), opd_dtype_cname(OPDI_DTYPE(factors)));
 }
-/* Pivots name rows, and negative ones come in pairs. */
+/* Checks that pivots are numbers of rows, and that negative pivots come in pairs. */
 static int opdi_ldl_pivots_within(const opd_tensor *pivots) {
     const int64_t n = opd_size(pivots, -1);
     const int32_t *list = (const int32_t *)(const void *)pivots->data;
@@ -652,7 +655,8 @@ static int opdi_linalg_ldl_solve_kernel(opd_call *call) {
                            opdi_ldl_solve_one_f32, opdi_ldl_solve_one_f64, opdi_ldl_solve_one_c128) ? -1
         : opdi_results_close(&results);
 }
-/* A is symmetric or Hermitian: A^-H g is conj(A^-1 conj(g)), or A^-1 g. */
+/* Computes the gradient.  A is symmetric or Hermitian, so A^-H g is conj(A^-1 conj(g)) (symmetric) or A^-1 g
+   (Hermitian). */
 static int opdi_linalg_ldl_solve_backward(opd_backward_call *bw) {
     const bool hermitian = opdi_bw_bool(bw, 3);
     opd_tensor *grad = opd_bw_grad(bw, 0);

@@ -3,7 +3,7 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:matrices  products, powers and norms of matrices, ranks, pseudo-inverses, least squares
 //
-//  Most are composed of >>op:equations, >>op:spectral and >>op:eig; their derivatives come with that.
+//  Most are composed of >>op:equations, >>op:spectral and >>op:eig, which provide their derivatives.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== products, powers and small forms ==================================================================================
@@ -31,7 +31,7 @@ static int opdi_cross_kernel_with(opd_call *call, int64_t dim) {
     return opd_return_tensor(call, opd_stack_full(opd_tensors_of(parts, 3), place));
 }
 static int opdi_linalg_cross_kernel(opd_call *call) { return opdi_cross_kernel_with(call, opd_arg_int(call, 2)); }
-/* Without a dim: along the first of size 3. */
+/* cross: computes the product along dim; without it, along the first dim of size 3. */
 static int opdi_cross_kernel(opd_call *call) {
     const opd_tensor *a = opd_arg_tensor(call, 0);
     if (!opd_arg_is_none(call, 2)) { return opdi_cross_kernel_with(call, opd_arg_int(call, 2)); }
@@ -45,7 +45,7 @@ OPDI_OP(linalg_cross) {
     op->out = "linalg_cross.out"; op->tags = OPDI_OPTAG_OUT_APART;
     op->cases = "[2,3], [2,3]; [3,2], [3,2], dim=0; [2,3], [1,3]";
 }
-/* opd_cross: linalg_cross, along the first dim of size 3 where none is given */
+/* opd_cross: linalg_cross; if there is no dim, along the first dim of size 3 */
 OPDI_OP(cross) {
     op->schema = "cross(Tensor self, Tensor other, int? dim=None) -> Tensor";
     op->composite = opdi_cross_kernel;
@@ -73,7 +73,7 @@ OPDI_OP(linalg_vecdot) {
     op->out = "linalg_vecdot.out";
     op->cases = "[2,3], [2,3]; [3,2], [1,2], dim=0";
 }
-/* self^n by squares; a negative n of the inverse. */
+/* Computes self^n by repeated squaring; for a negative n, the power of the inverse. */
 static int opdi_linalg_matrix_power_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *result = NULL;
     const int64_t n = opd_arg_int(call, 1);
@@ -90,7 +90,7 @@ static int opdi_linalg_matrix_power_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_ok() ? result : NULL);
 }
-/* opd_linalg_matrix_power: the n-th power of a matrix, of its inverse where n < 0 */
+/* opd_linalg_matrix_power: the n-th power of a matrix, or of its inverse if n < 0 */
 OPDI_OP(linalg_matrix_power) {
     op->schema = "linalg_matrix_power(Tensor self, int n) -> Tensor";
     op->composite = opdi_linalg_matrix_power_kernel;
@@ -104,7 +104,7 @@ OPDI_OP(matrix_power) {
     op->out = "matrix_power.out";
     op->cases = "[3,3], 2";
 }
-/* Powers of x [.., n] along a new last dim of `count`, from 0 on. */
+/* Returns the powers 0 .. count - 1 of x [.., n], along a new last dim. */
 static opd_tensor *opdi_powers_of(opd_tensor *x, int64_t count, bool whole) {
     const opd_scalar_type dtype = whole ? OPD_INT64 : opd_dtype(x);
     opd_tensor *column = opd_unsqueeze(opd_to_dtype(x, dtype), -1), *parts[2];
@@ -165,13 +165,13 @@ OPDI_OP(linalg_matmul) {
     op->out = "linalg_matmul.out";
     op->cases = "[2,3], [3,2]; [3], [3]";
 }
-/* The product of all sizes [from, to). */
+/* Returns the product of the sizes [from, to). */
 static int64_t opdi_sizes_product(const opd_tensor *tensor, int from, int to) {
     int64_t count = 1;
     for (int i = from; i < to; i++) { count *= opdi_sizes(tensor)[i]; }
     return count;
 }
-/* The inverse of self as a map from its last dims, behind the first ind, to those. */
+/* tensorinv: takes self as a linear map from its last dims to its first `ind` dims, and computes the inverse map. */
 static int opdi_linalg_tensorinv_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *rets[2];
     const int64_t ind = opd_arg_int(call, 1);
@@ -193,7 +193,7 @@ static int opdi_linalg_tensorinv_kernel(opd_call *call) {
     return !matrix || opd_linalg_inv_ex(rets, matrix) || opdi_errors_of(rets[1], "inv", matrix) ? -1
         : opd_return_tensor(call, opdi_reshape_to(rets[0], sizes, input->ndim));
 }
-/* opd_linalg_tensorinv: the inverse of a map between the first ind dims and the rest */
+/* opd_linalg_tensorinv: the inverse of self as a map between the first ind dims and the rest */
 OPDI_OP(linalg_tensorinv) {
     op->schema = "linalg_tensorinv(Tensor self, int ind=2) -> Tensor";
     op->composite = opdi_linalg_tensorinv_kernel;
@@ -204,7 +204,7 @@ OPDI_OP(linalg_tensorinv) {
 
 //== norms of matrices and condition numbers ===========================================================================
 
-/* An order as errors write it. */
+/* Returns the order of a norm as text for an error message. */
 static const char *opdi_order_text(opd_value order, char *text, size_t size) {
     if (order.tag == OPD_TAG_STR) { return order.u.s; }
     if (order.tag == OPD_TAG_INT) { (void)snprintf(text, size, "%lld", (long long)order.u.i); }
@@ -214,7 +214,8 @@ static const char *opdi_order_text(opd_value order, char *text, size_t size) {
 static bool opdi_is_text(opd_value value, const char *text) {
     return value.tag == OPD_TAG_STR && strcmp(value.u.s, text) == 0;
 }
-/* Fills dims [2], counted from 0.  halves: whether dtypes of 16 bits will do.  0, or -1 with an error. */
+/* Checks the arguments of a matrix norm, and fills dims [2], counted from 0.  halves: dtypes of 16 bits are allowed.
+   Returns 0, or -1 and sets an error. */
 static int opdi_matrix_norm_check(opd_tensor *tensor, opd_ints given, opd_scalar_type dtype, bool halves,
                                   int64_t *dims) {
     const char *name = "linalg.matrix_norm";
@@ -235,14 +236,15 @@ static int opdi_matrix_norm_check(opd_tensor *tensor, opd_ints given, opd_scalar
     }
     return opdi_norm_dtype_check(tensor, dtype, name);
 }
-/* The largest value along dim, or where the order is negative the smallest; of none the largest is 0. */
+/* Returns the largest value along dim, or the smallest if `order` is negative.  The largest of no values is 0. */
 static opd_tensor *opdi_extreme_of(opd_tensor *tensor, double order, int64_t dim, bool keepdim) {
     const opd_ints dims = opd_ints_of(&dim, 1);
     if (!tensor) { return NULL; }
     if (order < 0) { return opd_amin(tensor, dims, keepdim); }
     return opd_size(tensor, (int)dim) == 0 ? opd_sum_dim(tensor, dims, keepdim) : opd_amax(tensor, dims, keepdim);
 }
-/* The norm of the matrices in dims of their singular values: the largest, the smallest, or (order 0) the sum. */
+/* Computes a norm of the matrices in dims from their singular values: the largest or the smallest one, or for order 0
+   the sum of all. */
 static opd_tensor *opdi_spectral_norm(opd_tensor *tensor, double order, const int64_t *dims, bool keepdim,
                                       opd_scalar_type dtype) {
     const int64_t last = -1;
@@ -258,7 +260,7 @@ static opd_tensor *opdi_spectral_norm(opd_tensor *tensor, double order, const in
     if (!keepdim) { return result; }
     return opd_unsqueeze(opd_unsqueeze(result, OPDI_MIN(dims[0], dims[1])), OPDI_MAX(dims[0], dims[1]));
 }
-/* order: 'fro', 'nuc', or a number of the size 1, 2 or infinity. */
+/* Computes a matrix norm.  order: 'fro', 'nuc', or a number with absolute value 1, 2 or infinity. */
 static opd_tensor *opdi_matrix_norm(opd_tensor *tensor, opd_value order, opd_ints given, bool keepdim,
                                     opd_scalar_type dtype) {
     const bool text = order.tag == OPD_TAG_STR, frobenius = opdi_is_text(order, "fro");
@@ -286,8 +288,7 @@ static int opdi_linalg_matrix_norm_kernel(opd_call *call) {
                                                     opd_arg_ints(call, 2), opd_arg_bool(call, 3),
                                                     opd_arg_dtype(call, 4, OPD_DTYPE_NONE)));
 }
-/* opd_linalg_matrix_norm: the norm of order 1, 2 or infinity of matrices, or with a minus what is least in place of
-   most */
+/* opd_linalg_matrix_norm: matrix norms of order 1, 2 or infinity; a negative order takes the least value */
 OPDI_OP(linalg_matrix_norm) {
     op->schema = "linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2,-1], bool keepdim=False, *, ScalarType? "
         "dtype=None) -> Tensor";
@@ -296,7 +297,7 @@ OPDI_OP(linalg_matrix_norm) {
     op->out = "linalg_matrix_norm.out";
     op->cases = "[2,3], 1; [3,2,2], -1, (0,-1), True; [2,3], 2";
 }
-/* opd_linalg_matrix_norm_str_ord: the norm 'fro', or 'nuc', the sum of the singular values */
+/* opd_linalg_matrix_norm_str_ord: the norm 'fro', or 'nuc', which is the sum of the singular values */
 OPDI_OP(linalg_matrix_norm_str_ord) {
     op->schema = "linalg_matrix_norm.str_ord(Tensor self, str ord=\"fro\", int[] dim=[-2,-1], bool keepdim=False, *, "
         "ScalarType? dtype=None) -> Tensor";
@@ -305,7 +306,7 @@ OPDI_OP(linalg_matrix_norm_str_ord) {
     op->out = "linalg_matrix_norm.str_ord_out";
     op->cases = "[2,3]; [2,3,2], 'nuc', (0,1), True";
 }
-/* A vector's norm, or with an order that of matrices where dims are two. */
+/* Computes a vector norm or, with an order and two dims, a matrix norm. */
 static int opdi_linalg_norm_kernel(opd_call *call) {
     static const int64_t both[2] = {0, 1};
     opd_tensor *tensor = opd_arg_tensor(call, 0);
@@ -328,7 +329,7 @@ static int opdi_linalg_norm_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_linalg_vector_norm_full(tensor, order.tag == OPD_TAG_NONE ? opd_value_int(2)
                                                                : order, opd_call_args(call)[2], keepdim, want));
 }
-/* opd_linalg_norm: linalg_vector_norm, or with an order linalg_matrix_norm where dims are two */
+/* opd_linalg_norm: linalg_vector_norm, or with an order and two dims linalg_matrix_norm */
 OPDI_OP(linalg_norm) {
     op->schema = "linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
         "dtype=None) -> Tensor";
@@ -370,7 +371,8 @@ OPDI_OP(nuclear_norm_dim) {
     op->cases = "[2,3], (0,1); [2,3,2], (2,0), True";
 }
 
-/* The norm of a times that of its inverse, which is infinite where there is none. */
+/* Returns the condition number by the norm `order`: the norm of a times that of its inverse; infinite for a singular
+   matrix. */
 static opd_tensor *opdi_condition_by_inverse(opd_tensor *input, opd_value order) {
     static const int64_t last[2] = {-2, -1};
     const opd_ints dims = opd_ints_of(last, 2);
@@ -421,7 +423,7 @@ static int opdi_linalg_cond_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opdi_condition(input, order.tag == OPD_TAG_NONE ? opd_value_int(2) : order));
 }
-/* opd_linalg_cond: the largest singular value over the smallest, or norm p of a matrix times that of its inverse */
+/* opd_linalg_cond: the largest singular value over the smallest, or norm p of a matrix times norm p of its inverse */
 OPDI_OP(linalg_cond) {
     op->schema = "linalg_cond(Tensor self, Scalar? p=None) -> Tensor";
     op->composite = opdi_linalg_cond_kernel;
@@ -429,7 +431,7 @@ OPDI_OP(linalg_cond) {
     op->out = "linalg_cond.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]; [3,3]g, 1; [2,2,2]g, -2";
 }
-/* opd_linalg_cond_p_str: norm 'fro' or 'nuc' of a matrix times that of its inverse */
+/* opd_linalg_cond_p_str: norm 'fro' or 'nuc' of a matrix times the same norm of its inverse */
 OPDI_OP(linalg_cond_p_str) {
     op->schema = "linalg_cond.p_str(Tensor self, str p) -> Tensor";
     op->composite = opdi_linalg_cond_kernel;
@@ -453,8 +455,8 @@ static double opdi_default_rtol(const opd_tensor *input) {
     const double least = opdi_real_dtype(input->dtype) == OPD_FLOAT64 ? DBL_EPSILON : (double)FLT_EPSILON;
     return least * (double)OPDI_MAX(opd_size(input, -1), opd_size(input, -2));
 }
-/* What singular values [.., n] count as zero up to: max(atol, rtol times the largest); NULL: 0, and what follows from
-   the input's size, or with a positive atol 0. */
+/* Returns the threshold up to which singular values [.., n] count as zero: max(atol, rtol * the largest one).  If atol
+   is NULL, 0 is used.  If rtol is NULL, it follows from the input's size, but is 0 where atol is positive. */
 static opd_tensor *opdi_threshold(opd_tensor *input, opd_tensor *sizes, opd_tensor *atol, opd_tensor *rtol) {
     const int64_t last = -1;
     if (!rtol && input) {
@@ -489,7 +491,8 @@ static int opdi_linalg_matrix_rank_tensors_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_matrix_rank(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1),
                                                     opd_arg_tensor(call, 2), opd_arg_bool(call, 3)));
 }
-/* Tolerances [2] of the arguments 1 and 2, which are numbers or None; None where rtol follows from the input. */
+/* Reads tolerances [2], arguments 1 and 2: each is a number or None.  None becomes NULL, for which opdi_threshold uses
+   the default. */
 static int opdi_tolerances_of(opd_call *call, opd_tensor **tolerances) {
     for (int i = 0; i < 2; i++) {
         tolerances[i] = NULL;
@@ -515,7 +518,7 @@ static int opdi_linalg_matrix_rank_tol_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_matrix_rank(input, opd_arg_tensor(call, 1), opdi_number_beside(input, 0),
                                                     opd_arg_bool(call, 2)));
 }
-/* opd_linalg_matrix_rank: how many singular values are above tol */
+/* opd_linalg_matrix_rank: the number of singular values above tol */
 OPDI_OP(linalg_matrix_rank) {
     op->schema = "linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor";
     op->composite = opdi_linalg_matrix_rank_kernel;
@@ -523,7 +526,7 @@ OPDI_OP(linalg_matrix_rank) {
     op->out = "linalg_matrix_rank.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3], 0.5; [2,3,3], 0.1, True";
 }
-/* opd_linalg_matrix_rank_tol_tensor: how many singular values are above tol */
+/* opd_linalg_matrix_rank_tol_tensor: the number of singular values above tol */
 OPDI_OP(linalg_matrix_rank_tol_tensor) {
     op->schema = "linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor";
     op->composite = opdi_linalg_matrix_rank_tol_kernel;
@@ -532,7 +535,7 @@ OPDI_OP(linalg_matrix_rank_tol_tensor) {
     op->cases = "[2,3], []u; [2,3,3], [2]u, True";
     op->tags = OPDI_OPTAG_OUT_CASTS;
 }
-/* opd_linalg_matrix_rank_atol_rtol_float: how many singular values are above atol and rtol times the largest */
+/* opd_linalg_matrix_rank_atol_rtol_float: the number of singular values above atol and rtol times the largest */
 OPDI_OP(linalg_matrix_rank_atol_rtol_float) {
     op->schema = "linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool "
         "hermitian=False) -> Tensor";
@@ -541,7 +544,7 @@ OPDI_OP(linalg_matrix_rank_atol_rtol_float) {
     op->out = "linalg_matrix_rank.atol_rtol_float_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]; [2,3,3], atol=0.5; [3,2], rtol=0.1";
 }
-/* opd_linalg_matrix_rank_atol_rtol_tensor: how many singular values are above atol and rtol times the largest */
+/* opd_linalg_matrix_rank_atol_rtol_tensor: the number of singular values above atol and rtol times the largest */
 OPDI_OP(linalg_matrix_rank_atol_rtol_tensor) {
     op->schema = "linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool "
         "hermitian=False) -> Tensor";
@@ -551,7 +554,7 @@ OPDI_OP(linalg_matrix_rank_atol_rtol_tensor) {
     op->cases = "[2,3]; [2,3,3], atol=[2]u; [3,2], rtol=[]u";
 }
 
-/* V S^+ U^T; of a symmetric matrix by its eigenvalues. */
+/* Returns the pseudo-inverse V S^+ U^T.  For Hermitian matrices, it is made from the eigenvalues. */
 static opd_tensor *opdi_pseudo_inverse(opd_tensor *input, opd_tensor *atol, opd_tensor *rtol, bool hermitian) {
     opd_tensor *rets[3];
     const opd_scalar_type dtype = OPDI_DTYPE(input);
@@ -573,13 +576,13 @@ static opd_tensor *opdi_pseudo_inverse(opd_tensor *input, opd_tensor *atol, opd_
     opd_tensor *kept = opd_gt(sizes, opdi_threshold(input, sizes, atol, rtol));
     opd_tensor *inverse = opd_where_ScalarOther(kept, opd_reciprocal(rets[1]), opd_value_int(0));
     opd_tensor *result = opd_matmul(opd_mul(left, opd_unsqueeze(inverse, -2)), opdi_mh(right));
-    return result && result->ndim > 2 ? opd_clone(result) : result;       /* no view of what the product made */
+    return result && result->ndim > 2 ? opd_clone(result) : result;       /* not a view of the product's result */
 }
 static int opdi_linalg_pinv_tensors_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_pseudo_inverse(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1),
                                                        opd_arg_tensor(call, 2), opd_arg_bool(call, 3)));
 }
-/* Of P = A^+: -P^T g P^T + (1 - A P) g^T P P^T + P^T P g^T (1 - P A). */
+/* Computes the gradient of P = A^+: -P^T g P^T + (1 - A P) g^T P P^T + P^T P g^T (1 - P A). */
 static opd_tensor *opdi_pinv_gradient(opd_tensor *grad, opd_tensor *pinv, opd_tensor *input) {
     opd_tensor *over = opdi_mh(pinv), *turned = opdi_mh(grad);
     opd_tensor *first = opd_matmul(opd_matmul(turned, pinv), over);
@@ -611,7 +614,7 @@ static int opdi_linalg_pinv_rcond_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_pinv_with(input, opdi_number_beside(input, 0), opd_arg_tensor(call, 1),
                                                   opd_arg_bool(call, 2)));
 }
-/* opd_linalg_pinv_atol_rtol_tensor: the pseudo-inverse, by singular values above atol and rtol times the largest */
+/* opd_linalg_pinv_atol_rtol_tensor: the pseudo-inverse, from singular values above atol and rtol times the largest */
 OPDI_OP(linalg_pinv_atol_rtol_tensor) {
     op->schema = "linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool "
         "hermitian=False) -> Tensor";
@@ -622,7 +625,7 @@ OPDI_OP(linalg_pinv_atol_rtol_tensor) {
     op->out = "linalg_pinv.atol_rtol_tensor_out";
     op->cases = "[2,3]; [3,2]; [2,3,3], atol=[2]i1; [3,2], rtol=[]i1";
 }
-/* opd_linalg_pinv_atol_rtol_float: the pseudo-inverse, by singular values above atol and rtol times the largest */
+/* opd_linalg_pinv_atol_rtol_float: the pseudo-inverse, from singular values above atol and rtol times the largest */
 OPDI_OP(linalg_pinv_atol_rtol_float) {
     op->schema = "linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool "
         "hermitian=False) -> Tensor";
@@ -630,14 +633,14 @@ OPDI_OP(linalg_pinv_atol_rtol_float) {
     op->out = "linalg_pinv.atol_rtol_float_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]; [2,3,2], atol=0.1";
 }
-/* opd_linalg_pinv: the pseudo-inverse, by singular values above rcond times the largest */
+/* opd_linalg_pinv: the pseudo-inverse, from singular values above rcond times the largest */
 OPDI_OP(linalg_pinv) {
     op->schema = "linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor";
     op->composite = opdi_linalg_pinv_kernel;
     op->out = "linalg_pinv.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3], 0.1";
 }
-/* opd_linalg_pinv_rcond_tensor: the pseudo-inverse, by singular values above rcond times the largest */
+/* opd_linalg_pinv_rcond_tensor: the pseudo-inverse, from singular values above rcond times the largest */
 OPDI_OP(linalg_pinv_rcond_tensor) {
     op->schema = "linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor";
     op->composite = opdi_linalg_pinv_rcond_kernel;
@@ -655,8 +658,8 @@ OPDI_OP(pinverse) {
 
 //== several products, exponentials ====================================================================================
 
-/* The cheapest order of a product of `count` matrices whose sizes are sizes[0] x sizes[1], sizes[1] x sizes[2], ...:
-   split[i * count + j] is where i .. j are parted. */
+/* Finds the cheapest order of a product of `count` matrices of sizes sizes[0] x sizes[1], sizes[1] x sizes[2], and so
+   on.  Sets split[i * count + j] to the index at which the product of matrices i .. j is split in two. */
 static void opdi_product_order(const int64_t *sizes, int64_t count, double *cost, int64_t *split) {
     for (int64_t i = 0; i < count; i++) { cost[i * count + i] = 0; }
     for (int64_t width = 1; width < count; width++) {
@@ -764,7 +767,7 @@ OPDI_OP(chain_matmul) {
     op->cases = "{[2,3],[3,4]}; {[2,2]}";
 }
 
-/* exp(a) for small a: Taylor's sum up to a^16 / 16!, in powers of a^4. */
+/* Computes exp(a) for small a as Taylor's sum up to a^16 / 16!, in powers of a^4. */
 static opd_tensor *opdi_exp_near_zero(opd_tensor *input) {
     opd_tensor *powers[5], *sum = NULL;
     double factor = 1, factors[17];
@@ -783,7 +786,8 @@ static opd_tensor *opdi_exp_near_zero(opd_tensor *input) {
     }
     return sum;
 }
-/* exp(a) = exp(a / 2^k)^(2^k), for each matrix with the k that makes it small; of what is not finite k is 0. */
+/* Computes exp(a) = exp(a / 2^k)^(2^k).  k is chosen for each matrix, so that a / 2^k is small; it is 0 if the matrix
+   is not finite. */
 static opd_tensor *opdi_exp_of(opd_tensor *input) {
     static const int64_t row = -2, column = -1;
     const bool twice = opdi_real_dtype(input->dtype) == OPD_FLOAT64;
@@ -820,7 +824,7 @@ static int opdi_linalg_matrix_exp_kernel(opd_call *call) {
     opd_tensor *result = !input ? NULL : number ? opd_exp(input) : opdi_exp_of(input);
     return result ? opdi_copy(out, result) : -1;
 }
-/* The upper right of exp([a^T, grad; 0, a^T]). */
+/* Computes the gradient: the upper right block of exp([a^T, grad; 0, a^T]). */
 static int opdi_linalg_matrix_exp_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *turned = opdi_mh(opd_bw_tensor(bw, 0)), *parts[2], *rows[2];
     if (!turned) { return -1; }
@@ -856,7 +860,7 @@ OPDI_OP(matrix_exp) {
 
 //== equations of tensors, and those without a solution ================================================================
 
-/* Solves self x = other, where self maps its last dims, or `dims`, to the first. */
+/* tensorsolve: solves self x = other, where self is a linear map from its last dims, or `dims`, to its first dims. */
 static int opdi_linalg_tensorsolve_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1);
     const opd_ints dims = opd_arg_ints(call, 2);
@@ -883,7 +887,7 @@ static int opdi_linalg_tensorsolve_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_reshape_to(opd_linalg_solve(matrix, opdi_reshape_to(other, &all, 1)),
                                                    opdi_sizes(input) + other->ndim, input->ndim - other->ndim));
 }
-/* opd_linalg_tensorsolve: solves self x = other, where self maps its last dims to the first */
+/* opd_linalg_tensorsolve: solves self x = other; self maps its last dims to the first ones */
 OPDI_OP(linalg_tensorsolve) {
     op->schema = "linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor";
     op->composite = opdi_linalg_tensorsolve_kernel;
@@ -892,7 +896,7 @@ OPDI_OP(linalg_tensorsolve) {
     op->cases = "[2,3,6], [2,3]; [2,4,2], [4], (0,2)";
 }
 
-/* svd: the older name; V instead of its transpose, and without vectors zeros in their place. */
+/* svd, an older name: returns V instead of its transpose.  If vectors are not wanted, returns zeros in their place. */
 static int opdi_svd_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *rets[3];
     int64_t sizes[OPD_MAX_DIMS];
@@ -913,7 +917,7 @@ static int opdi_svd_kernel(opd_call *call) {
     return opd_return_tensor(call, rets[0]) || opd_return_tensor(call, rets[1]) ? -1
         : opd_return_tensor(call, opdi_mh(rets[2]));
 }
-/* opd_svd: linalg_svd with V in place of its transpose, and some in place of full_matrices */
+/* opd_svd: linalg_svd, with V instead of its transpose, and `some` instead of full_matrices */
 OPDI_OP(svd) {
     op->schema = "svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)";
     op->composite = opdi_svd_kernel;
@@ -922,16 +926,16 @@ OPDI_OP(svd) {
     op->cases = "[2,3], True, False";
 }
 
-/* How linalg_lstsq was asked to work: by QR, for matrices of full rank, or by singular values. */
+/* The arguments and results of linalg_lstsq, which works by QR (for full rank) or by singular values. */
 typedef struct opdi_lstsq {
     int64_t rows, columns;
     bool gels, gelsy, vectors;
     double rcond;
-    opd_tensor *own;                              /* the matrices as they were given */
+    opd_tensor *own;                              /* the original matrices */
     opd_tensor *a, *b;                            /* [.., rows, columns], [.., rows, count] of one batch */
     opd_tensor *x, *rank, *values;
 } opdi_lstsq;
-/* True if b is a vector for each matrix of input, not matrices of fewer batches. */
+/* Returns true if b has one vector for each matrix of input.  Otherwise it has matrices. */
 static bool opdi_lstsq_vectors(const opd_tensor *input, const opd_tensor *b) {
     return b->ndim == 1 || (b->ndim == input->ndim - 1 && opdi_has_sizes(b, opdi_sizes(input), b->ndim));
 }
@@ -959,7 +963,7 @@ static int opdi_lstsq_check(const opd_tensor *input, const opd_tensor *b, const 
     }
     return opdi_solver_check(input, "linalg_lstsq_cpu");
 }
-/* Where the triangles r [.., n, n] have a zero on the diagonal, the matrix has not full rank. */
+/* Fails if a matrix does not have full rank: if its triangle in r [.., n, n] has a zero on the diagonal. */
 static int opdi_lstsq_full_rank(opd_tensor *r, bool single) {
     opd_tensor *zero = opd_contiguous(opd_eq_Scalar(opd_diagonal_full(r, 0, -2, -1), opd_value_int(0)));
     const int64_t n = opd_size(r, -1);
@@ -974,7 +978,8 @@ static int opdi_lstsq_full_rank(opd_tensor *r, bool single) {
     }
     return 0;
 }
-/* The solution for matrices of full rank: R^-1 Q^H b, or of a^H = Q R: Q R^-H b.  Of matrices of zeros it is 0. */
+/* Computes the solution for matrices of full rank: R^-1 Q^H b, or Q R^-H b with a^H = Q R.  For matrices of zeros, it
+   is 0. */
 static int opdi_lstsq_by_qr(opdi_lstsq *all) {
     const bool wide = all->rows < all->columns;
     const int64_t both[2] = {-2, -1};
@@ -987,7 +992,7 @@ static int opdi_lstsq_by_qr(opdi_lstsq *all) {
     all->x = opd_masked_fill_Scalar(all->x, none, opd_value_int(0));
     return all->x ? 0 : -1;
 }
-/* The shortest solution: V S^+ U^H b. */
+/* Computes the shortest solution by singular values: V S^+ U^H b. */
 static int opdi_lstsq_by_values(opdi_lstsq *all) {
     const int64_t last = -1;
     opd_tensor *rets[3];
@@ -1001,7 +1006,8 @@ static int opdi_lstsq_by_values(opdi_lstsq *all) {
     all->values = rets[1];
     return all->x && all->rank ? 0 : -1;
 }
-/* The ranks of matrices that stand for several of the batch are one of those. */
+/* Returns the ranks with the batch sizes of `own`.  A matrix that serves several batch elements takes the rank of the
+   first. */
 static opd_tensor *opdi_lstsq_ranks(opd_tensor *rank, const opd_tensor *own) {
     while (rank && rank->ndim > own->ndim - 2) { rank = opd_select(rank, 0, 0); }
     for (int dim = 0; rank && dim < rank->ndim; dim++) {
@@ -1009,7 +1015,7 @@ static opd_tensor *opdi_lstsq_ranks(opd_tensor *rank, const opd_tensor *own) {
     }
     return rank;
 }
-/* The shortest solution: by QR with exchanged columns, as LAPACK's gelsy. */
+/* Computes the shortest solution by QR with exchanged columns, as LAPACK's gelsy does. */
 static int opdi_lstsq_by_pivots(opdi_lstsq *all) {
     opdi_solver solver;
     int64_t sizes[OPD_MAX_DIMS];
@@ -1041,7 +1047,8 @@ static int opdi_lstsq_by_pivots(opdi_lstsq *all) {
     all->rank = opdi_lstsq_ranks(opd_to_dtype(rank, OPD_INT64), all->own);
     return all->rank ? 0 : -1;
 }
-/* Result 0: x as the first rows of matrices by columns that have b's rows too, where those are more, as LAPACK's. */
+/* Makes result 0, x, stored by columns.  As in LAPACK, a column takes as much memory as a column of b, if that has more
+   rows. */
 static int opdi_lstsq_solution(opd_call *call, const opdi_lstsq *all) {
     int64_t strides[OPD_MAX_DIMS];
     const int64_t *sizes = opdi_sizes(all->x);
@@ -1056,13 +1063,14 @@ static int opdi_lstsq_solution(opd_call *call, const opdi_lstsq *all) {
     opd_tensor *x = all->vectors ? opd_squeeze_dim(all->x, -1) : all->x;
     return !out || !x ? -1 : opdi_no_data(out) ? 0 : opdi_copy(out, x);
 }
-/* Result i: a copy of the tensor, or NULL: of size 0. */
+/* Makes result i: a copy of tensor or, if that is NULL, a tensor of size [0]. */
 static int opdi_lstsq_give(opd_call *call, int i, opd_tensor *tensor, opd_scalar_type dtype) {
     const int64_t none = 0;
     opd_tensor *out = opd_result(call, i, tensor ? opdi_sizes(tensor) : &none, tensor ? tensor->ndim : 1, dtype);
     return !out ? -1 : !tensor || opdi_no_data(out) ? 0 : opdi_copy(out, tensor);
 }
-/* Result 1: the sums of the squares of a x - b, where there are more rows than columns and the rank is full. */
+/* Makes result 1: the sums of the squares of a x - b if there are more rows than columns and the rank is full, else a
+   tensor of size [0]. */
 static int opdi_lstsq_residuals(opd_call *call, const opdi_lstsq *all) {
     const int64_t row = -2;
     bool wanted = all->rows > all->columns && !all->gelsy;
@@ -1115,7 +1123,7 @@ static int opdi_linalg_lstsq_kernel(opd_call *call) {
     return opdi_lstsq_give(call, 3, all.gels || all.gelsy ? NULL : all.values,
                            (opd_scalar_type)opdi_real_dtype(input->dtype));
 }
-/* By x = A^+ b, and residuals |A x - b|^2, in which x is where they are least. */
+/* Computes the gradient through x = A^+ b and the residuals |A x - b|^2, which are at a minimum in x. */
 static int opdi_linalg_lstsq_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *rest = opd_bw_grad(bw, 1), *input = opd_bw_tensor(bw, 0),
         *b = opd_bw_tensor(bw, 1), *x = opd_bw_result(bw, 0), *a_grad = NULL, *b_grad = NULL;
@@ -1141,7 +1149,7 @@ static int opdi_linalg_lstsq_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, b_grad && vectors ? opd_squeeze_dim(b_grad, -1) : b_grad);
     return opd_ok() ? 0 : -1;
 }
-/* The examples in front of both; vectors have a last dim for the while. */
+/* Moves the examples in front of both arguments.  Vectors get a last dim temporarily. */
 static int opdi_linalg_lstsq_batch(opd_call *call) {
     opd_value args[4], rets[4];
     opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1);

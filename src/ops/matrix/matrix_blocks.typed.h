@@ -1,6 +1,6 @@
 //== products and triangles ============================================================================================
 
-/* to [columns, rows] = the transpose of from [rows, columns], by squares that fit into cache lines. */
+/* Writes the transpose of from [rows, columns] to `to` [columns, rows], in square pieces that fit into cache lines. */
 OPDI_INTERNAL void OPDI_TYPED(transpose)(int64_t rows, int64_t columns, const OPDI_T *from, int64_t ldf, OPDI_T *to,
                                          int64_t ldt) {
     for (int64_t i = 0; i < rows; i += 16) {
@@ -12,7 +12,7 @@ OPDI_INTERNAL void OPDI_TYPED(transpose)(int64_t rows, int64_t columns, const OP
         }
     }
 }
-/* c = a b + beta c; a [rows, depth], b [depth, columns]. */
+/* Computes c = a b + beta c for a [rows, depth] and b [depth, columns]. */
 OPDI_INTERNAL int OPDI_TYPED(block_times)(int64_t rows, int64_t columns, int64_t depth, OPDI_TYPED(block) a,
                                           OPDI_TYPED(block) b, double beta, OPDI_TYPED(block) c) {
     const int dtype = OPDI_BYTES == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
@@ -20,7 +20,7 @@ OPDI_INTERNAL int OPDI_TYPED(block_times)(int64_t rows, int64_t columns, int64_t
         right = opdi_gemm_in_of(b.at, dtype, b.rs, b.cs);
     return opdi_gemm(OPDI_BYTES, rows, columns, depth, &left, &right, beta, c.at, c.rs, c.cs);
 }
-/* c -= a b, of which the rows of b and c are contiguous. */
+/* Computes c -= a b.  The rows of b and c are contiguous. */
 OPDI_INTERNAL void OPDI_TYPED(slim_minus)(int64_t rows, int64_t columns, int64_t depth, const OPDI_T *a, int64_t rs,
                                           int64_t cs, const OPDI_T *b, int64_t ldb, OPDI_T *c, int64_t ldc) {
     opdi_slim slim;
@@ -47,7 +47,7 @@ OPDI_INTERNAL void OPDI_TYPED(slim_minus)(int64_t rows, int64_t columns, int64_t
 #endif
     OPDI_TYPED(slim_minus_plain)(&slim);
 }
-/* Runs cholesky_rows (0), lu_rows (1) or ldl_rows (2). */
+/* Runs one of the functions of factor steps: cholesky_rows (0), lu_rows (1) or ldl_rows (2). */
 static int64_t OPDI_TYPED(factor_step)(int which, const opdi_factor_step *rows) {
     static opdi_factor_fn *const plain[3] = {OPDI_TYPED(cholesky_rows_plain), OPDI_TYPED(lu_rows_plain),
         OPDI_TYPED(ldl_rows_plain)};
@@ -75,7 +75,8 @@ static void OPDI_TYPED(block_minus_small)(int64_t rows, int64_t columns, int64_t
         }
     }
 }
-/* c -= a b, by way of a negated copy of the smaller factor.  0, or -1 when memory is out. */
+/* Computes c -= a b: negates a copy of the smaller factor and adds the product.  Returns 0, or -1 if memory runs
+   out. */
 OPDI_INTERNAL int OPDI_TYPED(block_minus)(int64_t rows, int64_t columns, int64_t depth, OPDI_TYPED(block) a,
                                           OPDI_TYPED(block) b, OPDI_TYPED(block) c) {
     if (c.cs != 1 && c.rs == 1) {
@@ -107,8 +108,8 @@ OPDI_INTERNAL int OPDI_TYPED(block_minus)(int64_t rows, int64_t columns, int64_t
     opdi_free(copy, size);
     return rc;
 }
-/* Solves t y = x in place of x [rows, columns]; t is lower triangular, with ones on the diagonal where `unit` says so.
-   0, or -1 when memory is out. */
+/* Solves t y = x in place of x [rows, columns].  t is lower triangular; if `unit`, ones are used as its diagonal.
+   Returns 0, or -1 if memory runs out. */
 static int OPDI_TYPED(lower_solve)(int64_t rows, int64_t columns, OPDI_TYPED(block) t, OPDI_TYPED(block) x, bool unit) {
     if (rows > 16) {
         const int64_t half = rows / 2;
@@ -136,7 +137,7 @@ static int OPDI_TYPED(lower_solve)(int64_t rows, int64_t columns, OPDI_TYPED(blo
     }
     return 0;
 }
-/* lower_solve for either triangle: the upper one is a lower one when read backwards. */
+/* Does lower_solve's work for either triangle: an upper one is a lower one when read backwards. */
 static int OPDI_TYPED(triangle_solve)(int64_t rows, int64_t columns, OPDI_TYPED(block) t, OPDI_TYPED(block) x,
                                       bool upper, bool unit) {
     if (upper && rows > 0) {
@@ -148,8 +149,8 @@ static int OPDI_TYPED(triangle_solve)(int64_t rows, int64_t columns, OPDI_TYPED(
     }
     return OPDI_TYPED(lower_solve)(rows, columns, t, x, unit);
 }
-/* Solves with data[0], a triangle [rows, rows], in place of data[1]: [rows, columns], or on the right
-   [columns, rows]. */
+/* Solves with data[0], a triangle [rows, rows], in place of data[1]: [rows, columns], or [columns, rows] if the
+   triangle is on the right. */
 OPDI_INTERNAL int OPDI_TYPED(triangle_one)(const opdi_solver *solver, int64_t at) {
     const int64_t n = solver->rows;
     OPDI_TYPED(block) t = OPDI_TYPED(matrix_at)(solver, 0, at, n);
@@ -164,22 +165,22 @@ OPDI_INTERNAL int OPDI_TYPED(triangle_one)(const opdi_solver *solver, int64_t at
 
 //== LAPACK, where OPD_LAPACK is defined ===============================================================================
 //
-//  Each function does what the one of the same name does below, and returns 1 for what is not LAPACK's: nothing, or
-//  more than 32 bits count.  Matrices lie by rows here, which are the columns of the transposed ones: those are what
-//  the routines are given where that says the same, copies elsewhere.
+//  Each function does the work of the function of the same name below.  It returns 1 for sizes that LAPACK cannot take:
+//  zero, or more than 32 bits.  Matrices are stored by rows here, so LAPACK's routines see each matrix transposed.
+//  This is used as it is if the transposed problem is equivalent; otherwise they get copies.
 
 #if defined(OPD_LAPACK)
 static bool OPDI_TYPED(lapack_takes)(int64_t rows, int64_t columns) {
     return rows > 0 && columns > 0 && rows <= OPDI_LAPACK_MOST && columns <= OPDI_LAPACK_MOST;
 }
-/* The length of working memory that a routine asks for, by a number of the type, which may have been rounded; 0: too
-   long. */
+/* Returns the length of working memory that a routine asked for: `wish`, a number of the matrix's type that may have
+   been rounded.  Returns 0 if it is too long. */
 static int32_t OPDI_TYPED(lapack_length)(OPDI_T wish) {
     const double length = (double)wish * 1.000001 + 1;
     return wish >= 0 && length < 2147483647.0 ? (int32_t)length : 0;
 }
-/* A copy of a [rows, columns], whose rows are `wide` long, by columns, with `more` elements behind it; NULL without
-   memory. */
+/* Returns a copy, stored by columns, of a [rows, columns], whose rows are `wide` long.  Behind it is memory for `more`
+   elements.  Returns NULL if memory runs out. */
 static OPDI_T *OPDI_TYPED(lapack_copy)(int64_t rows, int64_t columns, const OPDI_T *a, int64_t wide, int64_t more) {
     OPDI_T *copy = (OPDI_T *)opdi_alloc((size_t)(rows * columns + more) * sizeof(OPDI_T));
     if (copy) { OPDI_TYPED(transpose)(rows, columns, a, wide, copy, rows); }
@@ -265,7 +266,7 @@ static int OPDI_TYPED(lapack_orgqr)(const opdi_solver *solver, int64_t at) {
     OPDI_TYPED(lapack_free)(copy, rows, columns, length);
     return 0;
 }
-/* Q c is what stands by rows in c^T Q^T. */
+/* Computes Q c by rows as c^T Q^T by columns. */
 static int OPDI_TYPED(lapack_ormqr)(const opdi_solver *solver, int64_t at) {
     const int32_t rows = (int32_t)solver->rows, columns = (int32_t)solver->columns, count = (int32_t)solver->count;
     const int32_t high = solver->left ? columns : rows, wide = solver->left ? rows : columns, ask = -1;
@@ -285,7 +286,8 @@ static int OPDI_TYPED(lapack_ormqr)(const opdi_solver *solver, int64_t at) {
     OPDI_TYPED(lapack_free)(copy, rows, count, length);
     return 0;
 }
-/* data[0] [n, n], of finite numbers, to eigenvalues data[1] and with `vectors` data[2]. */
+/* Computes the eigenvalues data[1] of data[0] [n, n], whose elements are finite, and with `vectors` the eigenvectors
+   data[2]. */
 static int OPDI_TYPED(lapack_eigh)(const opdi_solver *solver, int64_t at) {
     const int32_t n = (int32_t)solver->rows, ask = -1;
     const char *job = solver->vectors ? "V" : "N", *uplo = solver->upper ? "L" : "U";
@@ -308,7 +310,8 @@ static int OPDI_TYPED(lapack_eigh)(const opdi_solver *solver, int64_t at) {
     opdi_free(copy, size);
     return 0;
 }
-/* As svd_one for finite numbers: of the transposed matrix, V is on the left and U^T on the right. */
+/* Does svd_one's work for finite numbers.  LAPACK sees the transposed matrix, so for it V is on the left and U^T on the
+   right. */
 static int OPDI_TYPED(lapack_svd)(const opdi_solver *solver, int64_t at) {
     const int32_t rows = (int32_t)solver->rows, columns = (int32_t)solver->columns, ask = -1;
     const int32_t least = OPDI_MIN(rows, columns), wide = solver->left ? rows : least;
@@ -330,7 +333,8 @@ static int OPDI_TYPED(lapack_svd)(const opdi_solver *solver, int64_t at) {
     opdi_free(copy, size);
     return 0;
 }
-/* As eig_one.  Of a pair of values the first column is the vectors' real part, the second the other. */
+/* Does eig_one's work.  For a pair of complex eigenvalues, LAPACK gives the real part of the vectors as one column and
+   the imaginary part as the next. */
 static int OPDI_TYPED(lapack_eig)(const opdi_solver *solver, int64_t at) {
     const int32_t n = (int32_t)solver->rows, ask = -1;
     const char *job = solver->vectors ? "V" : "N";

@@ -28,8 +28,8 @@ static int opdi_mm_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_mm(opdi_mt(opd_bw_tensor(bw, 0)), grad));
     return 0;
 }
-/* Bilinear in the tensor arguments first and second, with c (-1: none) added to the product: one call for each tangent
-   of both, the first with that of c. */
+/* Computes the tangent of an operator that multiplies arguments `first` and `second`, and adds argument c (-1: none).
+   Calls the operator once for the tangent of each factor; the first call also adds c's tangent. */
 OPDI_INTERNAL int opdi_bilinear_jvp(opd_jvp_call *jv, int first, int second, int c) {
     opd_tensor *sum = NULL, *added = c < 0 ? NULL : opd_jvp_tensor(jv, c);
     opd_value args[OPD_MAX_ARGS];
@@ -48,7 +48,7 @@ OPDI_INTERNAL int opdi_bilinear_jvp(opd_jvp_call *jv, int first, int second, int
     }
     return opd_jvp_return(jv, 0, sum);
 }
-/* The last two of two or three tensor arguments are multiplied. */
+/* Computes the tangent of an operator with two or three tensor arguments, of which it multiplies the last two. */
 static int opdi_product_jvp(opd_jvp_call *jv) {
     return jv->ninputs > 2 ? opdi_bilinear_jvp(jv, 1, 2, 0) : opdi_bilinear_jvp(jv, 0, 1, -1);
 }
@@ -141,7 +141,8 @@ OPDI_OP(_int_mm) {
     op->cases = "";
 }
 
-/* Two matrices, or batches of them, at `from` in the dtype of the product: their own, or float32 of halves. */
+/* Reads two matrices, or batches of them, from argument `from` on, in the dtype in which they are multiplied: their own
+   dtype, or float32 for halves. */
 static int opdi_product_widened(opd_call *call, int from, bool batches, opd_scalar_type *dtype, opd_tensor **two) {
     const opd_scalar_type have = opd_dtype(opd_arg_tensor(call, from));
     const opd_scalar_type other = opd_dtype(opd_arg_tensor(call, from + 1));
@@ -186,21 +187,21 @@ static int opdi_added_dtype(opd_call *call, bool batches) {
 }
 static int opdi_addmm_dtype_kernel(opd_call *call) { return opdi_added_dtype(call, false); }
 static int opdi_baddbmm_dtype_kernel(opd_call *call) { return opdi_added_dtype(call, true); }
-/* opd_mm_dtype: mm with a result of float32 of halves, or of their own dtype */
+/* opd_mm_dtype: mm of halves with a result in float32, or in their own dtype */
 OPDI_OP(mm_dtype) {
     op->schema = "mm.dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor";
     op->composite = opdi_mm_dtype_kernel;
     op->out = "mm.dtype_out";
     op->cases = "";
 }
-/* opd_bmm_dtype: bmm with a result of float32 of halves, or of their own dtype */
+/* opd_bmm_dtype: bmm of halves with a result in float32, or in their own dtype */
 OPDI_OP(bmm_dtype) {
     op->schema = "bmm.dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor";
     op->composite = opdi_bmm_dtype_kernel;
     op->out = "bmm.dtype_out";
     op->cases = "";
 }
-/* opd_addmm_dtype: addmm with a result of float32 of halves, or of their own dtype */
+/* opd_addmm_dtype: addmm of halves with a result in float32, or in their own dtype */
 OPDI_OP(addmm_dtype) {
     op->schema = "addmm.dtype(Tensor self, Tensor mat1, Tensor mat2, ScalarType out_dtype, *, Scalar beta=1, Scalar "
         "alpha=1) -> Tensor";
@@ -208,7 +209,7 @@ OPDI_OP(addmm_dtype) {
     op->out = "addmm.dtype_out";
     op->cases = "";
 }
-/* opd_baddbmm_dtype: baddbmm with a result of float32 of halves, or of their own dtype */
+/* opd_baddbmm_dtype: baddbmm of halves with a result in float32, or in their own dtype */
 OPDI_OP(baddbmm_dtype) {
     op->schema = "baddbmm.dtype(Tensor self, Tensor batch1, Tensor batch2, ScalarType out_dtype, *, Scalar beta=1, "
         "Scalar alpha=1) -> Tensor";
@@ -281,8 +282,8 @@ OPDI_OP(baddbmm) {
     op->cases = "[2,3,2], [2,3,4], [2,4,2]; [2], [2,3,4], [2,4,2], beta=0.5, alpha=2";
 }
 
-/* addbmm: beta self + alpha times the sum of the products of batch1 [b, n, m] with batch2 [b, m, p]; the result is
-   [n, p]. */
+/* addbmm: computes beta self + alpha times the sum of the products of batch1 [b, n, m] with batch2 [b, m, p].  The
+   result is [n, p]. */
 static int opdi_addbmm_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *a = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2);
     const int64_t *other_sizes = opdi_sizes(a), *dims = opdi_sizes(b);
@@ -333,8 +334,8 @@ OPDI_OP(addbmm) {
 
 //== mv, addmv, dot, vdot ==============================================================================================
 
-/* mv (self is NULL) and addmv: alpha times the matrix of argument `first` times the vector of the next, plus beta
-   self; the result is [rows].  0, or -1 with an error. */
+/* Computes mv (self is NULL) and addmv: alpha times the matrix in argument `first` times the vector in the next, plus
+   beta self.  The result is [rows].  Returns 0, or -1 and sets an error. */
 static int opdi_mv_any(opd_call *call, opd_tensor *self, int first, opd_value beta, opd_value alpha) {
     opd_tensor *a = opd_arg_tensor(call, first), *value = opd_arg_tensor(call, first + 1);
     if (a->ndim != 2 || value->ndim != 1 || (self && self->ndim > 1)) {
@@ -396,8 +397,8 @@ OPDI_OP(addmv) {
     op->cases = "[2], [2,3], [3]; [2], [2,3], [3], beta=0.5, alpha=2";
 }
 
-/* Adds the product of two complex numbers to sums, as four products of real ones: of real parts, of imaginary ones, of
-   a's real with b's imaginary one, and the other way round; in float64. */
+/* Adds the product of two complex numbers a and b to sums[4], in float64, as four products of real numbers: both real
+   parts, both imaginary parts, the real part of a with the imaginary part of b, and the other way round. */
 OPDI_ALWAYS void opdi_complex_step(const char *a, const char *b, bool wide, double *sums) {
     const double re = wide ? ((const double *)(const void *)a)[0] : (double)((const float *)(const void *)a)[0];
     const double im = wide ? ((const double *)(const void *)a)[1] : (double)((const float *)(const void *)a)[1];
@@ -408,7 +409,8 @@ OPDI_ALWAYS void opdi_complex_step(const char *a, const char *b, bool wide, doub
     sums[2] += re * y;
     sums[3] += im * x;
 }
-/* The same for count numbers, as and bs bytes apart, in two chains. */
+/* Sets sums[4] to the sums of the products of `count` pairs of numbers, which are `as` and `bs` bytes apart.  Adds up
+   even and odd ones separately. */
 OPDI_ALWAYS void opdi_complex_sums(const char *a, const char *b, int64_t as, int64_t bs, int64_t count, bool wide,
                                    double *sums) {
     double even[4] = {0, 0, 0, 0}, odd[4] = {0, 0, 0, 0};
@@ -423,8 +425,9 @@ OPDI_ALWAYS void opdi_complex_sums(const char *a, const char *b, int64_t as, int
 OPDI_COLD_END
 #define OPDI_LANES(lanes, at) (*(const lanes *)(const void *)(at))
 OPDI_LOOPS_BEGIN
-/* The same of numbers that lie one after another, a multiple of 8 that another one follows; added up as their type.
-   a[j] b[j + 1] is what is wanted of even j, without shuffles. */
+/* Adds up products of contiguous numbers in their own type.  count is a multiple of 8, and one more number follows.
+   For even j, a[j] b[j + 1] and a[j + 1] b[j] are the products of a real and an imaginary part, so no shuffles are
+   needed. */
 OPDI_AVX2 static void opdi_complex_dot_f32(const void *x, const void *y, int64_t count, double *sums) {
     const float *a = (const float *)x, *b = (const float *)y;
     opdi_v8f straight[2] = {{0}, {0}}, ahead[2] = {{0}, {0}}, behind[2] = {{0}, {0}};
@@ -466,7 +469,7 @@ OPDI_AVX2 static void opdi_complex_dot_f64(const void *x, const void *y, int64_t
 OPDI_LOOPS_END
 OPDI_COLD_BEGIN
 #endif
-/* All of them, by vectors as far as they lie one after another. */
+/* Sums all products, by vector instructions if the numbers are contiguous. */
 static void opdi_complex_all(const char *a, const char *b, int64_t as, int64_t bs, int64_t count, bool wide,
                              double *sums) {
     double rest[4] = {0, 0, 0, 0};
@@ -486,7 +489,7 @@ static void opdi_complex_all(const char *a, const char *b, int64_t as, int64_t b
     else { opdi_complex_sums(a, b, as, bs, count - eights, false, rest); }
     for (int k = 0; k < 4; k++) { sums[k] += rest[k]; }
 }
-/* dot and vdot of complex vectors; the latter conjugates a. */
+/* Computes dot of complex vectors or, if `conjugated`, vdot, which conjugates a. */
 static int opdi_complex_dot(opd_call *call, const opd_tensor *a, const opd_tensor *b, bool conjugated) {
     const int64_t size = (int64_t)opd_dtype_size(OPDI_DTYPE(a)), as = opdi_strides(a)[0] * size;
     const int64_t bs = opdi_strides(b)[0] * size, count = a->numel;
@@ -532,7 +535,7 @@ static int opdi_dot_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_mul(grad, opd_bw_tensor(bw, 0)));
     return 0;
 }
-/* vdot(x, y) = conj(x) y: conj(g) y and g x */
+/* Computes the gradients of vdot(x, y) = conj(x) y: conj(g) y and g x. */
 static int opdi_vdot_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     OPDI_GIVE(0, opd_mul(opdi_conj(grad), opd_bw_tensor(bw, 1)));
@@ -607,7 +610,7 @@ OPDI_OP(ger) {
     op->cases = "[2], [3]";
 }
 OPDI_COLD_END
-/* beta self + alpha vec1 vec2^T, with promotion (at::native::math_addr) */
+/* Computes beta self + alpha vec1 vec2^T, with promotion (at::native::math_addr). */
 static int opdi_addr_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *a = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2);
     const opd_value beta = opd_arg_value(call, 3), alpha = opd_arg_value(call, 4);
@@ -650,8 +653,8 @@ OPDI_OP(addr) {
 
 //== matmul, linear ====================================================================================================
 
-/* The operand with more dims (as t1) is folded into a matrix when that needs no copy, or when the other one wants a
-   gradient (at::native::should_fold). */
+/* Returns true if matmul folds the batch dims of the operand with more dims (as t1) into the rows of a matrix: if that
+   needs no copy, or if the other operand requires a gradient (at::native::should_fold). */
 static bool opdi_matmul_folds(const opd_tensor *a, const opd_tensor *b) {
     const bool larger = a->ndim >= b->ndim;
     const opd_tensor *t1 = larger ? a : b, *t2 = larger ? b : a;
@@ -689,7 +692,7 @@ static opd_tensor *opdi_matmul_fold(opd_tensor *a, opd_tensor *b) {
     opd_tensor *output = opdi_reshape_to(opd_mm(t1, t2), sizes, count + 1);
     return larger ? output : opdi_mt(output);
 }
-/* Batches broadcast against each other, then one bmm. */
+/* Broadcasts the batches against each other, then calls bmm once. */
 static opd_tensor *opdi_matmul_batches(opd_tensor *a, opd_tensor *b) {
     opd_tensor *in[2];
     int64_t sizes[OPD_MAX_DIMS], one[OPD_MAX_DIMS], three[3], batch = 1;
@@ -741,7 +744,7 @@ static int opdi_matmul_batch(opd_call *call) {
     return na && nb && na <= 2 && nb <= 2 && (na == 2 || nb == 1) ? opdi_product_batch(call, na, nb, false)
         : opd_batch_matmul(call);
 }
-/* opd_matmul: the product by the number of dims: dot, mv, mm, or batches broadcast */
+/* opd_matmul: the product for these numbers of dims: dot, mv, mm, or broadcast batches */
 OPDI_OP(matmul) {
     op->schema = "matmul(Tensor self, Tensor other) -> Tensor";
     op->composite = opdi_matmul_kernel;
@@ -750,8 +753,8 @@ OPDI_OP(matmul) {
     op->cases = "[3], [3]; [2,3], [3]; [3], [3,2]; [2,3], [3,4]; [2,2,3], [3,4]; [2,3], [2,3,4]; [2,1,2,3], [3,3,2]";
 }
 
-/* linear: input times the transposed weight, plus bias.  addmm does it for inputs of two dims, and for contiguous
-   ones of three; else matmul and add. */
+/* linear: multiplies input by the transposed weight and adds bias.  Uses addmm for inputs of two dims and contiguous
+   ones of three, else matmul and add. */
 static int opdi_linear_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2);
     if (weight->ndim > 2) {
@@ -771,7 +774,8 @@ static int opdi_linear_kernel(opd_call *call) {
     opd_tensor *output = opd_matmul(input, wt);
     return opd_return_tensor(call, b ? opd_add(output, b) : output);
 }
-/* The usual layer, of which all examples share weight and bias: examples are one more dim of the input. */
+/* Batches the usual case, in which weight and bias serve all examples: the examples become one more dim of the
+   input. */
 static int opdi_linear_batch(opd_call *call) {
     int dim[3];
     opd_tensor *tensors[3];

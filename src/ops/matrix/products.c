@@ -35,7 +35,7 @@ OPDI_INTERNAL opd_tensor *opdi_permute_to(opd_tensor *tensor, const int64_t *dim
     return opd_permute(tensor, opd_ints_of(dims, count));
 }
 
-/* tensor itself when it is contiguous and of that dtype, else a copy of the innermost scope. */
+/* Returns tensor itself if it is contiguous and of that dtype, else a copy that the innermost scope owns. */
 OPDI_INTERNAL opd_tensor *opdi_dense_as(opd_tensor *tensor, opd_scalar_type dtype) {
     const unsigned as_it_is = OPDI_CONTIGUOUS;
     if (!tensor || (tensor->dtype == (int8_t)dtype && (tensor->flags & (as_it_is | OPDI_LAZY)) == as_it_is)) {
@@ -44,22 +44,22 @@ OPDI_INTERNAL opd_tensor *opdi_dense_as(opd_tensor *tensor, opd_scalar_type dtyp
     opd_tensor *c = opdi_own(opdi_tensor_make(opdi_sizes(tensor), NULL, tensor->ndim, dtype, OPD_CPU));
     return c && opdi_copy(c, tensor) == 0 ? c : NULL;
 }
-/* A contiguous tensor of that dtype for what goes to `out`: out itself when it will do; opdi_done_with copies it
-   over. */
+/* Returns a contiguous tensor of that dtype in which to compute `out`: out itself if possible.  If it is another
+   tensor, opdi_done_with later copies it to out. */
 OPDI_INTERNAL opd_tensor *opdi_work_for(opd_tensor *out, opd_scalar_type dtype) {
     if (out->dtype == (int8_t)dtype && (out->flags & OPDI_CONTIGUOUS)) { return out; }
     return opdi_own(opdi_tensor_make(opdi_sizes(out), NULL, out->ndim, dtype, OPD_CPU));
 }
 OPDI_INTERNAL int opdi_done_with(opd_tensor *out, opd_tensor *work) { return work == out ? 0 : opdi_copy(out, work); }
-/* Returns the type that a kernel for float and double (and int64, with ints) computes a dtype in; -1 with PyTorch's
-   error. */
+/* Returns the dtype in which a kernel for float and double (with `ints`, also int64) computes with elements of dtype
+   `dtype`.  On failure, returns -1 and sets PyTorch's error. */
 OPDI_INTERNAL int opdi_kernel_dtype(opd_scalar_type dtype, bool ints, const char *what) {
     if (opd_dtype_is_floating(dtype) || (ints && opd_dtype_is_integral(dtype, false))) {
         return opdi_compute_dtype[opdi_compute_type(dtype)];
     }
     return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what, opd_dtype_cname(dtype));
 }
-/* Whether tensor broadcasts to sizes; -1 with the error of expand. */
+/* Checks that tensor can be broadcast to sizes.  Returns 0, or -1 and sets the error of expand. */
 OPDI_INTERNAL int opdi_expand_check(const opd_tensor *tensor, const int64_t *sizes, int ndim) {
     char to[256], from[256];
     int shift = ndim - tensor->ndim;
@@ -79,14 +79,14 @@ OPDI_INTERNAL int opdi_expand_check(const opd_tensor *tensor, const int64_t *siz
     }
     return 0;
 }
-/* opdi_kernel_dtype for kernels that end in opdi_product, which takes complex numbers, too; and bool where nothing is
-   multiplied, as one of the sizes is 0. */
+/* Does opdi_kernel_dtype's work for kernels that end in opdi_product, which also takes complex numbers.  `none`: one of
+   the sizes is 0, so nothing is multiplied, and bool is also allowed. */
 OPDI_INTERNAL int opdi_product_dtype(opd_scalar_type dtype, bool none, const char *what) {
     if (opd_dtype_is_complex(dtype) && opdi_complex_left_out()) { return -1; }
     return opd_dtype_is_complex(dtype) || (none && dtype == OPD_BOOL) ? (int)dtype
         : opdi_kernel_dtype(dtype, true, what);
 }
-/* Whether the product of two tensors adds up nothing, or has no elements. */
+/* Returns whether the product of two tensors sums over nothing, or has no elements. */
 OPDI_INTERNAL bool opdi_product_none(const opd_tensor *a, const opd_tensor *b) {
     return a->numel == 0 || b->numel == 0;
 }
@@ -98,7 +98,8 @@ OPDI_INTERNAL int opdi_same_dtype(const opd_tensor *a, const opd_tensor *b) {
 
 //== the product of vectors, matrices and batches of matrices ==========================================================
 
-/* A tensor of up to three dims; one dim is a column, or a row. */
+/* Describes a tensor of up to three dims as a batch of matrices.  A tensor of one dim is a column or, if `row`, a
+   row. */
 static opdi_matrix opdi_matrix_of(const opd_tensor *tensor, bool row) {
     const int64_t *strides = opdi_strides(tensor) + tensor->ndim;
     opdi_matrix matrix;
@@ -115,8 +116,8 @@ static opdi_matrix opdi_matrix_of(const opd_tensor *tensor, bool row) {
     if (tensor->ndim == 3) { matrix.bs = strides[-3]; }
     return matrix;
 }
-/* Computes matrix i of a batch, c = a b + beta c: as a dot product, an outer product or in general.  0, or -1 when
-   memory is out. */
+/* Computes matrix number i of a batch, c = a b + beta c, as a dot product, an outer product or a general product.
+   Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_product_at(const opdi_products *products, int64_t i, double beta) {
     const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)products->dtype),
         in = (int64_t)opd_dtype_size((opd_scalar_type)products->from);
@@ -148,8 +149,8 @@ static void opdi_products_range(void *ctx, int64_t begin, int64_t end) {
         if (opdi_product_at(products, i, products->beta) != 0) { OPDI_STORE(&products->failed, 1); }
     }
 }
-/* c = a b + beta c, or with fewer dims than a and b (addbmm) the sum over the batch.  c of a compute dtype; a and b of
-   the same, or halves for float. */
+/* Computes c = a b + beta c.  If c has fewer dims than a and b (addbmm), sums the products over the batch.  c has a
+   compute dtype; a and b have the same dtype, or are halves while c is float. */
 static int opdi_product_run(opd_tensor *c, opd_tensor *a, opd_tensor *b, double beta) {
     opdi_products products;
     products.a = opdi_matrix_of(a, true);
@@ -192,7 +193,7 @@ static int opdi_product_run(opd_tensor *c, opd_tensor *a, opd_tensor *b, double 
     }
     return products.failed ? opd_fail(OPD_ERROR_MEMORY, "out of memory in a matrix product") : 0;
 }
-/* weight = alpha weight + beta source, both contiguous and of a compute dtype; source may be NULL. */
+/* Computes weight = alpha weight + beta source, both contiguous and of a compute dtype; source may be NULL. */
 static void opdi_axpby(opd_tensor *weight, const opd_tensor *source, opd_value alpha, opd_value beta) {
     const double a = opdi_number_f64(alpha), b = opdi_number_f64(beta);
     if (weight->dtype == OPD_FLOAT32) {
@@ -228,8 +229,8 @@ OPDI_COLD_END
 #include "complex_parts.typed.h"
 #include "../../typed/end.h"
 OPDI_COLD_BEGIN
-/* A small product of two matrices of complex numbers: that of left [parts, rows, depth] and right
-   [depth, parts, columns] has the products of all parts. */
+/* Computes a small product of complex matrices as one real product: of left [parts, rows, depth] and right [depth,
+   parts, columns], which contains the products of all parts. */
 static int opdi_complex_product_small(opd_tensor *out, const opd_tensor *a, const opd_tensor *b) {
     const int64_t rows = opdi_sizes(out)[0], columns = opdi_sizes(out)[1], depth = opdi_sizes(a)[1];
     const bool twice = out->dtype == OPD_COMPLEX128;
@@ -248,7 +249,8 @@ static int opdi_complex_product_small(opd_tensor *out, const opd_tensor *a, cons
     opdi_lend_end(left, bytes);
     return failed ? opd_fail(OPD_ERROR_MEMORY, "out of memory in a matrix product") : 0;
 }
-/* opdi_product of complex numbers: four products of parts, which are copied first: rows of them are contiguous. */
+/* Does opdi_product's work for complex numbers by four products of real and imaginary parts.  First copies the parts,
+   so that their rows are contiguous. */
 static int opdi_complex_product(opd_tensor *out, opd_tensor *self, opd_tensor *a, opd_tensor *b, opd_value beta,
                                 opd_value alpha) {
     const opd_scalar_type dtype = (opd_scalar_type)opdi_real_dtype(out->dtype);
@@ -277,7 +279,8 @@ static int opdi_complex_product(opd_tensor *out, opd_tensor *self, opd_tensor *a
     if (self) { sum = opd_add(sum, opdi_scale(self, beta)); }
     return sum ? opdi_copy(out, sum) : -1;
 }
-/* out = alpha a b + beta self; self may be NULL, and is not read where beta is 0.  Halves are rounded once. */
+/* Computes out = alpha a b + beta self.  self may be NULL, and is not read if beta is 0.  Halves are rounded only once,
+   at the end. */
 OPDI_INTERNAL int opdi_product(opd_tensor *out, opd_tensor *self, opd_tensor *a, opd_tensor *b, opd_value beta,
                                opd_value alpha) {
     const opd_scalar_type from = OPDI_DTYPE(a);
@@ -349,10 +352,11 @@ static opd_tensor *opdi_batch_shape3(opd_tensor *tensor, int64_t first, int64_t 
     sizes[2] = channels;
     return opdi_batch_shape(tensor, sizes, 3);
 }
-/* Products of examples a [rows, depth] and other [depth, place], vectors being a row and a column, or of batches of
-   count such: [B, rows, place] or [B, count, rows, place] without the dims that vectors have not.  *dim says where the
-   B examples are.  What is the same for all of them is not repeated: the rows of all examples are one matrix.  add:
-   what is put to a row of every result, when that costs nothing; it is NULL then. */
+/* Computes, for B examples, the products of a [rows, depth] and other [depth, place], or of batches of `count` such
+   factors.  A vector is a row of the first factor or a column of the second.  The result is [B, rows, place] or [B,
+   count, rows, place], without the dims that vectors lack; *dim is the position of B.  A factor that all examples share
+   is not repeated: the examples' rows form one matrix.  If `add` can be added to every row at no cost, this is done and
+   it becomes NULL. */
 OPDI_INTERNAL opd_tensor *opdi_batch_product(opdi_factor factor, opdi_factor other, opd_tensor **add, opd_value beta,
                                              opd_value alpha, int *dim) {
     const int64_t size = opd_batch_size();
@@ -397,7 +401,7 @@ OPDI_INTERNAL opd_tensor *opdi_batch_product(opdi_factor factor, opdi_factor oth
     if (other.ndim > 1) { sizes[row++] = place; }
     return opdi_batch_shape(output, sizes, row);
 }
-/* Factors [n, m, k], [n, k, p] of a sum over n as [m, n k], [n k, p]. */
+/* Flattens a factor of a sum of products over n: [n, m, k] to [m, n k], or if `second` [n, k, p] to [n k, p]. */
 static opdi_factor opdi_factor_summed(opdi_factor factor, bool second) {
     if (factor.dim > 0) {
         factor.tensor = opd_batch_front(factor.tensor, factor.dim);
@@ -408,14 +412,14 @@ static opdi_factor opdi_factor_summed(opdi_factor factor, bool second) {
     factor.ndim = 2;
     return factor;
 }
-/* Whether autocast makes two factors alike, in the products that a rule calls. */
+/* Returns whether autocast gives two factors the same dtype in the products that a batching rule calls. */
 static bool opdi_product_casts(const opd_tensor *input, const opd_tensor *output) {
     const int device = opdi_cast_device(input);
     return opdi_autocast_is_on(opdi_self(), device) && opdi_autocast_eligible(input, device) &&
            opdi_autocast_eligible(output, device);
 }
-/* Products of factors with na and nb dims, or the sum of a batch of them, and what is added where there are three
-   tensors. */
+/* Batches a product of factors with na and nb dims or, if `summed`, the sum of such products over a batch.  If the call
+   has three tensors, the first is added to the product. */
 OPDI_INTERNAL int opdi_product_batch(opd_call *call, int na, int nb, bool summed) {
     const int first = call->op->nargs > 2;
     const opd_tensor *input = call->args[first].u.t, *output = call->args[first + 1].u.t;

@@ -1,4 +1,5 @@
-/* Rotates columns [from, to).  The row that two rotations share stays in lanes between them. */
+/* Rotates columns [from, to) of the rows.  The row that one rotation shares with the next stays in registers between
+   them. */
 OPDI_TARGET static void OPDI_WIDE(rotate_piece)(const opdi_rotations *all, int64_t from, int64_t to) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
     const int64_t count = all->count, width = all->width;

@@ -3,12 +3,12 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:spectral  eigenvalues of Hermitian matrices, and singular values
 //
-//  Both reduce a matrix by reflections, to three or two diagonals, and chase the rest out by rotations with shifts.
-//  The rotations of a sweep are kept, and then applied to the rows of the transposed vectors, which threads share by
-//  columns.  The room stands on >>op:equations.
+//  Both reduce a matrix by reflections to three diagonals or two, and then remove the outer ones by rotations with
+//  shifts.  The rotations of a sweep are recorded.  Afterwards they are applied to the rows of the transposed vectors,
+//  whose columns the threads share.  This section uses >>op:equations.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Rotations of rows (first + i, first + i + 1), in the order in which they were made: i up, or down. */
+/* Rotations of rows first + i and first + i + 1, for i = 0, 1, ..., in this order or, if `down`, in reverse order. */
 typedef struct opdi_rotations {
     void *rows;                                   /* [.., width] */
     int64_t width, first, count;
@@ -23,7 +23,7 @@ OPDI_AVX2 static void opdi_rotate_piece_avx2_f64(const opdi_rotations *all, int6
 OPDI_AVX512 static void opdi_rotate_piece_avx512_f32(const opdi_rotations *all, int64_t from, int64_t to);
 OPDI_AVX512 static void opdi_rotate_piece_avx512_f64(const opdi_rotations *all, int64_t from, int64_t to);
 #endif
-/* hypot, which takes several times as long, only where squares leave the range of numbers. */
+/* Returns hypot(x, y), but calls hypot, which is several times slower, only if the squares overflow or underflow. */
 OPDI_ALWAYS double opdi_length(double x, double y) {
     const double sum = x * x + y * y;
     return sum > 1e-280 && sum < 1e280 ? sqrt(sum) : hypot(x, y);
@@ -59,10 +59,11 @@ OPDI_COLD_BEGIN
 
 //== Hermitian matrices, and singular values of complex ones ===========================================================
 //
-//  Reflections leave real numbers on the diagonals, so that values and what turns them come from the routines above, as
-//  real matrices; then the reflections are applied to those.
+//  Reflections leave real numbers on the diagonals.  So the routines above compute the values and the rotations of the
+//  vectors as for real matrices; then the reflections are applied.
 
-/* The largest part of a number in a; no number, or infinity, where one is among them. */
+/* Returns the largest absolute value of a real or imaginary part in a.  If one of them is NaN or infinite, returns NaN
+   or infinity. */
 OPDI_INTERNAL double opdi_complex_largest(const opdi_complex *a, int64_t count) {
     double most = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -72,8 +73,9 @@ OPDI_INTERNAL double opdi_complex_largest(const opdi_complex *a, int64_t count) 
     }
     return most;
 }
-/* Reduces a Hermitian a [n, n], both triangles, to the diagonal d [n] and those beside it e [n - 1]; leaves the
-   reflections of rows and columns i + 1 .. in column i, their factors in tau [n]; room [2 n]. */
+/* Reduces a Hermitian matrix a [n, n], both triangles stored, to a real diagonal d [n] and the diagonal e [n - 1]
+   beside it.  Leaves the reflection of rows and columns from i + 1 on in column i, and its factor in tau [n].  room [2
+   n] is scratch memory. */
 static void opdi_complex_tridiagonal(int64_t n, opdi_complex *a, double *d, double *e, opdi_complex *tau,
                                      opdi_complex *room) {
     opdi_complex *v = room, *w = room + n;
@@ -106,7 +108,8 @@ static void opdi_complex_tridiagonal(int64_t n, opdi_complex *a, double *d, doub
         }
     }
 }
-/* data[0] [n, n], of which one triangle is read, to double eigenvalues data[1] and with `vectors` data[2] [n, n]. */
+/* Computes the double eigenvalues data[1] of data[0] [n, n] and, with `vectors`, the eigenvectors data[2] [n, n].  Only
+   one triangle is read. */
 static int opdi_eigh_one_c128(const opdi_solver *solver, int64_t at) {
     const int64_t n = solver->rows;
     opdi_cblock from = opdi_cblock_at(solver, 0, at, n);
@@ -148,15 +151,15 @@ static int opdi_eigh_one_c128(const opdi_solver *solver, int64_t at) {
     return 0;
 }
 
-/* The working memory of svd_one_c128, for a matrix [high, n] that is turned where it would be wide.  left and right
-   [n, n] are the transposed vectors of the real matrix, or NULL. */
+/* The working memory of svd_one_c128 for a matrix [high, n]; a wide matrix is transposed first.  left and right [n, n]
+   are the transposed singular vectors of the real matrix, or NULL. */
 typedef struct opdi_csvd {
     int64_t high, n, wide;                        /* wide: columns of the left vectors */
     opdi_complex *w, *a, *tau, *first, *second;   /* [high, n], [n, n], [n] each */
     double *d, *e, *turns, *left, *right;
 } opdi_csvd;
-/* w = Q R, and R in a to two diagonals, d and e above it; the reflections of columns stay below the diagonal, those of
-   rows right of it. */
+/* Factors w = Q R, and reduces R, in a, to two diagonals: d, and e above it.  The reflections of columns stay below the
+   diagonal, those of rows right of it. */
 static void opdi_csvd_reduce(const opdi_csvd *svd) {
     const int64_t n = svd->n;
     opdi_complex_geqrf(svd->high, n, opdi_cblock_of(svd->w, n, 1), svd->tau);
@@ -177,7 +180,7 @@ static void opdi_csvd_reduce(const opdi_csvd *svd) {
                              opdi_cblock_of(row + n, 1, n));
     }
 }
-/* Writes the left vectors to big [high, wide], the right ones, adjoint, to inner [n, n]. */
+/* Writes the left vectors to big [high, wide], and the adjoint of the right ones to inner [n, n]. */
 static void opdi_csvd_write(const opdi_csvd *svd, opdi_cblock big, opdi_cblock inner) {
     const int64_t n = svd->n;
     for (int64_t i = 0; i < svd->high; i++) {
@@ -214,8 +217,8 @@ static int opdi_csvd_alloc(opdi_csvd *svd, bool vectors, size_t *size) {
     for (int64_t i = 0; vectors && i < n * n; i++) { svd->left[i] = svd->right[i] = i % (n + 1) == 0; }
     return 0;
 }
-/* data[0] [rows, columns] to double singular values data[1] and with `vectors` U data[2] and V^H data[3], square where
-   `left` says so. */
+/* Computes the double singular values data[1] of data[0] [rows, columns] and, with `vectors`, U data[2] and V^H
+   data[3].  U and V^H are square if `left` is set. */
 static int opdi_svd_one_c128(const opdi_solver *solver, int64_t at) {
     const int64_t rows = solver->rows, columns = solver->columns, n = OPDI_MIN(rows, columns);
     const opdi_cblock from = opdi_cblock_at(solver, 0, at, columns);
@@ -288,13 +291,13 @@ static int opdi__linalg_eigh_kernel(opd_call *call) {
                            opdi_eigh_one_f64, opdi_eigh_one_c128) ||
         opdi_info_check("linalg.eigh", solver.info, batch, input->ndim == 2) ? -1 : opdi_results_close(&results);
 }
-/* Differences x_j - x_i of the last dim, with ones on the diagonal. */
+/* Returns the differences x_j - x_i of the last dim, with ones on the diagonal. */
 static opd_tensor *opdi_gaps(opd_tensor *x) {
     opd_tensor *gaps = opd_sub(opd_unsqueeze(x, -2), opd_unsqueeze(x, -1));
     return opd_add(gaps, opdi_identity_like(gaps));
 }
-/* Refuses gradients of complex vectors that depend on what they are multiplied with, a number of size 1: diagonal is
-   that of V^H gV. */
+/* Fails for gradients that depend on the phase of complex eigenvectors, which is arbitrary.  `diagonal` is the diagonal
+   of V^H gV. */
 OPDI_INTERNAL int opdi_phase_check(opd_tensor *diagonal, const char *name) {
     char text[320];
     (void)snprintf(text, sizeof text, "%s: The eigenvectors in the complex case are specified up to multiplication by "
@@ -302,7 +305,8 @@ OPDI_INTERNAL int opdi_phase_check(opd_tensor *diagonal, const char *name) {
     opd_tensor *turns = opd_abs(opd_imag(diagonal));
     return opd_assert_async_msg(opd_all(opd_le_Scalar(turns, opd_value_float(0.01))), text);
 }
-/* V (diag(gL) + skew(V^H gV) / gaps) V^H, where skew(x) = (x - x^H) / 2: vectors can only turn. */
+/* Computes the gradient V (diag(gL) + skew(V^H gV) / gaps) V^H with skew(x) = (x - x^H) / 2, because eigenvectors can
+   only turn. */
 static int opdi__linalg_eigh_backward(opd_backward_call *bw) {
     opd_tensor *value_grad = opd_bw_grad(bw, 0), *grad = opd_bw_grad(bw, 1), *rets[2], *sum = NULL;
     rets[0] = opd_bw_result(bw, 0);
@@ -324,7 +328,8 @@ static int opdi__linalg_eigh_backward(opd_backward_call *bw) {
     else if (sum) { sum = opd_matmul(rets[1], value_grad ? opd_add(sum, opd_diag_embed(value_grad)) : sum); }
     return sum || !opd_ok() ? opd_bw_return(bw, 0, opd_matmul(sum, turned)) : 0;
 }
-/* With X the Hermitian part of V^H dA V: dL = diag(X), and dV = V (X / gaps) without its diagonal. */
+/* Computes the tangents.  With X the Hermitian part of V^H dA V: dL = diag(X), and dV = V (X / gaps), where the
+   diagonal of X / gaps is left out. */
 static int opdi__linalg_eigh_jvp(opd_jvp_call *jv) {
     const bool given = opd_jvp_value(jv, 2).u.i != 0;
     opd_tensor *tangent = opd_jvp_tangent(jv, 0), *rets[2];
@@ -339,7 +344,7 @@ static int opdi__linalg_eigh_jvp(opd_jvp_call *jv) {
     inner = opd_div(opd_sub(inner, opd_diag_embed(diagonal)), opdi_gaps(rets[0]));
     return given ? opd_jvp_return(jv, 1, opd_matmul(rets[1], inner)) : 0;
 }
-/* opd__linalg_eigh: eigenvalues, smallest first, and eigenvectors in columns, of the triangle UPLO */
+/* opd__linalg_eigh: eigenvalues in ascending order, and eigenvectors in columns; reads only the triangle UPLO */
 OPDI_OP(_linalg_eigh) {
     op->schema = "_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> (Tensor eigenvalues, Tensor "
         "eigenvectors)";
@@ -420,8 +425,8 @@ static int opdi__linalg_svd_kernel(opd_call *call) {
                            opdi_svd_one_f32, opdi_svd_one_f64, opdi_svd_one_c128) ||
         opdi_info_check("linalg.svd", solver.info, batch, input->ndim == 2) ? -1 : opdi_results_close(&results);
 }
-/* Refuses gradients that depend on how pairs of complex vectors are turned together: the diagonals, of U^H gU and of
-   V^H gV, are imaginary. */
+/* Fails for gradients that depend on the common phase of pairs of complex singular vectors, which is arbitrary.  `left`
+   and `right` are the diagonals of U^H gU and of V^H gV; the imaginary parts of their sum must vanish. */
 static int opdi_svd_phase_check(opd_tensor *left, opd_tensor *right) {
     opd_tensor *turns = opd_abs(opd_imag(opdi_plus(left, right)));
     return opd_assert_async_msg(opd_all(opd_le_Scalar(turns, opd_value_float(0.01))),
@@ -429,8 +434,8 @@ static int opdi_svd_phase_check(opd_tensor *left, opd_tensor *right) {
                                 "multiplication by e^{i phi}. The specified loss function depends on this phase "
                                 "term, making it ill-defined.");
 }
-/* U ((skew(U^H gU) / E) S + S (skew(V^H gV) / E) + diag(gS + skew(U^H gU) / 2 S)) V^H with E_ij = S_j^2 - S_i^2, and
-   what leads out of the spaces that U and V span; skew(x) = x - x^H. */
+/* Computes the gradient U ((skew(U^H gU) / E) S + S (skew(V^H gV) / E) + diag(gS + skew(U^H gU) / 2 S)) V^H, plus the
+   part outside of the spaces spanned by U and V.  E_ij = S_j^2 - S_i^2 and skew(x) = x - x^H. */
 static opd_tensor *opdi_svd_gradient(opd_tensor **grads, opd_tensor *u, opd_tensor *s, opd_tensor *vh) {
     opd_tensor *line = opd_unsqueeze(s, -2), *column = opd_unsqueeze(s, -1), *sum = NULL, *part;
     opd_tensor *turns[2] = {NULL, NULL};
@@ -480,7 +485,7 @@ static int opdi__linalg_svd_backward(opd_backward_call *bw) {
     if (!grads[0] && !grads[1] && !grads[2]) { return 0; }
     if (!vectors && opd__linalg_svd(rets, opd_bw_tensor(bw, 0))) { return -1; }
     const int64_t count = opd_size(rets[1], -1);
-    if (vectors && full) {                        /* what is behind the first columns is not determined by A */
+    if (vectors && full) {                        /* A does not determine the columns behind the first ones */
         rets[0] = opd_narrow(rets[0], -1, 0, count);
         rets[2] = opd_narrow(rets[2], -2, 0, count);
         if (grads[0]) { grads[0] = opd_narrow(grads[0], -1, 0, count); }
@@ -488,8 +493,8 @@ static int opdi__linalg_svd_backward(opd_backward_call *bw) {
     }
     return opd_bw_return(bw, 0, opdi_svd_gradient(grads, rets[0], rets[1], rets[2]));
 }
-/* The tangents of U and V^H, padded to their sizes: with P = U^H dA V, X what is beside its diagonal and E as above,
-   U^H dU = (X S + S X^H) / E + i Im(diag(P)) / S and V^H dV = (S X + X^H S) / E. */
+/* Computes the tangents of U and V^H, padded to their sizes.  P = U^H dA V, X is P without its diagonal, and E is as
+   above.  U^H dU = (X S + S X^H) / E + i Im(diag(P)) / S and V^H dV = (S X + X^H S) / E. */
 static int opdi_svd_vectors_jvp(opd_jvp_call *jv, opd_tensor *tangent, opd_tensor *u, opd_tensor *s, opd_tensor *vh) {
     const int64_t rows = opd_size(u, -2), columns = opd_size(vh, -1), count = opd_size(s, -1);
     int64_t pad[4] = {0, 0, 0, 0};
@@ -532,7 +537,7 @@ static int opdi__linalg_svd_jvp(opd_jvp_call *jv) {
     inner = opd_sum_dim(inner, opd_ints_of(&last, 1), false);                  /* the diagonal of U^H dA V */
     return opd_jvp_return(jv, 1, inner && opdi_is_complex(inner) ? opd_clone(opd_real(inner)) : inner);
 }
-/* opd__linalg_svd: U, S and V^T with A = U diag(S) V^T, the largest first */
+/* opd__linalg_svd: U, S and V^T with A = U diag(S) V^T, singular values in descending order */
 OPDI_OP(_linalg_svd) {
     op->schema = "_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> "
         "(Tensor U, Tensor S, Tensor Vh)";

@@ -10,18 +10,18 @@ static void OPDI_TYPED(rotate)(void *ctx, int64_t begin, int64_t end) {
 #endif
     for (int64_t from = left; from < right; from += 64) { piece(all, from, OPDI_MIN(from + 64, right)); }
 }
-/* Elements from row to row of transposed vectors: an odd number of cache lines, as rows far from each other by a power
-   of two would share few places of the cache. */
+/* Returns the distance of the rows of transposed vectors, in elements: an odd number of cache lines.  If it were a
+   power of two, the rows would share few sets of the cache. */
 OPDI_INTERNAL int64_t OPDI_TYPED(row_length)(int64_t n) {
     const int64_t line = 64 / (int64_t)sizeof(OPDI_T);
     return n < 64 ? n : ((n + line - 1) / line | 1) * line;
 }
-/* rows [n, wide] = the identity. */
+/* Sets rows [n, wide] to the identity. */
 OPDI_INTERNAL void OPDI_TYPED(rows_identity)(int64_t n, int64_t wide, OPDI_T *rows) {
     memset(rows, 0, (size_t)(n * wide) * sizeof *rows);
     for (int64_t i = 0; i < n; i++) { rows[i * wide + i] = 1; }
 }
-/* The largest size in a; no number, or infinity, where one is among them. */
+/* Returns the largest absolute value in a.  If an element is NaN or infinite, returns NaN or infinity. */
 OPDI_INTERNAL OPDI_T OPDI_TYPED(largest)(const OPDI_T *a, int64_t count) {
     OPDI_T most = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -31,8 +31,9 @@ OPDI_INTERNAL OPDI_T OPDI_TYPED(largest)(const OPDI_T *a, int64_t count) {
     }
     return most;
 }
-/* Reduces a symmetric a [n, n], both triangles, to the diagonal d [n] and those beside it e [n - 1]; leaves the
-   reflections of rows and columns i + 1 .. in row i, their factors in tau [n]; room [2 n]. */
+/* Reduces a symmetric matrix a [n, n], both triangles stored, to its diagonal d [n] and the diagonal e [n - 1] beside
+   it.  Leaves the reflection of rows and columns from i + 1 on in row i, and its factor in tau [n].  room [2 n] is
+   scratch memory. */
 static int OPDI_TYPED(tridiagonal)(int64_t n, OPDI_T *a, double *d, double *e, OPDI_T *tau, OPDI_T *room) {
     for (int64_t i = 0; i + 1 < n; i++) {
         const int64_t rest = n - i - 1;
@@ -54,11 +55,11 @@ static int OPDI_TYPED(tridiagonal)(int64_t n, OPDI_T *a, double *d, double *e, O
     if (n > 0) { d[n - 1] = (double)a[n * n - 1]; }
     return 0;
 }
-/* Turns the tridiagonal matrix of d and e [n] into its eigenvalues d, and rows [n, wide] (NULL: none), which are the
-   transposed vectors so far, into theirs.  Implicit QL: a shift from the top, the bulge chased from the bottom up.
-   What is small beside its neighbours counts as zero, and where that takes long, what is small beside the largest: of
-   matrices of low rank much is left that is only rounding.  Returns 0, or the number of the value that does not
-   converge. */
+/* Turns the tridiagonal matrix of d and e [n] into its eigenvalues d, and rows [n, wide] (NULL: none), the transposed
+   vectors so far, into its eigenvectors.  The method is implicit QL: a shift from the top, and a bulge that is chased
+   from the bottom up.  Elements that are small beside their neighbours count as zero.  If convergence takes long, so do
+   elements that are small beside the largest, because in matrices of low rank many elements are only rounding errors.
+   Returns 0, or the number of the eigenvalue that did not converge. */
 static int64_t OPDI_TYPED(ql)(int64_t n, double *d, double *e, OPDI_T *rows, int64_t wide, double *turns) {
     const double least = OPDI_BYTES == 4 ? (double)FLT_EPSILON / 8 : DBL_EPSILON;
     double most = 0;
@@ -113,7 +114,8 @@ static int64_t OPDI_TYPED(ql)(int64_t n, double *d, double *e, OPDI_T *rows, int
     }
     return 0;
 }
-/* Sorts values up (or down), and the rows of both matrices (NULL: none) that belong to them. */
+/* Sorts values in ascending order or, if so asked, in descending order, and the rows of both matrices (NULL: none) with
+   them. */
 static void OPDI_TYPED(sort_rows)(int64_t n, double *values, OPDI_T *rows, OPDI_T *other, int64_t width, bool down) {
     for (int64_t i = 0; i < n; i++) {
         int64_t best = i;
@@ -136,7 +138,8 @@ static void OPDI_TYPED(sort_rows)(int64_t n, double *values, OPDI_T *rows, OPDI_
         }
     }
 }
-/* data[0] [n, n], of which one triangle is read, to eigenvalues data[1] [n] and with `vectors` data[2] [n, n]. */
+/* Computes the eigenvalues data[1] [n] of data[0] [n, n] and, with `vectors`, the eigenvectors data[2] [n, n].  Only
+   one triangle is read. */
 OPDI_INTERNAL int OPDI_TYPED(eigh_one)(const opdi_solver *solver, int64_t at) {
     const int64_t n = solver->rows, wide = OPDI_TYPED(row_length)(n);
     const OPDI_TYPED(block) from = OPDI_TYPED(matrix_at)(solver, 0, at, n),
@@ -183,8 +186,8 @@ OPDI_INTERNAL int OPDI_TYPED(eigh_one)(const opdi_solver *solver, int64_t at) {
     return rc;
 }
 
-/* Reduces a [n, n] to two diagonals, d [n] and e [n - 1] above it; the reflections of columns stay below the diagonal,
-   the reflections of rows right of e, with factors tau and pie [n]; room [n]: scratch. */
+/* Reduces a [n, n] to two diagonals: d [n], and e [n - 1] above it.  The reflections of columns stay below the
+   diagonal, with factors tau; those of rows stay right of e, with factors pie [n].  room [n] is scratch memory. */
 static int OPDI_TYPED(bidiagonal)(int64_t n, OPDI_T *a, double *d, double *e, OPDI_T *tau, OPDI_T *pie, OPDI_T *room) {
     for (int64_t i = 0; i < n; i++) {
         const int64_t rest = n - i - 1;
@@ -217,8 +220,8 @@ static void OPDI_TYPED(rotate_all)(OPDI_T *rows, int64_t wide, int64_t first, in
     all.turns = turns;
     opdi_parallel_for((wide + 63) / 64, wide < 128 ? wide : 1, OPDI_TYPED(rotate), &all);
 }
-/* One sweep over rows first .. last of the bidiagonal matrix; left and right [n, wide] are transposed vectors or
-   NULL. */
+/* Makes one sweep over rows first .. last of the bidiagonal matrix.  left and right [n, wide] are the transposed
+   singular vectors, or NULL. */
 static void OPDI_TYPED(svd_sweep)(int64_t n, int64_t wide, int64_t first, int64_t last, double *d, double *e,
                                   OPDI_T *left, OPDI_T *right, double *turns) {
     double *others = turns + 2 * n;
@@ -252,7 +255,7 @@ static void OPDI_TYPED(svd_sweep)(int64_t n, int64_t wide, int64_t first, int64_
     OPDI_TYPED(rotate_all)(right, wide, first, last - first, turns);
     OPDI_TYPED(rotate_all)(left, wide, first, last - first, others);
 }
-/* Chases e[first - 1] out of the matrix, where d[first - 1] is zero: rotations of row first - 1 with those below. */
+/* Where d[first - 1] is zero, removes e[first - 1] by rotations of row first - 1 with the rows below it. */
 static void OPDI_TYPED(svd_cancel)(int64_t wide, int64_t first, int64_t last, double *d, double *e, OPDI_T *left) {
     double bulge = e[first - 1];
     e[first - 1] = 0;
@@ -271,7 +274,8 @@ static void OPDI_TYPED(svd_cancel)(int64_t wide, int64_t first, int64_t last, do
         }
     }
 }
-/* The singular values of the bidiagonal matrix to d.  0, or the number of one that does not converge. */
+/* Turns the bidiagonal matrix into its singular values, in d.  Returns 0, or the number of a value that did not
+   converge. */
 static int64_t OPDI_TYPED(svd_values)(int64_t n, int64_t wide, double *d, double *e, OPDI_T *left, OPDI_T *right,
                                       double *turns) {
     double most = 0;
@@ -297,13 +301,13 @@ static int64_t OPDI_TYPED(svd_values)(int64_t n, int64_t wide, double *d, double
     }
     return 0;
 }
-/* The working memory of svd_one, for a matrix [high, n] that is turned where it would be wide. */
+/* The working memory of svd_one for a matrix [high, n]; a wide matrix is transposed first. */
 typedef struct OPDI_TYPED(svd) {
     int64_t high, n, wide, length;                /* wide: columns of the left vectors; length: of transposed ones */
     double *d, *e, *turns;
     OPDI_T *w, *q, *a, *left, *right, *tau, *first, *second, *room;
 } OPDI_TYPED(svd);
-/* w = Q R, and R [n, n] in a, of which d, e, and transposed vectors left and right (where wanted) come. */
+/* Factors w = Q R.  From R [n, n], in a, makes d, e and, if `vectors`, the transposed vectors left and right. */
 static int OPDI_TYPED(svd_reduce)(const OPDI_TYPED(svd) *svd, bool vectors) {
     const int64_t n = svd->n;
     if (OPDI_TYPED(geqrf)(svd->high, n, OPDI_TYPED(block_of)(svd->w, n, 1), svd->tau)) { return -1; }
@@ -318,7 +322,8 @@ static int OPDI_TYPED(svd_reduce)(const OPDI_TYPED(svd) *svd, bool vectors) {
         (n > 1 && OPDI_TYPED(orgqr)(n - 1, n - 1, n - 1, OPDI_TYPED(block_of)(svd->a + 1, 1, n), svd->second,
                                     OPDI_TYPED(part)(right, 1, 1))) ? -1 : 0;
 }
-/* Writes the vectors: Q times the left ones to big [high, wide], the transposed right ones to inner [n, n]. */
+/* Writes the singular vectors: Q times the left ones to big [high, wide], and the transposed right ones to inner [n,
+   n]. */
 static int OPDI_TYPED(svd_write)(const OPDI_TYPED(svd) *svd, OPDI_TYPED(block) big, OPDI_TYPED(block) inner) {
     const int64_t n = svd->n, high = svd->high, wide = svd->wide;
     const OPDI_TYPED(block) q = OPDI_TYPED(block_of)(svd->q, wide, 1);
@@ -331,8 +336,8 @@ static int OPDI_TYPED(svd_write)(const OPDI_TYPED(svd) *svd, OPDI_TYPED(block) b
     }
     return OPDI_TYPED(block_times)(high, n, n, q, OPDI_TYPED(block_of)(svd->left, 1, svd->length), 0, big);
 }
-/* data[0] [rows, columns] to singular values data[1] and with `vectors` U data[2] and V^T data[3], square where `left`
-   says so. */
+/* Computes the singular values data[1] of data[0] [rows, columns] and, with `vectors`, U data[2] and V^T data[3].
+   U and V^T are square if `left` is set. */
 OPDI_INTERNAL int OPDI_TYPED(svd_one)(const opdi_solver *solver, int64_t at) {
     const int64_t rows = solver->rows, columns = solver->columns, n = OPDI_MIN(rows, columns);
     const OPDI_TYPED(block) from = OPDI_TYPED(matrix_at)(solver, 0, at, columns);

@@ -3,11 +3,11 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:attention attention
 //
-//  softmax(scale q k^T + mask) v of heads: in one kernel, block by block of rows of q, and in parts as PyTorch's "math"
-//  has it.  Uses matrix products and rows' softmax.
+//  Computes softmax(scale q k^T + mask) v for each head: in one kernel, a block of rows of q at a time, or in separate
+//  steps like PyTorch's "math" version.  Uses matrix products and the softmax of rows.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* softmax, but 0 where a line is all -inf. */
+/* _safe_softmax: computes softmax, but gives 0 for a line whose numbers are all -inf. */
 static int opdi_safe_softmax_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const int64_t dim = opd_arg_int(call, 1);
@@ -29,7 +29,8 @@ OPDI_OP(_safe_softmax) {
     op->cases = "[2,3], 1; [2,3,2], 1";
 }
 
-/* The mask of _masked_softmax as it broadcasts to self: type 0 is [keys, keys] and 1 [batch, keys] for all heads. */
+/* Returns the mask of _masked_softmax in a shape that broadcasts to self.  A mask of type 0 is [keys, keys]; one of
+   type 1 is [batch, keys] and serves all heads. */
 static opd_tensor *opdi_softmax_mask(const opd_tensor *self, opd_tensor *mask, int64_t type) {
     const int64_t *sizes = opdi_sizes(self), *have = opdi_sizes(mask);
     if (mask->dtype != OPD_BOOL) {
@@ -48,7 +49,7 @@ static opd_tensor *opdi_softmax_mask(const opd_tensor *self, opd_tensor *mask, i
     }
     return type ? opdi_unsqueeze_at(opdi_unsqueeze_at(mask, 1), 1) : mask;
 }
-/* _masked_softmax: softmax of what the mask leaves, 0 where it is true. */
+/* _masked_softmax: computes softmax of the elements whose mask is false, and 0 for the others. */
 static int opdi_masked_softmax_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1);
     const int64_t dim = opd_arg_is_none(call, 2) ? -1 : opd_arg_int(call, 2);
@@ -71,7 +72,7 @@ static int opdi_masked_softmax_backward_kernel(opd_call *call) {
     grad = opd__softmax_backward_data(opdi_unless(grad, mask), output, dim, opd_dtype(output));
     return opd_return_tensor(call, opdi_unless(grad, mask));
 }
-/* opd__masked_softmax: softmax of what a mask leaves, 0 where it is true */
+/* opd__masked_softmax: softmax of the elements whose mask is false; 0 for the others */
 OPDI_OP(_masked_softmax) {
     op->schema = "_masked_softmax(Tensor self, Tensor mask, int? dim=None, int? mask_type=None) -> Tensor";
     op->composite = opdi_masked_softmax_kernel;
@@ -88,14 +89,14 @@ OPDI_OP(_masked_softmax_backward) {
 
 //== attention in one kernel ===========================================================================================
 
-/* What the kernel works on: q [batch, heads, rows, depth], k and v [batch, heads / group, keys, depth]; strides are
-   in elements.  mask: NULL, or of the compute type, with stride 0 along dims of size 1. */
+/* A job of the kernel: q [batch, heads, rows, depth], k and v [batch, heads / group, keys, depth].  Strides are in
+   elements.  mask is NULL or has the compute type; its stride is 0 along dims of size 1. */
 typedef struct opdi_attention {
     size_t size;                                  /* 4: float, 8: double */
     int64_t heads, group, rows, keys, depth, block, blocks;
     opd_tensor *q, *k, *v, *out, *lse;            /* out and lse: of the compute type */
-    opd_tensor *grad, *grads[3];                  /* of the derivative: by the output, by q, k and v */
-    int64_t wide;                                 /* of the derivative: keys of a block */
+    opd_tensor *grad, *grads[3];                  /* derivative: by the output; by q, k and v */
+    int64_t wide;                                 /* derivative: the number of keys in a block */
     const char *mask;
     int64_t mask_strides[4];
     double scale;
@@ -103,7 +104,7 @@ typedef struct opdi_attention {
     int failed;
 } opdi_attention;
 
-/* x = x k + mask - c, where elements of mask are `stride` apart */
+/* Computes x = x k + mask - c for `count` numbers.  Elements of mask are `stride` apart. */
 OPDI_ALWAYS void opdi_attention_shift_body(float *x, float k, float c, const float *mask, int64_t stride,
                                            int64_t count) {
     int64_t i = 0;
@@ -111,7 +112,8 @@ OPDI_ALWAYS void opdi_attention_shift_body(float *x, float k, float c, const flo
     else if (stride == 1) { OPDI_SIXTEENS(x[j] = x[j] * k + mask[j] - c) }
     for (; i < count; i++) { x[i] = x[i] * k + (mask ? mask[i * stride] : 0) - c; }
 }
-/* g = p (g - c) k: what softmax p makes of the derivative g, times k */
+/* Computes g = p (g - c) k: turns g, the derivative by the softmax p, into the derivative by the softmax's input, times
+   k. */
 OPDI_ALWAYS void opdi_attention_slope_body(float *g, const float *p, float c, float k, int64_t count) {
     int64_t i;
     OPDI_SIXTEENS(g[j] = p[j] * (g[j] - c) * k)
@@ -135,8 +137,8 @@ static void opdi_attention_slope(float *g, const float *p, float c, float k, int
     opdi_attention_slope_body(g, p, c, k, count);
 }
 
-/* Makes x [count] what softmax gives for scale * x + mask, whose elements are `stride` apart; returns the logarithm of
-   the sum of exponentials.  Where all is -inf: zeros, and 0. */
+/* Replaces x [count] by the softmax of scale * x + mask; elements of mask are `stride` apart.  Returns the logarithm of
+   the sum of exponentials.  If all numbers are -inf, writes zeros and returns 0. */
 static double opdi_attention_row_f32(float *x, int64_t count, float scale, const float *mask, int64_t stride) {
     const bool later = !mask && scale > 0;        /* than the largest is taken off */
     if (!later) { opdi_attention_shift(x, scale, 0, mask, stride, count); }
@@ -174,19 +176,19 @@ static double opdi_attention_row_f64(double *x, int64_t count, double scale, con
     for (int64_t i = 0; i < count; i++) { x[i] /= sum; }
     return top + log(sum);
 }
-/* Where row `row` of head `head` of sample n of tensor is. */
+/* Returns the address of row number `row` of head `head` of sample n in tensor. */
 static char *opdi_attention_at(const opd_tensor *tensor, int64_t n, int64_t head, int64_t row) {
     const int64_t *strides = opdi_strides(tensor);
     return tensor->data + (n * strides[0] + head * strides[1] + row * strides[2]) *
         (int64_t)opd_dtype_size(OPDI_DTYPE(tensor));
 }
-/* The same of the mask; NULL: there is none. */
+/* Returns the address of the mask's row for that row of that head, or NULL if there is no mask. */
 static const char *opdi_attention_mask_at(const opdi_attention *job, int64_t n, int64_t head, int64_t row) {
     const int64_t *ms = job->mask_strides;
     return job->mask ? job->mask + (n * ms[0] + head * ms[1] + row * ms[2]) * (int64_t)job->size : NULL;
 }
-/* Makes `scores` [rows from `first` on, keys] of head `head` of sample n their softmax, as far as row `first` + i sees
-   keys, and writes their logarithms of sums. */
+/* Replaces `scores` (of rows from `first` on, and all keys) of head `head` of sample n by their softmax, over the keys
+   that each row sees.  Writes the logarithm of the sum of exponentials of each row. */
 static void opdi_attention_rows(const opdi_attention *job, int64_t n, int64_t head, int64_t first, int64_t rows,
                                 char *scores, int64_t keys) {
     const int64_t size = (int64_t)job->size, step = job->mask_strides[3];
@@ -203,13 +205,14 @@ static void opdi_attention_rows(const opdi_attention *job, int64_t n, int64_t he
         memset((char *)row + seen * size, 0, (size_t)((keys - seen) * size));
     }
 }
-/* The matrix of head `head` of sample n of tensor, from row `first` on, or its transpose. */
+/* Describes, as an operand of a product, the rows from `first` on of head `head` of sample n of tensor, or their
+   transpose. */
 static opdi_gemm_in opdi_attention_in(const opd_tensor *tensor, int64_t n, int64_t head, int64_t first, bool turned) {
     const int64_t *strides = opdi_strides(tensor);
     return opdi_gemm_in_of(opdi_attention_at(tensor, n, head, first), tensor->dtype, strides[turned ? 3 : 2],
                            strides[turned ? 2 : 3]);
 }
-/* Computes items [begin, end), an item being a block of rows of one head. */
+/* Computes items [begin, end).  An item is a block of rows of one head. */
 static void opdi_attention_range(void *ctx, int64_t begin, int64_t end) {
     opdi_attention *job = (opdi_attention *)ctx;
     const size_t bytes = (size_t)(job->block * OPDI_MAX(job->keys, (int64_t)1)) * job->size;
@@ -238,11 +241,12 @@ static void opdi_attention_range(void *ctx, int64_t begin, int64_t end) {
 //   P = softmax(scale q k^T + mask),  dP = grad v^T,  dS = scale P (dP - sum(grad out)):
 //     dq = dS k,  dk = dS^T q,  dv = P^T grad
 //
-// Of each head blocks of rows meet blocks of keys.  P comes from the logarithms of sums, so that no block waits for
-// another and memory grows with rows and keys, not their product.  k^T and v^T lie by blocks [depth, wide], as do the
-// sums dk^T and dv^T, q^T and grad^T of the rows at work [depth, OPDI_FLASH_ROWS]: no product has to turn a side.
+// For each head, each block of rows meets each block of keys.  P is computed again from the logarithms of sums, so that
+// no block waits for another, and memory grows with rows plus keys, not with their product.  k^T and v^T are stored in
+// blocks [depth, wide], as are the sums dk^T and dv^T.  q^T and grad^T of the current rows are [depth,
+// OPDI_FLASH_ROWS].  So no product has to transpose an operand.
 
-enum { OPDI_FLASH_ROWS = 60 };                    /* a multiple of what a tile has, and of 4 */
+enum { OPDI_FLASH_ROWS = 60 };                    /* a multiple of a tile's rows, and of 4 */
 
 typedef struct opdi_attention_head {
     const opdi_attention *job;
@@ -252,12 +256,12 @@ typedef struct opdi_attention_head {
     double sums[OPDI_FLASH_ROWS];                 /* sum(grad out) of each row */
 } opdi_attention_head;
 
-/* What a thread works with: keys are filled up to whole blocks. */
+/* Returns the number of bytes of working memory that a thread needs.  Keys are rounded up to whole blocks. */
 static size_t opdi_attention_room(const opdi_attention *job) {
     const int64_t keys = opdi_round_up(job->keys, job->wide), rows = OPDI_FLASH_ROWS;
     return (size_t)(4 * keys * job->depth + 2 * rows * (job->depth + job->wide)) * job->size;
 }
-/* to[j * ts + i] = from[i * fs + j] for i < rows and j < count */
+/* Transposes a matrix: to[j * ts + i] = from[i * fs + j] for i < rows and j < count. */
 static void opdi_attention_turn(size_t size, char *to, int64_t ts, const char *from, int64_t fs, int64_t rows,
                                 int64_t count) {
     const opdi_tile_fn tile = opdi_transpose_of((int)size);
@@ -269,7 +273,7 @@ static void opdi_attention_turn(size_t size, char *to, int64_t ts, const char *f
         }
     }
 }
-/* Makes row i of the products q k^T and grad v^T with keys [key, key + count) what P and dS have there. */
+/* Turns row i of the products q k^T and grad v^T with keys [key, key + count) into P and dS. */
 static void opdi_attention_back_row(const opdi_attention_head *at, int64_t i, int64_t key, int64_t count) {
     const opdi_attention *job = at->job;
     const int64_t row = at->first + i, size = (int64_t)job->size, step = job->mask_strides[3],
@@ -295,7 +299,8 @@ static void opdi_attention_back_row(const opdi_attention_head *at, int64_t i, in
     memset(p + seen * size, 0, (size_t)((job->wide - seen) * size));
     memset(g + seen * size, 0, (size_t)((job->wide - seen) * size));
 }
-/* Adds what the rows at work and the block of keys from `key` on make of each other; 0, or -1 without memory. */
+/* Lets the current rows and the block of keys from `key` on meet: adds to dq, dk and dv what each gives to the others'
+   gradients.  Returns 0, or -1 if memory runs out. */
 static int opdi_attention_back_block(const opdi_attention_head *at, int64_t key) {
     const opdi_attention *job = at->job;
     const int64_t wide = job->wide, count = OPDI_MIN(wide, job->keys - key), rows = at->rows, depth = job->depth;
@@ -318,7 +323,7 @@ static int opdi_attention_back_block(const opdi_attention_head *at, int64_t key)
         opdi_gemm(size, depth, wide, rows, &qt, &ds, 1, at->dk + off, wide, 1) ||
         opdi_gemm(size, rows, depth, count, &ds, &k, key > 0, dq, opdi_strides(job->grads[0])[2], 1) ? -1 : 0;
 }
-/* The next block of rows with all keys that it sees. */
+/* Processes the next block of rows with all keys that it sees. */
 static int opdi_attention_back_rows(opdi_attention_head *at) {
     const opdi_attention *job = at->job;
     const int64_t end = job->causal ? OPDI_MIN(job->keys, at->first + at->rows) : job->keys, depth = job->depth;
@@ -336,7 +341,7 @@ static int opdi_attention_back_rows(opdi_attention_head *at) {
     for (int64_t key = 0; key < end; key += job->wide) { if (opdi_attention_back_block(at, key)) { return -1; } }
     return 0;
 }
-/* One head: 0, or -1 without memory. */
+/* Computes the derivative of one head.  Returns 0, or -1 if memory runs out. */
 static int opdi_attention_back_head(opdi_attention_head *at) {
     const opdi_attention *job = at->job;
     const int64_t n = at->n, few = at->head / job->group, wide = job->wide, depth = job->depth,
@@ -362,7 +367,7 @@ static int opdi_attention_back_head(opdi_attention_head *at) {
     }
     return 0;
 }
-/* Computes items [begin, end), an item being a head. */
+/* Computes the derivatives of items [begin, end).  An item is a head. */
 static void opdi_attention_back_range(void *ctx, int64_t begin, int64_t end) {
     opdi_attention *job = (opdi_attention *)ctx;
     const size_t bytes = opdi_attention_room(job), side = (size_t)(opdi_round_up(job->keys, job->wide) * job->depth) *
@@ -391,7 +396,8 @@ static void opdi_attention_back_range(void *ctx, int64_t begin, int64_t end) {
 
 //== operators =========================================================================================================
 
-/* Checks the arguments of the kernel as PyTorch does, and what it reads beyond.  0, or -1 with an error. */
+/* Checks the arguments of the kernel as PyTorch does, and the sizes that the kernel relies on.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_flash_check(const opd_tensor *q, const opd_tensor *k, const opd_tensor *v, const opd_tensor *mask,
                             double dropout) {
     const char *const name = "scaled_dot_product_attention_flash_attention";
@@ -422,7 +428,7 @@ static int opdi_flash_check(const opd_tensor *q, const opd_tensor *k, const opd_
     return opd_fail(OPD_ERROR_SHAPE, "%s: key and value must have the batch size of query, the same sizes, and a "
                     "number of heads that divides query's", name);
 }
-/* Sets mask and its strides; 0, or -1 with an error. */
+/* Sets mask and its strides in *job.  Returns 0, or -1 and sets an error. */
 static int opdi_flash_mask(opdi_attention *job, opd_tensor *mask, opd_scalar_type work) {
     int64_t full[4];
     const int shift = mask ? 4 - mask->ndim : 0;
@@ -439,7 +445,8 @@ static int opdi_flash_mask(opdi_attention *job, opd_tensor *mask, opd_scalar_typ
     job->mask = mask->data;
     return 0;
 }
-/* A tensor of the compute type for a result: itself, or one of its sizes and strides. */
+/* Returns a tensor of the compute type in which to compute `out`: out itself, or a new tensor with its sizes and
+   strides. */
 static opd_tensor *opdi_flash_scratch(opd_tensor *out, opd_scalar_type work) {
     return out->dtype == work ? out
         : opdi_own(opdi_tensor_make(opdi_sizes(out), opdi_strides(out), out->ndim, work, OPD_CPU));
@@ -459,7 +466,8 @@ static void opdi_flash_job(opdi_attention *job, opd_tensor *q, opd_tensor *k, op
     job->keys = k->dims[2];
     job->group = job->heads / OPDI_MAX(k->dims[1], (int64_t)1);
 }
-/* The output in query's order of strides, and logarithms of sums [B, H, L], in memory [B, L, H]. */
+/* Computes the output, with dims in memory in the order of query's, and the logarithms of sums [B, H, L], stored as [B,
+   L, H]. */
 static int opdi_flash_kernel(opd_call *call) {
     opd_tensor *q = opd_arg_tensor(call, 0), *k = opd_arg_tensor(call, 1), *v = opd_arg_tensor(call, 2),
         *mask = opd_arg_tensor(call, 5);
@@ -491,7 +499,7 @@ static int opdi_flash_kernel(opd_call *call) {
     if (OPDI_LOAD(&job.failed)) { return opd_fail(OPD_ERROR_MEMORY, "attention: out of memory"); }
     return opdi_done_with(out, job.out) || opdi_done_with(lse, job.lse) ? -1 : 0;
 }
-/* Two products of rows and keys for each head. */
+/* Counts the operations of two products of rows and keys for each head. */
 static double opdi_flash_flops(const opd_call *call) {
     const opd_tensor *q = call->args[0].u.t, *k = call->args[1].u.t;
     return 4. * (double)q->numel * (double)opd_size(k, 2);
@@ -508,7 +516,7 @@ static int opdi_flash_backward(opd_backward_call *bw) {
     for (int i = 0; i < 3; i++) { OPDI_GIVE(i, results[i]); }
     return 0;
 }
-/* The mask of all examples: it stays as it is where it is the same for all samples. */
+/* Returns one mask for all examples of a batch.  A mask that is the same for all samples stays as it is. */
 static opd_tensor *opdi_flash_batch_mask(opd_call *call, int64_t samples) {
     int dim;
     int64_t sizes[OPD_MAX_DIMS];
@@ -545,14 +553,15 @@ OPDI_OP(_scaled_dot_product_flash_attention_for_cpu) {
     op->cases = "[1,2,3,2], [1,2,4,2], [1,2,4,2]; [2,2,3,2], [2,1,4,2], [2,1,4,2], 0.0, True, scale=0.3";
 }
 
-/* A mask to be added to scores: of numbers as it is; of truth values 0 where true, else -inf. */
+/* Returns a mask that can be added to scores: a mask of numbers as it is; in a mask of bools, true becomes 0 and false
+   -inf. */
 static opd_tensor *opdi_attention_mask(opd_tensor *mask, opd_scalar_type dtype) {
     if (!mask || mask->dtype != OPD_BOOL) { return mask; }
     const opd_value type = opd_value_int(dtype), device = opd_value_device(opd_tensor_device(mask));
     return opd_where_self(mask, opd_scalar_tensor_full(opd_value_float(0), type, OPD_NONE, device, OPD_NONE),
                           opd_scalar_tensor_full(opd_value_float(-OPDI_INF), type, OPD_NONE, device, OPD_NONE));
 }
-/* The mask of scores [.., L, S] by which row i sees keys up to i. */
+/* Returns the causal mask for scores [.., L, S]: row i sees the keys up to i. */
 static opd_tensor *opdi_causal_mask(opd_tensor *scores) {
     int64_t sizes[2];
     if (!scores) { return NULL; }
@@ -562,7 +571,7 @@ static opd_tensor *opdi_causal_mask(opd_tensor *scores) {
                                                       opd_value_device(opd_tensor_device(scores)), OPD_NONE)),
                                OPDI_DTYPE(scores));
 }
-/* Repeats the heads of *keys, dim -3, as many times as query has more. */
+/* Repeats the heads of *keys, which are dim -3, so that there are as many as in query. */
 static bool opdi_sdpa_repeat(const opd_tensor *query, opd_tensor **keys) {
     const int64_t heads = query && query->ndim > 2 ? opd_size(query, -3) : 0,
         few = *keys && (*keys)->ndim > 2 ? opd_size(*keys, -3) : 0;
@@ -575,7 +584,7 @@ static bool opdi_sdpa_repeat(const opd_tensor *query, opd_tensor **keys) {
     return *keys != NULL;
 }
 
-/* Gives the results of the backward, which PyTorch lays out as [B, L, H, D]. */
+/* Returns the results of the backward pass, which PyTorch stores as [B, L, H, D]. */
 static int opdi_flash_give(opd_call *call, opd_tensor *const *results, opd_scalar_type dtype) {
     for (int i = 0; i < 3; i++) {
         opd_tensor *grad = opd_contiguous(opd_transpose(opd_to_dtype(results[i], dtype), 1, 2));
@@ -583,7 +592,7 @@ static int opdi_flash_give(opd_call *call, opd_tensor *const *results, opd_scala
     }
     return 0;
 }
-/* The sum over each group of heads of a gradient [B, heads, S, D]. */
+/* Returns a gradient [B, heads, S, D] with the heads of each group added up, so that `few` heads are left. */
 static opd_tensor *opdi_flash_group_sum(opd_tensor *grad, int64_t few) {
     const int64_t two = 2;
     int64_t split[5];
@@ -595,12 +604,12 @@ static opd_tensor *opdi_flash_group_sum(opd_tensor *grad, int64_t few) {
     split[4] = grad->dims[3];
     return opdi_o_sum_dims(opdi_o_reshape(grad, split, 5), &two, 1, false);
 }
-/* True if a tensor lies in memory, and nothing follows it but the tape. */
+/* Returns true if tensor lies in memory and no layer but autograd (no transform, no tracing) handles its operators. */
 OPDI_INTERNAL bool opdi_in_memory(const opd_tensor *tensor) {
     return tensor && tensor->backend == OPD_CPU && tensor->data && !(tensor->functionality & ~OPDI_TENSOR_KEYS) &&
         !(tensor->flags & (OPDI_LAZY | OPDI_STORED | OPDI_BATCHED | OPDI_TRACED | OPDI_WRAPPED));
 }
-/* True if nothing but the tape follows operators on this thread. */
+/* Returns true if no layer but autograd handles operators on this thread. */
 OPDI_INTERNAL bool opdi_nothing_follows(void) {
     const opdi_thread *const thread = opdi_self();
     const uint64_t below = OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW);
@@ -610,7 +619,8 @@ OPDI_INTERNAL bool opdi_nothing_follows(void) {
         !(thread->state.forward & OPDI_FORWARD_OPEN) && !thread->innermost.layer && !thread->innermost.tracer &&
         !thread->innermost.fake && !OPDI_LOAD(&thread->observed) && !thread->paint;
 }
-/* True if the derivative can be taken block by block: of tensors in memory, where nothing records it. */
+/* Returns true if the derivative can be computed block by block: all tensors lie in memory, and the derivative itself
+   need not be recorded. */
 static bool opdi_flash_back_fits(opd_call *call) {
     const opd_tensor *const q = opd_arg_tensor(call, 1), *const lse = opd_arg_tensor(call, 5),
         *const mask = opd_arg_tensor(call, 8);
@@ -627,11 +637,12 @@ static bool opdi_flash_back_fits(opd_call *call) {
         opdi_same_sizes(opd_arg_tensor(call, 4), q) &&
         (!mask || (mask->dtype != OPD_BOOL && (mask->ndim == 2 || mask->ndim == 4)));
 }
-/* tensor, or a copy of that dtype, whose last dim is contiguous. */
+/* Returns tensor, or a copy, with this dtype and a contiguous last dim. */
 static opd_tensor *opdi_flash_read(opd_tensor *tensor, opd_scalar_type dtype) {
     return tensor->dtype == dtype && opdi_strides(tensor)[3] == 1 ? tensor : opdi_dense_as(tensor, dtype);
 }
-/* The derivative block by block: results[3] in memory [B, L, H, D], of the compute type; 0, or -1 with an error. */
+/* Computes the derivatives by q, k and v block by block.  results[3] have the compute type and are stored as [B, L, H,
+   D].  Returns 0, or -1 and sets an error. */
 static int opdi_flash_back_run(opd_call *call, opd_tensor **results) {
     const opd_tensor *const key = opd_arg_tensor(call, 2);
     const opd_scalar_type work = opd_arg_tensor(call, 1)->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
@@ -668,7 +679,8 @@ static int opdi_flash_back_run(opd_call *call, opd_tensor **results) {
     for (int i = 1; i < 3; i++) { results[i] = opdi_flash_group_sum(results[i], key->dims[1]); }
     return opd_ok() ? 0 : -1;
 }
-/* The derivative; in parts where something follows it, as operators with derivatives. */
+/* Computes the derivative.  If it must itself be recorded, computes it in separate steps, by operators that have
+   derivatives. */
 static int opdi_flash_back_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *q = opd_arg_tensor(call, 1), *k = opd_arg_tensor(call, 2),
         *v = opd_arg_tensor(call, 3), *mask = opd_arg_tensor(call, 8), *results[3];
@@ -713,7 +725,7 @@ OPDI_OP(_scaled_dot_product_flash_attention_for_cpu_backward) {
 
 //== attention =========================================================================================================
 
-/* The errors of sdp's validate_sdpa_input; 0, or -1. */
+/* Checks the arguments as sdp's validate_sdpa_input does.  Returns 0, or -1 and sets an error. */
 static int opdi_sdpa_check(const opd_tensor *q, const opd_tensor *k, const opd_tensor *v, const opd_tensor *mask) {
     if (q->dtype != k->dtype || q->dtype != v->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "Expected query, key, and value to have the same dtype, but got query.dtype: "
@@ -731,7 +743,7 @@ static int opdi_sdpa_check(const opd_tensor *q, const opd_tensor *k, const opd_t
     }
     return 0;
 }
-/* True if mask broadcasts to the sizes of [B, H, L, S]. */
+/* Returns true if mask broadcasts to the sizes [B, H, L, S]. */
 static bool opdi_sdpa_mask_fits(const opd_tensor *mask, const opd_tensor *q, const opd_tensor *k) {
     const int shift = 4 - mask->ndim;
     if (mask->ndim != 2 && mask->ndim != 4) { return false; }
@@ -741,8 +753,8 @@ static bool opdi_sdpa_mask_fits(const opd_tensor *mask, const opd_tensor *q, con
     }
     return true;
 }
-/* Whether one kernel does it all: on the CPU where PyTorch takes its own (sdp::use_flash_attention_cpp), on GPUs for
-   short floats without a mask. */
+/* Returns whether one kernel does all the work: on the CPU in the cases in which PyTorch uses its own kernel
+   (sdp::use_flash_attention_cpp), on GPUs for 16-bit floats without a mask. */
 static bool opdi_sdpa_flash(const opd_tensor *q, const opd_tensor *k, const opd_tensor *v, const opd_tensor *mask,
                             double dropout, bool gqa) {
     const opd_tensor *all[3];
@@ -768,7 +780,8 @@ static bool opdi_sdpa_flash(const opd_tensor *q, const opd_tensor *k, const opd_
     if (heads != few && few != 1 && !(gqa && few > 0 && heads % few == 0)) { return false; }
     return !mask || opdi_sdpa_mask_fits(mask, q, k);
 }
-/* True if the kernel, which has no derivative by its mask, would lose one, in the mask or below vmaps around it. */
+/* Returns true if a derivative by the mask may be needed, which the kernel does not compute: autograd tracks the mask,
+   or it has a tangent, perhaps inside of vmaps around it. */
 static bool opdi_sdpa_learns(opd_tensor *mask) {
     opd_tensor *tangent = NULL;
     if (!mask) { return false; }
@@ -778,7 +791,7 @@ static bool opdi_sdpa_learns(opd_tensor *mask) {
     }
     return tangent || opdi_tracked(mask);
 }
-/* scaled_dot_product_attention: three dims are one sample of heads. */
+/* scaled_dot_product_attention.  Tensors of three dims are taken as the heads of one sample. */
 static int opdi_sdpa_kernel(opd_call *call) {
     opd_tensor *in[4], *results[2];
     const double dropout = opd_arg_float(call, 4);
@@ -815,7 +828,8 @@ OPDI_OP(scaled_dot_product_attention) {
         "0.0, True, scale=0.5; [1,4,3,2], [1,2,3,2], [1,2,3,2], [3,3]b, enable_gqa=True; [3,2], [4,2], [4,3]";
 }
 
-/* Attention in parts, q and k scaled by the root each: the output, and the weights. */
+/* Computes attention in separate steps: the output and the weights.  q and k are each multiplied by the root of the
+   scale. */
 static int opdi_sdpa_math_kernel(opd_call *call) {
     opd_tensor *q = opd_arg_tensor(call, 0), *k = opd_arg_tensor(call, 1), *v = opd_arg_tensor(call, 2),
         *mask = opd_arg_tensor(call, 3), *drop = opd_arg_tensor(call, 6);
@@ -855,7 +869,7 @@ OPDI_OP(_scaled_dot_product_attention_math) {
     op->cases = "[1,2,3,2], [1,2,3,2], [1,2,3,2]; [2,3,2], [2,4,2], [2,4,3], [3,4]; [3,2], [4,2], [4,2], None, 0.5, "
         "False, [3,4]b, scale=-0.5; [4,3,2], [2,3,2], [2,3,2], None, 0.0, True, enable_gqa=True";
 }
-/* What programs that PyTorch 1.13 saved call for attention: the output, and the weights, wanted or not. */
+/* Computes attention for programs saved by PyTorch 1.13: the output, and the weights whether they are wanted or not. */
 static int opdi_sdpa_old_kernel(opd_call *call) {
     opd_tensor *results[2] = {NULL, NULL};
     if (opd_scaled_dot_product_attention_math_full(results, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1),
@@ -865,14 +879,14 @@ static int opdi_sdpa_old_kernel(opd_call *call) {
     if (opd_return_tensor(call, results[0])) { return -1; }
     return opd_return_tensor(call, results[1]);
 }
-/* opd__scaled_dot_product_attention: the output, and the weights, in programs of PyTorch 1.13 */
+/* opd__scaled_dot_product_attention: attention's output and weights, for programs of PyTorch 1.13 */
 OPDI_OP(_scaled_dot_product_attention) {
     op->schema = "_scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float "
         "dropout_p=0., bool need_attn_weights=False, bool is_causal=False) -> (Tensor, Tensor)";
     op->composite = opdi_sdpa_old_kernel;
     op->cases = "[1,2,3,2], [1,2,3,2], [1,2,3,2], None, 0.0, True; [2,3,2], [2,4,2], [2,4,3], [3,4]";
 }
-/* opd__scaled_dot_product_attention_forward: the same */
+/* opd__scaled_dot_product_attention_forward: attention's output and weights, for programs of PyTorch 1.13 */
 OPDI_OP(_scaled_dot_product_attention_forward) {
     op->schema = "_scaled_dot_product_attention_forward(Tensor query, Tensor key, Tensor value, Tensor? "
         "attn_mask=None, float dropout_p=0., bool need_attn_weights=False, bool is_causal=False) -> (Tensor, Tensor)";
@@ -882,7 +896,8 @@ OPDI_OP(_scaled_dot_product_attention_forward) {
 
 //== _native_multi_head_attention, _transformer_encoder_layer_fwd ======================================================
 
-/* Hides from scores [B, H, T, S] what mask says: mask_type 0 is [T, S], 1 is [B, S], 2 is as scores. */
+/* Sets the scores [B, H, T, S] that the mask hides to -inf.  mask_type 0: the mask is [T, S]; 1: [B, S]; 2: it has the
+   shape of the scores. */
 static opd_tensor *opdi_mha_hide(opd_tensor *scores, opd_tensor *mask, opd_value type) {
     const int64_t *sizes = opdi_sizes(scores), batch = sizes[0], rows = sizes[2], keys = sizes[3];
     int64_t to[4] = {1, 1, rows, keys};
@@ -907,7 +922,7 @@ static opd_tensor *opdi_mha_hide(opd_tensor *scores, opd_tensor *mask, opd_value
     mask = mask ? opdi_reshape_to(mask, to, 4) : NULL;
     return mask ? opd_masked_fill_Scalar(scores, mask, opd_value_float(-INFINITY)) : NULL;
 }
-/* Part i of the projection of x [B, T, D] by weight [3 D, D], as heads [B, H, T, D / H]. */
+/* Returns part i (0 q, 1 k, 2 v) of the projection of x [B, T, D] by weight [3 D, D], as heads [B, H, T, D / H]. */
 static opd_tensor *opdi_mha_heads(opd_tensor *x, opd_tensor *weight, opd_tensor *bias, int64_t i, int64_t heads) {
     const int64_t dim = opd_size(x, 2);
     x = opd_linear_full(x, opd_narrow(weight, 0, i * dim, dim), opd_narrow(bias, 0, i * dim, dim));
@@ -961,7 +976,7 @@ static int opdi_native_multi_head_attention_kernel(opd_call *call) {
     if (opd_arg_bool(call, 11)) { scores = opd_mean_dim(scores, opd_ints_of(&one, 1), false); }
     return opd_return_tensor(call, scores);
 }
-/* x normalised over its last dim */
+/* Returns the layer norm of x over its last dim.  Argument `weight` is the weight, the next one the bias. */
 static opd_tensor *opdi_encoder_norm(opd_call *call, opd_tensor *x, int weight) {
     const int64_t size = opd_arg_int(call, 1);
     return opd_layer_norm_full(x, opd_ints_of(&size, 1), opd_arg_tensor(call, weight), opd_arg_tensor(call, weight + 1),

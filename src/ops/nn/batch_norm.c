@@ -3,7 +3,7 @@
 //== batch norm ========================================================================================================
 
 /* Returns a copy [c, a, n] of tensor [a, c, n], so that loops over short rows run along memory.  back: copies tensor
-   [c, a, n] to `into`, which is [a, c, n].  NULL with an error. */
+   [c, a, n] into `into`, which is [a, c, n], instead.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_batch_rows(opd_tensor *tensor, const opdi_norm *norm, bool back, opd_tensor *into) {
     int64_t sizes[3], strides[3];
     sizes[0] = norm->c;
@@ -22,8 +22,8 @@ static opd_tensor *opdi_batch_rows(opd_tensor *tensor, const opdi_norm *norm, bo
     opd_tensor *value = opdi_view(tensor, sizes, strides, 3, 0);
     return value ? opdi_packed(value) : NULL;
 }
-/* Checks a batch norm of input [N, C, ..]: weight, bias, mean and var, each NULL or of C elements.  Sets the
-   sizes of *norm.  0, or -1 with an error. */
+/* Checks the arguments of a batch norm of input [N, C, ..]; weight, bias, mean and var must be NULL or have C elements.
+   Sets the sizes in *norm.  Returns 0, or -1 and sets an error. */
 static int opdi_batch_norm_check(const opd_tensor *input, const opd_tensor *weight, const opd_tensor *bias,
                                  const opd_tensor *mean, const opd_tensor *var, opdi_norm *norm) {
     const opd_tensor *params[4];
@@ -53,7 +53,7 @@ static int opdi_batch_norm_check(const opd_tensor *input, const opd_tensor *weig
     }
     return opdi_norm_params_dtype(input, weight, bias);
 }
-/* running = (1 - momentum) running + momentum now */
+/* Updates running statistics: running = (1 - momentum) running + momentum now. */
 static int opdi_batch_norm_track(opd_tensor *running, const opdi_norm *norm, opd_scalar_type dtype, double momentum,
                                  bool variance) {
     const double count = (double)(norm->a * norm->n);
@@ -70,8 +70,9 @@ static int opdi_batch_norm_track(opd_tensor *running, const opdi_norm *norm, opd
     (void)OPDI_ADD(&running->storage->version, 1u);
     return opdi_copy(running, scratch);
 }
-/* native_batch_norm of input [N, C, ..]: the output, and mean and rstd [C].  Training takes the batch's statistics
-   and updates the running ones; evaluation takes the running ones and returns [0] for both. */
+/* native_batch_norm of input [N, C, ..]: computes the output, mean [C] and rstd [C].  In training, it uses the batch's
+   statistics and updates the running ones.  In evaluation, it uses the running ones, and mean and rstd have size
+   [0]. */
 static int opdi_native_batch_norm_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 1), *bias = opd_arg_tensor(call, 2),
         *rm = opd_arg_tensor(call, 3), *rv = opd_arg_tensor(call, 4);
@@ -131,7 +132,8 @@ static int opdi_native_batch_norm_kernel(opd_call *call) {
     for (int i = 0; i < 3; i++) { if (opdi_done_with(out[i], scratch[i])) { return -1; } }
     return 0;
 }
-/* The formula of all batch norms; running statistics are arguments `running` and the next where they are read. */
+/* The backward function of all batch norms.  If the running statistics are read, their mean is argument `running` and
+   their variance the next one. */
 static int opdi_batch_norm_formula(opd_backward_call *bw, int running, bool train, double eps) {
     opd_tensor *results[3] = {NULL, NULL, NULL}, *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     int64_t stat[OPD_MAX_DIMS];
@@ -170,7 +172,7 @@ static int opdi_batch_norm_batch(opd_call *call) {
     }
     return opdi_batch_by_channel(call, opd_arg_bool(call, 5) ? training : fixed, results);
 }
-/* opd_native_batch_norm: batch_norm, with means and 1 / deviations */
+/* opd_native_batch_norm: batch_norm, and the means and 1 / deviations */
 OPDI_OP(native_batch_norm) {
     op->schema = "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
         "running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)";
@@ -181,7 +183,7 @@ OPDI_OP(native_batch_norm) {
     op->cases = "[4,3,2], [3], [3], None, None, True, 0.1, 0.00001; [4,3,2], [3], [3], [3], [3]+, False, 0.1, 0.00001";
 }
 
-/* 1 / sqrt(var + eps) as numbers of type dtype, or NULL. */
+/* Returns 1 / sqrt(var + eps), converted to dtype `dtype`, or NULL on failure. */
 static opd_tensor *opdi_invstd(opd_tensor *var, double eps, opd_scalar_type dtype) {
     opd_tensor *value = opdi_own(opdi_tensor_make(&var->numel, NULL, 1, OPD_FLOAT64, OPD_CPU));
     if (!value || opdi_copy(value, var)) { return NULL; }
@@ -191,8 +193,8 @@ static opd_tensor *opdi_invstd(opd_tensor *var, double eps, opd_scalar_type dtyp
     }
     return opdi_dense_as(value, dtype);
 }
-/* native_batch_norm_backward: the gradients of input, weight and bias that output_mask wants, with the saved
-   statistics of training or, in evaluation, the running ones. */
+/* native_batch_norm_backward: computes those gradients of input, weight and bias that output_mask selects.  Uses the
+   saved statistics in training, and the running ones in evaluation. */
 static int opdi_native_batch_norm_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *weight = opd_arg_tensor(call, 2),
         *out[3], *scratch[3], *dx = NULL;
@@ -214,7 +216,7 @@ static int opdi_native_batch_norm_backward_kernel(opd_call *call) {
     }
     if (call->keys.backends >> OPD_META & 1) { return opdi_norm_settle(call, out, scratch); }
     bool turn = norm.n < 16 && norm.a > 1;
-    for (int i = 1; i < 3 && input->numel == 0; i++) {                       /* sums of nothing, whatever the mean */
+    for (int i = 1; i < 3 && input->numel == 0; i++) {                       /* sums over no elements */
         if (scratch[i]) { memset(scratch[i]->data, 0, (size_t)scratch[i]->numel * opd_dtype_size(dtype)); }
     }
     if (input->numel == 0) { return opdi_norm_settle(call, out, scratch); }
@@ -251,7 +253,7 @@ static int opdi_native_batch_norm_backward_kernel(opd_call *call) {
     }
     return opdi_norm_settle(call, out, scratch);
 }
-/* input as [N, C, rest] */
+/* Computes the second derivatives, with input viewed as [N, C, rest]. */
 static int opdi_native_batch_norm_backward_backward(opd_backward_call *bw) {
     opdi_norm_second second;
     opd_tensor *dg, *dx, *dw, *input = opd_bw_tensor(bw, 1), *grad = opd_bw_tensor(bw, 0),
@@ -311,7 +313,7 @@ static int opdi_batch_norm_kernel(opd_call *call) {
                                  opd_arg_bool(call, 5), opd_arg_float(call, 6), opd_arg_float(call, 7)) ? -1
                                  : opd_return_tensor(call, results[0]);
 }
-/* opd_batch_norm: mean 0, variance 1 over all but channels; training writes the running ones, else they are used */
+/* opd_batch_norm: mean 0, variance 1 over all dims but channels; training updates running statistics, else uses them */
 OPDI_OP(batch_norm) {
     op->schema = "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
         "bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor";
@@ -321,7 +323,7 @@ OPDI_OP(batch_norm) {
 
 //== batch norm, forms that exported programs have =====================================================================
 
-/* opd_native_batch_norm_legit: native_batch_norm whose schema says what it writes */
+/* opd_native_batch_norm_legit: native_batch_norm with a schema that marks the written arguments */
 OPDI_OP(_native_batch_norm_legit) {
     op->schema = "_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, "
         "Tensor(b!) running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)";
@@ -329,12 +331,12 @@ OPDI_OP(_native_batch_norm_legit) {
     op->save = "input, weight, running_mean, running_var, result1, result2"; op->constant = "running_mean, running_var";
     op->vmap = opdi_batch_norm_batch; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
-    op->cases = "";                               /* its functional form has them, and so below */
+    op->cases = "";                               /* its functional form has cases, and the same below */
 }
 
-/* Returns the results of native_batch_norm with the call's first three arguments, and count - 3 empty tensors behind:
-   running statistics are arguments `running` and the next, or there are none (0); momentum and eps are `last` and the
-   one before. */
+/* Calls native_batch_norm with the call's first three arguments.  Gives the call its results, and behind them count - 3
+   empty tensors.  The running statistics are arguments `running` and the next one; 0: there are none.  Arguments `last`
+   - 1 and `last` are momentum and eps. */
 static int opdi_batch_norm_as(opd_call *call, int running, bool train, int count) {
     const int last = call->op->nargs - 1;
     opd_tensor *results[4], *input = opd_arg_tensor(call, 0);
@@ -367,7 +369,7 @@ static int opdi_batch_norm_eval_backward(opd_backward_call *bw) {
 static int opdi_batch_norm_train_backward(opd_backward_call *bw) {
     return opdi_batch_norm_formula(bw, 3, true, opd_bw_value(bw, 6).u.d);
 }
-/* opd_native_batch_norm_legit_no_stats: native_batch_norm without running statistics */
+/* opd_native_batch_norm_legit_no_stats: native_batch_norm with the batch's statistics; there are no running ones */
 OPDI_OP(_native_batch_norm_legit_no_stats) {
     op->schema = "_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float "
         "momentum, float eps) -> (Tensor, Tensor, Tensor)";
@@ -389,7 +391,7 @@ OPDI_OP(_native_batch_norm_legit_no_training) {
     op->out = "_native_batch_norm_legit_no_training.out(out0, out1, out2)";
     op->cases = "[4,3,2], [3], [3], [3], [3]+, 0.1, 0.00001; [4,3], None, None, [3], [3]+, 0.1, 0.00001";
 }
-/* opd_batch_norm_with_update: native_batch_norm in training, and memory that backward may use */
+/* opd_batch_norm_with_update: native_batch_norm in training, and memory that the backward function may use */
 OPDI_OP(_batch_norm_with_update) {
     op->schema = "_batch_norm_with_update(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, "
         "Tensor(b!) running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)";
@@ -398,7 +400,7 @@ OPDI_OP(_batch_norm_with_update) {
     op->vmap = OPD_BATCH_DECOMPOSE; op->flops = opdi_flops_elements;
     op->cases = "";
 }
-/* opd_batch_norm_no_update: native_batch_norm in evaluation, and memory that backward may use */
+/* opd_batch_norm_no_update: native_batch_norm in evaluation, and memory that the backward function may use */
 OPDI_OP(_batch_norm_no_update) {
     op->schema = "_batch_norm_no_update(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
         "running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)";
@@ -409,8 +411,8 @@ OPDI_OP(_batch_norm_no_update) {
     op->cases = "[4,3,2], [3], [3], [3], [3]+, 0.1, 0.00001";
 }
 
-/* The form that writes, on copies of the running statistics, which come back as the last results.  The copies belong to
-   an example where input does. */
+/* Calls the variant that writes, `op`, on copies of the running statistics, which become the last results.  If input
+   belongs to an example of a batch, so do the copies. */
 static int opdi_batch_norm_functional(opd_call *call, opd_op *op, int count) {
     opd_value args[OPD_MAX_ARGS];
     opd_tensor *results[6];
@@ -453,7 +455,7 @@ OPDI_OP(_batch_norm_with_update_functional) {
     op->cases = "[4,3,2], [3], [3], [3], [3]+, 0.1, 0.00001";
 }
 
-/* batch_norm_backward: native_batch_norm_backward, which has no use for `reserve`. */
+/* batch_norm_backward: calls native_batch_norm_backward, which does not use `reserve`. */
 static int opdi_batch_norm_backward_kernel(opd_call *call) {
     opd_tensor *results[3];
     if (opd_native_batch_norm_backward(results, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1),
@@ -465,7 +467,7 @@ static int opdi_batch_norm_backward_kernel(opd_call *call) {
     for (int i = 0; i < 3; i++) { if (opd_return_tensor(call, results[i])) { return -1; } }
     return 0;
 }
-/* opd_batch_norm_backward: derivatives of batch norms that have such memory, as output_mask says */
+/* opd_batch_norm_backward: the derivatives of a batch norm that output_mask selects; reserve is not used */
 OPDI_OP(batch_norm_backward) {
     op->schema = "batch_norm_backward(Tensor grad_out, Tensor input, Tensor weight, Tensor? running_mean, Tensor? "
         "running_var, Tensor? save_mean, Tensor? save_var, bool update, float eps, bool[3] output_mask, Tensor "
@@ -474,7 +476,7 @@ OPDI_OP(batch_norm_backward) {
     op->cases = "";
 }
 
-/* A vector repeated count times. */
+/* Returns a vector repeated `count` times. */
 static opd_tensor *opdi_repeated(opd_tensor *tensor, int64_t count) {
     int64_t two[2], minus = -1;
     if (!tensor) { return NULL; }
@@ -482,7 +484,8 @@ static opd_tensor *opdi_repeated(opd_tensor *tensor, int64_t count) {
     two[1] = tensor->numel;
     return opdi_o_reshape(opdi_o_expand(tensor, two, 2), &minus, 1);
 }
-/* Batch norm of [1, N C, ...]; running statistics are the mean over the batch of those. */
+/* Computes an instance norm as a batch norm of [1, N C, ...].  The new running statistics are the means over the
+   batch. */
 static int opdi_instance_norm_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *results[3], *run[2], *all[2];
     const bool use_input = opd_arg_bool(call, 5);
@@ -525,7 +528,8 @@ OPDI_OP(instance_norm) {
 
 //== weight norm =======================================================================================================
 
-/* What v * (g / norm(v)) works on: v in rows, g with v's number of dims, and the dims that norms are over. */
+/* The operands of weight_norm, v * (g / norm(v)): v as rows, g with as many dims as v, and the dims over which norms
+   are taken. */
 typedef struct opdi_weight_norm {
     opd_tensor *v, *g;
     opd_scalar_type work;
@@ -533,7 +537,8 @@ typedef struct opdi_weight_norm {
     int count;
 } opdi_weight_norm;
 
-/* Checks and sets *norm; dim -1 is none.  Without g, v keeps its dtype.  0, or -1 with an error. */
+/* Checks the arguments and sets *norm.  dim -1 means that the norm is over all dims.  If g is NULL, v keeps its dtype.
+   Returns 0, or -1 and sets an error. */
 static int opdi_weight_norm_open(opd_tensor *v, opd_tensor *g, int64_t dim, opdi_weight_norm *norm) {
     const int keep = dim == -1 ? -1 : opdi_dim_of(dim, v->ndim);
     if ((keep < 0 && dim != -1) || opdi_norm_floating(v, "weight_norm_kernel")) { return -1; }
@@ -588,7 +593,7 @@ static int opdi_weight_norm_interface_kernel(opd_call *call) {
     norms = opdi_o_reshape(norms, opdi_sizes(opd_arg_tensor(call, 1)), opd_arg_tensor(call, 1)->ndim);
     return opd_return_tensor(call, v) ? -1 : opd_return_tensor(call, opd_clone(norms));      /* no view of them */
 }
-/* dv = g / norm (grad - v sum(grad v) / norm^2), dg = sum(grad v) / norm */
+/* Computes dv = g / norm (grad - v sum(grad v) / norm^2) and dg = sum(grad v) / norm. */
 static int opdi_weight_norm_back_kernel(opd_call *call) {
     opd_tensor *v = opd_arg_tensor(call, 1), *g = opd_arg_tensor(call, 2), *norms = opd_arg_tensor(call, 3);
     opdi_weight_norm norm;
@@ -604,7 +609,7 @@ static int opdi_weight_norm_back_kernel(opd_call *call) {
     if (opd_return_tensor(call, opd_to_dtype(dv, OPDI_DTYPE(v)))) { return -1; }
     return opd_return_tensor(call, opd_to_dtype(opdi_o_reshape(dg, opdi_sizes(g), g->ndim), OPDI_DTYPE(g)));
 }
-/* Norms are computed again, so that they have a derivative; d norm = v / norm */
+/* Computes the gradients.  Computes the norms again by operators, so that their derivative, v / norm, is recorded. */
 static int opdi_weight_norm_interface_backward(opd_backward_call *bw) {
     opd_tensor *v = opd_bw_tensor(bw, 0), *g = opd_bw_tensor(bw, 1), *results[2] = {NULL, NULL}, *norms;
     const int64_t dim = opd_bw_value(bw, 2).u.i;
@@ -622,7 +627,7 @@ static int opdi_weight_norm_interface_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, results[1]);
     return 0;
 }
-/* opd_weight_norm: v with norms g; a norm is over all dims but dim, or over all with -1 */
+/* opd_weight_norm: v scaled to the norms g, taken over all dims but dim (-1: over all dims) */
 OPDI_OP(_weight_norm) {
     op->schema = "_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor";
     op->composite = opdi_weight_norm_kernel;

@@ -6,7 +6,7 @@
 
 //== im2col, col2im, pixel_shuffle =====================================================================================
 
-/* kernel_size, dilation, padding, stride from argument `first` on, for an image [c, in] */
+/* Reads kernel_size, dilation, padding and stride from argument `first` on, for an image [c, in]. */
 static int opdi_im2col_read(const opd_call *call, int first, opdi_vol *vol) {
     static const char *const names[] = {"kernel_size", "dilation", "padding", "stride"};
     int64_t *to[4];
@@ -50,12 +50,13 @@ static int opdi_im2col_run(opd_tensor *image, opd_tensor *col, const opdi_vol *v
     }
     return 0;
 }
-/* What windows are copied and added up in: bools, which are any of what meets, as numbers; -1 with PyTorch's error. */
+/* Returns the dtype in which windows are copied and added up.  For bools it is float32: their sum is true if it is not
+   0.  On failure, returns -1 and sets PyTorch's error. */
 static int opdi_columns_dtype(const opd_tensor *input, const char *what) {
     return input->dtype == OPD_BOOL ? OPD_FLOAT32 : opdi_kernel_dtype(OPDI_DTYPE(input), false, what);
 }
-/* im2col: the windows of images [n, c, h, w] or [c, h, w] as columns [n, c * kernel, windows] or [c * kernel,
-   windows]. */
+/* im2col: copies the windows of images [n, c, h, w] or [c, h, w] to columns [n, c * kernel, windows] or [c * kernel,
+   windows], where kernel is the number of elements of a window in one channel. */
 static int opdi_im2col_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     if (opdi_is_complex(input)) { return opdi_by_parts(call); }
@@ -97,8 +98,8 @@ static int opdi_im2col_kernel(opd_call *call) {
     if (!input || !output || opdi_im2col_run(input, output, &vol, false) != 0) { return -1; }
     return opdi_done_with(out, output);
 }
-/* col2im: columns [n, c * kernel, windows] or [c * kernel, windows] added up to images [n, c, h, w] or [c, h, w] of
-   output_size. */
+/* col2im: adds up columns [n, c * kernel, windows] or [c * kernel, windows] into images [n, c, h, w] or [c, h, w],
+   whose height and width are output_size. */
 static int opdi_col2im_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     const opd_ints to = opd_arg_ints(call, 1);
@@ -174,7 +175,7 @@ OPDI_OP(im2col) {
     op->out = "im2col.out";
     op->cases = "[1,2,4,5], (2,3), (1,1), (1,0), (2,1)";
 }
-/* opd_col2im: columns summed into images of output_size */
+/* opd_col2im: columns added up to images of output_size */
 OPDI_OP(col2im) {
     op->schema = "col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, "
         "int[2] stride) -> Tensor";
@@ -186,7 +187,8 @@ OPDI_OP(col2im) {
 }
 
 #define OPDI_MEMORY_LAST opd_value_int(2)
-/* pixel_shuffle by r (row): [.., channels r r, height, width] to [.., channels, height r, width r]; and back. */
+/* pixel_shuffle by r: rearranges [.., channels r r, height, width] to [.., channels, height r, width r].  back: does
+   the inverse. */
 static int opdi_pixel_shuffle_any(opd_call *call, bool back) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     const int64_t row = opd_arg_int(call, 1);

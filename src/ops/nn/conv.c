@@ -2,7 +2,8 @@
 
 //== convolution: arguments ============================================================================================
 
-/* Strides laid out as channels last, which a result then takes over (c10::is_channels_last_strides_2d and 3d). */
+/* Returns true if tensor's strides are those of channels last, which a result then also gets
+   (c10::is_channels_last_strides_2d and 3d). */
 OPDI_INTERNAL bool opdi_is_channels_last(const opd_tensor *tensor) {
     const int64_t *sizes = opdi_sizes(tensor), *strides = opdi_strides(tensor);
     int64_t least = 0;
@@ -16,7 +17,7 @@ OPDI_INTERNAL bool opdi_is_channels_last(const opd_tensor *tensor) {
     }
     return true;
 }
-/* A result with sizes [n, c, ...], channels last where `last` says so. */
+/* Makes result i with sizes [n, c, ...], stored channels last if `last` is set. */
 OPDI_INTERNAL opd_tensor *opdi_result_format(opd_call *call, int i, bool last, const int64_t *sizes, int ndim,
                                              opd_scalar_type dtype) {
     int64_t strides[OPD_MAX_DIMS];
@@ -30,7 +31,7 @@ OPDI_INTERNAL opd_tensor *opdi_result_format(opd_call *call, int i, bool last, c
     strides[0] = next;
     return opd_result_strided(call, i, sizes, strides, ndim, dtype, opdi_call_device(call));
 }
-/* A list of one number, or of one for each dim, into the last nd of three. */
+/* Reads a list that has one number, or one for each of ndim dims, into the last ndim elements of out[3]. */
 static int opdi_conv_list(const char *name, opd_ints list, int ndim, int64_t *out, int64_t fill) {
     char text[256];
     for (int i = 0; i < 3; i++) { out[i] = fill; }
@@ -57,7 +58,7 @@ OPDI_INTERNAL const char *opdi_by_text(const int64_t *ints, int count, char *buf
     }
     return buf;
 }
-/* The result's sizes; refuses what has none (at::native::check_shape_forward). */
+/* Computes the sizes of the result.  Fails if a dim of it would be empty (at::native::check_shape_forward). */
 static int opdi_conv_out_sizes(opdi_conv_call *conv, const int64_t *in) {
     opdi_vol *vol = &conv->vol;
     int64_t out[3], padded[3], reach[3];
@@ -119,7 +120,7 @@ static int opdi_conv_bias(bool transposed, const opd_tensor *weight, const opd_t
                     opdi_sizes_text(opdi_sizes(weight), weight->ndim, first, sizeof first), (long long)channels,
                     opdi_sizes_text(opdi_sizes(bias), bias->ndim, second, sizeof second));
 }
-/* Channels, bias (its number of elements, or -1) and what the kernel can do. */
+/* Checks the numbers of channels, the number of elements of bias (-1: no bias), and the limits of the kernel. */
 static int opdi_conv_shapes(opdi_conv_call *conv, const opd_tensor *input, const opd_tensor *weight,
                             const opd_tensor *bias) {
     const int64_t *xs = opdi_sizes(input), *ws = opdi_sizes(weight), groups = conv->vol.groups;
@@ -213,7 +214,7 @@ static int opdi_conv_read(const opd_call *call, int first, const opd_tensor *inp
 
 //== convolution, convolution_backward =================================================================================
 
-/* The convolution of complex numbers: four of their parts, and the bias. */
+/* Computes a convolution of complex numbers from four convolutions of real and imaginary parts, and adds the bias. */
 static int opdi_complex_convolution(opd_call *call, opd_tensor *bias) {
     opd_tensor *parts[2];
     opd_value rets[4];
@@ -232,8 +233,8 @@ static int opdi_complex_convolution(opd_call *call, opd_tensor *bias) {
     }
     return opdi_give_parts(call, 0, parts[0], parts[1]);
 }
-/* convolution of input with weight, plus bias.  A transposed one runs as the gradient by the input of the convolution
-   that goes the other way. */
+/* convolution: convolves input with weight and adds bias.  A transposed convolution is computed as the gradient, by its
+   input, of the convolution in the other direction. */
 static int opdi_convolution_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 1), *bias = opd_arg_tensor(call, 2);
     opdi_conv_call conv;
@@ -272,7 +273,8 @@ static int opdi_convolution_backward(opd_backward_call *bw) {
     for (int i = 0; i < 3; i++) { OPDI_GIVE(i, rets[i]); }
     return 0;
 }
-/* Examples of the input are samples; where they have weights of their own, too, they are channels and groups. */
+/* Batches convolution.  The examples of the input become samples.  If each example also has its own weight, they become
+   channels and groups instead. */
 static int opdi_convolution_batch(opd_call *call) {
     const bool transposed = opd_arg_bool(call, 6);
     const opd_tensor *one = opd_arg_tensor(call, 0), *each = opd_arg_tensor(call, 1);
@@ -306,7 +308,7 @@ static int opdi_convolution_batch(opd_call *call) {
     if (at) { output = opdi_batch_split(output, 1, opdi_sizes(output)[1] / opd_batch_size()); }
     else if (dim[0] >= 0) { output = opdi_batch_split(output, 0, opdi_sizes(one)[0]); }
     else { at = -1; }
-    if (output && tensors[2]) {                   /* [B, 1, O, 1, ..]; [B, O, 1, ..] where samples are first */
+    if (output && tensors[2]) {                   /* [B, 1, O, 1, ..], or [B, O, 1, ..] if samples are first */
         int count = 0;
         if (dim[2] >= 0) {
             shape[count++] = opd_batch_size();
@@ -322,7 +324,7 @@ static int opdi_convolution_batch(opd_call *call) {
     return opd_batch_return(call, output, at);
 }
 static int opdi_convolution_jvp(opd_jvp_call *jv) { return opdi_bilinear_jvp(jv, 0, 1, 2); }
-/* opd_convolution: convolution of any kind; transposed: its adjoint */
+/* opd_convolution: convolution of any kind; transposed: the adjoint of one */
 OPDI_OP(convolution) {
     op->schema = "convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, "
         "bool transposed, int[] output_padding, int groups) -> Tensor";
@@ -350,8 +352,8 @@ OPDI_INTERNAL int opdi_conv_same_sizes(const opd_tensor *grad, const int64_t *si
     }
     return 0;
 }
-/* Makes result i of convolution_backward: the gradient of input (0), weight (1) or bias (2), None where output_mask
-   does not want it.  0, or -1 with an error. */
+/* Makes result i of convolution_backward: the gradient of input (0), weight (1) or bias (2), or None if output_mask
+   does not select it.  Returns 0, or -1 and sets an error. */
 static int opdi_conv_gradient(opd_call *call, int i, const opdi_conv_call *conv, opd_tensor *grad, opd_tensor *input,
                               opd_tensor *weight) {
     const opd_scalar_type type = (opd_scalar_type)conv->vol.dtype, dtype = OPDI_DTYPE(opd_arg_tensor(call, 1));
@@ -361,7 +363,7 @@ static int opdi_conv_gradient(opd_call *call, int i, const opdi_conv_call *conv,
     int64_t channels = conv->sizes[1];
     if (!opdi_mask_at(call, 10, i)) { return opd_return_value(call, OPD_NONE); }
     if (channels == 0 && !opd_arg_is_none(call, 3) && opd_arg_ints(call, 3).n == 1) {
-        channels = opd_arg_ints(call, 3).data[0];            /* of an input without channels there is no sum */
+        channels = opd_arg_ints(call, 3).data[0];            /* an input without channels has no sum */
     }
     if (i == 2) { out = opd_result(call, 2, &channels, 1, dtype); }
     else { out = opdi_result_format(call, i, conv->last, opdi_sizes(like), like->ndim, dtype); }
@@ -384,8 +386,8 @@ static int opdi_conv_gradient(opd_call *call, int i, const opdi_conv_call *conv,
     }
     return opd_return_tensor(call, out);
 }
-/* convolution_backward of complex numbers: each gradient is made of those by the parts of the two factors that it has
-   among grad_output, input and weight; that of the bias is linear. */
+/* Computes convolution_backward of complex numbers.  Each gradient depends on two of grad_output, input and weight, and
+   is made from gradients of their real and imaginary parts.  The gradient of the bias is linear. */
 static int opdi_complex_conv_gradients(opd_call *call) {
     static const unsigned parts[4] = {0, 7, 6, 1};  /* imaginary: none, all, input and weight, grad_output */
     opd_value rets[4][3];
@@ -401,7 +403,7 @@ static int opdi_complex_conv_gradients(opd_call *call) {
     }
     return 0;
 }
-/* convolution_backward: the gradients of input, weight and bias that output_mask wants, from grad_output. */
+/* convolution_backward: computes from grad_output the gradients of input, weight and bias that output_mask selects. */
 static int opdi_convolution_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *weight = opd_arg_tensor(call, 2);
     opdi_conv_call conv;
@@ -426,9 +428,9 @@ static int opdi_convolution_backward_kernel(opd_call *call) {
     for (int i = 0; i < 3; i++) { if (opdi_conv_gradient(call, i, &conv, grad, input, weight) != 0) { return -1; } }
     return 0;
 }
-/* Let gI, gW, gb be what convolution_backward gives, ggI, ggW, ggb their gradients
-   (at::native::_convolution_double_backward).  That of grad_output is conv(ggI, weight) + conv(input, ggW) + ggb,
-   that of weight gW(ggI, grad_output), that of input gI(ggW, grad_output). */
+/* Computes a gradient of convolution_backward.  Its results are the gradients gI, gW and gb; ggI, ggW and ggb are the
+   gradients that came for these (at::native::_convolution_double_backward).  grad_output gets conv(ggI, weight) +
+   conv(input, ggW) + ggb, weight gets gW(ggI, grad_output), and input gI(ggW, grad_output). */
 static opd_tensor *opdi_conv_again(opd_backward_call *bw, opd_tensor *input, opd_tensor *weight) {
     return opd_convolution(input, weight, NULL, opdi_bw_ints(bw, 4), opdi_bw_ints(bw, 5), opdi_bw_ints(bw, 6),
                            opd_bw_value(bw, 7).u.i != 0, opdi_bw_ints(bw, 8), opd_bw_value(bw, 9).u.i);
@@ -444,8 +446,8 @@ static opd_tensor *opdi_conv_back_again(opd_backward_call *bw, opd_tensor *input
     }
     return rets[i];
 }
-/* The gradients of convolution_backward by grad_output, input and weight; see the formulas above opdi_conv_again.  0,
-   or -1 with an error. */
+/* Computes the gradients of convolution_backward by grad_output, input and weight; see the formulas above
+   opdi_conv_again.  Returns 0, or -1 and sets an error. */
 static int opdi_convolution_backward_backward(opd_backward_call *bw) {
     opd_tensor *gi = opd_bw_grad(bw, 0), *gw = opd_bw_grad(bw, 1), *gb = opd_bw_grad(bw, 2);
     opd_tensor *input = opd_bw_tensor(bw, 1), *weight = opd_bw_tensor(bw, 2), *grad_out = opd_bw_tensor(bw, 0),
@@ -469,8 +471,8 @@ static int opdi_convolution_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(2, gi ? opdi_conv_back_again(bw, gi, weight, 1) : NULL);
     return opd_ok() ? 0 : -1;
 }
-/* Gradient i of convolution_backward for these tensors and groups, and the call's other arguments; NULL with an
-   error. */
+/* Computes gradient i of convolution_backward for these tensors and this number of groups; takes the other arguments
+   from the call.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_conv_back_one(opd_call *call, opd_tensor *grad, opd_tensor *input, opd_tensor *weight,
                                       int64_t groups, int i) {
     bool mask[3] = {false, false, false};
@@ -481,14 +483,15 @@ static opd_tensor *opdi_conv_back_one(opd_call *call, opd_tensor *grad, opd_tens
                                  opd_arg_ints(call, 6), opd_arg_bool(call, 7), opd_arg_ints(call, 8), groups,
                                  opd_value_bools(mask, 3)) == 0 ? rets[i] : NULL;
 }
-/* Something with the sizes of `one`, those of dim at for all examples; like: a tensor of its kind.  Nobody reads it. */
+/* Returns a placeholder for an argument that is never read.  It has the dtype and device of `like` and the sizes of
+   `one`, but dim `at` has the size for all examples. */
 static opd_tensor *opdi_batch_blank(opd_tensor *like, const opd_tensor *one, int at) {
     int64_t sizes[OPD_MAX_DIMS];
     memcpy(sizes, opdi_sizes(one), (size_t)one->ndim * sizeof *sizes);
     if (at >= 0) { sizes[at] = opdi_size_times(sizes[at], opd_batch_size()); }
     return opd_expand(opd_new_zeros(like, opd_ints_of(sizes, 0)), opd_ints_of(sizes, one->ndim));
 }
-/* Gradient i of input (0), weight (1), bias (2) with the examples at *at. */
+/* Computes gradient i (0 input, 1 weight, 2 bias) for all examples.  *at: the dim of the examples in the result. */
 static opd_tensor *opdi_conv_back_batch(opd_call *call, int i, int *at) {
     const int64_t groups = opd_arg_int(call, 9);
     const opd_tensor *one = opd_arg_tensor(call, i < 2 ? i + 1 : 0);        /* of an example */
@@ -579,7 +582,8 @@ OPDI_OP(_convolution_deprecated) {
     op->cases = "[1,2,4,4], [3,2,2,2], [3], (1,1), (0,0), (1,1), False, (0,0), 1, False, False, True";
 }
 
-/* padding='same': where the sides differ the bigger one is used on both, and the first outputs are left out. */
+/* Runs a convolution with padding='same'.  If the two sides of a dim need different padding, pads both by the larger
+   one and leaves out the first outputs. */
 static opd_tensor *opdi_conv_same(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
                                   opd_ints dilation, int64_t groups, opd_ints zero) {
     int64_t pad[3], skip[3];
@@ -611,7 +615,7 @@ static opd_tensor *opdi_conv_same(opd_tensor *input, opd_tensor *weight, opd_ten
     }
     return opd_contiguous(output);
 }
-/* conv<nd>d and conv_transpose<nd>d.  Input without a batch gets one. */
+/* Runs conv<nd>d and conv_transpose<nd>d.  An input without a batch dim gets one. */
 static int opdi_conv_nd(opd_call *call, int ndim, bool transposed) {
     static const int64_t zeros[1] = {0};
     opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 1), *bias = opd_arg_tensor(call, 2),
@@ -680,7 +684,7 @@ OPDI_OP(conv2d_padding) {
     op->cases = "[1,2,4,4], [3,2,2,3], [3], 1, 'same'";
 }
 
-/* _convolution_mode: convolution whose padding is a text. */
+/* _convolution_mode: convolution whose padding is given as text. */
 static int opdi_convolution_mode_kernel(opd_call *call) {
     static const int64_t zeros[1] = {0};
     opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 1), *bias = opd_arg_tensor(call, 2);
@@ -701,7 +705,7 @@ OPDI_OP(_convolution_mode) {
     op->composite = opdi_convolution_mode_kernel;
     op->cases = "[1,2,4,4], [3,2,2,3], [3], (1,1), 'same', (1,1), 1; [1,2,5], [3,2,2], [3], (2), 'valid', (1), 1";
 }
-/* thnn_conv2d: conv2d of images with their kernel's size. */
+/* thnn_conv2d: conv2d of images; the kernel's size is given as well. */
 static int opdi_thnn_conv2d_kernel(opd_call *call) {
     static const int64_t ones[2] = {1, 1}, zeros[2] = {0, 0};
     opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 1);
@@ -759,7 +763,7 @@ OPDI_OP(conv3d_padding) {
     op->autocast = OPD_AUTOCAST_LOWER;
     op->cases = "[1,2,3,3,3], [2,2,2,2,2], [2], 1, 'same'";
 }
-/* The sum over the width, tap by tap of the rows that are there: padding is not multiplied by infinities. */
+/* Sums over the width tap by tap.  Only reads rows that exist, so that padding is never multiplied by infinities. */
 static opd_tensor *opdi_conv_tbc_padded(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, int64_t pad) {
     const int64_t rows = opdi_sizes(input)[0], taps = opdi_sizes(weight)[0], count = rows + 2 * pad - taps + 1;
     const int64_t sizes[] = {count, opdi_sizes(input)[1], opdi_sizes(weight)[2]};

@@ -3,13 +3,15 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:conv      convolution
 //
-//  Everything is done on contiguous tensors of a compute type, one to three spatial dims (fewer are given leading
-//  ones of size 1). A transposed convolution is the gradient of a convolution with respect to its input.
+//  All functions work on contiguous tensors of a compute type, with one to three spatial dims; if there are fewer than
+//  three, the first ones have size 1.  A transposed convolution is the gradient of a convolution with respect to its
+//  input.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_INTERNAL int64_t opdi_vol_area(const int64_t *sizes) { return sizes[0] * sizes[1] * sizes[2]; }
 
-/* One row of columns, what one tap sees in the innermost dim: places lo .. hi of x, zeros around; back adds it to x. */
+/* Copies one row of columns: the elements that one tap sees along the innermost dim.  These are places lo .. hi of x,
+   with zeros on both sides.  back: adds the row to x. */
 #define OPDI_UNFOLD_ROW(type)                                                                               \
     {                                                                                                       \
         const type *from = (const type *)(const void *)x + row; type *to = (type *)(void *)out;             \
@@ -21,8 +23,8 @@ OPDI_INTERNAL int64_t opdi_vol_area(const int64_t *sizes) { return sizes[0] * si
             for (; j < vol->out[2]; j++) { to[j] = 0; }                                                     \
         }                                                                                                   \
     }
-/* Unfolds the image x [channels, in] to columns col [channels * kernel, out], `ld` elements a row.  back: adds the
-   columns to the image instead. */
+/* Unfolds the image x [channels, in] to columns col [channels * kernel, out], whose rows are `ld` elements apart.
+   back: adds the columns to the image. */
 OPDI_INTERNAL void opdi_vol_unfold(const opdi_vol *vol, int64_t channels, char *x, char *col, int64_t ld, bool back) {
     const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)vol->dtype), taps = opdi_vol_area(vol->kernel),
         step = vol->stride[2];
@@ -51,8 +53,8 @@ OPDI_INTERNAL void opdi_vol_unfold(const opdi_vol *vol, int64_t channels, char *
     }
 }
 OPDI_COLD_BEGIN
-/* Computes at [rows, count] = first second + beta at, with the distances of rows; ta, tb: first, second are given
-   transposed. */
+/* Computes at [rows, count] = first second + beta at.  lda, ldb and ldc are the distances between rows.  ta, tb:
+   whether first, second is given transposed. */
 static int opdi_vol_gemm(const opdi_vol *vol, int64_t rows, int64_t count, int64_t element, const char *first,
                          int64_t lda, bool ta, const char *second, int64_t ldb, bool tb, double beta, char *at,
                          int64_t ldc) {
@@ -76,7 +78,7 @@ static int opdi_vol_gemm(const opdi_vol *vol, int64_t rows, int64_t count, int64
     products.k = element;
     return opdi_product_at(&products, 0, beta);
 }
-/* The two-dimensional routines where they fit: then 1 and *conv filled in. */
+/* Fills in *conv and returns 1 if the convolution is one that the two-dimensional routines can do, else returns 0. */
 static int opdi_vol_flat(const opdi_vol *vol, opdi_conv *conv) {
     if (vol->dtype == OPD_INT64 || vol->in[0] != 1 || vol->kernel[0] != 1 || vol->out[0] != 1 || vol->pad[0] != 0) {
         return 0;
@@ -105,10 +107,11 @@ static int opdi_vol_flat(const opdi_vol *vol, opdi_conv *conv) {
 }
 //== small images ======================================================================================================
 //
-//  Stride 1.  Images of a batch lie one after another in one padded plane of each channel, with the zeros between two
-//  rows and between two images shared: row stride wide = w + pw, an image every high = h + ph rows.  Row t of the
-//  unfolded matrix of the whole batch then is that plane from an offset on, so nothing is gathered; output (n, y, x)
-//  is column (n * high + y) * wide + x, and the columns between are computed for nothing.
+//  This is for stride 1.  For each channel, the images of a batch lie one after another in one padded plane.
+//  Neighbouring rows, or images, share the zeros between them: rows are wide = w + pw elements apart, and an image
+//  takes high = h + ph rows.  Each row of the unfolded matrix of the whole batch is then this plane from some offset
+//  on, so nothing has to be copied.  Output (n, y, x) is column (n * high + y) * wide + x; the results in the columns
+//  between are not used.
 
 typedef struct opdi_shift {
     opdi_conv conv;
@@ -152,13 +155,13 @@ static void opdi_shift_pack(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64
         if (ld * size == 128) { memcpy(to, at, 128); } else { memcpy(to, at, (size_t)(nc * size)); }
     }
 }
-/* n elements, in steps that the compiler knows */
+/* Copies `bytes` bytes, a multiple of 4, in steps whose size the compiler knows. */
 static inline void opdi_shift_line(char *to, const char *from, int64_t bytes) {
     int64_t i = 0;
     for (; i + 16 <= bytes; i += 16) { memcpy(to + i, from + i, 16); }
     for (; i < bytes; i += 4) { memcpy(to + i, from + i, 4); }
 }
-/* Images [first, first + count) of a group into the planes. */
+/* Copies images [first, first + count) of a group into the padded planes. */
 static void opdi_shift_fill(const opdi_shift *shift, int64_t group, int64_t first, int64_t count, char *pad) {
     const opdi_conv *conv = &shift->conv;
     const int64_t size = (int64_t)conv->size, line = conv->w * size;
@@ -171,7 +174,7 @@ static void opdi_shift_fill(const opdi_shift *shift, int64_t group, int64_t firs
         }
     }
 }
-/* y from the columns, plus the bias */
+/* Writes y from the columns of the product, and adds the bias. */
 static void opdi_shift_store(const opdi_shift *shift, int64_t group, int64_t first, int64_t count, const char *col) {
     const opdi_conv *conv = &shift->conv;
     const int64_t size = (int64_t)conv->size;
@@ -201,7 +204,7 @@ static void opdi_shift_store(const opdi_shift *shift, int64_t group, int64_t fir
     }
 }
 OPDI_COLD_BEGIN
-/* Items are (chunk of the batch, group). */
+/* Computes items [begin, end).  An item is one chunk of the batch in one group. */
 static void opdi_shift_forward_range(void *ctx, int64_t begin, int64_t end) {
     opdi_shift *shift = (opdi_shift *)ctx;
     const opdi_conv *conv = &shift->conv;
@@ -255,7 +258,7 @@ OPDI_INTERNAL int opdi_conv_any(const opdi_conv *conv, const void *x, const void
     if (opdi_shift_fits(conv, &shift, conv->cg + conv->og)) { return opdi_shift_forward(&shift, x, weights, bias, y); }
     return opdi_conv_forward(conv, x, weights, bias, y);
 }
-/* The gradient of x is a convolution of gy with the flipped weight. */
+/* Computes the gradient of x as a convolution of gy with the flipped weight. */
 static int opdi_shift_grad_input(const opdi_conv *conv, const void *gy, const void *weights, void *gx) {
     const int64_t bytes = conv->oc * conv->cg * conv->kh * conv->kw * (int64_t)conv->size;
     opdi_conv other = *conv;
@@ -278,8 +281,8 @@ static int opdi_shift_grad_input(const opdi_conv *conv, const void *gy, const vo
     return rc;
 }
 OPDI_COLD_END
-/* Turns gy of images [first, first + count) to out [cols, ldg], the channels of each output column side by side, zero
-   where there is nothing. */
+/* Transposes gy of images [first, first + count) to out [cols, ldg]: each row has the channels of one output column;
+   unused columns become rows of zeros. */
 static void opdi_shift_turn(const opdi_shift *shift, int64_t group, int64_t first, int64_t count, char *out) {
     const opdi_conv *conv = &shift->conv;
     const int64_t area = conv->oh * conv->ow;
@@ -314,8 +317,8 @@ static void opdi_shift_turn(const opdi_shift *shift, int64_t group, int64_t firs
         }
     }
 }
-/* Weight gradient, transposed: gw[turn, o] = sum over columns j of plane[offset(turn) + j] gy[j, o].  The planes are
-   the micro-kernel's rows as they are.  Items are (part of the batch, group). */
+/* Computes the weight's gradient, transposed: gw[turn, o] = sum over columns j of plane[offset(turn) + j] gy[j, o].
+   The micro-kernel reads the planes in place, as its rows.  An item is one part of the batch in one group. */
 static void opdi_shift_gw_range(void *ctx, int64_t begin, int64_t end) {
     opdi_shift *shift = (opdi_shift *)ctx;
     const opdi_conv *conv = &shift->conv;
@@ -363,8 +366,8 @@ static void opdi_shift_sum_f64(const opdi_shift *shift, int64_t element, int64_t
 #include "shifted_sums.typed.h"
 #include "../../typed/end.h"
 OPDI_COLD_BEGIN
-/* Computes gw [groups, og, cg * kh * kw], the gradient of the weight, from gy and x: parts of the batch apart, and
-   then their sum.  0, 1 when the convolution does not suit this way, or -1 with an error. */
+/* Computes gw [groups, og, cg * kh * kw], the gradient of the weight, from gy and x: separately for parts of the batch,
+   which are then summed.  Returns 0, 1 if this method does not suit the convolution, or -1 and sets an error. */
 static int opdi_shift_grad_weight(const opdi_conv *conv, const void *gy, const void *x, void *gw) {
     const opdi_micro mk = opdi_micro_of(conv->size == 4 ? OPD_FLOAT32 : OPD_FLOAT64);
     const int64_t depth = conv->cg * conv->kh * conv->kw, kp = opdi_round_up(depth, mk.mr),
@@ -387,8 +390,8 @@ static int opdi_shift_grad_weight(const opdi_conv *conv, const void *gy, const v
     return shift.failed ? opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory") : 0;
 }
 
-/* Computes one of y = conv(x, weights), gx = its gradient for gy = y, gw = its gradient for gy = y, image by image
-   through the columns. */
+/* Computes y = conv(x, weights), or with gy in y the gradient in x or in weights (as `what` says), one image after the
+   other. */
 static int opdi_vol_columns(const opdi_vol *vol, int what, char *x, char *weights, char *y) {
     const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)vol->dtype), cg = vol->c / vol->groups,
         og = vol->oc / vol->groups;
@@ -421,7 +424,8 @@ static int opdi_vol_columns(const opdi_vol *vol, int what, char *x, char *weight
     opdi_lend_end(col, (size_t)(depth * area * size) + 16);
     return rc;
 }
-/* *bias [oc], where there is one, is added to output here and then set to NULL, or left to the caller. */
+/* Runs one of the three computations.  If *bias [oc] is not NULL, either adds it to output and sets *bias to NULL, or
+   leaves both to the caller. */
 OPDI_INTERNAL int opdi_vol_run(const opdi_vol *vol, int what, const opd_tensor *input, const opd_tensor *weight,
                                const opd_tensor *output, opd_tensor **bias) {
     const void *second = NULL;
@@ -460,7 +464,7 @@ OPDI_INTERNAL int opdi_vol_run(const opdi_vol *vol, int what, const opd_tensor *
     return rc <= 0 ? rc : opdi_conv_grad_weight(&conv, output->data, input->data, weight->data);
 }
 OPDI_COLD_END
-/* output [n, channels, area] += second [channels] */
+/* Adds second [channels] to output [n, channels, area]. */
 OPDI_INTERNAL void opdi_bias_add(opd_tensor *output, const opd_tensor *second) {
     const int64_t channels = opdi_sizes(output)[1],
         area = output->numel / OPDI_MAX((int64_t)1, opdi_sizes(output)[0] * channels);
@@ -480,7 +484,7 @@ OPDI_INTERNAL void opdi_bias_add(opd_tensor *output, const opd_tensor *second) {
         }
     }
 }
-/* out [channels] = sum over count and area of grad [count, channels, area], float or double */
+/* Sets out [channels] to the sum over count and area of grad [count, channels, area], float or double. */
 OPDI_INTERNAL void opdi_bias_sum(const opd_tensor *grad, opd_tensor *out) {
     const int64_t count = opdi_sizes(grad)[0], channels = opdi_sizes(grad)[1],
         area = grad->numel / OPDI_MAX((int64_t)1, count * channels);

@@ -2,8 +2,9 @@
 
 //== ctc_loss ==========================================================================================================
 //
-//  A target of S labels is a row of 2 S + 1: a blank before, between and behind its labels.  alpha [N, T, 2 S + 1] has
-//  the log of the chance of all ways to be at an element of that row at a time.
+//  A target of S labels becomes a row of 2 S + 1 elements, with a blank before, between and behind its labels.
+//  alpha[n, t, s] is the log-probability of all paths that are at element s of that row at time t; it is [N, T, 2 S +
+//  1].
 
 typedef struct opdi_ctc {
     int64_t times, count, classes, blank, width;  /* T, N, C; width: 2 * the longest target + 1 */
@@ -17,13 +18,13 @@ static int64_t opdi_ctc_label(const opdi_ctc *ctc, int64_t item, int64_t place) 
 static double opdi_ctc_prob(const opdi_ctc *ctc, int64_t time, int64_t item, int64_t label) {
     return ctc->probs[(time * ctc->count + item) * ctc->classes + label];
 }
-/* log(e^x + e^y), NaN where one is */
+/* Returns log(e^x + e^y), or NaN if one of them is NaN. */
 static double opdi_ctc_add(double x, double y) {
     const double most = OPDI_MAX(x, y);
     if (x == -INFINITY && y == -INFINITY) { return most; }
     return most + log(exp(x - most) + exp(y - most));
 }
-/* Checks the lengths, and finds where targets begin; 0, or -1 with an error. */
+/* Checks the lengths and finds the start of each target.  Returns 0, or -1 and sets an error. */
 static int opdi_ctc_lengths(opdi_ctc *ctc, const opd_tensor *targets, int64_t *starts) {
     int64_t most = 0, sum = 0;
     if (ctc->inputs.n != ctc->count || ctc->lengths.n != ctc->count) {
@@ -54,7 +55,8 @@ static int opdi_ctc_lengths(opdi_ctc *ctc, const opd_tensor *targets, int64_t *s
     ctc->starts = starts;
     return 0;
 }
-/* Reads log_probs and targets, arguments `from` and the next, and the lengths behind them; 0, or -1 with an error. */
+/* Reads log_probs and targets, arguments `from` and the next one, and the lengths, which follow.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_ctc_read(opd_call *call, int from, int64_t blank, opdi_ctc *ctc) {
     opd_tensor *probs = opd_arg_tensor(call, from), *targets = opd_arg_tensor(call, from + 1);
     if (probs->ndim != 3 || (probs->dtype != OPD_FLOAT32 && probs->dtype != OPD_FLOAT64)) {
@@ -95,7 +97,7 @@ static int opdi_ctc_read(opd_call *call, int from, int64_t blank, opdi_ctc *ctc)
     }
     return 0;
 }
-/* Fills alpha [T, width] of an item; returns minus the log of the chance of its target. */
+/* Fills alpha [T, width] of one item of the batch.  Returns minus the log-probability of its target. */
 static double opdi_ctc_forward(const opdi_ctc *ctc, int64_t item, double *alpha) {
     const int64_t times = ctc->inputs.data[item], last = 2 * ctc->lengths.data[item];
     for (int64_t i = 0; i < ctc->times * ctc->width; i++) { alpha[i] = -INFINITY; }
@@ -136,8 +138,8 @@ static int opdi__ctc_loss_kernel(opd_call *call) {
     }
     return opdi_done_with(loss, first) || opdi_done_with(alpha, second) ? -1 : 0;
 }
-/* Adds up in sums [T, N, C], for the labels of each time, the logs of the chances of all ways through them; beta
-   [2, width] is room. */
+/* Computes, for each label at each time, the log-probability of all paths through it, and adds it to sums [T, N, C].
+   beta [2, width] is scratch memory. */
 static void opdi_ctc_sums(const opdi_ctc *ctc, int64_t item, const double *alpha, double *beta, double *sums) {
     const int64_t times = ctc->inputs.data[item], last = 2 * ctc->lengths.data[item];
     for (int64_t time = times - 1; time >= 0; time--) {
@@ -159,8 +161,8 @@ static void opdi_ctc_sums(const opdi_ctc *ctc, int64_t item, const double *alpha
         }
     }
 }
-/* grad * (e^log_probs - e^(sums + loss - log_probs)), zeros behind the end of each and, with zero_infinity, for targets
-   that no way gives. */
+/* Computes grad * (e^log_probs - e^(sums + loss - log_probs)); behind the end of each item the gradient is 0.  With
+   zero_infinity, it is also 0 for targets that no path reaches. */
 static int opdi__ctc_loss_backward_kernel(opd_call *call) {
     opdi_ctc ctc;
     if (opdi_ctc_read(call, 1, opd_arg_int(call, 7), &ctc)) { return -1; }
@@ -217,7 +219,8 @@ static int opdi_ctc_no_second(opd_backward_call *bw) {
     (void)bw;
     return opd_fail(OPD_ERROR_AUTOGRAD, "ctc_loss has no second derivative (PyTorch has none either)");
 }
-/* The mean over items of loss / length of the target (at least 1), or the sum, or all. */
+/* Reduces the losses of the items: to the mean of loss / length of the target (at least 1), to their sum, or not at
+   all. */
 static int opdi_ctc_loss(opd_call *call, opd_ints inputs, opd_ints lengths) {
     opd_tensor *probs = opd_arg_tensor(call, 0), *targets = opd_arg_tensor(call, 1);
     opd_value values[6];
@@ -248,7 +251,8 @@ static int opdi_ctc_loss(opd_call *call, opd_ints inputs, opd_ints lengths) {
 static int opdi_ctc_loss_IntList_kernel(opd_call *call) {
     return opdi_ctc_loss(call, opd_arg_ints(call, 2), opd_arg_ints(call, 3));
 }
-/* The numbers of argument i, a tensor of integers, which must have some to read; 0, or -1 with an error. */
+/* Reads the numbers of argument i, a tensor of integers, which must have readable data.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_ctc_numbers(opd_call *call, int i, opd_ints *numbers) {
     opd_tensor *lengths = opd_arg_tensor(call, i);
     if (!opd_dtype_is_integral(OPDI_DTYPE(lengths), false)) {
@@ -264,7 +268,7 @@ static int opdi_ctc_loss_Tensor_kernel(opd_call *call) {
     if (opdi_ctc_numbers(call, 2, &inputs) || opdi_ctc_numbers(call, 3, &lengths)) { return -1; }
     return opdi_ctc_loss(call, inputs, lengths);
 }
-/* opd__ctc_loss: minus the logs of the chances of targets over all alignments, and the logs of their beginnings */
+/* opd__ctc_loss: minus the log-probabilities of targets over all alignments, and those of their beginnings */
 OPDI_OP(_ctc_loss) {
     op->schema = "_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, "
         "bool zero_infinity=False) -> (Tensor, Tensor)";
@@ -297,7 +301,8 @@ OPDI_OP(ctc_loss_IntList) {
     op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->cases = "";
 }
-/* _ctc_loss (at 2) and _ctc_loss_backward (at 3) with the lengths in tensors, which are arguments `at` and the next. */
+/* Runs _ctc_loss (at is 2) or _ctc_loss_backward (at is 3) if the lengths are tensors, arguments `at` and the next
+   one. */
 static int opdi_ctc_by_numbers(opd_call *call, const char *name, int at) {
     opd_value args[OPD_MAX_ARGS], rets[2];
     opd_op *op = NULL;

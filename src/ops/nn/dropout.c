@@ -10,7 +10,8 @@ static int opdi_dropout_check(double p) {
     return p >= 0 && p <= 1 ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "dropout probability has to be between 0 and 1, but "
                                            "got %g", p);
 }
-/* 1 with probability 1 - p, else 0.  From sizes alone, so that vmap's randomness decides for whom it is drawn. */
+/* Returns a tensor whose elements are 1 with probability 1 - p, else 0.  Only its sizes decide what is drawn, so that
+   vmap's randomness decides whether examples share random numbers. */
 static opd_tensor *opdi_dropout_drawn(const opd_tensor *input, const int64_t *sizes, opd_scalar_type dtype, double p) {
     int64_t zeros[OPD_MAX_DIMS];
     memset(zeros, 0, sizeof zeros);
@@ -42,7 +43,7 @@ static int opdi_native_dropout_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_native_dropout_backward(opd_bw_grad(bw, 0), opd_bw_result(bw, 1), !on ? 1 : p >= 1
                                                             ? 0 : 1 / (1 - p)));
 }
-/* opd_native_dropout: dropout, and what was kept */
+/* opd_native_dropout: dropout, and the mask of the kept elements */
 OPDI_OP(native_dropout) {
     op->schema = "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)";
     op->any = opdi_native_dropout_kernel; op->backward = opdi_native_dropout_backward; op->save = "result1";
@@ -71,7 +72,8 @@ OPDI_OP(native_dropout_backward) {
     op->cases = "[2,3], [2,3]b, 2.0";
 }
 
-/* The factor each element gets: 0 or 1 / (1 - p); for features, one for each of the first two dims. */
+/* Returns the factor of each element: 0 or 1 / (1 - p).  With `features`, there is one for each index of the first two
+   dims. */
 static opd_tensor *opdi_dropout_noise(opd_tensor *input, double p, bool features) {
     int64_t sizes[OPD_MAX_DIMS];
     if (features) {
@@ -121,14 +123,15 @@ OPDI_OP(feature_dropout) {
     op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[2,3,4], 0.0, True";
 }
-/* opd_feature_dropout_: feature_dropout of self itself */
+/* opd_feature_dropout_: feature_dropout, in place */
 OPDI_OP(feature_dropout_) {
     op->schema = "feature_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)";
     op->composite = opdi_dropout_kernel; op->cases = "";
     op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
 }
 
-/* alpha_dropout and feature_alpha_dropout: what is dropped is -alpha' of SELU, and a x + b keeps mean and variance. */
+/* alpha_dropout and feature_alpha_dropout: replace dropped elements by SELU's -alpha', and then apply a x + b, so that
+   mean and variance stay the same. */
 static int opdi_alpha_dropout_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     const double p = opd_arg_float(call, 1), alpha = 1.7580993408473766;
@@ -144,7 +147,7 @@ static int opdi_alpha_dropout_kernel(opd_call *call) {
     if (here) { return opd_return_tensor(call, opd_add_(opd_mul_(input, opdi_muls(kept, a)), shift)); }
     return opd_return_tensor(call, opd_add(opd_mul(input, opdi_muls(kept, a)), shift));
 }
-/* opd_alpha_dropout: dropout that keeps mean and variance of what SELU gives */
+/* opd_alpha_dropout: dropout that keeps mean and variance of SELU's outputs */
 OPDI_OP(alpha_dropout) {
     op->schema = "alpha_dropout(Tensor input, float p, bool train) -> Tensor";
     op->composite = opdi_alpha_dropout_kernel;
@@ -173,15 +176,15 @@ OPDI_OP(feature_alpha_dropout_) {
 
 //== fake quantisation =================================================================================================
 
-/* Numbers low..high stand for (number - zero) scale; inverse is 1 / scale in float.  fine: zero is no integer; single:
-   what is read back is a float, whatever it becomes. */
+/* A quantization: the numbers low .. high stand for (number - zero) scale; inverse is 1 / scale in float.  fine: zero
+   need not be an integer.  single: values are computed as floats, whatever their final dtype. */
 typedef struct opdi_quant {
     opd_tensor *scale, *inverse, *zero;
     int64_t low, high;
     bool fine, single;
 } opdi_quant;
 
-/* Reads quant_min and quant_max from argument `at` on; 0, or -1 with an error. */
+/* Reads quant_min and quant_max from argument `at` on.  Returns 0, or -1 and sets an error. */
 static int opdi_quant_range(const opd_call *call, int at, opdi_quant *quant) {
     quant->low = opd_arg_int(call, at);
     quant->high = opd_arg_int(call, at + 1);
@@ -190,7 +193,7 @@ static int opdi_quant_range(const opd_call *call, int at, opdi_quant *quant) {
     if (quant->low <= quant->high) { return 0; }
     return opd_fail(OPD_ERROR_ARGUMENT, "`quant_min` should be less than or equal to `quant_max`.");
 }
-/* Checks the zero points that can be read; 0, or -1 with an error. */
+/* Checks the zero points if they can be read.  Returns 0, or -1 and sets an error. */
 static int opdi_quant_zeros(const opdi_quant *quant, opd_tensor *zero) {
     while (zero->flags & OPDI_BATCHED) { zero = opdi_batched_of(zero)->value; }
     if (!zero->data || zero->backend != OPD_CPU) { return 0; }
@@ -203,8 +206,9 @@ static int opdi_quant_zeros(const opdi_quant *quant, opd_tensor *zero) {
     }
     return zero ? 0 : -1;
 }
-/* Returns input as it is after it was rounded to a number and read back, and where the number was within range.
-   NaN is the lowest number.  enabled, where it is not NULL: 0 leaves input as it is. */
+/* Gives the call two results: input with each element quantized and read back, and a mask that is true where the
+   quantized number is within range.  NaN becomes the lowest number.  If `enabled` is not NULL and holds 0, input stays
+   as it is. */
 static int opdi_quant_return(opd_call *call, opd_tensor *input, const opdi_quant *quant, opd_tensor *enabled) {
     const opd_scalar_type work = input->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
     const opd_value low = opd_value_int(quant->low), high = opd_value_int(quant->high);
@@ -239,7 +243,8 @@ static int opdi_fake_quantize_tensor_kernel(opd_call *call) {
     quant.zero = opd_tensor_wrapped_number(opd_value_int(zero));
     return opdi_quant_return(call, opd_arg_tensor(call, 0), &quant, NULL);
 }
-/* tensor as float, [] or, if dim is not negative, along that dim of ndim. */
+/* Returns tensor as float, with ndim dims: its elements lie along dim `dim` (if that is not negative), and all other
+   dims have size 1. */
 static opd_tensor *opdi_quant_along(opd_tensor *tensor, int64_t dim, int ndim) {
     int64_t sizes[OPD_MAX_DIMS];
     for (int i = 0; i < ndim; i++) { sizes[i] = i == dim ? tensor->numel : 1; }
@@ -293,7 +298,7 @@ static int opdi_fake_quantize_channel_kernel(opd_call *call) {
     quant.inverse = opd_reciprocal(quant.scale);
     return opd_ok() ? opdi_quant_return(call, input, &quant, NULL) : -1;
 }
-/* The straight-through gradient: grad where the number was within range. */
+/* Computes the straight-through gradient: grad where the quantized number was within range, else 0. */
 static int opdi_fake_quantize_mask_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1);
     if (mask->dtype != OPD_BOOL) { return opd_fail(OPD_ERROR_DTYPE, "fake_quantize: the mask must be of bool"); }
@@ -335,19 +340,19 @@ OPDI_OP(fake_quantize_per_tensor_affine) {
     op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->cases = "";
 }
-/* opd_fake_quantize_per_tensor_affine_tensor_qparams: the same with scale and zero_point in tensors */
+/* opd_fake_quantize_per_tensor_affine_tensor_qparams: fake_quantize_per_tensor_affine by scale, zero_point tensors */
 OPDI_OP(fake_quantize_per_tensor_affine_tensor_qparams) {
     op->schema = "fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, int "
         "quant_min, int quant_max) -> Tensor";
     op->composite = opdi_fake_quantize_per_tensor_qparams_kernel;
     op->cases = "";
 }
-/* opd_fake_quantize_per_tensor_affine_cachemask: the same, and where self was in range */
+/* opd_fake_quantize_per_tensor_affine_cachemask: fake_quantize_per_tensor_affine, and a mask of elements in range */
 OPDI_OP(fake_quantize_per_tensor_affine_cachemask) {
     op->schema = "fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int zero_point, int quant_min, "
         "int quant_max) -> (Tensor output, Tensor mask)";
     op->any = opdi_fake_quantize_tensor_kernel; op->backward = opdi_fake_quantize_backward; op->save = "result1";
-    op->vmap = OPD_BATCH_POINTWISE;        /* the formula, not those of what the kernel is made of */
+    op->vmap = OPD_BATCH_POINTWISE;        /* of this formula, not of the operators inside the kernel */
     op->out = "fake_quantize_per_tensor_affine_cachemask.out(Tensor self, float scale, int zero_point, int quant_min, "
         "int quant_max, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))";
     op->cases = "";
@@ -371,14 +376,14 @@ OPDI_OP(fake_quantize_per_tensor_affine_cachemask_backward) {
     op->composite = opdi_fake_quantize_mask_kernel;
     op->cases = "[2,3], [2,3]b";
 }
-/* opd_fake_quantize_per_channel_affine: the same with a scale and zero_point for each index of axis */
+/* opd_fake_quantize_per_channel_affine: fake quantization with a scale and a zero_point for each index of axis */
 OPDI_OP(fake_quantize_per_channel_affine) {
     op->schema = "fake_quantize_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, int axis, int "
         "quant_min, int quant_max) -> Tensor";
     op->composite = opdi_fake_quantize_per_channel_kernel;
     op->cases = "";
 }
-/* opd_fake_quantize_per_channel_affine_cachemask: the same, and where self was in range */
+/* opd_fake_quantize_per_channel_affine_cachemask: fake_quantize_per_channel_affine, and a mask of elements in range */
 OPDI_OP(fake_quantize_per_channel_affine_cachemask) {
     op->schema = "fake_quantize_per_channel_affine_cachemask(Tensor self, Tensor scale, Tensor zero_point, int axis, "
         "int quant_min, int quant_max) -> (Tensor output, Tensor mask)";

@@ -13,7 +13,7 @@ static int opdi_glu_dim(const opd_tensor *input, int64_t dim, int64_t *half) {
     }
     return axis;
 }
-/* a sigmoid(b) for the halves a, b */
+/* Computes a sigmoid(b) for the halves a and b. */
 static int opdi_glu_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     int64_t half;
@@ -53,8 +53,9 @@ static int opdi_glu_backward_kernel(opd_call *call) {
 static int opdi_glu_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_glu_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1).u.i));
 }
-/* Second derivatives of glu, a s with s = sigmoid(b): grad_out gets G_a s + G_b a s (1 - s); the halves a and b of
-   input get grad_out G_b s (1 - s) and grad_out s (1 - s) (G_a + G_b a (1 - 2 s)). */
+/* Computes the second derivatives of glu, a s with s = sigmoid(b), from G_a and G_b, the gradients of the two halves of
+   the first one.  grad_out gets G_a s + G_b a s (1 - s).  The halves a and b of input get grad_out G_b s (1 - s) and
+   grad_out s (1 - s) (G_a + G_b a (1 - 2 s)). */
 static int opdi_glu_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1), *two[2];
     int64_t half;
@@ -90,7 +91,7 @@ OPDI_OP(glu_backward) {
     op->cases = "[2,2], [2,4], -1";
 }
 
-/* The weight as it broadcasts to self: one number, or one for each channel (dim 1). */
+/* Returns the weight in a shape that broadcasts to self: a single number, or one for each channel (dim 1). */
 static opd_tensor *opdi_prelu_weight(const opd_tensor *input, opd_tensor *weight) {
     int64_t sizes[OPD_MAX_DIMS], channels = input->ndim > 1 ? opdi_sizes(input)[1] : 1;
     if (weight->numel != 1) {
@@ -122,7 +123,7 @@ static int opdi_prelu_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd__prelu_kernel(input, weight));
 }
-/* tensor summed to the shape of the weight argument */
+/* Returns tensor, which has self's sizes, summed to the sizes of the weight argument. */
 static opd_tensor *opdi_prelu_gather(opd_tensor *tensor, opd_tensor *weight, const opd_tensor *input) {
     int64_t dims[OPD_MAX_DIMS];
     int count = 0;
@@ -137,7 +138,7 @@ static int opdi_prelu_backward_kernel(opd_call *call) {
     if (opd_return_tensor(call, opd_contiguous(parts[0]))) { return -1; }
     return opd_return_tensor(call, opdi_prelu_gather(parts[1], weight, input));
 }
-/* opd_prelu: self, times weight (one for all, or one a channel) below 0 */
+/* opd_prelu: self, times weight where it is below 0; one weight for all, or one for each channel */
 OPDI_OP(prelu) {
     op->schema = "prelu(Tensor self, Tensor weight) -> Tensor";
     op->composite = opdi_prelu_kernel;
@@ -190,7 +191,7 @@ static int opdi_prelu_broadcast_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(2, gx ? opdi_unless(opd_mul(gx, grad_out), up) : NULL);
     return 0;
 }
-/* opd__prelu_kernel: self, times weight (broadcast) below 0 */
+/* opd__prelu_kernel: self, times weight (broadcast) where it is below 0 */
 OPDI_OP(_prelu_kernel) {
     op->schema = "_prelu_kernel(Tensor self, Tensor weight) -> Tensor";
     op->any = opdi_prelu_broadcast_kernel; op->backward = opdi_prelu_broadcast_backward; op->save = "self, weight";
@@ -206,7 +207,8 @@ OPDI_OP(_prelu_kernel_backward) {
     op->cases = "[2,3], [2,3], [3]; [2,3], [2,3], [2,3]";
 }
 
-/* Factors of rrelu in training: between lower and upper where input is not positive, else 1. */
+/* Returns the random factors of rrelu in training: between lower and upper for elements that are not positive, 1 for
+   others. */
 static opd_tensor *opdi_rrelu_factors(opd_call *call, opd_tensor *input, double lower, double upper) {
     opd_tensor *factor = opd_rand_generator_full(opd_ints_of(opdi_sizes(input), input->ndim), opdi_generator_of(call),
                                                  opd_value_int(input->dtype), OPD_NONE,
@@ -214,8 +216,8 @@ static opd_tensor *opdi_rrelu_factors(opd_call *call, opd_tensor *input, double 
     factor = opdi_adds(opdi_muls(factor, upper - lower), lower);
     return opd_where_self(opd_le_Scalar(input, opd_value_int(0)), factor, opd_ones_like(input));
 }
-/* rrelu: what is negative times a factor drawn between lower and upper, of each its own; in evaluation their mean.
-   noise: the factors are a second result, in evaluation the noise that was given. */
+/* rrelu: multiplies each negative element by a factor of its own, drawn between lower and upper; in evaluation, by
+   their mean.  noise: gives the factors as a second result; in evaluation, gives the noise argument back. */
 static int opdi_rrelu_of(opd_call *call, bool noise) {
     opd_tensor *input = opd_arg_tensor(call, 0), *factors = noise ? opd_arg_tensor(call, 1) : NULL;
     const int at = noise ? 2 : 1;
@@ -232,7 +234,7 @@ static int opdi_rrelu_of(opd_call *call, bool noise) {
 }
 static int opdi_rrelu_kernel(opd_call *call) { return opdi_rrelu_of(call, false); }
 static int opdi_rrelu_with_noise_functional_kernel(opd_call *call) { return opdi_rrelu_of(call, true); }
-/* rrelu_with_noise: the same, with the factors written into noise.  NULL with an error. */
+/* rrelu_with_noise: computes rrelu, and writes the factors into noise.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_rrelu_writing(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *noise = opd_arg_tensor(call, 1), *rets[2];
     const bool training = opd_arg_bool(call, 4);
@@ -270,7 +272,7 @@ static int opdi_rrelu_with_noise_inplace_kernel(opd_call *call) {
     opd_tensor *out = opdi_rrelu_writing(call);
     return opd_return_tensor(call, out ? opd_copy_(self, out) : NULL);
 }
-/* In training grad_output times the factors; else leaky_relu's. */
+/* Computes grad_output times the factors in training, and the gradient of leaky_relu in evaluation. */
 static int opdi_rrelu_with_noise_backward_kernel(opd_call *call) {
     const double lower = opdi_scalar_of(&call->args[3]), upper = opdi_scalar_of(&call->args[4]);
     opd_tensor *grad = opd_arg_tensor(call, 0);
@@ -290,7 +292,7 @@ OPDI_OP(rrelu) {
     op->inplace = "rrelu_";
     op->cases = "[2,3], 0.5, 0.5, True";
 }
-/* opd_rrelu_with_noise_functional: rrelu, and the slopes (1 of what is positive) */
+/* opd_rrelu_with_noise_functional: rrelu, and the slopes (1 for positive elements) */
 OPDI_OP(rrelu_with_noise_functional) {
     op->schema = "rrelu_with_noise_functional(Tensor self, Tensor noise, Scalar lower=0.125, Scalar "
         "upper=0.33333333333333331, bool training=False, Generator? generator=None) -> (Tensor, Tensor noise_out)";
@@ -298,7 +300,7 @@ OPDI_OP(rrelu_with_noise_functional) {
     op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "";
 }
-/* opd_rrelu_with_noise: rrelu, with the slopes (1 of what is positive) written into noise */
+/* opd_rrelu_with_noise: rrelu, with the slopes (1 for positive elements) written into noise */
 OPDI_OP(rrelu_with_noise) {
     op->schema = "rrelu_with_noise(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar "
         "upper=0.33333333333333331, bool training=False, Generator? generator=None) -> Tensor";

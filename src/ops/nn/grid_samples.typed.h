@@ -1,11 +1,11 @@
-/* The lines that a place looks at (-1: none), their weights and the derivatives of these; lost: NaN
-   where the place is nowhere, 0 else. */
+/* The lines around a coordinate (-1: none), their weights, and the derivatives of the weights.  lost: NaN if the
+   coordinate is NaN, else 0. */
 typedef struct OPDI_TYPED(looks) {
     int count;
     int64_t at[4];
     OPDI_T weight[4], slope[4], lost;
 } OPDI_TYPED(looks);
-/* `at` brought inside of [0, size), times *factor its derivative. */
+/* Returns coordinate `at` moved into [0, size) as the padding demands, and multiplies *factor by the derivative. */
 static OPDI_T OPDI_TYPED(grid_inside)(const opdi_grid *grid, OPDI_T at, int64_t size, OPDI_T *factor) {
     const OPDI_T low = grid->corners ? 0 : (OPDI_T)-0.5, span = grid->corners ? (OPDI_T)(size - 1) : (OPDI_T)size;
     if (grid->outside == OPDI_GRID_REFLECTION) {
@@ -36,7 +36,7 @@ static OPDI_T OPDI_TYPED(grid_inside)(const opdi_grid *grid, OPDI_T at, int64_t 
     }
     return at;
 }
-/* Finds what coordinate `at`, -1 to 1 along a dim of `size`, looks at: sets *looks. */
+/* Sets *looks to the lines around coordinate `at`, which runs from -1 to 1 along a dim of `size`. */
 static void OPDI_TYPED(grid_looks)(OPDI_TYPED(looks) *looks, const opdi_grid *grid, OPDI_T at, int64_t size) {
     OPDI_T factor = grid->corners ? (OPDI_T)(size - 1) / 2 : (OPDI_T)size / 2, none = 0;
     at = grid->corners ? (at + 1) / 2 * (OPDI_T)(size - 1) : ((at + 1) * (OPDI_T)size - 1) / 2;
@@ -108,8 +108,8 @@ static void OPDI_TYPED(grid_rows)(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
-/* Gradients of images [begin, end): what is looked at gets its part, in order, and the grid what the weights' slopes
-   say. */
+/* Computes the gradients for images [begin, end), place by place, in order.  Adds to the gradient of each element that
+   a place reads, and to that of the grid, through the slopes of the weights. */
 static void OPDI_TYPED(grid_back)(void *ctx, int64_t begin, int64_t end) {
     const opdi_grid *grid = (const opdi_grid *)ctx;
     const int64_t area = grid->in[0] * grid->in[1], points = grid->out[0] * grid->out[1];

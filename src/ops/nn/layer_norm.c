@@ -2,8 +2,8 @@
 
 //== layer norm ========================================================================================================
 
-/* Checks normalized_shape and the sizes of weight and bias of a norm of input over its last dims.  Returns the first
-   dim that is normalised, or -1 with an error. */
+/* Checks normalized_shape and the sizes of weight and bias of a norm over the last dims of input.  Returns the first of
+   these dims, or -1 and sets an error. */
 static int opdi_norm_axis(const opd_tensor *input, opd_ints shape, const opd_tensor *weight, const opd_tensor *bias) {
     const int axis = input->ndim - (int)shape.n;
     char text[256], unit[256];
@@ -33,8 +33,8 @@ static int opdi_layer_norm_axis(const opd_tensor *input, opd_ints shape, const o
     const int axis = opdi_norm_axis(input, shape, weight, bias);
     return axis < 0 || opdi_norm_params_dtype(input, weight, bias) ? -1 : axis;
 }
-/* native_layer_norm over the last dims of input, those of normalized_shape: the output, mean and rstd, in which these
-   dims have size 1. */
+/* native_layer_norm: normalises input over its last dims, which normalized_shape lists.  The results are the output,
+   mean and rstd; in mean and rstd, these dims have size 1. */
 static int opdi_native_layer_norm_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 2), *bias = opd_arg_tensor(call, 3),
         *out[3], *scratch[3];
@@ -76,14 +76,15 @@ static int opdi_native_layer_norm_kernel(opd_call *call) {
     for (int i = 0; i < 3; i++) { if (opdi_done_with(out[i], scratch[i])) { return -1; } }
     return 0;
 }
-/* Sets mask[3] to whether arguments x, w and bias want gradients. */
+/* Sets mask[3] to whether arguments `x`, `w` and `bias` require gradients. */
 OPDI_INTERNAL void opdi_needs_mask(const opd_backward_call *bw, int x, int w, int bias, bool *mask) {
     mask[0] = opd_bw_needs(bw, x);
     mask[1] = opd_bw_needs(bw, w);
     mask[2] = opd_bw_needs(bw, bias);
 }
-/* The statistics' own gradients: of M elements each gets g / M from the mean, -g rstd^2 xhat / M from rstd.  input is
-   seen with sizes xs, results 1 and 2 (mean and rstd) with sizes stat, count of both.  NULL when nobody wants them. */
+/* Computes the part of input's gradient that comes through the results mean and rstd.  Each of M normalised elements
+   gets g / M from the mean and -g rstd^2 xhat / M from rstd.  input is viewed with sizes xs, results 1 and 2 (mean and
+   rstd) with sizes stat; both have `count` dims.  Returns NULL if neither result has a gradient. */
 OPDI_INTERNAL opd_tensor *opdi_stats_backward(opd_backward_call *bw, opd_tensor *input, const int64_t *xs,
                                               const int64_t *stat, int count) {
     opd_tensor *gm = opd_bw_grad(bw, 1), *gr = opd_bw_grad(bw, 2), *mean = opd_bw_result(bw, 1),
@@ -99,8 +100,7 @@ OPDI_INTERNAL opd_tensor *opdi_stats_backward(opd_backward_call *bw, opd_tensor 
     delta = opdi_muls(delta, (double)mean->numel / (double)OPDI_MAX(input->numel, (int64_t)1));
     return opdi_o_reshape(delta, opdi_sizes(input), input->ndim);
 }
-/* Gives results, NULL where there are none, as gradients of arguments x, w and bias; stats is added to the
-   first. */
+/* Gives results[3], which may be NULL, as the gradients of arguments `x`, `w` and `bias`.  Adds stats to the first. */
 OPDI_INTERNAL int opdi_give_norm(opd_backward_call *bw, int x, int w, int bias, opd_tensor **results,
                                  opd_tensor *stats) {
     if (stats) { results[0] = opdi_plus(stats, results[0]); }
@@ -123,7 +123,8 @@ static int opdi_native_layer_norm_backward(opd_backward_call *bw) {
                           mask[0] ? opdi_stats_backward(bw, input, opdi_sizes(input), opdi_sizes(mean), input->ndim)
                           : NULL);
 }
-/* The statistics are of each row; weight and bias that examples have of their own come afterwards. */
+/* Batches layer norm.  Each row has its own statistics anyway; weights and biases of single examples are applied
+   afterwards. */
 static int opdi_layer_norm_apart(opd_call *call) {
     opd_tensor *weight = opd_arg_tensor(call, 2), *bias = opd_arg_tensor(call, 3), *input = opd_arg_tensor(call, 0),
         *results[3];
@@ -147,7 +148,7 @@ static int opdi_layer_norm_batch(opd_call *call) {
     for (int i = 0; i < 3; i++) { if (opd_batch_return(call, results[i], 0)) { return -1; } }
     return 0;
 }
-/* opd_native_layer_norm: layer_norm, with means and 1 / deviations */
+/* opd_native_layer_norm: layer_norm, and the means and 1 / deviations */
 OPDI_OP(native_layer_norm) {
     op->schema = "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) "
         "-> (Tensor, Tensor, Tensor)";
@@ -159,8 +160,8 @@ OPDI_OP(native_layer_norm) {
     op->cases = "[2,3], (3), [3], [3], 0.00001; [2,3], (3), None, None, 0.00001";
 }
 
-/* Results dx, dw, db where output_mask asks for them, None elsewhere.  dw and db have weight's shape; dx is written in
-   dtype `kept`. */
+/* Makes the results dx, dw and db; a result is None if output_mask does not select it.  dw and db have weight's shape.
+   dx is written in dtype `kept`. */
 OPDI_INTERNAL int opdi_norm_results(opd_call *call, int mask, opd_tensor *input, const int64_t *wsizes, int wdim,
                                     opd_scalar_type wtype, opd_scalar_type kept, opd_tensor **out,
                                         opd_tensor **scratch) {
@@ -183,7 +184,7 @@ OPDI_INTERNAL int opdi_norm_settle(opd_call *call, opd_tensor **out, opd_tensor 
     }
     return 0;
 }
-/* Runs layer norm's backward, whose operands are there.  0, or -1 with an error. */
+/* Runs layer norm's backward pass on prepared operands.  Returns 0, or -1 and sets an error. */
 static int opdi_layer_norm_back(opdi_norm *norm, opd_scalar_type dtype) {
     const int64_t blocks = (norm->a + OPDI_NORM_ROWS - 1) / OPDI_NORM_ROWS;
     const size_t bytes = (size_t)(2 * blocks * norm->n) * opd_dtype_size(dtype);
@@ -199,8 +200,8 @@ static int opdi_layer_norm_back(opdi_norm *norm, opd_scalar_type dtype) {
     opdi_lend_end((char *)norm->parts, bytes);
     return 0;
 }
-/* native_layer_norm_backward: the gradients of input, weight and bias that output_mask wants, from grad_out and the
-   forward's mean and rstd. */
+/* native_layer_norm_backward: computes the gradients of input, weight and bias that output_mask selects, from grad_out
+   and the forward call's mean and rstd. */
 static int opdi_native_layer_norm_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *weight = opd_arg_tensor(call, 5),
         *out[3], *scratch[3];
@@ -244,7 +245,7 @@ static int opdi_native_layer_norm_backward_kernel(opd_call *call) {
     norm.db = scratch[2] ? scratch[2]->data : NULL;
     return opdi_layer_norm_back(&norm, dtype) ? -1 : opdi_norm_settle(call, out, scratch);
 }
-/* The gradients of native_layer_norm_backward by grad_out, input and weight, by opdi_norm_twice. */
+/* Computes the gradients of native_layer_norm_backward by grad_out, input and weight with opdi_norm_twice. */
 static int opdi_native_layer_norm_backward_backward(opd_backward_call *bw) {
     const opd_value shape = opd_bw_value(bw, 2);
     opdi_norm_second second;
@@ -267,7 +268,8 @@ static int opdi_native_layer_norm_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(5, dw ? opdi_o_reshape(dw, shape.u.ints, shape.n) : NULL);
     return opd_bw_return(bw, 3, NULL) || opd_bw_return(bw, 4, NULL) || opd_bw_return(bw, 6, NULL);
 }
-/* input's gradient by the operator without a weight; the others are sums over the rows of each example */
+/* Batches the gradient.  Computes input's gradient by the operator, with the weight applied to grad first; the others
+   are sums over the rows of each example. */
 static int opdi_layer_norm_back_apart(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *mean = opd_arg_tensor(call, 3),
         *rstd = opd_arg_tensor(call, 4), *weight = opd_arg_tensor(call, 5), *results[3] = {NULL, NULL, NULL};
@@ -338,8 +340,8 @@ OPDI_OP(layer_norm) {
 
 //== rms norm ==========================================================================================================
 
-/* input * rsqrt(mean(input^2) + eps) * weight, in float32 for halves: results[0] of input's dtype, and the second
-   factor, results[1].  0, or -1 with an error. */
+/* Computes input * rsqrt(mean(input^2) + eps) * weight, for halves in float32.  results[0] is this product, in input's
+   dtype; results[1] is the factor rsqrt(...).  Returns 0, or -1 and sets an error. */
 static int opdi_rms_norm(opd_call *call, opd_tensor **results) {
     opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 2);
     const bool pairs = OPDI_DTYPE(input) == OPD_COMPLEX64 || OPDI_DTYPE(input) == OPD_COMPLEX128;
@@ -369,7 +371,7 @@ static int opdi_fused_rms_norm_kernel(opd_call *call) {
     return opdi_rms_norm(call, results) || opd_return_tensor(call, results[0]) ? -1
         : opd_return_tensor(call, results[1]);
 }
-/* opd_rms_norm: input by the root of its mean square over the last dims, times weight */
+/* opd_rms_norm: input divided by the root of its mean square over the last dims, times weight */
 OPDI_OP(rms_norm) {
     op->schema = "rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor";
     op->composite = opdi_rms_norm_kernel;
@@ -386,7 +388,8 @@ OPDI_OP(_fused_rms_norm) {
 
 //== group norm ========================================================================================================
 
-/* Fills a, c, n, per from the integer arguments at `first` (N, C, HxW, group) and checks them against input. */
+/* Reads a, c, n and per from the integer arguments from `first` on (N, C, HxW, group), and checks them against
+   input. */
 static int opdi_group_norm_open(opd_call *call, int first, const opd_tensor *input, const opd_tensor *weight,
                                 const opd_tensor *bias, opdi_norm *norm) {
     const int64_t groups = opd_arg_int(call, first + 3);
@@ -415,7 +418,8 @@ static int opdi_group_norm_open(opd_call *call, int first, const opd_tensor *inp
     norm->groups = groups;
     return opdi_norm_params_dtype(input, weight, bias);
 }
-/* native_group_norm of input [N, C, ..], whose channels form `group` groups: the output, mean and rstd [N, group]. */
+/* native_group_norm: normalises input [N, C, ..] in `group` groups of channels.  The results are the output, mean [N,
+   group] and rstd [N, group]. */
 static int opdi_native_group_norm_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 1), *bias = opd_arg_tensor(call, 2),
         *out[3], *scratch[3];
@@ -471,7 +475,7 @@ static int opdi_group_norm_batch(opd_call *call) {
         OPDI_CHANNEL_IMAGE, OPDI_CHANNEL_IMAGE, OPDI_CHANNEL_IMAGE};
     return opdi_batch_by_channel(call, kinds, results);
 }
-/* opd_native_group_norm: group_norm, with means and 1 / deviations */
+/* opd_native_group_norm: group_norm, and the means and 1 / deviations */
 OPDI_OP(native_group_norm) {
     op->schema = "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int "
         "group, float eps) -> (Tensor, Tensor, Tensor)";
@@ -483,8 +487,8 @@ OPDI_OP(native_group_norm) {
     op->cases = "[2,4,3], [4], [4], 2, 4, 3, 2, 0.00001";
 }
 
-/* native_group_norm_backward: the gradients of input, weight and bias that output_mask wants, from grad_out and the
-   forward's mean and rstd [N, group]. */
+/* native_group_norm_backward: computes the gradients of input, weight and bias that output_mask selects, from grad_out
+   and the forward call's mean and rstd [N, group]. */
 static int opdi_native_group_norm_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *weight = opd_arg_tensor(call, 4),
         *out[3], *scratch[3];
@@ -520,7 +524,7 @@ static int opdi_native_group_norm_backward_kernel(opd_call *call) {
     }
     return opdi_norm_settle(call, out, scratch);
 }
-/* input as [N, group, C / group, HxW] */
+/* Computes the second derivatives, with input viewed as [N, group, C / group, HxW]. */
 static int opdi_native_group_norm_backward_backward(opd_backward_call *bw) {
     opdi_norm_second second;
     opd_tensor *dg, *dx, *dw, *input = opd_bw_tensor(bw, 1), *grad = opd_bw_tensor(bw, 0),

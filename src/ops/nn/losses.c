@@ -2,7 +2,8 @@
 
 //== losses over pairs of elements =====================================================================================
 
-/* Pieces: kernel args are (self, target, ..., reduction at `at`). */
+/* Checks dtypes of a loss.  The arguments of all kernels here are (self, target, ..., reduction); `at` is the index of
+   reduction. */
 static int opdi_loss_floating(const opd_tensor *input, const opd_tensor *output, const char *what) {
     opd_tensor *two[2];
     two[0] = (opd_tensor *)(uintptr_t)input;
@@ -11,13 +12,14 @@ static int opdi_loss_floating(const opd_tensor *input, const opd_tensor *output,
     return opd_dtype_is_floating(dtype) ? 0 : opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what,
                                                        opd_dtype_cname(dtype));
 }
-/* input - output, either of which may be of truth values. */
+/* Returns input - output.  Either may be a tensor of bool. */
 static opd_tensor *opdi_loss_difference(opd_tensor *input, opd_tensor *output) {
     if (input->dtype == OPD_BOOL) { input = opd_to_dtype(input, (opd_scalar_type)output->dtype); }
     if (input && output->dtype == OPD_BOOL) { output = opd_to_dtype(output, (opd_scalar_type)input->dtype); }
     return opd_sub(input, output);
 }
-/* Returns what was computed as a result of self's dtype, NULL with an error where it cannot be cast. */
+/* Returns a computed tensor cast to self's dtype, to be a result.  If it cannot be cast, returns NULL and sets an
+   error. */
 static opd_tensor *opdi_loss_as(opd_tensor *tensor, const opd_tensor *self) {
     if (!tensor || tensor->dtype == self->dtype) { return tensor; }
     if (opd_can_cast((opd_scalar_type)tensor->dtype, (opd_scalar_type)self->dtype)) {
@@ -27,7 +29,7 @@ static opd_tensor *opdi_loss_as(opd_tensor *tensor, const opd_tensor *self) {
                    opd_dtype_cname((opd_scalar_type)tensor->dtype), opd_dtype_cname((opd_scalar_type)self->dtype));
     return NULL;
 }
-/* The factor of a mean: 1 / the number of elements that input and output broadcast to. */
+/* Returns the factor that makes a mean of a sum: 1 / the number of elements to which input and output broadcast. */
 static double opdi_loss_share(const opd_tensor *input, const opd_tensor *output, int64_t reduction) {
     int64_t sizes[OPD_MAX_DIMS];
     int ndim = 0;
@@ -97,8 +99,8 @@ OPDI_OP(l1_loss) {
     op->cases = "[2,3], [2,3]";
 }
 
-/* smooth_l1 of d = |input - output|: d^2 / (2 beta) up to beta, then d - beta / 2.  scaled (huber): beta times
-   that. */
+/* Computes smooth_l1 of d = |input - output|: d^2 / (2 beta) if d < beta, else d - beta / 2.  scaled (huber):
+   multiplies this by beta. */
 static opd_tensor *opdi_huber(opd_tensor *input, opd_tensor *output, double beta, bool scaled) {
     opd_tensor *distance = opd_abs(opdi_loss_difference(input, output));
     if (beta <= 0) { return distance; }
@@ -135,8 +137,8 @@ static int opdi_huber_like_backward_kernel(opd_call *call) {
     delta = opd_mul(opdi_muls(delta, opdi_loss_share(input, other, opd_arg_int(call, 3))), grad);
     return opd_return_tensor(call, opd_contiguous(opdi_loss_as(delta, input)));
 }
-/* Second derivatives of smooth_l1 or huber (scaled): of grad_out by the slope, of input and target where it is
-   quadratic. */
+/* Computes the second derivatives of smooth_l1 or, if `scaled`, huber.  The one by grad_out is the slope; those by
+   input and target are nonzero only where the loss is quadratic. */
 static int opdi_huber_twice(opd_backward_call *bw, bool scaled) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1),
         *other = opd_bw_tensor(bw, 2);
@@ -155,7 +157,7 @@ static int opdi_smooth_l1_loss_backward(opd_backward_call *bw) {
     return 0;
 }
 static int opdi_smooth_l1_loss_backward_backward(opd_backward_call *bw) { return opdi_huber_twice(bw, false); }
-/* opd_smooth_l1_loss: l1_loss, a parabola within beta of 0 */
+/* opd_smooth_l1_loss: l1_loss, but a parabola within beta of 0 */
 OPDI_OP(smooth_l1_loss) {
     op->schema = "smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor";
     op->any = opdi_huber_like_kernel; op->backward = opdi_smooth_l1_loss_backward; op->save = "self, target";
@@ -202,11 +204,11 @@ OPDI_OP(huber_loss_backward) {
     op->tags = OPDI_OPTAG_OUT_PART;
 }
 
-/* Logarithms no lower than -100, so that the loss stays finite. */
+/* Returns the logarithm of tensor (or, with plus1, of 1 + tensor), but at least -100, so that the loss stays finite. */
 static opd_tensor *opdi_log_floor(opd_tensor *tensor, bool plus1) {
     return opd_clamp_min(plus1 ? opd_log1p(tensor) : opd_log(tensor), opd_value_int(-100));
 }
-/* All elements that can be read are between 0 and 1. */
+/* Checks that all elements, if they can be read, are between 0 and 1. */
 static int opdi_loss_in_unit(opd_tensor *tensor, const char *what) {
     while (tensor->flags & OPDI_BATCHED) { tensor = opdi_batched_of(tensor)->value; }
     if (!tensor->data || tensor->backend != OPD_CPU) { return 0; }
@@ -244,7 +246,7 @@ static int opdi_binary_cross_entropy_backward_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opdi_loss_as(delta, input));
 }
-/* The gradients of binary_cross_entropy; that of target is grad (log(1 - input) - log(input)). */
+/* Computes the gradients of binary_cross_entropy; the one by target is grad (log(1 - input) - log(input)). */
 static int opdi_binary_cross_entropy_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1),
         *weight = opd_bw_tensor(bw, 2);
@@ -257,8 +259,8 @@ static int opdi_binary_cross_entropy_backward(opd_backward_call *bw) {
                          reduction == OPDI_REDUCE_MEAN ? opd_div_Scalar(delta, opd_value_float((double)input->numel))
                          : delta);
 }
-/* Second derivatives: the gradient (x - y) / q, q = x (1 - x), of input x and target y has (x^2 - 2 x y + y) / q^2 by
-   x and -1 / q by y. */
+/* Computes the second derivatives.  With q = x (1 - x), input x and target y, the gradient is (x - y) / q.  Its
+   derivatives are (x^2 - 2 x y + y) / q^2 by x and -1 / q by y. */
 static int opdi_binary_cross_entropy_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1),
         *other = opd_bw_tensor(bw, 2), *weight = opd_bw_tensor(bw, 3);
@@ -294,7 +296,8 @@ OPDI_OP(binary_cross_entropy_backward) {
     op->tags = OPDI_OPTAG_OUT_PART;
 }
 
-/* What an operation in place would leave in a tensor of that dtype; NULL with an error. */
+/* Returns result converted to that dtype, as PyTorch's in-place operation would store it.  On failure, returns NULL and
+   sets an error. */
 static opd_tensor *opdi_in_dtype(opd_tensor *result, opd_scalar_type dtype) {
     if (!result || result->dtype == dtype) { return result; }
     if (opd_can_cast((opd_scalar_type)result->dtype, dtype)) { return opd_to_dtype(result, dtype); }
@@ -302,7 +305,8 @@ static opd_tensor *opdi_in_dtype(opd_tensor *result, opd_scalar_type dtype) {
                    opd_dtype_cname((opd_scalar_type)result->dtype), opd_dtype_cname(dtype));
     return NULL;
 }
-/* (1 - other) input - ((part - 1) other + 1) log sigmoid input, in other's dtype, as PyTorch's steps are in place. */
+/* Computes (1 - other) input - ((part - 1) other + 1) log sigmoid input.  The steps round to other's dtype, because
+   PyTorch makes them in place. */
 static int opdi_binary_cross_entropy_with_logits_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1), *weight = opd_arg_tensor(call, 2),
         *part = opd_arg_tensor(call, 3), *loss = opd_log_sigmoid(input);
@@ -325,7 +329,7 @@ OPDI_OP(binary_cross_entropy_with_logits) {
     op->cases = "[2,3], [2,3]u; [2,3], [2,3]u, [3]+, [3]+, 0";
 }
 
-/* log_sigmoid_forward: min(0, input) - log1p(buffer), and buffer = exp(-|input|). */
+/* log_sigmoid_forward: computes min(0, input) - log1p(buffer), and buffer = exp(-|input|). */
 static int opdi_log_sigmoid_forward_kernel(opd_call *call) {
     opd_tensor *input = opd_contiguous(opd_arg_tensor(call, 0));
     if (!input || opdi_norm_floating(input, "log_sigmoid_cpu")) { return -1; }
@@ -343,7 +347,8 @@ static int opdi_log_sigmoid_forward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     return grad ? opd_bw_return(bw, 0, opd_log_sigmoid_backward(grad, opd_bw_tensor(bw, 0), opd_bw_result(bw, 1))) : 0;
 }
-/* The gradient of log_sigmoid: with q = buffer / (1 + buffer) it is grad (1 - q) for input < 0, else grad q. */
+/* Computes the gradient of log_sigmoid.  With q = buffer / (1 + buffer), it is grad (1 - q) for input < 0, else grad
+   q. */
 static int opdi_log_sigmoid_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *second = opd_arg_tensor(call, 2);
     opd_tensor *negative = opd_lt_Scalar(input, opd_value_int(0));
@@ -358,12 +363,12 @@ static int opdi_log_sigmoid_backward_backward(opd_backward_call *bw) {
     opd_tensor *gate = opd_sigmoid(input);
     return opd_bw_return(bw, 1, opd_neg(opd_sigmoid_backward(opd_mul(grad, opd_bw_tensor(bw, 0)), gate)));
 }
-/* opd_log_sigmoid_forward: log_sigmoid, and what its derivative uses */
+/* opd_log_sigmoid_forward: log_sigmoid, and a buffer for its derivative */
 OPDI_OP(log_sigmoid_forward) {
     op->schema = "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)";
     op->any = opdi_log_sigmoid_forward_kernel; op->backward = opdi_log_sigmoid_forward_backward;
     op->save = "self, buffer"; op->constant = "buffer";
-    op->vmap = OPD_BATCH_POINTWISE;        /* the formula at 0, not those of what the kernel is made of */
+    op->vmap = OPD_BATCH_POINTWISE;        /* of this formula at 0, not of the operators inside the kernel */
     op->out = "log_sigmoid_forward.output(Tensor self, *, Tensor(a!) output, Tensor(b!) buffer) -> (Tensor(a!), "
         "Tensor(b!))";
     op->cases = "[2,3]";
@@ -374,7 +379,7 @@ OPDI_OP(log_sigmoid_backward) {
     op->schema = "log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor";
     op->any = opdi_log_sigmoid_backward_kernel; op->backward = opdi_log_sigmoid_backward_backward;
     op->save = "grad_output, self, buffer";
-    op->vmap = OPD_BATCH_POINTWISE;        /* buffer is a constant to the formula, not to the kernel */
+    op->vmap = OPD_BATCH_POINTWISE;        /* buffer is a constant to the derivative, not to the kernel */
     op->out = "log_sigmoid_backward.grad_input(grad_input)";
     op->cases = "";
 }
@@ -410,8 +415,8 @@ static int opdi_soft_margin_loss_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_soft_margin_loss_backward(grad, other, input, opd_bw_value(bw, 2).u.i));
     return 0;
 }
-/* Second derivatives: the gradient -y s, s = sigmoid(-y x), of input x and target y has y^2 s (1 - s) by x and x y s
-   (1 - s) - s by y. */
+/* Computes the second derivatives.  With s = sigmoid(-y x), input x and target y, the gradient is -y s.  Its
+   derivatives are y^2 s (1 - s) by x and x y s (1 - s) - s by y. */
 static int opdi_soft_margin_loss_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 1), *other = opd_bw_tensor(bw, 2);
     const double f = opdi_loss_share(input, other, opd_bw_value(bw, 3).u.i);
@@ -471,8 +476,8 @@ static int opdi_margin_ranking_loss_kernel(opd_call *call) {
                              opdi_reduced(opd_clamp_min(opdi_adds(delta, opd_arg_float(call, 3)), opd_value_int(0)),
                                           opd_arg_int(call, 4)));
 }
-/* cosine_similarity: the sum along dim of x1 x2 / (max(|x1|, eps) max(|x2|, eps)), x1 and x2 broadcast to each
-   other. */
+/* cosine_similarity: computes the sum along dim of x1 x2 / (max(|x1|, eps) max(|x2|, eps)), with x1 and x2 broadcast to
+   each other. */
 static int opdi_cosine_similarity_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1);
     const int64_t dim = opd_arg_int(call, 2);
@@ -557,7 +562,7 @@ OPDI_OP(kl_div) {
     op->autocast = OPD_AUTOCAST_FP32;
     op->cases = "[2,3], [2,3]u";
 }
-/* opd_hinge_embedding_loss: self where target is 1, max(0, margin - self) where -1 */
+/* opd_hinge_embedding_loss: self where target is 1, max(0, margin - self) where it is -1 */
 OPDI_OP(hinge_embedding_loss) {
     op->schema = "hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=1) -> Tensor";
     op->composite = opdi_hinge_embedding_loss_kernel;
@@ -579,7 +584,7 @@ OPDI_OP(cosine_similarity) {
     op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
     op->cases = "[2,3], [2,3]";
 }
-/* opd_cosine_embedding_loss: 1 - cosine where target is 1, max(0, cosine - margin) where -1 */
+/* opd_cosine_embedding_loss: 1 - cosine where target is 1, max(0, cosine - margin) where it is -1 */
 OPDI_OP(cosine_embedding_loss) {
     op->schema = "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int "
         "reduction=1) -> Tensor";
@@ -610,7 +615,7 @@ OPDI_OP(poisson_nll_loss) {
     op->cases = "[2,3], [2,3]+, True, False, 0.00000001, 1";
 }
 
-/* Checks target [n] or [] of classes for input [n, c] or [c]; 0, or -1 with an error. */
+/* Checks that target is [n] or [], a class for each row of input [n, c] or [c]. */
 static int opdi_margin_check(const opd_tensor *input, const opd_tensor *target, const opd_tensor *weight) {
     if (input->ndim < 1 || input->ndim > 2 || opdi_sizes(input)[input->ndim - 1] == 0) {
         return opd_fail(OPD_ERROR_SHAPE, "Expected non-empty vector or matrix with optional 0-dim batch size, but got "
@@ -630,8 +635,9 @@ static int opdi_margin_check(const opd_tensor *input, const opd_tensor *target, 
     }
     return opdi_norm_floating(input, "multi_margin_loss_cpu_kernel");
 }
-/* The losses [.., classes] that multi_margin_loss sums up: max(0, margin - x[target] + x)^p; slope: their derivatives
-   by x.  Times weight[target], and 0 for target itself; target has a dim more than self's batch. */
+/* Returns the losses [.., classes] that multi_margin_loss sums: max(0, margin - x[target] + x)^p weight[target] for
+   each class, and 0 for target itself.  slope: returns their derivatives by x instead.  target has the batch dims of
+   self and a last dim of size 1. */
 static opd_tensor *opdi_margin_terms(opd_tensor *input, opd_tensor *target, double p, double margin,
                                      opd_tensor *weight, bool slope) {
     opd_tensor *loss = opdi_adds(opd_sub(input, opd_gather(input, -1, target)), margin);
@@ -645,8 +651,8 @@ static opd_tensor *opdi_margin_terms(opd_tensor *input, opd_tensor *target, doub
     opd_tensor *own = opd_zeros_like(loss);
     return own ? opd_scatter(loss, -1, target, opd_gather(own, -1, target)) : NULL;
 }
-/* Checks a multi_margin_loss whose self is argument `from`; *input [.., classes], *target [.., 1].  Returns the number
-   of classes, or -1 with an error. */
+/* Checks the arguments of a multi_margin_loss, from self, argument `from`, on.  Reads *input [.., classes] and *target
+   [.., 1].  Returns the number of classes, or -1 and sets an error. */
 static int64_t opdi_margin_read(opd_call *call, int from, opd_tensor **input, opd_tensor **target) {
     opd_tensor *weight = opd_arg_tensor(call, from + 4);
     const double p = opdi_scalar_of(&call->args[from + 2]);
@@ -661,7 +667,7 @@ static int64_t opdi_margin_read(opd_call *call, int from, opd_tensor **input, op
     *target = opd_unsqueeze((*input)->ndim == 1 ? opd_squeeze(*target) : *target, -1);
     return *target ? opdi_sizes(*input)[(*input)->ndim - 1] : -1;
 }
-/* multi_margin_loss: the sum over classes of opdi_margin_terms, over the number of classes. */
+/* multi_margin_loss: computes for each row the sum of opdi_margin_terms over the classes, divided by their number. */
 static int opdi_multi_margin_loss_kernel(opd_call *call) {
     opd_tensor *input, *target;
     const int64_t classes = opdi_margin_read(call, 0, &input, &target), last = -1;
@@ -672,7 +678,7 @@ static int opdi_multi_margin_loss_kernel(opd_call *call) {
     if (input->ndim == 1 && opd_arg_tensor(call, 1)->ndim == 1) { loss = opd_unsqueeze(loss, 0); }
     return opd_return_tensor(call, opdi_reduced(loss, opd_arg_int(call, 5)));
 }
-/* Slopes [.., classes] times the gradient of what `reduction` made of the losses of rows, as input's gradient. */
+/* Returns input's gradient: slopes [.., classes] times the gradient of each row's loss under `reduction`. */
 static opd_tensor *opdi_margin_chain(opd_tensor *slope, opd_tensor *grad, opd_tensor *input, int64_t reduction) {
     const int64_t rows = slope && slope->ndim == 2 ? opdi_sizes(slope)[0] : 1;
     const bool each = reduction == 0 && grad->ndim == 1 && slope && slope->ndim == 2;
@@ -699,7 +705,8 @@ static int opdi_multi_margin_loss_backward_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_margin_chain(slope, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1),
                                                      opd_arg_int(call, 6)));
 }
-/* Checks the labels that can be read: -1 ends, less is none.  0, or -1 with an error. */
+/* Checks the labels if they can be read: none may be below -1, which ends a list of labels.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_multilabel_check(opd_tensor *target) {
     while (target->flags & OPDI_BATCHED) { target = opdi_batched_of(target)->value; }
     if (!target->data || target->backend != OPD_CPU) { return 0; }
@@ -711,8 +718,9 @@ static int opdi_multilabel_check(opd_tensor *target) {
     }
     return target ? 0 : -1;
 }
-/* Checks a multilabel_margin_loss whose self and target are arguments `from` and the next, and reads these, at least of
-   one dim; *valid: which labels stand before the first -1 of their row.  0, or -1 with an error. */
+/* Checks a multilabel_margin_loss whose self and target are arguments `from` and the next one, and reads both with at
+   least one dim.  *valid: true for the labels in front of the first -1 of their row.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_multilabel_read(opd_call *call, int from, opd_tensor **input, opd_tensor **target, opd_tensor **valid) {
     *input = opd_arg_tensor(call, from);
     *target = opd_arg_tensor(call, from + 1);
@@ -731,16 +739,17 @@ static int opdi_multilabel_read(opd_call *call, int from, opd_tensor **input, op
     *valid = opd_eq_Scalar(opd_cumsum(ended, -1), opd_value_int(0));
     return opd_ok() ? 0 : -1;
 }
-/* 1 - x[t] + x for the labels t of each row and all classes [.., labels, classes]; *counts: what of it counts, which is
-   that of classes that are no target. */
+/* Returns 1 - x[t] + x[i] for each label t of a row and each class i, [.., labels, classes].  *counts: true for pairs
+   that count: a valid label, and a class that is not a target. */
 static opd_tensor *opdi_multilabel_gaps(opd_tensor *input, opd_tensor *target, opd_tensor *valid, opd_tensor *hits,
                                         opd_tensor **counts) {
     opd_tensor *at = opd_gather(input, -1, opd_clamp_min(target, opd_value_int(0)));
     *counts = opd_logical_and(opd_unsqueeze(valid, -1), opd_unsqueeze(opd_logical_not(hits), -2));
     return opdi_adds(opd_sub(opd_unsqueeze(input, -2), opd_unsqueeze(at, -1)), 1);
 }
-/* multilabel_margin_loss_forward: the sum of max(0, 1 - x[t] + x[i]) over targets t, which a -1 ends, and classes i
-   that are none, over the number of classes; and 1 for each class that is a target, else 0. */
+/* multilabel_margin_loss_forward: computes the sum of max(0, 1 - x[t] + x[i]) over each target t (the list ends at the
+   first -1) and each class i that is not a target, divided by the number of classes.  The second result is 1 for each
+   target class, else 0. */
 static int opdi_multilabel_margin_loss_forward_kernel(opd_call *call) {
     opd_tensor *input, *target, *valid, *counts, *first = opd_arg_tensor(call, 0);
     const int64_t last[] = {-2, -1};
@@ -763,7 +772,8 @@ static int opdi_multilabel_margin_loss_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, rets[0]);
 }
-/* Each pair of a label and a class with a loss moves the class up and the label down. */
+/* Computes the gradient: each pair of a label and a class whose loss is positive adds to the class and subtracts from
+   the label. */
 static int opdi_multilabel_margin_loss_backward_kernel(opd_call *call) {
     opd_tensor *input, *target, *valid, *counts, *grad = opd_arg_tensor(call, 0), *first = opd_arg_tensor(call, 1);
     opd_tensor *hits = opd_arg_tensor(call, 4);
@@ -782,7 +792,7 @@ static int opdi_multilabel_margin_loss_backward_kernel(opd_call *call) {
                                         opd_neg(opdi_o_sum_dims(pairs, &last, 1, false)));
     return opd_return_tensor(call, opdi_margin_chain(slope, grad, first, opd_arg_int(call, 3)));
 }
-/* opd_multi_margin_loss: max(0, margin - x[target] + x[i])^p of all other classes i */
+/* opd_multi_margin_loss: the sum of max(0, margin - x[target] + x[i])^p over all other classes i */
 OPDI_OP(multi_margin_loss) {
     op->schema = "multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int "
         "reduction=1) -> Tensor";
@@ -799,7 +809,7 @@ OPDI_OP(multi_margin_loss_backward) {
     op->out = "multi_margin_loss_backward.grad_input(grad_input)";
     op->cases = "[], [2,3], [2]i3, 1, 1; [3], [3,4], [3]i4, 2, 0.5, [4]+, 0; [], [4], []i4, 1, 1, None, 2";
 }
-/* opd_multilabel_margin_loss: max(0, 1 - x[t] + x[i]) of targets t and all other classes i */
+/* opd_multilabel_margin_loss: the sum of max(0, 1 - x[t] + x[i]) over targets t and all other classes i */
 OPDI_OP(multilabel_margin_loss) {
     op->schema = "multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor";
     op->composite = opdi_multilabel_margin_loss_kernel;

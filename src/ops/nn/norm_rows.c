@@ -12,7 +12,7 @@ OPDI_COLD_BEGIN
 
 //== what the rooms of layers, losses and indices share ================================================================
 //
-//  Conversions to contiguous memory, results that begin as a copy of self, and operators of what may be NULL.
+//  Conversions to contiguous memory, results that begin as a copy of self, and operators that accept NULL for a tensor.
 
 OPDI_INTERNAL opd_tensor *opdi_packed(opd_tensor *tensor) {
     return tensor ? opdi_dense_as(tensor, (opd_scalar_type)tensor->dtype) : NULL;
@@ -27,7 +27,7 @@ OPDI_INTERNAL int64_t opdi_span_of(const int64_t *sizes, int from, int to) {
     return count;
 }
 
-/* Operators of tensors that may be NULL, which give NULL. */
+/* The operators below accept NULL for a tensor and then return NULL. */
 OPDI_INTERNAL opd_tensor *opdi_o_zeros(opd_tensor *like, opd_ints sizes) {
     return like ? opd_new_zeros(like, sizes) : NULL;
 }
@@ -71,17 +71,17 @@ OPDI_LOOPS_BEGIN
 //== rows of numbers: sums that do not depend on anything but the row ==================================================
 
 enum { OPDI_ROW_SUM, OPDI_ROW_DEVIATION, OPDI_ROW_DOT };      /* of v - c; (v - c)^2; v (u - c) */
-/* What becomes of a row: (x - c) k; (x - c) k + d; that times y; and z more; x y; k (y - d - (x - c) e);
-   to + y (x - c) k, and z + y, where to and z are sums. */
+/* The functions of a row.  In their order: (x - c) k; (x - c) k + d; that times y; that plus z; x y; k (y - d - (x - c)
+   e); and for running sums `to` and z: to + y (x - c) k, and z + y. */
 enum { OPDI_ROW_NORM, OPDI_ROW_AFFINE, OPDI_ROW_SCALED, OPDI_ROW_SHIFTED, OPDI_ROW_TIMES, OPDI_ROW_BACK,
        OPDI_ROW_PARAMS };
-/* Code for AVX2, where a row is long enough for it. */
+/* Code for AVX2, for rows that are long enough for it. */
 #if defined(OPDI_X86)
 #define OPDI_ROW_WIDE(count) ((count) >= 16 && opdi_cpu_level() > 0)
 #else
 #define OPDI_ROW_WIDE(count) false
 #endif
-/* Where clang sees how lanes are added up it lets them spill in the loop that fills them. */
+/* If clang sees how lanes are added up, it spills them in the loop that fills them. */
 #if defined(__clang__)
 #define OPDI_ROW_LANES static OPDI_NOINLINE
 #else
@@ -106,7 +106,7 @@ OPDI_INTERNAL void opdi_norm_batch_backward_f64(void *ctx, int64_t begin, int64_
 #include "../../typed/end.h"
 
 OPDI_COLD_BEGIN
-/* A tensor argument in the dtype loops work in, NULL for None (*bad on failure). */
+/* Returns the data of a tensor argument in the loops' dtype, NULL for None.  Sets *bad on failure. */
 OPDI_INTERNAL const void *opdi_norm_in(opd_tensor *tensor, opd_scalar_type dtype, bool *bad) {
     if (!tensor) { return NULL; }
     tensor = opdi_dense_as(tensor, dtype);
@@ -119,7 +119,7 @@ OPDI_INTERNAL const void *opdi_norm_in(opd_tensor *tensor, opd_scalar_type dtype
 OPDI_INTERNAL opd_scalar_type opdi_norm_type(const opd_tensor *input) {
     return input->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
 }
-/* The dtype of statistics: float when half-precision input comes with float weights. */
+/* Returns the dtype of the statistics: float if input is half precision and the weights are float. */
 OPDI_INTERNAL opd_scalar_type opdi_norm_stat_type(const opd_tensor *input, const opd_tensor *weight) {
     return weight && weight->dtype == OPD_FLOAT32 && input->dtype != OPD_FLOAT64 ? OPD_FLOAT32
         : (opd_scalar_type)input->dtype;
@@ -129,7 +129,7 @@ OPDI_INTERNAL int opdi_norm_floating(const opd_tensor *input, const char *what) 
         : opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what,
                    opd_dtype_cname((opd_scalar_type)input->dtype));
 }
-/* Weights have input's dtype, or float32 with half-precision input. */
+/* Checks that weights have input's dtype, or that they are float32 and input is half precision. */
 OPDI_INTERNAL int opdi_norm_params_dtype(const opd_tensor *input, const opd_tensor *weight, const opd_tensor *bias) {
     const opd_tensor *params[2];
     params[0] = weight;
@@ -159,8 +159,8 @@ static opd_tensor *opdi_norm_j(const opdi_norm_second *second, opd_tensor *xhat,
                     opd_mul(xhat, opdi_norm_mean(second, opd_mul(value, xhat))));
     return opd_mul(value, second->rstd);
 }
-/* Computes the second derivatives above: *dg, *dx and *dw, by grad, input and weight; NULL where there is none.  0,
-   or -1 with an error. */
+/* Computes the second derivatives that opdi_norm_second describes: *dg, *dx and *dw, by grad, input and weight; NULL if
+   there is none.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_norm_twice(const opdi_norm_second *second, opd_tensor **dg, opd_tensor **dx, opd_tensor **dw) {
     opd_tensor *xhat = opd_mul(opd_sub(second->input, second->mean), second->rstd),
         *jg = second->GX ? opdi_norm_j(second, xhat, second->GX) : NULL;
@@ -188,7 +188,8 @@ OPDI_INTERNAL int opdi_norm_twice(const opdi_norm_second *second, opd_tensor **d
 
 //== batching rules of norms ===========================================================================================
 
-/* Norms of channels: those of all examples are side by side.  Kinds of the arguments, and of the three results. */
+/* Batches norms of channels: the channels of all examples lie side by side in one call.  kinds: how each argument, and
+   then each of the three results, relates to channels. */
 OPDI_INTERNAL int opdi_batch_by_channel(opd_call *call, const opdi_channel_kind *kinds,
                                         const opdi_channel_kind *results) {
     opd_value args[OPD_MAX_ARGS], rets[3];

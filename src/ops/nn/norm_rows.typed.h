@@ -1,14 +1,14 @@
 OPDI_ALWAYS OPDI_T OPDI_TYPED(row_term)(OPDI_T v, OPDI_T u, OPDI_T c, int what) {
     return what == OPDI_ROW_SUM ? v - c : what == OPDI_ROW_DOT ? v * (u - c) : (v - c) * (v - c);
 }
-/* Returns the sum of 16 lanes, by halves. */
+/* Returns the sum of 16 lanes, by repeatedly adding one half to the other. */
 OPDI_ROW_LANES double OPDI_TYPED(row_lanes)(const OPDI_T *lane) {
     double half[8];
     for (int j = 0; j < 8; j++) { half[j] = (double)lane[j] + (double)lane[j + 8]; }
     return ((half[0] + half[4]) + (half[2] + half[6])) + ((half[1] + half[5]) + (half[3] + half[7]));
 }
-/* Returns the sum of x[0 .. count) that `what` says, with y and c: in lanes of 16, blocks of 1024 in OPDI_T, and
-   blocks in double. */
+/* Returns the sum over x[0 .. count) of the terms that `what` names, which may also use y and c.  Within a block of
+   1024, adds in 16 lanes of OPDI_T; adds up the blocks in double. */
 OPDI_ALWAYS double OPDI_TYPED(row)(const OPDI_T *x, const OPDI_T *y, int64_t count, OPDI_T c, int what) {
     double total = 0;
     int64_t i = 0;
@@ -52,14 +52,14 @@ static double OPDI_TYPED(row_dev)(const OPDI_T *x, const OPDI_T *y, int64_t coun
 static double OPDI_TYPED(row_dot)(const OPDI_T *x, const OPDI_T *y, int64_t count, OPDI_T c) {
     return OPDI_TYPED(row_of)(x, y, count, c, OPDI_ROW_DOT);
 }
-/* Operands of what becomes of a row; numbers: c, k, d, e. */
+/* The operands of a row's function.  numbers: c, k, d and e. */
 typedef struct OPDI_TYPED(row_ops) {
     OPDI_T *to;
     const OPDI_T *x, *y;
     OPDI_T *z;
     OPDI_T c, k, d, e;
 } OPDI_TYPED(row_ops);
-#if defined(__clang__)                            /* it looks whether rows overlap, and makes vectors if they do not */
+#if defined(__clang__)                            /* clang tests whether rows overlap; if not, it uses vectors */
 #define OPDI_ROW_EACH(statement) {                                                                        \
         for (int64_t j = 0; j < count; j++) { statement; }                                                \
         break;                                                                                            \
@@ -95,9 +95,9 @@ static void OPDI_TYPED(row_become)(int what, const OPDI_TYPED(row_ops) *ops, int
     if (OPDI_ROW_WIDE(count)) { OPDI_TYPED(row_become_wide)(what, ops, count); }
     else { OPDI_TYPED(row_become_body)(what, ops, count); }
 }
-/* Returns the mean of a norm's rows x, x + step, ..., each of `count` elements.  They are summed up as differences to
-   one of them (not the first of a row, which is often unlike the others), whose error is one of the spread: where the
-   mean is large beside it, that is much less than one of the mean. */
+/* Returns the mean of a norm's rows x, x + step, ..., each of `count` elements.  Adds up the differences to one of the
+   elements, because rounding errors are then relative to the spread; if the mean is large beside the spread, this makes
+   them much smaller.  That element is not the first of a row, which often differs from the others. */
 static double OPDI_TYPED(norm_mean)(const OPDI_T *x, int64_t rows, int64_t step, int64_t count) {
     double sum = 0, plain = 0;
     const double all = (double)(rows * count);
@@ -109,8 +109,8 @@ static double OPDI_TYPED(norm_mean)(const OPDI_T *x, int64_t rows, int64_t step,
     for (int64_t i = 0; i < rows; i++) { plain += OPDI_TYPED(row_sum)(x + i * step, x + i * step, count, 0); }
     return plain / all;
 }
-/* Returns the variance that goes with `off`, the sum of the squares of `count` differences to what their mean was
-   rounded to; `rest` is the mean less that. */
+/* Returns the variance.  `off` is the sum of the squares of `count` differences to the rounded mean; `rest` is the mean
+   minus the rounded one. */
 static double OPDI_TYPED(norm_var)(double off, double count, double rest) {
     const double var = off / count - rest * rest;
     return var < 0 ? 0 : var;
@@ -150,7 +150,7 @@ OPDI_INTERNAL void OPDI_TYPED(norm_forward)(void *ctx, int64_t begin, int64_t en
         }
     }
 }
-/* dx = rstd (weight grad - mean(weight grad) - xhat mean(weight grad xhat)) of one row or group. */
+/* Computes dx = rstd (weight grad - mean(weight grad) - xhat mean(weight grad xhat)) of one row or group. */
 static void OPDI_TYPED(norm_back)(const opdi_norm *norm, int64_t row, const OPDI_T *x, const OPDI_T *grad,
                                   OPDI_T *dx) {
     const int64_t len = norm->per * norm->n;
@@ -175,7 +175,7 @@ static void OPDI_TYPED(norm_back)(const opdi_norm *norm, int64_t row, const OPDI
     ops.e = (OPDI_T)(s2 * (double)rstd * (double)rstd / (double)len);
     OPDI_TYPED(row_become)(OPDI_ROW_BACK, &ops, len);
 }
-/* The same for groups [begin, end). */
+/* Computes dx for groups [begin, end). */
 OPDI_INTERNAL void OPDI_TYPED(norm_backward)(void *ctx, int64_t begin, int64_t end) {
     const opdi_norm *norm = (const opdi_norm *)ctx;
     const int64_t len = norm->per * norm->n;
@@ -184,8 +184,8 @@ OPDI_INTERNAL void OPDI_TYPED(norm_backward)(void *ctx, int64_t begin, int64_t e
                               (const OPDI_T *)norm->grad + row * len, (OPDI_T *)norm->dx + row * len);
     }
 }
-/* Layer norm's dx, and parts of dw and db, as far as they are wanted, for blocks [begin, end) of OPDI_NORM_ROWS rows,
-   which are read once. */
+/* Computes those of layer norm's dx and parts of dw and db that are wanted.  Works on blocks [begin, end) of
+   OPDI_NORM_ROWS rows, each of which is read once. */
 OPDI_INTERNAL void OPDI_TYPED(norm_layer_back)(void *ctx, int64_t begin, int64_t end) {
     const opdi_norm *norm = (const opdi_norm *)ctx;
     const int64_t n = norm->n;
@@ -214,7 +214,8 @@ OPDI_INTERNAL void OPDI_TYPED(norm_layer_back)(void *ctx, int64_t begin, int64_t
         OPDI_TYPED(row_become)(OPDI_ROW_PARAMS, &ops, n);
     }
 }
-/* dw and db of layer norm for columns from `from` on: the sums of their parts, in double. */
+/* Computes dw and db of layer norm for a block of columns that begins at `from`, by summing up their parts in
+   double. */
 static void OPDI_TYPED(norm_columns)(const opdi_norm *norm, int64_t from) {
     const int64_t count = OPDI_MIN((int64_t)OPDI_NORM_COLUMNS, norm->n - from);
     double dw[OPDI_NORM_COLUMNS], db[OPDI_NORM_COLUMNS];
@@ -231,7 +232,8 @@ static void OPDI_TYPED(norm_columns)(const opdi_norm *norm, int64_t from) {
         if (norm->db) { ((OPDI_T *)norm->db)[from + i] = (OPDI_T)db[i]; }
     }
 }
-/* dw and db of layer norm for blocks [begin, end) of columns, of group norm for channels: over all rows in order. */
+/* Computes dw and db as sums over all rows, in order: for blocks [begin, end) of columns (layer norm) or of channels
+   (group norm). */
 OPDI_INTERNAL void OPDI_TYPED(norm_params)(void *ctx, int64_t begin, int64_t end) {
     const opdi_norm *norm = (const opdi_norm *)ctx;
     for (int64_t item = begin; item < end; item++) {
@@ -289,8 +291,8 @@ OPDI_INTERNAL void OPDI_TYPED(norm_batch)(void *ctx, int64_t begin, int64_t end)
         }
     }
 }
-/* Batch norm's backward for channels [begin, end) of ctx, an opdi_norm: dw, db and dx, as far as they are wanted.
-   eval: the statistics are constants. */
+/* Computes those of batch norm's dw, db and dx that are wanted, for channels [begin, end) of ctx, an opdi_norm.  eval:
+   the statistics are constants. */
 OPDI_INTERNAL void OPDI_TYPED(norm_batch_backward)(void *ctx, int64_t begin, int64_t end) {
     const opdi_norm *norm = (const opdi_norm *)ctx;
     const double count = (double)(norm->a * norm->n);

@@ -8,23 +8,24 @@ OPDI_COLD_BEGIN
 
 //== pooling: windows and loops ========================================================================================
 
-/* Planes [in] to planes [out]: output o of dim i covers lo[i][o], lo + d, .. below hi[i][o]; an average divides by
-   the product of the spans. */
+/* A pooling of planes [in] to planes [out].  Along dim i, output o covers elements lo[i][o], lo + d, and so on, below
+   hi[i][o].  An average divides by the product of the spans. */
 typedef struct opdi_windows {
     int64_t planes, in[3], out[3], kernel[3], stride[3], pad[3], dilation[3];
     int64_t *lo[3], *hi[3], *span[3];
-    int64_t divisor;                              /* not 0: instead of the spans */
+    int64_t divisor;                              /* not 0: divides by this instead */
     const char *from;                             /* forward: input; backward: gradient of the output */
     char *to;                                     /* what is computed */
     int64_t *at;                                  /* position of each maximum in its plane */
     size_t bytes;                                 /* of lo, hi and span together */
     int dtype, nd;
-    int32_t bad;                                  /* a position out of range was met */
+    int32_t bad;                                  /* a position out of range was found */
 } opdi_windows;
 
 #define OPDI_POOL_EACH(v, a, b, c)                                                                          \
     for (a = 0; a < (v)->out[0]; a++) for (b = 0; b < (v)->out[1]; b++) for (c = 0; c < (v)->out[2]; c++)
-/* Windows of 2 x 2 that do not overlap and are all inside: the usual case, without branches. */
+/* Returns true for windows of 2 x 2 that do not overlap and lie inside of the plane: the usual case, which has loops
+   without branches. */
 static bool opdi_pool_is_2x2(const opdi_windows *windows) {
     if (windows->in[0] != 1 || windows->out[0] != 1) { return false; }
     for (int i = 1; i < 3; i++) {
@@ -68,8 +69,8 @@ static void opdi_avg_pool_i64(const opdi_windows *windows, const int64_t *x, int
 enum { OPDI_POOL_MAX, OPDI_POOL_AVG, OPDI_POOL_MAX_BACKWARD, OPDI_POOL_AVG_BACKWARD };
 typedef struct opdi_pool_job { opdi_windows *windows; int what; } opdi_pool_job;
 OPDI_COLD_BEGIN
-/* Pools planes [begin, end) of the job ctx, forward or backward, by the loops of the dtype.  A position outside of
-   its plane sets `bad`. */
+/* Pools planes [begin, end) of the job ctx, forward or backward, by the loops for the dtype.  Sets `bad` if a position
+   in `at` is outside of its plane. */
 static void opdi_pool_range(void *ctx, int64_t begin, int64_t end) {
     const opdi_pool_job *job = (const opdi_pool_job *)ctx;
     opdi_windows *windows = job->windows;
@@ -112,7 +113,7 @@ static void opdi_pool_range(void *ctx, int64_t begin, int64_t end) {
 
 //== pooling: arguments ================================================================================================
 
-/* An int[nd] argument that may be one number, or nothing where `otherwise` is given. */
+/* Reads an int[ndim] argument, which may be a single number, or empty if `otherwise` is not NULL and replaces it. */
 static int opdi_pool_list(const char *op, const char *name, opd_ints list, int ndim, int64_t *out, int64_t fill,
                           const int64_t *otherwise) {
     static const char *const words[] = {"", "one int", "two ints", "three ints"};
@@ -128,7 +129,7 @@ static int opdi_pool_list(const char *op, const char *name, opd_ints list, int n
     for (int i = 0; i < ndim; i++) { out[3 - ndim + i] = list.data[list.n == 1 ? 0 : i]; }
     return 0;
 }
-/* The number of windows in one dim (at::native::pooling_output_shape). */
+/* Returns the number of windows in one dim (at::native::pooling_output_shape). */
 static int opdi_pool_count(opdi_windows *windows, int i, bool ceil_mode) {
     const int64_t big = (int64_t)1 << 31;
     if (windows->kernel[i] < 1) {
@@ -159,7 +160,7 @@ static int opdi_pool_count(opdi_windows *windows, int i, bool ceil_mode) {
     windows->out[i] = count;
     return 0;
 }
-/* Takes the input's sizes apart; only the batch may be empty. */
+/* Reads the sizes of the input, of which only the batch may be 0. */
 static int opdi_pool_input(opdi_windows *windows, const opd_tensor *input, int ndim, const char *name, bool adaptive) {
     const int64_t *sizes = opdi_sizes(input);
     char text[256];
@@ -190,8 +191,8 @@ static int opdi_pool_input(opdi_windows *windows, const opd_tensor *input, int n
     }
     return 0;
 }
-/* Reads kernel, stride and padding from argument `first` on, then dilation for a maximum, into *windows.  0, or -1
-   with an error. */
+/* Reads kernel_size, stride and padding, and for a maximum dilation, arguments from `first` on, into *windows.  Returns
+   0, or -1 and sets an error. */
 static int opdi_pool_read(const opd_call *call, int first, opdi_windows *windows, const opd_tensor *input, int ndim,
                           const char *name, bool maximum, int ceil_at) {
     char left[96], second[96];
@@ -220,7 +221,7 @@ static int opdi_pool_read(const opd_call *call, int first, opdi_windows *windows
     }
     return 0;
 }
-/* Allocates lo, hi and span of *windows and fills them in.  0, or -1 with an error. */
+/* Allocates lo, hi and span of *windows and fills them in.  Returns 0, or -1 and sets an error. */
 static int opdi_windows_make(opdi_windows *windows, bool adaptive, bool include_pad) {
     int64_t *at;
     windows->bytes = 3 * sizeof *at * ((size_t)windows->out[0] + (size_t)windows->out[1] + (size_t)windows->out[2]);
@@ -261,14 +262,14 @@ static int opdi_windows_run(opdi_windows *windows, int what, bool adaptive, bool
     opdi_lend_end((char *)windows->lo[0], windows->bytes);
     return windows->bad ? opd_fail(OPD_ERROR_INDEX, "max pooling backward: an index is out of range") : 0;
 }
-/* Sizes of the output for an input like input. */
+/* Sets sizes to the sizes of the output for this input. */
 static void opdi_pool_sizes(const opdi_windows *windows, const opd_tensor *input, int64_t *sizes) {
     for (int i = 0; i < input->ndim; i++) {
         sizes[i] = i < input->ndim - windows->nd ? opdi_sizes(input)[i] : windows->out[3 - input->ndim + i];
     }
 }
-/* max_pool (maximum: positions are result 1) or avg_pool of input with the given windows.  ints: integers are
-   allowed; `name` is what errors call the operator.  0, or -1 with an error. */
+/* Computes max_pool (`maximum`; result 1 has the positions) or avg_pool of input with these windows.  ints: integers
+   are allowed; `name` is the operator's name in errors.  Returns 0, or -1 and sets an error. */
 static int opdi_pool_forward(opd_call *call, opdi_windows *windows, opd_tensor *input, bool maximum, bool adaptive,
                              bool include_pad, bool ints, const char *name) {
     int64_t sizes[8];
@@ -295,7 +296,8 @@ static int opdi_pool_forward(opd_call *call, opdi_windows *windows, opd_tensor *
     }
     return maximum ? opdi_done_with(at, to) : 0;
 }
-/* The gradient of a pooling by input, to result 0; `at` has the positions of maxima, NULL for an average. */
+/* Makes result 0, the gradient of a pooling by its input.  `at` has the positions of the maxima; for an average it is
+   NULL. */
 static int opdi_pool_backward(opd_call *call, opdi_windows *windows, opd_tensor *grad, opd_tensor *input,
                               opd_tensor *at, bool adaptive, bool include_pad, const char *name) {
     int64_t sizes[8];
@@ -335,7 +337,8 @@ static int opdi_pool_backward(opd_call *call, opdi_windows *windows, opd_tensor 
 
 //== max_pool2d, max_pool3d ============================================================================================
 
-/* The elements of input [.., in] at positions at [.., out]: what the derivative of a maximum's gradient is. */
+/* Returns the elements of input [.., in] at the positions `at` [.., out].  This is the derivative of the gradient of a
+   maximum. */
 static opd_tensor *opdi_pool_pick(opd_tensor *input, opd_tensor *at, int ndim) {
     int64_t flat[OPD_MAX_DIMS], rest[OPD_MAX_DIMS];
     int i;
@@ -373,7 +376,7 @@ static int opdi_max_pool_gradient(opd_backward_call *bw, int ndim) {
                                                                    opdi_bw_ints(bw, 4), opd_bw_value(bw, 5).u.i != 0,
                                                                    opd_bw_result(bw, 1)));
 }
-/* The gradient of a max_pool's backward: grad's elements at the positions, which argument `at` holds. */
+/* Computes the gradient of a max_pool's backward: grad's elements at the positions, which are argument `at`. */
 static int opdi_max_pool_backward_gradient(opd_backward_call *bw, int ndim, int at) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     OPDI_GIVE(0, opdi_pool_pick(grad, opd_bw_tensor(bw, at), ndim));
@@ -401,7 +404,7 @@ static int opdi_max_pool3d_with_indices_backward_backward(opd_backward_call *bw)
 }
 static int opdi_max_pool2d_kernel(opd_call *call) { return opdi_max_pool_values(call, 2); }
 static int opdi_max_pool3d_kernel(opd_call *call) { return opdi_max_pool_values(call, 3); }
-/* opd_max_pool2d_with_indices: the greatest of each window [.., H, W], and where */
+/* opd_max_pool2d_with_indices: the greatest element of each window [.., H, W], and its place */
 OPDI_OP(max_pool2d_with_indices) {
     op->schema = "max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] "
         "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)";
@@ -412,7 +415,7 @@ OPDI_OP(max_pool2d_with_indices) {
     op->out = "max_pool2d_with_indices.out(out, indices)";
     op->cases = "[1,2,4,4], (2,2); [2,5,5], 3, 2, 1, 1, True; [1,1,6,6], 2, 1, 0, 2";
 }
-/* opd_max_pool3d_with_indices: the greatest of each window [.., D, H, W], and where */
+/* opd_max_pool3d_with_indices: the greatest element of each window [.., D, H, W], and its place */
 OPDI_OP(max_pool3d_with_indices) {
     op->schema = "max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] "
         "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)";
@@ -444,14 +447,14 @@ OPDI_OP(max_pool3d_with_indices_backward) {
     op->out = "max_pool3d_with_indices_backward.grad_input(grad_input)";
     op->cases = "[1,2,2,2,2], [1,2,4,4,4], 2, 2, 0, 1, False, [1,2,2,2,2]i64";
 }
-/* opd_max_pool2d: the greatest of each window [.., H, W] */
+/* opd_max_pool2d: the greatest element of each window [.., H, W] */
 OPDI_OP(max_pool2d) {
     op->schema = "max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, "
         "bool ceil_mode=False) -> Tensor";
     op->composite = opdi_max_pool2d_kernel;
     op->cases = "[1,2,4,4], 2";
 }
-/* opd_max_pool3d: the greatest of each window [.., D, H, W] */
+/* opd_max_pool3d: the greatest element of each window [.., D, H, W] */
 OPDI_OP(max_pool3d) {
     op->schema = "max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, "
         "bool ceil_mode=False) -> Tensor";
@@ -460,7 +463,7 @@ OPDI_OP(max_pool3d) {
     op->cases = "[1,2,4,4,4], 2";
 }
 
-/* An argument for one dim made one for two, the first of size 1: (1, n) of an int[1]. */
+/* An argument for one dim extended to two, the first of size 1: (1, n) from an int[1]. */
 typedef struct opdi_pair { int64_t values[2]; } opdi_pair;
 static opd_ints opdi_pair_of(opd_ints list, int64_t first, opdi_pair *pair) {
     pair->values[0] = first;
@@ -505,14 +508,14 @@ static int opdi_max_pool1d_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, rets[0]);
 }
-/* opd_max_pool1d_with_indices: the greatest of each window [.., L], and where */
+/* opd_max_pool1d_with_indices: the greatest element of each window [.., L], and its place */
 OPDI_OP(max_pool1d_with_indices) {
     op->schema = "max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] "
         "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)";
     op->composite = opdi_max_pool1d_with_indices_kernel;
     op->cases = "[1,2,6], 2";
 }
-/* opd_max_pool1d: the greatest of each window [.., L] */
+/* opd_max_pool1d: the greatest element of each window [.., L] */
 OPDI_OP(max_pool1d) {
     op->schema = "max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, "
         "bool ceil_mode=False) -> Tensor";
@@ -631,7 +634,7 @@ OPDI_OP(avg_pool1d) {
 
 //== adaptive pooling ==================================================================================================
 
-/* The output sizes are given: window o covers floor(o in / out) to ceil((o + 1) in / out). */
+/* Reads the output sizes: window o covers floor(o in / out) to ceil((o + 1) in / out). */
 static int opdi_adaptive_read(opdi_windows *windows, const opd_tensor *input, int ndim, opd_ints size,
                               const char *name) {
     memset(windows, 0, sizeof *windows);
@@ -720,7 +723,7 @@ static int opdi_adaptive_max_pool2d_backward_backward(opd_backward_call *bw) {
 static int opdi_adaptive_max_pool3d_backward_backward(opd_backward_call *bw) {
     return opdi_max_pool_backward_gradient(bw, 3, 2);
 }
-/* opd_under_adaptive_avg_pool2d: adaptive_avg_pool2d of more than one place */
+/* opd_under_adaptive_avg_pool2d: adaptive_avg_pool2d to more than one element */
 OPDI_OP(_adaptive_avg_pool2d) {
     op->schema = "_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor";
     op->cpu = op->fake = opdi__adaptive_avg_pool2d_kernel; op->backward = opdi__adaptive_avg_pool2d_backward;
@@ -740,7 +743,7 @@ OPDI_OP(_adaptive_avg_pool2d_backward) {
     op->out = "_adaptive_avg_pool2d_backward.out";
     op->cases = "[1,2,2,3], [1,2,5,4]";
 }
-/* opd_adaptive_max_pool2d: the greatest of output_size windows [.., H, W], and where */
+/* opd_adaptive_max_pool2d: the greatest element of each of output_size windows [.., H, W], and its place */
 OPDI_OP(adaptive_max_pool2d) {
     op->schema = "adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)";
     op->cpu = op->fake = opdi_adaptive_max_pool2d_kernel; op->backward = opdi_adaptive_max_pool2d_backward;
@@ -758,7 +761,7 @@ OPDI_OP(adaptive_max_pool2d_backward) {
     op->out = "adaptive_max_pool2d_backward.grad_input(grad_input)";
     op->cases = "[1,2,2,3], [1,2,5,4], [1,2,2,3]i20";
 }
-/* opd_under_adaptive_avg_pool3d: adaptive_avg_pool3d of more than one place */
+/* opd_under_adaptive_avg_pool3d: adaptive_avg_pool3d to more than one element */
 OPDI_OP(_adaptive_avg_pool3d) {
     op->schema = "_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor";
     op->cpu = op->fake = opdi__adaptive_avg_pool3d_kernel; op->backward = opdi__adaptive_avg_pool3d_backward;
@@ -777,7 +780,7 @@ OPDI_OP(_adaptive_avg_pool3d_backward) {
     op->out = "_adaptive_avg_pool3d_backward.out";
     op->cases = "[1,1,2,2,3], [1,1,3,5,4]";
 }
-/* opd_adaptive_max_pool3d: the greatest of output_size windows [.., D, H, W], and where */
+/* opd_adaptive_max_pool3d: the greatest element of each of output_size windows [.., D, H, W], and its place */
 OPDI_OP(adaptive_max_pool3d) {
     op->schema = "adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)";
     op->cpu = op->fake = opdi_adaptive_max_pool3d_kernel; op->backward = opdi_adaptive_max_pool3d_backward;
@@ -796,7 +799,8 @@ OPDI_OP(adaptive_max_pool3d_backward) {
     op->cases = "[1,1,2,2,3], [1,1,3,5,4], [1,1,2,2,3]i60";
 }
 
-/* adaptive_avg_pool2d and 3d: to a single element it is the mean, which saves nothing. */
+/* adaptive_avg_pool2d and 3d.  If the output is a single element, computes a mean, which saves no tensor for the
+   backward pass. */
 static int opdi_adaptive_avg_pool_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_ints to = opd_arg_ints(call, 1);
@@ -856,7 +860,7 @@ static int opdi_adaptive_max_pool1d_kernel(opd_call *call) {
     if (opd_return_tensor(call, opdi_squeeze_at(rets[0], -2)) != 0) { return -1; }
     return opd_return_tensor(call, opdi_squeeze_at(rets[1], -2));
 }
-/* opd_adaptive_max_pool1d: the greatest of output_size windows [.., L], and where */
+/* opd_adaptive_max_pool1d: the greatest element of each of output_size windows [.., L], and its place */
 OPDI_OP(adaptive_max_pool1d) {
     op->schema = "adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)";
     op->composite = opdi_adaptive_max_pool1d_kernel;
@@ -865,7 +869,7 @@ OPDI_OP(adaptive_max_pool1d) {
 
 //== max_unpool2d, max_unpool3d ========================================================================================
 
-/* Checks what max_unpool2d or 3d (dims) gets; 0, or -1 with an error. */
+/* Checks the arguments of max_unpool2d or 3d (dims).  Returns 0, or -1 and sets an error. */
 static int opdi_unpool_check(const opd_call *call, const opd_tensor *input, const opd_tensor *at, int dims) {
     const opd_ints size = opd_arg_ints(call, 2);
     char first[256], second[256];
@@ -903,8 +907,8 @@ static int opdi_unpool_check(const opd_call *call, const opd_tensor *input, cons
     }
     return 0;
 }
-/* Zeros of output_size, in which each element of self stands at its index: what max_pool took from there.  The last
-   of two at one place stays. */
+/* Makes zeros of output_size and writes each element of self to the place that its index names, from which max_pool had
+   read it.  If two have the same index, the last one stays. */
 static int opdi_unpool_of(opd_call *call, int dims) {
     opd_tensor *input = opd_arg_tensor(call, 0), *at = opd_arg_tensor(call, 1);
     const opd_ints size = opd_arg_ints(call, 2);
@@ -933,7 +937,7 @@ static int opdi_max_unpool2d_backward(opd_backward_call *bw) {
 static int opdi_max_unpool3d_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opdi_pool_pick(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 1), 3));
 }
-/* opd_max_unpool2d: zeros [.., H, W] with elements where max_pool2d found them */
+/* opd_max_unpool2d: zeros [.., H, W], with the elements at the places where max_pool2d found them */
 OPDI_OP(max_unpool2d) {
     op->schema = "max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor";
     op->any = opdi_max_unpool2d_kernel; op->backward = opdi_max_unpool2d_backward; op->save = "indices";
@@ -941,7 +945,7 @@ OPDI_OP(max_unpool2d) {
     op->out = "max_unpool2d.out";
     op->cases = "[1,2,2,1], [1,2,2,1]i20, (4,5); [2,1,3], [2,1,3]i12, (3,4)";
 }
-/* opd_max_unpool3d: zeros [.., D, H, W] with elements where max_pool3d found them */
+/* opd_max_unpool3d: zeros [.., D, H, W], with the elements at the places where max_pool3d found them */
 OPDI_OP(max_unpool3d) {
     op->schema = "max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> "
         "Tensor";
@@ -953,8 +957,8 @@ OPDI_OP(max_unpool3d) {
 
 //== fractional_max_pool2d, fractional_max_pool3d ======================================================================
 
-/* Where the windows begin along a dim of size `in`, [.., out, 1], from samples [..]: they are kernel long, and the
-   last ends at the end. */
+/* Returns the starts of the windows along a dim of size `in`, [.., out, 1], for samples [..].  Windows are `kernel`
+   long; the last one ends where the dim ends. */
 static opd_tensor *opdi_fractional_starts(opd_tensor *sample, int64_t in, int64_t out, int64_t kernel) {
     const double step = out > 1 ? (double)(in - kernel) / (double)(out - 1) : 0;
     opd_tensor *each[2];
@@ -966,7 +970,7 @@ static opd_tensor *opdi_fractional_starts(opd_tensor *sample, int64_t in, int64_
     each[1] = opd_full_like(sample, opd_value_int(in - kernel));
     return opd_ok() ? opd_unsqueeze(opd_to_dtype(opd_cat_full(opd_tensors_of(each, 2), -1), OPD_INT64), -1) : NULL;
 }
-/* Checks the sizes of a fractional_max_pool and input's dtype; 0, or -1 with an error. */
+/* Checks the sizes of a fractional_max_pool and input's dtype.  Returns 0, or -1 and sets an error. */
 static int opdi_fractional_sizes(const opd_tensor *input, opd_ints kernel, opd_ints out, int dims) {
     if (kernel.n != dims || out.n != dims) {
         return opd_fail(OPD_ERROR_ARGUMENT, "fractional_max_pool%dd: kernel_size and output_size must have %d elements",
@@ -987,7 +991,7 @@ static int opdi_fractional_sizes(const opd_tensor *input, opd_ints kernel, opd_i
     }
     return opdi_kernel_dtype(OPDI_DTYPE(input), false, "fractional_max_pool") < 0 ? -1 : 0;
 }
-/* Checks the samples of a fractional_max_pool; 0, or -1 with an error. */
+/* Checks the samples of a fractional_max_pool.  Returns 0, or -1 and sets an error. */
 static int opdi_fractional_samples(const opd_tensor *input, const opd_tensor *samples, int dims) {
     const int64_t channels = opdi_sizes(input)[input->ndim - dims - 1];
     const int64_t batch = input->ndim == dims + 2 ? opdi_sizes(input)[0] : 1;
@@ -998,8 +1002,8 @@ static int opdi_fractional_samples(const opd_tensor *input, const opd_tensor *sa
     }
     return 0;
 }
-/* The greatest of windows that begin where samples say, and where it lies in its plane.  The indices of all windows
-   [n, c, out0, k0, out1, k1, ..] are gathered as [n, c, outs, ks]. */
+/* Computes the greatest element of each window and its position in its plane.  The windows begin where the samples say.
+   Gathers the elements of all windows by indices [n, c, out0, k0, out1, k1, ..], seen as [n, c, outs, ks]. */
 static int opdi_fractional_of(opd_call *call, int dims) {
     opd_tensor *input = opd_arg_tensor(call, 0), *samples = opd_arg_tensor(call, 3), *at = NULL, *rets[2];
     const opd_ints kernel = opd_arg_ints(call, 1), out = opd_arg_ints(call, 2);
@@ -1048,7 +1052,7 @@ static int opdi_fractional_of(opd_call *call, int dims) {
 }
 static int opdi_fractional_max_pool2d_kernel(opd_call *call) { return opdi_fractional_of(call, 2); }
 static int opdi_fractional_max_pool3d_kernel(opd_call *call) { return opdi_fractional_of(call, 3); }
-/* The gradient by self of fractional_max_pool: each of grad_output's numbers at the place that indices name. */
+/* Computes the gradient by self of fractional_max_pool: puts each number of grad_output at the position in indices. */
 static int opdi_fractional_backward_of(opd_call *call, int dims) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *at = opd_arg_tensor(call, 4);
     const opd_ints kernel = opd_arg_ints(call, 2), out = opd_arg_ints(call, 3);
@@ -1076,7 +1080,7 @@ static int opdi_fractional_backward_of(opd_call *call, int dims) {
 }
 static int opdi_fractional_max_pool2d_backward_kernel(opd_call *call) { return opdi_fractional_backward_of(call, 2); }
 static int opdi_fractional_max_pool3d_backward_kernel(opd_call *call) { return opdi_fractional_backward_of(call, 3); }
-/* opd_fractional_max_pool2d: the greatest of windows that begin at random, and where */
+/* opd_fractional_max_pool2d: the greatest element of each window, and its place; windows begin at random */
 OPDI_OP(fractional_max_pool2d) {
     op->schema = "fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> "
         "(Tensor, Tensor)";
@@ -1093,7 +1097,7 @@ OPDI_OP(fractional_max_pool2d_backward) {
     op->out = "fractional_max_pool2d_backward.grad_input(grad_input)";
     op->cases = "[1,2,2,2], [1,2,4,4], (2,2), (2,2), [1,2,2,2]i16";
 }
-/* opd_fractional_max_pool3d: the greatest of windows that begin at random, and where */
+/* opd_fractional_max_pool3d: the greatest element of each window, and its place; windows begin at random */
 OPDI_OP(fractional_max_pool3d) {
     op->schema = "fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> "
         "(Tensor, Tensor)";

@@ -12,8 +12,8 @@ static void OPDI_TYPED(max_pool_2x2)(const opdi_windows *windows, const OPDI_T *
         }
     }
 }
-/* Writes the largest element of each window of the plane x to y, and its position in the plane to at; NaN is larger
-   than all. */
+/* Writes the largest element of each window of the plane x to y, and the position of that element in the plane to `at`.
+   NaN counts as the largest. */
 static void OPDI_TYPED(max_pool)(const opdi_windows *windows, const OPDI_T *x, OPDI_T *y, int64_t *at) {
     int64_t first, second, channels;
     OPDI_POOL_EACH(windows, first, second, channels) {

@@ -3,22 +3,23 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:recurrent recurrent layers
 //
-//  lstm, gru, rnn_tanh and rnn_relu of sequences [T, B, features], step by step, out of operators: what a step takes of
-//  the input is one product for all steps.
+//  lstm, gru, rnn_tanh and rnn_relu of sequences [T, B, features], step by step, by public operators.  The products
+//  with the input are computed for all steps at once.
 //----------------------------------------------------------------------------------------------------------------------
 
 typedef enum opdi_rnn_kind { OPDI_RNN_LSTM, OPDI_RNN_GRU, OPDI_RNN_TANH, OPDI_RNN_RELU } opdi_rnn_kind;
-/* A layer in one direction: h [B, H] and c, the state, and its weights; w_hr is NULL without a projection. */
+/* A layer in one direction: its states h [B, H] and (lstm) c, and its weights.  w_hr is NULL if there is no
+   projection. */
 typedef struct opdi_recurrent {
     opdi_rnn_kind cell;
     opd_tensor *h, *c, *w_ih, *w_hh, *b_ih, *b_hh, *w_hr;
 } opdi_recurrent;
 
-/* Part i of gates [B, n H], of which each has H columns. */
+/* Returns part i of gates [B, n H]; each part has `size` = H columns. */
 static opd_tensor *opdi_recurrent_gate(opd_tensor *gates, int64_t i, int64_t size) {
     return gates ? opd_slice(gates, -1, opd_value_int(i * size), opd_value_int((i + 1) * size), 1) : NULL;
 }
-/* Steps from the state in *layer, with what the input gives to the gates. */
+/* Makes one step from the state in *layer; `gates` is the contribution of the input to the gates. */
 static void opdi_recurrent_step(opdi_recurrent *layer, opd_tensor *gates) {
     opd_tensor *own = opd_linear_full(layer->h, layer->w_hh, layer->b_hh), *sum = NULL;
     const int64_t size = layer->cell == OPDI_RNN_LSTM ? opd_size(layer->c, -1) : opd_size(layer->h, -1);
@@ -43,7 +44,8 @@ static void opdi_recurrent_step(opdi_recurrent *layer, opd_tensor *gates) {
         layer->h = opd_add(opd_mul(opd_sub(layer->h, fresh), keep), fresh);
     }
 }
-/* Checks that the gates which the weights make are as wide as the state says; 0, or -1 with an error. */
+/* Checks that the gates which the weights make are as wide as the state requires.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_recurrent_check(const opdi_recurrent *layer, const opd_tensor *gates) {
     const int64_t parts = layer->cell == OPDI_RNN_LSTM ? 4 : layer->cell == OPDI_RNN_GRU ? 3 : 1;
     const int64_t size = opd_size(layer->cell == OPDI_RNN_LSTM ? layer->c : layer->h, -1);
@@ -52,7 +54,7 @@ static int opdi_recurrent_check(const opdi_recurrent *layer, const opd_tensor *g
     return opd_fail(OPD_ERROR_SHAPE, "hidden state of size %lld does not fit weights of %lld rows", (long long)size,
                     (long long)wide);
 }
-/* Steps over gates [T, B, n H], from the end if `back`: the outputs [T, B, H]. */
+/* Makes the steps over gates [T, B, n H], if `back` from the last to the first.  Returns the outputs [T, B, H]. */
 static opd_tensor *opdi_recurrent_steps(opdi_recurrent *layer, opd_tensor *gates, bool back) {
     const int64_t steps = opd_size(gates, 0);
     opd_tensor **list = opdi_list_room(steps);
@@ -65,9 +67,10 @@ static opd_tensor *opdi_recurrent_steps(opdi_recurrent *layer, opd_tensor *gates
     return list ? opd_stack(opd_tensors_of(list, steps)) : NULL;
 }
 
-/* The steps of an lstm of floats as one function on the tape: weights are packed once, the weight's gradient is one
-   product over all steps.  Only where nothing but the tape follows them, else they are made of operators.  Rows of
-   gates: in, forget, fresh, out, of H each; the right side of a product is packed as panels, see opdi_lstm_pack. */
+/* All steps of an lstm of floats as one function for autograd.  Weights are packed once, and the weight's gradient is
+   one product over all steps.  This is only used if no layer but autograd handles the steps; otherwise operators make
+   them.  Rows of gates are: in, forget, fresh, out, of H columns each.  The right side of a product is packed as
+   panels, see opdi_lstm_pack. */
 typedef struct opdi_lstm {
     int64_t steps, batch, size;
     const float *gates, *h, *c, *w_hh;            /* [T, B, 4 H], [B, H], [B, H], [4 H, H] */
@@ -76,15 +79,15 @@ typedef struct opdi_lstm {
     bool back;
     float *panels;
     int64_t nr, depth;                            /* a panel: depth rows of nr columns */
-    const float *left;                            /* this product's, and where it goes: rows of `row` elements */
+    const float *left;                            /* of this product, and its target: rows of `row` elements */
     float *product;
     int64_t row;
     const float *out_grad;                        /* backward: [T, B, H] or NULL, */
     float *gates_grad, *h_grad, *c_grad, *tanhs;  /* [T, B, 4 H], [B, row], and of [B, H] */
-    int64_t step;                                 /* the one at work, counted from where the layer begins */
+    int64_t step;                                 /* the current step, counted from where the layer begins */
 } opdi_lstm;
 
-/* Where step `step` stands in time. */
+/* Returns the index in time of step number `step`, which counts from the end if the layer runs backwards. */
 static int64_t opdi_lstm_at(const opdi_lstm *lstm, int64_t step) {
     return lstm->back ? lstm->steps - 1 - step : step;
 }
@@ -92,7 +95,8 @@ static opd_tensor *opdi_lstm_room(int64_t steps, int64_t rows, int64_t count) {
     const int64_t sizes[3] = {steps, rows, count};
     return opd_tensor_new(opd_ints_of(sizes, 3), OPD_FLOAT32);
 }
-/* Packs the right side of products, depth x count with strides rs and cs; the last panel is filled up with zeros. */
+/* Packs the right side of products, depth x count with strides rs and cs, as panels.  The last panel is filled up with
+   zeros. */
 static int opdi_lstm_pack(opdi_lstm *lstm, int64_t depth, int64_t count, int64_t rs, int64_t cs) {
     const opdi_gemm_in in = opdi_gemm_in_of(lstm->w_hh, OPD_FLOAT32, rs, cs);
     lstm->nr = opdi_micro_of(OPD_FLOAT32).nr;
@@ -105,7 +109,7 @@ static int opdi_lstm_pack(opdi_lstm *lstm, int64_t depth, int64_t count, int64_t
     }
     return room ? 0 : -1;
 }
-/* Multiplies panels [begin, end), in parts of the depth that products read in place. */
+/* Multiplies by panels [begin, end), in pieces of the depth that products can read in place. */
 static void opdi_lstm_panels(void *ctx, int64_t begin, int64_t end) {
     const opdi_lstm *lstm = (const opdi_lstm *)ctx;
     const int64_t nr = lstm->nr, part = 8192 / nr;
@@ -123,7 +127,7 @@ static void opdi_lstm_multiply(opdi_lstm *lstm, const float *left, float *produc
     lstm->product = product;
     opdi_parallel_for(lstm->row / lstm->nr, OPDI_MAX((int64_t)1, 1048576 / cost), opdi_lstm_panels, lstm);
 }
-/* Rows of one example and one step, in H elements each; acts in their order. */
+/* One example in one step: its rows, of H elements each.  acts has the activated gates, in the order of the gates. */
 typedef struct opdi_lstm_row {
     float *acts, *c, *h;
     const float *gates, *before, *grad;           /* before: c of the step before */
@@ -148,7 +152,7 @@ OPDI_ROW_AVX2 static void opdi_lstm_outputs(const opdi_lstm_row *row, int64_t co
     OPDI_SIXTEENS(h[j] *= out[j])
     for (; i < count; i++) { h[i] *= out[i]; }
 }
-/* The gradients of one element: of h there is d, of c all there is by then. */
+/* Computes the gradients for element j of a row.  d is the gradient of h; that of c was accumulated by later steps. */
 OPDI_ALWAYS void opdi_lstm_back_one(const opdi_lstm_row *row, int64_t count, int64_t j) {
     const float in = row->acts[j], forget = row->acts[count + j], fresh = row->acts[2 * count + j],
         out = row->acts[3 * count + j], t = row->tanhs[j], d = row->h_grad[j],
@@ -166,7 +170,7 @@ OPDI_ROW_AVX2 static void opdi_lstm_back(const opdi_lstm_row *given, int64_t cou
     OPDI_SIXTEENS(opdi_lstm_back_one(&row, count, j))
     for (; i < count; i++) { opdi_lstm_back_one(&row, count, i); }
 }
-/* Finishes the step for examples [begin, end), to whose gates the product has to be added. */
+/* Finishes a step for examples [begin, end): adds the product to their gates, then computes the new state. */
 static void opdi_lstm_forward(void *ctx, int64_t begin, int64_t end) {
     const opdi_lstm *lstm = (const opdi_lstm *)ctx;
     const int64_t step = lstm->step, size = lstm->size, at = opdi_lstm_at(lstm, step), all = lstm->batch;
@@ -186,7 +190,7 @@ static void opdi_lstm_forward(void *ctx, int64_t begin, int64_t end) {
         opdi_lstm_outputs(&row, size);
     }
 }
-/* The gradients of the step's gates for examples [begin, end). */
+/* Computes the gradients of the step's gates for examples [begin, end). */
 static void opdi_lstm_backward(void *ctx, int64_t begin, int64_t end) {
     const opdi_lstm *lstm = (const opdi_lstm *)ctx;
     const int64_t step = lstm->step, size = lstm->size, at = opdi_lstm_at(lstm, step), all = lstm->batch;
@@ -204,7 +208,8 @@ static void opdi_lstm_backward(void *ctx, int64_t begin, int64_t end) {
         opdi_lstm_back(&row, size);
     }
 }
-/* Computes the steps into out[4]: the outputs, c at the end, and what backward reads if `keep`: all of c, and gates. */
+/* Computes the steps into out[4]: the outputs and the last c and, if `keep`, every c and the gates for the backward
+   pass. */
 static int opdi_lstm_run(opd_tensor *const *in, bool back, bool keep, opd_tensor **out) {
     opd_tensor *dense[4];
     opdi_lstm lstm;
@@ -237,7 +242,8 @@ static int opdi_lstm_run(opd_tensor *const *in, bool back, bool keep, opd_tensor
     out[1] = opd_clone(opd_select(out[2], 0, (lstm.steps - 1) % lstm.kept));
     return out[1] ? 0 : -1;
 }
-/* The weight's gradient: gates' gradients times the states that came in, all steps but the first at once. */
+/* Computes the weight's gradient: one product of the gates' gradients with the states that came in, over all steps but
+   the first. */
 static int opdi_lstm_weight(const opdi_lstm *lstm, float *to) {
     const int64_t one = lstm->batch * lstm->size, rest = lstm->steps - 1, size = lstm->size;
     const float *const after = lstm->gates_grad + (lstm->back ? 0 : 4 * one),
@@ -246,8 +252,9 @@ static int opdi_lstm_weight(const opdi_lstm *lstm, float *to) {
     return opdi_gemm_f32(4 * size, size, rest * lstm->batch, after, 1, 4 * size, lstm->out + (lstm->back ? one : 0),
                          size, 1, 1, to, size, 1);
 }
-/* Runs the steps backward.  saved: gates, h, c and weight, outputs, all of c and gates; grads: of outputs and the last
-   c, or NULL; results: the gradients of the first four.  0, or -1 with an error. */
+/* Runs the steps backward.  saved: gates, h, c, weight, outputs, every c, and the activated gates.  grads: the
+   gradients of outputs and of the last c; either may be NULL.  results: the gradients of the first four.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_lstm_run_back(opd_tensor *const *saved, opd_tensor *const *grads, bool back, opd_tensor **results) {
     opd_tensor *dense[3], *given = grads[0] ? opd_contiguous(grads[0]) : NULL;
     opdi_lstm lstm;
@@ -285,11 +292,11 @@ static int opdi_lstm_run_back(opd_tensor *const *saved, opd_tensor *const *grads
     results[1] = opd_narrow(opd_select(h, 0, 0), 1, 0, lstm.size);
     return results[1] ? 0 : -1;
 }
-/* True if a tensor is one of floats that lies in memory, and nothing follows it but the tape. */
+/* Returns true if tensor holds floats in memory and no layer but autograd handles it. */
 static bool opdi_lstm_plain(const opd_tensor *tensor) {
     return opdi_in_memory(tensor) && tensor->dtype == OPD_FLOAT32;
 }
-/* The formula by operators, where it is itself followed. */
+/* Computes the backward function by operators.  This is used if the backward function itself is differentiated. */
 static int opdi_lstm_formula_of(opd_backward_call *bw, opd_context *ctx, opd_tensor *const *saved) {
     opd_tensor *outs[2], *grads[2], *in[4], *results[4];
     opd_backward_options options;
@@ -347,7 +354,7 @@ static int opdi_lstm_record(opd_context *ctx) {
     return opd_context_set(ctx, "back", back) || opd_context_save_for_backward(ctx, saved, 7) ||
         opd_context_return(ctx, out[0]) ? -1 : opd_context_return(ctx, out[1]);
 }
-/* True if these make sense as the steps of one function. */
+/* Returns true if these arguments allow all steps to run as one function. */
 static bool opdi_lstm_fits(const opdi_recurrent *layer, const opd_tensor *input) {
     const opd_tensor *const h = layer->h, *const c = layer->c, *const w = layer->w_hh;
     if (layer->cell != OPDI_RNN_LSTM || layer->w_hr || !h || !c || !input || !opdi_nothing_follows() ||
@@ -363,7 +370,7 @@ static bool opdi_lstm_fits(const opdi_recurrent *layer, const opd_tensor *input)
         opdi_same_sizes(h, c) && w->dims[1] == h->dims[1] && w->dims[0] == 4 * h->dims[1] &&
         layer->w_ih->dims[0] == w->dims[0] && layer->w_ih->dims[1] == input->dims[2];
 }
-/* Runs the steps of an lstm that fits: the outputs [T, B, H]; NULL with an error. */
+/* Runs an lstm for which opdi_lstm_fits is true.  Returns the outputs [T, B, H], or NULL and sets an error. */
 static opd_tensor *opdi_lstm_layer(opdi_recurrent *layer, opd_tensor *input, bool back) {
     opd_tensor *bias = layer->b_ih && layer->b_hh ? opd_add(layer->b_ih, layer->b_hh) : layer->b_ih ? layer->b_ih
         : layer->b_hh, *in[4], *out[4];
@@ -392,14 +399,14 @@ static opd_tensor *opdi_lstm_layer(opdi_recurrent *layer, opd_tensor *input, boo
     layer->c = out[1];
     return opd_ok() ? out[0] : NULL;
 }
-/* Runs a layer in one direction over input [T, B, I], from the end if `back`: the outputs [T, B, H]. */
+/* Runs a layer in one direction over input [T, B, I], from the end if `back`.  Returns the outputs [T, B, H]. */
 static opd_tensor *opdi_recurrent_run(opdi_recurrent *layer, opd_tensor *input, bool back) {
     if (opdi_lstm_fits(layer, input)) { return opdi_lstm_layer(layer, input, back); }
     opd_tensor *const gates = opd_linear_full(input, layer->w_ih, layer->b_ih);
     return opdi_recurrent_check(layer, gates) ? NULL : opdi_recurrent_steps(layer, gates, back);
 }
-/* The same over packed sequences: input [sum of sizes, I], of which step i has sizes[i] rows, never more than the step
-   before.  Examples that are over keep the state that they had last. */
+/* Runs a layer over packed sequences: input [sum of sizes, I], of which step i has sizes[i] rows, never more than the
+   step before.  Examples that have ended keep their last state. */
 static opd_tensor *opdi_recurrent_run_packed(opdi_recurrent *layer, opd_tensor *input, opd_ints sizes, bool back) {
     opd_tensor *gates = opd_linear_full(input, layer->w_ih, layer->b_ih), **list = opdi_list_room(sizes.n),
         *h = layer->h, *c = layer->c, *both[2];
@@ -427,7 +434,7 @@ static opd_tensor *opdi_recurrent_run_packed(opdi_recurrent *layer, opd_tensor *
     }
     return gates && list ? opd_cat(opd_tensors_of(list, sizes.n)) : NULL;
 }
-/* Weights of direction `at` of all, counted by layers, from params. */
+/* Reads from params the weights of direction number `at`, counting all directions of all layers. */
 static void opdi_recurrent_weights(opdi_recurrent *layer, const opd_tensors *params, int64_t at, bool biases,
                                    bool more) {
     opd_tensor *const *each = params->data + at * ((biases ? 4 : 2) + more);
@@ -437,9 +444,9 @@ static void opdi_recurrent_weights(opdi_recurrent *layer, const opd_tensors *par
     layer->b_hh = biases ? each[3] : NULL;
     layer->w_hr = more ? each[biases ? 4 : 2] : NULL;
 }
-/* The layers over input, packed if there are sizes; arguments from `at` on are the states, the parameters and what is
-   said of them; batch_first is read by the caller, who gets the outputs.  Returned are the states at the end, of lstm
-   two, as results 1 and 2.  NULL with an error. */
+/* Runs all layers over input, which is packed if there are sizes.  The states, the parameters and their description are
+   arguments from `at` on.  batch_first is left to the caller.  Writes the final states (for lstm two) to ends[2].
+   Returns the outputs, or NULL and sets an error. */
 static opd_tensor *opdi_recurrent_layers(opd_call *call, opdi_rnn_kind cell, opd_tensor *input, opd_ints sizes, int at,
                                          opd_tensor **ends) {
     const bool lstm = cell == OPDI_RNN_LSTM, biases = opd_arg_bool(call, at + 2);
@@ -494,12 +501,12 @@ static opd_tensor *opdi_recurrent_layers(opd_call *call, opdi_rnn_kind cell, opd
     ends[1] = lstm ? opd_stack(opd_tensors_of(cs, layers * ways)) : NULL;
     return opd_ok() ? input : NULL;
 }
-/* Returns outputs and states.  0, or -1 with an error. */
+/* Gives the call the outputs and the states as results.  Returns 0, or -1 and sets an error. */
 static int opdi_recurrent_return(opd_call *call, opd_tensor *output, opd_tensor *const *ends) {
     if (!output || opd_return_tensor(call, output) || opd_return_tensor(call, ends[0])) { return -1; }
     return ends[1] ? opd_return_tensor(call, ends[1]) : 0;
 }
-/* lstm.input and its like: outputs, and the states at the end (of lstm two). */
+/* Runs lstm.input and similar operators.  Gives the call the outputs and the final states (two for lstm). */
 static int opdi_recurrent_input(opd_call *call, opdi_rnn_kind cell) {
     const bool first = opd_arg_bool(call, 8);
     opd_tensor *input = opd_arg_tensor(call, 0), *ends[2] = {NULL, NULL};
@@ -510,7 +517,8 @@ static int opdi_recurrent_input(opd_call *call, opdi_rnn_kind cell) {
     opd_tensor *output = input ? opdi_recurrent_layers(call, cell, input, opd_ints_of(NULL, 0), 1, ends) : NULL;
     return opdi_recurrent_return(call, output && first ? opd_transpose(output, 0, 1) : output, ends);
 }
-/* Returns the counts in a tensor of them, which are at least 1 and never grow, and their sum; count 0: an error. */
+/* Reads a tensor of counts, which must be at least 1 and never grow.  Sets *sum to their sum.  On failure, returns a
+   list without counts. */
 static opd_ints opdi_shrinking_counts(const opd_call *call, opd_tensor *counts, const char *name, int64_t *sum) {
     const opd_ints none = opd_ints_of(NULL, 0);
     *sum = 0;
@@ -531,7 +539,7 @@ static opd_ints opdi_shrinking_counts(const opd_call *call, opd_tensor *counts, 
     }
     return numbers ? opd_ints_of(numbers, counts->numel) : none;
 }
-/* lstm.data and its like, over packed sequences: batch_sizes says how many examples each step has. */
+/* Runs lstm.data and similar operators over packed sequences; batch_sizes has the number of examples of each step. */
 static int opdi_recurrent_data(opd_call *call, opdi_rnn_kind cell) {
     opd_tensor *input = opd_arg_tensor(call, 0), *ends[2] = {NULL, NULL};
     int64_t sum;
@@ -543,8 +551,9 @@ static int opdi_recurrent_data(opd_call *call, opdi_rnn_kind cell) {
     }
     return opdi_recurrent_return(call, opdi_recurrent_layers(call, cell, input, sizes, 2, ends), ends);
 }
-/* Packs [steps, examples, ...], the longest example first: all first steps, all second ones, ...; and how
-   many examples each step has.  Lengths and counts are on the CPU, wherever input is. */
+/* Packs sequences [steps, examples, ...], sorted from the longest to the shortest: first the first steps of all
+   examples, then the second steps, and so on.  Result 1 is the number of examples in each step.  Lengths and counts are
+   on the CPU, even if input is not. */
 static int opdi_pack_padded_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     int64_t sum, place = 0;
@@ -574,7 +583,7 @@ static int opdi_pack_padded_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_index_select(opd_flatten_full(input, 0, 1), 0, rows)) ||
         opd_return_tensor(call, sizes) ? -1 : 0;
 }
-/* The other way: [steps, examples, ...], filled up with a number, and how long each example is. */
+/* Unpacks to [steps, examples, ...], with a given number behind the end of each example.  Result 1 has the lengths. */
 static int opdi_pad_packed_kernel(opd_call *call) {
     opd_tensor *data = opd_arg_tensor(call, 0);
     const int64_t total = opd_arg_int(call, 4);
@@ -614,7 +623,7 @@ static int opdi_pad_packed_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_arg_bool(call, 2) ? opd_transpose(data, 0, 1) : data) ||
         opd_return_tensor(call, lengths) ? -1 : 0;
 }
-/* The derivative of packing: each row back to where it was taken from. */
+/* Computes the derivative of packing: moves each row back to its original place. */
 static int opdi_pack_padded_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0);
     const opd_ints input = opd_arg_ints(call, 1);
@@ -635,7 +644,8 @@ static int opdi_pack_padded_backward_kernel(opd_call *call) {
     pad[2 * input.n - (first ? 1 : 3)] = lack;
     return opd_return_tensor(call, opd_constant_pad_nd(padded[0], opd_ints_of(pad, 2 * input.n)));
 }
-/* Checks what a cell gets: hidden state number i against the input and the weights w_hh.  0, or -1 with an error. */
+/* Checks the arguments of a cell: a hidden state (number i) against the input and the weights w_hh.  Returns 0, or -1
+   and sets an error. */
 static int opdi_cell_check(const opd_tensor *input, const opd_tensor *state, const opd_tensor *w_hh, int i) {
     if (input->ndim != 2 || state->ndim != 2 || w_hh->ndim != 2) {
         return opd_fail(OPD_ERROR_SHAPE, "input, hidden states and weights of a cell must have 2 dimensions");
@@ -650,7 +660,7 @@ static int opdi_cell_check(const opd_tensor *input, const opd_tensor *state, con
     }
     return 0;
 }
-/* One step: the new state, of lstm two. */
+/* Runs one step of a cell.  Gives the call the new state, for lstm two. */
 static int opdi_recurrent_cell(opd_call *call, opdi_rnn_kind cell) {
     const bool lstm = cell == OPDI_RNN_LSTM;
     const opd_tensors states = lstm ? opd_arg_tensors(call, 1) : opd_tensors_of(NULL, 0);
@@ -693,63 +703,63 @@ static int opdi_rnn_tanh_data_kernel(opd_call *call) { return opdi_recurrent_dat
 static int opdi_rnn_tanh_cell_kernel(opd_call *call) { return opdi_recurrent_cell(call, OPDI_RNN_TANH); }
 static int opdi_rnn_relu_data_kernel(opd_call *call) { return opdi_recurrent_data(call, OPDI_RNN_RELU); }
 static int opdi_rnn_relu_cell_kernel(opd_call *call) { return opdi_recurrent_cell(call, OPDI_RNN_RELU); }
-/* opd_lstm: long short-term memory over sequences: outputs, and both states at the end */
+/* opd_lstm: long short-term memory over sequences: outputs, and both final states */
 OPDI_OP(lstm_input) {
     op->schema = "lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float "
         "dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)";
     op->composite = opdi_lstm_input_kernel;
     op->cases = "[3,2,2], {[1,2,2],[1,2,2]}, {[8,2],[8,2],[8],[8]}, True, 1, 0.0, False, False, False";
 }
-/* opd_gru: gated recurrent units over sequences: outputs, and the state at the end */
+/* opd_gru: gated recurrent units over sequences: outputs, and the final state */
 OPDI_OP(gru_input) {
     op->schema = "gru.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float "
         "dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)";
     op->composite = opdi_gru_input_kernel;
     op->cases = "[2,3,2], [1,2,2], {[6,2],[6,2],[6],[6]}, True, 1, 0.0, False, False, True";
 }
-/* opd_rnn_tanh: h = tanh(w_ih x + w_hh h) over sequences: outputs, and the state at the end */
+/* opd_rnn_tanh: h = tanh(w_ih x + w_hh h) over sequences: outputs, and the final state */
 OPDI_OP(rnn_tanh_input) {
     op->schema = "rnn_tanh.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float "
         "dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)";
     op->composite = opdi_rnn_tanh_input_kernel;
     op->cases = "[2,3,2], [1,2,2], {[2,2],[2,2],[2],[2]}, True, 1, 0.0, False, False, True";
 }
-/* opd_rnn_relu: h = relu(w_ih x + w_hh h) over sequences: outputs, and the state at the end */
+/* opd_rnn_relu: h = relu(w_ih x + w_hh h) over sequences: outputs, and the final state */
 OPDI_OP(rnn_relu_input) {
     op->schema = "rnn_relu.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float "
         "dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)";
     op->composite = opdi_rnn_relu_input_kernel;
     op->cases = "[2,3,2], [1,2,2], {[2,2],[2,2],[2],[2]}, True, 1, 0.0, False, False, True";
 }
-/* opd_lstm_data: long short-term memory over packed sequences; batch_sizes: how many examples each step has */
+/* opd_lstm_data: long short-term memory over packed sequences; batch_sizes: the number of examples of each step */
 OPDI_OP(lstm_data) {
     op->schema = "lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, bool has_biases, int "
         "num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor, Tensor)";
     op->composite = opdi_lstm_data_kernel;
     op->cases = "";
 }
-/* opd__pack_padded_sequence: [steps, examples, ...] step by step, only those that there are; and how many each step
-   has */
+/* opd__pack_padded_sequence: packs [steps, examples, ...] step by step, without padding; counts examples per step */
 OPDI_OP(_pack_padded_sequence) {
     op->schema = "_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, Tensor)";
     op->composite = opdi_pack_padded_kernel;
     op->cases = "";
 }
-/* opd__pack_padded_sequence_backward: the gradient of its input */
+/* opd__pack_padded_sequence_backward: the gradient of _pack_padded_sequence's input */
 OPDI_OP(_pack_padded_sequence_backward) {
     op->schema = "_pack_padded_sequence_backward(Tensor grad, SymInt[] input_size, Tensor batch_sizes, bool "
         "batch_first) -> Tensor";
     op->composite = opdi_pack_padded_backward_kernel;
     op->cases = "";
 }
-/* opd__pad_packed_sequence: packed sequences filled up with padding_value, to total_length if > 0; and their lengths */
+/* opd__pad_packed_sequence: unpacks sequences, padded with padding_value (to total_length if > 0), and their lengths */
 OPDI_OP(_pad_packed_sequence) {
     op->schema = "_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool batch_first, Scalar padding_value, int "
         "total_length) -> (Tensor, Tensor)";
     op->composite = opdi_pad_packed_kernel;
     op->cases = "";
 }
-/* What pad_sequence takes: as many dimensions each, as long in all but the first; *longest in that.  0, or -1. */
+/* Checks the tensors of pad_sequence: all have equally many dims and the same sizes but for the first.  Sets *longest
+   to the longest first dim.  Returns 0, or -1 and sets an error. */
 static int opdi_pad_sequence_checked(opd_tensors list, int64_t *longest) {
     const int ndim = list.n ? list.data[0]->ndim : 1;
     *longest = 0;
@@ -789,7 +799,7 @@ static int opdi_pad_sequence_kernel(opd_call *call) {
     if (padded) { all = opd_stack_full(opd_tensors_of(padded, list.n), opd_arg_bool(call, 1) ? 0 : 1); }
     return all ? opd_return_tensor(call, all) : -1;
 }
-/* opd_pad_sequence: sequences side by side, filled up with padding_value to the longest; padding_side: right or left */
+/* opd_pad_sequence: sequences side by side, padded with padding_value to the longest; padding_side: right or left */
 OPDI_OP(pad_sequence) {
     op->schema = "pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0.0, str "
         "padding_side=\"right\") -> Tensor";
@@ -804,7 +814,7 @@ OPDI_OP(lstm_cell) {
     op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
     op->cases = "[3,4], {[3,2],[3,2]}, [8,4], [8,2]; [3,4], {[3,2],[3,2]}, [8,4], [8,2], [8], [8]";
 }
-/* opd_gru_data: gated recurrent units over packed sequences; batch_sizes: how many examples each step has */
+/* opd_gru_data: gated recurrent units over packed sequences; batch_sizes: the number of examples of each step */
 OPDI_OP(gru_data) {
     op->schema = "gru.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int "
         "num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)";
@@ -819,7 +829,7 @@ OPDI_OP(gru_cell) {
     op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
     op->cases = "[3,4], [3,2], [6,4], [6,2]; [3,4], [3,2], [6,4], [6,2], [6], [6]";
 }
-/* opd_rnn_tanh_data: h = tanh(w_ih x + w_hh h) over packed sequences; batch_sizes: how many examples each step has */
+/* opd_rnn_tanh_data: h = tanh(w_ih x + w_hh h) over packed sequences; batch_sizes: number of examples of each step */
 OPDI_OP(rnn_tanh_data) {
     op->schema = "rnn_tanh.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int "
         "num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)";
@@ -834,7 +844,7 @@ OPDI_OP(rnn_tanh_cell) {
     op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
     op->cases = "[3,4], [3,2], [2,4], [2,2]; [3,4], [3,2], [2,4], [2,2], [2], [2]";
 }
-/* opd_rnn_relu_data: h = relu(w_ih x + w_hh h) over packed sequences; batch_sizes: how many examples each step has */
+/* opd_rnn_relu_data: h = relu(w_ih x + w_hh h) over packed sequences; batch_sizes: number of examples of each step */
 OPDI_OP(rnn_relu_data) {
     op->schema = "rnn_relu.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int "
         "num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)";

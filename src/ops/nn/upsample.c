@@ -2,8 +2,9 @@
 
 //== upsampling ========================================================================================================
 //
-//  Depth, rows and columns apart: each of the output is a sum over a few of the input (taps), at places that the other
-//  directions share; the derivative adds where the other reads.  Of fewer than three directions the first have size 1.
+//  Depth, rows and columns are handled one after another.  In each direction, an output is a weighted sum of a few
+//  inputs (taps), whose places do not depend on the other directions.  The derivative adds to the places that the
+//  forward call reads.  If there are fewer than three directions, the first ones have size 1.
 
 OPDI_COLD_BEGIN
 
@@ -11,7 +12,8 @@ typedef enum opdi_upsample_how {
     OPDI_UPSAMPLE_NEAREST, OPDI_UPSAMPLE_EXACT, OPDI_UPSAMPLE_LINEAR, OPDI_UPSAMPLE_CUBIC, OPDI_UPSAMPLE_LINEAR_AA,
     OPDI_UPSAMPLE_CUBIC_AA
 } opdi_upsample_how;
-/* One direction: output i has the count[i] taps from i * most on: where, and weights of the compute type. */
+/* The taps of one direction.  Those of output i are the count[i] taps from number i * most on: their places, and their
+   weights in the compute type. */
 typedef struct opdi_taps { int64_t most, *count, *at; void *weight; } opdi_taps;
 typedef struct opdi_upsample {
     opdi_taps side[3];                            /* planes, rows, columns of the output */
@@ -23,7 +25,8 @@ typedef struct opdi_upsample {
     void *output;
 } opdi_upsample;
 
-/* Returns how many of rows inputs an output looks at, at most: filters that shrink look at more. */
+/* Returns the largest number of inputs that an output reads, at most `rows`.  Filters that shrink an image read
+   more. */
 static int64_t opdi_taps_most(opdi_upsample_how how, int64_t rows, double scale) {
     if (how == OPDI_UPSAMPLE_NEAREST || how == OPDI_UPSAMPLE_EXACT) { return 1; }
     if (how == OPDI_UPSAMPLE_LINEAR) { return 2; }
@@ -31,17 +34,17 @@ static int64_t opdi_taps_most(opdi_upsample_how how, int64_t rows, double scale)
     const double most = ceil((how == OPDI_UPSAMPLE_CUBIC_AA ? 2 : 1) * OPDI_MAX(scale, 1.)) * 2 + 1;
     return most < (double)rows ? (int64_t)most : rows;
 }
-/* The cubic at distance x, with its parameter a. */
+/* Returns the weight at distance x of the cubic filter with parameter a. */
 static double opdi_cubic(double x, double a) {
     x = fabs(x);
     return x < 1 ? ((a + 2) * x - (a + 3)) * x * x + 1 : x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
 }
-/* Brings a place inside of [0, rows]. */
+/* Limits a place to [0, rows]. */
 static int64_t opdi_taps_clip(double place, int64_t rows) {
     return !(place > 0) ? 0 : place < (double)rows ? (int64_t)place : rows;
 }
-/* Sets the weights [most] of what output i looks at under a filter as wide as the scale, and *first, the first of rows
-   inputs: how many there are, which is at least one (_compute_indices_min_size_weights_aa). */
+/* Finds the inputs that output i reads under a filter whose width grows with the scale.  Sets *first to the first of
+   them, and their weights [most].  Returns their number, at least one (_compute_indices_min_size_weights_aa). */
 static int64_t opdi_taps_filter(const opdi_upsample *upsample, int64_t i, int64_t rows, double scale, int64_t most,
                                 int64_t *first, double *weight) {
     const bool cubic = upsample->how == OPDI_UPSAMPLE_CUBIC_AA;
@@ -64,8 +67,8 @@ static int64_t opdi_taps_filter(const opdi_upsample *upsample, int64_t i, int64_
     if (count == 0) { weight[0] = 0; }
     return OPDI_MAX(count, (int64_t)1);
 }
-/* Sets the taps at [most] and weight [most] of output i of count, among rows inputs: how many there are
-   (area_pixel_compute_source_index). */
+/* Sets the taps of output i of `count`: their places `at` [most] among `rows` inputs, and their weights [most].
+   Returns the number of taps (area_pixel_compute_source_index). */
 static int64_t opdi_taps_set(const opdi_upsample *upsample, int64_t i, int64_t rows, int64_t count, double scale,
                              int64_t most, int64_t *at, double *weight) {
     const opdi_upsample_how how = upsample->how;
@@ -162,7 +165,8 @@ static const opdi_upsample_form opdi_upsample_forms[] = {
     {"_upsample_bicubic2d_aa", OPD_OP__upsample_bicubic2d_aa, OPD_OP__upsample_bicubic2d_aa_backward,
      OPDI_UPSAMPLE_CUBIC_AA, 2}
 };
-/* The form that an operator is, has or is the derivative of, by its name. */
+/* Returns the form (linear, bicubic, ...) to which an operator belongs by its name.  It may be the form's operator
+   itself, its .vec variant, or a derivative. */
 static const opdi_upsample_form *opdi_upsample_form_of(const opd_op *op) {
     int i = (int)(sizeof opdi_upsample_forms / sizeof *opdi_upsample_forms) - 1;
     for (; i > 0; i--) {
@@ -171,8 +175,8 @@ static const opdi_upsample_form *opdi_upsample_form_of(const opd_op *op) {
     }
     return &opdi_upsample_forms[i];
 }
-/* Reads the form and sizes into *upsample: out is output_size, in the ndim sizes of the input.  0, or -1 with an
-   error. */
+/* Reads the form and sizes into *upsample.  `out` is output_size; `in` are the ndim sizes of the input.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_upsample_read(opd_call *call, opdi_upsample *upsample, opd_ints out, const int64_t *in, int ndim) {
     const opdi_upsample_form *form = opdi_upsample_form_of(call->op);
     const int dims = form->dims;
@@ -211,8 +215,8 @@ static int opdi_upsample_read(opd_call *call, opdi_upsample *upsample, opd_ints 
                     "%lld, W: %lld) output (D: %lld, H: %lld, W: %lld)", got[0], got[1], got[2], got[3], got[4],
                     got[5]);
 }
-/* Works out what the outputs of direction dim look at; factor: the scale that the caller gave, 0: none.  0, or -1 with
-   an error. */
+/* Computes the taps of direction dim for all outputs.  factor: the scale that the caller gave, or 0.  Returns 0, or -1
+   and sets an error. */
 static int opdi_taps_fill(opdi_upsample *upsample, int dim, double factor) {
     opdi_taps *taps = &upsample->side[dim];
     const int64_t rows = upsample->in[dim], count = upsample->out[dim];
@@ -236,8 +240,8 @@ static int opdi_taps_fill(opdi_upsample *upsample, int dim, double factor) {
     }
     return 0;
 }
-/* Makes the weights of a direction whole numbers of 2^-bits, as fine as 16 bits hold; taps at one place become one.
-   Returns bits. */
+/* Rounds the weights of a direction to whole multiples of 2^-bits, as precise as 16 bits allow.  Merges taps at the
+   same place.  Returns bits. */
 static int opdi_taps_whole(opdi_taps *taps, int64_t count) {
     double *weight = (double *)taps->weight, most = 0;
     int bits = 0;
@@ -261,7 +265,7 @@ static int opdi_taps_whole(opdi_taps *taps, int64_t count) {
     }
     return bits;
 }
-/* Resizes bytes x [outer, in, inner] to y [outer, out, inner] by whole weights, rounded to bytes. */
+/* Resizes bytes x [outer, in, inner] to y [outer, out, inner] by whole weights and rounds to bytes. */
 static void opdi_upsample_bytes_along(const opdi_taps *taps, int bits, const uint8_t *x, uint8_t *y, int64_t outer,
                                       int64_t in, int64_t out, int64_t inner) {
     const double *weight = (const double *)taps->weight;
@@ -276,7 +280,8 @@ static void opdi_upsample_bytes_along(const opdi_taps *taps, int bits, const uin
         y[i] = (uint8_t)OPDI_MIN(sum, (int64_t)255);
     }
 }
-/* Images of bytes: along columns, then along rows, each rounded, where sizes change, as PyTorch does. */
+/* Resizes images of bytes along columns, then along rows.  Each direction whose size changes is rounded, as in
+   PyTorch. */
 static int opdi_upsample_bytes(opdi_upsample *upsample, opd_tensor *input, opd_tensor *out) {
     const int64_t *in = upsample->in, *to = upsample->out, planes = upsample->planes;
     opd_tensor *output = opdi_work_for(out, OPD_UINT8);
@@ -296,8 +301,8 @@ static int opdi_upsample_bytes(opdi_upsample *upsample, opd_tensor *input, opd_t
     } else if (x != (const uint8_t *)output->data) { memcpy(output->data, x, (size_t)output->numel); }
     return opdi_done_with(out, output);
 }
-/* Works out what each output looks at, then resizes input to out, or back; arguments from `scales` on are the scales.
-   0, or -1 with an error. */
+/* Computes the taps of every output, then resizes input to out, or if `back` adds gradients back.  The scales are the
+   arguments from `scales` on.  Returns 0, or -1 and sets an error. */
 static int opdi_upsample_run(opd_call *call, opdi_upsample *upsample, opd_tensor *input, opd_tensor *out, int scales) {
     const opd_scalar_type dtype = input->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
@@ -320,7 +325,7 @@ static int opdi_upsample_run(opd_call *call, opdi_upsample *upsample, opd_tensor
     opdi_parallel_for(upsample->planes, OPDI_MAX((int64_t)1, OPDI_GRAIN / places), opdi_upsample_range, upsample);
     return opdi_done_with(out, output);
 }
-/* Resizes argument 0 [n, c, ...] to the output_size of argument 1.  0, or -1 with an error. */
+/* Resizes argument 0 [n, c, ...] to the output_size of argument 1.  Returns 0, or -1 and sets an error. */
 static int opdi_upsample_kernel(opd_call *call) {
     static const char *const names[] = {"compute_indices_weights_nearest", "compute_indices_weights_nearest",
                                         "compute_indices_weights_linear", "compute_indices_weights_cubic",
@@ -348,8 +353,8 @@ static int opdi_upsample_kernel(opd_call *call) {
     return opdi_upsample_run(call, &upsample, input, opdi_result_format(call, 0, opdi_is_channels_last(input), sizes,
                                                                         ndim, OPDI_DTYPE(input)), nearest ? 2 : 3);
 }
-/* The gradient of opdi_upsample_kernel: argument 0, of the output's sizes, back to input_size, argument 2.  0, or -1
-   with an error. */
+/* Computes the gradient of opdi_upsample_kernel: argument 0, which has the output's sizes, becomes a gradient with
+   input_size, argument 2.  Returns 0, or -1 and sets an error. */
 static int opdi_upsample_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0);
     const opd_ints in = opd_arg_ints(call, 2);
@@ -396,8 +401,8 @@ static int opdi_upsample_backward_batch(opd_call *call) {
     sizes[1] = in.data[0];
     return opd_batch_return(call, grad ? opdi_reshape_to(grad, sizes, (int)in.n + 1) : NULL, 0);
 }
-/* upsample_*.vec, or (`back`) their derivatives, which PyTorch 1 had and whose third argument is the input's sizes: the
-   output's size is given, or floor(size * factor); exactly one of the two. */
+/* Runs upsample_*.vec.  back: runs their derivatives, which PyTorch 1 had, and whose third argument is the input's
+   sizes.  The call gives either the output's size or the factors; with factors the size is floor(size * factor). */
 static int opdi_upsample_vec(opd_call *call, bool back) {
     const opdi_upsample_form *form = opdi_upsample_form_of(call->op);
     const opd_tensor *input = opd_arg_tensor(call, 0);
@@ -427,8 +432,8 @@ static int opdi_upsample_vec(opd_call *call, bool back) {
 }
 static int opdi_upsample_vec_kernel(opd_call *call) { return opdi_upsample_vec(call, false); }
 static int opdi_upsample_backward_vec_kernel(opd_call *call) { return opdi_upsample_vec(call, true); }
-/* Gives argument 0 its gradient by op, which takes the arguments of this one, with the sizes of the input behind the
-   second if this one goes forward, without its third if not. */
+/* Computes the gradient of argument 0 by calling operator `id` with the arguments of this call.  For a forward
+   operator, the input's sizes are inserted behind the second; for a derivative, the third is left out. */
 static int opdi_upsample_derive(opd_backward_call *bw, opd_op_id id, bool forward) {
     opd_op *op = opd_op_builtin(id);
     opd_value args[7];
@@ -514,7 +519,7 @@ static int opdi__upsample_bicubic2d_aa_backward_backward(opd_backward_call *bw) 
 #define OPDI_SCALES_1 ", float? scales=None"
 #define OPDI_SCALES_2 ", float? scales_h=None, float? scales_w=None"
 #define OPDI_SCALES_3 ", float? scales_d=None, float? scales_h=None, float? scales_w=None"
-/* opd_upsample_nearest1d: [N, C, L] in another size, by the nearest */
+/* opd_upsample_nearest1d: [N, C, L] resized, by the nearest element */
 OPDI_OP(upsample_nearest1d) {
     op->schema = "upsample_nearest1d(Tensor self, SymInt[1] output_size" OPDI_SCALES_1 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_kernel; op->backward = opdi_upsample_nearest1d_backward;
@@ -531,14 +536,14 @@ OPDI_OP(upsample_nearest1d_backward) {
     op->out = "upsample_nearest1d_backward.grad_input(grad_input)";
     op->cases = "[1,2,5], (5), (1,2,3); [2,1,2], (2), (2,1,4)";
 }
-/* opd_upsample_nearest1d_vec: [N, C, L] in another size, by the nearest */
+/* opd_upsample_nearest1d_vec: [N, C, L] resized, by the nearest element */
 OPDI_OP(upsample_nearest1d_vec) {
     op->schema = "upsample_nearest1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor";
     op->composite = opdi_upsample_vec_kernel; OPDI_NEEDS(upsample_nearest1d);
     op->out = "upsample_nearest1d.vec_out";
     op->cases = "[1,2,3], (5), None; [1,2,3], None, (2.5)";
 }
-/* opd_upsample_nearest1d_backward_vec: its derivative, in programs of PyTorch 1 */
+/* opd_upsample_nearest1d_backward_vec: derivative of upsample_nearest1d, for programs of PyTorch 1 */
 OPDI_OP(upsample_nearest1d_backward_vec) {
     op->schema = "upsample_nearest1d_backward.vec(Tensor grad_output, SymInt[]? output_size, SymInt[] input_size, "
         "float[]? scale_factors) -> Tensor";
@@ -546,7 +551,7 @@ OPDI_OP(upsample_nearest1d_backward_vec) {
     op->out = "upsample_nearest1d_backward.vec_out";
     op->cases = "[1,2,5], (5), (1,2,3), None; [2,1,4], None, (2,1,3), (1.5)";
 }
-/* opd_upsample_nearest2d: [N, C, H, W] in another size, by the nearest */
+/* opd_upsample_nearest2d: [N, C, H, W] resized, by the nearest element */
 OPDI_OP(upsample_nearest2d) {
     op->schema = "upsample_nearest2d(Tensor self, SymInt[2] output_size" OPDI_SCALES_2 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_kernel; op->backward = opdi_upsample_nearest2d_backward;
@@ -563,7 +568,7 @@ OPDI_OP(upsample_nearest2d_backward) {
     op->out = "upsample_nearest2d_backward.grad_input(grad_input)";
     op->cases = "[1,2,5,4], (5,4), (1,2,3,4); [2,1,2,3], (2,3), (2,1,4,4)";
 }
-/* opd_upsample_nearest2d_vec: [N, C, H, W] in another size, by the nearest */
+/* opd_upsample_nearest2d_vec: [N, C, H, W] resized, by the nearest element */
 OPDI_OP(upsample_nearest2d_vec) {
     op->schema = "upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor";
     op->composite = opdi_upsample_vec_kernel; OPDI_NEEDS(upsample_nearest2d);
@@ -571,7 +576,7 @@ OPDI_OP(upsample_nearest2d_vec) {
     op->out = "upsample_nearest2d.vec_out";
     op->cases = "[1,2,3,4], (5,4), None; [1,2,3,4], None, (2.5,1.5)";
 }
-/* opd_upsample_nearest2d_backward_vec: its derivative, in programs of PyTorch 1 */
+/* opd_upsample_nearest2d_backward_vec: derivative of upsample_nearest2d, for programs of PyTorch 1 */
 OPDI_OP(upsample_nearest2d_backward_vec) {
     op->schema = "upsample_nearest2d_backward.vec(Tensor grad_output, SymInt[]? output_size, SymInt[] input_size, "
         "float[]? scale_factors) -> Tensor";
@@ -579,7 +584,7 @@ OPDI_OP(upsample_nearest2d_backward_vec) {
     op->out = "upsample_nearest2d_backward.vec_out";
     op->cases = "[1,2,5,4], (5,4), (1,2,3,4), None; [1,2,4,6], None, (1,2,3,4), (1.5,1.5)";
 }
-/* opd_upsample_nearest3d: [N, C, D, H, W] in another size, by the nearest */
+/* opd_upsample_nearest3d: [N, C, D, H, W] resized, by the nearest element */
 OPDI_OP(upsample_nearest3d) {
     op->schema = "upsample_nearest3d(Tensor self, SymInt[3] output_size" OPDI_SCALES_3 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_kernel; op->backward = opdi_upsample_nearest3d_backward;
@@ -596,14 +601,14 @@ OPDI_OP(upsample_nearest3d_backward) {
     op->out = "upsample_nearest3d_backward.grad_input(grad_input)";
     op->cases = "[1,2,3,2,2], (3,2,2), (1,2,2,3,2); [2,1,1,2,3], (1,2,3), (2,1,2,4,3)";
 }
-/* opd_upsample_nearest3d_vec: [N, C, D, H, W] in another size, by the nearest */
+/* opd_upsample_nearest3d_vec: [N, C, D, H, W] resized, by the nearest element */
 OPDI_OP(upsample_nearest3d_vec) {
     op->schema = "upsample_nearest3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor";
     op->composite = opdi_upsample_vec_kernel; OPDI_NEEDS(upsample_nearest3d);
     op->out = "upsample_nearest3d.vec_out";
     op->cases = "[1,2,2,3,2], (3,2,2), None; [1,2,2,3,2], None, (1.5,1.0,2.5)";
 }
-/* opd_upsample_nearest3d_backward_vec: its derivative, in programs of PyTorch 1 */
+/* opd_upsample_nearest3d_backward_vec: derivative of upsample_nearest3d, for programs of PyTorch 1 */
 OPDI_OP(upsample_nearest3d_backward_vec) {
     op->schema = "upsample_nearest3d_backward.vec(Tensor grad_output, SymInt[]? output_size, SymInt[] input_size, "
         "float[]? scale_factors) -> Tensor";
@@ -611,7 +616,7 @@ OPDI_OP(upsample_nearest3d_backward_vec) {
     op->out = "upsample_nearest3d_backward.vec_out";
     op->cases = "[1,1,3,2,2], (3,2,2), (1,1,2,3,2), None; [1,1,3,3,5], None, (1,1,2,3,2), (1.5,1.0,2.5)";
 }
-/* opd__upsample_nearest_exact1d: [N, C, L] in another size, by the nearest to the middle */
+/* opd__upsample_nearest_exact1d: [N, C, L] resized, by the element nearest to the middle */
 OPDI_OP(_upsample_nearest_exact1d) {
     op->schema = "_upsample_nearest_exact1d(Tensor self, SymInt[1] output_size" OPDI_SCALES_1 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_kernel; op->backward = opdi__upsample_nearest_exact1d_backward;
@@ -628,14 +633,14 @@ OPDI_OP(_upsample_nearest_exact1d_backward) {
     op->out = "_upsample_nearest_exact1d_backward.grad_input(grad_input)";
     op->cases = "[1,2,5], (5), (1,2,3); [2,1,2], (2), (2,1,4)";
 }
-/* opd__upsample_nearest_exact1d_vec: [N, C, L] in another size, by the nearest to the middle */
+/* opd__upsample_nearest_exact1d_vec: [N, C, L] resized, by the element nearest to the middle */
 OPDI_OP(_upsample_nearest_exact1d_vec) {
     op->schema = "_upsample_nearest_exact1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> "
         "Tensor";
     op->composite = opdi_upsample_vec_kernel; OPDI_NEEDS(_upsample_nearest_exact1d);
     op->cases = "[1,2,3], (5), None; [1,2,3], None, (2.5)";
 }
-/* opd__upsample_nearest_exact2d: [N, C, H, W] in another size, by the nearest to the middle */
+/* opd__upsample_nearest_exact2d: [N, C, H, W] resized, by the element nearest to the middle */
 OPDI_OP(_upsample_nearest_exact2d) {
     op->schema = "_upsample_nearest_exact2d(Tensor self, SymInt[2] output_size" OPDI_SCALES_2 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_kernel; op->backward = opdi__upsample_nearest_exact2d_backward;
@@ -652,14 +657,14 @@ OPDI_OP(_upsample_nearest_exact2d_backward) {
     op->out = "_upsample_nearest_exact2d_backward.grad_input(grad_input)";
     op->cases = "[1,2,5,4], (5,4), (1,2,3,4); [2,1,2,3], (2,3), (2,1,4,4)";
 }
-/* opd__upsample_nearest_exact2d_vec: [N, C, H, W] in another size, by the nearest to the middle */
+/* opd__upsample_nearest_exact2d_vec: [N, C, H, W] resized, by the element nearest to the middle */
 OPDI_OP(_upsample_nearest_exact2d_vec) {
     op->schema = "_upsample_nearest_exact2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> "
         "Tensor";
     op->composite = opdi_upsample_vec_kernel; OPDI_NEEDS(_upsample_nearest_exact2d);
     op->cases = "[1,2,3,4], (5,4), None; [1,2,3,4], None, (2.5,1.5)";
 }
-/* opd__upsample_nearest_exact3d: [N, C, D, H, W] in another size, by the nearest to the middle */
+/* opd__upsample_nearest_exact3d: [N, C, D, H, W] resized, by the element nearest to the middle */
 OPDI_OP(_upsample_nearest_exact3d) {
     op->schema = "_upsample_nearest_exact3d(Tensor self, SymInt[3] output_size" OPDI_SCALES_3 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_kernel; op->backward = opdi__upsample_nearest_exact3d_backward;
@@ -676,14 +681,14 @@ OPDI_OP(_upsample_nearest_exact3d_backward) {
     op->out = "_upsample_nearest_exact3d_backward.grad_input(grad_input)";
     op->cases = "[1,2,3,2,2], (3,2,2), (1,2,2,3,2); [2,1,1,2,3], (1,2,3), (2,1,2,4,3)";
 }
-/* opd__upsample_nearest_exact3d_vec: [N, C, D, H, W] in another size, by the nearest to the middle */
+/* opd__upsample_nearest_exact3d_vec: [N, C, D, H, W] resized, by the element nearest to the middle */
 OPDI_OP(_upsample_nearest_exact3d_vec) {
     op->schema = "_upsample_nearest_exact3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> "
         "Tensor";
     op->composite = opdi_upsample_vec_kernel; OPDI_NEEDS(_upsample_nearest_exact3d);
     op->cases = "[1,2,2,3,2], (3,2,2), None; [1,2,2,3,2], None, (1.5,1.0,2.5)";
 }
-/* opd_upsample_linear1d: [N, C, L] in another size, linear between */
+/* opd_upsample_linear1d: [N, C, L] resized, by linear interpolation */
 OPDI_OP(upsample_linear1d) {
     op->schema = "upsample_linear1d(Tensor self, SymInt[1] output_size, bool align_corners" OPDI_SCALES_1 ") -> "
         "Tensor";
@@ -701,7 +706,7 @@ OPDI_OP(upsample_linear1d_backward) {
     op->out = "upsample_linear1d_backward.grad_input(grad_input)";
     op->cases = "[1,2,5], (5), (1,2,3), False; [2,1,2], (2), (2,1,4), True";
 }
-/* opd_upsample_linear1d_vec: [N, C, L] in another size, linear between */
+/* opd_upsample_linear1d_vec: [N, C, L] resized, by linear interpolation */
 OPDI_OP(upsample_linear1d_vec) {
     op->schema = "upsample_linear1d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
         "scale_factors) -> Tensor";
@@ -709,7 +714,7 @@ OPDI_OP(upsample_linear1d_vec) {
     op->out = "upsample_linear1d.vec_out";
     op->cases = "[1,2,3], (5), True, None; [1,2,3], None, False, (2.5)";
 }
-/* opd_upsample_linear1d_backward_vec: its derivative, in programs of PyTorch 1 */
+/* opd_upsample_linear1d_backward_vec: derivative of upsample_linear1d, for programs of PyTorch 1 */
 OPDI_OP(upsample_linear1d_backward_vec) {
     op->schema = "upsample_linear1d_backward.vec(Tensor grad_output, SymInt[]? output_size, SymInt[] input_size, "
         "bool align_corners, float[]? scale_factors) -> Tensor";
@@ -717,7 +722,7 @@ OPDI_OP(upsample_linear1d_backward_vec) {
     op->out = "upsample_linear1d_backward.vec_out";
     op->cases = "[1,2,5], (5), (1,2,3), True, None; [2,1,4], None, (2,1,3), False, (1.5)";
 }
-/* opd_upsample_bilinear2d: [N, C, H, W] in another size, linear between pixels */
+/* opd_upsample_bilinear2d: [N, C, H, W] resized, by bilinear interpolation */
 OPDI_OP(upsample_bilinear2d) {
     op->schema = "upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners" OPDI_SCALES_2 ") -> "
         "Tensor";
@@ -736,7 +741,7 @@ OPDI_OP(upsample_bilinear2d_backward) {
     op->out = "upsample_bilinear2d_backward.grad_input(grad_input)";
     op->cases = "[1,2,5,4], (5,4), (1,2,3,4), False; [2,1,2,3], (2,3), (2,1,4,4), True";
 }
-/* opd_upsample_bilinear2d_vec: [N, C, H, W] in another size, linear between pixels */
+/* opd_upsample_bilinear2d_vec: [N, C, H, W] resized, by bilinear interpolation */
 OPDI_OP(upsample_bilinear2d_vec) {
     op->schema = "upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
         "scale_factors) -> Tensor";
@@ -745,7 +750,7 @@ OPDI_OP(upsample_bilinear2d_vec) {
     op->out = "upsample_bilinear2d.vec_out";
     op->cases = "[1,2,3,4], (5,4), True, None; [1,2,3,4], None, False, (2.5,1.5)";
 }
-/* opd_upsample_bilinear2d_backward_vec: its derivative, in programs of PyTorch 1 */
+/* opd_upsample_bilinear2d_backward_vec: derivative of upsample_bilinear2d, for programs of PyTorch 1 */
 OPDI_OP(upsample_bilinear2d_backward_vec) {
     op->schema = "upsample_bilinear2d_backward.vec(Tensor grad_output, SymInt[]? output_size, SymInt[] input_size, "
         "bool align_corners, float[]? scale_factors) -> Tensor";
@@ -753,7 +758,7 @@ OPDI_OP(upsample_bilinear2d_backward_vec) {
     op->out = "upsample_bilinear2d_backward.vec_out";
     op->cases = "[1,2,5,4], (5,4), (1,2,3,4), True, None; [1,2,4,6], None, (1,2,3,4), False, (1.5,1.5)";
 }
-/* opd_upsample_trilinear3d: [N, C, D, H, W] in another size, linear between */
+/* opd_upsample_trilinear3d: [N, C, D, H, W] resized, by trilinear interpolation */
 OPDI_OP(upsample_trilinear3d) {
     op->schema = "upsample_trilinear3d(Tensor self, SymInt[3] output_size, bool align_corners" OPDI_SCALES_3 ") -> "
         "Tensor";
@@ -771,7 +776,7 @@ OPDI_OP(upsample_trilinear3d_backward) {
     op->out = "upsample_trilinear3d_backward.grad_input(grad_input)";
     op->cases = "[1,2,3,2,2], (3,2,2), (1,2,2,3,2), False; [2,1,1,2,3], (1,2,3), (2,1,2,4,3), True";
 }
-/* opd_upsample_trilinear3d_vec: [N, C, D, H, W] in another size, linear between */
+/* opd_upsample_trilinear3d_vec: [N, C, D, H, W] resized, by trilinear interpolation */
 OPDI_OP(upsample_trilinear3d_vec) {
     op->schema = "upsample_trilinear3d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
         "scale_factors) -> Tensor";
@@ -779,7 +784,7 @@ OPDI_OP(upsample_trilinear3d_vec) {
     op->out = "upsample_trilinear3d.vec_out";
     op->cases = "[1,2,2,3,2], (3,2,2), True, None; [1,2,2,3,2], None, False, (1.5,1.0,2.5)";
 }
-/* opd_upsample_trilinear3d_backward_vec: its derivative, in programs of PyTorch 1 */
+/* opd_upsample_trilinear3d_backward_vec: derivative of upsample_trilinear3d, for programs of PyTorch 1 */
 OPDI_OP(upsample_trilinear3d_backward_vec) {
     op->schema = "upsample_trilinear3d_backward.vec(Tensor grad_output, SymInt[]? output_size, SymInt[] input_size, "
         "bool align_corners, float[]? scale_factors) -> Tensor";
@@ -787,7 +792,7 @@ OPDI_OP(upsample_trilinear3d_backward_vec) {
     op->out = "upsample_trilinear3d_backward.vec_out";
     op->cases = "[1,1,3,2,2], (3,2,2), (1,1,2,3,2), True, None; [1,1,3,3,5], None, (1,1,2,3,2), False, (1.5,1.0,2.5)";
 }
-/* opd_upsample_bicubic2d: [N, C, H, W] in another size, cubic between */
+/* opd_upsample_bicubic2d: [N, C, H, W] resized, by bicubic interpolation */
 OPDI_OP(upsample_bicubic2d) {
     op->schema = "upsample_bicubic2d(Tensor self, SymInt[2] output_size, bool align_corners" OPDI_SCALES_2 ") -> "
         "Tensor";
@@ -805,7 +810,7 @@ OPDI_OP(upsample_bicubic2d_backward) {
     op->out = "upsample_bicubic2d_backward.grad_input(grad_input)";
     op->cases = "[1,2,5,4], (5,4), (1,2,3,4), False; [2,1,2,3], (2,3), (2,1,4,4), True";
 }
-/* opd_upsample_bicubic2d_vec: [N, C, H, W] in another size, cubic between */
+/* opd_upsample_bicubic2d_vec: [N, C, H, W] resized, by bicubic interpolation */
 OPDI_OP(upsample_bicubic2d_vec) {
     op->schema = "upsample_bicubic2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
         "scale_factors) -> Tensor";
@@ -813,7 +818,7 @@ OPDI_OP(upsample_bicubic2d_vec) {
     op->out = "upsample_bicubic2d.vec_out";
     op->cases = "[1,2,3,4], (5,4), True, None; [1,2,3,4], None, False, (2.5,1.5)";
 }
-/* opd_upsample_bicubic2d_backward_vec: its derivative, in programs of PyTorch 1 */
+/* opd_upsample_bicubic2d_backward_vec: derivative of upsample_bicubic2d, for programs of PyTorch 1 */
 OPDI_OP(upsample_bicubic2d_backward_vec) {
     op->schema = "upsample_bicubic2d_backward.vec(Tensor grad_output, SymInt[]? output_size, SymInt[] input_size, "
         "bool align_corners, float[]? scale_factors) -> Tensor";
@@ -821,7 +826,7 @@ OPDI_OP(upsample_bicubic2d_backward_vec) {
     op->out = "upsample_bicubic2d_backward.vec_out";
     op->cases = "[1,2,5,4], (5,4), (1,2,3,4), True, None; [1,2,4,6], None, (1,2,3,4), False, (1.5,1.5)";
 }
-/* opd__upsample_bilinear2d_aa: [N, C, H, W] in another size, linear, smoothed where it shrinks */
+/* opd__upsample_bilinear2d_aa: [N, C, H, W] resized, by bilinear interpolation, smoothed if it shrinks */
 OPDI_OP(_upsample_bilinear2d_aa) {
     op->schema = "_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool align_corners" OPDI_SCALES_2 ") "
         "-> Tensor";
@@ -840,14 +845,14 @@ OPDI_OP(_upsample_bilinear2d_aa_backward) {
     op->out = "_upsample_bilinear2d_aa_backward.grad_input(grad_input)";
     op->cases = "[1,2,5,4], (5,4), (1,2,3,4), False; [2,1,2,3], (2,3), (2,1,4,4), True";
 }
-/* opd__upsample_bilinear2d_aa_vec: [N, C, H, W] in another size, linear, smoothed where it shrinks */
+/* opd__upsample_bilinear2d_aa_vec: [N, C, H, W] resized, by bilinear interpolation, smoothed if it shrinks */
 OPDI_OP(_upsample_bilinear2d_aa_vec) {
     op->schema = "_upsample_bilinear2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
         "scale_factors) -> Tensor";
     op->composite = opdi_upsample_vec_kernel; OPDI_NEEDS(_upsample_bilinear2d_aa);
     op->cases = "[1,2,3,4], (5,4), True, None; [1,2,3,4], None, False, (2.5,1.5)";
 }
-/* opd__upsample_bicubic2d_aa: [N, C, H, W] in another size, cubic, smoothed where it shrinks */
+/* opd__upsample_bicubic2d_aa: [N, C, H, W] resized, by bicubic interpolation, smoothed if it shrinks */
 OPDI_OP(_upsample_bicubic2d_aa) {
     op->schema = "_upsample_bicubic2d_aa(Tensor self, SymInt[2] output_size, bool align_corners" OPDI_SCALES_2 ") -> "
         "Tensor";
@@ -866,7 +871,7 @@ OPDI_OP(_upsample_bicubic2d_aa_backward) {
     op->out = "_upsample_bicubic2d_aa_backward.grad_input(grad_input)";
     op->cases = "[1,2,5,4], (5,4), (1,2,3,4), False; [2,1,2,3], (2,3), (2,1,4,4), True";
 }
-/* opd__upsample_bicubic2d_aa_vec: [N, C, H, W] in another size, cubic, smoothed where it shrinks */
+/* opd__upsample_bicubic2d_aa_vec: [N, C, H, W] resized, by bicubic interpolation, smoothed if it shrinks */
 OPDI_OP(_upsample_bicubic2d_aa_vec) {
     op->schema = "_upsample_bicubic2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
         "scale_factors) -> Tensor";

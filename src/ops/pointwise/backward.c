@@ -2,7 +2,7 @@
 
 //== backward operators ================================================================================================
 
-/* A kernel over (grad, self) with numbers from argument `first` on. */
+/* Runs a formula over (grad, self) with numbers from argument `first` on. */
 static int opdi_binary_params(opd_call *call, const opdi_formula *formula, int first, int count) {
     opd_tensor *ops[3];
     opdi_params params = opdi_params_of(call, first, count);
@@ -10,7 +10,8 @@ static int opdi_binary_params(opd_call *call, const opdi_formula *formula, int f
     ops[2] = opd_arg_tensor(call, 1);
     return opdi_pointwise(call, formula, ops, 2, &params);
 }
-/* (self, grad) and one number: the order in which PyTorch's iterator sees them, which decides the result's strides. */
+/* Runs a formula over (self, grad) and one number.  PyTorch's iterator takes the operands in this order, which decides
+   the strides of the result. */
 static int opdi_binary_swapped(opd_call *call, const opdi_formula *formula) {
     opd_tensor *ops[3];
     opdi_params params = opdi_params_of(call, 2, 1);
@@ -171,7 +172,8 @@ OPDI_FORMULA_D(softplus_backward, softplus_backward, 0)
 static int opdi_softplus_backward_kernel(opd_call *call) {
     return opdi_binary_params(call, &opdi_formula_softplus_backward, 2, 2);
 }
-/* Second derivative of softplus by input: beta s (1 - s) below the threshold, with s = sigmoid(beta input). */
+/* Computes the second derivative of softplus by input: beta s (1 - s) below the threshold, with s = sigmoid(beta
+   input). */
 static int opdi_softplus_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1);
     const opd_value beta = opd_bw_value(bw, 2), limit = opd_bw_value(bw, 3);
@@ -195,7 +197,7 @@ OPDI_OP(softplus_backward) {
 static const opdi_formula opdi_formula_silu_backward = {{opdi_f32_vsilu_backward, opdi_f64_silu_backward, NULL},
     "silu_backward_cpu", 0, OPDI_NUMBER(silu_backward, silu_backward)};
 static int opdi_silu_backward_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_silu_backward); }
-/* Second derivative of silu: s (1 - s) (2 + input (1 - 2 s)) with s = sigmoid(input). */
+/* Computes the second derivative of silu: s (1 - s) (2 + input (1 - 2 s)) with s = sigmoid(input). */
 static int opdi_silu_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1);
     OPDI_GIVE(0, opd_silu_backward(grad, input));
@@ -216,8 +218,8 @@ OPDI_OP(silu_backward) {
 
 OPDI_FORMULA_D(mish_backward, mish_backward, 0)
 static int opdi_mish_backward_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_mish_backward); }
-/* Second derivative of mish: with t = tanh(softplus(input)), s = sigmoid(input) it is (1 - t^2) s (2 + input (1 - s -
-   2 t s)). */
+/* Computes the second derivative of mish: (1 - t^2) s (2 + input (1 - s - 2 t s)) with t = tanh(softplus(input)) and s
+   = sigmoid(input). */
 static int opdi_mish_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1);
     OPDI_GIVE(0, opd_mish_backward(grad, input));
@@ -241,8 +243,8 @@ static int opdi_gelu_backward_kernel(opd_call *call) {
     int k = opdi_gelu_approximate(opd_arg_str(call, 2));
     return k < 0 ? -1 : opdi_binary(call, k ? &opdi_formula_gelu_tanh_backward : &opdi_formula_gelu_backward);
 }
-/* Second derivative of gelu: phi(x) (2 - x^2), x the input.  tanh_form: with u = k (x + c x^3) and t = tanh(u) it is
-   (1 - t^2) (u' + x u'' / 2 - x t u'^2). */
+/* Computes the second derivative of gelu: phi(x) (2 - x^2) with the input x.  tanh_form: with u = k (x + c x^3) and t =
+   tanh(u), it is (1 - t^2) (u' + x u'' / 2 - x t u'^2). */
 static opd_tensor *opdi_gelu_second(opd_tensor *input, bool tanh_form) {
     opd_tensor *x2 = opd_square(input);
     if (!tanh_form) {
@@ -288,8 +290,9 @@ static int opdi_elu_backward_kernel(opd_call *call) {
     return opdi_pointwise(call, result ? &opdi_formula_elu_backward_result : &opdi_formula_elu_backward, ops, 2,
                           &params);
 }
-/* Second derivative of elu.  From self it is alpha scale input_scale^2 e^(input input_scale) for input <= 0; from the
-   result the gradient is linear, so the derivative is input_scale. */
+/* Computes the second derivative of elu.  If the gradient was computed from self, it is alpha scale input_scale^2
+   e^(input input_scale) for input <= 0.  If it was computed from the result, it is linear in that, so the derivative is
+   input_scale. */
 static int opdi_elu_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 5);
     const opd_value alpha = opd_bw_value(bw, 1), scale = opd_bw_value(bw, 2), input_scale = opd_bw_value(bw, 3);

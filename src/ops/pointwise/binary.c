@@ -11,7 +11,7 @@ OPDI_FORMULA_A(add_scaled, add_scaled, 0)
 OPDI_FORMULA_A(sub, sub, 0)
 OPDI_FORMULA_A(sub_scaled, sub_scaled, 0)
 OPDI_FORMULA_A(mul, mul, OPDI_NUMBER_KEPT)
-/* The `alpha` checks of at::native (alpha_check). */
+/* Checks `alpha` as at::native does (alpha_check). */
 OPDI_INTERNAL int opdi_alpha_check(opd_scalar_type dtype, opd_value alpha) {
     if (alpha.tag == OPD_TAG_COMPLEX && !opd_dtype_is_complex(dtype)) {
         return opd_fail(OPD_ERROR_DTYPE, "For non-complex input tensors, argument alpha must not be a complex number.");
@@ -35,7 +35,7 @@ static int opdi_sub_check(const opd_tensor *first, const opd_tensor *second) {
                     "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
                     "invert a mask, use the `~` or `logical_not()` operator instead.");
 }
-/* ops[1] + alpha ops[2], or with a minus. */
+/* Computes ops[1] + alpha ops[2], or ops[1] - alpha ops[2]. */
 static int opdi_scaled(opd_call *call, opd_tensor **ops, opd_value alpha, const opdi_formula *plain,
                        const opdi_formula *scaled) {
     if (alpha.tag == OPD_TAG_INT && alpha.u.i == 1) { return opdi_pointwise(call, plain, ops, 2, &opdi_no_params); }
@@ -173,7 +173,8 @@ OPDI_FORMULA_A(div_floor, div_floor, OPDI_NOT_BOOL | OPDI_NUMBER_KEPT)
 OPDI_FORMULA_V(fmod, fmod, OPDI_NOT_BOOL)
 OPDI_FORMULA_V(remainder, remainder, OPDI_NOT_BOOL)
 static int opdi_div_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_div); }
-/* Returns the formula of a quotient that is cut.  Of two tensors of halves the quotient is a half, too. */
+/* Returns the formula of a truncated quotient.  For two tensors of halves, the quotient is rounded to a half before it
+   is truncated. */
 static const opdi_formula *opdi_div_trunc_formula(opd_call *call) {
     opd_tensor *ops[2];
     opdi_number number;
@@ -195,7 +196,7 @@ static int opdi_div_mode_kernel(opd_call *call) {
 static int opdi_floor_divide_kernel(opd_call *call) { return opdi_binary_div(call, &opdi_formula_div_floor); }
 static int opdi_fmod_kernel(opd_call *call) { return opdi_binary_div(call, &opdi_formula_fmod); }
 static int opdi_remainder_kernel(opd_call *call) { return opdi_binary_div(call, &opdi_formula_remainder); }
-/* d/dx = grad / other, d/dy = -g (input / other) / other */
+/* Computes the gradients of input / other: grad / other for input, and -grad (input / other) / other for other. */
 static int opdi_div_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
     OPDI_GIVE(0, opd_div(grad, other));
@@ -224,7 +225,7 @@ static int opdi_remainder_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_mul(opd_neg(grad), opd_div_Tensor_mode(input, other, "floor")));
     return 0;
 }
-/* opd_div: self / other; rounding_mode "trunc" or "floor" rounds */
+/* opd_div: self / other, rounded by rounding_mode "trunc" or "floor" if given */
 OPDI_OP(div_Tensor) {
     op->schema = "div.Tensor(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_div_kernel; op->backward = opdi_div_backward; op->save = "self(other), other";
@@ -232,7 +233,7 @@ OPDI_OP(div_Tensor) {
     op->inplace = "div_.Tensor"; op->out = "div.out";
     op->cases = OPDI_CASES_DIV;
 }
-/* opd_div_Scalar: self / other; rounding_mode "trunc" or "floor" rounds */
+/* opd_div_Scalar: self / other, rounded by rounding_mode "trunc" or "floor" if given */
 OPDI_OP(div_Scalar) {
     op->schema = "div.Scalar(Tensor self, Scalar other) -> Tensor";
     op->cpu = op->fake = opdi_div_kernel; op->backward = opdi_div_Scalar_backward;
@@ -240,7 +241,7 @@ OPDI_OP(div_Scalar) {
     op->inplace = "div_.Scalar"; op->out = "div.Scalar_out";
     op->cases = "[2,3], 2; [2,3], 1.5";
 }
-/* opd_div_Tensor_mode: self / other; rounding_mode "trunc" or "floor" rounds */
+/* opd_div_Tensor_mode: self / other, rounded by rounding_mode "trunc" or "floor" if given */
 OPDI_OP(div_Tensor_mode) {
     op->schema = "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor";
     op->cpu = op->fake = opdi_div_mode_kernel; op->backward = opdi_div_mode_backward; op->save = "self(other), other";
@@ -249,7 +250,7 @@ OPDI_OP(div_Tensor_mode) {
     op->cases = "[2,3], [3]+, rounding_mode=None; [2,3], [3]+, rounding_mode='floor'; [2,3], [2,3]+, "
         "rounding_mode='trunc'";
 }
-/* opd_div_Scalar_mode: self / other; rounding_mode "trunc" or "floor" rounds */
+/* opd_div_Scalar_mode: self / other, rounded by rounding_mode "trunc" or "floor" if given */
 OPDI_OP(div_Scalar_mode) {
     op->schema = "div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor";
     op->cpu = op->fake = opdi_div_mode_kernel; op->backward = opdi_div_Scalar_mode_backward;
@@ -321,7 +322,8 @@ OPDI_FORMULA_A(pow_bool, ge, 0)                   /* x^1 = x, x^0 = 1 */
 static int opdi_pow_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_pow); }
 OPDI_FORMULA_V(pow_Scalar, pow, OPDI_NOT_BOOL | OPDI_CONTIGUOUS_RESULT)
 static int opdi_pow_Scalar_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_pow_Scalar); }
-/* Small constant exponents have loops of their own (at::native::pow_tensor_scalar_optimized_kernel). */
+/* Computes powers.  Small constant exponents have loops of their own
+   (at::native::pow_tensor_scalar_optimized_kernel). */
 static int opdi_pow_Tensor_Scalar_kernel(opd_call *call) {
     opd_tensor *ops[3];
     opdi_number number;
@@ -345,7 +347,7 @@ static int opdi_pow_Tensor_Scalar_kernel(opd_call *call) {
     const bool both = formula == &opdi_formula_pow || formula == &opdi_formula_pow_bool;
     return opdi_pointwise_typed(call, formula, ops, both ? 2 : 1, dtype, dtype, &opdi_no_params);
 }
-/* d/dx input^e = e input^(e-1), 0 where e = 0 */
+/* Computes d/dx input^e = e input^(e-1), which is 0 if e = 0. */
 static int opdi_pow_Tensor_Scalar_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     opd_value value = opd_bw_value(bw, 1), less = value;
@@ -360,12 +362,12 @@ static int opdi_pow_Tensor_Scalar_backward(opd_backward_call *bw) {
     else { less = opd_value_int(opdi_wrap_sub(value.u.i, 1)); }
     return opd_bw_return(bw, 0, opd_mul(grad, opdi_scale(opd_pow_Tensor_Scalar(input, less), value)));
 }
-/* Where 0 to the power of `extra` has derivative 0 by it: it is real and not negative. */
+/* Returns true where the derivative of 0^extra by extra is 0: where extra is real and not negative. */
 static opd_tensor *opdi_pow_flat(opd_tensor *extra) {
     opd_tensor *flat = opd_ge_Scalar(opd_real(extra), opd_value_int(0));
     return opdi_is_complex(extra) ? opd_logical_and(flat, opd_isreal(extra)) : flat;
 }
-/* d/de input^extra = input^extra log input, 0 where input = 0 and extra >= 0 */
+/* Computes d/de input^extra = input^extra log input, which is 0 where input = 0 and extra >= 0. */
 static int opdi_pow_Tensor_Tensor_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *extra = opd_bw_tensor(bw, 1);
     const opd_value zero = opd_value_int(0);
@@ -376,7 +378,7 @@ static int opdi_pow_Tensor_Tensor_backward(opd_backward_call *bw) {
                                            opd_logical_and(opd_eq_Scalar(input, zero), opdi_pow_flat(extra)))));
     return 0;
 }
-/* log(value), with its imaginary part (into logs) for complex numbers. */
+/* Returns log(value).  For complex numbers, also stores it with its imaginary part in logs. */
 static opd_value opdi_number_log(opd_value value, bool pairs, double *logs) {
     const double re = opdi_number_f64(value), im = value.tag == OPD_TAG_COMPLEX ? value.u.c[1] : 0;
     const opdi_complex log_of = opdi_complex_log(opdi_complex_make(re, im));
@@ -425,7 +427,7 @@ OPDI_OP(pow_Scalar) {
 
 //== maximum, minimum, fmax, fmin ======================================================================================
 
-/* In the derivative a tie gives half to each. */
+/* maximum and minimum.  Where both inputs are equal, each gets half of the gradient. */
 OPDI_FORMULA_A(maximum, maximum, 0)
 OPDI_FORMULA_A(minimum, minimum, 0)
 OPDI_FORMULA_A(fmax, fmax, 0)
@@ -434,11 +436,11 @@ static int opdi_maximum_kernel(opd_call *call) { return opdi_binary(call, &opdi_
 static int opdi_minimum_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_minimum); }
 static int opdi_fmax_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_fmax); }
 static int opdi_fmin_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_fmin); }
-/* grad where x beats y, grad / 2 where they are equal, 0 where `loses`. */
+/* Returns grad where self wins, grad / 2 where `equal` is true, and 0 where `loses` is true. */
 static opd_tensor *opdi_tie(opd_tensor *grad, opd_tensor *equal, opd_tensor *loses) {
     return opdi_unless(opd_where_self(equal, opdi_muls(grad, 0.5), grad), loses);
 }
-/* The gradient of maximum (larger) or minimum of the first argument and that at `other`. */
+/* Computes the gradients of maximum (larger) or minimum by the first argument and argument `other`. */
 static int opdi_extreme_share(opd_backward_call *bw, int other, bool larger) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *target = opd_bw_tensor(bw, other),
         *extra = opd_eq(input, target);
@@ -448,7 +450,8 @@ static int opdi_extreme_share(opd_backward_call *bw, int other, bool larger) {
 }
 static int opdi_maximum_backward(opd_backward_call *bw) { return opdi_extreme_share(bw, 1, true); }
 static int opdi_minimum_backward(opd_backward_call *bw) { return opdi_extreme_share(bw, 1, false); }
-/* wins: where self is the result and other is not; so it is where other is NaN. */
+/* Computes the gradients of fmax and fmin.  wins: true where the result is self and not other.  This function adds the
+   places where other is NaN. */
 static int opdi_fmaxmin_backward(opd_backward_call *bw, opd_tensor *wins) {
     opd_tensor *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1), *extra = opd_eq(input, other);
     opd_tensor *mask = opd_logical_or(wins, opd_isnan(other));
@@ -463,7 +466,7 @@ static int opdi_fmax_backward(opd_backward_call *bw) {
 static int opdi_fmin_backward(opd_backward_call *bw) {
     return opdi_fmaxmin_backward(bw, opd_lt(opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1)));
 }
-/* opd_maximum: the greater one; NaN when either is */
+/* opd_maximum: the greater number; NaN if either is NaN */
 OPDI_OP(maximum) {
     op->schema = "maximum(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_maximum_kernel; op->backward = opdi_maximum_backward; op->save = "self, other";
@@ -471,7 +474,7 @@ OPDI_OP(maximum) {
     op->out = "maximum.out";
     op->cases = OPDI_CASES_BINARY;
 }
-/* opd_minimum: the smaller one; NaN when either is */
+/* opd_minimum: the smaller number; NaN if either is NaN */
 OPDI_OP(minimum) {
     op->schema = "minimum(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_minimum_kernel; op->backward = opdi_minimum_backward; op->save = "self, other";
@@ -479,7 +482,7 @@ OPDI_OP(minimum) {
     op->out = "minimum.out";
     op->cases = OPDI_CASES_BINARY;
 }
-/* opd_fmax: the greater one; NaN when both are */
+/* opd_fmax: the greater number; NaN if both are NaN */
 OPDI_OP(fmax) {
     op->schema = "fmax(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_fmax_kernel; op->backward = opdi_fmax_backward; op->save = "self, other";
@@ -487,7 +490,7 @@ OPDI_OP(fmax) {
     op->out = "fmax.out";
     op->cases = OPDI_CASES_BINARY;
 }
-/* opd_fmin: the smaller one; NaN when both are */
+/* opd_fmin: the smaller number; NaN if both are NaN */
 OPDI_OP(fmin) {
     op->schema = "fmin(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_fmin_kernel; op->backward = opdi_fmin_backward; op->save = "self, other";
@@ -511,8 +514,8 @@ static int opdi_clamp_Tensor_kernel(opd_call *call) {
 }
 static int opdi_clamp_min_Tensor_backward(opd_backward_call *bw) { return opdi_extreme_share(bw, 1, true); }
 static int opdi_clamp_max_Tensor_backward(opd_backward_call *bw) { return opdi_extreme_share(bw, 1, false); }
-/* input gets grad within the bounds, low where input < low <= high, high where input > high or high < low; at one of
-   two bounds half to each. */
+/* Computes the gradients.  input gets grad between the bounds.  low gets it where input < low <= high, and high where
+   input > high or high < low.  Where low < high and input equals one bound, input and that bound get half each. */
 static int opdi_clamp_Tensor_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *low = opd_bw_tensor(bw, 1),
         *high = opd_bw_tensor(bw, 2);

@@ -2,8 +2,9 @@
 
 //== two-argument functions ============================================================================================
 
-/* atan2(y, x) of finite numbers that are not both 0, else NaN: by t = least / most of their sizes atan(t), for t beyond
-   tan(pi / 8) as pi / 4 + atan((t - 1) / (t + 1)); within 2 ulp. */
+/* Computes atan2(y, x) of finite numbers that are not both 0; gives NaN for others.  With t = the smaller over the
+   larger absolute value, it uses atan(t) or, for t above tan(pi / 8), pi / 4 + atan((t - 1) / (t + 1)).  The error is
+   at most 2 ulp. */
 #if defined(OPDI_X86)
 OPDI_LOOPS_BEGIN
 static const double opdi_atan_series[11] = {
@@ -66,7 +67,8 @@ OPDI_FORMULA_F(nextafter, nextafter, 0)
 OPDI_FORMULA_DI(heaviside, heaviside, 0)
 static int opdi_atan2_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_atan2); }
 static int opdi_hypot_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_hypot); }
-/* x log(y), or log1p(y), of halves: the logarithm is rounded to halves before it is a factor, as in PyTorch's. */
+/* Computes x log(y) or x log1p(y) of halves.  As in PyTorch, the logarithm is rounded to halves before the
+   multiplication. */
 static int opdi_times_log(opd_call *call, const opdi_formula *formula, opd_tensor *(*log)(opd_tensor *)) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1);
     if (x->dtype != y->dtype || !opdi_is_half((opd_scalar_type)x->dtype) || x->backend != OPD_CPU) {
@@ -139,7 +141,7 @@ static int opdi_copysign_backward(opd_backward_call *bw) {
     if (opd_bw_needs(bw, 1)) { return opd_bw_return(bw, 1, opd_zeros_like(grad)); }
     return 0;
 }
-/* opd_atan2: the angle of (other, self) */
+/* opd_atan2: the angle of the point (other, self) */
 OPDI_OP(atan2) {
     op->schema = "atan2(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_atan2_kernel; op->backward = opdi_atan2_backward; op->save = "self, other";
@@ -191,7 +193,7 @@ OPDI_OP(copysign_Tensor) {
     op->cases = OPDI_CASES_BINARY;
 }
 
-/* The gradient of nextafter: that of self is 1, but 0 where self equals other; that of other is 0. */
+/* Computes the gradients of nextafter: self's is grad, but 0 where self equals other; other's is 0. */
 static int opdi_nextafter_backward(opd_backward_call *bw) {
     OPDI_GIVE(0, opdi_unless(opd_bw_grad(bw, 0), opd_eq(opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1))));
     OPDI_GIVE(1, opd_zeros_like(opd_bw_grad(bw, 0)));
@@ -205,7 +207,7 @@ OPDI_OP(nextafter) {
     op->inplace = "nextafter_"; op->out = "nextafter.out";
     op->cases = "[2,3], [2,3]";
 }
-/* opd_heaviside: 0 below 0, values at 0, 1 above */
+/* opd_heaviside: 0 where self is below 0, values where it is 0, else 1 */
 OPDI_OP(heaviside) {
     op->schema = "heaviside(Tensor self, Tensor values) -> Tensor";
     op->cpu = op->fake = opdi_heaviside_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -243,7 +245,7 @@ static int opdi_where_self_backward(opd_backward_call *bw) {
     OPDI_GIVE(2, opdi_unless(grad, third));
     return 0;
 }
-/* opd_where_self: self where condition, else other */
+/* opd_where_self: self where condition is true, else other */
 OPDI_OP(where_self) {
     op->schema = "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_where_self_kernel; op->backward = opdi_where_self_backward; op->save = "condition";
@@ -251,14 +253,14 @@ OPDI_OP(where_self) {
     op->out = "where.self_out";
     op->cases = "[2,3]b, [2,3], [3]; [3]b, [2,1], []";
 }
-/* opd_where_ScalarOther: self where condition, else other */
+/* opd_where_ScalarOther: self where condition is true, else other */
 OPDI_OP(where_ScalarOther) {
     op->schema = "where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor";
     op->cpu = op->fake = opdi_where_self_kernel; op->backward = opdi_where_self_backward; op->save = "condition";
     op->tags = OPDI_OPTAG_FORMULA;
     op->cases = "[2,3]b, [2,3], 1.5";
 }
-/* opd_where_ScalarSelf: self where condition, else other */
+/* opd_where_ScalarSelf: self where condition is true, else other */
 OPDI_OP(where_ScalarSelf) {
     op->schema = "where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_where_self_kernel; op->backward = opdi_where_self_backward; op->save = "condition";
@@ -266,10 +268,10 @@ OPDI_OP(where_ScalarSelf) {
     op->cases = "[2,3]b, 1.5, [2,3]";
 }
 
-/* self's dtype stays; value is cast to it.  Like PyTorch's, which fills a contiguous clone. */
+/* The result has self's dtype, to which value is cast.  PyTorch's masked_fill of a contiguous clone does the same. */
 static const opdi_formula opdi_formula_masked_fill = {{opdi_f32_where, opdi_f64_where, opdi_i64_where}, "masked_fill",
                                                       OPDI_CONTIGUOUS_RESULT, OPDI_NUMBER(where, where)};
-/* masked_fill: `value`, a number or a tensor without dims, where the mask is true, else self. */
+/* masked_fill: returns `value`, a number or a tensor without dims, where the mask is true, else self. */
 static int opdi_masked_fill_kernel(opd_call *call) {
     opd_tensor *ops[4], *self = opd_arg_tensor(call, 0);
     const opd_scalar_type dtype = (opd_scalar_type)self->dtype;
@@ -302,7 +304,7 @@ static int opdi_masked_fill_backward(opd_backward_call *bw) {
     OPDI_GIVE(2, opdi_where(mask, grad));
     return 0;
 }
-/* opd_masked_fill_Scalar: value where mask, else self */
+/* opd_masked_fill_Scalar: value where mask is true, else self */
 OPDI_OP(masked_fill_Scalar) {
     op->schema = "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor";
     op->cpu = op->fake = opdi_masked_fill_kernel; op->backward = opdi_masked_fill_backward; op->save = "mask";
@@ -311,7 +313,7 @@ OPDI_OP(masked_fill_Scalar) {
     op->cases = "[2,3], [2,3]b, 1.5; [2,3], [3]b, 0";
 }
 
-/* vmap: where, with a value for each example. */
+/* Batches masked_fill if each example has its own value, by where. */
 static int opdi_masked_fill_where(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *value = opd_arg_tensor(call, 2);
     if (value->ndim != 0) { return opdi_masked_fill_kernel(call); }
@@ -327,7 +329,7 @@ static int opdi_masked_fill_batch(opd_call *call) {
     return dim < 0 && opd_arg_tensor(call, 0)->ndim ? opd_batch_pointwise(call)
         : opdi_batch_as(call, opdi_masked_fill_where);
 }
-/* opd_masked_fill: value where mask, else self */
+/* opd_masked_fill: value where mask is true, else self */
 OPDI_OP(masked_fill_Tensor) {
     op->schema = "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor";
     op->cpu = op->fake = opdi_masked_fill_kernel; op->backward = opdi_masked_fill_backward; op->save = "mask";
@@ -338,7 +340,7 @@ OPDI_OP(masked_fill_Tensor) {
     op->cases = "[2,3], [2,3]b, []";
 }
 
-/* lerp: self + weight (end - self) */
+/* lerp: self + weight (end - self). */
 OPDI_FORMULA_F(lerp, lerp, 0)
 OPDI_FORMULA_F(lerp_scalar, lerp_scalar, 0)
 static int opdi_lerp_check(const opd_tensor *tensor, const char *name, opd_scalar_type want) {

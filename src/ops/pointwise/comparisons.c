@@ -140,7 +140,7 @@ OPDI_OP(logical_or) {
 
 OPDI_FORMULA_DI(logical_xor, logical_xor, OPDI_TO_BOOL)
 static int opdi_logical_xor_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_logical_xor); }
-/* opd_logical_xor: whether one of the two is not 0 */
+/* opd_logical_xor: whether exactly one of the two is not 0 */
 OPDI_OP(logical_xor) {
     op->schema = "logical_xor(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_logical_xor_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;

@@ -18,7 +18,7 @@ OPDI_OP(true_divide_Tensor) {
     op->cases = OPDI_CASES_DIV;
 }
 
-/* true_divide, and those below: with a number in the place of a tensor. */
+/* true_divide and the operators below with a number instead of a tensor. */
 static int opdi_true_divide_Scalar_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_div_Scalar(opd_arg_tensor(call, 0), opd_arg_value(call, 1)));
 }
@@ -80,7 +80,7 @@ OPDI_OP(remainder_Scalar_Tensor) {
 }
 
 /* self * 2^other */
-/* ldexp: self 2^other; whole exponents change no dtype */
+/* ldexp: self 2^other.  If other has whole numbers, the result keeps self's dtype. */
 static int opdi_ldexp_Tensor_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1);
     const bool whole = opd_dtype_is_integral(opd_dtype(other), true);
@@ -101,13 +101,13 @@ OPDI_COLD_END
 OPDI_COLD_BEGIN
 //== second names ======================================================================================================
 //
-//  Composites, as in PyTorch: they call the operator whose second name they are.
+//  These are composites, as in PyTorch: each calls the operator for which it is a second name.
 
 OPDI_INTERNAL opd_op *opdi_first_name(const opd_call *call) { return opd_op_builtin((opd_op_id)(intptr_t)call->user); }
 static int opdi_second_name_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_call_op(opdi_first_name(call), call->args, call->op->nargs));
 }
-/* Fills in a second name of operator `first`: all but its schema, cases and derived forms. */
+/* Fills in the descriptor of a second name of operator `first`, except for schema, cases and derived forms. */
 OPDI_INTERNAL void opdi_second_card(opd_op_desc *op, opd_op_id first) {
     op->composite = opdi_second_name_kernel; op->user = (void *)(intptr_t)first;
     op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_PART;           /* of most of them, as they are pointwise */
@@ -333,7 +333,7 @@ static bool opdi_is_pair(opd_value value) {
     return value.tag == OPD_TAG_COMPLEX ||
         (value.tag == OPD_TAG_TENSOR && opd_dtype_is_complex((opd_scalar_type)value.u.t->dtype));
 }
-/* pow of both in float64, or in complex128 where one of them is complex. */
+/* Computes pow with both arguments converted to float64, or to complex128 if one of them is complex. */
 static int opdi_float_power(opd_call *call, const char *name) {
     opd_value values[2];
     opd_op *op = NULL;

@@ -3,15 +3,15 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:pointwise the formulas' loops and the generic kernel
 //
-//  Loops are text, which is compiled for each formula of OPD_FORMULAS_* (see >>api:formulas); one generic kernel
-//  checks, promotes, makes the result and runs them, at CPU and at Meta alike.  A card names its formula, its rule and
-//  its derivative.
+//  The loops are macros, which are compiled for each formula of OPD_FORMULAS_* (see >>api:formulas).  One generic
+//  kernel checks and promotes the inputs, makes the result and runs the loops, for the keys CPU and Meta alike.  A
+//  descriptor names its formula, its rule and its derivative.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_LOOPS_BEGIN
 
 //== loops: opdi_<type>_<formula> ======================================================================================
-/* A row's formula as a function of one element, which its loops are compiled with. */
+/* Defines a row's formula as a function of one element, from which its loops are compiled. */
 #define OPDI_LOOP_FORMULA(name, formula) \
     OPDI_LOOP_TEXT OPD_T OPDI_LOOP(at_##name)(OPD_UNUSED OPD_T x, OPD_UNUSED OPD_T y, OPD_UNUSED OPD_T z, \
         OPD_UNUSED OPD_T a, OPD_UNUSED OPD_T b, OPD_UNUSED OPD_T c, OPD_UNUSED const opdi_params *params) { \
@@ -26,7 +26,7 @@ OPDI_LOOPS_BEGIN
     OPDI_INTERNAL void OPDI_LOOP(name)(void *const *data, int64_t count, const opdi_params *params) { \
         OPDI_LOOP(blocks)(data, count, params, inputs, OPDI_LOOP(at_##name)); }
 #if defined(OPDI_X86)
-/* The long loop for AVX2, a short one for machines without. */
+/* Defines the long loop for AVX2, and a short one for machines without. */
 #define OPDI_LOOP_WIDE(name, inputs, formula) \
     OPDI_LOOP_FORMULA(name, formula) \
     OPDI_AVX2 static void OPDI_LOOP(name##_avx2)(void *const *data, int64_t count, const opdi_params *params) { \
@@ -39,7 +39,7 @@ OPDI_LOOPS_BEGIN
 #else
 #define OPDI_LOOP_WIDE OPDI_LOOP_BLOCKS
 #endif
-/* What the kinds of formulas are in float, in double and in int64_t. */
+/* The kinds of formulas in float, in double and in int64_t. */
 #define OPDI_LOOP_F32_S OPDI_LOOP_EACH
 #define OPDI_LOOP_F32_V OPDI_LOOP_WIDE
 #define OPDI_LOOP_F32_W OPDI_LOOP_WIDE
@@ -103,7 +103,7 @@ OPD_FORMULAS_FLOAT(OPDI_LOOP_F64)
 #define OPD_T int64_t
 #define OPDI_LOOP(name) opdi_i64_##name
 #define OPDI_NUMBERS i64
-#define OPD_H(name) OPDI_H_##name                        /* those that divide also take s */
+#define OPD_H(name) OPDI_H_##name                        /* functions that divide also take s */
 #define OPD_HELPER(name) opdi_h_i64_##name
 #define OPD_NOTES , const opdi_params *params
 #define OPD_PASS_NOTES , params
@@ -141,9 +141,10 @@ OPD_FORMULAS_INT(OPDI_LOOP_F64)
 //== activations in float, by blocks through the vector functions ======================================================
 
 enum { OPDI_GELU, OPDI_GELU_TANH, OPDI_GELU_BACKWARD, OPDI_GELU_TANH_BACKWARD, OPDI_SILU, OPDI_SILU_BACKWARD };
-/* dst[0..n) = expr of j, n a multiple of 16. */
+/* Sets dst[0..n) to expr of j; n is a multiple of 16. */
 #define OPDI_ACT(dst, expr) OPDI_SIXTEENS(dst[j] = (expr))
-/* y = function(x), or grad f'(x); block, u: scratch; all [256], count of them used, a multiple of 16. */
+/* Computes y = function(x) or, if grad is given, y = grad function'(x).  block and u are scratch memory.  All arrays
+   are [256], of which `count` elements are used, a multiple of 16. */
 OPDI_ALWAYS void opdi_activation_body(int function, int64_t count, float *y, const float *grad, const float *x,
                                       float *block, float *u) {
     int64_t i;
@@ -191,7 +192,7 @@ OPDI_COLD static void opdi_activation_block(int function, int64_t count, float *
 #else
 #define opdi_activation_block opdi_activation_body
 #endif
-/* Runs opdi_activation_block on any count; what is no multiple of 16 is filled up with zeros. */
+/* Runs opdi_activation_block on any number of elements.  Fewer than 16 last elements are filled up with zeros. */
 static void opdi_activation(int function, int64_t count, float *out, const float *grad, const float *x) {
     float xs[256], gs[256], ys[256], block[256], u[256];
     int64_t i = 0;
@@ -206,7 +207,7 @@ static void opdi_activation(int function, int64_t count, float *out, const float
     opdi_activation_block(function, whole, ys, gs, xs, block, u);
     memcpy(out + i, ys, (size_t)rows * sizeof(float));
 }
-/* Defines opdi_f32_v<name>: of (x) and of (g, x). */
+/* Defines opdi_f32_v<name>, of (x) and of (g, x). */
 #define OPDI_ACTIVATION_LOOP(name, number, grad, arg)                                                       \
     OPDI_INTERNAL void opdi_f32_v##name(void *const *data, int64_t count, const opdi_params *params) {             \
         (void)params;                                                                                                 \
@@ -218,7 +219,7 @@ OPDI_ACTIVATION_LOOP(gelu_backward, OPDI_GELU_BACKWARD, 1, 2)
 OPDI_ACTIVATION_LOOP(gelu_tanh_backward, OPDI_GELU_TANH_BACKWARD, 1, 2)
 OPDI_ACTIVATION_LOOP(silu, OPDI_SILU, 1, 1)
 OPDI_ACTIVATION_LOOP(silu_backward, OPDI_SILU_BACKWARD, 1, 2)
-/* log(1 + exp(a x)) / a, or x where a x is above b. */
+/* Computes log(1 + exp(a x)) / a, or x if a x is above b. */
 OPDI_INTERNAL void opdi_f32_vsoftplus(void *const *data, int64_t total, const opdi_params *params) {
     const float a = params->f32[0], b = params->f32[1];
     float block[256], xs[256];
@@ -240,7 +241,8 @@ OPDI_INTERNAL void opdi_f32_vsoftplus(void *const *data, int64_t total, const op
 
 enum { OPDI_TWO_POW, OPDI_TWO_FMOD, OPDI_TWO_REMAINDER };
 #if defined(OPDI_X86)
-/* x^y = 2^(y log2 x) in double.  The sign of x goes with odd y; other y of negative x have no value. */
+/* Returns x^y = 2^(y log2 x), computed in double.  If y is odd, the result has the sign of x.  Negative x with other y
+   gives no valid result. */
 OPDI_ALWAYS float opdi_pow1_f32(float x, float y) {
     double e;
     const double m = opdi_split_f64((double)fabsf(x), &e), s = (m - 1.0) / (m + 1.0), z = s * s;
@@ -265,12 +267,12 @@ OPDI_ALWAYS float opdi_pow1_f32(float x, float y) {
     const float whole = y + OPDI_MAGIC, odd = opdi_float(opdi_bits(power) ^ opdi_bits(whole) << 31);
     return opdi_pick(x < 0.0f, opdi_pick(whole - OPDI_MAGIC == y, odd, NAN), power);
 }
-/* Whether it has no answer for x and y. */
+/* Returns whether opdi_pow1_f32 cannot compute x^y. */
 OPDI_ALWAYS uint32_t opdi_pow_bad_f32(float x, float y) {
     return ((fabsf(x) > 0.0f) & (fabsf(x) < HUGE_VALF) & (fabsf(y) < 4194304.0f)) ? 0u : 1u;
 }
-/* The same with twice the digits: log(m) / 2 = s + s^3 (1/3 + z^2 P(z)), s = (m - 1) / (m + 1), z = s^2, all but P in
-   pairs of doubles. */
+/* Returns x^y, with twice the digits on the way: log(m) / 2 = s + s^3 (1/3 + z^2 P(z)) with s = (m - 1) / (m + 1) and z
+   = s^2.  Everything but P is computed in pairs of doubles. */
 OPDI_ALWAYS double opdi_pow1_f64(double x, double y) {
     double e;
     const double m = opdi_split_f64(fabs(x), &e), f = m - 1.0, d = m + 1.0, d_low = m - (d - 1.0), inverse = 1.0 / d;
@@ -360,7 +362,7 @@ OPDI_INTERNAL opd_tensor *opdi_number_make(opdi_number *number, opd_value value)
     }
     return &number->t;
 }
-/* Argument i, a Tensor or a Scalar, as an operand. */
+/* Returns argument i, a Tensor or a Scalar, as an operand.  *number stores a Scalar. */
 OPDI_INTERNAL opd_tensor *opdi_operand_of(const opd_call *call, int i, opdi_number *number) {
     opd_value value = opd_arg_value(call, i);
     return value.tag == OPD_TAG_TENSOR ? value.u.t : opdi_number_make(number, value);
@@ -375,8 +377,8 @@ OPDI_INTERNAL int64_t opdi_number_i64(opd_value value) {
     return value.tag == OPD_TAG_FLOAT ? opdi_to_i64(value.u.d) : value.tag == OPD_TAG_COMPLEX
         ? opdi_to_i64(value.u.c[0]) : value.u.i;
 }
-/* c10::overflows: whether a number can be cast to dtype.  Negative integers may wrap to uint8; infinities stay; only
-   bool and complex types take an imaginary part. */
+/* Returns whether a number can be cast to dtype, by the rules of c10::overflows: negative integers may wrap to uint8,
+   infinities stay, and only bool and complex types accept an imaginary part. */
 OPDI_INTERNAL bool opdi_number_fits(opd_value value, opd_scalar_type dtype) {
     static const double top[5] = {255.0, 127.0, 32767.0, 2147483647.0, 9223372036854775807.0};
     const double d = opdi_number_f64(value);
@@ -402,16 +404,16 @@ OPDI_INTERNAL void opdi_params_set_f64(opdi_params *params, int element, double 
     params->i64[element] = opdi_to_i64(d);
 }
 OPDI_INTERNAL bool opdi_is_half(opd_scalar_type dtype) { return dtype == OPD_BFLOAT16 || dtype == OPD_FLOAT16; }
-/* Makes number `element` of params one that a half holds, if dtype is that of halves: as where PyTorch's kernels cast a
-   Scalar to it before they compute in float32. */
+/* If dtype is a half type, rounds number `element` of params to it.  Used by kernels in which PyTorch casts a Scalar to
+   half before it computes in float32. */
 OPDI_INTERNAL void opdi_params_half(opdi_params *params, int element, opd_scalar_type dtype) {
     const float f = params->f32[element];
     if (!opdi_is_half(dtype)) { return; }
     opdi_params_set_f64(params, element, (double)(dtype == OPD_BFLOAT16 ? opdi_bf16_to_f32(opdi_f32_to_bf16(f))
                                                   : opdi_f16_to_f32(opdi_f32_to_f16(f))));
 }
-/* Sets number `element` of params to an argument; one that overflows float32 is noted in `beyond`, one with an
-   imaginary part in `pairs`, to be refused where numbers are real. */
+/* Sets number `element` of params to an argument.  Notes in `beyond` a number that overflows float32, and in `pairs`
+   one with an imaginary part, which an operation on real numbers then refuses. */
 OPDI_INTERNAL void opdi_params_set(opdi_params *params, int element, opd_value value) {
     opdi_params_set_f64(params, element, opdi_number_f64(value));
     params->i64[element] = opdi_number_i64(value);
@@ -420,8 +422,8 @@ OPDI_INTERNAL void opdi_params_set(opdi_params *params, int element, opd_value v
     params->beyond = params->beyond || (isinf(params->f32[element]) && !isinf(params->f64[element]));
 }
 
-/* The result of inputs that are not all contiguous and of one shape: broadcast sizes, and the strides TensorIterator
-   gives (TensorIteratorBase::fast_set_up, allocate_or_resize_outputs). */
+/* Makes the result if the inputs are not all contiguous and of one shape.  It has the sizes to which they broadcast,
+   and the strides that TensorIterator chooses (TensorIteratorBase::fast_set_up, allocate_or_resize_outputs). */
 OPDI_NOINLINE static opd_tensor *opdi_pointwise_result_slow(opd_call *call, opd_tensor *const *in, int nin,
                                                             opd_scalar_type dtype) {
     int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS], next = 1;
@@ -449,7 +451,7 @@ OPDI_NOINLINE static opd_tensor *opdi_pointwise_result_slow(opd_call *call, opd_
     if (ordered) { return opd_result(call, 0, sizes, ndim, dtype); }
     return opd_result_strided(call, 0, sizes, strides, ndim, dtype, opd_tensor_device(big));
 }
-/* Result 0 of a pointwise operator: NULL with an error when the inputs do not broadcast. */
+/* Makes result 0 of a pointwise operator.  If the inputs do not broadcast, returns NULL and sets an error. */
 static opd_tensor *opdi_pointwise_result(opd_call *call, opd_tensor *const *in, int nin, opd_scalar_type dtype) {
     const opd_tensor *first = in[0];
     if (!(first->flags & OPDI_CONTIGUOUS)) { return opdi_pointwise_result_slow(call, in, nin, dtype); }
@@ -476,7 +478,7 @@ OPDI_INTERNAL const opdi_params opdi_no_params = {
     /* f64, f32, i64 */ {0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, /* zero, beyond */ NULL, false,
     /* imaginary, pairs */ {0, 0, 0, 0}, false};
 OPDI_COLD_BEGIN
-/* A 0-dim tensor of the host, or a number, among operands of a device. */
+/* Fills in the operand for a number, or for a 0-dim tensor in host memory, among operands on a device. */
 static int opdi_operand_number(opd_operand *operand, const opd_tensor *tensor, opd_scalar_type common, int compute) {
     const opd_scalar_type dtype = (opd_scalar_type)tensor->dtype;
     uint64_t count[2] = {0, 0}, raw[2];
@@ -513,7 +515,8 @@ static int opdi_operand_number(opd_operand *operand, const opd_tensor *tensor, o
     operand->i64 = opdi_f64_to_i64(operand->f64[0]);
     return 0;
 }
-/* Makes one pass over operands of a device, by the backend's own function; the first is the result. */
+/* Computes a formula on operands of a device, by the backend's own function in one pass.  The first operand is the
+   result. */
 static int opdi_device_run(opd_tensor *const *ops, int nops, int formula, opd_scalar_type common, int compute,
                            const opdi_params *params) {
     static const int64_t one = 1, none = 0;
@@ -570,7 +573,7 @@ static int opdi_device_run(opd_tensor *const *ops, int nops, int formula, opd_sc
     return opdi_backend_rc(backend->desc.pointwise(backend->desc.user, ops[0]->storage->index, &pointwise),
                            ops[0]->backend, "pointwise");
 }
-/* Copies src to dst within one device, by the backend's function for formulas; src may be a number on the host.
+/* Copies src to dst on one device by the backend's function for formulas.  src may be a number in host memory.  Returns
    0 or -1. */
 OPDI_SHARED int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src) {
     opd_tensor *ops[2];
@@ -580,8 +583,8 @@ OPDI_SHARED int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src) {
     return opdi_device_run(ops, 2, OPD_FORMULA_copy, OPD_DTYPE_NONE, opdi_compute_type((opd_scalar_type)src->dtype),
                            &opdi_no_params);
 }
-/* Runs a loop of complex numbers as opdi_pointwise_typed does; other devices have the CPU compute.  fast: what runs on
-   contiguous numbers of `common` in its place, or NULL. */
+/* Runs a loop of complex numbers as opdi_pointwise_typed runs others.  For tensors of other devices, the CPU computes.
+   fast: the loop for contiguous numbers of dtype `common`, or NULL. */
 static int opdi_complex_run(opd_call *call, opdi_loop loop, opdi_loop fast, opd_tensor **ops, int nin,
                             opd_scalar_type common, opd_scalar_type result, const opdi_params *params,
                             bool contiguous) {
@@ -598,7 +601,7 @@ static int opdi_complex_run(opd_call *call, opdi_loop loop, opdi_loop fast, opd_
     opdi_pairs_run(fast, ops, nin);
     return 0;
 }
-/* opdi_pointwise_typed for complex numbers, which are computed as complex128. */
+/* Does opdi_pointwise_typed's work for complex numbers, which are computed as complex128. */
 static int opdi_pointwise_complex(opd_call *call, const opdi_formula *formula, opd_tensor **ops, int nin,
                                   opd_scalar_type common, opd_scalar_type result, const opdi_params *params) {
     if (opdi_complex_left_out()) { return -1; }
@@ -608,8 +611,8 @@ static int opdi_pointwise_complex(opd_call *call, const opdi_formula *formula, o
                             (formula->rule & OPDI_CONTIGUOUS_RESULT) != 0);
 }
 OPDI_COLD_END
-/* Runs a formula with the inputs ops[1..nin] promoted to `common`, giving a result of dtype `result`.  0, or -1 with
-   an error. */
+/* Runs a formula on the inputs ops[1..nin], after promoting them to dtype `common`.  The result has dtype `result`.
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_pointwise_typed(opd_call *call, const opdi_formula *formula, opd_tensor **ops, int nin,
                                        opd_scalar_type common, opd_scalar_type result, const opdi_params *params) {
     if (common != OPD_FLOAT32) {
@@ -653,13 +656,13 @@ OPDI_INTERNAL int opdi_pointwise(opd_call *call, const opdi_formula *formula, op
     }
     return opdi_pointwise_typed(call, formula, ops, nin, common, result, params);
 }
-/* Kernels of formulas without numbers. */
+/* Runs a formula of one tensor without numbers. */
 OPDI_INTERNAL int opdi_unary(opd_call *call, const opdi_formula *formula) {
     opd_tensor *ops[2];
     ops[1] = opd_arg_tensor(call, 0);
     return opdi_pointwise(call, formula, ops, 1, &opdi_no_params);
 }
-/* opdi_unary for a formula that makes a real number of a complex one. */
+/* Does opdi_unary's work for a formula whose result is real for complex inputs. */
 OPDI_INTERNAL int opdi_unary_real(opd_call *call, const opdi_formula *formula) {
     opd_tensor *ops[2];
     ops[1] = opd_arg_tensor(call, 0);
@@ -670,7 +673,7 @@ OPDI_INTERNAL int opdi_unary_real(opd_call *call, const opdi_formula *formula) {
     return opdi_pointwise_typed(call, formula, ops, 1, (opd_scalar_type)ops[1]->dtype,
                                 (opd_scalar_type)opdi_real_dtype(ops[1]->dtype), &opdi_no_params);
 }
-/* Runs a formula of two arguments, either of which may be a Scalar. */
+/* Runs a formula of two arguments; either may be a Scalar. */
 OPDI_INTERNAL int opdi_binary(opd_call *call, const opdi_formula *formula) {
     opd_tensor *ops[3];
     opdi_number number, other;
@@ -678,8 +681,8 @@ OPDI_INTERNAL int opdi_binary(opd_call *call, const opdi_formula *formula) {
     ops[2] = opdi_operand_of(call, 1, &other);
     return opdi_pointwise(call, formula, ops, 2, &opdi_no_params);
 }
-/* opdi_binary for integer division, which fails with nothing written.  The smallest int64 or int32 by -1 traps in
-   PyTorch; narrower ones wrap. */
+/* Does opdi_binary's work for integer division; division by zero fails before anything is written.  So does dividing
+   the smallest int64 or int32 by -1, which crashes PyTorch; narrower types wrap. */
 OPDI_INTERNAL int opdi_binary_div(opd_call *call, const opdi_formula *formula) {
     opd_tensor *ops[3];
     opdi_number number, other;
@@ -689,7 +692,7 @@ OPDI_INTERNAL int opdi_binary_div(opd_call *call, const opdi_formula *formula) {
     ops[1] = opdi_operand_of(call, 0, &number);
     ops[2] = opdi_operand_of(call, 1, &other);
     opd_scalar_type common = opdi_result_type(ops + 1, 2);
-    if (opd_dtype_is_integral(common, true)) { call->elementwise = false; }      /* self is written when all is well */
+    if (opd_dtype_is_integral(common, true)) { call->elementwise = false; }      /* self is written only on success */
     params.i64[0] = common == OPD_INT32 ? INT32_MIN : INT64_MIN;
     if (opdi_pointwise(call, formula, ops, 2, &params) != 0) { return -1; }
     if (zero == 2) {
@@ -702,12 +705,13 @@ OPDI_COLD_BEGIN
 
 //== what derivatives are written with =================================================================================
 
-/* tensor * kept for a Scalar argument kept; a factor 1 costs nothing. */
+/* Returns tensor times a Scalar argument.  A factor of 1 is not multiplied. */
 OPDI_INTERNAL opd_tensor *opdi_scale(opd_tensor *tensor, opd_value kept) {
     return kept.tag != OPD_TAG_COMPLEX && opdi_number_f64(kept) == 1.0 ? tensor : opd_mul_Scalar(tensor, kept);
 }
 
-/* delta sinc(input) = (cos(pi input) pi input - sin(pi input)) / (pi input^2), 0 at 0 */
+/* Returns grad times the derivative of sinc, (cos(pi input) pi input - sin(pi input)) / (pi input^2), which is 0 at
+   0. */
 OPDI_INTERNAL opd_tensor *opdi_sinc_derivative(opd_tensor *grad, opd_tensor *input) {
     opd_tensor *px = opdi_muls(input, 3.14159265358979323846);
     opd_tensor *delta = opd_div(opd_sub(opd_mul(opd_cos(px), px), opd_sin(px)), opd_mul(px, input));

@@ -1,5 +1,5 @@
-/* x - trunc(x / y) y by FMA, which has no rounding to do.  A quotient that was rounded up to the next whole number
-   leaves what has the wrong sign, which adding y puts right. */
+/* Returns x - trunc(x / y) y by FMA, without rounding errors.  If x / y was rounded up to the next whole number, the
+   result has the wrong sign, which adding y corrects. */
 OPDI_ALWAYS OPDI_T OPDI_TYPED(mod1)(OPDI_T x, OPDI_T y, bool python) {
     const OPDI_T count = OPDI_FN(trunc)(x / y);
     OPDI_T rest = OPDI_FN(__builtin_fma)(-count, y, x);
@@ -7,11 +7,11 @@ OPDI_ALWAYS OPDI_T OPDI_TYPED(mod1)(OPDI_T x, OPDI_T y, bool python) {
     rest = OPDI_FN(copysign)(rest, x);
     return (python & (rest != 0) & ((y < 0) != (rest < 0))) ? rest + y : rest;
 }
-/* Whether that has no answer: the quotient has too many digits, or is none. */
+/* Returns whether mod1 cannot compute the result: the quotient has too many digits or is NaN. */
 OPDI_ALWAYS OPDI_BITS OPDI_TYPED(mod_bad)(OPDI_T x, OPDI_T y) {
     return ((OPDI_FN(fabs)(x / y) < (OPDI_T)4194304) & (OPDI_FN(fabs)(y) < (OPDI_T)HUGE_VAL)) ? 0u : 1u;
 }
-/* out = function(x, y) for count elements, a multiple of 16; flags: which of them have none. */
+/* Computes out = function(x, y) for count elements, a multiple of 16.  flags: the elements without an answer. */
 #define OPDI_TWO_EACH(value, flag) \
     for (int64_t i = 0; i < count; i += 16) { \
         OPDI_IVDEP \

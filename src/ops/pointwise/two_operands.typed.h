@@ -1,4 +1,5 @@
-/* A loop of two inputs that vectors run; `each` does what they cannot, and all without them. */
+/* Runs a loop of two inputs by vectors.  `each` computes the elements that vectors cannot; without vector instructions
+   it computes all. */
 static void OPDI_TYPED(two)(int function, void *const *data, int64_t count, const opdi_params *params,
                               opdi_loop each) {
 #if defined(OPDI_X86)

@@ -323,7 +323,7 @@ OPDI_FORMULA_D(acosh, acosh, OPDI_TO_FLOAT)
 static int opdi_acosh_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_acosh); }
 static int opdi_acosh_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
-    if (input && opdi_is_complex(input)) {        /* a root of the product has the other sign left of 0 */
+    if (input && opdi_is_complex(input)) {        /* left of 0, a root of the product has the other sign */
         opd_tensor *const roots = opd_mul(opd_rsqrt(opdi_adds(input, -1)), opd_rsqrt(opdi_adds(input, 1)));
         return opd_bw_return(bw, 0, opd_mul(grad, roots));
     }
@@ -542,7 +542,7 @@ OPDI_OP(mish) {
     op->cases = "[2,3]";
 }
 
-/* Rounding of integers is the identity (the int64 loop of floor). */
+/* ceil, floor and similar.  Integers are already rounded: the int64 loop, that of floor, copies them. */
 static const opdi_formula opdi_formula_ceil = {{opdi_f32_ceil, opdi_f64_ceil, opdi_i64_floor}, "ceil_cpu",
     OPDI_NOT_BOOL, OPDI_NUMBER(ceil, floor)};
 static const opdi_formula opdi_formula_round = {{opdi_f32_round, opdi_f64_round, opdi_i64_floor}, "round_cpu",
@@ -578,7 +578,7 @@ static int opdi_round_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     return opd_bw_return(bw, 0, opd_zeros_like(grad));
 }
-/* opd_round: the nearest integer (of decimals digits), halves to even */
+/* opd_round: the nearest integer (or number with decimals digits), halves to even */
 OPDI_OP(round) {
     op->schema = "round(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_round_kernel; op->backward = opdi_round_backward;
@@ -602,7 +602,8 @@ OPDI_OP(trunc) {
 }
 
 static int opdi_sgn_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_sgn); }
-/* (g - Re(g conj(result)) result) / |input|, 0 at 0: what a step along the circle adds */
+/* Computes the gradient (g - Re(g conj(result)) result) / |input|, the part of g that moves along the unit circle; 0 at
+   0. */
 static int opdi_sgn_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     if (!opdi_is_complex(input)) { return opd_bw_return(bw, 0, opd_zeros_like(grad)); }
@@ -611,7 +612,7 @@ static int opdi_sgn_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opdi_unless(opd_div(opd_sub(grad, along), size),
                                             opd_eq_Scalar(size, opd_value_int(0))));
 }
-/* opd_sgn: sign; of complex numbers self / |self| */
+/* opd_sgn: the sign; for complex numbers self / |self| */
 OPDI_OP(sgn) {
     op->schema = "sgn(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_sgn_kernel; op->backward = opdi_sgn_backward; op->save = "self";
@@ -644,7 +645,7 @@ OPDI_OP(isinf) {
 }
 
 static int opdi_isfinite_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_isfinite); }
-/* opd_isfinite: whether neither infinite nor NaN */
+/* opd_isfinite: whether a number is neither infinite nor NaN */
 OPDI_OP(isfinite) {
     op->schema = "isfinite(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_isfinite_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -674,7 +675,7 @@ OPDI_OP(isneginf) {
 }
 
 static int opdi_signbit_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_signbit); }
-/* opd_signbit: whether the sign is minus, of -0 too */
+/* opd_signbit: whether the sign is minus, also for -0 */
 OPDI_OP(signbit) {
     op->schema = "signbit(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_signbit_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -723,7 +724,7 @@ static int opdi_bitwise_not_kernel(opd_call *call) {
     bool b = opd_arg_tensor(call, 0)->dtype == OPD_BOOL;
     return opdi_unary(call, b ? &opdi_formula_bitwise_not_bool : &opdi_formula_bitwise_not);
 }
-/* opd_bitwise_not: every bit the other one; of bool: not */
+/* opd_bitwise_not: inverts every bit; for bool: not */
 OPDI_OP(bitwise_not) {
     op->schema = "bitwise_not(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_bitwise_not_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -752,7 +753,7 @@ OPDI_OP(relu) {
     op->cases = "[2,3]";
 }
 
-/* silu: float32 has its block form */
+/* silu: float32 has its block form. */
 static const opdi_formula opdi_formula_silu = {{opdi_f32_vsilu, opdi_f64_silu, NULL}, "silu_cpu", 0,
     OPDI_NUMBER(silu, silu)};
 static int opdi_silu_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_silu); }

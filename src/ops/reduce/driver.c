@@ -8,7 +8,7 @@
 
 OPDI_COLD_BEGIN
 
-/* Bit dim for each dim in the list, all of them for an empty one (at::dim_list_to_bitset). */
+/* Sets *mask to a bit for each dim in the list, or to all dims if the list is empty (at::dim_list_to_bitset). */
 OPDI_INTERNAL int opdi_reduce_mask(opd_ints dims, int ndim, uint64_t *mask) {
     *mask = dims.n ? 0 : OPDI_ALL_DIMS;
     for (int64_t i = 0; i < dims.n; i++) {
@@ -21,7 +21,8 @@ OPDI_INTERNAL int opdi_reduce_mask(opd_ints dims, int ndim, uint64_t *mask) {
     }
     return 0;
 }
-/* The sizes a reduction leaves, into sizes[]; returns how many. */
+/* Writes to sizes[] the sizes of tensor without the dims in mask or, if `keep`, with 1 for these.  Returns their
+   number. */
 OPDI_INTERNAL int opdi_reduce_sizes(const opd_tensor *tensor, uint64_t mask, bool keep, int64_t *sizes) {
     int count = 0;
     for (int dim = 0; dim < tensor->ndim; dim++) {
@@ -33,11 +34,11 @@ OPDI_INTERNAL int opdi_reduce_sizes(const opd_tensor *tensor, uint64_t mask, boo
 
 //== the reduction driver ==============================================================================================
 //
-// The input is seen as `outer` rows of n elements; a fold takes a row in pieces, contiguous and in a compute type, into
-// a state.  Long rows of few outputs are cut into chunks, whose states are joined in order: how depends on the sizes
-// only, so the number of threads does not change a result.
+// The input is viewed as `outer` rows of n elements.  A fold takes a row into a state, piece by piece; a piece is
+// contiguous and in a compute type.  If there are few long rows, they are cut into chunks, whose states are joined in
+// order.  The chunks depend only on the sizes, so the number of threads does not change a result.
 
-/* Adds a dim of all operands, joined to the last one of its group where the strides allow. */
+/* Adds a dim of all operands.  If the strides allow it, merges it with the last dim of its group. */
 static void opdi_reduce_add(opdi_reduce *reduce, int first, int64_t size, const int64_t *strides) {
     opdi_iter *iter = &reduce->it;
     int last = iter->ndim - 1;
@@ -54,7 +55,8 @@ static void opdi_reduce_add(opdi_reduce *reduce, int first, int64_t size, const 
     for (int k = 0; k < iter->nops; k++) { iter->op[k].stride[iter->ndim] = strides[k]; }
     iter->ndim++;
 }
-/* Dims in the order in which they are walked: innermost first; reduced ones by stride unless their order counts. */
+/* Writes to perm the dims in the order in which they are walked, innermost first: those in mask if `reduced`, else the
+   others.  Reduced dims are sorted by stride unless `ordered`.  Returns their number. */
 static int opdi_reduce_order(const opd_tensor *tensor, uint64_t mask, bool reduced, bool ordered, int *perm) {
     int i, count = 0;
     for (int dim = tensor->ndim - 1; dim >= 0; dim--) {
@@ -67,8 +69,8 @@ static int opdi_reduce_order(const opd_tensor *tensor, uint64_t mask, bool reduc
     }
     return count;
 }
-/* Describes the reduction of tensor's dims in mask; outs have the sizes that leaves (without or, when keep, with
-   ones). */
+/* Describes the reduction of tensor's dims in mask.  outs have the sizes that remain: without the reduced dims or, if
+   `keep`, with size 1 for them. */
 static void opdi_reduce_init(opdi_reduce *reduce, opd_tensor *tensor, uint64_t mask, bool keep, opd_tensor *const *outs,
                              int nouts, int compute, bool ordered) {
     opdi_iter *iter = &reduce->it;
@@ -125,8 +127,8 @@ static void opdi_reduce_init(opdi_reduce *reduce, opd_tensor *tensor, uint64_t m
 OPDI_COLD_END
 OPDI_INTERNAL void opdi_fold_sum_f32(opdi_folded *folded, const void *x, int64_t count, int64_t at,
                                      const opdi_reduce *reduce);
-/* Adds up `count` elements from `at` on, where they are short floats or numbers of complex64 side by side, which have
-   loops of their own. */
+/* Adds up `count` elements from `at` on if they are contiguous and of a dtype that has a loop of its own: 16-bit floats
+   or complex64.  Returns false if not. */
 static bool opdi_reduce_shorts(const opdi_reduce *reduce, int64_t at, int64_t count, opdi_folded *folded) {
     if (reduce->it.compute == OPDI_C128 && reduce->it.op[0].load == opdi_cvt_c128_c64 && count >= 64 &&
         reduce->it.op[0].walk == OPDI_WALK_LINEAR && reduce->fold->step[OPDI_C128] == opdi_fold_sum_c128) {
@@ -153,7 +155,7 @@ static bool opdi_reduce_shorts(const opdi_reduce *reduce, int64_t at, int64_t co
     return false;
 #endif
 }
-/* Takes elements [begin, end) of a row into *folded. */
+/* Folds elements [begin, end) of a row into *folded. */
 static void opdi_reduce_part(const opdi_reduce *reduce, int64_t row, int64_t begin, int64_t end, opdi_folded *folded) {
     const opdi_iter *iter = &reduce->it;
     const opdi_operand *operand = &iter->op[0];
@@ -202,7 +204,8 @@ static void opdi_reduce_store(const opdi_reduce *reduce, const int64_t *idx, opd
         else { reduce->it.op[k + 1].store(at, out == OPDI_OUT_F ? &folded->f : &folded->g, 1); }
     }
 }
-/* Writes `wide` results side by side from idx on, where they are sums that become floats as they are. */
+/* Writes `wide` neighbouring results from idx on, if they are sums that are stored as floats without conversion.
+   Returns false if not. */
 static bool opdi_reduce_stored(const opdi_reduce *reduce, const int64_t *idx, const opdi_folded *foldeds,
                                int64_t wide) {
     const opdi_operand *operand = &reduce->it.op[1];
@@ -216,7 +219,8 @@ static bool opdi_reduce_stored(const opdi_reduce *reduce, const int64_t *idx, co
     for (int64_t j = 0; j < wide; j++) { ((float *)(void *)at)[j] = (float)foldeds[j].f; }
     return true;
 }
-/* Sets idx to where output row `row` begins, reduced dims at 0; opdi_reduce_next goes to the next one. */
+/* Sets idx to the beginning of output row number `row`, with reduced dims at 0.  opdi_reduce_next then moves on to the
+   next row. */
 static void opdi_reduce_index(const opdi_reduce *reduce, int64_t row, int64_t *idx) {
     int dim;
     for (dim = 0; dim < reduce->nred; dim++) { idx[dim] = 0; }
@@ -231,7 +235,7 @@ static void opdi_reduce_next(const opdi_reduce *reduce, int64_t *idx) {
         idx[dim] = 0;
     }
 }
-/* Reduces items [begin, end), each a chunk of a row.  Short rows are loaded several at a time. */
+/* Reduces items [begin, end), each of which is a chunk of a row.  Loads several short rows at a time. */
 static void opdi_reduce_rows(void *ctx, int64_t begin, int64_t end) {
     const opdi_reduce *reduce = (const opdi_reduce *)ctx;
     const opdi_operand *operand = &reduce->it.op[0];
@@ -271,10 +275,11 @@ static void opdi_reduce_rows(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
-#define OPDI_COLUMNS_WIDE 1024                    /* those of a fold that has a loop over them: 4 KiB at least */
+#define OPDI_COLUMNS_WIDE 1024                    /* columns of a fold that has a loop over them: 4 KiB at least */
 #define OPDI_COLUMN_ROWS 64                       /* rows added up before they go into the states */
-#define OPDI_COLUMN_LINE 32                       /* rows that are turned where a fold has no such loop, */
-/* Goes to the next element of all rows at base, the outputs that lie side by side; red: its place. */
+#define OPDI_COLUMN_LINE 32                       /* rows that are transposed if a fold has no such loop, */
+/* For rows whose outputs lie side by side: moves `base` to the next element of all of them, whose index is red.
+   Returns the new base. */
 static const char *opdi_reduce_down(const opdi_reduce *reduce, const char *base, int64_t *red) {
     for (int dim = 0; dim < reduce->nred; dim++) {
         base += reduce->it.op[0].stride[dim];
@@ -284,12 +289,12 @@ static const char *opdi_reduce_down(const opdi_reduce *reduce, const char *base,
     }
     return base;
 }
-/* True where the columns of a fold are sums of floats that opdi_sum_four reads in place. */
+/* Returns true if the fold sums floats, which opdi_sum_four reads in place. */
 static bool opdi_reduce_sums(const opdi_reduce *reduce) {
     return reduce->it.compute == OPDI_F32 && !reduce->it.op[0].convert && reduce->nred == 1 &&
         reduce->fold->column[OPDI_F32] == opdi_f32_add && reduce->it.op[0].stride[0] % 4 == 0;
 }
-/* Takes what has been added up for `wide` columns into their states. */
+/* Adds to the states of `wide` columns the sums that were accumulated for them. */
 static void opdi_reduce_columns_end(const opdi_reduce *reduce, const void *acc, int64_t wide, opdi_folded *foldeds) {
     const opdi_fold_step step = reduce->fold->step[reduce->it.compute];
     const size_t es = opd_dtype_size((opd_scalar_type)reduce->it.common);
@@ -299,8 +304,8 @@ static void opdi_reduce_columns_end(const opdi_reduce *reduce, const void *acc, 
     }
     for (int64_t j = 0; j < wide; j++) { step(&foldeds[j], (const char *)acc + (size_t)j * es, 1, 0, reduce); }
 }
-/* Takes `count` elements of `wide` rows into foldeds where rows of few elements follow each other in memory: `group` of
-   them, a power of two, are one row, whose halves are joined in the end. */
+/* Folds `count` elements of `wide` rows into foldeds, if the rows are short and follow each other in memory.  `group`
+   rows, a power of two, are treated as one, whose halves are joined in the end. */
 static void opdi_reduce_grouped(const opdi_reduce *reduce, const char *base, int64_t count, int64_t group, int64_t wide,
                                 opdi_folded *foldeds) {
     const opdi_operand *operand = &reduce->it.op[0];
@@ -330,7 +335,7 @@ static void opdi_reduce_grouped(const opdi_reduce *reduce, const char *base, int
     }
     opdi_reduce_columns_end(reduce, acc, wide, foldeds);
 }
-/* Takes elements [from, to) of `wide` rows into foldeds, which a loop over columns does for 64 elements at a time. */
+/* Folds elements [from, to) of `wide` rows into foldeds by a loop over columns, which takes 64 elements at a time. */
 static void opdi_reduce_looped(const opdi_reduce *reduce, const char *base, int64_t *red, int64_t from, int64_t to,
                                int64_t wide, opdi_folded *foldeds) {
     const opdi_operand *operand = &reduce->it.op[0];
@@ -370,7 +375,8 @@ static void opdi_reduce_looped(const opdi_reduce *reduce, const char *base, int6
         if (inner == OPDI_COLUMN_ROWS - 1 || k + 1 == to) { opdi_reduce_columns_end(reduce, acc, wide, foldeds); }
     }
 }
-/* The same for folds without such a loop, 32 elements of each row at a time: as they lie, or turned, side by side. */
+/* Does opdi_reduce_looped's work for folds without such a loop: takes 32 elements of each row at a time, in place or as
+   a transposed copy. */
 static void opdi_reduce_turned(const opdi_reduce *reduce, const char *base, int64_t *red, int64_t from, int64_t to,
                                int64_t wide, opdi_folded *foldeds) {
     const opdi_operand *operand = &reduce->it.op[0];
@@ -477,7 +483,8 @@ static int opdi_reduce_run(opdi_reduce *reduce) {
     return 0;
 }
 OPDI_COLD_BEGIN
-/* The whole of a kernel: results of these dtypes, the fold over the dims in mask in compute type `compute`. */
+/* Runs a whole kernel: makes results of these dtypes, and folds tensor over the dims in mask in the compute type
+   `compute`. */
 OPDI_INTERNAL int opdi_reduce_kernel(opd_call *call, const opdi_fold *fold, opd_tensor *tensor, uint64_t mask,
                                      bool keep, opd_scalar_type compute, opd_scalar_type out0, opd_scalar_type out1,
                                      double p) {
@@ -530,7 +537,7 @@ OPDI_INTERNAL void opdi_fold_sum_f32(opdi_folded *folded, const void *x, int64_t
 #endif
     folded->f += opdi_sum_f32_plain((const float *)x, count);
 }
-/* Defines the fold `name`, whose text is name_body: for AVX2 where a piece is long enough. */
+/* Defines the fold `name`, whose text is name_body, with a version for AVX2 for pieces that are long enough. */
 OPDI_FOLD_SUM(opdi_fold_sum_f64, double, x)
 OPDI_LOOP_TEXT void opdi_fold_sum_i64_body(opdi_folded *folded, const void *px, int64_t count, int64_t at,
                                            const opdi_reduce *reduce) {
@@ -586,13 +593,14 @@ OPDI_INTERNAL const opdi_fold opdi_the_sum = {
     /* out, what */ {OPDI_OUT_F_OR_I, OPDI_OUT_NONE}, "sum_cpu"};
 OPDI_COLD_BEGIN
 
-/* The dtype a sum or product is computed in and has: the one asked for, the out= tensor's, int64 for integers. */
+/* Returns the dtype of a sum or product: the requested dtype, else that of the out= tensor, else int64 for integers.
+   The computation has this dtype, too. */
 OPDI_INTERNAL opd_scalar_type opdi_reduce_dtype(const opd_call *call, int i, const opd_tensor *tensor) {
     if (!opd_arg_is_none(call, i)) { return opd_arg_dtype(call, i, OPD_FLOAT32); }
     if (call->targets) { return (opd_scalar_type)call->targets[0]->dtype; }
     return opd_dtype_is_integral((opd_scalar_type)tensor->dtype, true) ? OPD_INT64 : (opd_scalar_type)tensor->dtype;
 }
-/* A compute type that holds both the input and what is asked for. */
+/* Returns a compute type that holds both the input and the requested dtype. */
 OPDI_INTERNAL opd_scalar_type opdi_reduce_compute(const opd_tensor *tensor, opd_scalar_type dtype) {
     if (dtype == OPD_BOOL || opd_dtype_is_integral(dtype, true)) { return OPD_INT64; }
     return dtype == OPD_FLOAT64 || dtype == OPD_FLOAT32 ? dtype : tensor->dtype == OPD_FLOAT64 ? OPD_FLOAT64
@@ -601,7 +609,7 @@ OPDI_INTERNAL opd_scalar_type opdi_reduce_compute(const opd_tensor *tensor, opd_
 
 //== what the derivatives of reductions are written with ===============================================================
 
-/* grad, a reduction's gradient, with its reduced dims put back as ones. */
+/* Returns grad, the gradient of a reduction, with the reduced dims restored with size 1. */
 OPDI_INTERNAL opd_tensor *opdi_unreduce(opd_tensor *grad, opd_ints dims, bool keep, int ndim) {
     uint64_t mask;
     if (keep || ndim == 0 || !grad) { return grad; }
@@ -615,15 +623,16 @@ OPDI_INTERNAL opd_ints opdi_bw_dims(opd_backward_call *bw, int i) {
     return value.tag == OPD_TAG_INTS ? opd_ints_of(value.u.ints, value.n) : opd_ints_of(NULL, 0);
 }
 OPDI_INTERNAL bool opdi_bw_bool(opd_backward_call *bw, int i) { return opd_bw_value(bw, i).u.i != 0; }
-/* grad spread over the input (argument 0), dims and keepdim being arguments i and i + 1; i < 0: everything was
-   reduced. */
+/* Returns grad expanded to the sizes of argument 0, the input.  Arguments i and i + 1 are dims and keepdim; if i < 0,
+   all dims were reduced. */
 OPDI_INTERNAL opd_tensor *opdi_bw_spread(opd_backward_call *bw, opd_tensor *grad, int i) {
     const opd_ints sizes = opd_bw_sizes(bw, 0);
     if (i >= 0) { grad = opdi_unreduce(grad, opdi_bw_dims(bw, i), opdi_bw_bool(bw, i + 1), (int)sizes.n); }
     return grad ? opd_expand(grad, sizes) : NULL;
 }
 
-/* Batches an operator that reduces everything to one element: returns all examples, and in *dims those of one. */
+/* Batches an operator that reduces a tensor to one element.  Returns the tensor of all examples, and sets *dims to the
+   dims that belong to one example. */
 OPDI_INTERNAL opd_tensor *opdi_batch_whole(opd_call *call, int64_t *room, opd_ints *dims) {
     opd_tensor *all = opdi_batch_front_arg(call, 0);
     *dims = opdi_batch_all_dims(opd_arg_tensor(call, 0)->ndim, room);

@@ -8,7 +8,8 @@ OPDI_COLD_BEGIN
 
 //== largest and smallest ==============================================================================================
 
-/* at::native::zero_numel_check_dims: these have no value for nothing. */
+/* Fails if a dim to be reduced is empty: the extreme of no elements has no value
+   (at::native::zero_numel_check_dims). */
 OPDI_INTERNAL int opdi_reduce_nonempty(const opd_tensor *tensor, opd_ints dims, const char *name) {
     if (tensor->numel > 0) { return 0; }
     if (dims.n == 0) {
@@ -26,7 +27,7 @@ OPDI_INTERNAL int opdi_reduce_nonempty(const opd_tensor *tensor, opd_ints dims, 
     return 0;
 }
 OPDI_COLD_END
-/* The extreme of n > 0 elements, NaN if there is one; OP is > or <. */
+/* Folds the extreme of n > 0 elements, or NaN if there is one.  OP is > or <. */
 #define OPDI_MORE(x, OP, y) ((((x) OP (y)) | ((x) != (x))) ? (x) : (y))
 #define OPDI_MORE_LANES(from, x, OP, count) for (j = from; j < count; j++) { a[j] = OPDI_MORE((x)[j], OP, a[j]); }
 #define OPDI_MORE_HALVES(OP) \
@@ -48,7 +49,8 @@ OPDI_FOLD_EXTREME(opdi_fold_max_i64, int64_t, i, >)
 OPDI_FOLD_EXTREME(opdi_fold_less_f32, float, f, <)
 OPDI_FOLD_EXTREME(opdi_fold_min_f64, double, f, <)
 OPDI_FOLD_EXTREME(opdi_fold_min_i64, int64_t, i, <)
-/* The extreme of floats so far; of whole steps of 64 by `most`'s instruction. */
+/* Folds the extreme of floats: the largest, or the smallest if `most` is false.  Takes 64 elements at a time by the
+   processor's instruction for it. */
 static void opdi_fold_extreme_f32(bool most, OPDI_FOLD_ARGS) {
     const float *x = (const float *)px;
     void (*const fold)(OPDI_FOLD_ARGS) = most ? opdi_fold_more_f32 : opdi_fold_less_f32;
@@ -77,7 +79,7 @@ static const opdi_fold opdi_the_min = {
     /* column */ {opdi_f32_minimum, opdi_f64_minimum, opdi_i64_minimum}, /* side */ {NULL, NULL},
     /* join, finish */ opdi_join_min, NULL, /* init */ {OPDI_INF, 0, INT64_MAX, 0},
     /* out, what */ {OPDI_OUT_F_OR_I, OPDI_OUT_NONE}, "min_cpu"};
-/* The first extreme, or the first NaN, and where it is; n: its index, -1 before the first element. */
+/* Folds the first extreme, or the first NaN, and its place.  n: its index, -1 before the first element. */
 #define OPDI_FOLD_WHERE(name, type, field, OP)                                                              \
     static void name(opdi_folded *folded, const void *px, int64_t count, int64_t at, const opdi_reduce *reduce) { \
         const type *x = (const type *)px; type best = (type)folded->field; int64_t i, index = folded->n;    \
@@ -94,7 +96,7 @@ OPDI_FOLD_WHERE(opdi_fold_argmax_i64, int64_t, i, <=)
 OPDI_FOLD_WHERE(opdi_fold_argmin_f32, float, f, >=)
 OPDI_FOLD_WHERE(opdi_fold_argmin_f64, double, f, >=)
 OPDI_FOLD_WHERE(opdi_fold_argmin_i64, int64_t, i, >=)
-/* Chunks come in order, so an equal one does not replace. */
+/* Chunks are joined in order, so of equal elements the earlier one stays. */
 static void opdi_join_where(opdi_folded *folded, const opdi_folded *with, const opdi_reduce *reduce) {
     opdi_folded next = *with;
     if (reduce->it.compute == OPDI_I64) {
@@ -158,8 +160,8 @@ static int opdi_reduce_arg(opd_call *call, const opdi_fold *fold, const char *na
 static int opdi_argmax_kernel(opd_call *call) { return opdi_reduce_arg(call, &opdi_the_argmax, "argmax"); }
 static int opdi_argmin_kernel(opd_call *call) { return opdi_reduce_arg(call, &opdi_the_argmin, "argmin"); }
 
-/* grad shared out evenly among the elements of input that equal the extreme value (NaN equals NaN); grad and value
-   broadcast to input. */
+/* Returns grad shared evenly among the elements of input that equal the extreme value; NaN equals NaN here.  grad and
+   value broadcast to input. */
 static opd_tensor *opdi_share(opd_tensor *grad, opd_tensor *input, opd_tensor *value, opd_ints dims) {
     opd_tensor *mask = opd_logical_or(opd_eq(input, value), opd_logical_and(opd_isnan(input), opd_isnan(value)));
     return opdi_where(mask, opd_expand_as(opd_div(grad, opd_sum_dim(mask, dims, true)), input));
@@ -167,7 +169,7 @@ static opd_tensor *opdi_share(opd_tensor *grad, opd_tensor *input, opd_tensor *v
 static opd_tensor *opdi_share_all(opd_tensor *grad, opd_tensor *input, opd_tensor *value) {
     return opdi_share(grad, input, value, opd_ints_of(NULL, 0));
 }
-/* opdi_share without regard to NaN (scale_grad_by_count). */
+/* Does opdi_share's work, but NaN does not equal NaN (scale_grad_by_count). */
 static opd_tensor *opdi_share_equal(opd_tensor *grad, opd_tensor *input, opd_tensor *value, opd_ints dims) {
     opd_tensor *mask = opd_eq(input, value);
     return opd_div(opd_mul(grad, mask), opd_sum_dim(mask, dims, true));
@@ -182,7 +184,8 @@ static int opdi_amax_backward(opd_backward_call *bw) {
     opd_tensor *value = opdi_unreduce(opd_bw_result(bw, 0), dims, opdi_bw_bool(bw, 2), input->ndim);
     return opd_bw_return(bw, 0, opdi_share_equal(grad, input, value, dims));
 }
-/* Selected elements: grad goes to where they came from (value_selecting_reduction_backward). */
+/* Returns the gradient of elements that were selected along dim: grad at the places in `index`, zeros elsewhere
+   (value_selecting_reduction_backward). */
 static opd_tensor *opdi_unselect(opd_tensor *grad, int64_t dim, opd_tensor *index, opd_ints sizes, bool keep) {
     if (!keep && sizes.n > 0) {
         grad = opd_unsqueeze(grad, dim);
@@ -236,7 +239,7 @@ static int opdi_max_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_whole(call, room, &dims);
     return opd_batch_return(call, opdi_batch_nonempty(call, "max") ? NULL : opd_amax(all, dims, false), 0);
 }
-/* opd_max: the greatest: of all; over dim, and where; or of two tensors */
+/* opd_max: the greatest element of self; along dim, with its index; or of two tensors */
 OPDI_OP(max) {
     op->schema = "max(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_max_kernel; op->backward = opdi_max_backward; op->save = "self, result";
@@ -251,7 +254,7 @@ static int opdi_min_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_whole(call, room, &dims);
     return opd_batch_return(call, opdi_batch_nonempty(call, "min") ? NULL : opd_amin(all, dims, false), 0);
 }
-/* opd_min: the smallest: of all; over dim, and where; or of two tensors */
+/* opd_min: the smallest element of self; along dim, with its index; or of two tensors */
 OPDI_OP(min) {
     op->schema = "min(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_min_kernel; op->backward = opdi_max_backward; op->save = "self, result";
@@ -261,7 +264,7 @@ OPDI_OP(min) {
 }
 #define OPDI_CASES_WHERE "[2,3], 1; [2,3,2], -2, True; []; [2,3]i5, 0"
 #define OPDI_CASES_SELECT "[2,3], 1; [2,3,2], -2, True; [2,3]i5, 0"
-/* opd_max_dim(self, dim, keepdim): the greatest: of all; over dim, and where; or of two tensors */
+/* opd_max_dim(self, dim, keepdim): the greatest element of self; along dim, with its index; or of two tensors */
 OPDI_OP(max_dim) {
     op->schema = "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)";
     op->cpu = op->fake = opdi_max_dim_kernel; op->backward = opdi_max_dim_backward; op->save = "indices";
@@ -270,7 +273,7 @@ OPDI_OP(max_dim) {
     op->out = "max.dim_max(max, max_values)";
     op->cases = OPDI_CASES_SELECT;
 }
-/* opd_min_dim(self, dim, keepdim): the smallest: of all; over dim, and where; or of two tensors */
+/* opd_min_dim(self, dim, keepdim): the smallest element of self; along dim, with its index; or of two tensors */
 OPDI_OP(min_dim) {
     op->schema = "min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)";
     op->cpu = op->fake = opdi_min_dim_kernel; op->backward = opdi_max_dim_backward; op->save = "indices";
@@ -279,7 +282,7 @@ OPDI_OP(min_dim) {
     op->out = "min.dim_min(min, min_indices)";
     op->cases = OPDI_CASES_SELECT;
 }
-/* opd_argmax: where the greatest is: of all (counted through), or along dim */
+/* opd_argmax: the index of the greatest element, in self as one row, or along dim */
 OPDI_OP(argmax) {
     op->schema = "argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor";
     op->cpu = op->fake = opdi_argmax_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -288,7 +291,7 @@ OPDI_OP(argmax) {
     op->out = "argmax.out";
     op->cases = "[2,3]; [2,3], 1, True";
 }
-/* opd_argmin: where the smallest is: of all (counted through), or along dim */
+/* opd_argmin: the index of the smallest element, in self as one row, or along dim */
 OPDI_OP(argmin) {
     op->schema = "argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor";
     op->cpu = op->fake = opdi_argmin_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -304,7 +307,7 @@ static int opdi_max_other_kernel(opd_call *call) {
 static int opdi_min_other_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_minimum(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)));
 }
-/* opd_max_other: the greatest: of all; over dim, and where; or of two tensors */
+/* opd_max_other: the greatest element of self; along dim, with its index; or of two tensors */
 OPDI_OP(max_other) {
     op->schema = "max.other(Tensor self, Tensor other) -> Tensor";
     op->composite = opdi_max_other_kernel;
@@ -312,7 +315,7 @@ OPDI_OP(max_other) {
     op->out = "max.out"; op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_PART;
     op->cases = "[2,3], [3]";
 }
-/* opd_min_other: the smallest: of all; over dim, and where; or of two tensors */
+/* opd_min_other: the smallest element of self; along dim, with its index; or of two tensors */
 OPDI_OP(min_other) {
     op->schema = "min.other(Tensor self, Tensor other) -> Tensor";
     op->composite = opdi_min_other_kernel;
@@ -322,7 +325,7 @@ OPDI_OP(min_other) {
 }
 
 OPDI_COLD_END
-/* f, i: the largest; g, count: the smallest */
+/* Folds both extremes.  f or i is the largest so far; g or count is the smallest. */
 static void opdi_fold_both_f32(opdi_folded *folded, const void *x, int64_t count, int64_t at,
                                const opdi_reduce *reduce) {
     opdi_folded other = *folded;
@@ -425,7 +428,7 @@ static void opdi_finish_all(opdi_folded *folded, const opdi_reduce *reduce) { fo
 #define OPDI_COUNT_PARTS \
     /* step */ {opdi_fold_count_f32, opdi_fold_count_f64, opdi_fold_count_i64}, /* column */ {NULL, NULL, NULL}, \
     /* side */ {NULL, NULL}, /* join */ opdi_join_sum
-/* Of bool, whose elements are 0 and 1 as integers, they are sums. */
+/* For bool, the counts are sums: elements are 0 and 1 as integers. */
 #define OPDI_TRUTH_PARTS \
     {NULL, NULL, opdi_fold_sum_i64}, {NULL, NULL, opdi_i64_add}, /* side */ {NULL, NULL}, /* join */ opdi_join_sum
 /* any, all, the count; the same of bool */
@@ -541,7 +544,7 @@ OPDI_OP(all_dims) {
     op->out = "all.dims_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]b, (0,1)";
 }
-/* opd_count_nonzero_dim: how many are not 0 */
+/* opd_count_nonzero_dim: the number of elements that are not 0 */
 OPDI_OP(count_nonzero_dim_IntList) {
     op->schema = "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor";
     op->cpu = op->fake = opdi_count_nonzero_dims_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;

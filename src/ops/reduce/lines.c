@@ -2,16 +2,17 @@
 
 //== the line driver ===================================================================================================
 //
-// Operators that turn each line of a tensor along one dim into a line of another length: softmax, scans, sorting.  A
-// line function gets contiguous input of the compute type and writes contiguous output, which is the tensors' memory
-// where that is so already.  Long lines that are not are gone through in pieces, so that memory does not grow with
-// them: `passes` times, what one piece tells the next in tmp; the outputs are those of the last pass.
+// These operators turn each line of a tensor, along one dim, into a line that may have another length: softmax, scans,
+// sorting.  A line function gets contiguous input of the compute type and writes contiguous output; these may be the
+// tensors' own memory.  Long lines that need copies are processed in pieces, `passes` times, so that memory does not
+// grow with them.  A piece passes data to the next one in tmp.  The last pass writes the outputs.
 
 OPDI_COLD_BEGIN
 
 #define OPDI_LINE_PIECE 2048     /* elements */
 OPDI_COLD_END
-/* ops: inputs, then outputs; those in `index` (bits) are int64_t, the others of the compute type.  dim: the line's. */
+/* Describes the lines along dim of ops: the inputs, then the outputs.  If bit i of `index` is set, operand i is
+   int64_t; other operands have the compute type. */
 OPDI_INTERNAL void opdi_lines_init(opdi_lines *lines, opd_tensor *const *ops, int nin, int nops, int dim, int compute,
                                    unsigned index) {
     const opd_tensor *tensor = ops[0];
@@ -50,7 +51,8 @@ OPDI_INTERNAL void opdi_lines_init(opdi_lines *lines, opd_tensor *const *ops, in
             : (lines->len[k] * lines->work[k] + 63) & ~(int64_t)63;
     }
 }
-/* count elements `step` bytes apart from at to contiguous buf, converted; and back. */
+/* Loads `count` elements from `at` on, `step` bytes apart, converts them, and writes them to the contiguous buf.
+   opdi_line_store does the reverse. */
 static void opdi_line_load(const opdi_lines *lines, int element, const char *at, char *buf, int64_t count) {
     uint64_t raw[OPDI_BLOCK];
     int64_t rows;
@@ -85,7 +87,8 @@ static void opdi_line_store(const opdi_lines *lines, int element, char *at, cons
         opdi_scatter(at + i * lines->step[element], lines->step[element], raw, rows, lines->size[element]);
     }
 }
-/* Elements [from, from + count) of the input line at memory, for functions that get it as it is: there, or in buf. */
+/* Returns elements [from, from + count) of an input line for functions that get it unconverted: their address in
+   `memory`, or a copy in buf. */
 OPDI_INTERNAL const void *opdi_line_read(const opdi_lines *lines, const void *memory, int64_t from, int64_t count,
                                          void *buf) {
     const char *at = (const char *)memory + from * lines->step[0];
@@ -93,8 +96,8 @@ OPDI_INTERNAL const void *opdi_line_read(const opdi_lines *lines, const void *me
     opdi_line_load(lines, 0, at, (char *)buf, count);
     return buf;
 }
-/* Works on one line, whose operands begin at `at`, piece by piece in each pass; buf and tmp are its buffers and
-   scratch. */
+/* Processes one line, whose operands begin at at[], piece by piece in each pass.  buf are buffers for the operands; tmp
+   is scratch memory. */
 static void opdi_line_go(const opdi_lines *lines, char *const *at, char *const *buf, char *tmp) {
     const int passes = OPDI_MAX(lines->passes, 1);
     opdi_piece piece;
@@ -119,8 +122,8 @@ static void opdi_line_go(const opdi_lines *lines, char *const *at, char *const *
         }
     }
 }
-/* Works on lines [begin, end) of ctx, an opdi_lines.  Operands that need copies have them on the stack or, when they
-   are large, in memory from the heap; without that, `failed` is set. */
+/* Processes lines [begin, end) of ctx, an opdi_lines.  Copies of operands are on the stack or, if they are large, on
+   the heap.  Sets `failed` if memory runs out. */
 static void opdi_lines_range(void *ctx, int64_t begin, int64_t end) {
     opdi_lines *lines = (opdi_lines *)ctx;
     int64_t idx[OPD_MAX_DIMS], rest = begin;
@@ -153,7 +156,7 @@ static void opdi_lines_range(void *ctx, int64_t begin, int64_t end) {
     }
     if (mem != (char *)local) { opdi_lend_end(mem, bytes); }
 }
-/* Decides how much of a line is gone through at a time, and sets the sizes of buffers for that. */
+/* Decides how much of a line is processed at a time, and sets the sizes of buffers accordingly. */
 static void opdi_lines_pieces(opdi_lines *lines) {
     int64_t bytes = 0;
     lines->piece = lines->count;
@@ -184,7 +187,7 @@ OPDI_INTERNAL int opdi_lines_run(opdi_lines *lines, opdi_line_fn fn, int64_t cos
 //-- softmax --------------------------------------------------------------------------------------------- >>op:_softmax
 
 OPDI_COLD_END
-/* The largest of count > 0 elements, without regard to NaN, which the sum of exponentials shows. */
+/* Returns the largest of `count` > 0 elements, ignoring NaN; a NaN will show in the sum of exponentials. */
 OPDI_ALWAYS float opdi_line_max_body(const float *x, int64_t count) {
     float a[32];
     int64_t i = 0;
@@ -200,7 +203,7 @@ OPDI_ALWAYS float opdi_line_max_body(const float *x, int64_t count) {
     for (int j = 1; j < 8; j++) { a[0] = a[j] > a[0] ? a[j] : a[0]; }
     return a[0];
 }
-/* out = (x - c) * k */
+/* Computes out = (x - c) * k. */
 OPDI_ALWAYS void opdi_line_affine_body(float *out, const float *x, float c, float k, int64_t count) {
     int64_t i = 0;
     for (; i + 32 <= count; i += 32) {
@@ -214,7 +217,7 @@ OPDI_ALWAYS void opdi_line_affine64_body(double *out, const double *x, double c,
     OPDI_SIXTEENS(out[j] = (x[j] - c) * k)
     for (; i < count; i++) { out[i] = (x[i] - c) * k; }
 }
-/* out = (x - c) - k */
+/* Computes out = (x - c) - k. */
 OPDI_ALWAYS void opdi_line_less_body(float *out, const float *x, float c, float k, int64_t count) {
     int64_t i;
     OPDI_SIXTEENS(out[j] = (x[j] - c) - k)
@@ -279,7 +282,7 @@ OPDI_INTERNAL double opdi_line_dot(const float *x, const float *y, int64_t count
     OPDI_LINE_WIDE(return opdi_line_dot_avx2(x, y, count))
     return opdi_line_dot_body(x, y, count);
 }
-/* out = x - c y */
+/* Computes out = x - c y. */
 static void opdi_line_minus(float *out, const float *x, const float *y, float c, int64_t count) {
     int64_t i;
     OPDI_SIXTEENS(out[j] = x[j] - y[j] * c)
@@ -290,10 +293,11 @@ OPDI_INTERNAL double opdi_line_sum(const float *x, int64_t count) {
     opdi_fold_sum_f32(&folded, x, count, 0, NULL);
     return folded.f;
 }
-/* What passes 0 and 1 of a softmax find: the largest element of a line, the sum of exp(x - top). */
+/* The results of passes 0 and 1 of a softmax: the largest element of a line, and the sum of exp(x - top). */
 typedef struct opdi_softmax_state { double top, sum; } opdi_softmax_state;
-/* Softmax of a line, or its logarithm (flag).  Pass 0 finds the largest element, pass 1 sums exponentials, pass 2
-   writes; tmp holds the opdi_softmax_state.  A line in one piece has its exponentials kept in the result. */
+/* Computes softmax of a line, or its logarithm (flag).  Pass 0 finds the largest element, pass 1 sums the exponentials,
+   and pass 2 writes the result; tmp holds the opdi_softmax_state.  If the line is one piece, the result's memory keeps
+   the exponentials meanwhile. */
 static void opdi_line_softmax_f32(const opdi_lines *lines, const opdi_piece *at, const void *const *in,
                                   void *const *out, char *tmp) {
     opdi_softmax_state *state = (opdi_softmax_state *)(void *)tmp;
@@ -372,7 +376,8 @@ static void opdi_line_softmax_f64(const opdi_lines *lines, const opdi_piece *at,
     opdi_vexp64(count, o, o);
     opdi_line_affine64(o, o, 0, 1 / state->sum, count);
 }
-/* The gradient of a line of softmax, y (grad - sum(grad y)), or of its logarithm (flag), grad - exp(y) sum(grad). */
+/* Computes the gradient of a line of softmax, y (grad - sum(grad y)) or, for the logarithm (flag), grad - exp(y)
+   sum(grad). */
 static void opdi_line_softmax_backward_f32(const opdi_lines *lines, const opdi_piece *at, const void *const *in,
                                            void *const *out, char *tmp) {
     opdi_softmax_state *state = (opdi_softmax_state *)(void *)tmp;
@@ -428,7 +433,7 @@ static void opdi_line_softmax_backward_f64(const opdi_lines *lines, const opdi_p
         state->sum = folded.f;
     }
 }
-/* Softmax of lines that lie side by side, up to 256 at a time: a row has an element of each. */
+/* Softmax of lines that lie side by side as columns, up to 256 at a time.  A row has one element of each line. */
 enum { OPDI_COLUMN_TOP, OPDI_COLUMN_LESS, OPDI_COLUMN_TIMES, OPDI_COLUMN_PART, OPDI_COLUMN_SUM, OPDI_COLUMN_DOT,
        OPDI_COLUMN_BACK, OPDI_COLUMN_LOG_BACK, OPDI_COLUMN_ADD };
 typedef struct opdi_columns {
@@ -436,7 +441,7 @@ typedef struct opdi_columns {
     float part[OPDI_COLUMNS];                     /* sums of a few rows that are not in `sum` yet */
     double sum[OPDI_COLUMNS];
 } opdi_columns;
-/* What is done with a row x (and y) of count columns. */
+/* Processes a row x (and y) of count columns as `what` says. */
 OPDI_ALWAYS void opdi_column_row_body(int what, opdi_columns *columns, float *to, const float *x, const float *y,
                                       int64_t count) {
     float *top = columns->top, *factor = columns->factor;
@@ -464,7 +469,7 @@ static void opdi_column_row(int what, opdi_columns *columns, float *to, const fl
     OPDI_LINE_WIDE(opdi_column_row_avx2(what, columns, to, x, y, count); return)
     opdi_column_row_body(what, columns, to, x, y, count);
 }
-/* to = e^(x - the tops) of a row of count columns, which are added to their partial sums. */
+/* Computes to = e^(x - the tops) of a row of count columns, and adds these to their partial sums. */
 OPDI_ALWAYS void opdi_column_exp_body(int lv, opdi_columns *columns, float *to, const float *x, int64_t count) {
     float *const top = columns->top, *const part = columns->part;
     int64_t i = 0;
@@ -497,7 +502,7 @@ static void opdi_column_exp(opdi_columns *columns, float *to, const float *x, in
 #endif
     opdi_column_exp_body(0, columns, to, x, count);
 }
-/* Row i of operand k, whose columns begin at `at`, as floats: there, or as a copy. */
+/* Returns row i of operand k as floats.  Its columns begin at `at`.  The row is read in place or copied. */
 static const float *opdi_column_in(const opdi_lines *lines, opdi_columns *columns, int k, const char *at, int64_t i,
                                    int64_t count) {
     const char *row = at + i * lines->step[k];
@@ -505,7 +510,7 @@ static const float *opdi_column_in(const opdi_lines *lines, opdi_columns *column
     lines->load[k](columns->in[k], row, count);
     return columns->in[k];
 }
-/* Softmax of count columns, or its logarithm, as opdi_line_softmax_f32 has it. */
+/* Computes softmax of count columns, or its logarithm, as opdi_line_softmax_f32 does. */
 static void opdi_columns_softmax(const opdi_lines *lines, opdi_columns *columns, char *const *at, int64_t count) {
     const bool kept = !lines->flag && !lines->store[1];
     for (int64_t j = 0; j < count; j++) {
@@ -542,7 +547,7 @@ static void opdi_columns_softmax(const opdi_lines *lines, opdi_columns *columns,
         if (lines->store[1]) { lines->store[1](row, to, count); }
     }
 }
-/* Its gradient, as opdi_line_softmax_backward_f32 has it. */
+/* Computes the gradient of softmax of columns as opdi_line_softmax_backward_f32 does. */
 static void opdi_columns_softmax_backward(const opdi_lines *lines, opdi_columns *columns, char *const *at,
                                           int64_t count) {
     for (int64_t j = 0; j < count; j++) { columns->sum[j] = 0; }
@@ -565,7 +570,8 @@ static void opdi_columns_softmax_backward(const opdi_lines *lines, opdi_columns 
         if (lines->store[2]) { lines->store[2](row, to, count); }
     }
 }
-/* Where the operands' columns of block `item` begin, into at; returns how many there are. */
+/* Sets at[] to the addresses at which the columns of block number `item` begin in each operand.  Returns the number of
+   columns. */
 static int64_t opdi_columns_at(const opdi_lines *lines, int64_t item, char **at) {
     const int64_t blocks = (lines->sizes[0] - 1) / OPDI_COLUMNS + 1, from = item % blocks * OPDI_COLUMNS;
     int64_t rest = item / blocks;
@@ -576,7 +582,7 @@ static int64_t opdi_columns_at(const opdi_lines *lines, int64_t item, char **at)
     }
     return OPDI_MIN(lines->sizes[0] - from, OPDI_COLUMNS);
 }
-/* Running sums of blocks [begin, end) of columns of ctx, an opdi_lines. */
+/* Computes running sums of blocks [begin, end) of columns of ctx, an opdi_lines. */
 OPDI_INTERNAL void opdi_columns_cumsum(void *ctx, int64_t begin, int64_t end) {
     const opdi_lines *lines = (const opdi_lines *)ctx;
     opdi_columns columns;
@@ -593,7 +599,7 @@ OPDI_INTERNAL void opdi_columns_cumsum(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
-/* Blocks [begin, end) of columns of ctx, an opdi_lines. */
+/* Processes blocks [begin, end) of columns of ctx, an opdi_lines. */
 static void opdi_columns_range(void *ctx, int64_t begin, int64_t end) {
     const opdi_lines *lines = (const opdi_lines *)ctx;
     opdi_columns columns;
@@ -605,7 +611,8 @@ static void opdi_columns_range(void *ctx, int64_t begin, int64_t end) {
     }
 }
 OPDI_COLD_BEGIN
-/* Whether lines of floats lie side by side, and enough of them to be worth it; then fn is run on their blocks. */
+/* Runs fn on blocks of lines, if these are floats, lie side by side, and are numerous enough.  Returns whether it
+   did. */
 OPDI_INTERNAL bool opdi_columns_run(opdi_lines *lines, int type, opdi_range_fn fn) {
     if (type != OPDI_F32 || lines->ndim == 0 || lines->sizes[0] < 8) { return false; }
     for (int k = 0; k < lines->nops; k++) {
@@ -616,7 +623,8 @@ OPDI_INTERNAL bool opdi_columns_run(opdi_lines *lines, int type, opdi_range_fn f
     opdi_parallel_for(items, OPDI_MAX(OPDI_GRAIN / each, (int64_t)1), fn, lines);
     return true;
 }
-/* softmax or log_softmax (logarithm) of argument 0 along the dim of argument 1.  0, or -1 with an error. */
+/* Computes softmax or (logarithm) log_softmax of argument 0 along the dim of argument 1.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_softmax_of(opd_call *call, bool logarithm) {
     opd_tensor *tensor = opd_arg_tensor(call, 0), *ops[2];
     const opd_scalar_type dtype = (opd_scalar_type)tensor->dtype;
@@ -641,8 +649,8 @@ static int opdi_softmax_of(opd_call *call, bool logarithm) {
     if (opdi_columns_run(&lines, type, opdi_columns_range)) { return 0; }
     return opdi_lines_run(&lines, type == OPDI_F64 ? opdi_line_softmax_f64 : opdi_line_softmax_f32, 1);
 }
-/* The gradient of softmax or log_softmax (logarithm) from grad, argument 0, and the output, argument 1, along the dim
-   of argument 2.  0, or -1 with an error. */
+/* Computes the gradient of softmax or (logarithm) log_softmax from grad, argument 0, and the output, argument 1, along
+   the dim of argument 2.  Returns 0, or -1 and sets an error. */
 static int opdi_softmax_backward_of(opd_call *call, bool logarithm) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *ops[3];
     const int dim = opdi_dim_of(opd_arg_int(call, 2), grad->ndim);
@@ -703,7 +711,7 @@ static int opdi__log_softmax_backward_data_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_mul(opd_mul(opd_neg(opdi_sum_keep(grad_out, dim)), extra), grad));
     return 0;
 }
-/* opd__softmax: softmax along dim; half_to_float: of halves as floats */
+/* opd__softmax: softmax along dim; half_to_float: turns halves into floats */
 OPDI_OP(_softmax) {
     op->schema = "_softmax(Tensor self, int dim, bool half_to_float) -> Tensor";
     op->cpu = op->fake = opdi__softmax_kernel; op->backward = opdi__softmax_backward; op->save = "result";
@@ -712,7 +720,7 @@ OPDI_OP(_softmax) {
     op->out = "_softmax.out";
     op->cases = "[2,3], 1, False; [2,3,2], 1, False";
 }
-/* opd__log_softmax: log_softmax along dim; half_to_float: of halves as floats */
+/* opd__log_softmax: log_softmax along dim; half_to_float: turns halves into floats */
 OPDI_OP(_log_softmax) {
     op->schema = "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor";
     op->cpu = op->fake = opdi__log_softmax_kernel; op->backward = opdi__log_softmax_backward; op->save = "result";

@@ -9,9 +9,9 @@
 /* block = exp(block). */
 static inline void opdi_exps_f32(float *block, int64_t count) { opdi_vexp(count, block, block); }
 static inline void opdi_exps_f64(double *block, int64_t count) { opdi_vexp64(count, block, block); }
-/* What a step of rows side by side is called with. */
+/* The parameters of a step of rows side by side. */
 #define OPDI_SIDE_ARGS opdi_folded *foldeds, const void *px, int64_t count, int64_t depth
-/* Defines the step `name` of rows side by side, whose text is name_body: for AVX2 where there is. */
+/* Defines the step `name` of rows side by side, whose text is name_body, with a version for AVX2 if available. */
 #if defined(OPDI_X86)
 #define OPDI_SIDE_WIDE(name) \
     OPDI_AVX2 static void OPDI_TYPED(name##_avx2)(OPDI_SIDE_ARGS) { \
@@ -99,7 +99,7 @@ OPDI_OP(special_logsumexp) {
     op->cases = "[2,3], (1)";
 }
 
-/* sum_to_size: self summed over the dims that size does not have (at::sum_to). */
+/* sum_to_size: returns self summed over the dims that size does not have (at::sum_to). */
 static int opdi_sum_to_size_kernel(opd_call *call) {
     opd_tensor *tensor = opd_arg_tensor(call, 0);
     const opd_ints size = opd_arg_ints(call, 1);
@@ -120,7 +120,7 @@ static int opdi_sum_to_size_kernel(opd_call *call) {
     if (count) { tensor = opd_sum_dim(tensor, opd_ints_of(dims, count), true); }
     return opd_return_tensor(call, tensor && lead > 0 ? opd_view(tensor, size) : tensor);
 }
-/* opd_sum_to_size: the sum over what expand from size would have repeated */
+/* opd_sum_to_size: the sum over the dims that expand from size would have repeated */
 OPDI_OP(sum_to_size) {
     op->schema = "sum_to_size(Tensor self, int[] size) -> Tensor";
     op->composite = opdi_sum_to_size_kernel;
@@ -148,7 +148,7 @@ OPDI_OP(nanmean) {
     op->cases = "[2,3]; [2,3], (1)";
 }
 
-/* The sum along the diagonal, which is a view of one dim. */
+/* Computes the sum along the diagonal, which is a view of one dim. */
 static int opdi_trace_kernel(opd_call *call) {
     opd_tensor *tensor = opd_arg_tensor(call, 0);
     const opd_scalar_type dtype = opd_dtype_is_integral((opd_scalar_type)tensor->dtype, true) ? OPD_INT64
@@ -186,7 +186,7 @@ OPDI_OP(trace) {
     op->cases = "[3,3]; [2,4]";
 }
 
-/* True where sizes and all values are the same. */
+/* Returns true if sizes and all values are equal. */
 static int opdi_equal_kernel(opd_call *call) {
     opd_tensor *first = opd_arg_tensor(call, 0), *second = opd_arg_tensor(call, 1);
     if (!opdi_same_sizes(first, second)) { return opd_return_bool(call, false); }
@@ -201,8 +201,8 @@ OPDI_OP(equal) {
     op->cases = "[2,3], [2,3]; [2], [3]";
 }
 
-/* |self - other| <= atol + |rtol other|, where that is finite, or self == other (aten/src/ATen/native/
-   TensorCompare.cpp). */
+/* Computes self == other or |self - other| <= atol + |rtol other|; the latter only where the difference is finite
+   (aten/src/ATen/native/TensorCompare.cpp). */
 static int opdi_isclose_kernel(opd_call *call) {
     opd_tensor *first = opd_arg_tensor(call, 0), *second = opd_arg_tensor(call, 1);
     const double rtol = opd_arg_float(call, 2), atol = opd_arg_float(call, 3);
@@ -242,7 +242,7 @@ static int opdi_allclose_kernel(opd_call *call) {
                                                opd_arg_float(call, 3), opd_arg_bool(call, 4)));
     return all ? opd_return_bool(call, opd_item_i64(all) != 0) : -1;
 }
-/* opd_allclose: whether isclose everywhere */
+/* opd_allclose: whether isclose is true everywhere */
 OPDI_OP(allclose) {
     op->schema = "allclose(" OPDI_CLOSE_ARGS ") -> bool";
     op->any = opdi_allclose_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -251,7 +251,7 @@ OPDI_OP(allclose) {
 }
 
 OPDI_COLD_END
-/* Indices of the elements that are not 0, one row each, in order: how many depends on the data. */
+/* Returns the indices of the elements that are not 0, one row each, in order.  Their number depends on the data. */
 static int opdi_nonzero_kernel(opd_call *call) {
     opd_tensor *tensor = opd_arg_tensor(call, 0), *out = NULL;
     if (opdi_is_complex(tensor) && !(tensor = opd_ne_Scalar(tensor, opd_value_int(0)))) { return -1; }
@@ -304,7 +304,7 @@ static int opdi_nonzero_kernel(opd_call *call) {
     return 0;
 }
 OPDI_COLD_BEGIN
-/* opd_nonzero: where elements are not 0: [count, dims] */
+/* opd_nonzero: the indices of the elements that are not 0: [count, dims] */
 OPDI_OP(nonzero) {
     op->schema = "nonzero(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_nonzero_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;

@@ -1,4 +1,4 @@
-/* Returns the largest of top and the elements of x[0 .. count) that are finite or -inf. */
+/* Returns the largest of `top` and those elements of x[0 .. count) that are finite or -inf. */
 static double OPDI_TYPED(finite_max)(const OPDI_T *x, int64_t count, OPDI_T top) {
     OPDI_T a[16];
     int64_t i = 0;
@@ -14,14 +14,15 @@ static double OPDI_TYPED(finite_max)(const OPDI_T *x, int64_t count, OPDI_T top)
     for (int j = 1; j < 16; j++) { a[0] = a[j] > a[0] ? a[j] : a[0]; }
     return (double)a[0];
 }
-/* sum and all of x[0 .. count) */
+/* Returns sum plus all of x[0 .. count). */
 static double OPDI_TYPED(fold_added)(double sum, const OPDI_T *x, int64_t count) {
     opdi_folded folded = {0, 0, 0, 0};
     folded.f = sum;
     OPDI_TYPED(fold_sum)(&folded, x, count, 0, NULL);
     return folded.f;
 }
-/* f: the largest finite element so far, g: sum of exp(x - f).  Infinities and NaN come through the sum. */
+/* Adds `count` elements to the state: folded->f is the largest finite element so far, and folded->g the sum of exp(x -
+   f).  Infinities and NaN make g infinite or NaN. */
 static void OPDI_TYPED(fold_lse)(opdi_folded *folded, const void *px, int64_t count, int64_t at,
                                  const opdi_reduce *reduce) {
     const OPDI_T *x = (const OPDI_T *)px;
@@ -46,7 +47,7 @@ static void OPDI_TYPED(fold_lse)(opdi_folded *folded, const void *px, int64_t co
         folded->g = OPDI_TYPED(fold_added)(folded->g, block, rows);
     }
 }
-/* fold_var of rows side by side. */
+/* Does fold_var's work for rows that lie side by side. */
 OPDI_ALWAYS void OPDI_TYPED(side_var_body)(OPDI_SIDE_ARGS) {
     double sum[OPDI_COLUMNS_TURNED] = {0}, off[OPDI_COLUMNS_TURNED] = {0}, mean[OPDI_COLUMNS_TURNED],
         shift[OPDI_COLUMNS_TURNED] = {0};
@@ -74,7 +75,7 @@ OPDI_ALWAYS void OPDI_TYPED(side_var_body)(OPDI_SIDE_ARGS) {
     }
 }
 OPDI_SIDE_WIDE(side_var)
-/* fold_lse of rows side by side. */
+/* Does fold_lse's work for rows that lie side by side. */
 OPDI_ALWAYS void OPDI_TYPED(side_lse_body)(OPDI_SIDE_ARGS) {
     OPDI_T top[OPDI_COLUMNS_TURNED], block[OPDI_COLUMNS_TURNED];
     double sum[OPDI_COLUMNS_TURNED] = {0};

@@ -8,7 +8,7 @@ OPDI_FOLD_SUM(opdi_fold_square_f32, float, (double)x * (double)x)
 OPDI_FOLD_SUM(opdi_fold_square_f64, double, x * x)
 OPDI_FOLD_SUM(opdi_fold_power_f32, float, pow(fabs((double)x), reduce->number))
 OPDI_FOLD_SUM(opdi_fold_power_f64, double, pow(fabs(x), reduce->number))
-/* |x| through the extremes, a block at a time */
+/* Folds |x| by the extremes, a block at a time. */
 #define OPDI_FOLD_ABS_EXTREME(name, type, fold)                                                             \
     static void name(opdi_folded *folded, const void *px, int64_t count, int64_t at, const opdi_reduce *reduce) { \
         const type *x = (const type *)px; type block[256]; int64_t i, k, rows;                              \
@@ -45,7 +45,7 @@ static const opdi_fold *opdi_norm_fold(double p) {
     return &opdi_the_norms[p == OPDI_INF ? 3 : p == -OPDI_INF ? 4 : 5];
 }
 static double opdi_norm_order(opd_value value) { return value.tag == OPD_TAG_NONE ? 2.0 : opdi_number_f64(value); }
-/* The dtype that a norm is asked for must hold the input's values. */
+/* Checks that a norm's requested dtype can hold the input's values. */
 OPDI_INTERNAL int opdi_norm_dtype_check(const opd_tensor *tensor, opd_scalar_type dtype, const char *name) {
     const opd_scalar_type in = opd_dtype(tensor);
     const bool complex = opd_dtype_is_complex(in);
@@ -62,8 +62,8 @@ OPDI_INTERNAL int opdi_norm_dtype_check(const opd_tensor *tensor, opd_scalar_typ
         : opd_fail(OPD_ERROR_DTYPE, "%s: the dtype of the input (%s) should be convertible without narrowing to the "
                    "specified dtype (%s)", name, opd_dtype_cname(in), opd_dtype_cname(dtype));
 }
-/* The norm of order p of argument 0 over dims, which stay as 1 with `keep`; `want` is the result's dtype or None,
-   `name` what errors call the operator.  0, or -1 with an error. */
+/* Computes the norm of order p of argument 0 over `dims`, which stay with size 1 if `keep`.  `want` is the result's
+   dtype, or None; `name` is the operator's name in errors.  Returns 0, or -1 and sets an error. */
 static int opdi_reduce_norm(opd_call *call, double p, opd_ints dims, bool keep, opd_value want, const char *name) {
     opd_tensor *tensor = opd_arg_tensor(call, 0);
     opd_scalar_type given = want.tag == OPD_TAG_NONE ? OPD_DTYPE_NONE : (opd_scalar_type)want.u.i;
@@ -125,7 +125,7 @@ static int opdi_norm_ScalarOpt_dim_dtype_kernel(opd_call *call) {
 static opd_tensor *opdi_pow_of(opd_tensor *tensor, double p) {
     return opd_pow_Tensor_Scalar(tensor, opd_value_float(p));
 }
-/* at::norm_backward; grad and result have their reduced dims back. */
+/* Computes at::norm_backward.  grad and result have their reduced dims restored. */
 OPDI_INTERNAL opd_tensor *opdi_norm_gradient(opd_tensor *grad, opd_tensor *input, double p, opd_tensor *result,
                                              opd_ints dims) {
     if (p == 0) { return opd_zeros_like(input); }
@@ -145,7 +145,8 @@ OPDI_INTERNAL opd_tensor *opdi_norm_gradient(opd_tensor *grad, opd_tensor *input
     if (p < 2) { return opd_mul(opd_mul(opd_sgn(input), opdi_pow_of(opd_abs(input), p - 1)), grad); }
     return opd_mul(opd_mul(input, opdi_pow_of(opd_abs(input), p - 2)), grad);
 }
-/* order, dims and keepdim are these arguments; -1: all dims */
+/* Computes the gradient of a norm.  If dim_arg >= 0, the arguments from there on are dims and keepdim; -1: all dims
+   were reduced. */
 static int opdi_norm_backward_of(opd_backward_call *bw, int dim_arg) {
     const opd_ints dims = dim_arg < 0 ? opd_ints_of(NULL, 0) : opdi_bw_dims(bw, dim_arg);
     const bool keep = dim_arg >= 0 && opdi_bw_bool(bw, dim_arg + 1);
@@ -161,7 +162,7 @@ static int opdi_norm_backward_of(opd_backward_call *bw, int dim_arg) {
 }
 static int opdi_norm_all_backward(opd_backward_call *bw) { return opdi_norm_backward_of(bw, -1); }
 static int opdi_norm_dims_backward(opd_backward_call *bw) { return opdi_norm_backward_of(bw, 2); }
-/* linalg__powsum: the sum of |self|^ord, in float32 for halves */
+/* linalg__powsum: the sum of |self|^ord, in float32 for halves. */
 static int opdi_powsum_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const double p = opdi_norm_order(opd_arg_value(call, 1));
@@ -196,7 +197,7 @@ OPDI_OP(linalg_vector_norm) {
     op->cases = "[2,3]; [2,3], 3, (1); [2,3], 1.5, (0), True";
 }
 
-/* renorm: self, with each slice along dim whose p-norm is above maxnorm made as long as that. */
+/* renorm: scales each slice of self along dim to p-norm maxnorm, if its norm is above that. */
 static int opdi_renorm_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const double p = opdi_scalar_of(&call->args[1]), most = opdi_scalar_of(&call->args[3]);
@@ -222,14 +223,14 @@ static int opdi_renorm_kernel(opd_call *call) {
     opd_tensor *norm = opd_linalg_vector_norm_full(self, opd_value_float(p), opd_value_ints(dims, count), true,
                                                    half ? opd_value_int(OPD_FLOAT32) : OPD_NONE);
     opd_tensor *over = opd_gt_Scalar(norm, opd_value_float(most)), *one = opd_ones_like(norm);
-    norm = opd_where_self(over, norm, one);      /* no slope where nothing is made shorter, whatever most is */
+    norm = opd_where_self(over, norm, one);      /* no slope where nothing is scaled, whatever most is */
     opd_tensor *factor = opd_mul_Scalar(opd_reciprocal(opd_add_Scalar(norm, opd_value_float(1e-7))),
                                         opd_value_float(isinf(most) ? 1 : most));
     factor = opd_where_self(over, factor, one);
     factor = factor && half ? opd_to_dtype(factor, real) : factor;
     return opd_return_tensor(call, opd_contiguous(opd_mul(self, factor)));
 }
-/* opd_renorm: self, with slices along dim whose p-norm is above maxnorm made as long as that */
+/* opd_renorm: self, with slices along dim scaled down to p-norm maxnorm if their norm is above it */
 OPDI_OP(renorm) {
     op->schema = "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor";
     op->composite = opdi_renorm_kernel;
@@ -244,11 +245,12 @@ static int opdi_norm_Scalar_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_whole(call, room, &dims);
     return opd_batch_return(call, opd_norm_dim(all, opd_arg_value(call, 1), dims, false), 0);
 }
-/* opd_norm_Scalar(self, p): (sum |self|^p)^(1 / p) of all */
+/* opd_norm_Scalar(self, p): (sum |self|^p)^(1 / p) over all elements */
 OPDI_OP(norm_Scalar) {
     op->schema = "norm.Scalar(Tensor self, Scalar p=2) -> Tensor";
     op->cpu = op->fake = opdi_norm_Scalar_kernel; op->backward = opdi_norm_all_backward; op->save = "self, result";
     op->vmap = opdi_norm_Scalar_batch; op->autocast = OPD_AUTOCAST_APPEND_NOT_CPU; op->flops = opdi_flops_elements;
+    OPDI_NEEDS(norm_ScalarOpt_dtype);             /* autocast calls it */
     op->out = "norm.Scalar_out";
     op->cases = "[2,3]; [2,3], 3";
 }
@@ -260,7 +262,7 @@ static int opdi_norm_ScalarOpt_dtype_batch(opd_call *call) {
     return opd_batch_return(
         call, opd_norm_dim_dtype(all, opd_arg_value(call, 1), dims, false, opd_arg_dtype(call, 2, OPD_DTYPE_NONE)), 0);
 }
-/* opd_norm_dtype: (sum |self|^p)^(1 / p) of all */
+/* opd_norm_dtype: (sum |self|^p)^(1 / p) over all elements, computed in dtype */
 OPDI_OP(norm_ScalarOpt_dtype) {
     op->schema = "norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor";
     op->cpu = op->fake = opdi_norm_ScalarOpt_dtype_kernel; op->backward = opdi_norm_all_backward;
@@ -275,6 +277,7 @@ OPDI_OP(norm_ScalarOpt_dim) {
     op->cpu = op->fake = opdi_norm_ScalarOpt_dim_kernel; op->backward = opdi_norm_dims_backward;
     op->save = "self, result";
     op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_APPEND_NOT_CPU; op->flops = opdi_flops_elements;
+    OPDI_NEEDS(norm_ScalarOpt_dim_dtype);         /* autocast calls it */
     op->out = "norm.out";
     op->cases = "[2,3], 2, (1); [2,3], 3, (0), True";
 }

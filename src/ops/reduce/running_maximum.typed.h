@@ -1,4 +1,5 @@
-/* flag: the smallest.  The last of equal ones; NaN stays once it is there. */
+/* Computes the running maximum or (flag) minimum and its index, which is the last of equal ones.  A NaN stays once it
+   has occurred. */
 static void OPDI_TYPED(line_cummax)(const opdi_lines *lines, const opdi_piece *part, const void *const *in,
                                     void *const *out, char *tmp) {
     const OPDI_T *x = (const OPDI_T *)in[0];

@@ -2,11 +2,13 @@
 
 //== integrals of samples: trapezoid, cumulative_trapezoid =============================================================
 
-/* Elements [start, end) along dim, counted from the end where negative; `end` 0: to the last. */
+/* Returns the elements [start, end) along dim.  Negative numbers count from the end; an `end` of 0 means the end of the
+   dim. */
 static opd_tensor *opdi_stretch(opd_tensor *tensor, int dim, int64_t start, int64_t end) {
     return opd_slice(tensor, dim, opd_value_int(start), end ? opd_value_int(end) : OPD_NONE, 1);
 }
-/* Steps between the places x [size] or [.., size, ..], with as many dims as y; NULL with an error. */
+/* Returns the distances between neighbouring places in x, which is [size] or [.., size, ..], in a shape with as many
+   dims as y.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_trapezoid_steps(opd_tensor *y, opd_tensor *x, int dim, const char *name) {
     int64_t sizes[OPD_MAX_DIMS];
     if (y->dtype == OPD_BOOL || x->dtype == OPD_BOOL) {
@@ -29,11 +31,11 @@ static opd_tensor *opdi_trapezoid_steps(opd_tensor *y, opd_tensor *x, int dim, c
     if (x->ndim == 1 || x->ndim < y->ndim) { x = opd_view(x, opd_ints_of(sizes, y->ndim)); }
     return opd_sub(opdi_stretch(x, dim, 1, 0), opdi_stretch(x, dim, 0, -1));
 }
-/* The sums of neighbours along dim. */
+/* Returns the sums of each two neighbours along dim. */
 static opd_tensor *opdi_neighbour_sums(opd_tensor *y, int dim) {
     return opd_add(opdi_stretch(y, dim, 0, -1), opdi_stretch(y, dim, 1, 0));
 }
-/* Checks samples and the number that is their step; 0, or -1 with an error. */
+/* Checks samples and their step, a number.  Returns 0, or -1 and sets an error. */
 static int opdi_trapezoid_check(opd_call *call, const opd_tensor *y, opd_value step) {
     if (y->dtype == OPD_BOOL) {
         return opd_fail(OPD_ERROR_DTYPE, "%s: received a bool input for `y`, but bool is not supported",
@@ -42,7 +44,7 @@ static int opdi_trapezoid_check(opd_call *call, const opd_tensor *y, opd_value s
     return step.tag != OPD_TAG_BOOL && step.tag != OPD_TAG_COMPLEX ? 0
         : opd_fail(OPD_ERROR_DTYPE, "%s: Currently, we only support dx as a real number.", call->op->schema->name);
 }
-/* The zeros of y's dtype that a trapezoid without samples along dim is. */
+/* Returns the integral of no samples along dim: zeros of y's dtype. */
 static opd_tensor *opdi_trapezoid_nothing(opd_tensor *y, int dim) {
     int64_t sizes[OPD_MAX_DIMS];
     for (int i = 0; i < y->ndim - 1; i++) { sizes[i] = opdi_sizes(y)[i + (i >= dim)]; }
@@ -55,7 +57,7 @@ static int opdi_trapezoid_dim(opd_call *call, const opd_tensor *y, int i) {
     }
     return opdi_dim_of(opd_arg_int(call, i), y->ndim);
 }
-/* The sum along dim of (left + right) * (steps between x) / 2. */
+/* trapezoid.x: computes the sum along dim of (left + right) * (right place - left place) / 2. */
 static int opdi_trapezoid_x_kernel(opd_call *call) {
     opd_tensor *y = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1);
     const int dim = opdi_trapezoid_dim(call, y, 2);
@@ -68,7 +70,7 @@ static int opdi_trapezoid_x_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_div_Scalar(opd_sum_dim(parts, opd_ints_of(&along, 1), false),
                                                   opd_value_float(2)));
 }
-/* (The sum along dim - half of the first and the last) * dx. */
+/* Computes (the sum along dim - half of the first and the last) * dx. */
 static int opdi_trapezoid_dx_kernel(opd_call *call) {
     opd_tensor *y = opd_arg_tensor(call, 0);
     const int dim = opdi_trapezoid_dim(call, y, 2);
@@ -135,18 +137,18 @@ OPDI_OP(cumulative_trapezoid_dx) {
 
 //== gradient: derivatives of samples ==================================================================================
 //
-//  Inside (next - before) / (twice the step), or of places that are no steps a parabola through three; at both ends
-//  through two samples (edge_order 1) or three (2).
+//  Inside, the derivative is (next - before) / (twice the step).  If places are given instead of a step, it is the
+//  derivative of a parabola through three samples.  At both ends, two samples are used (edge_order 1) or three (2).
 
-/* Number i of a list of numbers, or the number that stands for all. */
+/* Returns number i of a list of numbers.  If value is a single number, it stands for all. */
 OPDI_INTERNAL opd_value opdi_listed_number(opd_value value, int64_t i) {
     if (value.tag == OPD_TAG_LIST) { return value.u.list[i]; }
     if (value.tag == OPD_TAG_INTS) { return opd_value_int(value.u.ints[i]); }
     if (value.tag == OPD_TAG_FLOATS) { return opd_value_float(value.u.floats[i]); }
     return value.tag == OPD_TAG_BOOLS ? opd_value_int(value.u.bools[i]) : value;
 }
-/* a first + b second + c third, each `length` long along dim, beginning at `at` and at the next two elements; the
-   weights are numbers, or tensors that broadcast. */
+/* Returns a first + b second + c third.  These are slices of self, `length` long along dim, that begin at index `at`
+   and the next two.  The weights a, b, c are numbers, or tensors that broadcast. */
 static opd_tensor *opdi_three_points(opd_tensor *self, int dim, int64_t at, int64_t length, opd_tensor *const *weights,
                                      const double *numbers) {
     opd_tensor *sum = NULL;
@@ -157,7 +159,7 @@ static opd_tensor *opdi_three_points(opd_tensor *self, int dim, int64_t at, int6
     }
     return sum;
 }
-/* The derivative along dim of samples in steps of one size. */
+/* Computes the derivative along dim of samples in steps of one size. */
 static opd_tensor *opdi_gradient_even(opd_tensor *self, int dim, opd_value step, int64_t order) {
     static const double first[3] = {-1.5, 2, -0.5}, last[3] = {0.5, -2, 1.5};
     const int64_t count = opdi_sizes(self)[dim];
@@ -175,8 +177,8 @@ static opd_tensor *opdi_gradient_even(opd_tensor *self, int dim, opd_value step,
     list[2] = opd_div_Scalar(list[2], step);
     return opd_ok() ? opd_cat_full(opd_tensors_of(list, 3), dim) : NULL;
 }
-/* The weights of three samples for the derivative at the middle one (0), the first (-1) or the last (1), where the
-   steps before and behind the middle one are x and y. */
+/* Computes the weights with which three samples give the derivative of a parabola at the middle one (where is 0), the
+   first (-1) or the last (1).  x and y are the steps before and behind the middle sample. */
 static void opdi_parabola(opd_tensor **weights, opd_tensor *x, opd_tensor *y, int where) {
     opd_tensor *sum = opd_add(x, y), *xx = opd_mul(x, sum), *yy = opd_mul(y, sum), *xy = opd_mul(x, y);
     if (where == 0) {
@@ -193,7 +195,7 @@ static void opdi_parabola(opd_tensor **weights, opd_tensor *x, opd_tensor *y, in
         weights[2] = opd_div(opd_add(sum, y), yy);
     }
 }
-/* The derivative along dim of samples at the places of a vector. */
+/* Computes the derivative along dim of samples at the places of a vector. */
 static opd_tensor *opdi_gradient_places(opd_tensor *self, int dim, opd_tensor *places, int64_t order) {
     const int64_t count = opdi_sizes(self)[dim];
     opd_tensor *list[3], *weights[3], *steps = opd_sub(opdi_stretch(places, 0, 1, 0), opdi_stretch(places, 0, 0, -1));
@@ -215,7 +217,7 @@ static opd_tensor *opdi_gradient_places(opd_tensor *self, int dim, opd_tensor *p
     }
     return opd_ok() ? opd_cat_full(opd_tensors_of(list, 3), dim) : NULL;
 }
-/* Checks sizes and places; 0, or -1 with an error. */
+/* Checks sizes and places.  Returns 0, or -1 and sets an error. */
 static int opdi_gradient_check(opd_tensor *self, int dim, const opd_tensor *places, int64_t order) {
     if (opdi_sizes(self)[dim] < order + 1) {
         return opd_fail(OPD_ERROR_SHAPE, "torch.gradient expected each dimension size to be at least edge_order+1");
@@ -231,7 +233,8 @@ static int opdi_gradient_check(opd_tensor *self, int dim, const opd_tensor *plac
     }
     return 0;
 }
-/* Derivatives along `dims` (none: all dims), whose steps or places `spacing` gives, one for each or one for all. */
+/* Computes the derivatives along `dims`, or along all dims if there are none.  `spacing` has steps or places: one for
+   each dim, or one for all. */
 static int opdi_gradient(opd_call *call, opd_value spacing, opd_ints dims, bool all, int64_t order) {
     opd_tensor *self = opd_arg_tensor(call, 0), *list[OPD_MAX_DIMS];
     const int64_t count = all ? self->ndim : dims.n;
@@ -266,7 +269,7 @@ static int opdi_gradient(opd_call *call, opd_value spacing, opd_ints dims, bool 
     }
     return opd_return_tensors(call, list, count);
 }
-/* gradient with one dim or None at place 2 of the arguments. */
+/* Runs gradient with one dim or None in argument 2. */
 static int opdi_gradient_one_kernel(opd_call *call) {
     const bool all = opd_arg_is_none(call, 2);
     const int64_t dim = all ? 0 : opd_arg_int(call, 2);
@@ -298,27 +301,27 @@ OPDI_OP(gradient_array) {
     op->composite = opdi_gradient_array_kernel;
     op->cases = "[3,4], dim=(1,)";
 }
-/* opd_gradient_scalarrayint: gradient, in steps of a size for each dim */
+/* opd_gradient_scalarrayint: gradient, with one step for each dim */
 OPDI_OP(gradient_scalarrayint) {
     op->schema = "gradient.scalarrayint(Tensor self, *, Scalar[] spacing, int? dim=None, int edge_order=1) -> "
         "Tensor[]";
     op->composite = opdi_gradient_one_kernel;
     op->cases = "[3,4], spacing=(2,3)";
 }
-/* opd_gradient_scalarrayarray: gradient over several dims, in steps of a size for each */
+/* opd_gradient_scalarrayarray: gradient over several dims, with one step for each */
 OPDI_OP(gradient_scalarrayarray) {
     op->schema = "gradient.scalarrayarray(Tensor self, *, Scalar[] spacing, int[] dim, int edge_order=1) -> Tensor[]";
     op->composite = opdi_gradient_list_kernel;
     op->cases = "[3,4], spacing=(2,3), dim=(1,0), edge_order=2";
 }
-/* opd_gradient_tensorarrayint: gradient, at places that a vector gives for each dim */
+/* opd_gradient_tensorarrayint: gradient, with a vector of places for each dim */
 OPDI_OP(gradient_tensorarrayint) {
     op->schema = "gradient.tensorarrayint(Tensor self, *, Tensor[] spacing, int? dim=None, int edge_order=1) -> "
         "Tensor[]";
     op->composite = opdi_gradient_one_kernel;
     op->cases = "[3,4], spacing={[3]+,[4]+}";
 }
-/* opd_gradient_tensorarray: gradient over several dims, at places that a vector gives for each */
+/* opd_gradient_tensorarray: gradient over several dims, with a vector of places for each */
 OPDI_OP(gradient_tensorarray) {
     op->schema = "gradient.tensorarray(Tensor self, *, Tensor[] spacing, int[] dim, int edge_order=1) -> Tensor[]";
     op->composite = opdi_gradient_list_kernel;
@@ -327,7 +330,7 @@ OPDI_OP(gradient_tensorarray) {
 
 //== quantile, nanquantile =============================================================================================
 
-/* How a rank between two elements is read. */
+/* How a rank between two elements is rounded or interpolated. */
 enum { OPDI_QUANTILE_LINEAR, OPDI_QUANTILE_LOWER, OPDI_QUANTILE_HIGHER, OPDI_QUANTILE_MIDPOINT, OPDI_QUANTILE_NEAREST };
 static int opdi_quantile_way(const char *name) {
     static const char *const names[5] = {"linear", "lower", "higher", "midpoint", "nearest"};
@@ -346,9 +349,9 @@ static int opdi_quantile_check(const opd_tensor *self, opd_tensor *q) {
     if (self->numel == 0) { return opd_fail(OPD_ERROR_SHAPE, "quantile() input tensor must be non-empty"); }
     return 0;
 }
-/* The least and the largest element of a number or vector, read where it lies: no operator sees that; both are NaN
-   where one is.  False where there is none, or none that can be read: of an example in a batch, without memory, on
-   another device. */
+/* Sets ends[2] to the least and the largest element of a number or vector; both are NaN if an element is.  Reads the
+   elements directly, so that no layer notices.  Returns false if there is no element, or if they cannot be read: in an
+   example of a batch, without memory, or on another device. */
 static bool opdi_ends_of(const opd_tensor *tensor, double *ends) {
     if (!tensor->data || !tensor->numel || (tensor->flags & OPDI_BATCHED) || tensor->backend != OPD_CPU) {
         return false;
@@ -363,8 +366,8 @@ static bool opdi_ends_of(const opd_tensor *tensor, double *ends) {
     }
     return true;
 }
-/* The ranks [.., parts] of parts q [parts] among the elements of sorted [.., count], where NaN stands last.  With a NaN
-   the rank is that of the last element, or it counts among the numbers (`skips`). */
+/* Returns the ranks [.., parts] of the quantiles q [parts] among the elements of sorted [.., count], where NaN comes
+   last.  If there is a NaN, the rank is that of the last element; with `skips`, NaN does not count. */
 static opd_tensor *opdi_quantile_ranks(opd_tensor *sorted, opd_tensor *q, bool skips) {
     const int64_t last = opdi_sizes(sorted)[sorted->ndim - 1] - 1, along = -1;
     opd_tensor *nan = opd_isnan(sorted);
@@ -376,7 +379,8 @@ static opd_tensor *opdi_quantile_ranks(opd_tensor *sorted, opd_tensor *q, bool s
     opd_tensor *ranks = opd_mul_Scalar(q, opd_value_int(last));
     return opd_masked_fill_Scalar(ranks, opd_any_dim(nan, -1, true), opd_value_int(last));
 }
-/* The elements at ranks, by `way`. */
+/* Returns the elements of `sorted` at these ranks.  `way` says how a rank between two elements is rounded or
+   interpolated. */
 static opd_tensor *opdi_quantile_read(opd_tensor *sorted, opd_tensor *ranks, int way) {
     if (way == OPDI_QUANTILE_LOWER) { ranks = opd_floor(ranks); }
     if (way == OPDI_QUANTILE_HIGHER) { ranks = opd_ceil(ranks); }
@@ -408,7 +412,7 @@ static int opdi_quantile(opd_call *call, opd_tensor *q, bool skips) {
     ranks = opd_expand(ranks, opd_ints_of(sizes, pair[0]->ndim));
     opd_tensor *result = opdi_quantile_read(pair[0], ranks, way);
     if (!result) { return -1; }
-    /* result has the parts last and, unless all elements are one line, the reduced dim of size 1 */
+    /* result has the parts last and, unless all elements form one line, the reduced dim with size 1 */
     if (whole && keep) {
         for (int i = 0; i < ndim; i++) { sizes[i] = 1; }
         sizes[ndim] = parts;
@@ -428,7 +432,7 @@ static int opdi_quantile_number(opd_call *call, bool skips) {
 }
 static int opdi_quantile_scalar_kernel(opd_call *call) { return opdi_quantile_number(call, false); }
 static int opdi_nanquantile_scalar_kernel(opd_call *call) { return opdi_quantile_number(call, true); }
-/* opd_quantile: the values below which parts q of the elements along dim lie */
+/* opd_quantile: the numbers below which the parts q of the elements along dim lie */
 OPDI_OP(quantile) {
     op->schema = "quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> "
         "Tensor";
@@ -438,7 +442,7 @@ OPDI_OP(quantile) {
     op->cases = "[2,5], [3]u; [2,5], []u, 1; [3,4], [2]u, 0, True; [6], []u, 0, interpolation='nearest'; "
         "[2,3], [2]u, None, True, interpolation='midpoint'";
 }
-/* opd_quantile_scalar: the value below which the part q of the elements along dim lies */
+/* opd_quantile_scalar: the number below which the part q of the elements along dim lies */
 OPDI_OP(quantile_scalar) {
     op->schema = "quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str "
         "interpolation='linear') -> Tensor";
@@ -448,7 +452,7 @@ OPDI_OP(quantile_scalar) {
     op->cases = "[2,5], 0.3; [2,5], 0.5, 0; [7], 0.9, 0, True, interpolation='lower'; "
         "[7], 0.9, -1, interpolation='higher'";
 }
-/* opd_nanquantile: quantile of those that are numbers */
+/* opd_nanquantile: quantile of the elements that are not NaN */
 OPDI_OP(nanquantile) {
     op->schema = "nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str "
         "interpolation='linear') -> Tensor";
@@ -457,7 +461,7 @@ OPDI_OP(nanquantile) {
     op->out = "nanquantile.out";
     op->cases = "[2,5], [3]u, 1; [2,5], []u";
 }
-/* opd_nanquantile_scalar: quantile of those that are numbers */
+/* opd_nanquantile_scalar: quantile of the elements that are not NaN */
 OPDI_OP(nanquantile_scalar) {
     op->schema = "nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str "
         "interpolation='linear') -> Tensor";
@@ -469,7 +473,7 @@ OPDI_OP(nanquantile_scalar) {
 
 //== cov, corrcoef =====================================================================================================
 
-/* Checks weights of the columns, `count` of them; 0, or -1 with an error. */
+/* Checks weights of the `count` columns.  Returns 0, or -1 and sets an error. */
 static int opdi_cov_weights(opd_tensor *weights, int64_t count, const char *name, bool whole) {
     double ends[2];
     if (!weights) { return 0; }
@@ -493,7 +497,7 @@ static int opdi_cov_weights(opd_tensor *weights, int64_t count, const char *name
 }
 /* The transpose, complex conjugate. */
 static opd_tensor *opdi_cov_turned(opd_tensor *tensor) { return opdi_conj(opd_t(tensor)); }
-/* (x - its mean) (w (x - its mean))^T / norm, where norm is the sum of w less the correction. */
+/* Computes (x - its mean) (w (x - its mean))^T / norm, where norm is the sum of the weights w minus the correction. */
 static int opdi_cov_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *often = opd_arg_tensor(call, 2), *share = opd_arg_tensor(call, 3);
     const int64_t correction = opd_arg_int(call, 1), along = 1;
@@ -514,7 +518,7 @@ static int opdi_cov_kernel(opd_call *call) {
     }
     if (often && share) { weights = opd_mul(often, share); }
     if (!weights) {
-        for (int i = 0; i < 2; i++) {             /* twice, as opdi_centred does, of whole numbers, too */
+        for (int i = 0; i < 2; i++) {             /* twice, as opdi_centred does, also for whole numbers */
             opd_tensor *mean = opd_div_Scalar(opd_sum_dim(self, opd_ints_of(&along, 1), true), opd_value_int(count));
             self = opd_sub(self, mean);
         }
@@ -538,7 +542,8 @@ static int opdi_cov_kernel(opd_call *call) {
 static opd_tensor *opdi_corrcoef_clip(opd_tensor *real) {
     return opd_clamp_full(real, opd_value_int(-1), opd_value_int(1));
 }
-/* Covariances over the products of deviations, kept in [-1, 1], real and imaginary parts each. */
+/* Computes covariances divided by both standard deviations, limited to [-1, 1]; real and imaginary parts are limited
+   separately. */
 static int opdi_corrcoef_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const int64_t column[2] = {-1, 1}, row[2] = {1, -1};

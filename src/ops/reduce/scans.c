@@ -27,8 +27,8 @@ OPDI_LINE_SCAN(opdi_line_logcumsumexp_f64, double, double, -OPDI_INF, a = opdi_l
 static const opdi_line_fn opdi_line_cumsum[3] = {opdi_line_cumsum_f32, opdi_line_cumsum_f64, opdi_line_cumsum_i64};
 static const opdi_line_fn opdi_line_cumprod[3] = {opdi_line_cumprod_f32, opdi_line_cumprod_f64, opdi_line_cumprod_i64};
 static const opdi_line_fn opdi_line_logcumsumexp[3] = {opdi_line_logcumsumexp_f32, opdi_line_logcumsumexp_f64, NULL};
-/* Running sums of groups [begin, end) of four contiguous lines of floats of ctx, an opdi_lines: each waits for its own
-   sums only. */
+/* Computes the running sums of groups [begin, end) of lines of ctx, an opdi_lines.  A group has four contiguous lines
+   of floats, which are summed at the same time, because each addition waits for the one before in its line. */
 static void opdi_lines_cumsum(void *ctx, int64_t begin, int64_t end) {
     const opdi_lines *lines = (const opdi_lines *)ctx;
     for (int64_t item = begin; item < end; item++) {
@@ -50,7 +50,7 @@ static void opdi_lines_cumsum(void *ctx, int64_t begin, int64_t end) {
     }
 }
 OPDI_COLD_BEGIN
-/* Whether lines can go through opdi_lines_cumsum; then they do. */
+/* Runs the lines through opdi_lines_cumsum if they are of that kind.  Returns whether it did. */
 static bool opdi_lines_cumsum_try(opdi_lines *lines, int type) {
     if (type != OPDI_F32 || lines->ndim != 1 || lines->load[0] || lines->store[1] || lines->step[0] != 4 ||
         lines->step[1] != 4) {
@@ -59,7 +59,8 @@ static bool opdi_lines_cumsum_try(opdi_lines *lines, int type) {
     opdi_parallel_for((lines->outer + 3) / 4, OPDI_GRAIN / (4 * lines->count) + 1, opdi_lines_cumsum, lines);
     return true;
 }
-/* opdi_scan for complex numbers: what: s sums, p products, l logarithms of sums of exponentials. */
+/* Does opdi_scan's work for complex numbers.  what: 's' for sums, 'p' for products, 'l' for logarithms of sums of
+   exponentials. */
 static int opdi_complex_scan(opd_call *call, opd_tensor *tensor, int dim, opd_scalar_type dtype, char what) {
     if (opdi_complex_left_out()) { return -1; }
     opd_tensor *out = opdi_updates_self(call) ? tensor
@@ -80,8 +81,8 @@ static int opdi_complex_scan(opd_call *call, opd_tensor *tensor, int dim, opd_sc
     }
     return opdi_copy(out, work);
 }
-/* Runs the fold of fns that fits the computing type along a dim of argument 0, to a result of `dtype` or in place;
-   `what` names the operator in errors.  0, or -1 with an error. */
+/* Scans along a dim of argument 0, by the function in `fns` for the compute type.  The result has dtype `dtype`, or is
+   argument 0 itself.  `what` is the operator's name in errors.  Returns 0, or -1 and sets an error. */
 static int opdi_scan(opd_call *call, const opdi_line_fn *fns, opd_scalar_type dtype, const char *what) {
     opd_tensor *tensor = opd_arg_tensor(call, 0), *ops[2];
     const int dim = opdi_dim_of(opd_arg_int(call, 1), tensor->ndim), type = opdi_compute_type(dtype);
@@ -128,8 +129,8 @@ static opd_tensor *opdi_sum_from_end(opd_tensor *grad, int64_t dim) {
 static int opdi_cumsum_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opdi_sum_from_end(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i));
 }
-/* The gradient of cumprod: without zeros sums from the end of grad output, over input; else element by element, with
-   the products without input[k] written out. */
+/* Computes the gradient of cumprod.  If input has no zeros, it is the sum from the end of grad output, divided by
+   input.  Otherwise each element k is computed from the products without input[k]. */
 static opd_tensor *opdi_cumprod_gradient(opd_tensor *grad, opd_tensor *input, int64_t dim, opd_tensor *output) {
     opd_tensor *result = NULL;
     if (!grad || !input || !output) { return NULL; }
@@ -159,7 +160,7 @@ static int opdi_cumprod_backward_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_conj(opdi_cumprod_gradient(opdi_conj(opd_arg_tensor(call, 0)),
         opd_arg_tensor(call, 1), opd_arg_int(call, 2), opd_arg_tensor(call, 3))));
 }
-/* The gradient's parts of either sign, in logarithms. */
+/* Computes the positive and negative parts of the gradient in logarithms. */
 static int opdi_logcumsumexp_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *output = opd_bw_result(bw, 0), *part[2];
     const int64_t dim = opd_bw_value(bw, 1).u.i;
@@ -230,7 +231,8 @@ static void opdi_line_cummax_i64(const opdi_lines *lines, const opdi_piece *part
 #include "running_maximum.typed.h"
 #include "../../typed/end.h"
 static const opdi_line_fn opdi_line_cummax[3] = {opdi_line_cummax_f32, opdi_line_cummax_f64, opdi_line_cummax_i64};
-/* Values and indices of lines of `len` elements (0: one, the dim reduced), by a line function. */
+/* Computes the values and indices of an operator by a line function.  The lines of the results have `len` elements; 0
+   means one element, with the dim reduced. */
 OPDI_INTERNAL int opdi_lines_select(opd_call *call, const opdi_line_fn *fns, int64_t dim_arg, int64_t len, bool reduce,
                                     bool keep, opdi_lines *lines, int64_t cost, const char *what) {
     opd_tensor *tensor = opd_arg_tensor(call, 0), *ops[3], views[2];
@@ -254,7 +256,7 @@ OPDI_INTERNAL int opdi_lines_select(opd_call *call, const opdi_line_fn *fns, int
     }
     if (!ops[2]) { return -1; }
     if (!ops[1]->data || ops[1]->numel == 0) { return 0; }
-    for (int k = 0; k < 2 && reduce && !keep && tensor->ndim; k++) {  /* results seen with the dim put back */
+    for (int k = 0; k < 2 && reduce && !keep && tensor->ndim; k++) {  /* results viewed with the dim restored */
         opd_tensor *full = ops[k + 1];
         views[k] = *full;
         for (int axis = 0; axis < tensor->ndim; axis++) {
@@ -300,7 +302,7 @@ static int opdi_cummax_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opdi_scatter_dim(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0), opd_bw_value(bw, 1).u.i,
                                                  opd_bw_result(bw, 1), true));
 }
-/* opd_cummax: the greatest up to each element along dim, and where */
+/* opd_cummax: the greatest element up to each element along dim, and its index */
 OPDI_OP(cummax) {
     op->schema = "cummax(Tensor self, int dim)" OPDI_PAIR;
     op->cpu = op->fake = opdi_cummax_kernel; op->backward = opdi_cummax_backward; op->save = "indices";
@@ -308,7 +310,7 @@ OPDI_OP(cummax) {
     op->out = "cummax.out(values, indices)";
     op->cases = "[2,3], 1; [2,3]i5, 0";
 }
-/* opd_cummin: the smallest up to each element along dim, and where */
+/* opd_cummin: the smallest element up to each element along dim, and its index */
 OPDI_OP(cummin) {
     op->schema = "cummin(Tensor self, int dim)" OPDI_PAIR;
     op->cpu = op->fake = opdi_cummin_kernel; op->backward = opdi_cummax_backward; op->save = "indices";
@@ -319,7 +321,7 @@ OPDI_OP(cummin) {
 
 //== differences of neighbours =========================================================================================
 
-/* Checks a tensor that diff puts at an end of self; 0, or -1 with an error. */
+/* Checks a tensor that diff puts in front of self or behind it.  Returns 0, or -1 and sets an error. */
 static int opdi_diff_end_check(const opd_tensor *self, const opd_tensor *more, int dim) {
     if (!more) { return 0; }
     if (more->ndim != self->ndim) {
@@ -333,7 +335,8 @@ static int opdi_diff_end_check(const opd_tensor *self, const opd_tensor *more, i
     }
     return 0;
 }
-/* n times: each element but the first minus the one before; of truth values, whether they differ. */
+/* diff: n times, replaces each element but the first by its difference to the one before.  For bool, this is whether
+   they differ. */
 static int opdi_diff_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *list[3], *prepend = opd_arg_tensor(call, 3),
         *append = opd_arg_tensor(call, 4);
@@ -358,7 +361,7 @@ static int opdi_diff_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, self);
 }
-/* opd_diff: n times each element minus the one before, along dim, with prepend and append at the ends */
+/* opd_diff: n times the difference of each element to the one before along dim; prepend and append are joined first */
 OPDI_OP(diff) {
     op->schema = "diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor";
     op->composite = opdi_diff_kernel;

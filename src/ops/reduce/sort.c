@@ -16,7 +16,7 @@ OPDI_ALWAYS uint32_t opdi_key_f32(uint32_t u) {
     u &= zero;
     return (u ^ (((uint32_t)0 - (u >> 31)) | 0x80000000u)) | nan;
 }
-/* The keys of count numbers, a multiple of 16; of float32 in the upper half. */
+/* Computes the sort keys of `count` numbers, a multiple of 16.  Keys of float32 are in the upper half of a word. */
 OPDI_ALWAYS void opdi_keys_body(uint64_t *place, const void *px, int64_t count, int type, uint64_t flip) {
     const uint32_t *x32 = (const uint32_t *)px;
     const uint64_t *x64 = (const uint64_t *)px;
@@ -33,7 +33,8 @@ OPDI_ALWAYS void opdi_keys_body(uint64_t *place, const void *px, int64_t count, 
         }
     }
 }
-/* Which of count keys, a multiple of 16, are below limit: their places, and how many they are. */
+/* Writes the indices of those of `count` keys that are below a limit; count is a multiple of 16.  Returns how many
+   there are. */
 OPDI_ALWAYS int64_t opdi_keys_below_body(int32_t *places, const uint64_t *keys, int64_t count, uint64_t limit) {
     int64_t found = 0;
     for (int64_t i = 0; i < count; i += 16) {
@@ -58,7 +59,7 @@ OPDI_AVX512 static int64_t opdi_keys_below_avx512(int32_t *places, const uint64_
 #else
 #define OPDI_KEYS_WIDE(wide)
 #endif
-/* Both for counts of any kind, in memory for the next multiple of 16. */
+/* Run the two functions for any count, in memory whose size is the next multiple of 16. */
 static void opdi_keys_of(uint64_t *place, const void *px, int64_t count, int type, bool descending) {
     const int64_t most = count & ~(int64_t)15, size = type == OPDI_F32 ? 4 : 8;
     const uint64_t flip = descending ? UINT64_MAX : 0;
@@ -75,9 +76,10 @@ static int64_t opdi_keys_below(int32_t *places, uint64_t *keys, int64_t count, u
     OPDI_KEYS_WIDE(return opdi_keys_below_avx512(places, keys, up, limit))
     return opdi_keys_below_body(places, keys, up, limit);
 }
-#define OPDI_COUNTED 128                          /* keys from which on counting digits is faster than merging, */
-#define OPDI_COUNTED_WIDE 8192                    /* and digits of eleven bits than those of eight */
-/* Turns how many have each digit into where the first of them goes; false when all have the same. */
+#define OPDI_COUNTED 128                          /* from so many keys on, counting digits is faster than merging, */
+#define OPDI_COUNTED_WIDE 8192                    /* and digits of eleven bits are faster than of eight */
+/* Replaces the count of each digit by the index at which its keys begin.  Returns false if all keys have the same
+   digit. */
 static bool opdi_digits_begin(int64_t *count, int digits, int64_t all) {
     int64_t at = 0;
     for (int digit = 0; digit < digits; digit++) {
@@ -88,7 +90,8 @@ static bool opdi_digits_begin(int64_t *count, int digits, int64_t all) {
     }
     return true;
 }
-/* Sorts, stable: digit after digit of eight bits, but for those that all have; returns where the result is. */
+/* Sorts stably by one digit of eight bits after another, and skips digits that are equal in all keys.  Returns the
+   array that has the result. */
 static opdi_key *opdi_keys_by_digits(opdi_key *key, opdi_key *other, int64_t count) {
     int64_t many[8][256];
     memset(many, 0, sizeof many);
@@ -105,7 +108,7 @@ static opdi_key *opdi_keys_by_digits(opdi_key *key, opdi_key *other, int64_t cou
     }
     return key;
 }
-/* The same of words by their upper halves. */
+/* Does opdi_keys_by_digits' work for words, which are sorted by their upper halves. */
 static uint64_t *opdi_words_by_digits(uint64_t *word, uint64_t *other, int64_t count) {
     const int bits = count < OPDI_COUNTED_WIDE ? 8 : 11, digits = 1 << bits;
     const uint64_t mask = (uint64_t)digits - 1;
@@ -121,8 +124,8 @@ static uint64_t *opdi_words_by_digits(uint64_t *word, uint64_t *other, int64_t c
     }
     return word;
 }
-/* Stable: many keys by their digits, few in runs of 16 by insertion, which are merged pass by pass; returns where the
-   result is, key or other. */
+/* Sorts stably.  Many keys are sorted by their digits.  Few are sorted by insertion in runs of 16, which are then
+   merged pass by pass.  Returns the array that has the result: key or other. */
 OPDI_INTERNAL opdi_key *opdi_keys_sort(opdi_key *key, opdi_key *other, int64_t count) {
     int64_t j, k, rows;
     if (count >= 4 * OPDI_COUNTED) { return opdi_keys_by_digits(key, other, count); }
@@ -146,7 +149,7 @@ OPDI_INTERNAL opdi_key *opdi_keys_sort(opdi_key *key, opdi_key *other, int64_t c
     }
     return key;
 }
-/* opdi_line_NAME, the functions of opdi_line_NAME_body by type. */
+/* Defines opdi_line_NAME, the functions of opdi_line_NAME_body by type. */
 #define OPDI_LINE_OF(name, tensor, type)                                                                          \
     static void opdi_line_##name##_##tensor(const opdi_lines *lines, const opdi_piece *at, const void *const *in, \
                                             void *const *out, char *tmp) {                                        \
@@ -157,7 +160,7 @@ OPDI_INTERNAL opdi_key *opdi_keys_sort(opdi_key *key, opdi_key *other, int64_t c
     OPDI_LINE_OF(name, f32, OPDI_F32) OPDI_LINE_OF(name, f64, OPDI_F64) OPDI_LINE_OF(name, i64, OPDI_I64)         \
     static const opdi_line_fn opdi_line_##name[3] = {opdi_line_##name##_f32, opdi_line_##name##_f64,              \
                                                      opdi_line_##name##_i64};
-/* Every element of the line at p: its key in `key`, its place in `i`. */
+/* Runs body for every element of the line at p, with its key in `key` and its place in `i`. */
 #define OPDI_LINE_EACH(pointer, body) {                                                                           \
         uint64_t block[OPDI_BLOCK], keys[OPDI_BLOCK + 16], key;                                                   \
         int64_t from, rows, j, i;                                                                                 \
@@ -167,7 +170,7 @@ OPDI_INTERNAL opdi_key *opdi_keys_sort(opdi_key *key, opdi_key *other, int64_t c
             for (j = 0; j < rows; j++) { i = from + j; key = keys[j]; (void)i; body }                             \
         }                                                                                                         \
     }
-/* Writes element i of the line at memory, and i, as element `element` of the outputs. */
+/* Writes element i of the line at `memory`, and the index i, as element number `element` of the two outputs. */
 static void opdi_line_take(const opdi_lines *lines, const void *memory, int64_t i, void *const *out, int64_t element) {
     const char *x = (const char *)memory + i * lines->step[0];
     char *to = (char *)out[0] + element * lines->step[1];
@@ -179,7 +182,8 @@ static void opdi_line_take(const opdi_lines *lines, const void *memory, int64_t 
         default: *(uint64_t *)(void *)to = *(const uint64_t *)(const void *)x;
     }
 }
-/* The same for `count` elements, whose places the second output holds: apart, so that many reads are under way. */
+/* Does opdi_line_take's work for `count` elements, whose indices are already in the second output.  It is a separate
+   loop, so that many reads overlap. */
 #define OPDI_TAKE_EACH(type) { \
         const char *const x = (const char *)memory; \
         char *const to = (char *)out[0]; \
@@ -198,16 +202,18 @@ static void opdi_line_take_all(const opdi_lines *lines, const void *memory, void
     }
 }
 #undef OPDI_TAKE_EACH
-/* The sorted line; returns its keys. */
+/* Sorts the keys of the line at `memory`.  Returns them. */
 OPDI_ALWAYS opdi_key *opdi_line_sorted(const opdi_lines *lines, const void *memory, char *tmp, int type,
                                        bool descending) {
     opdi_key *other = (opdi_key *)(void *)tmp;
     OPDI_LINE_EACH(memory, other[i].key = key; other[i].index = i;)
     return opdi_keys_sort(other, other + lines->count, lines->count);
 }
-/* Whether lines have so many elements, and not more, that a key and its place in one word are worth it. */
+/* Returns whether a key and its index should share one word: the line must be long, but its indices must fit into 31
+   bits. */
 static bool opdi_line_in_words(int64_t count) { return count >= OPDI_COUNTED && count >> 31 == 0; }
-/* The places of the sorted line in the lower halves of words, whose upper ones are keys; NULL: keys need more room. */
+/* Returns a word for each element of the sorted line, with the key in the upper and the index in the lower half.
+   Returns NULL if keys need more than 32 bits. */
 OPDI_ALWAYS uint64_t *opdi_line_words(const opdi_lines *lines, const void *memory, char *tmp, int type) {
     const bool descending = lines->flag;
     uint64_t *word = (uint64_t *)(void *)tmp, least = UINT64_MAX, most = 0;
@@ -221,7 +227,7 @@ OPDI_ALWAYS uint64_t *opdi_line_words(const opdi_lines *lines, const void *memor
     }
     return opdi_words_by_digits(word, word + lines->count, lines->count);
 }
-/* The first len[1] of the sorted line. */
+/* Writes the first len[1] elements of the sorted line. */
 OPDI_ALWAYS void opdi_line_sort_body(const opdi_lines *lines, const void *memory, void *const *out, char *tmp,
                                      int type) {
     const uint64_t *word = opdi_line_words(lines, memory, tmp, type);
@@ -233,11 +239,11 @@ OPDI_ALWAYS void opdi_line_sort_body(const opdi_lines *lines, const void *memory
 }
 OPDI_LINE_TYPES(sort)
 
-/* Selection: which key is the k-th, by counting keys digit after digit from the highest that differs, without a copy of
-   the line.  count[] in tmp. */
+/* Selection.  The k-th key is found by counting digits, one digit after another, from the highest digit that differs.
+   The line is not copied.  count[] is in tmp. */
 #define OPDI_DIGIT 11
 #define OPDI_DIGITS ((int64_t)1 << OPDI_DIGIT)
-/* *place: counted from 0; afterwards, among those equal to the key that is returned. */
+/* Returns the key at index *place of the sorted line.  Sets *place to the key's index among the keys equal to it. */
 OPDI_ALWAYS uint64_t opdi_line_nth(const opdi_lines *lines, const void *memory, char *tmp, int type, bool descending,
                                    int64_t *place) {
     int64_t *count = (int64_t *)(void *)tmp;
@@ -263,9 +269,9 @@ OPDI_ALWAYS uint64_t opdi_line_nth(const opdi_lines *lines, const void *memory, 
     if (end && descending) { prefix |= 0xffffffffu; }
     return prefix;
 }
-/* The first len[1] of the line as it would be sorted, where they are few: what is below the last of those so far is put
-   behind them, and they are sorted again when the room is full.  False: so many were, as in a falling line, that
-   counting is faster. */
+/* Writes the first len[1] elements of the sorted line, if these are few.  Keeps the best elements so far, appends each
+   element that is better than the last of them, and sorts again when the memory is full.  Returns false if so many were
+   appended, as in a falling line, that counting is faster. */
 #define OPDI_TOP_ROOM(want) (2 * (want) + OPDI_BLOCK)
 OPDI_ALWAYS bool opdi_line_few_body(const opdi_lines *lines, const void *memory, void *const *out, char *tmp,
                                     int type) {
@@ -296,7 +302,8 @@ OPDI_ALWAYS bool opdi_line_few_body(const opdi_lines *lines, const void *memory,
     for (int64_t i = 0; i < want; i++) { opdi_line_take(lines, memory, few[i].index, out, i); }
     return true;
 }
-/* The same for many: those before the last of them, and as many equal to it as fit. */
+/* Does this for many elements: takes all elements that come before the len[1]-th, then as many equal to it as are
+   needed. */
 OPDI_ALWAYS void opdi_line_top_body(const opdi_lines *lines, const void *memory, void *const *out, char *tmp,
                                     int type) {
     const bool descending = lines->flag;
@@ -310,8 +317,7 @@ OPDI_ALWAYS void opdi_line_top_body(const opdi_lines *lines, const void *memory,
     for (count = 0; count < want; count++) { opdi_line_take(lines, memory, other[count].index, out, count); }
 }
 OPDI_LINE_TYPES(top)
-/* Writes one element of the line as it would be sorted: the k-th, or (flag2) the median, which passes over NaN with
-   flag. */
+/* Writes one element of the sorted line: the k-th or, if flag2 is set, the median, which ignores NaN if flag is set. */
 OPDI_ALWAYS void opdi_line_pick_body(const opdi_lines *lines, const void *memory, void *const *out, char *tmp,
                                      int type) {
     const bool descending = false;
@@ -326,7 +332,7 @@ OPDI_ALWAYS void opdi_line_pick_body(const opdi_lines *lines, const void *memory
     OPDI_LINE_EACH(memory, if (key == wanted && k-- == 0) { opdi_line_take(lines, memory, i, out, 0); return; })
 }
 OPDI_LINE_TYPES(pick)
-/* The most frequent value, the smallest of several, and where it is last. */
+/* Writes the most frequent value (of several, the smallest) and the index of its last occurrence. */
 OPDI_ALWAYS void opdi_line_mode_body(const opdi_lines *lines, const void *memory, void *const *out, char *tmp,
                                      int type) {
     const opdi_key *key = opdi_line_sorted(lines, memory, tmp, type, false);
@@ -344,7 +350,7 @@ OPDI_ALWAYS void opdi_line_mode_body(const opdi_lines *lines, const void *memory
 }
 OPDI_LINE_TYPES(mode)
 
-/* The size of dim, 1 for a 0-dim tensor; -1 with an error. */
+/* Returns the size of dim, or 1 for a 0-dim tensor.  On failure, returns -1 and sets an error. */
 static int64_t opdi_line_size(const opd_tensor *tensor, int64_t dim) {
     const int d = opdi_dim_of(dim, tensor->ndim);
     return d < 0 ? -1 : tensor->ndim ? opdi_sizes(tensor)[d] : 1;
@@ -420,7 +426,7 @@ static int opdi_nanmedian_dim_kernel(opd_call *call) {
 static int opdi_mode_kernel(opd_call *call) {
     return opdi_pick_of(call, opdi_line_mode, opd_arg_int(call, 1), 0, false, false, opd_arg_bool(call, 2), "mode");
 }
-/* The median of all elements: the line is a contiguous copy. */
+/* Computes the median of all elements, as one line in a contiguous copy. */
 static int opdi_median_all(opd_call *call, bool skip_nan) {
     opd_tensor *tensor = opd_arg_tensor(call, 0), *ops[3];
     const int type = opdi_compute_type((opd_scalar_type)tensor->dtype);
@@ -473,7 +479,7 @@ static int opdi_sort_stable_backward(opd_backward_call *bw) { return opdi_bw_sel
 static int opdi_topk_backward(opd_backward_call *bw) { return opdi_bw_select(bw, 2, -1); }
 static int opdi_kthvalue_backward(opd_backward_call *bw) { return opdi_bw_select(bw, 2, 3); }
 static int opdi_select_dim_backward(opd_backward_call *bw) { return opdi_bw_select(bw, 1, 2); }
-/* opd_sort: along dim in order, and where they were; stable: equal ones stay in order */
+/* opd_sort: self in order along dim, and the old indices; stable: equal elements stay in order */
 OPDI_OP(sort) {
     op->schema = "sort(Tensor self, int dim=-1, bool descending=False)" OPDI_PAIR;
     op->cpu = op->fake = opdi_sort_kernel; op->backward = opdi_sort_backward; op->save = "indices";
@@ -481,8 +487,7 @@ OPDI_OP(sort) {
     op->out = "sort.values(values, indices)";
     op->cases = "[2,3]; [2,3], 0, True; [2,3]i5";
 }
-/* opd_sort_stable(self, stable, dim, descending): along dim in order, and where they were; stable: equal ones stay in
-   order */
+/* opd_sort_stable(self, stable, dim, descending): self in order along dim, and old indices; stable: keeps equal ones */
 OPDI_OP(sort_stable) {
     op->schema = "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False)" OPDI_PAIR;
     op->cpu = op->fake = opdi_sort_stable_kernel; op->backward = opdi_sort_stable_backward; op->save = "indices";
@@ -491,7 +496,7 @@ OPDI_OP(sort_stable) {
     op->cases = "[2,3], stable=True; [2,3], stable=True, dim=0, descending=True";
     op->tags = OPDI_OPTAG_OUT_PART;
 }
-/* opd_topk: the k greatest (largest false: smallest) along dim, and where */
+/* opd_topk: the k greatest (largest false: smallest) elements along dim, and their indices */
 OPDI_OP(topk) {
     op->schema = "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True)" OPDI_PAIR;
     op->cpu = op->fake = opdi_topk_kernel; op->backward = opdi_topk_backward; op->save = "indices";
@@ -499,7 +504,7 @@ OPDI_OP(topk) {
     op->out = "topk.values(values, indices)";
     op->cases = "[2,5], 2; [5,2], 3, 0, False";
 }
-/* opd_kthvalue: the k-th smallest along dim, and where */
+/* opd_kthvalue: the k-th smallest element along dim, and its index */
 OPDI_OP(kthvalue) {
     op->schema = "kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False)" OPDI_PAIR;
     op->cpu = op->fake = opdi_kthvalue_kernel; op->backward = opdi_kthvalue_backward; op->save = "indices";
@@ -508,7 +513,7 @@ OPDI_OP(kthvalue) {
     op->cases = "[2,5], 2; [5,2], 3, 0, True";
     op->tags = OPDI_OPTAG_OUT_APART;
 }
-/* opd_median_dim(self, dim, keepdim): the lower median of all, or along dim and where */
+/* opd_median_dim(self, dim, keepdim): the lower median of all elements, or along dim with its index */
 OPDI_OP(median_dim) {
     op->schema = "median.dim(Tensor self, int dim, bool keepdim=False)" OPDI_PAIR;
     op->cpu = op->fake = opdi_median_dim_kernel; op->backward = opdi_select_dim_backward; op->save = "indices";
@@ -517,7 +522,7 @@ OPDI_OP(median_dim) {
     op->cases = "[2,5], 1; [5,2], 0, True";
     op->tags = OPDI_OPTAG_OUT_APART;
 }
-/* opd_nanmedian_dim(self, dim, keepdim): median without NaN */
+/* opd_nanmedian_dim(self, dim, keepdim): the median, ignoring NaN */
 OPDI_OP(nanmedian_dim) {
     op->schema = "nanmedian.dim(Tensor self, int dim, bool keepdim=False)" OPDI_PAIR;
     op->cpu = op->fake = opdi_nanmedian_dim_kernel; op->backward = opdi_select_dim_backward; op->save = "indices";
@@ -526,7 +531,7 @@ OPDI_OP(nanmedian_dim) {
     op->cases = "[2,5], 1; [5,2], 0, True";
     op->tags = OPDI_OPTAG_OUT_APART;
 }
-/* opd_mode: the most frequent along dim, and where */
+/* opd_mode: the most frequent element along dim, and its index */
 OPDI_OP(mode) {
     op->schema = "mode(Tensor self, int dim=-1, bool keepdim=False)" OPDI_PAIR;
     op->cpu = op->fake = opdi_mode_kernel; op->backward = opdi_select_dim_backward; op->save = "indices";
@@ -546,7 +551,7 @@ static int opdi_median_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_whole(call, room, &dims);
     return opd_batch_return(call, opdi_batch_median(opdi_batch_flat(all), false), 0);
 }
-/* opd_median: the lower median of all, or along dim and where */
+/* opd_median: the lower median of all elements, or along dim with its index */
 OPDI_OP(median) {
     op->schema = "median(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_median_kernel; op->backward = opdi_max_backward; op->save = "self, result";
@@ -561,7 +566,7 @@ static int opdi_nanmedian_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_whole(call, room, &dims);
     return opd_batch_return(call, opdi_batch_median(opdi_batch_flat(all), true), 0);
 }
-/* opd_nanmedian: median without NaN */
+/* opd_nanmedian: the median, ignoring NaN */
 OPDI_OP(nanmedian) {
     op->schema = "nanmedian(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_nanmedian_kernel; op->backward = opdi_max_backward; op->save = "self, result";
@@ -586,13 +591,13 @@ static int opdi_argsort_stable_kernel(opd_call *call) {
     return opdi_sorted_part(call, true, opd_arg_int(call, 2), opd_arg_bool(call, 3), 1);
 }
 static int opdi_msort_kernel(opd_call *call) { return opdi_sorted_part(call, false, 0, false, 0); }
-/* opd_argsort: where sort takes each element from */
+/* opd_argsort: the indices from which sort takes its elements */
 OPDI_OP(argsort) {
     op->schema = "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor";
     op->composite = opdi_argsort_kernel;
     op->cases = "[2,3]; [2,3], 0, True";
 }
-/* opd_argsort_stable(self, stable, dim, descending): where sort takes each element from */
+/* opd_argsort_stable(self, stable, dim, descending): the indices from which sort takes its elements */
 OPDI_OP(argsort_stable) {
     op->schema = "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor";
     op->composite = opdi_argsort_stable_kernel;

@@ -33,7 +33,7 @@ static int opdi_sum_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_whole(call, room, &dims);
     return opd_batch_return(call, opd_sum_dim_full(all, dims, false, opd_arg_value(call, 1)), 0);
 }
-/* opd_sum: the sum of all, or over dims */
+/* opd_sum: the sum of all elements, or over dims */
 OPDI_OP(sum) {
     op->schema = "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor";
     op->cpu = op->fake = opdi_sum_kernel; op->backward = opdi_sum_backward; op->jvp = OPD_JVP_LINEAR;
@@ -41,7 +41,7 @@ OPDI_OP(sum) {
     op->out = "sum.out";
     op->cases = OPDI_CASES_ALL;
 }
-/* opd_sum_dim(self, dim, keepdim): the sum of all, or over dims */
+/* opd_sum_dim(self, dim, keepdim): the sum of all elements, or over dims */
 OPDI_OP(sum_dim_IntList) {
     op->schema = "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor";
     op->cpu = op->fake = opdi_sum_dim_kernel; op->backward = opdi_sum_dim_backward; op->jvp = OPD_JVP_LINEAR;
@@ -67,7 +67,7 @@ static int opdi_nansum_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0,
                          opdi_unless(opdi_bw_spread(bw, opd_bw_grad(bw, 0), 1), opd_isnan(opd_bw_tensor(bw, 0))));
 }
-/* opd_nansum: the sum without NaN */
+/* opd_nansum: the sum, ignoring NaN */
 OPDI_OP(nansum) {
     op->schema = "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor";
     op->cpu = op->fake = opdi_nansum_kernel; op->backward = opdi_nansum_backward; op->save = "self";
@@ -107,7 +107,7 @@ static int opdi_mean_kernel(opd_call *call) { return opdi_reduce_mean(call, opd_
 static int opdi_mean_dim_kernel(opd_call *call) {
     return opdi_reduce_mean(call, opd_arg_ints(call, 1), opd_arg_bool(call, 2), 3);
 }
-/* How many elements of argument 0 went into one result. */
+/* Returns how many elements of argument 0 one result stands for. */
 static int64_t opdi_bw_count(opd_backward_call *bw, opd_ints dims) {
     const opd_ints sizes = opd_bw_sizes(bw, 0);
     uint64_t mask;
@@ -130,7 +130,7 @@ static int opdi_mean_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_whole(call, room, &dims);
     return opd_batch_return(call, opd_mean_dim_full(all, dims, false, opd_arg_value(call, 1)), 0);
 }
-/* opd_mean: the mean of all, or over dims */
+/* opd_mean: the mean of all elements, or over dims */
 OPDI_OP(mean) {
     op->schema = "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor";
     op->cpu = op->fake = opdi_mean_kernel; op->backward = opdi_mean_backward; op->jvp = OPD_JVP_LINEAR;
@@ -138,7 +138,7 @@ OPDI_OP(mean) {
     op->flops = opdi_flops_elements;
     op->cases = "[2,3]; []";
 }
-/* opd_mean_dim(self, dim, keepdim): the mean of all, or over dims */
+/* opd_mean_dim(self, dim, keepdim): the mean of all elements, or over dims */
 OPDI_OP(mean_dim) {
     op->schema = "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor";
     op->cpu = op->fake = opdi_mean_dim_kernel; op->backward = opdi_mean_dim_backward; op->jvp = OPD_JVP_LINEAR;
@@ -149,7 +149,7 @@ OPDI_OP(mean_dim) {
 }
 
 OPDI_COLD_END
-/* Defines a fold that multiplies: x[0 .. count) into 32 products side by side. */
+/* Defines a fold that multiplies x[0 .. count) into 32 products side by side. */
 #define OPDI_FOLD_PROD(name, type)                                                                          \
     OPDI_LOOP_TEXT void name##_body(OPDI_FOLD_ARGS) {                                                       \
         const type *x = (const type *)px; double a[32]; int64_t i = 0; int j; (void)at; (void)reduce;       \
@@ -217,7 +217,7 @@ OPDI_INTERNAL opd_tensor *opdi_cat_dim(opd_tensor *first, opd_tensor *second, in
     opd_tensor *list[2] = {first, second};
     return first && second ? opd_cat_full(opd_tensors_of(list, 2), dim) : NULL;
 }
-/* zeros of these sizes with src at index along dim. */
+/* Returns zeros of these sizes with src at position `index` along dim. */
 OPDI_INTERNAL opd_tensor *opdi_scatter_dim(opd_tensor *src, opd_ints sizes, int64_t dim, opd_tensor *index, bool add) {
     opd_tensor *const zeros = src && index ? opd_new_zeros(src, sizes) : NULL;
     return !zeros ? NULL : add ? opd_scatter_add(zeros, dim, index, src) : opd_scatter(zeros, dim, index, src);
@@ -225,7 +225,8 @@ OPDI_INTERNAL opd_tensor *opdi_scatter_dim(opd_tensor *src, opd_ints sizes, int6
 OPDI_INTERNAL opd_tensor *opdi_range_dim(opd_tensor *tensor, int64_t dim, int64_t begin, int64_t end) {
     return opd_slice(tensor, dim, opd_value_int(begin), opd_value_int(end), 1);
 }
-/* The product of all other elements along dim, times grad: products from the left times products from the right. */
+/* Returns grad times the product of all other elements along dim: the product of those before, times that of those
+   behind. */
 static opd_tensor *opdi_prod_others(opd_tensor *grad, opd_tensor *input, int64_t dim) {
     const int64_t count = input ? opd_size(input, (int)dim) : 0;
     if (count <= 1) {
@@ -239,7 +240,8 @@ static opd_tensor *opdi_prod_others(opd_tensor *grad, opd_tensor *input, int64_t
     return opd_mul(grad, opd_mul(left, opdi_flip_dim(right, dim)));
 }
 OPDI_INTERNAL opd_tensor *opdi_dense_as(opd_tensor *tensor, opd_scalar_type dtype);
-/* True when the formulas with a division would meet a zero, or nobody can look; what is recorded is for any numbers. */
+/* Returns true if a formula with a division might meet a zero: if input has one or cannot be read.  A recorded call
+   must be right for any numbers. */
 OPDI_INTERNAL bool opdi_may_have_zero(opd_tensor *input) {
     bool zero = false;
     while (input->flags & OPDI_BATCHED) { input = opdi_batched_of(input)->value; }
@@ -318,9 +320,10 @@ OPDI_OP(prod_dim_int) {
 //== var, std ==========================================================================================================
 OPDI_COLD_END
 
-/* f: the mean less a shift, g: sum of squared deviations, n: count, i: the bits of the shift.  Pieces in two passes,
-   joined after Chan, Golub and LeVeque.  The shift is the first element where doubles are folded, so that what is added
-   up is as small as their spread; floats are exact in doubles, and have none. */
+/* The state of a variance.  f: the mean minus a shift; g: the sum of squared deviations; n: the count; i: the bits of
+   the shift.  Each piece takes two passes, and pieces are joined by the method of Chan, Golub and LeVeque.  For
+   doubles, the shift is the first element, so that the summed numbers are as small as their spread.  Floats are exact
+   as doubles and need no shift. */
 OPDI_INTERNAL double opdi_var_shift(const opdi_folded *folded) {
     double shift;
     memcpy(&shift, &folded->i, sizeof shift);
@@ -370,12 +373,12 @@ static const opdi_fold opdi_the_var[4] = {
     {OPDI_VAR_PARTS, opdi_finish_var, /* init */ {0, 0, 0, 0}, {OPDI_OUT_G, OPDI_OUT_F}, "std_cpu"},
     {OPDI_VAR_PARTS, opdi_finish_std, /* init */ {0, 0, 0, 0}, {OPDI_OUT_G, OPDI_OUT_F}, "std_cpu"}};
 static double opdi_correction(opd_value value) { return value.tag == OPD_TAG_NONE ? 1.0 : opdi_number_f64(value); }
-/* Writes tensor as result i of the call; 0, or -1 with an error. */
+/* Writes tensor as result i of the call.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_give_result(opd_call *call, int i, opd_tensor *tensor) {
     opd_tensor *out = tensor ? opd_result(call, i, opd_sizes(tensor), opd_ndim(tensor), opd_dtype(tensor)) : NULL;
     return !out ? -1 : out->data ? opdi_copy_into(out, tensor) : 0;
 }
-/* opdi_reduce_var for complex numbers: the variance of the real parts and that of the imaginary ones. */
+/* Does opdi_reduce_var's work for complex numbers: adds the variances of the real and the imaginary parts. */
 static int opdi_complex_var(opd_call *call, opd_tensor *tensor, int which) {
     static opd_op *op;
     opd_tensor *parts = opd_view_as_real(tensor), *var = NULL;
@@ -409,13 +412,14 @@ static int opdi_var_correction_kernel(opd_call *call) { return opdi_reduce_var(c
 static int opdi_std_correction_kernel(opd_call *call) { return opdi_reduce_var(call, 1); }
 static int opdi_var_mean_correction_kernel(opd_call *call) { return opdi_reduce_var(call, 2); }
 static int opdi_std_mean_correction_kernel(opd_call *call) { return opdi_reduce_var(call, 3); }
-/* Returns tensor less its mean over dims: twice, as the first mean, which is rounded, may be as far off as the elements
-   are from it.  NULL with an error. */
+/* Returns tensor minus its mean over dims.  Subtracts the mean twice, because the first mean is rounded, and its error
+   may be as large as the deviations.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_centred(opd_tensor *tensor, opd_ints dims) {
     tensor = opd_sub(tensor, opd_mean_dim(tensor, dims, true));
     return opd_sub(tensor, opd_mean_dim(tensor, dims, true));
 }
-/* 2 / (count - correction) grad (input - mean(input)); through the root, with grad / (2 std), 0 where std is 0. */
+/* Computes the gradient of var, 2 / (count - correction) grad (input - mean(input)).  For std (root), grad is first
+   divided by 2 std, or becomes 0 if std is 0. */
 static int opdi_var_backward_of(opd_backward_call *bw, bool root, bool with_mean) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *gm = with_mean ? opd_bw_grad(bw, 1) : NULL,
         *input = opd_bw_tensor(bw, 0), *delta = NULL;
@@ -444,7 +448,7 @@ static int opdi_std_correction_backward(opd_backward_call *bw) { return opdi_var
 static int opdi_var_mean_correction_backward(opd_backward_call *bw) { return opdi_var_backward_of(bw, false, true); }
 static int opdi_std_mean_correction_backward(opd_backward_call *bw) { return opdi_var_backward_of(bw, true, true); }
 #define OPDI_CASES_VAR "[2,3], (1); [2,3,2], (0,-1), correction=0, keepdim=True; [4], None"
-/* opd_var_correction(self, dim, correction, keepdim): variance: the sum of squared deviations by n - correction (1) */
+/* opd_var_correction(self, dim, correction, keepdim): the sum of squared deviations over n - correction (1) */
 OPDI_OP(var_correction) {
     op->schema = "var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
         "Tensor";
@@ -490,7 +494,7 @@ OPDI_OP(std_mean_correction) {
     op->cases = OPDI_CASES_VAR;
 }
 
-/* The forms with `unbiased`: correction is 1 or 0. */
+/* Runs the forms that have `unbiased` instead of a correction: true means 1, false means 0. */
 static int opdi_var_composite(opd_call *call, opd_op **handle, const char *name, bool dims) {
     opd_value values[4], rets[2];
     values[0] = opd_value_tensor(opd_arg_tensor(call, 0));
@@ -510,14 +514,14 @@ static int opdi_var_dim_kernel(opd_call *call) {
     static opd_op *op;
     return opdi_var_composite(call, &op, OPDI_NAME(var_correction, "aten::var.correction"), true);
 }
-/* opd_var: variance: the sum of squared deviations by n - correction (1) */
+/* opd_var: variance: the sum of squared deviations over n - correction (1) */
 OPDI_OP(var) {
     op->schema = "var(Tensor self, bool unbiased=True) -> Tensor";
     op->composite = opdi_var_kernel;
     op->flops = opdi_flops_elements;
     op->cases = "[2,3]; [2,3], False";
 }
-/* opd_var_dim: variance: the sum of squared deviations by n - correction (1) */
+/* opd_var_dim: variance: the sum of squared deviations over n - correction (1) */
 OPDI_OP(var_dim) {
     op->schema = "var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor";
     op->composite = opdi_var_dim_kernel;

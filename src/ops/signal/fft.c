@@ -1,20 +1,26 @@
 #include "../ops.h"
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:fft_cards  the Fourier transforms that users call
+//----------------------------------------------------------------------------------------------------------------------
+
 //== what users call: fft, rfft, hfft, their inverses, over one dim or several =========================================
 //
-//  Composites: a number of points cuts or fills up with zeros, then one of the transforms above runs.  A Hermitian
-//  input (the conjugate of its mirror image) is the transform of real numbers, so hfft is the other direction of irfft.
+//  These are composites: they cut the input or fill it up with zeros to the number of points, then run one of the
+//  transforms _fft_r2c, _fft_c2r and _fft_c2c.  A Hermitian input (equal to the conjugate of its mirror image) is the
+//  transform of real numbers, so hfft runs irfft's transform in the other direction.
 
 enum {
     OPDI_FFT_FORWARD, OPDI_FFT_INVERSE, OPDI_FFT_REAL, OPDI_FFT_TO_REAL, OPDI_FFT_HERMITE, OPDI_FFT_FROM_HERMITE
 };
-/* True for those that leave out a half of the last dim: of the input, or of the result. */
+/* These return true for transforms in which the input (from) or the result (to) lacks a half of the last dim. */
 static bool opdi_fft_from_half(int kind) { return kind == OPDI_FFT_TO_REAL || kind == OPDI_FFT_HERMITE; }
 static bool opdi_fft_to_half(int kind) { return kind == OPDI_FFT_REAL || kind == OPDI_FFT_FROM_HERMITE; }
 static bool opdi_fft_is_inverse(int kind) {
     return kind == OPDI_FFT_INVERSE || kind == OPDI_FFT_TO_REAL || kind == OPDI_FFT_FROM_HERMITE;
 }
-/* The factor for `norm` as _fft_c2c numbers them: 0 none, 1 over the root of the points, 2 over the points. */
+/* Returns the factor for `norm` as a number of _fft_c2c: 0 no factor, 1 one over the root of the number of points, 2
+   one over that number. */
 static int opdi_fft_norm(opd_call *call, int kind) {
     const char *norm = opd_arg_is_none(call, 3) ? "backward" : opd_arg_str(call, 3);
     const bool inverse = opdi_fft_is_inverse(kind);
@@ -23,7 +29,8 @@ static int opdi_fft_norm(opd_call *call, int kind) {
     return strcmp(norm, "ortho") == 0 ? 1
         : opd_fail(OPD_ERROR_ARGUMENT, "Invalid normalization mode: \"%s\"", norm);
 }
-/* self in the dtype that a transform of this kind takes: float32 for whole numbers, complex where it wants pairs. */
+/* Returns self in a dtype that a transform of this kind takes: whole numbers become float32, and real numbers complex
+   if the transform needs complex input. */
 static opd_tensor *opdi_fft_promoted(opd_tensor *self, int kind) {
     const int64_t pad[2] = {0, 1};
     if (opd_dtype_is_integral((opd_scalar_type)self->dtype, true)) { self = opd_to_dtype(self, OPD_FLOAT32); }
@@ -39,7 +46,7 @@ static opd_tensor *opdi_fft_promoted(opd_tensor *self, int kind) {
     if (!opdi_fft_from_half(kind) || opd_dtype_is_complex((opd_scalar_type)self->dtype)) { return self; }
     return opd_view_as_complex(opd_constant_pad_nd(opd_unsqueeze(self, -1), opd_ints_of(pad, 2)));
 }
-/* self with `size` elements along dim: cut, or filled up with zeros. */
+/* Returns self with `size` elements along dim: cut, or filled up with zeros. */
 static opd_tensor *opdi_fft_resized(opd_tensor *self, int dim, int64_t size) {
     int64_t pad[2 * OPD_MAX_DIMS + 2];
     if (!self || opdi_sizes(self)[dim] >= size) { return self ? opd_narrow(self, dim, 0, size) : NULL; }
@@ -50,7 +57,8 @@ static opd_tensor *opdi_fft_resized(opd_tensor *self, int dim, int64_t size) {
     self = opd_constant_pad_nd(pairs ? opd_view_as_real(self) : self, opd_ints_of(pad, count));
     return pairs ? opd_view_as_complex(self) : self;
 }
-/* The transform of self, which has the right sizes, along dims; `points`: how many the last dim has. */
+/* Returns the transform of self along dims.  self already has the right sizes.  `points` is the number of points of the
+   last of these dims. */
 static opd_tensor *opdi_fft_run(opd_tensor *self, const int64_t *dims, int64_t count, int64_t points, int kind,
                                 int norm) {
     const opd_ints all = opd_ints_of(dims, count), rest = opd_ints_of(dims, count - 1);
@@ -73,7 +81,7 @@ static opd_tensor *opdi_fft_run(opd_tensor *self, const int64_t *dims, int64_t c
     self = opd_fft_r2c(self, all, norm, false);
     return inverse ? opd_conj_physical(self) : self;
 }
-/* Transforms along dims [count], of which points [count] says how many elements are taken (-1: those there are). */
+/* Transforms along dims [count].  points [count] has the number of elements used in each (-1: all of them). */
 static int opdi_fft_of(opd_call *call, const int64_t *dims, const int64_t *points, int64_t count, int kind) {
     opd_tensor *self = opdi_fft_promoted(opd_arg_tensor(call, 0), kind);
     const int norm = self ? opdi_fft_norm(call, kind) : -1;
@@ -112,7 +120,8 @@ static int opdi_fft_one(opd_call *call, int kind) {
     }
     return opdi_fft_of(call, &along, &points, 1, kind);
 }
-/* Over the dims named, else over as many last ones as there are numbers of points, else over all. */
+/* Transforms over the dims argument.  If it is None, uses the last dims, as many as there are numbers of points, or all
+   dims if there are none. */
 static int opdi_fft_many(opd_call *call, int kind) {
     const opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_ints given = opd_arg_ints(call, 1), named = opd_arg_ints(call, 2);
@@ -158,7 +167,7 @@ OPDI_OP(fft_ifft) {
     op->cases = "[6]; [2,5], 3, 0; [2,3], 4, 1, 'ortho'";
 }
 static int opdi_fft_rfft_kernel(opd_call *call) { return opdi_fft_one(call, OPDI_FFT_REAL); }
-/* opd_fft_rfft: Fourier transform of real numbers, half of it, along a dim */
+/* opd_fft_rfft: Fourier transform of real numbers along a dim; returns one half of it */
 OPDI_OP(fft_rfft) {
     op->schema = "fft_rfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_rfft_kernel, OPD_AUTOCAST_FP32_CPU);
@@ -174,7 +183,7 @@ OPDI_OP(fft_irfft) {
     op->cases = "[6]; [2,5], 3, 0; [2,3], 4, 1, 'ortho'";
 }
 static int opdi_fft_hfft_kernel(opd_call *call) { return opdi_fft_one(call, OPDI_FFT_HERMITE); }
-/* opd_fft_hfft: Fourier transform of what is the conjugate of its mirror image: real, along a dim */
+/* opd_fft_hfft: Fourier transform of Hermitian-symmetric input: real, along a dim */
 OPDI_OP(fft_hfft) {
     op->schema = "fft_hfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_hfft_kernel, OPD_AUTOCAST_FP32_CPU);
@@ -206,7 +215,7 @@ OPDI_OP(fft_ifft2) {
     op->cases = "[2,3,4]; [3,4], (2,5), (0,1), 'forward'";
 }
 static int opdi_fft_rfft2_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_REAL); }
-/* opd_fft_rfft2: Fourier transform of real numbers, half of it, over two dims */
+/* opd_fft_rfft2: Fourier transform of real numbers over two dims; returns one half of it */
 OPDI_OP(fft_rfft2) {
     op->schema = "fft_rfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_rfft2_kernel, OPD_AUTOCAST_FP32_CPU);
@@ -222,7 +231,7 @@ OPDI_OP(fft_irfft2) {
     op->cases = "[2,3,4]; [3,4], (2,5), (0,1), 'forward'";
 }
 static int opdi_fft_hfft2_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_HERMITE); }
-/* opd_fft_hfft2: Fourier transform of what is the conjugate of its mirror image: real, over two dims */
+/* opd_fft_hfft2: Fourier transform of Hermitian-symmetric input: real, over two dims */
 OPDI_OP(fft_hfft2) {
     op->schema = "fft_hfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_hfft2_kernel, OPD_AUTOCAST_KEEP);
@@ -254,7 +263,7 @@ OPDI_OP(fft_ifftn) {
     op->cases = "[3,4]; [2,3,4], (3,2); [2,3,4], None, (2,0), 'ortho'";
 }
 static int opdi_fft_rfftn_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_REAL); }
-/* opd_fft_rfftn: Fourier transform of real numbers, half of it, over dims */
+/* opd_fft_rfftn: Fourier transform of real numbers over dims; returns one half of it */
 OPDI_OP(fft_rfftn) {
     op->schema = "fft_rfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_rfftn_kernel, OPD_AUTOCAST_FP32_CPU);
@@ -270,7 +279,7 @@ OPDI_OP(fft_irfftn) {
     op->cases = "[3,4]; [2,3,4], (3,2); [2,3,4], None, (2,0), 'ortho'";
 }
 static int opdi_fft_hfftn_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_HERMITE); }
-/* opd_fft_hfftn: Fourier transform of what is the conjugate of its mirror image: real, over dims */
+/* opd_fft_hfftn: Fourier transform of Hermitian-symmetric input: real, over dims */
 OPDI_OP(fft_hfftn) {
     op->schema = "fft_hfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_hfftn_kernel, OPD_AUTOCAST_KEEP);
@@ -286,7 +295,7 @@ OPDI_OP(fft_ihfftn) {
     op->cases = "[3,4]; [2,3,4], (3,2); [2,3,4], None, (2,0), 'ortho'";
 }
 
-/* Turns each dim by a half, rounded down, or up to undo that. */
+/* Rolls each dim by half of its size: rounded down or, to undo that, rounded up. */
 static int opdi_fft_shift(opd_call *call, int64_t more) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_ints named = opd_arg_ints(call, 1);

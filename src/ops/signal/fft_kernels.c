@@ -6,64 +6,69 @@
 
 //== discrete Fourier transforms: _fft_r2c, _fft_c2r, _fft_c2c =========================================================
 //
-//  Lines along one dim after another, in the type of the numbers.  Those of a pass lie in lanes, whose steps are the
-//  same: a vector's worth of lines side by side where there are several, else one line as a matrix of rows x columns,
-//  whose columns are transformed, turned by exp(-2 pi i row column / n), transposed and transformed again.  n of small
-//  factors is a pass for each factor (8, 4, or any prime up to 257); else the transform is a convolution: of powers of
-//  a number that has all remainders among its powers, by transforms of n - 1 points, where n is a prime and n - 1 of
-//  small factors (Rader), or with a chirp, by transforms of a rounder length (Bluestein).  For the other direction real
-//  and imaginary parts change places.  Lines of an even number of real numbers, side by side, are lines of half as many
-//  pairs.
+//  Lines are transformed along one dim after another, in the type of the numbers.  The lines of a pass lie in lanes and
+//  take the same steps.  If there are several lines, a vector's worth of them lies side by side.  Else one line becomes
+//  a matrix of rows x columns; its columns are transformed, turned by exp(-2 pi i row column / n), transposed and
+//  transformed again.  A length n of small factors takes one pass for each factor (8, 4, or any prime up to 257).
+//  Other lengths become convolutions.  If n is a prime and n - 1 has small factors, the order is that of the powers of
+//  a number that generates all remainders, with transforms of n - 1 points (Rader).  Else it is a convolution with a
+//  chirp, with transforms of a length with small factors (Bluestein).  For the other direction, real and imaginary
+//  parts change places.  Real lines of even length that lie side by side are processed as lines of half as many pairs.
 
-/* SHORT lines are not cut, NEAR ones neither where MANY lie side by side; WHOLE numbers are worked on at a time; primes
-   whose n - 1 has no factor above SMOOTH are convolutions of n - 1 points; MOST lanes. */
+/* Limits.  Lines up to SHORT are not cut into matrices; nor are lines up to NEAR if at least MANY lie side by side.
+   WHOLE numbers are processed at a time.  A prime n becomes a convolution of n - 1 points if n - 1 has no factor above
+   SMOOTH.  A group has at most MOST lines. */
 enum {
     OPDI_FFT_RADIX = 257, OPDI_FFT_SMOOTH = 61, OPDI_FFT_SHORT = 64, OPDI_FFT_NEAR = 4096, OPDI_FFT_MANY = 4,
     OPDI_FFT_WHOLE = 32768, OPDI_FFT_MOST = 16
 };
-/* Lanes come by so many: numbers of 64 bytes. */
+/* The unit of lanes: numbers of 64 bytes. */
 #define OPDI_FFT_LANES ((int)(64 / sizeof(OPDI_T)))
-/* Transforms of a length side by side: the factors of it, and turn [length, 2]: exp(-2 pi i t / length). */
+/* Transforms of one length, side by side: the factors of the length, and turn [length, 2], which has exp(-2 pi i t /
+   length). */
 typedef struct opdi_fft_side {
     int64_t length;
     int count, factor[64];
     const void *turn;
 } opdi_fft_side;
-/* exp(-2 pi i t / order) as low[t % 2^bits] high[t / 2^bits] */
+/* exp(-2 pi i t / order), stored as the product of low[t % 2^bits] and high[t / 2^bits]. */
 typedef struct opdi_fft_roots {
     int bits;
     const double *low, *high;
 } opdi_fft_roots;
-/* Tables that a void * leads to are of the plan's type, double or float. */
+/* A plan.  Tables behind a void * have the plan's type, double or float. */
 typedef struct opdi_fft_plan {
     int64_t length;
     bool twice;                                   /* of doubles */
-    opdi_fft_side rows, columns;                  /* length = rows * columns; columns is 1 where a line is not cut */
+    opdi_fft_side rows, columns;                  /* length = rows * columns; columns is 1 if a line is not cut */
     opdi_fft_roots roots;                         /* of the length */
     const void *nearby;                           /* [rows, 2, lanes]: exp(-2 pi i row lane / length) */
     const struct opdi_fft_plan *inner;            /* of m >= 2 n - 1 or of n - 1 points, or NULL */
     const int32_t *order;                         /* [n - 1]: powers of a number, modulo n; NULL: a chirp */
-    const void *chirp, *kernel;                   /* [n, 2]: exp(-pi i t t / n); [m, 2]: what is multiplied with */
+    const void *chirp, *kernel;                   /* [n, 2]: exp(-pi i t t / n); [m, 2]: factors of the convolution */
 } opdi_fft_plan;
 
-/* Kernels in vectors.  Rows are [length, 2, lanes]; `swap` says that their second parts are the real ones; lanes is a
-   multiple of OPDI_FFT_LANES, and it where it is not given.  Pointers are to numbers of the type. */
+/* The kernels for vectors.  Rows are [length, 2, lanes].  `swap`: the second parts are the real ones.  `lanes` is a
+   multiple of OPDI_FFT_LANES; kernels without this argument have OPDI_FFT_LANES lanes.  Pointers point to numbers of
+   the plan's type. */
 typedef struct opdi_fft_steps {
-    /* runs pass `place` of transforms side by side from x to y, of a length of which `done` is transformed already */
+    /* runs pass `place` of transforms side by side from x to y; `done` of their length is already transformed */
     void (*pass)(const opdi_fft_side *side, int place, int64_t done, const void *x, void *y, int64_t lanes, bool swap);
-    /* x [count, 2, lanes] times weights [count, 2], in place */
+    /* multiplies x [count, 2, lanes] by weights [count, 2], in place */
     void (*times)(const void *weights, int64_t count, void *x, bool swap);
-    /* x [count, 2, lanes], in place: the transform of count pairs of real numbers becomes that of 2 count numbers, the
-       last in the imaginary part of the first; or `back`, without its factor 1/2.  turn: exp(-pi i k / count) */
+    /* Turns x [count, 2, lanes], the transform of count pairs of real numbers, in place into the transform of the 2
+       count numbers, with the last one in the imaginary part of the first.  back: does the inverse, without its factor
+       1/2.  turn: exp(-pi i k / count) */
     void (*real)(const void *turn, int64_t count, bool back, void *x, bool swap);
-    /* count pairs side by side to re and im, and back, times scale */
+    /* splits count pairs side by side to re and im; the next function joins them, times scale */
     void (*split)(const void *pairs, int64_t count, void *re, void *im);
     void (*join)(const void *re, const void *im, int64_t count, double scale, void *pairs);
-    /* count pairs of each of OPDI_FFT_LANES lines, `apart` numbers from each other, to rows, and back, times scale */
+    /* Reads count pairs of each of OPDI_FFT_LANES lines, which are `apart` numbers from each other, as rows; the next
+       function writes them back, times scale */
     void (*in)(const void *lines, int64_t apart, int64_t count, void *x);
     void (*out)(const void *x, int64_t apart, int64_t count, double scale, void *lines);
-    /* turns x [rows, 2, lanes], columns first to first + count of a line as a matrix, by exp(-2 pi i row column / n)
-       and writes it transposed to y [columns, 2, height]; height: the rows rounded up, by zeros */
+    /* Multiplies columns first to first + count of x [rows, 2, lanes], a line as a matrix, by exp(-2 pi i row column /
+       n).  Writes them transposed to y [columns, 2, height]; height: the number of rows rounded up, with zeros */
     void (*turn)(const opdi_fft_plan *plan, const void *x, int64_t lanes, int64_t first, int64_t count, void *y,
                  int64_t height, bool swap);
 } opdi_fft_steps;
@@ -94,7 +99,7 @@ static void opdi_fft_once_f64(const opdi_fft_plan *plan, const double *x, double
 #include "fft_passes.typed.h"
 #endif
 #include "../../typed/end.h"
-/* Lines of x along a dim, transformed, to y. */
+/* A transform of the lines of x along a dim to lines of y. */
 struct opdi_fft {
     const opdi_fft_plan *plan;
     int ndim;                                     /* of the other dims */
@@ -110,7 +115,7 @@ struct opdi_fft {
     int32_t failed;
     opdi_fft_steps steps;
 };
-/* What the vectors of this machine do. */
+/* Sets *steps to the kernels for the vectors of this machine. */
 static void opdi_fft_steps_here(opdi_fft_steps *steps, bool twice) {
     if (twice) { opdi_fft_steps_plain_f64(steps); } else { opdi_fft_steps_plain_f32(steps); }
 #if defined(OPDI_X86)
@@ -125,7 +130,8 @@ static void opdi_fft_steps_here(opdi_fft_steps *steps, bool twice) {
 #include "fft_lines.typed.h"
 #include "../../typed/end.h"
 OPDI_COLD_BEGIN
-/* exp(-2 pi i k / order) for k < count, of which an eighth of the circle is computed and the rest are its images. */
+/* Computes exp(-2 pi i k / order) for k < count.  Computes only one eighth of the circle; all other values are mirror
+   images of these. */
 static void opdi_fft_turns_mirrored(double *weight, int64_t count, int64_t order) {
     const int64_t quarter = order / 4;
     for (int64_t k = 0; k <= order / 8 && k < count; k++) {
@@ -142,7 +148,7 @@ static void opdi_fft_turns_mirrored(double *weight, int64_t count, int64_t order
         weight[2 * k + 1] = -weight[2 * (k - quarter)];
     }
 }
-/* exp(-2 pi i k step / order) for k < count; NULL with an error. */
+/* Returns exp(-2 pi i k step / order) for k < count.  On failure, returns NULL and sets an error. */
 static double *opdi_fft_turns(int64_t count, int64_t step, int64_t order) {
     double *weight = (double *)opdi_scope_alloc((size_t)(2 * count) * sizeof *weight);
     if (step > 1 && order % step == 0) {
@@ -160,7 +166,7 @@ static double *opdi_fft_turns(int64_t count, int64_t step, int64_t order) {
     }
     return weight;
 }
-/* The same numbers in a plan's type; NULL stays NULL. */
+/* Returns the numbers converted to a plan's type (double if `twice`), or NULL for NULL. */
 static const void *opdi_fft_typed(const double *numbers, int64_t count, bool twice) {
     if (twice || !numbers) { return numbers; }
     float *rounded = (float *)opdi_scope_alloc((size_t)count * sizeof *rounded);
@@ -175,14 +181,15 @@ static int opdi_fft_roots_make(opdi_fft_roots *roots, int64_t order) {
     roots->high = opdi_fft_turns(order / step + 1, step, order);
     return roots->low && roots->high ? 0 : -1;
 }
-/* root [2] = exp(-2 pi i at / order) */
+/* Sets root [2] to the real and imaginary part of exp(-2 pi i at / order). */
 static void opdi_fft_root(const opdi_fft_roots *roots, int64_t at, double root[2]) {
     const double *a = roots->low + (at & (((int64_t)1 << roots->bits) - 1)) * 2, *b = roots->high +
         (at >> roots->bits) * 2;
     root[0] = a[0] * b[0] - a[1] * b[1];
     root[1] = a[0] * b[1] + a[1] * b[0];
 }
-/* Fills in the factors of length; returns what is left of it, 1 where all are small. */
+/* Fills in the factors of length that are at most `most`.  Returns what is left of length after division, which is 1 if
+   all factors are small. */
 static int64_t opdi_fft_factors(opdi_fft_side *side, int64_t length, int most) {
     int64_t rest = side->length = length;
     side->count = 0;
@@ -202,15 +209,16 @@ static int64_t opdi_fft_factors(opdi_fft_side *side, int64_t length, int most) {
     }
     return rest;
 }
-/* The same with the roots; -1 with an error. */
+/* Fills in the factors and the roots of unity.  On failure, returns -1 and sets an error. */
 static int64_t opdi_fft_side_make(opdi_fft_side *side, int64_t length, bool twice) {
     const int64_t rest = opdi_fft_factors(side, length, OPDI_FFT_RADIX);
     if (rest > 1) { return rest; }
     side->turn = opdi_fft_typed(opdi_fft_turns(length, 1, length), 2 * length, twice);
     return side->turn ? 1 : -1;
 }
-/* The rows of the matrix that a line of `length` becomes: of the divisors nearby its root that which wastes the fewest
-   lanes, which come by so many; else, or of a short line, the length. */
+/* Returns the number of rows of the matrix into which a line of `length` is cut.  It is the divisor near the root of
+   length that wastes the fewest lanes, which come in groups of `by`.  Returns length itself if the line is short, or if
+   there is no such divisor. */
 static int64_t opdi_fft_cut(int64_t length, int64_t by) {
     int64_t best = length, least = INT64_MAX;
     for (int64_t rows = 2; rows * rows <= length * 16 && length >= OPDI_FFT_SHORT; rows++) {
@@ -226,7 +234,7 @@ static int64_t opdi_fft_cut(int64_t length, int64_t by) {
     return best;
 }
 static const opdi_fft_plan *opdi_fft_make(int64_t count, bool twice, bool cut);
-/* base^exponent modulo a number below 2^31 */
+/* Returns base^exponent modulo a number below 2^31. */
 static int64_t opdi_fft_power(int64_t base, int64_t exponent, int64_t modulus) {
     int64_t power = 1;
     for (; exponent; exponent >>= 1, base = base * base % modulus) {
@@ -234,7 +242,7 @@ static int64_t opdi_fft_power(int64_t base, int64_t exponent, int64_t modulus) {
     }
     return power;
 }
-/* A number whose powers modulo n are all but 0, where n is a prime and n - 1 of small factors; else 0. */
+/* Returns a number whose powers modulo n are all numbers but 0, if n is a prime and n - 1 has small factors; else 0. */
 static int64_t opdi_fft_generator(int64_t n) {
     opdi_fft_side side;
     if (n >= INT32_MAX || opdi_fft_factors(&side, n - 1, OPDI_FFT_SMOOTH) > 1) { return 0; }
@@ -249,7 +257,8 @@ static int64_t opdi_fft_generator(int64_t n) {
     }
     return 0;
 }
-/* The transform of numbers [n, 2], in double, for a plan of such a convolution; NULL with an error. */
+/* Returns the transform of numbers [n, 2], in double, as the kernel of a plan that works by convolution.  On failure,
+   returns NULL and sets an error. */
 static const void *opdi_fft_kernel(const opdi_fft_plan *plan, const double *numbers, int64_t count) {
     const opdi_fft_plan *wide = opdi_fft_make(count, true, true);
     double *kernel = (double *)opdi_scope_alloc((size_t)(2 * count) * sizeof *kernel);
@@ -258,7 +267,8 @@ static const void *opdi_fft_kernel(const opdi_fft_plan *plan, const double *numb
     opdi_fft_once_f64(wide, numbers, kernel, room);
     return opdi_fft_typed(kernel, 2 * count, plan->twice);
 }
-/* Fills in what a convolution in the order of the powers of a number needs; -1 with an error. */
+/* Fills in the tables of a plan whose convolution is in the order of the powers of `generator` (Rader).  On failure,
+   returns -1 and sets an error. */
 static int opdi_fft_powers_make(opdi_fft_plan *plan, int64_t generator, bool cut) {
     const int64_t count = plan->length, rows = count - 1;
     opdi_fft_roots roots;
@@ -276,7 +286,8 @@ static int opdi_fft_powers_make(opdi_fft_plan *plan, int64_t generator, bool cut
     plan->kernel = opdi_fft_kernel(plan, x, rows);
     return plan->kernel ? 0 : -1;
 }
-/* Fills in what a convolution with a chirp needs; -1 with an error. */
+/* Fills in the tables of a plan whose convolution is with a chirp (Bluestein).  On failure, returns -1 and sets an
+   error. */
 static int opdi_fft_chirp_make(opdi_fft_plan *plan, bool cut) {
     const int64_t count = plan->length;
     opdi_fft_roots roots;
@@ -300,7 +311,7 @@ static int opdi_fft_chirp_make(opdi_fft_plan *plan, bool cut) {
     plan->kernel = opdi_fft_kernel(plan, x, rows);
     return plan->chirp && plan->kernel ? 0 : -1;
 }
-/* Fills in what turns a matrix; -1 with an error. */
+/* Fills in the factors by which the columns of a matrix are turned.  On failure, returns -1 and sets an error. */
 static int opdi_fft_near_make(opdi_fft_plan *plan, int64_t lanes) {
     const int64_t rows = plan->rows.length;
     double *nearby = (double *)opdi_scope_alloc((size_t)(rows * 2 * lanes) * sizeof *nearby), root[2];
@@ -315,7 +326,8 @@ static int opdi_fft_near_make(opdi_fft_plan *plan, int64_t lanes) {
     plan->nearby = opdi_fft_typed(nearby, rows * 2 * lanes, plan->twice);
     return plan->nearby ? 0 : -1;
 }
-/* Plans lines of count elements, which are cut into matrices or not; NULL with an error. */
+/* Plans the transform of lines of `count` elements; if `cut`, lines may be cut into matrices.  On failure, returns NULL
+   and sets an error. */
 static const opdi_fft_plan *opdi_fft_make(int64_t count, bool twice, bool cut) {
     opdi_fft_plan *plan = (opdi_fft_plan *)opdi_scope_alloc(sizeof *plan);
     const int64_t lanes = 64 / (int64_t)(twice ? sizeof(double) : sizeof(float));
@@ -333,7 +345,7 @@ static const opdi_fft_plan *opdi_fft_make(int64_t count, bool twice, bool cut) {
     }
     return rows == count || !opdi_fft_near_make(plan, lanes) ? plan : NULL;
 }
-/* output = the transform of input along dim, of count points. */
+/* Sets output to the transform of input along dim, which has `count` points. */
 static int opdi_fft_along(opd_tensor *output, opd_tensor *input, int dim, int64_t count, bool inverse, bool mirror,
                           double scale) {
     const bool twice = input->dtype == OPD_FLOAT64 || input->dtype == OPD_COMPLEX128;
@@ -384,7 +396,8 @@ static int opdi_fft_along(opd_tensor *output, opd_tensor *input, int dim, int64_
                        OPDI_LENT((size_t)room * (twice ? sizeof(double) : sizeof(float))));
     return fft.failed ? opd_fail(OPD_ERROR_MEMORY, "out of memory") : 0;
 }
-/* Reads dims [n] that are there and differ, and the factor by which `normalization` says; -1 with an error. */
+/* Reads dims [n], which must exist and be distinct, and the factor that `normalization` stands for.  On failure,
+   returns -1 and sets an error. */
 static int opdi_fft_dims(opd_call *call, const int64_t *sizes, int ndim, int *dims, double *scale) {
     const opd_ints list = opd_arg_ints(call, 1);
     const int64_t how = opd_arg_int(call, 2);
@@ -410,7 +423,7 @@ OPDI_INTERNAL int opdi_fft_dtype(opd_scalar_type dtype, bool pairs) {
                     ? "Unsupported dtype %s" : "Expected a real floating-point tensor, but got %s",
                     opd_dtype_cname(dtype));
 }
-/* Transforms output along dims [from, count), in place. */
+/* Transforms output in place along dims[from] to dims[count - 1]. */
 static int opdi_fft_rest(opd_tensor *output, const int *dims, int from, int count, bool inverse) {
     for (; from < count; from++) {
         if (opdi_fft_along(output, output, dims[from], opdi_sizes(output)[dims[from]], inverse, false, 1)) {
@@ -419,7 +432,8 @@ static int opdi_fft_rest(opd_tensor *output, const int *dims, int from, int coun
     }
     return 0;
 }
-/* Real to complex: the last dim first, of which `onesided` keeps the half that the rest are conjugates of. */
+/* Transforms real to complex numbers, the last dim first.  If `onesided`, only one half of that dim is kept; the other
+   half are conjugates of it. */
 static int opdi__fft_r2c_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     const opd_scalar_type dtype = input->dtype == OPD_FLOAT64 ? OPD_COMPLEX128 : OPD_COMPLEX64;
@@ -453,7 +467,8 @@ static int opdi__fft_c2c_kernel(opd_call *call) {
     if (!work || opdi_fft_along(work, input, dims[0], opdi_sizes(input)[dims[0]], inverse, false, scale)) { return -1; }
     return opdi_fft_rest(work, dims, 1, count, inverse) ? -1 : opdi_done_with(output, work);
 }
-/* Back to real numbers: the last dim last, of last_dim_size points, whose second half is not read. */
+/* Transforms back to real numbers, of which the last dim has last_dim_size.  That dim is transformed last; its second
+   half is not read. */
 static int opdi__fft_c2r_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     const opd_scalar_type dtype = input->dtype == OPD_COMPLEX128 ? OPD_FLOAT64 : OPD_FLOAT32;
@@ -484,7 +499,8 @@ static int opdi__fft_c2c_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_fft_c2c(opd_bw_grad(bw, 0), opdi_bw_dims(bw, 1), opd_bw_value(bw, 2).u.i,
                                             opd_bw_value(bw, 3).u.i == 0));
 }
-/* The real part of the other direction; what a one-sided transform leaves out has no gradient. */
+/* Computes the gradient: the real part of the transform in the other direction.  Elements that a one-sided transform
+   leaves out have no gradient. */
 static int opdi__fft_r2c_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     const opd_ints dims = opdi_bw_dims(bw, 1), sizes = opd_bw_sizes(bw, 0);
@@ -500,7 +516,7 @@ static int opdi__fft_r2c_backward(opd_backward_call *bw) {
     grad = opd_view_as_real(opd_fft_c2c(grad, dims, opd_bw_value(bw, 2).u.i, false));
     return opd_bw_return(bw, 0, opd_select(grad, -1, 0));
 }
-/* The gradient of _fft_c2r: elements that stand for two of the line count twice. */
+/* Computes the gradient of _fft_c2r.  Elements that also stand for their mirror image count twice. */
 static int opdi__fft_c2r_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     const opd_ints dims = opdi_bw_dims(bw, 1), sizes = opd_bw_sizes(bw, 0);
@@ -524,7 +540,7 @@ static int opdi__fft_c2r_backward(opd_backward_call *bw) {
     }
     return opd_bw_return(bw, 0, opd_view_as_complex(grad));
 }
-/* opd_fft_r2c: Fourier transform of real numbers; onesided: half of the last dim */
+/* opd_fft_r2c: Fourier transform of real numbers; onesided: returns half of the last dim */
 OPDI_OP(_fft_r2c) {
     op->schema = "_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor";
     op->cpu = op->fake = opdi__fft_r2c_kernel; op->backward = opdi__fft_r2c_backward; op->jvp = OPD_JVP_LINEAR;

@@ -1,4 +1,4 @@
-/* Transforms x [length, 2, lanes], with as much room; returns the one of the two where the result is. */
+/* Transforms x [length, 2, lanes].  `room` is a second array of its size.  Returns the array that has the result. */
 static OPDI_T *OPDI_TYPED(fft_lanes)(const opdi_fft *fft, const opdi_fft_side *side, OPDI_T *x, OPDI_T *room,
                                      int64_t lanes, bool swap) {
     int64_t done = 1;
@@ -11,7 +11,8 @@ static OPDI_T *OPDI_TYPED(fft_lanes)(const opdi_fft *fft, const opdi_fft_side *s
     }
     return x;
 }
-/* Reads both parts of element `step` of the line that begins at `at`; what `mirror` leaves out are conjugates. */
+/* Reads both parts of element number `step` of the line that begins at `at`.  If `mirror`, elements that a one-sided
+   transform left out are read as conjugates of their mirror images. */
 static void OPDI_TYPED(fft_read)(const opdi_fft *fft, int64_t at, int64_t step, OPDI_T *first, OPDI_T *second) {
     const OPDI_T *x = (const OPDI_T *)fft->from + at;
     const int64_t total = fft->plan->length;
@@ -19,7 +20,7 @@ static void OPDI_TYPED(fft_read)(const opdi_fft *fft, int64_t at, int64_t step, 
     const int64_t from = mirrored ? total - step : step;
     const OPDI_T imaginary = fft->xcomplex ? x[from * fft->xstep + 1] : 0;
     *first = x[from * fft->xstep];
-    /* of a real result's transform the first, and of even ones the middle, are real */
+    /* in the transform of real numbers, the first and, for even lengths, the middle are real */
     *second = !fft->mirror ? imaginary : from == 0 || 2 * from == total ? 0 : mirrored ? -imaginary : imaginary;
 }
 static void OPDI_TYPED(fft_write)(const opdi_fft *fft, int64_t to, int64_t step, OPDI_T first, OPDI_T second) {
@@ -28,7 +29,7 @@ static void OPDI_TYPED(fft_write)(const opdi_fft *fft, int64_t to, int64_t step,
     y[0] = first * (OPDI_T)fft->scale;
     if (fft->ycomplex) { y[1] = second * (OPDI_T)fft->scale; }
 }
-/* Reads count elements that lie side by side, from the place `first` on. */
+/* Reads `count` contiguous elements from place number `first` on. */
 static void OPDI_TYPED(fft_read_run)(const opdi_fft *fft, int64_t first, int64_t count, OPDI_T *a, OPDI_T *b) {
     const OPDI_T *x = (const OPDI_T *)fft->from + first;
     if (fft->xcomplex) {
@@ -45,7 +46,7 @@ static void OPDI_TYPED(fft_write_run)(const opdi_fft *fft, int64_t first, int64_
     if (fft->ycomplex) { fft->steps.join(a, b, count, fft->scale, y); }
     for (int64_t i = 0; !fft->ycomplex && i < count; i++) { y[i] = a[i] * scale; }
 }
-/* Reads or writes count elements of a line from `step` on. */
+/* These read or write `count` elements of a line, from element `step` on. */
 static void OPDI_TYPED(fft_read_row)(const opdi_fft *fft, int64_t at, int64_t step, int64_t count, OPDI_T *a,
                                      OPDI_T *b) {
     const int64_t total = fft->plan->length;
@@ -77,12 +78,12 @@ static void OPDI_TYPED(fft_write_row)(const opdi_fft *fft, int64_t to, int64_t s
 static int64_t OPDI_TYPED(fft_round)(int64_t count) {
     return (count + OPDI_FFT_LANES - 1) / OPDI_FFT_LANES * OPDI_FFT_LANES;
 }
-/* How many lanes are worked on at a time of `count` for transforms of a length. */
+/* Returns how many of `count` lanes are processed at a time in transforms of this length. */
 static int64_t OPDI_TYPED(fft_width)(int64_t length, int64_t count) {
     const int64_t all = OPDI_TYPED(fft_round)(count);
     return length * all <= OPDI_FFT_WHOLE ? all : (int64_t)OPDI_FFT_LANES;
 }
-/* How many numbers fft_line works with. */
+/* Returns how many numbers of working memory fft_line needs. */
 static int64_t OPDI_TYPED(fft_room)(const opdi_fft_plan *plan) {
     const int64_t rows = plan->rows.length, columns = plan->columns.length;
     if (plan->inner) { return 4 * plan->inner->length + OPDI_TYPED(fft_room)(plan->inner); }
@@ -92,7 +93,8 @@ static int64_t OPDI_TYPED(fft_room)(const opdi_fft_plan *plan) {
 }
 static void OPDI_TYPED(fft_chirp)(const opdi_fft *fft, int64_t at, int64_t to, OPDI_T *room);
 static void OPDI_TYPED(fft_powers)(const opdi_fft *fft, int64_t at, int64_t to, OPDI_T *room);
-/* The columns of a line as a matrix, transformed; where there are several, turned and transposed to `middle`. */
+/* Transforms the columns of a line that is cut into a matrix.  If there are several columns, also turns them and
+   transposes them to `middle`. */
 static void OPDI_TYPED(fft_columns)(const opdi_fft *fft, int64_t at, int64_t to, OPDI_T *work, OPDI_T *middle) {
     const opdi_fft_plan *plan = fft->plan;
     const int64_t rows = plan->rows.length, columns = plan->columns.length, height = OPDI_TYPED(fft_round)(rows);
@@ -112,7 +114,7 @@ static void OPDI_TYPED(fft_columns)(const opdi_fft *fft, int64_t at, int64_t to,
         }
     }
 }
-/* Transforms the line of x that begins at `at` to that of y that begins at `to`. */
+/* Transforms the line of x that begins at `at` to the line of y that begins at `to`. */
 static void OPDI_TYPED(fft_line)(const opdi_fft *fft, int64_t at, int64_t to, OPDI_T *room) {
     const opdi_fft_plan *plan = fft->plan;
     const int64_t rows = plan->rows.length, columns = plan->columns.length, height = OPDI_TYPED(fft_round)(rows);
@@ -137,7 +139,7 @@ static void OPDI_TYPED(fft_line)(const opdi_fft *fft, int64_t at, int64_t to, OP
         }
     }
 }
-/* A transform of what is in memory side by side: of pairs x [length, 2], to y, or with parts exchanged. */
+/* Transforms contiguous pairs x [length, 2] to y; if so asked, with real and imaginary parts exchanged. */
 static void OPDI_TYPED(fft_inner)(const opdi_fft_plan *plan, const opdi_fft_steps *steps, bool exchange,
                                   const OPDI_T *x, OPDI_T *y, OPDI_T *room) {
     opdi_fft inner;
@@ -160,7 +162,8 @@ static void opdi_fft_once_f64(const opdi_fft_plan *plan, const double *x, double
     opdi_fft_inner_f64(plan, &steps, false, x, y, room);
 }
 #endif
-/* x [count, 2] times weights [count, 2], parts exchanged or not, to y. */
+/* Multiplies x [count, 2] by weights [count, 2], with real and imaginary parts exchanged if `exchange`, and writes the
+   products to y. */
 static void OPDI_TYPED(fft_weighted)(const OPDI_T *weights, int64_t count, bool exchange, const OPDI_T *x, OPDI_T *y) {
     const int re = exchange, im = !exchange;
     for (int64_t i = 0; i < 2 * count; i += 2) {
@@ -169,7 +172,7 @@ static void OPDI_TYPED(fft_weighted)(const OPDI_T *weights, int64_t count, bool 
         y[i + im] = a * wi + b * wr;
     }
 }
-/* A line as a convolution with a chirp, by two transforms of the inner plan. */
+/* Transforms a line as a convolution with a chirp, by two transforms of the inner plan. */
 static void OPDI_TYPED(fft_chirp)(const opdi_fft *fft, int64_t at, int64_t to, OPDI_T *room) {
     const opdi_fft_plan *plan = fft->plan;
     const int64_t count = plan->length, rows = plan->inner->length;
@@ -189,8 +192,8 @@ static void OPDI_TYPED(fft_chirp)(const opdi_fft *fft, int64_t at, int64_t to, O
         OPDI_TYPED(fft_write)(fft, to, step, a[2 * step], a[2 * step + 1]);
     }
 }
-/* A line of a prime number n of points: those but the first, in the order of powers of g, are convoluted with
-   exp(-2 pi i g^-q / n), and the results are in the order of g^-q. */
+/* Transforms a line whose number n of points is prime.  All elements but the first, in the order of the powers of g,
+   are convolved with exp(-2 pi i g^-q / n); the results are in the order of g^-q. */
 static void OPDI_TYPED(fft_powers)(const opdi_fft *fft, int64_t at, int64_t to, OPDI_T *room) {
     const opdi_fft_plan *plan = fft->plan;
     const int64_t rows = plan->inner->length;
@@ -210,13 +213,13 @@ static void OPDI_TYPED(fft_powers)(const opdi_fft *fft, int64_t at, int64_t to, 
         OPDI_TYPED(fft_write)(fft, to, order[q ? rows - q : 0], a[2 * q], a[2 * q + 1]);
     }
 }
-/* True where count lines lie `apart` numbers from each other. */
+/* Returns true if count lines lie `apart` numbers from each other. */
 static bool OPDI_TYPED(fft_even)(const int64_t *at, int64_t count, int64_t apart) {
     for (int64_t lane = 1; lane < count; lane++) { if (at[lane] != at[0] + lane * apart) { return false; } }
     return true;
 }
-/* Reads the pairs of real lines, or the half of a transform that they have, as rows x [pairs, 2, lanes]; the last
-   number of that half is real and is the imaginary part of the first. */
+/* Reads the pairs of real lines, or one half of the transforms of real lines, as rows x [pairs, 2, lanes].  The last
+   number of such a half is real; it becomes the imaginary part of the first. */
 static void OPDI_TYPED(fft_read_halves)(const opdi_fft *fft, const int64_t *at, int64_t count, OPDI_T *x) {
     const OPDI_T *from = (const OPDI_T *)fft->from;
     const int64_t pairs = fft->plan->length, apart = count > 1 ? at[1] - at[0] : 0;
@@ -234,7 +237,7 @@ static void OPDI_TYPED(fft_read_halves)(const opdi_fft *fft, const int64_t *at, 
         x[OPDI_FFT_LANES + lane] = from[at[lane] + pairs * pair];
     }
 }
-/* The other way. */
+/* Writes what fft_read_halves reads: the pairs of real lines, or one half of the transforms. */
 static void OPDI_TYPED(fft_write_halves)(const opdi_fft *fft, const int64_t *to, int64_t count, OPDI_T *x) {
     OPDI_T *out = (OPDI_T *)fft->to;
     const OPDI_T scale = (OPDI_T)fft->scale;
@@ -290,8 +293,8 @@ static void OPDI_TYPED(fft_write_group)(const opdi_fft *fft, const int64_t *to, 
         }
     }
 }
-/* fft_chirp and fft_powers of x [rows of the inner plan or more, 2, lanes], with as much room; returns the one of the
-   two where the result is. */
+/* Does the work of fft_chirp and fft_powers for several lines: x [rows, 2, lanes], with at least as many rows as the
+   inner plan.  room is a second array of its size.  Returns the array that has the result. */
 static OPDI_T *OPDI_TYPED(fft_group_chirp)(const opdi_fft *fft, OPDI_T *x, OPDI_T *room, bool swap) {
     const opdi_fft_plan *plan = fft->plan;
     const int64_t total = plan->length, rows = plan->inner->length;
@@ -322,7 +325,7 @@ static OPDI_T *OPDI_TYPED(fft_group_powers)(const opdi_fft *fft, OPDI_T *x, OPDI
     }
     return other;
 }
-/* Transforms x [rows, 2, lanes] of the plan's length; returns where the result is. */
+/* Transforms x [rows, 2, lanes], whose lines have the plan's length.  Returns the address of the result. */
 static OPDI_T *OPDI_TYPED(fft_group_run)(const opdi_fft *fft, OPDI_T *x, int64_t rows) {
     OPDI_T *room = x + rows * 2 * OPDI_FFT_LANES;
     if (!fft->plan->inner) {
@@ -331,7 +334,8 @@ static OPDI_T *OPDI_TYPED(fft_group_run)(const opdi_fft *fft, OPDI_T *x, int64_t
     return fft->plan->order ? OPDI_TYPED(fft_group_powers)(fft, x, room, fft->exchange)
         : OPDI_TYPED(fft_group_chirp)(fft, x, room, fft->exchange);
 }
-/* Transforms count lines, at most OPDI_FFT_LANES, side by side: at and to [count] are where they begin. */
+/* Transforms `count` lines, at most OPDI_FFT_LANES, side by side.  at and to [count] are the places where they begin in
+   x and y. */
 static void OPDI_TYPED(fft_group)(const opdi_fft *fft, const int64_t *at, const int64_t *to, int64_t count, OPDI_T *x) {
     const opdi_fft_plan *plan = fft->plan;
     const int64_t rows = plan->inner ? OPDI_MAX(plan->inner->length, plan->length) : plan->length;
@@ -347,7 +351,7 @@ static void OPDI_TYPED(fft_group)(const opdi_fft *fft, const int64_t *at, const 
     if (!fft->mirror) { fft->steps.real(fft->turn, plan->length, false, x, false); }
     OPDI_TYPED(fft_write_halves)(fft, to, count, x);
 }
-/* Transforms groups [begin, end) of lines.  Without memory `failed` is set. */
+/* Transforms groups [begin, end) of lines.  Sets `failed` if memory runs out. */
 static void OPDI_TYPED(fft_range)(void *ctx, int64_t begin, int64_t end) {
     opdi_fft *fft = (opdi_fft *)ctx;
     const int64_t most = fft->side_by_side ? OPDI_FFT_LANES : 1;

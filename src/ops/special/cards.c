@@ -6,11 +6,12 @@
 
 //== loops and cards ===================================================================================================
 
-/* The function that params carry. */
+/* Returns the function that params contain. */
 static const opdi_special *opdi_special_of(const opdi_params *params) {
     return (const opdi_special *)(uintptr_t)params->i64[3];
 }
-/* Both loops: of one input; of two; of params->f64[0] and one, which is when data[2] is not there. */
+/* The loops for float and double.  They run a function of one input or of two.  If there is only one input, the first
+   argument of a function of two is params->f64[0]. */
 static void opdi_special_f32(void *const *data, int64_t count, const opdi_params *params) {
     const opdi_special *function = opdi_special_of(params);
     const float *x = (const float *)data[1], *y = params->i64[2] == 2 ? (const float *)data[2] : NULL;
@@ -36,7 +37,7 @@ static void opdi_special_f64(void *const *data, int64_t count, const opdi_params
     }
 }
 OPDI_COLD_BEGIN
-/* Runs a function on ops[1..nin]; whole numbers become float32, but for igamma and _standard_gamma_grad. */
+/* Runs a function on ops[1..nin].  Whole numbers become float32, except for igamma and _standard_gamma_grad. */
 static int opdi_special_run(opd_call *call, const opdi_special *function, opd_tensor **ops, int nin,
                             opdi_params *params) {
     opdi_formula formula = {{opdi_special_f32, opdi_special_f64, NULL}, NULL, 0, {0, 0}, NULL};
@@ -52,7 +53,7 @@ static int opdi_special_run(opd_call *call, const opdi_special *function, opd_te
     params->i64[3] = (int64_t)(uintptr_t)function;
     return opdi_pointwise_typed(call, &formula, ops, nin, common, common, params);
 }
-/* The kernel of the cards below: of a tensor, or of two, either of which may be a Scalar. */
+/* The kernel of most operators below: of one tensor, or of two arguments, either of which may be a Scalar. */
 static int opdi_special_kernel(opd_call *call) {
     const opdi_special *function = (const opdi_special *)call->user;
     opdi_params params = opdi_no_params;
@@ -62,7 +63,7 @@ static int opdi_special_kernel(opd_call *call) {
     if (function->two) { ops[2] = opdi_operand_of(call, 1, &second); }
     return opdi_special_run(call, function, ops, function->two ? 2 : 1, &params);
 }
-/* Fills in a card but for its schema, cases and derivative. */
+/* Fills in an operator descriptor, except for its schema, cases and derivative. */
 static void opdi_special_card(opd_op_desc *op, const opdi_special *function, const char *out) {
     op->cpu = op->fake = opdi_special_kernel; op->user = (void *)(uintptr_t)function;
     op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -119,7 +120,7 @@ OPDI_OP(polygamma) {
     op->out = "polygamma.out";
     op->cases = "1, [2,3]+; 2, [2,3]+; 0, []+";
 }
-/* polygamma_(self, n), whose arguments stand in another order */
+/* polygamma_(self, n), whose arguments have another order. */
 static int opdi_polygamma__kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     if (opd_dtype_is_integral((opd_scalar_type)self->dtype, true)) {
@@ -135,7 +136,7 @@ OPDI_OP(polygamma_) {
     op->tags = OPD_OPTAG_POINTWISE;
     op->cases = "";
 }
-/* mvlgamma: p (p - 1) / 4 log(pi) + sum_j lgamma(self - j / 2), j < p */
+/* mvlgamma: p (p - 1) / 4 log(pi) + sum_j lgamma(self - j / 2) for j < p. */
 static int opdi_mvlgamma_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const int64_t count = opd_arg_int(call, 1), last = -1;
@@ -144,7 +145,7 @@ static int opdi_mvlgamma_kernel(opd_call *call) {
         return opd_fail(OPD_ERROR_DTYPE, "The input tensor may not be a boolean tensor.");
     }
     if (count < 1) { return opd_fail(OPD_ERROR_ARGUMENT, "p has to be greater than or equal to 1"); }
-    if (count >> 30) {                            /* as many terms for each element: minutes */
+    if (count >> 30) {                            /* 2^30 terms or more per element would take minutes */
         return opd_fail(OPD_ERROR_ARGUMENT, "mvlgamma: p is %lld, it has to be less than 2^30", (long long)count);
     }
     opd_tensor *steps = opd_arange_full(opd_value_int(count), opd_value_int(dtype), opd_value_none(),
@@ -231,7 +232,7 @@ static int opdi_special_ndtr_kernel(opd_call *call) {
     opd_tensor *root = opdi_muls(opd_arg_tensor(call, 0), -0.70710678118654752440);
     return opd_return_tensor(call, opdi_muls(opd_erfc(root), 0.5));
 }
-/* opd_special_ndtr: the normal distribution: how much is below self */
+/* opd_special_ndtr: the normal distribution: the probability of numbers below self */
 OPDI_OP(special_ndtr) {
     op->schema = "special_ndtr(Tensor self) -> Tensor";
     op->composite = opdi_special_ndtr_kernel;
@@ -239,7 +240,8 @@ OPDI_OP(special_ndtr) {
     op->cases = "[2,3]; []";
 }
 
-/* grad (before - result / input), 1/2 at 0: the derivative of what is odd and begins with input / 2 */
+/* Computes grad (before - result / input), where the second factor is 1/2 at 0.  This is the derivative of an odd
+   function that begins with input / 2. */
 static opd_tensor *opdi_odd_derivative(opd_tensor *grad, opd_tensor *input, opd_tensor *before, opd_tensor *result) {
     opd_tensor *zero = opd_eq_Scalar(input, opd_value_int(0));
     opd_tensor *some = opd_masked_fill_Scalar(input, zero, opd_value_int(1));
@@ -422,7 +424,7 @@ OPDI_OP(special_airy_ai) {
     op->cases = "[2,3]; []";
 }
 
-/* How P(a, x) grows with x: grad x^(a - 1) exp(-x) / gamma(a) */
+/* Returns grad times the derivative of P(a, x) by x: x^(a - 1) exp(-x) / gamma(a). */
 static opd_tensor *opdi_igamma_derivative(opd_backward_call *bw) {
     opd_tensor *a = opd_bw_tensor(bw, 0), *x = opd_bw_tensor(bw, 1);
     opd_tensor *power = opd_sub(opd_mul(opdi_adds(a, -1), opd_log(x)), opd_add(x, opd_lgamma(a)));
@@ -467,7 +469,7 @@ static int opdi_special_xlog1py_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_div(opd_mul(grad, input), opdi_adds(other, 1)));
     return 0;
 }
-/* opd_special_xlog1py: self log(1 + other), 0 where self is */
+/* opd_special_xlog1py: self log(1 + other), 0 where self is 0 */
 OPDI_OP(special_xlog1py) {
     static const opdi_special function = {"xlog1py_cpu", true, NULL, opdi_special_xlog1py};
     op->schema = "special_xlog1py(Tensor self, Tensor other) -> Tensor";
@@ -476,7 +478,7 @@ OPDI_OP(special_xlog1py) {
     op->cases = "[2,3], [2,3]+; [2,3], [3]+";
 }
 
-/* The forms with a number: of the operator whose name the card has, on a tensor that stands for the number. */
+/* Runs the forms with a Scalar: calls the operator of the same name with a tensor in place of the number. */
 static int opdi_with_number_kernel(opd_call *call) {
     opd_value args[2];
     for (int i = 0; i < 2; i++) {
@@ -804,7 +806,7 @@ OPDI_OP(special_legendre_polynomial_p_n_scalar) {
 
 //== frexp =============================================================================================================
 
-/* frexp: self = mantissa * 2^exponent, the mantissa's amount 0 or in [1/2, 1). */
+/* frexp: self = mantissa * 2^exponent.  The mantissa's absolute value is 0 or in [1/2, 1). */
 static int opdi_frexp_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_scalar_type dtype = (opd_scalar_type)self->dtype;
@@ -979,10 +981,12 @@ OPDI_OP(special_xlogy_other_scalar) {
 
 //== how random numbers change with their parameters ===================================================================
 //
-//  A number x drawn as P(a, x) = u, u uniform, moves with a as -(dP/da) / (dP/dx).  Both are sums of positive terms
-//  below the middle, and above it sums of the other side's, so that little cancels.
+//  Let x be drawn so that P(a, x) = u with a uniform u.  If a changes, x moves by -(dP/da) / (dP/dx).  Below the middle
+//  of the distribution, both are sums of positive terms; above it, they are such sums for 1 - P, so that few digits
+//  cancel.
 
-/* d x / d shape of a gamma number x, below the shape: P(a, x) / p(x) = x / a sum_n x^n / ((a + 1) .. (a + n)). */
+/* Returns d x / d shape of a gamma number x that is below the shape.  Uses P(a, x) / p(x) = x / a sum_n x^n / ((a + 1)
+   .. (a + n)). */
 static double opdi_gamma_moves_low(double a, double x) {
     double term = 1, sum = 1, slope = 0, inverses = 0;
     for (int n = 1; n < 1 << 24 && term > 1e-18 * sum; n++) {
@@ -993,8 +997,9 @@ static double opdi_gamma_moves_low(double a, double x) {
     }
     return -x / a * (sum * (log(x) - opdi_special_digamma(a + 1)) + slope);
 }
-/* Above it: (1 - P(a, x)) / p(x) = x h, the continued fraction h = 1/(x+1-a - 1(1-a)/(x+3-a - ...)), by Lentz, with the
-   derivatives of all by a (those that end in _a). */
+/* Returns d x / d shape of a gamma number x above the shape.  Uses (1 - P(a, x)) / p(x) = x h with the continued
+   fraction h = 1/(x+1-a - 1(1-a)/(x+3-a - ...)), by Lentz's method, with the derivatives of all terms by a (their names
+   end in _a). */
 static double opdi_gamma_moves_high(double a, double x) {
     double base = x + 1 - a, up = 1e300, up_a = 0, down = 1 / base, down_a = down * down, h = down, h_a = down_a;
     for (int n = 1; n < 1 << 24; n++) {
@@ -1013,8 +1018,9 @@ static double opdi_gamma_moves_high(double a, double x) {
     }
     return x * (h * (log(x) - opdi_special_digamma(a)) + h_a);
 }
-/* The quantile w of a large shape's x, and how x moves with it: by Cornish and Fisher's series
-   x = a + w sqrt(a) + (w^2 - 1) / 3 + (w^3 - 7 w) / (36 sqrt(a)) - (3 w^4 + 7 w^2 - 16) / (810 a) + ... */
+/* Returns d x / d shape for a large shape, at the fixed quantile w of the normal distribution.  Uses Cornish and
+   Fisher's series x = a + w sqrt(a) + (w^2 - 1) / 3 + (w^3 - 7 w) / (36 sqrt(a)) - (3 w^4 + 7 w^2 - 16) / (810 a) +
+   ... */
 static double opdi_gamma_moves_large(double a, double x) {
     const double root = sqrt(a);
     double w = (x - a) / root;
@@ -1039,7 +1045,7 @@ static int opdi_standard_gamma_grad_kernel(opd_call *call) {
     }
     return opdi_exact_out(call, dtype) ? -1 : opdi_special_kernel(call);
 }
-/* opd_standard_gamma_grad: how a gamma number moves with its shape */
+/* opd_standard_gamma_grad: the derivative of a gamma distributed number by its shape */
 OPDI_OP(_standard_gamma_grad) {
     static const opdi_special function = {"_standard_gamma_grad_cpu", false, NULL, opdi_special_gamma_moves};
     op->schema = "_standard_gamma_grad(Tensor self, Tensor output) -> Tensor";
@@ -1048,7 +1054,8 @@ OPDI_OP(_standard_gamma_grad) {
     op->backward = opdi_refused_backward; op->constant = "self, output";
     op->cases = "[2,3]+, [2,3]+; [3]+, [2,1]u";
 }
-/* sum_n (total)_n / (a + 1)_n x^n, and its derivative by the `a` in total = a + b, and if `both` by that below. */
+/* Returns sum_n (total)_n / (a + 1)_n x^n, with (z)_n = z (z + 1) .. (z + n - 1).  Sets *slope to its derivative by the
+   a in total = a + b and, if `both`, also by the a in the denominator. */
 static double opdi_beta_sum(double a, double total, double x, bool both, double *slope) {
     double term = 1, sum = 1, inverses = 0;
     *slope = 0;
@@ -1060,13 +1067,13 @@ static double opdi_beta_sum(double a, double total, double x, bool both, double 
     }
     return sum;
 }
-/* d x / d a, over 1 - x, of a beta number x of parameters a and total - a. */
+/* Returns d x / d a, divided by 1 - x, for a beta number x with parameters a and total - a. */
 static double opdi_beta_moves(double x, double a, double total) {
     const double b = total - a;
     double slope;
     if (isnan(x) || !(a > 0) || !(b > 0) || x < 0 || x > 1 || isinf(total)) { return NAN; }
     if (x == 0) { return 0; }
-    if (fmin(a, b) > 1e10) {                      /* x is normal, nearly: mean a / total, variance a b / total^3 */
+    if (fmin(a, b) > 1e10) {                      /* x is nearly normal, with mean a / total, variance a b / total^3 */
         const double mean = a / total;
         return ((1 - mean) / total + (x - mean) * (0.5 / a - 1.5 / total)) / (1 - x);
     }
@@ -1077,7 +1084,7 @@ static double opdi_beta_moves(double x, double a, double total) {
     const double sum = opdi_beta_sum(b, total, 1 - x, false, &slope);
     return x / b * (sum * (log(x) - opdi_special_digamma(a) + opdi_special_digamma(total)) + slope);
 }
-/* Elements out [n] of tensors [3][n]. */
+/* A job on elements out [n] of tensors [3][n]. */
 typedef struct opdi_beta_job { double *out; const double *in[3]; } opdi_beta_job;
 static void opdi_beta_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_beta_job *job = (const opdi_beta_job *)ctx;
@@ -1111,7 +1118,7 @@ static int opdi_dirichlet_grad_kernel(opd_call *call) {
     opdi_parallel_for(out->numel, 256, opdi_beta_part, &job);
     return opdi_copy(out, draft);
 }
-/* opd_dirichlet_grad: how a beta number moves with its first parameter, over 1 - x */
+/* opd_dirichlet_grad: the derivative of a beta distributed number by its first parameter, over 1 - x */
 OPDI_OP(_dirichlet_grad) {
     op->schema = "_dirichlet_grad(Tensor x, Tensor alpha, Tensor total) -> Tensor";
     op->any = opdi_dirichlet_grad_kernel; op->backward = opdi_refused_backward;

@@ -2,9 +2,9 @@
 
 //== complex numbers as pairs ==========================================================================================
 //
-//  conj of a complex tensor, and imag of one that conj gave, are views that are conjugated or negated when they are
-//  read: tensors with the key Conjugate or Negative, whose fallback computes them for every kernel
-//  (opdi_lazy_fallback).
+//  conj of a complex tensor is a view that is conjugated when it is read.  imag of such a view is a view that is
+//  negated when it is read.  These views have the key Conjugate or Negative, whose fallback computes the numbers for
+//  each kernel that reads them (opdi_lazy_fallback).
 
 static int opdi_view_as_real_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -22,8 +22,8 @@ static int opdi_view_as_real_kernel(opd_call *call) {
     opdi_geometry_insert(&geometry, geometry.ndim, 2, 1);
     return opdi_return_retyped(call, self, &geometry, (opd_scalar_type)opdi_real_dtype(self->dtype));
 }
-/* view_as_complex: views a float tensor [.., 2] of real and imaginary parts as a complex one [..].  The last stride
-   must be 1, the other strides and the offset even. */
+/* view_as_complex: views a float tensor [.., 2] of real and imaginary parts as a complex tensor [..].  The last stride
+   must be 1; the other strides and the offset must be even. */
 static int opdi_view_as_complex_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const int last = self->ndim - 1;
@@ -51,7 +51,8 @@ static int opdi_view_as_complex_kernel(opd_call *call) {
     return opdi_return_retyped(call, self, &geometry, self->dtype == OPD_FLOAT16 ? OPD_COMPLEX32
                                : self->dtype == OPD_FLOAT32 ? OPD_COMPLEX64 : OPD_COMPLEX128);
 }
-/* Of examples, complex numbers of their own: the tangents of views of their parts are found by the parts' last dim. */
+/* Computes the gradient.  If examples are complex numbers themselves, the tangents of views of their parts are found by
+   the parts' last dim. */
 static int opdi_view_as_real_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     if (!grad || !(grad->flags & OPDI_BATCHED)) {
@@ -62,14 +63,14 @@ static int opdi_view_as_real_backward(opd_backward_call *bw) {
 static int opdi_view_as_complex_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_view_as_real(opd_bw_grad(bw, 0)));
 }
-/* opd_view_as_real: complex numbers as a last dim of 2 */
+/* opd_view_as_real: complex numbers as a real tensor with a last dim of 2 */
 OPDI_OP(view_as_real) {
     op->schema = "view_as_real(Tensor(a) self) -> Tensor(a)";
     op->any = opdi_view_as_real_kernel; op->backward = opdi_view_as_real_backward;
     op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPDI_OPTAG_CONJUGATES;
     op->cases = "";
 }
-/* opd_view_as_complex: a last dim of 2 as complex numbers */
+/* opd_view_as_complex: a real tensor with a last dim of 2 as complex numbers */
 OPDI_OP(view_as_complex) {
     op->schema = "view_as_complex(Tensor(a) self) -> Tensor(a)";
     op->any = opdi_view_as_complex_kernel; op->backward = opdi_view_as_complex_backward;
@@ -96,7 +97,7 @@ static int opdi_conj_copy_kernel(opd_call *call) {
     return opdi_draft_done(out, tensor);
 }
 static int opdi_conj_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_conj(opd_bw_grad(bw, 0))); }
-/* conj on another device: a copy whose imaginary parts are negated. */
+/* Computes conj on another device as a copy with negated imaginary parts. */
 static int opdi_conj_device_kernel(opd_call *call) {
     opd_tensor *out = opd_clone(opd_arg_tensor(call, 0));
     if (out && opd_dtype_is_complex(opd_dtype(out))) {
@@ -105,7 +106,7 @@ static int opdi_conj_device_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, out);
 }
-/* opd_conj_copy: the complex conjugate, computed */
+/* opd_conj_copy: the complex conjugate as a copy */
 OPDI_OP(_conj_physical) {
     op->schema = "_conj_physical(Tensor self) -> Tensor";
     op->cpu = opdi_conj_copy_kernel; op->fake = op->cpu; op->any = opdi_conj_device_kernel;
@@ -117,7 +118,7 @@ OPDI_OP(_conj_physical) {
     op->cases = "[2,3]";
 }
 
-/* Returns a view of argument 0 that has one of OPDI_LAZY_KEYS if that has it not, and the other way round. */
+/* Returns a view of argument 0 with `key`, one of OPDI_LAZY_KEYS, added; if argument 0 has this key, it is removed. */
 static int opdi_turn_over(opd_call *call, uint64_t key) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     opd_tensor *view = opdi_view(self, opdi_sizes(self), opdi_strides(self), self->ndim, 0);
@@ -194,7 +195,7 @@ OPDI_OP(_neg_view_copy) {
     op->cases = "[2,3]";
 }
 
-/* conj: a complex tensor that is conjugated when it is read, or self */
+/* conj: returns a view of a complex tensor that is conjugated when it is read; returns a real tensor itself. */
 static int opdi_conj_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     return opd_return_tensor(call, opdi_is_complex(self) ? opd_conj_view(self) : self);
@@ -209,7 +210,7 @@ OPDI_OP(conj) {
     op->composite = opdi_conj_kernel;
     op->cases = "[2,3]";
 }
-/* opd_conj_physical: the complex conjugate, computed */
+/* opd_conj_physical: the complex conjugate as a copy; self if it is real */
 OPDI_OP(conj_physical) {
     op->schema = "conj_physical(Tensor self) -> Tensor";
     op->composite = opdi_conj_physical_kernel;
@@ -218,7 +219,7 @@ OPDI_OP(conj_physical) {
     op->cases = "[2,3]";
 }
 
-/* real, imag */
+/* real and imag. */
 static int opdi_real_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const bool real = strcmp(call->op->schema->name, "real") == 0;
@@ -259,19 +260,19 @@ static int opdi_resolve_neg_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     return opd_return_tensor(call, opd_is_neg(self) ? opd_clone(self) : self);
 }
-/* opd_resolve_conj: self, its conjugation computed */
+/* opd_resolve_conj: self, with its conjugation computed if it is such a view */
 OPDI_OP(resolve_conj) {
     op->schema = "resolve_conj(Tensor(a) self) -> Tensor(a)";
     op->composite = opdi_resolve_conj_kernel;
     op->cases = "[2,3]";
 }
-/* opd_resolve_neg: self, its negation computed */
+/* opd_resolve_neg: self, with its negation computed if it is such a view */
 OPDI_OP(resolve_neg) {
     op->schema = "resolve_neg(Tensor(a) self) -> Tensor(a)";
     op->composite = opdi_resolve_neg_kernel;
     op->cases = "[2,3]";
 }
-/* angle: of real numbers pi where they are negative, else 0; NaN stays */
+/* angle: for real numbers, pi if they are negative, else 0; NaN stays. */
 static int opdi_angle_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_scalar_type dtype = (opd_scalar_type)self->dtype;
@@ -282,7 +283,8 @@ static int opdi_angle_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_dtype_is_integral(dtype, true) ? out
                              : opd_where_self(opd_isnan(self), opd_floor(self), out));       /* of derivative 0 */
 }
-/* Two parts of one shape as a complex tensor, whose dims lie in the order of theirs. */
+/* Returns two tensors of one shape as the parts of a complex tensor, whose dims lie in memory in the order of
+   theirs. */
 static opd_tensor *opdi_complex_joined(opd_tensor **pair) {
     const int ndim = pair[0]->ndim;
     int perm[OPD_MAX_DIMS];
@@ -298,7 +300,8 @@ static opd_tensor *opdi_complex_joined(opd_tensor **pair) {
     opd_tensor *joined = opd_ok() ? opd_view_as_complex(opd_stack_full(opd_tensors_of(pair, 2), -1)) : NULL;
     return rows || !joined ? joined : opd_permute(joined, opd_ints_of(back, ndim));
 }
-/* complex, polar: two tensors, which broadcast, as the parts of a complex one.  0 is subtracted: -0 stays. */
+/* complex, polar: makes a complex tensor from two tensors that broadcast: its parts, or (polar) sizes and angles.
+   Broadcasts the parts by subtracting zeros, which keeps -0. */
 static int opdi_complex_of_parts(opd_call *call, bool polar) {
     opd_tensor *first = opd_arg_tensor(call, 0), *second = opd_arg_tensor(call, 1), *pair[2];
     for (int i = 0; i < 2; i++) {
@@ -326,7 +329,7 @@ static int opdi_isreal_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_is_complex(self) ? opd_eq_Scalar(opd_imag(self), opd_value_int(0))
                              : opd_eq(opd_zeros_like(self), opd_zeros_like(self)));
 }
-/* opd_angle: the argument of complex numbers; of real ones pi where they are negative, else 0 */
+/* opd_angle: the argument of complex numbers; for real ones pi where they are negative, else 0 */
 OPDI_OP(angle) {
     op->schema = "angle(Tensor self) -> Tensor";
     op->composite = opdi_angle_kernel;

@@ -2,7 +2,7 @@
 
 //== copies ============================================================================================================
 
-/* dst = src, broadcast; checked also where there is no memory. */
+/* Copies src, which is broadcast, to dst.  Checks the arguments even if there is no memory to copy. */
 OPDI_INTERNAL int opdi_copy_into(opd_tensor *dst, const opd_tensor *src) {
     opdi_geometry geometry;
     if (dst == src) { return 0; }
@@ -23,7 +23,7 @@ static int opdi_copy_kernel(opd_call *call) {
     opd_tensor *out = opdi_written(call);
     return out ? opdi_copy_into(out, opd_arg_tensor(call, 1)) : -1;
 }
-/* The gradient goes back to the device that its input came from. */
+/* Computes the gradient of a copy: moves grad back to the device that argument i came from. */
 static int opdi_copied_back(opd_backward_call *bw, int i) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     const opd_device to = opd_bw_device(bw, i);
@@ -38,7 +38,7 @@ static int opdi_copy_backward(opd_backward_call *bw) {
     if (opd_bw_needs(bw, 0) && opd_bw_return(bw, 0, opd_zeros_like(grad))) { return -1; }
     return opd_bw_needs(bw, 1) ? opdi_copied_back(bw, 1) : 0;
 }
-/* opd_copy_: writes src into self: broadcast, converted, between devices */
+/* opd_copy_: writes src into self, broadcast, converted, and between devices */
 OPDI_OP(copy_) {
     op->schema = "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)";
     op->any = opdi_copy__kernel; op->backward = opdi_copy_backward;
@@ -74,7 +74,8 @@ static int opdi_clone_kernel(opd_call *call) {
                                        opdi_arg_format(call, 1));
     return out ? opdi_copy_into(out, self) : -1;
 }
-/* True if tensor, an example that lies among others, has gaps, and a copy of it alone would be contiguous. */
+/* Returns true if tensor, one example among others, has gaps in memory although a copy of it alone would be
+   contiguous. */
 static bool opdi_copies_to_rows(const opd_tensor *tensor) {
     int last = -1;
     for (int dim = 0; dim < tensor->ndim; dim++) {
@@ -84,7 +85,7 @@ static bool opdi_copies_to_rows(const opd_tensor *tensor) {
     }
     return !opdi_is_dense(tensor);
 }
-/* Batches copies with a memory format: a contiguous one makes each example contiguous. */
+/* Batches copies that have a memory format.  For a contiguous format, each example becomes contiguous. */
 static int opdi_copy_format_batch(opd_call *call) {
     opd_value args[8], *value = &args[call->op->nargs - 1], ret;
     memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
@@ -153,14 +154,14 @@ static int opdi_contiguous_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_clone_full(self, opd_value_int(format)));
 }
-/* opd_contiguous: self when it lies densely in this memory format, else a copy */
+/* opd_contiguous: self if it is dense in this memory format, else a copy */
 OPDI_OP(contiguous) {
     op->schema = "contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)";
     op->composite = opdi_contiguous_kernel;
     op->cases = "[2,3]";
 }
 
-/* True if tensor is on that device; without an index that is the current one of its type. */
+/* Returns true if tensor is on that device.  A device without an index means the current device of its type. */
 OPDI_INTERNAL bool opdi_is_at(const opd_tensor *tensor, opd_device device) {
     const opd_device its = opd_tensor_device(tensor);  /* that of a fake, too */
     if (device.type != its.type || device.type == OPD_CPU || device.type == OPD_META) {
@@ -168,7 +169,8 @@ OPDI_INTERNAL bool opdi_is_at(const opd_tensor *tensor, opd_device device) {
     }
     return its.index == (device.index >= 0 ? device.index : opd_device_current((opd_backend)device.type).index);
 }
-/* at::native::to_impl: self itself where nothing changes. */
+/* Gives the call self converted to dtype, device and format, as at::native::to_impl does; gives self itself if nothing
+   changes and `copy` is false.  Returns 0 or -1. */
 OPDI_INTERNAL int opdi_to(opd_call *call, opd_value dtype, opd_value device, bool copy, opd_value format) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     bool same = (dtype.tag != OPD_TAG_INT || dtype.u.i == self->dtype) &&
@@ -185,7 +187,7 @@ OPDI_INTERNAL int opdi_to(opd_call *call, opd_value dtype, opd_value device, boo
 static int opdi_to_dtype_kernel(opd_call *call) {
     return opdi_to(call, opd_arg_value(call, 1), OPD_NONE, opd_arg_bool(call, 3), opd_arg_value(call, 4));
 }
-/* opd_to_dtype: self in this dtype, or on this device; itself where it is so already */
+/* opd_to_dtype: self in this dtype, or on this device; returns self if nothing changes */
 OPDI_OP(to_dtype) {
     op->schema = "to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? "
         "memory_format=None) -> Tensor(a)";
@@ -234,7 +236,7 @@ OPDI_OP(item) {
 
 //== view as another dtype =============================================================================================
 
-/* A view of the same memory as another dtype. */
+/* Returns a view of the same memory as another dtype. */
 OPDI_INTERNAL int opdi_return_retyped(opd_call *call, opd_tensor *self, const opdi_geometry *geometry,
                                       opd_scalar_type dtype) {
     opd_tensor *value = opdi_tensor_on(self->storage, self->data, geometry->sizes, geometry->strides, geometry->ndim,
@@ -243,8 +245,8 @@ OPDI_INTERNAL int opdi_return_retyped(opd_call *call, opd_tensor *self, const op
     opdi_view_of(value, self);
     return opd_return_tensor(call, opdi_own(value));
 }
-/* Reads self's bytes as elements of another dtype.  When these have another size, the last dim, which must have
-   stride 1, becomes longer or shorter; what does not divide is an error. */
+/* Views self's bytes as elements of another dtype.  If these have another size, the last dim, which must have stride 1,
+   becomes longer or shorter.  Fails if its bytes do not divide evenly. */
 static int opdi_view_dtype_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     opd_scalar_type dtype = opd_arg_dtype(call, 1, OPD_FLOAT32);
@@ -283,7 +285,7 @@ static int opdi_view_dtype_kernel(opd_call *call) {
     }
     return opdi_return_retyped(call, self, &geometry, dtype);
 }
-/* The gradient of view.dtype, which only a view as the same dtype has. */
+/* Computes the gradient of view.dtype, which exists only if the dtype stays the same. */
 static int opdi_view_dtype_backward(opd_backward_call *bw) {
     if (opd_bw_value(bw, 1).u.i == (int64_t)opd_bw_dtype(bw, 0)) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
     return opd_fail(OPD_ERROR_AUTOGRAD, "view.dtype: a view as another dtype has no derivative");

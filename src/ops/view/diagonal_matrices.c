@@ -2,7 +2,7 @@
 
 //== diagonal matrices =================================================================================================
 
-/* diag_embed: a tensor with self's last dim on the diagonal of dims dim1 and dim2, and zeros elsewhere. */
+/* diag_embed: makes a tensor with self's last dim on the diagonal of dims dim1 and dim2, and zeros elsewhere. */
 static int opdi_diag_embed_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     int dim = opdi_dim_of(opd_arg_int(call, 2), self->ndim + 1),
@@ -50,21 +50,21 @@ static int opdi_diagflat_kernel(opd_call *call) {
     opd_tensor *tensor = opd_ravel(opd_arg_tensor(call, 0));
     return tensor ? opd_return_tensor(call, opdi_diag_of(tensor, opd_arg_int(call, 1))) : -1;
 }
-/* opd_diag: the diagonal of a matrix, or a matrix of one dim as diagonal */
+/* opd_diag: the diagonal of a matrix, or the matrix with a vector as its diagonal */
 OPDI_OP(diag) {
     op->schema = "diag(Tensor self, int diagonal=0) -> Tensor";
     op->composite = opdi_diag_kernel;
     op->out = "diag.out";
     op->cases = "[3]; [3,4], 1";
 }
-/* opd_diagflat: a matrix with all of self as diagonal */
+/* opd_diagflat: the matrix with all elements of self as its diagonal */
 OPDI_OP(diagflat) {
     op->schema = "diagflat(Tensor self, int offset=0) -> Tensor";
     op->composite = opdi_diagflat_kernel;
     op->cases = "[2,2]";
 }
 
-/* atleast_1d, 2d, 3d: the digit of the name says how many. */
+/* atleast_1d, 2d, 3d: the digit of the name is the number of dims. */
 static opd_tensor *opdi_at_least(const opd_call *call, opd_tensor *tensor) {
     static const int64_t ones[3] = {1, 1, 1};
     const int want = call->op->schema->name[8] - '0';
@@ -88,31 +88,31 @@ OPDI_OP(atleast_1d) {
     op->composite = opdi_at_least_kernel;
     op->cases = "[]; [2]";
 }
-/* opd_atleast_2d: at least two dims */
+/* opd_atleast_2d: self with at least two dims */
 OPDI_OP(atleast_2d) {
     op->schema = "atleast_2d(Tensor self) -> Tensor";
     op->composite = opdi_at_least_kernel;
     op->cases = "[]; [2]";
 }
-/* opd_atleast_3d: at least three dims */
+/* opd_atleast_3d: self with at least three dims */
 OPDI_OP(atleast_3d) {
     op->schema = "atleast_3d(Tensor self) -> Tensor";
     op->composite = opdi_at_least_kernel;
     op->cases = "[]; [2]; [2,3]";
 }
-/* opd_atleast_1d_Sequence: at least one dim */
+/* opd_atleast_1d_Sequence: the tensors with at least one dim */
 OPDI_OP(atleast_1d_Sequence) {
     op->schema = "atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]";
     op->composite = opdi_at_least_all_kernel;
     op->cases = "{[],[2]}";
 }
-/* opd_atleast_2d_Sequence: at least two dims */
+/* opd_atleast_2d_Sequence: the tensors with at least two dims */
 OPDI_OP(atleast_2d_Sequence) {
     op->schema = "atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]";
     op->composite = opdi_at_least_all_kernel;
     op->cases = "{[],[2]}";
 }
-/* opd_atleast_3d_Sequence: at least three dims */
+/* opd_atleast_3d_Sequence: the tensors with at least three dims */
 OPDI_OP(atleast_3d_Sequence) {
     op->schema = "atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]";
     op->composite = opdi_at_least_all_kernel;

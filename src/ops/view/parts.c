@@ -2,8 +2,9 @@
 
 //== diagonal, unfold ==================================================================================================
 
-/* Sets *geometry to that of tensor's diagonal in dim1 and dim2: both leave, and a last dim of the diagonal's length
-   comes.  Returns where the diagonal begins, in elements behind tensor's first, or -1 with an error. */
+/* Sets *geometry to that of tensor's diagonal in dims dim1 and dim2: both dims are removed, and a last dim with the
+   diagonal's length is added.  Returns the offset of the diagonal from tensor's first element, or -1 and sets an
+   error. */
 OPDI_INTERNAL int64_t opdi_diagonal_geometry(const opd_tensor *tensor, int64_t offset, int64_t dim1, int64_t dim2,
                                              opdi_geometry *geometry) {
     int dim = opdi_dim_of(dim1, tensor->ndim), b = dim < 0 ? -1 : opdi_dim_of(dim2, tensor->ndim);
@@ -58,7 +59,7 @@ static int opdi_linalg_diagonal_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_diagonal_full(opd_arg_tensor(call, 0), opd_arg_int(call, 1),
                                                      opd_arg_int(call, 2), opd_arg_int(call, 3)));
 }
-/* opd_linalg_diagonal: diagonal of the last two dims */
+/* opd_linalg_diagonal: the diagonal of the last two dims */
 OPDI_OP(linalg_diagonal) {
     op->schema = "linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)";
     op->composite = opdi_linalg_diagonal_kernel;
@@ -74,7 +75,8 @@ OPDI_OP(diagonal_backward) {
     op->cases = "[3], (3,4), 0, 0, 1";
 }
 
-/* Windows of `size` elements, `step` apart, along a dim; the place in a window becomes the last dim. */
+/* Describes the view of windows of `size` elements, `step` apart, along a dim.  The position within a window becomes
+   the last dim. */
 static int opdi_unfold_geometry(const opd_tensor *tensor, int64_t dim, int64_t size, int64_t step,
                                 opdi_geometry *geometry) {
     int d = opdi_dim_of(dim, tensor->ndim);
@@ -108,7 +110,8 @@ static int opdi_unfold_bw(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_unfold_backward(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0), opd_bw_value(bw, 1).u.i,
                                                     opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.i));
 }
-/* Windows overlap, elements at one place in their windows do not: they are added place by place. */
+/* Computes the gradient, one position within the windows after another: windows overlap, but elements at the same
+   position of different windows do not. */
 static int opdi_unfold_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0),
         *out = opdi_zero_result(call, opd_arg_ints(call, 1), (opd_scalar_type)grad->dtype);
@@ -129,7 +132,7 @@ static int opdi_unfold_backward_bw(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_unfold(opd_bw_grad(bw, 0), opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.i,
                                            opd_bw_value(bw, 4).u.i));
 }
-/* opd_unfold: windows of dim: their places as dim, their elements as last dim */
+/* opd_unfold: windows of dim: dim counts the windows, and a new last dim has their elements */
 OPDI_OP(unfold) {
     op->schema = "unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)";
     op->any = opdi_unfold_kernel; op->backward = opdi_unfold_bw;
@@ -147,7 +150,8 @@ OPDI_OP(unfold_backward) {
 
 //== lists of parts ====================================================================================================
 
-/* Returns room for count tensors until the kernel or formula is over, or NULL with an error. */
+/* Returns memory for `count` tensors that lasts until the kernel or backward function ends, or NULL and sets an
+   error. */
 OPDI_INTERNAL opd_tensor **opdi_list_room(int64_t count) {
     if (count < 0 || count > INT32_MAX) {
         (void)opd_fail(OPD_ERROR_SHAPE, "%lld results are too many", (long long)count);
@@ -155,13 +159,13 @@ OPDI_INTERNAL opd_tensor **opdi_list_room(int64_t count) {
     }
     return (opd_tensor **)opdi_scope_alloc((size_t)OPDI_MAX(count, 1) * sizeof(opd_tensor *));
 }
-/* Sizes of the parts that splitting gives: a list, or pieces of one size with a shorter last. */
+/* The sizes of the parts of a split: a list, or pieces of one size with a shorter last one. */
 typedef struct opdi_parts { const int64_t *sizes; int64_t each, count, total; } opdi_parts;
 static int64_t opdi_parts_size(const opdi_parts *parts, int64_t i) {
     return parts->sizes ? parts->sizes[i] : i + 1 < parts->count ? parts->each
         : parts->total - parts->each * (parts->count - 1);
 }
-/* Reads argument 1 of a split; `total`: size of the dim. */
+/* Reads argument 1 of a split: a size or a list of sizes.  `total`: the size of the dim. */
 static int opdi_parts_of(opdi_parts *parts, opd_value value, int64_t total, int dim) {
     int64_t sum = 0;
     char text[256];
@@ -223,7 +227,7 @@ static int opdi_split_kernel(opd_call *call) {
     }
     return opd_return_tensors(call, list, parts.count);
 }
-/* The gradient of result i, or zeros of these sizes where there is none. */
+/* Returns the gradient of result i, or zeros of these sizes if there is none. */
 static opd_tensor *opdi_grad_or_zeros(opd_backward_call *bw, int64_t i, int64_t count, opd_ints sizes) {
     opd_tensor *grad = opd_bw_grad(bw, (int)i);
     for (int64_t k = 0; !grad && k < count; k++) {
@@ -249,7 +253,7 @@ static int opdi_split_backward(opd_backward_call *bw) {
     }
     return opd_bw_return(bw, 0, opd_cat_full(opd_tensors_of(list, parts.count), dim));
 }
-/* unbind: a list of views, one for each index of dim, without that dim. */
+/* unbind: returns a list of views, one for each index of dim, without that dim. */
 static int opdi_unbind_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), **list;
     int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
@@ -297,7 +301,7 @@ OPDI_OP(split_Tensor) {
     op->vmap = OPD_BATCH_SHIFT_DIM;
     op->cases = "[5,2], 2; [2,5], 3, 1";
 }
-/* opd_unbind: the slices of dim, each without it */
+/* opd_unbind: the slices of dim, each without that dim */
 OPDI_OP(unbind_int) {
     op->schema = "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]";
     op->any = opdi_unbind_kernel; op->backward = opdi_unbind_backward;
@@ -305,7 +309,7 @@ OPDI_OP(unbind_int) {
     op->cases = "[2,3]; [2,3], 1";
 }
 
-/* The unsafe forms' results are not tied to self. */
+/* Gives the call the list as its result.  Results of the unsafe forms are not tied to self. */
 OPDI_INTERNAL int opdi_return_list(opd_call *call, opd_tensors list) {
     const bool unsafe = strncmp(call->op->schema->name, "unsafe_", strlen("unsafe_")) == 0;
     for (int64_t i = 0; i < list.n && unsafe; i++) { opdi_view_untie(list.data[i]); }
@@ -346,34 +350,35 @@ OPDI_OP(split_sizes) {
     op->composite = opdi_split_of_kernel;
     op->cases = "[5,2], (2,3)";
 }
-/* opd_unsafe_split: split, of which each part may be written into */
+/* opd_unsafe_split: split into parts that may be written separately */
 OPDI_OP(unsafe_split_Tensor) {
     op->schema = "unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]";
     op->composite = opdi_split_of_kernel;
     op->out = "unsafe_split.Tensor_out";
     op->cases = "[5,2], 2";
 }
-/* opd_unsafe_split_with_sizes: split_with_sizes, of which each part may be written into */
+/* opd_unsafe_split_with_sizes: split_with_sizes into parts that may be written separately */
 OPDI_OP(unsafe_split_with_sizes) {
     op->schema = "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]";
     op->composite = opdi_split_of_kernel;
     op->out = "unsafe_split_with_sizes.out";
     op->cases = "[5,2], (2,3)";
 }
-/* opd_chunk: at most this many parts along dim, of one size, the last one smaller */
+/* opd_chunk: at most so many parts along dim, all of one size but for a smaller last one */
 OPDI_OP(chunk) {
     op->schema = "chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]";
     op->composite = opdi_chunk_kernel;
     op->cases = "[5,2], 2; [2,3], 3, 1";
 }
-/* opd_unsafe_chunk: chunk, of which each part may be written into */
+/* opd_unsafe_chunk: chunk into parts that may be written separately */
 OPDI_OP(unsafe_chunk) {
     op->schema = "unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]";
     op->composite = opdi_chunk_kernel;
     op->cases = "[5,2], 2";
 }
 
-/* Cuts self into count slices, as equal as possible, longer ones first, each a view of its own. */
+/* Cuts self into `count` slices of sizes as equal as possible, the longer ones first.  Each slice is a separate
+   view. */
 static int opdi_tensor_split_sections(opd_call *call, opd_tensor *self, int64_t count, int64_t dim) {
     int d = opdi_dim_of(dim, self->ndim);
     opd_tensor **list;
@@ -389,7 +394,7 @@ static int opdi_tensor_split_sections(opd_call *call, opd_tensor *self, int64_t 
     }
     return opd_return_tensors(call, list, count);
 }
-/* Cuts self before each index of `at`, as Python's slices do. */
+/* Cuts self before each of the indices in `at`, which count as in Python's slices. */
 static int opdi_tensor_split_indices(opd_call *call, opd_tensor *self, opd_ints at, int64_t dim) {
     opd_tensor **list = opdi_list_room(at.n + 1);
     for (int64_t i = 0; list && i <= at.n; i++) {
@@ -399,8 +404,8 @@ static int opdi_tensor_split_indices(opd_call *call, opd_tensor *self, opd_ints 
     }
     return list ? opd_return_tensors(call, list, at.n + 1) : -1;
 }
-/* tensor_split of argument 0 along dim by `value`: a number of parts, a list of indices, or an int64 tensor on the
-   CPU that holds one or the other.  0, or -1 with an error. */
+/* Runs tensor_split of argument 0 along dim.  `value` is a number of parts, a list of indices, or an int64 tensor on
+   the CPU that holds one or the other.  Returns 0, or -1 and sets an error. */
 static int opdi_tensor_split_by(opd_call *call, opd_value value, int64_t dim) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     if (self->ndim == 0) {
@@ -425,19 +430,19 @@ static int opdi_tensor_split_by(opd_call *call, opd_value value, int64_t dim) {
 static int opdi_tensor_split_kernel(opd_call *call) {
     return opdi_tensor_split_by(call, opd_arg_value(call, 1), opd_arg_int(call, 2));
 }
-/* opd_tensor_split: parts as even as possible, or cut at these indices */
+/* opd_tensor_split: parts as equal as possible, or cut at these indices */
 OPDI_OP(tensor_split_sections) {
     op->schema = "tensor_split.sections(Tensor(a -> *) self, int sections, int dim=0) -> Tensor(a)[]";
     op->composite = opdi_tensor_split_kernel;
     op->cases = "[5,2], 2";
 }
-/* opd_tensor_split_indices: parts as even as possible, or cut at these indices */
+/* opd_tensor_split_indices: parts as equal as possible, or cut at these indices */
 OPDI_OP(tensor_split_indices) {
     op->schema = "tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]";
     op->composite = opdi_tensor_split_kernel;
     op->cases = "[5,2], (1,3)";
 }
-/* opd_tensor_split_tensor: parts as even as possible, or cut at these indices */
+/* opd_tensor_split_tensor: parts as equal as possible, or cut at these indices */
 OPDI_OP(tensor_split_tensor_indices_or_sections) {
     op->schema = "tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int "
         "dim=0) -> Tensor(a)[]";
@@ -445,7 +450,7 @@ OPDI_OP(tensor_split_tensor_indices_or_sections) {
     op->cases = "";
 }
 
-/* hsplit, vsplit, dsplit: along dim 1 (0 of a vector), 0, 2. */
+/* hsplit, vsplit and dsplit: split along dim 1 (dim 0 of a vector), 0 and 2. */
 static int opdi_xsplit_kernel(opd_call *call) {
     const opd_tensor *self = opd_arg_tensor(call, 0);
     const char *name = call->op->schema->name;
@@ -463,13 +468,13 @@ static int opdi_xsplit_kernel(opd_call *call) {
     }
     return opdi_tensor_split_by(call, value, dim);
 }
-/* opd_hsplit: tensor_split along dim 1 (0 of what has one dim) */
+/* opd_hsplit: tensor_split along dim 1 (for vectors, along dim 0) */
 OPDI_OP(hsplit_int) {
     op->schema = "hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]";
     op->composite = opdi_xsplit_kernel;
     op->cases = "[2,4], 2";
 }
-/* opd_hsplit_array: tensor_split along dim 1 (0 of what has one dim) */
+/* opd_hsplit_array: tensor_split along dim 1 (for vectors, along dim 0) */
 OPDI_OP(hsplit_array) {
     op->schema = "hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]";
     op->composite = opdi_xsplit_kernel;
@@ -502,8 +507,8 @@ OPDI_OP(dsplit_array) {
 
 //== made of views =====================================================================================================
 
-/* Returns a view of `length` elements of dim from `start` on (negative: counted from the end), or NULL with the error
-   that narrow gives. */
+/* Returns a view of `length` elements of dim from `start` on; a negative start counts from the end.  On failure,
+   returns NULL and sets narrow's error. */
 static opd_tensor *opdi_narrowed(opd_tensor *tensor, int64_t dim, int64_t start, int64_t length) {
     int d = opdi_dim_of(dim, tensor->ndim);
     if (tensor->ndim == 0) {
@@ -567,8 +572,8 @@ OPDI_OP(narrow_copy) {
     op->cases = "[5,2], 0, 1, 3";
 }
 
-/* movedim: dim from[i] of argument 0 goes to place to[i], and the others keep their order.  0, or -1 with an
-   error. */
+/* movedim: moves dim from[i] of argument 0 to position to[i]; the other dims keep their order.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_move_dims(opd_call *call, opd_ints from, opd_ints to) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     int64_t perm[OPD_MAX_DIMS];
@@ -607,13 +612,13 @@ static int opdi_movedim_kernel(opd_call *call) {
 static int opdi_movedims_kernel(opd_call *call) {
     return opdi_move_dims(call, opd_arg_ints(call, 1), opd_arg_ints(call, 2));
 }
-/* opd_movedim: dims source at the places destination */
+/* opd_movedim: self with the dims source moved to the places destination */
 OPDI_OP(movedim_int) {
     op->schema = "movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)";
     op->composite = opdi_movedim_kernel;
     op->cases = "[2,3,4], 0, 2";
 }
-/* opd_movedim_intlist: dims source at the places destination */
+/* opd_movedim_intlist: self with the dims source moved to the places destination */
 OPDI_OP(movedim_intlist) {
     op->schema = "movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)";
     op->composite = opdi_movedims_kernel;
@@ -686,26 +691,26 @@ OPDI_OP(mT) {
     op->composite = opdi_matrix_transpose_kernel;
     op->cases = "[2,3]";
 }
-/* opd_mH: the last two dims swapped, complex conjugate */
+/* opd_mH: self with the last two dims swapped and complex numbers conjugated */
 OPDI_OP(mH) {
     op->schema = "mH(Tensor(a) self) -> Tensor(a)";
     op->composite = opdi_matrix_transpose_kernel;
     op->cases = "[2,3]";
 }
-/* opd_matrix_H: the transpose of a matrix, complex conjugate */
+/* opd_matrix_H: the conjugate transpose of a matrix */
 OPDI_OP(matrix_H) {
     op->schema = "matrix_H(Tensor(a) self) -> Tensor(a)";
     op->composite = opdi_matrix_transpose_kernel;
     op->cases = "[2,3]";
 }
-/* opd_adjoint: the last two dims swapped, complex conjugate */
+/* opd_adjoint: self with the last two dims swapped and complex numbers conjugated */
 OPDI_OP(adjoint) {
     op->schema = "adjoint(Tensor(a) self) -> Tensor(a)";
     op->composite = opdi_matrix_transpose_kernel;
     op->cases = "[2,3]";
 }
 
-/* unflatten: a view of self in which dim is split into dims of the given sizes; one of these may be -1. */
+/* unflatten: returns a view of self in which dim is split into dims of the given sizes; one of these may be -1. */
 static int opdi_unflatten_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim), count = 0;
@@ -728,7 +733,7 @@ static int opdi_unflatten_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_view(self, opd_ints_of(sizes, count)));
 }
-/* opd_unflatten: dim as several of these sizes */
+/* opd_unflatten: self with dim split into dims of these sizes */
 OPDI_OP(unflatten_int) {
     op->schema = "unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)";
     op->composite = opdi_unflatten_kernel;
@@ -769,14 +774,15 @@ static int opdi_broadcast_tensors_kernel(opd_call *call) {
     }
     return list ? opd_return_tensors(call, list, in.n) : -1;
 }
-/* opd_broadcast_tensors: all of them expanded to one size */
+/* opd_broadcast_tensors: all tensors expanded to their common size */
 OPDI_OP(broadcast_tensors) {
     op->schema = "broadcast_tensors(Tensor[] tensors) -> Tensor[]";
     op->composite = opdi_broadcast_tensors_kernel;
     op->cases = "{[3],[2,1]}";
 }
 
-/* Vector i, or number, along dim i of what all of them make; `swap`: the first two dims the other way round. */
+/* Expands vector number i (or a number) along dim i of the grid that all vectors span.  `swap`: exchanges the first two
+   dims. */
 static int opdi_meshgrid(opd_call *call, bool swap) {
     const opd_tensors in = opd_arg_tensors(call, 0);
     opd_tensor **list = in.n > 0 && in.n <= OPD_MAX_DIMS ? opdi_list_room(in.n) : NULL;
@@ -812,13 +818,13 @@ static int opdi_meshgrid_indexing_kernel(opd_call *call) {
     return opd_fail(OPD_ERROR_ARGUMENT, "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: %s",
                     indexing);
 }
-/* opd_meshgrid: each vector along its dim of what all of them make */
+/* opd_meshgrid: each vector expanded along its dim of the grid that all vectors span */
 OPDI_OP(meshgrid) {
     op->schema = "meshgrid(Tensor[] tensors) -> Tensor[]";
     op->composite = opdi_meshgrid_kernel;
     op->cases = "{[3],[2]}; {[3],[],[2]}";
 }
-/* opd_meshgrid_indexing: meshgrid; 'xy': the first two dims the other way round */
+/* opd_meshgrid_indexing: meshgrid; 'xy': with the first two dims exchanged */
 OPDI_OP(meshgrid_indexing) {
     op->schema = "meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]";
     op->composite = opdi_meshgrid_indexing_kernel;

@@ -43,7 +43,8 @@ OPDI_INTERNAL int opdi_return_geometry(opd_call *call, opd_tensor *tensor, const
 
 //== view, reshape =====================================================================================================
 
-/* Replaces a -1 in sizes by what makes numel elements (at::infer_size).  0, or -1 with an error. */
+/* Replaces a -1 in `shape` by the size with which all sizes give numel elements (at::infer_size).  Returns 0, or -1 and
+   sets an error. */
 OPDI_INTERNAL int opdi_infer_size(opd_ints shape, int64_t numel, int64_t *sizes) {
     int64_t product = 1;
     int unknown = -1;
@@ -72,7 +73,8 @@ OPDI_INTERNAL int opdi_infer_size(opd_ints shape, int64_t numel, int64_t *sizes)
     return opd_fail(OPD_ERROR_SHAPE, "shape '%s' is invalid for input of size %lld",
                     opdi_sizes_text(shape.data, (int)shape.n, text, sizeof text), (long long)numel);
 }
-/* Strides with which tensor looks like sizes, when there are some (at::detail::computeStride). */
+/* Computes the strides of a view of tensor with these sizes.  Returns false if there is no such view
+   (at::detail::computeStride). */
 static bool opdi_view_strides(const opd_tensor *tensor, const int64_t *sizes, int ndim, int64_t *strides) {
     const int64_t *old = opdi_sizes(tensor), *steps = opdi_strides(tensor);
     int64_t chunk = 1, made = 1;
@@ -115,8 +117,8 @@ static int opdi_view_kernel(opd_call *call) {
 OPDI_INTERNAL int opdi_view_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_reshape(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0)));
 }
-/* Batches view and _unsafe_view: the examples come first in the new sizes.  What is not tied to self may be a
-   copy. */
+/* Batches view and _unsafe_view: the number of examples comes first in the new sizes.  _unsafe_view may copy, because
+   its result is not tied to self. */
 static int opdi_view_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_front_arg(call, 0);
     opd_ints shape = opd_arg_ints(call, 1);
@@ -133,13 +135,13 @@ OPDI_OP(view) {
     op->cases = "[2,3], (3,2); [2,3], (-1); [], (1,1)";
 }
 
-/* _unsafe_view: view of a tensor that nobody else has, so that the result is not tied to it. */
+/* _unsafe_view: views a tensor that nothing else uses, so that the result need not be tied to it. */
 static int opdi_unsafe_view_kernel(opd_call *call) {
     if (opdi_view_kernel(call)) { return -1; }
     opdi_view_untie(call->rets[0].u.t);
     return 0;
 }
-/* opd_unsafe_view: view, of what nobody else has */
+/* opd_unsafe_view: view of a tensor that has no other user */
 OPDI_OP(_unsafe_view) {
     op->schema = "_unsafe_view(Tensor self, SymInt[] size) -> Tensor";
     op->any = opdi_unsafe_view_kernel; op->backward = opdi_view_backward;
@@ -161,7 +163,7 @@ static int opdi_as_strided_at(opd_call *call, int64_t offset) {
 static int opdi_reshape_alias_kernel(opd_call *call) {
     return opdi_as_strided_at(call, opd_offset(opd_arg_tensor(call, 0)));
 }
-/* opd_reshape_alias: view of given strides, from reshape */
+/* opd_reshape_alias: a view with the given strides, for reshape */
 OPDI_OP(_reshape_alias) {
     op->schema = "_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)";
     op->any = opdi_reshape_alias_kernel; op->backward = opdi_view_backward;
@@ -169,7 +171,7 @@ OPDI_OP(_reshape_alias) {
     op->cases = "[2,3], (3,2), (2,1)";
 }
 
-/* A view where there is one, else a copy. */
+/* Returns a view if one exists, else a copy. */
 static int opdi_reshape_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     opd_ints shape = opd_arg_ints(call, 1);
@@ -181,7 +183,7 @@ static int opdi_reshape_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_unsafe_view(opd_clone_full(self, opd_value_int(OPDI_FORMAT_CONTIGUOUS)), shape));
 }
-/* opd_reshape: the same elements in other sizes; a copy where strides ask for one */
+/* opd_reshape: the same elements in other sizes; a copy only if the strides require one */
 OPDI_OP(reshape) {
     op->schema = "reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)";
     op->composite = opdi_reshape_kernel;
@@ -216,7 +218,7 @@ OPDI_OP(expand_as) {
     op->cases = "[3], [2,3]";
 }
 
-/* Joins dims start_dim to end_dim of self into one (a tensor without dims becomes [1]): a view where the strides
+/* Joins dims start_dim to end_dim of self into one; a tensor without dims becomes [1].  Returns a view if the strides
    allow it, else a copy. */
 static int opdi_flatten_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -238,7 +240,7 @@ static int opdi_flatten_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_reshape(self, opd_ints_of(sizes, count)));
 }
-/* opd_flatten: dims start_dim to end_dim as one */
+/* opd_flatten: self with dims start_dim to end_dim joined into one */
 OPDI_OP(flatten_using_ints) {
     op->schema = "flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)";
     op->composite = opdi_flatten_kernel;
@@ -247,7 +249,7 @@ OPDI_OP(flatten_using_ints) {
 
 //== expand ============================================================================================================
 
-/* at::inferExpandGeometry.  0, or -1 with an error. */
+/* Does the work of at::inferExpandGeometry.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_expand_geometry(const opd_tensor *tensor, opd_ints to, opdi_geometry *geometry) {
     char first[256], second[256];
     if (to.n > OPD_MAX_DIMS) { return (int)opdi_count(to.data, OPD_MAX_DIMS + 1, 1); }
@@ -287,7 +289,7 @@ static int opdi_expand_kernel(opd_call *call) {
     return opdi_expand_geometry(self, opd_arg_ints(call, 1), &geometry) ? -1 : opdi_return_geometry(call, self,
         &geometry, 0);
 }
-/* The engine sums a gradient that was broadcast. */
+/* Passes the gradient on unchanged; the engine sums it if the argument was broadcast. */
 OPDI_INTERNAL int opdi_pass_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
 static int opdi_expand_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_front_arg(call, 0);
@@ -350,7 +352,7 @@ static int opdi_t_batch(opd_call *call) {
     if (opd_arg_tensor(call, 0)->ndim != 2) { return opd_batch_view(call); }
     return opd_batch_return(call, opd_transpose(opdi_batch_front_arg(call, 0), 1, 2), 0);
 }
-/* opd_t: the transpose of a matrix; what has one dim or none is as it was */
+/* opd_t: the transpose of a matrix; tensors with fewer dims stay unchanged */
 OPDI_OP(t) {
     op->schema = "t(Tensor(a) self) -> Tensor(a)";
     op->any = opdi_t_kernel; op->backward = opdi_t_backward;
@@ -358,7 +360,7 @@ OPDI_OP(t) {
     op->cases = "[2,3]; [3]";
 }
 
-/* perm[i] = the dim of a tensor with ndim dims that dims[i] names. */
+/* Sets perm[i] to the dim, out of ndim, that dims[i] names. */
 static int opdi_permutation(opd_ints dims, int ndim, int64_t *perm) {
     bool seen[OPD_MAX_DIMS];
     int dim;
@@ -436,7 +438,7 @@ OPDI_OP(unsqueeze) {
     op->cases = "[2,3], 1; [2,3], -1; [], 0";
 }
 
-/* geometry: self without its dims of one: all of them, or only the dim or dims of argument 1. */
+/* Sets *geometry to that of self without dims of size one: without all of them, or only those that argument 1 names. */
 OPDI_INTERNAL int opdi_geometry_squeezed(const opd_call *call, opdi_geometry *geometry) {
     const opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_value value = call->op->nargs < 2 ? opd_value_none() : opd_arg_value(call, 1);
@@ -466,21 +468,21 @@ static int opdi_squeeze_batch(opd_call *call) {
     if (ndim == 0) { return opd_batch_view(call); }
     return opd_batch_return(call, opd_squeeze_dims(opdi_batch_front_arg(call, 0), opdi_batch_all_dims(ndim, dims)), 0);
 }
-/* opd_squeeze: without the dims (these dims) of size 1 */
+/* opd_squeeze: self without its dims of size 1, or without those of these dims that have size 1 */
 OPDI_OP(squeeze) {
     op->schema = "squeeze(Tensor(a) self) -> Tensor(a)";
     op->any = opdi_squeeze_kernel; op->backward = opdi_view_backward;
     op->vmap = opdi_squeeze_batch;
     op->cases = "[2,1,3,1]; [1]";
 }
-/* opd_squeeze_dim: without the dims (these dims) of size 1 */
+/* opd_squeeze_dim: self without its dims of size 1, or without those of these dims that have size 1 */
 OPDI_OP(squeeze_dim) {
     op->schema = "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)";
     op->any = opdi_squeeze_kernel; op->backward = opdi_view_backward;
     op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE;
     op->cases = "[2,1,3], 1; [2,3], 0; [], 0";
 }
-/* opd_squeeze_dims: without the dims (these dims) of size 1 */
+/* opd_squeeze_dims: self without its dims of size 1, or without those of these dims that have size 1 */
 OPDI_OP(squeeze_dims) {
     op->schema = "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)";
     op->any = opdi_squeeze_kernel; op->backward = opdi_view_backward;
@@ -504,7 +506,7 @@ OPDI_OP(detach) {
     op->vmap = OPD_BATCH_SHIFT_DIM;
     op->cases = "[2,3]";
 }
-/* opd_alias: a view of all of self */
+/* opd_alias: a view of self with all its elements */
 OPDI_OP(alias) {
     op->schema = "alias(Tensor(a) self) -> Tensor(a)";
     op->any = opdi_alias_kernel; op->backward = opdi_pass_backward;
@@ -514,7 +516,7 @@ OPDI_OP(alias) {
 
 //== parts =============================================================================================================
 
-/* geometry becomes the part of tensor at index of dim; returns its offset, -1: failed. */
+/* Sets *geometry to that of the slice of tensor at `index` of dim.  Returns its offset, or -1 on failure. */
 static int64_t opdi_select_geometry(const opd_tensor *tensor, int64_t dim, int64_t index, opdi_geometry *geometry) {
     char text[256];
     int axis;
@@ -547,8 +549,8 @@ OPDI_OP(select_int) {
     op->cases = "[2,3], 0, 1; [2,3], -1, -2";
 }
 
-/* Sets *geometry to every step-th index of dim in [start, end), both cut to its size; returns the offset, -1:
-   failed. */
+/* Sets *geometry to that of every step-th index of dim in [start, end), where both are limited to the dim's size.
+   Returns the offset, or -1 on failure. */
 static int64_t opdi_slice_geometry(const opd_tensor *tensor, int64_t dim, int64_t start, int64_t end, int64_t step,
                                    opdi_geometry *geometry) {
     int axis;
@@ -594,8 +596,8 @@ static int opdi_as_strided_kernel(opd_call *call) {
     opd_value offset = opd_arg_value(call, 3);
     return opdi_as_strided_at(call, offset.tag == OPD_TAG_INT ? offset.u.i : opd_offset(opd_arg_tensor(call, 0)));
 }
-/* The gradient of as_strided.  The values kept are sizes and strides of self, those of the result, and the offset
-   between the two. */
+/* Computes the gradient of as_strided.  The saved values are the sizes and strides of self and of the result, and the
+   offset between the two. */
 OPDI_SHARED int opdi_as_strided_bw(opd_backward_call *bw) {
     opd_value values[4];
     for (int i = 0; i < 4; i++) { values[i] = opd_bw_value(bw, i); }
@@ -605,7 +607,7 @@ OPDI_SHARED int opdi_as_strided_bw(opd_backward_call *bw) {
                                                         opd_ints_of(values[3].u.ints, values[3].n),
                                                         opd_bw_value(bw, 4).u.i));
 }
-/* Records as_strided by hand, because its formula needs self's strides but not self. */
+/* Records as_strided by hand, because its backward function needs self's strides but not self. */
 static int opdi_as_strided_autograd(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     opd_value offset = opd_arg_value(call, 3), values[5];
@@ -630,7 +632,7 @@ OPDI_OP(as_strided) {
 
 //== their gradients: zeros with the gradient at its place =============================================================
 
-/* A result of zeros with these sizes. */
+/* Makes a result of zeros with these sizes. */
 OPDI_INTERNAL opd_tensor *opdi_zero_result(opd_call *call, opd_ints sizes, opd_scalar_type dtype) {
     opd_tensor *out = opd_result(call, 0, sizes.data, (int)OPDI_MIN(sizes.n, OPD_MAX_DIMS + 1), dtype);
     return out && opdi_fill_with(out, opd_value_int(0)) == 0 ? out : NULL;
@@ -688,7 +690,8 @@ OPDI_OP(slice_backward) {
 }
 
 OPDI_COLD_END
-/* Adds what lies at (sizes, strides, at) of `values` in order to base, or (take) reads it from there. */
+/* Walks over a view of base given by (sizes, strides, at).  Adds `values` to its elements, in order, or if `take` reads
+   values from them. */
 static void opdi_walk_strided(double *base, double *values, opd_ints sizes, opd_ints strides, int64_t at, bool take) {
     int64_t idx[OPD_MAX_DIMS], pos = at;
     int dim;
@@ -710,9 +713,9 @@ static opd_tensor *opdi_doubles(opd_ints sizes, const opd_tensor *from) {
     if (!tensor || (from ? opdi_copy(tensor, from) : opdi_fill_with(tensor, opd_value_int(0)))) { return NULL; }
     return tensor;
 }
-/* The gradient of as_strided: grad is added up in a base that both geometries look at, and the input's geometry reads
-   it; an input that overlaps itself shares the sum (torch/csrc/autograd/FunctionsManual.cpp).  storage_offset counts
-   from the input's first element. */
+/* Computes the gradient of as_strided.  Adds grad up in a base that has the elements of both geometries, then reads
+   that base by the input's geometry.  Elements of the input that share memory share the sum
+   (torch/csrc/autograd/FunctionsManual.cpp).  storage_offset counts from the input's first element. */
 static int opdi_as_strided_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *base, *count = NULL;
     opd_ints in = opd_arg_ints(call, 1), in_strides = opd_arg_ints(call, 2), size = opd_arg_ints(call, 3),
@@ -735,7 +738,7 @@ static int opdi_as_strided_backward_kernel(opd_call *call) {
     if (first < 0 || second < 0 || offset > INT64_MAX / 4 || offset < -(INT64_MAX / 4)) {
         return opd_fail(OPD_ERROR_SHAPE, "sizes and strides do not fit into memory");
     }
-    /* the usual case: a part, each element once, of an input in rows */
+    /* the usual case: a part of a contiguous input, with each element once */
     if (offset >= 0 && second + offset <= first && (out->flags & OPDI_CONTIGUOUS) &&
         opdi_strides_contiguous(in.data, in_strides.data, (int)in.n)) {
         if (!(base = opdi_view(out, size.data, stride.data, (int)size.n, offset))) { return -1; }
@@ -761,8 +764,8 @@ static int opdi_as_strided_backward_kernel(opd_call *call) {
     return opdi_copy(out, input);
 }
 OPDI_COLD_BEGIN
-/* The gradient of as_strided_backward, its transpose: grad, shared where the input overlaps itself, is added up in a
-   base by the input's geometry and read by the other one. */
+/* Computes the gradient of as_strided_backward, its transpose.  Adds grad up in a base by the input's geometry, where
+   elements that share memory share the sum, then reads the base by the other geometry. */
 static int opdi_as_strided_backward_bw(opd_backward_call *bw) {
     opd_value values[4];
     int64_t offset = opd_bw_value(bw, 5).u.i, low = OPDI_MIN(offset, 0), step = 1;
@@ -783,7 +786,7 @@ static int opdi_as_strided_backward_bw(opd_backward_call *bw) {
     opd_tensor *base = opd_as_strided_backward(grad, whole, one, in, in_strides, -low);
     return opd_bw_return(bw, 0, opd_as_strided_full(base, size, stride, opd_value_int(offset - low)));
 }
-/* Batches as_strided_backward: the bases of the examples lie one behind the other. */
+/* Batches as_strided_backward, with the bases of the examples one behind the other in memory. */
 static int opdi_as_strided_backward_batch(opd_call *call) {
     int64_t room[4][OPD_MAX_DIMS];
     const int64_t offset = opd_arg_int(call, 5), low = OPDI_MIN(offset, 0), count = opd_batch_size();

@@ -2,8 +2,8 @@
 
 //== copies of views ===================================================================================================
 
-/* "aten::select_copy.int" calls "aten::select.int" and clones what comes, into rows; what is no view of these sizes is
-   copied. */
+/* Runs an operator such as "aten::select_copy.int": calls "aten::select.int" and gives a contiguous clone of its
+   result.  A result that is not a view with these sizes is copied. */
 OPDI_INTERNAL int opdi_view_copy_kernel(opd_call *call) {
     char name[96];
     const char *own = call->op->name, *at = strstr(own, "_copy");
