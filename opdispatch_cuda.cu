@@ -1,9 +1,9 @@
 /* opdispatch_cuda.cu - GPU kernels for opdispatch's operators, at the dispatch key CUDA.
 
    WHAT IT IS
-     One translation unit.  Linked into a program, or loaded by it, it makes "cuda" a device and registers kernels for
-     the built-in operators there; nothing else changes.  Where there is no GPU or no driver it registers nothing, and
-     asking for a CUDA tensor is an error that says why.
+     One translation unit.  When a program links or loads it, "cuda" becomes a device with kernels for the built-in
+     operators.  Nothing else changes.  If there is no GPU or no driver, it registers nothing, and asking for a CUDA
+     tensor fails with an error that says why.
 
    BUILD, with the CUDA Toolkit (13; compute capability 7.5 and up), linked in:
          nvcc -O3 -arch=all-major -c opdispatch_cuda.cu
@@ -13,21 +13,24 @@
          nvcc -O3 -arch=all-major -shared -Xcompiler -fPIC -DOPDISPATCH_PLUGIN opdispatch_cuda.cu \
              -o opdispatch_cuda.so -lcublas -lcublasLt
          ... opd_library_load("./opdispatch_cuda.so") ...
-     -arch=sm_90 in place of -arch=all-major makes code for one kind of GPU, in three minutes of one core, and as many
-     more for each other kind; --split-compile=0 has all cores work on it, -t 0 on several kinds of GPUs.  Without
-     -arch nvcc makes code for compute capability 7.5 alone, which is warned of: newer GPUs run it, after the driver
-     has compiled it anew when a program starts, and convolve bfloat16 without tensor cores.
-     tests/first_gpu_run.sh builds, tests and measures all of it on a machine with a GPU.
+     -arch=sm_90 instead of -arch=all-major makes code for one kind of GPU.  This takes three minutes on one core, and
+     three more for each other kind.  --split-compile=0 uses all cores, and -t 0 compiles for several kinds at once.
+     Without -arch, nvcc makes code for compute capability 7.5 alone, and the source warns of this.  Newer GPUs run
+     such code after the driver has recompiled it at the start of the program.  Convolutions of bfloat16 then do not
+     use tensor cores.
+     tests/first_gpu_run.sh builds, tests and measures everything on a machine with a GPU.
 
    SEVERAL PROCESSES, a GPU each
-     opd_group_device_add(group, device), called by all ranks of a group that there is (over MPI: examples/mpi_group.c),
-     has tensors of that device moved by NCCL 2.14 or newer, those of the CPU by the group as before.  NCCL is needed
-     only then, and not for compiling: libnccl.so.2 is loaded, or the file that OPD_NCCL names.  Collectives run on a
-     stream of the group's own; nobody waits on the host.  NCCL has no reductions of int16, none by bits but of bool, no
-     product, min or max of complex numbers, and no tags: these go by way of the host.  What is captured cannot have
-     collectives in it.  A transfer that is not done in the group's time, or of which NCCL says that it failed, ends the
-     group on this rank: its streams go on, and calls of the group, copies to the host and waiting for the device are
-     errors that name it, until opd_group_unregister.
+     All ranks of an existing group call opd_group_device_add(group, device) (over MPI: examples/mpi_group.c).  Then
+     NCCL 2.14 or newer moves the tensors of that device.  The group moves CPU tensors as before.  NCCL is only needed
+     when it is used, not for compiling: the call loads libnccl.so.2, or the file that OPD_NCCL names.  Collectives run
+     on a separate stream of the group, and the host does not wait for them.  NCCL has no reductions of int16, no
+     bitwise reductions except of bool, no product, min or max of complex numbers, and no tags.  These transfers go
+     through the host.  A capture cannot contain collectives.
+
+     If a transfer exceeds the group's timeout, or NCCL reports that it failed, the group ends on this rank.  Its
+     streams go on.  Calls of the group, copies to the host and waits for the device then fail with an error that names
+     the group, until opd_group_unregister.
 
    CONTENTS (search for the anchor)
      >>cu:platform       errors, devices, launches, types, what threads of a block do together
@@ -84,22 +87,23 @@
 #define OPDI_CU_MAX_DEVICES 16
 #define OPDI_CU_WARP 32
 #define OPDI_CU_ALL_LANES 0xffffffffu
-#define OPDI_CU_GRID 0x7fffffff                  /* blocks there can be in x */
+#define OPDI_CU_GRID 0x7fffffff                  /* maximum of blocks in x */
 
-/* A row of the list of kernels; a section's list ends with {NULL, NULL}. */
+/* A row of the list of kernels.  A section's list ends with {NULL, NULL}. */
 typedef struct opdi_cu_row { const char *name; opd_kernel kernel; } opdi_cu_row;
 
 static bool opdi_cu_debug;                       /* synchronise after each launch */
 
-/* Errors after which no call of this process succeeds any more: of memory (ECC, NVLink, contained), illegal address,
-   timeout, assert, what the hardware found from stack to launch, tensor memory. */
+/* Returns true for errors after which no CUDA call of this process can succeed: memory errors (ECC, NVLink, contained),
+   an illegal address, a timeout, an assertion, the hardware errors from "stack" to "launch", and errors of tensor
+   memory. */
 static bool opdi_cu_sticks(cudaError_t e) {
     const int n = (int)e;
     return n == 214 || n == 220 || n == 226 || n == 700 || n == 702 || n == 710 || (n >= 714 && n <= 719) || n == 721;
 }
-/* 0, or -1 with an error that says what failed. */
+/* Returns 0, or -1 and sets an error that says what failed. */
 static int opdi_cu_failed(cudaError_t e, const char *what) {
-    (void)cudaGetLastError();                    /* one that does not stick is forgotten */
+    (void)cudaGetLastError();                    /* clears an error that is not permanent */
     return opd_fail(e == cudaErrorMemoryAllocation ? OPD_ERROR_MEMORY : OPD_ERROR_KERNEL,
                     "CUDA error: %s (%s in %s)%s%s%s", cudaGetErrorString(e), cudaGetErrorName(e), what,
                     e == cudaErrorNoKernelImageForDevice
@@ -117,7 +121,7 @@ static int opdi_cu_failed(cudaError_t e, const char *what) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 750
 #error "opdispatch_cuda.cu: needs compute capability 7.5 (nvcc -arch=sm_75) or newer"
 #endif
-/* What was compiled: kinds of GPUs, oldest first; nvcc without -arch makes code for 7.5 alone. */
+/* The compiled kinds of GPUs, oldest first. nvcc without -arch makes code for 7.5 alone. */
 #if defined(__CUDA_ARCH_LIST__) && !defined(__CUDA_ARCH__)
 #define OPDI_CU_FIRST(first, ...) first
 #define OPDI_CU_SECOND(first, second, ...) second
@@ -131,19 +135,19 @@ convolve bfloat16.  -arch=native, or -arch=all-major"
 //== devices ===========================================================================================================
 
 static int opdi_cu_ndevices;                     /* found at the start */
-/* What is asked of a device again and again. */
+/* The properties of a device that are needed often. */
 typedef struct opdi_cu_device { int multiprocessors, threads, shared, major, minor; } opdi_cu_device;
 static opdi_cu_device opdi_cu_devices[OPDI_CU_MAX_DEVICES];
-static thread_local cudaStream_t opdi_cu_streams[OPDI_CU_MAX_DEVICES];       /* this thread's current ones */
+static thread_local cudaStream_t opdi_cu_streams[OPDI_CU_MAX_DEVICES];       /* the current streams of this thread */
 
 static int opdi_cu_current() {
     int d = 0;
     return cudaGetDevice(&d) == cudaSuccess && d < OPDI_CU_MAX_DEVICES ? d : 0;
 }
 static const opdi_cu_device *opdi_cu_properties() { return &opdi_cu_devices[opdi_cu_current()]; }
-/* The stream that kernels and copies of this thread go to. */
+/* Returns the stream for kernels and copies of this thread. */
 static cudaStream_t opdi_cu_stream() { return opdi_cu_streams[opdi_cu_current()]; }
-/* The device of the calling thread is another one while this lives; -1: the same. */
+/* While an object of this type lives, the calling thread's current device is `index`.  -1 means no change. */
 struct opdi_cu_on {
     int was, index;
     opdi_cu_on(int index_) : was(opdi_cu_current()), index(index_ < 0 ? was : index_) {
@@ -156,19 +160,19 @@ struct opdi_cu_on {
 
 //== what kernels find wrong ===========================================================================================
 //
-//  An index out of range is never followed.  The kernel notes it in memory of the host and goes on; the next call that
-//  waits for the device, or in debug mode the launch itself, is the one that fails, and names the operator.
+//  An index out of range is never used as an address.  The kernel notes it in host memory and goes on.  The next call
+//  that waits for the device fails and names the operator; in debug mode the launch itself does.
 
 typedef struct opdi_cu_fault {
     volatile int32_t set;
     const opd_op *op;
-    const char *text;                             /* NULL: of an index */
+    const char *text;                             /* NULL: the fault is an index */
     int64_t index, size;
 } opdi_cu_fault;
-static std::atomic<opdi_cu_fault *> opdi_cu_the_fault;     /* pinned; made for the first kernel that may note one */
+static std::atomic<opdi_cu_fault *> opdi_cu_the_fault;     /* pinned; made for the first kernel that may note a fault */
 static opdi_cu_fault *opdi_cu_fault_make();
 
-/* What a kernel notes it with: an argument of the kernel, made by opdi_cu_guard_of. */
+/* The argument through which a kernel notes faults.  opdi_cu_guard_of makes it. */
 struct opdi_cu_guard {
     opdi_cu_fault *fault;
     const opd_op *op;
@@ -179,30 +183,30 @@ struct opdi_cu_guard {
         __threadfence_system();
         fault->set = 1;
     }
-    /* Whether an index is inside; notes one that is not. */
+    /* Returns whether an index is inside, and notes it if not. */
     __device__ __forceinline__ bool inside(int64_t index, int64_t size) const {
         if ((uint64_t)index < (uint64_t)size) { return true; }
         note(index, size);
         return false;
     }
 };
-/* fault is NULL with an error: nothing is launched then. */
+/* Makes the guard of a kernel.  If fault is NULL, an error was set, and no kernel is launched. */
 static opdi_cu_guard opdi_cu_guard_of(const opd_call *call, const char *text = NULL) {
     const opdi_cu_guard g = {opdi_cu_fault_make(), opd_call_operator(call), text};
     return g;
 }
-static std::atomic<int> opdi_cu_nlost;           /* process groups that are gone, */
-static int opdi_cu_lost_check();                 /* and what that means for the current device */
+static std::atomic<int> opdi_cu_nlost;           /* number of process groups that have ended with an error, */
+static int opdi_cu_lost_check();                 /* and their effect on the current device */
 static std::atomic<int> opdi_cu_ngroups;
-static void opdi_cu_groups_flush(int index);     /* before the host waits for a device */
-/* 0, or -1 with the error of what a kernel noted, which is forgotten then, or of a process group that is gone.  The
-   device has been waited for. */
+static void opdi_cu_groups_flush(int index);     /* called before the host waits for a device */
+/* Called after waiting for the device.  Returns -1 and sets an error if a kernel noted a fault, which is then
+   forgotten, or if a process group of the device has ended; else returns 0. */
 static int opdi_cu_faults() {
     opdi_cu_fault *f = opdi_cu_the_fault, found;
     if (opdi_cu_nlost != 0 && opdi_cu_lost_check()) { return -1; }
     if (!f || !f->set) { return 0; }
     found.op = f->op; found.text = f->text; found.index = f->index; found.size = f->size;
-    f->set = 0;                                   /* the next one may be noted from here on */
+    f->set = 0;                                   /* the next fault may be noted from here on */
     if (found.text) { return opd_fail(OPD_ERROR_INDEX, "%s on CUDA: %s", opd_op_name(found.op), found.text); }
     return opd_fail(OPD_ERROR_INDEX, "%s on CUDA: index %lld is out of bounds for dimension with size %lld",
                     opd_op_name(found.op), (long long)found.index, (long long)found.size);
@@ -211,14 +215,14 @@ static int opdi_cu_faults() {
 //== launches ==========================================================================================================
 
 static __host__ __device__ __forceinline__ int64_t opdi_cu_ceil(int64_t n, int64_t d) { return (n + d - 1) / d; }
-/* Blocks for n pieces of work of one thread each, in kernels that loop until all is done (by gridDim.x * blockDim.x):
-   as many as run at once, a few times over. */
+/* Returns the number of blocks for n items, one per thread, for kernels that loop with a step of gridDim.x *
+   blockDim.x.  It is a few times the number of blocks that run at once. */
 static dim3 opdi_cu_grid(int64_t n, int threads) {
     const opdi_cu_device *p = opdi_cu_properties();
     const int64_t most = (int64_t)p->multiprocessors * (p->threads / threads) * 8, want = opdi_cu_ceil(n, threads);
     return dim3((unsigned)(want < 1 ? 1 : want < most ? want : most));
 }
-/* Blocks for n pieces of work of one block each, in kernels that loop by gridDim.x. */
+/* Returns the number of blocks for n items, one per block, for kernels that loop with a step of gridDim.x. */
 static dim3 opdi_cu_grid_rows(int64_t n) { return dim3((unsigned)(n < 1 ? 1 : n < (1 << 20) ? n : (1 << 20))); }
 
 static int opdi_cu_launch_failed(cudaError_t e, const void *kernel) {
@@ -231,16 +235,17 @@ static int opdi_cu_launch_failed(cudaError_t e, const void *kernel) {
     return opdi_cu_failed(e, name);
 }
 static bool opdi_cu_captured(cudaStream_t stream);
-/* Debug mode, after what was queued last: waits for it, but where the stream is captured. */
+/* In debug mode, waits for the work queued last, unless the stream is captured. */
 static cudaError_t opdi_cu_debug_wait(cudaStream_t stream) {
     return !opdi_cu_debug || opdi_cu_captured(stream) ? cudaSuccess : cudaStreamSynchronize(stream);
 }
-/* Runs kernel<<<grid, block, shared>>>(args...) on the current stream; 0, or -1 with an error that names it. */
+/* Runs kernel<<<grid, block, shared>>>(args...) on the current stream.  Returns 0, or -1 and sets an error that names
+   the kernel. */
 template <typename... P, typename... A>
 static int opdi_cu_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, A... args) {
     cudaLaunchConfig_t config = cudaLaunchConfig_t();
     cudaError_t e = cudaSuccess;
-    if (!opd_ok()) { return -1; }                /* opdi_cu_data of a tensor that is elsewhere gave NULL */
+    if (!opd_ok()) { return -1; }                /* opdi_cu_data has failed for a tensor that is elsewhere */
     config.gridDim = grid;
     config.blockDim = block;
     config.dynamicSmemBytes = shared;
@@ -254,7 +259,7 @@ static int opdi_cu_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t sh
     return opdi_cu_launch_failed(e, (const void *)kernel);
 }
 
-/* A loop that is unrolled, or is not, in macros too; a function that is called. */
+/* Marks for loops to be unrolled or not, also in macros, and for functions that are not inlined. */
 #if defined(OPD_CUDA_EMULATED)
 #define OPDI_CU_UNROLL
 #define OPDI_CU_ROLLED
@@ -276,9 +281,9 @@ extern __shared__ __align__(16) unsigned char opdi_cu_shared_memory[];
 
 typedef __half opdi_cu_f16;
 typedef __nv_bfloat16 opdi_cu_bf16;
-struct alignas(16) opdi_cu_16 { uint64_t a, b; };                            /* 16 bytes that are moved as they are */
+struct alignas(16) opdi_cu_16 { uint64_t a, b; };                       /* 16 bytes that are moved without conversion */
 
-/* Dtype checks have happened where the result was made; this is for what no kernel is written for. */
+/* Fails because no kernel exists for a dtype.  This should not happen: dtypes were checked when the result was made. */
 static int opdi_cu_no_dtype(opd_scalar_type dtype) {
     return opd_fail(OPD_ERROR_DTYPE, "not implemented for '%s' on CUDA", opd_dtype_cname(dtype));
 }
@@ -295,22 +300,22 @@ static int opdi_cu_no_dtype(opd_scalar_type dtype) {
     switch (dtype) { OPDI_CU_CASES_FLOAT(T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
 #define OPDI_CU_INTS(dtype, T, ...) \
     switch (dtype) { OPDI_CU_CASES_INT(T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
-/* All but complex ones. */
+/* All dtypes but the complex ones. */
 #define OPDI_CU_ALL(dtype, T, ...) \
     switch (dtype) { OPDI_CU_CASES_FLOAT(T, __VA_ARGS__) OPDI_CU_CASES_INT(T, __VA_ARGS__) \
         OPDI_CU_CASE(OPD_BOOL, bool, T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
-/* By the size of an element, for what only moves them: uint8_t to uint64_t, and 16 bytes. */
+/* Selects by the size of an element, for kernels that only move elements: uint8_t to uint64_t, and 16 bytes. */
 #define OPDI_CU_SIZES(dtype, T, ...) \
     switch (opd_dtype_size(dtype)) { \
         OPDI_CU_CASE(1, uint8_t, T, __VA_ARGS__) OPDI_CU_CASE(2, uint16_t, T, __VA_ARGS__) \
         OPDI_CU_CASE(4, uint32_t, T, __VA_ARGS__) OPDI_CU_CASE(8, uint64_t, T, __VA_ARGS__) \
         OPDI_CU_CASE(16, opdi_cu_16, T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
-/* int32 and int64, of indices. */
+/* The dtypes of indices, int32 and int64. */
 #define OPDI_CU_INDEX(dtype, T, ...) \
     switch (dtype) { OPDI_CU_CASE(OPD_INT32, int32_t, T, __VA_ARGS__) OPDI_CU_CASE(OPD_INT64, int64_t, T, __VA_ARGS__) \
         default: return opdi_cu_no_dtype(dtype); }
 
-/* What sums of T are computed in: float for the short floats, int64_t for integers and bool. */
+/* The type in which sums of T are computed: float for 16-bit floats, int64_t for integers and bool. */
 template <typename T> struct opdi_cu_acc_of { typedef int64_t type; };
 template <> struct opdi_cu_acc_of<float> { typedef float type; };
 template <> struct opdi_cu_acc_of<double> { typedef double type; };
@@ -318,11 +323,11 @@ template <> struct opdi_cu_acc_of<opdi_cu_f16> { typedef float type; };
 template <> struct opdi_cu_acc_of<opdi_cu_bf16> { typedef float type; };
 template <typename T> using opdi_cu_acc = typename opdi_cu_acc_of<T>::type;
 
-/* A number of one type as another: the short floats by way of float; bool is "not zero". */
+/* Converts a number to another type: 16-bit floats through float; bool is "not zero". */
 template <typename C, typename T> struct opdi_cu_convert {
     static __host__ __device__ __forceinline__ C of(T v) { return static_cast<C>(v); }
 };
-/* Floats as narrow integers: the low bits of the long one. */
+/* Converts floats to integers of less than 32 bits: takes the low bits of the int64_t. */
 template <typename C> __host__ __device__ __forceinline__ C opdi_cu_narrow(int64_t v) { return static_cast<C>(v); }
 #define OPDI_CU_CONVERT_NARROW(C) \
     template <> struct opdi_cu_convert<C, float> { \
@@ -368,14 +373,15 @@ OPDI_CU_CONVERT_SHORT(opdi_cu_bf16, opdi_cu_bf16, v)
 OPDI_CU_CONVERT_SHORT(opdi_cu_f16, opdi_cu_bf16, __float2half_rn(__bfloat162float(v)))
 OPDI_CU_CONVERT_SHORT(opdi_cu_bf16, opdi_cu_f16, __float2bfloat16_rn(__half2float(v)))
 
-/* opdi_cu_cast<float>(v), opdi_cu_load<float>(p): *p as a float; opdi_cu_store(p, v): v as what p points to. */
+/* opdi_cu_cast<float>(v), opdi_cu_load<float>(p): *p as a float; opdi_cu_store(p, v): stores v in *p. */
 template <typename C, typename T> __host__ __device__ __forceinline__ C opdi_cu_cast(T v) {
     return opdi_cu_convert<C, T>::of(v);
 }
 template <typename C, typename T> __device__ __forceinline__ C opdi_cu_load(const T *p) { return opdi_cu_cast<C>(*p); }
 template <typename T, typename C> __device__ __forceinline__ void opdi_cu_store(T *p, C v) { *p = opdi_cu_cast<T>(v); }
 
-/* N elements that are loaded and stored at once; N * sizeof(T) is 16 at most, and p aligned to it. */
+/* N elements that are loaded and stored by one instruction.  N * sizeof(T) is at most 16; addresses are multiples of
+   it. */
 template <typename T, int N> struct alignas(sizeof(T) * N) opdi_cu_vector { T at[N]; };
 template <int N, typename T> __device__ __forceinline__ opdi_cu_vector<T, N> opdi_cu_load_vector(const T *p) {
     return *reinterpret_cast<const opdi_cu_vector<T, N> *>(p);
@@ -383,8 +389,8 @@ template <int N, typename T> __device__ __forceinline__ opdi_cu_vector<T, N> opd
 template <int N, typename T> __device__ __forceinline__ void opdi_cu_store_vector(T *p, opdi_cu_vector<T, N> v) {
     *reinterpret_cast<opdi_cu_vector<T, N> *>(p) = v;
 }
-/* Element w of them in the type computed in.  Two bfloat16 stay in one register until then, of which either is a float
-   by a shift or a mask: as elements they would take one each. */
+/* Returns element w of the vector in the compute type.  Two bfloat16 share a register until then, and become floats by
+   a shift or a mask; as separate elements each would take a register. */
 template <typename C, typename T, int W>
 __device__ __forceinline__ C opdi_cu_taken(const opdi_cu_vector<T, W> &v, int w) {
     if constexpr (std::is_same<T, opdi_cu_bf16>::value && W % 2 == 0) {
@@ -397,20 +403,21 @@ static __host__ __device__ __forceinline__ bool opdi_cu_aligned(const void *p) {
 
 //== tensors ===========================================================================================================
 
-/* Result i of a call whose results are made (opd_results_from_fake); NULL: undefined. */
+/* Returns result i of a call whose results were made by opd_results_from_fake, or NULL if it is undefined. */
 static opd_tensor *opdi_cu_result(opd_call *call, int i) {
     const opd_value *v = &opd_call_rets(call)[i];
     return v->tag == OPD_TAG_TENSOR ? v->u.t : NULL;
 }
-/* The first element of a CUDA tensor, typed; NULL with an error when it is elsewhere. */
+/* Returns the typed address of a CUDA tensor's first element, or NULL and sets an error if it is elsewhere. */
 template <typename T> static T *opdi_cu_data(const opd_tensor *t) {
     return static_cast<T *>(opd_device_data(t, OPD_CUDA));
 }
-/* A tensor of this device for a kernel's own use; it belongs to the kernel's scope.  NULL with an error. */
+/* Returns a new tensor on this device for use within a kernel, whose scope owns it.  On failure, returns NULL and sets
+   an error. */
 static opd_tensor *opdi_cu_new(opd_ints sizes, opd_scalar_type dtype) {
     return opd_tensor_new_on(sizes, dtype, opd_device_of(OPD_CUDA, -1));
 }
-/* Bytes of scratch memory; stream-ordered as every tensor.  NULL with an error. */
+/* Returns scratch memory, which is stream-ordered like every tensor, or NULL and sets an error. */
 static void *opdi_cu_scratch(int64_t bytes) {
     const int64_t n = bytes < 1 ? 1 : bytes;
     opd_tensor *t = opdi_cu_new(opd_ints_of(&n, 1), OPD_UINT8);
@@ -419,7 +426,8 @@ static void *opdi_cu_scratch(int64_t bytes) {
 
 //== what threads do together ==========================================================================================
 
-/* Any value of 4, 8, 12, ... bytes from the lane `mask` away, or `delta` further up. */
+/* These return the value v, whole words long, of another lane: the lane whose number differs by `mask`, or the lane
+   `delta` further up. */
 template <typename A> __device__ __forceinline__ A opdi_cu_shuffle_xor(A v, int mask) {
     static_assert(sizeof(A) % 4 == 0, "whole words");
     union { A v; int w[sizeof(A) / 4]; } u = {v};
@@ -427,20 +435,20 @@ template <typename A> __device__ __forceinline__ A opdi_cu_shuffle_xor(A v, int 
     for (int i = 0; i < (int)(sizeof(A) / 4); i++) { u.w[i] = __shfl_xor_sync(OPDI_CU_ALL_LANES, u.w[i], mask); }
     return u.v;
 }
-/* f over the values of a warp's lanes; every lane has the result. */
+/* Folds the values of a warp's lanes by f.  Every lane gets the result. */
 template <typename A, typename F> __device__ __forceinline__ A opdi_cu_warp_reduce(A v, F f) {
 #pragma unroll
     for (int m = OPDI_CU_WARP / 2; m > 0; m /= 2) { v = f(v, opdi_cu_shuffle_xor(v, m)); }
     return v;
 }
-/* f over the values of a block's threads (x only, whole warps); `none` is its neutral value; every thread has the
-   result.  Every thread takes part. */
+/* Folds the values of all threads of a block (blockDim.x only, whole warps) by f, whose neutral value is `none`.  Every
+   thread must take part, and every thread gets the result. */
 template <typename A, typename F> __device__ A opdi_cu_block_reduce(A v, F f, A none) {
     __shared__ __align__(16) unsigned char room[OPDI_CU_WARP * sizeof(A)];
     A *parts = reinterpret_cast<A *>(room);
     const int lane = threadIdx.x % OPDI_CU_WARP, warp = threadIdx.x / OPDI_CU_WARP;
     v = opdi_cu_warp_reduce(v, f);
-    __syncthreads();                              /* parts may still be read from the last time */
+    __syncthreads();                              /* parts may still be read from the previous call */
     if (lane == 0) { parts[warp] = v; }
     __syncthreads();
     v = lane < (int)blockDim.x / OPDI_CU_WARP ? parts[lane] : none;
@@ -458,28 +466,29 @@ struct opdi_cu_min {
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:memory      the caching allocator, pinned memory, copies
 //
-//  Segments come from cudaMalloc and are cut into blocks; free blocks are joined with their free neighbours and kept by
-//  stream and size: a block is used again on the stream that it was made on, in whose order that is right.  While a
-//  stream is captured its memory comes from a pool of the capture's own, which other work never gets.
+//  Segments come from cudaMalloc and are cut into blocks.  Free blocks are joined with their free neighbours, and kept
+//  by stream and size.  A block is reused on the stream that it was made on, where the order of work makes this safe.
+//  While a stream is captured, its memory comes from a pool of the capture, which no other work gets.
 //
-//  A block that other streams use, too (opd_tensor_record_stream), and pinned memory that copies read or write, is
-//  marked with an event on each of these streams when it is freed; it can be had again when all of them have passed.
+//  A block that other streams use, too (opd_tensor_record_stream), is marked with an event on each of these streams
+//  when it is freed.  Pinned memory that copies read or write is marked in the same way.  The block can be reused when
+//  all events have passed.
 //
-//  The lock is held for bookkeeping only: let go while CUDA makes memory, gives it back or waits for events.
+//  The lock is only held for bookkeeping.  It is released while CUDA allocates or frees memory, or waits for events.
 //----------------------------------------------------------------------------------------------------------------------
 
 struct opdi_cu_pool;
 typedef struct opdi_cu_use { int device; cudaStream_t stream; } opdi_cu_use;
-/* A block of a device or, where pool is NULL, of pinned memory. */
+/* A block of device memory.  If `pool` is NULL, it is a block of pinned host memory. */
 typedef struct opdi_cu_piece {
     char *at;
     size_t bytes;
     opdi_cu_pool *pool;
     cudaStream_t stream;
-    opdi_cu_piece *before, *after;                /* its neighbours in the segment */
+    opdi_cu_piece *before, *after;                /* neighbours in the segment */
     bool used;
-    int marks;                                    /* events that it waits for */
-    std::vector<opdi_cu_use> uses;                /* by streams beside its own */
+    int marks;                                    /* number of events that it waits for */
+    std::vector<opdi_cu_use> uses;                /* uses by other streams */
 } opdi_cu_piece;
 struct opdi_cu_piece_order {
     bool operator()(const opdi_cu_piece *a, const opdi_cu_piece *b) const {
@@ -487,43 +496,43 @@ struct opdi_cu_piece_order {
             : a->bytes != b->bytes ? a->bytes < b->bytes : a->at < b->at;
     }
 };
-/* What a generator gives inside a capture: words counted from where its sequence was, and where kernels find the key
-   and the place to count from when the capture is replayed. */
+/* The random words that a generator provides in a capture, counted from the position of its sequence.  In `state`, the
+   kernels of a replay find the key and that position. */
 typedef struct opdi_cu_sequence {
     opd_generator *generator;
     uint64_t key, at;
     int64_t words;
     opdi_cu_piece *state;
 } opdi_cu_sequence;
-/* A device's memory, or a capture's. */
+/* The memory of a device, or of a captured graph. */
 struct opdi_cu_pool {
     int device;
     bool captures;
     std::set<opdi_cu_piece *, opdi_cu_piece_order> free;
-    cudaStream_t stream;                          /* of a capture: the first of its streams, */
-    unsigned long long id;                        /* CUDA's name for it, */
-    const char *broken;                           /* what was asked for that cannot be captured, or NULL */
+    cudaStream_t stream;                          /* of a capture: its first stream, */
+    unsigned long long id;                        /* CUDA's id of it, */
+    const char *broken;                           /* a request that cannot be captured, or NULL */
     std::vector<opdi_cu_sequence> sequences;
 };
 typedef struct opdi_cu_mark { cudaEvent_t event; opdi_cu_piece *of; } opdi_cu_mark;
-static std::mutex opdi_cu_memory_lock;            /* all of the below */
+static std::mutex opdi_cu_memory_lock;            /* protects the variables below */
 typedef std::unique_lock<std::mutex> opdi_cu_hold;
-static std::mutex opdi_cu_release_lock;           /* while memory goes back to CUDA; taken before the other one */
+static std::mutex opdi_cu_release_lock;           /* while memory goes back to CUDA; taken before the other lock */
 static opdi_cu_pool opdi_cu_pools[OPDI_CU_MAX_DEVICES];
 static std::unordered_map<void *, opdi_cu_piece *> *opdi_cu_all_pieces;          /* by address; never destroyed */
 static std::map<char *, opdi_cu_piece *> *opdi_cu_all_pinned;
 static std::multimap<size_t, opdi_cu_piece *> *opdi_cu_free_pinned;
 static int64_t opdi_cu_cached_bytes[OPDI_CU_MAX_DEVICES];
-static bool opdi_cu_no_cache;                     /* OPD_CUDA_NO_CACHE=1: every block is cudaMalloc's */
-static std::vector<opdi_cu_pool *> *opdi_cu_capturing;                           /* of what is captured now; */
-static std::atomic<int> opdi_cu_ncapturing;                                      /* how many */
+static bool opdi_cu_no_cache;                     /* OPD_CUDA_NO_CACHE=1: every block comes from cudaMalloc */
+static std::vector<opdi_cu_pool *> *opdi_cu_capturing;                           /* pools of the current captures; */
+static std::atomic<int> opdi_cu_ncapturing;                                      /* their number */
 static std::vector<opdi_cu_mark> *opdi_cu_marks;
-static std::vector<opdi_cu_piece *> *opdi_cu_held;            /* to be marked when nothing is captured any more */
-static std::vector<opdi_cu_use> *opdi_cu_idle_streams;        /* that were freed */
+static std::vector<opdi_cu_piece *> *opdi_cu_held;            /* to be marked when all captures have ended */
+static std::vector<opdi_cu_use> *opdi_cu_idle_streams;        /* freed streams */
 
 //== what is captured ==================================================================================================
 
-/* The pool of the capture that a stream takes part in; NULL: it is not captured.  Under the lock. */
+/* Returns the pool of the capture that a stream takes part in, or NULL.  Called under the lock. */
 static opdi_cu_pool *opdi_cu_capture_pool(cudaStream_t stream) {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     unsigned long long id = 0;
@@ -539,7 +548,8 @@ static bool opdi_cu_captured(cudaStream_t stream) {
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
     return opdi_cu_capture_pool(stream) != NULL;
 }
-/* -1 with an error, and the capture cannot be used, where a stream is captured; 0: it is not. */
+/* Returns 0 unless the stream is being captured.  If it is, marks the capture as broken, returns -1 and sets an
+   error. */
 static int opdi_cu_uncaptured(cudaStream_t stream, const char *what) {
     if (opdi_cu_ncapturing == 0) { return 0; }
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
@@ -549,7 +559,7 @@ static int opdi_cu_uncaptured(cudaStream_t stream, const char *what) {
     return opd_fail(OPD_ERROR_KERNEL, "CUDA: %s cannot be captured: what is captured is done when it is replayed",
                     what);
 }
-/* -1 with an error where any stream of a device is captured. */
+/* Returns 0 unless some stream of the device is being captured.  If one is, returns -1 and sets an error. */
 static int opdi_cu_none_captured(int index, const char *what) {
     if (opdi_cu_ncapturing == 0) { return 0; }
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
@@ -564,8 +574,8 @@ static int opdi_cu_none_captured(int index, const char *what) {
 
 //== blocks ============================================================================================================
 
-#define OPDI_CU_SMALL ((size_t)1 << 20)           /* up to here from segments of 2 MiB, larger ones of 20 MiB, */
-#define OPDI_CU_LARGE ((size_t)10 << 20)          /* and from here of their own */
+#define OPDI_CU_SMALL ((size_t)1 << 20)           /* up to here from segments of 2 MiB; larger ones of 20 MiB, */
+#define OPDI_CU_LARGE ((size_t)10 << 20)          /* and from here on each has its own segment */
 static size_t opdi_cu_segment_bytes(size_t bytes) {
     const size_t mega = (size_t)2 << 20;
     return bytes <= OPDI_CU_SMALL ? mega : bytes < OPDI_CU_LARGE ? 10 * mega : (bytes + mega - 1) / mega * mega;
@@ -578,7 +588,8 @@ static void opdi_cu_piece_take(opdi_cu_piece *p) {
     opdi_cu_cached_bytes[p->pool->device] -= (int64_t)p->bytes;
     p->pool->free.erase(p);
 }
-/* The smallest free block of the stream that holds bytes; NULL: none.  Small blocks do not come out of large ones. */
+/* Returns the smallest free block of the stream with at least this many bytes, or NULL.  Small blocks are not cut from
+   large ones. */
 static opdi_cu_piece *opdi_cu_piece_find(opdi_cu_pool *pool, cudaStream_t stream, size_t bytes, bool whole) {
     opdi_cu_piece key = {NULL, bytes, pool, stream, NULL, NULL, false, 0, {}};
     for (auto i = pool->free.lower_bound(&key); i != pool->free.end() && (*i)->stream == stream; ++i) {
@@ -588,13 +599,13 @@ static opdi_cu_piece *opdi_cu_piece_find(opdi_cu_pool *pool, cudaStream_t stream
     return NULL;
 }
 static void opdi_cu_release(int device);
-/* Whether a pool is there still: a capture's may go while the lock is not held. */
+/* Returns whether a pool still exists: a capture's pool may be freed while the lock is not held. */
 static bool opdi_cu_pool_lives(const opdi_cu_pool *pool) {
     for (const opdi_cu_pool &p : opdi_cu_pools) { if (pool == &p) { return true; } }
     for (const opdi_cu_pool *p : *opdi_cu_capturing) { if (pool == p) { return true; } }
     return false;
 }
-/* A new segment; NULL: there is no more memory.  Lets go of the lock meanwhile. */
+/* Returns a new segment, or NULL if memory is exhausted.  Releases the lock meanwhile. */
 static opdi_cu_piece *opdi_cu_segment(opdi_cu_hold &hold, opdi_cu_pool *pool, int device, cudaStream_t stream,
                                       size_t bytes) {
     const opdi_cu_on on(device);
@@ -618,7 +629,7 @@ static opdi_cu_piece *opdi_cu_segment(opdi_cu_hold &hold, opdi_cu_pool *pool, in
     (*opdi_cu_all_pieces)[at] = p;
     return p;
 }
-/* The rest of a block behind `bytes` is one of its own. */
+/* Splits a block: the part behind `bytes` becomes a separate block. */
 static void opdi_cu_piece_split(opdi_cu_piece *p, size_t bytes) {
     opdi_cu_piece *rest;
     if (p->bytes - bytes < (p->bytes > OPDI_CU_LARGE ? OPDI_CU_SMALL : 512)) { return; }
@@ -629,7 +640,7 @@ static void opdi_cu_piece_split(opdi_cu_piece *p, size_t bytes) {
     (*opdi_cu_all_pieces)[rest->at] = rest;
     opdi_cu_piece_free(rest);
 }
-/* p and what is behind it become one. */
+/* Joins block p with the block behind it. */
 static void opdi_cu_piece_join(opdi_cu_piece *p) {
     opdi_cu_piece *q = p->after;
     p->bytes += q->bytes; p->after = q->after;
@@ -637,7 +648,7 @@ static void opdi_cu_piece_join(opdi_cu_piece *p) {
     opdi_cu_all_pieces->erase(q->at);
     delete q;
 }
-/* Nothing uses a block any more. */
+/* Frees a block that nothing uses any more. */
 static void opdi_cu_give(opdi_cu_piece *p) {
     if (!p->pool && opdi_cu_no_cache) {
         opdi_cu_all_pinned->erase(p->at);
@@ -655,8 +666,8 @@ static void opdi_cu_use_add(opdi_cu_piece *p, int device, cudaStream_t stream) {
     for (const opdi_cu_use &u : p->uses) { if (u.stream == stream && u.device == device) { return; } }
     p->uses.push_back({device, stream});
 }
-/* A block is freed: at once, or when what is queued now on the streams that use it is done.  While anything is captured
-   no mark is put anywhere: it would be a part of the capture. */
+/* Frees a block at once, or if other streams use it, when their queued work is done.  While a capture goes on, no event
+   is recorded, because it would become a part of the capture; such blocks are freed later. */
 static void opdi_cu_retire(opdi_cu_piece *p) {
     if (!p->uses.empty() && !opdi_cu_capturing->empty()) { opdi_cu_held->push_back(p); return; }
     for (const opdi_cu_use &u : p->uses) {
@@ -679,7 +690,7 @@ static void opdi_cu_mark_passed(const opdi_cu_mark &m) {
     (void)cudaEventDestroy(m.event);
     if (--m.of->marks == 0) { opdi_cu_give(m.of); }
 }
-/* Frees the blocks whose marks have passed. */
+/* Frees the blocks whose events have passed. */
 static void opdi_cu_marks_pass() {
     std::vector<opdi_cu_mark> left;
     for (const opdi_cu_mark &m : *opdi_cu_marks) {
@@ -689,7 +700,7 @@ static void opdi_cu_marks_pass() {
     }
     opdi_cu_marks->swap(left);
 }
-/* Frees all blocks that have marks now.  Lets go of the lock while it waits. */
+/* Waits for all blocks that have events now, and frees them.  Releases the lock while it waits. */
 static void opdi_cu_marks_wait(opdi_cu_hold &hold) {
     std::vector<opdi_cu_mark> all;
     all.swap(*opdi_cu_marks);
@@ -700,7 +711,7 @@ static void opdi_cu_marks_wait(opdi_cu_hold &hold) {
     hold.lock();
     for (const opdi_cu_mark &m : all) { opdi_cu_mark_passed(m); }
 }
-/* A stream is no more: nothing uses blocks on it, and those that were made on it are the default stream's. */
+/* Called when a stream is freed.  Its uses of blocks end, and blocks made on it move to the default stream. */
 static void opdi_cu_stream_forget(int device, cudaStream_t stream) {
     auto forget = [&](opdi_cu_piece *p) {
         for (auto u = p->uses.begin(); u != p->uses.end();) {
@@ -717,7 +728,8 @@ static void opdi_cu_stream_forget(int device, cudaStream_t stream) {
 
 //== what the backend calls ============================================================================================
 
-/* A block of whole 512 bytes of a pool; NULL: no memory, or with an error.  Lets go of the lock to get a segment. */
+/* Returns a block of a pool; its size is a multiple of 512 bytes.  On failure, returns NULL, with an error set or with
+   none if memory is exhausted.  Releases the lock while it gets a segment. */
 static opdi_cu_piece *opdi_cu_piece_new(opdi_cu_hold &hold, opdi_cu_pool *pool, cudaStream_t stream, size_t bytes) {
     const int device = pool->device;
     opdi_cu_pool *around = &opdi_cu_pools[device];
@@ -725,12 +737,12 @@ static opdi_cu_piece *opdi_cu_piece_new(opdi_cu_hold &hold, opdi_cu_pool *pool, 
     if (!opdi_cu_marks->empty()) { opdi_cu_marks_pass(); }
     if ((p = opdi_cu_piece_find(pool, stream, bytes, false)) != NULL) { opdi_cu_piece_take(p); }
     else if (pool->captures && (p = opdi_cu_piece_find(around, stream, bytes, true)) != NULL) {
-        opdi_cu_piece_take(p);                    /* a whole segment of the device's becomes the capture's */
+        opdi_cu_piece_take(p);                    /* moves a whole segment from the device to the capture */
         p->pool = pool;
     }
     else if (!(p = opdi_cu_segment(hold, pool, device, stream, opdi_cu_segment_bytes(bytes))) &&
              !(p = opdi_cu_segment(hold, pool, device, stream, bytes))) {
-        /* others' use was waited for */
+        /* waiting for other uses may have freed a block */
         p = opdi_cu_pool_lives(pool) ? opdi_cu_piece_find(pool, stream, bytes, false) : NULL;
         if (!p) { return NULL; }
         opdi_cu_piece_take(p);
@@ -752,7 +764,7 @@ static void opdi_cu_out_of_memory(int index, size_t bytes) {
     size_t left = 0, all = 0;
     char text[5][32];
     cudaError_t e;
-    if (!opd_ok()) { return; }                    /* something else was wrong */
+    if (!opd_ok()) { return; }                    /* another error is pending */
     if ((e = cudaMemGetInfo(&left, &all)) != cudaSuccess) {
         (void)cudaGetLastError();
         (void)opd_fail(OPD_ERROR_MEMORY, "CUDA out of memory: this program cannot use cuda:%d at all: %s (%s). Other "
@@ -796,7 +808,7 @@ static void opdi_cu_free(void *user, int index, void *data, size_t bytes) {
     const bool known = i != opdi_cu_all_pieces->end();
     if (known) { opdi_cu_retire(i->second); }
     hold.unlock();
-    if (!known && opdi_cu_no_cache) { (void)cudaFree(data); }     /* which waits for the device */
+    if (!known && opdi_cu_no_cache) { (void)cudaFree(data); }     /* waits for the device */
 }
 static int opdi_cu_record_stream(void *user, int index, void *data, int64_t stream) {
     const cudaStream_t s = (cudaStream_t)(intptr_t)stream;
@@ -807,8 +819,8 @@ static int opdi_cu_record_stream(void *user, int index, void *data, int64_t stre
     if (i->second->stream != s || i->second->pool->device != index) { opdi_cu_use_add(i->second, index, s); }
     return 0;
 }
-/* Gives segments that are free as a whole back to the device, one thread at a time: who finds no memory meanwhile waits
-   here, and tries again. */
+/* Returns to the device the segments in which no block is used, one thread at a time.  Other threads that run out of
+   memory meanwhile wait here and then try again. */
 static void opdi_cu_release(int device) {
     std::lock_guard<std::mutex> alone(opdi_cu_release_lock);
     opdi_cu_hold hold(opdi_cu_memory_lock);
@@ -818,7 +830,7 @@ static void opdi_cu_release(int device) {
     for (opdi_cu_piece *p : opdi_cu_pools[device].free) { if (!p->before && !p->after) { whole.push_back(p); } }
     for (opdi_cu_piece *p : whole) { opdi_cu_piece_take(p); opdi_cu_all_pieces->erase(p->at); }
     hold.unlock();
-    for (opdi_cu_piece *p : whole) { (void)cudaFree(p->at); delete p; }       /* which waits for work that uses it */
+    for (opdi_cu_piece *p : whole) { (void)cudaFree(p->at); delete p; }       /* waits for work that uses it */
 }
 static void opdi_cu_release_pinned() {
     std::multimap<size_t, opdi_cu_piece *> all;
@@ -844,7 +856,7 @@ static int64_t opdi_cu_cached(void *user, int index) {
 
 //== pinned memory =====================================================================================================
 
-/* One of few sizes, so that it is found again: at most an eighth more. */
+/* Rounds a size up to one of a few sizes, by an eighth at most, so that blocks can be reused. */
 static size_t opdi_cu_pinned_bytes(size_t bytes) {
     size_t step = 512;
     while (step <= bytes / 16) { step *= 2; }
@@ -881,7 +893,7 @@ static void opdi_cu_host_free(void *user, void *data) {
     auto i = opdi_cu_all_pinned->find((char *)data);
     if (i != opdi_cu_all_pinned->end()) { opdi_cu_retire(i->second); }
 }
-/* The pinned block of an address; NULL: the memory is not pinned.  Under the lock. */
+/* Returns the pinned block that contains an address, or NULL if the memory is not pinned.  Called under the lock. */
 static opdi_cu_piece *opdi_cu_pinned_of(const void *p) {
     auto i = opdi_cu_all_pinned->upper_bound((char *)(uintptr_t)p);
     if (i == opdi_cu_all_pinned->begin()) { return NULL; }
@@ -889,7 +901,7 @@ static opdi_cu_piece *opdi_cu_pinned_of(const void *p) {
     return (const char *)p < i->second->at + i->second->bytes ? i->second : NULL;
 }
 
-/* Where kernels note what they find wrong: made once, when it is first asked for; NULL with an error. */
+/* Returns the host memory where kernels note faults, which the first call allocates, or NULL and sets an error. */
 static opdi_cu_fault *opdi_cu_fault_make() {
     opdi_cu_fault *f = opdi_cu_the_fault, *none = NULL;
     cudaError_t e;
@@ -906,19 +918,20 @@ static opdi_cu_fault *opdi_cu_fault_make() {
 
 //== copies ============================================================================================================
 
-/* Copies from one device to another do not go by way of the host where the machine can do without: asked once. */
+/* Enables direct copies between two devices, if the machine supports them.  Tried once per pair. */
 static void opdi_cu_peer(int from, int to) {
     static std::atomic<bool> asked[OPDI_CU_MAX_DEVICES][OPDI_CU_MAX_DEVICES];
     const opdi_cu_on on(from);
     int can = 0;
     if (asked[from][to].exchange(true)) { return; }
     if (cudaDeviceCanAccessPeer(&can, from, to) == cudaSuccess && can) { (void)cudaDeviceEnablePeerAccess(to, 0); }
-    (void)cudaGetLastError();                     /* somebody else in this process was first */
+    (void)cudaGetLastError();                     /* other code in this process was first */
 }
 static int opdi_cu_stream_wait(void *user, int index, int64_t stream, int other_index, int64_t other);
-/* The device on whose current stream a copy goes: the one that is read, if one is. */
+/* Returns the device whose current stream runs a copy: the source, or the destination if the source is the host. */
 static int opdi_cu_copy_index(int to_index, int from_index) { return from_index >= 0 ? from_index : to_index; }
-/* From one device to another: the copy waits for what is queued on both streams, and what comes later for the copy. */
+/* Copies from one device to another.  The copy waits for the work queued on both current streams; later work on them
+   waits for the copy. */
 static int opdi_cu_copy_queue(void *to, int to_index, const void *from, int from_index, size_t bytes) {
     const int index = opdi_cu_copy_index(to_index, from_index);
     const opdi_cu_on on(index);
@@ -960,8 +973,8 @@ static int opdi_cu_copy_bytes(void *user, void *to, int to_index, const void *fr
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:streams     streams, events, graphs
 //
-//  Numbers of streams, events and captures are their addresses; stream 0 is CUDA's default one.  Streams that are freed
-//  are kept for the next that are asked for: whoever still has one as its current one has a stream.
+//  The numbers of streams, events and captures are their addresses; stream 0 is CUDA's default stream.  Freed streams
+//  are kept and reused, so that a thread whose current stream was freed still has a stream.
 //----------------------------------------------------------------------------------------------------------------------
 
 static int opdi_cu_device_count(void *user) { (void)user; return opdi_cu_ndevices; }
@@ -998,7 +1011,7 @@ static int opdi_cu_stream_new(void *user, int index, int64_t *stream) {
     return 0;
 }
 static void opdi_cu_capture_drop(cudaStream_t stream);
-/* Its cached memory goes to the default stream when its work is done. */
+/* Waits for a stream's work and frees the stream.  Its cached memory then belongs to the default stream. */
 static void opdi_cu_stream_free(void *user, int index, int64_t stream) {
     const opdi_cu_on on(index);
     const cudaStream_t s = (cudaStream_t)(intptr_t)stream;
@@ -1091,17 +1104,18 @@ static int opdi_cu_stream_wait(void *user, int index, int64_t stream, int other_
 
 //== captures ==========================================================================================================
 //
-//  Random numbers: inside a capture a generator's words are counted from where it was at the first draw.  They are
-//  given back when the capture ends, and taken at each replay, which tells the kernels in memory of the device where.
+//  In a capture, the words of a generator are counted from its position at the first draw.  They are given back when
+//  the capture ends, and taken at each replay.  The replay writes the position to device memory, where the kernels read
+//  it.
 
 typedef struct opdi_cu_graph {
     cudaGraphExec_t exec;
     opdi_cu_pool *pool;
-    cudaStream_t last;                            /* where it ran last, or was captured, */
-    cudaEvent_t done;                             /* and has, when this has passed */
+    cudaStream_t last;                            /* the stream where it ran last, or was captured; */
+    cudaEvent_t done;                             /* passes when that run has finished */
 } opdi_cu_graph;
 
-/* The blocks of a pool are the device's from here on; those in use, once they are freed. */
+/* Frees a capture's pool: its blocks go to the pool of the device.  Blocks in use become free there later. */
 static void opdi_cu_pool_free(opdi_cu_pool *pool) {
     opdi_cu_pool *to = &opdi_cu_pools[pool->device];
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
@@ -1113,7 +1127,8 @@ static void opdi_cu_pool_free(opdi_cu_pool *pool) {
     }
     delete pool;
 }
-/* Ends what is captured on a stream: its pool, and the graph or what was wrong; NULL: it is not captured. */
+/* Ends the capture on a stream.  Sets *graph, or on failure *e.  Returns the capture's pool, or NULL if the stream is
+   not being captured. */
 static opdi_cu_pool *opdi_cu_capture_stop(cudaStream_t stream, cudaGraph_t *graph, cudaError_t *e) {
     opdi_cu_pool *pool = NULL;
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
@@ -1143,7 +1158,7 @@ static void opdi_cu_capture_drop(cudaStream_t stream) {
     if (pool) { opdi_cu_pool_free(pool); }
 }
 static bool opdi_cu_blas_take(cublasStatus_t *s);
-/* What is made once is made before. */
+/* Begins a capture.  First makes the objects that are made only once: the fault memory and a cuBLAS handle. */
 static int opdi_cu_capture_begin(void *user, int index, int64_t stream) {
     const opdi_cu_on on(index);
     cublasStatus_t blas;
@@ -1202,7 +1217,8 @@ static int opdi_cu_capture_end(void *user, int index, int64_t stream, int64_t *c
     return -1;
 }
 
-/* Inside a capture: *state is where kernels find what d->at, which is changed, counts from. */
+/* If the device's current stream is being captured, sets *state to the memory from which the kernels read the position,
+   and makes d->at relative to that position.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_sequence_of(int index, opd_draw *d, const uint64_t **state) {
     if (opdi_cu_ncapturing == 0) { return 0; }
     opdi_cu_hold hold(opdi_cu_memory_lock);
@@ -1211,7 +1227,7 @@ static int opdi_cu_sequence_of(int index, opd_draw *d, const uint64_t **state) {
     if (!pool) { return 0; }
     for (opdi_cu_sequence &other : pool->sequences) { if (other.generator == d->generator) { q = &other; } }
     if (!q) {
-        /* not of the capture's memory, which kernels of the graph write before they read this */
+        /* not from the capture's memory, because kernels of the graph could write to it before this is read */
         opdi_cu_piece *p = opdi_cu_piece_new(hold, &opdi_cu_pools[index], opdi_cu_streams[index], 512);
         if (!p || !opdi_cu_pool_lives(pool)) {
             if (p) { opdi_cu_give(p); }
@@ -1229,7 +1245,8 @@ static int opdi_cu_sequence_of(int index, opd_draw *d, const uint64_t **state) {
     return 0;
 }
 __global__ void opdi_cu_set_state(uint64_t *state, uint64_t key, uint64_t at) { state[0] = key; state[1] = at; }
-/* Takes what a replay draws, and tells its kernels. */
+/* Takes from the generators the words that a replay needs, and writes their positions to where the replay's kernels
+   read them. */
 static int opdi_cu_sequences_take(const opdi_cu_pool *pool) {
     for (const opdi_cu_sequence &q : pool->sequences) {
         uint64_t key, at = opd_generator_take(q.generator, q.words, &key);
@@ -1237,7 +1254,8 @@ static int opdi_cu_sequences_take(const opdi_cu_pool *pool) {
     }
     return 0;
 }
-/* A replay waits for the one before it, also on another stream: they use the same memory. */
+/* Replays a graph.  A replay first waits for the previous one, even on another stream, because both use the same
+   memory. */
 static int opdi_cu_capture_replay(void *user, int index, int64_t capture, int64_t stream) {
     const opdi_cu_on on(index);
     opdi_cu_graph *g = (opdi_cu_graph *)(intptr_t)capture;
@@ -1277,18 +1295,19 @@ static bool opdi_cu_debug_set(void *user, bool on) {
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:groups      process groups over NCCL
 //
-//  What opd_group_device_add asks for.  A group has a communicator and a stream of its own: a collective waits there
-//  for what was queued on the current stream before it, and who uses the result makes the current stream wait for it.
-//  Sends and receives are kept and begun together with those that follow, as ncclGroupStart wants it, in any order: as
-//  soon as one is waited for, something else is called, or the host waits for the device or group, or after a while.
-//  A thread for each group looks after what is on its way; where a rank is gone or NCCL says that something is wrong it
-//  aborts the communicator, so that streams go on, and whoever waits for the device from then on gets the error.
+//  The implementation of opd_group_device_add.  A group has a communicator and a stream.  A collective waits on that
+//  stream for all earlier work of the current stream, and before the result is used, the current stream waits for the
+//  collective.  Sends and receives are kept, and begun together with those that follow, in any order, as ncclGroupStart
+//  requires.  They begin when one of them is waited for, another function is called, the host waits for the device or
+//  group, or some time has passed.  Each group has a thread that watches its transfers.  If a rank ends or NCCL reports
+//  an error, the thread aborts the communicator, so that streams go on.  Every later wait for the device then gets the
+//  error.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== NCCL's functions, by its manual ===================================================================================
 
 typedef struct opdi_cu_nccl_id { char bytes[OPD_GROUP_ID]; } opdi_cu_nccl_id;
-/* ncclConfig_t as it began in 2.14; size and version say that it is this one. */
+/* ncclConfig_t as of 2.14, which its size and version say. */
 typedef struct opdi_cu_nccl_config { size_t size; unsigned magic, version; int blocking; } opdi_cu_nccl_config;
 #define OPDI_CU_NCCL_FIRST 21400                 /* version 2.14 */
 enum { OPDI_CU_NCCL_INVALID_USAGE = 5, OPDI_CU_NCCL_IN_PROGRESS = 7 };
@@ -1322,13 +1341,13 @@ static struct opdi_cu_nccl_functions {
 } opdi_cu_nccl;
 static std::mutex opdi_cu_nccl_lock;
 
-/* A function of the library; NULL, and *missing its name, where it is not there. */
+/* Returns a function of the library.  If it does not exist, returns NULL and sets *missing to its name. */
 static void *opdi_cu_nccl_find(void *library, const char *name, const char **missing) {
     void *const found = dlsym(library, name);
     if (!found && !*missing) { *missing = name; }
     return found;
 }
-/* Loads NCCL, once; 0, or -1 with an error that says what is missing, and the next call tries again. */
+/* Loads NCCL once.  Returns 0, or -1 and sets an error that names the missing part; then the next call tries again. */
 static int opdi_cu_nccl_load() {
     std::lock_guard<std::mutex> guard(opdi_cu_nccl_lock);
     const char *name = getenv("OPD_NCCL"), *missing = NULL;
@@ -1365,8 +1384,8 @@ static int opdi_cu_nccl_load() {
 
 //== what NCCL can =====================================================================================================
 
-/* How NCCL is to reduce a dtype: its type, operation and how many elements one is.  False: it cannot.  Truth values:
-   any or all. */
+/* Finds how NCCL can reduce a dtype: NCCL's type and operation, and how many NCCL elements make one of ours (2 for
+   complex numbers).  Returns false if NCCL cannot.  Bools are reduced by "any" or "all". */
 static bool opdi_cu_nccl_reduction(opd_scalar_type dtype, opd_reduction reduction, int *type, int *op, int64_t *each) {
     const bool wide = opd_dtype_is_complex(dtype);
     *each = wide ? 2 : 1;
@@ -1396,7 +1415,8 @@ static bool opdi_cu_nccl_reduction(opd_scalar_type dtype, opd_reduction reductio
 static bool opdi_cu_nccl_pair(const opd_transfer *t) {
     return t->kind == OPD_COLLECTIVE_SEND || t->kind == OPD_COLLECTIVE_RECV;
 }
-/* NCCL knows no tags: messages come in their order. */
+/* Returns whether NCCL can run the transfer.  NCCL has no tags: messages arrive in the order in which they were
+   sent. */
 static bool opdi_cu_group_takes(void *user, const opd_transfer *t) {
     int type, op;
     int64_t each;
@@ -1414,36 +1434,36 @@ static int64_t opdi_cu_clock() {                  /* in milliseconds */
     return std::chrono::duration_cast<std::chrono::milliseconds>(
         std::chrono::steady_clock::now().time_since_epoch()).count();
 }
-#define OPDI_CU_KEPT_MS 50                       /* at most, if nothing else begins it */
-/* A transfer that was asked for. */
+#define OPDI_CU_KEPT_MS 50                       /* the longest time that a send or receive is kept back */
+/* A transfer that a caller requested. */
 typedef struct opdi_cu_move {
     opd_transfer what;
-    std::vector<int64_t> counts;                  /* of an all-to-all: sent to each rank, then taken */
-    cudaEvent_t ready, done;                      /* what it waits for; itself */
-    bool queued, passed, held;                    /* done may be asked for; has passed; somebody may wait for it */
-    int64_t asked, begun;                         /* when; since when its data are ready, 0: not yet seen */
+    std::vector<int64_t> counts;                  /* of an all-to-all: sent to each rank, then received */
+    cudaEvent_t ready, done;                      /* ready: it waits for this; done: it has finished */
+    bool queued, passed, held;  /* queued: done was recorded; passed: done has passed; held: a caller may wait for it */
+    int64_t asked, begun;        /* asked: time of the request; begun: since when its data are ready; 0: not yet seen */
     unsigned long long number;
 } opdi_cu_move;
 typedef struct opdi_cu_group {
-    std::mutex lock;                              /* all of the below */
+    std::mutex lock;                              /* protects all members below */
     std::condition_variable wake;
     std::thread watch;
-    char name[64], lost[500];                     /* why it is gone, or "" */
+    char name[64], lost[500];                     /* lost: why the group has ended, or "" */
     int device, rank, size;
     int64_t timeout_ms;
     void *comm;
     cudaStream_t stream;
     unsigned long long count;
-    std::list<opdi_cu_move *> kept, running;      /* sends and receives that are not begun; what is queued */
+    std::list<opdi_cu_move *> kept, running;      /* kept: sends and receives not yet begun; running: queued */
     bool ends;
 } opdi_cu_group;
-/* All groups, by device; and those that are gone: what is computed on their devices is not to be trusted.  A device's
-   lock may be held while NCCL waits for other ranks. */
+/* All groups, listed by device, and the groups that ended after an error: results on their devices cannot be trusted.
+   A device's lock may be held while NCCL waits for other ranks. */
 static std::mutex opdi_cu_groups_lock[OPDI_CU_MAX_DEVICES], opdi_cu_lost_lock;
 static std::list<opdi_cu_group *> *const opdi_cu_groups = new std::list<opdi_cu_group *>[OPDI_CU_MAX_DEVICES];
 static std::vector<const opdi_cu_group *> *opdi_cu_lost_groups;
 
-/* 0, or -1 with the error of a group of the current device that is gone. */
+/* If a group of the current device has ended, returns -1 and sets that group's error; else returns 0. */
 static int opdi_cu_lost_check() {
     const int device = opdi_cu_current();
     std::lock_guard<std::mutex> guard(opdi_cu_lost_lock);
@@ -1470,7 +1490,8 @@ static const char *opdi_cu_move_name(const opdi_cu_move *m) {
                                         "reduce", "gather", "scatter", "send", "recv", "barrier"};
     return names[m->what.kind <= OPD_COLLECTIVE_BARRIER ? m->what.kind : 0];
 }
-/* The group is gone: nothing of it is done any more, and streams go on.  Under its lock. */
+/* Ends the group after an error, so that it runs no more transfers and streams do not hang.  Called under the group's
+   lock. */
 static void opdi_cu_group_lose(opdi_cu_group *g, const opdi_cu_move *m, const char *why) {
     void *const comm = g->comm;
     char which[100] = "";
@@ -1490,7 +1511,7 @@ static void opdi_cu_group_lose(opdi_cu_group *g, const opdi_cu_move *m, const ch
     if (comm) { (void)opdi_cu_nccl.CommAbort(comm); }
 }
 static int opdi_cu_group_gone(const opdi_cu_group *g) { return opd_fail(OPD_ERROR_KERNEL, "%s", g->lost); }
-/* Waits until NCCL has taken what it was given; 0, or -1 and the group is gone. */
+/* Waits until NCCL has accepted the work that it was given.  Returns 0, or -1 and ends the group. */
 static int opdi_cu_group_settle(opdi_cu_group *g, const opdi_cu_move *m, int result) {
     const int64_t begun = opdi_cu_clock();
     char why[200];
@@ -1511,7 +1532,8 @@ static int opdi_cu_group_settle(opdi_cu_group *g, const opdi_cu_move *m, int res
 
 //== transfers =========================================================================================================
 
-/* Tells NCCL what one that is not a collective of its own is made of; the first result that says that it is wrong. */
+/* Passes a transfer that is not an NCCL collective to NCCL as sends and receives.  Returns the first error of NCCL, or
+   0. */
 static int opdi_cu_move_parts(const opdi_cu_group *g, const opdi_cu_move *m) {
     const opd_transfer *const t = &m->what;
     const size_t size = opd_dtype_size(t->dtype), bytes = (size_t)t->count * size;
@@ -1542,7 +1564,7 @@ static int opdi_cu_move_parts(const opdi_cu_group *g, const opdi_cu_move *m) {
     }
     return result;
 }
-/* Tells NCCL what one is that it has, and *whole; else false. */
+/* Passes a transfer to NCCL if NCCL has it as a collective, and sets *result.  Otherwise returns false. */
 static bool opdi_cu_move_whole(const opdi_cu_group *g, const opdi_cu_move *m, int *result) {
     const opd_transfer *const t = &m->what;
     const size_t bytes = (size_t)t->count * opd_dtype_size(t->dtype);
@@ -1569,8 +1591,8 @@ static bool opdi_cu_move_whole(const opdi_cu_group *g, const opdi_cu_move *m, in
     default: return false;
     }
 }
-/* Begins some transfers together, after what each of them waits for; 0, or -1 and the group is gone.  Under the lock,
-   with the group's device the current one. */
+/* Begins some transfers together, each after the work that it depends on.  Returns 0, or -1 and ends the group.  Called
+   under the group's lock, while its device is the current one. */
 static int opdi_cu_group_queue(opdi_cu_group *g, std::list<opdi_cu_move *> &moves) {
     opdi_cu_move *const first = moves.front();
     cudaError_t e = cudaSuccess;
@@ -1596,14 +1618,14 @@ static int opdi_cu_group_queue(opdi_cu_group *g, std::list<opdi_cu_move *> &move
     g->wake.notify_all();
     return 0;
 }
-/* Begins the sends and receives that were kept. */
+/* Begins the sends and receives that were kept back. */
 static int opdi_cu_group_flush(opdi_cu_group *g) {
     std::list<opdi_cu_move *> moves;
     if (g->lost[0]) { return -1; }
     if (g->kept.empty()) { return 0; }
     moves.swap(g->kept);
     const int rc = opdi_cu_group_queue(g, moves);
-    if (rc) { g->running.splice(g->running.end(), moves); }   /* which the end of the group frees */
+    if (rc) { g->running.splice(g->running.end(), moves); }   /* the end of the group frees these */
     return rc;
 }
 static int opdi_cu_group_begin(void *user) {
@@ -1617,7 +1639,7 @@ static void opdi_cu_groups_flush(int index) {
     std::lock_guard<std::mutex> guard(opdi_cu_groups_lock[index]);
     for (opdi_cu_group *g : opdi_cu_groups[index]) { (void)opdi_cu_group_begin(g); }
 }
-/* Puts a group into its device's list, or takes it out of it. */
+/* Adds a group to its device's list, or removes it from the list if `on` is false. */
 static void opdi_cu_group_list(opdi_cu_group *g, bool on) {
     std::lock_guard<std::mutex> guard(opdi_cu_groups_lock[g->device]);
     std::list<opdi_cu_group *> &all = opdi_cu_groups[g->device];
@@ -1630,7 +1652,7 @@ static void opdi_cu_move_free(opdi_cu_move *m) {
     if (m->done) { (void)cudaEventDestroy(m->done); }
     delete m;
 }
-/* Nobody waits for one any more; it goes when it has passed, too. */
+/* Notes that the caller no longer waits for a transfer.  The transfer is freed once it has also finished. */
 static void opdi_cu_move_drop(opdi_cu_move *m) {
     m->held = false;
     if (m->passed) { opdi_cu_move_free(m); }
@@ -1715,7 +1737,8 @@ static int opdi_cu_group_test(void *user, void *request) {
 
 //== who looks after them ==============================================================================================
 
-/* Takes off what has passed.  Under the lock; a rank that has been waited for too long ends the group. */
+/* Removes transfers that have finished.  Ends the group if a rank has kept it waiting for too long.  Called under the
+   group's lock. */
 static void opdi_cu_group_look(opdi_cu_group *g) {
     const int64_t now = opdi_cu_clock();
     char why[200];
@@ -1771,7 +1794,7 @@ static int opdi_cu_group_abandon(void *user, const char *why) {
     opdi_cu_group_lose(g, NULL, why);
     return 0;
 }
-/* Waits until all ranks are done with the communicator, and frees it. */
+/* Waits until all ranks have finished with the communicator, and frees it. */
 static void opdi_cu_group_leave(opdi_cu_group *g) {
     std::unique_lock<std::mutex> hold(g->lock);
     (void)opdi_cu_group_flush(g);
@@ -1826,7 +1849,7 @@ static int opdi_cu_group_ready(void *user) {
     opdi_cu_group_list(g, true);
     return 0;
 }
-/* Begins to join the others; 0, or -1 with an error. */
+/* Begins to join the other ranks in one communicator.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_group_join(opdi_cu_group *g, const void *id) {
     opdi_cu_nccl_config config;
     opdi_cu_nccl_id key;
@@ -1869,16 +1892,16 @@ static int opdi_cu_group_new(void *user, int index, const opd_group_desc *group,
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:pointwise   the formulas
 //
-//  Each formula is a functor; three kernels run it.  Operands of one dtype in a row: 16 bytes at a time.  Operands of
-//  one dtype with strides, or repeated: the same along the innermost dimension where that is possible.  Anything else,
-//  element by element, with dtypes known at run time only.
+//  Each formula is a functor, which three kernels run.  Contiguous operands of one dtype are processed 16 bytes at a
+//  time.  Operands of one dtype with strides or repetition are processed in the same way along the innermost dimension,
+//  if possible.  All others are processed element by element, with dtypes known only at run time.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* The numbers a, b and c of a formula, and operands that are numbers. */
+/* The numbers of a formula: a, b, c, and in `in` the operands that are numbers instead of tensors. */
 template <typename C> struct opdi_cu_pw_numbers { C a, b, c, in[3]; };
 
 template <int F, typename C> struct opdi_cu_pw_formula;
-/* heavy: not plain arithmetic, so that few copies of it are made. */
+/* heavy: more than plain arithmetic, so that few copies of it are made. */
 #define OPDI_CU_HEAVY_W 0
 #define OPDI_CU_HEAVY_V 0
 #define OPDI_CU_HEAVY_S 1
@@ -1931,7 +1954,7 @@ OPD_FORMULAS_FLOAT(OPDI_CU_FORMULA)
 #define OPD_NEG(x) ((int64_t)(0 - (uint64_t)(x)))
 #define OPD_NOTES
 #define OPD_PASS_NOTES
-#define OPD_NOTE(k)                               /* the result is 0, as in PyTorch it is anything */
+#define OPD_NOTE(k)                               /* the result is 0; in PyTorch it is undefined */
 #define OPD_SMALLEST INT64_MIN
 #define OPD_FORMULA_HELPERS_INT
 #include "opdispatch.h"
@@ -1949,8 +1972,8 @@ OPD_FORMULAS_INT(OPDI_CU_FORMULA)
 #undef OPD_NOTE
 #undef OPD_SMALLEST
 
-/* What the fast kernels store: bool for questions, the inputs' type for everything else; the condition of where is
-   bool, too. */
+/* Returns whether the fast kernels store bool for formula f, as for comparisons, instead of the inputs' type.  (`where`
+   reads a bool, its condition, but does not store one.) */
 __host__ __device__ constexpr bool opdi_cu_asks(int f) {
     return f == OPD_FORMULA_eq || f == OPD_FORMULA_ne || f == OPD_FORMULA_lt || f == OPD_FORMULA_le ||
            f == OPD_FORMULA_gt || f == OPD_FORMULA_ge || f == OPD_FORMULA_logical_not ||
@@ -1969,12 +1992,13 @@ template <typename C> struct opdi_cu_pw_flat {
     void *out;
     const void *in[3];                            /* NULL: a number */
     int64_t n;
-    int32_t numbers;                              /* bit k: in[k] is one */
+    int32_t numbers;                              /* bit k: in[k] is a number */
     opdi_cu_pw_numbers<C> s;
 };
-/* The first `runs` of U runs of N elements, `step` apart; nothing of a number.  The runs of all operands are loaded
-   before one of them is looked at, so that all loads are on their way at once: what is a number is asked of `numbers`
-   afterwards, which the compiler does not know to be the same question. */
+/* Loads the first `runs` of U runs of N elements, `step` apart; does nothing if p is NULL, because then the operand is
+   a number.  The runs of all operands are loaded before any is used, so that all loads are in flight at once.
+   Afterwards the mask `numbers` tells which operands are numbers; the compiler does not know that this is the same
+   condition. */
 template <int N, int U, typename T>
 __device__ __forceinline__ void opdi_cu_pw_fetch(opdi_cu_vector<T, N> *to /*[U]*/, const T *p, int64_t i, int step,
                                                  int runs) {
@@ -1987,8 +2011,8 @@ template <typename C, typename T, int N>
 __device__ __forceinline__ C opdi_cu_pw_taken(const opdi_cu_vector<T, N> &v, int j, bool number, C s) {
     return number ? s : opdi_cu_taken<C>(v, j);
 }
-/* Runs of 16 bytes a thread of a block computes: enough loads on their way with one operand or two; of what is heavy
-   few copies. */
+/* Returns how many runs of 16 bytes a thread computes: enough to keep loads in flight with one or two operands, but few
+   copies of the code of heavy formulas. */
 __host__ __device__ constexpr int opdi_cu_pw_unrolled(int inputs, bool heavy, int size) {
     return heavy ? inputs == 1 && size >= 4 ? 2 : 1 : inputs == 1 ? 4 : 2;
 }
@@ -2021,7 +2045,7 @@ opdi_cu_pointwise_flat(const opdi_cu_pw_flat<C> f) {
         }
         if (u < runs) { opdi_cu_store_vector<N>(out + i + u * step, r); }
     }
-    const int64_t last = f.n / N * N + threadIdx.x;             /* what is no run */
+    const int64_t last = f.n / N * N + threadIdx.x;             /* elements behind the last run */
     if (blockIdx.x == gridDim.x - 1 && last < f.n) {
         const C a = xp ? opdi_cu_load<C>(xp + last) : f.s.in[0];
         const C b = K > 1 ? (yp ? opdi_cu_load<C>(yp + last) : f.s.in[1]) : a;
@@ -2033,7 +2057,7 @@ opdi_cu_pointwise_flat(const opdi_cu_pw_flat<C> f) {
 //== strides ===========================================================================================================
 
 #define OPDI_CU_PW_DIMS 12
-/* n / d for n below 2^31, by a multiplication: (n * m >> 32) + n >> s. */
+/* Computes n / d for n below 2^31 by a multiplication: (n * m >> 32) + n >> s. */
 struct opdi_cu_pw_divider {
     uint32_t d, m, s;
     __device__ __forceinline__ uint32_t of(uint32_t n) const { return (__umulhi(n, m) + n) >> s; }
@@ -2044,7 +2068,8 @@ static opdi_cu_pw_divider opdi_cu_divide_by(uint32_t d) {
     r.m = (uint32_t)((((uint64_t)1 << 32) * (((uint64_t)1 << r.s) - d)) / d + 1);
     return r;
 }
-/* Where the elements of up to four operands are: fewer than 2^31, dim 0 innermost; strides in elements. */
+/* The layout of up to four operands, with fewer than 2^31 elements.  Dim 0 is the innermost; strides are in
+   elements. */
 struct opdi_cu_pw_walk {
     int32_t ndim, n;
     opdi_cu_pw_divider sizes[OPDI_CU_PW_DIMS];
@@ -2052,7 +2077,7 @@ struct opdi_cu_pw_walk {
     void *data[4];                                /* NULL: a number */
     int32_t dtype[4];
 };
-/* The offsets of K operands of element i. */
+/* Computes the offsets of element i in K operands. */
 template <int K> __device__ __forceinline__ void opdi_cu_pw_offsets(const opdi_cu_pw_walk &w, uint32_t i, int64_t *at) {
 #pragma unroll
     for (int k = 0; k < K; k++) { at[k] = 0; }
@@ -2067,9 +2092,10 @@ template <int K> __device__ __forceinline__ void opdi_cu_pw_offsets(const opdi_c
 #pragma unroll
     for (int k = 0; k < K; k++) { at[k] += (int64_t)i * w.strides[k][w.ndim - 1]; }
 }
-/* Element i, or, with `run`, the N elements from i * N on, which lie in a row or are one element repeated. */
+/* Processes element i, or, if `run` is set, the N elements from i * N on.  These are contiguous, or one element
+   repeated. */
 template <typename C> struct opdi_cu_pw_strided { opdi_cu_pw_walk w; opdi_cu_pw_numbers<C> s; int32_t run, numbers; };
-/* The run at p; of an element that is repeated (stride 0) it alone, in the first place. */
+/* Loads the N elements at p.  A repeated element (stride 0) is put into the first position only. */
 template <int N, typename T>
 __device__ __forceinline__ void opdi_cu_pw_fetch_run(opdi_cu_vector<T, N> *to, const T *p, int64_t at, int64_t stride) {
     if (!p) { return; }
@@ -2140,7 +2166,7 @@ template <typename C> __device__ OPDI_CU_NOINLINE void opdi_cu_store_as(void *p,
         default: break;
     }
 }
-/* v as it is after a conversion to dtype. */
+/* Returns v after it was converted to `dtype` and back. */
 template <typename C> __device__ OPDI_CU_NOINLINE C opdi_cu_through(C v, int dtype) {
     switch (dtype) {
 #define OPDI_CU_THROUGH_CASE(number, T) case number: return opdi_cu_cast<C>(opdi_cu_cast<T>(v));
@@ -2148,7 +2174,8 @@ template <typename C> __device__ OPDI_CU_NOINLINE C opdi_cu_through(C v, int dty
         default: return v;
     }
 }
-/* common: what inputs of another dtype are converted to first; -1: nothing more than the compute type. */
+/* common: the dtype to which inputs of other dtypes are converted first.  -1: inputs are only converted to the compute
+   type. */
 template <typename C> struct opdi_cu_pw_general { opdi_cu_pw_walk w; opdi_cu_pw_numbers<C> s; int32_t common; };
 template <typename C>
 __device__ __forceinline__ C opdi_cu_pw_general_in(const opdi_cu_pw_general<C> &f, int k, int64_t at) {
@@ -2174,7 +2201,7 @@ opdi_cu_pointwise_general(const opdi_cu_pw_general<C> f) {
 
 //== which kernel ======================================================================================================
 
-/* The kernels of a formula in compute type C; NULL: none for that dtype, or no such formula. */
+/* The kernels of a formula in compute type C.  A kernel is NULL if it does not exist for that dtype or formula. */
 template <typename C> struct opdi_cu_pw_kernels {
     void (*flat[3])(opdi_cu_pw_flat<C>);             /* by opdi_cu_fast_dtype */
     void (*strided[3])(opdi_cu_pw_strided<C>);
@@ -2182,7 +2209,7 @@ template <typename C> struct opdi_cu_pw_kernels {
     int inputs;
     bool heavy;
 };
-/* The kernel for strides, of what is not heavy. */
+/* Selects the kernel for operands with strides.  Heavy formulas have none. */
 template <int F, typename C, typename T, bool heavy> struct opdi_cu_pw_pick {
     static void (*strided())(opdi_cu_pw_strided<C>) { return opdi_cu_pointwise_strided<F, C, T>; }
 };
@@ -2240,13 +2267,13 @@ static opdi_cu_pw_kernels<int64_t> opdi_cu_pw_kernels_of(int formula, int64_t) {
         default: return opdi_cu_pw_kernels<int64_t>();
     }
 }
-/* The dtypes of the fast kernels by their place in opdi_cu_pw_kernels; -1: another. */
+/* Returns the index of a fast kernel's dtype in opdi_cu_pw_kernels, or -1 for another dtype. */
 static int opdi_cu_fast_dtype(opd_scalar_type t, float) {
     return t == OPD_FLOAT32 ? 0 : t == OPD_FLOAT16 ? 1 : t == OPD_BFLOAT16 ? 2 : -1;
 }
 static int opdi_cu_fast_dtype(opd_scalar_type t, double) { return t == OPD_FLOAT64 ? 0 : -1; }
 static int opdi_cu_fast_dtype(opd_scalar_type t, int64_t) { return t == OPD_INT64 ? 0 : t == OPD_INT32 ? 1 : -1; }
-/* The place of the fast kernel for these operands' dtypes. */
+/* Returns the index of the fast kernel for these operands' dtypes. */
 template <typename C> static int opdi_cu_pw_fast(const opd_pointwise *p) {
     const int which = opdi_cu_fast_dtype(p->common, C(0));
     int k;
@@ -2271,14 +2298,14 @@ template <typename C> static opdi_cu_pw_numbers<C> opdi_cu_pw_numbers_of(const o
     for (k = 1; k < p->noperands; k++) { s.in[k - 1] = opdi_cu_pw_number(&p->operands[k], C(0)); }
     return s;
 }
-/* Bit k - 1: operand k is a number. */
+/* Returns a mask: bit k - 1 is set if operand k is a number. */
 static int32_t opdi_cu_pw_which_numbers(const opd_pointwise *p) {
     int32_t bits = 0;
     int k;
     for (k = 1; k < p->noperands; k++) { bits |= p->operands[k].data ? 0 : 1 << (k - 1); }
     return bits;
 }
-/* All of it as a walk; false: too many elements or dimensions for one. */
+/* Makes a walk over all elements.  Returns false if there are too many elements or dimensions. */
 static bool opdi_cu_pw_walk_of(const opd_pointwise *p, opdi_cu_pw_walk *w) {
     int k, d;
     if (p->ndim > OPDI_CU_PW_DIMS || p->numel > INT32_MAX) { return false; }
@@ -2294,7 +2321,8 @@ static bool opdi_cu_pw_walk_of(const opd_pointwise *p, opdi_cu_pw_walk *w) {
     }
     return true;
 }
-/* Whether N elements from any multiple of N on lie in a row, aligned, or are one repeated, for every operand. */
+/* Returns whether operands can be processed in runs of N: at any multiple of N, the next N elements of every operand
+   are contiguous and aligned, or one element repeated. */
 static bool opdi_cu_pw_in_runs(const opdi_cu_pw_walk *w, int nops, int n) {
     int k, d;
     if (w->sizes[0].d % (uint32_t)n || w->strides[0][0] != 1) { return false; }
@@ -2339,7 +2367,7 @@ static int opdi_cu_pointwise_one(const opd_pointwise *p) {
     return p->compute == OPD_FLOAT32 ? opdi_cu_pointwise_part<float>(p)
         : p->compute == OPD_FLOAT64 ? opdi_cu_pointwise_part<double>(p) : opdi_cu_pointwise_part<int64_t>(p);
 }
-/* A part that is too large for one launch (1) is done in two or more, along its outermost dimension. */
+/* Runs one part.  If the part is too large for one launch (1), splits it along its outermost dimension. */
 static int opdi_cu_pointwise_split(const opd_pointwise *p) {
     const int rc = opdi_cu_pointwise_one(p), last = p->ndim - 1;
     int64_t sizes[OPD_MAX_DIMS], at, step = p->ndim > OPDI_CU_PW_DIMS ? 1 : opdi_cu_ceil(p->sizes[last], 2);
@@ -2371,7 +2399,7 @@ static int opdi_cu_pointwise(void *user, int index, const opd_pointwise *p) {
 //  >>cu:copy        strided and converting copies
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Numbers of two parts, which are only moved and converted. */
+/* Complex numbers.  Kernels only copy and convert them. */
 template <typename T> struct alignas(2 * sizeof(T)) opdi_cu_pw_complex { T re, im; };
 typedef opdi_cu_pw_complex<float> opdi_cu_c64;
 typedef opdi_cu_pw_complex<double> opdi_cu_c128;
@@ -2397,8 +2425,9 @@ template <typename Q, typename P> struct opdi_cu_pw_moved<opdi_cu_pw_complex<Q>,
     }
 };
 
-/* Of one type, in a row or not: uint8_t to opdi_cu_16 by size.  in NULL: the number.  With `run` w.n are runs of N
-   elements, and of one dim `rest` elements come behind them. */
+/* Copies within one dtype, contiguous or not; dtypes of one size share a type, uint8_t to opdi_cu_16.  If `in` is NULL,
+   writes `number` everywhere.  If `run` is set, w.n counts runs of N elements; with one dim, `rest` single elements
+   follow the runs. */
 template <typename T> struct opdi_cu_pw_move { opdi_cu_pw_walk w; T number; int32_t run, rest; };
 template <typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM) opdi_cu_copy_same(const opdi_cu_pw_move<T> m) {
     constexpr int N = 16 / sizeof(T), U = 4;
@@ -2454,9 +2483,10 @@ template <typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM) opdi_cu_co
         for (int u = 0; u < U; u++) { if (i + u * step < n) { out[at[u][0]] = v[u]; } }
     }
 }
-/* A transposition, by tiles through shared memory: out has stride 1 along dim 0, in along dim `across`, which is made
-   dim 1 of the walk; the others are batches.  grid: tiles along dim 0 times dim 1, batches.  Tiles of short elements
-   are larger, that as many bytes are on their way; rows of a tile are a word apart from whole banks. */
+/* A transposition by tiles through shared memory.  out has stride 1 along dim 0; in has it along dim `across`, which
+   becomes dim 1 of the walk.  The other dims are batches.  The grid's x counts tiles along dims 0 and 1, its y batches.
+   Tiles of short elements are larger, so that as many bytes are in flight.  Rows of a tile are padded by a word to
+   avoid bank conflicts. */
 __host__ __device__ constexpr int opdi_cu_turned_side(int size) { return size <= 2 ? 64 : 32; }
 template <typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM, 4)
 opdi_cu_copy_turned(const opdi_cu_pw_walk w, int batches) {
@@ -2487,7 +2517,7 @@ opdi_cu_copy_turned(const opdi_cu_pw_walk w, int batches) {
         }
     }
 }
-/* Of two dtypes; runs are of 8 elements, of up to 4 bytes each. */
+/* Copies between two dtypes.  Runs have 8 elements, of up to 4 bytes each. */
 template <int N, typename T> __device__ __forceinline__ void opdi_cu_load_pieces(const T *p, T *to /*[N]*/) {
     constexpr int P = N * sizeof(T) > 16 ? 16 / sizeof(T) : N;
     OPDI_CU_UNROLL
@@ -2540,7 +2570,8 @@ opdi_cu_copy_convert(const opdi_cu_pw_walk w, int run, int rest) {
         out[at[0]] = opdi_cu_pw_moved<To, From>::of(in[at[1]]);
     }
 }
-/* Whether a walk of two operands goes by runs of N elements, and how many elements come behind them, of one dim. */
+/* Returns whether two operands can be walked in runs of N elements.  If there is one dim, *rest becomes the number of
+   elements behind the last run. */
 static bool opdi_cu_pw_runs(opdi_cu_pw_walk *w, int n, int32_t *rest) {
     const opdi_cu_pw_divider size = w->sizes[0];
     *rest = 0;
@@ -2566,7 +2597,7 @@ template <typename To> static int opdi_cu_copy_from(opdi_cu_pw_walk w, opd_scala
     }
     return opdi_cu_launch(kernel, opdi_cu_grid(w.n, OPDI_CU_TEAM), OPDI_CU_TEAM, 0, w, run, rest);
 }
-/* Dim `d` of a walk becomes dim 1. */
+/* Moves dim `d` of a walk to position 1, and the dims between up by one. */
 static void opdi_cu_pw_walk_bring(opdi_cu_pw_walk *w, int d) {
     const opdi_cu_pw_divider size = w->sizes[d];
     const int64_t a = w->strides[0][d], b = w->strides[1][d];
@@ -2595,7 +2626,7 @@ template <typename T> static int opdi_cu_copy_one_type(opdi_cu_pw_walk *w, T num
     m.run = sizeof(T) < 16 && opdi_cu_pw_runs(&m.w, 16 / (int)sizeof(T), &m.rest);
     return opdi_cu_launch(opdi_cu_copy_same<T>, opdi_cu_grid(opdi_cu_ceil(m.w.n, 4), OPDI_CU_TEAM), OPDI_CU_TEAM, 0, m);
 }
-/* A number as an element of dtype t, in out[2]. */
+/* Puts a number, as an element of dtype `t`, into the bytes of out[2]. */
 template <typename T> static void opdi_cu_pw_element_put(double *out, T v) { memcpy(out, &v, sizeof v); }
 static void opdi_cu_pw_element(const opd_operand *o, opd_scalar_type t, double *out /*[2]*/) {
     const bool whole = opd_dtype_is_integral(o->dtype, true);
@@ -2613,7 +2644,7 @@ static void opdi_cu_pw_element(const opd_operand *o, opd_scalar_type t, double *
         default: break;
     }
 }
-/* 1: too large for one launch. */
+/* Copies one part.  Returns 1 if the part is too large for one launch. */
 static int opdi_cu_copy_part(const opd_pointwise *p) {
     const opd_scalar_type to = p->operands[0].dtype, from = p->operands[1].dtype;
     opdi_cu_pw_walk w;
@@ -2636,12 +2667,12 @@ static int opdi_cu_copy_part(const opd_pointwise *p) {
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:random      random numbers
 //
-//  Counter-based, and the same as the CPU's for the same seed: see opd_draw.  Uniform and integer ones bit for bit;
-//  what goes through a logarithm, sine or cosine (normal, exponential) but for the last bits, which are those of
-//  CUDA's.
+//  Random numbers are counter-based, and the same as the CPU's for the same seed: see opd_draw.  Uniform and integer
+//  numbers are the same bit for bit.  Numbers that need a logarithm, sine or cosine (normal, exponential) may differ in
+//  the last bits, because CUDA's functions do.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Philox 4x32-10: four words of a counter. */
+/* Philox 4x32-10: computes four words from a counter. */
 __device__ __forceinline__ void opdi_cu_philox(uint64_t key, uint64_t counter, uint32_t *out /*[4]*/) {
     uint32_t a = (uint32_t)counter, b = (uint32_t)(counter >> 32), c = 0, d = 0, k0 = (uint32_t)key;
     uint32_t k1 = (uint32_t)(key >> 32);
@@ -2674,7 +2705,7 @@ __device__ __forceinline__ double opdi_cu_mul_add(double x, double y, double z) 
 }
 __device__ __forceinline__ float opdi_cu_log1p(float x) { return log1pf(x); }
 __device__ __forceinline__ double opdi_cu_log1p(double x) { return log1p(x); }
-/* The numbers of four words: uniform ones, or pairs of normal ones. */
+/* Turns four random words into four numbers: uniform ones or, if `normal`, two pairs of normal ones. */
 __device__ __forceinline__ void opdi_cu_drawn(const uint32_t *r /*[4]*/, bool normal, float *x /*[4]*/) {
 #pragma unroll
     for (int k = 0; k < 4; k++) { x[k] = (float)(int32_t)(r[k] >> 8) * 5.9604644775390625e-8f; }
@@ -2699,8 +2730,9 @@ __device__ __forceinline__ void opdi_cu_drawn(const uint32_t *r /*[4]*/, bool no
     x[0] = radius * c;
     x[1] = radius * s;
 }
-/* state: in a capture, the key and the place in the sequence that d.at counts from; NULL: d says all.
-   W: float or double, as the numbers are drawn; bits: of a uniform number that are kept, 0: all. */
+/* state: in a capture, the generator's key and the position from which d.at is counted; if NULL, d.key and d.at are
+   used as they are.  W: float or double, the type of the random numbers.  bits: how many bits of a uniform number are
+   kept; 0 means all. */
 template <typename T, typename W> __global__ void opdi_cu_draw_floats(opd_draw d, const uint64_t *state, W bits) {
     constexpr int per = 16 / sizeof(W), wide = per * sizeof(T) <= 16 ? per : 16 / sizeof(T);     /* stored at once */
     const int64_t step = (int64_t)gridDim.x * blockDim.x, nblocks = (d.numel + per - 1) / per;
@@ -2774,7 +2806,7 @@ static int opdi_cu_draw(void *user, int index, const opd_draw *d) {
 
 //== dropout ===========================================================================================================
 
-/* out = x mask scale, in rows, aligned. */
+/* out = x mask scale, for contiguous, aligned memory. */
 template <typename T> __global__ void opdi_cu_dropout_kernel(const T *x, const bool *mask, T *out, opdi_cu_acc<T> scale,
                                                              int64_t n) {
     typedef opdi_cu_acc<T> A;
@@ -2792,7 +2824,7 @@ template <typename T> __global__ void opdi_cu_dropout_kernel(const T *x, const b
         opdi_cu_store_vector<W>(out + i * W, v);
     }
 }
-/* native_dropout_backward, and dropout itself: grad_output times mask times scale. */
+/* The gradient of native_dropout, and dropout itself: argument 0 times mask times scale. */
 static int opdi_cu_native_dropout_backward(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1), *out;
     const double scale = opd_arg_float(call, 2);
@@ -2816,37 +2848,37 @@ static const opdi_cu_row opdi_cu_rows_random[] = {
 //  >>cu:reductions  sums, extremes, norms
 //----------------------------------------------------------------------------------------------------------------------
 
-/* A reduction sees its input as `outer` rows of n elements.  The kept dims and the reduced ones are each put in order
-   of their strides and joined where they can be (reduced ones stay in order where an index counts).  Two kernels:
-     rows     the smallest stride is a reduced dim's: 1 to 256 threads walk along a row, 16 bytes a load
-     columns  it is a kept dim's: threads lie along the kept dim, each with 16 bytes of columns, and walk down the rows
-   Few long rows are cut into chunks, whose states a third kernel joins.  Who adds what to what is set by the sizes
-   alone: results are the same each time, and no atomics are used.
+/* A reduction treats its input as `outer` rows of n elements.  The kept dims and the reduced dims are each sorted by
+   stride and joined if possible.  Reduced dims keep their order if the result is an index.  There are two kernels:
+     rows     if a reduced dim has the smallest stride: 1 to 256 threads walk along a row, 16 bytes a load
+     columns  if a kept dim has it: threads lie along that dim, each with 16 bytes of columns, and walk down the rows
+   Few long rows are cut into chunks, whose states a third kernel joins.  The order of additions depends only on the
+   sizes, so results are the same each time.  No atomics are used.
 
-   A fold says what is done: F<C> has a State, and init, take (elements in), join (two states), store (results out). */
+   A fold defines the operation: F<C> has a State, and init, take (elements in), join (two states), store (results). */
 
-/* Where results go: element `at` of up to two tensors. */
+/* The destination of results: element `at` of up to two tensors. */
 typedef struct opdi_cu_results { void *data[2]; int dtype[2]; int64_t at[2]; } opdi_cu_results;
 #define OPDI_CU_REDUCE_DIMS 12                    /* after joining; a tensor with more is copied first */
 typedef struct opdi_cu_reduction {
     const char *x;
-    const char *second;                           /* a pair's second tensor, which lies as the first; or NULL */
-    int dtype, bytes;                             /* of the input, of an element of it */
-    bool odd;                                     /* no loads of 16 bytes */
-    int nred, nkept;                              /* dims, innermost first; at least one each */
+    const char *second;                           /* a pair's second tensor, with the layout of the first; or NULL */
+    int dtype, bytes;                             /* of the input; of one element */
+    bool odd;                                     /* loads of 16 bytes are not possible */
+    int nred, nkept;                              /* numbers of dims, at least one each; innermost first */
     int64_t rsize[OPDI_CU_REDUCE_DIMS], rstride[OPDI_CU_REDUCE_DIMS];
-    opdi_cu_pw_divider by[OPDI_CU_REDUCE_DIMS];   /* rsize, where n is below 2^31 */
-    bool far;                                     /* it is not, and there are several dims */
+    opdi_cu_pw_divider by[OPDI_CU_REDUCE_DIMS];   /* for rsize, if n is below 2^31 */
+    bool far;                                     /* n is not below 2^31, and there are several dims */
     int64_t ksize[OPDI_CU_REDUCE_DIMS], kstride[OPDI_CU_REDUCE_DIMS], ostride[2][OPDI_CU_REDUCE_DIMS];
     int64_t n, outer;                             /* elements of a row; rows */
     int64_t chunk;                                /* elements of a chunk */
-    int chunks;                                   /* of a row; more than one: states go to `states` [chunks][outer] */
+    int chunks;                                   /* per row; if more than one, states go to `states` [chunks][outer] */
     void *states;
     opdi_cu_results out;
 } opdi_cu_reduction;
 
-/* Reads elements of storage type T in the type folds compute in, C: one, or W in a row from an address that is a
-   multiple of W elements, which are loaded as they are (Raw) and cast when all loads are on their way. */
+/* Reads elements of type T, as the type C in which folds compute: one element, or W neighbours at an address that is a
+   multiple of W elements.  W elements are loaded unchanged (Raw) and only cast when all loads are in flight. */
 template <class T> struct opdi_cu_reader {
     typedef opdi_cu_acc<T> C;
     enum { W = 16 / sizeof(T) };
@@ -2862,7 +2894,7 @@ template <class T> struct opdi_cu_reader {
         for (int k = 0; k < W; k++) { c[k] = opdi_cu_cast<C>(raw.at[k]); }
     }
 };
-/* What it is of several is asked at run time, which keeps kernels few: float16 and bfloat16; integers and bool. */
+/* Types that are told apart at run time, so that there are few kernels: float16 and bfloat16; integers and bool. */
 struct opdi_cu_shorts {};
 template <> struct opdi_cu_reader<opdi_cu_shorts> {
     typedef float C;
@@ -2887,7 +2919,7 @@ struct opdi_cu_integers {};
 template <> struct opdi_cu_reader<opdi_cu_integers> {
     typedef int64_t C;
     enum { W = 4 };
-    struct Raw { uint64_t w[W]; };                /* as many bytes of it as W elements have */
+    struct Raw { uint64_t w[W]; };                /* as many bytes as W elements have */
     template <class T> static __device__ __forceinline__ void some(const char *p, int64_t i, Raw *raw) {
         const opdi_cu_vector<T, W> v = opdi_cu_load_vector<W>((const T *)p + i);
         OPDI_CU_UNROLL
@@ -2916,12 +2948,12 @@ template <> struct opdi_cu_reader<opdi_cu_integers> {
         }
     }
     static __device__ __forceinline__ void cast(const Raw &raw, const opdi_cu_reduction &r, C *c) {
-        const int up = r.dtype == OPD_BOOL || r.dtype == OPD_UINT8 ? 0 : 64 - 8 * r.bytes;      /* signs are spread */
+        const int up = r.dtype == OPD_BOOL || r.dtype == OPD_UINT8 ? 0 : 64 - 8 * r.bytes;      /* sign extension */
         OPDI_CU_UNROLL
         for (int k = 0; k < W; k++) { c[k] = (int64_t)(raw.w[k] << up) >> up; }
     }
 };
-/* Two tensors of T, element by element. */
+/* Reads two tensors of T at once: their elements form pairs. */
 template <class A> struct opdi_cu_pair { A x, g; };
 template <class T> struct opdi_cu_pairs {};
 template <class T> struct opdi_cu_reader<opdi_cu_pairs<T> > {
@@ -2950,7 +2982,7 @@ template <class T> struct opdi_cu_reader<opdi_cu_pairs<T> > {
     }
 };
 
-/* Element i of a tensor of any dtype = v, of the type V. */
+/* Stores v, of type V, as element i of a tensor of any dtype. */
 template <class V> __device__ __forceinline__ void opdi_cu_put(void *p, int dtype, int64_t i, V v) {
     switch (dtype) {
         case OPD_FLOAT32: opdi_cu_store((float *)p + i, v); break;
@@ -2966,8 +2998,9 @@ template <class V> __device__ __forceinline__ void opdi_cu_put(void *p, int dtyp
     }
 }
 
-/* s joined over `lanes` neighbouring threads (a power of two), of a block of one row when they are more than a warp;
-   every thread of a warp's group has the result, of a larger one only its first warp.  room: 32 states. */
+/* Joins the states s of `lanes` neighbouring threads; lanes is a power of two.  If lanes > 32, these threads must be
+   the whole block along x.  If lanes <= 32, every thread gets the result, else only the first warp.  room: memory for
+   32 states. */
 template <class F> __device__ __forceinline__ void opdi_cu_fold_lanes(const F &f, typename F::State &s, int lanes,
                                                                       typename F::State *room) {
     for (int bits = (lanes < 32 ? lanes : 32) / 2; bits > 0; bits /= 2) {
@@ -2989,7 +3022,7 @@ template <class F> __device__ __forceinline__ void opdi_cu_fold_lanes(const F &f
     }
 }
 
-/* The same where it is of a floating type. */
+/* Does opdi_cu_put's work for floating dtypes only. */
 template <class V> __device__ __forceinline__ void opdi_cu_put_float(void *p, int dtype, int64_t i, V v) {
     switch (dtype) {
         case OPD_FLOAT32: opdi_cu_store((float *)p + i, v); break;
@@ -3001,7 +3034,7 @@ template <class V> __device__ __forceinline__ void opdi_cu_put_float(void *p, in
 
 //== folds =============================================================================================================
 
-/* What a fold is told: a number of the operator's, the elements of a row, which of its variants. */
+/* The arguments of a fold: a number of the operator, the elements of a row, and the variant. */
 typedef struct opdi_cu_fold { double p; int64_t n; int kind, flag; } opdi_cu_fold;
 /* A fold that takes elements one by one. */
 #define OPDI_CU_TAKE_EACH                                                                                             \
@@ -3018,7 +3051,7 @@ template <class C> __device__ __forceinline__ C opdi_cu_times(C a, C b) { return
 template <> __device__ __forceinline__ int64_t opdi_cu_times<int64_t>(int64_t a, int64_t b) {
     return (int64_t)((uint64_t)a * (uint64_t)b);
 }
-/* What of x is added up: itself; by `flag` x that is no NaN, |x|, x^2. */
+/* The term that is added: x itself, or by `flag` x if it is not NaN, |x|, or x^2. */
 enum { OPDI_CU_NANSUM, OPDI_CU_ABS, OPDI_CU_SQUARE };
 struct opdi_cu_map_same {
     template <class C> static __device__ __forceinline__ C of(C x, const opdi_cu_fold &) { return x; }
@@ -3028,14 +3061,14 @@ struct opdi_cu_map_flag {
         return how.flag == OPDI_CU_NANSUM ? (x == x ? x : (C)0) : how.flag == OPDI_CU_ABS ? (x < 0 ? -x : x) : x * x;
     }
 };
-/* Sums; kind: as they are, divided by n, their square root, their p-th root. */
+/* Sums. kind: unchanged, divided by n, the square root, or the p-th root. */
 enum { OPDI_CU_PLAIN, OPDI_CU_MEAN, OPDI_CU_ROOT, OPDI_CU_ROOT_P };
 template <class C_, class MAP> struct opdi_cu_fold_sums {
     typedef C_ C;
     typedef struct State { C v; } State;
     opdi_cu_fold how;
     __device__ __forceinline__ State init(int64_t) const { State s; s.v = 0; return s; }
-    /* N elements are added up in pairs first: shorter chains, smaller errors. */
+    /* Adds N elements in pairs first: the chains are shorter, and the errors smaller. */
     template <int N> __device__ __forceinline__ void take(State &s, const C *x, int64_t, int64_t) const {
         C v[N];
         OPDI_CU_UNROLL
@@ -3072,13 +3105,14 @@ template <class C_> struct opdi_cu_fold_prod {
     }
 };
 
-/* The infinities of floating types, the ends of int64_t. */
+/* The infinities of floating types, or the limits of int64_t. */
 template <class C> __device__ __forceinline__ C opdi_cu_highest() { return (C)INFINITY; }
 template <> __device__ __forceinline__ int64_t opdi_cu_highest<int64_t>() { return INT64_MAX; }
 template <class C> __device__ __forceinline__ C opdi_cu_lowest() { return -(C)INFINITY; }
 template <> __device__ __forceinline__ int64_t opdi_cu_lowest<int64_t>() { return INT64_MIN; }
 
-/* The largest (flag: smallest) element, NaN if there is one; kind 1: of |x|, of nothing 0 (flag: infinity). */
+/* Finds the largest (flag: smallest) element, or NaN if there is one.  kind 1: compares |x|, and without elements gives
+   0 (flag: infinity). */
 template <class C_> struct opdi_cu_fold_extreme {
     typedef C_ C;
     typedef struct State { C v; } State;
@@ -3111,7 +3145,8 @@ template <class C_> struct opdi_cu_fold_extreme {
         opdi_cu_put(out.data[0], out.dtype[0], out.at[0], s.v);
     }
 };
-/* The first largest (flag: smallest) element, or the first NaN, and where it is; kind 1: only where. */
+/* Finds the first largest (flag: smallest) element, or the first NaN, and its index.  kind 1: only the index is a
+   result. */
 template <class C_> struct opdi_cu_fold_where {
     typedef C_ C;
     typedef struct State { C v; int64_t at; } State;
@@ -3123,7 +3158,7 @@ template <class C_> struct opdi_cu_fold_where {
         const bool equal = nan ? had : x == s.v;
         if (at >= 0 && (s.at < 0 || better || (equal && at < s.at))) { s.v = x; s.at = at; }
     }
-    /* The first best of N; where it is is looked for only if it is better than what there is, which it seldom is. */
+    /* Finds the best of N first.  Its index is only computed if it is better than the best so far, which is rare. */
     template <int N> __device__ __forceinline__ void take(State &s, const C *x, int64_t at, int64_t step) const {
         C top = x[0];
         OPDI_CU_UNROLL
@@ -3146,8 +3181,8 @@ template <class C_> struct opdi_cu_fold_where {
         ((int64_t *)out.data[1])[out.at[1]] = s.at;
     }
 };
-/* How many elements are not 0, without the highest `flag` bits of 64: floating types are read as integers, and the sign
-   of a zero does not count.  kind 1: whether there is one that is not 0, 2: whether all n are. */
+/* Counts the elements that are not 0, ignoring the highest `flag` bits of 64: floating types are read as integers, and
+   the sign of a zero must not count.  kind 1: whether any element is not 0; kind 2: whether all n are not 0. */
 template <class C_> struct opdi_cu_fold_count {
     typedef C_ C;
     typedef struct State { int64_t v; } State;
@@ -3165,8 +3200,9 @@ template <class C_> struct opdi_cu_fold_count {
         opdi_cu_put(out.data[0], out.dtype[0], out.at[0], v);
     }
 };
-/* Mean and sum of squared deviations, joined after Chan, Golub and LeVeque.  kind: 0 the variance, 1 its root, 2 and 3
-   the mean, too; p: the correction. */
+/* Computes the mean and the sum of squared deviations, and joins them by the method of Chan, Golub and LeVeque.  kind
+   0: the result is the variance; 1: its root; 2 and 3: the same, with the mean as a second result.  p: the
+   correction. */
 template <class C_> struct opdi_cu_fold_var {
     typedef C_ C;
     typedef struct State { C mean, squares; int64_t n; } State;
@@ -3177,7 +3213,7 @@ template <class C_> struct opdi_cu_fold_var {
         if (with.n == 0) { return; }
         const int64_t n = s.n + with.n;
         const C part = (C)with.n / (C)n, d = with.mean - s.mean;
-        s.mean += d - d == 0 ? d * part : with.mean;                 /* infinities as in a sum */
+        s.mean += d - d == 0 ? d * part : with.mean;                 /* infinities behave as in a sum */
         s.squares += with.squares + d * d * ((C)s.n * part);
         s.n = n;
     }
@@ -3201,8 +3237,8 @@ template <class C_> struct opdi_cu_fold_var {
 };
 template <class C> __device__ __forceinline__ C opdi_cu_exp(C x) { return (C)exp(x); }
 template <> __device__ __forceinline__ float opdi_cu_exp<float>(float x) { return expf(x); }
-/* The logarithm of the sum of exponentials: top is the largest finite element so far, sum that of exp(x - top).
-   Infinities and NaN come through the sum. */
+/* Computes the logarithm of the sum of exponentials.  `top` is the largest finite element so far, and `sum` the sum of
+   exp(x - top) so far.  Infinities and NaN make the sum infinite or NaN. */
 template <class C_> struct opdi_cu_fold_lse {
     typedef C_ C;
     typedef struct State { C top, sum; } State;
@@ -3235,7 +3271,8 @@ template <class C_> struct opdi_cu_fold_lse {
 
 //== kernels ===========================================================================================================
 
-/* i in mixed radix `sizes`, times strides: 32-bit divisions where that is enough, none for one dim. */
+/* Writes i with the digits of a mixed radix, `sizes`, and returns the sum of digits times strides.  Divides in 32 bits
+   if they suffice, and not at all for one dim. */
 __device__ __forceinline__ int64_t opdi_cu_offset(int64_t i, const int64_t *sizes, const int64_t *strides, int ndim) {
     int64_t at = 0;
     OPDI_CU_ROLLED
@@ -3250,7 +3287,7 @@ __device__ __forceinline__ int64_t opdi_cu_offset(int64_t i, const int64_t *size
 __device__ OPDI_CU_NOINLINE int64_t opdi_cu_far_offset(const opdi_cu_reduction &r, int64_t i) {
     return opdi_cu_offset(i, r.rsize, r.rstride, r.nred);
 }
-/* Where elements first, first + step, ... of a row are, U of them. */
+/* Computes the offsets of U elements of a row: number `first`, first + step, and so on. */
 template <int U>
 __device__ __forceinline__ void opdi_cu_reduce_at(const opdi_cu_reduction &r, int64_t first, int64_t step,
                                                   int64_t *at /*[U]*/) {
@@ -3277,7 +3314,7 @@ __device__ __forceinline__ void opdi_cu_reduce_at(const opdi_cu_reduction &r, in
         for (int u = 0; u < U; u++) { at[u] += (int64_t)i[u] * r.rstride[r.nred - 1]; }
     }
 }
-/* part: a row's chunk, whose state is kept for opdi_cu_reduce_chunks. */
+/* Stores the result of a row.  part: s is only the state of a chunk, and is kept for opdi_cu_reduce_chunks. */
 template <class F>
 __device__ __forceinline__ void opdi_cu_reduce_put(const opdi_cu_reduction &r, const F &f, int64_t row,
                                                    const typename F::State &s, bool part) {
@@ -3287,7 +3324,8 @@ __device__ __forceinline__ void opdi_cu_reduce_put(const opdi_cu_reduction &r, c
     out.at[1] = opdi_cu_offset(row, r.ksize, r.ostride[1], r.nkept);
     f.store(s, out);
 }
-/* Elements first, first + step, ... below end of the row at x, N of them from each place on, four places at a time. */
+/* Takes in the elements of the row at x at positions first, first + step, ... below `end`: N elements from each
+   position on.  Four positions are loaded at a time. */
 template <class T, class F, int N>
 __device__ __forceinline__ void opdi_cu_reduce_walk(const opdi_cu_reduction &r, const F &f, const char *x,
                                                     int64_t first, int64_t end, int64_t step, typename F::State &s) {
@@ -3328,8 +3366,9 @@ __device__ __forceinline__ void opdi_cu_reduce_walk(const opdi_cu_reduction &r, 
         f.template take<N>(s, c, i, 1);
     }
 }
-/* Elements [begin, end) of the row at x by `lanes` threads, of which this is `lane`: by 16 bytes those between the
-   first and the last address that is a multiple of that (with several dims, rows begin and end at such). */
+/* Takes in elements [begin, end) of the row at x by `lanes` threads, of which the calling thread is number `lane`.
+   Between the first and the last aligned address, 16 bytes are loaded at a time.  If several dims are reduced, rows
+   begin and end at aligned addresses. */
 template <class T, class F, bool VEC>
 __device__ __forceinline__ void opdi_cu_reduce_part(const opdi_cu_reduction &r, const F &f, const char *x,
                                                     int64_t begin, int64_t end, int lane, int lanes,
@@ -3351,7 +3390,8 @@ __device__ __forceinline__ void opdi_cu_reduce_part(const opdi_cu_reduction &r, 
     }
     opdi_cu_reduce_walk<T, F, W>(r, f, x, begin + (int64_t)lane * W, end, (int64_t)lanes * W, s);
 }
-/* blockDim.x threads a row, blockDim.y rows a block; blockIdx.y: the chunk. */
+/* Reduces rows, with blockDim.x threads per row and blockDim.y rows per block.  blockIdx.y is the number of the
+   chunk. */
 template <class T, class F, bool VEC> __global__ void
 opdi_cu_reduce_rows(const __grid_constant__ opdi_cu_reduction r, const F f) {
     __shared__ __align__(16) unsigned char room[OPDI_CU_WARP * sizeof(typename F::State)];
@@ -3369,7 +3409,8 @@ opdi_cu_reduce_rows(const __grid_constant__ opdi_cu_reduction r, const F f) {
         if (threadIdx.x == 0 && row < r.outer) { opdi_cu_reduce_put(r, f, row, s, r.chunks > 1); }
     }
 }
-/* The states of the threads of a column, N a thread, are joined; those with threadIdx.y 0 have the result. */
+/* Joins the states of all threads of a column; each thread has N columns.  The threads with threadIdx.y 0 get the
+   results. */
 template <int N, class F>
 __device__ __forceinline__ void opdi_cu_fold_down(const F &f, typename F::State *s /*[N]*/,
                                                   typename F::State *shared) {
@@ -3388,7 +3429,8 @@ __device__ __forceinline__ void opdi_cu_fold_down(const F &f, typename F::State 
         }
     }
 }
-/* blockDim.x threads side by side with N columns each, blockDim.y down the rows; blockIdx.y: the chunk. */
+/* Reduces columns.  blockDim.x neighbouring threads have N columns each; blockDim.y threads share the rows of a column.
+   blockIdx.y is the number of the chunk. */
 template <class T, class F, bool VEC> __global__ void
 opdi_cu_reduce_columns(const __grid_constant__ opdi_cu_reduction r, const F f) {
     typedef opdi_cu_reader<T> R;
@@ -3402,7 +3444,7 @@ opdi_cu_reduce_columns(const __grid_constant__ opdi_cu_reduction r, const F f) {
     OPDI_CU_ROLLED
     for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
         const int64_t column = item % tiles * wide + me * N, first = item / tiles * r.ksize[0];
-        const bool in = column < r.ksize[0];      /* VEC: the columns' number is a multiple of N */
+        const bool in = column < r.ksize[0];      /* VEC: the number of columns is a multiple of N */
         const char *x = r.x + (opdi_cu_offset(first, r.ksize, r.kstride, r.nkept) + column * r.kstride[0]) * r.bytes;
         S s[N];
         int64_t i = begin + y, at[U];
@@ -3449,7 +3491,8 @@ opdi_cu_reduce_columns(const __grid_constant__ opdi_cu_reduction r, const F f) {
         }
     }
 }
-/* The states of the rows' chunks: rows side by side, so that neighbours read neighbours; blockDim.y threads a row. */
+/* Joins each row's chunk states into its result, with blockDim.y threads per row.  threadIdx.x runs over rows, so that
+   neighbouring threads read adjacent states. */
 template <class F> __global__ void __launch_bounds__(512)
 opdi_cu_reduce_chunks(const __grid_constant__ opdi_cu_reduction r, const F f) {
     OPDI_CU_SHARED(room);
@@ -3468,7 +3511,7 @@ opdi_cu_reduce_chunks(const __grid_constant__ opdi_cu_reduction r, const F f) {
 
 //== plans =============================================================================================================
 
-/* Bit d for each dim that is reduced, all of them for an empty list. */
+/* Returns a mask with one bit for each reduced dim.  An empty list means that all dims are reduced. */
 static uint64_t opdi_cu_dims_mask(opd_ints dims, int ndim) {
     uint64_t mask = dims.n ? 0 : ~(uint64_t)0;
     for (int64_t i = 0; i < dims.n; i++) {
@@ -3477,7 +3520,8 @@ static uint64_t opdi_cu_dims_mask(opd_ints dims, int ndim) {
     }
     return mask;
 }
-/* The dims of x in `mask` (or those that are not), innermost first, by stride unless they are to stay in order. */
+/* Lists the dims of x that are in `mask` (if not `in`, those that are not), innermost first.  Sorts them by stride
+   unless `ordered`. */
 static int opdi_cu_dims_order(const opd_tensor *x, uint64_t mask, bool in, bool ordered, int *dims) {
     const int64_t *sizes = opd_sizes(x), *strides = opd_strides(x);
     int n = 0, i;
@@ -3488,7 +3532,8 @@ static int opdi_cu_dims_order(const opd_tensor *x, uint64_t mask, bool in, bool 
     }
     return n;
 }
-/* Describes the reduction of x's dims in mask into y0 and y1 (or NULL).  -1: too many dims. */
+/* Describes the reduction of x's dims in `mask` to the results y0 and y1; y1 may be NULL.  Returns -1 if there are too
+   many dims. */
 static int opdi_cu_reduce_plan(opdi_cu_reduction *r, const opd_tensor *x, uint64_t mask, opd_tensor *y0, opd_tensor *y1,
                                bool ordered) {
     const int64_t *sizes = opd_sizes(x), *strides = opd_strides(x);
@@ -3534,15 +3579,16 @@ static int opdi_cu_reduce_plan(opdi_cu_reduction *r, const opd_tensor *x, uint64
     r->chunk = r->n; r->chunks = 1;
     return 0;
 }
-/* Whether all loads of W elements lie at multiples of W, along the innermost dim of those that are reduced (rows) or
-   kept, whose stride is 1.  Another dim's may be 1 as well, where elements are seen more than once. */
+/* Returns whether every load of W elements begins at a multiple of W.  Loads go along the innermost reduced dim (rows)
+   or kept dim, whose stride is 1.  Another dim may also have stride 1, if elements are used more than once. */
 static bool opdi_cu_reduce_even(const opdi_cu_reduction *r, int W, bool rows) {
     bool even = (uintptr_t)r->x / (size_t)r->bytes % (size_t)W == 0 && (rows ? r->rsize : r->ksize)[0] % W == 0;
     for (int d = rows; d < r->nred; d++) { even = even && r->rstride[d] % W == 0; }
     for (int d = !rows; d < r->nkept; d++) { even = even && r->kstride[d] % W == 0; }
     return even;
 }
-/* Chunks for about 4,096 blocks where there are fewer than 512 without, none smaller than `least`. */
+/* If there are fewer than 512 blocks, cuts rows into chunks to get about 4,096 blocks.  A chunk has at least `least`
+   elements. */
 static void opdi_cu_reduce_cut(opdi_cu_reduction *r, int64_t blocks, int64_t least) {
     int64_t chunks = blocks < 512 ? 4096 / blocks : 1;
     if (chunks > r->n / least) { chunks = r->n / least; }
@@ -3597,7 +3643,7 @@ template <class T, class F> static int opdi_cu_reduce_launch(opdi_cu_reduction *
     return opdi_cu_launch(opdi_cu_reduce_chunks<F>, opdi_cu_grid_rows(opdi_cu_ceil(r->outer, block.x)), block,
                           block.x * (block.y / 2) * sizeof(S), *r, f);
 }
-/* What a fold is for: dtypes of other kinds have been converted before. */
+/* The kinds of dtypes that a fold supports.  Other dtypes were converted before. */
 enum { OPDI_CU_F = 1, OPDI_CU_I = 2, OPDI_CU_FI = 3 };
 template <template <class> class F, int KINDS> static int opdi_cu_reduce_typed(opdi_cu_reduction *r, opdi_cu_fold how) {
     const bool integers = opd_dtype_is_integral((opd_scalar_type)r->dtype, true);
@@ -3615,7 +3661,7 @@ template <template <class> class F, int KINDS> static int opdi_cu_reduce_typed(o
     }
     return opdi_cu_no_dtype((opd_scalar_type)r->dtype);
 }
-/* The fold over x's dims in mask into y0 and y1 (or NULL). */
+/* Folds over x's dims in `mask` to the results y0 and y1; y1 may be NULL. */
 template <template <class> class F, int KINDS>
 static int opdi_cu_reduce(opd_tensor *x, uint64_t mask, opd_tensor *y0, opd_tensor *y1, opdi_cu_fold how,
                           bool ordered) {
@@ -3629,7 +3675,7 @@ static int opdi_cu_reduce(opd_tensor *x, uint64_t mask, opd_tensor *y0, opd_tens
         }
     }
     how.n = r.n;
-    if (KINDS == OPDI_CU_I && !opd_dtype_is_integral((opd_scalar_type)r.dtype, true)) {     /* its bits */
+    if (KINDS == OPDI_CU_I && !opd_dtype_is_integral((opd_scalar_type)r.dtype, true)) {     /* read as bits */
         how.flag = 65 - 8 * r.bytes;
         r.dtype = r.bytes == 8 ? OPD_INT64 : r.bytes == 4 ? OPD_INT32 : OPD_INT16;
     }
@@ -3639,7 +3685,8 @@ static opdi_cu_fold opdi_cu_how(int kind, int flag = 0, double p = 0) {
     const opdi_cu_fold how = {p, 0, kind, flag};
     return how;
 }
-/* x as folds can read it for a result of this dtype: integers as int64, floating types as they are. */
+/* Converts x so that folds can read it for a result of dtype `dtype`: integers become int64 for an integer result;
+   floats stay. */
 static opd_tensor *opdi_cu_reduce_input(opd_tensor *x, opd_scalar_type dtype) {
     const bool whole = x && opd_dtype_is_integral(opd_dtype(x), true);
     if (opd_dtype_is_integral(dtype, true)) { return whole ? x : opd_to_dtype(x, OPD_INT64); }
@@ -3678,7 +3725,7 @@ static int opdi_cu_prod_dim(opd_call *call) {
     const int64_t dim = opd_arg_int(call, 1);
     return opdi_cu_sum_of<opdi_cu_fold_prod>(call, opd_ints_of(&dim, 1), 0);
 }
-/* The sum along the diagonal, which is a view of one dim. */
+/* Computes the sum of the diagonal, which is a view with one dim. */
 static int opdi_cu_trace(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y;
     int64_t n, stride;
@@ -3719,7 +3766,7 @@ static int opdi_cu_amax(opd_call *call) { return opdi_cu_extreme_of(call, opd_ar
 static int opdi_cu_amin(opd_call *call) { return opdi_cu_extreme_of(call, opd_arg_ints(call, 1), true); }
 static int opdi_cu_max_all(opd_call *call) { return opdi_cu_extreme_of(call, opdi_cu_no_dims(), false); }
 static int opdi_cu_min_all(opd_call *call) { return opdi_cu_extreme_of(call, opdi_cu_no_dims(), true); }
-/* Argument `i`: a dim, or None for all of them. */
+/* Reads argument `i`, which is a dim, or None for all dims, as a mask. */
 static uint64_t opdi_cu_dim_mask(opd_call *call, int i) {
     const int64_t dim = opd_arg_int(call, i);
     return opdi_cu_dims_mask(opd_ints_of(&dim, opd_arg_is_none(call, i) ? 0 : 1), opd_ndim(opd_arg_tensor(call, 0)));
@@ -3747,7 +3794,7 @@ static int opdi_cu_aminmax(opd_call *call) {
 
 //== any, all, count_nonzero, equal ====================================================================================
 
-/* kind: 0 count, 1 any, 2 all */
+/* Counts elements that are not 0.  kind: 0 their number, 1 whether any is, 2 whether all are. */
 static int opdi_cu_count_of(opd_call *call, uint64_t mask, int kind) {
     if (opd_results_from_fake(call)) { return -1; }
     return opdi_cu_reduce<opdi_cu_fold_count, OPDI_CU_I>(opd_arg_tensor(call, 0), mask, opdi_cu_result(call, 0), NULL,
@@ -3780,7 +3827,7 @@ static int opdi_cu_equal(opd_call *call) {
 
 //== norms, logsumexp ==================================================================================================
 
-/* Whether argument i has complex numbers, which kernels that compute in a real type leave to the CPU. */
+/* Returns whether argument i is complex.  Kernels that compute in a real type leave such calls to the CPU. */
 static bool opdi_cu_is_complex(opd_call *call, int i) {
     return opd_dtype_is_complex(opd_dtype(opd_arg_tensor(call, i)));
 }
@@ -3842,20 +3889,21 @@ static const opdi_cu_row opdi_cu_rows_reductions[] = {
 
 //== rows ==============================================================================================================
 //
-//  Kernels that work on rows of n elements in one piece: softmax, layer and group norm.  threadIdx.x is a thread's
-//  lane of those that share a row, threadIdx.y the row of the block's.  A thread has W neighbours (16 bytes, or one) of
-//  every lanes * W elements.  With PACKS > 0 a row is loaded once and stays in registers, PACKS times W elements a
-//  thread; with 0 each pass loads it again, which for rows that long is from the cache.
+//  These kernels work on rows of n contiguous elements: softmax, layer and group norm. threadIdx.x is a thread's lane
+//  among those that share a row, and threadIdx.y is the row in the block.  Of every lanes * W elements, a thread has W
+//  neighbours (16 bytes, or one).  If PACKS > 0, a row is loaded once and stays in registers, with PACKS times W
+//  elements per thread.  If PACKS is 0, each pass loads it again, which for rows that long is from the cache.
 
-/* OPDI_CU_EACH_PACK(p, i): for each pack p of this thread, element i the first of it, whether it is there or not.
-   OPDI_CU_EACH_ROUND(i): with PACKS 0, for each pack of this thread. */
+/* Loops.  OPDI_CU_EACH_PACK(p, i) runs over the packs that this thread keeps in registers: p is the number of a pack,
+   and i its first element, which may be behind the end of the row.  OPDI_CU_EACH_ROUND(i), used if PACKS is 0, runs
+   over all packs of this thread. */
 #define OPDI_CU_EACH_PACK(p, i)                                                                                       \
     OPDI_CU_UNROLL                                                                                                    \
     for (int p = 0, i = lane * W; p < (PACKS ? PACKS : 1); p++, i += lanes * W)
 #define OPDI_CU_EACH_ROUND(i)                                                                                         \
     for (int64_t i = (int64_t)lane * W; in && i < n; i += (int64_t)lanes * W)
-/* All packs of a row at once, so that all loads are on their way before one is looked at; there: how many of this
-   thread's first ones the row has. */
+/* Loads all packs of this thread at once, so that all loads are in flight before one is used.  Returns how many of them
+   the row has. */
 template <int W, int PACKS, typename T>
 __device__ __forceinline__ int opdi_cu_load_packs(const T *row, int n, int lane, int lanes, bool in,
                                                   opdi_cu_vector<T, W> *v /*[PACKS]*/) {
@@ -3864,8 +3912,8 @@ __device__ __forceinline__ int opdi_cu_load_packs(const T *row, int n, int lane,
     return there;
 }
 
-/* What packs of bfloat16 are as floats is worked out again after this, and meanwhile keeps no registers: the compiler
-   takes them to be others. */
+/* Makes the compiler treat packs of bfloat16 as changed.  It then converts them to float again, instead of keeping the
+   float values in registers. */
 template <typename T, int W> __device__ __forceinline__ void opdi_cu_anew(opdi_cu_vector<T, W> *v, int n) {
 #if !defined(OPD_CUDA_EMULATED)
     if constexpr (std::is_same<T, opdi_cu_bf16>::value && W % 2 == 0) {
@@ -3892,7 +3940,7 @@ template <int W, typename T, typename C> __device__ __forceinline__ void opdi_cu
     for (int w = 0; w < W; w++) { v.at[w] = opdi_cu_cast<T>(c[w]); }
     opdi_cu_store_vector<W>(p, v);
 }
-/* f over the values of a row's lanes; all of them have the result. */
+/* Folds the values of a row's threads by f, whose neutral value is `none`.  Every thread gets the result. */
 template <typename A, typename F> __device__ __forceinline__ A opdi_cu_row_reduce(A v, F f, A none, int lanes) {
     if (lanes > OPDI_CU_WARP) { return opdi_cu_block_reduce(v, f, none); }
     for (int m = lanes / 2; m > 0; m /= 2) { v = f(v, opdi_cu_shuffle_xor(v, m)); }
@@ -3901,9 +3949,10 @@ template <typename A, typename F> __device__ __forceinline__ A opdi_cu_row_reduc
 struct opdi_cu_top {
     template <typename A> __device__ __forceinline__ A operator()(A a, A b) const { return a > b ? a : b; }
 };
-/* How rows of n are shared out. */
+/* How rows of n elements are distributed. */
 typedef struct opdi_cu_row_plan { dim3 grid, block; int packs; bool vec; } opdi_cu_row_plan;
-/* Up to a warp a pack each, then up to `most` packs (1, 2 or 4), then up to 1,024 threads; else 0 packs. */
+/* Plans rows of n elements.  As n grows: up to a warp of threads with one pack each; then up to `most` packs (1, 2 or
+   4) per thread; then up to 1,024 threads.  For longer rows, packs is 0. */
 static opdi_cu_row_plan opdi_cu_row_plan_of(int64_t rows, int64_t n, int W, bool vec, int most) {
     opdi_cu_row_plan p;
     int lanes = 1;
@@ -3920,12 +3969,12 @@ static opdi_cu_row_plan opdi_cu_row_plan_of(int64_t rows, int64_t n, int W, bool
     p.grid = opdi_cu_grid_rows(opdi_cu_ceil(rows, p.block.y));
     return p;
 }
-/* The variant of a kernel template <T, W, PACKS> for a plan, MOST being 2 or 4. */
+/* Selects the variant of a kernel template <T, W, PACKS> for a plan.  MOST is 2 or 4. */
 #define OPDI_CU_ROW_KERNEL(plan, kernel, T, MOST)                                                                     \
     (!(plan).vec ? (plan).packs ? kernel<T, 1, MOST> : kernel<T, 1, 0>                                                \
      : (plan).packs == 1 ? kernel<T, 16 / (int)sizeof(T), 1> : (plan).packs == 2 ? kernel<T, 16 / (int)sizeof(T), 2>  \
      : (plan).packs == 4 ? kernel<T, 16 / (int)sizeof(T), MOST> : kernel<T, 16 / (int)sizeof(T), 0>)
-/* y itself where it is contiguous, else a tensor for opdi_cu_settle to copy from. */
+/* Returns y itself if it is contiguous, else a new tensor to compute in.  opdi_cu_settle then copies that to y. */
 static opd_tensor *opdi_cu_desk(opd_tensor *y) {
     return !y || opd_is_contiguous(y) ? y : opdi_cu_new(opd_ints_of(opd_sizes(y), opd_ndim(y)), opd_dtype(y));
 }
@@ -3936,8 +3985,8 @@ static opd_scalar_type opdi_cu_acc_dtype(opd_scalar_type dtype) {
 
 //== softmax ===========================================================================================================
 
-/* The largest element so far and the sum of exp(x - top), while elements come in.  A row of only -inf, or with inf or
-   NaN, gives NaN. */
+/* The largest element `top` so far, and the sum of exp(x - top), while elements are read.  A row of nothing but -inf,
+   or with inf or NaN, gives NaN. */
 template <typename C> struct opdi_cu_exps {
     C top, sum;
     template <int W> __device__ __forceinline__ void take(const C *x) {
@@ -3959,7 +4008,7 @@ struct opdi_cu_exps_join {
         return a;
     }
 };
-/* exp(x - top) / sum, or x - top - log(sum) */
+/* Writes exp(x - top) / sum or, for the logarithm, x - top - log(sum). */
 template <typename T, int W, int PACKS>
 __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, int64_t rows, int64_t n,
                                                              bool logarithm) {
@@ -3974,7 +4023,7 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, i
             opdi_cu_vector<T, W> raw[PACKS];
             C v[PACKS][W], top = opdi_cu_lowest<C>(), sum = 0;
             const int there = opdi_cu_load_packs<W, PACKS>(from, (int)n, lane, lanes, in, raw);
-            OPDI_CU_EACH_PACK(p, i) {             /* what is not there is as if it were -inf */
+            OPDI_CU_EACH_PACK(p, i) {             /* elements behind the row count as -inf */
                 OPDI_CU_UNROLL
                 for (int w = 0; w < W; w++) {
                     v[p][w] = p < there ? opdi_cu_cast<C>(raw[p].at[w]) : opdi_cu_lowest<C>();
@@ -4020,7 +4069,7 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, i
         }
     }
 }
-/* y (g - sum(g y)); of the logarithm, g - exp(y) sum(g) */
+/* Computes the gradient: y (g - sum(g y)), or for the logarithm g - exp(y) sum(g). */
 template <typename C, typename T, int W>
 __device__ __forceinline__ C opdi_cu_softmax_product(const opdi_cu_vector<T, W> &g, const opdi_cu_vector<T, W> &y,
                                                      bool logarithm) {
@@ -4077,7 +4126,8 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_backward_rows(const T *g
         }
     }
 }
-/* Along a dim behind which `inner` elements lie: threadIdx.x is a column, blockDim.y threads share it. */
+/* Softmax along a dim that has `inner` elements behind it.  threadIdx.x runs over columns; blockDim.y threads share a
+   column. */
 template <typename T> __global__ void opdi_cu_softmax_columns(const T *x, T *y, int64_t outer, int64_t n, int64_t inner,
                                                               bool logarithm) {
     typedef opdi_cu_acc<T> C;
@@ -4147,7 +4197,7 @@ template <typename T> __global__ void opdi_cu_softmax_backward_columns(const T *
         }
     }
 }
-/* [outer, n, inner]: what dim splits the tensor into. */
+/* [outer, n, inner]: the parts into which dim splits the tensor. */
 typedef struct opdi_cu_line { int64_t outer, n, inner; } opdi_cu_line;
 static opdi_cu_line opdi_cu_line_of(const opd_tensor *x, int64_t dim) {
     opdi_cu_line l = {1, 1, 1};
@@ -4155,7 +4205,7 @@ static opdi_cu_line opdi_cu_line_of(const opd_tensor *x, int64_t dim) {
     for (int d = 0; d < opd_ndim(x); d++) { *(d < at ? &l.outer : d == at ? &l.n : &l.inner) *= opd_sizes(x)[d]; }
     return l;
 }
-/* Threads side by side over `inner`, and down the columns. */
+/* Returns a block whose x threads run along `inner` and whose y threads share the columns. */
 static dim3 opdi_cu_column_block(opdi_cu_line l) {
     unsigned wide = 1, down = 1;
     while (wide < 32 && wide < l.inner) { wide *= 2; }
@@ -4178,7 +4228,7 @@ static int opdi_cu_softmax_of(opd_call *call, bool logarithm) {
         const int W = 16 / (int)sizeof(T);
         if (l.inner == 1) {
             const bool vec = l.n % W == 0 && opdi_cu_aligned(from) && opdi_cu_aligned(to);
-            const int most = sizeof(T) == 4 ? 4 : 2;                  /* what registers hold */
+            const int most = sizeof(T) == 4 ? 4 : 2;                  /* the limit of registers */
             const opdi_cu_row_plan p = opdi_cu_row_plan_of(l.outer, l.n, W, vec, most);
             if (opdi_cu_launch(OPDI_CU_ROW_KERNEL(p, opdi_cu_softmax_rows, T, most), p.grid, p.block, 0, from, to,
                                l.outer, l.n, logarithm)) { return -1; }
@@ -4225,18 +4275,18 @@ static int opdi_cu_log_softmax_backward(opd_call *call) { return opdi_cu_softmax
 
 //== layer and group norm ==============================================================================================
 
-/* Rows of n elements.  Layer norm (hw 0): weights go with the elements.  Group norm: with the channels, `per` of `hw`
-   elements a row, c in all. */
+/* A norm of rows of n elements.  In a layer norm (hw is 0), each element of a row has a weight.  In a group norm, each
+   channel has one: there are c channels, and a row has `per` of them, with `hw` elements each. */
 typedef struct opdi_cu_norm {
-    const void *x, *g, *w, *b;                    /* w and b: NULL, or of x's type; `wide`: of the type computed in */
+    const void *x, *g, *w, *b;                    /* w and b: NULL, or of x's type; `wide`: of the compute type */
     void *y, *save_mean, *save_rstd;              /* the result; statistics of dtype `stat` */
-    const void *mean, *rstd;                      /* of the forward, in the type computed in */
+    const void *mean, *rstd;                      /* of the forward pass, in the compute type */
     double eps;
     int64_t rows, n, hw, per, c;
     int stat;
     bool wide;
 } opdi_cu_norm;
-/* W weights for elements i, i + 1, ... of a row, whose first channel is `channel`. */
+/* Loads W weights, those of elements i, i + 1, ... of a row whose first channel is `channel`. */
 template <typename T, int W, typename C, typename I>
 __device__ __forceinline__ void opdi_cu_norm_weights(const opdi_cu_norm &k, const void *p, int64_t channel, I i,
                                                      C *c) {
@@ -4385,8 +4435,8 @@ __global__ void __launch_bounds__(1024) opdi_cu_norm_backward_rows(const opdi_cu
         }
     }
 }
-/* Sums of g and of g (x - mean) rstd.  Statistics belong to `per` rows in a row of this reduction, or with per 0 to the
-   elements of a row by their index. */
+/* Sums g and g (x - mean) rstd.  `per` consecutive rows of this reduction share one mean and rstd.  If `per` is 0, each
+   element of a row has its own, by its index. */
 template <class A> struct opdi_cu_fold_pairs {
     typedef opdi_cu_pair<A> C;
     typedef struct State { A gx, g, mean, rstd; } State;
@@ -4409,14 +4459,15 @@ template <class A> struct opdi_cu_fold_pairs {
         if (out.data[1]) { opdi_cu_put(out.data[1], out.dtype[1], out.at[1], s.g); }
     }
 };
-/* A contiguous tensor seen with other sizes. */
+/* Returns a contiguous tensor viewed with other sizes; NULL stays NULL. */
 static opd_tensor *opdi_cu_seen_as(opd_tensor *t, const int64_t *sizes, int ndim) {
     int64_t strides[4], n = 1;
     if (!t) { return NULL; }
     for (int d = ndim - 1; d >= 0; d--) { strides[d] = n; n *= sizes[d]; }
     return opd_tensor_view(t, sizes, strides, ndim, opd_offset(t));
 }
-/* Those sums over the dims of [a, c, n] in mask, into gx and g (or NULL), contiguous tensors of what is left. */
+/* Computes the sums of opdi_cu_fold_pairs for [a, c, n] over the dims in `mask`.  gx and g are contiguous tensors of
+   the remaining dims; either may be NULL. */
 static int opdi_cu_pair_sums(opd_tensor *x, opd_tensor *second, int64_t a, int64_t c, int64_t n, uint64_t mask,
                              opd_tensor *mean, opd_tensor *rstd, int64_t per, opd_tensor *gx, opd_tensor *g) {
     const int64_t sizes[3] = {a, c, n}, left[3] = {mask & 1 ? 1 : a, mask & 2 ? 1 : c, mask & 4 ? 1 : n};
@@ -4439,7 +4490,7 @@ static int opdi_cu_pair_sums(opd_tensor *x, opd_tensor *second, int64_t a, int64
     })
     return 0;
 }
-/* t in rows, of this dtype; NULL stays NULL.  *bad on failure. */
+/* Returns t as a contiguous tensor of this dtype; NULL stays NULL.  Sets *bad on failure. */
 static opd_tensor *opdi_cu_norm_in(opd_tensor *t, opd_scalar_type dtype, bool *bad) {
     if (!t) { return NULL; }
     if (opd_dtype(t) != dtype) { t = opd_to_dtype(t, dtype); }
@@ -4448,7 +4499,7 @@ static opd_tensor *opdi_cu_norm_in(opd_tensor *t, opd_scalar_type dtype, bool *b
     return t;
 }
 static const void *opdi_cu_norm_data(opd_tensor *t) { return t ? opd_device_data(t, OPD_CUDA) : NULL; }
-/* Weights where the kernels find them. */
+/* Sets w, b and wide of *k from the weight and the bias, made contiguous. */
 static int opdi_cu_norm_params(opdi_cu_norm *k, opd_tensor *x, opd_tensor *w, opd_tensor *b) {
     const opd_scalar_type dtype = w ? opd_dtype(w) : b ? opd_dtype(b) : opd_dtype(x);
     bool bad = false;
@@ -4463,7 +4514,7 @@ static bool opdi_cu_norm_vector(const opdi_cu_norm *k, int W) {
     return k->n % W == 0 && k->hw % W == 0 && opdi_cu_aligned(k->x) && opdi_cu_aligned(k->y) && opdi_cu_aligned(k->g) &&
         (k->hw || (opdi_cu_aligned(k->w) && opdi_cu_aligned(k->b)));
 }
-/* k: rows, n, hw, per and c are set. */
+/* Runs the forward pass.  The caller has set rows, n, hw, per and c of *k. */
 static int opdi_cu_norm_forward(opd_call *call, opd_tensor *x, opd_tensor *w, opd_tensor *b, double eps,
                                 opdi_cu_norm *k) {
     opd_tensor *out[3], *desk[3];
@@ -4486,7 +4537,7 @@ static int opdi_cu_norm_forward(opd_call *call, opd_tensor *x, opd_tensor *w, op
     for (int i = 0; i < 3; i++) { if (opdi_cu_settle(out[i], desk[i])) { return -1; } }
     return 0;
 }
-/* The gradient by x; x and g are contiguous, mean and rstd in the type computed in. */
+/* Computes the gradient by x. x and g are contiguous; mean and rstd have the compute type. */
 static int opdi_cu_norm_dx(opd_tensor *dx, opd_tensor *g, opd_tensor *x, opd_tensor *mean, opd_tensor *rstd,
                            opd_tensor *w, opdi_cu_norm *k) {
     opd_tensor *desk = opdi_cu_desk(dx);
@@ -4533,7 +4584,7 @@ static int opdi_cu_layer_norm_backward(opd_call *call) {
     if (opdi_cu_pair_sums(x, g, k.rows, k.n, 1, 1, mean, rstd, 0, wdesk, bdesk)) { return -1; }
     return opdi_cu_settle(dw, wdesk) || opdi_cu_settle(db, bdesk) ? -1 : 0;
 }
-/* N, C, HxW and group are the arguments from `first` on. */
+/* Reads N, C, HxW and group, the arguments from `first` on, into *k. */
 static void opdi_cu_group_norm_read(opd_call *call, int first, opdi_cu_norm *k) {
     const int64_t groups = opd_arg_int(call, first + 3);
     k->c = opd_arg_int(call, first + 1);
@@ -4578,14 +4629,14 @@ static int opdi_cu_group_norm_backward(opd_call *call) {
 
 //== batch norm ========================================================================================================
 
-/* One channel's numbers: for y = (x - mean) scale + shift, or for dx = scale (g - shift - (x - mean) slope). */
+/* The numbers of one channel: y = (x - mean) scale + shift, or backward dx = scale (g - shift - (x - mean) slope). */
 template <typename A> struct opdi_cu_channel { A mean, scale, shift, slope; };
 typedef struct opdi_cu_batch {
     int64_t c;
-    const void *mean, *var, *w, *b;               /* var: of the batch, or running; in the type computed in */
+    const void *mean, *var, *w, *b;               /* var: of the batch, or running; in the compute type */
     bool wide, eval;
-    const void *run_mean, *run_var;               /* what they were, or NULL */
-    void *new_mean, *new_var, *save_mean, *save_rstd;      /* what they become; of dtype `stat` */
+    const void *run_mean, *run_var;               /* previous values, or NULL */
+    void *new_mean, *new_var, *save_mean, *save_rstd;      /* new values, of dtype `stat` */
     int stat;
     double eps, momentum, count;
     const void *rstd, *gx, *g;                    /* backward: sums of g (x - mean) rstd, and of g */
@@ -4614,7 +4665,8 @@ template <typename T> __global__ void opdi_cu_batch_channels(const opdi_cu_batch
                                   (1 - k.momentum) * (double)((const A *)k.run_var)[c]);
     }
 }
-/* With batch statistics shift and slope are the means of g and of g (x - mean) rstd^2; with running ones 0. */
+/* Computes the numbers of each channel for the gradient.  With batch statistics, shift is the mean of g, and slope is
+   the mean of g (x - mean) rstd^2.  With running statistics both are 0. */
 template <typename T> __global__ void opdi_cu_batch_backward_channels(const opdi_cu_batch k) {
     typedef opdi_cu_acc<T> A;
     const int64_t c = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -4627,7 +4679,8 @@ template <typename T> __global__ void opdi_cu_batch_backward_channels(const opdi
     to.slope = k.eval ? (A)0 : (A)((double)((const A *)k.gx)[c] * (double)rstd / k.count);
     ((opdi_cu_channel<A> *)k.channels)[c] = to;
 }
-/* [a, c, hw]; g: backward.  W > 1: W divides hw, or hw is 1 and W divides c. */
+/* Applies each channel's numbers to x [a, c, hw]; g is not NULL in the backward pass.  If W > 1, hw is a multiple of W,
+   or hw is 1 and c is a multiple of W. */
 template <typename T, int W> __global__ void opdi_cu_batch_apply(const T *x, const T *g, T *y, int64_t total, int64_t c,
                                                                  int64_t hw, const void *channels, bool eval) {
     typedef opdi_cu_acc<T> A;
@@ -4690,7 +4743,7 @@ static int opdi_cu_batch_norm(opd_call *call) {
     if (!mean || !var) { return -1; }
     if (train && opdi_cu_reduce<opdi_cu_fold_var, OPDI_CU_F>(opdi_cu_seen_as(x, three, 3), 5, var, mean, opdi_cu_how(2),
                                                          false)) { return -1; }
-    for (int i = 0; i < 2 && train && opd_numel(x) != 0; i++) {      /* a batch without elements leaves them alone */
+    for (int i = 0; i < 2 && train && opd_numel(x) != 0; i++) {      /* an empty batch does not change them */
         if (run[i] && !(now[i] = opdi_cu_new(opd_ints_of(&c, 1), acc))) { return -1; }
     }
     k.c = c; k.count = (double)(three[0] * hw); k.eval = !train;
@@ -4734,7 +4787,7 @@ static int opdi_cu_batch_norm_backward(opd_call *call) {
     if (opdi_cu_pair_sums(x, g, opd_size(x, 0), c, opdi_cu_pixels(x), 5, mean, rstd, 1, sums[0], sums[1])) {
         return -1;
     }
-    if (opd_numel(x) == 0 && !opd_zero_(sums[0])) { return -1; }             /* sums of nothing, whatever the mean */
+    if (opd_numel(x) == 0 && !opd_zero_(sums[0])) { return -1; }             /* the sums are zero, whatever the mean */
     for (int i = 0; i < 2; i++) {
         out = opdi_cu_result(call, 1 + i);
         if (out && !opd_copy_(out, sums[i])) { return -1; }
@@ -4772,10 +4825,10 @@ static const opdi_cu_row opdi_cu_rows_softmax[] = {
 
 //== scans =============================================================================================================
 //
-//  A line along the dim is taken in tiles of 4 elements a thread: each thread scans its own, the threads' totals are
-//  scanned by warps and over them, and what has been so far is carried to the next tile.  Short lines belong to a warp,
-//  or to a thread where they lie side by side.  Few long lines are cut into chunks: their totals first, then the chunks
-//  with what is before them.  join(a, b) takes b as what comes behind a.
+//  A line along the dim is processed in tiles of 4 elements per thread.  Each thread scans its own, and the threads'
+//  totals are scanned within warps and across them.  The total so far is carried to the next tile.  Short lines are
+//  processed by a warp, or by a thread if the lines are adjacent.  Few long lines are cut into chunks: first the
+//  chunks' totals are computed, then the chunks with the total before them. join(a, b) joins b behind a.
 
 template <typename A> __device__ __forceinline__ A opdi_cu_shuffle_up(A v, int by) {
     static_assert(sizeof(A) % 4 == 0, "whole words");
@@ -4804,8 +4857,8 @@ template <typename T> struct opdi_cu_scan_prod {
     static __device__ __forceinline__ S join(S a, S b) { a.v = opdi_cu_times(a.v, b.v); return a; }
     static __device__ __forceinline__ void store(const S &s, T *y, int64_t *, int64_t i) { opdi_cu_store(y + i, s.v); }
 };
-/* log(sum exp) as the largest term m and the sum of the others over exp(m): rounded to the size of m
-   once, at the end. */
+/* log(sum exp) in two parts: the largest term m, and the sum of the other terms divided by exp(m).  The result is thus
+   rounded only once, at the end. */
 template <typename C> struct opdi_cu_scan_terms { C m, others; };
 template <typename T> struct opdi_cu_scan_exps {
     typedef opdi_cu_acc<T> C;
@@ -4821,7 +4874,8 @@ template <typename T> struct opdi_cu_scan_exps {
         opdi_cu_store(y + i, s.m + (C)log1p(s.others));
     }
 };
-/* The last of the largest (LEAST: smallest) so far; NaN stays once it is there. */
+/* The largest (LEAST: smallest) element so far and its index; of equal ones, the last.  NaN stays once it has
+   occurred. */
 template <typename T, bool LEAST> struct opdi_cu_scan_extreme {
     typedef opdi_cu_acc<T> C;
     typedef opdi_cu_scan_place<C> S;
@@ -4839,15 +4893,15 @@ template <typename T, bool LEAST> struct opdi_cu_scan_extreme {
 template <typename T> using opdi_cu_scan_max = opdi_cu_scan_extreme<T, false>;
 template <typename T> using opdi_cu_scan_min = opdi_cu_scan_extreme<T, true>;
 
-/* Lines [outer, n, inner]; chunk: elements of a chunk, of which there are `chunks` a line; with several the totals
-   are `states` [lines][chunks]: written first (totals), then, scanned, what is before each chunk. */
+/* Lines [outer, n, inner].  Each line has `chunks` chunks of `chunk` elements.  If there are several chunks, a first
+   pass (totals) writes the total of each to `states` [lines][chunks]; these totals are then scanned. */
 typedef struct opdi_cu_scan_plan {
     opdi_cu_line l;
     int64_t chunk, chunks;
     void *states;
     bool totals, vector;                          /* vector: four neighbours are loaded at once */
 } opdi_cu_scan_plan;
-/* blockDim.x threads (a warp, or 8) a chunk of a line, blockDim.y chunks a block. */
+/* Scans chunks, with blockDim.x threads (a warp, or 8) per chunk and blockDim.y chunks per block. */
 template <typename T, typename L>
 __global__ void opdi_cu_scan_lines(const opdi_cu_scan_plan k, const T *x, T *y, int64_t *index) {
     typedef typename L::C C;
@@ -4915,7 +4969,8 @@ __global__ void opdi_cu_scan_lines(const opdi_cu_scan_plan k, const T *x, T *y, 
         if (k.totals && in && me == 0) { ((S *)k.states)[item] = carry; }
     }
 }
-/* The chunks' totals of a line, 512 at most, become what is up to each chunk's end: a block a line. */
+/* Replaces the totals of a line's chunks, at most 512, by running totals up to each chunk's end.  A block handles one
+   line. */
 template <typename L> __global__ void __launch_bounds__(512) opdi_cu_scan_totals(typename L::S *states, int chunks) {
     typedef typename L::S S;
     __shared__ __align__(16) unsigned char room[512 * sizeof(S)];
@@ -4932,7 +4987,7 @@ template <typename L> __global__ void __launch_bounds__(512) opdi_cu_scan_totals
     }
     if (c < chunks) { states[c] = s; }
 }
-/* A thread a line; those that lie side by side belong to one warp. */
+/* A thread scans one line.  The threads of a warp have adjacent lines. */
 template <typename T, typename L>
 __global__ void opdi_cu_scan_columns(const opdi_cu_line l, const T *x, T *y, int64_t *index) {
     typedef typename L::C C;
@@ -4972,7 +5027,7 @@ template <typename T, typename L> static int opdi_cu_scan_run(opdi_cu_line l, co
     return opdi_cu_launch(opdi_cu_scan_lines<T, L>, opdi_cu_grid_rows(opdi_cu_ceil(lines * k.chunks, block.y)), block,
                           0, k, x, y, index);
 }
-/* Along dim argument 1, into one result or two. */
+/* Scans along the dim that argument 1 names.  Writes one result or, if `two`, also the indices. */
 template <template <class> class L, bool INTEGERS> static int opdi_cu_scan_of(opd_call *call, bool two) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y, *index = NULL, *desk, *index_desk = NULL;
     const opdi_cu_line l = opdi_cu_line_of(x, opd_arg_int(call, 1));
@@ -5000,10 +5055,10 @@ static int opdi_cu_cummin(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_
 
 //== sorting ===========================================================================================================
 //
-//  Rows of pairs of a key and an index.  Keys are unsigned numbers that are in order as the values are: NaN above all,
-//  -0 equal to 0, all turned round to descend; the index settles ties, so every way to sort is a stable one.  Tiles are
-//  sorted by a bitonic network in shared memory, several rows a tile where they are short; longer rows are merged then,
-//  runs of twice the length in each pass, a block 2,048 of the result.
+//  The rows consist of pairs of a key and an index.  Keys are unsigned numbers in the order of the values: NaN above
+//  all, -0 equal to 0, and all inverted to sort in descending order.  The index breaks ties, so every method of sorting
+//  is stable.  Tiles are sorted by a bitonic network in shared memory, several rows per tile if they are short.  Longer
+//  rows are then merged.  Each pass doubles the length of runs, and a block makes 2,048 elements of the result.
 
 #define OPDI_CU_SORTED 2048
 
@@ -5020,7 +5075,7 @@ static __device__ __forceinline__ uint32_t opdi_cu_key(float v) {
     const uint32_t u = __float_as_uint(v == 0 ? 0.0f : v);
     return v != v ? ~(uint32_t)0 : u >> 31 ? ~u : u | 0x80000000u;
 }
-/* What keys are made of: float for the short floats, int32_t for the short integers and bool. */
+/* The type from which keys are made: float for 16-bit floats, int32_t for short integers and bool. */
 template <typename T> struct opdi_cu_key_from { typedef int32_t type; };
 template <> struct opdi_cu_key_from<int64_t> { typedef int64_t type; };
 template <> struct opdi_cu_key_from<double> { typedef double type; };
@@ -5028,12 +5083,13 @@ template <> struct opdi_cu_key_from<float> { typedef float type; };
 template <> struct opdi_cu_key_from<opdi_cu_f16> { typedef float type; };
 template <> struct opdi_cu_key_from<opdi_cu_bf16> { typedef float type; };
 
-/* rows of n elements, the first k of each wanted, in results [rows][k]; or all of them as keys and index. */
+/* Sorts rows of n elements.  Either writes the first k of each row to results [rows][k], or leaves whole rows in keys
+   and index. */
 template <typename T> struct opdi_cu_sort {
     typedef typename opdi_cu_key_of<T>::K K;
     const T *x;
     int64_t rows, n, k;
-    const uint32_t *picked;                       /* not NULL: which n of each `line` elements are sorted */
+    const uint32_t *picked;                       /* not NULL: the n of each `line` elements to sort */
     int64_t line;
     bool descending;
     K *keys;                                      /* NULL: the results are written */
@@ -5051,13 +5107,14 @@ __device__ __forceinline__ typename opdi_cu_key_of<T>::K opdi_cu_key_at(const op
                                                                         int64_t at) {
     return opdi_cu_key_made(s, s.x[row * s.line + at]);
 }
-/* A block sorts `tile` places: tile / seg rows of n <= seg, or with seg = tile a piece of a longer row. */
+/* A block sorts `tile` positions.  These are tile / seg rows of n <= seg elements or, if seg is tile, a piece of a
+   longer row. */
 template <typename T> __global__ void opdi_cu_sort_tiles(const opdi_cu_sort<T> s, int tile, int seg) {
     typedef typename opdi_cu_key_of<T>::K K;
     OPDI_CU_SHARED(room);
     K *keys = (K *)room;
     uint32_t *index = (uint32_t *)(keys + tile);
-    const int64_t pieces = s.n > seg ? opdi_cu_ceil(s.n, seg) : 1, rows = tile / seg;      /* rows: of a tile */
+    const int64_t pieces = s.n > seg ? opdi_cu_ceil(s.n, seg) : 1, rows = tile / seg;      /* rows: per tile */
     const int64_t tiles = s.n > seg ? s.rows * pieces : opdi_cu_ceil(s.rows, rows);
     for (int64_t t = blockIdx.x; t < tiles; t += gridDim.x) {
         const int64_t row0 = s.n > seg ? t / pieces : t * rows, at0 = s.n > seg ? t % pieces * seg : 0;
@@ -5095,7 +5152,8 @@ template <typename T> __global__ void opdi_cu_sort_tiles(const opdi_cu_sort<T> s
         }
     }
 }
-/* How many of the first `diag` of the merged runs a and b come from a: of equal keys those of a are first. */
+/* Returns how many of the first `diag` elements of the merged runs a and b come from a.  Of equal keys, those of a come
+   first. */
 template <typename K>
 __device__ __forceinline__ int64_t opdi_cu_merge_path(const K *a, int64_t na, const K *b, int64_t nb, int64_t diag) {
     int64_t low = diag > nb ? diag - nb : 0, high = diag < na ? diag : na;
@@ -5105,7 +5163,7 @@ __device__ __forceinline__ int64_t opdi_cu_merge_path(const K *a, int64_t na, co
     }
     return low;
 }
-/* Runs of `width` in rows of n are merged in pairs. */
+/* Merges neighbouring sorted runs of `width` elements, in rows of n elements. */
 template <typename K>
 __global__ void opdi_cu_sort_merge(const K *keys, const uint32_t *index, K *to_keys, uint32_t *to_index, int64_t rows,
                                    int64_t n, int64_t width) {
@@ -5150,7 +5208,7 @@ template <typename T> __global__ void opdi_cu_sort_emit(const opdi_cu_sort<T> s)
         s.places[i] = at;
     }
 }
-/* Sorts; `keep`: s->keys and s->index hold all of each row afterwards, else the results do. */
+/* Sorts all rows.  If `keep`, leaves whole rows in s->keys and s->index; otherwise writes the results. */
 template <typename T> static int opdi_cu_sort_run(opdi_cu_sort<T> *s, bool keep) {
     typedef typename opdi_cu_key_of<T>::K K;
     const bool longer = s->n > OPDI_CU_SORTED;
@@ -5195,26 +5253,26 @@ template <typename T> static int opdi_cu_sort_run(opdi_cu_sort<T> *s, bool keep)
 }
 //== the first k of long rows, or the k-th =============================================================================
 //
-//  Found without sorting, digit by digit of 11 bits: the digits of the key, then those of the index, so that no two are
-//  equal and ties end as in a stable sort.  For each digit the elements that have the digits above it, found so far,
-//  are counted by it, by several blocks where rows are few; then the digit in which the k-th is is picked.  What is not
-//  behind the k-th is gathered in any order and sorted as one tile.  Integers are counted, so results are the same each
-//  time.
+//  The k-th element is found without sorting, by digits of 11 bits: first the digits of the key, then those of the
+//  index.  So no two elements are equal, and ties end as in a stable sort.  For each digit, a kernel counts the
+//  elements whose higher digits match those found so far; several blocks share a row if there are few.  Then the digit
+//  of the k-th element is picked.  All elements up to the k-th are gathered in any order and sorted as one tile.  The
+//  counts are integers, so results are the same each time.
 
 enum { OPDI_CU_DIGIT_BITS = 11, OPDI_CU_DIGITS = 1 << OPDI_CU_DIGIT_BITS, OPDI_CU_SELECT_THREADS = 512 };
-/* The k-th of a row as far as it is known, how many are before it of those that are alike so far; done: all that are
-   alike are among the first. */
+/* What is known of a row's k-th element: its highest digits, and how many of the elements with these digits come before
+   it.  done: all elements with these digits are among the first k. */
 typedef struct opdi_cu_found { uint64_t key; uint32_t index, before; int32_t done, gathered; } opdi_cu_found;
 enum { OPDI_CU_DIGIT_OF_KEY, OPDI_CU_DIGIT_OF_INDEX, OPDI_CU_DIGIT_NAN };
 typedef struct opdi_cu_select {
     opdi_cu_found *found;                         /* [rows] */
     unsigned *counts;                             /* [rows][OPDI_CU_DIGITS], 0 before and after each digit */
     uint32_t *picked;                             /* [rows][k] */
-    int64_t chunk;                                /* of a row's elements a block counts */
+    int64_t chunk;                                /* elements of a row that a block counts */
     int what, shift, bits;                        /* the digit */
 } opdi_cu_select;
 
-/* f(place, key) for this thread's elements of the block's chunk of a row. */
+/* Calls f(place, key) for each element of the block's chunk of a row that belongs to the calling thread. */
 template <typename T, typename F>
 __device__ __forceinline__ void opdi_cu_select_each(const opdi_cu_sort<T> &s, int64_t row, int64_t chunk, const F &f) {
     const int64_t begin = blockIdx.x * chunk, end = begin + chunk < s.n ? begin + chunk : s.n;
@@ -5258,7 +5316,8 @@ opdi_cu_select_count(const opdi_cu_sort<T> s, const opdi_cu_select k) {
         }
     }
 }
-/* Which one is looked for: the k-th from 1, or with k 0 the median, as opdi_cu_sort_pick has it. */
+/* Begins the search for the k-th element of each row, counted from 1.  If kth is 0, the median is searched for, as in
+   opdi_cu_sort_pick. */
 static __global__ void opdi_cu_select_start(const opdi_cu_select k, int64_t rows, int64_t n, int64_t kth, bool skip) {
     const int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     const opdi_cu_found none = {0, 0, 0, 0, 0};
@@ -5269,7 +5328,8 @@ static __global__ void opdi_cu_select_start(const opdi_cu_select k, int64_t rows
     k.found[row].before = (uint32_t)(kth ? kth - 1 : numbers == n ? (n - 1) / 2 : !skip ? numbers : numbers == 0 ? 0
                                      : (numbers - 1) / 2);
 }
-/* A block a row.  early: elements that are alike need not be told apart where all of them are among the first. */
+/* Picks the digit of the wanted element; a block handles one row.  early: if all elements with these digits are among
+   the first k, they need not be told apart. */
 static __global__ void __launch_bounds__(256) opdi_cu_select_digit(const opdi_cu_select k, bool early) {
     __shared__ unsigned warps[8];
     const int each = OPDI_CU_DIGITS / 256, lane = threadIdx.x % OPDI_CU_WARP, warp = threadIdx.x / OPDI_CU_WARP;
@@ -5308,7 +5368,7 @@ static __global__ void __launch_bounds__(256) opdi_cu_select_digit(const opdi_cu
 template <typename T> __global__ void __launch_bounds__(OPDI_CU_SELECT_THREADS)
 opdi_cu_select_gather(const opdi_cu_sort<T> s, const opdi_cu_select k) {
     for (int64_t row = blockIdx.y; row < s.rows; row += gridDim.y) {
-        const uint64_t last = k.found[row].key;       /* not all of it: others count in `gathered` */
+        const uint64_t last = k.found[row].key;       /* not the whole struct: other threads count in `gathered` */
         const uint32_t index = k.found[row].index;
         opdi_cu_select_each(s, row, k.chunk, [&](uint32_t at, typename opdi_cu_key_of<T>::K key) {
             if (key < last || (key == last && at <= index)) {
@@ -5324,17 +5384,17 @@ template <typename T> __global__ void opdi_cu_select_emit(const opdi_cu_sort<T> 
     s.values[row] = s.x[row * s.n + k.found[row].index];
     if (s.places) { s.places[row] = k.found[row].index; }
 }
-/* Of a number's binary form. */
+/* Returns the number of bits that v needs. */
 static int opdi_cu_bits(uint64_t v) {
     int bits = 0;
     for (; v; v >>= 1) { bits++; }
     return bits;
 }
-/* Whether finding the first k of n is less work than sorting. */
+/* Returns whether it is less work to find the first k of n elements than to sort them all. */
 static bool opdi_cu_select_pays(int64_t n, int64_t k) {
     return n >= 8 * OPDI_CU_SORTED && k <= OPDI_CU_SORTED && n < (int64_t)~(uint32_t)0;
 }
-/* Finds the k-th (0: the median) of each row. */
+/* Finds the k-th element of each row; if k is 0, the median. */
 template <typename T> static int opdi_cu_select_run(const opdi_cu_sort<T> *s, opdi_cu_select *k, int64_t kth,
                                                     bool floating, bool skip, bool early) {
     const int64_t chunks = opdi_cu_ceil(2048, s->rows), most = s->n / 8192;
@@ -5361,7 +5421,7 @@ template <typename T> static int opdi_cu_select_run(const opdi_cu_sort<T> *s, op
     }
     return 0;
 }
-/* The first s->k of each row into the results, sorted. */
+/* Writes the first s->k of each row to the results, sorted. */
 template <typename T> static int opdi_cu_select_first(opdi_cu_sort<T> *s) {
     opdi_cu_select k;
     k.picked = (uint32_t *)opdi_cu_scratch(s->rows * s->k * 4);
@@ -5378,12 +5438,13 @@ template <typename T> static int opdi_cu_select_one(opdi_cu_sort<T> *s, int64_t 
     if (opdi_cu_select_run(s, &k, kth, floating, skip, false)) { return -1; }
     return opdi_cu_launch(opdi_cu_select_emit<T>, (unsigned)opdi_cu_ceil(s->rows, 64), 64, 0, *s, k);
 }
-/* t with dim last, and in rows if `copy`; a view else. */
+/* Returns t with dim last: a contiguous copy if `copy` is true, else a view. */
 static opd_tensor *opdi_cu_dim_last(opd_tensor *t, int64_t dim, bool copy) {
     if (t && opd_ndim(t) > 1) { t = opd_movedim(t, dim, -1); }
     return t && copy ? opd_contiguous(t) : t;
 }
-/* The first k of the rows along dim into the call's two results; k < 0: all. */
+/* Writes the first k elements along dim, sorted, and their indices to the call's two results.  If k < 0, writes all
+   elements. */
 static int opdi_cu_sort_of(opd_call *call, int64_t dim, int64_t k, bool descending) {
     opd_tensor *x = opd_arg_tensor(call, 0), *out[2], *last[2], *desk[2];
     if (opd_results_from_fake(call)) { return -1; }
@@ -5420,7 +5481,8 @@ static int opdi_cu_topk(opd_call *call) {
 
 //== one element of the sorted row: kthvalue, median, mode =============================================================
 
-/* The k-th (from 1), or with k 0 the median: the lower of two; NaN if there is one, or with skip that of the others. */
+/* Picks the k-th element of each sorted row, counted from 1.  If k is 0, picks the median, the lower one if there are
+   two.  The median is NaN if the row has a NaN; with `skip`, NaN is ignored. */
 template <typename T> __global__ void opdi_cu_sort_pick(const opdi_cu_sort<T> s, int64_t k, bool floating, bool skip) {
     typedef typename opdi_cu_key_of<T>::K K;
     for (int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; row < s.rows;
@@ -5428,7 +5490,7 @@ template <typename T> __global__ void opdi_cu_sort_pick(const opdi_cu_sort<T> s,
         const K *keys = s.keys + row * s.n;
         int64_t at = k - 1;
         if (k == 0) {
-            int64_t low = 0, high = s.n;          /* the first NaN */
+            int64_t low = 0, high = s.n;          /* finds the first NaN */
             while (floating && low < high) {
                 const int64_t mid = (low + high) / 2;
                 if (keys[mid] == ~(K)0) { high = mid; } else { low = mid + 1; }
@@ -5441,7 +5503,7 @@ template <typename T> __global__ void opdi_cu_sort_pick(const opdi_cu_sort<T> s,
         if (s.places) { s.places[row] = at; }
     }
 }
-/* The most frequent value, the smallest of several, and where it is last: a block a row. */
+/* The most frequent value, the smallest of several, and its last position.  A block handles a row. */
 typedef struct opdi_cu_run { int64_t many, first; } opdi_cu_run;
 struct opdi_cu_run_join {
     __device__ __forceinline__ opdi_cu_run operator()(opdi_cu_run a, opdi_cu_run b) const {
@@ -5476,7 +5538,8 @@ template <typename T> __global__ void opdi_cu_sort_mode(const opdi_cu_sort<T> s)
     }
 }
 enum { OPDI_CU_PICK, OPDI_CU_MODE };
-/* Of the rows of x, whose last dim is theirs and which lie in a row, into values and places (may be NULL). */
+/* Picks one element from each row of x, a contiguous tensor whose last dim is the rows' dim.  Writes the elements to
+   `values` and their indices to `places`, unless that is NULL. */
 static int opdi_cu_pick_rows(opd_tensor *x, opd_tensor *values, opd_tensor *places, int what, int64_t k, bool skip) {
     OPDI_CU_ALL(opd_dtype(x), T, {
         opdi_cu_sort<T> s;
@@ -5523,7 +5586,8 @@ static int opdi_cu_nanmedian_dim(opd_call *call) {
 static int opdi_cu_mode(opd_call *call) {
     return opdi_cu_pick_of(call, opd_arg_int(call, 1), OPDI_CU_MODE, 0, false);
 }
-/* Of all elements; of none NaN, or of integers the smallest one. */
+/* Computes the median of all elements.  Of no elements, it is NaN, for int64 and int32 the smallest number, and for
+   other types 0. */
 static int opdi_cu_median_all(opd_call *call, bool skip) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y;
     const int64_t n = opd_numel(x);
@@ -5551,8 +5615,8 @@ static const opdi_cu_row opdi_cu_rows_scans[] = {
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:indexing    indexing, joining, scattering
 //
-//  Nearly everything here is one loop over positions: a functor is given a position and does what belongs to it.
-//  Elements are moved by their size, so that one kernel of each size serves all dtypes.
+//  Nearly all kernels here are one loop over positions, which calls a functor for each position.  Elements are moved by
+//  their size, so that one kernel of each size serves all dtypes.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== one loop for all ==================================================================================================
@@ -5565,12 +5629,12 @@ template <class F> static int opdi_cu_each(int64_t n, const F &f) {
     const int block = 256;
     return n <= 0 ? 0 : opdi_cu_launch(opdi_cu_each_kernel<F>, opdi_cu_grid(n, block), block, 0, n, f);
 }
-/* By a number of bytes. */
+/* Selects the type of units by a number of bytes. */
 #define OPDI_CU_UNITS(bytes, T, ...) \
     switch (bytes) { OPDI_CU_CASE(1, uint8_t, T, __VA_ARGS__) OPDI_CU_CASE(2, uint16_t, T, __VA_ARGS__) \
         OPDI_CU_CASE(4, uint32_t, T, __VA_ARGS__) OPDI_CU_CASE(8, uint64_t, T, __VA_ARGS__) \
         default: { typedef opdi_cu_16 T; __VA_ARGS__; break; } }
-/* i / n, and the rest in *r: with 32 bits where they are enough, which they nearly always are. */
+/* Returns i / n, and sets *r to the remainder.  Uses 32 bits if they suffice, as they nearly always do. */
 static __device__ __forceinline__ int64_t opdi_cu_divide(int64_t i, int64_t n, int64_t *r) {
     if (((uint64_t)(i | n) >> 32) == 0) {
         const uint32_t q = (uint32_t)i / (uint32_t)n;
@@ -5582,11 +5646,11 @@ static __device__ __forceinline__ int64_t opdi_cu_divide(int64_t i, int64_t n, i
     return q;
 }
 
-/* Sizes with the strides of K operands, in elements. */
+/* Sizes, and for each of K operands its strides in elements. */
 template <int K> struct opdi_cu_strided {
     int n;
     int64_t size[OPD_MAX_DIMS], stride[K][OPD_MAX_DIMS];
-    /* Where position i of the sizes, in row-major order, lies in each operand. */
+    /* Computes the offset in each operand of position i of the sizes, in row-major order. */
     __device__ __forceinline__ void at(int64_t i, int64_t *offset) const {
         for (int k = 0; k < K; k++) { offset[k] = 0; }
         for (int d = n - 1; d > 0; d--) {
@@ -5597,7 +5661,7 @@ template <int K> struct opdi_cu_strided {
         if (n > 0) { for (int k = 0; k < K; k++) { offset[k] += i * stride[k][0]; } }
     }
     void begin() { n = 0; }
-    /* One more dim inside those that are there; dims that all operands can take as one become one. */
+    /* Adds a dim inside the existing ones.  Dims that can be joined for all operands become one. */
     void add(int64_t s, const int64_t *strides) {
         int k;
         if (s == 1) { return; }
@@ -5609,44 +5673,44 @@ template <int K> struct opdi_cu_strided {
 
 //== tensors ===========================================================================================================
 
-/* dim counted from the front; a 0-dim tensor has one dim here. */
+/* Returns dim counted from the front.  A 0-dim tensor counts as having one dim. */
 static int opdi_cu_dim(int64_t dim, const opd_tensor *t) {
     const int n = opd_ndim(t) > 0 ? opd_ndim(t) : 1;
     return (int)(dim < 0 ? dim + n : dim);
 }
-/* t contiguous in that dtype; t itself where it is so. */
+/* Returns t as a contiguous tensor of that dtype, or t itself if it is one. */
 static opd_tensor *opdi_cu_as(opd_tensor *t, opd_scalar_type dtype) {
     if (t && opd_dtype(t) != dtype) { t = opd_to_dtype(t, dtype); }
     return t && !opd_is_contiguous(t) ? opd_contiguous(t) : t;
 }
-/* float for the 16-bit types and float, double, and int64_t for whole numbers: what sums are made in. */
+/* Returns the type for sums: float for float and the 16-bit types, double, and int64_t for integers. */
 static opd_scalar_type opdi_cu_compute_dtype(opd_scalar_type t) {
     return t == OPD_FLOAT64 ? OPD_FLOAT64 : opd_dtype_is_floating(t) ? OPD_FLOAT32 : OPD_INT64;
 }
-/* Contiguous memory to compute `out` in, in that dtype; out itself where it is so. */
+/* Returns contiguous memory of a dtype in which to compute `out`: out itself if it is suitable. */
 static opd_tensor *opdi_cu_desk(opd_tensor *out, opd_scalar_type dtype) {
     return opd_dtype(out) == dtype ? opdi_cu_desk(out) : opdi_cu_new(opd_ints_of(opd_sizes(out), opd_ndim(out)), dtype);
 }
-/* The same, with what `out` holds. */
+/* Does opdi_cu_desk's work, and fills the memory with the contents of `out`. */
 static opd_tensor *opdi_cu_desk_filled(opd_tensor *out, opd_scalar_type dtype) {
     opd_tensor *d = opdi_cu_desk(out, dtype);
     return d == out || (d && opd_copy_(d, out)) ? d : NULL;
 }
-/* A number as a 0-dim tensor of the device. */
+/* Returns a number as a 0-dim tensor on the device. */
 static opd_tensor *opdi_cu_number(opd_value v, opd_scalar_type dtype) {
     opd_tensor *t = opdi_cu_new(opd_ints_of(NULL, 0), dtype);
     return t ? opd_fill_(t, v) : NULL;
 }
-/* Argument i, a Tensor or a Scalar, as a contiguous tensor of the device and dtype. */
+/* Returns argument i, a Tensor or a Scalar, as a contiguous tensor on the device with this dtype. */
 static opd_tensor *opdi_cu_arg_as(opd_call *call, int i, const opd_tensor *like, opd_scalar_type dtype) {
     const opd_value v = opd_arg_value(call, i);
     if (v.tag != OPD_TAG_TENSOR) { return opdi_cu_number(v, dtype); }
-    if (opd_tensor_device(v.u.t).type != OPD_CUDA) {                 /* a number that lies on the host */
+    if (opd_tensor_device(v.u.t).type != OPD_CUDA) {                 /* a number in host memory */
         return opdi_cu_as(opd_to_device(v.u.t, opd_tensor_device(like), dtype), dtype);
     }
     return opdi_cu_as(v.u.t, dtype);
 }
-/* The largest number of bytes, of at most 16, that divides all of these. */
+/* Returns the largest number of bytes, at most 16, that divides `bytes`, a and b. */
 static int64_t opdi_cu_unit(int64_t bytes, uintptr_t a, uintptr_t b) {
     int64_t u = 16;
     while (((uint64_t)bytes | (uint64_t)a | (uint64_t)b) % (uint64_t)u) { u /= 2; }
@@ -5660,7 +5724,8 @@ static int64_t opdi_cu_span(const int64_t *sizes, int from, int to) {
 
 //== gather, scatter, and the same by rows =============================================================================
 //
-//  For every position p of `index`: a's element lies at p with dim `dim` replaced by index[p], b's at p.
+//  For every position p of `index`, b's element is at p. a's element is at p with coordinate `dim` replaced by
+//  index[p].
 
 enum { OPDI_CU_GATHER = 0, OPDI_CU_SCATTER, OPDI_CU_ADD, OPDI_CU_MUL, OPDI_CU_MAX, OPDI_CU_MIN };
 
@@ -5675,7 +5740,7 @@ static __device__ __forceinline__ unsigned long long opdi_cu_bits_of(double x) {
 }
 static __device__ __forceinline__ unsigned long long opdi_cu_bits_of(int64_t x) { return (unsigned long long)x; }
 
-/* a + b and a * b that wrap. */
+/* Returns a * b, which wraps for int64_t. */
 static __device__ __forceinline__ int64_t opdi_cu_times(int64_t a, int64_t b) {
     return (int64_t)((uint64_t)a * (uint64_t)b);
 }
@@ -5687,7 +5752,8 @@ static __device__ __forceinline__ void opdi_cu_atomic_add(double *p, double v) {
 static __device__ __forceinline__ void opdi_cu_atomic_add(int64_t *p, int64_t v) {
     atomicAdd((unsigned long long *)p, (unsigned long long)v);
 }
-/* Loads and stores where other threads store at the same time: of numbers up to 8 bytes one stays, whole. */
+/* Load and store at an address where other threads store at the same time.  A number of up to 8 bytes is never torn:
+   one of the stored values remains. */
 template <class T> static __device__ __forceinline__ T opdi_cu_load_common(const T *p) {
     return *(const volatile T *)p;
 }
@@ -5696,7 +5762,7 @@ static __device__ __forceinline__ void opdi_cu_store_common(opdi_cu_16 *p, opdi_
     opdi_cu_store_common(&p->a, v.a);
     opdi_cu_store_common(&p->b, v.b);
 }
-/* *p = *p how v, as one step; what is no number stays in a maximum or minimum. */
+/* Combines *p with v in one atomic step, by the operation `how`.  A maximum or minimum keeps NaN. */
 template <class T> static __device__ void opdi_cu_atomic(int how, T *p, T v) {
     if (how == OPDI_CU_ADD) { opdi_cu_atomic_add(p, v); return; }
     auto *at = (decltype(opdi_cu_bits_of(v)) *)p;
@@ -5711,7 +5777,7 @@ template <class T> static __device__ void opdi_cu_atomic(int how, T *p, T v) {
     }
 }
 
-/* Operands of the walk: index, a without dim, b. */
+/* The operands of a walk over `index`: index itself, `a` without dim `dim`, and b. */
 struct opdi_cu_indexed {
     opdi_cu_strided<3> walk;
     const int64_t *index;
@@ -5740,7 +5806,7 @@ template <class T> struct opdi_cu_gather : opdi_cu_indexed {
         ((T *)b)[pb] = there ? ((const T *)a)[pa] : T();
     }
 };
-/* Where an index comes twice, which of them is written is not determined. */
+/* If an index occurs twice, either of the two elements may be the one that stays. */
 template <class T> struct opdi_cu_scatter : opdi_cu_indexed {
     explicit opdi_cu_scatter(const opdi_cu_indexed &x) : opdi_cu_indexed(x) { }
     __device__ void operator()(int64_t i) const {
@@ -5748,7 +5814,7 @@ template <class T> struct opdi_cu_scatter : opdi_cu_indexed {
         if (place(i, &pa, &pb)) { opdi_cu_store_common((T *)a + pa, ((const T *)b)[pb]); }
     }
 };
-/* Atomic: the order of a sum is not determined, as PyTorch's. */
+/* Adds or folds atomically: the order of a sum is not determined, as in PyTorch. */
 template <class T> struct opdi_cu_scatter_fold : opdi_cu_indexed {
     explicit opdi_cu_scatter_fold(const opdi_cu_indexed &x) : opdi_cu_indexed(x) { }
     __device__ void operator()(int64_t i) const {
@@ -5756,7 +5822,8 @@ template <class T> struct opdi_cu_scatter_fold : opdi_cu_indexed {
         if (place(i, &pa, &pb)) { opdi_cu_atomic(how, (T *)a + pa, opdi_cu_times((T)alpha, ((const T *)b)[pb])); }
     }
 };
-/* a and b of one dtype, b with sizes at least index's, or one number; folds are for compute types. */
+/* Gathers, scatters or folds as `how` says.  a and b have one dtype.  b has at least index's sizes, or is one number.
+   Folds exist for compute types only. */
 static int opdi_cu_indexed_run(const opd_call *call, int how, opd_tensor *a, int dim, opd_tensor *index,
                                opd_tensor *b, bool wrap, double alpha) {
     const int nd = opd_ndim(a);
@@ -5780,14 +5847,14 @@ static int opdi_cu_indexed_run(const opd_call *call, int how, opd_tensor *a, int
     if (opd_dtype(a) == OPD_FLOAT64) { return opdi_cu_each(n, opdi_cu_scatter_fold<double>(f)); }
     return opdi_cu_each(n, opdi_cu_scatter_fold<int64_t>(f));
 }
-/* gather(self, dim, index) */
+/* Runs gather(self, dim, index). */
 static int opdi_cu_gather_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2);
     if (opd_results_from_fake(call)) { return -1; }
     return opdi_cu_indexed_run(call, OPDI_CU_GATHER, self, opdi_cu_dim(opd_arg_int(call, 1), self), index,
                                opdi_cu_result(call, 0), false, 1);
 }
-/* scatter(self, dim, index, src or value), and folds of it, in the compute type. */
+/* scatter(self, dim, index, src or value), and its variants that fold, which compute in the compute type. */
 static int opdi_cu_scatter_how(opd_call *call, int how) {
     if (how != OPDI_CU_SCATTER && opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
     opd_tensor *index = opd_arg_tensor(call, 2), *out = opd_result_update(call), *src, *desk = out;
@@ -5810,7 +5877,7 @@ static int opdi_cu_scatter_reduce_kernel(opd_call *call) {
     }
     return opdi_cu_scatter_how(call, *how == 'a' ? OPDI_CU_ADD : OPDI_CU_MUL);
 }
-/* desk /= max(count, 1), rounding down for integers. */
+/* Divides each sum by its count, or by 1 if nothing was counted, rounding down for integers. */
 template <class T> struct opdi_cu_share {
     T *desk;
     const int64_t *count;
@@ -5819,7 +5886,7 @@ template <class T> struct opdi_cu_share {
     static __device__ int64_t divide(int64_t x, int64_t k) { return x / k - (x % k < 0); }
     __device__ void operator()(int64_t i) const { desk[i] = divide(desk[i], count[i] > 1 ? count[i] : 1); }
 };
-/* Folds src into out at index along dim: sum, prod, mean, amax, amin. */
+/* Folds src into out along dim, at the positions in index.  `name`: sum, prod, mean, amax or amin. */
 static int opdi_cu_reduce_into(const opd_call *call, opd_tensor *out, int dim, opd_tensor *index, opd_tensor *src,
                                const char *name, bool include_self) {
     const opd_scalar_type t = opdi_cu_compute_dtype(opd_dtype(out));
@@ -5829,7 +5896,7 @@ static int opdi_cu_reduce_into(const opd_call *call, opd_tensor *out, int dim, o
     opd_tensor *desk = opdi_cu_desk_filled(out, t), *count, *one;
     if (opd_dtype(src) != t) { src = opdi_cu_as(src, t); }
     if (!desk || !src) { return -1; }
-    if (!include_self) {                          /* the places written begin anew */
+    if (!include_self) {                          /* positions that are written start from the neutral value */
         const opd_value start = how == OPDI_CU_MUL ? opd_value_int(1) : how == OPDI_CU_ADD ? opd_value_int(0)
             : whole ? opd_value_int(how == OPDI_CU_MAX ? INT64_MIN : INT64_MAX)
             : opd_value_float(how == OPDI_CU_MAX ? -INFINITY : INFINITY);
@@ -5864,14 +5931,14 @@ static int opdi_cu_scatter_reduce_two_kernel(opd_call *call) {
     return !out ? -1 : opdi_cu_reduce_into(call, out, opdi_cu_dim(opd_arg_int(call, 1), out), opd_arg_tensor(call, 2),
                                            opd_arg_tensor(call, 3), opd_arg_str(call, 4), opd_arg_bool(call, 5));
 }
-/* A vector of indices along dim as an index for each element of these sizes. */
+/* Expands a vector of indices along dim to a tensor with the given sizes. */
 static opd_tensor *opdi_cu_spread(opd_tensor *index, int dim, const int64_t *sizes, int ndim) {
     int64_t strides[OPD_MAX_DIMS];
     index = opdi_cu_as(index, OPD_INT64);
     for (int d = 0; d < ndim; d++) { strides[d] = d == dim ? 1 : 0; }
     return index ? opd_tensor_view(index, sizes, strides, ndim, opd_offset(index)) : NULL;
 }
-/* index_add, index_copy(self, dim, index, source, ...) */
+/* Run index_add and index_copy(self, dim, index, source, ...). */
 static int opdi_cu_index_add_kernel(opd_call *call) {
     if (opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
     opd_tensor *src = opd_arg_tensor(call, 3), *out = opd_result_update(call), *desk, *index;
@@ -5895,7 +5962,7 @@ static int opdi_cu_index_copy_kernel(opd_call *call) {
     index = out ? opdi_cu_spread(opd_arg_tensor(call, 2), dim, opd_sizes(src), opd_ndim(src)) : NULL;
     return !index ? -1 : opdi_cu_indexed_run(call, OPDI_CU_SCATTER, out, dim, index, src, false, 1);
 }
-/* index_fill(self, dim, index, value) */
+/* Runs index_fill(self, dim, index, value). */
 static int opdi_cu_index_fill_kernel(opd_call *call) {
     opd_tensor *index = opd_arg_tensor(call, 2), *out = opd_result_update(call), *value;
     const int dim = opdi_cu_dim(opd_arg_int(call, 1), out);
@@ -5930,7 +5997,7 @@ template <class T> struct opdi_cu_select_rows {
         b[i] = guard.inside(k, size) ? a[(o * size + k) * inner + c] : T();
     }
 };
-/* out = a's rows at index along dim, in the order outer, index, inner. */
+/* out = the rows of `a` at index along dim, in the order outer, index, inner. */
 static int opdi_cu_rows_select(const opd_call *call, opd_tensor *a, int dim, opd_tensor *index, opd_tensor *out,
                                bool wrap) {
     const int nd = opd_ndim(a);
@@ -5960,7 +6027,7 @@ static int opdi_cu_embedding_kernel(opd_call *call) {
     return opdi_cu_rows_select(call, opd_arg_tensor(call, 0), 0, opd_arg_tensor(call, 1), opdi_cu_result(call, 0),
                                false);
 }
-/* t as one dim. */
+/* Returns t, with all its elements in order, as one dim. */
 static opd_tensor *opdi_cu_flat(opd_tensor *t) {
     const int64_t one = 1, n = opd_numel(t);
     t = opdi_cu_as(t, opd_dtype(t));
@@ -5974,16 +6041,17 @@ static int opdi_cu_take_kernel(opd_call *call) {
 
 //== what is not zero: how many, and which =============================================================================
 //
-//  Three steps: how many are in each tile; where each tile's begin, and the total, which the host waits for where the
-//  result's size is it; then the tiles again, with the place of each that is in.
+//  There are three steps.  The first counts the selected elements of each tile.  The second computes the beginning of
+//  each tile's results and the total; the host waits for the total if it is the result's size.  The third goes through
+//  the tiles again, with the position of each selected element.
 
 enum { OPDI_CU_PICK_THREADS = 256, OPDI_CU_PICK_TILE = 2048 };
 
-/* x[i] = x[0] + ... + x[i - 1], and x[n] the sum of all; one block. */
+/* x[i] = x[0] + ... + x[i - 1]; x[n] becomes the total.  Runs in one block. */
 static __global__ void opdi_cu_offsets_kernel(int64_t *x, int64_t n) {
     __shared__ int64_t warps[OPDI_CU_WARP];
     const int lane = threadIdx.x % OPDI_CU_WARP, warp = threadIdx.x / OPDI_CU_WARP;
-    const int E = 8;                              /* a thread's, in a row */
+    const int E = 8;                              /* neighbouring elements of a thread */
     int64_t carry = 0;
     for (int64_t from = 0; from < n; from += blockDim.x * E) {
         const int64_t i = from + threadIdx.x * E;
@@ -6017,7 +6085,7 @@ template <class P> __global__ void opdi_cu_count_kernel(int64_t n, P in, int64_t
     c = opdi_cu_block_reduce(c, opdi_cu_sum(), 0);
     if (threadIdx.x == 0) { counts[blockIdx.x] = c; }
 }
-/* each(i, how many before i are in) for every i that is in. */
+/* For every selected element i, calls each(i, number of selected elements before i). */
 template <class P, class E> __global__ void opdi_cu_pick_kernel(int64_t n, P in, const int64_t *counts, E each) {
     __shared__ int warps[OPDI_CU_PICK_THREADS / OPDI_CU_WARP];
     const int64_t from = (int64_t)blockIdx.x * OPDI_CU_PICK_TILE + threadIdx.x;
@@ -6037,7 +6105,8 @@ template <class P, class E> __global__ void opdi_cu_pick_kernel(int64_t n, P in,
         __syncthreads();
     }
 }
-/* counts, whose last element, at *tiles, is the total. */
+/* Counts the selected elements of *tiles tiles.  Returns, for each tile, the number before it; the element behind the
+   last one is the total. */
 template <class P> static int64_t *opdi_cu_count(int64_t n, const P &in, int64_t *tiles) {
     *tiles = opdi_cu_ceil(n, OPDI_CU_PICK_TILE);
     int64_t *counts = (int64_t *)opdi_cu_scratch((*tiles + 1) * 8);
@@ -6051,7 +6120,7 @@ template <class P, class E> static int opdi_cu_pick(int64_t n, const P &in, cons
     return n <= 0 ? 0 : opdi_cu_launch(opdi_cu_pick_kernel<P, E>, (unsigned)opdi_cu_ceil(n, OPDI_CU_PICK_TILE),
                                        OPDI_CU_PICK_THREADS, 0, n, in, counts, each);
 }
-/* A number that kernels have computed; waits for it.  -1 with an error. */
+/* Waits for a number that kernels have computed and returns it.  On failure, returns -1 and sets an error. */
 static int64_t opdi_cu_fetch(const int64_t *at) {
     int64_t v = -1;
     return opdi_cu_copy_bytes(NULL, &v, -1, at, opdi_cu_current(), sizeof v) ? -1 : v;
@@ -6061,7 +6130,7 @@ template <class T> struct opdi_cu_is_true {
     const T *x;
     __device__ bool operator()(int64_t i) const { return opdi_cu_load<bool>(x + i); }
 };
-/* Row `at` of the result is where i lies. */
+/* Writes the coordinates of element i to row `at` of the result. */
 struct opdi_cu_place {
     opdi_cu_strided<1> walk;                         /* stride 1: only the sizes are used */
     int64_t *out, row, column;
@@ -6080,7 +6149,7 @@ template <class T> static int opdi_cu_nonzero_of(opd_call *call, opd_tensor *t) 
     opd_tensor *out;
     sizes[0] = counts ? opdi_cu_fetch(counts + tiles) : -1;
     if (sizes[0] < 0) { return -1; }
-    sizes[1] = opd_ndim(t); strides[0] = 1; strides[1] = sizes[0] ? sizes[0] : 1;        /* columns, as PyTorch */
+    sizes[1] = opd_ndim(t); strides[0] = 1; strides[1] = sizes[0] ? sizes[0] : 1;      /* column-major, as in PyTorch */
     out = opd_result_strided(call, 0, sizes, strides, 2, OPD_INT64, opd_tensor_device(t));
     if (!out || opd_numel(out) == 0) { return out ? 0 : -1; }
     each.walk.n = opd_ndim(t);
@@ -6097,7 +6166,7 @@ static int opdi_cu_nonzero_kernel(opd_call *call) {
     OPDI_CU_ALL(opd_dtype(t), T, return opdi_cu_nonzero_of<T>(call, t))
 }
 
-/* masked_select: out[at] = self[i];  masked_scatter: self[i] = source[at] */
+/* masked_select: out[at] = self[i]; masked_scatter: self[i] = source[at] */
 template <class T> struct opdi_cu_masked {
     opdi_cu_strided<1> walk;                         /* of self */
     T *self, *list;
@@ -6111,7 +6180,7 @@ template <class T> struct opdi_cu_masked {
         if (guard.inside(at, n)) { self[o] = list[at]; }
     }
 };
-/* The mask in these sizes, as bytes. */
+/* Returns the mask expanded to these sizes, as bytes. */
 static opd_tensor *opdi_cu_mask(opd_tensor *mask, const int64_t *sizes, int ndim) {
     mask = opd_expand(mask, opd_ints_of(sizes, ndim));
     return mask ? opdi_cu_as(mask, opd_dtype(mask)) : NULL;
@@ -6155,7 +6224,7 @@ static int opdi_cu_masked_scatter_kernel(opd_call *call) {
     OPDI_CU_SIZES(opd_dtype(out), T, return opdi_cu_masked_move<T>(call, out, mask, src))
     return 0;
 }
-/* Operands of the walk: out, self, mask. */
+/* Fills where the mask is true.  The operands of the walk are out, self and mask. */
 template <class T> struct opdi_cu_fill_masked {
     opdi_cu_strided<3> walk;
     T *out;
@@ -6192,17 +6261,18 @@ static int opdi_cu_masked_fill_kernel(opd_call *call) {
 //== index, index_put, put: lists of index tensors =====================================================================
 
 enum { OPDI_CU_READ = 0, OPDI_CU_WRITE, OPDI_CU_ACCUMULATE };
-/* Values [before][q][after] against self: what the list says about self is its dims before the indexed ones, those, and
-   the dims after (all others are after when the indexed ones are not neighbours). */
+/* The indexing of self by a list of indices, with values [before][q][after], where q counts the positions of the
+   indices.  `before` and `after` are the dims of self before and behind the indexed ones.  If the indexed dims are not
+   neighbours, all other dims count as `after`. */
 struct opdi_cu_list {
-    int n;                                        /* indexed dims */
+    int n;                                        /* number of indexed dims */
     const int64_t *index[OPD_MAX_DIMS];           /* [nq] each */
     int64_t size[OPD_MAX_DIMS], stride[OPD_MAX_DIMS];
     opdi_cu_strided<1> before, after;
     int64_t nb, nq, na;
-    int64_t one;                                  /* 0: values is one number */
+    int64_t one;                                  /* stride of values: 1, or 0 if values is one number */
     opdi_cu_guard guard;
-    /* Where the indexed dims say that q lies in self; -1: nowhere. */
+    /* Returns the offset of q in self along the indexed dims, or -1 if an index is out of range. */
     __device__ __forceinline__ int64_t place(int64_t q) const {
         int64_t at = 0;
         for (int d = 0; d < n; d++) {
@@ -6232,26 +6302,26 @@ template <class T> struct opdi_cu_list_move {
         if (back) { *p = values[i * list.one]; } else { values[i] = *p; }
     }
 };
-/* keys[q] = where q lies in self, to be sorted */
+/* keys[q] = the offset of position q in self.  The keys are then sorted. */
 struct opdi_cu_list_keys {
     opdi_cu_list list;
-    int64_t *keys, skip;                          /* skip: a key that is as none; -1 without */
+    int64_t *keys, skip;                          /* skip: a key that is ignored; -1: none */
     __device__ void operator()(int64_t q) const {
         const int64_t at = list.place(q);
         keys[q] = skip >= 0 && at == skip ? -1 : at;
     }
 };
-/* Sums the values of each key, in the same order every time: pieces of OPDI_CU_PIECE sorted keys first; what goes on in
-   the next piece is left in `partial`, to be put together afterwards. */
+/* Sums the values of each key, always in the same order.  The sorted keys are cut into pieces of OPDI_CU_PIECE.  If a
+   key continues in the next piece, its sum so far is left in `partial` and joined afterwards. */
 enum { OPDI_CU_PIECE = 32 };
 template <class T> struct opdi_cu_list_sum {
     opdi_cu_list list;
-    const int64_t *keys, *order;                  /* [nq] sorted, and where they were */
+    const int64_t *keys, *order;                  /* [nq] sorted keys, and their previous positions */
     T *self;
     const T *values;
     T *partial;                                   /* [nb][pieces][2][na]: of the first key, and of the last */
     int64_t pieces;
-    bool scale;                                   /* divide by how often the key comes */
+    bool scale;                                   /* divide by the number of times that the key occurs */
     __device__ __forceinline__ void split(int64_t i, int64_t *b, int64_t *piece, int64_t *a) const {
         *b = opdi_cu_divide(opdi_cu_divide(i, list.na, a), pieces, piece);
     }
@@ -6281,7 +6351,7 @@ template <class T> struct opdi_cu_list_sum {
         }
     }
 };
-/* The keys that begin in a piece and go on in the next. */
+/* Joins the sums of keys that begin in one piece and continue in the next. */
 template <class T> struct opdi_cu_list_join : opdi_cu_list_sum<T> {
     explicit opdi_cu_list_join(const opdi_cu_list_sum<T> &x) : opdi_cu_list_sum<T>(x) { }
     __device__ void operator()(int64_t i) const {
@@ -6316,7 +6386,7 @@ template <class T> static int opdi_cu_list_sums(const opdi_cu_list *p, opd_tenso
     if (!f.partial || !opd_ok()) { return -1; }
     return opdi_cu_each(n, f) || (f.pieces > 1 && opdi_cu_each(n, opdi_cu_list_join<T>(f))) ? -1 : 0;
 }
-/* The mask's places as one index for each of its dims. */
+/* Replaces a mask by one index tensor for each of its dims: the positions where the mask is true. */
 static int opdi_cu_mask_index(opd_tensor *mask, opd_tensor **out) {
     opd_tensor *at = opd_nonzero(mask);
     for (int d = 0; d < opd_ndim(mask); d++) {
@@ -6325,7 +6395,7 @@ static int opdi_cu_mask_index(opd_tensor *mask, opd_tensor **out) {
     }
     return 0;
 }
-/* index[d] for each dim of self, NULL: all of it (at::native::expandTensors). */
+/* Sets index[d] for each dim of self; NULL means the whole dim (at::native::expandTensors). */
 static int opdi_cu_list_expand(const opd_tensor *self, opd_tensors list, opd_tensor **index) {
     const int ndim = opd_ndim(self);
     int n = 0;
@@ -6361,7 +6431,7 @@ static int opdi_cu_list_expand(const opd_tensor *self, opd_tensors list, opd_ten
     for (; n < ndim; n++) { index[n] = NULL; }
     return 0;
 }
-/* The plan of self[list], and the sizes of what that gives. */
+/* Makes the plan of self[list] and computes the sizes of the result. */
 static int opdi_cu_list_make(const opd_call *call, opdi_cu_list *p, const opd_tensor *self, opd_tensors list,
                              int64_t *out, int *nout) {
     const int ndim = opd_ndim(self);
@@ -6409,14 +6479,15 @@ static int opdi_cu_list_make(const opd_call *call, opdi_cu_list *p, const opd_te
     }
     return 0;
 }
-/* Counts in units that are larger than an element where everything allows it; returns their bytes. */
+/* Copies in units larger than an element if all strides and addresses allow it.  Returns the size of a unit in
+   bytes. */
 static int64_t opdi_cu_list_units(opdi_cu_list *p, int64_t bytes, const void *self, const void *values) {
     int64_t all = bytes, unit, f;
     int d;
     if (p->after.n != 1 || p->after.stride[0][0] != 1 || !p->one) { return bytes; }
     for (d = 0; d < p->n; d++) { all |= p->stride[d] * bytes; }
     for (d = 0; d < p->before.n; d++) { all |= p->before.stride[0][d] * bytes; }
-    all = (all & ~bytes) | (p->na * bytes);       /* an element need not be whole units, a row must */
+    all = (all & ~bytes) | (p->na * bytes);       /* a row must be whole units, an element need not */
     unit = opdi_cu_unit(all, (uintptr_t)self, (uintptr_t)values);
     if (unit <= bytes) { return bytes; }
     f = unit / bytes;
@@ -6435,8 +6506,8 @@ static int opdi_cu_list_run(opdi_cu_list *p, opd_tensor *self, opd_tensor *value
     })
     return 0;
 }
-/* A result whose dims lie in memory in the order of self's dims and the indices', as the CPU's do; masks choose how
-   many elements there are, of which a fake cannot say it. */
+/* Makes a result whose dims lie in memory in the order of self's dims and the indices' dims, as on the CPU.  A fake
+   kernel cannot find this order if there are masks, because then the number of elements depends on the data. */
 static opd_tensor *opdi_cu_index_result(opd_call *call, opd_tensor *self, opd_tensors list, const int64_t *sizes,
                                         int n) {
     const opd_device meta = opd_device_of(OPD_META, 0);
@@ -6460,7 +6531,7 @@ static int opdi_cu_index_kernel(opd_call *call) {
     desk = out ? opdi_cu_desk(out, opd_dtype(self)) : NULL;
     return desk && opdi_cu_list_run(&p, self, desk, false) == 0 ? opdi_cu_settle(out, desk) : -1;
 }
-/* self += values, both of a compute type; the key `skip` is left out. */
+/* Adds values to self at the listed positions, both in a compute type.  The key `skip` is ignored. */
 static int opdi_cu_list_add(const opdi_cu_list *p, opd_tensor *self, opd_tensor *values, int64_t skip, bool scale) {
     opd_tensor *keys = opdi_cu_new(opd_ints_of(&p->nq, 1), OPD_INT64), *sorted[2];
     const int64_t n = p->nb * p->nq * p->na;
@@ -6472,7 +6543,7 @@ static int opdi_cu_list_add(const opdi_cu_list *p, opd_tensor *self, opd_tensor 
         : opd_dtype(self) == OPD_FLOAT64 ? opdi_cu_list_sums<double>(p, sorted, self, values, scale)
         : opdi_cu_list_sums<int64_t>(p, sorted, self, values, scale);
 }
-/* Writes or adds values at the list's places of out, which holds self. */
+/* Writes or adds values at the list's positions in out, which holds a copy of self. */
 static int opdi_cu_list_put(const opd_call *call, opd_tensor *out, opd_tensors list, opd_tensor *values,
                             bool accumulate) {
     const opd_scalar_type t = accumulate ? opdi_cu_compute_dtype(opd_dtype(out)) : opd_dtype(out);
@@ -6499,7 +6570,7 @@ static int opdi_cu_index_put_kernel(opd_call *call) {
     return !out ? -1 : opdi_cu_list_put(call, out, opd_arg_tensors(call, 1), opd_arg_tensor(call, 2),
                                         opd_arg_bool(call, 3));
 }
-/* put(self, index, source, accumulate): self as one dim. */
+/* put(self, index, source, accumulate): indexes self as if it had one dim. */
 static int opdi_cu_put_kernel(opd_call *call) {
     if (opd_arg_bool(call, 3) && opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
     opd_tensor *out = opd_result_update(call), *desk, *flat, *index, *src;
@@ -6510,7 +6581,7 @@ static int opdi_cu_put_kernel(opd_call *call) {
     if (!src || opdi_cu_list_put(call, flat, opd_tensors_of(&index, 1), src, opd_arg_bool(call, 3))) { return -1; }
     return opdi_cu_settle(out, desk);
 }
-/* embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq) */
+/* embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq). */
 static int opdi_cu_embedding_backward_kernel(opd_call *call) {
     if (opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *out, *desk;
@@ -6530,7 +6601,7 @@ static int opdi_cu_embedding_backward_kernel(opd_call *call) {
 //== cat, stack ========================================================================================================
 
 enum { OPDI_CU_PIECES = 64 };
-/* Pieces [outer][len] of a row of the result. */
+/* Tensors that are joined, each [outer][len]: their pieces of each row of the result. */
 template <class T> struct opdi_cu_pieces {
     const T *from[OPDI_CU_PIECES];
     int64_t len[OPDI_CU_PIECES], at[OPDI_CU_PIECES];
@@ -6547,7 +6618,7 @@ template <class T> __global__ void opdi_cu_join_kernel(opdi_cu_pieces<T> p) {
         p.out[o * p.row + at + c] = from[i];
     }
 }
-/* As many pieces as a launch takes. */
+/* Copies the *n pieces that were collected, in one launch, and sets *n to 0. */
 template <class T> static int opdi_cu_join_some(opdi_cu_pieces<T> *p, int *n) {
     int64_t most = 0;
     const int count = *n;
@@ -6561,7 +6632,7 @@ template <class T> static int opdi_cu_join_some(opdi_cu_pieces<T> *p, int *n) {
 static bool opdi_cu_join_skips(const opd_tensor *t, bool stack) {
     return !stack && opd_ndim(t) == 1 && opd_numel(t) == 0;
 }
-/* The size of t along dim of the result. */
+/* Returns the size of t along dim `dim` of the result. */
 static int64_t opdi_cu_join_size(const opd_tensor *t, int dim, bool stack) { return stack ? 1 : opd_sizes(t)[dim]; }
 template <class T> static int opdi_cu_join_units(opd_tensor *out, opd_tensors list, int dim, bool stack) {
     const int64_t bytes = (int64_t)opd_dtype_size(opd_dtype(out));
@@ -6602,7 +6673,7 @@ static int opdi_cu_join(opd_call *call, bool stack) {
         unit = u < unit ? u : unit;
     }
     if (straight) { OPDI_CU_UNITS(unit, T, return opdi_cu_join_units<T>(out, list, dim, stack)) }
-    for (k = 0; k < list.n; k++) {                /* with other strides or dtypes: a copy for each */
+    for (k = 0; k < list.n; k++) {                /* other strides or dtypes: a copy for each */
         opd_tensor *t = list.data[k], *piece;
         int64_t strides[OPD_MAX_DIMS];
         if (opdi_cu_join_skips(t, stack)) { continue; }
@@ -6618,8 +6689,8 @@ static int opdi_cu_stack_kernel(opd_call *call) { return opdi_cu_join(call, true
 
 //== writing through a view: slice_scatter and its kin =================================================================
 
-/* Memory that lies as self does, with self's elements, for a view that counts elements in memory; `out` where it lies
-   so itself, or where places of self overlap. */
+/* For a view that counts elements in memory: returns a tensor with the strides and contents of self.  This is `out`
+   itself if its strides are the same, or if elements of self overlap. */
 static opd_tensor *opdi_cu_lies_as(opd_tensor *self, opd_tensor *out) {
     const opd_value none = opd_value_none();
     bool same = true;
@@ -6689,7 +6760,7 @@ static int opdi_cu_one_hot_kernel(opd_call *call) {
     return opdi_cu_each(opd_numel(desk), f) ? -1 : opdi_cu_settle(out, desk);
 }
 
-template <class T> struct opdi_cu_repeats {       /* ends[i] = repeats[i]; a bad one makes a sum that cannot be */
+template <class T> struct opdi_cu_repeats {       /* ends[i] = repeats[i]; an invalid one makes an impossible sum */
     const T *x;
     int64_t *ends;
     __device__ void operator()(int64_t i) const {
@@ -6697,7 +6768,7 @@ template <class T> struct opdi_cu_repeats {       /* ends[i] = repeats[i]; a bad
         ends[i] = v < 0 ? INT64_MIN / 2 : v;
     }
 };
-/* out[i] = the last j whose beginning is not after i */
+/* out[i] = the last number j whose repetitions begin at or before i. */
 template <class T> struct opdi_cu_repeat {
     const int64_t *begins;                        /* [n + 1] */
     int64_t n;
@@ -6739,14 +6810,14 @@ static int opdi_cu_repeat_interleave_kernel(opd_call *call) {
     OPDI_CU_INDEX(opd_dtype(r), T, return opdi_cu_repeat_of<T>(call, r))
 }
 
-/* The first place whose number is not below v, or (right) the first above it; whole numbers as int64, others as
-   double. */
+/* Finds the first position whose number is not below v, or with `right` the first one above v.  Integers are compared
+   as int64, other numbers as double. */
 template <class T, class C, class O> struct opdi_cu_search {
     const T *seq, *values;
     const int64_t *order;
     O *out;
-    int64_t n, m;                                 /* of a row of seq, of values; m 0: seq has one row for all */
-    C number;                                     /* where values is NULL */
+    int64_t n, m;                             /* length of a row of seq, of values; m is 0 if seq has one row for all */
+    C number;                                     /* used if values is NULL */
     opdi_cu_guard guard;
     __device__ void operator()(int64_t i, bool right) const {
         const int64_t row = m ? i / m : 0;
@@ -6802,13 +6873,13 @@ static int opdi_cu_search_run(opd_call *call, opd_tensor *seq, opd_value v, opd_
     }
     return opdi_cu_settle(out, desk);
 }
-/* searchsorted(sorted_sequence, self, *, out_int32, right, side, sorter) */
+/* Runs searchsorted(sorted_sequence, self, *, out_int32, right, side, sorter). */
 static int opdi_cu_searchsorted_kernel(opd_call *call) {
     if (opd_results_from_fake(call)) { return -1; }
     return opdi_cu_search_run(call, opd_arg_tensor(call, 0), opd_arg_value(call, 1), opd_arg_tensor(call, 5),
                               opd_arg_is_none(call, 4) ? opd_arg_bool(call, 3) : *opd_arg_str(call, 4) == 'r');
 }
-/* bucketize(self, boundaries, *, out_int32, right) */
+/* Runs bucketize(self, boundaries, *, out_int32, right). */
 static int opdi_cu_bucketize_kernel(opd_call *call) {
     if (opd_results_from_fake(call)) { return -1; }
     return opdi_cu_search_run(call, opd_arg_tensor(call, 1), opd_arg_value(call, 0), NULL, opd_arg_bool(call, 3));
@@ -6844,7 +6915,7 @@ static int opdi_cu_triangle_run(opd_call *call, bool lower) {
 static int opdi_cu_tril_kernel(opd_call *call) { return opdi_cu_triangle_run(call, true); }
 static int opdi_cu_triu_kernel(opd_call *call) { return opdi_cu_triangle_run(call, false); }
 
-/* Operands of the walk: out, x; dims that are turned round have negative strides. */
+/* Copies x to out.  Flipped dims have negative strides. */
 template <class T> struct opdi_cu_walk_copy {
     opdi_cu_strided<2> walk;
     T *out;
@@ -6868,7 +6939,7 @@ static int opdi_cu_flip_kernel(opd_call *call) {
         at += (opd_sizes(x)[d] - 1) * strides[d];
         strides[d] = -strides[d];
     }
-    for (d = 0; d < n; d++) {                     /* dims as they lie in out */
+    for (d = 0; d < n; d++) {                     /* dims in the order of out's memory */
         for (k = d; k > 0 && opd_strides(out)[order[k - 1]] < opd_strides(out)[d]; k--) { order[k] = order[k - 1]; }
         order[k] = d;
     }
@@ -6887,12 +6958,12 @@ static int opdi_cu_flip_kernel(opd_call *call) {
 
 //== bags of rows ======================================================================================================
 
-/* An element of a bag is one thread's; mode 0 sum, 1 mean, 2 maximum. */
+/* Each thread computes one element of one bag's result.  mode: 0 sum, 1 mean, 2 maximum. */
 template <typename T> struct opdi_cu_bags {
-    int64_t n, bags, offsets, d, rows, skip;      /* n: indices; rows: of w */
+    int64_t n, bags, offsets, d, rows, skip;      /* n: number of indices; rows: of w */
     int mode;
     const T *w, *factors;                         /* factors: NULL, or one for each index */
-    const int64_t *index, *at;                    /* at [offsets]: where bags begin; the last may end there */
+    const int64_t *index, *at;                    /* at [offsets]: the beginnings of bags; the last may be the end */
     T *out;
     int64_t *counts, *most;                       /* [bags]; NULL or [bags, d] */
     opdi_cu_guard guard, starts;
@@ -6920,7 +6991,7 @@ template <typename T> struct opdi_cu_bags {
         if (c == 0) { counts[b] = mode == 0 ? 0 : count; }
     }
 };
-/* How many offsets do not exceed i, less one. */
+/* Computes the bag of index number i: the number of offsets that do not exceed i, minus one. */
 struct opdi_cu_bag_of {
     int64_t offsets;
     const int64_t *at;
@@ -6998,7 +7069,7 @@ static const opdi_cu_row opdi_cu_rows_indexing[] = {
 
 //== padding ===========================================================================================================
 
-/* out = value, or x where that is inside. */
+/* Pads: out = x at positions inside of x, else value. */
 template <class T> struct opdi_cu_pad {
     int n;
     int64_t out_size[OPD_MAX_DIMS], size[OPD_MAX_DIMS], low[OPD_MAX_DIMS], stride[OPD_MAX_DIMS];
@@ -7028,7 +7099,7 @@ static int opdi_cu_constant_pad_kernel(opd_call *call) {
     OPDI_CU_SIZES(opd_dtype(x), T, {
         opdi_cu_pad<T> f;
         f.n = 0;
-        for (int d = 0; d < n; d++) {             /* what is not padded goes with the dim before it */
+        for (int d = 0; d < n; d++) {             /* a dim without padding is joined with the one before it */
             const int k = 2 * (n - 1 - d), m = f.n - 1;
             const int64_t low = k < (int)pad.n ? pad.data[k] : 0, size = opd_sizes(x)[d];
             if (m >= 0 && low == 0 && opd_sizes(out)[d] == size && f.stride[m] == opd_strides(x)[d] * size) {
@@ -7044,18 +7115,20 @@ static int opdi_cu_constant_pad_kernel(opd_call *call) {
     return opdi_cu_settle(out, desk);
 }
 
-/* reflection_pad and replication_pad of the last three dims, of which leading ones may have size 1. */
+/* reflection_pad and replication_pad of the last three dims.  If fewer dims are padded, the first of the three have
+   size 1. */
 struct opdi_cu_mirror {
     int64_t in[3], out[3], low[3];
     bool reflect;
-    /* The place in x of coordinate i of out. */
+    /* Returns the coordinate in x of coordinate i of out. */
     __device__ __forceinline__ int64_t from(int d, int64_t i) const {
         const int64_t n = in[d];
         i -= low[d];
         if (!reflect) { return i < 0 ? 0 : i >= n ? n - 1 : i; }
         return i < 0 ? -i : i >= n ? 2 * (n - 1) - i : i;
     }
-    /* The k-th coordinate of out, in rising order, that is a copy of x's i; -1: none, -2: that was all. */
+    /* Finds the outputs that are copies of coordinate i of x, along dim d, in rising order.  Returns the k-th of them,
+       -1 if there is no such copy for this k, or -2 behind the last. */
     __device__ __forceinline__ int64_t to(int d, int64_t i, int64_t k) const {
         const int64_t n = in[d];
         if (reflect) {
@@ -7078,7 +7151,7 @@ template <class T> struct opdi_cu_mirror_pad {
         out[i] = x[((p * m.in[0] + m.from(0, c[0])) * m.in[1] + m.from(1, c[1])) * m.in[2] + m.from(2, c[2])];
     }
 };
-/* Each element of x's gradient gathers the ones of its copies. */
+/* Each element of x's gradient is the sum of the gradients of its copies in the output. */
 template <class T> struct opdi_cu_mirror_pad_backward {
     opdi_cu_mirror m;
     const T *g;
@@ -7102,7 +7175,8 @@ template <class T> struct opdi_cu_mirror_pad_backward {
 static bool opdi_cu_is_named(const opd_call *call, const char *prefix) {
     return strncmp(opd_op_name(opd_call_operator(call)) + strlen("aten::"), prefix, strlen(prefix)) == 0;
 }
-/* out = what is made of `from`: Forth moves elements of any type, Back adds up floats. */
+/* Computes `out` from `from`: forward with Forth, which moves elements of any type, or backward (`back`) with Back,
+   which adds floats. */
 template <template <class> class Forth, template <class> class Back, class P>
 static int opdi_cu_forth_or_back(const P &p, opd_tensor *from, opd_tensor *out, bool back) {
     opd_tensor *desk = opdi_cu_desk(out, opd_dtype(out));
@@ -7120,7 +7194,8 @@ static int opdi_cu_forth_or_back(const P &p, opd_tensor *from, opd_tensor *out, 
     }
     return opdi_cu_settle(out, desk);
 }
-/* (self, padding), or backward (grad_output, self, padding) */
+/* Runs a padding or its gradient.  The arguments are (self, padding), or for the gradient (grad_output, self,
+   padding). */
 static int opdi_cu_mirror_run(opd_call *call, bool back) {
     opd_tensor *from = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, back), *out, *padded;
     const opd_ints pad = opd_arg_ints(call, 1 + back);
@@ -7142,26 +7217,26 @@ static int opdi_cu_mirror_pad_backward_kernel(opd_call *call) { return opdi_cu_m
 
 //== pooling ===========================================================================================================
 
-/* Where an image [n, c, z, h, w] of any strides lies. */
+/* The layout of an image [n, c, z, h, w] with any strides. */
 struct opdi_cu_image {
     int64_t stride[5];
     __device__ __forceinline__ int64_t at(const int64_t *p, int64_t z, int64_t h, int64_t w) const {
         return p[0] * stride[0] + p[1] * stride[1] + z * stride[2] + h * stride[3] + w * stride[4];
     }
 };
-/* Windows over x of up to three dims. */
+/* Pooling windows over x, in up to three dims. */
 struct opdi_cu_windows {
     int64_t n, c, in[3], out[3], k[3], s[3], p[3], d[3], divisor;
-    opdi_cu_image x, y, at;                       /* x and gradients of it; y and gradients of it; positions */
-    bool adaptive, include_pad, last;             /* last: channels lie next to each other in what is written */
+    opdi_cu_image x, y, at;                       /* x: also its gradient; y: also its gradient; at: positions */
+    bool adaptive, include_pad, last;             /* last: channels of the output are adjacent in memory */
     opdi_cu_guard guard;
-    /* Position i of what is written as n, c and three coordinates. */
+    /* Splits position i of the output into n, c and three coordinates. */
     __device__ __forceinline__ void split(int64_t i, const int64_t *size, int64_t *plane, int64_t *o) const {
         if (last) { i = opdi_cu_divide(i, c, &plane[1]); }
         for (int e = 2; e >= 0; e--) { i = opdi_cu_divide(i, size[e], &o[e]); }
         if (last) { plane[0] = i; } else { plane[0] = opdi_cu_divide(i, c, &plane[1]); }
     }
-    /* Window o of dim e covers lo, lo + d, .. below hi; returns by how much an average is divided. */
+    /* Window o of dim e covers lo, lo + d, ... below hi.  Returns the divisor of an average. */
     __device__ __forceinline__ int64_t window(int e, int64_t o, int64_t *lo, int64_t *hi) const {
         if (adaptive) {
             int64_t r;
@@ -7176,7 +7251,7 @@ struct opdi_cu_windows {
         if (*hi > in[e]) { *hi = in[e]; }
         return include_pad ? end - begin : *hi - *lo;
     }
-    /* The windows of dim e that may cover i: lo up to and without hi. */
+    /* The windows of dim e that may cover i are lo up to, but not including, hi. */
     __device__ __forceinline__ void windows(int e, int64_t i, int64_t *lo, int64_t *hi) const {
         int64_t r;
         if (adaptive) {
@@ -7237,7 +7312,7 @@ template <class T> struct opdi_cu_avg_pool {
         opdi_cu_store(y + v.y.at(plane, o[0], o[1], o[2]), n ? sum / (A)n : (A)0);
     }
 };
-/* The gradient of x gathers from the windows that may cover it; y is the gradient of the output. */
+/* Computes the gradient of x: each element adds up the gradients y of the windows that may cover it. */
 template <class T, bool maximum> struct opdi_cu_pool_backward {
     opdi_cu_windows v;
     const T *y;
@@ -7277,8 +7352,8 @@ template <class T> static __device__ void opdi_cu_atomic_more(T *p, T v) {
         seen = atomicCAS(at, was, u.bits);
     } while (seen != was);
 }
-/* Positions that are not of a maximum of their window have been passed over: they are added here, one by one, as if
-   there were no windows.  Nothing to do where the positions are max_pool's own. */
+/* Adds, one by one, the gradients at positions outside of their window, which the gathering kernel does not reach.
+   Positions that come from max_pool are always inside. */
 template <class T> struct opdi_cu_pool_strays {
     opdi_cu_windows v;
     const T *y;
@@ -7305,14 +7380,15 @@ static void opdi_cu_image_of(opdi_cu_image *m, const opd_tensor *t, int nd) {
     m->stride[1] = opd_strides(t)[n - nd - 1];
     for (int e = 0; e < 3; e++) { m->stride[2 + e] = e < 3 - nd ? 0 : opd_strides(t)[n - 3 + e]; }
 }
-/* Argument i, an int[nd] that may be one number, or none. */
+/* Reads argument i, an int[nd], into the last nd of out[3].  It may be a single number.  If it is empty and `otherwise`
+   is not NULL, takes the numbers from there. */
 static void opdi_cu_pool_list(opd_call *call, int i, int nd, int64_t *out, int64_t fill, const int64_t *otherwise) {
     const opd_ints l = opd_arg_ints(call, i);
     for (int e = 0; e < 3; e++) {
         out[e] = l.n == 0 && otherwise ? otherwise[e] : e < 3 - nd ? fill : l.data[l.n == 1 ? 0 : e - 3 + nd];
     }
 }
-/* Sizes of x, and of its windows of sizes as in y. */
+/* Sets the sizes of the input from x, and the number of windows from y.  Everything else gets its default. */
 static void opdi_cu_windows_of(opd_call *call, opdi_cu_windows *v, const opd_tensor *x, const opd_tensor *y, int nd) {
     const int n = opd_ndim(x);
     v->n = n == nd + 2 ? opd_sizes(x)[0] : 1;
@@ -7328,8 +7404,8 @@ static void opdi_cu_windows_of(opd_call *call, opdi_cu_windows *v, const opd_ten
     v->adaptive = v->include_pad = false;
     v->guard = opdi_cu_guard_of(call, "max pooling backward: an index is out of range");
 }
-/* kernel_size, stride, padding from argument `first` on; dilation after them for a maximum, else
-   ceil_mode, count_include_pad, divisor_override. */
+/* Reads kernel_size, stride and padding from argument `first` on.  The next argument is dilation for a maximum; for an
+   average the next ones are ceil_mode, count_include_pad and divisor_override. */
 static void opdi_cu_windows_read(opd_call *call, opdi_cu_windows *v, int first, int nd, bool maximum) {
     opdi_cu_pool_list(call, first, nd, v->k, 1, NULL);
     opdi_cu_pool_list(call, first + 1, nd, v->s, 1, v->k);
@@ -7338,7 +7414,7 @@ static void opdi_cu_windows_read(opd_call *call, opdi_cu_windows *v, int first, 
     v->include_pad = opd_arg_bool(call, first + 4);
     v->divisor = opd_arg_is_none(call, first + 5) ? 0 : opd_arg_int(call, first + 5);
 }
-/* Whether channels are what lies together in t. */
+/* Returns whether channels are adjacent in the memory of t. */
 static bool opdi_cu_channels_last(const opd_tensor *t, int nd) {
     const int n = opd_ndim(t);
     return n == nd + 2 && opd_strides(t)[1] == 1 && opd_sizes(t)[1] > 1 && opd_strides(t)[n - 1] == opd_sizes(t)[1];
@@ -7367,7 +7443,7 @@ static int opdi_cu_pool_forward(opd_call *call, int nd, bool maximum, bool adapt
         return opdi_cu_each(opd_numel(y), f);
     })
 }
-/* (grad_output, self, ...) */
+/* Computes the gradient of a pooling.  The arguments of the call are (grad_output, self, ...). */
 static int opdi_cu_pool_gradient(opd_call *call, int nd, opd_tensor *at, bool adaptive) {
     opd_tensor *g = opd_arg_tensor(call, 0), *out;
     opdi_cu_windows v;
@@ -7413,7 +7489,7 @@ OPDI_CU_POOLS(3)
 
 //== im2col, col2im ====================================================================================================
 
-/* An image [n, c, h, w], and columns [n, c k k, blocks]. */
+/* The sizes of an image [n, c, h, w] and of its columns [n, c k k, blocks]. */
 struct opdi_cu_blocks {
     int64_t in[2], out[2], k[2], d[2], p[2], s[2];
 };
@@ -7431,7 +7507,7 @@ template <class T> struct opdi_cu_im2col {
         col[i] = h >= 0 && h < v.in[0] && w >= 0 && w < v.in[1] ? x[(rest * v.in[0] + h) * v.in[1] + w] : T();
     }
 };
-/* Each pixel gathers the columns that it went to. */
+/* Each pixel is the sum of the column elements that it was copied to. */
 template <class T> struct opdi_cu_col2im {
     opdi_cu_blocks v;
     const T *col;
@@ -7457,7 +7533,8 @@ template <class T> struct opdi_cu_col2im {
         opdi_cu_store(x + i, sum);
     }
 };
-/* (self, kernel_size, dilation, padding, stride), col2im with output_size before them */
+/* Runs im2col, or col2im if `back`.  The arguments are (self, kernel_size, dilation, padding, stride); col2im has
+   output_size behind self. */
 static int opdi_cu_im2col_run(opd_call *call, bool back) {
     opd_tensor *from = opd_arg_tensor(call, 0), *out;
     opdi_cu_blocks v;
@@ -7499,12 +7576,12 @@ static const opdi_cu_row opdi_cu_rows_pooling[] = {
 
 //== resampling ========================================================================================================
 //
-//  Output i of a side looks at two inputs, lo and lo + 1, with weights that both directions share; lo grows with i, so
-//  that the gradient of an input is gathered from a range of outputs, which is searched for.
+//  Output i of a side reads two inputs, lo and lo + 1, with weights that both directions share. lo grows with i, so the
+//  gradient of an input is gathered from a range of outputs, which is found by a search.
 
 /* One side: m inputs, n outputs. */
 struct opdi_cu_side { int64_t m, n; double scale; bool nearest, corners; };
-/* What places and weights are computed in. */
+/* The type in which positions and weights are computed. */
 template <typename T> struct opdi_cu_weights_of { typedef float type; };
 template <> struct opdi_cu_weights_of<double> { typedef double type; };
 struct opdi_cu_look { int64_t lo, hi; double w[2]; };
@@ -7518,7 +7595,7 @@ template <typename A> __device__ __forceinline__ opdi_cu_look opdi_cu_looks(cons
     l.w[0] = 1 - l.w[1];
     return l;
 }
-/* The first output that looks at `lo` or beyond. */
+/* Returns the first output that reads input `lo` or a later one. */
 template <typename A> __device__ __forceinline__ int64_t opdi_cu_first_look(const opdi_cu_side &s, int64_t lo) {
     int64_t a = 0, b = s.n;
     while (a < b) {
@@ -7540,7 +7617,7 @@ template <typename T> __global__ void opdi_cu_upsample_kernel(const opdi_cu_side
             (A)v.w[1] * ((A)h.w[0] * opdi_cu_load<A>(b + h.lo) + (A)h.w[1] * opdi_cu_load<A>(b + h.hi)));
     }
 }
-/* x[i, j] = sum of what the outputs that look at (i, j) have, by their weights */
+/* x[i, j] = weighted sum of the outputs that read (i, j) */
 template <typename T> __global__ void opdi_cu_upsample_back_kernel(const opdi_cu_side r, const opdi_cu_side c,
     int64_t all, T *x, const T *y) {
     typedef typename opdi_cu_weights_of<T>::type A;
@@ -7563,7 +7640,8 @@ template <typename T> __global__ void opdi_cu_upsample_back_kernel(const opdi_cu
         opdi_cu_store(x + i, sum);
     }
 }
-/* The factors are arguments `scales` and the next, align_corners the one before. */
+/* Runs an upsampling or its gradient.  The scale factors are argument `scales` and the next one; align_corners comes
+   before them. */
 static int opdi_cu_upsample_of(opd_call *call, bool nearest, bool back) {
     const int scales = 2 + !nearest + back;
     opd_tensor *from = opd_arg_tensor(call, 0), *to, *work;
@@ -7603,8 +7681,8 @@ static int opdi_cu_upsample_bilinear_back(opd_call *call) { return opdi_cu_upsam
 
 //== grid_sampler_2d ===================================================================================================
 //
-//  As on the CPU: an output looks at one, two or four rows and columns.  A thread has a place of the grid and all
-//  channels of the image there; the gradient of the image is added to atomically (in any order, as PyTorch does it).
+//  As on the CPU, an output reads one, two or four rows and columns.  A thread handles one point of the grid and all
+//  channels of the image there.  The gradient of the image is added atomically, in any order, as in PyTorch.
 
 struct opdi_cu_grid_how { int64_t n, c, in[2], out[2]; int how, outside; bool corners; };
 template <typename T> struct opdi_cu_lines { int count; int64_t at[4]; T w[4], d[4]; };
@@ -7653,7 +7731,7 @@ template <typename T> __device__ void opdi_cu_grid_lines(const opdi_cu_grid_how 
         l->at[i] = line >= 0 && line < (T)size ? (int64_t)line : -1;
     }
 }
-/* One place: y; or given g the gradients. */
+/* Handles one point of the grid: computes y, or the gradients if g is given. */
 template <typename T> struct opdi_cu_grid_place {
     opdi_cu_grid_how k;
     const T *x, *grid, *g;
@@ -7689,8 +7767,8 @@ template <typename T> static int opdi_cu_grid_go(const opdi_cu_grid_how &k, opd_
                                      dgrid ? opdi_cu_data<T>(dgrid) : NULL};
     return opdi_cu_each(k.n * k.out[0] * k.out[1], f);
 }
-/* grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners), and its derivative with the gradient
-   in front and output_mask behind. */
+/* grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners).  Its derivative (`back`) has the
+   gradient in front of these arguments and output_mask behind them. */
 static int opdi_cu_grid_of(opd_call *call, bool back) {
     opd_tensor *g = back ? opd_arg_tensor(call, 0) : NULL, *x = opd_arg_tensor(call, back);
     opd_tensor *grid = opd_arg_tensor(call, back + 1), *r[2] = {NULL, NULL}, *desk[2] = {NULL, NULL};
@@ -7731,7 +7809,7 @@ static const opdi_cu_row opdi_cu_rows_resampling[] = {
     {"upsample_nearest2d", opdi_cu_upsample_nearest}, {"upsample_nearest2d_backward", opdi_cu_upsample_nearest_back},
     {"upsample_bilinear2d", opdi_cu_upsample_bilinear},
     {"upsample_bilinear2d_backward", opdi_cu_upsample_bilinear_back},
-    /* the other forms are the CPU's, there and back again */
+    /* the other forms run on the CPU, with copies there and back */
     {"upsample_nearest1d", opd_cpu_fallback}, {"upsample_nearest1d_backward", opd_cpu_fallback},
     {"upsample_nearest3d", opd_cpu_fallback}, {"upsample_nearest3d_backward", opd_cpu_fallback},
     {"_upsample_nearest_exact1d", opd_cpu_fallback}, {"_upsample_nearest_exact1d_backward", opd_cpu_fallback},
@@ -7750,14 +7828,14 @@ static const opdi_cu_row opdi_cu_rows_resampling[] = {
 
 //== nll_loss ==========================================================================================================
 
-/* Input [n, c, inner] against targets [n, inner]; a target that is `ignore` counts for nothing, as does one out of
-   range, which is noted. */
+/* Input x [n, c, inner] and targets [n, inner].  Targets equal to `ignore` do not count.  Neither do targets out of
+   range, which are noted as a fault. */
 template <typename T> struct opdi_cu_nll {
     const T *x, *w;                               /* w: NULL, or the classes' weights */
     const int64_t *target;
     int64_t n, c, inner, ignore;
     opdi_cu_guard guard;
-    /* The weight of target i; *at: its element of x. */
+    /* Returns the weight of target i, and sets *at to its element of x. */
     __device__ __forceinline__ opdi_cu_acc<T> weight(int64_t i, int64_t *at) const {
         const int64_t t = target[i];
         *at = -1;
@@ -7776,7 +7854,8 @@ template <typename T> __global__ void opdi_cu_nll_each(const opdi_cu_nll<T> k, T
     }
     if (blockIdx.x == 0 && threadIdx.x == 0) { opdi_cu_store(total, (A)0); }
 }
-/* parts [2][gridDim.x]: the sums of each block; a kernel of one block adds those up. */
+/* Sums the losses and the weights.  parts [2][gridDim.x] gets the sums of each block, which a kernel of one block then
+   adds. */
 template <typename T> __global__ void opdi_cu_nll_sums(const opdi_cu_nll<T> k, opdi_cu_acc<T> *parts) {
     typedef opdi_cu_acc<T> A;
     A sum = 0, weights = 0;
@@ -7799,7 +7878,8 @@ __global__ void opdi_cu_nll_total(const opdi_cu_acc<T> *parts, int blocks, bool 
     const A weights = opdi_cu_block_reduce(i < blocks ? parts[blocks + i] : (A)0, opdi_cu_sum(), (A)0);
     if (i == 0) { opdi_cu_store(y, mean ? sum / weights : sum); opdi_cu_store(total, weights); }
 }
-/* Every element of dx [n, c, inner]: at its target -w g, elsewhere 0.  one: a single g for all, over total if mean. */
+/* Each element of dx [n, c, inner] is -w g at its target, and 0 elsewhere.  one: one g serves all targets; with `mean`,
+   it is divided by the total weight. */
 template <typename T> __global__ void opdi_cu_nll_back(const opdi_cu_nll<T> k, const T *g, bool one, bool mean,
                                                        const T *total, T *dx) {
     typedef opdi_cu_acc<T> A;
@@ -7809,14 +7889,15 @@ template <typename T> __global__ void opdi_cu_nll_back(const opdi_cu_nll<T> k, c
         const int64_t q = i / k.inner, t = q / k.c * k.inner + i % k.inner;
         A v = 0;
         int64_t at;
-        if (q % k.c == 0 || k.target[t] == q % k.c) {             /* by the first class a target is checked */
+        if (q % k.c == 0 || k.target[t] == q % k.c) {             /* the thread of the first class checks the target */
             const A w = k.weight(t, &at);
             if (at == i) { v = -w * (one ? scale : opdi_cu_load<A>(g + t)); }
         }
         opdi_cu_store(dx + i, v);
     }
 }
-/* first: the argument `reduction`; x, target and weight are those from `input` on. */
+/* Reads the arguments of nll_loss into *k.  x, target and weight are arguments from `input` on; `first` is the index of
+   the argument `reduction`. */
 template <typename T>
 static int opdi_cu_nll_of(opd_call *call, int input, int first, opdi_cu_nll<T> *k) {
     opd_tensor *x = opd_contiguous(opd_arg_tensor(call, input)),
@@ -7886,12 +7967,14 @@ static const opdi_cu_row opdi_cu_rows_losses[] = {
 
 //== distances between rows ============================================================================================
 //
-//  d_ij = (sum_k |x_ik - y_jk|^p)^(1/p); of one matrix (y is x) the pairs i < j, one after another.  Tiles of 16 x 16
-//  distances by way of shared memory; the gradient of an element of x is one thread's sum over the rows of y.
+//  d_ij = (sum_k |x_ik - y_jk|^p)^(1/p).  For one matrix (y is x) the result has the pairs i < j, one after another.  A
+//  block computes tiles of 16 x 16 distances in shared memory.  The gradient of an element of x is one thread's sum
+//  over the rows of y.
 
 enum { OPDI_CU_TILE = 16 };
 enum opdi_cu_norm_kind { OPDI_CU_NORM_0, OPDI_CU_NORM_1, OPDI_CU_NORM_2, OPDI_CU_NORM_P, OPDI_CU_NORM_MAX };
-/* x [b, n, k], y [b, m, k]; g and d [b, n, m] or pairs; out as they are, or as x. */
+/* x is [b, n, k] and y [b, m, k]; g and d are [b, n, m], or the pairs of one matrix; out is like g for distances, like
+   x for the gradient. */
 template <typename T> struct opdi_cu_distances {
     int64_t b, n, m, k;
     T p;
@@ -7933,7 +8016,7 @@ template <int KIND, typename T> __global__ void opdi_cu_distances_kernel(const o
         if (i0 + v < k.n && j0 + u < k.m && (!k.pairs || i0 + v < j0 + u)) { k.out[k.at(b, i0 + v, j0 + u)] = s; }
     }
 }
-/* g sign(v) |v|^(p-1) / d^(p-1); nothing where rows agree */
+/* Returns the factor of the gradient: g sign(v) |v|^(p-1) / d^(p-1), or 0 if the two rows are equal. */
 template <int KIND, typename T> __device__ __forceinline__ T opdi_cu_distance_back(T v, T g, T d, T p) {
     const T size = v < 0 ? -v : v, one = (T)((v > 0) - (v < 0));
     switch (KIND) {
@@ -7978,7 +8061,8 @@ template <typename T> static int opdi_cu_distances_of(opd_tensor *out, opd_tenso
         : p == 2 ? opdi_cu_distances_go<OPDI_CU_NORM_2>(f, g)
         : p > 1e300 ? opdi_cu_distances_go<OPDI_CU_NORM_MAX>(f, g) : opdi_cu_distances_go<OPDI_CU_NORM_P>(f, g);
 }
-/* The result of the call out of x, y (NULL: pairs of x) and for its derivative g and d. */
+/* Computes the result of the call: distances of x and y (if y is NULL, of the pairs of x).  If g and d are given,
+   computes the gradient by x. */
 static int opdi_cu_distances_run(opd_call *call, opd_tensor *x, opd_tensor *y, opd_tensor *g, opd_tensor *d, double p) {
     opd_tensor *out = opdi_cu_result(call, 0), *desk;
     const opd_scalar_type t = opdi_cu_compute_dtype(opd_dtype(out));
@@ -7990,7 +8074,7 @@ static int opdi_cu_distances_run(opd_call *call, opd_tensor *x, opd_tensor *y, o
     return (t == OPD_FLOAT64 ? opdi_cu_distances_of<double>(desk, x, y, g, d, p)
             : opdi_cu_distances_of<float>(desk, x, y, g, d, p)) ? -1 : opdi_cu_settle(out, desk);
 }
-/* t [.., a, b] with the batch dims of out. */
+/* Returns t [.., a, b] expanded to the batch dims of out. */
 static opd_tensor *opdi_cu_batched_as(opd_tensor *t, const opd_tensor *out) {
     int64_t sizes[OPD_MAX_DIMS];
     const int n = opd_ndim(out);
@@ -7998,7 +8082,7 @@ static opd_tensor *opdi_cu_batched_as(opd_tensor *t, const opd_tensor *out) {
     sizes[n - 2] = opd_size(t, -2); sizes[n - 1] = opd_size(t, -1);
     return opd_expand(t, opd_ints_of(sizes, n));
 }
-/* _cdist_forward(x1, x2, p, compute_mode): many rows by a product, as on the CPU */
+/* _cdist_forward(x1, x2, p, compute_mode).  Many rows are computed by a product, as on the CPU. */
 static int opdi_cu_cdist_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *out;
     const int64_t mode = opd_arg_is_none(call, 3) ? 0 : opd_arg_int(call, 3);
@@ -8041,11 +8125,11 @@ static int opdi_cu_pdist_backward_kernel(opd_call *call) {
 static const opdi_cu_row opdi_cu_rows_distances[] = {
     {"_cdist_forward", opdi_cu_cdist_kernel}, {"_cdist_backward", opdi_cu_cdist_backward_kernel},
     {"_pdist_forward", opdi_cu_pdist_kernel}, {"_pdist_backward", opdi_cu_pdist_backward_kernel},
-    /* Fourier transforms are the CPU's, there and back again */
+    /* Fourier transforms run on the CPU, with copies there and back */
     {"_fft_r2c", opd_cpu_fallback}, {"_fft_c2r", opd_cpu_fallback}, {"_fft_c2c", opd_cpu_fallback},
     {"_ctc_loss", opd_cpu_fallback}, {"_ctc_loss_backward", opd_cpu_fallback},
     {"frexp.Tensor", opd_cpu_fallback}, {"embedding_renorm", opd_cpu_fallback},
-    /* so are factorisations of matrices */
+    /* so do factorisations of matrices */
     {"_linalg_check_errors", opd_cpu_fallback}, {"linalg_cholesky_ex", opd_cpu_fallback},
     {"cholesky_solve", opd_cpu_fallback}, {"cholesky_inverse", opd_cpu_fallback},
     {"linalg_solve_triangular", opd_cpu_fallback}, {"linalg_lu_factor_ex", opd_cpu_fallback},
@@ -8056,7 +8140,7 @@ static const opdi_cu_row opdi_cu_rows_distances[] = {
     {"linalg_matrix_exp", opd_cpu_fallback}, {"linalg_lstsq", opd_cpu_fallback},
     {"linalg_ldl_factor_ex", opd_cpu_fallback}, {"linalg_ldl_solve", opd_cpu_fallback},
     {"linalg_eig", opd_cpu_fallback}, {"_linalg_eigvals", opd_cpu_fallback},
-    /* so are special functions */
+    /* so do special functions */
     {"lgamma", opd_cpu_fallback}, {"digamma", opd_cpu_fallback}, {"polygamma", opd_cpu_fallback},
     {"erfinv", opd_cpu_fallback}, {"special_ndtri", opd_cpu_fallback}, {"special_log_ndtr", opd_cpu_fallback},
     {"special_erfcx", opd_cpu_fallback}, {"special_entr", opd_cpu_fallback}, {"i0", opd_cpu_fallback},
@@ -8103,10 +8187,10 @@ static const opdi_cu_row opdi_cu_rows_distances[] = {
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:matmul      matrix products
 //
-//  cuBLAS for numbers with a point, a plain kernel for integers.  All of them are
-//  out[n] = alpha a[n] b[n] + beta out[n]
-//  with a [n, m, k], b [n, k, p] and out [n, m, p] in rows; a vector is a row or a column.  cuBLAS gives the same bits
-//  each time for the products of one stream; a thread that computes on several at once may find the last ones others.
+//  cuBLAS is used for floating point, a plain kernel for integers.  All products have the form out[n] = alpha a[n] b[n]
+//  + beta out[n] with a [n, m, k], b [n, k, p] and contiguous out [n, m, p].  A vector is a row or a column. cuBLAS
+//  gives the same bits each time for the products of one stream.  If a thread computes on several streams at once, the
+//  last bits may differ.
 //----------------------------------------------------------------------------------------------------------------------
 
 static int opdi_cu_blas_failed(cublasStatus_t s, const char *what) {
@@ -8114,8 +8198,8 @@ static int opdi_cu_blas_failed(cublasStatus_t s, const char *what) {
     return opd_fail(s == CUBLAS_STATUS_ALLOC_FAILED ? OPD_ERROR_MEMORY : OPD_ERROR_KERNEL, "cuBLAS error: %s in %s",
                     cublasGetStatusString(s), what);
 }
-/* A thread's handles, one for each device.  When it ends they are another's: to destroy one waits for the device, which
-   no capture survives. */
+/* A thread's cuBLAS handles, one for each device.  When the thread ends, other threads reuse them: destroying a handle
+   waits for the device, which would break a capture. */
 static std::mutex opdi_cu_handles_lock;
 static std::vector<cublasHandle_t> *opdi_cu_idle_handles;     /* [OPDI_CU_MAX_DEVICES]; never destroyed */
 struct opdi_cu_handles {
@@ -8126,7 +8210,7 @@ struct opdi_cu_handles {
     }
 };
 static thread_local opdi_cu_handles opdi_cu_blas_handles;
-/* Whether this thread has a handle for the current device, from here on. */
+/* Takes a handle for the current device if this thread has none.  Returns false and sets *s on failure. */
 static bool opdi_cu_blas_take(cublasStatus_t *s) {
     const int index = opdi_cu_current();
     cublasHandle_t *h = &opdi_cu_blas_handles.at[index];
@@ -8140,7 +8224,7 @@ static bool opdi_cu_blas_take(cublasStatus_t *s) {
     if (!*h && (*s = cublasCreate(h)) != CUBLAS_STATUS_SUCCESS) { (void)cudaGetLastError(); *h = NULL; }
     return *h != NULL;
 }
-/* The current device's handle on the current stream; NULL with an error. */
+/* Returns the current device's handle, set to the current stream, or NULL and sets an error. */
 static cublasHandle_t opdi_cu_blas() {
     cublasHandle_t h = NULL;
     cublasStatus_t s;
@@ -8153,11 +8237,11 @@ static cublasHandle_t opdi_cu_blas() {
     return NULL;
 }
 
-/* A batch of matrices [n, rows, cols]: strides in elements. */
+/* A batch of matrices [n, rows, cols].  Strides are in elements. */
 struct opdi_cu_matrix { const void *data; int64_t batch, row, col; };
 struct opdi_cu_product { int64_t n, m, k, p; opdi_cu_matrix a, b; void *out; int64_t out_batch; };
 
-/* Whether cuBLAS can read it as it is; *turned: by columns. */
+/* Returns whether cuBLAS can read the matrix without a copy.  *turned: whether the matrix is column-major. */
 static bool opdi_cu_leading(const opdi_cu_matrix *x, int64_t rows, int64_t cols, int64_t *ld, bool *turned) {
     const int64_t row = rows == 1 ? cols : x->row, col = cols == 1 ? (rows == 1 || row != 1 ? 1 : rows) : x->col;
     *turned = col != 1;
@@ -8174,8 +8258,8 @@ static bool opdi_cu_cuda_type(opd_scalar_type t, cudaDataType *type) {
     }
 }
 
-/* out = alpha a b + beta out.  Rows are columns to cuBLAS: out^T = b^T a^T.  out_type: float32 may stand for
-   shorter. */
+/* out = alpha a b + beta out.  cuBLAS takes rows for columns, so this computes out^T = b^T a^T.  out_type may be
+   float32 if the factors are 16-bit floats. */
 static int opdi_cu_gemm(const opdi_cu_product *q, opd_scalar_type dtype, opd_scalar_type out_dtype, double alpha,
     double beta) {
     const float alpha32 = (float)alpha, beta32 = (float)beta;
@@ -8199,7 +8283,7 @@ static int opdi_cu_gemm(const opdi_cu_product *q, opd_scalar_type dtype, opd_sca
     OPDI_CU_TRY(opdi_cu_debug_wait(opdi_cu_stream()), "cublasGemmStridedBatchedEx");
     return opdi_cu_debug ? opdi_cu_faults() : 0;
 }
-/* One thread for each element of the result. */
+/* Computes the product with one thread per element of the result. */
 template <typename T> __global__ void opdi_cu_product_kernel(opdi_cu_product q, opdi_cu_acc<T> alpha,
     opdi_cu_acc<T> beta) {
     typedef opdi_cu_acc<T> A;
@@ -8223,7 +8307,7 @@ template <typename T> static int opdi_cu_product_plain(const opdi_cu_product *q,
     return opdi_cu_launch(opdi_cu_product_kernel<T>, opdi_cu_grid(q->n * q->m * q->p, 256), dim3(256), 0, *q, al, be);
 }
 static double opdi_cu_number(opd_value v) { return v.tag == OPD_TAG_FLOAT ? v.u.d : (double)v.u.i; }
-/* The same for any sizes and dtype. */
+/* Computes the product for any sizes and dtype. */
 static int opdi_cu_product_run(const opdi_cu_product *q, opd_scalar_type dtype, opd_value alpha, opd_value beta) {
     const bool fits = q->m <= INT32_MAX && q->k <= INT32_MAX && q->p <= INT32_MAX && q->n <= INT32_MAX;
     cudaDataType type;
@@ -8235,7 +8319,8 @@ static int opdi_cu_product_run(const opdi_cu_product *q, opd_scalar_type dtype, 
     return -1;
 }
 
-/* A factor [rows, cols] or [n, rows, cols], of a vector a row or a column; copied when cuBLAS could not read it. */
+/* Reads a factor [rows, cols] or [n, rows, cols] into *x; a vector becomes one row or one column.  If cuBLAS cannot
+   read the factor, it is copied first. */
 static int opdi_cu_factor(opd_tensor *t, bool column, opdi_cu_matrix *x, bool copied) {
     const int64_t *sizes = opd_sizes(t), *strides = opd_strides(t);
     const int nd = opd_ndim(t);
@@ -8253,7 +8338,7 @@ static int opdi_cu_factor(opd_tensor *t, bool column, opdi_cu_matrix *x, bool co
     t = opd_contiguous(t);
     return t ? opdi_cu_factor(t, column, x, true) : -1;
 }
-/* Result 0 = beta self + alpha a b; self is NULL where there is none. */
+/* Makes result 0 as beta self + alpha a b.  self may be NULL. */
 static int opdi_cu_product_of(opd_call *call, opd_tensor *self, opd_tensor *a, opd_tensor *b, opd_value beta,
     opd_value alpha) {
     opdi_cu_product q;
@@ -8284,7 +8369,7 @@ static int opdi_cu_addmm(opd_call *call) {
     return opdi_cu_product_of(call, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_tensor(call, 2),
                               opd_arg_value(call, 3), opd_arg_value(call, 4));
 }
-/* The products of a batch one after another, each added to what is there. */
+/* addbmm: adds the products of a batch to the result, one after another. */
 static int opdi_cu_addbmm(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *a = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2), *sum = NULL;
     const opd_value alpha = opd_arg_value(call, 4);
@@ -8305,7 +8390,7 @@ static int opdi_cu_addbmm(opd_call *call) {
     return opd_copy_(out, sum) ? 0 : -1;
 }
 
-/* Parts of sum a[i] b[i]: one for each block, and then the sum of those. */
+/* Computes the dot product sum a[i] b[i]: first one part per block, then the sum of the parts. */
 template <typename T> __global__ void opdi_cu_dot_kernel(const T *a, int64_t sa, const T *b, int64_t sb, int64_t n,
     opdi_cu_acc<T> *parts) {
     typedef opdi_cu_acc<T> A;
@@ -8347,18 +8432,21 @@ static const opdi_cu_row opdi_cu_rows_matmul[] = {
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:convolution convolution
 //
-//  Three problems: y = conv(x, w), its gradient gx by x, its gradient gw by w; a transposed convolution trades x and y.
-//  float16 and bfloat16 go to one implicit matrix product on tensor cores, float32's y and gx to one of plain
-//  multiply-adds; else the patches are laid out as columns for cuBLAS; few channels a group, and integers, have a plain
-//  kernel.  Up to three spatial dims; fewer lie in the last.
+//  There are three problems: y = conv(x, w), its gradient gx by x, and its gradient gw by w.  A transposed convolution
+//  exchanges x and y. float16 and bfloat16 use one implicit matrix product on tensor cores. y and gx of float32 use an
+//  implicit product of plain multiply-adds.  Otherwise the patches are laid out as columns for cuBLAS.  Integers, and
+//  convolutions with few channels per group, have a plain kernel.  There are up to three spatial dims; if there are
+//  fewer, they are the last of the three.
 //----------------------------------------------------------------------------------------------------------------------
 
 /* x [n, c, in], w [oc, c / groups, k], y [n, oc, out] */
 struct opdi_cu_conv { int64_t n, c, oc, groups; int in[3], out[3], k[3], s[3], p[3], d[3]; };
 static __host__ __device__ __forceinline__ int64_t opdi_cu_volume(const int *v) { return (int64_t)v[0] * v[1] * v[2]; }
 
-/* Which element a tap reads: of x to compute y, of y to compute gx (BACK).  opdi_cu_conv_place sets at[3] for element o
-   of the result.  opdi_cu_conv_reads returns the element that tap[3] reads for it, -1 if it is outside of the image. */
+/* These two functions find the element that a tap of the kernel reads: an element of x to compute y, or of y to compute
+   gx (BACK).  `opdi_cu_conv_place` sets at[3], the position from which the taps of element `o` of the result are
+   counted.  `opdi_cu_conv_reads` returns the element that tap[3] reads from there, or -1 if that is outside of the
+   image. */
 template <bool BACK> static __device__ __forceinline__ void opdi_cu_conv_place(const opdi_cu_conv &q, int o, int *at) {
     const int *side = BACK ? q.in : q.out;
     const int line = o / side[2], slice = line / side[1];
@@ -8379,7 +8467,7 @@ static __device__ __forceinline__ int opdi_cu_conv_reads(const opdi_cu_conv &q, 
     }
     return inside ? (to[0] * side[1] + to[1]) * side[2] + to[2] : -1;
 }
-/* A loop over the taps; its statement sees the tap[3] and its number t. */
+/* A loop over the taps, whose statement uses tap[3] and the tap's number t. */
 #define OPDI_CU_TAPS(q, tap, t) \
     for (int tap[3] = {0, 0, 0}, t = 0; tap[0] < (q).k[0]; tap[0]++) \
         for (tap[1] = 0; tap[1] < (q).k[1]; tap[1]++) \
@@ -8387,7 +8475,8 @@ static __device__ __forceinline__ int opdi_cu_conv_reads(const opdi_cu_conv &q, 
 
 //== few channels a group ==============================================================================================
 
-/* to[n, r, i] = sum over c, t of from[n, c, reads(i, t)] w[...], a thread for each element: y by x, or gx by y. */
+/* to[n, r, i] = sum over c, t of from[n, c, reads(i, t)] w[...], with one thread per element.  Computes y from x, or gx
+   from y. */
 struct opdi_cu_conv_sides { opdi_cu_pw_divider area, rows, groups; };
 template <typename T, bool BACK>
 __global__ void opdi_cu_conv_each_kernel(opdi_cu_conv q, opdi_cu_conv_sides by, const T *from, const T *w, T *to) {
@@ -8413,7 +8502,7 @@ __global__ void opdi_cu_conv_each_kernel(opdi_cu_conv q, opdi_cu_conv_sides by, 
         opdi_cu_store(to + i, sum);
     }
 }
-/* Launches the kernel for as many images at a time as have 2^30 elements. */
+/* Launches the kernel several times, each time for so many images that they have at most 2^30 elements. */
 template <typename T, bool BACK> static int opdi_cu_conv_each(opdi_cu_conv q, const T *from, const T *w, T *to) {
     const int64_t area = opdi_cu_volume(BACK ? q.in : q.out), channels = BACK ? q.c : q.oc, one = area * channels;
     const int64_t read = opdi_cu_volume(BACK ? q.out : q.in) * (BACK ? q.oc : q.c), images = q.n;
@@ -8429,7 +8518,7 @@ template <typename T, bool BACK> static int opdi_cu_conv_each(opdi_cu_conv q, co
     }
     return 0;
 }
-/* gw[o, c, t] = sum over n, i of y[n, o, i] x[n, c, reads(i, t)]: a block for each element. */
+/* gw[o, c, t] = sum over n, i of y[n, o, i] x[n, c, reads(i, t)], with one block per element. */
 template <typename T> __global__ void __launch_bounds__(256)
     opdi_cu_conv_each_gw_kernel(opdi_cu_conv q, const T *x, const T *y, opdi_cu_acc<T> *w) {
     typedef opdi_cu_acc<T> A;
@@ -8456,10 +8545,10 @@ template <typename T> __global__ void __launch_bounds__(256)
 
 //== by columns ========================================================================================================
 
-/* Where column element t, o of channel c of image n is: n * image + (c * taps + t) * row + o. */
+/* The layout of columns: element t, o of channel c of image n is at n * image + (c * taps + t) * row + o. */
 struct opdi_cu_columns { int64_t image, row; };
-/* col[n, c, t, o] = x[n, c, reads(o, t)] of `images` images, 0 outside.  A thread has one place of one channel, which
-   it finds once for all taps. */
+/* col[n, c, t, o] = x[n, c, reads(o, t)] for `images` images, and 0 where a tap reads outside of the image.  A thread
+   handles one position of one channel: it computes the position once and then writes all taps. */
 template <typename T> __global__ void opdi_cu_unfold_kernel(opdi_cu_conv q, int64_t images, const T *x, T *col,
                                                             opdi_cu_columns to) {
     const int64_t area = opdi_cu_volume(q.out), image = opdi_cu_volume(q.in), taps = opdi_cu_volume(q.k);
@@ -8504,13 +8593,13 @@ template <typename T> __global__ void opdi_cu_fold_kernel(opdi_cu_conv q, int64_
     }
 }
 enum { OPDI_CU_CONV_Y, OPDI_CU_CONV_GX, OPDI_CU_CONV_GW };
-/* The patches are the input itself. */
+/* Returns whether the columns are the input itself: the kernel has one tap, the stride is 1, and nothing is padded. */
 static bool opdi_cu_conv_is_product(const opdi_cu_conv *q) {
     for (int i = 0; i < 3; i++) { if (q->k[i] != 1 || q->s[i] != 1 || q->p[i] != 0) { return false; } }
     return true;
 }
-/* Products of a few images' columns [kk, area] a group: in one batch the images of a group, or the groups of an image,
-   whichever are more.  what: y = w col, or col = w^T y. */
+/* Multiplies the columns [kk, area] of a few images, group by group.  One batched product covers the images of a group,
+   or the groups of an image, whichever are more.  `what`: y = w col, or col = w^T y. */
 static int opdi_cu_conv_products(const opdi_cu_conv *q, int what, int64_t images, opd_scalar_type dtype, void *col,
     void *w, void *y) {
     const int64_t area = opdi_cu_volume(q->out), og = q->oc / q->groups, kk = q->c / q->groups * opdi_cu_volume(q->k);
@@ -8535,8 +8624,8 @@ static int opdi_cu_conv_products(const opdi_cu_conv *q, int what, int64_t images
     }
     return 0;
 }
-/* w (in w_dtype) = y col^T, or is added to: one product a group, over the places of all images, which lie behind each
-   other in y [oc, images, area] and col [c * taps, images, area]. */
+/* Computes w = y col^T in w_dtype, or adds it to w.  There is one product per group, over the positions of all images,
+   which follow each other in y [oc, images, area] and col [c * taps, images, area]. */
 static int opdi_cu_conv_gw_product(const opdi_cu_conv *q, int64_t images, opd_scalar_type dtype, void *col, void *w,
     void *y, opd_scalar_type w_dtype, bool add) {
     const int64_t places = images * opdi_cu_volume(q->out), og = q->oc / q->groups,
@@ -8546,7 +8635,8 @@ static int opdi_cu_conv_gw_product(const opdi_cu_conv *q, int64_t images, opd_sc
     b.n = q->groups; b.m = og; b.k = places; b.p = kk; b.a = ym; b.b = ct; b.out = w; b.out_batch = og * kk;
     return opdi_cu_gemm(&b, dtype, w_dtype, 1, add ? 1 : 0);
 }
-/* As many images at a time as columns of 256 MiB hold.  gw of short floats is summed in float32. */
+/* Works through the batch with as many images at a time as fit into 256 MiB of columns.  The gradient gw of 16-bit
+   floats is summed in float32. */
 template <typename T> static int opdi_cu_conv_columns(const opdi_cu_conv *q, int what, opd_scalar_type dtype, T *x,
     void *w, T *y) {
     const int64_t area = opdi_cu_volume(q->out), image = opdi_cu_volume(q->in),
@@ -8582,23 +8672,25 @@ template <typename T> static int opdi_cu_conv_columns(const opdi_cu_conv *q, int
 
 //== float32 by multiply-adds ==========================================================================================
 //
-//  As below, but without tensor cores: to [n, rows, places] = weights^T [rows, taps c] patches [taps c, n places], a
-//  tile of ROWS channels and 128 places a block, of which a thread has 8 (4 of 32) by 8.  The patches are never laid
-//  out: eight of the inner dimension are read into shared memory while the eight before them are multiplied.  A thread
-//  reads one place's numbers; which tap and channel it reads is the same for its warp, and where the tap lies is found
-//  once for all channels.  What bounds it are the multiply-adds: 64 for 16 numbers from shared memory.
+//  The same product as on tensor cores, but without them: to [n, rows, places] = weights^T [rows, taps c] patches [taps
+//  c, n places].  A block computes a tile of ROWS channels and 128 places, of which a thread has 8 (4 if ROWS is 32) by
+//  8.  The patches are never stored: eight rows of the inner dimension are read into shared memory while the previous
+//  eight are multiplied.  A thread reads the numbers of one place.  The tap and channel that it reads are the same for
+//  its warp, and the tap's position is computed once for all channels.  The limit are the multiply-adds: 64 for 16
+//  numbers from shared memory.
 
 enum { OPDI_CU_IM_PLACES = 128, OPDI_CU_IM_K = 8 };
 #define OPDI_CU_IM_THREADS(rows) ((rows) == 128 ? 256 : 128)
-/* The product that the kernel computes. */
+/* The matrix product that the kernel computes. */
 struct opdi_cu_im {
     opdi_cu_conv q;
-    int channels, rows, padded;                   /* of a group: read; written; rows, up to a multiple of ROWS */
-    int tiles;                                    /* of rows, in a group */
-    int from_area, area, places;                  /* of an image read; of one written; of all images written */
-    bool back;                                    /* gx: from y */
+    int channels, rows, padded;                   /* per group: read; written; rows, rounded up to a multiple of ROWS */
+    int tiles;                                    /* of rows, per group */
+    int from_area, area, places;                 /* elements per image read; per image written; of all images written */
+    bool back;                                    /* computes gx from y */
 };
-/* to[g, t, c, r]: the weight of tap t from channel c that is read to channel r that is written; 0 from `rows` on. */
+/* to[g, t, c, r]: the weight of tap t from input channel c to output channel r.  Channels r from `rows` on are padding
+   and become 0. */
 static __global__ void opdi_cu_im_weights_kernel(opdi_cu_im m, const float *w, float *to, int64_t all) {
     const int taps = (int)opdi_cu_volume(m.q.k), cg = m.back ? m.rows : m.channels;
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
@@ -8614,13 +8706,13 @@ template <int ROWS, bool BACK>
 __global__ void __launch_bounds__(OPDI_CU_IM_THREADS(ROWS), ROWS == 128 ? 2 : BACK ? 3 : 4)
     opdi_cu_im_kernel(opdi_cu_im m, const float *from, const float *weights, const float *bias, float *to) {
     enum { THREADS = OPDI_CU_IM_THREADS(ROWS), OWN = ROWS == 32 ? 4 : 8, K = OPDI_CU_IM_K, P = OPDI_CU_IM_PLACES };
-    enum { LOADS = K * P / THREADS, QUADS = ROWS / 4 };           /* of a thread; of a row of weights */
+    enum { LOADS = K * P / THREADS, QUADS = ROWS / 4 };           /* loads of a thread; quads of a row of weights */
     typedef opdi_cu_vector<float, 4> quad;
     __shared__ __align__(16) float a[2][K][ROWS], b[2][K][P];
     const int tid = (int)threadIdx.x, group = (int)blockIdx.z;
     const int row = (int)(blockIdx.x % (unsigned)m.tiles) * ROWS, place = (int)(blockIdx.x / (unsigned)m.tiles) * P;
     const int taps = (int)opdi_cu_volume(m.q.k), inner = taps * m.channels;
-    /* what this thread reads: place `mine`, LOADS of the K from `first` on */
+    /* this thread reads place `mine`, and LOADS of the K from `first` on */
     const int mine = place + tid % P, first = tid / P * LOADS;
     const int n = mine / m.area;
     int at[3], tap[3] = {0, 0, 0}, c = first, k = first;
@@ -8630,8 +8722,8 @@ __global__ void __launch_bounds__(OPDI_CU_IM_THREADS(ROWS), ROWS == 128 ? 2 : BA
     float held[LOADS], sums[OWN][8];
     quad four = {{0, 0, 0, 0}};
     int reads = -1;
-    bool moved = true;                            /* c is of a tap whose place is not known */
-    const int x = tid % 16, y = tid / 16;         /* this thread's: places from x * 4 and 64 + x * 4, rows from y * 4 */
+    bool moved = true;                            /* c has a new tap, whose position is not yet known */
+    const int x = tid % 16, y = tid / 16;        /* this thread has places from x * 4 and 64 + x * 4, rows from y * 4 */
     OPDI_CU_UNROLL
     for (int i = 0; i < OWN; i++) {
         OPDI_CU_UNROLL
@@ -8715,9 +8807,10 @@ __global__ void __launch_bounds__(OPDI_CU_IM_THREADS(ROWS), ROWS == 128 ? 2 : BA
         }
     }
 }
-/* ROWS of a tile for so many channels. */
+/* Returns the tile height ROWS for a product with `rows` output channels. */
 static int opdi_cu_im_tile(int64_t rows) { return rows > 64 ? 128 : rows > 32 ? 64 : 32; }
-/* Whether the product is worth it: it has work for most multiprocessors, and its places are counted in 32 bits. */
+/* Returns whether this kernel is worth using: the product keeps most multiprocessors busy, and its places can be
+   counted in 32 bits. */
 static bool opdi_cu_im_fits(const opdi_cu_conv *q, int what) {
     const bool back = what == OPDI_CU_CONV_GX;
     const int64_t rows = (back ? q->c : q->oc) / q->groups, channels = (back ? q->oc : q->c) / q->groups;
@@ -8730,7 +8823,7 @@ static bool opdi_cu_im_fits(const opdi_cu_conv *q, int what) {
         channels * (back ? out : in) < INT32_MAX && q->n * (back ? in : out) < INT32_MAX - OPDI_CU_IM_PLACES &&
         channels * taps < (1 << 24) && blocks / q->groups < INT32_MAX;
 }
-/* y = conv(x, w) + bias, or gx by gy; from: what is read, to: what is written, both in rows. */
+/* Computes y = conv(x, w) + bias, or gx from gy.  `from` is read and `to` is written; both are contiguous. */
 static int opdi_cu_conv_im(const opdi_cu_conv *q, int what, const float *from, const float *w, const float *bias,
     float *to) {
     opdi_cu_im m;
@@ -8759,23 +8852,24 @@ static int opdi_cu_conv_im(const opdi_cu_conv *q, int what, const float *from, c
 
 //== on tensor cores ===================================================================================================
 //
-//  y [pixels, oc] = patches [pixels, taps c] w^T, a tile of 128 pixels and 64 channels a block of four warps, each with
-//  64 x 32 of it.  Channels lie last and are filled up to a multiple of 8, so that 16 bytes are one tap's.  32 of the
-//  inner dimension are a stage; stages come into shared memory without passing registers (from 8.0 on), two ahead of
-//  what is multiplied, with zeros for what is outside of the image; what all taps of a pixel share is reckoned before
-//  the loop.  A stage is 12 KiB for 2 * 128 * 64 * 32 = 524,288 operations, 43 a byte, and most of its pixels have been
-//  read for the tap before: they come from L1.  What bounds it is shared memory: 36 KiB go through it for a stage, 288
-//  clocks of 128 bytes, while the tensor cores need about 205 (16816 products by mma.sync, not by Hopper's own wgmma).
+//  y [pixels, oc] = patches [pixels, taps c] w^T.  A block of four warps computes a tile of 128 pixels and 64 channels,
+//  each warp 64 x 32 of it.  Channels are last and padded to a multiple of 8, so that 16 bytes belong to one tap.  A
+//  stage is 32 of the inner dimension.  Stages are copied into shared memory without passing through registers (from
+//  8.0 on), two ahead of the multiplied one, with zeros for positions outside of the image.  Offsets that all taps of a
+//  pixel share are computed before the loop.  A stage is 12 KiB for 2 * 128 * 64 * 32 = 524,288 operations, 43 per
+//  byte.  Most of its pixels have been read for the tap before, so they come from L1.  The limit is shared memory: a
+//  stage moves 36 KiB through it, 288 clocks of 128 bytes, while the tensor cores need about 205 (16816 products by
+//  mma.sync, not by Hopper's own wgmma).
 
 #define OPDI_CU_TC_M 128
 #define OPDI_CU_TC_N 64
 #define OPDI_CU_TC_K 32
-#define OPDI_CU_TC_LD (OPDI_CU_TC_K + 8)          /* of a row in shared memory: no two rows begin in one bank */
+#define OPDI_CU_TC_LD (OPDI_CU_TC_K + 8)          /* row length in shared memory: no two rows begin in one bank */
 #define OPDI_CU_TC_STAGES 3
 #define OPDI_CU_TC_THREADS 128
 
-/* Whether T's products were compiled: bfloat16's for compute capability 8.0 and up.  The host asks for the same thing
-   by opdi_cu_tc_compiled; where it did not, a kernel stops. */
+/* Whether products of T were compiled: those of bfloat16 exist only for compute capability 8.0 and up.  The host asks
+   opdi_cu_tc_compiled instead; a kernel that was launched without asking stops. */
 template <typename T> struct opdi_cu_tc_there {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
     enum { yes = std::is_same<T, opdi_cu_f16>::value };
@@ -8788,8 +8882,9 @@ template <typename T> struct opdi_cu_tc_there {
 #else
 #define OPDI_CU_TC_STOP(T) if constexpr (!opdi_cu_tc_there<T>::yes) { __trap(); }
 #endif
-/* 16 bytes from device to shared memory, or zeros; complete after opdi_cu_stages_wait.  A commit ends a stage; after
-   wait<n> all but the last n stages are there for the calling thread. */
+/* Copies 16 bytes from device memory (or zeros) to shared memory.  The bytes have arrived only after
+   opdi_cu_stages_wait.  A commit ends a stage.  After wait<n>, all stages but the last n have arrived for the calling
+   thread. */
 __device__ __forceinline__ void opdi_cu_stage_16(void *to, const void *from, bool there) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" : : "r"((unsigned)__cvta_generic_to_shared(to)),
@@ -8810,23 +8905,23 @@ template <int N> __device__ __forceinline__ void opdi_cu_stages_wait() {
 #endif
 }
 
-/* Two neighbours as a word. */
+/* Packs two 16-bit floats into one word, `a` in the low half. */
 __device__ __forceinline__ uint32_t opdi_cu_two(opdi_cu_f16 a, opdi_cu_f16 b) {
     return (uint32_t)__half_as_ushort(b) << 16 | __half_as_ushort(a);
 }
 __device__ __forceinline__ uint32_t opdi_cu_two(opdi_cu_bf16 a, opdi_cu_bf16 b) {
     return (uint32_t)__bfloat16_as_ushort(b) << 16 | __bfloat16_as_ushort(a);
 }
-/* Products of 16 x 16 x 16 by a warp: s += a b of tiles in shared memory, a [m][k] (TURNED: [k][m]) and b [n][k]
-   (TURNED: [k][n]), whose rows are ld elements apart.  A lane loads from `place` elements behind a tile's first.  From
-   8.0 on by the instructions themselves: the library's fragments reckon addresses again for each, and load bfloat16
-   word by word. */
+/* Products of 16 x 16 x 16 by a warp: s += a b for tiles in shared memory.  a is [m][k] (TURNED: [k][m]) and b [n][k]
+   (TURNED: [k][n]); rows are ld elements apart.  `place`: how far behind the tile's first element a lane loads.  From
+   compute capability 8.0 on, the instructions are used directly, because CUDA's fragments compute addresses again for
+   each load, and load bfloat16 word by word. */
 template <typename T, bool TURNED> struct opdi_cu_mma {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     struct Part { uint32_t r[4]; };
     typedef Part A;
     typedef Part B;
-    struct S { float x[8]; };                     /* two of 16 x 8 */
+    struct S { float x[8]; };                     /* two tiles of 16 x 8 */
     static __device__ __forceinline__ int place_a(int ld) {
         const int lane = threadIdx.x % 32, outer = lane / 16 * 8, inner = lane % 16;
         return TURNED ? (outer + lane % 8) * ld + inner / 8 * 8 : inner * ld + outer;
@@ -8861,12 +8956,12 @@ template <typename T, bool TURNED> struct opdi_cu_mma {
             if (std::is_same<T, opdi_cu_f16>::value) { OPDI_CU_MMA("f16") } else { OPDI_CU_MMA("bf16") }
         }
     }
-    /* Element i of a lane's sums: its row, its column, and which of the lane's two rows that is.  Two elements from an
-       even one on are neighbours in a row. */
+    /* For element i of a lane's sums: its row, its column, and which of the lane's two rows that is.  An even element
+       and the next one are neighbours in a row. */
     static __device__ __forceinline__ int row(int i) { return threadIdx.x % 32 / 4 + i / 2 % 2 * 8; }
     static __device__ __forceinline__ int column(int i) { return threadIdx.x % 4 * 2 + i % 2 + i / 4 * 8; }
     static __device__ __forceinline__ constexpr int of_two(int i) { return i / 2 % 2; }
-    /* The greatest, or the sum, of what the lanes with elements of a row hold of it. */
+    /* The maximum, or the sum, over the lanes that hold elements of a row. */
     static __device__ __forceinline__ float row_most(float v) {
         v = fmaxf(v, __shfl_xor_sync(OPDI_CU_ALL_LANES, v, 1));
         return fmaxf(v, __shfl_xor_sync(OPDI_CU_ALL_LANES, v, 2));
@@ -8875,12 +8970,12 @@ template <typename T, bool TURNED> struct opdi_cu_mma {
         v += __shfl_xor_sync(OPDI_CU_ALL_LANES, v, 1);
         return v + __shfl_xor_sync(OPDI_CU_ALL_LANES, v, 2);
     }
-    /* to[m * down + n * across] */
+    /* to[m * down + n * across] = the sums */
     static __device__ __forceinline__ void store(float *to, const S &s, int down, int across) {
         OPDI_CU_UNROLL
         for (int i = 0; i < 8; i++) { to[row(i) * down + column(i) * across] = s.x[i]; }
     }
-    /* Sums, rounded, as the first factor of another product. */
+    /* Rounds sums and makes them the first factor of another product. */
     static __device__ __forceinline__ void turn(A &a, const S &s) {
         OPDI_CU_UNROLL
         for (int i = 0; i < 4; i++) {
@@ -8904,7 +8999,7 @@ template <typename T, bool TURNED> struct opdi_cu_mma {
     template <typename OtherB> static __device__ __forceinline__ void add(S &s, const A &a, const OtherB &b) {
         nvcuda::wmma::mma_sync(s, a, b, s);
     }
-    /* As the emulation has them; no others are asked. */
+    /* The layout in the emulation; no other layout is asked for. */
     static __device__ __forceinline__ int row(int) { return threadIdx.x % 32 / 2; }
     static __device__ __forceinline__ int column(int i) { return threadIdx.x % 2 * 8 + i; }
     static __device__ __forceinline__ constexpr int of_two(int) { return 0; }
@@ -8923,7 +9018,7 @@ template <typename T, bool TURNED> struct opdi_cu_mma {
 #endif
 };
 
-/* to[n, i, g, c] = from[n, g, c, i], 0 from cg to cp */
+/* to[n, i, g, c] = from[n, g, c, i], and 0 from cg to cp */
 template <typename T> __global__ void __launch_bounds__(256)
 opdi_cu_channels_last_kernel(const T *from, T *to, int64_t n, int64_t groups, int64_t cg, int64_t cp, int64_t area) {
     constexpr int S = 64, rows = 256 / S;
@@ -8950,8 +9045,8 @@ opdi_cu_channels_last_kernel(const T *from, T *to, int64_t n, int64_t groups, in
         }
     }
 }
-/* A row of patches: the element of its first tap, which may be outside of the image, and which taps are inside: bits 0
-   to 11 along the last dim, 12 to 21 and 22 to 31 along the others. */
+/* A row of patches: the element that its first tap reads, which may be outside of the image, and a bit for each tap
+   that is inside.  Bits 0 to 11 are for taps along the last dim, 12 to 21 and 22 to 31 for the other two dims. */
 #define OPDI_CU_TC_TAPS {9, 10, 12}
 struct opdi_cu_pixel { int at; uint32_t inside; };
 __device__ __forceinline__ uint32_t opdi_cu_taps_inside(int from, int taps, int apart, int size) {
@@ -8973,8 +9068,8 @@ __device__ __forceinline__ opdi_cu_pixel opdi_cu_pixel_of(const opdi_cu_conv &q,
     if (m >= pixels) { p.inside = 0; }
     return p;
 }
-/* The inner dimension as a chunk of eight channels walks over it: where the tap's elements are from a pixel's first on,
-   and its bits. */
+/* The position of a chunk of eight channels while it walks over the inner dimension: the distance of the tap's elements
+   from the first element of a pixel's patch, and the tap's bits. */
 struct opdi_cu_walk {
     int c, z, h, w, at;
     uint32_t bits;
@@ -8987,25 +9082,26 @@ struct opdi_cu_walk {
         }
     }
 };
-/* x [n, in, groups, cp], w [oc, taps, cp], both as above; y [n, oc, out], or channels last */
+/* Computes a tile of y.  x [n, in, groups, cp] and w [oc, taps, cp] have padded channels; y is [n, oc, out], or
+   channels last (LAST). */
 template <typename T, bool LAST>
 __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T *x, const T *w, const T *bias, T *y,
                                                   int cp, int tiles_n, unsigned char *room) {
     typedef opdi_cu_mma<T, false> M;
     constexpr int LD = OPDI_CU_TC_LD, stage = (OPDI_CU_TC_M + OPDI_CU_TC_N) * LD, A = OPDI_CU_TC_M / 32,
         B = OPDI_CU_TC_N / 32;
-    T *tiles = reinterpret_cast<T *>(room);       /* of each stage patches [128][40], then weights [64][40] */
+    T *tiles = reinterpret_cast<T *>(room);       /* per stage: patches [128][40], then weights [64][40] */
     const int t = threadIdx.x, warp = t / 32, og = (int)(q.oc / q.groups), group = blockIdx.z,
         line = (int)q.groups * cp;
     const int m0 = (int)(blockIdx.x / tiles_n) * OPDI_CU_TC_M, n0 = (int)(blockIdx.x % tiles_n) * OPDI_CU_TC_N;
     const int area = (int)opdi_cu_volume(q.out), pixels = (int)q.n * area, kk = (int)opdi_cu_volume(q.k) * cp;
-    const int chunk = t % 4 * 8, row = t / 4;     /* this thread's: rows row, row + 32, ... of both */
+    const int chunk = t % 4 * 8, row = t / 4;     /* this thread: rows row, row + 32, ... of both */
     const int wm = warp % 2 * 64, wn = warp / 2 * 32, steps = (kk + OPDI_CU_TC_K - 1) / OPDI_CU_TC_K;
     typename M::S sum[4][2];
     opdi_cu_pixel px[A];
     opdi_cu_walk walk = {chunk, 0, 0, 0, 0, 1u | 1u << 12 | 1u << 22};
     const T *wrow = w + (int64_t)(group * og + n0 + row) * kk + chunk;
-    T *to = tiles + row * LD + chunk;             /* the next stage's, and what is in it for this thread */
+    T *to = tiles + row * LD + chunk;             /* the next stage, and this thread's part of it */
     int left = kk - chunk, slot = 0;
     OPDI_CU_UNROLL
     for (int i = 0; i < A; i++) {
@@ -9014,7 +9110,7 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
     }
     OPDI_CU_UNROLL
     for (int i = 0; i < 4; i++) { for (int j = 0; j < 2; j++) { M::zero(sum[i][j]); } }
-    const auto bring = [&]() {                    /* the next stage; behind the last one nothing */
+    const auto bring = [&]() {                    /* brings the next stage; nothing behind the last one */
         if (left > -OPDI_CU_TC_K) {
             const bool tap = left > 0;
             walk.settle(q, cp, line);
@@ -9040,7 +9136,7 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
     OPDI_CU_ROLLED
     for (int s = 0, at = 0; s < steps; s++) {
         opdi_cu_stages_wait<OPDI_CU_TC_STAGES - 2>();
-        __syncthreads();                          /* everyone's part is there, and the stage before is done with */
+        __syncthreads();                          /* all parts have arrived, and the stage before is finished */
         bring();
         OPDI_CU_UNROLL
         for (int l = 0; l < OPDI_CU_TC_K; l += 16) {
@@ -9057,7 +9153,7 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
         if (++at == OPDI_CU_TC_STAGES) { at = 0; as -= OPDI_CU_TC_STAGES * stage; bs -= OPDI_CU_TC_STAGES * stage; }
     }
     opdi_cu_stages_wait<0>();
-    __syncthreads();                              /* the sums take the stages' place: [64][132], or [128][68] */
+    __syncthreads();                              /* the sums replace the stages: [64][132], or [128][68] */
     float *out = reinterpret_cast<float *>(room);
     constexpr int ld = LAST ? OPDI_CU_TC_N + 4 : OPDI_CU_TC_M + 4, across = LAST ? OPDI_CU_TC_N / 8 : OPDI_CU_TC_M / 8;
     OPDI_CU_UNROLL
@@ -9068,7 +9164,7 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
         }
     }
     __syncthreads();
-    /* eight in a row of the result at a time, of channels or of pixels, as one where they are aligned */
+    /* writes eight neighbours of the result at a time, channels or pixels, in one store if they are aligned */
     const bool whole = opdi_cu_aligned(y) && (LAST ? og % 8 == 0 && q.oc % 8 == 0 : area % 8 == 0);
     OPDI_CU_ROLLED
     for (int i = t; i < OPDI_CU_TC_M * OPDI_CU_TC_N / 8; i += OPDI_CU_TC_THREADS) {
@@ -9089,7 +9185,7 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
             all.z = opdi_cu_two(v.at[4], v.at[5]); all.w = opdi_cu_two(v.at[6], v.at[7]);
 #if defined(OPD_CUDA_EMULATED)
             *reinterpret_cast<uint4 *>(to) = all;
-#else                                             /* which the compiler takes to pieces elsewhere */
+#else                                             /* which the compiler splits elsewhere */
             asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" : : "l"(__cvta_generic_to_global(to)),
                          "r"(all.x), "r"(all.y), "r"(all.z), "r"(all.w) : "memory");
 #endif
@@ -9111,9 +9207,9 @@ opdi_cu_conv_tc_kernel(const __grid_constant__ opdi_cu_conv q, const T *x, const
     if constexpr (opdi_cu_tc_there<T>::yes) { opdi_cu_conv_tile<T, LAST>(q, x, w, bias, y, cp, tiles_n, room); }
 }
 
-/* The gradient by w: parts [split][oc, taps, cp] of sums over pixels of y [pixels, groups, op] and patches of x, 64
-   channels of each, one tap and one part of the pixels a block, 32 pixels a stage.  Parts are added up in their
-   order. */
+/* Computes the gradient by w, as parts [split][oc, taps, cp]: each part sums over some of the pixels of y [pixels,
+   groups, op] and of the patches of x.  A block computes 64 channels of each for one tap and one part, in stages of 32
+   pixels.  The parts are then added in a fixed order. */
 #define OPDI_CU_GW_SIDE 64
 #define OPDI_CU_GW_K 32
 #define OPDI_CU_GW_LD (OPDI_CU_GW_SIDE + 8)
@@ -9123,7 +9219,7 @@ __device__ __forceinline__ void opdi_cu_conv_gw_tile(const opdi_cu_conv &q, cons
                                                      float *parts, unsigned char *room) {
     typedef opdi_cu_mma<T, true> M;
     constexpr int LD = OPDI_CU_GW_LD, stage = 2 * OPDI_CU_GW_K * LD, R = OPDI_CU_GW_K / 16;
-    T *tiles = reinterpret_cast<T *>(room);       /* of each stage y [32][72], then x [32][72] */
+    T *tiles = reinterpret_cast<T *>(room);       /* per stage: y [32][72], then x [32][72] */
     const int t = threadIdx.x, warp = t / 32, group = blockIdx.z, tile = blockIdx.x / (k.tiles_o * k.tiles_c);
     const int o0 = (int)blockIdx.x % k.tiles_o * OPDI_CU_GW_SIDE,
         c0 = (int)blockIdx.x / k.tiles_o % k.tiles_c * OPDI_CU_GW_SIDE;
@@ -9210,8 +9306,8 @@ template <typename T> __global__ void opdi_cu_conv_gw_end_kernel(const float *pa
         if (c < cg) { opdi_cu_store(w + (o * cg + c) * taps + t, sum); }
     }
 }
-/* to[o, t, c] = w[o, c, t], or for gradients, where channels trade places and taps turn round:
-   to[g, c, t, o] = w[g, o, c, taps - 1 - t]; 0 from `from_c` to cp. */
+/* to[o, t, c] = w[o, c, t].  For gradients, input and output channels change places and taps are reversed: to[g, c, t,
+   o] = w[g, o, c, taps - 1 - t].  Elements from `from_c` to cp are padding and become 0. */
 template <typename T> __global__ void opdi_cu_conv_weights_kernel(opdi_cu_conv q, const T *w, T *to, int cp,
     bool back) {
     const int64_t taps = opdi_cu_volume(q.k), cg = q.c / q.groups, og = q.oc / q.groups, rows = back ? q.c : q.oc,
@@ -9223,7 +9319,8 @@ template <typename T> __global__ void opdi_cu_conv_weights_kernel(opdi_cu_conv q
         to[i] = c < inner ? w[at] : T(0.0f);
     }
 }
-/* x [n, groups * cg, image] with channels last, filled up to cp a group: x itself where it is so.  NULL: an error. */
+/* Returns x [n, groups * cg, image] with channels last, padded to cp per group, or x itself if it has this form.  On
+   failure, returns NULL and sets an error. */
 template <typename T> static const T *opdi_cu_conv_turned(const opdi_cu_conv *q, const T *x, bool last, int64_t cg,
                                                          int64_t image) {
     const int64_t cp = opdi_cu_ceil(cg, 8) * 8;
@@ -9244,7 +9341,7 @@ template <typename T> static int opdi_cu_conv_tc(opdi_cu_conv q, const T *x, con
         (int)cp, back)) {
         return -1;
     }
-    if (back) {                                   /* gx = conv(gy, turned weights) with a stride of 1 */
+    if (back) {                                   /* gx = conv(gy, reversed weights) with a stride of 1 */
         opdi_cu_conv b = q;
         b.c = q.oc; b.oc = q.c;
         for (int i = 0; i < 3; i++) { b.in[i] = q.out[i]; b.out[i] = q.in[i]; b.p[i] = q.d[i] * (q.k[i] - 1) - q.p[i]; }
@@ -9257,7 +9354,7 @@ template <typename T> static int opdi_cu_conv_tc(opdi_cu_conv q, const T *x, con
                           OPDI_CU_TC_STAGES * (OPDI_CU_TC_M + OPDI_CU_TC_N) * OPDI_CU_TC_LD * sizeof(T), q, x, wt,
                           bias, y, (int)cp, (int)tiles_n);
 }
-/* Parts for about 512 blocks, of 512 pixels or more. */
+/* Splits the pixels into parts of 512 or more, so that there are about 512 blocks. */
 template <typename T> static int opdi_cu_conv_gw(const opdi_cu_conv *q, const T *x, T *w, const T *y, bool x_last,
                                                   bool y_last) {
     const int64_t cg = q->c / q->groups, og = q->oc / q->groups, taps = opdi_cu_volume(q->k),
@@ -9281,8 +9378,8 @@ template <typename T> static int opdi_cu_conv_gw(const opdi_cu_conv *q, const T 
     return opdi_cu_launch(opdi_cu_conv_gw_end_kernel<T>, opdi_cu_grid(all, 256), dim3(256), 0, (const float *)parts, w,
                           k.splits, cg, (int64_t)k.cp, taps, all);
 }
-/* Whether what runs on the current device was compiled for 8.0 or newer: its own code, or what the driver makes of an
-   older one's.  Asked once. */
+/* Returns whether the code that runs on the current device was compiled for compute capability 8.0 or newer.  It may be
+   the device's own code, or code that the driver makes from an older version.  The answer is cached. */
 static bool opdi_cu_tc_compiled() {
     static std::atomic<signed char> known[OPDI_CU_MAX_DEVICES];       /* 1: yes, -1: no */
     std::atomic<signed char> &k = known[opdi_cu_current()];
@@ -9294,7 +9391,7 @@ static bool opdi_cu_tc_compiled() {
     }
     return k > 0;
 }
-/* Whether the product is worth it, and its grid possible. */
+/* Returns whether the tensor core kernel is worth using and its grid is possible. */
 static bool opdi_cu_conv_tc_fits(const opdi_cu_conv *q, int what, opd_scalar_type dtype) {
     const int64_t cg = q->c / q->groups, og = q->oc / q->groups, taps = opdi_cu_volume(q->k);
     if (dtype != OPD_FLOAT16 && (dtype != OPD_BFLOAT16 || !opdi_cu_tc_compiled())) { return false; }
@@ -9314,8 +9411,8 @@ static bool opdi_cu_conv_tc_fits(const opdi_cu_conv *q, int what, opd_scalar_typ
 //== which of them =====================================================================================================
 
 struct opdi_cu_conv_call { opdi_cu_conv v; bool transposed; };
-/* Reads stride, padding, dilation, transposed, output_padding, groups from argument `first` on; the Meta kernel has
-   checked them.  y: what the convolution gives. */
+/* Reads stride, padding, dilation, transposed, output_padding and groups from argument `first` on, which the Meta
+   kernel has checked. y is the result of the convolution. */
 static int opdi_cu_conv_read(opd_call *call, int first, const opd_tensor *x, const opd_tensor *w, const opd_tensor *y,
     opdi_cu_conv_call *q) {
     const opd_ints s = opd_arg_ints(call, first), p = opd_arg_ints(call, first + 1), d = opd_arg_ints(call, first + 2);
@@ -9344,7 +9441,8 @@ static int opdi_cu_conv_read(opd_call *call, int first, const opd_tensor *x, con
     }
     return 0;
 }
-/* Channels last, as opdispatch's convolutions leave and take them: dims 1 apart, then the last, ... */
+/* Returns whether t is stored channels last, as opdispatch's convolutions expect and produce it: dim 1 has stride 1,
+   then follow the last dim, the dim before it, and so on. */
 static bool opdi_cu_is_channels_last(const opd_tensor *t) {
     int64_t next = opd_ndim(t) > 2 ? opd_size(t, 1) : 0;
     if (opd_ndim(t) < 4 || opd_strides(t)[1] != 1) { return false; }
@@ -9354,8 +9452,8 @@ static bool opdi_cu_is_channels_last(const opd_tensor *t) {
     }
     return opd_strides(t)[0] == next;
 }
-/* One of the three for tensors in rows of one dtype; bias [oc] or NULL is added to y.  What is computed has
-   elements. */
+/* Computes one of the three problems for contiguous tensors of one dtype.  `bias` [oc], unless NULL, is added to y.
+   The result must not be empty. */
 template <typename T> static int opdi_cu_conv_typed(const opdi_cu_conv *q, int what, opd_tensor *x, opd_tensor *w,
     opd_tensor *y) {
     T *xs = opdi_cu_data<T>(x), *ws = opdi_cu_data<T>(w), *ys = opdi_cu_data<T>(y);
@@ -9403,7 +9501,7 @@ static int opdi_cu_bias(opd_tensor *y, opd_tensor *b) {
                                                       opdi_cu_data<T>(b), c, all / opd_size(y, 0) / c, all))
     return -1;
 }
-/* Computes `to` (y, x or w by `what`), in any layout. */
+/* Computes the result named by `what` (y, or the gradient in x or w), whose memory may have any layout. */
 static int opdi_cu_conv_run(const opdi_cu_conv *q, int what, opd_tensor *x, opd_tensor *w, opd_tensor *y,
     opd_tensor *bias) {
     opd_tensor *to = what == OPDI_CU_CONV_Y ? y : what == OPDI_CU_CONV_GX ? x : w, *work;
@@ -9491,33 +9589,33 @@ static const opdi_cu_row opdi_cu_rows_convolution[] = {
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:attention   attention
 //
-//  softmax(scale q k^T) v of float16 and bfloat16 in one kernel.  The scores are never stored in memory.  The
-//  kernel also stores the logarithms of the rows' sums, which the derivative reads.  All other cases are computed in
-//  parts.  The operator has the name of PyTorch's kernel for the CPU and computes the same.
+//  softmax(scale q k^T) v of float16 and bfloat16 in one kernel.  The scores are never stored in memory.  The kernel
+//  also stores the logarithms of the rows' sums, which the derivative reads.  All other cases are computed in parts.
+//  The operator has the name of PyTorch's kernel for the CPU and computes the same.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== in one kernel =====================================================================================================
 //
 //  A block of four warps computes 64 rows of q, each warp 16 of them, with 64 keys at a time.  A warp's scores stay in
-//  registers, where they become the first factor of the product with v.  Each row keeps its greatest score so far and
-//  its sum.  When the greatest grows, the sums so far are scaled down.  Meanwhile the next 64 keys and values are
-//  copied into shared memory.  Depths below D are filled up with zeros.
+//  registers, where they become the first factor of the product with v.  Each row keeps its maximum score so far and
+//  its sum.  If the maximum grows, the sums so far are scaled down.  Meanwhile the next 64 keys and values are copied
+//  into shared memory.  Depths below D are padded with zeros.
 
 enum { OPDI_CU_AT_ROWS = 64, OPDI_CU_AT_KEYS = 64, OPDI_CU_AT_THREADS = 128 };
-/* Heads of one of the tensors: strides in elements. */
+/* The heads of one tensor.  Strides are in elements. */
 struct opdi_cu_heads { void *data; int64_t batch, head, row; };
 struct opdi_cu_attention {
     opdi_cu_heads q, k, v, out, lse;              /* lse: float */
-    int rows, keys, depth, group;                 /* group: heads of q for one of k and v */
+    int rows, keys, depth, group;                 /* group: number of heads of q for one head of k and v */
     float scale;                                  /* greater than 0 */
     bool causal;
 };
-/* The first element of a head. */
+/* Returns the address of the first element of head number `head` in batch element `batch`. */
 template <typename T> __device__ __forceinline__ T *opdi_cu_head(const opdi_cu_heads &h, int64_t batch, int64_t head) {
     return static_cast<T *>(h.data) + batch * h.batch + head * h.head;
 }
-/* Copies 64 rows from row `first` on into shared memory; zeros stand for rows from `rows` on, and for columns from
-   `depth` on. */
+/* Copies 64 rows of a tensor, from row `first` on, into shared memory.  Missing rows (from `rows` on) and missing
+   columns (from `depth` on) become zeros. */
 template <typename T, int D>
 __device__ __forceinline__ void opdi_cu_bring_rows(T *to, const T *from, int64_t stride, int first, int rows,
                                                    int depth) {
@@ -9536,7 +9634,7 @@ __device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &
     const float log2e = 1.44269504f, scale = a.scale * log2e;
     T *qs = reinterpret_cast<T *>(room);          /* q, then twice k and v, 64 rows each */
     const int warp = (int)threadIdx.x / 32, head = (int)blockIdx.y, batch = (int)blockIdx.z;
-    const int first = (int)(gridDim.x - 1 - blockIdx.x) * OPDI_CU_AT_ROWS;      /* causal: the longest rows first */
+    const int first = (int)(gridDim.x - 1 - blockIdx.x) * OPDI_CU_AT_ROWS;  /* if causal, the longest rows come first */
     const T *k = opdi_cu_head<const T>(a.k, batch, head / a.group);
     const T *v = opdi_cu_head<const T>(a.v, batch, head / a.group);
     const int last = a.causal && first + OPDI_CU_AT_ROWS < a.keys ? first + OPDI_CU_AT_ROWS : a.keys;
@@ -9557,7 +9655,7 @@ __device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &
         typename M::S s[4];
         float top[2], fade[2];
         opdi_cu_stages_wait<0>();
-        __syncthreads();                          /* this tile has arrived, and all warps are done with the last one */
+        __syncthreads();                          /* this tile has arrived, and all warps have finished the last one */
         if (j == 0) {
             OPDI_CU_UNROLL
             for (int d = 0; d < D / 16; d++) { M::load(fq[d], qs + warp * 16 * LD + d * 16 + M::place_a(LD), LD); }
@@ -9655,13 +9753,14 @@ opdi_cu_attention_kernel(const __grid_constant__ opdi_cu_attention a) {
 #if defined(OPD_CUDA_EMULATED) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800)
     opdi_cu_attention_rows<T, D>(a, room);
 #elif defined(__CUDA_ARCH__)
-    __trap();                                     /* the host asks opdi_cu_tc_compiled */
+    __trap();                                     /* the host calls opdi_cu_tc_compiled first */
 #endif
 }
 
 //== the operator ======================================================================================================
 
-/* Sets *h to the heads of t, or of a copy if rows do not begin at multiples of 16 bytes; false with an error. */
+/* Sets *h to the heads of t.  If rows of t do not begin at multiples of 16 bytes, copies t and uses the heads of the
+   copy.  On failure, returns false and sets an error. */
 static bool opdi_cu_heads_of(opd_tensor *t, opdi_cu_heads *h) {
     bool even = opd_strides(t)[3] == 1 && opdi_cu_aligned(opdi_cu_data<void>(t));
     for (int d = 0; d < 3; d++) { even = even && opd_strides(t)[d] % 8 == 0; }
@@ -9677,12 +9776,13 @@ static bool opdi_cu_attention_fits(const opd_tensor *q, const opd_tensor *k, con
         depth > 0 && depth <= 128 && depth % 8 == 0 && opd_numel(q) > 0 && opd_numel(k) > 0 &&
         opd_size(q, 0) <= 65535 && opd_size(q, 1) <= 65535 && opd_size(q, 2) < (1 << 30) && opd_size(k, 2) < (1 << 30);
 }
-/* Each head of k or v as often as q has heads for it. */
+/* Repeats each head of k or v once for every head of q that uses it.  `heads`: the number of heads of q. */
 static opd_tensor *opdi_cu_heads_repeated(opd_tensor *t, int64_t heads) {
     return opd_size(t, 1) == heads ? t
         : opd_repeat_interleave_full(t, heads / opd_size(t, 1), opd_value_int(1), OPD_NONE);
 }
-/* Computes attention in parts, in float32 or float64, and writes out and lse; 0, or -1 with an error. */
+/* Computes attention as separate products and a softmax, in float32 or float64, and writes out and lse.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_cu_attention_parts(opd_tensor *q, opd_tensor *k, opd_tensor *v, opd_tensor *mask, double scale,
     bool causal, opd_tensor *out, opd_tensor *lse) {
     const opd_scalar_type work = opd_dtype(lse);
@@ -9741,13 +9841,13 @@ static const opdi_cu_row opdi_cu_rows_attention[] = {
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:optimizers  steps of optimizers
 //
-//  A list of tensors in few launches: a block takes a piece of one of them, which it finds in a table that is an
-//  argument of the kernel.  Numbers that lie on the device (steps, scales, learning rates) are read there, so
-//  that a step waits for nothing and can be captured.
+//  A list of tensors is processed in few launches.  A block takes a piece of one tensor, which it finds in a table that
+//  is an argument of the kernel.  Numbers on the device (steps, scales, learning rates) are read there, so that a step
+//  waits for nothing and can be captured.
 //----------------------------------------------------------------------------------------------------------------------
 
 enum { OPDI_CU_STEP_TENSORS = 48, OPDI_CU_STEP_OPERANDS = 5, OPDI_CU_STEP_PIECE = 16384, OPDI_CU_STEP_THREADS = 256 };
-/* A number that is known, or lies on the device. */
+/* A number: `value`, or one that kernels read on the device. */
 struct opdi_cu_scalar {
     const void *at;
     bool wide;                                    /* float64, else float32 */
@@ -9758,7 +9858,7 @@ struct opdi_cu_step_table {
     void *p[OPDI_CU_STEP_OPERANDS][OPDI_CU_STEP_TENSORS];
     opdi_cu_scalar step[OPDI_CU_STEP_TENSORS];
     int64_t numel[OPDI_CU_STEP_TENSORS];
-    int32_t first[OPDI_CU_STEP_TENSORS + 1];      /* block of each tensor */
+    int32_t first[OPDI_CU_STEP_TENSORS + 1];      /* first block of each tensor */
     int32_t n;
 };
 static int opdi_cu_scalar_of(opdi_cu_scalar *s, opd_value v) {
@@ -9772,15 +9872,15 @@ static int opdi_cu_scalar_of(opdi_cu_scalar *s, opd_value v) {
     s->at = t ? opdi_cu_data<void>(t) : NULL;
     return s->at ? 0 : -1;
 }
-/* S: values `operands`, of which apply changes the first `written` (and the last where s.back()); begin looks at the
-   tensor's step, in one thread, and says what all threads of the block go by. */
+/* Each element has `operands` values, of which S::apply changes the first `written` (and the last, if s.back()).  One
+   thread calls begin, which reads the tensor's step count and returns the numbers that all threads of the block use. */
 template <class T, class S> __global__ void opdi_cu_step_kernel(opdi_cu_step_table table, S s) {
     typedef opdi_cu_acc<T> A;
     enum { N = 16 / sizeof(T), K = S::operands };
     __shared__ __align__(16) unsigned char room[sizeof(typename S::numbers)];
     typename S::numbers *shared = reinterpret_cast<typename S::numbers *>(room);
     int low = 0, high = table.n - 1;
-    while (low < high) {                          /* the last tensor whose first block is not after this one */
+    while (low < high) {                          /* finds the last tensor whose first block is not after this one */
         const int mid = (low + high + 1) / 2;
         if (table.first[mid] <= (int)blockIdx.x) { low = mid; } else { high = mid - 1; }
     }
@@ -9816,7 +9916,7 @@ template <class T, class S> __global__ void opdi_cu_step_kernel(opdi_cu_step_tab
         for (int k = 0; k < K; k++) { if (k < S::written || s.back()) { opdi_cu_store(p[k] + i, a[k]); } }
     }
 }
-/* A table under way, with the tensors that had to be laid in a row. */
+/* A table that is being filled, and the copies of tensors that had to be made contiguous. */
 typedef struct opdi_cu_steps {
     opdi_cu_step_table table;
     opd_tensor *own[OPDI_CU_STEP_OPERANDS][OPDI_CU_STEP_TENSORS], *row[OPDI_CU_STEP_OPERANDS][OPDI_CU_STEP_TENSORS];
@@ -9841,13 +9941,13 @@ template <class S> static int opdi_cu_steps_flush(opdi_cu_steps *b, const S &s) 
     b->table.n = 0;
     return 0;
 }
-/* Whether elements fill their memory, whatever the order. */
+/* Returns whether the elements of t fill its memory without gaps, in any order of dims. */
 static bool opdi_cu_dense(const opd_tensor *t) {
     int64_t reach = 1;
     for (int d = 0; d < opd_ndim(t); d++) { reach += (opd_sizes(t)[d] - 1) * opd_strides(t)[d]; }
     return opd_numel(t) == 0 || reach == opd_numel(t);
 }
-/* One more tensor: its operands, and its step (NULL: none). */
+/* Adds one parameter to the table: its operands, and its step count (NULL: none). */
 template <class S> static int opdi_cu_steps_add(opdi_cu_steps *b, const S &s, opd_tensor *const *t, opd_tensor *step) {
     const opd_scalar_type dtype = opd_dtype(t[0]);
     const int operands = S::operands;
@@ -9874,7 +9974,7 @@ template <class S> static int opdi_cu_steps_add(opdi_cu_steps *b, const S &s, op
     return opd_ok() ? 0 : -1;
 }
 
-/* Operands x, m, v, with amsgrad the largest v, g. */
+/* Operands x, m, v, with amsgrad the maximum of v, and g. */
 template <bool amsgrad> struct opdi_cu_adam {
     enum { operands = amsgrad ? 5 : 4, written = amsgrad ? 4 : 3 };
     struct numbers { double decay, step, scale, grad_scale; bool skip; };
@@ -9907,7 +10007,7 @@ template <bool amsgrad> struct opdi_cu_adam {
         a[0] = a[0] * (A)q.decay - a[1] * (A)q.step / (root(w) * (A)q.scale + (A)eps);
     }
 };
-/* Operands x, b where there is momentum, g. */
+/* Operands x, b if there is momentum, and g. */
 template <bool buffer> struct opdi_cu_sgd {
     enum { operands = buffer ? 3 : 2, written = buffer ? 2 : 1 };
     struct numbers { double lr, grad_scale; bool skip; };
@@ -9935,7 +10035,7 @@ template <bool buffer> struct opdi_cu_sgd {
         a[0] = a[0] - g * (A)q.lr;
     }
 };
-/* One tensor: x *= scale; notes what is not finite. */
+/* Multiplies the elements of a tensor by scale, and notes whether one is not finite. */
 struct opdi_cu_unscale {
     enum { operands = 1, written = 1 };
     struct numbers { double scale; bool skip; };
@@ -9950,8 +10050,8 @@ struct opdi_cu_unscale {
     }
 };
 
-/* self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps, amsgrad,
-   maximize, grad_scale, found_inf */
+/* Arguments: self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps,
+   amsgrad, maximize, grad_scale, found_inf */
 template <bool amsgrad> static int opdi_cu_adam_run(opd_call *call, bool decoupled) {
     const opd_tensors params = opd_arg_tensors(call, 0);
     opdi_cu_adam<amsgrad> s;
@@ -9976,14 +10076,14 @@ template <bool amsgrad> static int opdi_cu_adam_run(opd_call *call, bool decoupl
     return opdi_cu_steps_flush(&b, s);
 }
 static int opdi_cu_adam_any(opd_call *call, bool decoupled) {
-    if (opd_results_from_fake(call)) { return -1; }                          /* which checks */
+    if (opd_results_from_fake(call)) { return -1; }                          /* it checks the arguments */
     return opd_arg_bool(call, 11) ? opdi_cu_adam_run<true>(call, decoupled) : opdi_cu_adam_run<false>(call, decoupled);
 }
 static int opdi_cu_fused_adam_kernel(opd_call *call) { return opdi_cu_adam_any(call, false); }
 static int opdi_cu_fused_adamw_kernel(opd_call *call) { return opdi_cu_adam_any(call, true); }
 
-/* self, grads, momentum_buffer_list, weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step,
-   grad_scale, found_inf */
+/* Arguments: self, grads, momentum_buffer_list, weight_decay, momentum, lr, dampening, nesterov, maximize,
+   is_first_step, grad_scale, found_inf */
 template <bool buffer> static int opdi_cu_sgd_run(opd_call *call) {
     const opd_tensors params = opd_arg_tensors(call, 0);
     opdi_cu_sgd<buffer> s;
@@ -10028,7 +10128,7 @@ static int opdi_cu_amp_unscale_kernel(opd_call *call) {
     }
     return opd_ok() ? opdi_cu_steps_flush(&b, s) : -1;
 }
-/* The scale backs off when something was not finite, and grows after `interval` steps without. */
+/* Decreases the scale if an element was not finite.  Increases it after `interval` steps in which all were finite. */
 template <class T, class I> __global__ void opdi_cu_amp_update(T *scale, I *tracker, opdi_cu_scalar found, float growth,
                                                                float backoff, int64_t interval) {
     float grown = (float)*scale;
@@ -10036,12 +10136,12 @@ template <class T, class I> __global__ void opdi_cu_amp_update(T *scale, I *trac
     if (found.get() > 0) { grown *= backoff; }
     else if ((successful = (int64_t)*tracker + 1) == interval) {
         successful = 0;
-        if (grown * growth < INFINITY) { grown *= growth; }                  /* it does not leave float32 */
+        if (grown * growth < INFINITY) { grown *= growth; }                  /* it must stay within float32 */
     }
     *scale = (T)grown;
     *tracker = (I)successful;
 }
-/* self, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval */
+/* Arguments: self, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval */
 template <class T> static int opdi_cu_amp_update_of(opd_call *call) {
     opd_tensor *scale = opd_arg_tensor(call, 0), *tracker = opd_arg_tensor(call, 1);
     const float growth = (float)opd_arg_float(call, 3), backoff = (float)opd_arg_float(call, 4);
@@ -10075,8 +10175,8 @@ static const opdi_cu_row *const opdi_cu_rows[] = {
     opdi_cu_rows_pooling, opdi_cu_rows_resampling, opdi_cu_rows_losses, opdi_cu_rows_distances, opdi_cu_rows_matmul,
     opdi_cu_rows_convolution, opdi_cu_rows_attention, opdi_cu_rows_optimizers};
 
-/* The GPUs of this machine: how many; 0: none, or no driver, which later errors say.  Makes no context on any of them:
-   that is left to the first call that needs one. */
+/* Returns the number of GPUs of this machine, or 0 if there is none or no driver; later errors say so.  Makes no
+   context on any GPU, which is left to the first call that needs one. */
 static int opdi_cu_find_devices() {
     static char why[400];
     int n = 0, i;
