@@ -36,7 +36,7 @@ tmp=$(mktemp -d "${TMPDIR:-/tmp}/opd_cross.XXXXXX") || exit 1
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 130' INT TERM
 passed=0; failed=0; skipped=0
-limit=; command -v timeout >/dev/null 2>&1 && limit='timeout 300'
+limit=; command -v timeout >/dev/null 2>&1 && limit='timeout 900'       # in an emulator, on a busy machine
 
 good() { passed=$((passed + 1)); }
 bad() { failed=$((failed + 1)); echo "FAIL $target: $1"; [ -z "${2:-}" ] || tail -n 12 "$2" | cut -c 1-240; }
