@@ -1,4 +1,4 @@
-#include "dispatch.h"
+#include "lean.h"
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>definitions  cards and C functions become operators
