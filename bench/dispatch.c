@@ -1179,16 +1179,16 @@ static void bench_compile(void) {
         {"clang", "-O2 -DOPD_NO_OPERATORS", 0, true, NULL}, {"clang", CORE_ALONE, 0, true, "-O2, the core alone"}};
     char header[300], object[] = "/tmp/opd_bench_XXXXXX", source[] = "/tmp/opd_bench_XXXXXX";
     const char *slash = strrchr(file, '/');
-    const int fd = mkstemp(object), source_fd = mkstemp(source);
-    FILE *const program_file = source_fd < 0 ? NULL : fdopen(source_fd, "w");
     snprintf(header, sizeof header, "%.*s../opdispatch.h", slash ? (int)(slash - file + 1) : 0, file);
     heading("compiling, processor time; code and constants");
-    if (fd < 0 || access(header, R_OK)) { printf("left out: %s is not below this folder\n", header); return; }
-    close(fd);
-    if (!program_file || fputs(first_program, program_file) < 0 || fclose(program_file)) {
+    if (access(header, R_OK)) { printf("left out: %s is not below this folder\n", header); return; }
+    const int fd = mkstemp(object), source_fd = mkstemp(source);
+    FILE *const program_file = source_fd < 0 ? NULL : fdopen(source_fd, "w");
+    if (fd < 0 || !program_file || fputs(first_program, program_file) < 0 || fclose(program_file)) {
         printf("left out: /tmp cannot be written\n");
         return;
     }
+    close(fd);
     for (size_t i = 0; i < sizeof builds / sizeof *builds; i++) {
         const bool whole = builds[i].whole;
         const char *name = builds[i].name ? builds[i].name : builds[i].options;

@@ -148,9 +148,8 @@ def long_files():
 
 def unended(path):
     """The lines of a file whose guard or compile mode begins and does not end there, or the other way round."""
-    guards, modes, found = [], [], []
-    lines = read(os.path.join(SRC, path)).decode('utf-8').split('\n')
-    for i, line in enumerate(lines):
+    guards, modes, found = [], [], []          # guards: its line, modes before it, modes at the end of each branch, has #else
+    for i, line in enumerate(read(os.path.join(SRC, path)).decode('utf-8').split('\n')):
         word = re.match(r'\s*#\s*(if|ifdef|ifndef|else|elif|endif)\b|OPDI_(COLD|ONCE|LOOPS)_(BEGIN|END)\b', line)
         if not word:
             continue
@@ -160,37 +159,22 @@ def unended(path):
             if not modes or modes.pop()[1] != word.group(2):
                 found.append(i + 1)
         elif word.group(1).startswith('if'):
-            guards.append((i + 1, list(modes), []))
+            guards.append([i + 1, list(modes), [], False])
         elif not guards:
             found.append(i + 1)
         else:
-            _, before, branches = guards[-1]
+            _, before, branches, complete = guards[-1]
             branches.append([mode for _, mode in modes])
-            if word.group(1) == 'endif':
-                guards.pop()
-                if not has_else(lines, i):
-                    branches.append([mode for _, mode in before])
-                if any(branch != branches[0] for branch in branches):                    # a mode that ends in some alone
-                    found.append(i + 1)
-            else:
+            if word.group(1) != 'endif':
                 modes = list(before)
+                guards[-1][3] = word.group(1) == 'else'
+                continue
+            guards.pop()
+            if not complete:
+                branches.append([mode for _, mode in before])
+            if any(branch != branches[0] for branch in branches):                        # a mode ends in some of them only
+                found.append(i + 1)
     return found + [guard[0] for guard in guards] + [line for line, _ in modes]
-
-
-def has_else(lines, end):
-    """Whether the guard that ends on a line has an #else."""
-    depth = 0
-    for line in reversed(lines[:end]):
-        word = re.match(r'\s*#\s*(if|ifdef|ifndef|else|endif)\b', line)
-        if word and word.group(1) == 'endif':
-            depth += 1
-        elif word and word.group(1) == 'else' and depth == 0:
-            return True
-        elif word and word.group(1).startswith('if'):
-            if depth == 0:
-                return False
-            depth -= 1
-    return False
 
 
 def must_be_listed():

@@ -5,15 +5,15 @@
 # CC and CXX: the compilers, gcc and clang both where they are.  Prints "ok NAME", "FAIL NAME: why" or "skip NAME: why",
 # then "N passed, N failed".
 set -u
-names='five_lines no_warnings kept_by_name as_whole hints refused left_out tcc operators'
+names='first_program no_warnings kept_by_name as_whole loaders hints refused left_out tcc operators'
 # Test files that ask for no built-in operator by its name, but for those that they keep.
-tests='autograd/test_engine autograd/test_function autograd/test_print collective/test_stacks dispatch/test_custom_ops
-dispatch/test_scopes files/test_bad_checkpoints files/test_checkpoints files/test_json graphs/test_blocks graphs/test_builtins
+tests='autograd/test_engine autograd/test_function autograd/test_print dispatch/test_custom_ops dispatch/test_scopes
+files/test_bad_checkpoints files/test_checkpoints files/test_json graphs/test_blocks graphs/test_builtins
 graphs/test_graph_values graphs/test_planned ops/test_complex_linalg ops/test_packed ops/test_samples ops/test_statistics
-tools/test_gradcheck tools/test_modules tools/test_pictures tools/test_training transforms/test_transform_writes
-types/test_keys types/test_schema'
+tools/test_gradcheck tools/test_modules tools/test_pictures tools/test_training transforms/test_stacks_user
+transforms/test_transform_writes types/test_keys types/test_schema'
 root=$(cd "$(dirname "$0")/.." && pwd)
-for test in $tests; do [ -f "$root/tests/$test.c" ] && names="$names ${test#*/}"; done
+for test in $tests; do names="$names ${test#*/}"; done
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-}
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/opd_lean.XXXXXX") || exit 1
@@ -24,22 +24,22 @@ cd "$root" || exit 1
 have() { command -v "$1" >/dev/null 2>&1; }
 quick=${CC:-cc}; ! have clang || quick=clang
 lib='-lm -lpthread -ldl'
-five() {                # five NAME CODE: a program
+source_of() {           # source_of NAME CODE [BEFORE]: a program with CODE in its main
     printf '#include "opdispatch.h"\n%s\nint main(void) {\n    OPD_SCOPE {\n%s\n    }\n    return opd_finish();\n}\n' \
         "${3:-}" "$2" >"$tmp/$1.c"
 }
 lean='-DOPD_LEAN -DOPDISPATCH_IMPLEMENTATION -I.'
-five first '        opd_tensor *x = opd_arange(OPD_V(4), OPD_FLOAT32);
-        opd_tensor_set_requires_grad(x, true);
-        opd_backward(opd_sum(opd_mul(x, opd_sin(x))));
-        opd_print(opd_tensor_grad(x));'
+# The first program of the README.
+awk '/^```c$/ { inside = !seen; seen = 1; next } /^```/ { inside = 0 } inside && !/define OPDISPATCH_IMPLEMENTATION/' README.md \
+    >"$tmp/first.c"
+said='tensor([ 0.0000,  1.3818,  0.0770, -2.8289])'
 
-# The program of the README: its output, and how large its code and constants are.
-check_five_lines() {
+# What that program prints, and how large its code and constants are.
+check_first_program() {
     for cc in gcc clang; do
         have $cc || continue
         quiet $cc -O2 $lean "$tmp/first.c" -o "$tmp/first" $lib
-        [ "$("$tmp/first")" = 'tensor([ 0.0000,  1.3818,  0.0770, -2.8289])' ] || echo "$cc: another output"
+        [ "$("$tmp/first")" = "$said" ] || echo "$cc: another output"
         size=$(size "$tmp/first" | awk 'NR == 2 { print $1 }')
         [ "$size" -lt 800000 ] || echo "$cc -O2: $size bytes of code and constants, at most 800,000"
         echo "$cc -O2: $size bytes" >&2
@@ -54,7 +54,7 @@ check_no_warnings() {
 }
 # An operator that is asked for by its name is missing, with an error that says what keeps it, and with that it is there.
 check_kept_by_name() {
-    five named '        opd_tensor *x = opd_ones(OPD_INTS(1, 1, 3, 3), OPD_FLOAT32);
+    source_of named '        opd_tensor *x = opd_ones(OPD_INTS(1, 1, 3, 3), OPD_FLOAT32);
 #if defined(KEPT)
         OPD_KEEP(conv2d); OPD_KEEP(add_Tensor); OPD_KEEP(torchvision);
 #endif
@@ -71,16 +71,20 @@ check_kept_by_name() {
         quiet $quick -O0 $lean -DNAME="\"$name\"" -DKEPT "$tmp/named.c" -o "$tmp/named" $lib
         "$tmp/named" >"$tmp/log" 2>&1 || cat "$tmp/log"
     done
-    five number '        opd_print(OPD_CALL(opd_op_builtin(OPD_OP_conv2d), opd_ones(OPD_INTS(1), OPD_FLOAT32)));'
+    source_of groups '        OPD_KEEP(torchvision); OPD_KEEP(collectives);
+        (void)opd_find("torchvision::nms"); (void)opd_find("_c10d_functional::all_reduce"); (void)opd_find("c10d::allreduce_");'
+    quiet $quick -O0 -Wall -Wextra $lean "$tmp/groups.c" -o "$tmp/groups" $lib
+    quiet "$tmp/groups"
+    source_of number '        opd_print(OPD_CALL(opd_op_builtin(OPD_OP_conv2d), opd_ones(OPD_INTS(1), OPD_FLOAT32)));'
     quiet $quick -O0 $lean "$tmp/number.c" -o "$tmp/number" $lib
     case $("$tmp/number" 2>&1) in *'say OPD_KEEP(conv2d) before to keep OPD_OP_conv2d'*) ;; *) "$tmp/number" ;; esac
     # without OPD_LEAN the macro does nothing
     quiet $quick -fsyntax-only -Wall -Wextra -DOPDISPATCH_IMPLEMENTATION -I. -DNAME='"aten::conv2d"' -DKEPT "$tmp/named.c"
 }
 # What depends on operators that the program does not call is as without OPD_LEAN, or an error: kernels that the program
-# registers for built-in operators, the choice among overloads, autocast on other devices, graphs from memory.
+# registers for built-in operators, the choice among overloads, autocast on other devices.
 check_as_whole() {
-    five whole '        opd_tensor *x = opd_full(OPD_INTS(2, 2), OPD_V(3), OPD_FLOAT32), *out;
+    source_of whole '        opd_tensor *x = opd_full(OPD_INTS(2, 2), OPD_V(3), OPD_FLOAT32), *out;
         opd_graph *graph = opd_graph_new();
         opd_graph_value *in[] = {opd_graph_input(graph, "x", NULL), opd_graph_constant(graph, opd_value_int(0))}, *y[2];
         opd_print(opd_sum_dim(x, OPD_INTS(0), false));
@@ -112,9 +116,50 @@ OPD_LIBRARY_IMPL(aten, CPU, lib) {
     case $("$tmp/lean" 2>&1) in *'opd_impl: aten::mm is a built-in operator that OPD_LEAN does not keep: say OPD_KEEP(mm)'*) ;;
         *) echo 'a kernel of the program is lost without an error' ;; esac
 }
+# What loads a graph or a script from a file or from memory keeps all operators.
+check_loaders() {
+    source_of made '        opd_graph *graph = opd_graph_parse("graph(%x : Tensor):\n  %1 : Tensor = aten::relu(%x)\n"
+                                           "  %2 : Tensor = aten::mm(%1, %x)\n  return (%2)\n");
+        opd_graph_save(graph, FOLDER "/graph"); opd_graph_free(graph);
+        opd_script *script = opd_script_compile("class M(Module):\n    def forward(self, x: Tensor) -> Tensor:\n"
+                                                "        return torch.mm(torch.relu(x), x)\n", "M");
+        opd_script_save(script, FOLDER "/script"); opd_script_free(script);'
+    before='#include <stdio.h>
+#include <stdlib.h>
+static char bytes[1 << 20];
+static size_t read_file(const char *path) {
+    FILE *f = fopen(path, "rb");
+    if (!f) { exit(3); }
+    const size_t n = fread(bytes, 1, sizeof bytes, f);
+    fclose(f);
+    return n;
+}'
+    source_of loaded '        const float twos[4] = {2, 2, 2, 2};
+        opd_tensor *x = opd_tensor_from(twos, OPD_INTS(2, 2), OPD_FLOAT32), *out = NULL;
+#if defined(SCRIPT)
+        const size_t n = read_file(FOLDER "/script");
+        opd_script *script = opd_script_from_bytes(bytes, n);
+        opd_value arg = opd_value_tensor(x), result;
+        if (script && opd_script_run(script, "forward", &arg, 1, &result) == 0) { out = result.u.t; }
+        if (out) { opd_print(out); }
+        opd_script_free(script);
+#else
+        const size_t n = read_file(FOLDER "/graph");
+        opd_graph *graph = FROM;
+        (void)n;
+        if (graph && opd_graph_run(graph, &x, 1, &out, 1) >= 0) { opd_print(out); }
+        opd_graph_free(graph);
+#endif' "$before"
+    quiet $quick -O0 -w -DFOLDER="\"$tmp\"" $lean "$tmp/made.c" -o "$tmp/made" $lib
+    quiet "$tmp/made"
+    for from in -DSCRIPT '-DFROM=opd_graph_load(FOLDER"/graph")' '-DFROM=opd_graph_from_bytes(bytes,n)'; do
+        quiet $quick -O0 -w -DFOLDER="\"$tmp\"" $lean "$from" "$tmp/loaded.c" -o "$tmp/loaded" $lib
+        case $("$tmp/loaded" 2>&1) in *8.*8.*8.*8.*) ;; *) echo "$from: $("$tmp/loaded" 2>&1)" ;; esac
+    done
+}
 # The error for each form of each operator names a card, or a list of cards, that is there.
 check_hints() {
-    five hints '        static const char *const cards[] = {
+    source_of hints '        static const char *const cards[] = {
 #define OPDI_LEAN_CARD(card, name) #card,
             OPDI_LEAN_CARDS NULL
 #undef OPDI_LEAN_CARD
@@ -136,12 +181,27 @@ check_hints() {
         }
         if (wrong || lines < 2000) { printf("%d of %d wrong\n", wrong, lines); }' '#include <stdio.h>
 #include <string.h>'
-    five list '        for (opd_op *op = opd_op_next(NULL); op; op = opd_op_next(op)) { printf("%s\n", opd_op_name(op)); }' \
+    source_of list '        for (opd_op *op = opd_op_next(NULL); op; op = opd_op_next(op)) { printf("%s\n", opd_op_name(op)); }' \
         '#include <stdio.h>'
     quiet $quick -O0 -w -DOPDISPATCH_IMPLEMENTATION -I. "$tmp/list.c" -o "$tmp/list" $lib
     "$tmp/list" | grep '^aten::' >"$tmp/list.out"
     quiet $quick -O0 -w $lean "$tmp/hints.c" -o "$tmp/hints" $lib
     quiet "$tmp/hints" <"$tmp/list.out"
+    source_of odd '        char name[300];
+        while (fgets(name, sizeof name, stdin)) {
+            name[strcspn(name, "\n")] = 0;
+            char *const exact = (char *)malloc(strlen(name) + 1);
+            memcpy(exact, name, strlen(name) + 1);
+            if (opd_find(exact)) { printf("%s is there\n", exact); }
+            opd_error_clear();
+            free(exact);
+        }' '#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>'
+    quiet $quick -O0 -w -fsanitize=address $lean "$tmp/odd.c" -o "$tmp/odd" $lib
+    printf '%s\n' '' : :: . a aten aten: aten:: aten::_ aten::. aten::_. c10d c10d:: _c10d_functional mylib::c10d_add torchvision \
+        torchvision:: >"$tmp/odd.in"
+    ASAN_OPTIONS=detect_leaks=0 quiet "$tmp/odd" <"$tmp/odd.in"
 }
 check_refused() {
     if $quick -fsyntax-only -DOPD_LEAN -I. "$tmp/first.c" >"$tmp/log" 2>&1 ||
@@ -161,7 +221,7 @@ check_left_out() {
         NO_MODULES NO_AUTOCAST NO_SCRIPTS NO_COLLECTIVES NO_COMPILER NO_PLUGINS NO_THREADS NO_SIMD AOTI; do
         quiet $quick -fsyntax-only -Wall -Wextra -Werror -DOPD_$macro $lean "$tmp/first.c"
     done
-    five conv '        opd_tensor *x = opd_ones(OPD_INTS(1, 1, 3, 3), OPD_FLOAT32);
+    source_of conv '        opd_tensor *x = opd_ones(OPD_INTS(1, 1, 3, 3), OPD_FLOAT32);
         opd_print(opd_conv2d(x, x));'
     quiet $quick -O0 -DOPD_NO_OP_CONV $lean "$tmp/conv.c" -o "$tmp/conv" $lib
     case $("$tmp/conv" 2>&1) in *'is left out: OPD_NO_OP_CONV was defined'*) ;; *) "$tmp/conv" ;; esac
@@ -169,7 +229,7 @@ check_left_out() {
 check_tcc() {
     have tcc || { echo 'SKIP: no tcc'; return; }
     quiet tcc $lean "$tmp/first.c" -o "$tmp/first" $lib
-    [ "$("$tmp/first")" = 'tensor([ 0.0000,  1.3818,  0.0770, -2.8289])' ] || echo 'another output'
+    [ "$("$tmp/first")" = "$said" ] || echo 'another output'
 }
 # Each operator, called where its card alone is kept.
 check_operators() {

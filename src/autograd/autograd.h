@@ -364,6 +364,7 @@ struct opd_jvp_call {
     const opd_value *args, *rets;
     opd_tensor **inputs, **tangents;              /* one for each edge that a node of the call would have */
     opd_tensor **results, **out;                  /* without lists; their tangents, in the call's scope */
+    opd_tensor **held;                            /* while the rule runs: references to tangents of `out` */
     int ninputs, nresults;
     bool *constant;                               /* true: the result has no derivative; NULL: all have one */
 };

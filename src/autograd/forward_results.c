@@ -36,6 +36,25 @@ opd_tensor *opd_jvp_tangent_at(opd_jvp_call *jv, int i, int element) {
 }
 opd_tensor *opd_jvp_tangent(opd_jvp_call *jv, int i) { return opd_jvp_tangent_at(jv, i, 0); }
 opd_tensor *opd_jvp_result(opd_jvp_call *jv, int i) { return i >= 0 && i < jv->nresults ? jv->results[i] : NULL; }
+/* Sets the tangent of result i.  Holds it until the rule has ended, because the rule may have made it in an inner
+   scope. */
+static void opdi_jvp_hold(opd_jvp_call *jv, int i, opd_tensor *tangent) {
+    if (tangent) { opdi_retain(tangent); }
+    if (jv->held[i]) { opdi_drop(jv->held[i]); }
+    jv->held[i] = jv->out[i] = tangent;
+}
+/* Runs a rule, then moves the tangents that it has set to the scope around it.  Returns the rule's result, or -1 and
+   sets an error. */
+static int opdi_jvp_call_rule(opd_jvp_call *jv, opd_jvp_fn rule) {
+    opd_tensor *few[8] = {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
+    jv->held = jv->nresults <= 8 ? few : opdi_scope_tensors(jv->nresults);
+    if (!jv->held) { return -1; }
+    const int rc = rule(jv);
+    for (int i = 0; i < jv->nresults; i++) { (void)opdi_own(jv->held[i]); }
+    jv->held = NULL;
+    return rc;
+}
+
 int opd_jvp_return(opd_jvp_call *jv, int i, opd_tensor *tangent) {
     if (!opd_ok()) { return -1; }
     if (i >= jv->nresults && jv->ctx) {
@@ -47,7 +66,7 @@ int opd_jvp_return(opd_jvp_call *jv, int i, opd_tensor *tangent) {
                         jv->op ? jv->op->name : jv->ctx->name,
                         tangent ? "the tangent of a result that is not there:" : "NULL as tangent of result", i);
     }
-    jv->out[i] = tangent;
+    opdi_jvp_hold(jv, i, tangent);
     return 0;
 }
 
@@ -224,6 +243,9 @@ static bool opdi_jvp_of_operator(const opd_jvp_call *jv) {
 int opd_jvp_backward(opd_jvp_call *jv) {
     opd_node *node = opd_ok() && opdi_jvp_of_operator(jv) ? opdi_jvp_node(jv, -1) : NULL;
     int rc = node ? opdi_jvp_twice(node, jv->tangents, jv->results, jv->nresults, jv->constant, jv->out) : -1;
+    for (int i = 0; i < jv->nresults && rc == 0; i++) {
+        if (jv->out[i] != jv->held[i]) { opdi_jvp_hold(jv, i, jv->out[i]); }
+    }
     if (node) { opdi_node_release(node); }
     return rc;
 }
@@ -301,8 +323,8 @@ int opd_jvp_linear(opd_jvp_call *jv) {
     if (opd_call_all((opd_op *)(uintptr_t)op, rets, args, op->nargs)) { return -1; }
     for (int i = 0; i < op->nrets; i++) {
         for (int32_t k = 0; k < (rets[i].tag == OPD_TAG_TENSORS ? rets[i].n : 1); k++, ret++) {
-            jv->out[ret] = rets[i].tag == OPD_TAG_TENSORS ? rets[i].u.tensors[k] : rets[i].tag == OPD_TAG_TENSOR
-                         ? rets[i].u.t : NULL;
+            opdi_jvp_hold(jv, ret, rets[i].tag == OPD_TAG_TENSORS ? rets[i].u.tensors[k]
+                                   : rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL);
         }
     }
     return 0;
@@ -346,7 +368,7 @@ static opd_jvp_fn opdi_jvp_rule(const opd_jvp_call *jv) {
         : desc->vmap == opd_batch_pointwise ? opd_jvp_pointwise : opd_jvp_backward;
 }
 static int opdi_jvp_run(opd_jvp_call *jv, opd_jvp_fn rule) {
-    const int rc = rule(jv);
+    const int rc = opdi_jvp_call_rule(jv, rule);
     if (rc && opd_ok()) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "the forward formula of %s failed without saying why", jv->op->name);
     }
@@ -629,7 +651,7 @@ static int opdi_forward_outputs(opd_context *ctx) {
     for (int32_t i = 0; i < ctx->noutputs; i++) { jv.results[i] = opdi_tensor_in(&ctx->outputs[i]); }
     if (!opd_ok()) { return -1; }
     ctx->in_jvp = true;
-    int rc = ctx->fn.jvp(&jv);
+    int rc = opdi_jvp_call_rule(&jv, ctx->fn.jvp);
     ctx->in_jvp = false;
     if (rc && opd_ok()) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "the jvp of %s failed without saying why", ctx->name);

@@ -100,8 +100,8 @@ static bool opdi_symbol_at(const char *file, uintptr_t offset, char *buf, size_t
     return found;
 }
 
-/* Runs addr2line on those of the addresses that are in one file, and reads its output into `said`.  Returns false if
-   addr2line cannot be run. */
+/* Runs addr2line on the addresses that are in `file`, and reads its output into `said`.  Returns false if addr2line
+   cannot be run. */
 static bool opdi_addr2line(const char *file, const opdi_place_name *place, int count, opdi_string *said) {
     posix_spawn_file_actions_t actions;
     char program[] = "addr2line", options[] = "-afie", (*hex)[24];

@@ -582,7 +582,7 @@ static void opdi_sp_listed(opdi_sprint *print, const opdi_sclass *klass, const c
     }
     opdi_sp_add(print, "]\n");
 }
-/* Writes a class with those of its methods that compile; the others are inlined in the functions that call them.
+/* Writes a class with its methods that compile.  The other methods are inlined in the functions that call them.
    Returns 0, or -1 and sets an error. */
 static int opdi_sp_class(const opd_script *script, opdi_sclass *klass, opdi_string *code) {
     const opdi_gclass_kind kind = klass->gclass->kind;

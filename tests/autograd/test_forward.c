@@ -880,6 +880,54 @@ TEST(operators_of_ones_own) {
     CHECK_OK();
 }
 
+/* A rule may make tangents in scopes of its own, by any of the ways to set them. */
+static void reuse_memory(void) {
+    for (int i = 0; i < 50; i++) { OPD_SCOPE { (void)vec(100, 100); } }
+}
+static int scoped_jvp(opd_jvp_call *jv) {
+    int rc = 0;
+    OPD_SCOPE { rc = opd_jvp_return(jv, 0, vec(1, 1)); }        /* the second one counts */
+    OPD_SCOPE { OPD_SCOPE { rc = rc || opd_jvp_return(jv, 0, opd_mul_Scalar(opd_jvp_tangent(jv, 0), OPD_V(2))); } }
+    reuse_memory();
+    return rc;
+}
+static int scoped_linear(opd_jvp_call *jv) {
+    int rc = 0;
+    OPD_SCOPE { rc = opd_jvp_linear(jv); }
+    reuse_memory();
+    return rc;
+}
+static int scoped_backward(opd_jvp_call *jv) {
+    int rc = 0;
+    OPD_SCOPE { rc = opd_jvp_backward(jv); }
+    reuse_memory();
+    return rc;
+}
+static int scoped_failure(opd_jvp_call *jv) {
+    OPD_SCOPE { (void)opd_jvp_return(jv, 0, vec(1, 1)); }
+    return opd_fail(OPD_ERROR_USER, "after a tangent");
+}
+TEST(rules_with_scopes_of_their_own) {
+    opd_library *lib = opd_library_open(OPD_DEF, "fwds", NULL, __FILE__, __LINE__);
+    opd_tensor *dual, *x;
+    define(lib, "given(Tensor x) -> Tensor", double_raw, scoped_jvp, "given_");
+    define(lib, "linear(Tensor x) -> Tensor", double_raw, scoped_linear, NULL);
+    define(lib, "back(Tensor x) -> Tensor", double_backward, scoped_backward, NULL);
+    define(lib, "fails(Tensor x) -> Tensor", double_raw, scoped_failure, NULL);
+    CHECK_INT(opd_dual_level_begin(), 0);
+    dual = opd_dual_new(vec(1, 2), vec(3, 4));
+    CHECK(is_2(tangent_of(call_1("fwds::given", dual)), 6, 8));
+    x = opd_clone(dual);
+    CHECK(call_1("fwds::given_", x) == x && is_2(tangent_of(x), 6, 8));
+    CHECK(is_2(tangent_of(call_1("fwds::linear", dual)), 6, 8));
+    CHECK(is_2(tangent_of(call_1("fwds::back", dual)), 6, 8));
+    CHECK(!call_1("fwds::fails", dual));
+    CHECK_ERROR(OPD_ERROR_USER, "after a tangent");
+    CHECK_INT(opd_dual_level_end(0), 0);
+    opd_library_close(lib);
+    CHECK_OK();
+}
+
 /* Kernels made of operators: what they call has no tangents of its own, and needs no formula. */
 static int inner_cpu(opd_call *call) { return opd_return_tensor(call, call_1("fwdin::bare", opd_arg_tensor(call, 0))); }
 TEST(kernels_that_call_operators) {
@@ -1036,6 +1084,17 @@ static int gives_copied_part(opd_jvp_call *jv) { return opd_jvp_return(jv, 0, op
 static int gives_one_too_many(opd_jvp_call *jv) { opd_tensor *t = vec(1, 1);
     return opd_jvp_return(jv, 0, t) || opd_jvp_return(jv, 1, t) || opd_jvp_return(jv, 2, t); }
 static int gives_one(opd_jvp_call *jv) { return opd_jvp_return(jv, 0, vec(1, 1)); }
+static int doubled_forward(opd_context *ctx) {
+    return opd_context_return(ctx, opd_mul_Scalar(opd_context_tensor(ctx, 0), OPD_V(2)));
+}
+TEST(custom_rules_with_scopes_of_their_own) {
+    CHECK_INT(opd_dual_level_begin(), 0);
+    CHECK(is_2(tangent_of(apply(doubled_forward, scoped_jvp, opd_dual_new(vec(1, 2), vec(3, 4)), vec(5, 6))), 6, 8));
+    CHECK(!apply(doubled_forward, scoped_failure, opd_dual_new(vec(1, 2), vec(3, 4)), vec(5, 6)));
+    CHECK_ERROR(OPD_ERROR_USER, "after a tangent");
+    CHECK_INT(opd_dual_level_end(0), 0);
+    CHECK_OK();
+}
 static opd_tensor *strict(int which, opd_jvp_fn jvp, bool dual_x) {
     opd_tensor *x = vec(1, 2), *y = vec(5, 6);
     strict_case = which;

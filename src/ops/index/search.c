@@ -514,7 +514,7 @@ static int opdi__segment_reduce_backward_kernel(opd_call *call) {
 }
 static int opdi_segment_reduce_backward(opd_backward_call *bw) {
     opd_value args[8];
-    opd_op *op = NULL;
+    static opd_op *op;
     args[0] = opd_value_tensor(opd_bw_grad(bw, 0));
     args[1] = opd_value_tensor(opd_bw_result(bw, 0));
     args[2] = opd_value_tensor(opd_bw_tensor(bw, 0));
@@ -524,8 +524,8 @@ static int opdi_segment_reduce_backward(opd_backward_call *bw) {
     args[6] = opd_bw_value(bw, 5);
     args[7] = opd_bw_value(bw, 7);
     for (int i = 4; i < 6; i++) { if (!args[i].u.t) { args[i] = opd_value_none(); } }
-    op = OPD_OP(&op, OPDI_NAME(_segment_reduce_backward, "aten::_segment_reduce_backward"));
-    return opd_bw_return(bw, 0, opd_call_op(op, args, 8));
+    opd_op *const backward = OPD_OP(&op, OPDI_NAME(_segment_reduce_backward, "aten::_segment_reduce_backward"));
+    return opd_bw_return(bw, 0, opd_call_op(backward, args, 8));
 }
 /* opd_segment_reduce: cuts data along axis into segments and reduces each by sum, mean, prod, max or min */
 OPDI_OP(segment_reduce) {

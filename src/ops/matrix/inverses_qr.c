@@ -487,8 +487,8 @@ static int opdi_ormqr_kernel(opd_call *call) {
                            opdi_ormqr_one_f32, opdi_ormqr_one_f64, opdi_ormqr_one_c128) ? -1
                                : opdi_results_close(&results);
 }
-/* Computes the gradients of ormqr.  That of other is its product with Q, transposed the other way.  Those of the
-   reflections are the ones of linalg_householder_product, for a Q with all rows. */
+/* Computes the gradients of ormqr.  The gradient of `other` is grad times Q, transposed the other way.  The gradients
+   of the reflections are computed as for linalg_householder_product, for a Q with all rows. */
 static int opdi_ormqr_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *tau = opd_bw_tensor(bw, 1),
         *other = opd_bw_tensor(bw, 2), *grads[2];

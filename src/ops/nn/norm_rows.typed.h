@@ -184,8 +184,8 @@ OPDI_INTERNAL void OPDI_TYPED(norm_backward)(void *ctx, int64_t begin, int64_t e
                               (const OPDI_T *)norm->grad + row * len, (OPDI_T *)norm->dx + row * len);
     }
 }
-/* Computes those of layer norm's dx and parts of dw and db that are wanted.  Works on blocks [begin, end) of
-   OPDI_NORM_ROWS rows, each of which is read once. */
+/* Computes the wanted gradients of layer norm: dx, and parts of dw and db.  Works on blocks [begin, end) of
+   OPDI_NORM_ROWS rows, and reads each row once. */
 OPDI_INTERNAL void OPDI_TYPED(norm_layer_back)(void *ctx, int64_t begin, int64_t end) {
     const opdi_norm *norm = (const opdi_norm *)ctx;
     const int64_t n = norm->n;
@@ -291,8 +291,8 @@ OPDI_INTERNAL void OPDI_TYPED(norm_batch)(void *ctx, int64_t begin, int64_t end)
         }
     }
 }
-/* Computes those of batch norm's dw, db and dx that are wanted, for channels [begin, end) of ctx, an opdi_norm.  eval:
-   the statistics are constants. */
+/* Computes the wanted gradients of batch norm (dw, db, dx) for channels [begin, end) of ctx, an opdi_norm.  If its
+   `eval` is set, the statistics are constants. */
 OPDI_INTERNAL void OPDI_TYPED(norm_batch_backward)(void *ctx, int64_t begin, int64_t end) {
     const opdi_norm *norm = (const opdi_norm *)ctx;
     const double count = (double)(norm->a * norm->n);

@@ -33,8 +33,8 @@ OPDI_ALWAYS void opdi_keys_body(uint64_t *place, const void *px, int64_t count, 
         }
     }
 }
-/* Writes the indices of those of `count` keys that are below a limit; count is a multiple of 16.  Returns how many
-   there are. */
+/* Writes the indices of the keys below `limit`, among `count` keys, a multiple of 16.  Returns the number of these
+   keys. */
 OPDI_ALWAYS int64_t opdi_keys_below_body(int32_t *places, const uint64_t *keys, int64_t count, uint64_t limit) {
     int64_t found = 0;
     for (int64_t i = 0; i < count; i += 16) {

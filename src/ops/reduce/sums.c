@@ -225,8 +225,8 @@ OPDI_INTERNAL opd_tensor *opdi_scatter_dim(opd_tensor *src, opd_ints sizes, int6
 OPDI_INTERNAL opd_tensor *opdi_range_dim(opd_tensor *tensor, int64_t dim, int64_t begin, int64_t end) {
     return opd_slice(tensor, dim, opd_value_int(begin), opd_value_int(end), 1);
 }
-/* Returns grad times the product of all other elements along dim: the product of those before, times that of those
-   behind. */
+/* Returns grad times the product of all other elements along dim: the product of the elements before, times the product
+   of the elements behind. */
 static opd_tensor *opdi_prod_others(opd_tensor *grad, opd_tensor *input, int64_t dim) {
     const int64_t count = input ? opd_size(input, (int)dim) : 0;
     if (count <= 1) {

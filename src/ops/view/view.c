@@ -438,7 +438,8 @@ OPDI_OP(unsqueeze) {
     op->cases = "[2,3], 1; [2,3], -1; [], 0";
 }
 
-/* Sets *geometry to that of self without dims of size one: without all of them, or only those that argument 1 names. */
+/* Sets *geometry to that of self without dims of size one: without all of them, or without the dims that argument 1
+   names. */
 OPDI_INTERNAL int opdi_geometry_squeezed(const opd_call *call, opdi_geometry *geometry) {
     const opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_value value = call->op->nargs < 2 ? opd_value_none() : opd_arg_value(call, 1);
@@ -468,21 +469,21 @@ static int opdi_squeeze_batch(opd_call *call) {
     if (ndim == 0) { return opd_batch_view(call); }
     return opd_batch_return(call, opd_squeeze_dims(opdi_batch_front_arg(call, 0), opdi_batch_all_dims(ndim, dims)), 0);
 }
-/* opd_squeeze: self without its dims of size 1, or without those of these dims that have size 1 */
+/* opd_squeeze: self without its dims of size 1 */
 OPDI_OP(squeeze) {
     op->schema = "squeeze(Tensor(a) self) -> Tensor(a)";
     op->any = opdi_squeeze_kernel; op->backward = opdi_view_backward;
     op->vmap = opdi_squeeze_batch;
     op->cases = "[2,1,3,1]; [1]";
 }
-/* opd_squeeze_dim: self without its dims of size 1, or without those of these dims that have size 1 */
+/* opd_squeeze_dim: self without dim, if its size is 1 */
 OPDI_OP(squeeze_dim) {
     op->schema = "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)";
     op->any = opdi_squeeze_kernel; op->backward = opdi_view_backward;
     op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE;
     op->cases = "[2,1,3], 1; [2,3], 0; [], 0";
 }
-/* opd_squeeze_dims: self without its dims of size 1, or without those of these dims that have size 1 */
+/* opd_squeeze_dims: self without the named dims whose size is 1 */
 OPDI_OP(squeeze_dims) {
     op->schema = "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)";
     op->any = opdi_squeeze_kernel; op->backward = opdi_view_backward;
