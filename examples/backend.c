@@ -236,6 +236,8 @@ static int npu_copy_(opd_call *call) {
 }
 
 OPD_LIBRARY_IMPL(aten, PrivateUse1, lib) {
+    /* With OPD_LEAN, a kernel for a built-in operator needs the operator kept first. */
+    OPD_KEEP(add_Tensor); OPD_KEEP(mul_Tensor); OPD_KEEP(relu); OPD_KEEP(mm); OPD_KEEP(fill__Scalar); OPD_KEEP(copy_);
     opd_impl(lib, "add.Tensor", npu_add);
     opd_impl(lib, "mul.Tensor", npu_mul);
     opd_impl(lib, "relu", npu_relu);
