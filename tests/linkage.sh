@@ -13,7 +13,7 @@ plugin_strict plugin_needs_define plugin_own_implementation plugin_own_hidden pl
 plugin_newer_minor plugin_other_major plugin_other_entry plugin_older_minor plugin_missing_symbol
 plugin_wrong_machine plugin_wrong_class plugin_two_copies plugin_no_library plugin_no_blocks
 plugin_failing_block plugin_exports plugin_graph'
-[ -n "${RUN_AGAIN:-}" ] || names="host_table pages_code pages_names link_tcc link_tcc_program_plugin plugin_example compiled_header no_plugins lapack cmake $names"
+[ -n "${RUN_AGAIN:-}" ] || names="host_table pages_code pages_names link_tcc link_tcc_program_plugin plugin_example compiled_header no_plugins lapack $names"
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-}
@@ -463,18 +463,6 @@ check_lapack() {
     done
     quiet $quick_c -O0 -w $inc "$root/tests/ops/test_linalg.c" "$tmp/lapack.o" -o "$tmp/lapack" $lapack $lib
     "$tmp/lapack" 2>&1 | grep -q ' passed, 0 failed' || "$tmp/lapack" 2>&1 | head -n 8
-}
-# The recipe of the guide.
-check_cmake() {
-    command -v cmake >/dev/null 2>&1 || { echo 'SKIP: no cmake'; return; }
-    rm -rf "$tmp/cmake"; mkdir -p "$tmp/cmake"
-    sed -n '/^```cmake/,/^```/p' "$root/examples/guide/01-install.md" | grep -v '^```' >"$tmp/cmake/CMakeLists.txt"
-    [ -s "$tmp/cmake/CMakeLists.txt" ] || echo 'no recipe in the guide'
-    cp "$root/opdispatch.h" "$here/ops.c" "$tmp/cmake"
-    { echo '#define OPDISPATCH_IMPLEMENTATION'; cat "$here/main.c"; } >"$tmp/cmake/program.c"
-    out=$(cd "$tmp/cmake" && cmake -S . -B build -DCMAKE_C_COMPILER="$quick_c" -DCMAKE_BUILD_TYPE=Debug 2>&1 &&
-          cmake --build build 2>&1) || printf '%s\n' "$out" | tail -n 12
-    quiet "$tmp/cmake/build/program" "$tmp/cmake/build/ops.so"
 }
 # README.md and the pages.  C in them: programs run and print what the page says; pieces of programs compile, behind
 # tests/linkage/pages.h, all pieces of a page in one file.  A block that begins with ```C is for recipes.py.

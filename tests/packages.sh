@@ -1,0 +1,227 @@
+#!/bin/sh
+# opdispatch as other projects get it: by add_subdirectory, FetchContent and find_package of CMake, and by pkg-config.
+#   sh tests/packages.sh [NAME]    checks whose name has this in it
+#   sh tests/packages.sh --list    the names
+# What is built and run are the lines of examples/guide/01-install.md, with the first program of README.md.
+# With clang, if it is there: it takes a third of gcc's time.  The implementation is compiled four times, without
+# optimisation; everything together takes 45 s of processor time.
+# Prints "ok NAME", "FAIL NAME: why" or "skip NAME: why", then "N passed, N failed, N skipped".
+set -u
+names='guide add_subdirectory fetch_content find_package find_package_cxx pkg_config shared lean plugin versions
+optimisation cuda'
+if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
+only=${1:-}
+root=$(cd "$(dirname "$0")/.." && pwd)
+guide=$root/examples/guide/01-install.md
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/opd_packages.XXXXXX") || exit 1
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 130' INT TERM
+. "$root/tests/checks.sh"
+have() { command -v "$1" >/dev/null 2>&1; }
+if have clang && have clang++; then CC=clang CXX=clang++; fi
+export CC="${CC:-cc}" CXX="${CXX:-c++}" CFLAGS=-O0 CXXFLAGS=-O0
+unset CMAKE_BUILD_TYPE CMAKE_INSTALL_PREFIX CMAKE_PREFIX_PATH DESTDIR PKG_CONFIG_PATH
+
+#-- helpers ------------------------------------------------------------------------------------------------------------
+
+version=$(sed -n 's/^#define OPD_VERSION "\(.*\)"$/\1/p' "$root/opdispatch.h")
+said='tensor([ 0.0000,  1.3818,  0.0770, -2.8289])'
+# The program that prints it: whole.c has the implementation in it, program.c has not.
+awk '/^```c$/ { inside = !seen; seen = 1; next } /^```/ { inside = 0 } inside' "$root/README.md" >"$tmp/whole.c"
+grep -v 'define OPDISPATCH_IMPLEMENTATION' "$tmp/whole.c" >"$tmp/program.c"
+
+# blocks TEXT: the first block of CMake of the guide that has TEXT in it; without TEXT the first lines of all of them.
+blocks() {
+    awk -v text="${1:-}" '
+        /^```cmake$/ { on = 1; block = ""; next }
+        /^```/ && on && text == "" { print first }
+        /^```/ && on && text != "" && index(block, text) { printf "%s", block; exit }
+        /^```/ { on = 0 }
+        on { if (block == "") { first = $0 } block = block $0 "\n" }' "$guide"
+}
+# line TEXT: the command of the guide that begins with TEXT.
+line() { sed -n "s/^    \($1.*\)/\1/p" "$guide" | sed 's/  *#.*//' | head -n 1; }
+# well COMMAND...: the end of its output, when it fails or warns.
+well() {
+    if "$@" >"$tmp/log" 2>&1 && ! grep -q -i 'warning' "$tmp/log"; then return 0; fi
+    echo "from: $*"; tail -n 15 "$tmp/log"; return 1
+}
+# prints COMMAND...: what it prints has to be what the README says.
+prints() { out=$("$@" 2>&1); [ "$out" = "$said" ] || echo "$1 prints: $out"; }
+# project FOLDER LANGUAGE TEXT...: a project of the guide's blocks that have these texts in them.
+project() {
+    folder=$1; language=$2; shift 2
+    mkdir -p "$folder"; cp "$tmp/program.c" "$folder"
+    lists=$folder/CMakeLists.txt
+    printf 'cmake_minimum_required(VERSION 3.15)\nproject(example %s)\n' "$language" >"$lists"
+    for text in "$@"; do
+        blocks "$text" >"$tmp/block"
+        [ -s "$tmp/block" ] || echo "the guide has no block with $text"
+        cat "$tmp/block" >>"$lists"
+    done
+    [ "$language" = C ] && return
+    mv "$folder/program.c" "$folder/program.cpp"
+    sed -i 's/program\.c\b/program.cpp/' "$lists"
+}
+build() {               # build FOLDER OPTIONS...
+    folder=$1; shift
+    well cmake -S "$folder" -B "$folder/build" "$@" && well cmake --build "$folder/build"
+}
+# repository FOLDER: what a project needs of this one.
+repository() {
+    mkdir -p "$1/examples"
+    cp "$root/opdispatch.h" "$root/opdispatch_cuda.cu" "$1"; cp -R "$root/examples/cmake" "$1/examples"
+}
+# The installed library, by the commands of the guide.  It is moved then: no file may name the folder of before.
+prefix=$tmp/prefix
+install_library() {
+    [ -d "$prefix" ] && return
+    repository "$tmp/to install"
+    (cd "$tmp/to install" && for command in 'cmake -S' 'cmake --build' 'cmake --install'; do
+        command=$(line "$command")
+        case $command in 'cmake --install'*) command="$command --prefix '$tmp/before'" ;; esac
+        well sh -c "${command:-false}"
+    done)
+    mv "$tmp/before" "$prefix" && rm -rf "$tmp/to install"
+}
+pkg_config_path() { PKG_CONFIG_PATH=$(echo "$1"/lib*/pkgconfig); export PKG_CONFIG_PATH; }
+# with_pkg_config PREFIX: the guide's line of pkg-config.
+with_pkg_config() {
+    have pkg-config || { echo 'SKIP: no pkg-config'; return; }
+    pkg_config_path "$1"
+    command=$(line 'cc .*pkg-config')
+    (cd "$tmp" && rm -f program && quiet sh -c "${command:-false}")
+    LD_LIBRARY_PATH=$(echo "$1"/lib*) prints "$tmp/program"
+    found=$(pkg-config --modversion opdispatch)
+    [ "$found" = "$version" ] || echo "pkg-config says version $found"
+}
+
+#-- checks -------------------------------------------------------------------------------------------------------------
+
+# In a folder with spaces in its name, and with macros: the guide's, and one that only one half of the library may see.
+# What a project adds, it does not install.
+check_add_subdirectory() {
+    folder="$tmp/a project"
+    project "$folder" C add_subdirectory opdispatch::opdispatch
+    grep -o 'target_compile_definitions(opdispatch PRIVATE [A-Z_]*)' "$guide" >>"$lists" || echo 'no macro in the guide'
+    echo 'target_compile_definitions(opdispatch PRIVATE OPD_AOTI)' >>"$lists"
+    repository "$folder/opdispatch"
+    build "$folder"; prints "$folder/build/program"
+    grep -q 'OPD_NO_COMPLEX was defined' "$folder/build/program" || echo 'the macro of the guide changes nothing'
+    well cmake --install "$folder/build" --prefix "$tmp/nothing"
+    [ ! -e "$tmp/nothing" ] || echo 'it is installed'
+}
+# The guide's address and tag are those of a repository here, by git's insteadOf.
+check_fetch_content() {
+    have git || { echo 'SKIP: no git'; return; }
+    oldest=$(printf '%s\n' 3.18 "$(cmake --version | sed -n 's/.*version //p')" | sort -V | head -n 1)
+    [ "$oldest" = 3.18 ] || { echo 'SKIP: CMake is older than 3.18'; return; }
+    repository "$tmp/repository"
+    mkdir -p "$tmp/home"; HOME=$tmp/home; export HOME
+    address=$(blocks FetchContent | sed -n 's/.*GIT_REPOSITORY \([^ ]*\).*/\1/p')
+    git config --global "url.file://$tmp/repository.insteadOf" "$address"
+    (cd "$tmp/repository" && quiet git -c init.defaultBranch=main init -q && quiet git add . &&
+     quiet git -c user.name=tests -c user.email=tests commit -q -m all && quiet git tag "v$version")
+    project "$tmp/fetched" C FetchContent opdispatch::opdispatch
+    build "$tmp/fetched"; prints "$tmp/fetched/build/program"
+}
+check_find_package() {
+    install_library
+    project "$tmp/found" C find_package opdispatch::opdispatch
+    build "$tmp/found" -DCMAKE_PREFIX_PATH="$prefix"; prints "$tmp/found/build/program"
+}
+# A project without C.
+check_find_package_cxx() {
+    install_library
+    project "$tmp/found_cxx" CXX find_package opdispatch::opdispatch
+    build "$tmp/found_cxx" -DCMAKE_PREFIX_PATH="$prefix"; prints "$tmp/found_cxx/build/program"
+}
+check_pkg_config() { install_library; with_pkg_config "$prefix"; }
+# A shared library, in a project without C, which installs it.  It exports our functions and nothing else.
+check_shared() {
+    folder=$tmp/shared
+    project "$folder" CXX add_subdirectory opdispatch::opdispatch
+    repository "$folder/opdispatch"
+    build "$folder" -DBUILD_SHARED_LIBS=ON -DOPDISPATCH_INSTALL=ON; prints "$folder/build/program"
+    well cmake --install "$folder/build" --prefix "$folder/prefix"
+    library=$(echo "$folder"/prefix/lib*/libopdispatch.so)
+    [ -e "$library" ] || echo 'no shared library is installed'
+    nm -D --defined-only "$library" | awk '$NF !~ /^opd_/ { print "exported: " $NF }' | head -n 5
+    with_pkg_config "$folder/prefix"
+}
+check_lean() {
+    install_library
+    project "$tmp/lean" C find_package OPD_LEAN
+    cp "$tmp/whole.c" "$tmp/lean/program.c"
+    build "$tmp/lean" -DCMAKE_PREFIX_PATH="$prefix"; prints "$tmp/lean/build/program"
+    if nm "$tmp/lean/build/program" | grep -q ' T opd_'; then echo 'the program has the compiled library'; fi
+}
+# A plug-in, and the program of tests/linkage.sh, which loads it.
+check_plugin() {
+    install_library
+    project "$tmp/plugin" C find_package opdispatch::opdispatch OPDISPATCH_PLUGIN
+    cp "$root/tests/linkage/main.c" "$tmp/plugin/program.c"; cp "$root/tests/linkage/ops.c" "$tmp/plugin"
+    build "$tmp/plugin" -DCMAKE_PREFIX_PATH="$prefix"
+    quiet "$tmp/plugin/build/program" "$tmp/plugin/build/ops.so"
+}
+# The version is that of the header, also after the header has changed; others of its minor version are found.
+check_versions() {
+    install_library
+    project "$tmp/versions" C find_package
+    for asked in 0.0 99.0 "$version"; do
+        sed -i "s/find_package(opdispatch [^ ]*/find_package(opdispatch $asked/" "$tmp/versions/CMakeLists.txt"
+        rm -rf "$tmp/versions/build"
+        cmake -S "$tmp/versions" -B "$tmp/versions/build" -DCMAKE_PREFIX_PATH="$prefix" >"$tmp/log" 2>&1
+        status=$?
+        if [ "$asked" = "$version" ]; then [ $status = 0 ] || tail -n 12 "$tmp/log"
+        elif [ $status = 0 ] || ! grep -q "version: $version" "$tmp/log"; then echo "no error for version $asked"; fi
+    done
+    repository "$tmp/newer"
+    well cmake -G 'Unix Makefiles' -S "$tmp/newer/examples/cmake" -B "$tmp/newer/build"
+    sleep 1                              # for a make that sees whole seconds
+    sed -i 's/^#define OPD_VERSION ".*"/#define OPD_VERSION "0.4.987"/' "$tmp/newer/opdispatch.h"
+    well cmake --build "$tmp/newer/build" --target cmake_check_build_system
+    grep -q '^Version: 0\.4\.987$' "$tmp/newer/build/opdispatch.pc" || echo 'opdispatch.pc has the version of before'
+}
+# -O2 without a build type, and not where there is one or where the flags say something else.
+check_optimisation() {
+    repository "$tmp/flags"
+    for flags in :=-O2 -O1:=-O1 :Debug=-g :Release='-O3 -DNDEBUG'; do
+        rm -rf "$tmp/flags/build"
+        given=${flags%%=*}
+        CFLAGS=${given%:*} well cmake -S "$tmp/flags/examples/cmake" -B "$tmp/flags/build" \
+            -DCMAKE_BUILD_TYPE="${given#*:}" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON
+        got=$(grep -o -E ' -(O[^ "]*|g|DNDEBUG)\b' "$tmp/flags/build/compile_commands.json" | tr -d '\n')
+        [ "$got" = " ${flags#*=} ${flags#*=}" ] || echo "$given: compiled with $got"       # for two files
+    done
+}
+# The plug-in for GPUs is configured; tests/cuda.sh compiles its file.
+check_cuda() {
+    nvcc=${NVCC:-nvcc}
+    have "$nvcc" || nvcc=/usr/local/cuda/bin/nvcc
+    have "$nvcc" || { echo 'SKIP: no nvcc'; return; }
+    repository "$tmp/cuda"
+    well cmake -S "$tmp/cuda/examples/cmake" -B "$tmp/cuda/build" -DOPDISPATCH_CUDA=ON \
+        -DCMAKE_CUDA_COMPILER="$(command -v "$nvcc")" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON || return
+    grep 'opdispatch_cuda\.cu' "$tmp/cuda/build/compile_commands.json" >"$tmp/commands"
+    for flag in -arch=all-major -DOPDISPATCH_PLUGIN -O3; do
+        grep -q -e "$flag" "$tmp/commands" || echo "compiled without $flag"
+    done
+}
+# Each block of the guide is in one of the checks above.
+check_guide() {
+    all=$(blocks | grep -c .)
+    [ "$all" = 6 ] || echo "the guide has $all blocks of CMake, the checks here build 6"
+}
+
+passed=0; failed=0; skipped=0
+report() {
+    result "$1" "$2"
+    case $2 in '') passed=$((passed + 1)) ;; SKIP:*) skipped=$((skipped + 1)) ;; *) failed=$((failed + 1)) ;; esac
+}
+for name in $names; do
+    case $name in *"$only"*) ;; *) continue ;; esac
+    if have cmake; then report "$name" "$(check_"$name" 2>&1)"; else report "$name" 'SKIP: no cmake'; fi
+done
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]
