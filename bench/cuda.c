@@ -143,8 +143,8 @@ static void memory_bound(int64_t rows, opd_scalar_type dtype, const char *suffix
     static char keys[16][24];
     static const struct { const char *key, *what; double moved; work f; } table[] = {
         {"add", "x + y", 3, w_add}, {"exp", "exp(x)", 2, w_exp}, {"gelu", "gelu(x)", 2, w_gelu},
-        {"turn", "transposed, into rows", 2, w_turn},
-        {"sum", "sum of all", 1, w_sum}, {"sum_rows", "sums of rows of 8192", 1, w_sum_rows},
+        {"turn", "x.t().contiguous()", 2, w_turn},
+        {"sum", "sum of all elements", 1, w_sum}, {"sum_rows", "sums of rows of 8192", 1, w_sum_rows},
         {"sum_columns", "sums of columns", 1, w_sum_columns},
         {"softmax", "softmax of rows of 8192", 2, w_softmax}, {"layer_norm", "layer norm of rows of 8192", 2, w_layer_norm}};
     OPD_SCOPE {
@@ -171,10 +171,10 @@ static void convolutions(int64_t batch) {
         {"conv_f16", "3x3, 64 channels, 56x56, batch 64, float16", OPD_FLOAT16, 64, 56, 64, w_conv},
         {"conv_f32", "the same in float32", OPD_FLOAT32, 64, 56, 64, w_conv},
         {"conv256_f32", "3x3, 256 channels, 14x14, batch 64, float32", OPD_FLOAT32, 256, 14, 256, w_conv},
-        {"conv_back_f16", "both gradients, 3x3, 64 channels, 56x56, float16", OPD_FLOAT16, 64, 56, 64, w_conv_gradients},
-        {"conv_back_f32", "the same in float32", OPD_FLOAT32, 64, 56, 64, w_conv_gradients},
-        {"depthwise_f32", "3x3 of each of 64 channels, 56x56, float32", OPD_FLOAT32, 64, 56, 1, w_conv},
-        {"depthback_f32", "its gradients", OPD_FLOAT32, 64, 56, 1, w_conv_gradients}};
+        {"conv_back_f16", "both gradients of the convolution conv_f16", OPD_FLOAT16, 64, 56, 64, w_conv_gradients},
+        {"conv_back_f32", "both gradients of the convolution conv_f32", OPD_FLOAT32, 64, 56, 64, w_conv_gradients},
+        {"depthwise_f32", "depthwise, 3x3, 64 channels, 56x56, batch 64, float32", OPD_FLOAT32, 64, 56, 1, w_conv},
+        {"depthback_f32", "both gradients of the convolution depthwise_f32", OPD_FLOAT32, 64, 56, 1, w_conv_gradients}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         OPD_SCOPE {
             const int64_t c = table[i].channels, side = table[i].side;
@@ -202,15 +202,15 @@ static void others(int64_t rows) {
     const double n = (double)rows * 8192;
     OPD_SCOPE {
         opd_tensor *in[3] = {random_on(OPD_INTS(rows, 8192), OPD_FLOAT32), NULL, NULL};
-        bench((row){"cumsum_f32", "running sums of rows of 8192", 8 * n, 0, 0, 0}, w_cumsum, in);
+        bench((row){"cumsum_f32", "cumsum of rows of 8192", 8 * n, 0, 0, 0}, w_cumsum, in);
         bench((row){"dropout_f32", "dropout", 9 * n, 0, 0, 0}, w_dropout, in);
         bench((row){"normal_f32", "random numbers, normal", 4 * n, 0, 0, 0}, w_randn, in);
         in[1] = opd_to_device(opd_randint(rows, OPD_INTS(rows), OPD_INT64), gpu, OPD_INT64);
         in[2] = opd_zeros_like(in[0]);
-        bench((row){"index_select_f32", "as many rows, by their numbers", 8 * n, 0, 0, 0}, w_index_select, in);
-        bench((row){"index_add_f32", "rows, added by their numbers", 12 * n, 0, 0, 0}, w_index_add, in);
+        bench((row){"index_select_f32", "index_select of 8,192 rows", 8 * n, 0, 0, 0}, w_index_select, in);
+        bench((row){"index_add_f32", "index_add_ of 8,192 rows", 12 * n, 0, 0, 0}, w_index_add, in);
         in[0] = opd_view(opd_narrow(in[0], 0, 0, rows / 64), OPD_INTS(rows / 64 * 8192));
-        bench((row){"sort_f32", "a 64th of them, sorted", 0, 0, 0, 0}, w_sort, in);
+        bench((row){"sort_f32", "sort of 1,048,576 elements", 0, 0, 0, 0}, w_sort, in);
     }
     OPD_SCOPE {
         opd_tensor *in[1] = {random_on(OPD_INTS(rows / 4, 50257), OPD_FLOAT32)};
@@ -220,7 +220,7 @@ static void others(int64_t rows) {
         opd_tensor *in[2] = {random_on(OPD_INTS(rows / 128, 64, 112, 112), OPD_FLOAT32), random_on(OPD_INTS(64), OPD_FLOAT32)};
         const double image = (double)(rows / 128) * 64 * 112 * 112;
         bench((row){"batch_norm_f32", "batch norm, training, 64 x 64 x 112 x 112", 12 * image, 0, 0, 0}, w_batch_norm, in);
-        bench((row){"max_pool_f32", "the greatest of 2 x 2", 7 * image, 0, 0, 0}, w_max_pool, in);
+        bench((row){"max_pool_f32", "max pooling by 2 x 2, of 64 x 64 x 112 x 112", 7 * image, 0, 0, 0}, w_max_pool, in);
     }
 }
 
@@ -257,7 +257,7 @@ int main(int argc, char **argv) {
     others(quick ? 128 : 8192);
     OPD_SCOPE {
         opd_tensor *in[2] = {random_on(OPD_INTS(1024), OPD_FLOAT32), random_on(OPD_INTS(1024), OPD_FLOAT32)};
-        bench((row){"chain", "one of 1,000 sums of 1,024 elements, one after another", 0, 0, 1000, 0}, w_chain, in);
+        bench((row){"chain", "one addition of 1,024 elements, in a chain of 1,000", 0, 0, 1000, 0}, w_chain, in);
     }
     return opd_finish();
 }

@@ -380,14 +380,14 @@ static void bench_small(void) {
     opd_tensor *w = opd_tensor_set_requires_grad(opd_ones(OPD_INTS(1), OPD_FLOAT32), true);
     opd_op *add_out = opd_find("aten::add.out");
     heading("add of one element, with the release of its result");
-    BENCH(ROW("scope", "an empty scope (each row below has one)"), 50000, OPD_SCOPE { });
+    BENCH(ROW("scope", "an empty scope (most rows below open one)"), 50000, OPD_SCOPE { });
     was = opd_grad_mode_set(false);
     BENCH(ROW("add1_inference", "grad mode off", .peer = "add1_inference", .most = 40), 50000,
           OPD_SCOPE { opd_add(w, b); });
     opd_grad_mode_set(was);
     BENCH(ROW("add1_normal", "nothing requires grad", .peer = "add1_normal", .most = 40), 50000,
           OPD_SCOPE { opd_add(a, b); });
-    BENCH(ROW("add1_many", "the same, 1,000 in one scope", .peer = "add1_normal", .ops = 1000), 50,
+    BENCH(ROW("add1_many", "the same, with 1,000 calls in one scope", .peer = "add1_normal", .ops = 1000), 50,
           OPD_SCOPE { for (int k = 0; k < 1000; k++) { opd_add(a, b); } });
     BENCH(ROW("add1_out", "into out=", .peer = "add1_out"), 50000, OPD_CALL(add_out, a, b, OPD_DEFAULT, a));
     BENCH(ROW("empty16", "empty of 16 elements", .peer = "empty16"), 50000,
@@ -423,7 +423,8 @@ static void bench_autocast(void) {
         report(ROW("autocast_weight_outside", "mm of bfloat16 and a bfloat16 weight outside, recorded"), &recorded);
         BENCH(ROW("autocast_weight", "  and a float32 weight inside, its cast cached"), 20000,
               OPD_SCOPE { opd_mm(low, w); });
-        BENCH(ROW("autocast_cast", "  two float32 tensors inside, both cast"), 20000, OPD_SCOPE { opd_mm(a, a); });
+        BENCH(ROW("autocast_cast", "mm of two float32 tensors inside, both cast"), 20000,
+              OPD_SCOPE { opd_mm(a, a); });
     }
 }
 
@@ -584,8 +585,8 @@ static void bench_checkpoint(void) {
     static const char *const key[2][2] = {
         {"checkpoint_without", "checkpoint_without_peak"}, {"checkpoint", "checkpoint_peak"}};
     static const char *const what[2][2] = {
-        {"32 layers of 512 x 128, forward and backward", "  memory at the peak of it"},
-        {"  with a checkpoint every 8 layers", "  memory at the peak of it"}};
+        {"32 layers on 512 x 128, forward and backward", "  peak of memory"},
+        {"  with a checkpoint every 8 layers", "  peak of memory"}};
     if (!wanted_key("checkpoint")) { return; }
     heading("checkpoints");
     for (int with = 0; with < 2; with++) {
@@ -617,7 +618,7 @@ static void bench_checkpoint(void) {
 
 static void bench_bytes(void) {
     static const struct { const char *key, *what; link_fn link; bool w_grad; } links[] = {
-        {"bytes_mul", "mul", link_mul, false}, {"bytes_mul_w", "mul, both require grad", link_mul, true},
+        {"bytes_mul", "mul", link_mul, false}, {"bytes_mul_w", "mul, both arguments require grad", link_mul, true},
         {"bytes_add", "add", link_add, false}, {"bytes_exp", "exp", link_exp, false},
         {"bytes_tanh", "tanh", link_tanh, false}, {"bytes_sigmoid", "sigmoid", link_sigmoid, false},
         {"bytes_clamp", "clamp", link_clamp, false},
@@ -738,7 +739,7 @@ static void bench_matmul(void) {
     for (int i = 0; i < npeers; i++) {            /* libtorch's is a time */
         if (!strcmp(peers[i].name, "gemm512_f32")) { peers[i].value = flops / peers[i].value; }
     }
-    snprintf(note, sizeof note, "(%.0f%% of the peak)", 100 * median(&s) / peak);
+    snprintf(note, sizeof note, "(60%% of the peak; it reaches %.0f%%)", 100 * median(&s) / peak);
     report(ROW("gemm512_f32", "matmul 512 x 512 x 512, float32", .unit = "GFLOP/s", .peer = "gemm512_f32",
                .least = 0.6 * peak, .note = note), &s);
 }
@@ -762,17 +763,17 @@ static void bench_kernels(void) {
           OPD_CALL(add_out, x, y, OPD_DEFAULT, o));
     if (wanted_key("stride2")) { MEASURE(contiguous, 1000, n, OPD_SCOPE { opd_add(x, y); }); }
     m = 4 * median(&contiguous);
-    BENCH(ROW("stride2", "add float32, both strided by 2", .ops = n, .most = m, .note = "(4 times contiguous)"), 300,
+    BENCH(ROW("stride2", "add float32, both strided by 2", .ops = n, .most = m, .note = "(4 times the first row)"), 300,
           OPD_SCOPE { opd_add(x2, x2); });
     for (int level = 0; level <= machine_level() && wanted_key("add_bf16"); level++) {
         uint16_t *po = (uint16_t *)opd_data(ho), *px = (uint16_t *)opd_data(hx), *py = (uint16_t *)opd_data(hy);
         direct.n = 0;
         MEASURE(direct, 500, n, bf16_loops[level](po, px, py));
-        snprintf(what, sizeof what, "a direct loop that adds bfloat16, %s", level_names[level]);
+        snprintf(what, sizeof what, "C loop that adds bfloat16, %s", level_names[level]);
         report(ROW("add_bf16_direct", what, .ops = n), &direct);
         if (level == 0) { m = 1.4 * median(&direct); }          /* what the same compiler and options make of it */
     }
-    BENCH(ROW("add_bf16_out", "add bfloat16 into out=", .ops = n, .most = m, .note = "(1.4 times plain)"), 500,
+    BENCH(ROW("add_bf16_out", "add bfloat16 into out=", .ops = n, .most = m, .note = "(1.4 times the plain C loop)"), 500,
           OPD_CALL(add_out, hx, hy, OPD_DEFAULT, ho));
     BENCH(ROW("add_bf16", "add bfloat16", .ops = n), 500, OPD_SCOPE { opd_add(hx, hy); });
     BENCH(ROW("exp_64k", "exp float32", .peer = "exp_64k", .ops = n, .peer_ops = n), 300, OPD_SCOPE { opd_exp(x); });
@@ -899,7 +900,7 @@ static void bench_example_grads(void) {
     OPD_SCOPED;
     opd_tensor *out[8], *in[10] = {values(OPD_INTS(256, 784)), values(OPD_INTS(256)), values(OPD_INTS(10, 256)),
                                    values(OPD_INTS(10)), values(OPD_INTS(64, 784)), labels_of(64)};
-    BENCH(ROW("per_example", "per-example gradients, 784-256-10, 64 examples", .unit = "ms", .ops = 1e6, .most = 2,
+    BENCH(ROW("per_example", "per-example gradients, network of 784-256-10, 64 examples", .unit = "ms", .ops = 1e6, .most = 2,
               .peer = "per_example", .peer_ops = 1e6), 5, OPD_SCOPE { example_grads_all(&network, in, out); });
     BENCH(ROW("per_example_loop", "  by a loop", .unit = "ms", .ops = 1e6, .peer = "per_example_loop",
               .peer_ops = 1e6), 2, OPD_SCOPE { example_grads_loop(&network, in, 64); });
@@ -915,7 +916,7 @@ static void bench_example_grads(void) {
     MEASURE(fill, 2, 1e6, OPD_SCOPE { opd_zeros(OPD_INTS((int64_t)(bytes / 4)), OPD_FLOAT32); });
     report(ROW("digits_example_write", "  writing 256 gradients", .unit = "ms"), &fill);
     most = 2 * (median(&step) + median(&fill));
-    BENCH(ROW("digits_example", "  per-example gradients", .unit = "ms", .ops = 1e6, .most = most,
+    BENCH(ROW("digits_example", "  per-example gradients of the 256 images", .unit = "ms", .ops = 1e6, .most = most,
               .note = "(twice both)"), 1, OPD_SCOPE { example_grads_all(&digits, in, out); });
     live = opd_memory_stats().live;
     opd_memory_reset_peak();
@@ -1017,8 +1018,8 @@ static void bench_graphs(void) {
     report(ROW("graph_called_tape", "the calls, recorded on the tape"), &tape);
     BENCH(ROW("graph_run_tape", "  the graph run, recorded on the tape", .ops = 100, .most = 1.2 * median(&tape),
               .note = "(1.2 times the calls)"), 500, hundred_run(g, w));
-    BENCH(ROW("graph_trace", "  traced: calls, graph and its release", .ops = 100, .peer = "graph_trace",
-              .peer_ops = 100, .most = median(&plain) + 300, .note = "(the calls and 300)"), 100,
+    BENCH(ROW("graph_trace", "tracing without autograd: calls, graph, freeing it", .ops = 100, .peer = "graph_trace",
+              .peer_ops = 100, .most = median(&plain) + 300, .note = "(300 more than the first row)"), 100,
           opd_graph_free(opd_graph_trace(hundred, NULL, in, 2, NULL)));
     opd_graph_free(g);
 }
@@ -1035,7 +1036,7 @@ static void bench_faults(void) {
         OPD_SCOPE { opd_add(x, x); }
     }
     getrusage(RUSAGE_SELF, &after);
-    report_value(ROW("faults", "page faults of a 64 MiB result", .unit = "faults", .most = 0.5),
+    report_value(ROW("faults", "page faults of an add with a result of 64 MiB", .unit = "faults", .most = 0.5),
                  (double)(after.ru_minflt - before.ru_minflt) / 8);
 }
 
@@ -1080,7 +1081,7 @@ static void bench_files(void) {
         opd_tensor_file_close(file);
     }
     report(ROW("open_safetensors", "opening it", .unit = "us", .most = 1000), &open_it);
-    report(ROW("open_safetensors_get", "a tensor of it, by name", .unit = "us"), &one);
+    report(ROW("open_safetensors_get", "getting one of its tensors by name", .unit = "us"), &one);
     (void)remove(path);
 }
 
