@@ -10,6 +10,13 @@ result() {
         *) printf 'FAIL %s: %s\n' "$1" "$2" ;;
     esac
 }
+# chosen NAME...: those that $CHECKS wants: 'quick' leaves $slow out, 'slow' keeps only these; all if it is not set.
+chosen() {
+    for chosen_name in "$@"; do
+        case " $(echo $slow) " in *" $chosen_name "*) chosen_kind=slow ;; *) chosen_kind=quick ;; esac
+        case ${CHECKS:-all} in all|$chosen_kind) printf '%s\n' "$chosen_name" ;; esac
+    done
+}
 # quiet COMMAND...: its output, when it fails or says something.
 quiet() {
     quiet_out=$("$@" 2>&1) || quiet_out="status $? from: $*

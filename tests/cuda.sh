@@ -64,7 +64,7 @@ ran() {
     esac
 }
 
-check_cuda_emulated() { emulated; OPD_TEST_EMULATED=1 ran "$tmp/emulated"; }
+check_cuda_emulated() { emulated; ran "$tmp/emulated"; }
 check_cuda_emulated_guarded() {           # the host touches no device memory; a part of the cases, for it is slow
     emulated
     OPD_EMU_GUARD=1 ran "$tmp/emulated" aten::add aten::softmax aten::index_select aten::mm on_the_gpu streams captured
@@ -193,7 +193,7 @@ check_cuda_emulated_plugin() {
     quiet $quick -std=c++17 -O0 -shared -fPIC -DOPDISPATCH_PLUGIN -I"$root/tests/cuda" -I"$root" -x c++ "$root/opdispatch_cuda.cu" \
         -o "$tmp/emulated.so"
     quiet $CC "$tmp/tests.o" "$tmp/implementation.o" -o "$tmp/alone" $lib
-    CHECK_PART=$plugin_part OPD_TEST_PLUGIN=$tmp/emulated.so ran "$tmp/alone"
+    OPD_TEST_EMULATED=1 CHECK_PART=$plugin_part OPD_TEST_PLUGIN=$tmp/emulated.so ran "$tmp/alone"
     emulated_nccl
     quiet $CC "$tmp/ranks.o" "$tmp/implementation.o" -o "$tmp/ranks_alone" $lib
     OPD_EMU_ASYNC=1 OPD_TEST_PLUGIN=$tmp/emulated.so ran "$tmp/ranks_alone" every_kind data_parallel

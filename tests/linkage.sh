@@ -15,9 +15,15 @@ plugin_wrong_machine plugin_wrong_class plugin_two_copies plugin_no_library plug
 plugin_failing_block plugin_exports plugin_graph'
 [ -n "${RUN_AGAIN:-}" ] || names="host_table pages_code pages_names link_tcc link_tcc_program_plugin plugin_example compiled_header no_plugins lapack $names"
 
+# Those that compile the implementation again; tests/run.sh runs them with --whole.
+slow='pages_code compiled_header no_plugins lapack link_hidden_program plugin_own_static plugin_own_implementation
+plugin_own_hidden plugin_two_copies plugin_older_minor'
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+. "$root/tests/checks.sh"
+names=$(chosen $names)
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-}
-root=$(cd "$(dirname "$0")/.." && pwd)
 here=$root/tests/linkage
 CC=${CC:-cc}; CXX=${CXX:-c++}
 own=
@@ -31,7 +37,6 @@ lib='-lm -lpthread'
 
 #-- helpers ------------------------------------------------------------------------------------------------------------
 
-. "$root/tests/checks.sh"
 # refused TEXT LIBRARY: the host says TEXT and nothing stays.
 refused() {
     host

@@ -6,8 +6,9 @@ help() {
     cat <<'TEXT'
 usage: sh tests/run.sh [options] [name]
 
-Builds every tests/*/test_*.c and .cpp, runs it, checks the header itself (tests/check_header.sh) and every way to
-link or load operators (tests/linkage.sh).  With a name: the test file test_NAME.c, or the checks of those two that have
+Builds every tests/*/test_*.c and .cpp, runs it, checks the header itself (tests/check_header.sh) and the ways to
+link or load operators (tests/linkage.sh).  Takes about four minutes on two cores; the checks that compile the library
+again and again are left to --whole.  With a name: the test file test_NAME.c, or the checks of those two that have
 it in their names (linkage: all of the second), or else the cases whose name has it in them.  With the name cuda: the
 CUDA companion (tests/cuda.sh), which nothing else runs; it needs no GPU.  cuda_emulated_races, each access of its kernels
 looked at, takes minutes more and is run by its name only; so is cuda_plugin where there is no GPU.
@@ -15,6 +16,8 @@ Ends with one line: N passed, N failed (a test is a named case), and ', N skippe
 processor time.  The implementation is built once, with test_kernels.c, and linked with every test file.  On a terminal,
 a bar says how far it is and about how long it still takes.
 
+  --whole             all checks of the header and of linking
+  --rest              only the checks that are left to --whole
   --sanitize          with the address and undefined-behaviour sanitizers
   --thread-sanitize   with the thread sanitizer: the files that say THREADED in their first ten lines
   --cxx               test files as C++11 (not those that say C ONLY in their first ten lines), and the implementation
@@ -22,7 +25,8 @@ a bar says how far it is and about how long it still takes.
   --std11             only the strict builds of implementation and declarations, C11 and C++11, no warning allowed
   --header            only the checks of the header
   --rooms             the files of src/ compiled by themselves (make -C src) in place of the header: only those that an
-                      edit touches are compiled again.  Goes with the options above, but for --cxx
+                      edit touches are compiled again.  Goes with the options above, but for --cxx; with --cxx-on-c the
+                      files that say C ONLY are compiled as C
   --again             without the checks that depend on no compiler, or on all: with CC another one than the last time
                       (the test files, too, are compiled with -O0, as they are with all options above this one)
   --help              this text
@@ -71,6 +75,7 @@ one() {
     esac
     build=$RUN_COMPILER
     case $file in *.cpp) build=$CXX ;; esac
+    if [ "$RUN_LANGUAGE" = c++ ] && head -n 10 "$file" | grep -q 'C ONLY'; then build=$CC source="-x c $file -x none"; fi
     build="$build $RUN_FLAGS $RUN_QUICK $source $RUN_OBJECT"
     passed=0; failed=0; skipped=0
     if ! $build -o "$RUN_TMP/$name" -lm -lpthread >"$log" 2>&1; then
@@ -124,7 +129,7 @@ fi
 #-- options ------------------------------------------------------------------------------------------------------------
 
 here=$(cd "$(dirname "$0")" && pwd)
-mode=plain; name=; RUN_AGAIN=; rooms=no
+mode=plain; name=; RUN_AGAIN=; rooms=no; CHECKS=
 for arg in "$@"; do
     case $arg in
         --sanitize) mode=sanitize ;;
@@ -133,6 +138,8 @@ for arg in "$@"; do
         --cxx-on-c) mode=cxx_on_c ;;
         --again) RUN_AGAIN=yes ;;
         --rooms) rooms=yes ;;
+        --whole) CHECKS=all ;;
+        --rest) CHECKS=slow ;;
         --std11) mode=std11 ;;
         --header) mode=header ;;
         --help|-h) help; exit 0 ;;
@@ -173,14 +180,20 @@ case $mode in
     plain) header=yes; [ -n "$name" ] || linkage=yes; ;;
     header|std11) header=yes ;;
 esac
+case $CHECKS$name$mode in                         # a name may be that of any check
+    slow*) files= ;;
+    plain) CHECKS=quick ;;
+esac
+export CHECKS
 case $mode in
     header|std11) files= ;;
     thread) files=$(for f in $files; do head -n 10 "$f" | grep -q THREADED && echo "$f"; done) ;;
-    cxx*) files=$(for f in $files; do head -n 10 "$f" | grep -q 'C ONLY' || echo "$f"; done) ;;
+    cxx*) [ $rooms = yes ] ||
+        files=$(for f in $files; do head -n 10 "$f" | grep -q 'C ONLY' || echo "$f"; done) ;;
 esac
 [ $mode = std11 ] && header_name=std11
 case $rooms$mode in
-    yescxx*|yesheader|yesstd11) echo "run.sh: --rooms does not go with --cxx, --header or --std11 (see --help)" >&2; exit 2 ;;
+    yescxx|yesheader|yesstd11) echo "run.sh: --rooms does not go with --cxx, --header or --std11 (see --help)" >&2; exit 2 ;;
 esac
 [ $rooms = no ] || { header=no; linkage=no; files=$(printf '%s\n' "$files" | grep -v /test_kernels.c); }      # it looks into single files
 RUN_CASES=

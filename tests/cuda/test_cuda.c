@@ -23,6 +23,8 @@ static opd_device gpu(int index) {
 }
 static opd_device host(void) { return opd_device_of(OPD_CPU, -1); }
 static bool there(void) { return opd_device_count(OPD_CUDA) > 0; }
+/* Whether the GPU is emulated.  A plug-in's emulation is not linked in, so that tests/cuda.sh says it. */
+static bool emulated(void) { return opd_emu_count || getenv("OPD_TEST_EMULATED"); }
 
 //-- tensors there and back ----------------------------------------------------------------------------------------------
 
@@ -643,7 +645,7 @@ TEST(float32_products_with_and_without_tf32) {
     CHECK_INT(opd_float32_matmul_precision_set(OPD_MATMUL_HIGH), OPD_MATMUL_HIGHEST);
     CHECK_NEAR(at(opd_mm(x, x), 0), 1, 1e-4);     /* the process may lose as much, and on GPUs before 8.0 loses nothing */
     CHECK_NEAR(at(opd_conv2d(w, w), 0), 1, 1e-3);
-    if (getenv("OPD_TEST_EMULATED")) { CHECK(at(opd_mm(x, x), 0) == 1); }
+    if (emulated()) { CHECK(at(opd_mm(x, x), 0) == 1); }
     CHECK_INT(opd_float32_matmul_precision_set(OPD_MATMUL_HIGHEST), OPD_MATMUL_HIGH);
     CHECK_NEAR(at(opd_mm(x, x), 0), 1.000244140625 * 1.000244140625, 1e-6);
     CHECK_OK();
@@ -659,7 +661,7 @@ TEST(float32_convolutions_of_many_images) {
     if (!there()) { SKIP("no GPU"); }
     for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
         OPD_SCOPE {
-            const int64_t n = opd_emu_count ? 3 : 400, stride[3] = {shapes[k].s, shapes[k].s, shapes[k].s};
+            const int64_t n = emulated() ? 3 : 400, stride[3] = {shapes[k].s, shapes[k].s, shapes[k].s};
             const int64_t pad[3] = {shapes[k].p, shapes[k].p, shapes[k].p}, apart[3] = {shapes[k].d, shapes[k].d, shapes[k].d};
             const int64_t none[3] = {0, 0, 0};
             const int dims = shapes[k].dims;
