@@ -4,27 +4,29 @@
 
 /* The state that opd_autocast_begin returns and opd_autocast_end takes. */
 typedef struct opd_autocast_region { uint16_t was; bool was_on, open; } opd_autocast_region;
-/* Begins a region of this thread in which operators choose their dtypes (torch.autocast).  The operator descriptor's
-   `autocast` is the policy: matrix products and convolutions run in `dtype`, operators that need the range in float32.
-   Floating arguments on the device are cast, differentiably, but float64 is not.  In-place and out= forms are left
-   alone.  As a block: OPD_AUTOCAST(OPD_CPU) { }, OPD_AUTOCAST_AS(device, dtype, enabled, cache) { }.
+/* Begins a region of this thread in which operators choose their dtypes (torch.autocast).  The field `autocast` of an
+   operator descriptor is its policy: matrix products and convolutions run in `dtype`, operators that need a large range
+   in float32.  Floating arguments on the device are cast, differentiably, but float64 is not.  In-place and out= forms
+   are left alone.  As a block: OPD_AUTOCAST(OPD_CPU) { }, OPD_AUTOCAST_AS(device, dtype, enabled, cache) { }.
    With dtype OPD_DTYPE_NONE the region takes the dtype of the region around it.  The outermost region takes the
    device's default, which is bfloat16 on CPU, XLA and HPU, else float16.  If `enabled` is false, autocast is off
-   inside.  With cache 1, casts of weights (float32 leaves that require grad) are kept until the outermost region ends.
-   With 0 they are not kept, and with -1 the setting around it stays.  Regions nest, and each device has its own.
-   If a device knows no autocast, or is not registered, this fails with an error and no region (`open` is false).  CUDA
-   and similar devices of PyTorch that are not registered only give a warning.  A dtype that the device does not support
+   inside.  If cache is 1, casts of weights (float32 leaves that require grad) are kept until the outermost region ends.
+   If it is 0 they are not kept, and if it is -1 the setting of the region around it stays.  Regions nest, and each
+   device has its own.
+   A device that has no autocast or is not registered fails with an error and no region (`open` is false).  CUDA and
+   similar devices of PyTorch that are not registered only give a warning.  A dtype that the device does not support
    gives a warning and a region that is off. */
 OPD_API opd_autocast_region opd_autocast_begin(opd_backend device, opd_scalar_type dtype, bool enabled, int cache);
 /* Ends a region: restores the state from before.  The end of the outermost region clears the cache.  A second call does
    nothing.  Works while an error is pending.  A region that a kernel has begun ends with the kernel.  To carry regions
    to another thread, use opd_dispatch_state. */
 OPD_API void opd_autocast_end(opd_autocast_region *region);
-/* Returns whether autocast is on for a device (torch.is_autocast_enabled); false inside a policy. */
+/* Returns true if autocast is on for a device (torch.is_autocast_enabled).  Returns false inside an operator that an
+   autocast kernel calls. */
 OPD_API bool opd_autocast_enabled(opd_backend device);
 /* Returns the dtype of autocast for a device (torch.get_autocast_dtype); OPD_DTYPE_NONE if the device has none. */
 OPD_API opd_scalar_type opd_autocast_dtype(opd_backend device);
-/* Returns whether casts of weights are kept in the cache now. */
+/* Returns true if casts of weights are kept in the cache now. */
 OPD_API bool opd_autocast_cache_enabled(void);
 /* Frees all cast weights in the cache, of all threads (torch.clear_autocast_cache). */
 OPD_API void opd_autocast_cache_clear(void);

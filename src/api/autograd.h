@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:autograd   the tape
+//  >>api:autograd   the autograd graph: gradients, backward functions, custom functions
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Sets whether a leaf requires grad (torch.Tensor.requires_grad_).  Only floating and complex tensors can.  Returns
@@ -7,8 +7,9 @@
 OPD_API opd_tensor *opd_tensor_set_requires_grad(opd_tensor *tensor, bool on);
 OPD_API bool opd_tensor_requires_grad(const opd_tensor *tensor);
 OPD_API bool opd_tensor_is_leaf(const opd_tensor *tensor);
-/* Returns the tensor of which this tensor is a view, made by view operators (torch.Tensor._base), or NULL if it is no
-   view.  The result is borrowed.  After a write into either of them, the other's history includes the write. */
+/* Returns the tensor of which this tensor is a view, made by view operators (torch.Tensor._base), or NULL if it is not
+   a view.  The result is borrowed.  After a write into a view or its base, the history of the other includes the write.
+   */
 OPD_API opd_tensor *opd_tensor_base(const opd_tensor *tensor);
 /* Returns the accumulated gradient of a leaf, or of a tensor that was given as `inputs`; NULL if it has none.  The
    result is borrowed. */
@@ -16,33 +17,33 @@ OPD_API opd_tensor *opd_tensor_grad(const opd_tensor *tensor);
 /* Sets the gradient of a tensor.  Pass NULL to remove the gradient.  Returns 0, or -1 with an error. */
 OPD_API int opd_tensor_set_grad(opd_tensor *tensor, opd_tensor *grad);
 OPD_API const char *opd_tensor_grad_fn(const opd_tensor *tensor);             /* "MulBackward0", or NULL for a leaf */
-/* Computes the gradients of one tensor (torch.autograd.backward).  The gradient of a one-element tensor itself is one.
-   Returns 0, or -1 with an error. */
+/* Computes the gradients of a one-element tensor, and adds them to the leaves (torch.autograd.backward).  Backward
+   starts with the gradient 1.  Returns 0, or -1 with an error. */
 OPD_API int opd_backward(opd_tensor *tensor);
 /* A place in the autograd graph: input number `nr` of a node, where the gradient of the node's result number `nr`
    arrives.  See >>api:hooks. */
 typedef struct opd_edge { opd_node *node; uint32_t nr; } opd_edge;
 /* Options of opd_backward_with and opd_autograd_grad. */
 typedef struct opd_backward_options {
-    opd_tensor *const *grad_outputs;   /* one for each output; NULL or a NULL element: 1, for one number */
+    opd_tensor *const *grad_outputs;   /* one for each output; NULL, or a NULL element, means 1 */
     bool retain_graph, create_graph;   /* create_graph retains too */
-    bool allow_unused;                 /* opd_autograd_grad: an input that was not used gives NULL, and no error */
+    bool allow_unused;                 /* opd_autograd_grad: an unused input gets NULL instead of an error */
     opd_tensor *const *inputs; int ninputs;   /* opd_backward_with: accumulates only into these, leaves or not */
-    bool materialize_grads;            /* opd_autograd_grad: an input that was not used gives zeros */
+    bool materialize_grads;            /* opd_autograd_grad: an unused input gets zeros */
     const opd_edge *input_edges;       /* ninputs edges instead of `inputs`, for both functions */
-    bool is_grads_batched;             /* opd_autograd_grad: grad_outputs and gradients have one dim more in front, for
-                                          several gradients at once: one vmap of the backward */
+    bool is_grads_batched;             /* opd_autograd_grad: grad_outputs and the gradients have one more dim in front,
+                                          for several gradients that one vmap of the backward computes at once */
 } opd_backward_options;
 /* Computes the gradients of outputs and adds them to the leaves.  Any thread may call this, several threads may work on
-   one graph, and calls inside a backward function or hook nest to any depth.  Returns 0, or -1 with an error.  On
-   failure the first error is kept, with the names of the node and the operator.  Leaves reached before keep the
-   gradients that were added.  The graph stays as it is, but nodes that have run may have lost their saved tensors. */
+   one graph, and calls inside a backward function or hook nest to any depth.  Returns 0, or -1 with an error.  After a
+   failure, the first error is kept, with the names of the node and the operator.  Leaves that were reached before keep
+   their new gradients.  The graph stays, but nodes that have run may have lost their saved tensors. */
 OPD_API int opd_backward_with(opd_tensor *const *outputs, int count, const opd_backward_options *options);
 /* Computes the gradients of outputs with respect to inputs (torch.autograd.grad).  Writes ninputs tensors of the
    innermost scope to grads.  Returns 0, or -1 with an error. */
 OPD_API int opd_autograd_grad(opd_tensor *const *outputs, int count, opd_tensor *const *inputs, int ninputs,
                               const opd_backward_options *options, opd_tensor **grads);
-/* Returns whether grad mode is on in this thread.  If a kernel, a backward function or a callback changes the mode, the
+/* Returns true if grad mode is on in this thread.  If a kernel, a backward function or a callback changes the mode, the
    change ends when that function returns.  To carry the mode to another thread, use opd_dispatch_state. */
 OPD_API bool opd_grad_mode_enabled(void);
 /* Sets the grad mode of this thread and returns the previous one:
@@ -62,11 +63,11 @@ OPD_INLINE void opd_grad_end(opd_grad_block *block) {
         (void)opd_grad_mode_set(block->was);
     }
 }
-/* Sets the inference mode of this thread (c10::InferenceMode); false sets the normal mode.  In it grad mode is off and
-   calls skip the Autograd keys.  New tensors are inference tensors: they have no history and no version, are never
-   saved for a backward, and cannot be written outside.  Views of other tensors are normal tensors, but may be written
-   only inside.  Returns the previous state of the thread, which opd_dispatch_state_set restores.  As a block:
-   OPD_INFERENCE_MODE(on) { }. */
+/* Sets the inference mode of this thread (c10::InferenceMode); false sets the normal mode.  In inference mode, grad
+   mode is off and calls skip the Autograd keys.  New tensors are inference tensors: they have no history and no
+   version, are never saved for a backward, and cannot be written outside of the mode.  Views of other tensors are
+   normal tensors, but may be written only inside.  Returns the previous state of the thread, which
+   opd_dispatch_state_set restores.  As a block: OPD_INFERENCE_MODE(on) { }. */
 OPD_API opd_dispatch_state opd_inference_mode_set(bool on);
 OPD_API bool opd_inference_mode_enabled(void);
 OPD_API bool opd_tensor_is_inference(const opd_tensor *tensor);
@@ -85,41 +86,41 @@ OPD_INLINE void opd_inference_end(opd_inference_block *block) {
 }
 
 /* Inside a backward function, the opd_bw_* functions read arguments and results of the forward call.  Only tensors that
-   the operator descriptor's `save` names are there; other tensors are NULL.  The engine fetches the saved tensors, and
-   checks that they were not changed, before the backward function runs.  If no gradient is needed, the function is not
-   called.  For an operator that writes arguments, the written arguments that it returns are results, and are saved with
-   their values from before the call.  An argument that it writes but does not return gets no history; if it has one
-   already, the call fails.  A written first argument is the exception: its history is that of result 0. */
+   the operator descriptor's `save` names are there; other tensors are NULL.  Before the backward function runs, the
+   engine fetches the saved tensors and checks that they were not changed.  If no gradient is needed, the function is
+   not called.  An argument that the operator writes and returns is a result; if saved, it has its value from before the
+   call.  An argument that the operator writes but does not return gets no history; if it already has a history, the
+   call fails.  A written first argument is the exception: its history is that of result 0. */
 OPD_API opd_tensor *opd_bw_grad(opd_backward_call *bw, int i);                /* gradient of result i; may be NULL */
 OPD_API opd_tensor *opd_bw_tensor(opd_backward_call *bw, int i);              /* saved tensor argument i */
 OPD_API opd_tensors opd_bw_tensors(opd_backward_call *bw, int i);             /* saved list argument i */
-OPD_API opd_value opd_bw_value(opd_backward_call *bw, int i);                 /* any argument that is no tensor */
+OPD_API opd_value opd_bw_value(opd_backward_call *bw, int i);                 /* argument i, not a tensor */
 OPD_API opd_tensor *opd_bw_result(opd_backward_call *bw, int i);              /* saved result i */
-/* Returns whether the gradient of argument i is needed; for a list argument, of any of its elements. */
+/* Returns true if the gradient of argument i is needed; for a list argument, of any of its elements. */
 OPD_API bool opd_bw_needs(const opd_backward_call *bw, int i);
-/* Returns whether the gradient of one element of list argument i is needed. */
+/* Returns true if the gradient of one element of list argument i is needed. */
 OPD_API bool opd_bw_needs_at(const opd_backward_call *bw, int i, int element);
 /* opd_bw_sizes, opd_bw_dtype and opd_bw_device return sizes, dtype and device of argument i; opd_bw_sizes_at returns
-   the sizes of one element of list argument i.  The answer is known only if the gradient of the argument is needed.
-   Else the sizes have n = -1, with data that reads as zeros, also at indices before and behind it.  So a backward
+   the sizes of one element of list argument i.  They are known only if the gradient of the argument is needed.
+   Otherwise the sizes have n = -1, with data that reads as zeros, also at indices before and behind it.  So a backward
    function of several arguments asks opd_bw_needs first. */
 OPD_API opd_ints opd_bw_sizes(const opd_backward_call *bw, int i);
 OPD_API opd_ints opd_bw_sizes_at(const opd_backward_call *bw, int i, int element);
 OPD_API opd_scalar_type opd_bw_dtype(const opd_backward_call *bw, int i);
 OPD_API opd_device opd_bw_device(const opd_backward_call *bw, int i);
-/* Gives the gradient of argument i, or NULL if there is no gradient.  The tensor is retained at once.  The engine sums
-   and casts a gradient that is broadcast or of another floating dtype.  A NULL from a call that failed passes the error
-   on.  Returns 0 or -1.  A backward function must give, or give NULL for, each gradient that is needed: otherwise
-   backward fails.  The exception is a function that asked for the gradient of a result and got NULL. */
+/* Sets the gradient of argument i, or NULL if there is no gradient.  The tensor is retained at once.  If the gradient
+   is broadcast or has another floating dtype, the engine sums and casts it.  If grad is NULL because a call failed,
+   that error is passed on.  Returns 0 or -1.  A backward function must set each gradient that is needed, to a tensor or
+   NULL: otherwise backward fails.  The exception is a function that asked for the gradient of a result and got NULL. */
 OPD_API int opd_bw_return(opd_backward_call *bw, int i, opd_tensor *grad);
-/* Gives the gradient of one element of list argument i, as opd_bw_return does. */
+/* Sets the gradient of one element of list argument i, as opd_bw_return does. */
 OPD_API int opd_bw_return_at(opd_backward_call *bw, int i, int element, opd_tensor *grad);
 
-/* Records results in the autograd graph by hand.  A kernel at an Autograd key first calls the operator below it, then
-   ties the results to a backward function with this.  `inputs` are the tensors whose gradients `backward` gives, in the
-   order of opd_bw_return.  `saved` are tensors for opd_bw_tensor, numbered from 0.  `values` are copied for
-   opd_bw_value and numbered after them, at most 255 together.  Does nothing if no input requires grad or grad mode is
-   off.  Returns 0, or -1 with an error. */
+/* Records results in the autograd graph by hand.  A kernel at an Autograd key first calls the operator below this key,
+   then connects the results to a backward function with this.  `inputs` are the tensors whose gradients `backward`
+   gives, in the order of opd_bw_return.  `saved` are tensors for opd_bw_tensor, numbered from 0.  `values` are copied
+   for opd_bw_value and numbered after the saved tensors; there are at most 255 of both together.  Does nothing if no
+   input requires grad or grad mode is off.  Returns 0, or -1 with an error. */
 OPD_API int opd_autograd_record(const char *name, opd_backward_fn backward, opd_tensor *const *inputs, int ninputs,
                                 opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
                                 opd_tensor *const *results, int nresults);
@@ -162,19 +163,19 @@ OPD_API opd_tensor *opd_autograd_call(const opd_autograd_function *fn, const opd
 
 /* The opd_context_* functions read and fill the context of a custom function, or of an operator with setup_context
    (torch's ctx).  The context lives as long as the node.
-   Functions opd_context_ninputs, opd_context_input, opd_context_tensor and opd_context_output work in `forward` and
-   `setup_context`.  Inputs of an operator are its arguments, with defaults filled in.  Outputs are those given so
-   far. */
+   The functions opd_context_ninputs, opd_context_input, opd_context_tensor and opd_context_output work in `forward` and
+   `setup_context`.  Inputs of an operator are its arguments, with defaults filled in.  Outputs are those that were
+   added so far. */
 OPD_API int opd_context_ninputs(const opd_context *ctx);
 OPD_API opd_value opd_context_input(const opd_context *ctx, int i);
-OPD_API opd_tensor *opd_context_tensor(const opd_context *ctx, int i);        /* input i; NULL if that is no tensor */
+OPD_API opd_tensor *opd_context_tensor(const opd_context *ctx, int i);        /* input i; NULL if not a tensor */
 OPD_API opd_value opd_context_output(const opd_context *ctx, int i);
-/* Adds a tensor to the outputs, in `forward`.  The tensor is retained at once.  NULL passes the error of a failed call
-   on.  Returns 0, or -1 with an error. */
+/* Adds a tensor to the outputs, in `forward`.  The tensor is retained at once.  If tensor is NULL because a call
+   failed, that error is passed on.  Returns 0, or -1 with an error. */
 OPD_API int opd_context_return(opd_context *ctx, opd_tensor *tensor);
 /* Adds any value to the outputs, as opd_context_return does. */
 OPD_API int opd_context_return_value(opd_context *ctx, opd_value value);
-/* Returns whether input i requires grad; for a list, whether an element does.  Also works in `backward`. */
+/* Returns true if input i requires grad; for a list, if an element does.  Also works in `backward`. */
 OPD_API bool opd_context_needs_input_grad(const opd_context *ctx, int i);
 /* Saves tensors, at most 190, for `backward`; elements may be NULL.  A second call replaces the first.  Returns 0, or
    -1 with an error. */
@@ -189,11 +190,11 @@ OPD_API opd_tensor *opd_context_saved(opd_context *ctx, int i);
 /* Frees the saved tensors at once, in `backward`, if the graph is not retained.  Tensors from opd_context_saved may
    then be freed, and opd_context_saved fails from here on.  Returns 0, or -1 with an error. */
 OPD_API int opd_context_maybe_clear_saved_tensors(opd_context *ctx);
-/* Says that `forward` writes into an input; the setup_context of a custom function says that it has written.
+/* Marks an input that `forward` writes into; a custom function with setup_context calls this there, after the write.
    Increments the tensor's version.  The function must then return the input as an output.  Returns 0, or -1 with an
    error. */
 OPD_API int opd_context_mark_dirty(opd_context *ctx, opd_tensor *tensor);
-/* Says that an output never requires grad.  Returns 0, or -1 with an error. */
+/* Marks an output that never requires grad.  Returns 0, or -1 with an error. */
 OPD_API int opd_context_mark_non_differentiable(opd_context *ctx, opd_tensor *tensor);
 /* Sets the gradient that `backward` sees for an output that nobody used: zeros if true (the default), else NULL. */
 OPD_API void opd_context_set_materialize_grads(opd_context *ctx, bool on);
@@ -207,7 +208,7 @@ OPD_API opd_value opd_context_get(const opd_context *ctx, const char *name);
 OPD_API int opd_context_set_data(opd_context *ctx, void *data, opd_destroy destroy);
 /* Returns the pointer that opd_context_set_data has set. */
 OPD_API void *opd_context_data(const opd_context *ctx);
-OPD_API void *opd_context_user(const opd_context *ctx);           /* of a custom function: its struct's `user` */
+OPD_API void *opd_context_user(const opd_context *ctx);           /* `user` of a custom function's struct */
 /* Returns the context to which a backward function belongs, or NULL if it has none. */
 OPD_API opd_context *opd_bw_context(const opd_backward_call *bw);
 
@@ -223,11 +224,11 @@ typedef enum opd_autograd_fallback_mode {
    torch._C._set_autograd_fallback_mode. */
 OPD_API opd_autograd_fallback_mode opd_autograd_fallback_set(opd_autograd_fallback_mode mode);
 /* A kernel for an Autograd key that acts as OPD_AUTOGRAD_FALLBACK_ERROR does (autogradNotImplementedFallback).  Results
-   get a node NotImplemented, and so do arguments that are written and returned, after the checks of each write in
-   place. */
+   get a node NotImplemented, whose backward fails.  So do arguments that are written and returned, after the usual
+   checks of in-place writes. */
 OPD_API int opd_autograd_not_implemented(opd_call *call);
-/* A kernel for the ADInplaceOrView key, beside opd_autograd_not_implemented
-   (autogradNotImplementedInplaceOrViewFallback).  Counts writes, and ties the first result to the argument whose memory
-   it shares.  Writing into that view fails while something requires grad. */
+/* A kernel for the ADInplaceOrView key, used together with opd_autograd_not_implemented
+   (autogradNotImplementedInplaceOrViewFallback).  Counts writes, and makes the first result a view of the argument
+   whose memory it shares.  Writing into that view fails if a gradient is required. */
 OPD_API int opd_inplace_or_view_not_implemented(opd_call *call);
 

@@ -1,15 +1,15 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:backends   devices from outside
+//  >>api:backends   registering devices; streams, events, captures
 //----------------------------------------------------------------------------------------------------------------------
 
 typedef struct opd_pointwise opd_pointwise;       /* see >>api:formulas */
 typedef struct opd_draw opd_draw;
 struct opd_group_desc;                            /* see >>api:collectives */
 struct opd_group_mover;
-/* The functions of a kind of device, for opd_backend_register.  Each gets `user` and the index of a device.  Functions
-   that return int return 0, or not 0 with or without an opd_fail.  Any thread may call them.  Functions below
-   "optional" may be NULL: then the device lacks the feature, and there is one device with one stream.  Kernels are
-   registered at the backend's key, as for any other backend. */
+/* The functions of a kind of device, for opd_backend_register.  Each gets `user`, and most get the index of a device.
+   Functions that return int return 0, or another value on failure, with or without an opd_fail.  Any thread may call
+   them.  Functions below "optional" may be NULL: then the device lacks the feature.  Without device_count there is one
+   device, without stream_new one stream.  Kernels are registered at the backend's key, as for any other backend. */
 typedef struct opd_backend_desc {
     const char *name;            /* "npu": letters and _; NULL leaves the present name */
     void *(*alloc)(void *user, int index, size_t bytes);                      /* NULL: there is no more memory */
@@ -32,19 +32,19 @@ typedef struct opd_backend_desc {
     void *user;
     void (*destroy)(void *user);                                              /* after opd_backend_unregister */
     /* optional, from 0.2 on.  Runs a pointwise formula over memory of the device, queued on the current stream (see
-       >>api:formulas).  With it all pointwise operators, fill_, and copies that convert or have strides work on the
-       device.  A kernel of the program at the backend's key has precedence. */
+       >>api:formulas).  With this function, all pointwise operators, fill_, and copies that convert or have strides
+       work on the device.  A kernel that the program registers at the backend's key has precedence. */
     int (*pointwise)(void *user, int index, const opd_pointwise *pointwise);
     /* Writes random numbers, equal to the CPU's.  If NULL, the host makes and copies them. */
     int (*draw)(void *user, int index, const opd_draw *draw);
     /* Copies as `copy` does, but only queues the copy, even if one side is the host.  The host's memory stays valid
        until the copy is done. */
     int (*copy_async)(void *user, void *to, int to_index, const void *from, int from_index, size_t bytes);
-    void *(*host_alloc)(void *user, size_t bytes);                            /* host memory that it copies fast */
+    void *(*host_alloc)(void *user, size_t bytes);                            /* memory that the device copies fast */
     void (*host_free)(void *user, void *data);
     int (*empty_cache)(void *user, int index);                                /* frees memory that was kept by `free` */
     int64_t (*cached)(void *user, int index);                                 /* number of bytes that `free` kept */
-    int (*event_new)(void *user, int index, bool timing, int64_t *event);     /* gives an event, which is not 0 */
+    int (*event_new)(void *user, int index, bool timing, int64_t *event);     /* sets *event, not to 0 */
     void (*event_free)(void *user, int index, int64_t event);
     int (*event_record)(void *user, int index, int64_t event, int64_t stream);
     int (*event_wait)(void *user, int index, int64_t event, int64_t stream);  /* makes the stream wait for it */
@@ -56,25 +56,26 @@ typedef struct opd_backend_desc {
     int (*capture_replay)(void *user, int index, int64_t capture, int64_t stream);
     void (*capture_free)(void *user, int index, int64_t capture);
     bool (*debug_set)(void *user, bool on);                                   /* returns the previous setting */
-    /* Notes that this stream, too, uses a block that `alloc` returned.  After `free` the block is handed out again only
-       when the stream's present work is done. */
+    /* Notes that `stream` also uses the block `data`, which `alloc` returned.  After `free`, the block is handed out
+       again only when the work that is queued on the stream by then is done. */
     int (*record_stream)(void *user, int index, void *data, int64_t stream);
     /* For opd_group_device_add.  Makes the id that all ranks of a new group share, OPD_GROUP_ID bytes.  If `id` is
-       NULL, only returns 0 if this process can have such groups, else not 0. */
+       NULL, makes no id, and only returns 0 if this process can have such groups. */
     int (*group_id)(void *user, int index, void *id);
     /* Fills in `mover`, which moves memory of the device between the ranks that have this id.  All ranks call it. */
     int (*group_new)(void *user, int index, const struct opd_group_desc *group, const void *id,
                      struct opd_group_mover *mover);
 } opd_backend_desc;
-/* Makes a backend a device: PrivateUse1 to 3, or a backend of PyTorch other than CPU and Meta.  With its tensors empty,
-   zeros, full, copy_, to, clone, item, printing, views, random numbers and autograd work.  Other operators need kernels
-   at the backend's key, or opd_cpu_fallback.  Only PrivateUse1 to 3 can have a name, which is permanent.  Device
-   strings and key names use the name ("npu", "AutogradNpu"); PyTorch's names still work.  desc is copied; size is its
-   size in the caller's header.  Returns 0, or -1 with an error if the backend is taken or a function is missing.  Any
-   thread.  Follows torch.utils.rename_privateuse1_backend and c10::DeviceGuardImplInterface. */
+/* Registers the devices of a backend: PrivateUse1 to 3, or a backend of PyTorch other than CPU and Meta.  On its
+   tensors, empty, zeros, full, copy_, to, clone, item, printing, views, random numbers and autograd then work.  Other
+   operators need kernels at the backend's key, or opd_cpu_fallback.  Only PrivateUse1 to 3 can have a name, which is
+   permanent.  Device strings and key names use the name ("npu", "AutogradNpu"); PyTorch's names still work.  desc is
+   copied; size is its size in the caller's header.  Returns 0, or -1 with an error if the backend is taken or a
+   function is missing.  Any thread may call this.  Follows torch.utils.rename_privateuse1_backend and
+   c10::DeviceGuardImplInterface. */
 OPD_API int opd_backend_register_sized(opd_backend backend, const opd_backend_desc *desc, size_t size);
 OPD_INLINE int opd_backend_register(opd_backend backend, const opd_backend_desc *desc) {
-    return opd_backend_register_sized(backend, desc, sizeof(opd_backend_desc));     /* which may grow */
+    return opd_backend_register_sized(backend, desc, sizeof(opd_backend_desc));     /* the struct may grow */
 }
 /* Registers a backend for plug-ins that were built before opd_backend_desc grew. */
 OPD_API int opd_backend_register_first(opd_backend backend, const opd_backend_desc *desc);
@@ -94,36 +95,36 @@ OPD_API int64_t opd_cpu_fallback_count(void);
    elsewhere, returns NULL with an error that names the argument. (A 0-dim CPU tensor may be given together with tensors
    of a device; read it with opd_item_f64.) */
 OPD_API void *opd_device_data(const opd_tensor *tensor, opd_backend backend);
-/* Makes the results of the call in a kernel of a device.  The operator's own Meta kernel checks the arguments and gives
-   sizes, strides and dtypes.  Contents are undefined.  The results are in opd_call_rets.  Works for out= and in-place
-   forms: a written argument that the operator returns is the result.  Does not work for operators that return views or
-   whose result sizes depend on data.  Returns 0, or -1 with an error. */
+/* Makes all results of a call, for a device's kernel.  The operator's Meta kernel checks the arguments and gives sizes,
+   strides and dtypes.  The contents are undefined.  Read the results from opd_call_rets.  Works for out= and in-place
+   forms, too: a written argument that the operator returns is the result.  Does not work for operators that return
+   views or whose result sizes depend on data.  Returns 0, or -1 with an error. */
 OPD_API int opd_results_from_fake(opd_call *call);
-/* Makes and returns result 0, filled with a copy of the first argument, for an operator that changes such a copy.  For
-   an in-place form the result is the argument itself, if no other argument uses its memory.  Returns NULL with an error
-   on failure. */
+/* Makes and returns result 0, a copy of the first argument, for an operator that changes this copy.  For an in-place
+   form the result is the first argument itself, if no other argument uses its memory.  Returns NULL with an error on
+   failure. */
 OPD_API opd_tensor *opd_result_update(opd_call *call);
 /* Makes a tensor over memory of a device, as opd_tensor_wrap does for host memory. */
 OPD_API opd_tensor *opd_tensor_wrap_on(void *data, opd_ints sizes, const int64_t *strides, opd_scalar_type dtype,
                                        opd_device device, opd_deleter deleter, void *user);
 /* Returns the number of devices of a backend; 0 if it is not registered, 1 for OPD_CPU. */
 OPD_API int opd_device_count(opd_backend backend);
-/* Returns this thread's current device of a backend.  A device without an index means this one.  The dispatcher makes
-   the device of a call's tensors the current one around each kernel. */
+/* Returns this thread's current device of a backend.  A device with index -1 means this device.  Around each kernel,
+   the dispatcher makes the device of the call's tensors the current one. */
 OPD_API opd_device opd_device_current(opd_backend backend);
 /* Sets this thread's current device and returns the previous one:
    `opd_device was = opd_device_set(d); ... opd_device_set(was);` */
 OPD_API opd_device opd_device_set(opd_device device);
 /* Waits for the work of a device (index -1: the current one).  Returns 0, or -1 with an error. */
 OPD_API int opd_device_synchronize(opd_device device);
-/* Returns the numbers of bytes of a device. */
+/* Returns the memory statistics of a device. */
 OPD_API opd_memory opd_device_memory(opd_device device);
 /* Returns memory that the device's allocator keeps for reuse to the device.  Returns 0, or -1 with an error. */
 OPD_API int opd_device_empty_cache(opd_device device);
-/* Makes a CPU tensor in pinned memory.  The backend's devices copy from and to such memory at full speed, and while
-   other work goes on (copy_ with non_blocking=True; opd_stream_synchronize waits).  The contents must stay until the
-   copy is done.  The tensor may be freed earlier: its memory is reused only after the copy.  Returns NULL with an error
-   on failure. */
+/* Makes a CPU tensor in pinned memory.  The backend's devices copy from and to such memory at full speed, also while
+   other work runs (copy_ with non_blocking=True; opd_stream_synchronize waits for it).  Do not change the contents
+   until the copy is done.  The tensor may be freed earlier: its memory is reused only after the copy.  Returns NULL
+   with an error on failure. */
 OPD_API opd_tensor *opd_tensor_new_pinned(opd_ints sizes, opd_scalar_type dtype, opd_backend backend);
 /* Sets debug mode: each operator waits for its kernels, so that an error names the failed operator.  Returns the
    previous setting. */
@@ -131,28 +132,29 @@ OPD_API bool opd_device_debug_set(opd_backend backend, bool on);
 /* Sets the reason why this program has no device of a kind ("no driver").  Errors contain it.  The text is not
    copied. */
 OPD_API void opd_backend_missing_set(opd_backend backend, const char *why);
-/* A queue of work on a device (torch.cuda.Stream).  Work of two streams, also of the default stream (id 0), has an
-   order only if one stream waits for the other.  Any thread may use any stream, and several threads may queue on
-   one. */
+/* A queue of work on a device (torch.cuda.Stream).  Works on two streams run in no fixed order unless one stream waits
+   for the other; this includes the default stream (id 0).  Any thread may use any stream, and several threads may queue
+   work on the same stream. */
 typedef struct opd_stream { opd_device device; int64_t id; } opd_stream;
 OPD_API opd_stream opd_stream_new(opd_device device);                         /* id 0 with an error if there are none */
-/* Frees a stream after its queued work.  No other thread may have it as its current stream.  If the caller has, the
-   default stream becomes the caller's. */
+/* Frees a stream when its queued work is done.  No other thread may have it as its current stream.  If it is the
+   caller's current stream, the default stream becomes current. */
 OPD_API void opd_stream_free(opd_stream stream);
 OPD_API opd_stream opd_stream_current(opd_device device);
-/* Makes a stream the current one of this thread and its device.  Returns the previous one. */
+/* Makes a stream this thread's current stream of its device.  Returns the previous one. */
 OPD_API opd_stream opd_stream_set(opd_stream stream);
 OPD_API int opd_stream_wait(opd_stream stream, opd_stream other);             /* later work waits for that of `other` */
 OPD_API int opd_stream_synchronize(opd_stream stream);
-/* Notes that a stream uses a tensor that was made on another stream (torch.Tensor.record_stream).  Memory belongs to
-   the stream that was current when it was made.  When freed, it is handed out again there at once.  After this call,
-   the whole memory that views of the tensor share is handed out only later: when the work is done that `stream` has
-   queued at the time of freeing.  Does nothing for memory that is not from the device's allocator.  Returns 0, or -1
-   with an error.  Any thread. */
+/* Notes that `stream` uses a tensor that was made on another stream (torch.Tensor.record_stream).  Memory belongs to
+   the stream that was current when it was allocated, and after it is freed, that stream may reuse it at once.  After
+   this call, the memory of the tensor and its views is reused only when the work that was queued on `stream` at the
+   time of freeing is done.  Does nothing for memory that is not from the device's allocator.  Returns 0, or -1 with an
+   error.  Any thread may call this. */
 OPD_API int opd_tensor_record_stream(opd_tensor *tensor, opd_stream stream);
-/* A mark in a stream.  opd_device_event_record puts it there, and the event is done when the work queued before is
-   done.  Events are recorded on streams of their device; any stream may wait for them.  Any thread may use an event,
-   but two threads may use one at once only to wait.  Functions that return int return 0, or -1 with an error. */
+/* A mark in a stream.  opd_device_event_record puts the event there, and the event is done when the work queued before
+   it is done.  Events are recorded on streams of their device; any stream may wait for them.  Any thread may use an
+   event, but two threads may use one at the same time only to wait.  Functions that return int return 0, or -1 with an
+   error. */
 typedef struct opd_device_event { opd_device device; int64_t id; } opd_device_event;
 /* Makes an event.  Only events with `timing` work with opd_device_event_elapsed.  Returns id 0 with an error if the
    device has no events. */
@@ -164,12 +166,13 @@ OPD_API int opd_device_event_synchronize(opd_device_event event);
 OPD_API int opd_device_event_done(opd_device_event event);                      /* 1 done, 0 not yet, -1 an error */
 /* Returns the milliseconds from one event to the other, both of which must be done, or -1 with an error. */
 OPD_API double opd_device_event_elapsed(opd_device_event from, opd_device_event to);
-/* Recorded work that is not run at once, but replayed as often as wanted (CUDA graphs, torch.cuda.graph).  Between
-   opd_capture_begin and opd_capture_end, nothing may wait for the stream, which must not be the default stream.  Nor
-   may the host read its results: opd_item_f64, printing, copies to the host or from pageable memory, and indexing by
-   bool fail, and then the end fails as well.  Run the same work once before, on that stream.
-   Shapes and addresses are fixed, and memory made meanwhile belongs to the capture.  Each replay uses the random
-   numbers that plain calls would use then, so the generators must live as long as the capture.
+/* Work that is recorded instead of run, and can be replayed any number of times (CUDA graphs, torch.cuda.graph).
+   Between opd_capture_begin and opd_capture_end, nothing may wait for the stream, which must not be the default stream.
+   The host must not read results of the stream either: opd_item_f64, printing, copies to the host or from pageable
+   memory, and indexing by bool fail, and then opd_capture_end fails as well.  Run the same work once before, on that
+   stream.
+   Shapes and addresses are fixed, and memory allocated during the capture belongs to it.  Each replay uses the random
+   numbers that uncaptured calls would use at that time, so the generators must live as long as the capture.
    Other threads may work meanwhile on other streams.  Different threads may begin, work, end, replay and free, one at a
    time. */
 typedef struct opd_capture opd_capture;

@@ -23,16 +23,16 @@ typedef void (*opd_deleter)(void *data, void *user);
 typedef enum opd_code {
     OPD_OK = 0,                  /* no error is pending */
     OPD_ERROR_MEMORY,            /* an allocation failed */
-    OPD_ERROR_SCHEMA,            /* text that is no schema */
+    OPD_ERROR_SCHEMA,            /* text that is not a valid schema */
     OPD_ERROR_REGISTER,          /* a registration that is not allowed */
     OPD_ERROR_NOT_FOUND,         /* an operator, key or library that does not exist */
     OPD_ERROR_ARGUMENT,          /* count, kind or value of an argument */
     OPD_ERROR_SHAPE,             /* sizes that do not fit */
     OPD_ERROR_DTYPE,             /* a dtype that does not fit */
     OPD_ERROR_INDEX,             /* index, dimension or target out of range */
-    OPD_ERROR_NO_KERNEL,         /* nothing registered for the keys of this call */
+    OPD_ERROR_NO_KERNEL,         /* no kernel is registered for the keys of this call */
     OPD_ERROR_KERNEL,            /* a kernel broke the calling convention */
-    OPD_ERROR_AUTOGRAD,          /* autograd refuses */
+    OPD_ERROR_AUTOGRAD,          /* autograd cannot record or differentiate this */
     OPD_ERROR_USER,              /* recorded by opd_fail in code outside of this library */
     OPD_ERROR_FILE               /* a file that cannot be read or written, or has wrong contents */
 } opd_code;
@@ -48,14 +48,14 @@ OPD_API opd_code opd_error_code(void);
 OPD_API const char *opd_error_message(void);
 /* Forgets the pending error of this thread. */
 OPD_API void opd_error_clear(void);
-/* Records an error and returns -1, so that a kernel can `return opd_fail(...)`.  If an error is pending already, that
-   error stays.  The text begins with the name of the operator whose kernel is running. */
+/* Records an error with a formatted text and returns -1, so that a kernel can `return opd_fail(...)`.  If an error is
+   pending already, that error stays.  The name of the operator whose kernel is running is put in front of the text. */
 OPD_API_OPEN int opd_fail(opd_code code, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
 /* Returns -1 with an error if cond is false (TORCH_CHECK).  For functions that return 0 or -1, as kernels and backward
    functions do.  OPD_CHECK(opd_ndim(x) == 2, "x must be a matrix, not %d-dimensional", opd_ndim(x)); */
 #define OPD_CHECK(cond, ...) do { if (!(cond)) { return opd_fail(OPD_ERROR_ARGUMENT, __VA_ARGS__); } } while (0)
-/* Marks the state of this thread's error, so that code can try something:
-   `int m = opd_error_mark(); ...; opd_error_rewind(m);` */
+/* Returns a mark of this thread's error state.  With opd_error_rewind, code can call functions that may fail and forget
+   their error: `int m = opd_error_mark(); ...; opd_error_rewind(m);` */
 OPD_API int opd_error_mark(void);
 /* Forgets an error that was recorded since the mark, and returns its code; OPD_OK if there was none.  An error that was
    already pending at the mark stays. */
@@ -65,23 +65,26 @@ OPD_API opd_code opd_error_rewind(int mark);
    The last line of main: `return opd_finish();`. */
 OPD_API int opd_finish(void);
 
-/* A log function.  is_error is 1 for an error that nobody looked at, 0 for a warning, -1 for text of $OPD_VERBOSE. */
+/* A log function, called for each message.  is_error is 1 for an error that the program did not handle, 0 for a
+   warning, -1 for messages that $OPD_VERBOSE or the dispatch trace asks for. */
 typedef void (*opd_log_fn)(void *user, int is_error, const char *text);
 /* Sets the log function.  NULL restores the default, which writes one line to stderr. */
 OPD_API void opd_log_set(opd_log_fn fn, void *user);
 /* Writes a warning to the log. */
 OPD_API_OPEN void opd_warn(const char *format, ...) OPD_PRINTF_LIKE(1, 2);
 
-/* Numbers of bytes, over all threads.  live: handed out, as asked for.  cached: freed and kept for reuse; graphs keep
-   such memory for their next run, until they are freed.  peak: the largest `live` since the reset. */
+/* Memory statistics in bytes, over all threads.  live: bytes that are in use, as they were requested.  cached: bytes
+   that were freed and are kept for reuse; a graph keeps such memory for its next run, until the graph is freed.  peak:
+   the largest `live` since the last opd_memory_reset_peak.  allocations: the number of allocations. */
 typedef struct opd_memory { int64_t live, cached, peak, allocations; } opd_memory;
 OPD_API opd_memory opd_memory_stats(void);
 /* Sets the peak to the present number of live bytes. */
 OPD_API void opd_memory_reset_peak(void);
 /* Returns the calling thread's cached blocks and the shared cached blocks to the allocator. */
 OPD_API void opd_memory_trim(void);
-/* Makes an allocation fail, for tests: the count-th from now on (1: the next), and with `forever` all after it.  A
-   count of 0 ends this.  Returns the number of allocations since the last call. */
+/* Makes an allocation fail, for tests: the count-th one from now on (1: the next).  With `forever`, all later
+   allocations fail, too.  A count of 0 ends this.  Returns the number of allocations since the previous call of this
+   function. */
 OPD_API int64_t opd_memory_fail_at(int64_t count, bool forever);
 
 /* Sets the number of threads that kernels may use, the caller's included.  0 restores the default: the number of cores,

@@ -3,15 +3,16 @@
 //----------------------------------------------------------------------------------------------------------------------
 
 /* The kinds of cells.  Graphs and scripts keep values other than tensors and numbers in cells: an opd_value with
-   OPD_TAG_CELL, which is a counted reference.  A new cell belongs to the innermost scope, as tensors do.  A cell holds
-   its elements; an element read from it is borrowed.  Lists of one kind of number, and lists of tensors, pass to
-   operators as they are.  Cells that hold each other are never freed.  Functions return None or -1 with an error. */
+   OPD_TAG_CELL is a counted reference to a cell.  A new cell belongs to the innermost scope, as tensors do.  A cell
+   holds its elements; an element that is read from it is borrowed.  Lists of one kind of number, and lists of tensors,
+   can be passed to operators as they are.  Cells that refer to each other in a cycle are never freed.  Functions return
+   None or -1 with an error. */
 typedef enum opd_cell_kind {
-    OPD_CELL_NONE = 0,           /* no cell */
+    OPD_CELL_NONE = 0,           /* not a cell */
     OPD_CELL_STR,
     OPD_CELL_COMPLEX,
     OPD_CELL_LIST,
-    OPD_CELL_DICT,               /* keeps the order in which keys came */
+    OPD_CELL_DICT,               /* keeps the order in which keys were added */
     OPD_CELL_TUPLE,
     OPD_CELL_OBJECT
 } opd_cell_kind;
@@ -22,8 +23,8 @@ OPD_API opd_value opd_value_keep(opd_value value);
 OPD_API void opd_value_release(opd_value value);
 /* Makes a string of `length` bytes, which are copied; -1: up to the zero. */
 OPD_API opd_value opd_string_new(const char *text, int64_t length);
-/* Returns the text of a string, zero-terminated; NULL, without an error, if the value is no string.  Writes the length
-   to *length, unless length is NULL. */
+/* Returns the text of a string, zero-terminated; NULL, without an error, if the value is not a string.  Writes the
+   length to *length, unless length is NULL. */
 OPD_API const char *opd_string_text(const opd_value *value, int64_t *length);
 /* Makes an empty list of elements of one kind: OPD_TAG_INTS, OPD_TAG_FLOATS, OPD_TAG_BOOLS or OPD_TAG_TENSORS (may
    contain None).  A list of OPD_TAG_LIST takes any values. */

@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:checking   gradients against finite differences, opcheck, pictures of graphs
+//  >>api:checking   checks of gradients and operators, pictures of autograd graphs
 //----------------------------------------------------------------------------------------------------------------------
 
 /* A function under test.  Fills outputs, which belong to the innermost scope, and returns their number, at most
@@ -9,15 +9,15 @@ typedef int (*opd_gradcheck_fn)(void *user, opd_tensor *const *inputs, int ninpu
 /* Options of opd_gradcheck and opd_gradgradcheck. */
 typedef struct opd_gradcheck_options {
     double eps, atol, rtol;            /* step of the central differences; |a - n| <= atol + rtol |n| */
-    double nondet_tol;                 /* by how much two backward runs may differ */
+    double nondet_tol;                 /* largest difference between two backward runs */
     bool raise_exception;              /* false: a failed check returns 1, and no error is left */
-    bool check_undefined_grad;         /* undefined gradients of outputs must give zero or undefined ones of inputs */
+    bool check_undefined_grad;         /* undefined gradients of outputs give zero or undefined ones of inputs */
     bool check_grad_dtypes;            /* a gradient must have its input's dtype */
-    bool check_backward_ad, check_forward_ad;     /* which modes are checked; at least one */
-    bool check_batched_grad, check_batched_forward_grad;      /* vmap of two vectors gives the result of each alone */
+    bool check_backward_ad, check_forward_ad;     /* check backward, check forward mode: at least one */
+    bool check_batched_grad, check_batched_forward_grad;      /* vmap of two gradients equals two single runs */
     bool fast_mode;                    /* one random projection of each Jacobian instead of all its elements */
-    bool check_fwd_over_rev, check_rev_over_rev;  /* of opd_gradgradcheck */
-    char *report; size_t report_cap;   /* NULL, or where the whole text of a failed check goes (a message is short) */
+    bool check_fwd_over_rev, check_rev_over_rev;  /* second derivatives: forward or reverse over reverse mode */
+    char *report; size_t report_cap;   /* NULL, or a buffer for the whole text of a failed check (a message is short) */
 } opd_gradcheck_options;
 /* Returns the default options: eps 1e-6, atol 1e-5, rtol 1e-3, nondet_tol 0.  Four options are on: raise_exception,
    check_undefined_grad, check_backward_ad, check_rev_over_rev. */
@@ -36,7 +36,7 @@ OPD_API int opd_gradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *in
 OPD_API int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                               opd_tensor *const *grad_outputs, const opd_gradcheck_options *options);
 
-/* The sub-tests of opd_opcheck.  If an operator has results that are no tensors, TRACE, VMAP and MEMORY are skipped,
+/* The sub-tests of opd_opcheck.  If an operator has results that are not tensors, TRACE, VMAP and MEMORY are skipped,
    since graphs and batches cannot have them.  Gradients are compared with each other; opd_gradcheck compares them with
    finite differences. */
 typedef enum opd_opcheck_test {
@@ -55,19 +55,19 @@ typedef enum opd_opcheck_test {
 } opd_opcheck_test;
 /* Options of opd_opcheck. */
 typedef struct opd_opcheck_options {
-    unsigned tests;                    /* OPD_OPCHECK_*; 0: all whose tools are not left out */
-    double atol, rtol;                 /* of results and gradients; both 0: by dtype, as torch.testing.assert_close */
+    unsigned tests;                    /* OPD_OPCHECK_*; 0: all that this program is built with */
+    double atol, rtol;                 /* tolerances; both 0: by dtype, as torch.testing.assert_close */
     uint64_t seed;                     /* of the default generator before each call of a random operator; afterwards
                                           generators have their old states again */
     bool same_sizes;                   /* FAKE and TRACE are not repeated with other sizes */
-    unsigned *failed;                  /* not NULL: all sub-tests run, this gets the failed ones, without an error */
-    char *report; size_t report_cap;   /* NULL, or where a line for each sub-test that failed goes */
+    unsigned *failed;                  /* not NULL: runs all sub-tests and gets the failed ones, without an error */
+    char *report; size_t report_cap;   /* NULL, or a buffer for a line for each sub-test that failed */
 } opd_opcheck_options;
 /* Checks that an operator does what its schema and registrations say, for these arguments (torch.library.opcheck).
    Arguments are as for opd_call_all, with tensors of any layout.  They are copied.  Arguments that require grad select
    the gradients to check.  FAKE and TRACE run again with tensors of other sizes, made of the same numbers, as far as
-   the operator takes them: this finds a size that is written down in a kernel.  If options is NULL, defaults are used.
-   Returns 0, or -1 with an error: the first failure, and how to fix it.  Not allowed inside transforms and
+   the operator accepts them: this finds kernels that contain a fixed size.  If options is NULL, defaults are used.
+   Returns 0, or -1 with an error: the first failure, and how to fix it.  Must not be called inside transforms and
    recordings. */
 OPD_API int opd_opcheck(opd_op *op, const opd_value *args, int nargs, const opd_opcheck_options *options);
 

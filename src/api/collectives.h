@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:collectives groups of processes, what they send each other, training on all of them
+//  >>api:collectives process groups, collectives, parallel training
 //----------------------------------------------------------------------------------------------------------------------
 
 /* A process group: several processes that run one program.  A group has a name, a rank for each process, and a table of
@@ -138,8 +138,8 @@ typedef struct opd_group_mover {
     int (*wait)(void *user, void *request);
     int (*test)(void *user, void *request);       /* 1, 0 or -1: done, not yet, failed; keeps the request */
     int (*flush)(void *user);                     /* begins transfers that `start` kept to begin together; or NULL */
-    int (*abandon)(void *user, const char *why);  /* this rank gives up, and its streams wait for no other rank */
-    int (*destroy)(void *user);                   /* when all is done, or -1: it was not; frees all requests */
+    int (*abandon)(void *user, const char *why);  /* this rank gives up: its streams no longer wait for other ranks */
+    int (*destroy)(void *user);                   /* frees all requests; returns -1 if a transfer had not finished */
     void *user;
 } opd_group_mover;
 
@@ -166,7 +166,8 @@ OPD_API opd_work *opd_group_scatter(opd_group *group, opd_tensor *tensor, opd_te
 OPD_API opd_work *opd_group_barrier(opd_group *group);
 /* Begins a transfer of any memory.  Only the handle can wait for it: operators that use the memory do not wait. */
 OPD_API opd_work *opd_group_start(opd_group *group, const opd_transfer *transfer);
-/* The most common collectives as functions: opd_all_reduce to opd_broadcast_ call the operators above. */
+/* The most common collectives as functions.  opd_all_reduce to opd_broadcast_ call the operators that are described
+   above. */
 OPD_API opd_tensor *opd_all_reduce(opd_tensor *input, const char *reduce_op, const char *group_name);
 OPD_API opd_tensor *opd_all_reduce_(opd_tensor *input, const char *reduce_op, const char *group_name);
 OPD_API opd_tensor *opd_all_gather(opd_tensor *input, const char *group_name);
@@ -204,9 +205,9 @@ OPD_API opd_parallel *opd_data_parallel(opd_tensor *const *params, int count, op
    Without this call they are plain means.  A rank that has no more examples passes 0 until 0 is returned: it takes part
    with zeros, and gets the mean of the other ranks' gradients, for an equal step. */
 OPD_API int64_t opd_parallel_begin(opd_parallel *parallel, int64_t samples);
-/* Sets whether backward communicates.  While false, gradients add up on each rank alone, until a backward while it is
-   true (DDP.no_sync).  An opd_parallel_begin holds for all backwards until the next one; the parts may differ in each.
-   Returns the previous setting. */
+/* Turns the communication of backward on or off.  While it is off, each rank adds up its own gradients, until the first
+   backward after it is on again (DDP.no_sync).  An opd_parallel_begin applies to all backwards until the next
+   opd_parallel_begin; the ranks' numbers of examples may differ each time.  Returns the previous setting. */
 OPD_API bool opd_parallel_sync_set(opd_parallel *parallel, bool on);
 /* Frees parallel training.  A graph recorded with sharded training may outlive it. */
 OPD_API void opd_parallel_free(opd_parallel *parallel);

@@ -4,13 +4,13 @@
 
 /* Options of opd_graph_write_c and opd_program_write_c. */
 typedef struct opd_c_options {
-    const char *name;            /* of the files and of the names in them: up to 40 letters,
-        digits and _; NULL: "model" */
+    const char *name;            /* name of the files and of the functions in them: up to 40 letters, digits and _;
+        NULL: "model" */
     const int *open;             /* for each input the dim whose size is open, -1 none; NULL: all sizes are fixed */
     int64_t least, most;         /* the range of the open size; a program may restrict it further.  `least` is at least
         1 and `most` at least 2.  The arena is planned for the whole range, and a run with another size returns 3. */
     const int *open_2;           /* a second open size, as the number of tokens beside the batch; NULL: none */
-    int64_t least_2, most_2;     /* its range */
+    int64_t least_2, most_2;     /* the range of the second open size */
     bool calls;                  /* operators without a form in C are called: NAME.c includes opdispatch.h, and is
         linked with a program that has its implementation; no size is open then */
 } opd_c_options;
@@ -63,10 +63,11 @@ typedef struct opd_compiled opd_compiled;
    error. */
 OPD_API opd_compiled *opd_graph_compile(const opd_graph *graph, const opd_compile_options *options);
 OPD_API opd_compiled *opd_program_compile(const opd_program *program, const opd_compile_options *options);
-/* Runs it, with inputs and outputs as in opd_graph_run_values or opd_program_run.  Returns the number of outputs, or -1
-   with the error of the uncompiled run.  Any thread, and several at once if nothing is written. */
+/* Runs a compiled graph or program, with inputs and outputs as in opd_graph_run_values or opd_program_run.  Returns the
+   number of outputs, or -1 with the error of the uncompiled run.  Any thread may call this, and several at once if
+   nothing is written. */
 OPD_API int opd_compiled_run(opd_compiled *compiled, const opd_value *inputs, int ninputs, opd_value *outputs, int cap);
-/* Runs it on tensors, as an opd_transform_fn that has the opd_compiled as user. */
+/* Runs a compiled graph or program on tensors, as an opd_transform_fn: pass the opd_compiled as user. */
 OPD_API int opd_compiled_function(void *compiled, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
 /* Returns the reason why the last run was uncompiled, or NULL if it was compiled.  Before the first run, the reason is
    that there was none.  The text is valid until opd_compiled_free. */

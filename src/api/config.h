@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 #if defined(OPDISPATCH_IN_TORCH) && defined(__INCLUDE_LEVEL__)
-#if __INCLUDE_LEVEL__ == 0                        /* the header is the last source of a library for PyTorch */
+#if __INCLUDE_LEVEL__ == 0                        /* the header itself is compiled, as the last source file */
 #define OPDISPATCH_IMPLEMENTATION
 #define OPD_AOTI
 #endif
@@ -24,7 +24,7 @@
 #define OPD_VERSION "0.4.0"
 
 #if defined(__cplusplus)
-#define OPD_CAST(T, x) static_cast<T>(x)          /* avoids -Wold-style-cast */
+#define OPD_CAST(T, x) static_cast<T>(x)          /* a C cast would warn under -Wold-style-cast */
 #else
 #define OPD_CAST(T, x) ((T)(x))
 #endif
@@ -61,14 +61,14 @@
 #define OPD_API extern OPD_EXPORT
 #endif
 #if defined(OPDISPATCH_PLUGIN)
-#define OPD_API_OPEN extern      /* variadic: a macro in a plug-in, see its table */
+#define OPD_API_OPEN extern      /* variadic functions; plug-ins call them by macros, see >>api:host */
 #else
 #define OPD_API_OPEN OPD_API
 #endif
 #define OPD_INLINE static inline OPD_UNUSED
 
-#define OPD_MAX_DIMS 64          /* most dimensions of a tensor */
-#define OPD_MAX_ARGS 64          /* most arguments of an operator */
+#define OPD_MAX_DIMS 64          /* the largest number of dimensions of a tensor */
+#define OPD_MAX_ARGS 64          /* the largest number of arguments of an operator */
 
 #ifdef __cplusplus
 extern "C" {

@@ -15,22 +15,22 @@ typedef int (*opd_jvp_fn)(opd_jvp_call *jv);
 /* A batching rule: a custom function, or one of the named families below. */
 typedef int (*opd_vmap_rule)(opd_call *call);
 
-/* A kernel that says: act as if this key were not there. */
+/* A special kernel: the call continues at the next key, as if the tensors did not have this key. */
 OPD_API int opd_fallthrough(opd_call *call);
 #define OPD_FALLTHROUGH opd_fallthrough
-/* A backward function for operator descriptors that says: results never require grad. */
+/* A special backward function for operator descriptors: results never require grad. */
 OPD_API int opd_not_differentiable(opd_backward_call *bw);
 #define OPD_NOT_DIFFERENTIABLE opd_not_differentiable
-/* The batching families for the `vmap` of operator descriptors (NULL means forgotten).  These call the operator once,
-   on tensors with one more dim:
+/* The batching rules for the field `vmap` of operator descriptors; NULL means that no rule was given.  These rules call
+   the operator once, on tensors with one more dim:
      POINTWISE   an element of a result depends on one element of each argument, after broadcasting
-     SHIFT_DIM   it works along dims that arguments named dim, dims, ... count; the other dims are independent
-     MATMUL      of two factors that are vectors, matrices or batches of them, whose batch dims broadcast (torch.matmul)
+     SHIFT_DIM   works along the dims that arguments named dim, dims, ... give; the other dims are independent
+     MATMUL      two factors that are vectors, matrices or batches of them, whose batch dims broadcast (torch.matmul)
      FOLD        the first dim of every tensor is a batch of independent samples
      VIEW        results are views of the first argument
-     FACTORY     sizes or dtype are taken from the first argument
-   The others do not:
-     DECOMPOSE   runs the composite kernel, on operators that have rules
+     FACTORY     sizes or dtype of the result are those of the first argument
+   These rules do not:
+     DECOMPOSE   runs the composite kernel, which calls operators that have rules
      LOOP        runs the operator for each example */
 OPD_API int opd_batch_pointwise(opd_call *call);
 OPD_API int opd_batch_shift_dim(opd_call *call);
@@ -83,11 +83,11 @@ typedef struct opd_op_desc {
     opd_kernel fake;             /* kernel at Meta: shapes only, results from opd_result */
     opd_kernel composite;        /* CompositeImplicitAutograd: calls operators, is differentiated through them */
     opd_kernel any;              /* CompositeExplicitAutograd: one kernel for every backend */
-    opd_kernel autograd;         /* hand-written kernel at Autograd, instead of `backward` */
+    opd_kernel autograd;         /* kernel at Autograd, instead of `backward` */
     opd_backward_fn backward;    /* backward function, or OPD_NOT_DIFFERENTIABLE */
-    const char *save;            /* tensors that `backward` reads: "self, result"; "other(self)": only if self's
-                                    gradient is needed; "self.sizes": a fake of its sizes and dtype; "" or NULL: none
-                                    (other arguments are always kept) */
+    const char *save;            /* tensors that `backward` reads: "self, result".  "other(self)": saved only if self's
+                                    gradient is needed.  "self.sizes": a fake of its sizes and dtype.  "" or NULL: none.
+                                    Arguments that are not tensors are always kept */
     const char *constant;        /* arguments that `backward` does not differentiate by (calls fail if one requires
                                     grad) and results that never require grad: "weight, total_weight" */
     opd_vmap_rule vmap;          /* OPD_BATCH_*, or a function */
@@ -97,14 +97,14 @@ typedef struct opd_op_desc {
                                     ("sort.values(values, indices)"); or a whole schema */
     const char *cases;           /* argument lists that the generic tests walk: see src/README.md */
     void *user;                  /* kernels get it by opd_call_user */
-    void (*destroy)(void *user); /* called when the last kernel that holds `user` was removed and no call is inside */
+    void (*destroy)(void *user); /* called with `user` when no kernel and no running call can use it any more */
     uint32_t tags;               /* OPD_OPTAG_* */
     int32_t same_again;          /* 1: an identical second definition is allowed */
     opd_jvp_fn jvp;              /* forward mode: a function or OPD_JVP_*; NULL: by `backward`; see >>api:forward */
     opd_setup_fn setup_context;  /* with `backward`: fills a context (see opd_context) after each recorded call,
                                     instead of `save` or beside it; functional schemas only */
-    int32_t once_differentiable; /* 1: autograd cannot follow `backward`; second derivatives are refused */
-    double (*flops)(const opd_call *call);        /* returns the operations of a call for opd_cost; see >>api:fake */
+    int32_t once_differentiable; /* 1: `backward` itself cannot be differentiated; second derivatives fail */
+    double (*flops)(const opd_call *call);        /* returns the FLOPs of a call, for opd_cost; see >>api:fake */
     const struct opd_function *function;          /* a C function instead of `any`, see >>api:functions; is checked
                                     against the schema, or makes the schema if `schema` is a name alone */
 } opd_op_desc;
@@ -116,12 +116,12 @@ enum {
     OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE = 128, OPD_OPTAG_DATA_DEPENDENT_OUTPUT = 256, OPD_OPTAG_GENERATED = 512,
     OPD_OPTAG_NEEDS_EXACT_STRIDES = 1024, OPD_OPTAG_NEEDS_FIXED_STRIDE_ORDER = 2048, OPD_OPTAG_FLEXIBLE_LAYOUT = 4096,
     OPD_OPTAG_MAYBE_ALIASING_OR_MUTATING = 8192,
-    OPD_OPTAG_USER = 1 << 24     /* and higher: tags of the program */
+    OPD_OPTAG_USER = 1 << 24     /* this bit and higher ones: tags that the program defines */
 };
 /* The assumptions about aliasing between arguments and results of an operator (c10::AliasAnalysisKind). */
 typedef enum opd_alias_kind {
     OPD_ALIAS_FROM_SCHEMA = 0,   /* aliases as the schema says */
-    OPD_ALIAS_CONSERVATIVE,      /* any aliases; the default of a definition by a name alone */
+    OPD_ALIAS_CONSERVATIVE,      /* arguments and results may be aliases; the default of a definition by a name alone */
     OPD_ALIAS_PURE_FUNCTION,     /* no aliases and no side effects */
     OPD_ALIAS_INTERNAL_SPECIAL_CASE               /* PyTorch's own special cases */
 } opd_alias_kind;
@@ -133,7 +133,8 @@ typedef enum opd_library_kind {
     OPD_IMPL                     /* TORCH_LIBRARY_IMPL: only registers kernels */
 } opd_library_kind;
 /* Opens a library.  ns is its namespace; "_" (OPD_IMPL only) stands for every namespace.  key is the name of a dispatch
-   key or NULL.  file and line say where the library is, for messages.  Returns NULL with an error.  Any thread. */
+   key or NULL.  file and line are the place that messages name.  Returns NULL with an error.  Any thread may call this.
+   */
 OPD_API opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char *key,
                                       const char *file, int line);
 /* Closes a library and undoes all its registrations.  Libraries may be closed in any order.  Tables and user pointers
@@ -167,8 +168,8 @@ OPD_API int opd_define(opd_library *lib, const opd_op_desc *desc);
 /* opd_fake_register, opd_vmap_register and opd_jvp_register add one part of a descriptor to an operator, before or
    after its definition: a fake kernel, a batching rule or a forward mode derivative (jvp: a function or OPD_JVP_*).
    For a device's kernel use opd_impl_key at "CPU", "CUDA", ...
-   If an operator has a fake kernel or is composed of others, it takes no other fake kernel.  Each returns 0, or -1 with
-   an error and nothing changed.  Follows torch.library.register_fake and register_vmap. */
+   An operator that already has a fake kernel or a composite kernel takes no other fake kernel.  Each function returns
+   0, or -1 with an error and nothing changed.  Follows torch.library.register_fake and register_vmap. */
 OPD_API int opd_fake_register(opd_library *lib, const char *name, opd_kernel fake);
 OPD_API int opd_vmap_register(opd_library *lib, const char *name, opd_vmap_rule rule);
 OPD_API int opd_jvp_register(opd_library *lib, const char *name, opd_jvp_fn jvp);
@@ -185,30 +186,30 @@ OPD_API opd_op *opd_find(const char *name);
 /* Finds an operator as opd_find does, but returns NULL without an error. */
 OPD_API opd_op *opd_find_quiet(const char *name);
 OPD_API const char *opd_op_name(const opd_op *op);                /* "ns::name.overload" */
-OPD_API const opd_schema *opd_op_schema(const opd_op *op);      /* while it is defined; NULL: only kernels */
+OPD_API const opd_schema *opd_op_schema(const opd_op *op);      /* NULL for an operator without a definition */
 /* Returns the descriptor that opd_define was given, without `user`; NULL if the operator has none. */
 OPD_API const opd_op_desc *opd_op_card(const opd_op *op);
 OPD_API uint32_t opd_op_tags(const opd_op *op);                   /* OPD_OPTAG_* */
 /* Returns the next operator in the order of definition.  Pass NULL to get the first. */
 OPD_API opd_op *opd_op_next(const opd_op *op);
 /* Checks a C signature against the operator's schema.  The signature has a letter for each type, the result first, as
-   "TTTi".  T is a tensor, i int64_t, d double, b bool, s string, D device, G generator, I opd_ints, F opd_floats,
-   L opd_tensors, V opd_value (anything).  As result, v is nothing and N several tensors.  Trailing arguments with
-   defaults may be missing.  Returns 0, or -1 with an error. */
+   "TTTi".  T is a tensor, i int64_t, d double, b bool, s string, D device, G generator, I opd_ints, F opd_floats, L
+   opd_tensors, V opd_value (anything).  As result, v means no result and N several tensors.  Trailing arguments with
+   defaults may be left out.  Returns 0, or -1 with an error. */
 OPD_API int opd_op_check(const opd_op *op, const char *signature);
 /* A filter for opd_op_list; NULL fields select all operators. */
 typedef struct opd_op_filter {
-    const char *ns, *part, *key; /* the namespace, a part of the name, and a key where it has its own kernel */
-    uint32_t tags;               /* the operator has all of them */
-    bool dangling;               /* lists operators that have kernels but no definition, instead */
+    const char *ns, *part, *key; /* the namespace, a part of the name, and a key at which the operator has a kernel */
+    uint32_t tags;               /* OPD_OPTAG_*: the operator has all these tags */
+    bool dangling;               /* select operators with kernels but without a definition */
 } opd_op_filter;
 /* Lists the operators that pass a filter, in the order of definition.  If filter is NULL, lists all defined operators.
-   Writes at most cap of them and returns the number that passes.  A program's library may define the operators of
-   torchvision, c10d and _c10d_functional instead of the built-in ones.  So opd_op_list and opd_op_next only have these
-   after ns, or a look-up, has named their namespace. */
+   Writes the first cap of them to ops and returns the number of all that pass.  The operators of torchvision, c10d and
+   _c10d_functional are defined when their namespace is first named, by ns or by a look-up, because a program may define
+   them itself.  Before that, opd_op_list and opd_op_next do not list them. */
 OPD_API size_t opd_op_list(const opd_op_filter *filter, opd_op **ops, size_t cap);
-/* The contents of the registry, in numbers.  retired: tables and kernels out of use that running calls may still be
-   inside. */
+/* Counts of the contents of the registry.  dangling: operators with kernels but without a definition.  retired: tables
+   and kernels that are out of use, but not freed yet, because running calls may still read them. */
 typedef struct opd_registry_info {
     int64_t operators, dangling, kernels, fallbacks, libraries, retired;
 } opd_registry_info;
@@ -218,14 +219,14 @@ OPD_API opd_registry_info opd_registry_stats(void);
    of registration.  The text is cut to `cap` bytes.  Returns the full length; 0 with an error if the arguments do not
    fit the schema. */
 OPD_API size_t opd_explain(opd_op *op, const opd_value *args, int nargs, char *buf, size_t cap);
-/* Switches a trace of all threads on or off.  The trace shows each kernel before it runs:
-   "[call] op=[aten::add.Tensor], key=[CPU]", or "[redispatch] ...", indented by a blank for each kernel around it.  The
-   text goes to stderr, or to the log function (as -1).  With $OPD_SHOW_DISPATCH_TRACE=1 it is on from the start.  Off,
-   it costs nothing.  Returns the previous setting. */
+/* Switches the dispatch trace on or off for all threads.  The trace shows each kernel before it runs: "[call]
+   op=[aten::add.Tensor], key=[CPU]", or "[redispatch] ...", indented by a blank for each kernel around it.  The text
+   goes to stderr, or to the log function (with is_error -1).  With $OPD_SHOW_DISPATCH_TRACE=1 the trace is on from the
+   start.  While off, it costs nothing.  Returns the previous setting. */
 OPD_API bool opd_dispatch_trace_set(bool on);
-/* Adds a listener.  Calls `defined` at once for each operator that is defined, and later for each new one.  Calls
-   `undefined` before an operator is removed.  Both run under the registry's lock: they may ask for name and schema, but
-   must not register or look up.  Returns NULL with an error. */
+/* Adds a listener.  Calls `defined` at once for each operator that is defined, and later for each new operator.  Calls
+   `undefined` before an operator is removed.  Both run while the registry is locked: they may read the name and schema,
+   but must not register or look up operators.  Returns NULL with an error. */
 typedef struct opd_listener opd_listener;
 typedef void (*opd_listener_fn)(void *user, opd_op *op);
 OPD_API opd_listener *opd_listener_add(opd_listener_fn defined, opd_listener_fn undefined, void *user);
@@ -238,36 +239,37 @@ OPD_API size_t opd_dump_table(const opd_op *op, char *buf, size_t cap);
    with an error. */
 OPD_API int opd_check_invariants(void);
 
-/* Calls an operator and returns its first result, or NULL if the call fails. args are in the order of the schema,
-   keyword-only arguments too, and trailing arguments with defaults may be left out.  Here the handle alone chooses the
-   overload, and C has no type for dtypes but int.  So the 1 in OPD_CALL(opd_find("aten::sum"), x, 1) is a dtype, int8.
-   To choose an overload by the arguments, as PyTorch does, use opd_overloads_call.  Results belong to the innermost
-   scope.  An argument that an in-place or out= operator returns keeps its owner.  Operators of namespace aten take a
-   number for a Tensor.  For other operators this fails, since their kernels may not expect a tensor without dims and of
-   another dtype.  Both are as in Python. */
+/* Calls an operator and returns its first result, or NULL if the call fails.  args are in the order of the schema,
+   keyword-only arguments too, and trailing arguments with defaults may be left out.  The handle alone chooses the
+   overload, and a dtype is an int in C.  So the 1 in OPD_CALL(opd_find("aten::sum"), x, 1) is a dtype, int8.  To choose
+   an overload by the arguments, as PyTorch does, use opd_overloads_call.  Results belong to the innermost scope.  An
+   argument that an in-place or out= operator returns keeps its owner.  Operators of namespace aten accept a number for
+   a Tensor argument.  Other operators do not, since their kernels may not expect a tensor without dims and of another
+   dtype.  Both rules are as in Python. */
 OPD_API opd_tensor *opd_call_op(opd_op *op, const opd_value *args, int nargs);
-/* Calls an operator as opd_call_op does and writes all results to rets; NULL: they are not needed.  Returns 0, or -1.
-   */
+/* Calls an operator as opd_call_op does and writes all results to rets, unless rets is NULL.  Returns 0, or -1 with an
+   error. */
 OPD_API int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs);
-/* Calls an operator whose results are all tensors, and writes them to rets; an undefined result is NULL.  Returns 0, or
-   -1. */
+/* Calls an operator whose results are all tensors, and writes them to rets.  An undefined result is NULL.  Returns 0,
+   or -1 with an error. */
 OPD_API int opd_call_tensors(opd_op *op, opd_tensor **rets, const opd_value *args, int nargs);
-/* opd_call_value calls an operator and returns its one result, a number; opd_call_list returns a list of tensors. */
+/* opd_call_value calls an operator whose only result is a number, and returns the number.  opd_call_list calls an
+   operator whose only result is a list of tensors, and returns the list. */
 OPD_API opd_value opd_call_value(opd_op *op, const opd_value *args, int nargs);
 OPD_API opd_tensors opd_call_list(opd_op *op, const opd_value *args, int nargs);
 /* An argument by name. */
 typedef struct opd_keyword { const char *name; opd_value value; } opd_keyword;
-/* Calls an operator with nargs positional arguments and nkw arguments by name.  The others take their defaults.  rets
-   is as for opd_call_all.  Returns 0, or -1. */
+/* Calls an operator with nargs positional arguments and nkw arguments by name.  All other arguments take their
+   defaults.  rets is as for opd_call_all.  Returns 0, or -1 with an error. */
 OPD_API int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw,
                               int nkw);
 /* Calls an operator at one runtime key, whatever keys the arguments have (callBoxedForDispatchKey).  Returns 0, or
    -1. */
 OPD_API int opd_call_at(opd_op *op, const char *key, opd_value *rets, const opd_value *args, int nargs);
-/* Finds all overloads of "ns::name", also those defined later, for calls by base name.  The handle stays valid for
-   ever.  Returns NULL with an error if there are none. */
+/* Finds all overloads of "ns::name", for calls by base name.  Overloads that are defined later are found, too.  The
+   handle stays valid for ever.  Returns NULL with an error if there are no overloads. */
 OPD_API opd_overloads *opd_overloads_find(const char *name);
-/* Returns the i-th overload in the order of trial; NULL behind the last. */
+/* Returns the i-th overload in the order in which opd_overloads_call tries them; NULL beyond the last. */
 OPD_API opd_op *opd_overloads_at(opd_overloads *overloads, int i);
 /* Returns the overload that opd_overloads_call would call. */
 OPD_API opd_op *opd_overloads_resolve(opd_overloads *overloads, const opd_value *args, int nargs, const opd_keyword *kw,
@@ -279,8 +281,8 @@ OPD_API opd_op *opd_overloads_resolve(opd_overloads *overloads, const opd_value 
    the reason for each. */
 OPD_API int opd_overloads_call(opd_overloads *overloads, opd_value *rets, const opd_value *args, int nargs,
                                const opd_keyword *kw, int nkw);
-/* Runs the operator again from inside one of its kernels, with equal arguments and results, at the given keys.  Returns
-   0, or -1. */
+/* Runs the call's operator at the highest of the given keys, with the arguments of the call.  For use inside a kernel:
+   the results become the results of the call.  Returns 0, or -1 with an error. */
 OPD_API int opd_redispatch(opd_call *call, opd_keyset keys);
 /* Finds an operator once and keeps it in *handle: OPD_OP(&handle, "ns::name"). */
 OPD_INLINE opd_op *opd_op_cached(opd_op **handle, const char *name) {
@@ -297,8 +299,8 @@ OPD_INLINE opd_op *opd_op_cached(opd_op **handle, const char *name) {
 #endif
 }
 #define OPD_OP(handle, name) opd_op_cached(handle, name)
-/* Finds an operator as opd_op_cached does, and checks a signature (see opd_op_check) at that one look-up.  Returns NULL
-   with an error if the signature does not fit. */
+/* Finds an operator as opd_op_cached does.  When the name is looked up, also checks the signature (see opd_op_check).
+   Returns NULL with an error if the signature does not fit. */
 OPD_API opd_op *opd_op_look_up(opd_op **handle, const char *name, const char *signature);
 OPD_INLINE opd_op *opd_op_typed(opd_op **handle, const char *name, const char *signature) {
 #if defined(__GNUC__) && !defined(__TINYC__)
@@ -309,8 +311,8 @@ OPD_INLINE opd_op *opd_op_typed(opd_op **handle, const char *name, const char *s
     return op ? op : opd_op_look_up(handle, name, signature);
 }
 
-/* Functions opd_call_* and opd_arg_* are for use inside a kernel.  The opd_arg_* read argument i, whose kind was
-   checked against the schema. */
+/* The functions opd_call_operator to opd_arg_device are for use inside a kernel.  opd_arg_* read argument i, whose kind
+   was checked against the schema. */
 OPD_API opd_op *opd_call_operator(const opd_call *call);
 OPD_API opd_keyset opd_call_keys(const opd_call *call);
 OPD_API void *opd_call_user(const opd_call *call);
@@ -336,9 +338,9 @@ OPD_API opd_tensor *opd_result(opd_call *call, int i, const int64_t *sizes, int 
 /* Makes result i as opd_result does, on a device, and with strides (in elements) for a new tensor; NULL: contiguous. */
 OPD_API opd_tensor *opd_result_strided(opd_call *call, int i, const int64_t *sizes, const int64_t *strides, int ndim,
                                        opd_scalar_type dtype, opd_device device);
-/* opd_return_tensor, opd_return_tensors, opd_return_value and the functions below give the next result.  Tensors are
-   retained, and lists and strings copied, at once.  A NULL tensor passes the error of a failed call on.  Each returns
-   0, or -1 with an error. */
+/* opd_return_tensor, opd_return_tensors, opd_return_value and the functions below set the next result of the call, from
+   result 0 on.  Tensors are retained, and lists and strings copied, at once.  A NULL tensor means that a call before it
+   failed: that error is passed on.  Each returns 0, or -1 with an error. */
 OPD_API int opd_return_tensor(opd_call *call, opd_tensor *tensor);
 OPD_API int opd_return_tensors(opd_call *call, opd_tensor *const *list, int64_t count);
 OPD_API int opd_return_value(opd_call *call, opd_value value);

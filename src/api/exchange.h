@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:exchange   tensors from and for other programs: DLPack, .npy, .npz, safetensors; JSON
+//  >>api:exchange   exchanging tensors with other programs: DLPack, .npy, .npz, safetensors; JSON
 //----------------------------------------------------------------------------------------------------------------------
 
 /* DLPack hands the memory of a tensor to another library, or takes it from one, without a copy.  dlpack.h declares the
@@ -27,13 +27,12 @@ OPD_API opd_tensor *opd_dlpack_import(struct DLManagedTensorVersioned *managed, 
 /* Makes a tensor from the older struct, without a version and flags, as opd_dlpack_import does. */
 OPD_API opd_tensor *opd_dlpack_import_unversioned(struct DLManagedTensor *managed);
 
-/* Reads a .npy file, which numpy.save writes with one array: versions 1.0 to 3.0, C and Fortran order, either byte
-   order.  The tensor has its own memory, with Fortran's strides if the file has that order.  Returns NULL with an error
-   that names file and byte if the file is truncated, too long or malformed, or has an unsupported dtype (structured,
-   objects).
-   Files of all kinds are mapped, not copied: if another process shortens a file meanwhile, the reader ends by SIGBUS.
-   From a pipe or device this reads as many bytes as the beginning announces.  An .npz from a pipe is refused, since its
-   directory is at the end. */
+/* Reads a .npy file (numpy.save) of one array: versions 1.0 to 3.0, C and Fortran order, either byte order.  The tensor
+   has its own memory, with Fortran's strides if the file has that order.  Returns NULL with an error that names file
+   and byte if the file is truncated, too long or malformed, or has an unsupported dtype (structured, objects).
+   Files of all kinds are mapped, not copied: if another process shortens a file meanwhile, reading it ends the program
+   with SIGBUS.  From a pipe or device, the function reads as many bytes as the header of the data announces.  An .npz
+   from a pipe is refused, since its directory is at the end. */
 OPD_API opd_tensor *opd_npy_load(const char *path);
 /* Reads the contents of a .npy file from `size` bytes of memory, as opd_npy_load does. */
 OPD_API opd_tensor *opd_npy_parse(const void *data, size_t size);
@@ -48,13 +47,14 @@ OPD_API int opd_npy_save(const char *path, opd_tensor *tensor);
 typedef struct opd_tensor_file opd_tensor_file;
 /* Opens a file of tensors: maps it and reads its directory, but no tensor.  Returns NULL with an error that names file,
    byte and entry.
-   Tensors of safetensors files and checkpoints are views of the map, which lives as long as they do.  Tensors of a
-   checkpoint that shared a storage share it again.  Writes into tensors never reach the file.  No process should
-   shorten the file meanwhile.  Tensors of an .npz (stored or deflated, zip64) are read, and their checksums tested.
+   Tensors of safetensors files and checkpoints are views of the mapped file, which stays mapped as long as they live.
+   Tensors of a checkpoint that shared a storage share it again.  Writes into tensors never reach the file.  No process
+   should shorten the file meanwhile.  Tensors of an .npz (stored or deflated, zip64) are copied, and their checksums
+   tested.
    In a checkpoint, dicts, lists and tuples give names by path: "model/0.weight", "optimizer/state/0/step".  Keys that
-   are no texts are written as Python prints them ("None", "1.5", "(1, 2)").  The pickle is data, and no code of it is
-   run.  Known are tensors, sizes, dtypes, devices, dicts and numbers of NumPy.  Reading an entry that another class or
-   function makes fails, and values inside such an entry have no names. */
+   are not strings are written as Python prints them ("None", "1.5", "(1, 2)").  The pickle is data, and no code of it
+   is run.  Tensors, sizes, dtypes, devices, dicts and numbers of NumPy are known.  Reading an entry that another class
+   or function makes fails, and values inside such an entry have no names. */
 OPD_API opd_tensor_file *opd_tensor_file_open(const char *path);
 /* The kinds of files that this library reads. */
 typedef enum opd_file_kind {
@@ -78,8 +78,8 @@ OPD_API opd_tensor_file *opd_tensor_file_parse(void *data, size_t size, opd_dele
 OPD_API void opd_tensor_file_close(opd_tensor_file *file);                    /* its tensors stay */
 OPD_API int64_t opd_tensor_file_count(const opd_tensor_file *file);
 /* Returns the name of the i-th entry, in the file's order; without .npy, as NumPy shows it.  Returns NULL beyond the
-   last entry.  Also returns NULL, with an error, if memory runs out: names in a long list of numbers are made at the
-   first request. */
+   last entry.  Also returns NULL, with an error, if memory runs out: names of the elements of a long list of numbers
+   are made when they are first asked for. */
 OPD_API const char *opd_tensor_file_name(const opd_tensor_file *file, int64_t i);
 /* Returns the index of the entry with that name (in an .npz with or without .npy); -1, without an error, if there is
    none.  In a checkpoint several entries may have one name: with keys 1 and '1', or 'a/b' beside {'a': {'b': ...}}.  A
@@ -90,18 +90,19 @@ OPD_API int64_t opd_tensor_file_find(const opd_tensor_file *file, const char *na
 OPD_API opd_tensor *opd_tensor_file_at(const opd_tensor_file *file, int64_t i);
 /* Returns the tensor of the entry with that name, as opd_tensor_file_at does; fails if there is none. */
 OPD_API opd_tensor *opd_tensor_file_get(const opd_tensor_file *file, const char *name);
-/* Returns whether a tensor of a checkpoint required grad when it was saved.  Parameters do, tensors of state_dict do
-   not.  For other files returns false.  A tensor that is read never requires grad: call opd_tensor_set_requires_grad,
+/* Returns true if a tensor of a checkpoint required grad when it was saved.  Parameters do, tensors of a state_dict do
+   not.  For other files, returns false.  A tensor that is read never requires grad: call opd_tensor_set_requires_grad,
    or use opd_module_open. */
 OPD_API bool opd_tensor_file_requires_grad(const opd_tensor_file *file, int64_t i);
-/* Returns the bytes of any entry of a zip file: uint8 [n], a view of the mapped file if they are not compressed.  The
-   checksum is tested.  Fails for files that are no zip files, and for the tensors of a checkpoint. */
+/* Returns the bytes of any entry of a zip file as a uint8 tensor [n].  If they are not compressed, it is a view of the
+   mapped file.  The checksum is tested.  Fails for files that are not zip files, and for the tensors of a checkpoint.
+   */
 OPD_API opd_tensor *opd_tensor_file_bytes(const opd_tensor_file *file, int64_t i);
 /* Writes the value of the entry with that name to *value: a tensor (of the innermost scope), int, float, bool, None,
-   complex number or text.  A text lives as long as the file is open.  A number of NumPy is an ordinary number, and a
-   range or slice is the text that Python prints.  Returns 0, or -1 with an error.  Unsupported are integers of more
-   than 64 bits, NumPy's arrays, sparse and quantized tensors, and objects of other classes: the error says which it
-   is. */
+   complex number or text.  A text lives as long as the file is open.  A number of NumPy becomes an ordinary number, and
+   a range or slice becomes the text that Python prints.  Returns 0, or -1 with an error.  Integers of more than 64
+   bits, NumPy's arrays, sparse and quantized tensors, and objects of other classes fail with an error that names the
+   kind. */
 OPD_API int opd_tensor_file_value(const opd_tensor_file *file, const char *name, opd_value *value);
 /* Writes the value of the i-th entry to *value, as opd_tensor_file_value does. */
 OPD_API int opd_tensor_file_value_at(const opd_tensor_file *file, int64_t i, opd_value *value);
@@ -111,13 +112,13 @@ OPD_API int opd_tensor_file_number(const opd_tensor_file *file, const char *name
 OPD_API const char *opd_tensor_file_metadata(const opd_tensor_file *file, const char *key);
 /* Returns the i-th key of a safetensors file's __metadata__; NULL beyond the last. */
 OPD_API const char *opd_tensor_file_metadata_key(const opd_tensor_file *file, int64_t i);
-/* Writes a checkpoint that torch.load takes, also with weights_only=True and mmap=True.  Writes `count` values under
-   paths, in this order.  The path "model/0.weight" is the key '0.weight' of the dict 'model', and "" is the whole
-   file.  Brackets mark other parts of a path: "param_groups/[0]" is an item of a list, "betas/(1)" of a tuple, and
-   "state/{0}" has an integer as key.  Without a number ("state/{}", "groups/[]", "empty/()") they are empty.  Names
-   that are read back have no brackets.  Values are tensors of any strides and device, ints, floats, bools, None, texts
-   (UTF-8) and lists of numbers.  Tensors that share memory still do when they are read, and the whole memory is
-   written.  Returns 0, or -1 with an error. */
+/* Writes a checkpoint that torch.load reads, also with weights_only=True and mmap=True.  Writes `count` values under
+   paths, in this order.  The path "model/0.weight" is the key '0.weight' of the dict 'model', and "" is the whole file.
+   Brackets mark other containers in a path: "param_groups/[0]" is an item of a list, "betas/(1)" of a tuple, and
+   "state/{0}" has an integer as key.  Brackets without a number ("state/{}", "groups/[]", "empty/()") are an empty
+   container.  Names that are read back have no brackets.  Values are tensors of any strides and device, ints, floats,
+   bools, None, texts (UTF-8) and lists of numbers.  Tensors that share memory still share it when they are read, and
+   their whole memory is written.  Returns 0, or -1 with an error. */
 OPD_API int opd_checkpoint_file_save(const char *path, const char *const *names, const opd_value *values,
                                      int64_t count);
 /* Writes an .npz file (numpy.savez): a zip file with entries names[i].npy, not compressed.  Returns 0, or -1 with an
@@ -129,9 +130,9 @@ OPD_API int opd_npz_save(const char *path, const char *const *names, opd_tensors
 OPD_API int opd_safetensors_save(const char *path, const char *const *names, opd_tensors tensors,
                                  const char *const *metadata);
 
-/* A JSON text (RFC 8259, with NaN, Infinity and -Infinity as Python writes them).  Values have indices; 0 is the
-   whole.  The index -1 is no value, and all functions treat it as missing.  So calls can be nested:
-   opd_json_int(json, opd_json_get(json, 0, "epoch"), 0).  Any thread may use an opd_json. */
+/* A JSON text (RFC 8259, with NaN, Infinity and -Infinity as Python writes them).  Values have indices; index 0 is the
+   whole text's value.  The index -1 means no value, and all functions accept it like a missing value.  So calls can be
+   nested: opd_json_int(json, opd_json_get(json, 0, "epoch"), 0).  Any thread may use an opd_json. */
 typedef struct opd_json opd_json;
 /* The kinds of JSON values. */
 typedef enum opd_json_kind {

@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:fake       programs that run on shapes alone, and what they would cost
+//  >>api:fake       running programs on shapes alone, and estimating their cost
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Opens a fake mode on this thread (torch's FakeTensorMode) and returns its block.  Until opd_fake_end, operators of

@@ -1,10 +1,11 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:formulas   the pointwise formulas
 //
-//  The CPU kernels and opdispatch_cuda.cu both expand this list.  A row is X(name, inputs, kind, formula).  Inputs are
-//  x, y, z; numbers are a, b, c; the type is OPD_T.  Code that expands the list defines OPD_T, OPD_FN(f) (the C
-//  function f for OPD_T: expf for float), OPD_H(f) (a helper below) and the arithmetic OPD_ADD, OPD_SUB, OPD_MUL,
-//  OPD_NEG, which wraps for integers.  The kind only says how the CPU runs the formula:
+//  The CPU kernels and opdispatch_cuda.cu both expand this list.  A row is X(name, inputs, kind, formula).  The names
+//  x, y, z in a formula are its inputs; a, b, c are numbers that are the same for all elements; the type is OPD_T.
+//  Code that expands the list defines OPD_T, OPD_FN(f) (the C function f for OPD_T: expf for float), OPD_H(f) (a helper
+//  below) and the arithmetic OPD_ADD, OPD_SUB, OPD_MUL, OPD_NEG, which wraps around for integers.  The kind only says
+//  how the CPU runs the formula:
 //    W  arithmetic that vectorises
 //    V  arithmetic that vectorises in float only
 //    S  element by element
@@ -13,7 +14,7 @@
 //    N  a function with a vector form in float and in double
 //----------------------------------------------------------------------------------------------------------------------
 
-/* float, double and int64_t */
+/* Formulas for float, double and int64_t. */
 #define OPD_FORMULAS_ALL(X) \
     X(add, 2, W, OPD_ADD(x, y)) \
     X(add_scaled, 2, W, OPD_ADD(x, OPD_MUL(a, y))) \
@@ -47,7 +48,7 @@
     X(isnan, 1, D, (OPD_T)(x != x)) \
     X(heaviside, 2, D, x == 0 ? y : (OPD_T)(x > 0))
 
-/* float and double */
+/* Formulas for float and double. */
 #define OPD_FORMULAS_FLOAT(X) \
     X(abs, 1, V, OPD_FN(fabs)(x)) \
     X(div, 2, V, x / y) \
@@ -138,8 +139,8 @@
     X(sinc, 1, D, x == 0 ? 1 : OPD_FN(sin)(x * (OPD_T)3.14159265358979323846) / (x * (OPD_T)3.14159265358979323846)) \
     X(nan_to_num, 1, S, x != x ? a : x == (OPD_T)INFINITY ? b : x == -(OPD_T)INFINITY ? c : x)
 
-/* Formulas of int64_t, in which narrower integers and bool are computed: those shared with floats, and those of
-   integers only. */
+/* Formulas for int64_t: the formulas that floats have, too, and the formulas that only integers have.  Narrower
+   integers and bool are computed in int64_t. */
 #define OPD_FORMULAS_INT(X) OPD_FORMULAS_INT_SHARED(X) OPD_FORMULAS_INT_OWN(X)
 #define OPD_FORMULAS_INT_SHARED(X) \
     X(abs, 1, S, x < 0 ? OPD_NEG(x) : x) \
@@ -180,8 +181,8 @@ typedef struct opd_operand {
     void *data;
     const int64_t *strides;      /* [ndim], in elements; 0 for a repeated dimension */
     opd_scalar_type dtype;
-    double f64[2];               /* the number, as a double (imaginary part for copies only), */
-    int64_t i64;                 /* and as an integer */
+    double f64[2];               /* the number as a double (imaginary part for copies only) */
+    int64_t i64;                 /* the same number as an integer */
 } opd_operand;
 /* A computation for opd_backend_desc.pointwise: operands[0][i] = formula(operands[1][i], ...) for every index.  Inputs
    are converted to `common`, then to `compute`, the type of the formula.  The formula's value is converted to the
@@ -190,7 +191,7 @@ struct opd_pointwise {
     opd_formula formula;
     int32_t noperands;           /* the result and one to three inputs */
     opd_scalar_type compute;     /* float32, float64 or int64 */
-    opd_scalar_type common;      /* none for copies */
+    opd_scalar_type common;      /* the promoted dtype of the inputs; OPD_DTYPE_NONE for copies */
     int32_t ndim;                /* at least 1; adjacent dimensions are merged if possible */
     bool linear;                 /* every operand in memory is contiguous: ndim is 1 */
     const int64_t *sizes;        /* [ndim], the innermost first; no size is 0 */
@@ -199,14 +200,14 @@ struct opd_pointwise {
     double f64[3];               /* the numbers a, b, c */
     float f32[3];
     int64_t i64[3];
-    int32_t *zero;               /* integer division, may be NULL: set to 1 if an element was divided by zero, if
-                                    this is known when the function returns */
+    int32_t *zero;               /* for integer division; may be NULL.  Set to 1 if an element was divided by zero,
+                                    provided that this is known when the function returns */
 };
 
 /* Random numbers for opd_backend_desc.draw to write, one after the other.  The numbers are made from 32-bit words of
-   Philox 4x32-10: word w of a key is word w % 4 of its counter w / 4.  In float32, number i is u = (word >> 8) / 2^24
-   of word at + i.  Shorter floats, integers and bool use the same u.  float64 uses two words per number: u = (second <<
-   32 | first) >> 11) / 2^53.
+   Philox 4x32-10: word w of a key is word w % 4 of the block with counter w / 4.  In float32, number i is (word >> 8) /
+   2^24 of word at + i, called u below.  Shorter floats, integers and bool use the same u.  float64 uses two words per
+   number, and u is ((second << 32 | first) >> 11) / 2^53.
      uniform      u * (b - a) + a; float16 and bfloat16: floor(u * n) / n * (b - a) + a, n = 2048 and 256
      exponential  -log1p(-u) / a
      bernoulli    1 if u < a, else 0
@@ -226,7 +227,7 @@ struct opd_draw {
     double a, b;
     int64_t low;
     uint64_t range;
-    opd_generator *generator;    /* since 0.2: the source of key, at and words */
+    opd_generator *generator;    /* since 0.2: the generator from which key, at and words were taken */
     int64_t words;
 };
 

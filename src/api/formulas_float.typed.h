@@ -1,4 +1,5 @@
-/* Python's floor division, computed so that it agrees with remainder (at::native::div_floor_kernel) */
+/* Returns x / y rounded down, as Python's //.  The result agrees with that of remainder (at::native::div_floor_kernel).
+   */
 OPD_FORMULA_QUALIFIERS OPD_T OPD_H(div_floor)(OPD_T x, OPD_T y) {
     if (y == 0) { return x / y; }
     const OPD_T mod = OPD_FN(fmod)(x, y);
@@ -27,11 +28,11 @@ OPD_FORMULA_QUALIFIERS OPD_T OPD_H(logaddexp2)(OPD_T x, OPD_T y) {
     if (x == y && OPD_FN(fabs)(x) == (OPD_T)INFINITY) { return x; }
     return m + OPD_FN(log1p)(OPD_FN(exp2)(-OPD_FN(fabs)(x - y))) * (OPD_T)1.44269504088896340736;
 }
-/* Sqrt(2 / pi) (x + 0.044715 x^3). */
+/* Returns the argument of the tanh in gelu's approximation: sqrt(2 / pi) * (x + 0.044715 x^3). */
 OPD_FORMULA_QUALIFIERS OPD_T OPD_H(gelu_inner)(OPD_T x) {
     return (OPD_T)0.79788456080286535588 * (x + (OPD_T)0.044715 * x * x * x);
 }
-/* Phi(x) + x phi(x) */
+/* Returns the derivative of gelu, Phi(x) + x * phi(x): Phi is the normal distribution function, phi its density. */
 OPD_FORMULA_QUALIFIERS OPD_T OPD_H(gelu_slope)(OPD_T x) {
     return (OPD_T)0.5 * (1 + OPD_FN(erf)(x * (OPD_T)0.70710678118654752440)) +
            x * OPD_FN(exp)((OPD_T)-0.5 * x * x) * (OPD_T)0.39894228040143267794;
@@ -49,7 +50,7 @@ OPD_FORMULA_QUALIFIERS OPD_T OPD_H(mish_slope)(OPD_T x) {
     OPD_T s = 1 / (1 + OPD_FN(exp)(-x)), t = OPD_FN(tanh)(OPD_FN(log1p)(OPD_FN(exp)(x)));
     return t + x * s * (1 - t * t);
 }
-/* E / (1 + e), e = exp(-|x|). */
+/* Returns e / (1 + e) with e = exp(-|x|). */
 OPD_FORMULA_QUALIFIERS OPD_T OPD_H(exp_ratio)(OPD_T x) {
     OPD_T e = OPD_FN(exp)(-OPD_FN(fabs)(x));
     return e / (1 + e);
@@ -58,7 +59,8 @@ OPD_FORMULA_QUALIFIERS OPD_T OPD_H(logit)(OPD_T x, OPD_T low, OPD_T high) {
     OPD_T p = x < low ? low : x > high ? high : x;
     return p == 1 ? (OPD_T)INFINITY : OPD_FN(log)(p / (1 - p));
 }
-/* Rounds a number to the significant bits of a bfloat16 or float16, ties to even; it keeps the range of a float32. */
+/* Rounds a number to the significant bits of a bfloat16 (bits is 16) or float16 (13), ties to even.  `bits` is the
+   number of low bits of a float32 that are cleared.  The exponent range stays that of float32. */
 OPD_FORMULA_QUALIFIERS OPD_T OPD_H(rounded)(OPD_T x, int bits) {
     union { float f; uint32_t u; } v;
     v.f = (float)x;
@@ -69,7 +71,7 @@ OPD_FORMULA_QUALIFIERS OPD_T OPD_H(rounded)(OPD_T x, int bits) {
 }
 OPD_FORMULA_QUALIFIERS OPD_T OPD_H(as_bf16)(OPD_T x) { return OPD_H(rounded)(x, 16); }
 OPD_FORMULA_QUALIFIERS OPD_T OPD_H(as_f16)(OPD_T x) { return OPD_H(rounded)(x, 13); }
-/* The neighbour of a bfloat16 is one of its own kind: one step of the upper bits of a float32. */
+/* Returns the bfloat16 next to x in the direction of y: one step of the upper 16 bits of a float32. */
 OPD_FORMULA_QUALIFIERS OPD_T OPD_H(nextafter_bf16)(OPD_T x, OPD_T y) {
     union { float f; uint32_t u; } v;
     if (x != x || y != y) { return x + y; }
@@ -79,7 +81,8 @@ OPD_FORMULA_QUALIFIERS OPD_T OPD_H(nextafter_bf16)(OPD_T x, OPD_T y) {
         : v.u - 0x00010000u;
     return (OPD_T)v.f;
 }
-/* That of a float16: below 2^-14 they lie evenly; above, one is a step of the upper bits of a float32. */
+/* Returns the float16 next to x in the direction of y.  Below 2^-14, float16 numbers are evenly spaced; above, the next
+   number is one step in bit 13 of a float32. */
 OPD_FORMULA_QUALIFIERS OPD_T OPD_H(nextafter_f16)(OPD_T x, OPD_T y) {
     const float even = 0.00006103515625f, step = 0.000000059604644775390625f;          /* 2^-14, 2^-24 */
     union { float f; uint32_t u; } v;

@@ -22,7 +22,7 @@ OPD_FORMULA_QUALIFIERS OPD_T OPD_HELPER(remainder)(OPD_T x, OPD_T y OPD_NOTES) {
     OPD_T ret = OPD_HELPER(fmod)(x, y OPD_PASS_NOTES);
     return ret != 0 && (ret < 0) != (y < 0) ? ret + y : ret;
 }
-/* At::native::powi: a negative power of anything but 1 and -1 is 0. */
+/* Returns x to the power y, as at::native::powi does: a negative power of a number other than 1 and -1 is 0. */
 OPD_FORMULA_QUALIFIERS OPD_T OPD_HELPER(pow)(OPD_T x, OPD_T y) {
     uint64_t ret = 1, second = (uint64_t)x;
     if (y < 0) { return x == 1 ? 1 : x == -1 ? (y & 1 ? -1 : 1) : 0; }
@@ -36,7 +36,7 @@ OPD_FORMULA_QUALIFIERS OPD_T OPD_HELPER(clamp)(OPD_T x, OPD_T y, OPD_T z) {
     OPD_T m = x > y ? x : y;
     return m < z ? m : z;
 }
-/* Shifts by a negative count or past the width push everything out (PyTorch from 2.0 on). */
+/* Shift x by y bits.  A negative count, or one past the width, shifts all bits out (as PyTorch from 2.0 on). */
 OPD_FORMULA_QUALIFIERS OPD_T OPD_HELPER(shift_left)(OPD_T x, OPD_T y) {
     return y < 0 || y > 63 ? 0 : (OPD_T)((uint64_t)x << y);
 }

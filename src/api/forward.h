@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:forward    forward mode: tangents beside values
+//  >>api:forward    forward-mode derivatives: tangents of tensors
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Opens a level of forward mode on this thread (torch.autograd.forward_ad.enter_dual_level).  Until the level is
@@ -27,8 +27,8 @@ OPD_API opd_tensor *opd_dual_new(opd_tensor *primal, opd_tensor *tangent);
    scope), or to NULL if tensor has none.  If no level is open, returns `tensor` itself and sets *tangent to NULL.
    On failure returns NULL and sets an error. */
 OPD_API opd_tensor *opd_dual_unpack(opd_tensor *tensor, opd_tensor **tangent);
-/* opd_forward_grad_enabled: Returns true if this thread computes tangents while a level is open.
-   opd_forward_grad_set: Switches this on or off for the thread.  Returns the previous setting. */
+/* opd_forward_grad_enabled: Returns true if operators of this thread compute tangents while a level is open.
+   opd_forward_grad_set: Switches this computation on or off for the thread.  Returns the previous setting. */
 OPD_API bool opd_forward_grad_enabled(void);
 OPD_API bool opd_forward_grad_set(bool on);
 
@@ -46,14 +46,15 @@ OPD_API int opd_jvp_backward(opd_jvp_call *jv);
 #define OPD_JVP_POINTWISE opd_jvp_pointwise
 #define OPD_JVP_LINEAR opd_jvp_linear
 #define OPD_JVP_BACKWARD opd_jvp_backward
-/* The next functions are for use inside a forward-mode rule.  The rule runs after the call, with forward mode off;
-   inside other levels, with those levels' forward mode.  Arguments (as they were before the call) and results are those
-   of the operator's functional form.  A NULL tangent means zero.  A tangent may be part of the autograd graph. */
+/* The opd_jvp_* functions below are for use inside a forward-mode rule.  The rule runs after the call, with forward
+   mode off; if outer levels are open, with forward mode of the outer levels.  Arguments (as they were before the call)
+   and results are those of the operator's functional form.  A NULL tangent means zero.  A tangent may be part of the
+   autograd graph. */
 OPD_API opd_value opd_jvp_value(opd_jvp_call *jv, int i);                     /* returns argument i, of any kind */
 OPD_API opd_tensor *opd_jvp_tensor(opd_jvp_call *jv, int i);                  /* returns tensor argument i, or NULL */
 OPD_API opd_tensor *opd_jvp_tangent(opd_jvp_call *jv, int i);                 /* returns the tangent of argument i */
 OPD_API opd_tensor *opd_jvp_tangent_at(opd_jvp_call *jv, int i, int element); /* the tangent of an element of list i */
-OPD_API opd_tensor *opd_jvp_result(opd_jvp_call *jv, int i);                  /* result i; elements of lists count */
+OPD_API opd_tensor *opd_jvp_result(opd_jvp_call *jv, int i);                  /* result i; list elements are counted */
 /* Sets the tangent of result i, and holds it at once.  tangent has the sizes of the result.  A result for which this is
    not called has no tangent.  Returns 0, or -1.  A NULL tangent after a failure passes the error on.  The jvp of a
    custom function sets one tangent for each differentiable output.  If the output is an input marked dirty, pass the

@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:functions  operators made of C functions
+//  >>api:functions  operators made from plain C functions
 //----------------------------------------------------------------------------------------------------------------------
 
 /* A kernel made from a plain C function, with the function's type in the letters of opd_op_check.  OPD_FUNCTION defines
@@ -38,7 +38,7 @@ OPD_INLINE opd_device opd_device_argument(const opd_call *call, int i) {
 }
 OPD_INLINE int opd_return_list(opd_call *call, opd_tensors list) { return opd_return_tensors(call, list.data, list.n); }
 #ifdef __cplusplus
-template <class T> struct opd_cxx_type {          /* types that no operator accepts */
+template <class T> struct opd_cxx_type {          /* the case of types that no operator accepts */
     static char letter() {
         static_assert(sizeof(T) == 0, "OPD_FUNCTION: no operator has an argument or a result of this type: take "
                       "double, int64_t, bool, const char * (for a std::string), opd_tensor *, opd_device, opd_ints, "
@@ -150,7 +150,8 @@ OPD_INLINE int opd_c_refused_result(opd_call *call, ...) {
     _Generic((type *)0, double *: opd_return_float, int64_t *: opd_return_int, bool *: opd_return_bool,               \
     const char **: opd_return_str, opd_tensor **: opd_return_tensor, opd_tensors *: opd_return_list, \
     opd_value *: opd_return_value, default: opd_c_refused_result)
-/* A void function returns no value: OPD_C_IS_void makes the second argument of OPD_C_SECOND another one. */
+/* Chooses the code for a result of type R: OPD_C_RUN_VOID if R is void, else OPD_C_RUN_VALUE.  For void, OPD_C_IS_void
+   expands to two arguments, so that OPD_C_RUN_VOID is the second argument of OPD_C_SECOND. */
 #define OPD_C_IS_void ~, OPD_C_RUN_VOID,
 #define OPD_C_SECOND(...) OPD_C_SECOND_(__VA_ARGS__)
 #define OPD_C_SECOND_(a, b, ...) b
@@ -210,7 +211,7 @@ template <class T, void (*end)(T *)> struct opd_guard {
     opd_guard &operator=(const opd_guard &) = delete;
     explicit operator bool() const { return false; }
 };
-#if defined(__clang__)                             /* clang cannot know that the block runs */
+#if defined(__clang__)                             /* clang does not see that the block always runs */
 #define OPD_QUIET_BEGIN _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wdangling-else\"") \
     _Pragma("clang diagnostic ignored \"-Wsometimes-uninitialized\"")
 #define OPD_QUIET_END _Pragma("clang diagnostic pop")

@@ -92,10 +92,11 @@ OPD_API opd_graph_value *opd_graph_list(opd_graph *graph, const char *element, o
                                         int count);
 /* Splits a list of `count` tensors into parts (prim::ListUnpack).  Returns 0, or -1 and sets an error. */
 OPD_API int opd_graph_unpack(opd_graph *graph, opd_graph_value *list, opd_graph_value **parts, int count);
-/* Adds a call of an operator. args: by position; pass NULL, or leave trailing arguments out, for the schema's defaults.
-   Constant integers become floats if the schema expects floats. name: with overload ("aten::add.Tensor"), or without
-   for the first overload that accepts the arguments.  Writes at most `cap` results and returns the number of results,
-   or -1 and sets an error. opd_graph_call_op: Adds a call of op, without looking up a name. */
+/* Adds a call of an operator.  args: by position; pass NULL, or leave trailing arguments out, for the schema's
+   defaults.  Constant integers become floats if the schema expects floats.  name: with overload ("aten::add.Tensor"),
+   or without, for the first overload that accepts the arguments.  Writes at most `cap` results and returns the number
+   of results, or -1 and sets an error.
+   opd_graph_call_op: Adds a call of op, without looking up a name. */
 OPD_API int opd_graph_call(opd_graph *graph, const char *name, opd_graph_value *const *args, int nargs,
                            opd_graph_value **results, int cap);
 OPD_API int opd_graph_call_op(opd_graph *graph, opd_op *op, opd_graph_value *const *args, int nargs,

@@ -1,16 +1,16 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:hooks      nodes from outside, hooks, checkpoints, anomaly mode
+//  >>api:hooks      graph nodes, hooks, checkpoints, anomaly mode
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Nodes of the autograd graph.  A handle is a node of the graph or, for a leaf, its AccumulateGrad node.  Handles are
    borrowed.  A node lives as long as its tensor, as a node that leads to it, or until opd_node_release after
    opd_node_keep. */
 OPD_API opd_node *opd_tensor_node(const opd_tensor *tensor);      /* returns Tensor.grad_fn; NULL for a leaf */
-OPD_API opd_edge opd_gradient_edge(opd_tensor *tensor);           /* node NULL and an error: tensor needs no grad */
+OPD_API opd_edge opd_gradient_edge(opd_tensor *tensor);           /* node NULL with an error: tensor requires no grad */
 OPD_API opd_node *opd_node_keep(opd_node *node);                  /* adds an owner */
 OPD_API void opd_node_release(opd_node *node);                    /* removes an owner */
 OPD_API const char *opd_node_name(const opd_node *node);          /* "MulBackward0" */
-OPD_API uint64_t opd_node_sequence(const opd_node *node);         /* increases per thread; UINT64_MAX: AccumulateGrad */
+OPD_API uint64_t opd_node_sequence(const opd_node *node);         /* order in its thread; AccumulateGrad: UINT64_MAX */
 OPD_API opd_op *opd_node_op(const opd_node *node);                /* the forward operator, or NULL */
 OPD_API opd_tensor *opd_node_variable(const opd_node *node);      /* the leaf of AccumulateGrad; else NULL */
 OPD_API int opd_node_edges(const opd_node *node);                 /* the number of edges to next nodes */
@@ -49,32 +49,32 @@ OPD_API int64_t opd_node_pre_hook_add(opd_node *node, opd_node_pre_hook_fn fn, v
 typedef int (*opd_node_post_hook_fn)(opd_tensor **out, int nout, opd_tensor *const *grads, int count, void *user);
 OPD_API int64_t opd_node_post_hook_add(opd_node *node, opd_node_post_hook_fn fn, void *user, opd_destroy destroy);
 /* Adds a hook of count tensors (torch.autograd.graph.register_multi_grad_hook), which runs once in a backward.
-   OPD_MULTI_ALL: The hook runs when the gradients of all the tensors that this backward reaches have arrived.  The
-   other elements of `grads` are NULL.
-   OPD_MULTI_ANY: The hook runs when the first gradient has arrived, which is alone in `grads`. */
+   OPD_MULTI_ALL: The hook runs when the gradients of all the tensors that this backward reaches have arrived.  `grads`
+   has NULL for the tensors that it does not reach.
+   OPD_MULTI_ANY: The hook runs when the first gradient has arrived.  All other elements of `grads` are NULL. */
 typedef enum opd_multi_mode { OPD_MULTI_ALL = 0, OPD_MULTI_ANY } opd_multi_mode;
 typedef int (*opd_multi_hook_fn)(opd_tensor *const *grads, int count, void *user);
 OPD_API int64_t opd_multi_hook_add(opd_tensor *const *tensors, int count, opd_multi_mode mode, opd_multi_hook_fn fn,
                                    void *user, opd_destroy destroy);
 /* Removes a hook by its handle. */
 OPD_API bool opd_hook_remove(int64_t handle);
-/* Makes opd_tensor_grad(tensor) return the gradient of a tensor that is not a leaf, too, after its tensor hooks.  Does
-   nothing for a leaf.  Returns 0, or -1 and sets an error.
-   opd_tensor_retains_grad: Returns whether this was done. */
+/* Makes backward keep the gradient of a tensor that is not a leaf, too, for opd_tensor_grad.  The gradient is taken
+   after the tensor's hooks.  Does nothing for a leaf.  Returns 0, or -1 and sets an error.
+   opd_tensor_retains_grad: Returns true if opd_tensor_retain_grad was called for the tensor. */
 OPD_API int opd_tensor_retain_grad(opd_tensor *tensor);
 OPD_API bool opd_tensor_retains_grad(const opd_tensor *tensor);
 
-/* The innermost backward that is running on this thread.
+/* Queries about the innermost backward that is running on this thread.
    opd_backward_id: Returns a number that no other backward has, or -1 if no backward is running.
-   opd_backward_keeps_graph: Returns whether the backward keeps saved tensors (retain_graph).
-   opd_backward_will_run: Returns whether node takes part in the backward.
+   opd_backward_keeps_graph: Returns true if the backward keeps saved tensors (retain_graph).
+   opd_backward_will_run: Returns true if node takes part in the backward.
    opd_backward_order: Writes the first cap nodes in the order of running, and returns how many nodes there are. */
 OPD_API int64_t opd_backward_id(void);
 OPD_API bool opd_backward_keeps_graph(void);
 OPD_API bool opd_backward_will_run(const opd_node *node);
 OPD_API int64_t opd_backward_order(opd_node **nodes, int64_t cap);
-/* Calls fn when the backward that is running has done everything else, on its thread (Engine::queue_callback).  fn may
-   add more callbacks.  fn is not called after an error.  Returns 0, or -1 and sets an error.  In that case the caller
+/* Calls fn at the end of the running backward, on the thread of that backward (Engine::queue_callback).  fn may add
+   more callbacks.  After an error, fn is not called.  Returns 0, or -1 and sets an error.  If it returns -1, the caller
    still owns the user pointer. */
 typedef int (*opd_callback_fn)(void *user);
 OPD_API int opd_backward_callback(opd_callback_fn fn, void *user, opd_destroy destroy);
@@ -126,8 +126,9 @@ OPD_INLINE void opd_allow_mutation_close(int *open) {
 OPD_API opd_tensor *opd_node_saved(opd_node *node, const char *name);
 OPD_API int opd_node_saved_hooks(opd_node *node, const char *name, const opd_saved_hooks *hooks);
 
-/* A function that is called again, or transformed: writes outputs (of the innermost scope) and returns their number, at
-   most OPD_TRANSFORM_OUTPUTS, or -1 and sets an error. */
+/* A function for opd_checkpoint_call and the transforms (opd_vmap, opd_grad, ...): computes outputs from inputs.
+   Writes outputs (of the innermost scope) and returns their number, at most OPD_TRANSFORM_OUTPUTS, or -1 and sets an
+   error. */
 #define OPD_TRANSFORM_OUTPUTS 64
 typedef int (*opd_transform_fn)(void *user, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
 typedef struct opd_checkpoint_options {
@@ -138,18 +139,18 @@ typedef struct opd_checkpoint_options {
 } opd_checkpoint_options;
 /* Calls fn, which writes outputs, and keeps only fn's inputs for backward (torch.utils.checkpoint with
    use_reentrant=False).  Backward calls fn again, with equal inputs and the default generator in its old state, to
-   compute the tensors that fn saves.  The function fn must do the same each time.  Random numbers in fn must come from
-   the default generator or from options->generators.  The second call ends early: when all needed tensors are there,
-   its next operator fails.  Therefore fn must check opd_ok() before it reads data.  Checkpoints may be nested, and
-   differentiated twice.  outputs must have room for all outputs that fn returns, which belong to the caller's scope.
-   If options is NULL, no option is set.  destroy receives the user pointer when the graph is freed, or at once if fn
-   fails.  Returns the number of outputs, or -1 and sets an error.  If fn was not called, the caller still owns the user
-   pointer. */
+   compute the tensors that fn's operators saved.  fn must do the same in both calls.  Random numbers in fn must come
+   from the default generator or from options->generators.  The second call ends early: as soon as all needed tensors
+   are there, its next operator fails.  Therefore fn must check opd_ok() before it reads data.  Checkpoints may be
+   nested, and differentiated twice.  outputs must have room for all outputs that fn returns, which belong to the
+   caller's scope.  If options is NULL, no option is set.  destroy receives the user pointer when the graph is freed, or
+   at once if fn fails.  Returns the number of outputs, or -1 and sets an error.  If fn was not called, the caller still
+   owns the user pointer. */
 OPD_API int opd_checkpoint_call(opd_transform_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs,
                                 int ninputs, const opd_checkpoint_options *options, opd_tensor **outputs);
-/* opd_checkpoint and opd_checkpoint_with: Opd_checkpoint_call in the form of version 0.3, to be removed in version 0.5.
-   fn has its user pointer last, is told the number of outputs, and returns 0, or -1 and sets an error.  The two
-   functions return the same, and set outputs to NULL after an error. */
+/* opd_checkpoint and opd_checkpoint_with are opd_checkpoint_call in the form of version 0.3, to be removed in version
+   0.5.  fn has its user pointer last, gets the number of outputs, and returns 0, or -1 and sets an error.  The two
+   functions also return 0 or -1, and set outputs to NULL after an error. */
 typedef int (*opd_checkpoint_fn)(opd_tensor *const *inputs, int ninputs, opd_tensor **outputs, int noutputs,
                                  void *user);
 OPD_API int opd_checkpoint(opd_checkpoint_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs,
@@ -157,10 +158,10 @@ OPD_API int opd_checkpoint(opd_checkpoint_fn fn, void *user, opd_destroy destroy
 OPD_API int opd_checkpoint_with(opd_checkpoint_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs,
                                 int ninputs, opd_tensor **outputs, int noutputs, const opd_checkpoint_options *options);
 
-/* Switches anomaly mode on or off for all threads (torch.autograd.set_detect_anomaly).  With `on`, nodes remember where
-   they were recorded.  A backward that fails then logs that place, with the chain of nodes that were running.  With
-   check_nan, a backward function that returns a NaN is an error.  Returns the previous mode (OPD_ANOMALY_*), for
-   restoring it:
+/* Switches anomaly mode on or off for all threads (torch.autograd.set_detect_anomaly).  If `on` is true, nodes remember
+   where they were recorded.  A backward that fails then logs that place, with the chain of nodes that were running.  If
+   check_nan is true, a backward function that returns a NaN fails with an error.  Returns the previous mode
+   (OPD_ANOMALY_*), for restoring it:
    `int was = opd_anomaly_set(true, true); ... opd_anomaly_set(was & OPD_ANOMALY_ON, was & OPD_ANOMALY_NAN);`
    OPD_ANOMALY_ON: The mode is on.
    OPD_ANOMALY_NAN: NaNs are checked. */

@@ -1,14 +1,15 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:host       the table through which plug-ins call
+//  >>api:host       the function table through which plug-ins call the program
 //
-//  A plug-in holds no implementation and needs no symbol of the program: opd_library_load finds its one exported
-//  symbol, opd_plugin_entry, checks the version there and hands over a table of functions, through which small static
-//  functions of the API's names call.  The table and opd_op_desc grow at their ends only, other structs never change,
-//  so that a plug-in of an older minor version loads.
+//  A plug-in contains no implementation and needs no symbol of the program.  opd_library_load looks up its only
+//  exported symbol, opd_plugin_entry, checks the version in it, and sets the plug-in's pointer to a table of functions.
+//  In a plug-in, the functions of the API are small static functions that call through this table.  The table and
+//  opd_op_desc grow only at their ends, and other structs never change, so that a plug-in of an older minor version can
+//  be loaded.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Every function above but those written out below: X(result, name, number of parameters, (their types)), V without a
-   result. */
+/* Every function above except those that are written out below: X(result, name, number of parameters, (their types)),
+   or V without the result for functions that return void. */
 #define OPD_HOST_FUNCTIONS(X, V) \
 #include "host_table.printed.h"
 
@@ -50,17 +51,17 @@ extern "C" {
 #endif
 
 struct opd_host;
-/* What a plug-in exports as opd_plugin_entry. */
+/* The struct that a plug-in exports as opd_plugin_entry. */
 typedef struct opd_plugin_info {
     char magic[12];                               /* "opdispatch" */
-    int32_t major, minor;                         /* of the header it was built with */
-    const struct opd_host **host;                 /* where the table goes */
-    opd_block **blocks;                           /* what its constructors have linked */
+    int32_t major, minor;                         /* version of the header that the plug-in was built with */
+    const struct opd_host **host;                 /* opd_library_load stores the table's address here */
+    opd_block **blocks;                           /* the list of blocks that the plug-in's constructors have linked */
 } opd_plugin_info;
 #define OPD_PLUGIN_MAGIC "opdispatch"
 
 #if defined(OPDISPATCH_PLUGIN)
-/* One of each in a plug-in of many files. */
+/* These variables exist once in a plug-in of several files. */
 #define OPD_PLUGIN_HIDDEN __attribute__((weak, visibility("hidden")))
 extern const struct opd_host *opd_plugin_host OPD_PLUGIN_HIDDEN;
 extern opd_block *opd_plugin_blocks OPD_PLUGIN_HIDDEN;
@@ -70,7 +71,8 @@ const struct opd_host *opd_plugin_host = NULL;
 opd_block *opd_plugin_blocks = NULL;
 const opd_plugin_info opd_plugin_entry = {
     OPD_PLUGIN_MAGIC, OPD_VERSION_MAJOR, OPD_VERSION_MINOR, &opd_plugin_host, &opd_plugin_blocks};
-/* A plug-in that goes without ever having had a host: dlopen alone registers nothing, and nobody would say so. */
+/* Warns when a plug-in is unloaded that opd_library_load has not loaded: dlopen alone registers nothing, without an
+   error. */
 extern int dprintf(int file, const char *format, ...);
 extern void opd_plugin_unused(void) __attribute__((weak, visibility("hidden"), destructor));
 void opd_plugin_unused(void) {
@@ -92,7 +94,8 @@ static void opd_block_link(opd_block *block) {
     if (!*blocks) { *blocks = block; }
 }
 
-/* The functions that registrations know by their address are the program's, not those of this file. */
+/* Returns the program's function for a kernel with a special meaning, which the dispatcher recognises by its address.
+   In a plug-in, the API's name is a static function with another address.  Other kernels are returned as they are. */
 static opd_kernel opd_plugin_kernel(opd_kernel kernel) {
     const struct opd_host *host = opd_plugin_host;
     return kernel == opd_fallthrough ? host->opd_fallthrough : kernel == opd_batch_pointwise ? host->opd_batch_pointwise

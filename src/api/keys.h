@@ -58,13 +58,14 @@ enum {
 OPD_API opd_key opd_key_parse(const char *name);
 OPD_API const char *opd_key_name(opd_key key);
 /* Names one of the user keys (OPD_F_USER_n + 0..3), so that libraries can register kernels at it.  The name is
-   permanent.  Any thread.  Returns the key.  Returns OPD_KEY_INVALID and sets an error if it is not a user key, or if
-   the key has a name or the name is taken. */
+   permanent.  Any thread may call this.  Returns the key.  Returns OPD_KEY_INVALID and sets an error if `functionality`
+   is not a user key, if the key already has a name, or if the name is taken. */
 OPD_API opd_key opd_key_define(int functionality, const char *name);
 OPD_API bool opd_key_is_alias(opd_key key);
 
-/* A set of keys: functionality bits (bit f-1 is functionality f) and backend bits (bit b is backend b).  As in PyTorch
-   the two are separate.  The set {AutogradCPU, SparseCUDA} therefore also contains AutogradCUDA and SparseCPU. */
+/* A set of keys: functionality bits (bit f-1 is functionality f) and backend bits (bit b is backend b).  As in PyTorch,
+   the two kinds of bits are independent.  The set {AutogradCPU, SparseCUDA} therefore also contains AutogradCUDA and
+   SparseCPU. */
 typedef struct opd_keyset { uint64_t functionality; uint64_t backends; } opd_keyset;
 OPD_INLINE opd_keyset opd_keyset_make(uint64_t functionality, uint64_t backends) {
     opd_keyset set;
@@ -91,8 +92,8 @@ OPD_INLINE opd_keyset opd_keyset_and(opd_keyset set, opd_keyset keys) {
 OPD_INLINE opd_keyset opd_keyset_or(opd_keyset set, opd_keyset keys) {
     return opd_keyset_make(set.functionality | keys.functionality, set.backends | keys.backends);
 }
-/* Returns set without the functionalities of keys.  As in PyTorch, backend bits stay.  opd_keyset_remove_backend
-   removes those. */
+/* Returns set without the functionalities of keys.  As in PyTorch, backend bits stay; opd_keyset_remove_backend removes
+   a backend bit. */
 OPD_INLINE opd_keyset opd_keyset_minus(opd_keyset set, opd_keyset keys) {
     return opd_keyset_make(set.functionality & ~keys.functionality, set.backends);
 }

@@ -13,6 +13,7 @@ typedef struct opd_block {
     struct opd_block *next;
     int linked;
 } opd_block;
-/* Links a block into the list.  Any thread may call this.  Allocates nothing, and may be called again for one block. */
+/* Links a block into the list.  Any thread may call this.  Linking allocates nothing.  Linking a block twice does no
+   harm. */
 OPD_API void opd_block_link(opd_block *block);
 

@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:observers  who is told of calls; the profiler
+//  >>api:observers  observers, which are called at operator calls; the profiler
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Kinds of events that can be observed.

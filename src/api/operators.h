@@ -2,13 +2,13 @@
 //  >>api:operators  the built-in operators
 //
 //  Each operator x has a typed function.  opd_x takes the arguments that have no default, and a few that are nearly
-//  always given: the dtype of operators that create a tensor from none, keepdim of a reduction, the parameters of
-//  random operators.  If the operator has more arguments, opd_x_full takes all of them.  opd_x_ and opd_x_full_ are
-//  the in-place forms.  A result belongs to the innermost scope and is NULL after an error.  Functions with several
-//  results write them to rets and return 0 or -1.  A Tensor?, Generator? or str? may be NULL, an optional list of ints
-//  {NULL, 0}.  The dtype of operators that create tensors may be OPD_DTYPE_NONE.  A Scalar, and other values that may
-//  be None, are opd_values: OPD_V(2), OPD_V(0.5), OPD_NONE.  The defaults are in the schema, which opd_schema_print
-//  shows.
+//  always given: the dtype of operators that create tensors without a tensor argument, keepdim of a reduction, and the
+//  parameters of random operators.  If the operator has more arguments, opd_x_full takes all of them.  opd_x_ and
+//  opd_x_full_ are the in-place forms.  A result belongs to the innermost scope and is NULL after an error.  Functions
+//  with several results write them to rets and return 0 or -1.  A Tensor?, Generator? or str? may be NULL, and an
+//  optional list of ints {NULL, 0}.  The dtype of operators that create tensors may be OPD_DTYPE_NONE.  A Scalar, and
+//  other values that may be None, are opd_values: OPD_V(2), OPD_V(0.5), OPD_NONE.  The defaults are in the schema,
+//  which opd_schema_print shows.
 //----------------------------------------------------------------------------------------------------------------------
 
 #ifdef __cplusplus
@@ -16,31 +16,31 @@ extern "C" {
 #endif
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:op:create     making tensors: of a value, of numbers in a row, at random
+//  >>api:op:create     creating tensors: filled with a value, sequences, random numbers
 //----------------------------------------------------------------------------------------------------------------------
 
 #include "op_create.printed.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:op:view       other views of the same elements, conversions, copies
+//  >>api:op:view       views of the same elements, conversions, copies
 //----------------------------------------------------------------------------------------------------------------------
 
 #include "op_view.printed.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:op:pointwise  element by element, operands broadcast
+//  >>api:op:pointwise  elementwise operators, with broadcasting
 //----------------------------------------------------------------------------------------------------------------------
 
 #include "op_pointwise.printed.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:op:reduce     sums, extremes, norms, softmax, running ones, sorting
+//  >>api:op:reduce     sums, extremes, norms, softmax, cumulative sums, sorting
 //----------------------------------------------------------------------------------------------------------------------
 
 #include "op_reduce.printed.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:op:linalg     products of matrices
+//  >>api:op:linalg     matrix products
 //----------------------------------------------------------------------------------------------------------------------
 
 #include "op_linalg.printed.h"
@@ -58,7 +58,7 @@ extern "C" {
 #include "op_pool.printed.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:op:resample   windows as columns, pixels as channels, other sizes, sampling at places
+//  >>api:op:resample   unfold, pixel shuffle, interpolation, grid samples
 //----------------------------------------------------------------------------------------------------------------------
 
 #include "op_resample.printed.h"
@@ -76,7 +76,7 @@ extern "C" {
 #include "op_fft.printed.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:op:solve      matrices factored, equations solved, eigenvalues, powers of matrices
+//  >>api:op:solve      factorizations, linear equations, eigenvalues, matrix powers
 //----------------------------------------------------------------------------------------------------------------------
 
 #include "op_solve.printed.h"
@@ -100,19 +100,19 @@ extern "C" {
 #include "op_sequence.printed.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:op:loss       losses, similarities, gates with parameters
+//  >>api:op:loss       losses, similarities, gated and parametric activations
 //----------------------------------------------------------------------------------------------------------------------
 
 #include "op_loss.printed.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:op:index      by indices, joining, padding, embedding, counting
+//  >>api:op:index      indexing, joining, padding, embedding, counting
 //----------------------------------------------------------------------------------------------------------------------
 
 #include "op_index.printed.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:op:train      steps of optimizers, called through opd_optimizer_step and opd_scaler_step
+//  >>api:op:train      optimizer steps, called through opd_optimizer_step and opd_scaler_step
 //----------------------------------------------------------------------------------------------------------------------
 
 #include "op_train.printed.h"

@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:programs   exported programs: what torch.export writes
+//  >>api:programs   exported programs: files of torch.export
 //----------------------------------------------------------------------------------------------------------------------
 
 /* A program from a .pt2 file (torch.export.save of torch 2.2 and later), in the form with all operators or in the core
@@ -30,12 +30,12 @@ OPD_API const char *opd_program_input_name(const opd_program *program, int i);
 OPD_API const char *opd_program_output_name(const opd_program *program, int i);
 OPD_API int opd_program_find_input(const opd_program *program, const char *name);         /* -1 if there is none */
 OPD_API int opd_program_find_output(const opd_program *program, const char *name);        /* -1 if there is none */
-/* Returns 1 if input i is a number, text or None that was fixed when exporting, and writes it to *value (may be NULL).
-   */
+/* Returns 1 if input i is a number, text or None that exporting has fixed, and writes this value to *value (may be
+   NULL). */
 OPD_API int opd_program_input_constant(const opd_program *program, int i, opd_value *value);
 /* Writes the type of input i into buf: "float32 [s0=1..64, 3, 224]", "int", or the fixed value: "3".  The text is cut
-   to `cap` bytes.  Returns the full length. opd_program_writes: Returns whether a run may write into the module's
-   tensors. */
+   to `cap` bytes.  Returns the full length.
+   opd_program_writes: Returns true if a run may write into the module's tensors. */
 OPD_API size_t opd_program_input_type(const opd_program *program, int i, char *buf, size_t cap);
 OPD_API bool opd_program_writes(const opd_program *program);
 /* Runs a program. inputs: tensors, ints, floats, bools (or tensors of one element) and None, in the order of the input

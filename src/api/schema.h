@@ -24,28 +24,29 @@ OPD_API bool opd_schema_is_backward_compatible_with(const opd_schema *schema, co
                                                     size_t cap);
 OPD_API bool opd_schema_is_forward_compatible_with(const opd_schema *schema, const opd_schema *old, char *why,
                                                    size_t cap);
-/* Returns true if schema can be used where other is expected.  Arguments of the same name then accept at least the
-   types that other's accept, and results are at most other's types.  as_method skips the first argument. */
+/* Returns true if schema can be used where other is expected.  Each argument of schema must accept at least the types
+   that other's argument of the same name accepts.  Each result must be of other's type or a subtype.  If as_method is
+   true, the first argument (self) is not compared. */
 OPD_API bool opd_schema_is_subtype_of(const opd_schema *schema, const opd_schema *other, bool as_method);
 
-/* Returns true if an argument is annotated as written, for example Tensor(a!). */
+/* Returns true if the schema annotates an argument as written, for example Tensor(a!). */
 OPD_API bool opd_schema_is_mutable(const opd_schema *schema);
-/* Questions about aliases.  place is an argument (0, 1, ...) or a result: OPD_RESULT(0), ...  `values` has one value
-   for each argument, OPD_DEFAULT if unknown, or is NULL.  Tensors in values with the same storage are aliases.  A flag
-   such as `training` in values decides whether running statistics are written.  A place that does not exist is an
-   error, and the functions return false.
-   opd_schema_is_mutable_at: Returns true if place is written.
-   opd_schema_is_aliasing: Returns true if place has an alias annotation.
-   opd_schema_may_alias: Returns true if places first and second may be aliases. */
+/* Queries about aliases.  `place` is an argument (0, 1, ...) or a result (OPD_RESULT(0), ...).  `values` has one value
+   for each argument, OPD_DEFAULT if it is unknown, or is NULL.  Tensors in `values` with the same storage are aliases.
+   A flag such as `training` in `values` decides whether running statistics are written.  If a place does not exist, the
+   functions return false and set an error.
+   opd_schema_is_mutable_at: Returns true if the argument or result at `place` is written.
+   opd_schema_is_aliasing: Returns true if it has an alias annotation.
+   opd_schema_may_alias: Returns true if the places `first` and `second` may be aliases. */
 #define OPD_RESULT(j) (-1 - (j))
 OPD_API bool opd_schema_is_mutable_at(const opd_schema *schema, int place, const opd_value *values);
 OPD_API bool opd_schema_is_aliasing(const opd_schema *schema, int place);
 OPD_API bool opd_schema_may_alias(const opd_schema *schema, int first, int second, const opd_value *values);
-/* Returns true if an element of `first` may be `second`, or an element of `second`.  With both_ways, also returns true
-   if an element of `second` may be `first`. */
+/* Returns true if an element of the list at place `first` may be the value at place `second`, or one of its elements.
+   With both_ways, also returns true if an element of `second` may be `first`. */
 OPD_API bool opd_schema_may_contain_alias(const opd_schema *schema, int first, int second, bool both_ways,
                                           const opd_value *values);
-/* Returns true if the schema's operator is tagged as drawing random numbers.  A false `train` among the values makes
-   the result false. */
+/* Returns true if the schema's operator is tagged as random (NONDETERMINISTIC_SEEDED).  If `values` has a false
+   `train`, returns false. */
 OPD_API bool opd_schema_is_nondeterministic(const opd_schema *schema, const opd_value *values);
 

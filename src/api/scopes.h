@@ -1,9 +1,9 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:scopes     who owns what
+//  >>api:scopes     ownership of tensors
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Opens a scope: a mark in the thread's stack of handles.  Returns the mark.  Closing the scope releases the tensors
-   created since, and closes scopes opened after it. */
+/* Opens a scope, which is a mark in the thread's stack of handles, and returns it.  Closing the scope releases the
+   tensors created since, and closes all scopes that were opened after it. */
 typedef struct opd_scope { int64_t mark, outer; int32_t depth, open; } opd_scope;
 OPD_API opd_scope opd_scope_open(void);
 /* Opens a scope with a name for error messages.  place: "file:line", as OPD_SCOPE and OPD_SCOPED pass it, or any text
@@ -15,12 +15,13 @@ OPD_API opd_tensor *opd_scope_return(opd_tensor *tensor);
 /* opd_scope_stats returns the number of open scopes and of handles on this thread. */
 typedef struct opd_scope_info { int depth; int64_t handles; } opd_scope_info;
 OPD_API opd_scope_info opd_scope_stats(void);
-/* opd_keep holds a tensor across scopes, and returns it.  opd_release ends that.  NULL is allowed.  Any thread.
-   If a function gets a tensor that was freed, it fails with an error that names the ended scope.  The error is certain
-   until the tensor's handle is used again, which happens at the earliest after its thread has freed 32 more tensors.
-   The address sanitizer also finds later uses. */
+/* opd_keep holds a tensor across scopes, and returns it.  opd_release ends this hold.  Both accept NULL and may be
+   called by any thread.  A function that gets a freed tensor fails with an error that names the ended scope.  The error
+   is certain until the tensor's handle is used again, which happens at the earliest after its thread has freed 32 more
+   tensors.  The address sanitizer also finds later uses. */
 OPD_API opd_tensor *opd_keep(opd_tensor *tensor);
 OPD_API void opd_release(opd_tensor *tensor);
-/* Sets *handle to tensor, keeps tensor, and releases the old one.  Use it to carry a value through a loop. */
+/* Sets *handle to tensor, keeps tensor, and releases the tensor that was in *handle.  Use it to carry a value through a
+   loop. */
 OPD_API opd_tensor *opd_assign(opd_tensor **handle, opd_tensor *tensor);
 

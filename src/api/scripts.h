@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:scripts    TorchScript: source compiled at run time, archives of torch.jit.save run and trained
+//  >>api:scripts    TorchScript: compiling source at run time, running and training archives of torch.jit.save
 //----------------------------------------------------------------------------------------------------------------------
 
 /* A script: the functions of a source text, or an object of an archive with its methods.  A method becomes a graph,

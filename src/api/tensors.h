@@ -6,7 +6,7 @@
 OPD_API opd_tensor *opd_tensor_new(opd_ints sizes, opd_scalar_type dtype);
 /* Creates a tensor like opd_tensor_new on any device that has an allocator: cpu, meta, registered devices. */
 OPD_API opd_tensor *opd_tensor_new_on(opd_ints sizes, opd_scalar_type dtype, opd_device device);
-/* Creates a CPU tensor with a copy of data: as many elements of dtype as sizes say. */
+/* Creates a CPU tensor with a copy of data, an array with as many elements of dtype as a tensor of these sizes has. */
 OPD_API opd_tensor *opd_tensor_from(const void *data, opd_ints sizes, opd_scalar_type dtype);
 /* Creates a tensor over foreign memory, without copying.  strides are in elements; NULL means contiguous.
    deleter(data, user) runs when the last view is freed, and also if this call fails.  If deleter is NULL, the memory

@@ -75,7 +75,7 @@ OPD_API opd_scaler *opd_scaler_new(const opd_scaler_options *options);    /* opt
 OPD_API void opd_scaler_free(opd_scaler *scaler);
 OPD_API opd_tensor *opd_scaler_scale(opd_scaler *scaler, opd_tensor *tensor);  /* tensor * scale, differentiably */
 /* Divides the gradients of an optimizer's parameters by the scale.  At most one call per optimizer is allowed between
-   two calls of opd_scaler_update. float16 gradients are an error.  Returns 0, or -1 and sets an error. */
+   two calls of opd_scaler_update.  A float16 gradient is an error.  Returns 0, or -1 and sets an error. */
 OPD_API int opd_scaler_unscale(opd_scaler *scaler, opd_optimizer *optimizer);
 /* Unscales the gradients, unless that was done, and takes a step of the optimizer.  Returns 0, 1 if the step was
    skipped, or -1 and sets an error. */

@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:typed      typed functions for operators of one's own
+//  >>api:typed      typed functions for custom operators
 //----------------------------------------------------------------------------------------------------------------------
 
 /* The letters of a signature.  Arguments: T tensor, i int64_t, d double, b bool, s string, I opd_ints, F opd_floats, L
@@ -98,8 +98,8 @@
    <complex.h>, #undef I. */
 #define OPD_TYPED(kind, fn, name, types) OPD_JOIN(OPD_TYPED_##kind, OPD_COUNT types)(fn, name, types)
 #define OPD_TYPED_0(fn, name, types)
-/* Bodies by kind of result: n is the number of arguments, P their declarations, F the code that fills v, S their
-   letters. */
+/* Function bodies, one macro per kind of result.  n is the number of arguments, P their declarations, F the code that
+   fills v with their values, S their letters. */
 #define OPD_BODY_T(fn, name, n, P, F, S) static inline opd_tensor *fn(P) { \
     static opd_op *op; opd_value v[n]; F return opd_call_op(opd_op_typed(&op, name, "T" S), v, n); }
 #define OPD_BODY_N(fn, name, n, P, F, S) static inline int fn(opd_tensor **rets, P) { \

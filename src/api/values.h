@@ -16,10 +16,10 @@ typedef enum opd_scalar_type {
 OPD_API const char *opd_dtype_name(opd_scalar_type dtype);        /* "float32"; "?" for an invalid number */
 OPD_API const char *opd_dtype_cname(opd_scalar_type dtype);       /* ATen's name: "Float" */
 OPD_API size_t opd_dtype_size(opd_scalar_type dtype);             /* bytes per element; 0 if invalid */
-OPD_API bool opd_dtype_is_floating(opd_scalar_type dtype);        /* real floats, float8 to float64 */
+OPD_API bool opd_dtype_is_floating(opd_scalar_type dtype);        /* true for float8 to float64 */
 OPD_API bool opd_dtype_is_complex(opd_scalar_type dtype);
 OPD_API bool opd_dtype_is_integral(opd_scalar_type dtype, bool include_bool);
-/* Returns the dtype that both dtypes are promoted to (torch.promote_types). */
+/* Returns the dtype to which two operands of these dtypes are promoted (torch.promote_types). */
 OPD_API opd_scalar_type opd_promote_types(opd_scalar_type dtype, opd_scalar_type type);
 /* Returns true if a cast between the dtypes is allowed (torch.can_cast(from, to)). */
 OPD_API bool opd_can_cast(opd_scalar_type from, opd_scalar_type to);
@@ -66,7 +66,7 @@ typedef struct opd_value {
         const double *floats;                     /* FLOATS */
         const bool *bools;                        /* BOOLS */
         opd_tensor *const *tensors;               /* TENSORS; elements may be NULL for Tensor? */
-        const struct opd_value *list;             /* LIST: a list of other values */
+        const struct opd_value *list;             /* LIST: elements of any kind */
     } u;
 } opd_value;
 
@@ -181,9 +181,9 @@ OPD_INLINE opd_value opd_value_null(const void *memory) {
     return opd_value_none();
 }
 
-/* Borrowed lists of integers, doubles or tensors: OPD_INTS(3, 4), OPD_TENSORS(a, b), opd_ints_of(p, n).  A list from
-   OPD_INTS, OPD_FLOATS or OPD_TENSORS lives until the end of the block in C, and until the end of the statement in C++.
-   In C++, `auto s = OPD_INTS(3, 4);` lives as long as s. */
+/* Borrowed lists of integers, doubles or tensors: OPD_INTS(3, 4), OPD_TENSORS(a, b), opd_ints_of(p, n).  The array of a
+   list from OPD_INTS, OPD_FLOATS or OPD_TENSORS lives until the end of the block in C, and until the end of the
+   statement in C++.  In C++, write `auto s = OPD_INTS(3, 4);` for an array that lives as long as s. */
 typedef struct opd_ints { const int64_t *data; int64_t n; } opd_ints;
 typedef struct opd_floats { const double *data; int64_t n; } opd_floats;
 typedef struct opd_tensors { opd_tensor *const *data; int64_t n; } opd_tensors;

@@ -27,7 +27,8 @@ static _Unwind_Reason_Code opdi_unwind_step(struct _Unwind_Context *context, voi
 }
 #endif
 
-/* Writes the first `cap` return addresses of this thread's calls, innermost first.  Returns how many it wrote. */
+/* Writes the return addresses of this thread's innermost `cap` calls to frames, innermost first, leaving out
+   opdi_frames and its caller.  Returns how many it wrote; 0 if the build cannot unwind the stack. */
 OPDI_INTERNAL int opdi_frames(void **frames, int cap) {
     opdi_unwound unwound;
     unwound.frames = frames;
@@ -40,8 +41,8 @@ OPDI_INTERNAL int opdi_frames(void **frames, int cap) {
     return unwound.count;
 }
 
-/* Notes the return addresses of the place where a node is recorded, and the node whose formula is running there.
-   Returns 0, or -1 if memory runs out. */
+/* Stores in `node` the return addresses of the place where it is recorded, and the node whose backward function is
+   running meanwhile, if any.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_trace_node(opd_node *node) {
     opdi_thread *thread = opdi_self();
     void *frames[OPDI_FRAMES];
@@ -64,7 +65,7 @@ static void opdi_say(const opdi_string *string) {
     if (!string->failed && string->data) { opdi_log.fn(opdi_log.user, 0, string->data); }
 }
 
-/* Logs where the failed node was recorded.  If that happened inside another node's backward, also logs where that node
+/* Logs where the failed node was recorded.  If it was recorded by another node's backward, also logs where that node
    was recorded, and so on. */
 OPDI_INTERNAL void opdi_anomaly_report(const opd_node *node) {
     bool parent = false;
@@ -91,7 +92,8 @@ OPDI_INTERNAL void opdi_anomaly_report(const opd_node *node) {
     }
 }
 
-/* Fails if a gradient that the formula returned contains a NaN.  Otherwise returns 0. */
+/* Sets an error if a gradient in `out`, which the backward function of `node` returned, contains a NaN.  Returns 0 or
+   -1. */
 OPDI_INTERNAL int opdi_anomaly_check(const opd_node *node, opd_tensor *const *out) {
     opdi_thread *thread = opdi_self();
     thread->state.no_grad = 1;

@@ -9,25 +9,25 @@
 //== nodes =============================================================================================================
 
 #if defined(OPDI_CORE)
-/* An edge of the graph, along which a gradient goes: to input `nr` of a node, or (bit 0 of vertex set) to a leaf.  If
-   `vertex` is 0, the gradient is not needed. */
+/* An edge of the autograd graph.  A gradient flows along it to input `nr` of the node `vertex` or, if bit 0 of vertex
+   is set, to the leaf tensor `vertex` (OPDI_LEAF).  If `vertex` is 0, the gradient is not needed. */
 typedef struct opdi_edge { uintptr_t vertex; uint32_t nr, spare; } opdi_edge;
-/* A node of the tape, in one block of memory: the struct, its edges, kept arguments, saved results, and a description
-   of each forward result (dtype, backend, ndim and sizes).  In the opd_value of a kept tensor, member `n` is the
-   version that the tensor had when it was saved. */
+/* A node of the autograd graph, in one block of memory: the struct, its edges, kept arguments, saved results, and a
+   description of each forward result (dtype, backend, ndim and sizes).  In the opd_value of a kept tensor, member `n`
+   is the version that the tensor had when it was saved. */
 struct opd_node {
     int32_t refs;
     uint16_t nedges;
     uint8_t nkept, nresults;                      /* kept arguments and saved results: opd_values behind the edges */
-    const opdi_derivative *formula;               /* with OPDI_NODE_EXTRA, the first member of an opdi_extra */
+    const opdi_derivative *formula;               /* its backward function; in an opdi_extra if OPDI_NODE_EXTRA */
     uint64_t sequence;                            /* low 44 bits: the node's number; above: its thread's number */
-    struct opdi_task *task;                       /* its task in the running backward; of a dead node: the next one */
+    struct opdi_task *task;                       /* its task in the running backward; of a dead node: next dead */
     uint32_t bytes;
     uint16_t noutputs;
-    uint8_t saved;                                /* an opdi_saved; above it, how many backwards are using the node */
+    uint8_t saved;                                /* low bits: an opdi_saved; above: number of backwards using it */
     uint8_t flags;                                /* OPDI_NODE_* */
 };
-#define OPDI_NODE_EXTRA 2u       /* it has rare parts (hooks, a trace): see opdi_extra */
+#define OPDI_NODE_EXTRA 2u       /* the node has an opdi_extra (hooks, a trace) */
 #define OPDI_SEQUENCE_BITS 44
 static inline uint64_t opdi_node_sequence(const opd_node *node) {
     return node->sequence & (((uint64_t)1 << OPDI_SEQUENCE_BITS) - 1);
@@ -41,8 +41,8 @@ static inline opd_value *opdi_saved_results(const opd_node *node) { return opdi_
 #define OPDI_LEAF ((uintptr_t)1)
 static inline opd_node *opdi_edge_node(uintptr_t vertex) { return (opd_node *)vertex; }
 static inline opd_tensor *opdi_edge_leaf(uintptr_t vertex) { return (opd_tensor *)(vertex & ~OPDI_LEAF); }
-/* Marks of a value that a saved-tensor hook has packed: of a single value, this tag; of an element of a kept list, bit
-   0 of its pointer. */
+/* A value that a saved-tensor hook has packed is marked: a single value has this tag, and an element of a kept list has
+   bit 0 of its pointer set. */
 #define OPDI_TAG_PACKED (OPD_TAG_COUNT + 1)
 #define OPDI_PACKED ((uintptr_t)1)
 static inline struct opdi_packed_saved *opdi_packed_saved_at(const opd_tensor *element) {
@@ -98,8 +98,8 @@ static inline void opdi_edge_to(opdi_edge *edge, opd_tensor *tensor) {
         edge->vertex = (uintptr_t)tensor | OPDI_LEAF;
     }
 }
-#define OPDI_NODE_ROOM 4                          /* how many dims a write in place may add to a result */
-#define OPDI_WRITTEN_SINCE 1                      /* in `n`: the tensor was dropped, as a write made it void */
+#define OPDI_NODE_ROOM 4                          /* how many more dims a result may get by writes in place */
+#define OPDI_WRITTEN_SINCE 1                      /* in a kept value's n: tensor dropped after a write changed it */
 typedef struct opdi_listed { opd_tensor **tensors; int32_t count; } opdi_listed;  /* tensors are references */
 typedef struct opdi_attribute {
     struct opdi_attribute *next;
@@ -108,17 +108,17 @@ typedef struct opdi_attribute {
 } opdi_attribute;
 #define OPDI_MOST_SAVED 190                       /* with 64 arguments and the context, a node has at most 255 values */
 struct opd_context {
-    opd_autograd_function fn;                     /* of an operator's context: all zeros */
+    opd_autograd_function fn;                     /* all zeros if the context belongs to an operator */
     const char *name;                             /* the name in messages */
-    opd_node *node;                               /* the node that owns it; NULL while forward or set-up runs */
+    opd_node *node;                               /* the context's node; NULL while forward or set-up runs */
     const opd_value *inputs;                      /* valid while forward or set-up runs */
     opd_value *outputs;                           /* references */
     int32_t ninputs, noutputs, cap;
     int32_t nsaved;
     opdi_listed save, save_forward, dirty, constant;
-    opdi_edge *edges;                             /* to the inputs: references, until the node takes over the edges */
+    opdi_edge *edges;                             /* edges to the inputs; references until the node takes them over */
     int32_t nedges, bytes;
-    int32_t *first;                               /* custom function: first edge of each input, then nedges */
+    int32_t *first;                               /* custom function: each input's first edge; then nedges */
     opdi_attribute *attributes;
     void *data;
     void (*destroy)(void *data);
@@ -160,9 +160,9 @@ struct opd_backward_call {
     opd_node *base;                               /* the CopySlices node around `node`; NULL: `node` runs alone */
     opd_tensor **grads;                           /* a gradient for each forward result; NULL: undefined */
     opd_tensor **out;                             /* a gradient for each edge; references */
-    opd_value *fetched;                           /* kept values after unpacking or replacing; or NULL */
-    bool plain;                                   /* run the formula as it is written, also for complex numbers */
-    bool undefined;                               /* the formula has asked for a result's gradient and got NULL */
+    opd_value *fetched;                           /* the node's kept values, unpacked or replaced; NULL: as they are */
+    bool plain;                                   /* call the backward function without conjugating complex gradients */
+    bool undefined;                               /* the backward function has read an undefined gradient */
 };
 #endif
 
@@ -188,9 +188,9 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_call_conjugated(opd_backward_call *bw);
 OPDI_INTERNAL int opdi_call_fn(opd_backward_call *bw);
 OPDI_INTERNAL int opdi_fetch_saved(opd_backward_call *bw);
 OPDI_INTERNAL bool opdi_wants_any(const opd_node *node);
-/* Runs the formula of a node after fetching its saved values.  Does nothing if none of the gradients is needed.  The
-   formula of a custom function always runs, and fetches its saved values itself.  Returns 0, or -1 and sets an
-   error. */
+/* Runs the backward function of node bw->node after fetching the node's saved values, and writes the gradients to
+   bw->out.  Does nothing if none of the gradients is needed.  The backward function of a custom function always runs,
+   and fetches its saved values itself.  Returns 0, or -1 and sets an error. */
 static inline int opdi_run_fn(opd_backward_call *bw) {
     const opdi_derivative *formula = bw->node->formula;
     bw->fetched = NULL;
@@ -206,29 +206,29 @@ static inline int opdi_run_fn(opd_backward_call *bw) {
 #if defined(OPDI_CORE)
 typedef struct opdi_task {
     uintptr_t vertex;
-    struct opdi_task *next, *up;                  /* the next of all tasks; the parent in the depth-first search */
+    struct opdi_task *next, *up;                  /* the next in the list of all tasks; the parent in the search */
     int32_t deps, cursor;
     uint16_t ngrads;
     bool seen, needed, captured, counted;
     bool leads;                                   /* one of its edges leads to another needed task */
     opd_tensor *grads[1];                         /* ngrads gradients; references */
 } opdi_task;
-/* A block of memory for tasks.  Tasks lie there in the order in which the search finds them, which is often the order
-   in which they run. */
+/* A block of memory for tasks.  The tasks lie in the block in the order in which the search finds them, which is often
+   the order in which they run. */
 typedef struct opdi_task_block { struct opdi_task_block *next; size_t bytes; } opdi_task_block;
-/* A gradient that the caller asked for.  Captures are sorted by vertex, so that a task finds those of its own
-   vertex. */
+/* A gradient that the caller asked for, with its number `index` among them.  Captures are sorted by vertex, so that a
+   task finds the captures of its own vertex. */
 typedef struct opdi_capture { uintptr_t vertex; uint32_t nr; int index; opd_tensor *grad; } opdi_capture;
 typedef struct opdi_engine {
-    opdi_task_block *blocks;                      /* newest block first; the free part of the newest block */
+    opdi_task_block *blocks;                      /* memory for tasks, newest block first */
     char *at, *end;
     opdi_task *tasks, **heap, **hash;
-    opdi_task *ready;                             /* a ready task outside of the heap: enough for most chains */
+    opdi_task *ready;                             /* a ready task outside the heap; a chain of nodes needs no other */
     int64_t nheap, heap_cap, ntasks, hash_cap;
     opdi_capture *captures;
     int ncaptures;
     bool first, retain, create, once, accumulate, restricted;
-    uint32_t serial;                              /* number of the layer whose derivative it computes, or 0 */
+    uint32_t serial;                              /* number of the transform layer whose derivative is computed, or 0 */
     int64_t id;                                   /* number of this backward, unique in the process */
     struct opdi_final *finals, **finals_end;      /* callbacks for the end; where to append the next one */
     struct opdi_gathering *gatherings;            /* gradients so far received by hooks that wait for several */
@@ -253,24 +253,24 @@ typedef struct opdi_final {
 
 #if defined(OPDI_CORE)
 typedef struct opdi_hook {
-    int32_t refs;                                 /* held by its list and by running code; or by its members */
+    int32_t refs;                                 /* held by its list and by running code; or by member hooks */
     int32_t kind, mode;
-    uint32_t nr;                                  /* number of the result; for a member, its tensor is `index` */
-    int index, nmembers, nlinked;                 /* nlinked: how many of nmembers members are in lists */
-    uint32_t serial;                              /* number of the layer in whose backward it runs */
+    uint32_t nr;                                  /* number of the node's result that it watches */
+    int index, nmembers, nlinked;                 /* of a member: its number; how many of nmembers are in lists */
+    uint32_t serial;                              /* number of the transform layer in whose backward it runs */
     bool removed;
-    struct opdi_extra *owner;                     /* the owner of the list that contains it */
+    struct opdi_extra *owner;                     /* the node or leaf in whose list it is */
     struct opdi_hook *next, **at;
     uint32_t slot;
     opdi_any_fn fn;
     void *user;
     opd_destroy destroy;
     opd_plugin *plugin;
-    struct opdi_hook *multi, **members;           /* a member's hook; that hook's members (NULL: removed) */
-    uintptr_t vertex;                             /* of a member: the node or leaf that it belongs to */
+    struct opdi_hook *multi, **members;           /* of a member: its multi-hook; of a multi-hook: its members */
+    uintptr_t vertex;                             /* of a member: its node or leaf */
 } opdi_hook;
-/* The place where the gradient of a result is kept after opd_tensor_retain_grad.  Both the tensor and the node whose
-   result it is hold the box. */
+/* Holds the gradient of a result after opd_tensor_retain_grad.  Both the tensor and the node whose result it is hold
+   the box. */
 typedef struct opdi_box {
     int32_t refs;
     uint32_t nr;
@@ -278,20 +278,20 @@ typedef struct opdi_box {
     struct opdi_extra *owner;
     struct opdi_box *next, **at;
 } opdi_box;
-/* The rare parts of a node or leaf: hooks, retained gradients, traces. */
+/* What only few nodes or leaves have: hooks, retained gradients, traces. */
 typedef struct opdi_extra {
-    opdi_derivative formula;                      /* the node's formula; the node's `formula` points here */
+    opdi_derivative formula;                      /* copy of the node's derivative; the node's `formula` points here */
     opdi_hook *hooks, **last;
     opdi_box *boxes;
     void **frames;                                /* anomaly mode: return addresses, noted when recorded */
     int nframes;
-    opd_node *parent;                             /* anomaly mode: the node whose formula was running then */
+    opd_node *parent;                             /* anomaly mode: the node whose backward recorded this node */
 } opdi_extra;
 /* The gradients that a multi-gradient hook (a hook of several tensors) has received so far in one backward. */
 typedef struct opdi_gathering {
     struct opdi_gathering *next;
     opdi_hook *multi;
-    int64_t left;                                 /* how many gradients are missing; -1: the hook was called */
+    int64_t left;                                 /* how many gradients are missing; -1: the hook has been called */
     opd_tensor *grads[1];
 } opdi_gathering;
 #endif
@@ -307,21 +307,22 @@ typedef struct opdi_packer {
     opd_plugin *plugin;
     struct opdi_packer *outer;
 } opdi_packer;
-/* A saved tensor that hooks have packed, with the data that ties the unpacked tensor to the graph again. */
+/* A saved tensor that hooks have packed, with what is needed to connect the unpacked tensor to the autograd graph
+   again. */
 typedef struct opdi_packed_saved {
     opdi_packer *packer;
     void *data;
-    opd_edge edge;                                /* its history, a reference; node NULL: it required no grad */
-    bool own;                                     /* the edge's node saved the tensor itself, so it is not held */
+    opd_edge edge;                                /* its history, a reference; node NULL: did not require grad */
+    bool own;                                     /* edge.node is the saving node: `edge` is not a reference */
     uint8_t ndim;
     int8_t dtype;
     int64_t sizes[1];                             /* ndim sizes, which the unpacked tensor must have */
 } opdi_packed_saved;
-/* A tensor as it was when one or several nodes saved it, for opd_allow_mutation_begin. */
+/* A tensor that one or several nodes saved inside opd_allow_mutation_begin, as it was then. */
 typedef struct opdi_untouched {
-    struct opdi_untouched *next, **at, *over;     /* its row's next; the pointer to it; the next to be dropped */
+    struct opdi_untouched *next, **at, *over;     /* next in its row; the pointer to this; next to be dropped */
     struct opdi_mutation *mode;
-    const void *key;                              /* its storage; once it was copied, this entry itself */
+    const void *key;                              /* the tensor's storage; after the tensor was copied, this entry */
     opd_tensor *tensor;                           /* a reference; NULL after opd_allow_mutation_end */
     uint32_t version;
     int32_t refs;                                 /* one reference for each node that saved it */
@@ -342,11 +343,11 @@ typedef struct opdi_mutation {
 //== forward ===========================================================================================================
 
 #if defined(OPDI_CORE)
-/* The thread's state while the tangents of a level are computed.  Operators called meanwhile belong to the levels
+/* The thread's state while the tangents of level `level` are computed.  Operators called meanwhile belong to the levels
    around it. */
 typedef struct opdi_within { opdi_level *level, *dual; opdi_state state; } opdi_within;
 OPDI_COLD_BEGIN
-/* Lets only the levels inside layer number `floor` compute tangents.  If `floor` is 0, all levels do. */
+/* Lets only the forward-mode levels inside layer number `floor` compute tangents.  If `floor` is 0, all levels do. */
 static inline void opdi_forward_at(opdi_thread *thread, int32_t floor) {
     const bool open = thread->innermost.level && thread->innermost.level->layer > floor;
     thread->innermost.floor = floor;
@@ -358,13 +359,13 @@ OPDI_COLD_END
 //== forward results ===================================================================================================
 
 struct opd_jvp_call {
-    const opdi_card *card;                        /* the card of the operator's functional form, or NULL */
-    opd_op *op;                                   /* NULL: the call is of a custom function, */
-    opd_context *ctx;                             /* which has this context */
+    const opdi_card *card;                        /* descriptor of the operator's functional form, or NULL */
+    opd_op *op;                                   /* the called operator; NULL: a custom function was called */
+    opd_context *ctx;                             /* the context of the custom function */
     const opd_value *args, *rets;
     opd_tensor **inputs, **tangents;              /* one for each edge that a node of the call would have */
-    opd_tensor **results, **out;                  /* without lists; their tangents, in the call's scope */
-    opd_tensor **held;                            /* while the rule runs: references to tangents of `out` */
+    opd_tensor **results, **out;                  /* lists flattened; the results' tangents, in the call's scope */
+    opd_tensor **held;                            /* while the rule runs: references to the tangents in `out` */
     int ninputs, nresults;
     bool *constant;                               /* true: the result has no derivative; NULL: all have one */
 };

@@ -2,26 +2,27 @@
 
 //== checkpoints =======================================================================================================
 //
-//  A segment (the function whose tensors are to be recomputed) is recorded as usual, but the tensors that its nodes
-//  save are replaced by numbers.  When backward asks for the first of them, the segment runs again, from the same
-//  inputs and random numbers.  Its saved tensors are then found by number.  Recomputed tensors belong to one backward:
-//  each is dropped as soon as its node has run, and the rest at the end of that backward.
+//  A segment is the function whose saved tensors are to be recomputed in backward.  It is recorded as usual, but the
+//  tensors that its nodes save are replaced by numbers.  When backward needs the first of these tensors, the segment
+//  runs again, from the same inputs and random numbers, and the tensors that it saves now are found by their numbers.
+//  Recomputed tensors belong to one backward: each is dropped as soon as its node has run, and all remaining tensors at
+//  the end of that backward.
 
 typedef struct opdi_recompute {
     struct opdi_recompute *next;
-    int64_t id;                                   /* number of the backward that it serves; -1: none */
+    int64_t id;                                   /* number of the backward that it belongs to; -1: none */
     int64_t count, cap;
     opd_tensor **saved;
-    bool stopped;                                 /* it had all needed tensors before the function's end */
+    bool stopped;                                 /* it was stopped when it had all needed tensors */
 } opdi_recompute;
 
-/* The state of a generator (NULL: the default one) at some time. */
+/* The state of a generator (NULL: the default generator) at some time. */
 typedef struct opdi_random_state { opd_generator *generator; uint64_t at[2]; } opdi_random_state;
 
 typedef struct opdi_checkpoint {
     int32_t refs;
-    opd_checkpoint_fn fn;                         /* the segment is this function, */
-    opd_transform_fn function;                    /* or this one */
+    opd_checkpoint_fn fn;                         /* the segment, if started by opd_checkpoint or opd_checkpoint_with */
+    opd_transform_fn function;                    /* the segment, if started by opd_checkpoint_call */
     void *user;
     opd_destroy destroy;
     opd_plugin *plugin;
@@ -30,8 +31,8 @@ typedef struct opdi_checkpoint {
     int nrandom;
     bool stops;                                   /* a recomputation may stop before the function's end */
     bool ran;                                     /* the first run has ended, so nsaved is final */
-    opd_value *inputs;                            /* ninputs values, kept as a node keeps its arguments */
-    bool *wants;                                  /* ninputs flags: this input requires grad */
+    opd_value *inputs;                            /* ninputs values, kept as a node keeps arguments */
+    bool *wants;                                  /* true: the input requires grad */
     int ninputs, noutputs;
     int64_t nsaved, cap;
     uint64_t *shapes;                             /* for each of nsaved tensors, a hash of dtype, place and sizes */
@@ -39,7 +40,7 @@ typedef struct opdi_checkpoint {
 } opdi_checkpoint;
 
 OPDI_INTERNAL opdi_mutex opdi_checkpoint_lock = OPDI_MUTEX_INIT;
-/* Swaps the current states of `count` generators with the noted states. */
+/* Exchanges the current states of `count` generators with the states in `state`. */
 static void opdi_random_swap(opdi_random_state *state, int count) {
     for (int i = 0; i < count; i++) {
         uint64_t now[2];
@@ -83,7 +84,7 @@ static void opdi_checkpoint_release(void *user) {
     opdi_free(checkpoint, sizeof *checkpoint);
 }
 
-/* Returns a hash of the dtype, the place (number of the device) and the sizes of `tensor`. */
+/* Returns a hash of the dtype, the opdi_place and the sizes of `tensor`. */
 static uint64_t opdi_shape_hash(const opd_tensor *tensor) {
     uint64_t ndim = (uint64_t)(uint8_t)tensor->dtype << 32 | (uint64_t)opdi_place_of(tensor) << 8 | tensor->ndim;
     for (int i = 0; i < tensor->ndim; i++) {
@@ -109,7 +110,7 @@ OPDI_INTERNAL int opdi_grow(void **block, int64_t count, int64_t *cap, size_t si
     return 0;
 }
 
-/* A pack hook for the first run: counts the saved tensor and returns its number, from 1, instead of the tensor. */
+/* The pack hook for the first run: counts the saved tensor and returns its number, from 1, instead of the tensor. */
 static void *opdi_checkpoint_count(opd_tensor *tensor, void *user) {
     opdi_checkpoint *checkpoint = (opdi_checkpoint *)user;
     void *shapes = checkpoint->shapes;
@@ -119,10 +120,10 @@ static void *opdi_checkpoint_count(opd_tensor *tensor, void *user) {
     return (void *)(intptr_t)++checkpoint->nsaved;
 }
 
-/* A checkpoint and the recomputation (`run`) that is in progress. */
+/* A checkpoint and its recomputation that is in progress. */
 typedef struct opdi_recomputing { opdi_checkpoint *checkpoint; opdi_recompute *run; } opdi_recomputing;
-/* A pack hook for a recomputation, `user` is its opdi_recomputing: keeps `tensor` as the next saved tensor.  Returns
-   the tensor's number, from 1, as a pointer.  Returns NULL and sets an error if that fails, and also to stop the
+/* The pack hook for a recomputation; `user` is its opdi_recomputing.  Keeps `tensor` as the next saved tensor.  Returns
+   the tensor's number, from 1, as a pointer.  Returns NULL and sets an error on failure, and also in order to stop the
    recomputation after the last tensor that is needed. */
 static void *opdi_checkpoint_collect(opd_tensor *tensor, void *user) {
     opdi_recomputing *at = (opdi_recomputing *)user;
@@ -150,8 +151,8 @@ static opd_tensor *opdi_checkpoint_collected(void *packed, void *user) {
     return i < recompute->count ? recompute->saved[i] : NULL;
 }
 
-/* Calls the segment.  Moves its results to the caller's scope, unless `outputs` is NULL.  Returns the number of
-   results, or -1 and sets an error. */
+/* Calls the segment with the inputs.  Moves its results to the caller's scope and writes them to `outputs`, unless
+   `outputs` is NULL.  Returns the number of results, or -1 and sets an error. */
 static int opdi_checkpoint_call(const opdi_checkpoint *checkpoint, opd_tensor *const *inputs, opd_tensor **outputs) {
     opd_tensor *few[16], **out = few;
     if (checkpoint->noutputs > 16 &&
@@ -220,10 +221,10 @@ static int opdi_checkpoint_again(opdi_checkpoint *checkpoint, opdi_recompute *re
     thread->innermost.packer = outer;
     thread->innermost.packers_off = off;
     opdi_frame_leave(thread, &frame);
-    /* the recorded autocast region, entered for this run, ends here */
+    /* the autocast region that was restored for this run ends here */
     if (checkpoint->state.autocast && !thread->state.autocast) { opd_autocast_cache_clear(); }
-    /* if a backward is called inside the first run (`ran` is false), the recomputation may save more tensors than that
-       run has so far, because it continues past the backward */
+    /* a backward called inside the first run (`ran` is false) recomputes the whole segment, so the recomputation may
+       save more tensors than the first run has saved so far */
     if (rc == 0 && recompute->count != checkpoint->nsaved &&
         (checkpoint->ran || recompute->count < checkpoint->nsaved)) {
         rc = opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: A different number of tensors was saved during the original "
@@ -233,8 +234,8 @@ static int opdi_checkpoint_again(opdi_checkpoint *checkpoint, opdi_recompute *re
     return rc;
 }
 
-/* Takes the recomputation for backward number `id` out of the checkpoint's list and returns it, or NULL if there is
-   none. */
+/* Removes the recomputation for backward number `id` from the checkpoint's list and returns it, or returns NULL if
+   there is none. */
 static opdi_recompute *opdi_recompute_take(opdi_checkpoint *checkpoint, int64_t id) {
     opdi_recompute **at;
     opdi_lock(&opdi_checkpoint_lock);
@@ -251,7 +252,7 @@ static void opdi_recompute_put(opdi_checkpoint *checkpoint, opdi_recompute *reco
     opdi_unlock(&opdi_checkpoint_lock);
 }
 
-/* Frees the recomputation of a backward that has ended.  Returns 0. */
+/* Called at the end of a backward: frees its recomputation.  Returns 0. */
 static int opdi_checkpoint_over(void *user) {
     opdi_recompute *recompute = opdi_recompute_take((opdi_checkpoint *)user, opd_backward_id());
     if (recompute) { opdi_recompute_free(recompute); }
@@ -262,8 +263,8 @@ static void opdi_checkpoint_over_destroy(void *user) {
     opdi_checkpoint_release(user);
 }
 
-/* The unpack hook: returns the saved tensor with number `packed`.  Recomputes the segment first, if this backward has
-   not done so yet.  Returns NULL and sets an error if that fails. */
+/* The unpack hook: returns saved tensor number `packed`.  Recomputes the segment first, if this backward has not done
+   so yet or has dropped the tensor.  Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_checkpoint_unpack(void *packed, void *user) {
     opdi_checkpoint *checkpoint = (opdi_checkpoint *)user;
     const int64_t id = opd_backward_id(), i = (int64_t)(intptr_t)packed - 1;
@@ -304,9 +305,9 @@ static void opdi_checkpoint_drop(void *packed, void *user) {
     opdi_recompute_put(checkpoint, recompute);
 }
 
-/* Keeps an input as a node would, so that hooks of an outer segment may pack it.  The input is kept without its history
-   (even one that it gets later), because the history could lead to the tensors that the segment saves.  Returns 0, or
-   -1 and sets an error. */
+/* Keeps input `i` as a node would keep it, so that the hooks of an outer segment may pack it.  The input is kept
+   without its history (even without a history that it gets later), because the history could lead to the tensors that
+   the segment saves.  Returns 0, or -1 and sets an error. */
 static int opdi_checkpoint_keep(opdi_checkpoint *checkpoint, int i, opd_tensor *tensor) {
     opdi_packer *packer = opdi_self()->innermost.packer;
     if (tensor && opdi_refresh(tensor)) { return -1; }
@@ -317,7 +318,8 @@ static int opdi_checkpoint_keep(opdi_checkpoint *checkpoint, int i, opd_tensor *
     return tensor && packer ? opdi_pack_value(packer, NULL, &checkpoint->inputs[i], -1) : 0;
 }
 
-/* Notes the states of the generators that the segment may use.  Returns 0, or -1 if memory runs out. */
+/* Stores the states of the generators that the segment may use: the default generator, and those in options.  Returns
+   0, or -1 if memory runs out. */
 static int opdi_checkpoint_random(opdi_checkpoint *checkpoint, const opd_checkpoint_options *options) {
     const int own = !options || !options->no_preserve_rng_state, more = options ? options->ngenerators : 0;
     if (own + more == 0) { return 0; }
@@ -332,8 +334,8 @@ static int opdi_checkpoint_random(opdi_checkpoint *checkpoint, const opd_checkpo
     return 0;
 }
 
-/* Makes a checkpoint, which keeps the inputs and the thread's state.  Returns NULL and sets an error if that fails;
-   then the caller still owns the user pointer. */
+/* Makes a checkpoint of the segment `fn` or `function` (the other is NULL), which keeps the inputs and the thread's
+   state.  On failure, returns NULL and sets an error; then the caller still owns the user pointer. */
 static opdi_checkpoint *opdi_checkpoint_make(opd_checkpoint_fn fn, opd_transform_fn function, void *user,
                                              opd_destroy destroy, opd_tensor *const *inputs, int ninputs, int noutputs,
                                              const opd_checkpoint_options *options) {
@@ -368,9 +370,9 @@ static opdi_checkpoint *opdi_checkpoint_make(opd_checkpoint_fn fn, opd_transform
     return checkpoint;
 }
 
-/* Runs a checkpointed segment (`fn` or `function`, the other is NULL) with hooks that count the tensors it saves.
-   Returns the number of outputs.  On failure returns -1, sets an error, and sets the outputs to NULL if their number is
-   known. */
+/* Runs a checkpointed segment (`fn` or `function`; the other is NULL) with hooks that count the tensors that it saves.
+   Returns the number of outputs.  On failure, returns -1, sets an error, and sets the outputs to NULL if their number
+   is known. */
 static int opdi_checkpoint_begin(opd_checkpoint_fn fn, opd_transform_fn function, void *user, opd_destroy destroy,
                                  opd_tensor *const *inputs, int ninputs, opd_tensor **outputs, int noutputs,
                                  const opd_checkpoint_options *options) {

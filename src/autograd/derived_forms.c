@@ -1,18 +1,20 @@
 #include "autograd.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>derived      forms in place and with out=, and the count of writes
+//  >>derived      in-place and out= forms of operators, and the count of writes
 //
-//  The kernels of derived forms (the in-place and out= forms of an operator).  Each runs the functional form with its
-//  results pointed at the tensors to write.  Below all of them, the kernel at ADInplaceOrView counts writes and refuses
-//  forbidden ones.
+//  The kernels of derived forms (the in-place and out= forms of an operator).  Each kernel runs the functional form and
+//  makes it write its results into the tensors that the derived form writes (the targets).  The kernel at
+//  ADInplaceOrView (opdi_version_kernel) runs before the kernels of the backends; it counts writes and refuses
+//  forbidden writes.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_SHARED int opdi_version_up(opdi_thread *thread, opd_tensor *tensor, bool check);
 #if defined(OPDI_CORE)
 
-/* Writes the arguments of the functional form of a derived call to args.  An argument that the derived form lacks gets
-   its default.  A missing dtype or device is that of the tensor to write.  Returns 0. */
+/* Writes to args the arguments with which a call of a derived form calls the functional form.  An argument that the
+   derived form lacks gets its default.  A missing dtype or device is that of the tensor to write, `target`.  Returns 0.
+   */
 OPDI_INTERNAL int opdi_derived_args(const opd_call *call, const opdi_card *card, opd_tensor *target, opd_value *args) {
     const opd_op *base = card->base->op;
     for (int i = 0; i < base->nargs; i++) {
@@ -26,8 +28,8 @@ OPDI_INTERNAL int opdi_derived_args(const opd_call *call, const opdi_card *card,
     return 0;
 }
 
-/* Computes which bytes `tensor` takes up once it has the sizes of `got` (NULL: as it is).  Returns false if that is no
-   contiguous range, or if the tensor will get other memory. */
+/* Writes to *begin and *end the range of bytes that `tensor` occupies once it has the sizes of `got` (NULL: its own
+   sizes).  Returns false if the bytes are not one contiguous range, or if the tensor will get other memory. */
 static bool opdi_target_span(const opd_tensor *tensor, const opd_tensor *got, const char **begin, const char **end) {
     const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
     const bool as_is = !got || opdi_has_sizes(tensor, got->dims, got->ndim);
@@ -38,8 +40,8 @@ static bool opdi_target_span(const opd_tensor *tensor, const opd_tensor *got, co
     *end = tensor->data + numel * size;
     return true;
 }
-/* Refuses out tensors that share memory with each other.  They are compared with the sizes of the results `got` (NULL:
-   as they are).  Returns 0, or -1 and sets an error. */
+/* Sets an error if any of the `count` targets `to` share memory with each other.  They are compared with the sizes of
+   the results `got` (NULL: with their own sizes).  Returns 0, or -1 and sets an error. */
 static int opdi_check_apart(opd_tensor *const *to, opd_tensor *const *got, int count) {
     const char *begin[2], *end[2];
     for (int i = 1; i < count; i++) {
@@ -54,8 +56,8 @@ static int opdi_check_apart(opd_tensor *const *to, opd_tensor *const *got, int c
     }
     return 0;
 }
-/* Checks an out= tensor: it must not stand for a number, and may be on meta only if the arguments are.  Returns 0, or
-   -1 and sets an error. */
+/* Checks the tensor `out`, passed to argument number `arg` (an out= argument): it must not be a wrapped number, and may
+   be on meta only if another argument is on meta.  Returns 0, or -1 and sets an error. */
 static int opdi_check_out(const opd_call *call, int arg, const opd_tensor *out) {
     const char *name = call->op->schema->args[arg].name;
     const opd_tensor *other = NULL;
@@ -75,7 +77,8 @@ static int opdi_check_out(const opd_call *call, int arg, const opd_tensor *out) 
                                  "least two devices, %s and meta! (argument '%s')", opdi_device_names[other->backend],
                                  name);
 }
-/* Fails if a written tensor shares memory with an argument in a way that the card does not allow.  Returns 0 or -1. */
+/* Sets an error if any of the `count` targets `to` shares memory with an argument in a way that the tags of the
+   operator's descriptor do not allow.  Returns 0, or -1. */
 static int opdi_check_shared(const opd_call *call, const opdi_card *card, opd_tensor *const *to, int count) {
     const uint32_t how = card->desc.tags & OPDI_OPTAG_OUT_APART;
     const int nargs = how == OPDI_OPTAG_OUT_SELF ? 1 : call->op->nargs;
@@ -108,8 +111,8 @@ OPDI_INTERNAL int opdi_derived_targets(const opd_call *call, const opdi_card *ca
     return (card->desc.tags & OPDI_OPTAG_OUT_APART) && opdi_check_shared(call, card, targets, count) ? -1 : count;
 }
 
-/* Copies the results that the kernel has put into other memory to the targets, after checking that all targets may be
-   written.  Returns 0 or -1. */
+/* Copies the results that the kernel has not written into the targets themselves to the targets, after checking that
+   all targets may be written.  Returns 0, or -1 and sets an error. */
 static int opdi_derived_settle(opd_call *call) {
     opd_tensor *got[OPDI_MAX_RETURNS], **to = call->targets;
     const int nrets = call->op->nrets;
@@ -122,7 +125,7 @@ static int opdi_derived_settle(opd_call *call) {
     }
     if (apart) { return 0; }
     if (nrets > 1 && opdi_check_apart(to, got, nrets)) { return -1; }
-    for (int i = 0; i < nrets; i++) {             /* a result that is a view of a target written before it */
+    for (int i = 0; i < nrets; i++) {             /* copy results that view a target */
         for (int k = 0; k < nrets && got[i] != to[i]; k++) {
             if (!opdi_same_memory(got[i], to[k])) { continue; }
             opd_tensor *copy = opdi_own(opdi_tensor_make(got[i]->dims, NULL, got[i]->ndim,
@@ -141,8 +144,9 @@ static int opdi_derived_settle(opd_call *call) {
     return 0;
 }
 
-/* This kernel for in-place and out= forms on every backend runs the functional kernel with its results pointed at the
-   targets.  Then it copies the results that needed a temporary (another dtype, overlap). */
+/* The kernel of in-place and out= forms on every backend: runs the kernel of the functional form with its results
+   pointed at the targets.  Then copies to the targets those results that needed separate memory (because of another
+   dtype or overlap). */
 OPDI_INTERNAL int opdi_derived_kernel(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
     opd_op *base = card->base->op;
@@ -174,8 +178,8 @@ OPDI_INTERNAL int opdi_derived_kernel(opd_call *call) {
     return rc;
 }
 
-/* Copies the computed tensor `got` into the tensor `to`, which is resized if `resize` is true.  Returns 0, or -1 and
-   sets an error. */
+/* Copies the computed tensor `got` into the tensor `to` with the operator copy_.  If `resize` is true, `to` gets the
+   sizes of got; if false, other sizes are an error.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_derived_copy(opd_tensor *to, opd_tensor *got, bool resize) {
     static opd_op *copy;
     opd_value args[3];
@@ -200,19 +204,20 @@ OPDI_INTERNAL int opdi_derived_copy(opd_tensor *to, opd_tensor *got, bool resize
     return opd_call_op(OPD_OP(&copy, OPDI_NAME(copy_, "aten::copy_")), args, 3) ? 0 : -1;
 }
 
-/* Refuses a target whose dtype differs from the result's, if the operator requires the same dtype.  Returns 0 or -1. */
+/* Sets an error if the dtype of the target `to` differs from the dtype of the result `got` and the operator requires
+   the same dtype.  Returns 0, or -1. */
 OPDI_INTERNAL int opdi_derived_exact(const opd_call *call, const opdi_card *card, const opd_tensor *to,
                                      const opd_tensor *got) {
     if (!(card->desc.tags & OPDI_OPTAG_OUT_EXACT) || got->dtype == to->dtype) { return 0; }
-    if (!(card->base->desc.tags & OPDI_OPTAG_OUT_EXACT)) {                   /* the tag does not say, but most are */
+    if (!(card->base->desc.tags & OPDI_OPTAG_OUT_EXACT)) {                   /* only the derived form has the tag */
         return opdi_check_exact(call, to, (opd_scalar_type)got->dtype);
     }
     return opd_fail(OPD_ERROR_DTYPE, "the %s given to %s has dtype %s but the operation's result requires dtype %s",
                     card->inplace ? "base" : "output", call->op->schema->name,
                     opd_dtype_cname((opd_scalar_type)to->dtype), opd_dtype_cname((opd_scalar_type)got->dtype));
 }
-/* This kernel for in-place and out= forms of a composite operator computes the results and then copies them by copy_,
-   which autograd records. */
+/* The kernel of in-place and out= forms of a composite operator: computes the results and then copies them to the
+   targets with copy_, which autograd records. */
 OPDI_INTERNAL int opdi_derived_composite(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
@@ -221,7 +226,7 @@ OPDI_INTERNAL int opdi_derived_composite(opd_call *call) {
     if (count < 0) { return -1; }
     if (!card->inplace && opd_call_requires_grad(call)) { return opdi_autograd_out_kernel(call); }
     if (opdi_derived_args(call, card, targets[0], args)) { return -1; }
-    if (card->inplace && opd_call_requires_grad(call)) {     /* self is written after formulas have saved it */
+    if (card->inplace && opd_call_requires_grad(call)) {     /* nodes may save self, which is written later */
         opd_tensor *was = opd_clone(targets[0]);
         for (int i = 0; i < card->base->op->nargs; i++) {
             if (args[i].tag == OPD_TAG_TENSOR && args[i].u.t == targets[0]) { args[i].u.t = was; }
@@ -231,7 +236,7 @@ OPDI_INTERNAL int opdi_derived_composite(opd_call *call) {
     if (opd_call_all(card->base->op, rets, args, card->base->op->nargs)) { return -1; }
     for (int i = 0; i < count; i++) {
         got[i] = i < card->base->op->nrets && rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : targets[i];
-        for (int k = 0; k < i; k++) {             /* a result that is a view of a target written before it */
+        for (int k = 0; k < i; k++) {             /* copy results that view an earlier target */
             if (got[i] != targets[i] && opdi_same_memory(got[i], targets[k]) && !(got[i] = opd_clone(got[i]))) {
                 return -1;
             }
@@ -246,7 +251,8 @@ OPDI_INTERNAL int opdi_derived_composite(opd_call *call) {
     return 0;
 }
 
-/* This kernel for out= forms with a list of tensors copies the functional form's results over. */
+/* The kernel of out= forms with a list of tensors: copies the results of the functional form to the tensors of the
+   list. */
 OPDI_INTERNAL int opdi_derived_list(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
     const opd_tensors out = opd_arg_tensors(call, opdi_low_bit(call->op->written_args));
@@ -265,7 +271,7 @@ OPDI_INTERNAL int opdi_derived_list(opd_call *call) {
                         (int)got.n, (long long)out.n);
     }
     if (opdi_check_apart(out.data, got.u.tensors, got.n) || !(list = opdi_scope_tensors(got.n + 1))) { return -1; }
-    for (int32_t k = 0; k < got.n; k++) {         /* a result that is a view of a target written before it */
+    for (int32_t k = 0; k < got.n; k++) {         /* copy results that view an earlier target */
         for (j = 0; j < k && !opdi_same_memory(got.u.tensors[k], out.data[j]); j++) { }
         list[k] = j < k ? opd_clone(got.u.tensors[k]) : got.u.tensors[k];
         if (!list[k]) { return -1; }
@@ -276,9 +282,9 @@ OPDI_INTERNAL int opdi_derived_list(opd_call *call) {
     return 0;
 }
 
-/* Refuses a write into a tensor that has memory if an argument is a fake.  Returns 0, or -1 and sets an error. */
+/* Sets an error if a call whose arguments include a fake tensor writes a tensor that has memory.  Returns 0, or -1. */
 OPDI_INTERNAL int opdi_check_fakes(const opd_op *op, const opd_value *args) {
-    if (strcmp(op->schema->name, "copy_") == 0) { return 0; }                /* copy_ has its own error for it */
+    if (strcmp(op->schema->name, "copy_") == 0) { return 0; }                /* copy_ has its own error for that */
     for (uint64_t mask = op->written_args; mask; mask &= mask - 1) {
         const opd_value *value = &args[opdi_low_bit(mask)];
         int32_t count = value->tag == OPD_TAG_TENSOR ? 1 : value->tag == OPD_TAG_TENSORS ? value->n : 0;
@@ -306,12 +312,12 @@ OPDI_SHARED int opdi_version_up(opdi_thread *thread, opd_tensor *tensor, bool ch
         return OPDI_UNLIKELY(thread->innermost.mutation != NULL) ? opdi_mutation_write(thread->innermost.mutation,
             tensor) : 0;
     }
-    if (OPDI_UNLIKELY(tensor->flags & OPDI_BATCHED)) { return 0; }  /* the write into the wrapped tensor counts, once */
+    if (OPDI_UNLIKELY(tensor->flags & OPDI_BATCHED)) { return 0; }  /* the write into the wrapped tensor is counted */
     (void)OPDI_ADD(&tensor->storage->version, 1u);
     return 0;
 }
-/* Returns the index of a tensor argument of the call that lies in the memory of `tensor`, or -1 if there is none.  If
-   `written` is true, looks for an argument that the call writes; else for a leaf that requires grad. */
+/* Returns the index of an argument of the call that has a tensor in the storage of `tensor`, or -1 if there is none.
+   If `written` is true, considers the arguments that the call writes; if false, only leaves that require grad. */
 static int opdi_arg_in_memory(const opd_call *call, const opd_tensor *tensor, bool written) {
     const opd_op *op = call->op;
     for (uint64_t mask = written ? op->written_args : op->tensor_args | op->list_args; mask; mask &= mask - 1) {
@@ -325,14 +331,14 @@ static int opdi_arg_in_memory(const opd_call *call, const opd_tensor *tensor, bo
     }
     return -1;
 }
-/* Refuses an undeclared write by a kernel below Autograd into an argument of its own call that is a leaf and requires
-   grad.  The operators that a kernel calls are not recorded, so the write would be missed.  Returns 0, or -1 and sets
-   an error. */
+/* Sets an error if a kernel below Autograd writes `tensor`, a leaf that requires grad and is an argument of the
+   kernel's own call, and the schema does not declare that write.  Such a write would be missed, because the operators
+   that a kernel calls are not recorded.  Returns 0, or -1. */
 OPDI_NOINLINE static int opdi_check_undeclared(const opd_call *call, const opd_tensor *tensor) {
     const opd_call *hop = call, *found = NULL;
     int arg = -1;
     for (; hop && hop->op == call->op && hop->args == call->args; hop = hop->outer) {
-        if (hop->keys.functionality & OPDI_AUTOGRAD_BITS) { return 0; }          /* Autograd checked the write there */
+        if (hop->keys.functionality & OPDI_AUTOGRAD_BITS) { return 0; }          /* Autograd has checked the write */
     }
     for (; hop; hop = hop->outer) {
         if (opdi_arg_in_memory(hop, tensor, true) >= 0) { return 0; }
@@ -361,13 +367,14 @@ static int opdi_versions_up(const opd_call *call, bool check) {
     }
     return 0;
 }
-/* This kernel at ADInplaceOrView counts a write of each written argument once the operator below is done. */
+/* The kernel at ADInplaceOrView: checks that the written arguments may be written, runs the kernels below, and then
+   counts one write of each written argument. */
 OPDI_INTERNAL int opdi_version_kernel(opd_call *call) {
-    if ((call->keys.backends >> OPD_META & 1) && !call->th->innermost.fake &&     /* in a fake mode, a fake is
-                                                                                     written */
+    if ((call->keys.backends >> OPD_META & 1) && !call->th->innermost.fake &&     /* in fake mode, fakes may be written
+                                                                                     */
         opdi_check_fakes(call->op, call->args)) { return -1; }
     if (opdi_versions_up(call, true)) { return -1; }
-    call->th->state.allow &= ~OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW);        /* writes inside do not count again */
+    call->th->state.allow &= ~OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW);        /* do not count the writes inside, too */
     if (opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AD_INPLACE_OR_VIEW)))) {
         return -1;
     }
@@ -379,8 +386,8 @@ OPDI_COLD_BEGIN
 
 #if defined(OPDI_CORE)
 
-/* Counts the writes of a call.  If the first result shares an argument's memory, makes it a view without a formula.
-   Returns 0, or -1 and sets an error. */
+/* Runs the kernels below and counts the writes of a call.  If the first result shares an argument's memory, makes it a
+   view without a backward function.  Returns 0, or -1 and sets an error. */
 int opd_inplace_or_view_not_implemented(opd_call *call) {
     const opd_op *op = call->op;
     bool tied = false;

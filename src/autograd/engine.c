@@ -1,33 +1,44 @@
 #include "autograd.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>engine       the walk from the last node to the first, and the hooks on its way
+//  >>engine       running the autograd graph backward, from the last node to the first, and hooks
 //
 //  The engine counts the gradients that each node waits for, runs the nodes whose gradients have all arrived, adds
-//  gradients up and writes them to leaves.  The rare parts of nodes and leaves are in an opdi_extra.  A leaf finds it
-//  through its opdi_meta, and a node through its pointer to the formula: a flag says that the formula is the first
-//  member of an opdi_extra.  So a graph without hooks costs nothing here.
+//  gradients up and writes them to leaves.  What only few nodes and leaves have (such as hooks) is in an opdi_extra.  A
+//  leaf has a pointer to it in its opdi_meta; of a node, the member `formula` points to the first member of the
+//  opdi_extra, if the node has the flag OPDI_NODE_EXTRA.  So hooks cost nothing in a graph without hooks.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== the engine ========================================================================================================
 //
-//  The engine finds everything that can be reached: a depth-first search with its own stack makes a task for each node
-//  and leaf.  The engine counts for each task the edges that lead to it, then runs nodes whose count is down to zero,
-//  the youngest first.  A task holds the gradients that have arrived.  The first engine at work in the process marks
-//  nodes and leaves with their tasks.  Any other engine (a nested backward, another thread) finds its tasks through a
-//  hash table, so engines do not disturb each other.  The gradients of one node are all checked before any of them is
-//  sent on or added to a leaf.
+//  The engine makes a task for each node and leaf that it can reach, by a depth-first search with its own stack.  It
+//  counts for each task the edges that lead to it, then runs the nodes whose count is down to zero, the youngest node
+//  first.  A task holds the gradients that have arrived.  The first engine that runs in the process stores its tasks in
+//  the nodes and leaves (`task`).  Any other engine (a nested backward, another thread) finds its tasks through a hash
+//  table, so engines do not disturb each other.  All gradients of one node are checked before any of them is sent on or
+//  added to a leaf.
 //
-//    opd_backward_with, opdi_autograd_grad   check; opdi_captures_make notes what is asked for
-//      opdi_engine_run                         options; too many backwards inside each other > opdi_engine_elsewhere
-//        opdi_engine_here                        this thread's state, and in it:
-//          opdi_engine_start                       opdi_discover makes tasks, opdi_root_grad, opdi_count_deps
-//          opdi_run_task, until none is ready      opdi_hooks_before, opdi_task_capture, opdi_hooks_after
-//            opdi_run_formula                        > opdi_call_formula > opdi_run_fn > the formula; opdi_validate_all
-//            opdi_send                               opdi_task_add; when all have arrived > opdi_task_done:
-//                                                    nodes become ready, leaves > opdi_accumulate
-//          opdi_finals_run, opdi_engine_end        callbacks; what was made is freed
-//      opdi_captures_end                       hands out what was asked for
+//  An indented function is called by the function above it.
+//    opd_backward_with, opdi_autograd_grad   check their arguments
+//      opdi_captures_make                      notes the gradients that are asked for
+//      opdi_engine_run                         sets the options; then calls one of:
+//        opdi_engine_elsewhere                   if backwards are nested too deep: runs the engine on another thread
+//        opdi_engine_here                        runs the engine on this thread
+//          opdi_engine_start
+//            opdi_discover                           makes the tasks
+//            opdi_root_grad                          returns the gradient from which backward starts
+//            opdi_count_deps                         counts edges, if only some tasks are needed
+//          opdi_run_task                           runs a ready task; called until none is ready
+//            opdi_hooks_before, opdi_hooks_after     call the hooks of the node
+//            opdi_task_capture                       keeps the gradients that are asked for
+//            opdi_run_formula                        calls the backward function (opdi_call_formula, opdi_run_fn), then
+//              opdi_validate_all                       makes its gradients fit the edges
+//            opdi_send                               sends the gradients along the edges
+//              opdi_task_add                           adds a gradient to the gradients that have arrived
+//              opdi_task_done                          if all have arrived: a node becomes ready, a leaf accumulates
+//          opdi_finals_run                         calls the callbacks for the end
+//          opdi_engine_end                         frees what the engine has made
+//      opdi_captures_end                       hands out the gradients that are asked for
 
 #if defined(OPDI_CORE)
 
@@ -47,13 +58,13 @@ OPDI_INTERNAL void opdi_gatherings_drop(opdi_engine *engine);
 OPDI_INTERNAL int opdi_anomaly_check(const opd_node *node, opd_tensor *const *out);
 OPDI_INTERNAL void opdi_anomaly_report(const opd_node *node);
 
-/* Returns the address of the field in which the first engine notes the task of a node or leaf. */
+/* Returns the address of the field in which the first engine stores the task of a node or leaf. */
 static struct opdi_task **opdi_task_home(uintptr_t vertex) {
     if (!(vertex & OPDI_LEAF)) { return &opdi_edge_node(vertex)->task; }
     return &opdi_edge_leaf(vertex)->meta->task;
 }
 
-/* Returns the index in the engine's hash table at which a vertex is, or would be put. */
+/* Returns the index in the engine's hash table at which the task of `vertex` is, or would be put. */
 static int64_t opdi_hash_slot(const opdi_engine *engine, uintptr_t vertex) {
     uint64_t hash = (uint64_t)vertex * 0x9E3779B97F4A7C15u;
     int64_t i = (int64_t)(hash >> 20) & (engine->hash_cap - 1);
@@ -87,8 +98,8 @@ OPDI_INTERNAL opdi_task *opdi_task_find(const opdi_engine *engine, uintptr_t ver
     return *opdi_task_home(vertex);
 }
 
-/* Makes a block with room for a task.  Each block is twice as large as the one before, up to a limit.  Returns 0, or -1
-   if memory runs out. */
+/* Makes a block that has room for a task of `bytes` bytes.  Each block is twice as large as the block before, up to a
+   limit.  Returns 0, or -1 if memory runs out. */
 OPDI_NOINLINE static int opdi_task_room(opdi_engine *engine, size_t bytes) {
     size_t size = engine->blocks ? OPDI_MIN(2 * engine->blocks->bytes, (size_t)1 << 18) : 1024;
     opdi_task_block *block;
@@ -101,7 +112,7 @@ OPDI_NOINLINE static int opdi_task_room(opdi_engine *engine, size_t bytes) {
     engine->end = (char *)block + size;
     return 0;
 }
-/* Makes the task of a node or leaf and enters it in the engine.  Returns NULL if memory runs out. */
+/* Makes the task of `vertex` (a node or leaf) and adds it to the engine's tasks.  Returns NULL if memory runs out. */
 static opdi_task *opdi_task_make(opdi_engine *engine, uintptr_t vertex) {
     int count = vertex & OPDI_LEAF ? 1 : opdi_edge_node(vertex)->noutputs;
     size_t bytes = sizeof(opdi_task) + (size_t)OPDI_MAX(count - 1, 0) * sizeof(opd_tensor *);
@@ -127,9 +138,9 @@ static inline opdi_task *opdi_task_at(opdi_engine *engine, uintptr_t vertex) {
     return task ? task : opdi_task_make(engine, vertex);
 }
 
-/* Makes the tasks of all vertices that can be reached from a root, depth-first.  If inputs are given, a task is needed
-   only if it is captured or leads to such a task.  Otherwise all tasks are needed, and their edges are counted on the
-   way.  Returns 0 or -1. */
+/* Makes the tasks of all vertices that can be reached from the vertex `root`, depth-first.  If inputs are given
+   (engine->restricted), a task is needed only if it is captured or leads to a needed task.  Otherwise all tasks are
+   needed, and for each task the edges that lead to it are counted meanwhile (`deps`).  Returns 0 or -1. */
 static int opdi_discover(opdi_engine *engine, uintptr_t root) {
     opdi_task *task = opdi_task_at(engine, root);
     if (!task) { return -1; }
@@ -172,7 +183,8 @@ static void opdi_count_deps(opdi_engine *engine) {
     }
 }
 
-/* Returns the rank by which ready tasks are run: leaves first, then nodes, the youngest first. */
+/* Returns the rank of a ready task; the task with the highest rank runs first: leaves first, then nodes, the youngest
+   first. */
 static uint64_t opdi_task_order(const opdi_task *task) {
     return task->vertex & OPDI_LEAF ? UINT64_MAX : opdi_node_sequence(opdi_edge_node(task->vertex));
 }
@@ -209,7 +221,7 @@ OPDI_INTERNAL opdi_task *opdi_heap_pop(opdi_engine *engine) {
     return top;
 }
 
-/* Adds a task to the ready tasks.  A single ready task stays outside of the heap, so most chains never use the heap.
+/* Adds a task to the ready tasks.  A single ready task stays outside the heap, so most chains never use the heap.
    Returns 0 or -1. */
 static inline int opdi_ready_push(opdi_engine *engine, opdi_task *task) {
     if (engine->ready) { return opdi_heap_push(engine, task); }
@@ -225,15 +237,15 @@ static inline opdi_task *opdi_ready_pop(opdi_engine *engine) {
     return task;
 }
 
-/* Returns true if `tensor` has no holders but the `count` known ones.  Then every thread that has dropped a reference
-   before is done with the tensor. */
+/* Returns true if `tensor` has only `count` references, which the caller knows, and shares its memory with nobody.
+   Then all threads that have dropped a reference before are done with the tensor. */
 OPDI_INTERNAL bool opdi_held_by(const opd_tensor *tensor, int count) {
     return OPDI_ACQUIRE(&tensor->refs) == count && OPDI_ACQUIRE(&tensor->storage->refs) == 1 &&
         tensor->storage->block_bytes != OPDI_AGAIN;
 }
 
-/* Returns first + second, computed in place if nobody else can see `first`.  Returns NULL and sets an error if that
-   fails. */
+/* Returns first + second.  Adds in place if nobody else can see `first` and the sum is not recorded.  Returns NULL and
+   sets an error on failure. */
 OPDI_INTERNAL opd_tensor *opdi_grad_sum(opdi_engine *engine, opd_tensor *first, opd_tensor *second) {
     static opd_op *add, *add_inplace;
     opd_value values[3];
@@ -247,8 +259,8 @@ OPDI_INTERNAL opd_tensor *opdi_grad_sum(opdi_engine *engine, opd_tensor *first, 
         : opd_call_op(OPD_OP(&add, OPDI_NAME(add_Tensor, "aten::add.Tensor")), values, 3);
 }
 
-/* Adds a gradient that has arrived to the gradient for input `nr` of a task, and takes the reference.  Returns 0, or -1
-   and sets an error. */
+/* Adds the gradient `grad`, which has arrived, to the gradient for input `nr` of a task, and takes over the reference
+   to it.  Returns 0, or -1 and sets an error. */
 static int opdi_task_add(opdi_engine *engine, opdi_task *task, uint32_t nr, opd_tensor *grad) {
     if (!task->grads[nr]) {
         task->grads[nr] = grad;
@@ -264,7 +276,8 @@ static int opdi_task_add(opdi_engine *engine, opdi_task *task, uint32_t nr, opd_
     return sum ? 0 : -1;
 }
 
-/* Returns a broadcast gradient summed to these sizes, as aten::sum_to_size does, or NULL and sets an error. */
+/* Returns the gradient grad summed to the `ndim` sizes that were broadcast to its own, as aten::sum_to_size does, or
+   NULL and sets an error. */
 static opd_tensor *opdi_sum_to(opd_tensor *grad, const int64_t *sizes, int ndim) {
     static opd_op *sum, *view;
     int64_t dims[OPD_MAX_DIMS];
@@ -294,8 +307,9 @@ OPDI_INTERNAL bool opdi_expands(const int64_t *from, int nfrom, const int64_t *t
     return true;
 }
 
-/* Returns a copy of a gradient whose conjugation or negation is only noted (applied at reading), with that applied.
-   The copy is recorded like any operator.  Returns NULL and sets an error if that fails. */
+/* Returns a copy of a gradient that has a lazy conjugation or negation (a flag that is applied at reading), with the
+   conjugation or negation applied.  The copy is recorded like any operator.  Returns NULL and sets an error on failure.
+   */
 OPDI_NOINLINE static opd_tensor *opdi_clone_lazy(opd_tensor *grad) {
     static opd_op *clone;
     opd_value self[2];
@@ -304,8 +318,8 @@ OPDI_NOINLINE static opd_tensor *opdi_clone_lazy(opd_tensor *grad) {
     return opd_call_op(OPD_OP(&clone, OPDI_NAME(clone, "aten::clone")), self, 2);
 }
 
-/* Makes gradient `i` of a formula fit its edge: converts sizes, dtype and device.  Returns a borrowed tensor, or NULL
-   and sets an error. */
+/* Makes `grad`, which the backward function of node returned for edge i, fit the edge: converts sizes, dtype and
+   device.  Returns a borrowed tensor, or NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_validate(const opd_node *node, int i, opd_tensor *grad) {
     static opd_op *to;
     const int64_t *sizes;
@@ -349,7 +363,7 @@ OPDI_INTERNAL opd_tensor *opdi_validate(const opd_node *node, int i, opd_tensor 
     return grad;
 }
 
-/* Returns true if `grad` is batched at a vmap layer at which `whole` is not. */
+/* Returns true if `grad` is batched at a vmap layer at which `whole` is not batched. */
 OPDI_INTERNAL bool opdi_more_examples(const opd_tensor *grad, const opd_tensor *whole) {
     for (; grad->flags & OPDI_BATCHED; grad = opdi_batched_of(grad)->value) {
         const opd_tensor *wrapped = whole;
@@ -369,9 +383,10 @@ OPDI_INTERNAL opd_tensor *opdi_with_examples(opd_tensor *whole, opd_tensor *grad
     return zeros ? opd_copy_(zeros, whole) : NULL;
 }
 
-/* Runs a CopySlices node (see opdi_slices_make).  The gradient of the base is the incoming gradient, but its part that
-   belongs to the view is replaced by the gradient of the view before the write, which the inner node's formula
-   computes.  Returns 0, or -1 and sets an error. */
+/* Runs a CopySlices node (see opdi_slices_make).  The gradient of the base is the incoming gradient, except for the
+   part that belongs to the view.  That part is replaced by the gradient of the view before the write, which the
+   backward function of the inner node computes. `out` is empty space for the inner node's gradients.  Returns 0, or -1
+   and sets an error. */
 static int opdi_slices_run(opd_backward_call *bw, opd_tensor **out) {
     opd_node *node = opdi_slices_inner(bw->node);
     const int64_t *meta = opdi_node_meta(bw->node, 0), *at = opdi_kept(bw->node)[1].u.ints;
@@ -467,9 +482,9 @@ OPDI_NOINLINE static int opdi_fake_gradient(void) {
     return opd_fail(OPD_ERROR_AUTOGRAD, "the gradient of a real tensor would be a fake: take it as a fake first "
                     "(opd_fake_tensor)");
 }
-/* Accumulates `grad` into the gradient of the leaf `tensor`: takes `grad` itself, copies it, or adds it.  Takes over a
-   reference to `grad`. `held` is the number of other holders of `grad`, which only read it.  Returns 0, or -1 and sets
-   an error. */
+/* Accumulates `grad` into the gradient of the leaf `tensor`: makes `grad` itself the gradient, or a copy of it, or adds
+   it.  Takes over a reference to `grad`. `held` is the number of other holders of `grad`, which only read it.  Returns
+   0, or -1 and sets an error. */
 static int opdi_accumulate_here(opdi_engine *engine, opd_tensor *tensor, opd_tensor *grad, int held) {
     opdi_meta *meta = tensor->meta;
     opd_tensor *sum;
@@ -504,8 +519,9 @@ static int opdi_accumulate_here(opdi_engine *engine, opd_tensor *tensor, opd_ten
     opdi_drop(grad);
     return sum ? 0 : -1;
 }
-/* The lock of accumulation, because several threads may add to the same leaf.  The thread that holds it may lock it
-   again, as an addition can lead back here. */
+/* The lock of accumulation, because several threads may add to the same leaf.  The thread that holds the lock may enter
+   again, because an addition can lead back to accumulation.  opdi_accumulate_enter returns true if it has locked; the
+   result is passed to opdi_accumulate_leave. */
 OPDI_INTERNAL opdi_mutex opdi_accumulate_lock = OPDI_MUTEX_INIT;
 static opdi_thread *opdi_accumulate_holder;
 OPDI_INTERNAL bool opdi_accumulate_enter(opdi_thread *thread) {
@@ -519,8 +535,8 @@ OPDI_INTERNAL void opdi_accumulate_leave(bool entered) {
     OPDI_STORE(&opdi_accumulate_holder, (opdi_thread *)NULL);
     opdi_unlock(&opdi_accumulate_lock);
 }
-/* Waits for asynchronous work that computes `grad` or the gradient to which it will be added.  The caller must not hold
-   the lock, as the work may need it. */
+/* Waits for asynchronous works that compute `grad` or the gradient to which it will be added.  The caller must not hold
+   the lock, because the works may need it.  Returns 0, or -1 and sets an error. */
 OPDI_COLD OPDI_NOINLINE static int opdi_accumulate_await(const opd_tensor *tensor, opd_tensor *grad, int held) {
     bool entered = opdi_accumulate_enter(opdi_self());
     opd_tensor *const before = tensor->meta->grad;
@@ -543,7 +559,7 @@ static int opdi_accumulate(opdi_engine *engine, opd_tensor *tensor, opd_tensor *
 }
 
 OPDI_COLD_BEGIN
-/* Accumulates as opdi_accumulate does, and reports that to observers under the name of PyTorch's node. */
+/* Accumulates as opdi_accumulate does, and reports it to observers under the name of PyTorch's node. */
 OPDI_NOINLINE static int opdi_accumulate_observed(opdi_engine *engine, opd_tensor *tensor, opd_tensor *grad, int held) {
     const opd_value grads = opd_value_tensors(&grad, 1);
     opdi_thread *thread = opdi_self();
@@ -573,7 +589,7 @@ static int opdi_compare_captures(const void *first, const void *second) {
     if (capture->vertex != other->vertex) { return capture->vertex < other->vertex ? -1 : 1; }
     return capture->index < other->index ? -1 : capture->index > other->index;
 }
-/* Keeps those gradients of a task that the caller asked for (captures). */
+/* Stores those gradients of a task that the caller asked for in the engine's captures. */
 OPDI_INTERNAL void opdi_task_capture(opdi_engine *engine, opdi_task *task) {
     int low = 0, high = engine->ncaptures;
     while (low < high) {
@@ -589,8 +605,8 @@ OPDI_INTERNAL void opdi_task_capture(opdi_engine *engine, opdi_task *task) {
     }
 }
 
-/* Handles a task whose gradients have all arrived.  A leaf accumulates at once; a node becomes ready.  Returns 0, or -1
-   and sets an error. */
+/* Handles a task whose gradients have all arrived.  A leaf accumulates immediately; a node becomes ready.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_task_done(opdi_engine *engine, opdi_task *task) {
     opd_tensor *grad = task->grads[0];
     if (!(task->vertex & OPDI_LEAF)) { return opdi_ready_push(engine, task); }
@@ -600,13 +616,13 @@ static int opdi_task_done(opdi_engine *engine, opdi_task *task) {
         opdi_task_capture(engine, task);
         return 0;
     }
-    if (!(opdi_edge_leaf(task->vertex)->flags & OPDI_REQUIRES_GRAD)) { return 0; }    /* requires none any more */
+    if (!(opdi_edge_leaf(task->vertex)->flags & OPDI_REQUIRES_GRAD)) { return 0; }    /* no longer requires grad */
     task->grads[0] = NULL;
     return opdi_accumulate_any(engine, opdi_edge_leaf(task->vertex), grad, 0);
 }
 
-/* Makes all gradients of a formula fit their edges, and replaces the references in `out`.  Returns 0, or -1 and sets an
-   error. */
+/* Makes all gradients in `out`, which the backward function of node returned, fit their edges, and replaces the
+   references in `out`.  Returns 0, or -1 and sets an error. */
 static int opdi_validate_all(const opd_node *node, opd_tensor **out) {
     for (int i = 0; i < node->nedges; i++) {
         opd_tensor *grad = out[i] ? opdi_validate(node, i, out[i]) : NULL;
@@ -619,7 +635,8 @@ static int opdi_validate_all(const opd_node *node, opd_tensor **out) {
     return 0;
 }
 
-/* Sends gradients along the edges of node to its tasks, and takes the needed ones out of `out`.  Returns 0 or -1. */
+/* Sends the gradients in `out` along the edges of node to the tasks there.  Removes the gradients of needed tasks from
+   `out`.  Returns 0 or -1. */
 static int opdi_send(opdi_engine *engine, const opd_node *node, opd_tensor **out) {
     int rc = 0;
     for (int i = 0; i < node->nedges && rc == 0; i++) {
@@ -643,7 +660,7 @@ OPDI_INTERNAL int opdi_call_formula(opd_backward_call *bw) {
 }
 
 OPDI_COLD_BEGIN
-/* Runs the formula of a node and reports that to observers. */
+/* Runs the backward function of a node and reports it to observers. */
 OPDI_NOINLINE static int opdi_formula_observed(opd_backward_call *bw) {
     const opd_value grads = opd_value_tensors(bw->grads, bw->node->noutputs);
     const opd_value out = opd_value_tensors(bw->out, bw->node->nedges);
@@ -662,8 +679,9 @@ OPDI_NOINLINE static int opdi_formula_observed(opd_backward_call *bw) {
 }
 OPDI_COLD_END
 
-/* Runs the formula of a node and makes the gradients fit their edges.  The saved values stay until then, and are freed
-   afterwards unless the graph is retained.  Returns 0, or -1 and sets an error. */
+/* Runs the backward function of a node for the gradients `grads`, and makes the gradients that it writes to `out` fit
+   their edges.  Afterwards frees the saved values, unless the graph is retained.  Returns 0, or -1 and sets an error.
+   */
 static int opdi_run_formula(opdi_engine *engine, opd_node *node, opd_tensor **grads, opd_tensor **out) {
     const bool saved = OPDI_LOAD(&node->saved) != OPDI_NOTHING_SAVED;
     opd_backward_call bw;
@@ -691,8 +709,8 @@ OPDI_NOINLINE static int opdi_node_failed(const opd_node *node) {
 }
 OPDI_COLD_END
 
-/* Runs one task: hooks, captures and the formula of its node, in a scope of its own.  Then sends the gradients on.
-   Returns 0 or -1. */
+/* Runs one task: the hooks, captures and backward function of its node, in a separate scope.  Then sends the gradients
+   on.  Returns 0 or -1. */
 static int opdi_run_task(opdi_engine *engine, opdi_task *task) {
     opdi_thread *thread = opdi_self();
     opd_node *node = opdi_edge_node(task->vertex);
@@ -701,7 +719,7 @@ static int opdi_run_task(opdi_engine *engine, opdi_task *task) {
     opdi_frame frame;
     int rc = 0;
     bool any = false;
-    for (int i = 0; i < OPDI_MIN(node->nedges, 2); i++) {        /* these are likely to run next */
+    for (int i = 0; i < OPDI_MIN(node->nedges, 2); i++) {        /* these nodes are likely to run next */
         const char *next = (const char *)opdi_edges(node)[i].vertex;
         if (next) {
             OPDI_PREFETCH(next);
@@ -714,7 +732,7 @@ static int opdi_run_task(opdi_engine *engine, opdi_task *task) {
     thread->state.no_grad = !engine->create;
     if (hooked) { rc = opdi_hooks_before(engine, task); }
     if (rc == 0 && task->captured && !engine->accumulate) { opdi_task_capture(engine, task); }
-    if (rc == 0 && task->leads) {                 /* otherwise only the captured gradient is needed */
+    if (rc == 0 && task->leads) {                 /* if false, only the captured gradient is needed */
         for (int i = 0; i < task->ngrads; i++) { any = any || task->grads[i]; }
         if (node->nedges > OPDI_INLINE_EDGES) { out = (opd_tensor **)opdi_alloc((size_t)node->nedges * sizeof *out); }
         rc = out ? 0 : -1;
@@ -726,7 +744,7 @@ static int opdi_run_task(opdi_engine *engine, opdi_task *task) {
         thread->state = frame.state;
         thread->state.no_grad = !engine->create;
         if (rc == 0 && hooked) { rc = opdi_hooks_after(engine, task, out); }
-        for (int i = 0; i < task->ngrads; i++) {  /* now only other holders of the gradients are counted */
+        for (int i = 0; i < task->ngrads; i++) {  /* then only other holders' references remain */
             if (task->grads[i]) {
                 opdi_drop(task->grads[i]);
                 task->grads[i] = NULL;
@@ -750,8 +768,8 @@ static int opdi_run_task(opdi_engine *engine, opdi_task *task) {
     return rc;
 }
 
-/* Frees everything that an engine has made: marks in nodes, gradients, tasks, tables, and callbacks that have not
-   run. */
+/* Frees everything that an engine has made: task pointers in nodes and leaves, gradients, tasks, tables, and callbacks
+   that have not run. */
 static void opdi_engine_end(opdi_engine *engine) {
     for (opdi_task *task = engine->tasks; task; task = task->next) {
         if (task->next) { OPDI_PREFETCH(task->next->vertex & ~OPDI_LEAF); }
@@ -773,8 +791,8 @@ static void opdi_engine_end(opdi_engine *engine) {
 }
 
 OPDI_COLD_BEGIN
-/* Returns the gradient of root `i` (an output from which backward starts): the given one after a check, or ones for a
-   tensor of one element.  Returns a reference, or NULL and sets an error. */
+/* Returns the gradient of `tensor`, root number `i` (an output from which backward starts): `given` after a check, or
+   if it is NULL, a 1 for a tensor of one element.  Returns a reference, or NULL and sets an error. */
 static opd_tensor *opdi_root_grad(const opd_tensor *tensor, opd_tensor *given, int i) {
     if (given) {
         char first[256], second[256];
@@ -825,8 +843,8 @@ OPDI_COLD_END
 static uintptr_t opdi_root_vertex(const opd_tensor *tensor) {
     return tensor->grad_fn ? (uintptr_t)tensor->grad_fn : (uintptr_t)tensor | OPDI_LEAF;
 }
-/* Finds all tasks from the roots, stores the roots' gradients, and adds the tasks that can begin to the ready tasks.
-   Returns 0 or -1. */
+/* Makes all tasks that can be reached from the roots (the outputs), stores the roots' gradients, and adds the tasks
+   that can begin to the ready tasks.  Returns 0 or -1. */
 static int opdi_engine_start(opdi_engine *engine, opd_tensor *const *outputs, int count, opd_tensor *const *grads) {
     for (int i = 0; i < count; i++) {
         opd_tensor *out = outputs[i];
@@ -843,7 +861,7 @@ static int opdi_engine_start(opdi_engine *engine, opd_tensor *const *outputs, in
         if (!grad || opdi_task_add(engine, task, out->grad_fn ? out->output_nr : 0, grad)) { return -1; }
     }
     if (engine->restricted) { opdi_count_deps(engine); }
-    for (int i = 0; i < count; i++) {             /* only roots can begin, because no edge leads to a task that can */
+    for (int i = 0; i < count; i++) {             /* only roots can begin: the others have edges leading to them */
         opdi_task *task = opdi_task_find(engine, opdi_root_vertex(outputs[i]));
         task->counted = task->deps == 0;
     }
@@ -857,7 +875,8 @@ static int opdi_engine_start(opdi_engine *engine, opd_tensor *const *outputs, in
 }
 
 OPDI_COLD_BEGIN
-/* Notes which gradients the caller asks for, by tensors or by edges.  Returns 0, or -1 and sets an error. */
+/* Notes the gradients that the caller asks for, by the tensors `inputs` or by `edges`.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_captures_make(opdi_engine *engine, opd_tensor *const *inputs, const opd_edge *edges, int count) {
     engine->restricted = true;
     engine->captures = (opdi_capture *)opdi_alloc((size_t)count * sizeof *engine->captures);
@@ -867,7 +886,7 @@ static int opdi_captures_make(opdi_engine *engine, opd_tensor *const *inputs, co
     for (int i = 0; i < count; i++) {
         opd_tensor *tensor = edges ? NULL : inputs[i];
         opd_edge edge = edges ? edges[i] : opdi_edge_of(tensor);
-        if (!edge.node && opd_ok() && opdi_requires_grad(tensor)) {  /* only its base does: no edge leads here */
+        if (!edge.node && opd_ok() && opdi_requires_grad(tensor)) {  /* only the view's base does: no edge comes here */
             edge.node = (opd_node *)((uintptr_t)tensor | OPDI_LEAF);
         }
         if (!edge.node || (int64_t)edge.nr >= opd_node_inputs(edge.node)) {
@@ -882,8 +901,8 @@ static int opdi_captures_make(opdi_engine *engine, opd_tensor *const *inputs, co
     return 0;
 }
 
-/* If ok is true, moves the captured gradients to the innermost scope and writes them to grads; otherwise drops them.
-   Returns 0 if they were moved. */
+/* If ok is true, moves the captured gradients to the innermost scope and writes them to grads; if false, drops them.
+   Returns 0 if they were moved, else -1. */
 static int opdi_captures_end(opdi_engine *engine, opd_tensor **grads, bool ok) {
     for (int i = 0; i < engine->ncaptures; i++) {
         opdi_capture *capture = &engine->captures[i];
@@ -898,14 +917,16 @@ static int opdi_captures_end(opdi_engine *engine, opd_tensor **grads, bool ok) {
 }
 OPDI_COLD_END
 
-/* Runs an engine on this thread, from the roots to the end.  Returns 0, or -1 and sets an error. */
+/* Runs an engine on this thread, from the roots `outputs` with the gradients `grads` to the end.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_engine_here(opdi_engine *engine, opd_tensor *const *outputs, int count, opd_tensor *const *grads) {
     opdi_thread *thread = opdi_self();
     struct opdi_engine *outer = thread->innermost.engine;
     opdi_frame frame;
     opdi_task *task;
     int rc = 0;
-    /* an atomic addition, which orders memory: the last engine's marks in the nodes are cleared */
+    /* adds 1.  As the addition is atomic and orders memory, the task pointers of the engine that ended last are seen as
+       cleared. */
     engine->first = OPDI_SUB(&opdi_engines, -1) == 1;
     thread->innermost.engine = engine;
     thread->depth++;
@@ -925,7 +946,8 @@ static int opdi_engine_here(opdi_engine *engine, opd_tensor *const *outputs, int
     return rc;
 }
 
-/* A backward inside a backward is a nested call.  Beyond this depth, it continues on the stack of another thread. */
+/* A backward inside a backward is a nested call.  A backward at this depth of nesting runs on the stack of another
+   thread. */
 #define OPDI_NESTED_HERE 60
 #if defined(OPD_NO_THREADS)
 static int opdi_engine_elsewhere(opdi_engine *engine, opd_tensor *const *outputs, int count, opd_tensor *const *grads) {
@@ -945,11 +967,12 @@ typedef struct opdi_elsewhere {
     int count, rc;
 } opdi_elsewhere;
 
-/* Runs an engine on a helper thread with the state of the waiting thread, and returns the error to that thread. */
+/* Runs an engine on a helper thread with the state of the waiting thread, and passes an error on to the waiting thread.
+   */
 static void *opdi_engine_thread(void *arg) {
     opdi_elsewhere *elsewhere = (opdi_elsewhere *)arg;
     opdi_thread *thread = opdi_self(), *from = elsewhere->from;
-    if (thread->error == OPD_OK) {                /* otherwise no state could be allocated for the helper */
+    if (thread->error == OPD_OK) {                /* else no state could be allocated */
         thread->state = from->state;
         thread->innermost = from->innermost;
         elsewhere->rc = opdi_engine_here(elsewhere->engine, elsewhere->outputs, elsewhere->count, elsewhere->grads);
@@ -998,8 +1021,8 @@ static int opdi_engine_run(opdi_engine *engine, opd_tensor *const *outputs, int 
 OPDI_COLD_BEGIN
 #if defined(OPDI_CORE)
 
-/* Runs the engine from `outputs` and accumulates gradients into leaves, or only into options->inputs.  Returns 0, or -1
-   and sets an error. */
+/* Runs the engine from `outputs` and accumulates the gradients into all leaves, or only into options->inputs.  Returns
+   0, or -1 and sets an error. */
 int opd_backward_with(opd_tensor *const *outputs, int count, const opd_backward_options *options) {
     opdi_engine engine;
     int rc = 0;
@@ -1040,7 +1063,7 @@ int opd_backward(opd_tensor *tensor) {
     return opd_backward_with(&tensor, 1, NULL);
 }
 
-/* Returns zeros for a capture that got no gradient, or NULL and sets an error. */
+/* Returns zeros with the sizes, dtype and device of a capture that got no gradient, or NULL and sets an error. */
 static opd_tensor *opdi_capture_zeros(const opdi_capture *capture) {
     const int64_t *sizes;
     opd_scalar_type dtype;
@@ -1052,9 +1075,9 @@ static opd_tensor *opdi_capture_zeros(const opdi_capture *capture) {
     return opd_zeros_like(opdi_own(opdi_tensor_make(sizes, NULL, ndim, dtype, place)));
 }
 
-/* Computes the gradients of `inputs` (or options->input_edges) into `grads`.  If `once` is set, create_graph records
-   the formulas, but this graph is not retained. `serial` is the number of the layer whose derivative this is.  Returns
-   0, or -1 and sets an error. */
+/* Computes the gradients of `inputs` (or options->input_edges) and writes them to `grads`.  If `once` is true,
+   create_graph records the backward computation, but does not retain this graph. `serial` is the number of the
+   transform layer whose derivative is computed.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_autograd_grad(opd_tensor *const *outputs, int count, opd_tensor *const *inputs, int ninputs,
                                      const opd_backward_options *options, bool once, uint32_t serial,
                                      opd_tensor **grads) {

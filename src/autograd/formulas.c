@@ -1,12 +1,13 @@
 #include "autograd.h"
 
-//== formulas ==========================================================================================================
+//== reading saved values and returning gradients in backward functions ================================================
 
 static inline int opdi_bw_edge(const opd_backward_call *bw, int i, int element);
-static opd_tensor opdi_no_gradient;               /* in `out`: the formula says that there is no gradient */
+static opd_tensor opdi_no_gradient;               /* in bw->out: the backward function has returned NULL */
 
 OPDI_COLD_BEGIN
-/* Sets the error that a formula gave no gradient for edge number `edge`, whose gradient is needed.  Returns -1. */
+/* Sets the error that a backward function did not return the gradient for edge number `edge`, which is needed.  Returns
+   -1. */
 OPDI_NOINLINE static int opdi_formula_short(const opd_backward_call *bw, int edge) {
     const opd_node *node = bw->node;
     const opdi_card *card = node->formula->card;
@@ -33,8 +34,8 @@ OPDI_NOINLINE static int opdi_formula_short(const opd_backward_call *bw, int edg
 }
 OPDI_COLD_END
 
-/* Runs the formula of a node.  The formula has to return each needed gradient, or say that there is none, unless it has
-   read a result's gradient and got NULL.  Returns 0, or -1 and sets an error. */
+/* Calls the backward function of a node.  The function has to return each needed gradient (or NULL for no gradient),
+   unless it has read the gradient of a result and got NULL.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_call_fn(opd_backward_call *bw) {
     const opdi_edge *edge = opdi_edges(bw->node);
     const int count = bw->node->nedges;
@@ -57,7 +58,7 @@ opd_context *opd_bw_context(const opd_backward_call *bw) {
 }
 
 OPDI_INTERNAL int opdi_warn_formula(opd_backward_call *bw) {
-    bw->undefined = true;                         /* a formula that reads NULL may return no gradients */
+    bw->undefined = true;                         /* allows the function to return no gradients */
     opdi_warn_missing(bw->node->formula->card->op, "we are trying to backprop through it");
     return 0;
 }
@@ -66,7 +67,7 @@ OPDI_INTERNAL int opdi_missing_formula(opd_backward_call *bw) {
                     "a composite kernel, or OPD_NOT_DIFFERENTIABLE", bw->node->formula->card->op->name);
 }
 
-/* Writes the dtype and the sizes of `tensor`, as "[Float [2, 3]]", to buf for messages.  Returns buf. */
+/* Writes the dtype and the sizes of `tensor` to buf, as "[Float [2, 3]]", for messages.  Returns buf. */
 OPDI_INTERNAL const char *opdi_tensor_kind(const opd_tensor *tensor, char *buf, size_t cap) {
     char sizes[200];
     snprintf(buf, cap, "[%s %s]", opd_dtype_cname((opd_scalar_type)tensor->dtype),
@@ -75,7 +76,8 @@ OPDI_INTERNAL const char *opdi_tensor_kind(const opd_tensor *tensor, char *buf, 
 }
 
 OPDI_COLD_BEGIN
-/* Sets the error that a saved tensor was written after it was saved.  Returns NULL. */
+/* Sets the error that a saved tensor was written after it was saved: its version is `now`, and was `version`.  Returns
+   NULL. */
 OPDI_NOINLINE OPDI_INTERNAL opd_tensor *opdi_fail_written(const opd_tensor *tensor, uint32_t now, uint32_t version) {
     char kind[256], of[160] = "";
     if (tensor->grad_fn) {
@@ -92,8 +94,8 @@ OPDI_NOINLINE OPDI_INTERNAL opd_tensor *opdi_fail_written(const opd_tensor *tens
 }
 OPDI_COLD_END
 
-/* Returns the tensor of a saved value, or NULL if none was saved.  Returns NULL and sets an error if the tensor was
-   written since. */
+/* Returns the tensor of a saved value, or NULL if none was saved. `version` is the tensor's version when it was saved.
+   Returns NULL and sets an error if the tensor was written since. */
 OPDI_INTERNAL opd_tensor *opdi_unpack(const opd_node *node, const opd_value *value, uint32_t version) {
     if (value->tag == OPDI_TAG_PACKED) {
         return opdi_packed_saved_tensor((const struct opdi_packed_saved *)value->u.object, !opdi_self()->state.no_grad);
@@ -110,9 +112,10 @@ OPDI_INTERNAL opd_tensor *opdi_unpack(const opd_node *node, const opd_value *val
     return OPDI_LIKELY(now == version) ? value->u.t : opdi_fail_written(value->u.t, now, version);
 }
 
-/* Returns the kept value of argument i of a node that was recorded by hand, or NULL. */
+/* Returns the kept value of argument i of a node without an operator descriptor (made by opd_autograd_record or by a
+   custom function), or NULL. */
 OPDI_NOINLINE static const opd_value *opdi_bw_kept_by_hand(const opd_backward_call *bw, int i) {
-    const bool context = bw->node->formula->context;          /* context: behind the tensors; a tensor kept twice */
+    const bool context = bw->node->formula->context;          /* the context is last; an index: tensor kept twice */
     const opd_value *value = i >= 0 && i < bw->node->nkept - context ? &opdi_kept(bw->node)[i] : NULL;
     return value && context && value->tag == OPD_TAG_INT ? &opdi_kept(bw->node)[value->u.i] : value;
 }
@@ -122,7 +125,8 @@ static inline const opd_value *opdi_bw_kept(const opd_backward_call *bw, int i) 
     return i < 0 || i >= OPD_MAX_ARGS || card->kept_at[i] < 0 ? NULL : &opdi_kept(bw->node)[card->kept_at[i]];
 }
 
-/* Returns the index of the edge that belongs to this element of argument `i`, or -1 if there is none. */
+/* Returns the index of the edge that belongs to element number `element` of argument `i` (0 if the argument is not a
+   list), or -1 if there is none. */
 OPDI_NOINLINE static int opdi_bw_edge_of(const opd_backward_call *bw, int i, int element) {
     const opdi_card *card = bw->node->formula->card;
     if (!card && bw->node->formula->context) { return opdi_context_edge(opd_bw_context(bw), i, element); }
@@ -156,13 +160,14 @@ opd_tensor *opd_bw_grad(opd_backward_call *bw, int i) {
     return bw->grads[i];
 }
 
-/* Returns the fetched form (checked, unpacked) of a kept value, or `value` itself if it needed no fetching. */
+/* Returns the fetched form (checked and unpacked) of a kept value, or `value` itself if it needed no fetching. */
 static inline const opd_value *opdi_fetched(const opd_backward_call *bw, const opd_value *value) {
     return OPDI_LIKELY(!bw->fetched) || !value ? value : &bw->fetched[value - opdi_kept(bw->node)];
 }
 
-/* Sets the error that the formula of a program's operator reads argument i, which the `save` of its card does not name.
-   (Built-in formulas may read it: similar pointwise operators share one that reads everything.) */
+/* Sets the error that the backward function of a program's operator reads argument i, which the `save` of its
+   descriptor does not name.  (Built-in backward functions may read such arguments, because similar pointwise operators
+   share a function that reads all of them.) */
 OPDI_NOINLINE static void opdi_bw_unsaved(const opd_backward_call *bw, int i) {
     const opdi_card *card = bw->node->formula->card;
     if (!card || strncmp(card->op->name, "aten::", 6) == 0) { return; }
@@ -171,8 +176,8 @@ OPDI_NOINLINE static void opdi_bw_unsaved(const opd_backward_call *bw, int i) {
                    : "the formula reads argument %d of %s, and there is none (opd_bw_result reads saved results)", i,
                    card->op->name);
 }
-/* Sets the error that a program's formula reads kept value i by the function `reader`, which reads values of another
-   type.  Returns NULL. */
+/* Sets the error that a program's backward function reads kept value i with the function named `reader`, which reads
+   values of another type.  Returns NULL. */
 OPDI_NOINLINE static opd_tensor *opdi_bw_other_type(const opd_backward_call *bw, int i, const opd_value *value,
                                                     const char *reader) {
     const opdi_card *card = bw->node->formula->card;
@@ -214,8 +219,8 @@ opd_value opd_bw_value(opd_backward_call *bw, int i) {
     return value ? *value : opd_value_none();
 }
 
-/* Returns the saved result of a write into a view, with its history as a view of the base after the write, or NULL and
-   sets an error. */
+/* Returns `tensor`, the saved result of a write into a view, with a history as a view of the base after the write, or
+   NULL and sets an error. */
 static opd_tensor *opdi_slices_result(opd_backward_call *bw, opd_tensor *tensor) {
     const int64_t *meta = opdi_node_meta(bw->base, 0), *at = opdi_kept(bw->base)[1].u.ints;
     const int ndim = (int)(*meta >> 24);
@@ -248,8 +253,8 @@ opd_tensor *opd_bw_result(opd_backward_call *bw, int i) {
 }
 
 OPDI_COLD_BEGIN
-/* Returns the place for the fetched form of the kept value with index `at`.  The first time, copies all kept values of
-   the node to make that place.  Returns NULL if memory runs out. */
+/* Returns the entry of bw->fetched for the kept value with index `at`.  Makes bw->fetched, a copy of all kept values of
+   the node, if it is still NULL.  Returns NULL if memory runs out. */
 static opd_value *opdi_fetch_room(opd_backward_call *bw, int at) {
     const size_t count = (size_t)bw->node->nkept + bw->node->nresults;
     if (!bw->fetched && (bw->fetched = (opd_value *)opdi_scope_alloc(count * sizeof(opd_value))) != NULL) {
@@ -257,8 +262,8 @@ static opd_value *opdi_fetch_room(opd_backward_call *bw, int at) {
     }
     return bw->fetched ? &bw->fetched[at] : NULL;
 }
-/* Fetches a kept list: checks that nobody has written to its tensors, and unpacks those that a hook packed.  Returns 0
-   or -1. */
+/* Fetches the kept list with index `at`: checks that its tensors were not written, and unpacks the tensors that a hook
+   has packed.  Returns 0, or -1 and sets an error. */
 static int opdi_fetch_list(opd_backward_call *bw, int at) {
     const opd_value *value = &opdi_kept(bw->node)[at];
     const uint32_t *versions = value->u.tensors ? (const uint32_t *)(const void *)(value->u.tensors + value->n) : NULL;
@@ -277,8 +282,8 @@ static int opdi_fetch_list(opd_backward_call *bw, int at) {
     to->u.tensors = opdi_packed_saved_list(value, !opdi_self()->state.no_grad).data;
     return to->u.tensors ? 0 : -1;
 }
-/* Fetches kept value number `at` in the rare cases: its tensor was dropped, written since, or packed by hooks, belongs
-   to a write into a view, or it is a list.  Returns 0, or -1 and sets an error. */
+/* Fetches kept value number `at` in the rare cases: the tensor was dropped, was written since or was packed by hooks,
+   the node records a write into a view, or the value is a list.  Returns 0, or -1 and sets an error. */
 OPDI_NOINLINE static int opdi_fetch_other(opd_backward_call *bw, int at, bool history) {
     const opd_value *value = &opdi_kept(bw->node)[at];
     opd_value *to;
@@ -299,8 +304,9 @@ OPDI_NOINLINE static int opdi_fetch_other(opd_backward_call *bw, int at, bool hi
 }
 OPDI_COLD_END
 
-/* Fetches kept value number `at` and checks that its tensor was not written after it was saved.  If `history` is true,
-   the tensor had a history then and must still have it.  Returns 0, or -1 and sets an error. */
+/* Checks that the tensor of kept value number `at` was not written after it was saved, and unpacks it if necessary.  If
+   `history` is true, the tensor had a history when it was saved and must still have it.  Returns 0, or -1 and sets an
+   error. */
 static inline int opdi_fetch(opd_backward_call *bw, int at, bool history) {
     const opd_value *value = &opdi_kept(bw->node)[at];
     if (OPDI_LIKELY(value->tag == OPD_TAG_TENSOR && OPDI_LOAD(&value->u.t->storage->version) == (uint32_t)value->n) &&
@@ -308,7 +314,8 @@ static inline int opdi_fetch(opd_backward_call *bw, int at, bool history) {
     return value->tag == OPD_TAG_TENSOR || value->tag == OPD_TAG_TENSORS || value->tag == OPDI_TAG_PACKED ||
         (value->tag == OPD_TAG_NONE && value->n == OPDI_WRITTEN_SINCE) ? opdi_fetch_other(bw, at, history) : 0;
 }
-/* Fetches the saved arguments and results of a node before its formula runs.  Returns 0, or -1 and sets an error. */
+/* Fetches the saved arguments and results of a node before its backward function runs.  Returns 0, or -1 and sets an
+   error. */
 OPDI_INTERNAL int opdi_fetch_saved(opd_backward_call *bw) {
     const opd_node *node = bw->node;
     const opdi_card *card = node->formula->card;
@@ -317,7 +324,7 @@ OPDI_INTERNAL int opdi_fetch_saved(opd_backward_call *bw) {
         const uintptr_t edge = e < 0 || (card->save_sizes >> arg & 1) ? 0 : opdi_edges(node)[e].vertex;
         if (opdi_fetch(bw, card->kept_at[arg], edge && !(edge & OPDI_LEAF))) { return -1; }
     }
-    for (int i = 0; !card && !node->formula->context && i < node->nkept; i++) {  /* such tensors need not be inputs */
+    for (int i = 0; !card && !node->formula->context && i < node->nkept; i++) {  /* saved tensors need not be inputs */
         if (opdi_fetch(bw, i, false)) { return -1; }
     }
     for (int i = node->nkept; i < node->nkept + node->nresults; i++) {
@@ -327,7 +334,7 @@ OPDI_INTERNAL int opdi_fetch_saved(opd_backward_call *bw) {
     return OPDI_UNLIKELY(tracer != NULL) ? tracer->saved(bw) : 0;
 }
 
-/* Returns true if any edge of node leads somewhere, so that some gradient of its formula is needed. */
+/* Returns true if any edge of node leads somewhere, so that its backward function has to compute a gradient. */
 OPDI_INTERNAL bool opdi_wants_any(const opd_node *node) {
     const opdi_edge *edge = opdi_edges(node);
     int i;
@@ -347,8 +354,8 @@ bool opd_bw_needs(const opd_backward_call *bw, int i) {
     return false;
 }
 
-/* Writes the sizes, number of dims, dtype and place (number of the device) of the tensor at the other end of an edge.
-   Returns false if that tensor's gradient is not needed. */
+/* Writes the sizes, number of dims, dtype and opdi_place of the tensor at the other end of an edge.  Returns false if
+   that tensor's gradient is not needed. */
 OPDI_INTERNAL bool opdi_edge_meta(const opdi_edge *edge, const int64_t **sizes, int *ndim, opd_scalar_type *dtype,
                                   int *place) {
     if (edge->vertex & OPDI_LEAF) {
@@ -371,8 +378,8 @@ OPDI_INTERNAL bool opdi_edge_meta(const opdi_edge *edge, const int64_t **sizes, 
     return false;
 }
 
-/* The sizes returned for an argument whose gradient is not needed.  Twice the largest number of dims, so that a formula
-   may also count from the end. */
+/* The sizes returned for an argument whose gradient is not needed.  They have zeros on both sides of the returned
+   pointer, so that a backward function may also count dims from the end. */
 static const int64_t opdi_no_sizes[2 * OPD_MAX_DIMS] = {0};
 opd_ints opd_bw_sizes_at(const opd_backward_call *bw, int i, int element) {
     const int64_t *sizes;
@@ -401,8 +408,8 @@ opd_device opd_bw_device(const opd_backward_call *bw, int i) {
                              ? place : OPD_CPU);
 }
 
-/* Takes the gradient for this element of argument i, or NULL if there is none, and replaces a gradient given before.  A
-   gradient that is not needed is ignored. */
+/* Takes `grad`, the gradient for element `element` of argument i (NULL: there is none).  It replaces a gradient that
+   was given before.  A gradient that is not needed is ignored.  Returns 0, or -1 and sets an error. */
 int opd_bw_return_at(opd_backward_call *bw, int i, int element, opd_tensor *grad) {
     int edge = opdi_bw_edge(bw, i, element);
     if (!opd_ok()) { return -1; }
@@ -419,5 +426,6 @@ int opd_bw_return_at(opd_backward_call *bw, int i, int element, opd_tensor *grad
     return 0;
 }
 int opd_bw_return(opd_backward_call *bw, int i, opd_tensor *grad) { return opd_bw_return_at(bw, i, 0, grad); }
-/* The formula of an input by which a function is differentiated (see opdi_diff_is_input): passes the gradient on. */
+/* The backward function of an input with respect to which a function is differentiated (see opdi_diff_is_input): passes
+   the gradient on. */
 OPDI_INTERNAL int opdi_input_bw(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }

@@ -3,16 +3,17 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>forward      dual tensors, levels, tangents of results
 //
-//  A tangent (the derivative of a tensor by the direction of forward mode) belongs to a storage and is laid out in
+//  A tangent (the derivative of a tensor in the direction of forward mode) belongs to a storage and is laid out in
 //  memory as the storage is.  A tensor that views a part of the storage has the same part of the tangent as its
-//  tangent.  So views and writes in place need no bookkeeping.  Some tensors share memory but no tangents: a dual and
-//  its primal, or a detached tensor.  Such tensors are told apart by a number, the family in their opdi_meta.  The
-//  kernels at Autograd come here while a level is open and an argument has a tangent; rules compute the tangents of the
-//  results.
+//  tangent, so views and in-place writes need no bookkeeping.  Some tensors share memory but not tangents: a dual and
+//  its primal, or a detached tensor.  Such tensors are distinguished by a number, the family in their opdi_meta.  The
+//  kernels at Autograd call this code while a level is open and an argument has a tangent; forward-mode rules compute
+//  the tangents of the results.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Returns true if `first` lies in its storage exactly as `tensor` does in its own, and both storages have the same
-   size.  A batched tangent, for more examples than `tensor` has, counts as such if `tensor` is all of its storage. */
+/* Returns true if `first` has the same dtype, sizes, strides and offset in its storage as `tensor` in its own, and both
+   storages have the same size.  If `first` is a batched tangent and `tensor` is not batched, returns true if `tensor`
+   takes up its whole storage. */
 static bool opdi_congruent(const opd_tensor *first, const opd_tensor *tensor) {
     if (first->dtype != tensor->dtype || !opdi_has_sizes(first, tensor->dims, tensor->ndim) ||
         opdi_place_of(first) != opdi_place_of(tensor) ||
@@ -66,8 +67,8 @@ static opd_ints opdi_strides_of(const opd_tensor *tensor) {
     return opd_ints_of(tensor->dims + tensor->ndim, tensor->ndim);
 }
 
-/* Returns the tangent of tensor's storage, in the innermost scope, or NULL if there is none.  Returns NULL and sets an
-   error if that fails. */
+/* Returns the whole tangent of tensor's storage, in the innermost scope, or NULL if there is none.  Returns NULL and
+   sets an error on failure. */
 static opd_tensor *opdi_tangent_whole(const opd_tensor *tensor) {
     opd_tensor *whole = NULL;
     if (!tensor || !OPDI_ACQUIRE(&tensor->storage->duals)) { return NULL; }
@@ -77,8 +78,8 @@ static opd_tensor *opdi_tangent_whole(const opd_tensor *tensor) {
     opdi_unlock(&opdi_dual_lock);
     return opdi_own(whole);
 }
-/* Converts a batched tangent whose last dim has real and imaginary parts to complex numbers, or a complex one to such
-   parts. */
+/* Returns a batched tangent of pairs of numbers (its last dim has the real and imaginary parts) as complex numbers, or
+   a complex tangent as such pairs.  Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_tangent_retyped_batched(opd_tensor *whole) {
     if (whole->flags & OPDI_BATCHED) {
         if (opd_dtype_is_complex((opd_scalar_type)whole->dtype)) { return opd_view_as_real(whole); }
@@ -88,8 +89,8 @@ static opd_tensor *opdi_tangent_retyped_batched(opd_tensor *whole) {
                    "with their parts, which is not supported unless the parts are the last dim of what was batched");
     return NULL;
 }
-/* Returns the memory of a tangent as numbers of the dtype of `tensor`: complex numbers as their parts, or parts as
-   complex numbers. */
+/* Returns the memory of the tangent `whole` as numbers of the dtype of `tensor`: complex numbers as pairs of real
+   numbers, or the reverse. */
 static opd_tensor *opdi_tangent_retyped(opd_tensor *whole, const opd_tensor *tensor) {
     const int64_t count = whole->storage->bytes / (int64_t)opd_dtype_size((opd_scalar_type)whole->dtype);
     const int64_t sizes[2] = {count / 2, 2}, strides[2] = {2, 1};
@@ -101,14 +102,14 @@ static opd_tensor *opdi_tangent_retyped(opd_tensor *whole, const opd_tensor *ten
     return opd_view_as_real(opd_as_strided_full(whole, opd_ints_of(&count, 1), opd_ints_of(strides + 1, 1),
                                                 opd_value_int(0)));
 }
-/* Returns `part`, which has the values as they lie in memory, as `tensor` reads its memory: conjugated, negated, or
-   itself. */
+/* Returns `part`, which has the values as they are in memory, as `tensor` reads its own memory: conjugated, negated, or
+   unchanged. */
 static opd_tensor *opdi_tangent_read(opd_tensor *part, const opd_tensor *tensor) {
     if (part && opd_is_conj(tensor)) { part = opd_conj_view(part); }
     return part && opd_is_neg(tensor) ? opd__neg_view(part) : part;
 }
-/* Returns the part of a storage's tangent that belongs to `tensor`.  Returns NULL and sets an error if that fails.
-   Forward mode is off meanwhile. */
+/* Returns the part of `whole`, a storage's tangent, that belongs to `tensor`.  Called with forward mode off.  Returns
+   NULL and sets an error on failure. */
 static opd_tensor *opdi_tangent_part(opd_tensor *whole, const opd_tensor *tensor) {
     if (whole && whole->dtype != tensor->dtype && !(whole = opdi_tangent_retyped(whole, tensor))) { return NULL; }
     return !whole || opdi_congruent(whole, tensor) ? whole : opdi_tangent_read(opd_as_strided_full(
@@ -119,7 +120,7 @@ OPDI_INTERNAL opd_tensor *opdi_tangent_of(const opd_tensor *tensor) {
     return opdi_tangent_part(opdi_tangent_whole(tensor), tensor);
 }
 
-/* Returns true if no other code can see the memory of `grad`. */
+/* Returns true if the caller has the only reference to `grad` and nothing else uses its memory. */
 static bool opdi_held_alone(const opd_tensor *grad) {
     int32_t count = 1;
     if (!(grad->flags & OPDI_BATCHED)) { return opdi_held_by(grad, 1); }
@@ -129,8 +130,9 @@ static bool opdi_held_alone(const opd_tensor *grad) {
     return OPDI_ACQUIRE(&grad->refs) == 1 && OPDI_ACQUIRE(&grad->storage->refs) == count;
 }
 
-/* Returns a new tensor for a tangent, with the dtype and place of `tensor`.  While a graph is recorded, an operator
-   makes the tensor.  Returns NULL and sets an error if that fails. */
+/* Returns a new tensor for a tangent, with the dtype and device of `tensor` and `ndim` sizes `dims` (`strides` NULL:
+   contiguous).  While a graph is traced, an operator makes the tensor, so that the graph contains it.  Returns NULL and
+   sets an error on failure. */
 static opd_tensor *opdi_tangent_room(const opd_tensor *tensor, const int64_t *dims, const int64_t *strides, int ndim) {
     const opd_value none = opd_value_none(), dtype = opd_value_int(tensor->dtype);
     if (!opdi_self()->innermost.tracer) {
@@ -140,8 +142,8 @@ static opd_tensor *opdi_tangent_room(const opd_tensor *tensor, const int64_t *di
                                             opd_value_device(opd_tensor_device(tensor)), none)
         : opd_empty_full(opd_ints_of(dims, ndim), dtype, none, opd_value_device(opd_tensor_device(tensor)), none, none);
 }
-/* Returns zeros that are laid out as `tensor` and batched at every vmap layer at which `tensor` or `grad` is.  Returns
-   NULL and sets an error if that fails. */
+/* Returns zeros that are laid out in memory as `tensor` and batched at every vmap layer at which `tensor` or `grad` is
+   batched.  Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_tangent_batched(const opd_tensor *tensor, const opd_tensor *grad) {
     const opd_tensor *wraps[OPDI_MAX_LAYERS], *primal;
     const opdi_batched *more[OPDI_MAX_LAYERS];
@@ -151,7 +153,7 @@ static opd_tensor *opdi_tangent_batched(const opd_tensor *tensor, const opd_tens
     for (primal = tensor; primal->flags & OPDI_BATCHED; primal = opdi_batched_of(primal)->value) {
         wraps[total++] = primal;
     }
-    /* the innermost layer is the outermost wrapper */
+    /* the outermost wrapper belongs to the innermost vmap layer */
     for (; grad->flags & OPDI_BATCHED; grad = opdi_batched_of(grad)->value) {
         const opdi_batched *batched = opdi_batched_of(grad);
         for (k = 0; k < total && opdi_batched_of(wraps[k])->level != batched->level; k++) { }
@@ -164,7 +166,7 @@ static opd_tensor *opdi_tangent_batched(const opd_tensor *tensor, const opd_tens
         return NULL;
     }
     int64_t count = primal->storage->bytes / (int64_t)opd_dtype_size((opd_scalar_type)primal->dtype);
-    for (i = 0; i < edge; i++) {                  /* the outermost layer's dim is the first */
+    for (i = 0; i < edge; i++) {                  /* the first dim is that of the outermost layer */
         dims[i] = sizes[edge - 1 - i];
         for (dims[edge + primal->ndim + i] = count, k = i + 1; k < edge; k++) {
             dims[edge + primal->ndim + i] *= sizes[edge - 1 - k];
@@ -195,13 +197,13 @@ static opd_tensor *opdi_tangent_batched(const opd_tensor *tensor, const opd_tens
     return NULL;
 }
 
-/* Makes a tangent for the storage of `tensor`, in which the part of `tensor` is `grad`.  The tangent is `grad` itself
-   if that is laid out as `tensor`, and nobody else has it or `as_is` is true.  Returns NULL and sets an error if that
-   fails. */
+/* Makes a tangent for the storage of `tensor`, with the values of `grad` in the part of `tensor` and zeros elsewhere.
+   The tangent is `grad` itself if grad is laid out in memory as `tensor`, and if nobody else uses grad or `as_is` is
+   true.  Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_tangent_make(const opd_tensor *tensor, opd_tensor *grad, bool as_is) {
     const int64_t count = tensor->storage->bytes / (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
     const bool batched = OPDI_UNLIKELY((tensor->flags | grad->flags) & OPDI_BATCHED) != 0;
-    /* its layout must be the same in every run of the graph */
+    /* if traced: the tangent's layout must be the same in every run of the graph */
     const bool traced = OPDI_UNLIKELY(opdi_self()->innermost.tracer != NULL);
     if (opdi_congruent(grad, tensor)) {
         if (!traced && (as_is ? grad->storage != tensor->storage : opdi_held_alone(grad))) { return grad; }
@@ -219,30 +221,32 @@ static opd_tensor *opdi_tangent_make(const opd_tensor *tensor, opd_tensor *grad,
     return part && opd_copy_(part, grad) ? zeros : NULL;
 }
 
-/* Returns a copy of the tangent `whole` in which the part of `tensor` is `grad`; the copy is recorded on the tape.  A
-   tangent that is not contiguous is treated as one row.  Returns NULL and sets an error if that fails. */
+/* Returns a copy of the tangent `whole` in which the part of `tensor` is `grad`; the copy is recorded in the autograd
+   graph.  A tangent that is not contiguous is treated as one row of numbers.  Returns NULL and sets an error on
+   failure. */
 static opd_tensor *opdi_tangent_scatter(opd_tensor *whole, const opd_tensor *tensor, opd_tensor *grad) {
     const opd_ints sizes = opd_ints_of(whole->dims, whole->ndim), strides = opdi_strides_of(whole);
     const bool rows = (whole->flags & OPDI_CONTIGUOUS) != 0;
     const int64_t numel = whole->numel, one = 1;
     if (!rows) { whole = opd_as_strided_full(whole, opd_ints_of(&numel, 1), opd_ints_of(&one, 1), opd_value_int(0)); }
-    grad = opdi_tangent_read(grad, tensor);       /* to values as in memory; conjugating twice is neutral */
+    grad = opdi_tangent_read(grad, tensor);       /* the values as they are in memory */
     whole = opd_as_strided_scatter_full(whole, grad, opd_ints_of(tensor->dims, tensor->ndim), opdi_strides_of(tensor),
                                         opd_value_int(opd_offset(tensor)));
     return rows ? whole : opd_as_strided_full(whole, sizes, strides, opd_value_int(0));
 }
 
 /* Returns a copy of the batched tangent `whole` in which the part of `tensor` is `grad`.  Returns NULL without an error
-   if the copy would have another layout, and NULL with an error if an operator fails. */
+   if the copy would have another memory layout, and NULL with an error if an operator fails. */
 static opd_tensor *opdi_tangent_rewritten(opd_tensor *whole, const opd_tensor *tensor, opd_tensor *grad) {
     opd_tensor *copy = opdi_more_examples(grad, whole) ? opdi_with_examples(whole, grad, opdi_strides_of(whole))
-        : opd_mul_Scalar(whole, opd_value_int(1));             /* a copy that keeps the layout, also if batched */
+        : opd_mul_Scalar(whole, opd_value_int(1));             /* a copy with the same layout */
     if (!copy || (!(copy->flags & whole->flags & OPDI_CONTIGUOUS) && !opdi_congruent(copy, whole))) { return NULL; }
     opd_tensor *part = opdi_tangent_part(copy, tensor);
     return part && opd_copy_(part, grad) ? copy : NULL;
 }
-/* Makes grad the tangent of tensor: writes grad into the existing tangent, or replaces that if the tape may need it.
-   Returns 0, or -1 and sets an error. */
+/* Makes grad the tangent of tensor: writes grad into the existing tangent, or replaces the existing tangent if the
+   autograd graph may need it.  If there is no tangent yet, grad itself may become the tangent (see opdi_tangent_make
+   for `as_is`).  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_tangent_give(opd_tensor *tensor, opd_tensor *grad, bool as_is) {
     opd_tensor *whole = opdi_tangent_whole(tensor), *part = opdi_tangent_part(whole, tensor), *with, *old = NULL;
     if (!opd_ok()) { return -1; }
@@ -282,8 +286,8 @@ OPDI_INTERNAL int opdi_tangent_give(opd_tensor *tensor, opd_tensor *grad, bool a
 
 //== levels ============================================================================================================
 
-/* Opens a level of forward mode: for a layer of transforms if `transform` is true, else for the public functions.
-   Returns 0, or -1 if memory runs out. */
+/* Opens a level of forward mode: for the innermost layer of transforms if `transform` is true, or for
+   opd_dual_level_begin if false.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_level_begin(opdi_thread *thread, bool transform) {
     opdi_level *level = (opdi_level *)opdi_alloc(sizeof *level);
     if (!level) { return -1; }
@@ -363,8 +367,8 @@ opd_dispatch_state opd_inference_mode_set(bool on) {
     return was;
 }
 
-/* Returns an alias of tensor with tensor's history, but without a tangent in the level being computed, or NULL and sets
-   an error. */
+/* Returns an alias of tensor with tensor's history and its tangents in the levels around, but without a tangent in the
+   level that is being computed.  Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_primal_of(opd_tensor *tensor) {
     opd_tensor *value = opd_alias(tensor);
     if (!value || opdi_family_new(value)) { return NULL; }
@@ -389,9 +393,9 @@ OPDI_INTERNAL bool opdi_dual_dtype(const opd_tensor *tensor, const char *what) {
     return false;
 }
 
-/* Returns a dual tensor with the values of `primal` and the tangent `tangent` in the level being computed.  A tangent
-   is laid out as its primal; if several elements of the primal share memory, the primal is copied, because their
-   tangents may differ.  Returns NULL and sets an error if that fails. */
+/* Returns a dual tensor with the values of `primal` and, in the level that is being computed, the tangent `tangent`.  A
+   tangent is laid out in memory as its primal.  If several elements of the primal share memory, the primal is copied,
+   because their tangents may differ.  Returns NULL and sets an error on failure. */
 OPDI_INTERNAL opd_tensor *opdi_make_dual(opd_tensor *primal, opd_tensor *tangent) {
     const opd_tensor *value = primal;
     while (value->flags & OPDI_BATCHED) { value = opdi_batched_of(value)->value; }

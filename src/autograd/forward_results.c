@@ -6,8 +6,8 @@ OPDI_COLD_BEGIN
 
 #if defined(OPDI_CORE)
 
-/* Returns the index that this element of argument `i` has among the inputs of a forward formula, or -1 if it is none of
-   them. */
+/* Returns the index that element number `element` of argument `i` has among the inputs of a forward-mode rule
+   (jv->inputs), or -1 if it is not an input. */
 static int opdi_jvp_edge(const opd_jvp_call *jv, int i, int element) {
     const opd_op *op = jv->op;
     int edge = 0;
@@ -36,15 +36,15 @@ opd_tensor *opd_jvp_tangent_at(opd_jvp_call *jv, int i, int element) {
 }
 opd_tensor *opd_jvp_tangent(opd_jvp_call *jv, int i) { return opd_jvp_tangent_at(jv, i, 0); }
 opd_tensor *opd_jvp_result(opd_jvp_call *jv, int i) { return i >= 0 && i < jv->nresults ? jv->results[i] : NULL; }
-/* Sets the tangent of result i.  Holds it until the rule has ended, because the rule may have made it in an inner
-   scope. */
+/* Sets the tangent of result i, and holds a reference to it until the rule has ended, because the rule may have made
+   the tangent in an inner scope. */
 static void opdi_jvp_hold(opd_jvp_call *jv, int i, opd_tensor *tangent) {
     if (tangent) { opdi_retain(tangent); }
     if (jv->held[i]) { opdi_drop(jv->held[i]); }
     jv->held[i] = jv->out[i] = tangent;
 }
-/* Runs a rule, then moves the tangents that it has set to the scope around it.  Returns the rule's result, or -1 and
-   sets an error. */
+/* Calls a forward-mode rule, then moves the tangents that it has set to the innermost scope.  Returns the rule's
+   result, or -1 and sets an error. */
 static int opdi_jvp_call_rule(opd_jvp_call *jv, opd_jvp_fn rule) {
     opd_tensor *few[8] = {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
     jv->held = jv->nresults <= 8 ? few : opdi_scope_tensors(jv->nresults);
@@ -80,7 +80,7 @@ static int opdi_forward_missing(const opd_call *call) {
     return opdi_forward_unable(call, "", "because it has not been implemented yet.");
 }
 
-/* Returns the context of an operator whose formula has a set-up, for a node of opdi_jvp_node, or NULL and sets an
+/* Returns a context filled by the operator's setup_context, for the node that opdi_jvp_node makes, or NULL and sets an
    error. */
 static opd_context *opdi_jvp_setup(const opd_jvp_call *jv) {
     opd_value rets[OPDI_MAX_RETURNS];
@@ -95,7 +95,7 @@ static opd_context *opdi_jvp_setup(const opd_jvp_call *jv) {
     return opdi_context_setup(jv->op, jv->card, jv->args, rets);
 }
 
-/* Makes a node as a recorded call would have it, which lives only while its formula runs. `wanted` is the one edge
+/* Makes a node as a recorded call would have it, in order to call its backward function. `wanted` is the only edge
    whose gradient is needed; -1 means all edges whose input has a tangent.  Returns a reference, or NULL and sets an
    error. */
 static opd_node *opdi_jvp_node(opd_jvp_call *jv, int wanted) {
@@ -133,7 +133,7 @@ static opd_node *opdi_jvp_node(opd_jvp_call *jv, int wanted) {
         }
     }
     for (int i = 0; i < jv->op->nrets && k < jv->nresults; i++) {
-        const opd_value *ret = &jv->rets[i];      /* all elements of a list are results */
+        const opd_value *ret = &jv->rets[i];      /* each element of a list counts as a result */
         if (card->save_results >> i & 1) {
             if (jv->results[k] && ret->tag != OPD_TAG_TENSORS) {
                 opdi_saved_results(node)[row] = opdi_keep_result(jv->results[k]);
@@ -146,8 +146,8 @@ static opd_node *opdi_jvp_node(opd_jvp_call *jv, int wanted) {
     return node;
 }
 
-/* Runs a node's formula on the gradients `grads`, and writes the gradients that it returns to `out`, in the innermost
-   scope.  If `plain` is true, the formula runs as it is written, also for complex numbers.  Returns 0, or -1 and sets
+/* Calls the backward function of `node` with the gradients `grads`, and writes the gradients that it returns to `out`,
+   in the innermost scope.  If `plain` is true, complex gradients are not conjugated for it.  Returns 0, or -1 and sets
    an error. */
 static int opdi_jvp_formula(opd_node *node, opd_tensor **grads, opd_tensor **out, bool plain) {
     opd_backward_call bw;
@@ -165,8 +165,10 @@ static int opdi_jvp_formula(opd_node *node, opd_tensor **grads, opd_tensor **out
     return rc;
 }
 
-/* Computes the tangents of results into `out` by differentiating the backward formula twice.  The formula, vjp(v), is
-   linear in v, and the derivative of <vjp(v), t> by v is jvp(t).  Returns 0, or -1 and sets an error. */
+/* Computes the tangents of the results from the inputs' tangents `tangents` and writes them to `out`, by
+   differentiating the backward function of `node`.  The backward function, vjp(v), is linear in the results' gradients
+   v, so the gradient of <vjp(v), t> with respect to v is jvp(t), the tangents for the inputs' tangents t.  Results
+   whose `constant` is true are left out.  Returns 0, or -1 and sets an error. */
 static int opdi_jvp_twice(opd_node *node, opd_tensor *const *tangents, opd_tensor *const *results, int nresults,
                           const bool *constant, opd_tensor **out) {
     opdi_thread *thread = opdi_self();
@@ -189,14 +191,14 @@ static int opdi_jvp_twice(opd_node *node, opd_tensor *const *tangents, opd_tenso
         }
     }
     thread->state.no_grad = 0;
-    if (!records || no_grad) { thread->innermost.packer = NULL; }     /* nobody sees this graph */
+    if (!records || no_grad) { thread->innermost.packer = NULL; }     /* this graph is only used here */
     for (i = 0; i < nresults && rc == 0; i++) {
         if (!results[i] || !opdi_differentiable(results[i]) || (constant && constant[i])) { continue; }
         values[i] = vs[k++] = opd_ones(opd_ints_of(results[i]->dims, results[i]->ndim),
                                        (opd_scalar_type)results[i]->dtype);
         if (values[i] &&
             ((results[i]->flags & OPDI_BATCHED) || opdi_place_of(values[i]) != opdi_place_of(results[i]))) {
-            values[i] = vs[k - 1] = opd_ones_like(results[i]); /* recorded on the tape of the result's layer */
+            values[i] = vs[k - 1] = opd_ones_like(results[i]); /* recorded at the result's layer */
         }
         if (values[i]) { values[i]->flags |= OPDI_REQUIRES_GRAD; } else { rc = -1; }
     }
@@ -209,7 +211,8 @@ static int opdi_jvp_twice(opd_node *node, opd_tensor *const *tangents, opd_tenso
             continue;
         }
         if (!opd_ok()) { rc = -1; }
-        /* `grad` is not on the tape, so it is a constant: zero, which is fine, or else made without operators */
+        /* `grad` has no history, so it does not depend on v: it is zero, which is right, or was computed without
+           operators */
         if (grad && grad->backend != OPD_META && opdi_any_element(grad, false)) {
             rc = opd_fail(OPD_ERROR_AUTOGRAD, "Trying to use forward AD with %s that does not support it because its "
                           "formula cannot be differentiated itself; give it a .jvp", node->formula->name);
@@ -232,8 +235,8 @@ static int opdi_jvp_twice(opd_node *node, opd_tensor *const *tangents, opd_tenso
     return rc;
 }
 
-/* Returns true if a ready-made forward formula (opd_jvp_pointwise and similar) runs for an operator.  For a custom
-   function returns false and sets an error. */
+/* Returns true if a ready-made forward-mode rule (opd_jvp_pointwise or similar) is running for an operator.  If it is
+   running for a custom function, sets an error and returns false. */
 static bool opdi_jvp_of_operator(const opd_jvp_call *jv) {
     if (jv->op) { return true; }
     (void)opd_fail(OPD_ERROR_AUTOGRAD, "opd_jvp_pointwise, _linear and _backward are for operators, not for %s",
@@ -258,14 +261,14 @@ static opd_tensor *opdi_spread(opd_tensor *tensor, const opd_tensor *result) {
         : opd_expand(tensor, opd_ints_of(result->dims, result->ndim));
 }
 
-/* Returns true if an input or a result is complex. */
+/* Returns true if an input or a result of the call is complex. */
 static bool opdi_jvp_complex(const opd_jvp_call *jv) {
     for (int edge = 0; edge < jv->ninputs; edge++) { if (opdi_is_complex(jv->inputs[edge])) { return true; } }
     for (int i = 0; i < jv->nresults; i++) { if (opdi_is_complex(jv->results[i])) { return true; } }
     return false;
 }
-/* Computes the tangent of a pointwise result: for each input, the backward formula is run with that input's tangent as
-   the gradient, and the gradients that it returns for this input are added. */
+/* Computes the tangent of the result of a pointwise operator.  For each input, calls the backward function with the
+   input's tangent in place of the result's gradient; adds up the gradients that it returns for these inputs. */
 int opd_jvp_pointwise(opd_jvp_call *jv) {
     opd_tensor *result = jv->results[0], *sum = NULL, *grad, **gave = opdi_scope_tensors(jv->ninputs);
     int rc = gave && opdi_jvp_of_operator(jv) ? 0 : -1;
@@ -281,7 +284,7 @@ int opd_jvp_pointwise(opd_jvp_call *jv) {
         rc = node ? opdi_jvp_formula(node, &grad, gave, true) : -1;
         if (node) { opdi_node_release(node); }
         if (rc || !gave[edge]) { continue; }
-        /* the input was broadcast, so the formula has summed its gradient: the general way */
+        /* the input was broadcast, so the backward function has summed its gradient: use the general way */
         if (!opdi_has_sizes(gave[edge], result->dims, result->ndim)) { return opd_jvp_backward(jv); }
         gave[edge] = opdi_spread(gave[edge], result);
         sum = sum && gave[edge] ? opd_add(sum, gave[edge]) : gave[edge];
@@ -291,14 +294,15 @@ int opd_jvp_pointwise(opd_jvp_call *jv) {
     return rc ? rc : opd_jvp_return(jv, 0, sum);
 }
 
-/* Returns the tangent of input number `edge`, or zeros like the input if it has none.  An input of a dtype without
-   derivatives, such as an index, is returned itself, unless it is in a list without gaps (`listed`). */
+/* Returns the tangent of input number `edge`, or zeros like the input if it has none.  If the dtype of the input has no
+   derivatives (an index, for example), returns the input itself, unless it is in a list whose elements are not optional
+   (`listed`). */
 static opd_tensor *opdi_linear_arg(const opd_jvp_call *jv, int edge, bool listed) {
     opd_tensor *tensor = jv->inputs[edge];
     return jv->tangents[edge] ? jv->tangents[edge] : opdi_differentiable(tensor) ||
         listed ? opd_zeros_like(tensor) : tensor;
 }
-/* Gives the tangents of a linear operator's results by calling the operator with the tangents. */
+/* Computes the tangents of a linear operator's results by calling the operator with the tangents. */
 int opd_jvp_linear(opd_jvp_call *jv) {
     const opd_op *op = jv->op;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
@@ -330,7 +334,8 @@ int opd_jvp_linear(opd_jvp_call *jv) {
     return 0;
 }
 
-/* Begins a forward formula: collects the tensor arguments and their tangents.  Returns 0, or -1 and sets an error. */
+/* Prepares the call of a forward-mode rule: collects the tensor arguments of `args` and their tangents in *jv.  Returns
+   0, or -1 and sets an error. */
 static int opdi_jvp_begin(opd_jvp_call *jv, const opdi_card *card, opd_op *op, const opd_value *args) {
     int edge = 0;
     memset(jv, 0, sizeof *jv);
@@ -358,8 +363,8 @@ static int opdi_jvp_begin(opd_jvp_call *jv, const opdi_card *card, opd_op *op, c
     return 0;
 }
 
-/* Returns the forward formula of an operator: the one registered by itself, else the card's, else one made from the
-   backward formula.  Returns NULL if there is none. */
+/* Returns the forward-mode rule of an operator: the rule that was registered on its own, else the rule of the
+   operator's descriptor, else a rule that uses the backward function.  Returns NULL if there is none. */
 static opd_jvp_fn opdi_jvp_rule(const opd_jvp_call *jv) {
     const opdi_table *table = OPDI_ACQUIRE(&jv->op->table);
     const opd_op_desc *desc = jv->card ? &jv->card->desc : NULL;
@@ -375,8 +380,9 @@ static int opdi_jvp_run(opd_jvp_call *jv, opd_jvp_fn rule) {
     return opd_ok() ? 0 : opdi_fail_more(" [in the forward derivative of %s]", jv->op->name);
 }
 
-/* Returns true if `result` shares the memory of an input.  Then puts it into that input's family, so that it has the
-   input's tangent, or, if `apart` is true (no derivative), into a new family.  Sets *rc to -1 if memory runs out. */
+/* Returns true if `result` shares the memory of an input.  In this case also puts the result into that input's family,
+   so that the result has the input's tangent, or, if `apart` is true (the operator has no derivative), into a new
+   family.  Sets *rc to -1 if memory runs out. */
 static bool opdi_jvp_is_view(opd_tensor *const *inputs, int count, opd_tensor *result, bool apart, int *rc) {
     for (int edge = 0; edge < count; edge++) {
         const opd_tensor *first = inputs[edge];
@@ -387,8 +393,8 @@ static bool opdi_jvp_is_view(opd_tensor *const *inputs, int count, opd_tensor *r
     return false;
 }
 
-/* Gives the results of a call that has run their tangents.  If `apart` is true, the operator has no derivative.
-   Returns 0, or -1 and sets an error. */
+/* Gives the results of a call their tangents, after the call has run.  If `apart` is true, the operator has no
+   derivative.  Returns 0, or -1 and sets an error. */
 static int opdi_jvp_end(opd_jvp_call *jv, opd_call *call, bool apart) {
     opd_jvp_fn rule;
     int rc = 0;
@@ -423,18 +429,18 @@ static int opdi_jvp_end(opd_jvp_call *jv, opd_call *call, bool apart) {
     return rc;
 }
 
-/* Returns the next level whose tangents the call has to compute, or NULL. */
+/* Returns the innermost open level in which an argument of the call has a tangent, or NULL. */
 static opdi_level *opdi_call_level(const opd_call *call) {
     return call->th->state.forward == OPDI_FORWARD_OPEN ? opdi_level_of(call->args, call->op->nargs) : NULL;
 }
-/* Returns true if the call is to become a node of the graph that is being recorded. (Calls on a tape inside of a vmap
-   layer are not.) */
+/* Returns true if the call is to become a node of the graph that is being traced.  (Calls that are recorded for
+   autograd inside a vmap layer are not.) */
 static bool opdi_tracing(const opd_call *call) {
     return call->th->innermost.tracer && (call->th->state.include & call->th->state.allow & OPD_BIT_OF(OPD_F_TRACER)) &&
         !(call->keys.functionality & OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_BACK));
 }
-/* Runs the call after all levels have computed their tangents, and records it if necessary.  The call sees the state
-   that it saw at first.  Returns 0, or -1 and sets an error. */
+/* Runs the call itself, in the middle of the levels that compute its tangents, and records it if necessary. `first` is
+   the thread's state before the levels were entered, which the call sees.  Returns 0, or -1 and sets an error. */
 static int opdi_forward_record_call(opd_call *call, const opdi_card *card, opd_tensor *self, const opdi_within *first) {
     opdi_thread *thread = call->th;
     opdi_level *outer = thread->innermost.level;
@@ -447,7 +453,7 @@ static int opdi_forward_record_call(opd_call *call, const opdi_card *card, opd_t
         thread->innermost.level = outer;
         return -1;
     }
-    /* operators that the kernel calls get no tangents, just as they are not recorded */
+    /* operators that the kernel calls do not compute tangents, just as they are not recorded */
     if (formula && !opdi_call_flags(call)) { thread->state.allow &= ~OPDI_AUTOGRAD_BITS; }
     int rc = self ? opdi_recording_inplace_kernel(call, card, self)
         : formula ? opdi_recording_kernel(call, card) : opdi_recording_fallback(call);
@@ -456,8 +462,9 @@ static int opdi_forward_record_call(opd_call *call, const opdi_card *card, opd_t
     return rc;
 }
 
-/* Runs a call and computes its tangents in the level being computed.  The levels around compute theirs first; the
-   operators that the rules call belong to those levels.  Returns 0, or -1 and sets an error. */
+/* Runs a call and computes its tangents in the level that was entered (innermost.dual).  First the levels around it
+   compute their tangents, because the operators that forward-mode rules call belong to those levels.  Returns 0, or -1
+   and sets an error. */
 static int opdi_forward_call(opd_call *call, const opdi_card *card, const opdi_within *first) {
     opdi_thread *thread = call->th;
     const opdi_state state = thread->state;
@@ -474,7 +481,8 @@ static int opdi_forward_call(opd_call *call, const opdi_card *card, const opdi_w
     thread->state = state;
     return rc ? rc : opdi_jvp_end(&jv, call, card && card->desc.backward == opd_not_differentiable);
 }
-/* Runs a call at Autograd in which an argument has a tangent.  If card is NULL, the operator has no formula. */
+/* Runs a call at Autograd in which an argument has a tangent.  If card is NULL, the operator was registered without a
+   backward function.  Returns 0, or -1 and sets an error. */
 OPDI_NOINLINE static int opdi_forward_kernel(opd_call *call, const opdi_card *card) {
     opdi_thread *thread = call->th;
     opdi_within within;
@@ -486,8 +494,8 @@ OPDI_NOINLINE static int opdi_forward_kernel(opd_call *call, const opdi_card *ca
     return rc;
 }
 
-/* Replaces the arguments that lie in the memory of self by copies, before self is written.  Returns 0, or -1 and sets
-   an error. */
+/* Replaces the arguments in `args` that lie in the memory of self by copies, before self is written.  Returns 0, or -1
+   and sets an error. */
 static int opdi_forward_originals(const opd_op *op, const opd_tensor *self, opd_value *args) {
     for (uint64_t mask = op->tensor_args | op->list_args; mask; mask &= mask - 1) {
         opd_value *value = &args[opdi_low_bit(mask)];
@@ -503,8 +511,8 @@ static int opdi_forward_originals(const opd_op *op, const opd_tensor *self, opd_
     return 0;
 }
 
-/* Runs a call that writes self, and gives self the tangent that the rule of the functional form computes.  Returns 0 or
-   -1. */
+/* Runs a call that writes self, and gives self the tangent that the forward-mode rule of the functional form computes.
+   Returns 0, or -1 and sets an error. */
 static int opdi_forward_write(opd_call *call, const opdi_card *card, opd_tensor *self, const opdi_within *first) {
     opdi_thread *thread = call->th;
     const opdi_state state = thread->state;
@@ -525,7 +533,7 @@ static int opdi_forward_write(opd_call *call, const opdi_card *card, opd_tensor 
     } else { rc = opdi_forward_record_call(call, card, self, first); }
     thread->state = state;
     if (rc) { return -1; }
-    /* squeeze_ and similar operators: only the geometry changes, so the tangent stays */
+    /* squeeze_ and similar operators change only the geometry, so the tangent stays */
     if (!opdi_differentiable(self) || (rule->desc.tags & OPD_OPTAG_INPLACE_VIEW)) { return 0; }
     results[0] = self;
     jv.rets = &ret;
@@ -548,7 +556,7 @@ OPDI_NOINLINE static int opdi_forward_inplace_kernel(opd_call *call, const opdi_
         return opdi_forward_missing(call);
     }
     if (!self) { return opdi_forward_missing(call); }
-    /* while no level is being computed */
+    /* must run before a level is entered */
     if (OPDI_UNLIKELY(thread->innermost.tape != 0) && opdi_is_captured(thread, self)) { return -1; }
     opdi_within_enter(thread, &within, opdi_level_of(call->args, call->op->nargs));
     int rc = opdi_forward_write(call, card, self, &within);
@@ -565,7 +573,7 @@ OPDI_INTERNAL int opdi_forward_copy(opd_tensor *copy, opd_tensor *tensor) {
     opdi_within within;
     if (!level) { return 0; }
     opdi_within_enter(thread, &within, level);
-    thread->state.allow |= OPD_BIT_OF(OPD_F_TRACER);  /* the tangent's copy is recorded beside the value's copy */
+    thread->state.allow |= OPD_BIT_OF(OPD_F_TRACER);  /* the tangent's copy is traced, too */
     int rc = opdi_forward_copy(copy, tensor);
     opd_tensor *tangent = rc == 0 ? opdi_tangent_of(tensor) : NULL;
     tangent = tangent ? opd_clone(tangent) : NULL;
@@ -574,8 +582,9 @@ OPDI_INTERNAL int opdi_forward_copy(opd_tensor *copy, opd_tensor *tensor) {
     return rc;
 }
 
-/* Checks the tangent that a jvp gave for an input that the function has written: it must be the input's tangent,
-   changed in place since `version`.  Returns 0, or -1 and sets an error. */
+/* Checks the tangent `given` that a custom function's jvp returned for an input that the function has written: it must
+   be `tangent`, the input's tangent, changed in place (so that its version differs from `version`).  Returns 0, or -1
+   and sets an error. */
 static int opdi_check_dirty_tangent(opd_tensor *tangent, const opd_tensor *given, uint32_t version) {
     if (OPDI_LOAD(&tangent->storage->version) == version) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "An inplace custom Function is not modifying the forward mode gradients "
@@ -587,8 +596,8 @@ static int opdi_check_dirty_tangent(opd_tensor *tangent, const opd_tensor *given
                    "If the forward is modifying an input inplace, then the jvp function must modify the gradient "
                    "inplace and return it as-is.");
 }
-/* Checks the tangent that a jvp gave for an output that is a view of an input with a tangent: it must be the same view
-   of that tangent.  Returns 0, or -1 and sets an error. */
+/* Checks the tangent `given` that a custom function's jvp returned for `result`, an output that is a view of an input
+   with a tangent: it must be the same view of that tangent.  Returns 0, or -1 and sets an error. */
 static int opdi_check_view_tangent(const opd_tensor *result, const opd_tensor *given) {
     const opd_tensor *part = opdi_tangent_of(result);
     if (!part) { return -1; }
@@ -602,7 +611,8 @@ static int opdi_check_view_tangent(const opd_tensor *result, const opd_tensor *g
         : opd_fail(OPD_ERROR_AUTOGRAD, "A custom Function is returning a view but the jvp is not returning a view of "
                    "the given grad input.");
 }
-/* Gives output i of a custom function its tangent.  Returns 0, or -1 and sets an error. */
+/* Gives output i of a custom function its tangent. `versions` are the versions of the inputs' tangents before the jvp.
+   Returns 0, or -1 and sets an error. */
 static int opdi_forward_output(const opd_context *ctx, opd_jvp_call *jv, int i, const uint32_t *versions) {
     opd_tensor *result = jv->results[i];
     int edge, rc = 0;
@@ -675,8 +685,8 @@ OPDI_INTERNAL int opdi_forward_function(opd_context *ctx) {
     return rc;
 }
 
-/* Computes tangents for results that opd_autograd_record has tied to a formula, by that formula.  Returns 0, or -1 and
-   sets an error. */
+/* Computes tangents for the results of opd_autograd_record, from the backward function of `formula`.  Returns 0, or -1
+   and sets an error. */
 OPDI_INTERNAL int opdi_forward_record(const opdi_derivative *formula, opd_tensor *const *inputs, int ninputs,
                                       opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
                                       opd_tensor *const *results, int nresults) {
@@ -735,7 +745,8 @@ OPDI_COLD_END
 
 //== the kernels at Autograd ===========================================================================================
 //
-//  Each kernel calls forward mode if that takes part in the call, else the tape.
+//  Each kernel calls forward mode if an argument has a tangent.  Otherwise it calls the functions of
+//  src/autograd/recording.c and writes.c, which record the call in the autograd graph.
 
 #if defined(OPDI_CORE)
 
@@ -750,7 +761,7 @@ OPDI_INTERNAL int opdi_autograd_inplace_kernel(opd_call *call) {
         : opdi_recording_inplace_kernel(call, card, self);
 }
 
-/* This kernel at Autograd for out= forms, which are never recorded, fails if something requires grad. */
+/* The kernel at Autograd of out= forms, which are never recorded: fails if something requires grad. */
 OPDI_INTERNAL int opdi_autograd_out_kernel(opd_call *call) {
     if (opdi_call_forward(call)) { return opdi_forward_unable(call, "_out", "because it is an out= function"); }
     if (!opdi_call_flags(call)) { return opdi_below_autograd(call); }

@@ -1,15 +1,16 @@
 #include "autograd.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>functions    custom functions, what is differentiable once, what a formula reads
+//  >>functions    custom functions, functions that are differentiable once, complex gradients
 //
-//  Nodes whose backward is a function of the program, and the functions by which formulas fetch saved values and return
-//  gradients.  Formulas use public operators.
+//  Nodes whose backward function belongs to the program, and the functions with which backward functions read saved
+//  values and return gradients.  Backward functions call public operators.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== custom functions ==================================================================================================
 //
-//  The rules for returned values are PyTorch's (custom_function.cpp).  See "contexts" in >>tape.
+//  The rules for the values that a custom function returns are PyTorch's (custom_function.cpp).  A call is noted in an
+//  opd_context: see "contexts" in >>tape.
 
 #if defined(OPDI_CORE)
 
@@ -35,8 +36,8 @@ opd_value opd_context_output(const opd_context *ctx, int i) {
     return ctx && ctx->outputs && i >= 0 && i < ctx->noutputs ? ctx->outputs[i] : opd_value_none();
 }
 
-/* Refuses the call `what` outside of a custom function's forward and set-up.  If `forward_only` is set, refuses it in
-   the set-up, too.  Returns 0, or -1 and sets an error. */
+/* Sets an error if the function named `what` is called outside a custom function's forward and set-up.  If
+   `forward_only` is true, it may not be called in the set-up either.  Returns 0, or -1. */
 static int opdi_context_during(const opd_context *ctx, const char *what, bool forward_only) {
     if (!opd_ok()) { return -1; }
     if (!ctx) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: the context is NULL", what); }
@@ -45,7 +46,8 @@ static int opdi_context_during(const opd_context *ctx, const char *what, bool fo
                     forward_only ? "" : " or setup_context", ctx->name);
 }
 
-/* Adds an output.  A tensor is retained; other values are copied.  Returns 0, or -1 and sets an error. */
+/* Appends `value` to the outputs of the function.  A tensor is retained; other values are copied.  Returns 0, or -1 and
+   sets an error. */
 int opd_context_return_value(opd_context *ctx, opd_value value) {
     if (opdi_context_during(ctx, "opd_context_return", true)) { return -1; }
     if (value.tag == OPD_TAG_TENSORS) {
@@ -139,7 +141,7 @@ int opd_context_set(opd_context *ctx, const char *name, opd_value value) {
         opdi_free(attribute, length);
         return -1;
     }
-    attribute->next = ctx->attributes;            /* in front, so that the newest is found first */
+    attribute->next = ctx->attributes;            /* in front, so that the newest attribute is found first */
     ctx->attributes = attribute;
     return 0;
 }
@@ -179,15 +181,15 @@ int opd_context_maybe_clear_saved_tensors(opd_context *ctx) {
     if (!opd_ok() || !ctx) { return opd_ok() ? opd_fail(OPD_ERROR_ARGUMENT, "the context is NULL") : -1; }
     if (!ctx->node || opd_backward_keeps_graph()) { return 0; }
     uint8_t was = OPDI_ACQUIRE(&ctx->node->saved);
-    if (was / OPDI_SAVED_USER != 1 ||             /* another backward uses it: the last to leave frees the values */
+    if (was / OPDI_SAVED_USER != 1 ||             /* another backward uses the node: the last to leave frees them */
         !OPDI_EXCHANGE(&ctx->node->saved, &was, (uint8_t)(was | OPDI_SAVED_FREED))) { return 0; }
     ctx->cleared = true;
     opdi_node_free_saved(ctx->node);
     return 0;
 }
 
-/* Brings the histories of views up to date.  Returns 1 if grad mode is on and an input requires grad, else 0.  Returns
-   -1 and sets an error if that fails. */
+/* Brings the histories of the views among the inputs up to date.  Returns 1 if grad mode is on and an input requires
+   grad, else 0.  Returns -1 and sets an error on failure. */
 static int opdi_function_wanted(const opd_context *ctx) {
     int wanted = 0;
     if (!opd_grad_mode_enabled()) { return 0; }
@@ -212,7 +214,8 @@ static int opdi_function_dual(const opd_context *ctx) {
                    "with forward mode AD. (%s)", ctx->name);
 }
 
-/* Makes the edges to the inputs, before forward may change the inputs.  Returns 0, or -1 and sets an error. */
+/* Makes ctx->edges, which lead to the histories of the inputs.  Called before forward, which may change the inputs.
+   Returns 0, or -1 and sets an error. */
 static int opdi_function_edges(opd_context *ctx) {
     const int32_t count = ctx->first[ctx->ninputs];
     ctx->edges = (opdi_edge *)opdi_alloc((size_t)count * sizeof *ctx->edges);
@@ -245,8 +248,8 @@ static bool opdi_is_input(const opd_context *ctx, const opd_tensor *tensor) {
     return false;
 }
 
-/* Refuses an output tensor that forward has written in place, if its history could not be right.  Returns 0, or -1 and
-   sets an error. */
+/* Sets an error if an output tensor that forward has written in place cannot get a correct history. `input` tells if
+   the tensor is also an input.  Returns 0, or -1. */
 static int opdi_check_dirty(const opd_context *ctx, const opd_tensor *tensor, bool input) {
     if ((tensor->flags & OPDI_REQUIRES_GRAD) && !tensor->grad_fn) {
         return opd_fail(OPD_ERROR_AUTOGRAD,
@@ -272,8 +275,8 @@ static int opdi_check_dirty(const opd_context *ctx, const opd_tensor *tensor, bo
     return opdi_check_inplace(tensor);
 }
 
-/* Makes each output a tensor that may get this function's history (a copy or an alias, if necessary), and sets tied[i]
-   if output i will get it.  Returns how many outputs will, or -1. */
+/* Replaces each output, if necessary, by a copy or an alias that may get this function's node as its history, and sets
+   tied[i] to true if output i will get it.  Returns the number of such outputs, or -1 and sets an error. */
 static int opdi_function_wrap(opd_context *ctx, bool wanted, bool *tied) {
     int32_t count = 0;
     for (int32_t i = 0; i < ctx->dirty.count; i++) {
@@ -318,8 +321,9 @@ static int opdi_function_wrap(opd_context *ctx, bool wanted, bool *tied) {
     return count;
 }
 
-/* Makes the function's node, and makes the outputs its results.  Returns 0 or -1.  In both cases ctx->node is a
-   reference afterwards. */
+/* Makes the function's node, and makes it the history of the outputs whose `tied` is true. `outs` has space for
+   noutputs tensors.  Returns 0, or -1 and sets an error.  If ctx->node is not NULL afterwards (also after an error),
+   the caller owns this reference. */
 static int opdi_function_record(opd_context *ctx, const opdi_derivative *formula, const bool *tied, opd_tensor **outs) {
     int rc = 0;
     for (int32_t i = 0; i < ctx->noutputs; i++) { outs[i] = opdi_tensor_in(&ctx->outputs[i]); }
@@ -352,7 +356,8 @@ static int opdi_function_record(opd_context *ctx, const opdi_derivative *formula
     return rc || (opdi_self()->innermost.packer && opdi_node_pack(node)) ? -1 : 0;
 }
 
-/* Moves the first `cap` outputs to the innermost scope. */
+/* Moves the first `cap` outputs to the innermost scope and writes them to `outputs`.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_function_deliver(opd_context *ctx, opd_value *outputs, int cap) {
     for (int32_t i = 0; i < ctx->noutputs && i < cap; i++) {
         opd_value value = ctx->outputs[i];
@@ -375,8 +380,8 @@ static int opdi_function_missing(opd_backward_call *bw) {
                     "backward mode AD.", bw->node->formula->name);
 }
 
-/* Finishes a function after forward and set-up: records it and gives the caller the outputs.  Takes over the context.
-   Returns the number of outputs, or -1. */
+/* Finishes the call of a function after forward and set-up: records it and gives the caller the outputs.  Takes over
+   the context.  Returns the number of outputs, or -1 and sets an error. */
 static int opdi_function_finish(opd_context *ctx, const opdi_derivative *formula, bool wanted, opd_value *outputs,
                                 int cap) {
     const int count = ctx->noutputs;
@@ -398,8 +403,8 @@ static int opdi_function_finish(opd_context *ctx, const opdi_derivative *formula
     return rc ? -1 : count;
 }
 
-/* Runs forward and set-up of a function and records it.  Takes over the context.  Returns the number of outputs, or
-   -1. */
+/* Runs the forward and set-up of a function and records the call.  Takes over the context.  Returns the number of
+   outputs, or -1 and sets an error. */
 static int opdi_function_call(opd_context *ctx, opd_value *outputs, int cap) {
     char name[64];
     snprintf(name, sizeof name, "%.50sBackward", ctx->fn.name);
@@ -418,7 +423,7 @@ static int opdi_function_call(opd_context *ctx, opd_value *outputs, int cap) {
     return opdi_function_finish(ctx, formula, wanted != 0, outputs, cap);
 }
 
-/* Calls the function as opdi_function_call does, and reports it to observers as a span. */
+/* Calls the function as opdi_function_call does, and reports the call to observers as a span. */
 static int opdi_function_observed(opd_context *ctx, opd_value *outputs, int cap) {
     opdi_thread *thread = opdi_self();
     opdi_observing observing;
@@ -435,7 +440,7 @@ static int opdi_function_observed(opd_context *ctx, opd_value *outputs, int cap)
 }
 
 /* Checks the arguments of opd_autograd_apply and runs the function in a new context.  Returns the number of outputs, or
-   -1. */
+   -1 and sets an error. */
 static int opdi_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int cap, const opd_value *inputs,
                                int count) {
     opdi_thread *thread = opdi_self();
@@ -486,7 +491,7 @@ opd_tensor *opd_autograd_call(const opd_autograd_function *fn, const opd_value *
     return got >= 0 && out.tag == OPD_TAG_TENSOR ? out.u.t : NULL;
 }
 
-/* Sets the error that a custom function's backward returned gradient `i` for an input that is no tensor or does not
+/* Sets the error that a custom function's backward returned gradient `i` for an input that is not a tensor or does not
    exist.  Returns -1. */
 OPDI_INTERNAL int opdi_context_wrong_return(const opd_backward_call *bw, int i) {
     const opd_context *ctx = opd_bw_context(bw);
@@ -499,8 +504,8 @@ OPDI_INTERNAL int opdi_context_wrong_return(const opd_backward_call *bw, int i) 
                     "corresponding forward input was not a Variable", bw->node->formula->name, i + 1);
 }
 
-/* Makes a tensor of zeros for an output that nobody used, with the sizes and dtype in its description `meta`.  Returns
-   a reference, or NULL if the output was no tensor. */
+/* Makes a tensor of zeros as the gradient of an output that was not used, with the sizes and dtype in its description
+   `meta` (see opdi_node_meta).  Returns a reference, or NULL if the output was not a tensor. */
 OPDI_INTERNAL opd_tensor *opdi_zeros_of(const int64_t *meta) {
     if (!meta || !opd_ok()) { return NULL; }
     opd_tensor *grad = opdi_tensor_make(meta + 1, NULL, (int)(*meta >> 24), (opd_scalar_type)(*meta & 0xff),
@@ -515,9 +520,10 @@ OPDI_INTERNAL opd_tensor *opdi_zeros_of(const int64_t *meta) {
 
 //== once differentiable ===============================================================================================
 //
-//  The formula runs with grad mode off.  If the caller needs a graph of the gradients (create_graph), the gradients are
-//  tied to a node that fails.  This node has the edges of the function and of the gradients that the function was
-//  given.  So a second derivative reaches the node and fails.
+//  The backward function of a function that is differentiable only once runs with grad mode off.  If a graph of the
+//  gradients is needed (create_graph), the gradients get a node that fails as their history.  The edges of this node
+//  are the edges of the function and edges to the gradients that the function received, so a second derivative reaches
+//  the node and fails.
 
 static int opdi_twice(opd_backward_call *bw) {
     return opd_fail(OPD_ERROR_AUTOGRAD, "trying to differentiate twice a function that was marked with "
@@ -526,8 +532,8 @@ static int opdi_twice(opd_backward_call *bw) {
 OPDI_INTERNAL const opdi_derivative opdi_twice_formula = {
     "Error", opdi_twice, /* card, plugin */ NULL, NULL, /* context, once, fresh, real */ false, false, false, false};
 
-/* Lists in *reads (an array in the innermost scope) the tensors that a formula can read: the gradients and the saved
-   tensors.  Returns their number, or -1. */
+/* Sets *reads to an array in the innermost scope with the tensors that a backward function can read: the gradients and
+   the saved tensors.  Returns their number, or -1 and sets an error. */
 static int opdi_once_reads(opd_backward_call *bw, opd_tensor ***reads) {
     const opd_node *from = bw->node;
     opd_context *ctx = opd_bw_context(bw);
@@ -551,8 +557,8 @@ static int opdi_once_reads(opd_backward_call *bw, opd_tensor ***reads) {
     return opd_ok() ? count : -1;
 }
 
-/* Runs, with grad mode off, a formula that is differentiable only once.  If a graph of the gradients is needed, makes
-   the gradients results of a node that fails.  Returns 0, or -1 and sets an error. */
+/* Calls, with grad mode off, a backward function that is differentiable only once.  If a graph of the gradients is
+   needed, makes a node that fails the history of the gradients.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_call_once(opd_backward_call *bw) {
     opdi_thread *thread = opdi_self();
     const opd_node *from = bw->node;
@@ -591,15 +597,17 @@ OPDI_INTERNAL int opdi_call_once(opd_backward_call *bw) {
 
 //== complex numbers ===================================================================================================
 //
-//  The gradient of a complex tensor is the derivative by its conjugate, as in PyTorch, so that a step against the
-//  gradient goes down.  A formula, written for real numbers, computes J^T g.  If the function is complex differentiable
-//  (sums, products, exp), then conj(J^T conj(g)) is J^H g, of any order, without a conj in the formula.  Other
-//  functions (abs, conj) have their own formulas and the tag OPDI_OPTAG_CONJUGATES; for linear functions with real
-//  coefficients the formula is right as it is.  A real input gets the real part when the engine casts its gradient.
+//  The gradient of a complex tensor is the derivative with respect to its conjugate, as in PyTorch, so that a step
+//  against the gradient goes down.  A backward function that is written for real numbers computes J^T g.  If the
+//  forward function is complex differentiable (sums, products, exp), then the gradient J^H g is conj(J^T conj(g)); so
+//  opdi_call_conjugated gets it from the same backward function, and derivatives of any order, too.  Other forward
+//  functions (abs, conj) have their own backward functions and the tag OPDI_OPTAG_CONJUGATES.  For linear functions
+//  with real coefficients, the backward function is correct as it is.  A real input gets the real part when the engine
+//  casts its gradient.
 
 #if defined(OPDI_CORE)
-/* Runs a formula that is written for real numbers on the conjugates of the gradients, and conjugates its results.
-   Returns 0, or -1 and sets an error. */
+/* Calls a backward function that is written for real numbers with the conjugates of the gradients, and conjugates its
+   results.  Returns 0, or -1 and sets an error. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_call_conjugated(opd_backward_call *bw) {
     const opd_node *node = bw->node;
     opd_tensor **const given = bw->grads, **conjugates = opdi_scope_tensors(node->noutputs);

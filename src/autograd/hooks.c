@@ -3,19 +3,21 @@
 //== hooks =============================================================================================================
 //
 //  A hook is in the list of the node or leaf that it belongs to.  Code that runs hooks takes a copy of the list, so
-//  that hooks may add and remove hooks.  Lists and slots change under one lock, which is not held while user code runs.
+//  that hooks may add and remove hooks.  The lists and the table of slots change under one lock, which is not held
+//  while user code runs.
 
 enum opdi_hook_kind { OPDI_HOOK_TENSOR, OPDI_HOOK_PRE, OPDI_HOOK_ACCUMULATED, OPDI_HOOK_POST, OPDI_HOOK_MULTI };
 
 OPDI_INTERNAL opdi_mutex opdi_hooks_lock = OPDI_MUTEX_INIT;
-/* The slots of hooks.  A handle is (uses << 32 | slot number); `uses` tells the hooks apart that a slot has had.  The
-   table grows and is never freed. */
+/* The table of slots, which finds a hook by its handle.  A handle is (uses << 32 | slot number); `uses` counts the
+   hooks that the slot has had, so that the handle of an earlier hook is not taken for that of a later hook.  The table
+   grows and is never freed. */
 typedef struct opdi_hook_slot { opdi_hook *hook; uint32_t uses, next_free; } opdi_hook_slot;
 static opdi_hook_slot *opdi_hook_slots;
 static uint32_t opdi_hook_nslots, opdi_hook_free;  /* slot 0 is not used */
 
-/* Returns the opdi_extra of a node or leaf, which is made if there is none.  Returns NULL if memory runs out.  The
-   caller holds the lock. */
+/* Returns the opdi_extra of `vertex` (a node or leaf), and makes it if there is none.  Returns NULL if memory runs out.
+   The caller holds the lock. */
 OPDI_INTERNAL opdi_extra *opdi_extra_of(uintptr_t vertex) {
     opd_node *node = vertex & OPDI_LEAF ? NULL : opdi_edge_node(vertex);
     opdi_meta *meta = node ? NULL : opdi_meta_of(opdi_edge_leaf(vertex));
@@ -54,7 +56,8 @@ static void opdi_hook_slot_free(opdi_hook *hook) {
     hook->slot = 0;
 }
 
-/* Takes a hook out of its list.  The caller, who holds the lock, gets the list's reference. */
+/* Removes a hook from its list and frees its slot.  The caller, who holds the lock, gets the list's reference to the
+   hook. */
 static void opdi_hook_unlink(opdi_hook *hook) {
     *hook->at = hook->next;
     if (hook->next) { hook->next->at = hook->at; } else { hook->owner->last = hook->at; }
@@ -65,7 +68,7 @@ static void opdi_hook_unlink(opdi_hook *hook) {
     if (--hook->multi->nlinked == 0) { opdi_hook_slot_free(hook->multi); }
 }
 
-/* Puts a hook at the end of a list, which takes a reference.  The caller holds the lock. */
+/* Appends a hook to the list of `extra`, which takes over the caller's reference.  The caller holds the lock. */
 static void opdi_hook_link(opdi_hook *hook, opdi_extra *extra) {
     hook->owner = extra;
     hook->next = NULL;
@@ -74,7 +77,7 @@ static void opdi_hook_link(opdi_hook *hook, opdi_extra *extra) {
     extra->last = &hook->next;
 }
 
-/* Returns a new handle for hook, or 0 and sets an error.  The caller holds the lock. */
+/* Gives hook a slot and returns its handle, or returns 0 and sets an error.  The caller holds the lock. */
 static int64_t opdi_hook_handle(opdi_hook *hook) {
     if (!opdi_hook_free) {
         const uint32_t count = opdi_hook_nslots ? 2 * opdi_hook_nslots : 16;
@@ -112,8 +115,8 @@ static opdi_hook *opdi_hook_make(int kind, opdi_any_fn fn, void *user, opd_destr
     return hook;
 }
 
-/* Adds a hook to node `to` and returns its handle.  Returns 0 and sets an error if that fails; then the caller still
-   owns the user pointer. */
+/* Adds a hook of `kind` to `to` (a node or leaf), for its result number `nr`, and returns its handle.  On failure,
+   returns 0 and sets an error; then the caller still owns the user pointer. */
 static int64_t opdi_hook_add(opd_node *to, uint32_t nr, int kind, opdi_any_fn fn, void *user, opd_destroy destroy) {
     opdi_hook *hook;
     if (!fn) {
@@ -174,8 +177,8 @@ int64_t opd_node_post_hook_add(opd_node *node, opd_node_post_hook_fn fn, void *u
     return opdi_hook_add(node, 0, OPDI_HOOK_POST, (opdi_any_fn)fn, user, destroy);
 }
 
-/* Puts members of a multi-gradient hook into the hook lists of its tensors, one for each tensor.  Returns 0, or -1 if
-   memory runs out. */
+/* Makes a member of the multi-gradient hook `multi` for each of the `count` tensors and appends it to the tensor's hook
+   list.  Returns 0, or -1 if memory runs out. */
 static int opdi_multi_link(opdi_hook *multi, opd_tensor *const *tensors, int count) {
     for (int i = 0; i < count; i++) {
         opd_edge edge = opdi_edge_of(tensors[i]);
@@ -212,8 +215,8 @@ static void opdi_multi_unlink(opdi_hook *multi) {
     }
 }
 
-/* Adds one hook for several tensors and returns its handle.  If that fails, returns 0 and sets an error; then the
-   caller still owns the user pointer. */
+/* Adds one hook for the gradients of several tensors and returns its handle. `mode` tells if the hook waits for all
+   gradients or for any.  On failure, returns 0 and sets an error; then the caller still owns the user pointer. */
 int64_t opd_multi_hook_add(opd_tensor *const *tensors, int count, opd_multi_mode mode, opd_multi_hook_fn fn, void *user,
                            opd_destroy destroy) {
     int64_t handle = 0;
@@ -278,8 +281,8 @@ static void opdi_box_release(opdi_box *box) {
     if (box->grad) { opdi_drop(box->grad); }
     opdi_free(box, sizeof *box);
 }
-/* Takes a box from its node.  Returns true if it was at a node; then the caller, who holds the lock, gets the node's
-   reference to the box. */
+/* Removes a box from the list of its node.  Returns true if it was in a list; then the caller, who holds the lock, gets
+   the node's reference to the box. */
 static bool opdi_box_unlink(opdi_box *box) {
     if (!box->owner) { return false; }
     *box->at = box->next;
@@ -287,7 +290,7 @@ static bool opdi_box_unlink(opdi_box *box) {
     box->owner = NULL;
     return true;
 }
-/* Drops the tensor's reference to a box, after taking the box from its node. */
+/* Removes a box from its node, and drops the node's and the tensor's reference to the box. */
 OPDI_INTERNAL void opdi_box_leave(opdi_box *box) {
     opdi_lock(&opdi_hooks_lock);
     bool was = opdi_box_unlink(box);
@@ -314,7 +317,7 @@ OPDI_INTERNAL void opdi_box_follow(opd_tensor *tensor) {
     if (was && !extra) { opdi_box_release(box); }
 }
 
-/* Makes the box in which the gradient of a result is kept, for the tensor and for its node.  Returns 0, or -1 and sets
+/* Makes the box that will hold the gradient of tensor, unless tensor is a leaf or has a box.  Returns 0, or -1 and sets
    an error. */
 int opd_tensor_retain_grad(opd_tensor *tensor) {
     if (!opd_ok() || opdi_null_tensor(tensor, "opd_tensor_retain_grad") ||
@@ -377,8 +380,8 @@ OPDI_INTERNAL void opdi_extra_free(opdi_extra *extra) {
 
 //== running hooks =====================================================================================================
 
-/* Checks the gradient by which a hook replaces another one: it must have the same dtype, place and sizes.  Returns 0,
-   or -1 and sets an error. */
+/* Checks the gradient `now` by which a hook replaces the gradient `was`: it must have the same dtype, device and sizes.
+   Returns 0, or -1 and sets an error. */
 static int opdi_hook_check(const opdi_hook *hook, const opd_tensor *was, const opd_tensor *now) {
     char name[128], first[64], second[64];
     if (!now) { return 0; }
@@ -422,13 +425,14 @@ OPDI_INTERNAL void opdi_gatherings_drop(opdi_engine *engine) {
         opdi_free(gathering, (size_t)i);
     }
 }
-/* Returns true if a hook runs in this backward.  A hook that was added inside a derivative of a function runs only in
-   that derivative's backward. */
+/* Returns true if a hook runs in this backward.  A hook that was added while a transform differentiates a function runs
+   only in that transform's backward. */
 static bool opdi_hook_turn(const opdi_engine *engine, const opdi_hook *hook) {
     return !hook->serial || hook->serial == engine->serial;
 }
-/* Takes a gradient for a multi-gradient hook from one of its members.  Calls the hook when all gradients (or one,
-   depending on its mode) have arrived.  Returns 0 or -1. */
+/* Adds `grad`, the gradient of a member, to the gradients that the member's multi-gradient hook has received.  Calls
+   the hook when all gradients (or one gradient, depending on its mode) have arrived.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_multi_run(opdi_engine *engine, const opdi_hook *member, opd_tensor *grad) {
     opdi_hook *multi = member->multi;
     opdi_gathering *gathering = engine->gatherings;
@@ -441,7 +445,7 @@ static int opdi_multi_run(opdi_engine *engine, const opdi_hook *member, opd_tens
         gathering->multi = multi;
         gathering->next = engine->gatherings;
         engine->gatherings = gathering;
-        opdi_lock(&opdi_hooks_lock);              /* each member's node or leaf still exists */
+        opdi_lock(&opdi_hooks_lock);              /* as long as it is locked, each member's node or leaf exists */
         for (int i = 0; i < multi->nmembers; i++) {
             const opdi_task *task = multi->members[i] ? opdi_task_find(engine, multi->members[i]->vertex) : NULL;
             if (task && task->needed && opdi_hook_turn(engine, multi->members[i])) { gathering->left++; }
@@ -464,7 +468,7 @@ static int opdi_multi_run(opdi_engine *engine, const opdi_hook *member, opd_tens
     return opdi_hook_failed(multi, rc);
 }
 
-/* Runs a hook on one gradient, which the hook may replace.  Returns 0, or -1 and sets an error. */
+/* Runs a hook on the gradient *slot, which the hook may replace.  Returns 0, or -1 and sets an error. */
 static int opdi_tensor_hook_run(opdi_engine *engine, const opdi_hook *hook, opd_tensor **slot) {
     if (!*slot) { return 0; }
     if (hook->multi) { return opdi_multi_run(engine, hook, *slot); }
@@ -478,8 +482,8 @@ static int opdi_tensor_hook_run(opdi_engine *engine, const opdi_hook *hook, opd_
     return 0;
 }
 
-/* Runs a hook on a list of gradients, which the hook may replace.  If `seen` is NULL, the hook runs before the node,
-   else after it.  Returns 0 or -1. */
+/* Runs the pre or post hook of a node on the `count` gradients in `list`, which the hook may replace. `seen` are the
+   gradients that the node received (only for a post hook).  Returns 0, or -1 and sets an error. */
 static int opdi_list_hook_run(const opdi_hook *hook, opd_tensor **list, int count, opd_tensor *const *seen, int nseen) {
     opd_tensor *few[OPDI_INLINE_EDGES], **was = few;
     if (count > OPDI_INLINE_EDGES && !(was = (opd_tensor **)opdi_alloc((size_t)count * sizeof *was))) { return -1; }
@@ -502,7 +506,8 @@ static int opdi_list_hook_run(const opdi_hook *hook, opd_tensor **list, int coun
     return rc;
 }
 
-/* The gradients and the task that hooks work on. */
+/* The gradients and the task that hooks receive: the gradients `grads` that the task's node receives, and the gradients
+   `out` that its backward function returned. */
 typedef struct opdi_hooked {
     opdi_engine *engine;
     opdi_task *task;
@@ -521,8 +526,8 @@ static int opdi_hook_run(const opdi_hooked *hooked, const opdi_hook *hook) {
     }
 }
 
-/* Runs the hooks of one kind that extra has now, except hooks that are removed meanwhile.  Returns 0, or -1 and sets an
-   error. */
+/* Runs the hooks of kind `kind` that are in the list of extra now, except hooks that are removed meanwhile.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_hooks_run(const opdi_hooked *hooked, const opdi_extra *extra, int kind) {
     opdi_hook *few[8], **list = few;
     int count = 0, i = 0, rc = 0;
@@ -553,7 +558,8 @@ static bool opdi_hooks_any(const opdi_extra *extra, int kind) {
     return hook != NULL;
 }
 
-/* Adds gradients to the boxes of the tensors that retain theirs.  Returns 0, or -1 and sets an error. */
+/* Adds the gradients to the boxes of extra, those of tensors that retain their gradient.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_boxes_fill(const opdi_hooked *hooked, opdi_extra *extra) {
     opdi_box *few[8], **list = few;
     int count = 0, i = 0, rc = 0;
@@ -586,8 +592,8 @@ static opdi_hooked opdi_hooked_of(opdi_engine *engine, opdi_task *task, opd_tens
     return hooked;
 }
 
-/* Runs the steps before a node: first the hooks of tensors, then (if the node will run) the node's own hooks.  Then
-   fills the boxes.  Returns 0 or -1. */
+/* Runs the hooks before a node or leaf: first the hooks of tensors, then (if the node will run) the node's pre hooks.
+   Then adds the gradients to the boxes.  Returns 0 or -1. */
 OPDI_INTERNAL int opdi_hooks_before(opdi_engine *engine, opdi_task *task) {
     const bool leaf = (task->vertex & OPDI_LEAF) != 0;
     opdi_extra *extra = leaf ? opdi_edge_leaf(task->vertex)->meta->extra
@@ -603,8 +609,8 @@ OPDI_INTERNAL int opdi_hooks_after(opdi_engine *engine, opdi_task *task, opd_ten
     return opdi_hooks_run(&hooked, (opdi_extra *)(uintptr_t)node->formula, OPDI_HOOK_POST);
 }
 
-/* Handles the gradient of a leaf that has hooks: runs them, then captures or accumulates the gradient.  Returns 0, or
-   -1 and sets an error. */
+/* Handles the gradient of a leaf that has hooks: runs the hooks, and captures or accumulates the gradient.  Returns 0,
+   or -1 and sets an error. */
 OPDI_INTERNAL int opdi_leaf_hooks(opdi_engine *engine, opdi_task *task) {
     opdi_thread *thread = opdi_self();
     opd_tensor *leaf = opdi_edge_leaf(task->vertex);

@@ -1,11 +1,12 @@
 #include "autograd.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>tape         nodes, the generic kernels, views, writes in place
+//  >>tape         nodes, recording, views, in-place writes
 //
-//  A single kernel at the Autograd key serves every operator that has a formula: it calls the operator below, saves the
-//  values that the operator's card (its opd_op_desc, as registered) names, and makes a node.  This file knows cards and
-//  tensors.  Of operators it calls only add, sum and copies by name, through the dispatcher.
+//  One kernel at the Autograd key serves every operator with a backward function.  It calls the operator again below
+//  the Autograd key, saves the values that the operator's descriptor (its opd_op_desc, as registered) names, and makes
+//  a node.  This section depends on operator descriptors and tensors.  The only operators that it calls itself are add,
+//  sum and copies, through the dispatcher.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_SHARED bool opdi_requires_grad(const opd_tensor *tensor);
@@ -14,24 +15,25 @@ OPDI_SHARED bool opdi_arg_requires_grad(const opd_value *value);
 OPDI_SHARED int opdi_check_inplace(const opd_tensor *self);
 #if defined(OPDI_CORE)
 
-#define OPDI_NODE_EVEN 1u        /* all forward results have as many dims as the first one */
+#define OPDI_NODE_EVEN 1u        /* all forward results have as many dims as the first result */
 static inline int64_t *opdi_node_metas(const opd_node *node) {
     return (int64_t *)(void *)(opdi_saved_results(node) + node->nresults);
 }
 
 //== saved results =====================================================================================================
 //
-//  A node that saves its own result would make a cycle (result -> node -> result).  The result is marked
-//  OPDI_SAVED_BY_OWN.  When its node is the only holder left, the result drops its reference to the node
-//  (OPDI_WEAK_NODE), and takes one again when somebody retains the result.  References to marked tensors change under
-//  one lock; unmarked tensors never need it.
+//  A node that saves its own result would make a cycle of references (result -> node -> result).  To avoid it, the
+//  result is marked OPDI_SAVED_BY_OWN.  When its node is the only holder left, the result drops its reference to the
+//  node (OPDI_WEAK_NODE), and takes a new reference when somebody retains the result.  Reference counts of marked
+//  tensors change under one lock; unmarked tensors never need the lock.
 
 OPDI_INTERNAL opdi_mutex opdi_own_lock = OPDI_MUTEX_INIT;
 
 OPDI_INTERNAL void opdi_node_release(opd_node *node);
 OPDI_INTERNAL void opdi_extra_free(struct opdi_extra *extra);
 OPDI_INTERNAL void opdi_box_leave(struct opdi_box *box);
-/* opdi_tape_parting.retain and .drop */
+/* Retain and drop a tensor with the mark OPDI_SAVED_BY_OWN: opdi_tape_parting.retain and .drop.  opdi_saved_drop
+   returns true if the last reference is gone, so that the caller frees the tensor. */
 static void opdi_saved_retain(opd_tensor *tensor) {
     opdi_lock(&opdi_own_lock);
     opdi_ref_up(&tensor->refs);
@@ -54,7 +56,7 @@ static bool opdi_saved_drop(opd_tensor *tensor) {
     return left == 0;
 }
 
-/* Drops the reference that a node holds to its own result. */
+/* Drops the reference that a node holds to its own result `tensor`. */
 OPDI_INTERNAL void opdi_own_forget(opd_tensor *tensor) {
     opdi_lock(&opdi_own_lock);
     OPDI_STORE(&tensor->own, (uint8_t)(tensor->own & ~OPDI_SAVED_BY_OWN));
@@ -65,24 +67,25 @@ OPDI_INTERNAL void opdi_own_forget(opd_tensor *tensor) {
 
 //== nodes =============================================================================================================
 
-/* The formula of a CopySlices node: a node of the base, for a write into a view, that contains the operator's own
-   node. */
+/* The backward function of a CopySlices node.  CopySlices is the node that a base gets when a view of it is written; it
+   contains the written operator's own node. */
 OPDI_INTERNAL int opdi_slices_bw(opd_backward_call *bw);
 OPDI_INTERNAL const opdi_derivative opdi_slices_formula = {
     "CopySlices", opdi_slices_bw, /* card, plugin */ NULL, NULL,
     /* context, once, fresh, real */ false, false, false, false};
-/* Returns the operator's own node inside of a CopySlices node, or NULL for other nodes. */
+/* Returns the written operator's own node inside the CopySlices node `node`, or NULL if `node` is not a CopySlices. */
 OPDI_INTERNAL opd_node *opdi_slices_inner(const opd_node *node) {
     return node->formula->fn == opdi_slices_bw ? (opd_node *)opdi_kept(node)->u.object : NULL;
 }
 
-/* Returns the card of the forward operator, or NULL. */
+/* Returns the descriptor of the operator that recorded `node`, or NULL if it was not an operator. */
 OPDI_INTERNAL const opdi_card *opdi_node_card(const opd_node *node) {
     const opd_node *inner = opdi_slices_inner(node);
     return (inner ? inner : node)->formula->card;
 }
 
-/* The nodes to free.  As they are in a list, a long chain is freed without recursion. */
+/* The nodes of this thread that are to be freed.  They are kept in a list, so that a long chain of nodes is freed
+   without recursion. */
 static OPDI_TLS opd_node *opdi_dead;
 static OPDI_TLS bool opdi_reaping;
 
@@ -92,8 +95,8 @@ OPDI_INTERNAL void opdi_packed_saved_forget(struct opdi_packed_saved *packed, op
 OPDI_INTERNAL opd_tensor *opdi_packed_saved_tensor(const struct opdi_packed_saved *packed, bool history);
 OPDI_INTERNAL opd_tensors opdi_packed_saved_list(const opd_value *value, bool history);
 
-/* Drops the tensors that `node` keeps in `value`.  For tensors that are the node's own results, only the mark is
-   removed. */
+/* Drops the tensors that `node` keeps in `value`.  If a tensor is the node's own result, drops it with opdi_own_forget.
+   */
 OPDI_INTERNAL void opdi_kept_drop(const opd_node *node, opd_value *value) {
     if (value->tag == OPDI_TAG_PACKED) {
         opdi_packed_saved_drop((struct opdi_packed_saved *)value->u.object);
@@ -114,7 +117,7 @@ OPDI_INTERNAL void opdi_kept_drop(const opd_node *node, opd_value *value) {
     }
 }
 
-/* Returns how many bytes of memory belong to a kept value; 0 for tensors and plain values. */
+/* Returns the bytes of separate memory that a kept value owns; 0 for tensors and plain values. */
 static size_t opdi_kept_bytes(const opd_value *value) {
     switch (value->tag) {
     case OPD_TAG_INTS: return (size_t)value->n * sizeof(int64_t);
@@ -122,12 +125,12 @@ static size_t opdi_kept_bytes(const opd_value *value) {
     case OPD_TAG_BOOLS: return (size_t)value->n;
     case OPD_TAG_LIST: return (size_t)opdi_value_bytes(value, 0);
     case OPD_TAG_COMPLEX: return 2 * sizeof(double);
-    case OPD_TAG_STR: return (size_t)value->n;    /* n is the kept length, with the zero */
+    case OPD_TAG_STR: return (size_t)value->n;    /* n is the kept length, with the final zero */
     default: return 0;
     }
 }
 
-/* Drops the saved tensors of a node.  Lengths of lists, and values that are no tensors, stay. */
+/* Drops the saved tensors of a node.  The lengths of lists and the values that are not tensors stay. */
 OPDI_INTERNAL void opdi_node_free_saved(opd_node *node) {
     opd_value *value = opdi_kept(node);
     opd_node *inner = opdi_slices_inner(node);
@@ -142,9 +145,9 @@ OPDI_INTERNAL void opdi_node_free_saved(opd_node *node) {
     }
 }
 
-/* Enters a node for a backward that reads its saved values.  Returns false if the values are already freed.  Several
-   backwards may be inside at a time (of other threads, or nested); if one of them asks to free the values, the last one
-   that leaves does so. */
+/* Marks a node as in use by a backward that reads its saved values.  Returns false if the values are already freed, or
+   sets an error if too many backwards use the node.  Several backwards may use a node at the same time (on other
+   threads, or nested); if any of them asks to free the values, the last to leave frees them (opdi_saved_leave). */
 OPDI_INTERNAL bool opdi_saved_enter(opd_node *node) {
     uint8_t was = OPDI_ACQUIRE(&node->saved);
     do {
@@ -160,7 +163,8 @@ OPDI_INTERNAL bool opdi_saved_gone(const opd_node *node) {
     const uint8_t now = OPDI_ACQUIRE(&node->saved);
     return (now & OPDI_SAVED_FREED) && now < OPDI_SAVED_USER;
 }
-/* Leaves a node that opdi_saved_enter entered.  If `free` is true, its saved values are no longer needed. */
+/* Ends the use of a node that opdi_saved_enter began.  If `free` is true, the node's saved values are no longer needed.
+   */
 OPDI_INTERNAL void opdi_saved_leave(opd_node *node, bool free) {
     uint8_t was = OPDI_ACQUIRE(&node->saved), now;
     do {
@@ -169,7 +173,7 @@ OPDI_INTERNAL void opdi_saved_leave(opd_node *node, bool free) {
     if ((now & OPDI_SAVED_FREED) && now < OPDI_SAVED_USER) { opdi_node_free_saved(node); }
 }
 
-/* Releases a kept value of any kind, except objects (such as contexts), which the node releases. */
+/* Releases a kept value of any kind, except objects (such as contexts), which opdi_node_destroy releases. */
 static void opdi_kept_gone(const opd_node *node, opd_value *value) {
     opd_value old = *value;
     const size_t bytes = opdi_kept_bytes(value);
@@ -178,7 +182,8 @@ static void opdi_kept_gone(const opd_node *node, opd_value *value) {
     if (bytes) { opdi_free(old.u.object, bytes); } else { opdi_kept_drop(node, &old); }
 }
 OPDI_INTERNAL void opdi_context_free(opd_context *ctx);
-/* Frees a node without references: its kept values, edges, context and hooks, and its pin of a plug-in. */
+/* Frees a node whose last reference is gone, with its kept values, edges, context and hooks, and its reference to a
+   plug-in. */
 static void opdi_node_destroy(opd_node *node) {
     opdi_edge *edge = opdi_edges(node);
     opd_value *value = opdi_kept(node);
@@ -221,7 +226,7 @@ OPDI_INTERNAL void opdi_node_release(opd_node *node) {
 /* Brings the history of tensor up to date if it is a view.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_view_refresh(opd_tensor *tensor);
 
-/* Notes in a node the dtype, place and sizes of its forward results. */
+/* Writes the dtype, opdi_place and sizes of the forward results `outs` into the node. */
 OPDI_INTERNAL void opdi_node_describe(opd_node *node, opd_tensor *const *outs) {
     int64_t *meta = opdi_node_metas(node);
     bool even = true;
@@ -241,17 +246,18 @@ OPDI_INTERNAL void opdi_node_describe(opd_node *node, opd_tensor *const *outs) {
 
 OPDI_INTERNAL int opdi_anomaly;                          /* OPD_ANOMALY_*: see opd_anomaly_set */
 OPDI_INTERNAL int opdi_trace_node(opd_node *node);
-#define OPDI_MAX_EDGES 60000                      /* the most tensors that go into one node, or come out of it */
-/* Sets the functions by which a tensor releases nodes, hooks and saved results, before the first tensor has any of
-   these. */
+#define OPDI_MAX_EDGES 60000                      /* the most edges, or results, that a node can have */
+/* Tells the tensor code which functions release a tensor's node, hooks and saved results.  Called before the first
+   tensor gets any of them. */
 OPDI_NOINLINE OPDI_INTERNAL void opdi_tape_begins(void) {
     static const opdi_tape_parting parting = {
         opdi_saved_retain, opdi_saved_drop, opdi_node_release, opdi_extra_free, opdi_box_leave
     };
     OPDI_PUBLISH(&opdi_partings.tape, &parting);
 }
-/* Makes a node with room for its edges and kept values, which are empty at first. `room` is the count of spare numbers
-   in its description of results.  Returns the only reference, or NULL and sets an error. */
+/* Makes a node with nedges edges, nkept kept arguments and nresults saved results, all empty, for the forward results
+   `outs`. `room` is the number of spare int64 in the description of the results, for dims that a write in place may
+   add.  Returns the only reference, or NULL and sets an error. */
 OPDI_INTERNAL opd_node *opdi_node_make(const opdi_derivative *formula, int nedges, int nkept, int nresults,
                                        opd_tensor *const *outs, int nouts, int room) {
     opdi_thread *thread = opdi_self();
@@ -296,7 +302,7 @@ OPDI_INTERNAL const int64_t *opdi_node_meta(const opd_node *node, uint32_t nr) {
     return *meta < 0 ? NULL : meta;
 }
 
-/* Returns a kept value that holds a reference to a result which its own node saves. */
+/* Returns the kept value for a result that its own node saves: a reference to tensor, with tensor's version. */
 OPDI_INTERNAL opd_value opdi_keep_result(opd_tensor *tensor) {
     opd_value value = opd_value_tensor(tensor);
     opdi_retain(tensor);
@@ -304,11 +310,12 @@ OPDI_INTERNAL opd_value opdi_keep_result(opd_tensor *tensor) {
     return value;
 }
 
-/* Returns the tensor that a node keeps instead of `tensor`.  For a view this is a copy that does not know its base,
-   because the base may later get a history that leads to the node.  Returns a reference, or NULL and sets an error. */
+/* Returns the tensor that a node keeps for the saved tensor `tensor`: tensor itself, or for a view a copy that does not
+   know its base, because the base may later get a history that leads to the node.  Returns a reference, or NULL and
+   sets an error. */
 static opd_tensor *opdi_kept_form(opd_tensor *tensor) {
     opd_tensor *copy;
-    /* inside a derivative of a function, inference tensors are allowed, too */
+    /* while a transform differentiates (innermost.tape), inference tensors may be saved, too */
     if (OPDI_UNLIKELY(opdi_is_inference(tensor)) && !opdi_self()->innermost.tape) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "Inference tensors cannot be saved for backward. To work around you can "
                        "make a clone to get a normal tensor and use it in autograd.");
@@ -333,8 +340,9 @@ static opd_tensor *opdi_sizes_form(const opd_tensor *tensor) {
     return opdi_tensor_make(tensor->dims, NULL, tensor->ndim, (opd_scalar_type)tensor->dtype, OPD_META);
 }
 
-/* Copies an argument into a node: retains tensors, notes their versions, and copies memory.  If `save` is false,
-   tensors are left out, unless `sizes` is true: then only their sizes are kept.  Returns 0, or -1 and sets an error. */
+/* Writes the form of an argument that a node keeps to *out: retains tensors, notes their versions, and copies memory.
+   If `save` is false, tensors are left out.  If `sizes` is true, only the sizes and dtype of tensors are kept.  Returns
+   0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_keep_form(opd_value *out, const opd_value *value, bool save, bool sizes) {
     if (value->tag == OPD_TAG_TENSOR) {
         opd_tensor *tensor = !save ? NULL : sizes ? opdi_sizes_form(value->u.t) : opdi_kept_form(value->u.t);
@@ -343,7 +351,7 @@ OPDI_INTERNAL int opdi_keep_form(opd_value *out, const opd_value *value, bool sa
         return save && !tensor ? -1 : 0;
     }
     *out = *value;
-    if (value->tag == OPD_TAG_TENSORS) {          /* behind the pointers lie the tensors' versions */
+    if (value->tag == OPD_TAG_TENSORS) {          /* versions lie behind the pointers */
         uint32_t *versions;
         out->u.tensors = NULL;
         if (!save || value->n == 0) { return 0; }
@@ -391,8 +399,9 @@ OPDI_INTERNAL int opdi_keep_value(opd_value *out, const opd_value *value, bool s
 
 //== contexts ==========================================================================================================
 //
-//  The context of a custom function, or of an operator with a set-up, is made for a call and filled by forward or
-//  set-up.  Then the node keeps it as the last of its kept values, behind the saved tensors.
+//  The context of a custom function, or of an operator with a setup_context, is made for one call and filled by the
+//  forward or set-up function.  Then the node keeps the context as the last of its kept values, behind the saved
+//  tensors.
 
 OPDI_COLD_BEGIN
 
@@ -404,8 +413,8 @@ static void opdi_listed_free(opdi_listed *listed) {
     listed->tensors = NULL;
     listed->count = 0;
 }
-/* Replaces a list's tensors from index `keep` on by these `count` tensors.  Returns 0.  On failure returns -1, sets an
-   error and leaves the list unchanged. */
+/* Replaces the list's tensors from index `keep` on by the `count` tensors in `tensors`.  Returns 0.  On failure,
+   returns -1, sets an error and leaves the list unchanged. */
 OPDI_INTERNAL int opdi_listed_set(opdi_listed *listed, int32_t keep, opd_tensor *const *tensors, int32_t count) {
     opdi_listed made;
     made.count = keep + count;
@@ -483,8 +492,9 @@ OPDI_INTERNAL void opdi_context_free(opd_context *ctx) {
     opdi_free(ctx, (size_t)ctx->bytes);
 }
 
-/* Runs a custom function's forward or set-up with grad mode off, in a scope of its own.  Returns 0, or -1 and sets an
-   error that names the function. */
+/* Runs `fn`, a custom function's forward or set-up, with grad mode and forward mode off, in its own scope.  *during (a
+   member of ctx) is true while fn runs. `what` names fn in messages.  Returns 0, or -1 and sets an error that names the
+   function. */
 OPDI_INTERNAL int opdi_context_run(opd_context *ctx, int (*fn)(opd_context *), bool *during, const char *what) {
     opdi_thread *thread = opdi_self();
     opdi_frame frame;
@@ -501,14 +511,15 @@ OPDI_INTERNAL int opdi_context_run(opd_context *ctx, int (*fn)(opd_context *), b
     return opd_ok() ? 0 : opdi_fail_more(" [in the %s of %s]", what, ctx->name);
 }
 
-/* Returns how many kept values a node needs for a context: one for each saved tensor, and one for the context. */
+/* Returns how many kept values a node needs for the context ctx (which may be NULL): one for each saved tensor, and one
+   for the context. */
 OPDI_INTERNAL int opdi_context_room(const opd_context *ctx) { return ctx ? ctx->save.count + 1 : 0; }
 OPDI_INTERNAL bool opdi_context_constant(const opd_context *ctx, const opd_tensor *tensor) {
     return tensor && opdi_is_listed(&ctx->constant, tensor);
 }
 
-/* Gives a node the context and its saved tensors; the results become the node's afterwards.  On failure returns -1 and
-   takes nothing. */
+/* Puts the context and its saved tensors into the kept values of `node`.  outs are the call's results, which do not
+   have the node as their history yet.  Returns 0.  On failure, returns -1 and the caller still owns the context. */
 OPDI_INTERNAL int opdi_context_keep(opd_context *ctx, opd_node *node, opd_tensor *const *outs, int nouts) {
     opd_value *value = &opdi_kept(node)[node->nkept - 1 - ctx->save.count];
     int32_t i, k;
@@ -532,7 +543,7 @@ OPDI_INTERNAL int opdi_context_keep(opd_context *ctx, opd_node *node, opd_tensor
     ctx->node = node;
     return 0;
 }
-/* Marks saved tensors that are results of the context's own node, so that they make no cycle. */
+/* Marks the saved tensors that are results of the context's own node, so that they make no cycle of references. */
 OPDI_INTERNAL void opdi_context_tie(const opd_context *ctx) {
     for (int32_t i = 0; i < ctx->save.count; i++) {
         if (ctx->save.tensors[i] && ctx->save.tensors[i]->grad_fn == ctx->node) {
@@ -541,8 +552,8 @@ OPDI_INTERNAL void opdi_context_tie(const opd_context *ctx) {
     }
 }
 
-/* Makes the context of an operator's call that is recorded, filled by the operator's set-up.  Returns NULL and sets an
-   error if that fails. */
+/* Makes the context of an operator's call that is being recorded, and lets the operator's setup_context fill it.
+   Returns NULL and sets an error on failure. */
 OPDI_INTERNAL opd_context *opdi_context_setup(const opd_op *op, const opdi_card *card, const opd_value *args,
                                               opd_value *rets) {
     opd_context *ctx = opdi_context_new(op->nargs, 0);

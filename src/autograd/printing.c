@@ -3,24 +3,24 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>printing     tensors as text
 //
-//  Prints tensors, character by character, as torch/_tensor_str.py does with its default options.
+//  Prints tensors exactly as torch/_tensor_str.py does with its default options.
 //----------------------------------------------------------------------------------------------------------------------
 
-#define OPDI_PRINT_THRESHOLD 1000                 /* tensors with more elements are summarised */
-#define OPDI_PRINT_EDGE 3                         /* elements shown at either end of a dimension */
+#define OPDI_PRINT_THRESHOLD 1000                 /* a tensor with more elements is printed with "..." */
+#define OPDI_PRINT_EDGE 3                         /* elements shown at each end of a dimension, if "..." is */
 #define OPDI_PRINT_LINE 80
-#define OPDI_PRINT_TEXT 400                       /* bytes for one number: "%.4f" of the largest double has 315 */
+#define OPDI_PRINT_TEXT 400                       /* bytes for one number; "%.4f" of the largest double has 315 */
 
 enum { OPDI_PRINT_WHOLE = 0, OPDI_PRINT_FIXED, OPDI_PRINT_SCI, OPDI_PRINT_INT, OPDI_PRINT_BOOL };
 
-/* The format of the numbers of a tensor, or of their real or imaginary parts.  The first pass over the elements
-   collects the members from `any` to `high`.  Floats that are zero or not finite do not count. */
+/* The format of the numbers of a tensor, or of their real or imaginary parts.  The first pass over the elements fills
+   the members `any` to `widths`.  Floats that are zero or not finite are not counted. */
 typedef struct opdi_print_column {
-    int mode;                    /* one of the modes above */
+    int mode;                    /* OPDI_PRINT_WHOLE to OPDI_PRINT_BOOL */
     int width;                   /* numbers are padded to this width on the left */
-    bool any, fraction;          /* there is any number; one of them is not whole */
+    bool any, fraction;          /* a number was counted; a counted number is not whole */
     double low, high;            /* the least and the greatest magnitude */
-    int widths[3];               /* of floats: the width that each mode would need */
+    int widths[3];               /* of floats: the width that each of the first three modes needs */
 } opdi_print_column;
 
 typedef struct opdi_printer {
@@ -48,15 +48,15 @@ static void opdi_put_spaces(opdi_printer *printer, int count) {
     while (count-- > 0) { opdi_put(printer, " ", 1); }
 }
 
-/* Ends the line `count` times and indents the next one. */
+/* Writes `count` line ends and indents the next line by `indent` spaces. */
 static void opdi_put_line(opdi_printer *printer, int count, int indent) {
     while (count-- > 0) { opdi_put(printer, "\n", 1); }
     printer->line = printer->len;
     opdi_put_spaces(printer, indent);
 }
 
-/* Writes a float to `out` as Python's format() does: with a point in any locale, and with "nan" for either sign.
-   Returns the length. */
+/* Writes a float to `out` in a mode (WHOLE, FIXED or SCI) as Python's format() does: with a point in any locale, and
+   with "nan" for either sign.  Returns the length. */
 static int opdi_print_float(double value, int mode, char *out /*[OPDI_PRINT_TEXT]*/) {
     int i, k;
     if (!isfinite(value)) {
@@ -67,14 +67,14 @@ static int opdi_print_float(double value, int mode, char *out /*[OPDI_PRINT_TEXT
     int count = snprintf(out, OPDI_PRINT_TEXT, mode == OPDI_PRINT_SCI ? "%.4e" : "%.4f", value);
     for (i = 0; i < count && ((out[i] >= '0' && out[i] <= '9') || out[i] == '-'); i++) { }
     if (i >= count || out[i] == '.') { return count; }
-    for (k = i + 1; k < count && (out[k] < '0' || out[k] > '9'); k++) { }  /* the locale's point may have several
-                                                                              bytes */
+    for (k = i + 1; k < count && (out[k] < '0' || out[k] > '9'); k++) { }  /* the point may be longer */
     out[i] = '.';
     memmove(out + i + 1, out + k, (size_t)(count - k) + 1);
     return count - (k - i - 1);
 }
 
-/* Writes a part of the element at `offset` and returns its length. */
+/* Writes the number of the element at byte `offset` that belongs to `column` (0, or 1 for an imaginary part) to out.
+   Returns the length of the text. */
 static int opdi_print_number(const opdi_printer *printer, int column, int64_t offset, char *out /*[OPDI_PRINT_TEXT]*/) {
     int mode = printer->columns[column].mode;
     if (mode < OPDI_PRINT_INT) {
@@ -88,7 +88,7 @@ static int opdi_print_number(const opdi_printer *printer, int column, int64_t of
     return (int)strlen(out);
 }
 
-/* Notes one number in the first pass of printing, which determines the width and form of all numbers. */
+/* Counts one number in the first pass of printing, which determines the width and the mode of all numbers. */
 static void opdi_print_measure(opdi_printer *printer, int column, int64_t offset) {
     opdi_print_column *wide = &printer->columns[column];
     char text[OPDI_PRINT_TEXT];
@@ -104,17 +104,19 @@ static void opdi_print_measure(opdi_printer *printer, int column, int64_t offset
     wide->any = true;
     if (value < ceil(value)) { wide->fraction = true; }
     for (int mode = 0; mode < 3; mode++) {
-        if (mode != OPDI_PRINT_SCI && wide->high > 1e8) { continue; }      /* the mode will be SCI */
+        if (mode != OPDI_PRINT_SCI && wide->high > 1e8) { continue; }      /* only SCI will be used */
         wide->widths[mode] = OPDI_MAX(wide->widths[mode], opdi_print_float(value, mode, text));
     }
 }
 
-/* Returns how many of `count` elements are left out in the middle, after the first OPDI_PRINT_EDGE elements. */
+/* Returns how many of the `count` elements of a dim are left out in the middle, after the first OPDI_PRINT_EDGE
+   elements. */
 static int64_t opdi_print_gap(const opdi_printer *printer, int64_t count) {
     return printer->summarize && count > 2 * OPDI_PRINT_EDGE ? count - 2 * OPDI_PRINT_EDGE : 0;
 }
 
-/* Runs the first pass over the elements that are shown.  Recurses once per dimension, so at most 64 deep. */
+/* Runs the first pass over the elements that are shown, from dim number `dim` and byte `offset` on.  Recurses once for
+   each dim, at most 64 deep. */
 static void opdi_print_scan(opdi_printer *printer, int dim, int64_t offset) {
     if (dim == printer->tensor->ndim) {
         for (int column = 0; column < printer->ncolumns; column++) { opdi_print_measure(printer, column, offset); }
@@ -138,7 +140,7 @@ static void opdi_print_choose(opdi_print_column *column) {
     column->width = column->widths[column->mode];
 }
 
-/* Writes one element.  Of a complex number, such as "1.+2.j", only the real part is padded. */
+/* Writes the element at byte `offset`.  Of a complex number, such as "1.+2.j", only the real part is padded. */
 static void opdi_print_element(opdi_printer *printer, int64_t offset) {
     char text[OPDI_PRINT_TEXT];
     int count = opdi_print_number(printer, 0, offset, text);
@@ -159,7 +161,8 @@ static int64_t opdi_print_per_line(const opdi_printer *printer, int indent) {
     return OPDI_MAX(1, (OPDI_PRINT_LINE - indent) / length);
 }
 
-/* Writes the elements of dims from `dim` on, in brackets. */
+/* Writes the elements from dim number `dim` and byte `offset` on, in brackets.  Later lines are indented by more than
+   `indent` spaces. */
 static void opdi_print_elements(opdi_printer *printer, int dim, int64_t offset, int indent) {
     bool last = dim + 1 == printer->tensor->ndim;
     int64_t count = 0;
@@ -189,7 +192,8 @@ static void opdi_print_elements(opdi_printer *printer, int dim, int64_t offset, 
     opdi_puts(printer, "]");
 }
 
-/* Appends ", " and a suffix such as the dtype, on a new line if it does not fit. */
+/* Writes ", " and the suffix `text` (such as the dtype), on a new line if it does not fit.  Updates *line_length, the
+   length of the last line. */
 static void opdi_print_suffix(opdi_printer *printer, size_t *line_length, int indent, const char *text) {
     size_t length = strlen(text);
     opdi_puts(printer, ",");
@@ -203,7 +207,8 @@ static void opdi_print_suffix(opdi_printer *printer, size_t *line_length, int in
     opdi_puts(printer, text);
 }
 
-/* Writes "size=(2, 3)", "size=(5,)" or "size=()"; out has room for OPD_MAX_DIMS sizes of 20 digits. */
+/* Writes the sizes to `out`, as "size=(2, 3)", "size=(5,)" or "size=()".  `out` needs space for OPD_MAX_DIMS sizes of
+   20 digits. */
 static void opdi_print_sizes(const opd_tensor *tensor, char *out /*[cap]*/, size_t cap) {
     size_t at = (size_t)snprintf(out, cap, "size=(");
     for (int i = 0; i < tensor->ndim && at < cap; i++) {
@@ -257,7 +262,7 @@ static void opdi_print_contents(opdi_printer *printer, int indent) {
     opdi_print_elements(printer, 0, 0, indent);
 }
 
-/* Writes BatchedTensor(lvl=1, bdim=0, value=...), and indents the value by four more columns. */
+/* Writes a batched tensor as "BatchedTensor(lvl=1, bdim=0, value=...)", and indents the value by four more spaces. */
 static void opdi_print_batched(opdi_printer *printer) {
     const opdi_batched *batched = opdi_batched_of(printer->tensor);
     const size_t length = opd_tensor_print(batched->value, NULL, 0);
@@ -277,8 +282,9 @@ static void opdi_print_batched(opdi_printer *printer) {
     opdi_free(text, length + 1);
 }
 
-/* Returns a tensor whose elements can be printed: `tensor` itself, or (if it is conjugated or negated) a reference to a
-   copy with that applied.  Returns NULL if there is none.  A pending error stays. */
+/* Returns a tensor whose elements can be printed: `tensor` itself or, if it is lazily conjugated or negated, a
+   reference to a copy with the conjugation or negation applied.  Returns NULL if that fails.  An error that was pending
+   before stays. */
 static opd_tensor *opdi_print_reads(const opd_tensor *tensor) {
     opdi_thread *thread = opdi_self();
     const opd_code was = thread->error;
@@ -292,7 +298,7 @@ static opd_tensor *opdi_print_reads(const opd_tensor *tensor) {
     thread->error = was;
     return read;
 }
-/* Writes tensor as text.  If it is on another device, prints a copy on the host.  A tensor that cannot be read is
+/* Writes tensor as text.  If it is on another device, prints a copy of it on the host.  A tensor that cannot be read is
    written as PyTorch writes meta tensors. */
 OPD_API size_t opd_tensor_print(const opd_tensor *tensor, char *buf, size_t cap) {
     const int indent = 7;                                                  /* strlen("tensor(") */

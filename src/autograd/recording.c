@@ -2,16 +2,27 @@
 
 //== recording =========================================================================================================
 //
-//  How a call comes onto the tape:
-//    opdi_autograd_kernel      the kernel at Autograd of operators with a formula; tangents > opdi_forward_kernel
-//      opdi_recording_kernel     nothing requires grad > opdi_below_autograd only; it writes > opdi_recording_writes;
-//                                otherwise the call below, opdi_unalias_results, and then
-//        opdi_record               lists the result tensors in a row for
-//          opdi_record_outs          opdi_node_make, opdi_link_edges (to the arguments' histories), opdi_save_args
-//                                    (what the card keeps), opdi_attach (results get the node as their history)
-//    opdi_autograd_registered  formula registered by itself: makes the card > opdi_autograd_kernel
-//    opdi_autograd_fallback    no formula > opdi_not_implemented_in or opdi_warn_in > opdi_record, a node that fails
-//    opd_autograd_record       by hand > opdi_record_by_hand; opd_autograd_apply: > opdi_function_record
+//  How a call is recorded in the autograd graph.  An indented function is called by the function above it.
+//    opdi_autograd_kernel          the kernel at Autograd of operators with a backward function; if an argument has a
+//                                  tangent, calls opdi_forward_kernel instead of the next function
+//      opdi_recording_kernel         if nothing requires grad, only calls opdi_below_autograd; if the operator writes
+//                                    arguments, only calls opdi_recording_writes; else calls, one after another,
+//        opdi_below_autograd           runs the operator's kernel below Autograd
+//        opdi_unalias_results          makes aliases of results that do not belong to the call alone
+//        opdi_record                   lists the result tensors in one array
+//          opdi_record_outs
+//            opdi_node_make              makes the node
+//            opdi_link_edges             points the node's edges to the arguments' histories
+//            opdi_save_args              saves the arguments that the operator's descriptor names
+//            opdi_attach                 makes the node the history of the results
+//  Other kernels at Autograd:
+//    opdi_autograd_registered      if the backward function was registered on its own: makes the operator descriptor,
+//                                  then calls opdi_autograd_kernel
+//    opdi_autograd_fallback        if there is no backward function: calls opdi_not_implemented_in or opdi_warn_in,
+//                                  which call opdi_record with a node that fails or warns in backward
+//  Functions that kernels call themselves:
+//    opd_autograd_record           calls opdi_record_by_hand
+//    opd_autograd_apply            calls opdi_function_record
 
 #if defined(OPDI_CORE)
 
@@ -37,7 +48,7 @@ bool opd_grad_mode_set(bool on) {
     return was;
 }
 
-/* Returns 0 if a call is not to be recorded.  Otherwise returns the united flags of its arguments, with
+/* Returns 0 if a call is not to be recorded.  Otherwise returns the combined flags of its arguments, with
    OPDI_REQUIRES_GRAD. */
 OPDI_NOINLINE OPDI_INTERNAL unsigned opdi_call_flags(const opd_call *call) {
     opdi_union sets;
@@ -47,7 +58,7 @@ OPDI_NOINLINE OPDI_INTERNAL unsigned opdi_call_flags(const opd_call *call) {
     return sets.flags & OPDI_REQUIRES_GRAD ? sets.flags : 0;
 }
 
-/* Brings the histories of the views in a call up to date.  Returns 0, or -1 and sets an error. */
+/* Brings the histories of the views among a call's arguments up to date.  Returns 0, or -1 and sets an error. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_refresh_args(const opd_call *call) {
     for (uint64_t mask = call->op->tensor_args | call->op->list_args; mask; mask &= mask - 1) {
         const opd_value *value = &call->args[opdi_low_bit(mask)];
@@ -94,12 +105,12 @@ OPDI_INTERNAL void opdi_link_edges(opd_node *node, const opd_op *op, const opd_v
     }
 }
 
-/* Copies the arguments that its card keeps into node.  Returns 0, or -1 and sets an error. */
+/* Copies the arguments that the operator's descriptor `card` keeps into node.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_save_args(opd_node *node, const opdi_card *card, const opd_value *args) {
     opd_value *kept = opdi_kept(node);
     for (uint64_t mask = card->kept_args; mask; mask &= mask - 1) {
         int i = opdi_low_bit(mask), when = card->save_if[i];
-        const bool sizes = (card->save_sizes >> i & 1) != 0;      /* a backward frees no sizes */
+        const bool sizes = (card->save_sizes >> i & 1) != 0;      /* a backward does not free kept sizes */
         if (opdi_is_plain(&args[i])) {
             *kept++ = args[i];
             continue;
@@ -132,8 +143,8 @@ OPDI_INTERNAL int64_t opdi_flat_results(const opd_call *call, opd_tensor **outs,
 
 OPDI_INTERNAL void opdi_box_follow(opd_tensor *tensor);
 OPDI_INTERNAL int opdi_node_pack(opd_node *node);
-/* Makes `tensor` result number `nr` of `node`, unless it has a history already or a dtype without gradients.  The
-   tensor then takes a reference to the node. */
+/* Makes `node` the history of `tensor`, as its result number `nr`, unless tensor has a history already or a dtype
+   without gradients.  The tensor then takes a reference to the node. */
 OPDI_INTERNAL void opdi_attach(opd_tensor *tensor, opd_node *node, int nr) {
     if (!tensor || tensor->grad_fn ||
         !(opd_dtype_is_floating((opd_scalar_type)tensor->dtype) ||
@@ -147,13 +158,14 @@ OPDI_INTERNAL void opdi_attach(opd_tensor *tensor, opd_node *node, int nr) {
     if (OPDI_UNLIKELY(tensor->meta != NULL) && tensor->meta->retained) { opdi_box_follow(tensor); }
 }
 
-/* Returns true if a result belongs to the call alone.  If others hold it too (an argument that is returned, a tensor
-   returned twice) or it has a history, opdi_unalias replaces it.  If `owned` is true, the reference *tensor is the
-   call's. */
+/* Returns true if the result `tensor` belongs to the call alone. `owned` tells if the call holds a reference to it.  A
+   result that somebody else holds, too (a returned argument, a tensor returned twice), or that has a history is
+   replaced by opdi_unalias. */
 static inline bool opdi_is_own(const opd_tensor *tensor, bool owned) {
     return owned && OPDI_ACQUIRE(&tensor->refs) == 1 && !(tensor->flags & OPDI_REQUIRES_GRAD);
 }
-/* Replaces a result that does not belong to the call alone by an alias of it.  Returns 0, or -1 and sets an error. */
+/* If the result *tensors does not belong to the call alone (opdi_is_own), replaces it by an alias.  Returns 0, or -1
+   and sets an error. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_unalias(opd_tensor **tensors, bool owned) {
     opd_tensor *old = *tensors;
     if (!old || opdi_is_own(old, owned)) { return 0; }
@@ -164,7 +176,8 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_unalias(opd_tensor **tensors, bool owned) {
     if (owned) { opdi_drop(old); }
     return 0;
 }
-/* Replaces the results of a call that do not belong to it alone by aliases.  Returns 0, or -1 and sets an error. */
+/* Replaces those results of a call that do not belong to the call alone by aliases.  Returns 0, or -1 and sets an
+   error. */
 OPDI_INTERNAL int opdi_unalias_results(opd_call *call) {
     const opd_op *op = call->op;
     for (int32_t i = 0; i < op->nrets; i++) {
@@ -176,7 +189,7 @@ OPDI_INTERNAL int opdi_unalias_results(opd_call *call) {
             call->owned |= 1u << i;
             continue;
         }
-        for (int32_t k = 0; owned && value->tag == OPD_TAG_TENSORS && k < value->n; k++) {  /* a list of its own */
+        for (int32_t k = 0; owned && value->tag == OPD_TAG_TENSORS && k < value->n; k++) {  /* the call's own list */
             if (opdi_unalias((opd_tensor **)(uintptr_t)&value->u.tensors[k], true)) { return -1; }
         }
     }
@@ -185,16 +198,16 @@ OPDI_INTERNAL int opdi_unalias_results(opd_call *call) {
 
 static int opdi_attach_missing(const opd_call *call, opd_node *node, opd_tensor *tensor, int nr);
 
-/* Returns true if the result number `element` of a call, counted with lists flattened, is one that the card declares
-   constant (without a derivative). */
+/* Returns true if result number `element` of a call, counted with lists flattened, belongs to a result that the
+   operator's descriptor declares constant (without a derivative). */
 OPDI_INTERNAL bool opdi_constant_result(const opdi_card *card, const opd_value *rets, int element) {
     int i, count;
     for (i = 0; (count = rets[i].tag == OPD_TAG_TENSORS ? rets[i].n : 1) <= element; i++) { element -= count; }
     return (card->constant_results >> i & 1) != 0;
 }
 
-/* Makes the node of a call, saves the values that its card asks for, and makes the result tensors `outs` (lists
-   flattened) the node's results.  Returns 0, or -1 and sets an error. */
+/* Makes the node of a call with the derivative `formula`, saves the values that the operator's descriptor names, and
+   makes the node the history of the result tensors `outs` (lists flattened).  Returns 0, or -1 and sets an error. */
 static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_derivative *formula,
                             const opd_value *args, opd_tensor *const *outs, int nouts) {
     const opd_op *op = call->op;
@@ -252,8 +265,8 @@ static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_de
 }
 
 #define OPDI_INLINE_OUTPUTS 64
-/* Records a call whose kernel has run. `args` are the arguments for the formula, which may differ from the call's.
-   Returns 0, or -1 and sets an error. */
+/* Records a call whose kernel has run. `args` are the arguments that the backward function sees, which may differ from
+   the call's.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_record(opd_call *call, const opdi_card *card, const opdi_derivative *formula,
                               const opd_value *args) {
     opd_tensor *few[OPDI_INLINE_OUTPUTS], **outs = few;
@@ -271,8 +284,8 @@ OPDI_INTERNAL int opdi_record(opd_call *call, const opdi_card *card, const opdi_
 OPDI_SHARED int opdi_detach_here(opd_tensor *self);
 #if defined(OPDI_CORE)
 
-/* Refuses an argument that requires grad if the formula does not differentiate by it.  Returns 0, or -1 and sets an
-   error. */
+/* Sets an error if an argument requires grad but the operator's descriptor says that the derivative with respect to
+   this argument does not exist (constant_args).  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_check_constant(const opd_call *call, const opdi_card *card) {
     for (uint64_t mask = card->constant_args; mask; mask &= mask - 1) {
         int i = opdi_low_bit(mask);
@@ -287,9 +300,9 @@ OPDI_INTERNAL int opdi_check_constant(const opd_call *call, const opdi_card *car
 
 OPDI_INTERNAL int opdi_recording_writes(opd_call *call, const opdi_card *card);
 
-/* Runs a call of an operator that has a formula, and records it if something requires grad. */
+/* Runs a call of an operator that has a backward function, and records the call if something requires grad. */
 OPDI_INTERNAL int opdi_recording_kernel(opd_call *call, const opdi_card *card) {
-    /* the dispatcher has just checked that something requires grad */
+    /* flags in call->flags: the dispatcher has already found that something requires grad */
     const unsigned seen = OPDI_FLAGS_KNOWN | OPDI_REQUIRES_GRAD;
     const unsigned flags = (call->flags & seen) == seen && !call->th->state.no_grad ? call->flags
         : opdi_call_flags(call);
@@ -307,7 +320,7 @@ OPDI_INTERNAL int opdi_recording_kernel(opd_call *call, const opdi_card *card) {
 
 OPDI_COLD_BEGIN
 
-/* operators without a formula */
+/* operators without a backward function */
 
 OPDI_INTERNAL int opdi_fallback_mode;                    /* opd_autograd_fallback_mode */
 opd_autograd_fallback_mode opd_autograd_fallback_set(opd_autograd_fallback_mode mode) {
@@ -325,7 +338,7 @@ static bool opdi_writes_it(const opd_call *call, const opd_tensor *tensor) {
     return false;
 }
 
-/* Returns the index of the edge of the written argument tensor in the node of the call. */
+/* Returns the index, among the edges of the call's node, of the edge for the written argument `tensor`. */
 static int opdi_written_edge(const opd_call *call, const opd_tensor *tensor) {
     int edge = 0;
     for (uint64_t mask = call->op->tensor_args | call->op->list_args; mask; mask &= mask - 1) {
@@ -349,8 +362,8 @@ static int opdi_written_unseen(const opd_op *op) {
     return mask ? opdi_low_bit(mask) : -1;
 }
 
-/* Refuses a call of an operator without a formula if it writes arguments and that cannot be recorded.  Runs before
-   anything is written.  Returns 0, or -1 and sets an error. */
+/* Sets an error if a call of an operator without a backward function writes arguments in a way that cannot be recorded.
+   Runs before anything is written.  Returns 0, or -1 and sets an error. */
 static int opdi_check_unwritten(const opd_call *call) {
     const opd_op *op = call->op;
     const int unseen = opdi_written_unseen(op);
@@ -368,7 +381,8 @@ static int opdi_check_unwritten(const opd_call *call) {
                     "OPD_NOT_DIFFERENTIABLE", op->name, op->schema->args[unseen].name);
 }
 
-/* Refuses schemas with several results that are views, because one node cannot serve them. */
+/* Sets an error if several results of an operator are views, because one node cannot be their history.  Returns 0, or
+   -1. */
 static int opdi_check_one_alias(const opd_op *op) {
     int count = 0;
     for (int i = 0; i < op->nrets; i++) {
@@ -381,8 +395,8 @@ static int opdi_check_one_alias(const opd_op *op) {
                     "with inputs aren't supported. Please rewrite your function as a composite function.", op->name);
 }
 
-/* Runs a call without a formula by the kernel that `table` has below Autograd, and records a node whose backward fails
-   with "not implemented". */
+/* Runs a call of an operator without a backward function with the kernel that `table` has below Autograd, and records a
+   node whose backward fails with "not implemented".  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_not_implemented_in(const opdi_table *table, opd_call *call) {
     opdi_card *card = OPDI_ACQUIRE(&call->op->card);
     if (opdi_refresh_args(call) || opdi_check_one_alias(call->op) || opdi_check_unwritten(call)) { return -1; }
@@ -408,9 +422,9 @@ static opd_tensor *opdi_warn_hook(opd_tensor *grad, void *user) {
 }
 
 OPDI_INTERNAL int opdi_rebase_to(opd_tensor *tensor, opd_node *node, int nr, int edge);
-/* Gives result number `nr` of a call without a formula its history, `node`.  An argument that was written and returned
-   gets `node` as its new history.  A node that only warns leaves existing histories: the warning comes when backward
-   passes it. */
+/* Makes `node` the history of `tensor`, result number `nr` of a call without a backward function.  If tensor is a
+   written argument, `node` replaces its history.  If `node` only warns, existing histories stay, and a hook on tensor
+   gives the warning when backward passes tensor.  Returns 0, or -1 and sets an error. */
 static int opdi_attach_missing(const opd_call *call, opd_node *node, opd_tensor *tensor, int nr) {
     const bool written = opdi_writes_it(call, tensor), warns = node->formula->fn == opdi_warn_formula;
     if (!warns && written) { return opdi_rebase_to(tensor, node, nr, opdi_written_edge(call, tensor)); }
@@ -424,8 +438,8 @@ static int opdi_attach_missing(const opd_call *call, opd_node *node, opd_tensor 
     return 0;
 }
 
-/* Runs a call without a formula in PyTorch's "warn" mode.  Nodes that the kernel itself records stay, and one more node
-   warns in backward. */
+/* Runs a call of an operator without a backward function in the mode OPD_AUTOGRAD_FALLBACK_WARN.  Nodes that the kernel
+   itself records stay, and one more node warns in backward.  Returns 0, or -1 and sets an error. */
 static int opdi_warn_in(const opdi_table *table, opd_call *call) {
     opdi_card *card = OPDI_ACQUIRE(&call->op->card);
     if (opdi_redispatch_in(table, call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AUTOGRAD_OTHER)))) {
@@ -438,14 +452,14 @@ static int opdi_warn_in(const opdi_table *table, opd_call *call) {
     return opdi_record(call, card, &card->warning, call->args);
 }
 
-/* Handles a call at Autograd if nothing is registered there.  If something requires grad, the call gets a node that
-   fails or warns when backward reaches it. */
+/* The kernel at Autograd of operators for which nothing is registered there.  If something requires grad, the call gets
+   a node that fails or warns when backward reaches it. */
 OPDI_INTERNAL int opdi_recording_fallback(opd_call *call) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     const int mode = OPDI_LOAD(&opdi_fallback_mode);
     if (mode == OPD_AUTOGRAD_FALLBACK_NOTHING || !opdi_call_flags(call)) { return opdi_below_autograd(call); }
-    /* one table for both steps, as another thread may register a formula and its kernel in between, the formula
-       first */
+    /* look up both kernels in one table, because another thread may meanwhile register a backward function and its
+       kernel */
     if (!table && !(table = opdi_table_make(call->op))) { return -1; }
     if (table->slots[call->slot].fn != opdi_autograd_fallback) { return opd_redispatch(call, call->keys); }
     return mode == OPD_AUTOGRAD_FALLBACK_WARN ? opdi_warn_in(table, call) : opdi_not_implemented_in(table, call);

@@ -3,9 +3,9 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>saved_tensors saved-tensor hooks, checkpoints, anomaly mode
 //
-//  What a node may keep instead of a tensor that it saves: the object that a pair of hooks made of the tensor, or
-//  (checkpoints) a function that computes it again.  Anomaly mode notes where in the program a node was recorded.  Uses
-//  the engine.
+//  Instead of saving a tensor itself, a node can keep an object that a pack hook made from the tensor or, inside a
+//  checkpoint, a function that recomputes the tensor.  In anomaly mode, nodes also note where in the program they were
+//  recorded.  This section uses the engine.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== saved-tensor hooks ================================================================================================
@@ -74,14 +74,14 @@ OPDI_INTERNAL void opdi_packed_saved_drop(opdi_packed_saved *packed) {
     opdi_free(packed, opdi_packed_saved_bytes(packed->ndim));
 }
 
-/* Forgets the link from a packed tensor to this leaf. */
+/* If `leaf` is the history of a packed tensor, drops the reference to it. */
 OPDI_INTERNAL void opdi_packed_saved_forget(opdi_packed_saved *packed, opd_tensor *leaf) {
     if (opdi_vertex(packed->edge.node) != ((uintptr_t)leaf | OPDI_LEAF)) { return; }
     packed->edge.node = NULL;
     opdi_drop(leaf);
 }
 
-/* Packs tensor, which node saves, with the hooks.  Returns NULL and sets an error if that fails. */
+/* Packs `tensor`, which `node` saves, with the hooks `packer`.  Returns NULL and sets an error on failure. */
 static opdi_packed_saved *opdi_pack(opdi_packer *packer, const opd_node *node, opd_tensor *tensor) {
     opdi_thread *thread = opdi_self();
     opdi_packer *was = thread->innermost.packer;
@@ -98,7 +98,7 @@ static opdi_packed_saved *opdi_pack(opdi_packer *packer, const opd_node *node, o
     memcpy(packed->sizes, tensor->dims, (size_t)tensor->ndim * sizeof *tensor->dims);
     opdi_frame_enter(thread, &frame);
     thread->state.no_grad = 1;
-    thread->innermost.packer = NULL;                        /* tensors that pack itself saves are not packed */
+    thread->innermost.packer = NULL;                        /* tensors saved inside pack are not packed */
     if (thread->innermost.tracer) { thread->state.allow |= OPD_BIT_OF(OPD_F_TRACER); }
     packed->packer = opdi_packer_keep(packer);
     packed->data = packer->hooks.pack(bare, packer->hooks.user);
@@ -116,20 +116,20 @@ static opdi_packed_saved *opdi_pack(opdi_packer *packer, const opd_node *node, o
         return NULL;
     }
     if (opd_ok()) { return packed; }
-    opdi_packer_release(packer);                  /* pack has failed, so there is nothing to drop */
+    opdi_packer_release(packer);                  /* pack has failed and returned no object to drop */
     if (!packed->own) { opd_node_release(packed->edge.node); }
     opdi_free(packed, opdi_packed_saved_bytes(packed->ndim));
     return NULL;
 }
 
-/* Returns true if hooks may pack `tensor`, whose version was `version` when it was saved.  While a graph is recorded,
-   only tensors that the recording knows may be packed, because others would become constants of the graph. */
+/* Returns true if hooks may pack `tensor`, whose version was `version` when it was saved.  While a graph is traced,
+   only tensors that the graph contains may be packed, because other tensors would become constants of the graph. */
 static bool opdi_may_pack(const opd_tensor *tensor, uint32_t version) {
     return !opdi_self()->innermost.tracer || ((tensor->flags & (OPDI_TRACED | OPDI_BATCHED)) &&
                                     OPDI_LOAD(&tensor->storage->version) == version);
 }
-/* Packs one kept value of a node with the hooks.  Of a list, packs all elements, or only the element with index `only`.
-   Returns 0, or -1 and sets an error. */
+/* Packs a kept value of a node with the hooks `packer`.  Of a list, packs all elements (`only` is -1) or only the
+   element with index `only`.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_pack_value(opdi_packer *packer, opd_node *node, opd_value *value, int32_t only) {
     opdi_packed_saved *packed;
     if (value->tag == OPD_TAG_TENSOR && !(value->u.t->flags & OPDI_WRAPPED) &&
@@ -151,7 +151,7 @@ OPDI_INTERNAL int opdi_pack_value(opdi_packer *packer, opd_node *node, opd_value
     return 0;
 }
 
-/* Packs all tensors that a node has saved so far with these hooks.  Returns 0, or -1 and sets an error. */
+/* Packs all tensors that a node has saved so far with the hooks `packer`.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_node_pack_by(opdi_packer *packer, opd_node *node) {
     int rc = 0;
     (void)opdi_packer_keep(packer);
@@ -161,8 +161,8 @@ OPDI_INTERNAL int opdi_node_pack_by(opdi_packer *packer, opd_node *node) {
     opdi_packer_release(packer);
     return rc;
 }
-/* Packs all tensors that a node has saved with the thread's hooks.  If a recording has the call, it does that later.
-   Returns 0, or -1 and sets an error. */
+/* Packs all tensors that a node has saved with the thread's hooks.  If a tracer is recording the call, the tracer packs
+   them later instead.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_node_pack(opd_node *node) {
     opdi_thread *thread = opdi_self();
     return thread->innermost.tracer && !(thread->state.allow & OPD_BIT_OF(OPD_F_TRACER))
@@ -180,8 +180,8 @@ OPDI_NOINLINE static opd_tensor *opdi_fail_unpacked(const opdi_packed_saved *pac
     return NULL;
 }
 
-/* Unpacks a tensor, with its history if that is needed.  The tensor belongs to the innermost scope.  Returns NULL and
-   sets an error if that fails. */
+/* Unpacks a saved tensor; if `history` is true, with the history that the tensor had when it was packed.  The returned
+   tensor belongs to the innermost scope.  Returns NULL and sets an error on failure. */
 OPDI_INTERNAL opd_tensor *opdi_packed_saved_tensor(const opdi_packed_saved *packed, bool history) {
     static const opdi_derivative identity = {
         "AliasBackward0", opdi_identity_bw, /* card, plugin */ NULL, NULL,
@@ -214,8 +214,8 @@ OPDI_INTERNAL opd_tensor *opdi_packed_saved_tensor(const opdi_packed_saved *pack
     return value;
 }
 
-/* Returns a saved list whose packed tensors are unpacked.  The list belongs to the innermost scope.  Returns a list
-   without data and sets an error if that fails. */
+/* Returns the tensors of a saved list, unpacking the packed tensors (with their history if `history` is true).  The
+   list belongs to the innermost scope.  Returns a list without data and sets an error on failure. */
 OPDI_INTERNAL opd_tensors opdi_packed_saved_list(const opd_value *value, bool history) {
     opd_tensor **list = (opd_tensor **)opdi_scope_alloc((size_t)value->n * sizeof *list);
     for (int32_t k = 0; list && k < value->n; k++) {
@@ -226,9 +226,9 @@ OPDI_INTERNAL opd_tensors opdi_packed_saved_list(const opd_value *value, bool hi
     return list ? opd_tensors_of(list, value->n) : opd_tensors_of(NULL, 0);
 }
 
-/* opd_allow_mutation_begin lets a program write into saved tensors.  Its hooks leave saved tensors where they lie and
-   list them in a hash table by storage (opdi_mutation).  Before a storage is written, the tensors in the table that lie
-   there are copied. */
+/* opd_allow_mutation_begin lets a program write into saved tensors.  Its hooks do not copy a saved tensor when it is
+   saved, but list it in a hash table by its storage (opdi_mutation).  Before a storage is written, the listed tensors
+   in that storage are copied. */
 
 OPDI_INTERNAL opdi_mutex opdi_mutation_lock = OPDI_MUTEX_INIT;   /* protects the tables */
 
@@ -246,7 +246,7 @@ static void opdi_untouched_take(opdi_untouched *untouched) {
     *untouched->at = untouched->next;
     if (untouched->next) { untouched->next->at = untouched->at; }
 }
-/* Doubles the number of rows of the table.  Leaves them if memory runs out. */
+/* Doubles the number of rows of the table.  Leaves the table unchanged if memory runs out. */
 static void opdi_mutation_spread(opdi_mutation *mutation) {
     const int mark = opd_error_mark();
     opdi_mutation wide = *mutation;
@@ -272,8 +272,8 @@ static bool opdi_untouched_is(const opdi_untouched *untouched, const opd_tensor 
         !((untouched->tensor->functionality ^ tensor->functionality) & OPDI_LAZY_KEYS) &&
         memcmp(untouched->tensor->dims, tensor->dims, 2 * (size_t)tensor->ndim * sizeof *tensor->dims) == 0;
 }
-/* The pack hook: returns the table's entry of a saved tensor, with a new reference.  Makes the entry if the tensor is
-   not listed yet.  Returns NULL if memory runs out. */
+/* The pack hook: returns the table's entry of a saved tensor, with a new reference to the entry.  Makes the entry if
+   the tensor is not listed yet.  Returns NULL if memory runs out. */
 static void *opdi_mutation_pack(opd_tensor *tensor, void *user) {
     opdi_mutation *mutation = (opdi_mutation *)user;
     opdi_untouched *untouched, *made = (opdi_untouched *)opdi_alloc(sizeof *made);
@@ -326,8 +326,8 @@ static void opdi_mutation_drop(void *packed, void *user) {
     opd_release(untouched->tensor);
     opdi_free(untouched, sizeof *untouched);
 }
-/* Returns an entry of the table, with a new reference, whose tensor lies in the memory of `tensor` and has not been
-   copied yet.  Returns NULL if there is none. */
+/* Returns an entry of the table, with a new reference, whose tensor lies in the storage of `tensor` and was not written
+   since it was saved.  Returns NULL if there is none. */
 static opdi_untouched *opdi_mutation_next(const opdi_mutation *mutation, const opd_tensor *tensor) {
     opdi_lock(&opdi_mutation_lock);
     opdi_untouched *untouched = *opdi_mutation_row(mutation, tensor->storage);
@@ -343,7 +343,7 @@ static opdi_untouched *opdi_mutation_next(const opdi_mutation *mutation, const o
    an error. */
 OPDI_INTERNAL int opdi_mutation_write(opdi_mutation *mutation, const opd_tensor *tensor) {
     opdi_untouched *untouched;
-    if (tensor->meta && tensor->meta->inner) { return 0; }  /* stands for another tensor, whose write comes here, too */
+    if (tensor->meta && tensor->meta->inner) { return 0; }  /* the write of the inner tensor comes here, too */
     while (opd_ok() && (untouched = opdi_mutation_next(mutation, tensor)) != NULL) {
         opd_tensor *old = untouched->tensor, *copy = opdi_bare_copy(old);
         if (copy) {
@@ -366,7 +366,8 @@ static void opdi_mutation_free(void *user) {
     opdi_free(mutation, sizeof *mutation);
 }
 
-/* Pushes the hooks that list saved tensors in a table.  Returns 0, or -1 and sets an error. */
+/* Makes a table of saved tensors and pushes the hooks that list saved tensors in it.  Returns 0, or -1 and sets an
+   error. */
 int opd_allow_mutation_begin(void) {
     opdi_thread *thread = opdi_self();
     opd_saved_hooks hooks;
@@ -415,7 +416,7 @@ void opd_allow_mutation_end(void) {
         }
     }
     opdi_unlock(&opdi_mutation_lock);
-    while ((untouched = over) != NULL) {          /* freeing a tensor may run any code, so not under the lock */
+    while ((untouched = over) != NULL) {          /* freeing a tensor may run any code: unlock before that */
         over = untouched->over;
         opdi_lock(&opdi_mutation_lock);
         opd_tensor *tensor = untouched->tensor;
@@ -431,11 +432,12 @@ void opd_allow_mutation_end(void) {
     }
 }
 
-/* A saved tensor: a kept value, or element number `element` of a kept list; `element` is -1 if `value` is no list. */
+/* The place of a saved tensor in a node: a kept value, or element number `element` of a kept list.  If `value` is not a
+   list, `element` is -1. */
 typedef struct opdi_saved_place { opd_value *value; int32_t element; } opdi_saved_place;
 
-/* Returns the value that a node saved under this name: an argument's name in the operator's schema, or "result".
-   Returns NULL if there is none. */
+/* Returns the value that a node saved under `name`: an argument's name or a result's name in the operator's schema, or
+   "result" (of the first of several: "result0").  Returns NULL if there is none. */
 static opd_value *opdi_saved_named(opd_node *node, const char *name) {
     const opdi_card *card = opdi_plain_node(node) ? node->formula->card : NULL;
     int i, at = 0;
@@ -458,18 +460,20 @@ static opd_value *opdi_saved_named(opd_node *node, const char *name) {
     }
     return NULL;
 }
-/* Finds tensor number `k` among those that a custom function or a set-up has saved.  Returns false if there is none. */
+/* Finds tensor number at->element among the tensors that a custom function or a setup_context has saved, and writes its
+   place to *at.  Returns false if there is none. */
 static bool opdi_saved_in_context(opd_node *node, opdi_saved_place *at) {
     opd_value *kept = opdi_plain_node(node) && node->formula->context && node->nkept ? opdi_kept(node) : NULL;
     const opd_context *ctx = kept ? (const opd_context *)kept[node->nkept - 1].u.object : NULL;
     if (!ctx || at->element >= ctx->nsaved) { return false; }
     kept += node->nkept - 1 - ctx->nsaved;
     at->value = &kept[at->element];
-    if (at->value->tag == OPD_TAG_INT) { at->value = &kept[at->value->u.i]; }  /* saved twice: the index of the first */
+    if (at->value->tag == OPD_TAG_INT) { at->value = &kept[at->value->u.i]; }  /* the index of an equal tensor */
     at->element = -1;
     return true;
 }
-/* Finds a saved tensor by "name", "name[2]" or "saved_tensors[2]".  Returns false if there is none. */
+/* Finds the saved tensor that is named "name", "name[2]" or "saved_tensors[2]", and writes its place to *at.  Returns
+   false if there is none. */
 static bool opdi_saved_find(opd_node *node, const char *name, opdi_saved_place *at) {
     const char *bracket = name ? strchr(name, '[') : NULL;
     char base[80], *end;
@@ -485,8 +489,9 @@ static bool opdi_saved_find(opd_node *node, const char *name, opdi_saved_place *
     return at->value && at->value->tag == OPD_TAG_TENSORS && at->element < at->value->n;
 }
 
-/* Finds a saved tensor and enters its node, which the caller must leave (opdi_saved_leave).  Returns false and sets an
-   error if that fails. */
+/* Finds a saved tensor by its name and marks its node as in use, until the caller calls opdi_saved_leave. `freed` is
+   the message for the case that the saved tensors are freed (NULL: the usual message).  Returns false and sets an error
+   on failure. */
 static bool opdi_saved_of(opd_node *node, const char *name, const char *freed, opdi_saved_place *at) {
     if (!opd_ok()) { return false; }
     if (!opdi_saved_find(node, name, at)) {
@@ -501,7 +506,8 @@ static bool opdi_saved_of(opd_node *node, const char *name, const char *freed, o
     return opd_fail(OPD_ERROR_ARGUMENT, "%s saves a list '%s' of %d tensors: say which, as in '%s[0]'",
                     opd_node_name(node), name, at->value->n, name) == 0;
 }
-/* Returns a saved tensor as a kept value, and the version that it had when it was saved. */
+/* Returns the saved tensor at a place as a kept value, and writes the version that it had when it was saved to
+   *version. */
 static opd_value opdi_saved_value(const opdi_saved_place *at, uint32_t *version) {
     if (at->element < 0) {
         *version = (uint32_t)at->value->n;
@@ -530,7 +536,8 @@ opd_tensor *opd_node_saved(opd_node *node, const char *name) {
     return tensor;
 }
 
-/* Packs one saved tensor of a node with these hooks.  If that fails, the caller still owns the user pointer. */
+/* Packs the saved tensor of a node that is named `name` with these hooks.  Returns 0.  On failure, returns -1, sets an
+   error, and the caller still owns the user pointer. */
 int opd_node_saved_hooks(opd_node *node, const char *name, const opd_saved_hooks *hooks) {
     opdi_saved_place at;
     uint32_t version;

@@ -1,6 +1,6 @@
 #include "autograd.h"
 
-//== tensors on the tape ===============================================================================================
+//== tensors in the autograd graph =====================================================================================
 
 #if defined(OPDI_CORE)
 
@@ -50,8 +50,9 @@ opd_tensor *opd_tensor_set_requires_grad(opd_tensor *tensor, bool on) {
     return tensor;
 }
 
-/* Replaces the gradient of tensor, after checking that it fits.  If a layer of transforms (grad, vmap) is running, sets
-   the gradient that belongs to that layer.  Returns 0, or -1 and sets an error. */
+/* Replaces the gradient of tensor, after checking that grad has the same sizes, dtype and device; grad NULL removes it.
+   If a layer of transforms (grad, vmap) is running, sets the gradient that belongs to that layer.  Returns 0, or -1 and
+   sets an error. */
 int opd_tensor_set_grad(opd_tensor *tensor, opd_tensor *grad) {
     if (!opd_ok() || opdi_null_tensor(tensor, "opd_tensor_set_grad") ||
         opdi_any_dead(&grad, 1, "opd_tensor_set_grad")) { return -1; }
@@ -72,10 +73,10 @@ int opd_tensor_set_grad(opd_tensor *tensor, opd_tensor *grad) {
 }
 #endif
 
-//== nodes from outside ================================================================================================
+//== public functions that read nodes ==================================================================================
 //
-//  A handle of a node is an edge's vertex: the address of a node or, with bit 0 set, of a leaf, where it stands for the
-//  leaf's AccumulateGrad.
+//  Outside the library, an opd_node pointer is an edge's vertex: the address of a node or, with bit 0 set, of a leaf
+//  tensor.  For a leaf it stands for the leaf's AccumulateGrad.
 
 #if defined(OPDI_CORE)
 
@@ -168,7 +169,7 @@ opd_device opd_node_device(const opd_node *node, int i) {
     return opdi_place_device(opdi_node_input(node, i, &sizes, &ndim, &dtype, &place) ? place : OPD_CPU);
 }
 
-//== the backward at work ==============================================================================================
+//== the running backward ==============================================================================================
 
 int64_t opd_backward_id(void) {
     const opdi_engine *engine = opdi_self()->innermost.engine;
@@ -184,8 +185,9 @@ bool opd_backward_will_run(const opd_node *node) {
     return task && task->needed;
 }
 
-/* Simulates the run of the current backward, with counters of its own.  Writes the first `cap` nodes in the order in
-   which they run.  Returns the number of nodes in the run, or -1. */
+/* Finds the order in which the current backward runs its nodes, by simulating the whole run with separate counters
+   (opdi_task.cursor).  Writes the first `cap` nodes in this order to nodes.  Returns the number of nodes in the whole
+   run, or -1 and sets an error. */
 int64_t opd_backward_order(opd_node **nodes, int64_t cap) {
     const opdi_engine *at = opdi_self()->innermost.engine;
     int64_t count = 0;

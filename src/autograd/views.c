@@ -2,13 +2,14 @@
 
 //== views =============================================================================================================
 //
-//  A write into a view also changes its base.  So the base gets a node for the write (CopySlices).  When the history of
-//  a view is needed, and the storage was written since the view got its last one, the view gets a new history from the
-//  base's.
+//  A write into a view also changes its base, so the base gets a node for the write (CopySlices).  When the history of
+//  a view is needed, and the storage was written after the view got its current history, the view gets a new history
+//  that starts from the history of its base.
 
 OPDI_COLD_BEGIN
-/* Sets the error that a view must not be written, because of the way in which it was made.  If `indirect` is true, the
-   view was not written itself: it is used after its base or another view was written.  Returns -1. */
+/* Sets the error that a view must not be written, because of the way in which it was made (its `creation`).  If
+   `indirect` is true, the view itself was not written: it is used after its base or another view of the base was
+   written.  Returns -1. */
 static int opdi_view_error(const opd_tensor *view, bool indirect) {
     static const char *const why[] = {
         "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
@@ -41,9 +42,9 @@ static int opdi_view_error(const opd_tensor *view, bool indirect) {
                     why[creation - 1]);
 }
 
-/* Writes to `at` where a view lies in its base, as numbers: ndim; dtype (with those OPDI_LAZY_KEYS that only one of the
-   two has); the distance in bytes from the base's first element; sizes; strides; and then the base's strides.  Returns
-   how many numbers these are. */
+/* Writes the geometry of `view` relative to `base` to `at`, as int64: ndim; dtype (combined with those OPDI_LAZY_KEYS
+   that only one of the two tensors has); the distance in bytes from the base's first element; sizes; strides; and then
+   the base's strides.  Returns the count of these int64. */
 OPDI_INTERNAL int opdi_slice_pack(const opd_tensor *view, const opd_tensor *base, int64_t *at /*[OPDI_MAX_SLICE]*/) {
     const size_t ndim = view->ndim;
     at[0] = view->ndim;
@@ -54,9 +55,9 @@ OPDI_INTERNAL int opdi_slice_pack(const opd_tensor *view, const opd_tensor *base
     return 3 + 2 * (int)ndim + base->ndim;
 }
 
-/* Returns the part of tensor at the place `at`, if tensor has the geometry of at's base.  If only one of `tensor` and
-   the view is complex, pairs of real numbers are viewed as complex numbers, or the reverse.  Returns NULL and sets an
-   error if that fails. */
+/* Returns the part of tensor that `at` (written by opdi_slice_pack) describes; tensor must have the geometry of at's
+   base.  If only one of tensor and the part is complex, pairs of real numbers are viewed as complex numbers, or the
+   reverse.  Returns NULL and sets an error on failure. */
 OPDI_INTERNAL opd_tensor *opdi_slice_of(opd_tensor *tensor, const int64_t *at) {
     const opd_scalar_type dtype = (opd_scalar_type)(at[1] & (int64_t)(OPD_BIT_OF(OPD_F_CONJUGATE) - 1));
     const bool pairs = opd_dtype_is_complex(dtype) && !opd_dtype_is_complex((opd_scalar_type)tensor->dtype);
@@ -85,8 +86,8 @@ OPDI_INTERNAL opd_tensor *opdi_slice_of(opd_tensor *tensor, const int64_t *at) {
 
 OPDI_INTERNAL void opdi_leave_node(opd_tensor *self);
 
-/* Returns a new tensor with the memory and geometry of `view`, and with the history of such a view of `base`.  Returns
-   a reference, or NULL and sets an error. */
+/* Returns a new tensor with the memory and geometry of `view`, and with a history as a view of `base` (a node
+   AsStridedBackward0 whose edge leads to base).  Returns a reference, or NULL and sets an error. */
 static opd_tensor *opdi_view_replayed(opd_tensor *view, opd_tensor *base) {
     int64_t at[OPDI_MAX_SLICE];
     opd_tensor *tensor;
@@ -105,7 +106,7 @@ static opd_tensor *opdi_view_replayed(opd_tensor *view, opd_tensor *base) {
     }
     return tensor;
 }
-/* Calls opdi_view_replayed with grad mode on, whatever the thread's state is. */
+/* Calls opdi_view_replayed with grad mode on, whatever the thread's mode is, and restores the mode. */
 OPDI_INTERNAL opd_tensor *opdi_view_replay(opd_tensor *view, opd_tensor *base) {
     opdi_thread *thread = opdi_self();
     const opdi_state state = thread->state;
@@ -119,15 +120,15 @@ OPDI_INTERNAL opd_tensor *opdi_view_replay(opd_tensor *view, opd_tensor *base) {
     return tensor;
 }
 
-/* Refuses a view if its base has other memory by now. */
+/* Sets an error if the base of `view` has got other memory.  Returns 0 or -1. */
 static int opdi_check_base(const opd_tensor *view) {
     return view->storage == opdi_view_record_of(view)->base->storage ? 0
         : opd_fail(OPD_ERROR_AUTOGRAD, "the base of a view that was modified inplace has other memory since it was "
                    "resized or given other data; it cannot follow the view's history, nor the view its");
 }
 
-/* Gives a view whose base has lost its history a node without edges as its history.  Returns 0, or -1 and sets an
-   error. */
+/* Gives the tensor that replays a view, whose base has lost its history, a node without edges as its history.  Returns
+   0, or -1 and sets an error. */
 static int opdi_view_loose(opd_tensor *tensor) {
     static const opdi_derivative loose = {
         "AsStridedBackward0", opdi_as_strided_bw, /* card, plugin */ NULL, NULL,
@@ -140,8 +141,8 @@ static int opdi_view_loose(opd_tensor *tensor) {
 }
 
 OPDI_INTERNAL opdi_mutex opdi_view_lock = OPDI_MUTEX_INIT;
-/* Gives a view a new history from its base's, if the memory was written after the view got its last history.  Returns
-   0, or -1 and sets an error. */
+/* If the memory of a view was written after the view got its history, gives the view a new history that starts from its
+   base's.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_view_refresh(opd_tensor *view) {
     opdi_view_record *record = opdi_view_record_of(view);
     const uint32_t version = OPDI_LOAD(&view->storage->version);
@@ -158,9 +159,9 @@ OPDI_INTERNAL int opdi_view_refresh(opd_tensor *view) {
         return -1;
     }
     opdi_lock(&opdi_view_lock);
-    if (record->version != version) {             /* unless another thread has done it */
+    if (record->version != version) {             /* unless another thread has refreshed it */
         old = view->grad_fn;
-        if (old) { opdi_ref_up(&old->refs); }     /* freed outside of the lock, as hooks may then free user pointers */
+        if (old) { opdi_ref_up(&old->refs); }     /* freed outside the lock, because hooks may call user functions */
         opdi_leave_node(view);
         view->grad_fn = tensor->grad_fn;
         view->output_nr = tensor->output_nr;
@@ -180,13 +181,13 @@ OPDI_INTERNAL int opdi_view_refresh(opd_tensor *view) {
 OPDI_COLD_END
 
 OPDI_INTERNAL int opdi_input_bw(opd_backward_call *bw);
-/* Returns true if `tensor` is an input by which a function is differentiated (a leaf inside the function) and the tape
-   outside follows the input, too. */
+/* Returns true if `tensor` is an input with respect to which a transform differentiates a function (a leaf inside the
+   function) and that also has a history outside the function. */
 OPDI_INTERNAL bool opdi_diff_is_input(const opd_tensor *tensor) {
     return tensor->grad_fn && tensor->grad_fn->formula->fn == opdi_input_bw;
 }
-/* Returns true if `node` (a node or leaf) is on the tape of a grad layer: it is an input of the layer, or was recorded
-   inside.  Other leaves are not. */
+/* Returns true if `node` (a node, or a leaf as a vertex with OPDI_LEAF) belongs to the autograd graph of a grad layer:
+   it is an input of the layer, or a node recorded inside the layer.  Other leaves do not belong to it. */
 static bool opdi_layer_has(const opdi_layer *layer, const opd_node *node) {
     const uintptr_t vertex = (uintptr_t)node;     /* a leaf's vertex has bit 0 set */
     for (int i = 0; i < layer->ninputs; i++) {
@@ -198,8 +199,8 @@ static bool opdi_layer_has(const opdi_layer *layer, const opd_node *node) {
     return !(vertex & OPDI_LEAF) && opdi_node_sequence(node) >= layer->since &&
         node->sequence >> OPDI_SEQUENCE_BITS == opdi_thread_number(layer->th);
 }
-/* Returns the number of the innermost grad layer on whose tape `node` is.  If `node` is NULL, returns the number of the
-   innermost grad layer.  Returns 0 if there is none. */
+/* Returns the number of the innermost grad layer to whose autograd graph `node` belongs.  If `node` is NULL, returns
+   the number of the innermost grad layer.  Returns 0 if there is none. */
 OPDI_INTERNAL uint32_t opdi_serial_of(const opd_node *node) {
     const opdi_layer *layer = opdi_self()->innermost.layer;
     while (layer && (layer->kind != OPDI_LAYER_GRAD || (node && !opdi_layer_has(layer, node)))) {
@@ -207,8 +208,8 @@ OPDI_INTERNAL uint32_t opdi_serial_of(const opd_node *node) {
     }
     return layer ? layer->serial : 0;
 }
-/* Refuses a write into self that autograd cannot record: into a leaf that requires grad, a view of one, or a view whose
-   origin forbids writing.  Called in grad mode if something requires grad.  Returns 0, or -1 and sets an error. */
+/* Sets an error if autograd cannot record a write into self: self is a leaf that requires grad, a view of such a leaf,
+   or a view made in a way that forbids writes.  Called in grad mode if something requires grad.  Returns 0, or -1. */
 OPDI_SHARED int opdi_check_inplace(const opd_tensor *self) {
     if (self->flags & OPDI_IS_VIEW) {
         const opdi_view_record *record = opdi_view_record_of(self);

@@ -2,19 +2,27 @@
 
 //== writes ============================================================================================================
 //
-//  How a write in place comes onto the tape:
-//    opdi_autograd_inplace_kernel   writes self; tangents > opdi_forward_inplace_kernel
-//      opdi_recording_inplace_kernel  nothing requires grad > opdi_below_autograd only; otherwise, before the call
-//        opdi_check_inplace             refuses leaves, and views that must not be written
-//        opdi_inplace_args              puts a copy of self where the formula reads its old value
-//        opdi_inplace_node              makes the node; self is a view > opdi_slices_node: the base's node around it
-//        and after it                   opdi_rebase gives self the node as its history, opdi_slices_attach the base
-//      opdi_recording_writes          several are written > opdi_record > opdi_attach_missing > opdi_rebase_to
-//    opdi_version_kernel            below Autograd, counts the writes, so that saved values can tell that they are void
+//  How an in-place write is recorded in the autograd graph.  An indented function is called by the function above it.
+//    opdi_autograd_inplace_kernel    the kernel at Autograd of operators that write self; if an argument has a tangent,
+//                                    calls opdi_forward_inplace_kernel instead of the next function
+//      opdi_recording_inplace_kernel   if nothing requires grad, only calls opdi_below_autograd; if the call writes and
+//                                      returns several arguments, only calls opdi_recording_writes
+//        Before the write:
+//        opdi_check_inplace              refuses leaves, and views that must not be written
+//        opdi_inplace_args               passes a copy of self if the backward function needs its old value
+//        opdi_inplace_node               makes the node
+//        opdi_slices_node                if self is a view: makes the node of its base (CopySlices) around that node
+//        After the write:
+//        opdi_rebase                     makes the node the history of self, or
+//        opdi_slices_attach              if self is a view: makes CopySlices the history of its base
+//      opdi_recording_writes           calls opdi_record, which calls opdi_attach_missing, which calls opdi_rebase_to
+//  Below Autograd:
+//    opdi_version_kernel             counts writes, so that backward notices that a saved tensor was written
 
 #if defined(OPDI_CORE)
 
-/* Returns a copy of `tensor` without history, which the graph being recorded knows.  Returns a reference, or NULL. */
+/* Returns a copy of `tensor` without history.  The copy is recorded in the graph that is being traced.  Returns a
+   reference, or NULL. */
 static opd_tensor *opdi_traced_clone(opd_tensor *tensor) {
     opdi_thread *thread = opdi_self();
     const opdi_state state = thread->state;
@@ -38,8 +46,8 @@ OPDI_INTERNAL opd_tensor *opdi_bare_copy(const opd_tensor *tensor) {
 }
 
 OPDI_INTERNAL int opdi_forward_copy(opd_tensor *copy, opd_tensor *tensor);
-/* Returns a copy of self with its history, for a formula that needs the value before the write.  The copy belongs to
-   the scope.  Returns NULL and sets an error if that fails. */
+/* Returns a copy of self with self's history, for a backward function that needs the value before the write.  The copy
+   belongs to the scope.  Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_inplace_original(opd_tensor *self) {
     opd_tensor *tensor = opdi_bare_copy(self);
     if (!tensor) { return NULL; }
@@ -52,8 +60,8 @@ static opd_tensor *opdi_inplace_original(opd_tensor *self) {
     return opdi_forward_copy(opdi_own(tensor), self) ? NULL : tensor;
 }
 
-/* Takes self off the node that made it.  If the node had saved self as its own result, that saved value is void from
-   now on. */
+/* Removes the history of self, which was written.  If its node had saved self as its own result, the node drops the
+   saved value, because the write has changed it. */
 OPDI_INTERNAL void opdi_leave_node(opd_tensor *self) {
     opd_node *old = self->grad_fn;
     if (!old) { return; }
@@ -71,8 +79,8 @@ OPDI_INTERNAL void opdi_leave_node(opd_tensor *self) {
     opdi_node_release(old);
 }
 
-/* If a node has saved self as its own result, makes the node keep another tensor with the same memory and history
-   instead.  Returns 0 or -1. */
+/* If the node of self has saved self as its own result, makes the node keep another tensor with the same memory and
+   history instead.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_own_replace(opd_tensor *self) {
     opd_node *old = self->grad_fn;
     opd_tensor *tensor;
@@ -89,7 +97,7 @@ OPDI_INTERNAL int opdi_own_replace(opd_tensor *self) {
     }
     return 0;
 }
-/* Makes self a leaf that requires no grad.  Returns 0, or -1 and sets an error. */
+/* Makes self a leaf that does not require grad.  Returns 0, or -1 and sets an error. */
 OPDI_SHARED int opdi_detach_here(opd_tensor *self) {
     opd_node *old = self->grad_fn;
     if (opdi_own_replace(self)) { return -1; }
@@ -99,8 +107,8 @@ OPDI_SHARED int opdi_detach_here(opd_tensor *self) {
     return 0;
 }
 
-/* Makes the node of a write into self, before the write.  Tensors to be kept that share the memory of self are left
-   out, as the write makes them void.  Returns a reference, or NULL and sets an error. */
+/* Makes the node of a write into self, before the write.  Kept tensors that share the memory of self are left out,
+   because the write will change them.  Returns a reference, or NULL and sets an error. */
 static opd_node *opdi_inplace_node(const opd_call *call, const opdi_card *card, opd_tensor *self,
                                    const opd_value *args) {
     opd_node *node = opdi_node_make(&card->formula, opdi_count_edges(call->op, args), card->nkept,
@@ -111,7 +119,7 @@ static opd_node *opdi_inplace_node(const opd_call *call, const opdi_card *card, 
         opdi_node_release(node);
         return NULL;
     }
-    for (int i = 0; i < node->nkept; i++) {       /* void after the write; the base may hold the node */
+    for (int i = 0; i < node->nkept; i++) {       /* the write will change these tensors */
         opd_value *value = &opdi_kept(node)[i], old = *value;
         if (value->tag != OPD_TAG_TENSOR || value->u.t->storage != self->storage) { continue; }
         *value = opd_value_none();
@@ -121,10 +129,10 @@ static opd_node *opdi_inplace_node(const opd_call *call, const opdi_card *card, 
     return node;
 }
 
-/* Makes nodes near `node` drop `tensor`, which is about to get a history that begins with `node`.  A node that has
-   saved `tensor` as it was before would hold itself through it, and its saved value is void anyway.  For the same
-   reason, edges to `tensor`, until now a leaf, are cut.  Only OPDI_NEAR nodes are visited, because such a graph is a
-   mistake of the program. */
+/* Makes nodes that `node` leads to drop `tensor`, which is about to get a history that begins with `node`.  If such a
+   node had saved `tensor` before the write, it would hold itself through tensor, and the saved value is no longer valid
+   anyway.  For the same reason, edges to `tensor`, until now a leaf, are cut.  Only the nearest OPDI_NEAR nodes are
+   visited, because such a graph is a mistake of the program. */
 #define OPDI_NEAR 64
 static void opdi_void_saved(const opd_node *node, opd_tensor *tensor) {
     const opd_node *seen[OPDI_NEAR + 1], *at = node;
@@ -142,7 +150,7 @@ static void opdi_void_saved(const opd_node *node, opd_tensor *tensor) {
             value->n = OPDI_WRITTEN_SINCE;
             opdi_kept_drop(at, &old);
         }
-        for (int k = i < 0; k < at->nedges && count < OPDI_NEAR; k++) {   /* the first edge of node is that of tensor */
+        for (int k = i < 0; k < at->nedges && count < OPDI_NEAR; k++) {   /* skip edge 0 of `node`, that of tensor */
             if (edge[k].vertex == ((uintptr_t)tensor | OPDI_LEAF)) {
                 edge[k].vertex = 0;
                 opdi_drop(tensor);
@@ -155,15 +163,17 @@ static void opdi_void_saved(const opd_node *node, opd_tensor *tensor) {
     }
 }
 
-/* Returns true if the node of a write has to keep the value of result i. */
+/* Returns true if the node of a write has to keep the value of result i, according to the operator's descriptor `card`.
+   */
 static bool opdi_keeps_result(const opdi_card *card, const opd_value *args, int i) {
     const int when = card->save_result_if[i];
     return (card->save_results >> i & 1) && (when < 0 || opdi_arg_requires_grad(&args[when]));
 }
 
-/* Makes the base's node (CopySlices) for a write into its view self. `node` is the operator's own node, and self has
-   its edge number `edge`.  Edge 0 of the new node leads to the base and notes `edge`.  The new node's other edges are
-   those of `node`, with edge 0 of `node` at index `edge`.  Returns a reference, or NULL. */
+/* Makes the node of the base (CopySlices) for a write into the base's view self. `node` is the operator's own node, and
+   `edge` is the number of its edge to self.  Edge 0 of the new node leads to the base, and `edge` is stored in its
+   `spare`.  The new node's other edges are those of `node`, where edge 0 of `node` takes index `edge`.  Returns a
+   reference, or NULL. */
 static opd_node *opdi_slices_make(opd_tensor *self, opd_node *node, int edge) {
     opd_tensor *base = opdi_view_record_of(self)->base;
     int64_t at[OPDI_MAX_SLICE];
@@ -188,8 +198,8 @@ static opd_node *opdi_slices_make(opd_tensor *self, opd_node *node, int edge) {
     slices->saved = node->saved;
     return slices;
 }
-/* Makes the base's node as opdi_slices_make does, and saves in `node` the results that the card asks for.  Returns a
-   reference, or NULL. */
+/* Makes the node of the base as opdi_slices_make does, and saves in `node` the results that the operator's descriptor
+   names.  Returns a reference, or NULL. */
 static opd_node *opdi_slices_node(const opd_call *call, const opdi_card *card, opd_tensor *self, const opd_value *args,
                                   opd_node *node) {
     opd_node *slices = opdi_slices_make(self, node, 0);
@@ -212,7 +222,7 @@ static opd_node *opdi_slices_node(const opd_call *call, const opdi_card *card, o
     return slices;
 }
 
-/* Makes the base of the view self a result of `slices` (a CopySlices node), after the write that `node` records. */
+/* Makes `slices` (a CopySlices node) the history of the base of the view self, after the write that `node` records. */
 static void opdi_slices_attach(opd_tensor *self, opd_node *slices, opd_node *node) {
     opdi_view_record *record = opdi_view_record_of(self);
     const uint32_t version = OPDI_LOAD(&self->storage->version);
@@ -224,8 +234,9 @@ static void opdi_slices_attach(opd_tensor *self, opd_node *slices, opd_node *nod
     for (int i = 0; i < node->nresults; i++) { opdi_saved_results(node)[i].n = (int32_t)version; }
 }
 
-/* Makes `tensor`, which was written and to which edge number `edge` of `node` leads, the node's result number `nr`.  If
-   it is a view, the base gets the history.  Returns 0 or -1. */
+/* Makes `node` the history of `tensor`, which was written, as its result number `nr`.  Edge number `edge` of node leads
+   to the old history.  If tensor is a view, its base gets the history instead, through a CopySlices node.  Returns 0,
+   or -1 and sets an error. */
 OPDI_INTERNAL int opdi_rebase_to(opd_tensor *tensor, opd_node *node, int nr, int edge) {
     opd_node *slices;
     if (!(tensor->flags & OPDI_IS_VIEW)) {
@@ -240,11 +251,11 @@ OPDI_INTERNAL int opdi_rebase_to(opd_tensor *tensor, opd_node *node, int nr, int
     return 0;
 }
 
-/* Makes self the result of node after the write, and saves the results that the card asks for. */
+/* Makes node the history of self after the write, and saves the results that the operator's descriptor names. */
 static void opdi_rebase(opd_call *call, const opdi_card *card, opd_tensor *self, const opd_value *args,
                         opd_node *node) {
     int ret = 0;
-    opdi_node_describe(node, &self);              /* squeeze_ and similar operators change the sizes */
+    opdi_node_describe(node, &self);              /* squeeze_ and similar operators have changed the sizes */
     opdi_leave_node(self);
     opdi_void_saved(node, self);
     opdi_attach(self, node, 0);
@@ -263,8 +274,8 @@ static void opdi_rebase(opd_call *call, const opdi_card *card, opd_tensor *self,
     }
 }
 
-/* Refuses writes of a recorded call into arguments other than the first if autograd cannot record them.  Returns 0, or
-   -1 and sets an error. */
+/* Sets an error if a recorded call writes arguments other than the first and autograd cannot record these writes, or if
+   the call returns nothing that it writes.  Returns 0, or -1 and sets an error. */
 OPDI_NOINLINE static int opdi_check_written(const opd_call *call) {
     const opd_op *op = call->op;
     const uint64_t back = opdi_written_returned(op);
@@ -296,8 +307,8 @@ OPDI_NOINLINE static int opdi_check_written(const opd_call *call) {
                     "OPD_NOT_DIFFERENTIABLE", op->name, op->schema->args[opdi_low_bit(op->written_args)].name);
 }
 
-/* Copies the call's arguments to args.  If the formula reads memory that the call writes and returns, args gets copies
-   with the values before the call.  Returns 0, or -1 and sets an error. */
+/* Copies the call's arguments to args.  If the backward function reads an argument in memory that the call writes and
+   returns, args gets a copy of that argument as it was before the call.  Returns 0, or -1 and sets an error. */
 static int opdi_written_args(const opd_call *call, const opdi_card *card, opd_value *args) {
     const uint64_t back = opdi_written_returned(call->op);
     memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
@@ -325,8 +336,8 @@ static int opdi_written_args(const opd_call *call, const opdi_card *card, opd_va
     return 0;
 }
 
-/* Runs and records a call that writes several arguments, or one that is not the first.  Each written argument that is
-   returned becomes a result of the node. */
+/* Runs and records a call that writes several arguments, or an argument other than the first.  Each written argument
+   that is returned becomes a result of the node.  Returns 0, or -1 and sets an error. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_recording_writes(opd_call *call, const opdi_card *card) {
     opd_value args[OPD_MAX_ARGS];
     const opd_value *given = call->args;
@@ -343,8 +354,8 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_recording_writes(opd_call *call, const opdi
     return opdi_unalias_results(call) ? -1 : opdi_record(call, card, &card->formula, args);
 }
 
-/* Copies the call's arguments to args.  If the formula reads self, args gets a copy of self with the value before the
-   write.  Returns 0 or -1. */
+/* Copies the call's arguments to args.  If the backward function reads self, args gets a copy of self with the value
+   before the write.  Returns 0, or -1 and sets an error. */
 static int opdi_inplace_args(const opd_call *call, const opdi_card *card, opd_tensor *self, opd_value *args) {
     opd_tensor *original = NULL;
     memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
@@ -364,15 +375,16 @@ static int opdi_inplace_args(const opd_call *call, const opdi_card *card, opd_te
     return 0;
 }
 
-/* Returns true if the view self still lies where `was`, written by opdi_slice_pack, says. */
+/* Returns true if the view self still has the geometry in its base that opdi_slice_pack wrote to `was`. */
 static bool opdi_slice_same(const opd_tensor *self, const opd_value *was) {
     int64_t now[OPDI_MAX_SLICE];
     const int count = opdi_slice_pack(self, opdi_view_record_of(self)->base, now);
     return count == was->n && memcmp(now, was->u.ints, (size_t)count * sizeof *now) == 0;
 }
 
-/* Runs and records a call that writes self.  Afterwards self becomes the result of the node with the functional
-   operator's formula.  If self is a view, its base does, too. */
+/* Runs and records a call that writes self.  The node has the backward function of the functional operator, and becomes
+   the history of self; if self is a view, also of its base (opdi_slices_attach).  Returns 0, or -1 and sets an error.
+   */
 OPDI_INTERNAL int opdi_recording_inplace_kernel(opd_call *call, const opdi_card *card, opd_tensor *self) {
     opd_value args[OPD_MAX_ARGS];
     const int ndim = self ? self->ndim : 0;
@@ -392,7 +404,7 @@ OPDI_INTERNAL int opdi_recording_inplace_kernel(opd_call *call, const opdi_card 
         !(node = opdi_inplace_node(call, card, self, args))) {
         return -1;
     }
-    /* an operator that only changes the view's geometry changes nothing in its base */
+    /* an operator that only changes the view's geometry does not change its base */
     if ((self->flags & OPDI_IS_VIEW) && !(card->desc.tags & OPD_OPTAG_INPLACE_VIEW) &&
         !(other = opdi_slices_node(call, card, self, args, node))) {
         opdi_node_release(node);
@@ -417,9 +429,10 @@ OPDI_COLD_BEGIN
 
 #if defined(OPDI_CORE)
 
-/* The formula of nodes that are recorded by hand (see opdi_hand_formula), with its name. */
+/* The derivative of nodes that opd_autograd_record or opd_autograd_apply makes, with a copy of the node's name behind
+   it. */
 typedef struct opdi_hand { opdi_derivative formula; struct opdi_hand *next; size_t bytes; } opdi_hand;
-static opdi_hand *opdi_hands;                     /* one for each (name, function); they are few and never freed */
+static opdi_hand *opdi_hands;                     /* one for each name and function; a plug-in's are freed with it */
 
 static opdi_hand *opdi_hand_known(const char *name, opd_backward_fn fn, bool context, bool once) {
     opdi_hand *hand = OPDI_ACQUIRE(&opdi_hands);
@@ -427,8 +440,8 @@ static opdi_hand *opdi_hand_known(const char *name, opd_backward_fn fn, bool con
                     strcmp(hand->formula.name, name) != 0)) { hand = hand->next; }
     return hand;
 }
-/* Returns the formula for this name and function, which is made at the first use and kept.  Returns NULL if memory runs
-   out. */
+/* Returns the derivative with this name and backward function.  It is made at the first use and kept.  Returns NULL if
+   memory runs out. */
 OPDI_INTERNAL const opdi_derivative *opdi_hand_formula(const char *name, opd_backward_fn fn, bool context, bool once) {
     const size_t size = strlen(name) + 1;
     opdi_hand *hand = opdi_hand_known(name, fn, context, once);
@@ -452,7 +465,7 @@ OPDI_INTERNAL const opdi_derivative *opdi_hand_formula(const char *name, opd_bac
     opdi_unlock(&opdi_registry.lock);
     return hand ? &hand->formula : NULL;
 }
-/* Frees the formulas of a plug-in that no call can be using any more.  The caller holds the registry's lock. */
+/* Frees the derivatives of a plug-in that no call can be using any more.  The caller holds the registry's lock. */
 OPDI_INTERNAL void opdi_hands_forget(const opd_plugin *plugin) {
     opdi_hand **hands = &opdi_hands;
     while (*hands) {
@@ -466,8 +479,8 @@ OPDI_INTERNAL void opdi_hands_forget(const opd_plugin *plugin) {
     }
 }
 
-/* Checks the arguments of opd_autograd_record.  Then makes the node and ties the results to it, if an input requires
-   grad.  A saved tensor that is also a result makes no cycle. */
+/* Checks the arguments of opd_autograd_record.  If an input requires grad, makes the node and makes it the history of
+   the results.  A saved tensor may also be a result.  Returns 0, or -1 and sets an error. */
 static int opdi_record_by_hand(const char *name, opd_backward_fn backward, opd_tensor *const *inputs, int ninputs,
                                opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
                                opd_tensor *const *results, int nresults) {
@@ -524,7 +537,7 @@ static int opdi_record_by_hand(const char *name, opd_backward_fn backward, opd_t
         }
     }
     for (int i = 0; i < nresults; i++) { opdi_attach(results[i], node, i); }
-    for (int i = 0; i < nsaved; i++) {            /* a result that is saved makes no cycle */
+    for (int i = 0; i < nsaved; i++) {            /* a saved result must not make a cycle of references */
         if (saved[i] && saved[i]->grad_fn == node) { saved[i]->own |= OPDI_SAVED_BY_OWN; }
     }
     int i = opdi_self()->innermost.packer ? opdi_node_pack(node) : 0;
@@ -552,7 +565,7 @@ int opd_autograd_record(const char *name, opd_backward_fn backward, opd_tensor *
 
 OPDI_INTERNAL int opdi_forward_function(opd_context *ctx);
 
-/* Checks that tensor may be given the data of `data`.  Returns 0, or -1 and sets an error. */
+/* Checks that opd_tensor_set_data may give tensor the memory of `data`.  Returns 0, or -1 and sets an error. */
 static int opdi_check_set_data(const opd_tensor *tensor, const opd_tensor *data) {
     if (opdi_plain_tensor(tensor, "opd_tensor_set_data") || opdi_null_tensor(data, "opd_tensor_set_data")) {
         return -1;
@@ -576,8 +589,8 @@ static int opdi_check_set_data(const opd_tensor *tensor, const opd_tensor *data)
         : opd_fail(OPD_ERROR_AUTOGRAD, "cannot set the data of a variable that has a forward grad");
 }
 
-/* Makes tensor use the memory of `data`. tensor keeps its version, its history and its identity.  Returns 0, or -1 and
-   sets an error. */
+/* Makes tensor use the memory of `data`, with its sizes and dtype. tensor keeps its version, its history and its
+   identity.  Returns 0, or -1 and sets an error. */
 int opd_tensor_set_data(opd_tensor *tensor, opd_tensor *data) {
     const bool more = data && tensor && 2 * data->ndim > tensor->room;
     int64_t *dims = NULL;

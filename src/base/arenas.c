@@ -2,7 +2,7 @@
 
 //== arenas ============================================================================================================
 
-/* If OPDI_ARENA_TIGHT is true, every piece is a block of its own, so that a test can let each allocation fail. */
+/* If OPDI_ARENA_TIGHT is true, every piece gets a separate block, so that a test can let each allocation fail. */
 #if !defined(OPDI_ARENA_TIGHT)
 #define OPDI_ARENA_TIGHT 0
 #endif
@@ -75,7 +75,7 @@ OPDI_INTERNAL void opdi_found_free(opdi_found *found) {
     opdi_free(found->at, (size_t)found->cap * sizeof *found->at);
     opdi_free(found->table, (size_t)(2 * found->cap) * sizeof *found->table);
 }
-/* Makes room for twice as many addresses in `found`.  Returns 0, or -1 and leaves `found` as it was. */
+/* Doubles the capacity of `found`.  Returns 0, or -1 with an error and `found` unchanged. */
 static int opdi_found_grow(opdi_found *found) {
     opdi_found big;
     big.count = found->count;
@@ -95,8 +95,8 @@ static int opdi_found_grow(opdi_found *found) {
     *found = big;
     return 0;
 }
-/* Returns the number of the pointer `p` in its table, after adding it if it is new.  Returns -1 and sets an error if
-   memory runs out. */
+/* Returns the index of the pointer `p` in `found`, and adds `p` if it is new.  Returns -1 and sets an error if memory
+   runs out. */
 OPDI_INTERNAL int64_t opdi_found_add(opdi_found *found, uintptr_t p) {
     if (found->count == found->cap && opdi_found_grow(found)) { return -1; }
     int64_t slot = opdi_found_slot(found, p);

@@ -26,9 +26,9 @@ typedef struct opdi_gone {
 
 //== memory ============================================================================================================
 
-#define OPDI_THREAD_CACHE ((int64_t)8 << 20)      /* so many bytes of free blocks a thread keeps */
+#define OPDI_THREAD_CACHE ((int64_t)8 << 20)      /* the most bytes of free blocks that a thread keeps */
 #define OPDI_MEDIUM ((size_t)65536)
-OPDI_SHARED_STATE int opdi_fail_on, opdi_fail_forever;      /* on: bit 0 by opd_memory_fail_at, plus 2 per opdi_paint */
+OPDI_SHARED_STATE int opdi_fail_on, opdi_fail_forever;      /* bit 0: opd_memory_fail_at; plus 2 per opdi_paint */
 /* opdi_typeof returns the size class of a block of `count` bytes (1 <= count <= OPDI_MEDIUM), and opdi_typebytes the
    size in bytes of a class. */
 static inline int opdi_typeof(size_t count) {
@@ -41,8 +41,8 @@ static inline size_t opdi_typebytes(int size_class) {
     int power = 10 + (size_class - OPDI_SMALL_CLASSES) / 4;
     return ((size_t)1 << power) + ((size_t)((size_class - OPDI_SMALL_CLASSES) % 4 + 1) << (power - 2));
 }
-/* Returns the size to which a block larger than OPDI_MEDIUM is rounded up.  From one power of two to the next there are
-   eight sizes. */
+/* Returns the size to which the size `count` of a block larger than OPDI_MEDIUM is rounded up.  Between two powers of
+   two there are eight such sizes. */
 static inline size_t opdi_large_bytes(size_t count) {
     size_t step = (size_t)1 << (opdi_top_bit((uint64_t)count - 1) - 3);
     return (count + step - 1) & ~(step - 1);
@@ -107,8 +107,8 @@ OPDI_SHARED void opdi_raw_free(void *memory, size_t size);
 OPDI_NOINLINE OPDI_SHARED void opdi_cache_room(opdi_thread *thread, int size_class);
 OPDI_SHARED bool opdi_large_give(void *memory, size_t rounded);
 #endif
-/* Frees the `size` bytes at `memory`, which opdi_alloc returned.  The block goes to this thread's free list of its size
-   class or, if it is large, to those that all threads keep. `memory` may be NULL. */
+/* Frees the `size` bytes at `memory`, which opdi_alloc returned.  A block of up to OPDI_MEDIUM bytes goes to this
+   thread's free list of its size class, a larger block to lists that all threads share.  `memory` may be NULL. */
 static inline void opdi_free(void *memory, size_t size) {
     if (!memory) { return; }
     opdi_thread *thread = opdi_self();
@@ -140,8 +140,8 @@ static inline void opdi_free(void *memory, size_t size) {
 #if !defined(OPD_NO_CACHE)
 OPDI_NOINLINE OPDI_INTERNAL void opdi_late_fill(opdi_thread *thread, int size_class);
 #endif
-/* Frees a block that begins with the header of a tensor.  The block is reused only after others of its class have been
-   freed.  So code that still uses the tensor finds the mark of a freed tensor (opdi_dead_tensor), and not another
+/* Frees a block that begins with the header of a tensor.  The block is reused only after other blocks of its class have
+   been freed.  So code that still uses the tensor finds the mark of a freed tensor (opdi_dead_tensor), and not another
    tensor. */
 static inline void opdi_free_late(void *memory, size_t size) {
 #if !defined(OPD_NO_CACHE)
@@ -169,16 +169,16 @@ static inline void opdi_free_late(void *memory, size_t size) {
 //== planned memory ====================================================================================================
 
 #if defined(OPDI_CORE)
-/* The room in front of a block's data.  Without it, data whose size is a power of two would always begin at the same
+/* The bytes in front of a block's data.  Without them, data whose size is a power of two would always begin at the same
    offset of a page. */
 #define OPDI_IN_FRONT 192
 typedef struct opdi_stay {
-    int64_t bytes, at;           /* of its data; its offset in the region, or -1: a block of its own */
-    int32_t born, died;          /* steps of the run; died is OPDI_NEVER if it outlives the run */
+    int64_t bytes, at;           /* bytes of data; offset in the region, or -1: not in the region */
+    int32_t born, died;          /* steps of allocation and free; OPDI_NEVER: not freed in the run */
 } opdi_stay;
 typedef struct opdi_region {
     int64_t bytes;               /* the size of this region */
-    int32_t refs;                /* held by the blocks in use that lie in it, and by the plan */
+    int32_t refs;                /* one for each block in use in the region, and one for the plan */
 } opdi_region;
 /* The plan for the memory of a graph's runs.  One run at a time uses it. */
 typedef struct opdi_planned {
@@ -186,7 +186,7 @@ typedef struct opdi_planned {
     int32_t count, cap, next, clock;
     int32_t steps;               /* how many allocations and frees the recorded run has made */
     int32_t misses;              /* consecutive runs that differed from the one before */
-    bool follows;                /* up to now this run has made the steps of the recorded one */
+    bool follows;                /* so far, this run has made the steps of the recorded run */
     bool placed;                 /* the stays (blocks of the recorded run) have their offsets */
     opdi_region *region;
     int64_t bytes;               /* size of the region that the stays take up together */
@@ -195,7 +195,7 @@ typedef struct opdi_planned {
 
 //== arenas ============================================================================================================
 
-/* A bump allocator, for many small things that live and die together.  An arena that is all zero is empty. */
+/* A bump allocator, for many small objects that are freed together.  An arena that is all zero is empty. */
 typedef struct opdi_arena_block {
     struct opdi_arena_block *next;
     size_t size;                                  /* the size passed to opdi_alloc */
@@ -205,7 +205,7 @@ typedef struct opdi_arena {
     char *at, *end;                               /* the free part of the newest block */
 } opdi_arena;
 #if defined(OPDI_CORE)
-/* Pointers in the order in which they were found, and a hash table to find them again. */
+/* A set of pointers: at[0 .. count) in the order in which they were added, and a hash table of their indices. */
 typedef struct opdi_found { uintptr_t *at; int64_t count, cap; int64_t *table; } opdi_found;
 #endif
 

@@ -16,8 +16,8 @@ const char *opd_error_message(void) {
 }
 void opd_error_clear(void) { opdi_self()->error = OPD_OK; }
 
-/* Returns true if p lies on the stack that the system gave this thread, and not on the stack of a coroutine or a
-   signal. */
+/* Returns true if the address p lies on the stack that the system gave this thread, and not on the stack of a coroutine
+   or a signal handler. */
 static bool opdi_on_own_stack(opdi_thread *thread, uintptr_t p) {
 #if defined(OPDI_STACK_KNOWN)
     pthread_attr_t attr;
@@ -32,9 +32,9 @@ static bool opdi_on_own_stack(opdi_thread *thread, uintptr_t p) {
 #endif
     return p - thread->stack_low < thread->stack_bytes;
 }
-/* Returns true if an exception or a longjmp has left the kernel of thread->current.  In that case, the frame of that
-   call no longer lies above `here` (an address in a live frame) on the stack, or has been overwritten.  Calls on other
-   stacks are not examined. */
+/* Returns true if an exception or a longjmp has left the kernel of thread->current.  `here` is an address in a live
+   frame.  If the kernel was left, the frame of its call is no longer above `here` on the stack, or has been
+   overwritten.  Calls on other stacks are not examined. */
 OPDI_INTERNAL bool opdi_is_left_at(opdi_thread *thread, const volatile void *here) {
 #if defined(OPDI_SANITIZED)                       /* frames may be anywhere */
     (void)thread;
@@ -47,8 +47,8 @@ OPDI_INTERNAL bool opdi_is_left_at(opdi_thread *thread, const volatile void *her
             ((uintptr_t)call <= (uintptr_t)here && opdi_on_own_stack(thread, (uintptr_t)here)));
 #endif
 }
-/* Returns true if an exception or a longjmp has left the kernel of thread->current.  As the function is not inlined,
-   all live frames lie above its own. */
+/* Returns true if an exception or a longjmp has left the kernel of thread->current.  This function is not inlined, so
+   all live frames of callers are above its own frame. */
 OPDI_NOINLINE OPDI_INTERNAL bool opdi_is_left(opdi_thread *thread) {
     const volatile char here = 0;
     return opdi_is_left_at(thread, &here);
@@ -68,8 +68,8 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_forget_left(opdi_thread *thread) {
                     "what they are in the beginning");
 }
 
-/* If the rest of a message after "name: " (so many characters as `length`) begins with the same name, removes "name: "
-   from the front. */
+/* Removes a name that is repeated in a message.  The first `length` bytes of the message are "name: ".  If the rest
+   begins with the same name, these bytes are removed. */
 static void opdi_name_once(char *message, int length) {
     const char *const rest = message + length;
     const size_t name = (size_t)length - 2;
@@ -100,8 +100,8 @@ int opd_fail(opd_code code, const char *format, ...) {
    `otherwise`. */
 OPDI_INTERNAL opd_code opdi_errno_code(opd_code otherwise) { return errno == ENOMEM ? OPD_ERROR_MEMORY : otherwise; }
 
-/* Appends to the text of the pending error.  The place of a function, " [in the ...]", is not appended if the text has
-   it already.  Returns -1. */
+/* Appends a formatted text to the message of the pending error.  A text " [in the ...]", which names the function
+   around, is not appended a second time.  Returns -1. */
 OPDI_INTERNAL int opdi_fail_more(const char *format, ...) OPD_PRINTF_LIKE(1, 2);
 OPDI_INTERNAL int opdi_fail_more(const char *format, ...) {
     opdi_thread *thread = opdi_self();

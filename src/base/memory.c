@@ -2,16 +2,16 @@
 
 //== allocation ========================================================================================================
 //
-//  Blocks up to 64 KiB come from the thread's free lists by size class, larger ones from shared lists, so that a
-//  result of a size just freed costs no page faults.  The caller that frees a block passes its size, so blocks have no
-//  headers.
+//  Blocks of up to 64 KiB come from the thread's free lists, one for each size class, and larger blocks from shared
+//  lists.  Reusing a block that was just freed costs no page faults.  The caller that frees a block passes its size, so
+//  blocks have no headers.
 
-#define OPDI_LARGE_CACHE ((int64_t)512 << 20)     /* so many bytes all threads keep together */
+#define OPDI_LARGE_CACHE ((int64_t)512 << 20)     /* bytes of large free blocks that are kept at most */
 #if defined(OPDI_CORE)
 #define OPDI_ALIGN ((size_t)64)
 #define OPDI_HUGE ((size_t)2 << 20)
 
-#if defined(OPDI_APART)                           /* base.h declares them */
+#if defined(OPDI_APART)                           /* base.h declares these variables */
 int opdi_fail_on, opdi_fail_forever;
 #endif
 static int64_t opdi_fail_count, opdi_fail_seen;   /* opd_memory_fail_at: the countdown; allocations since then */
@@ -27,8 +27,9 @@ static inline size_t opdi_large_typebytes(int size_class) {
     return (size_t)(9 + size_class % 8) << (13 + size_class / 8);
 }
 
-/* Allocates `size` bytes by malloc.  Returns NULL if there is no memory.  Blocks over 1 KiB are aligned to a cache
-   line, and very large ones to a huge page; the word before such a block holds the address that malloc returned. */
+/* Allocates `size` bytes by OPD_MALLOC.  Returns NULL, without an error, if memory runs out.  Blocks over 1 KiB are
+   aligned to a cache line, and very large blocks to a huge page; the word before such a block holds the address that
+   OPD_MALLOC returned. */
 OPDI_SHARED void *opdi_raw_alloc(size_t size) {
     size_t align = size >= 2 * OPDI_HUGE ? OPDI_HUGE : OPDI_ALIGN;
     if (size <= 1024) { return OPD_MALLOC(size); }
@@ -64,7 +65,7 @@ OPDI_NOINLINE OPDI_SHARED void *opdi_out_of_memory(size_t count) {
     return NULL;
 }
 
-/* Returns true if this allocation has to fail, because a test asked for that (opd_memory_fail_at). */
+/* Counts an allocation for opd_memory_fail_at.  Returns true if the test wants this allocation to fail. */
 OPDI_NOINLINE OPDI_SHARED bool opdi_fail_now(void) {
     (void)OPDI_ADD(&opdi_fail_seen, 1);
     if (OPDI_LOAD(&opdi_fail_count) <= 0) { return OPDI_LOAD(&opdi_fail_count) < 0; }
@@ -74,8 +75,8 @@ OPDI_NOINLINE OPDI_SHARED bool opdi_fail_now(void) {
 }
 
 #if !defined(OPD_NO_CACHE)
-/* Makes room in the cache of free blocks of a thread: frees blocks of other size classes, class after class, so that
-   blocks of earlier work do not stay for ever. */
+/* Makes room in a thread's cache for a block of size_class: frees cached blocks of other size classes, one class after
+   another, so that blocks of earlier work do not stay for ever. */
 OPDI_NOINLINE OPDI_SHARED void opdi_cache_room(opdi_thread *thread, int size_class) {
     opdi_live_flush(thread);
     for (int tried = 0; tried < OPDI_CLASSES && thread->cached > OPDI_THREAD_CACHE / 8 * 7; tried++) {
@@ -104,9 +105,9 @@ OPDI_SHARED void *opdi_large_take(size_t rounded) {
     return block;
 }
 
-/* Keeps a free block of an already rounded size for all threads, and returns true.  Returns false if it does not keep
-   the block.  If there is no room, first frees blocks of other sizes, class after class, so that blocks of earlier work
-   do not stay for ever. */
+/* Puts a large free block, of `rounded` bytes, into the list of its size that all threads share, and returns true.
+   Returns false if the cache is full and the block is not kept.  Before that, blocks of other sizes are freed, one
+   class after another, so that blocks of earlier work do not stay for ever. */
 OPDI_SHARED bool opdi_large_give(void *memory, size_t rounded) {
     const int size_class = opdi_large_class(rounded);
     const int64_t room = OPDI_LARGE_CACHE - (int64_t)rounded;
@@ -137,8 +138,9 @@ OPDI_SHARED bool opdi_large_give(void *memory, size_t rounded) {
 }
 #endif
 
-/* Lets opcheck see a kernel's effect on memory.  While a thread has an opdi_paint, each block that it allocates is
-   filled with a certain byte, and so are the OPDI_GUARD bytes behind the block. */
+/* Allocates n bytes for opcheck, which wants to see a kernel's effect on memory.  If a thread has an opdi_paint,
+   opdi_alloc calls this.  The block and the OPDI_GUARD bytes behind it are filled with paint->byte.  Returns NULL and
+   sets an error if memory runs out. */
 #define OPDI_GUARD ((size_t)64)
 OPDI_NOINLINE OPDI_SHARED void *opdi_alloc_filled(opdi_thread *thread, size_t n) {
     opdi_paint *paint = thread->paint;
@@ -155,7 +157,7 @@ OPDI_NOINLINE OPDI_SHARED void *opdi_alloc_filled(opdi_thread *thread, size_t n)
     thread->allocated += (int64_t)size;
     return memory;
 }
-/* Returns true if something was written behind the `size` bytes of a block that opdi_alloc_filled has filled. */
+/* Returns true if a kernel has written behind the `size` bytes of a block that opdi_alloc_filled has filled. */
 OPDI_INTERNAL bool opdi_is_overrun(const opdi_paint *paint, const void *block, size_t size) {
     const unsigned char *end = (const unsigned char *)block + size;
     int k;
@@ -186,15 +188,15 @@ OPDI_INTERNAL void opdi_live_count(opdi_thread *thread, int64_t bytes) {
     thread->live_delta += bytes;
     if (thread->live_delta > 65536 || thread->live_delta < -65536) { opdi_live_flush(thread); }
 }
-/* Allocates `size` bytes without using a cache.  Returns NULL and sets an error if memory runs out.  The caller counts
-   the bytes as handed out. */
+/* Allocates `size` bytes without using a cache.  Returns NULL and sets an error if memory runs out.  The bytes are not
+   added to the thread's counters: the caller does this. */
 OPDI_INTERNAL void *opdi_fresh(size_t size) {
     const bool fails = OPDI_UNLIKELY(OPDI_LOAD(&opdi_fail_on) & 1) && opdi_fail_now();
     void *memory = fails ? NULL : opdi_raw_alloc(size);
     return memory ? memory : opdi_out_of_memory(size);
 }
-/* Allocates like opdi_alloc, but takes no cached block.  Objects that are made once and stay use it: the cached blocks
-   are left to repeated work, which then finds as many as it had the first time. */
+/* Allocates like opdi_alloc, but does not take a cached block.  Use it for objects that are made once and stay: then
+   repeated work finds the same number of cached blocks each time. */
 OPDI_INTERNAL void *opdi_alloc_fresh(size_t size) {
     opdi_thread *const thread = opdi_self();
     size_t rounded = size ? size : 1;
@@ -210,8 +212,8 @@ OPDI_INTERNAL void *opdi_alloc_fresh(size_t size) {
     }
     return memory;
 }
-/* opdi_lists_hide hides the cached blocks of this thread in `lists` while things are made that stay; opdi_lists_show
-   shows them again. */
+/* opdi_lists_hide moves the cached blocks of this thread to `lists`, so that objects which stay do not use them.
+   opdi_lists_show moves them back. */
 OPDI_INTERNAL void opdi_lists_hide(opdi_thread *thread, opdi_free_block *lists[OPDI_CLASSES]) {
     memcpy(lists, thread->free_lists, sizeof thread->free_lists);
     memset(thread->free_lists, 0, sizeof thread->free_lists);
@@ -245,7 +247,7 @@ OPDI_COLD_BEGIN
 
 #if defined(OPDI_CORE)
 
-/* Returns to the system the free blocks that this thread keeps, and the large ones that all threads keep. */
+/* Frees the cached blocks of this thread, and the large blocks that are kept for all threads. */
 void opd_memory_trim(void) {
     opdi_cache_drain(opdi_self());
 #if !defined(OPD_NO_CACHE)
@@ -267,8 +269,7 @@ void opd_memory_trim(void) {
 #endif
 }
 
-/* Returns the sums of what all threads have in use and keep free.  The numbers of running threads may be slightly
-   old. */
+/* Returns the sums over all threads.  The numbers of other running threads may be slightly old. */
 opd_memory opd_memory_stats(void) {
     opd_memory memory;
     opdi_thread *thread = opdi_self();

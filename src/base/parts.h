@@ -1,9 +1,9 @@
-/* If OPDISPATCH_PART is 1, this object file has the core and the typed functions; if it is 2, the kernels and the
-   operators; if it is not defined, everything.  A function or variable of one part that the other part uses is
-   OPDI_SHARED.  In the folders of the core, types, macros and inline functions are for both parts.  Functions and
-   variables stand within an #if defined(OPDI_CORE), behind the prototypes of the shared ones.  An OPDI_INTERNAL
-   function or variable is used by several files of src/ but only by one part; it is static if the whole header is
-   compiled.  With OPDI_APART, each file of src/ is compiled by itself. */
+/* The two parts of the header.  If OPDISPATCH_PART is 1, this object file has the core and the typed functions; if it
+   is 2, the kernels and the operators; if it is not defined, everything.  A function or variable of one part that the
+   other part uses is OPDI_SHARED.  In the folders of the core, types, macros and inline functions are for both parts.
+   Functions and variables are inside of #if defined(OPDI_CORE), and the prototypes of shared functions are before it.
+   An OPDI_INTERNAL function or variable is used by several files of src/ but only in one part; it is static if the
+   whole header is compiled.  If OPDI_APART is defined, each file of src/ is compiled by itself. */
 #if defined(OPDI_APART)
 #define OPDI_IMPLEMENTED
 #define OPDI_CORE

@@ -1,15 +1,15 @@
 #include "base.h"
 
-//== memory planned ahead ==============================================================================================
+//== memory plans for repeated runs of a graph =========================================================================
 //
-//  A run of a graph records which blocks of data it allocates, and when each is freed.  The next run, if it makes the
-//  same steps in the same order, gets the blocks that it frees again from one piece of memory, its region.  Blocks of a
-//  region that are not in use at the same time share bytes.  Every allocation and free is compared with the record.
-//  From the first difference on, blocks come from opdi_alloc, and the record of this run becomes the plan of the next.
-//  So a block never overlaps with a block in use, however long it is held.  The region is freed with the last of its
-//  blocks.
+//  A run of a graph records which blocks of data it allocates, and when each is freed.  If the next run makes the same
+//  steps in the same order, its blocks come from one piece of memory, the region; this holds for blocks that the run
+//  itself frees.  Blocks of a region that are not in use at the same time share bytes.  Every allocation and free is
+//  compared with the record.  From the first difference on, blocks come from opdi_alloc, and the record of this run
+//  becomes the plan for the next run.  So blocks that are in use never overlap, however long they are held.  The region
+//  is freed with the last of its blocks.
 
-/* If OPDI_PLANNING is false, all blocks of data come from opdi_alloc. */
+/* If OPDI_PLANNING is 0, all blocks of data come from opdi_alloc. */
 #if !defined(OPDI_PLANNING)
 #if defined(OPD_NO_CACHE)
 #define OPDI_PLANNING 0
@@ -22,18 +22,18 @@ OPDI_SHARED char *opdi_data_alloc(int64_t bytes);
 OPDI_SHARED void opdi_data_free(char *data, int64_t bytes);
 #if defined(OPDI_CORE)
 
-#define OPDI_MOST_STAYS 4096                      /* at most so many blocks of a run are planned, the first ones */
+#define OPDI_MOST_STAYS 4096                      /* only so many blocks of a run are planned, the first ones */
 #define OPDI_NEVER INT32_MAX
-#define OPDI_MISSES 8                             /* after so many runs in a row that differ, none is planned */
+#define OPDI_MISSES 8                             /* after so many consecutive runs that differ, runs are not planned */
 
 /* The header in front of a block's data, in OPDI_FRONT bytes. */
 typedef struct opdi_front {
-    opdi_region *region;         /* NULL if the block is one of its own */
+    opdi_region *region;         /* NULL if the block is not in a region */
     uint32_t run;                /* number of the run that asked for the block; 0: none */
     int32_t stay;
 } opdi_front;
 #define OPDI_FRONT 16
-static opdi_planned opdi_planned_taken;           /* *home while a run is using the plan */
+static opdi_planned opdi_planned_taken;           /* replaces a graph's plan while a run uses the plan */
 static uint32_t opdi_runs;
 
 static inline opdi_front *opdi_front_of(char *data) { return (opdi_front *)(void *)(data - OPDI_FRONT); }
@@ -45,8 +45,8 @@ static inline int64_t opdi_stay_extent(int64_t bytes) {
 static inline char *opdi_region_data(opdi_region *region, int64_t at) {
     return (char *)(((uintptr_t)(region + 1) + OPDI_FRONT + 63) & ~(uintptr_t)63) + at;
 }
-/* Makes a region for blocks of `bytes` bytes in all, which counts as cached.  Returns NULL and sets an error if that
-   fails. */
+/* Makes a region for blocks that take up `bytes` bytes together.  The region counts as cached.  Returns NULL and sets
+   an error if memory runs out. */
 static opdi_region *opdi_region_make(int64_t bytes) {
     const size_t size = (size_t)bytes + sizeof(opdi_region) + OPDI_FRONT + 64;
     opdi_region *region = (opdi_region *)opdi_fresh(size);
@@ -56,7 +56,7 @@ static opdi_region *opdi_region_make(int64_t bytes) {
     (void)OPDI_ADD(&opdi_regions_idle, region->bytes);
     return region;
 }
-/* Counts a region as handed out, or as cached. */
+/* Counts the bytes of a region as in use if `live` is true, else as cached. */
 static void opdi_region_count(opdi_thread *thread, const opdi_region *region, bool live) {
     (void)OPDI_ADD(&opdi_regions_idle, live ? -region->bytes : region->bytes);
     opdi_live_count(thread, live ? region->bytes : -region->bytes);
@@ -65,14 +65,15 @@ static void opdi_region_free(opdi_region *region) {
     (void)OPDI_ADD(&opdi_regions_idle, -region->bytes);
     opdi_raw_free(region, (size_t)region->bytes);
 }
-/* Drops a reference to a region that counts as handed out. */
+/* Drops a reference to a region that counts as in use, and frees the region with the last reference. */
 static void opdi_region_drop(opdi_region *region) {
     if (opdi_ref_down(&region->refs) != 0) { return; }
     opdi_region_count(opdi_self(), region, false);
     opdi_region_free(region);
 }
 
-/* Notes that a run differs from the plan from here on, and forgets the steps that have not happened yet. */
+/* Ends following the plan, because this step of the run differs from it, and forgets the recorded steps that have not
+   happened yet. */
 static void opdi_planned_leave(opdi_planned *planned) {
     planned->follows = false;
     planned->count = planned->next;
@@ -81,7 +82,7 @@ static void opdi_planned_leave(opdi_planned *planned) {
         if (stay->died >= planned->clock) { stay->died = OPDI_NEVER; }
     }
 }
-/* Makes room for one more stay in planned.  Returns 0, or -1 and sets an error. */
+/* Makes room for one more record of a block in planned->stays.  Returns 0, or -1 and sets an error. */
 static int opdi_planned_grow(opdi_planned *planned) {
     const int32_t cap = planned->cap ? 2 * planned->cap : 32;
     if (planned->next < planned->cap) { return 0; }
@@ -93,8 +94,8 @@ static int opdi_planned_grow(opdi_planned *planned) {
     planned->cap = cap;
     return 0;
 }
-/* Returns the stay (the record of a block) for the block that a run asks for now.  Returns NULL and sets an error if
-   that fails. */
+/* Returns the record (stay) of the block of `bytes` bytes that a run now asks for: the planned record, or a new one if
+   the run differs from the plan.  Returns NULL and sets an error if memory runs out. */
 static opdi_stay *opdi_planned_next(opdi_planned *planned, int64_t bytes) {
     opdi_stay *stay = planned->next < planned->count ? planned->stays + planned->next : NULL;
     if (planned->follows && (!stay || stay->born != planned->clock || stay->bytes != bytes)) {
@@ -119,8 +120,8 @@ static void opdi_planned_died(opdi_planned *planned, int32_t at) {
     stay->died = planned->clock++;
 }
 
-/* Allocates memory for more than OPDI_TOGETHER bytes of data, or for a kernel to work with.  Returns NULL and sets an
-   error if memory runs out. */
+/* Allocates memory for the data of a tensor, if it has more than OPDI_TOGETHER bytes, or for a kernel's scratch data.
+   Returns NULL and sets an error if memory runs out. */
 OPDI_NOINLINE OPDI_SHARED char *opdi_data_alloc(int64_t bytes) {
     opdi_thread *const thread = opdi_self();
     opdi_planned *const planned = thread->planned;
@@ -163,8 +164,8 @@ static int opdi_stay_order(const void *a, const void *b) {
     const int order = (first->rank < second->rank) - (first->rank > second->rank);
     return order ? order : (first->stay > second->stay) - (first->stay < second->stay);
 }
-/* Returns the offset at which a block fits best between those that already have offsets, which ranked[0 .. count) lists
-   in order.  Blocks that are in use at another time are ignored. */
+/* Returns the offset at which a block fits best between blocks that already have offsets.  ranked[0 .. count).placed
+   lists those blocks in the order of their offsets.  Blocks that are in use at another time are ignored. */
 static int64_t opdi_stay_place(const opdi_stay *stays, const opdi_ranked_stay *ranked, int32_t count,
                                const opdi_stay *stay) {
     const int64_t extent = opdi_stay_extent(stay->bytes);
@@ -181,15 +182,15 @@ static int64_t opdi_stay_place(const opdi_stay *stays, const opdi_ranked_stay *r
     return best < 0 ? end : best;
 }
 /* Gives all blocks that are freed in a run their offsets, one after another, and returns how many bytes they take up
-   together. `way` says which blocks come first: the largest, those in use for the longest time, or those with the
-   largest product of both. */
+   together.  `way` tells which blocks come first: 0: the largest; 1: those with the largest product of size and time in
+   use; 2: those that are in use for the longest time. */
 static int64_t opdi_planned_places(opdi_planned *planned, opdi_ranked_stay *ranked, int way) {
     opdi_stay *const stays = planned->stays;
     int64_t total = 0;
     int32_t count = 0;
     for (int32_t i = 0; i < planned->count; i++) {
         const double bytes = (double)stays[i].bytes, time = (double)stays[i].died - (double)stays[i].born;
-        stays[i].at = -1;                         /* also if the stay had an offset for an earlier run */
+        stays[i].at = -1;                         /* replaces an offset from an earlier plan */
         if (stays[i].died == OPDI_NEVER) { continue; }
         ranked[count].rank = way == 0 ? bytes : way == 1 ? bytes * time : time;
         ranked[count++].stay = i;
@@ -217,8 +218,9 @@ static int64_t opdi_planned_most(const opdi_planned *planned, const int32_t *eve
     }
     return most;
 }
-/* Returns the size of a region for all blocks that are freed in a run.  Returns 0 if the region and the blocks that are
-   not freed would together exceed the largest number of bytes in use at one time by more than a twentieth. */
+/* Gives the blocks offsets by three orders, and returns the size of the region for the first good one.  Returns 0 if,
+   in each order, the region and the blocks that are not freed in the run would together need over 5% more than the
+   largest number of bytes that are in use at one time. */
 static int64_t opdi_planned_work(opdi_planned *planned, opdi_ranked_stay *ranked, int32_t *events) {
     int64_t others = 0;
     for (int32_t i = 0; i < planned->count; i++) {
@@ -233,7 +235,8 @@ static int64_t opdi_planned_work(opdi_planned *planned, opdi_ranked_stay *ranked
     }
     return 0;
 }
-/* Plans the memory of the next run from the record of this one, if `worth` is true.  If memory runs out, plans less. */
+/* Plans the memory of the next run from the record of this run, if `worth` is true.  Otherwise, or if memory runs out,
+   the blocks of the next run get no offsets in a region. */
 static void opdi_planned_place(opdi_planned *planned, bool worth) {
     const int mark = opd_error_mark();
     const size_t count = (size_t)planned->count, room = count * (sizeof(opdi_ranked_stay) + 2 * sizeof(int32_t));
@@ -277,7 +280,7 @@ OPDI_INTERNAL int opdi_planned_begin(opdi_thread *thread, opdi_planned **home, o
     thread->planned = *run = planned;
     return 0;
 }
-/* Ends a run, and plans the next run if this one differed from its plan. */
+/* Ends a run, and plans the next run if this run differed from its plan.  If the run failed, its record is dropped. */
 OPDI_INTERNAL void opdi_planned_end(opdi_thread *thread, opdi_planned **home, opdi_planned *planned, bool failed) {
     if (!planned) { return; }
     thread->planned = NULL;

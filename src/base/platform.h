@@ -1,9 +1,9 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>platform     allocation, atomics, threads, errors, log, arenas
 //
-//  The base of all other folders, on top of the C library and, unless OPD_NO_THREADS, pthreads.  One private function
-//  allocates (opdi_alloc); one structure per thread (opdi_thread) holds everything that is thread-local.  This folder
-//  knows nothing of tensors.
+//  The base of all other folders, on top of the C library and, unless OPD_NO_THREADS is defined, pthreads.  All memory
+//  comes from one private function, opdi_alloc.  Each thread has one structure, opdi_thread, with everything that is
+//  thread-local.  This folder does not depend on tensors.
 //----------------------------------------------------------------------------------------------------------------------
 
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 #include <limits.h>
 #include <time.h>
 #if defined(__GNUC__) && (defined(__GLIBC__) || defined(__APPLE__) || defined(__FreeBSD__)) && !defined(__TINYC__)
-#define OPDI_UNWINDS             /* elsewhere the unwinder may not be linked, or only on request */
+#define OPDI_UNWINDS             /* on other systems the unwinder is not always linked */
 #include <unwind.h>
 #endif
 
@@ -125,7 +125,7 @@ extern char **environ;
 #endif
 #if defined(OPD_NO_OP_POOL) || defined(OPD_NO_OP_RESAMPLE) || defined(OPD_NO_OP_LOSS) || \
     defined(OPD_NO_OP_INDEX) || defined(OPD_NO_COMPLEX) || defined(OPDI_TOOLS_LESS) || defined(OPD_LEAN)
-#define OPDI_LESS                /* helpers of left-out families are compiled all the same */
+#define OPDI_LESS                /* helpers of left-out families are still compiled, but unused */
 #endif
 #if defined(OPDI_LESS) && defined(__GNUC__) && !defined(__TINYC__)
 #pragma GCC diagnostic push
@@ -176,7 +176,7 @@ OPDI_SHARED void OPDI_PARTS_FIT(void) { }
 #endif
 
 #if defined(__GNUC__)
-#define OPDI_MAY_ALIAS __attribute__((may_alias))         /* its memory may also be accessed as another type */
+#define OPDI_MAY_ALIAS __attribute__((may_alias))         /* memory of this type may also be accessed as another type */
 #else
 #define OPDI_MAY_ALIAS
 #endif
@@ -195,7 +195,7 @@ OPDI_SHARED void OPDI_PARTS_FIT(void) { }
 #define OPDI_SUB(p, v) __atomic_sub_fetch(p, v, __ATOMIC_ACQ_REL)
 #define OPDI_EXCHANGE(p, was, v) \
     (OPDI_ALONE ? (*(p) = (v), true) : __atomic_compare_exchange_n(p, was, v, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-#define OPDI_IN_ORDER() __atomic_signal_fence(__ATOMIC_SEQ_CST)      /* orders for the compiler only: no instruction */
+#define OPDI_IN_ORDER() __atomic_signal_fence(__ATOMIC_SEQ_CST)      /* orders memory accesses for the compiler only */
 #define OPDI_PREFETCH(p) __builtin_prefetch((const void *)(p))
 #else
 #define OPDI_LIKELY(x) (x)
@@ -215,8 +215,8 @@ OPDI_SHARED void OPDI_PARTS_FIT(void) { }
 #define OPDI_PREFETCH(p) ((void)(p))
 #endif
 
-/* True while the process has only one thread, as glibc says.  Only that thread itself can change this, by starting
-   another one. */
+/* True while the process has only one thread, according to glibc.  Only that thread can change this, by starting
+   another thread. */
 #if defined(OPD_NO_THREADS)
 #define OPDI_ALONE 1
 #elif defined(__linux__) && defined(__has_include)
@@ -252,11 +252,13 @@ typedef pthread_mutex_t opdi_mutex;
 #define opdi_unlock(m) ((void)pthread_mutex_unlock(m))
 #endif
 
-/* Code between OPDI_COLD_BEGIN and its end is not on any hot path; gcc spends a third of the time on it.  OPDI_COLD
-   marks a single function.  Functions that hot loops call and the compiler should inline stay outside.
-   Nothing is optimised between OPDI_ONCE_BEGIN and its end: tools, text and code that runs once.  Loops over elements,
-   in which a dozen passes of gcc find nothing, stand between OPDI_LOOPS_BEGIN and its end.  Floating-point exceptions
-   do not trap there, so that the loops vectorise.  Still, gcc lets square roots set errno: see opdi_vsqrt. */
+/* Marks for how much the compiler optimises.  Code between OPDI_COLD_BEGIN and OPDI_COLD_END is not on any hot path;
+   gcc takes a third of the time to compile it.  OPDI_COLD marks a single function.  Functions that hot loops call and
+   the compiler should inline stay outside.
+   Between OPDI_ONCE_BEGIN and OPDI_ONCE_END nothing is optimised: tools, text and code that runs once.
+   Between OPDI_LOOPS_BEGIN and OPDI_LOOPS_END are loops over elements.  A dozen passes of gcc that gain nothing there
+   are switched off.  Floating-point exceptions do not trap there, so that the loops vectorise.  Still, gcc lets square
+   roots set errno: see opdi_vsqrt. */
 #define OPDI_COLD_BEGIN
 #define OPDI_COLD_END
 #define OPDI_COLD
@@ -282,7 +284,7 @@ typedef pthread_mutex_t opdi_mutex;
 #define OPDI_COLD __attribute__((optimize("Og")))
 #undef OPDI_ONCE_BEGIN
 #undef OPDI_ONCE_END
-#if defined(OPD_LEAN)            /* gcc keeps every function that is compiled at -O0, called or not: its PR24561 */
+#if defined(OPD_LEAN)            /* gcc keeps unused functions that are compiled at -O0: its PR24561 */
 #define OPDI_ONCE_BEGIN OPDI_COLD_BEGIN
 #define OPDI_ONCE_END OPDI_COLD_END
 #else
@@ -301,25 +303,25 @@ typedef pthread_mutex_t opdi_mutex;
 
 #if defined(__TINYC__)
 #define OPDI_INF (1e308 * 10)
-#define OPDI_MINUS_INF (-1e308 * 10)          /* a constant; -OPDI_INF is none there */
+#define OPDI_MINUS_INF (-1e308 * 10)          /* for tcc, -OPDI_INF is not a constant */
 #else
 #define OPDI_INF HUGE_VAL
 #define OPDI_MINUS_INF (-HUGE_VAL)
 #endif
 #define OPDI_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define OPDI_MAX(a, b) ((a) > (b) ? (a) : (b))
-/* Stands behind an array whose elements other files count.  If the array has not `count` elements, it does not compile,
-   and the error names the array. */
+/* A check for an array whose elements other files count.  If the array does not have `count` elements, the code does
+   not compile, and the error names the array. */
 #define OPDI_HAS_COUNT(array, count) \
     typedef char array##_has_another_count[sizeof array / sizeof array[0] == (size_t)(count) ? 1 : -1]
 
 /* The part of a thread's state that a kernel may change and the dispatcher restores. */
 typedef struct opdi_state {
-    uint64_t include, allow;     /* functionality bits: always in a call's set; not excluded from it */
+    uint64_t include, allow;     /* functionality bits: those that every call's set has; those that are not excluded */
     int16_t no_grad;
     uint16_t autocast;           /* number of the state in opdi_autocasts; 0: no autocast region */
-    int16_t inference;           /* tensors made now have no history and no version */
-    int16_t forward;             /* OPDI_FORWARD_*; tangents are computed when it is OPDI_FORWARD_OPEN alone */
+    int16_t inference;           /* not 0: new tensors have no history and no version */
+    int16_t forward;             /* OPDI_FORWARD_*; if only OPDI_FORWARD_OPEN is set, tangents are computed */
 } opdi_state;
 enum { OPDI_FORWARD_OPEN = 1, OPDI_FORWARD_OFF = 2 };      /* a level is open; forward mode is switched off */
 /* Returns the four modes of state in one word, so that a call saves and restores them with one load and one store. */
@@ -332,39 +334,39 @@ static inline void opdi_modes_set(opdi_state *state, uint64_t modes) {
     memcpy(&state->no_grad, &modes, sizeof modes);
 }
 
-#define OPDI_SMALL_CLASSES 64                     /* 16-byte steps to 1 KiB */
-#define OPDI_CLASSES (OPDI_SMALL_CLASSES + 24)    /* then four steps a doubling to 64 KiB */
-#define OPDI_LATE 16                              /* a power of two */
+#define OPDI_SMALL_CLASSES 64                     /* up to 1 KiB, the classes are 16 bytes apart */
+#define OPDI_CLASSES (OPDI_SMALL_CLASSES + 24)    /* up to 64 KiB, four classes for each doubling */
+#define OPDI_LATE 16                              /* how many freed blocks of a class wait in `late`; a power of two */
 #define OPDI_LATE_CLASSES 32
-#define OPDI_LATE_BYTES 512                       /* size in bytes of the largest class that waits (see `late`) */
+#define OPDI_LATE_BYTES 512                       /* bytes of the largest blocks that `late` delays */
 #define OPDI_PLACES 64
-/* The link in a free block.  The code that frees a block must have read its elements before, and the code that
-   allocates it writes them after. */
+/* The link in a free block.  It overwrites the block's first bytes: the code that frees a block must have read these
+   bytes before, and the code that allocates the block writes them after. */
 typedef struct OPDI_MAY_ALIAS opdi_free_block { struct opdi_free_block *next; } opdi_free_block;
 
 /* The thread's default sets of included and excluded keys (DispatchKeySet.h). */
 #define OPDI_DEFAULT_INCLUDE (OPD_BIT_OF(OPD_F_BACKEND_SELECT) | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW))
 #define OPDI_DEFAULT_ALLOW (~OPD_BIT_OF(OPD_F_AUTOCAST))
 
-#define OPDI_MAX_OBSERVERS 32                     /* of one thread's events; half of them observe all threads */
+#define OPDI_MAX_OBSERVERS 32                     /* per thread; half of them are for all threads */
 typedef struct opdi_observer opdi_observer;
-typedef struct opdi_watch { opdi_observer *observer; int64_t left; } opdi_watch;      /* sampled: events to the next */
+typedef struct opdi_watch { opdi_observer *observer; int64_t left; } opdi_watch;      /* left: events to skip */
 
-/* The innermost open object of each kind around a call; NULL or 0 if there is none.  A helper thread that continues the
-   work of another thread takes over all of them. */
+/* The innermost open objects around a call, one of each kind; NULL or 0 if there is none.  A helper thread that
+   continues the work of another thread copies this struct. */
 typedef struct opdi_innermost {
-    opd_node *node;              /* autograd: the node whose formula is running */
+    opd_node *node;              /* autograd: the node whose backward function is running */
     struct opdi_engine *engine;  /* autograd: the backward that this thread works for */
-    struct opdi_packer *packer;  /* autograd: saved-tensor hooks; the reason why more are refused */
-    const char *packers_off;
+    struct opdi_packer *packer;  /* autograd: the innermost pair of saved-tensor hooks */
+    const char *packers_off;     /* autograd: not NULL: why saved-tensor hooks are refused now */
     struct opdi_mutation *mutation;               /* autograd: see opd_allow_mutation_begin */
-    struct opdi_level *level;    /* forward mode: the innermost open level for called operators, */
-    struct opdi_level *dual;     /* and the level whose tangents are computed, which is inside it */
-    int32_t floor;               /* forward mode: only levels inside this layer compute; 0: all */
-    struct opdi_layer *layer;    /* transforms: the layer, and the vmap whose batching rule is running */
-    struct opdi_layer *rule;
-    uint32_t serials, serial;    /* transforms: number of layers so far; the number of the open layer, */
-    uint32_t tape;               /* and the number of the open grad or jvp; 0: none */
+    struct opdi_level *level;    /* forward mode: the innermost open level that called operators see */
+    struct opdi_level *dual;     /* forward mode: the level inside it whose tangents are being computed */
+    int32_t floor;               /* forward mode: levels outside of this layer are off; 0: none is off */
+    struct opdi_layer *layer;    /* transforms: the innermost layer */
+    struct opdi_layer *rule;     /* transforms: the vmap layer whose batching rule is running */
+    uint32_t serials, serial;    /* transforms: how many layers were opened so far; the number of the open layer */
+    uint32_t tape;               /* transforms: the number of the open grad or jvp; 0: none */
     struct opdi_tracer *tracer;  /* graphs: the recording in progress */
     struct opdi_fake *fake;      /* fakes: the open mode */
     bool observe_off;            /* observers: switched off on this thread */
@@ -373,23 +375,23 @@ typedef struct opdi_thread {
     uint64_t inside;             /* the epoch in which the outermost running call began; 0: no call runs */
     opdi_state state;
     opd_code error;              /* OPD_OK: no error is pending */
-    int32_t observed;            /* observers: whether there are any; see opdi_observing */
+    int32_t observed;            /* observers: not 0 if there are any; see opdi_observing */
     int32_t scope_depth;
     int32_t warned_root;
     opd_call *current;           /* the innermost running call */
     uintptr_t *handles;          /* the scope stack: tensors; with bit 0 set, opdi_block */
-    int64_t top, cap;            /* how many handles are in use; how many there is room for */
+    int64_t top, cap;            /* how many handles are in use; the size of the array */
     int64_t scope_mark;          /* the index at which the innermost scope begins */
     uint64_t sequence;           /* autograd: the number of the next node */
     opdi_innermost innermost;
     int64_t fake_live;           /* bytes of fakes that this thread made, less those that it freed */
     opdi_free_block *free_lists[OPDI_CLASSES];
-    void *late[OPDI_LATE_CLASSES][OPDI_LATE];     /* freed blocks, not yet in free_lists: see opdi_free_late; */
-    uint8_t late_at[OPDI_LATE_CLASSES];           /* the oldest block of each class */
+    void *late[OPDI_LATE_CLASSES][OPDI_LATE];     /* freed blocks that are not yet in free_lists: see opdi_free_late */
+    uint8_t late_at[OPDI_LATE_CLASSES];           /* index of the oldest block in each row of `late` */
     int32_t hand;                                 /* the size class that was emptied last: see opdi_cache_room */
-    struct opdi_planned *planned;                 /* the plan of the graph that is running here, */
-    uint32_t run;                                 /* and the number of the run; 0: none */
-    const char *ending;          /* why tensors are being freed: see opdi_dead_why */
+    struct opdi_planned *planned;                 /* the memory plan of the graph that this thread runs */
+    uint32_t run;                                 /* the number of that run; 0: none */
+    const char *ending;          /* the reason why tensors are being freed: see opdi_dead_why */
     int64_t cached;              /* bytes in free_lists and late */
     int64_t live_delta;          /* bytes handed out but not yet added to the global count */
     int64_t allocated;           /* bytes handed out to this thread so far */
@@ -397,24 +399,24 @@ typedef struct opdi_thread {
     struct opdi_thread *next;    /* the next in the list of all threads */
     uint64_t born;               /* the thread's number, from 1 */
     bool observing, observe_end; /* observers: a callback is running; the thread is ending */
-    bool showing;                /* a dispatch step is being logged; calls inside are not */
+    bool showing;                /* the dispatch trace is being written: calls inside are not traced */
     int32_t nobservers;
     opdi_mutex observe_lock;     /* protects the list of observers */
     opdi_watch observers[OPDI_MAX_OBSERVERS];
-    opdi_observer *own_observers;                 /* registered for this thread only */
-    int64_t skip, skip_from;     /* calls left to skip before the list is read again; their number at first */
+    opdi_observer *own_observers;                 /* observers of this thread only */
+    int64_t skip, skip_from;     /* sampling: events to skip before the list is read again; that number at its start */
     uint64_t random, events;
     int32_t depth;               /* autograd: how many backwards are nested on this thread */
     void *recorder;              /* profiler: this thread's recorder, if it belongs to profile recorder_of */
     uint64_t recorder_of;
     char message[2048];
-    uintptr_t stack_low;         /* the lowest address of the system's stack, once asked: see opdi_on_own_stack */
+    uintptr_t stack_low;         /* lowest address of this thread's stack; 0: not asked yet; see opdi_on_own_stack */
     size_t stack_bytes;
-    bool no_wait;                /* copies to and from a device are only queued */
-    int32_t sorting;             /* scripts: how many sorts are inside each other in __lt__ */
+    bool no_wait;                /* copies to and from a device do not wait */
+    int32_t sorting;             /* scripts: nesting depth of sorts that call __lt__ */
     struct opdi_paint *paint;   /* opcheck: fills new blocks */
-    bool left;                   /* an exception or a longjmp has left calls that `inside` still counts */
-    const char *places[OPDI_PLACES];              /* where each open scope begins, the outermost first */
+    bool left;                   /* an exception or longjmp has left calls, so `inside` may be wrong */
+    const char *places[OPDI_PLACES];              /* "file:line" of each open scope, the outermost first */
 } opdi_thread;
 
 OPDI_SHARED_STATE OPDI_TLS opdi_thread *opdi_thread_self;
@@ -427,7 +429,7 @@ static inline opdi_thread *opdi_self(void) {
 }
 
 #if defined(OPDI_CORE) && !defined(OPDI_APART)
-OPDI_SHARED uint64_t opdi_epoch = 1;              /* increases when an object is taken out of use */
+OPDI_SHARED uint64_t opdi_epoch = 1;              /* increases when a table or kernel is taken out of use */
 #else
 extern OPDI_SHARED uint64_t opdi_epoch;
 #endif
@@ -444,8 +446,8 @@ static inline uint64_t opdi_enter(opdi_thread *thread) {
 }
 static inline void opdi_leave(opdi_thread *thread, uint64_t was) { OPDI_PUBLISH(&thread->inside, was); }
 
-/* Returns the number of the highest set bit of `bits`, which must not be 0. 63 ^ is one instruction; 63 - is not
-   always. */
+/* Returns the index of the highest set bit of `bits`, which must not be 0.  Compilers turn 63 ^ clz into one
+   instruction, but 63 - clz not always. */
 static inline int opdi_top_bit(uint64_t bits) {
 #if defined(__GNUC__) && !defined(__TINYC__)
     return 63 ^ __builtin_clzll(bits);

@@ -4,7 +4,7 @@
 
 #if defined(OPDI_CORE)
 
-#if defined(OPDI_APART)                           /* platform.h declares them */
+#if defined(OPDI_APART)                           /* platform.h declares these variables */
 OPDI_TLS opdi_thread *opdi_thread_self;
 uint64_t opdi_epoch = 1;
 #endif
@@ -32,7 +32,7 @@ static void opdi_thread_key_make(void) {
 }
 #endif
 
-/* Reports, at the end of the program, an error that nobody has looked at. */
+/* Reports an error that is still pending at the end of the program. */
 static void opdi_at_exit(void) {
     if (opdi_thread_self) { opdi_report_pending(opdi_thread_self); }
 }
@@ -80,17 +80,18 @@ OPDI_NOINLINE OPDI_SHARED opdi_thread *opdi_thread_make(void) {
 }
 #endif
 
-//== what nobody can be inside any more ================================================================================
+//== freeing tables and kernels that no running call can use ===========================================================
 //
 //  A call writes the epoch into its thread's `inside` when it begins and 0 when it ends: plain stores, no lock and no
-//  fence.  Registration notes the epoch in the tables and kernels (with their user pointers) that it takes out of use,
-//  and then increases the epoch.  The objects are freed when every running call began in a later epoch.  The order
-//  between a call's store and its next reads is paid for here, by a barrier that the system sends to the other threads.
+//  fence.  When tables and kernels (with their user pointers) are taken out of use, they get the number of the epoch,
+//  and then the epoch is increased.  They are freed when every running call began in a later epoch.  A call's store to
+//  `inside` must become visible before its next reads.  The freeing thread ensures this, by a barrier that the system
+//  sends to all other threads, so that calls need no fence.
 
 #if defined(OPDI_CORE)
 #if !defined(OPD_NO_THREADS) && defined(__linux__) && defined(SYS_membarrier)
 #if !defined(__cplusplus)
-extern long syscall(long number, ...);            /* -std=c11 does not declare it */
+extern long syscall(long number, ...);            /* with -std=c11, the system header does not declare it */
 #endif
 /* Makes every other thread of the process pass a full barrier.  Returns false if the system cannot do that. */
 static bool opdi_barrier(void) {
@@ -105,8 +106,8 @@ static bool opdi_barrier(void) {
 static bool opdi_barrier(void) { return OPDI_ALONE != 0; }
 #endif
 
-/* Returns the epoch in which the oldest of the running calls began: UINT64_MAX if no call runs, 0 if that cannot be
-   known.  Threads that have never made a call are not in the list; they take its lock when they enter it. */
+/* Returns the epoch in which the oldest of the running calls began: UINT64_MAX if no call runs, 0 if it is unknown.  A
+   thread that has never made a call is not in the list; it takes the list's lock when it is added. */
 OPDI_INTERNAL uint64_t opdi_oldest_call(void) {
     const opdi_thread *thread;
     uint64_t oldest = UINT64_MAX;

@@ -1,30 +1,31 @@
 #include "dispatch.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>calls        calls, by operator and by base name, and what a kernel sees of one
+//  >>calls        calls by operator and by base name; arguments and results in a kernel
 //
-//  A call finds its slot in the operator's table and runs the slot's kernel.  This file knows of tensors only their key
-//  sets, and that a call may skip the autograd keys if nothing requires grad.
+//  A call finds its slot in the operator's table and runs the slot's kernel.  Of tensors, this section reads only the
+//  keys and the flags, which tell if a call can skip the autograd keys because nothing requires grad.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== calls =============================================================================================================
 //
-//  A call binds its arguments (compares their tags with the schema's; opdi_bind converts what differs), unites the key
-//  sets of the tensor arguments, finds the slot, runs the kernel in a scope of its own, and moves the results to the
-//  caller's scope.  The table below shows which function calls which, and when; every path ends in opdi_invoke_here:
+//  A call binds its arguments (compares their tags with the schema; opdi_bind converts values of other kinds), combines
+//  the key sets of the tensor arguments, finds the slot, runs its kernel in a new scope, and moves the results to the
+//  caller's scope.  The table below shows which function calls which function (opdi_call_x is written ..x), and on
+//  which condition; a > b means that a calls b.  Every path ends in opdi_invoke_here:
 //
-//    who and when (opdi_call_x is written ..x)                     calls
+//    function            condition                                 calls
 //    opd_call_all        all given, no lists, a table ............ ..dispatch > opdi_invoke_here, ..keep_results
 //      |                 defaults or lists, no table or no room .. ..with_defaults > ..dispatch
 //      |                 other kinds, too many or few ............ ..with_defaults > ..converting > ..binding
-//      '                 error, observers, no arrays, new thread . ..off_path > ..if_observed, then
-//    ..off_path          nobody observes after all, arrays there . ..with_defaults
-//    ..if_observed       observed, or an array is missing ........ ..observed > ..binding
+//      '                 error, observers, no arrays, new thread . ..off_path > ..if_observed
+//    ..off_path          no observer after all, arrays given ..... ..with_defaults
+//    ..if_observed       observers, or an array is missing ....... ..observed > ..binding
 //    opd_call_keywords   always .................................. ..keywords > ..binding
-//    ..binding           bound ................................... ..bound (tells observers) > ..reserving > ..dispatch
-//    opd_overloads_call  the first overload that fits is bound ... ..bound
-//    opd_call_at         names the slot .......................... ..at_key > opdi_invoke
-//    opd_redispatch      in a kernel, by keys .................... opdi_redispatch_in > opdi_invoke_here
+//    ..binding           the arguments fit ....................... ..bound (calls observers) > ..reserving > ..dispatch
+//    opd_overloads_call  for the first overload that fits ........ ..bound
+//    opd_call_at         for the slot of the given key ........... ..at_key > opdi_invoke
+//    opd_redispatch      in a kernel, for the given keys ......... opdi_redispatch_in > opdi_invoke_here
 
 OPDI_INTERNAL void opdi_ret_block_free(opd_value *value);
 OPDI_INTERNAL int opdi_ret_block_own(opdi_thread *thread, opd_value *value);
@@ -46,7 +47,7 @@ OPDI_INTERNAL bool opdi_is_number(const opd_value *value) {
 
 OPDI_INTERNAL int opdi_bind_value(const opdi_type *type, const opd_value *value, opd_value *out);
 
-/* Converts a list element by element to the element type. `want` is the tag of the list to be made, which says how its
+/* Converts the elements of a list to the type `type`.  `want` is the tag of the new list, which determines how its
    elements are stored.  Returns 0 if that is done, 1 if an element does not fit the type, or -1 on failure. */
 static int opdi_bind_elements(const opdi_type *type, const opd_value *value, opd_tag want, opd_value *out) {
     opd_value one, element, *values = (opd_value *)opdi_scope_alloc((size_t)value->n * sizeof *values);
@@ -101,7 +102,7 @@ static bool opdi_has_null(const opdi_type *type, const opd_value *value) {
     return k < value->n;
 }
 
-/* Returns the tag of the list that a kernel gets if its elements have this type. */
+/* Returns the tag of the lists that kernels get for this type of elements. */
 static opd_tag opdi_list_tag(const opdi_type *element) {
     return element->kind == OPDI_TYPE_INT ? OPD_TAG_INTS : element->kind == OPDI_TYPE_FLOAT ? OPD_TAG_FLOATS
         : element->kind == OPDI_TYPE_BOOL ? OPD_TAG_BOOLS
@@ -201,7 +202,7 @@ OPDI_INTERNAL int opdi_bind_value(const opdi_type *type, const opd_value *value,
     }
 }
 
-/* Returns a hint for error messages: where a NULL that was given for an argument of this type probably comes from. */
+/* Returns a hint for error messages about a NULL argument of this type: where the NULL probably comes from. */
 static const char *opdi_null_why(const opdi_type *type) {
     const opdi_type *const plain = opdi_strip_optional(type);
     return plain->kind == OPDI_TYPE_TENSOR ||
@@ -220,8 +221,8 @@ OPDI_NOINLINE static int opdi_null_element(const opd_op *op, int i, const opd_va
                     op->schema->args[i].name, opdi_null_why(op->schema->args[i].type));
 }
 
-/* Returns the value given, by position or by name, for argument number `i` (which `arg` describes), or NULL if the
-   argument is left out.  If it was given by name, adds 1 to *used. */
+/* Returns the value that was given, by position or by name, for argument number `i` (which `arg` describes), or NULL if
+   the argument was left out.  If it was given by name, adds 1 to *used. */
 static const opd_value *opdi_given_at(const opdi_given *given, const opdi_arg *arg, int i, int *used) {
     if (i < given->nargs && given->args[i].tag != OPD_TAG_DEFAULT) { return &given->args[i]; }
     for (int k = 0; k < given->nkw; k++) {
@@ -234,8 +235,9 @@ static const opd_value *opdi_given_at(const opdi_given *given, const opdi_arg *a
 }
 
 /* Binds the given arguments in the order of the schema: fills in defaults, converts, and wraps numbers as tensors.
-   Returns OPDI_BOUND if that is done, or -1 and sets an error if something fails.  If the arguments do not fit, returns
-   the reason (opdi_unbound) without setting an error, and sets *at to the argument's index. */
+   Writes them to out.  Returns OPDI_BOUND if that is done, or -1 and sets an error if a conversion fails.  If the
+   arguments do not fit, returns the reason (opdi_unbound) without setting an error, and sets *at to the index of the
+   argument. */
 OPDI_INTERNAL int opdi_bind(const opd_op *op, const opdi_given *given, opd_value *out, int *at) {
     int used = 0;
     *at = 0;
@@ -262,7 +264,7 @@ OPDI_INTERNAL int opdi_bind(const opd_op *op, const opdi_given *given, opd_value
             return OPDI_WRONG_TYPE;
         }
         int rc = opdi_bind_value(arg->type, value, &out[i]);
-        /* the type of a default need not be the argument's type: the default stays as written */
+        /* a default may have another type than the argument: it stays as written */
         if (rc > 0 && value == &arg->value) {
             out[i] = *value;
             rc = 0;
@@ -278,7 +280,7 @@ OPDI_INTERNAL int opdi_bind(const opd_op *op, const opdi_given *given, opd_value
     return used < given->nkw ? OPDI_TWICE : OPDI_BOUND;
 }
 
-/* Writes a value for an error message to buf, shortening long lists.  Returns buf. */
+/* Writes a value as text for an error message to buf; long lists are shortened.  Returns buf. */
 static const char *opdi_value_print(const opd_value *value, char *buf, size_t cap) {
     opdi_writer writer = {buf, cap - 1, 0, false};
     int i;
@@ -306,7 +308,7 @@ static const char *opdi_value_print(const opd_value *value, char *buf, size_t ca
 }
 
 OPDI_INTERNAL opd_overloads *opdi_overloads_of(const char *name, size_t length);
-/* If another overload takes these arguments, appends that to the pending error.  Returns -1. */
+/* If another overload accepts these arguments, appends its name to the pending error.  Returns -1. */
 OPDI_INTERNAL int opdi_fail_overload(const opd_op *op, const opd_value *args, int nargs) {
     opdi_thread *thread = opdi_self();
     const opd_code code = thread->error;
@@ -388,8 +390,8 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_unite_lists(opdi_union *sets, const opd_op 
 
 OPDI_COLD_BEGIN
 
-/* Unites the keys, backends and flags of bound arguments as opdi_unite_args does, but leaves out tensors for which the
-   schema says Any. */
+/* Combines the keys, backends and flags of bound arguments as opdi_unite_args does, but leaves out tensors for which
+   the schema says Any. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_unite_bound(opdi_union *sets, const opd_op *op, const opd_value *bound) {
     opd_value shown[OPD_MAX_ARGS];
     if (!op->any_args) { return opdi_unite_args(sets, op, bound); }
@@ -399,7 +401,8 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_unite_bound(opdi_union *sets, const opd_op 
     return opdi_unite_args(sets, op, shown);
 }
 
-/* Returns true if an argument is a view whose base requires grad.  The view's own flags may not say so yet. */
+/* Returns true if an argument is a view whose base requires grad.  The flags of the view itself may not be up to date.
+   */
 OPDI_NOINLINE OPDI_INTERNAL bool opdi_views_require_grad(const opd_op *op, const opd_value *args) {
     for (uint64_t mask = op->tensor_args | op->list_args; mask; mask &= mask - 1) {
         const opd_value *value = &args[opdi_low_bit(mask)];
@@ -414,7 +417,7 @@ OPDI_NOINLINE OPDI_INTERNAL bool opdi_views_require_grad(const opd_op *op, const
     }
     return false;
 }
-/* Returns 1 if the autograd kernels of a call have something to do, else 0.  Called if the call has a view, or while a
+/* Returns 1 if the autograd kernels of a call have something to do, else 0.  Needed only if the call has a view or a
    level of forward mode is open. */
 OPDI_NOINLINE static int opdi_wants_autograd(const opdi_thread *thread, const opd_call *call, unsigned flags) {
     if (thread->state.forward == OPDI_FORWARD_OPEN) { return 1; }
@@ -422,7 +425,7 @@ OPDI_NOINLINE static int opdi_wants_autograd(const opdi_thread *thread, const op
                                       ((flags & OPDI_IS_VIEW) && opdi_views_require_grad(call->op, call->args)));
 }
 
-/* Frees the results that a failed kernel had made. */
+/* Drops the results that a call holds, and sets all results to None. */
 OPDI_INTERNAL void opdi_rets_drop(opd_call *call) {
     for (int i = 0; i < call->op->nrets; i++) {
         if (call->owned >> i & 1) {
@@ -453,7 +456,7 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_call_failed(opd_call *call, int rc) {
     return -1;
 }
 
-/* Returns the text of an error message that tells how a kernel at `key` can call the kernels below it. */
+/* Returns a text for error messages: how a kernel at `key` can call the kernels below it. */
 static const char *opdi_way_below(opd_key key) {
     const uint64_t bit = opd_keyset_add(OPD_KEYS_EMPTY, key).functionality;
     return bit & OPDI_AUTOGRAD_BITS ? "; what is below it is called after opd_keys_exclude(OPD_KEYS_AUTOGRAD), or by "
@@ -461,8 +464,8 @@ static const char *opdi_way_below(opd_key key) {
         : bit < OPD_BIT_OF(OPD_F_BACKEND_SELECT) ? "; it has to compute the results, or to call other operators"
         : "; what is below it is called after opd_keys_exclude of its key, or by opd_redispatch";
 }
-/* Sets the error that calls are nested too deep.  The error names the operator and the key of a kernel that calls
-   itself, if there is one. */
+/* Sets the error that calls are nested too deep.  If a kernel calls itself, the error names its operator and key.
+   Returns -1. */
 OPDI_NOINLINE static int opdi_too_deep(const opd_call *call) {
     if (opdi_is_left_at(call->th, call)) { return opdi_forget_left(call->th); }
     for (const opd_call *other = call->outer; other; other = other->outer) {
@@ -474,8 +477,7 @@ OPDI_NOINLINE static int opdi_too_deep(const opd_call *call) {
     return opd_fail(OPD_ERROR_KERNEL, "%s: calls are nested deeper than %d", call->op->name, OPDI_MAX_DEPTH);
 }
 
-/* Logs one dispatch step of a call, if opd_dispatch_trace_set has asked for that.  Calls made by a log function are not
-   logged. */
+/* Writes one line of the dispatch trace for a call.  Calls that the log function makes are not traced. */
 static void opdi_show_hop(const opd_call *call) {
     const opd_call *other = call->outer;
     const bool again = other && other->op == call->op && other->args == call->args && other->rets == call->rets;
@@ -488,16 +490,16 @@ static void opdi_show_hop(const opd_call *call) {
     call->th->showing = false;
 }
 
-/* Handles a call whose depth is above the limit or whose frame on the stack is not above its caller's.  Returns -1 if
-   the calls are too deep, or if asynchronous work that the call depends on failed.  Otherwise waits for that work, logs
-   the call if a trace is on, and returns 0. */
+/* Handles a call whose depth is above opdi_depth_limit, or whose frame is not at a lower address than its caller's.
+   Returns -1 and sets an error if the calls are too deep, or if a collective failed that the call waits for.  Otherwise
+   waits for collectives that use the arguments, writes the dispatch trace if it is on, and returns 0. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_beyond_limit(const opd_call *call) {
     if (call->depth > OPDI_MAX_DEPTH || opdi_is_left_at(call->th, call)) { return opdi_too_deep(call); }
     if (OPDI_LOAD(&opdi_works_running) != 0 && OPDI_ACQUIRE(&opdi_works_before_call)(call)) { return -1; }
     if (OPDI_LOAD(&opdi_calls_shown)) { opdi_show_hop(call); }
     return 0;
 }
-/* Updates the depth limit.  A limit of 0 sends all calls through opdi_beyond_limit. */
+/* Sets opdi_depth_limit.  A limit of 0 makes all calls pass through opdi_beyond_limit. */
 OPDI_INTERNAL void opdi_depth_limit_update(void) {
     opdi_lock(&opdi_threads_lock);
     OPDI_STORE(&opdi_depth_limit, OPDI_LOAD(&opdi_calls_shown) || OPDI_LOAD(&opdi_works_running) ? 0 : OPDI_MAX_DEPTH);
@@ -539,8 +541,8 @@ OPDI_NOINLINE OPDI_INTERNAL const opdi_slot *opdi_find_slot_asking(const opdi_th
     return sets.flags & OPDI_STORED ? opdi_stored_slot(call, slot) : slot;
 }
 
-/* Moves the results of a call to the caller's scope, in which there is room for one handle per result.  Returns -1 if
-   there is no room for the tensors of a list. */
+/* Moves the results of a call to the caller's scope, which must have room for one handle per result.  Returns 0, or -1
+   if memory for the tensors of a list runs out. */
 static inline int opdi_rets_own(opdi_thread *thread, opd_call *call) {
     int rc = 0;
     for (int i = 0; call->owned; i++, call->owned >>= 1) {
@@ -551,8 +553,8 @@ static inline int opdi_rets_own(opdi_thread *thread, opd_call *call) {
     return rc;
 }
 
-/* Moves results to the caller's scope like opdi_rets_own, but reserves room first.  On failure the results are
-   dropped. */
+/* Moves results to the caller's scope as opdi_rets_own does, after making room for their handles.  Returns 0, or -1
+   with an error and the results dropped. */
 OPDI_NOINLINE static int opdi_call_keep_results(opdi_thread *thread, opd_call *call) {
     if (opdi_scope_reserve(thread, OPDI_MAX_RETURNS)) {
         opdi_rets_drop(call);
@@ -560,8 +562,8 @@ OPDI_NOINLINE static int opdi_call_keep_results(opdi_thread *thread, opd_call *c
     }
     return opdi_rets_own(thread, call);
 }
-/* Runs a call after the keys of its tensor arguments were united: finds the slot, runs its kernel, and takes the
-   results. */
+/* Runs a call with bound arguments whose keys are in *sets: finds the slot, runs its kernel, and moves the results to
+   the caller's scope.  Returns 0, or -1 and sets an error. */
 OPDI_FORCE_INLINE static int opdi_call_dispatch(opdi_thread *thread, opd_op *op, const opdi_table *table,
                                                 const opdi_union *sets, opd_value *rets, const opd_value *args) {
     opd_call call;
@@ -577,14 +579,15 @@ OPDI_FORCE_INLINE static int opdi_call_dispatch(opdi_thread *thread, opd_op *op,
     }
     return opdi_call_keep_results(thread, &call);
 }
-/* Runs a call like opdi_call_dispatch, but is not inlined, and first reserves room in the scope. */
+/* Runs a call as opdi_call_dispatch does, but is not inlined, and first makes room for the results in the scope. */
 OPDI_NOINLINE static int opdi_call_reserving(opdi_thread *thread, opd_op *op, const opdi_table *table,
                                              const opdi_union *sets, opd_value *rets, const opd_value *args) {
     return opdi_scope_reserve(thread, OPDI_MAX_RETURNS) ? -1 : opdi_call_dispatch(thread, op, table, sets, rets, args);
 }
 
-/* Runs a call with bound arguments.  Afterwards releases the wrapped numbers and lists that binding has pushed on the
-   scope stack since `mark`.  If `watched` is true, the call is an event for observers, which see every argument. */
+/* Runs a call with bound arguments.  Afterwards releases the wrapped numbers and lists that binding has pushed onto the
+   scope stack since `mark`.  If `watched` is true, the call is an event for observers, which see every argument.
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_call_bound(opdi_thread *thread, opd_op *op, const opdi_table *table, opd_value *rets,
                                   const opd_value *bound, int64_t mark, bool watched) {
     const int64_t top = thread->top;
@@ -628,13 +631,13 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_no_rets(const opd_op *op, opd_value *rets) 
     for (int i = 0; rets && i < count; i++) { rets[i] = opd_value_none(); }
     return -1;
 }
-/* Binds arguments by position.  Returns 0, or -1 and sets an error. */
+/* Binds nargs arguments, given by position, to bound.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_bind_all(const opd_op *op, const opd_value *args, int nargs, opd_value *bound) {
     const opdi_given given = {args, /* kw */ NULL, nargs, /* nkw */ 0, /* keywords, numbers */ false, true};
     int at, rc = opdi_bind(op, &given, bound, &at);
     return rc > 0 ? opdi_bind_error(op, &given, rc, at) : rc;
 }
-/* Runs a call with arguments by position, of which some have to be converted or checked. */
+/* Runs a call with arguments by position that must be converted or checked.  Returns 0, or -1 and sets an error. */
 OPDI_NOINLINE static int opdi_call_converting(opdi_thread *thread, opd_op *op, const opdi_table *table, opd_value *rets,
                                               const opd_value *args, int nargs) {
     const opdi_given given = {args, /* kw */ NULL, nargs, /* nkw */ 0, /* keywords, numbers */ false, true};
@@ -642,7 +645,8 @@ OPDI_NOINLINE static int opdi_call_converting(opdi_thread *thread, opd_op *op, c
 }
 
 /* Runs a call in which trailing arguments may be left out (they get their defaults) and lists may be given, or whose
-   table is not made yet.  The call began at `was`, and ends here. */
+   table is not made yet.  `was` is the result of opdi_enter, and this function leaves (opdi_leave).  Returns 0, or -1
+   and sets an error. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_call_with_defaults(opdi_thread *thread, opd_op *op, opd_value *rets,
                                                         const opd_value *args, int nargs, uint64_t was) {
     const opdi_table *table = OPDI_ACQUIRE(&op->table);
@@ -656,7 +660,7 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_call_with_defaults(opdi_thread *thread, opd
         rc = opdi_call_converting(thread, op, table, rets, args, nargs);
     } else {
         if (nargs < op->nargs) {
-            for (i = 0; i < nargs; i++) {  /* few: not worth a memcpy */
+            for (i = 0; i < nargs; i++) {  /* usually too few for a memcpy */
                 full[i] = args[i];
                 OPDI_IN_ORDER();
             }
@@ -673,8 +677,8 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_call_with_defaults(opdi_thread *thread, opd
     return rc ? opdi_no_rets(op, rets) : 0;
 }
 
-/* Returns true if an observer on this thread wants to be told of this call. (Observers may ask for a sample of all
-   calls.) */
+/* Returns true if observers of this thread must be called for this call.  Observers may ask for a random sample of
+   calls. */
 OPDI_INTERNAL bool opdi_is_watched(opdi_thread *thread, const opd_op *op) {
     if (!OPDI_LOAD(&thread->observed) || !opdi_observe_on(thread) || !op || op->unobserved) { return false; }
     if (OPDI_LOAD(&thread->observed) == OPDI_OBSERVE_SKIP && thread->skip > 0) {
@@ -683,7 +687,8 @@ OPDI_INTERNAL bool opdi_is_watched(opdi_thread *thread, const opd_op *op) {
     }
     return true;
 }
-/* Runs a call that is observed, or for which the caller gave no array of arguments or results. */
+/* Runs a call that observers see, or for which the caller gave no array of arguments or results.  Returns 0, or -1 and
+   sets an error. */
 OPDI_NOINLINE static int opdi_call_observed(opdi_thread *thread, opd_op *op, opd_value *rets, const opd_value *args,
                                             int nargs, bool watched) {
     const opdi_given given = {args, /* kw */ NULL, nargs, /* nkw */ 0, /* keywords, numbers */ false, true};
@@ -692,8 +697,8 @@ OPDI_NOINLINE static int opdi_call_observed(opdi_thread *thread, opd_op *op, opd
     if (!table && !(table = opdi_table_make(op))) { return -1; }
     return opdi_call_binding(thread, op, table, rets ? rets : unwanted, &given, watched);
 }
-/* Handles a pending error, observers, and missing arrays.  Returns -1 if an error is pending, or 1 if the call is an
-   ordinary one after all. */
+/* Runs a call if observers must see it, or an array is missing.  Returns 0, or -1 if an error is pending or the call
+   fails.  Returns 1 without running the call if it turns out to be an ordinary one. */
 OPDI_NOINLINE static int opdi_call_if_observed(opdi_thread *thread, opd_op *op, opd_value *rets, const opd_value *args,
                                                int nargs) {
     if (thread->error != OPD_OK) { return -1; }
@@ -702,7 +707,8 @@ OPDI_NOINLINE static int opdi_call_if_observed(opdi_thread *thread, opd_op *op, 
     return opdi_call_observed(thread, op, rets, args, nargs, watched);
 }
 
-/* Runs a call in the rare cases: the thread's first call, a pending error, observers, or missing arrays. */
+/* Runs a call in the rare cases: the thread's first call, a pending error, observers, or missing arrays.  Returns 0, or
+   -1 and sets an error. */
 OPDI_NOINLINE static int opdi_call_off_path(opd_op *op, opd_value *rets, const opd_value *args, int nargs) {
     opdi_thread *thread = opdi_self();
     const uint64_t was = opdi_enter(thread);
@@ -755,8 +761,8 @@ int opd_call_tensors(opd_op *op, opd_tensor **out, const opd_value *args, int na
 
 OPDI_COLD_BEGIN
 
-/* Sets an error if the kernel of a device with data would get a tensor of the meta device, which has none.  Sets *flags
-   to the united flags of the tensors.  Returns 0 or -1. */
+/* Checks that the kernel of a device other than meta does not get a tensor of the meta device, which has no data.  Sets
+   *flags to the combined flags of the tensors.  Returns 0, or -1 and sets an error. */
 static int opdi_check_at(const opd_op *op, opd_key key, const opd_value *args, unsigned *flags) {
     const opd_keyset keys = opdi_keyset_of(key);
     opdi_union sets = {0, 0, 0, 0};
@@ -766,7 +772,8 @@ static int opdi_check_at(const opd_op *op, opd_key key, const opd_value *args, u
     return opd_fail(OPD_ERROR_ARGUMENT, "%s: a call at %s with a tensor of the meta device, which has no data",
                     op->name, opd_key_name(key));
 }
-/* Binds the arguments and runs the kernel of the slot of `key`, whatever keys the arguments have. */
+/* Binds the arguments and runs the kernel of the slot of `key`, whatever keys the arguments have.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_call_at_key(opdi_thread *thread, opd_op *op, opd_key key, opd_value *rets, const opd_value *args,
                             int nargs) {
     const opdi_table *table = OPDI_ACQUIRE(&op->table);
@@ -820,7 +827,7 @@ opd_tensors opd_call_list(opd_op *op, const opd_value *args, int nargs) {
     return value.tag == OPD_TAG_TENSORS ? opd_tensors_of(value.u.tensors, value.n) : opd_tensors_of(NULL, 0);
 }
 
-/* Runs a call whose arguments are given by position and by name. */
+/* Runs a call with nargs arguments by position and nkw arguments by name.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int nargs,
                                      const opd_keyword *kw, int nkw) {
     const opdi_given given = {args, kw, nargs, nkw, /* keywords, numbers */ true, true};

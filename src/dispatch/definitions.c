@@ -1,23 +1,23 @@
 #include "lean.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>definitions  cards and C functions become operators
+//  >>definitions  defining operators by operator descriptors and C functions
 //
-//  Takes an operator descriptor (opd_op_desc) apart, into the schema, a registration for each kernel, and the in-place
-//  and out= forms.  Uses the registry.
+//  Splits an operator descriptor (opd_op_desc) into the schema, a registration for each kernel, and the in-place and
+//  out= forms.  This section uses the registry.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== C functions =======================================================================================================
 
 OPDI_SHARED int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn);
 OPDI_SHARED int opdi_arg_index(const opd_schema *schema, const char *name, size_t length);
-/* Returns argument number `arg` as the next result.  If it is a list of lists of tensors, these tensors still belong to
-   the caller. */
+/* Sets argument number `arg` as the next result of the call.  If it is a list of lists of tensors, these tensors still
+   belong to the caller.  Returns 0, or -1 and sets an error. */
 OPDI_SHARED int opdi_return_given(opd_call *call, int arg);
 #if defined(OPDI_CORE)
 
-/* Checks the signature of a C function.  If operators cannot have one of its types, the error names the type to use
-   instead (c10/core/op_registration/infer_schema.h). */
+/* Checks the signature of a C function.  Returns 0, or -1 and sets an error.  If operators cannot have one of its
+   types, the error names the type to use instead (c10/core/op_registration/infer_schema.h). */
 static int opdi_function_check(const opd_function *function, const char *what) {
     if (!function || !function->kernel || !function->signature || strlen(function->signature) > 9) {
         return opd_fail(OPD_ERROR_REGISTER, "%s: the function is NULL or has no signature", what);
@@ -36,8 +36,8 @@ static int opdi_function_check(const opd_function *function, const char *what) {
     return 0;
 }
 
-/* Defines an operator by a name or schema and a C function, which becomes its composite kernel.  On failure
-   nothing is left. */
+/* Defines an operator by a name or schema and a C function, which becomes its composite kernel.  Returns 0, or -1 and
+   sets an error, with nothing defined. */
 static int opdi_def_function(opd_library *lib, const char *name, const opd_function *function) {
     const opdi_registration *before = lib->registrations;
     const opd_def_options options = {0, strchr(name, '(') ? OPD_ALIAS_FROM_SCHEMA : OPD_ALIAS_CONSERVATIVE, 0};
@@ -69,7 +69,8 @@ int opd_impl_function(opd_library *lib, const char *name, const char *key, const
     return 0;
 }
 
-/* Returns true for a built-in fallback at a key at which PyTorch has none.  A program's own fallback may replace it. */
+/* Returns true for a built-in fallback at a key at which PyTorch has no fallback, and which a program may therefore
+   replace. */
 static bool opdi_fallback_yields(const opdi_kernel *kernel) {
     const int backend = opdi_key_backend(kernel->key), functionality = opdi_key_functionality(kernel->key);
     return !kernel->next &&
@@ -79,8 +80,8 @@ static bool opdi_fallback_yields(const opdi_kernel *kernel) {
            (backend >= OPD_PRIVATEUSE1 && backend <= OPD_PRIVATEUSE3))));
 }
 
-/* Registers a fallback at one runtime key.  Returns 0, or -1 and sets an error, also if another fallback is there that
-   may not be replaced. */
+/* Registers a fallback at one runtime key.  Returns 0, or -1 and sets an error, also if the key already has a fallback
+   that may not be replaced. */
 OPDI_SHARED int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn) {
     opdi_registration *registration = opdi_registration_new(lib, 2, key, fn);
     opdi_kernel *kernel = registration ? registration->kernel : NULL, *other = NULL;
@@ -107,8 +108,8 @@ OPDI_SHARED int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn) {
                     opdi_place_text(lib->place, places[1], sizeof places[1]));
 }
 
-/* Checks the library of a fallback and registers it at the library's key, or at each key that an alias key stands for.
-   Returns 0, or -1 and sets an error. */
+/* Checks the library of a fallback and registers the fallback at the library's key or, for an alias key, at each key
+   that the alias key stands for.  Returns 0, or -1 and sets an error. */
 static int opdi_fallback_checked(opd_library *lib, opd_kernel kernel) {
     uint8_t slots[OPD_KEY_SLOTS];
     const opdi_registration *before = lib->registrations;
@@ -143,7 +144,7 @@ int opd_fallback(opd_library *lib, opd_kernel kernel) {
     return opdi_fallback_checked(lib, kernel) ? opdi_library_error(lib) : 0;
 }
 
-//== cards =============================================================================================================
+//== operator descriptors ==============================================================================================
 
 /* Returns the index of the argument whose name is the `length` bytes at `name`, or -1. */
 OPDI_SHARED int opdi_arg_index(const opd_schema *schema, const char *name, size_t length) {
@@ -153,8 +154,8 @@ OPDI_SHARED int opdi_arg_index(const opd_schema *schema, const char *name, size_
     return -1;
 }
 
-/* Returns the index of the result that an entry of `save` names ("result", "result1", or the result's own name), or
-   -1. */
+/* Returns the index of the result that an entry of `save` names ("result", "result1", or the result's name in the
+   schema), or -1. */
 static int opdi_result_index(const opd_schema *schema, const char *name, size_t length) {
     for (int i = 0; i < schema->nreturns; i++) {
         if (length > 0 && strlen(schema->returns[i].name) == length && strncmp(schema->returns[i].name, name,
@@ -167,7 +168,8 @@ static int opdi_result_index(const opd_schema *schema, const char *name, size_t 
     return i >= 0 && i < schema->nreturns ? i : -1;
 }
 
-/* Moves *p behind the comma, to the next name of a list.  If the comma is missing, sets an error and returns -1. */
+/* Moves *p behind the comma, to the next name of a list.  Returns 0, or -1 and sets an error if the comma is missing.
+   */
 static int opdi_card_next(const char **p, const opd_schema *schema, const char *what) {
     *p += strspn(*p, " ");
     if (**p && **p != ',') {
@@ -177,8 +179,8 @@ static int opdi_card_next(const char **p, const opd_schema *schema, const char *
     return 0;
 }
 
-/* Parses the field `save` of a card, such as "self, other(self), result".  The names are those of the schema.  A name
-   in brackets is a condition: save only if the gradient of that argument is needed.  Returns 0, or -1 and sets an
+/* Parses the field `save` of a descriptor, such as "self, other(self), result".  The names are those of the schema.  A
+   name in brackets is a condition: save only if the gradient of that argument is needed.  Returns 0, or -1 and sets an
    error. */
 static int opdi_card_save(opdi_card *card, const opd_schema *schema) {
     const char *at = card->desc.save ? card->desc.save : "";
@@ -212,7 +214,7 @@ static int opdi_card_save(opdi_card *card, const opd_schema *schema) {
     return 0;
 }
 
-/* Parses the field `constant` of a card, such as "weight, total_weight": the arguments and results without a
+/* Parses the field `constant` of a descriptor, such as "weight, total_weight": the arguments and results without a
    derivative.  Returns 0, or -1 and sets an error. */
 static int opdi_card_constant(opdi_card *card, const opd_schema *schema) {
     const char *at = card->desc.constant ? card->desc.constant : "";
@@ -231,7 +233,7 @@ static int opdi_card_constant(opdi_card *card, const opd_schema *schema) {
     return 0;
 }
 
-/* Writes the name of an operator's node: "native_layer_norm" gives "NativeLayerNormBackward0". */
+/* Writes the name of an operator's autograd node to out: "native_layer_norm" gives "NativeLayerNormBackward0". */
 static void opdi_node_name(const char *op, char *out, size_t cap) {
     size_t count = 0;
     bool up = true;
@@ -246,8 +248,8 @@ static void opdi_node_name(const char *op, char *out, size_t cap) {
     strcpy(out + count, "Backward0");
 }
 
-/* Fills in the parts of a card that depend on its operator: the names of nodes, the formulas, and which arguments are
-   tensors. */
+/* Sets the parts of a descriptor that depend on its operator: the names of nodes, the backward functions, and which
+   arguments are tensors. */
 static void opdi_card_init(opdi_card *card, opd_op *op) {
     card->op = op;
     memset(card->save_if, -1, sizeof card->save_if);
@@ -271,8 +273,8 @@ static void opdi_card_init(opdi_card *card, opd_op *op) {
     card->list_args = op->list_args;
 }
 
-/* Determines which values the nodes of a card keep, and in which order: arguments that are no tensors, lists (for their
-   length), and the values that the card saves.  Also determines which edge belongs to which argument. */
+/* Determines which values the nodes of a descriptor keep, and in which order: arguments that are not tensors, lists
+   (for their length), and the values that `save` names.  Also determines the edge of each argument. */
 static void opdi_card_layout(opdi_card *card) {
     uint64_t all = card->nargs == 64 ? ~(uint64_t)0 : ((uint64_t)1 << card->nargs) - 1;
     card->kept_args = (all & ~card->tensor_args) | card->save_args;
@@ -286,14 +288,14 @@ static void opdi_card_layout(opdi_card *card) {
     card->nresults = (uint8_t)opdi_popcount(card->save_results);
 }
 
-/* Returns true if the nodes of both cards have the same layout. */
+/* Returns true if the nodes of both descriptors have the same layout. */
 static bool opdi_card_same_layout(const opdi_card *card, const opdi_card *other) {
     return card->nargs == other->nargs && card->tensor_args == other->tensor_args &&
         card->list_args == other->list_args && card->kept_args == other->kept_args;
 }
 
-/* Returns a card that equals `card` from an earlier definition that was undone, or NULL.  Cards are reused so that
-   memory does not grow if a program defines and undoes an operator in a loop. */
+/* Returns a descriptor of an earlier, undone definition of the operator that equals `card`, or NULL.  Descriptors are
+   reused, so that memory does not grow if a program defines and undefines an operator in a loop. */
 static opdi_card *opdi_card_known(const opdi_card *card) {
     opdi_card *known;
     for (known = card->op->cards; known; known = known->next) {
@@ -310,8 +312,8 @@ static opdi_card *opdi_card_known(const opdi_card *card) {
     return known;
 }
 
-/* Makes the card of an operator that has just been defined. `base` and `inplace` are for a derived form.  If `own` is
-   true, the card becomes the operator's card; otherwise only one kernel at Autograd uses it.  Returns NULL and sets an
+/* Makes the opdi_card of an operator that was just defined.  `base` and `inplace` are for a derived form.  If `own` is
+   true, it becomes the operator's descriptor; otherwise only one kernel at Autograd uses it.  Returns NULL and sets an
    error if that fails. */
 static opdi_card *opdi_card_new(opd_op *op, const opd_op_desc *desc, opdi_card *base, bool inplace, bool own) {
     opdi_card *card = (opdi_card *)opdi_alloc(sizeof *card);
@@ -319,7 +321,7 @@ static opdi_card *opdi_card_new(opd_op *op, const opd_op_desc *desc, opdi_card *
     memset(card, 0, sizeof *card);
     card->desc = *desc;
     card->with_user = desc->user != NULL;
-    card->desc.user = NULL;                       /* the kernels own the user pointer, and the card outlives them */
+    card->desc.user = NULL;                       /* the kernels own the user pointer, and `card` outlives them */
     card->desc.destroy = NULL;
     card->base = base;
     card->inplace = inplace;
@@ -353,8 +355,8 @@ static opdi_card *opdi_card_new(opd_op *op, const opd_op_desc *desc, opdi_card *
     return card;
 }
 
-/* Returns a card for an operator that was defined without a descriptor.  The nodes of such a card only report that a
-   formula is missing.  These cards are kept, one for each layout of arguments that the operator has had.  Returns NULL
+/* Returns an opdi_card for an operator that was defined without a descriptor.  Its nodes only report that there is no
+   backward function.  Such an opdi_card is kept for each layout of arguments that the operator has had.  Returns NULL
    and sets an error if that fails. */
 OPDI_INTERNAL opdi_card *opdi_bare_card(opd_op *op) {
     opdi_card *card = (opdi_card *)opdi_alloc(sizeof *card), *known;
@@ -379,7 +381,7 @@ OPDI_INTERNAL opdi_card *opdi_bare_card(opd_op *op) {
     return known ? known : card;
 }
 
-/* Appends to a text of this length, in a buffer of `cap` bytes.  Returns the new length, which may be larger than
+/* Appends a formatted text to text[cap], whose length is `length`.  Returns the new length, which may be larger than
    `cap`. */
 OPD_PRINTF_LIKE(4, 5) static size_t opdi_schema_add(char *text, size_t cap, size_t length, const char *format, ...) {
     va_list list;
@@ -390,15 +392,16 @@ OPD_PRINTF_LIKE(4, 5) static size_t opdi_schema_add(char *text, size_t cap, size
     return count < 0 ? cap : length + (size_t)count;
 }
 
-/* Returns true if `name` is one of the options (dtype, device and so on) of functions that make tensors.  An out
-   argument determines all of them. */
+/* Returns true if `name` is one of the options (dtype, layout, device, pin_memory) of operators that make tensors.  An
+   out argument determines all of them. */
 static bool opdi_is_option(const char *name) {
     return strcmp(name, "dtype") == 0 || strcmp(name, "layout") == 0 || strcmp(name, "device") == 0 ||
         strcmp(name, "pin_memory") == 0;
 }
 
-/* Appends the out arguments of an out= form, such as "Tensor(a!) values, Tensor(b!) indices", and its results, with the
-   names that the functional schema gives them. `names` is "(values, indices)", or "" for one argument called out. */
+/* Appends the out arguments of an out= form, such as "Tensor(a!) values, Tensor(b!) indices", and its results, to text.
+   Results have the names that they have in the functional schema.  `names` is "(values, indices)", or "" for one
+   argument called out.  Returns the new length. */
 static size_t opdi_outs_add(char *text, size_t cap, size_t length, const opd_schema *schema, const char *names) {
     const bool list = schema->nreturns == 1 && schema->returns[0].type->kind == OPDI_TYPE_LIST;
     const char *at = *names ? names + 1 : "out)";
@@ -418,8 +421,8 @@ static size_t opdi_outs_add(char *text, size_t cap, size_t length, const opd_sch
 }
 
 /* Makes the schema of a derived form from a functional schema.  If `inplace` is true, self is written; otherwise out
-   arguments follow the other arguments. `name` is "add.out", or "sort.values(values, indices)" to name several out
-   arguments, or a whole schema, which is only parsed.  Returns NULL and sets an error if that fails. */
+   arguments follow the other arguments.  `name` is "add.out", or "sort.values(values, indices)" to name several out
+   arguments.  It may also be a whole schema, which is only parsed.  Returns NULL and sets an error if that fails. */
 static opd_schema *opdi_derived_schema(const opd_schema *schema, const char *ns, const char *name, bool inplace) {
     char text[1600], item[600];
     const size_t cap = sizeof text;
@@ -433,7 +436,7 @@ static opd_schema *opdi_derived_schema(const opd_schema *schema, const char *ns,
     for (int i = 0; !inplace && i < schema->nargs; i++) { options += opdi_is_option(schema->args[i].name); }
     for (int i = 0; i < schema->nargs; i++) {
         const opdi_arg *arg = &schema->args[i];
-        if (options == 4 && opdi_is_option(arg->name)) { continue; }      /* an out argument determines these */
+        if (options == 4 && opdi_is_option(arg->name)) { continue; }      /* the out argument has this option */
         (void)opdi_arg_print(arg, item, sizeof item);
         if (arg->keyword_only && !star) {
             star = true;
@@ -467,8 +470,8 @@ static bool opdi_derives_list(const opd_schema *schema, const opd_schema *own) {
         schema->returns[0].type->kind == OPDI_TYPE_LIST;
 }
 
-/* Checks that the form `own` can be derived from `schema`: the form writes one tensor for each result of schema, and
-   has every argument of schema that has no default.  Returns 0, or -1 and sets an error. */
+/* Checks that the form `own` can be derived from `schema`.  The form must write one tensor for each result of `schema`,
+   and must have each of its arguments that have no default.  Returns 0, or -1 and sets an error. */
 static int opdi_derive_check(const opd_schema *schema, const opd_schema *own, const char *name, bool inplace) {
     int k, written = 0;
     const char *why = NULL;
@@ -499,8 +502,8 @@ static int opdi_derive_check(const opd_schema *schema, const opd_schema *own, co
 OPDI_INTERNAL uint32_t opdi_desc_tags(const opd_op_desc *desc) {
     return desc->tags | (desc->vmap == OPD_BATCH_POINTWISE ? (uint32_t)OPD_OPTAG_POINTWISE : 0u);
 }
-/* Returns the tags of a form that is derived from a card.  Forms of built-in operators have PyTorch's tags: CORE and
-   DYNAMIC_OUTPUT_SHAPE only for the few out= forms that have them there. */
+/* Returns the tags of a form that is derived from a descriptor.  Forms of built-in operators have PyTorch's tags: CORE
+   and DYNAMIC_OUTPUT_SHAPE only for the few out= forms that have these tags in PyTorch. */
 static uint32_t opdi_derived_tags(const opd_library *lib, const opd_op_desc *desc, bool inplace) {
     uint32_t tags = opdi_desc_tags(desc) & ~(uint32_t)OPD_OPTAG_CORE;
     if (lib != opdi_registry.aten) { return tags; }
@@ -510,9 +513,9 @@ static uint32_t opdi_derived_tags(const opd_library *lib, const opd_op_desc *des
     return tags;
 }
 
-/* Defines an in-place or out= form of a functional card and registers its kernels: one for every backend (or a
-   composite one), the matching autograd kernel, and the kernel that counts versions.  Returns 0, or -1 and sets an
-   error. */
+/* Defines an in-place or out= form of the functional operator of `base` and registers its kernels: one for every
+   backend (or a composite one), the matching autograd kernel, and the kernel that counts writes.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_derive(opd_library *lib, opdi_card *base, const char *name, bool inplace) {
     opd_op_desc desc = base->desc;
     opd_schema *schema = opdi_derived_schema(base->op->schema, lib->ns, name, inplace);
@@ -546,7 +549,8 @@ static int opdi_derive(opd_library *lib, opdi_card *base, const char *name, bool
 static bool opdi_desc_decomposes(const opd_op_desc *desc) {
     return desc->composite && !desc->cpu && !desc->cuda && !desc->any && !desc->function;
 }
-/* Refuses a descriptor with a combination of fields in which one of them would never be used. */
+/* Checks that a descriptor has no combination of fields in which one field would never be used.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_check_desc(const opd_op *op, const opd_op_desc *desc) {
     const bool formula = desc->backward && desc->backward != opd_not_differentiable;
     if (desc->autograd && formula) {
@@ -561,8 +565,8 @@ static int opdi_check_desc(const opd_op *op, const opd_op_desc *desc) {
                    "would never run. A kernel with a formula of its own is `any`", op->name) : 0;
 }
 
-/* Registers the kernels of a card from the top key down, so that another thread that sees one kernel also sees the
-   kernels that belong above it.  Returns 0, or -1 and sets an error. */
+/* Registers the kernels of a descriptor, beginning with the highest key.  So a thread that sees one of the kernels also
+   sees the kernels above it.  Then defines the derived forms.  Returns 0, or -1 and sets an error. */
 static int opdi_define_kernels(opd_library *lib, opdi_card *card, void *user) {
     const opd_op_desc *desc = &card->desc;
     const char *name = card->op->name;
@@ -586,7 +590,8 @@ static int opdi_define_kernels(opd_library *lib, opdi_card *card, void *user) {
     return desc->out ? opdi_derive(lib, card, desc->out, false) : 0;
 }
 
-/* Makes the library destroy the card's user pointer when the definition is undone. */
+/* Makes the library destroy the descriptor's user pointer when the definition is undone.  Returns 0, or -1 if memory
+   runs out. */
 static int opdi_hold_user(opd_library *lib, const opd_op_desc *desc) {
     opdi_registration *registration;
     if (!desc->destroy) { return 0; }
@@ -599,7 +604,8 @@ static int opdi_hold_user(opd_library *lib, const opd_op_desc *desc) {
     return 0;
 }
 
-/* Fails unless op is functional (writes nothing, returns no views): setup_context sees only arguments and results. */
+/* Checks that op is functional (writes nothing, returns no views), because setup_context sees only arguments and
+   results.  Returns 0, or -1 and sets an error. */
 static int opdi_check_functional(const opd_op *op) {
     bool wrong = op->written_args != 0 || op->nrets < 1;
     for (int i = 0; i < op->nrets; i++) { wrong = wrong || opd_schema_is_aliasing(op->schema, OPD_RESULT(i)); }
@@ -616,8 +622,8 @@ static int opdi_check_setup(const opd_op *op, const opd_op_desc *desc) {
     return opdi_check_functional(op);
 }
 
-/* A formula that was registered without an operator descriptor (opd_autograd_register).  The first recorded call makes
-   its card, because the operator may be defined or redefined after the formula. */
+/* A backward function that was registered by opd_autograd_register.  The first recorded call makes its opdi_card,
+   because the operator may be defined or redefined after the registration. */
 typedef struct opdi_late_formula { opd_op_desc desc; opdi_card *card; opd_kernel kernel; } opdi_late_formula;
 
 static void opdi_late_formula_free(void *formula) { opdi_free(formula, sizeof(opdi_late_formula)); }
@@ -627,8 +633,8 @@ OPDI_NOINLINE static opdi_card *opdi_late_formula_card(opdi_late_formula *formul
     if (card) { OPDI_PUBLISH(&formula->card, card); }
     return card;
 }
-/* The autograd kernel of a formula that was registered without a descriptor: makes the card if the operator is new or
-   has changed, and records the call. */
+/* The autograd kernel of a backward function that was registered by opd_autograd_register.  Makes the opdi_card if the
+   operator is new or has changed, and records the call. */
 OPDI_INTERNAL int opdi_autograd_registered(opd_call *call) {
     opdi_late_formula *formula = (opdi_late_formula *)call->user;
     opdi_card *card = OPDI_ACQUIRE(&formula->card);
@@ -645,8 +651,8 @@ static int opdi_no_setup(opd_context *ctx) {
     return 0;
 }
 
-/* Registers a formula as a kernel at Autograd, which owns it.  The operator may be defined later.  Returns 0, or -1 and
-   sets an error. */
+/* Registers a backward function as a kernel at Autograd, which owns the opdi_late_formula.  The operator may be defined
+   later.  Returns 0, or -1 and sets an error. */
 int opd_autograd_register(opd_library *lib, const char *name, opd_backward_fn backward, opd_setup_fn setup_context) {
     char qualified[256];
     if (!opdi_library_usable(lib, "opd_autograd_register")) { return -1; }
@@ -692,8 +698,8 @@ static opd_op *opdi_define_schema(opd_library *lib, const opd_op_desc *desc, con
     return opdi_def_text(lib, text, options);
 }
 
-/* Defines an operator and registers all parts of the descriptor.  On failure everything is undone, and the caller still
-   owns `user`. */
+/* Defines an operator and registers all parts of the descriptor.  Returns 0, or -1 and sets an error.  On failure
+   everything is undone, and the caller still owns `user`. */
 int opd_define(opd_library *lib, const opd_op_desc *desc) {
     opd_def_options options;
     if (!opdi_library_usable(lib, "opd_define")) { return -1; }
@@ -707,7 +713,7 @@ int opd_define(opd_library *lib, const opd_op_desc *desc) {
     if (!op) { return -1; }
     opdi_card *card = opdi_check_setup(op, desc) || opdi_check_desc(op, desc)
         ? NULL : opdi_card_new(op, desc, NULL, false, true);
-    /* the user pointer is taken last, so that a failure takes nothing */
+    /* the user pointer is taken over last, so that the caller owns it after a failure */
     if (!card || opdi_define_kernels(lib, card, desc->user) || opdi_hold_user(lib, desc)) {
         opdi_library_undo(lib, before);
         return opdi_library_error(lib);

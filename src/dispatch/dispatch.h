@@ -6,10 +6,11 @@
 #define OPDI_DISPATCH_H
 #include "../types/types.h"
 
-/* The limit of nested calls, so that a kernel that calls itself ends here and not at the end of the stack. */
+/* The limit of nested calls.  A kernel that calls itself without end fails at this depth, before the stack overflows.
+   */
 #define OPDI_MAX_DEPTH 400
-/* The current limit of nested calls.  It is 0 while calls are logged or asynchronous work runs, so that each call takes
-   the rare path (opdi_beyond_limit). */
+/* The current limit of nested calls.  It is 0 while the dispatch trace is on or collectives run, so that each call
+   takes the slow path (opdi_beyond_limit). */
 #if defined(OPDI_APART)
 extern OPDI_INTERNAL int32_t opdi_depth_limit;
 #elif defined(OPDI_CORE)
@@ -19,9 +20,10 @@ static int32_t opdi_depth_limit = OPDI_MAX_DEPTH;
 //== registry ==========================================================================================================
 
 #define OPDI_MAX_RETURNS 16
-/* Where a registration was made: file and line.  If `line` is 0, `file` is a text that the caller gave instead. */
+/* The place of a registration: file and line.  If `line` is 0, `file` is a text that the caller gave instead of a
+   place. */
 typedef struct opdi_origin { const char *file; int32_t line; } opdi_origin;
-/* A registered kernel, in memory right behind its opdi_registration. */
+/* A registered kernel.  It lies in memory directly behind its opdi_registration. */
 typedef struct opdi_kernel {
     opd_kernel fn;
     void *user;
@@ -30,53 +32,53 @@ typedef struct opdi_kernel {
     opd_plugin *plugin;                           /* the plug-in that contains fn; pinned */
     bool typed;                                   /* made from a C function: see opd_function */
     opdi_origin place;
-    struct opdi_kernel *next;                     /* the next one in the operator's list, newest first */
+    struct opdi_kernel *next;                     /* the next kernel of the operator; the newest kernel is first */
 } opdi_kernel;
 typedef struct opdi_slot { opd_kernel fn; void *user; } opdi_slot;
 typedef struct opdi_table {
     opdi_gone gone;                               /* entry for the list of objects that wait to be freed */
-    /* A bit for each functionality that does not fall through, per backend.  Masks 0 to 15 are for calls in which
-       nothing requires grad: autograd kernels of ours, which would do nothing then, are left out.  A composite kernel
-       at an autograd key is kept, because other kernels and modes below it would run instead. */
-    uint64_t masks[32];                           /* masks 16 to 31: something requires grad, or forward mode is on */
-    opd_kernel behind[16];                        /* opdi_device_kernel calls them; [15]: opdi_by_device_kernel */
+    /* masks[backend] has a bit for each functionality that does not fall through.  Masks 0 to 15 are for calls in which
+       nothing requires grad: built-in autograd kernels, which then would only pass the call on, are left out, too.  A
+       composite kernel at an autograd key is kept, because other kernels and modes below it would run instead. */
+    uint64_t masks[32];                           /* 16 to 31: a tensor requires grad, or forward mode is on */
+    opd_kernel behind[16];                        /* kernels that guarding kernels replaced: see opdi_guard_slot */
     opdi_slot slots[OPD_KEY_SLOTS];
-    opd_kernel jvp;                               /* an opd_jvp_fn that was registered alone; NULL: use the card's */
+    opd_kernel jvp;                               /* from opd_jvp_register (an opd_jvp_fn); NULL: the descriptor's */
 } opdi_table;
-/* The backward formula that a node runs, and the facts about it that recording needs. */
+/* The backward function that a node runs, and the facts about it that recording needs. */
 typedef struct opdi_derivative {
     const char *name;
     opd_backward_fn fn;
-    const struct opdi_card *card;                 /* NULL: for calls that are recorded by hand */
+    const struct opdi_card *card;                 /* NULL for calls that are recorded by hand */
     opd_plugin *plugin;                           /* the plug-in that contains fn; each node pins it */
     bool context;                                 /* the last value that a node keeps is its opd_context */
     bool once;                                    /* differentiable only once */
-    bool fresh;                                   /* the call writes no argument: its results only have to be tied */
+    bool fresh;                                   /* the call writes no argument, so only new results get a history */
     bool real;                                    /* written for real numbers only, see opdi_call_conjugated */
 } opdi_derivative;
 #define OPDI_EDGE_COUNTED (-2)
-/* A registered card: a copy of the operator descriptor, and the facts that the autograd kernel needs, computed once.
-   Cards are never freed, because nodes of a tape may outlive the library. */
+/* A registered operator descriptor: a copy of the opd_op_desc, and the facts that the autograd kernel needs, computed
+   once.  An opdi_card is never freed, because nodes of the autograd graph may outlive the library. */
 typedef struct opdi_card {
     opd_op_desc desc;
     opd_op *op;
     char node_name[64];                           /* "MulBackward0" */
-    opdi_derivative formula, missing, warning;    /* `missing` and `warning` only report that a formula is missing */
-    uint64_t save_args;                           /* tensor arguments that the formula reads */
-    uint64_t save_sizes;                          /* tensor arguments of which it reads only the sizes */
+    opdi_derivative formula, missing, warning;    /* missing, warning: report that there is no formula */
+    uint64_t save_args;                           /* tensor arguments that the backward function reads */
+    uint64_t save_sizes;                          /* tensor arguments of which it reads only sizes and dtype */
     uint32_t save_results;
     uint64_t constant_args;
     uint32_t constant_results;
-    int32_t nargs;                                /* of its schema; the operator may be redefined while nodes live */
-    uint64_t tensor_args, list_args, kept_args;   /* kept: the arguments that a node holds, tensors or their places */
+    int32_t nargs;                                /* the operator may be redefined while nodes live */
+    uint64_t tensor_args, list_args, kept_args;   /* kept: arguments that a node keeps */
     uint8_t nkept, nresults;                      /* number of bits in kept_args and save_results */
-    int8_t kept_at[OPD_MAX_ARGS];                 /* index of each argument among the kept values; -1: none */
-    int8_t edge_at[OPD_MAX_ARGS];                 /* index of each argument's edge; -1: no tensor; OPDI_EDGE_COUNTED */
-    int8_t save_if[OPD_MAX_ARGS];                 /* whose gradient must be needed to save argument i; -1: always */
+    int8_t kept_at[OPD_MAX_ARGS];                 /* index of each argument among the kept values; -1: not kept */
+    int8_t edge_at[OPD_MAX_ARGS];                 /* edge of each argument; -1: not a tensor; OPDI_EDGE_COUNTED */
+    int8_t save_if[OPD_MAX_ARGS];                 /* save argument i if this one's gradient is needed; -1: always */
     int8_t save_result_if[OPDI_MAX_RETURNS];
-    struct opdi_card *base;                       /* derived forms: the card of the functional operator */
+    struct opdi_card *base;                       /* derived forms: the descriptor of the functional operator */
     int8_t map[OPD_MAX_ARGS];                     /* derived forms: index of each functional argument here, or -1 */
-    bool inplace, with_user;                      /* with_user: the kernels have a user pointer that the card has not */
+    bool inplace, with_user;                      /* with_user: the kernels own a user pointer */
     struct opdi_card *next;                       /* the next in the operator's list */
 } opdi_card;
 /* An operator.  An opd_op is never freed, so handles stay valid.  When an operator is undefined, only the objects to
@@ -85,8 +87,8 @@ struct opd_op {
     opdi_table *table;                            /* NULL: not computed yet, or undefined */
     const char *name;                             /* "ns::name.overload", the text of its opdi_op_name */
     uint32_t length, base_length;                 /* lengths of the two names */
-    struct opdi_registration *definition;         /* its oldest definition; NULL: it is not defined */
-    const uint16_t *accepts;                      /* for argument i, bit t: a value of opd_tag t binds as it is */
+    struct opdi_registration *definition;         /* its oldest definition; NULL: not defined */
+    const uint16_t *accepts;                      /* for argument i, bit t: a value of opd_tag t needs no conversion */
     int32_t nargs, nrets;
     int32_t direct;                               /* number of arguments; -1 if some of them are lists */
     uint32_t all_rets;                            /* a bit for each result */
@@ -97,46 +99,45 @@ struct opd_op {
     uint64_t rank;                                /* the position of its definition among all definitions */
     opdi_kernel *kernels;
     const char *base_name;                        /* "ns::name", the text of an opdi_op_name */
-    opd_schema *schema;                           /* kept while a running call may know it */
+    opd_schema *schema;                           /* kept as long as a running call may use it */
     uint64_t undefined;                           /* the epoch in which it was undefined */
     int32_t ntensors;                             /* how many arguments are Tensor(?) */
     int32_t required;                             /* arguments from this index on have defaults */
     uint64_t written_args;                        /* a bit for each argument that the schema marks as written */
-    uint64_t dim_args, size_args;                 /* arguments that name dims; result sizes (once dims_known) */
+    uint64_t dim_args, size_args;                 /* bits of arguments: dims; result sizes; valid if dims_known */
     const int8_t *ret_alias;                      /* for each result: the written argument that it is, or -1 */
     uint32_t tensor_rets;                         /* a bit for each result that is Tensor(?) */
-    bool unobserved;                              /* observers are not told of calls, as they only ask something */
+    bool unobserved;                              /* observers do not see its calls (queries such as size) */
     bool any_args;                                /* some arguments may be of any type */
     bool wraps_numbers;                           /* numbers may stand for tensors, as aten's kernels expect */
     int8_t dims_known;                            /* OPDI_DIMS_*; 0: not known yet */
     int8_t random;                                /* 1: draws random numbers; -1: does not; 0: not known yet */
-    int8_t slow_said;                             /* it was warned that the operator has no batching rule */
-    int8_t unloaded;                              /* its last definition was in a plug-in, now unloaded */
-    char signature[12];                           /* of the C functions among its kernels; "" if there are none */
-    opdi_card *cards;                             /* all its cards, also those of undone definitions */
-    opdi_card *bare;                              /* list of cards that were made for it without a descriptor */
+    int8_t slow_said;                             /* the warning about the missing batching rule was given */
+    int8_t unloaded;                              /* its last definition was in a plug-in that was unloaded */
+    char signature[12];                           /* signature of its kernels that are C functions; "" without such */
+    opdi_card *cards;                             /* all its descriptors, also of definitions that were undone */
+    opdi_card *bare;                              /* descriptors that were made because its definition had none */
 };
-/* The name of an operator, of a set of overloads, or of both.  The text follows the struct.  Names are allocated side
-   by side, so that a look-up among many names reads only one entry of the table and one name.  Names are never
-   freed. */
+/* A name: of an operator, of a set of overloads, or of both.  The text follows the struct.  Names are allocated side by
+   side, so that a look-up among many names reads only one entry of the table and one name.  Names are never freed. */
 typedef struct opdi_op_name {
     opd_op *defined;                              /* the operator, while it is defined */
     opd_op *op;                                   /* the operator, also if undefined; NULL: only a base name */
     opd_op *newest;                               /* the newest operator with this base name */
     opd_overloads *overloads;                     /* made by opd_overloads_find */
     uint32_t length;
-    int32_t changes;                              /* how often operators of this base name were defined or undone */
+    int32_t changes;                              /* how often operators of this base name were defined or undefined */
 } opdi_op_name;
-/* A registration that a library has made.  A library lists its registrations newest first. */
+/* A registration that a library has made.  The library's list begins with the newest registration. */
 typedef struct opdi_registration {
     opdi_gone gone;                               /* entry for the list of objects that wait to be freed */
-    int32_t kind;                                 /* 0 definition, 1 kernel, 2 fallback, 3 user pointer of a card */
+    int32_t kind;                                 /* 0 definition, 1 kernel, 2 fallback, 3 user pointer */
     opd_key key;
     opd_op *op;
-    opdi_kernel *kernel;                          /* follows in the same memory; NULL: a definition */
+    opdi_kernel *kernel;                          /* lies behind the struct; NULL: a definition */
     opd_library *lib;
     opdi_origin place;
-    opd_alias_kind alias;                         /* for definitions: */
+    opd_alias_kind alias;                         /* alias and tags: of a definition */
     uint32_t tags;
     struct opdi_registration *newer;              /* a newer, identical definition */
     struct opdi_registration *next;
@@ -161,51 +162,52 @@ struct opd_call {
     opd_tensor **targets;                         /* derived forms: tensors to write the results to; otherwise NULL */
     opdi_thread *th;
     opd_call *outer;                              /* the call whose kernel made this call */
-    uint32_t filled, owned;                       /* a bit for each result: it is there; the call holds a reference */
+    uint32_t filled, owned;                       /* bits of results: those that are set; those that the call holds */
     int32_t cursor;                               /* index of the next result for opd_return_* */
-    int32_t scope_depth, depth;                   /* when the kernel was called: number of open scopes, of calls */
-    int64_t mark;                                 /* handles in use then: the kernel's scope begins here */
-    uint32_t flags;                               /* united flags of the arguments, with OPDI_FLAGS_KNOWN; 0: unknown */
+    int32_t scope_depth, depth;                   /* before the kernel: number of open scopes; of nested calls */
+    int64_t mark;                                 /* the index at which the kernel's scope begins in the scope stack */
+    uint32_t flags;                               /* flags of all tensors, combined, and OPDI_FLAGS_KNOWN; 0: unknown */
     opd_key slot;
-    bool inplace, elementwise;                    /* the target is self; the kernel may write where inputs lie */
+    bool inplace, elementwise;                    /* the target is self; the kernel may write what it reads */
     bool exact;                                   /* targets must have the dtypes of the results */
-    bool stands_in;                               /* a Meta kernel runs for a device: it makes new results */
+    bool stands_in;                               /* a Meta kernel runs on stand-ins: it makes new results */
 };
 #if defined(OPDI_CORE)
 #define OPDI_FLAGS_KNOWN 256u
 #endif
 /* The hash table of names, with open addressing; its slots follow the struct.  Tables are read without a lock.  When a
-   table grows, a larger copy is published, and the old table is out of use. */
+   table grows, a larger copy is published, and the old table waits to be freed (opdi_gone_add). */
 typedef struct opdi_names { opdi_gone gone; size_t mask, used; } opdi_names;
 typedef struct opdi_name_slot { opdi_op_name *name; uint64_t hash; } opdi_name_slot;
 /* Memory that is never freed, handed out piece by piece from blocks. */
 typedef struct opdi_lasting { char *at; size_t left; void *blocks; } opdi_lasting;
 #define OPDI_FAMILY_SLOTS 1024
-/* Operators of other namespaces than aten, which are registered when the program first asks for one. */
+/* Groups of operators in namespaces other than aten.  A group is registered when the program first asks for one of its
+   namespaces. */
 enum { OPDI_EXTRA_VISION, OPDI_EXTRA_COLLECTIVES, OPDI_EXTRAS };
 typedef struct opdi_register {
-    opdi_mutex lock;                              /* protects all members, except against readers of tables */
+    opdi_mutex lock;                              /* protects all members; tables are also read without it */
     opdi_names *names;                            /* names of operators and of overloads */
     opdi_lasting name_memory, op_memory;
     uint64_t ranks;                               /* number of definitions so far */
     opd_op *first_defined, *last_defined;
     opd_library *libraries;
-    const opd_library *unloading;                 /* the library that is being closed as its plug-in is unloaded */
+    const opd_library *unloading;                 /* the library that is being closed because its plug-in is unloaded */
     opdi_kernel *fallbacks[OPD_KEY_SLOTS];
     opd_block *blocks, **blocks_end;
     opdi_mutex start;                             /* held while library blocks run */
     opdi_thread *starter;
     int started;
     opd_library *aten;                            /* the library of the built-in operators */
-    opd_op *builtin[OPD_OP_COUNT];                /* built-in operators by number, once somebody has asked for them */
-    int16_t family_first[OPDI_FAMILY_SLOTS];      /* by hash of the family: number of its first built-in operator + 1 */
+    opd_op *builtin[OPD_OP_COUNT];                /* built-in operators by number; NULL: not registered yet */
+    int16_t family_first[OPDI_FAMILY_SLOTS];      /* by hash of a family: number of its first built-in operator + 1 */
     int16_t family_next[OPD_OP_COUNT];            /* number of the next operator with that hash + 1; 0: no more */
     int making;                                   /* not 0: built-in operators are being registered */
-    opdi_gone *gone, **gone_end;                  /* objects out of use, in which a call may still be running */
+    opdi_gone *gone, **gone_end;                  /* objects out of use, which running calls may still read */
     int64_t gone_count;
     opd_listener *listeners;
     bool warned_override, warned_gone;
-    int extra[OPDI_EXTRAS];                       /* 1: this namespace is registered, and all built-in operators */
+    int extra[OPDI_EXTRAS];                       /* 1: the group is registered */
 } opdi_register;
 #if defined(OPDI_CORE)
 struct opd_plugin {
@@ -213,7 +215,7 @@ struct opd_plugin {
     uintptr_t begin, end;                         /* the addresses at which it is mapped */
     const opd_plugin_info *info;                  /* NULL: the plug-in calls the program's own symbols */
     opd_block *blocks;                            /* if info is NULL: the blocks that its constructors linked */
-    int64_t pins;                                 /* it stays mapped while this is not 0; one pin while it is loaded */
+    int64_t pins;                                 /* it stays mapped while this is not 0; being loaded is one pin */
     uint64_t left;                                /* the epoch in which it was unloaded */
     bool loaded;
     size_t bytes;
@@ -242,8 +244,8 @@ static inline opdi_name_slot *opdi_names_at(const opdi_names *names, uint64_t i)
 static inline const char *opdi_name_text(const opdi_op_name *name) { return (const char *)(name + 1); }
 /* Returns the opdi_op_name whose text is at `text`: the name or base name of an operator. */
 static inline opdi_op_name *opdi_name_of(const char *text) { return (opdi_op_name *)(uintptr_t)text - 1; }
-/* Returns the entry of `name`, which has this length, in the table `names`, or NULL.  Needs no lock while the thread is
-   inside a call. */
+/* Returns the entry of `name`, which has `length` bytes, in the table `names`, or NULL.  Needs no lock while the thread
+   is inside a call. */
 static inline opdi_op_name *opdi_names_find(const opdi_names *names, const char *name, size_t length) {
     const uint64_t hash = opdi_hash(name, length);
     opdi_op_name *found = NULL;
@@ -261,21 +263,21 @@ static inline bool opdi_is_defined(const opd_op *op) { return OPDI_ACQUIRE(&op->
 //== tables ============================================================================================================
 
 #if defined(OPDI_CORE)
-/* The rule by which the kernel of a slot was chosen, in the terms that PyTorch uses in its dumps. */
+/* The rule by which the kernel of a slot was chosen, with PyTorch's names for its dumps. */
 typedef enum opdi_chosen {
     OPDI_CHOSEN_KERNEL, OPDI_CHOSEN_DEFAULT, OPDI_CHOSEN_NESTED, OPDI_CHOSEN_AMBIGUOUS, OPDI_CHOSEN_MATH,
     OPDI_CHOSEN_AUTOGRAD, OPDI_CHOSEN_BATCHED, OPDI_CHOSEN_FALLBACK, OPDI_CHOSEN_MISSING
 } opdi_chosen;
 #define OPDI_AUTOCAST_SLOT OPD_KEY_PER_BACKEND(6, 0)
 #endif
-/* Tags of built-in cards that are not visible outside.  FORMULA: a pointwise card with a formula.  NUMBERS: a number as
-   second operand is wrapped.  OUT_CORE, OUT_DYNAMIC: the out= form also has the tag CORE, or DYNAMIC_OUTPUT_SHAPE.
-   CONJUGATES: the formula is the one for complex numbers.  An out= tensor must have the result's dtype, as in PyTorch.
-   Exceptions are pointwise operators without OUT_EXACT, and operators with OUT_CASTS: for these it is enough that the
-   result can be cast to the dtype.  OUT_PART: the out= tensor may not share a part of an argument's memory.  An
-   operator with this tag allows all of it, element for element; pointwise kernels check that by themselves.  OUT_SELF:
-   the out= tensor may not share the memory of the first argument, if that has its sizes.  OUT_APART: the out= tensor
-   may not share memory with any argument. */
+/* Tags of built-in descriptors that opd_op_tags does not return.  FORMULA: a pointwise operator with a formula.
+   NUMBERS: a number as second operand is wrapped.  OUT_CORE, OUT_DYNAMIC: the out= form also has the tag CORE, or
+   DYNAMIC_OUTPUT_SHAPE.  CONJUGATES: `backward` is correct for complex numbers, too.
+   An out= tensor must have the result's dtype, as in PyTorch.  There are two exceptions, for which it is enough that
+   the result can be cast to the dtype: pointwise operators without OUT_EXACT, and operators with OUT_CASTS.
+   OUT_PART: the out= tensor must not share a part of an argument's memory; sharing the same elements in the same order
+   is allowed.  (Pointwise kernels check that by themselves.)  OUT_SELF: the out= tensor must not share the memory of
+   the first argument, if it has the same sizes.  OUT_APART: the out= tensor must not share memory with any argument. */
 #define OPDI_OPTAG_FORMULA (1u << 23)
 #define OPDI_OPTAG_NUMBERS (1u << 22)
 #define OPDI_OPTAG_OUT_CORE (1u << 21)
@@ -286,7 +288,7 @@ typedef enum opdi_chosen {
 #define OPDI_OPTAG_OUT_PART (1u << 15)
 #define OPDI_OPTAG_OUT_SELF (1u << 14)
 #define OPDI_OPTAG_OUT_APART (OPDI_OPTAG_OUT_PART | OPDI_OPTAG_OUT_SELF)
-#define OPDI_OPTAG_SENDS (1u << 17)               /* has effects besides its results, so graphs do not drop its calls */
+#define OPDI_OPTAG_SENDS (1u << 17)               /* has side effects, so graphs do not drop its calls */
 #if defined(OPDI_CORE)
 #define OPDI_OPTAG_PRIVATE (OPDI_OPTAG_FORMULA | OPDI_OPTAG_NUMBERS | OPDI_OPTAG_OUT_CORE | OPDI_OPTAG_OUT_DYNAMIC | \
                             OPDI_OPTAG_CONJUGATES | OPDI_OPTAG_OUT_EXACT | OPDI_OPTAG_SENDS | OPDI_OPTAG_OUT_CASTS | \
@@ -311,9 +313,9 @@ struct opdi_extra;
 typedef struct opdi_meta {
     opd_tensor *grad;            /* accumulated gradient of a leaf */
     struct opdi_task *task;      /* the task of a running backward for this leaf */
-    int64_t *dims;               /* sizes and strides, after a resize to more dims: dims_count of each */
+    int64_t *dims;               /* after a resize to more dims: sizes and strides, dims_count numbers */
     int64_t dims_count;
-    opdi_storage *home;          /* the storage in whose block the tensor is, if it got another one */
+    opdi_storage *home;          /* the storage in whose block the tensor lies, if it now has another storage */
     opd_tensor *inner;           /* the tensor that this one wraps: see opd_tensor_wrap_key */
     uint64_t family;             /* forward mode: tensors of a storage and family share a tangent */
     struct opdi_extra *extra;    /* the hooks of a leaf */
@@ -321,32 +323,33 @@ typedef struct opdi_meta {
 } opdi_meta;
 /* The function that a block in the scope stack calls when its handle is removed: see OPDI_BLOCK_ENDS. */
 typedef struct opdi_ending { void (*end)(void *what); void *what; } opdi_ending;
-/* The functions by which a tensor that is freed releases the objects that higher layers gave it.  A higher layer sets
-   its pointer before any tensor has such an object. */
+/* Functions of higher layers that release objects which a freed tensor holds.  A higher layer sets its pointer before
+   any tensor has such an object. */
 typedef struct opdi_parting {
     const struct opdi_tape_parting *tape;
     void (*tangents)(opdi_storage *storage);      /* drops all tangents of a storage that is about to be freed */
     void (*device)(opdi_storage *storage);        /* frees the memory of another device */
 } opdi_parting;
 typedef struct opdi_tape_parting {
-    /* Retains a tensor that its own node saves.  If its reference to the node was weak, the reference becomes strong
+    /* Retains a tensor that its own grad_fn saves.  If the tensor's reference to the node was weak, it becomes strong
        again. */
     void (*retain)(opd_tensor *tensor);
-    /* Drops a reference to a tensor that its own node saves.  If only the node then holds the tensor, its reference to
-       the node becomes weak.  Returns true if that was the last reference. */
+    /* Drops a reference to a tensor that its own grad_fn saves.  If then only the node holds the tensor, the tensor's
+       reference to the node becomes weak, so that the two do not keep each other alive.  Returns true if the last
+       reference was dropped. */
     bool (*drop)(opd_tensor *tensor);
     void (*node)(opd_node *node);                 /* drops a reference to a node */
-    void (*extra)(struct opdi_extra *extra);      /* frees an extra with its hooks, boxes and trace */
+    void (*extra)(struct opdi_extra *extra);      /* frees an extra with its hooks, boxes and anomaly trace */
     void (*box)(struct opdi_box *box);            /* drops the tensor's reference to a box */
 } opdi_tape_parting;
 /* The fake mode that is open on a thread (opdi_innermost.fake), as far as tensors need it. */
 typedef struct opdi_fake {
-    void (*born)(opdi_storage *storage);          /* notes for which device a new meta storage stands */
+    void (*born)(opdi_storage *storage);          /* records the device that a new meta storage stands for */
     /* Makes a fake of a tensor on `device`, in the innermost scope.  Returns NULL and sets an error if that fails. */
     opd_tensor *(*make)(opd_ints sizes, opd_scalar_type dtype, opd_device device);
 } opdi_fake;
 #if defined(OPDI_CORE)
-/* The largest data, in bytes, that lies in the block of its tensor.  Larger data has a block of its own, so that blocks
+/* The largest data, in bytes, that lies in the block of its tensor.  Larger data has a separate block, so that blocks
    with a tensor's header are small: see opdi_free_late. */
 #define OPDI_TOGETHER 256
 static inline bool opdi_is_apart(const opdi_storage *storage) {
@@ -381,13 +384,13 @@ static inline void opdi_drop(opd_tensor *tensor) {
 }
 #define OPDI_HANDLE_BLOCK ((uintptr_t)1)
 typedef struct opdi_block { size_t bytes; double align; } opdi_block;      /* the header in front of a block */
-#define OPDI_BLOCK_ENDS ((size_t)1 << (8 * sizeof(size_t) - 1))      /* in bytes: begins with an opdi_ending */
+#define OPDI_BLOCK_ENDS ((size_t)1 << (8 * sizeof(size_t) - 1))      /* in `bytes`: begins with an opdi_ending */
 #define OPDI_MAX_LAYERS 64
 OPDI_NOINLINE OPDI_INTERNAL int opdi_scope_grow(opdi_thread *thread, int64_t count);
 static inline int opdi_scope_reserve(opdi_thread *thread, int64_t count) {
     return OPDI_LIKELY(thread->top + count <= thread->cap) ? 0 : opdi_scope_grow(thread, count);
 }
-#define OPDI_ROOT_WARNING 1048576                 /* number of handles, a power of two; checked at its multiples */
+#define OPDI_ROOT_WARNING 1048576                 /* number of handles, a power of two; its multiples warn */
 OPDI_NOINLINE OPDI_INTERNAL void opdi_root_warn(opdi_thread *thread, const opd_op *op);
 /* Pushes a handle, for which opdi_scope_reserve has made room.  The tensor is a result of op, which may be NULL. */
 static inline void opdi_push_of(opdi_thread *thread, opd_tensor *tensor, const opd_op *op) {
@@ -403,13 +406,13 @@ static inline void opdi_push(opdi_thread *thread, opd_tensor *tensor) { opdi_pus
 struct opdi_observer {
     opd_observer desc;
     int64_t handle;
-    int32_t refs;                                 /* held by its registration, by each list and each event */
+    int32_t refs;                                 /* one for its registration, one for each list and each event */
     bool enabled, local;
     opd_plugin *plugin;                           /* the plug-in that contains its callbacks, or NULL */
     struct opdi_observer *next;
 };
 /* The values of thread->observed, if it is not 0 */
-enum { OPDI_OBSERVE_LOOK = 1, OPDI_OBSERVE_SKIP = 2 };     /* SKIP: not before thread->skip calls */
+enum { OPDI_OBSERVE_LOOK = 1, OPDI_OBSERVE_SKIP = 2 };     /* LOOK: at the next call; SKIP: after thread->skip calls */
 /* An event in progress. */
 typedef struct opdi_observing {
     opd_event event;
@@ -426,10 +429,11 @@ static inline bool opdi_observe_on(const opdi_thread *thread) {
 //== stored dtypes =====================================================================================================
 
 #if defined(OPDI_CORE)
-/* How a built-in operator takes tensors of stored dtypes (see >>stored_dtypes).  NOT: it refuses them.  PLAIN: as they
-   are.  MOVED: as integers of their size.  WIDE: through int64, float32 or complex64; the first result is converted
-   back.  COUNTED: the same, but no result is.  FLOAT: integers through float32.  PROMOTED: the same, but only beside a
-   number with a fraction.  ORDERED: uint64 through int64 numbers that are in its order. */
+/* How a built-in operator handles tensors of stored dtypes (see >>stored_dtypes).  NOT: the call fails.  PLAIN: the
+   kernel gets them unchanged.  MOVED: as integers of the same size.  WIDE: converted to int64, float32 or complex64;
+   the first result is converted back.  COUNTED: converted as for WIDE, but results are not converted back.  FLOAT:
+   integers are converted to float32.  PROMOTED: as FLOAT if there is a number with a fraction, else NOT.  ORDERED:
+   uint64 is mapped to int64 so that the order of numbers is kept. */
 enum { OPDI_STORED_NOT, OPDI_STORED_PLAIN, OPDI_STORED_MOVED, OPDI_STORED_WIDE, OPDI_STORED_COUNTED,
        OPDI_STORED_FLOAT, OPDI_STORED_PROMOTED, OPDI_STORED_ORDERED };
 #endif
@@ -437,8 +441,8 @@ enum { OPDI_STORED_NOT, OPDI_STORED_PLAIN, OPDI_STORED_MOVED, OPDI_STORED_WIDE, 
 //== calls =============================================================================================================
 
 #if defined(OPDI_CORE)
-/* The arguments that a caller gives.  If `keywords` is set, arguments may be given by name, and keyword-only ones must
-   be. */
+/* The arguments that a caller gives.  If `keywords` is set, arguments may be given by name, and keyword-only arguments
+   must be given by name. */
 typedef struct opdi_given {
     const opd_value *args;
     const opd_keyword *kw;
@@ -450,10 +454,11 @@ typedef struct opdi_given {
 typedef enum opdi_unbound {
     OPDI_BOUND = 0, OPDI_TOO_MANY, OPDI_BY_POSITION, OPDI_MISSING, OPDI_WRONG_TYPE, OPDI_UNKNOWN_KEYWORD, OPDI_TWICE
 } opdi_unbound;
-/* The united keys, backends and flags of the tensor arguments. `backend` is valid if there is only one. */
+/* The combined keys, backends and flags of all tensor arguments.  `backend` is valid if all have the same backend. */
 typedef struct opdi_union { uint64_t functionality; uint32_t backends, flags, backend; } opdi_union;
-/* Unites the tensor arguments, and compares the tags of all arguments with the schema's on the way.  Returns 0 if all
-   tags are as expected, 1 if one is not (None, or a value that binding has to convert), or -1 on failure. */
+/* Combines the keys, backends and flags of the tensor arguments into *sets, and compares the tags of all arguments with
+   those of the schema.  Returns 0 if all tags are as expected, 1 if one is not (None, or a value that must be
+   converted). */
 OPDI_FORCE_INLINE static int opdi_unite_direct(opdi_union *sets, const opd_op *op, const opd_value *args) {
     uint64_t functionality = 0;
     opdi_traits traits;
@@ -481,7 +486,8 @@ OPDI_FORCE_INLINE static int opdi_unite_direct(opdi_union *sets, const opd_op *o
 }
 
 OPDI_NOINLINE OPDI_INTERNAL int opdi_unite_lists(opdi_union *sets, const opd_op *op, const opd_value *args);
-/* Unites the arguments as opdi_unite_direct does, and also those in lists of tensors. */
+/* Does the same as opdi_unite_direct, also for lists of tensors.  Returns -1 and sets an error for a NULL in a list
+   that the schema does not allow. */
 OPDI_FORCE_INLINE static int opdi_unite_args(opdi_union *sets, const opd_op *op, const opd_value *args) {
     const int rc = opdi_unite_direct(sets, op, args);
     return OPDI_UNLIKELY(op->list_args != 0) && opdi_unite_lists(sets, op, args) ? -1 : rc;
@@ -491,7 +497,7 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_call_failed(opd_call *call, int rc);
 OPDI_NOINLINE OPDI_INTERNAL int opdi_beyond_limit(const opd_call *call);
 OPDI_NOINLINE OPDI_INTERNAL void opdi_scopes_forgotten(opdi_thread *thread, int32_t depth, int64_t mark);
 OPDI_NOINLINE OPDI_INTERNAL void opdi_kernel_unwind(opdi_thread *thread, const opd_call *call);
-/* Runs a slot's kernel in a scope of its own and then restores the thread's state.  If the kernel fails, drops the
+/* Runs a slot's kernel in a new scope and then restores the thread's state.  Returns 0.  If the kernel fails, drops the
    results and returns -1. */
 OPDI_FORCE_INLINE static int opdi_invoke_here(opdi_thread *thread, opd_call *call, const opdi_slot *slot) {
     const uint64_t include = thread->state.include, allow = thread->state.allow, modes = opdi_modes_get(&thread->state);
@@ -524,8 +530,8 @@ OPDI_FORCE_INLINE static int opdi_invoke_here(opdi_thread *thread, opd_call *cal
     }
     return 0;
 }
-/* Returns the slot for the united keys under this thread's state, and sets the call's keys, flags and slot.  The usual
-   cases need no bit scans. `grad` is 16 if autograd kernels have something to do, else 0. */
+/* Returns the slot for the keys in *sets under this thread's state, and sets the call's keys, flags and slot.  The
+   usual cases need no bit scans.  `grad` is 16 if autograd kernels have something to do, else 0. */
 OPDI_FORCE_INLINE static const opdi_slot *opdi_slot_for(const opdi_thread *thread, opd_call *call,
                                                         const opdi_table *table, const opdi_union *sets,
                                                         unsigned grad) {
@@ -566,13 +572,14 @@ struct opd_overloads {
     opdi_overload_list *list;                     /* NULL: not made yet */
     opdi_op_name *name;
     int32_t changes;                              /* the value of name->changes when `list` was made */
-    bool wrap;                                    /* numbers may stand for tensors at once: add, mul, ... */
+    bool wrap;                                    /* numbers are always accepted for tensors: add, mul, ... */
 };
 
 OPDI_NOINLINE OPDI_INTERNAL const opdi_table *opdi_table_make(opd_op *op);
 OPDI_SHARED const opdi_slot *opdi_stored_slot(const opd_call *call, const opdi_slot *slot);
 OPDI_NOINLINE OPDI_INTERNAL int opdi_invoke(opdi_thread *thread, opd_call *call, const opdi_slot *slot);
-/* Runs the kernel that a table has for these keys. `call` has the arguments and gets the results. */
+/* Runs the kernel that a table has for these keys; table may be NULL.  `call` has the arguments and gets the results.
+   Returns 0, or -1 and sets an error. */
 static inline int opdi_redispatch_in(const opdi_table *table, opd_call *call, opd_keyset keys) {
     opdi_thread *thread = call->th;
     opd_call other;
@@ -583,7 +590,7 @@ static inline int opdi_redispatch_in(const opdi_table *table, opd_call *call, op
     }
     other.op = call->op;
     other.args = call->args;
-    OPDI_IN_ORDER();                              /* else one wide load would stall on the two stores just made */
+    OPDI_IN_ORDER();                              /* prevents one wide load, which would stall after the two stores */
     other.rets = call->rets;
     other.targets = NULL;
     unsigned backend = (unsigned)opdi_top_bit((keys.backends & OPDI_BACKEND_MASK) | 1);

@@ -25,8 +25,8 @@ OPDI_INTERNAL opdi_text opdi_text_of(char *buf, size_t cap) {
     return text;
 }
 
-/* Writes the operator's own kernels, "CPU [registered at ...], ...", one for each key, and then the number of
-   fallbacks.  Returns the length.  The caller holds the lock. */
+/* Writes the operator's kernels, "CPU [registered at ...], ...", one for each key, and then the number of fallbacks of
+   all operators.  Returns the length.  The caller holds the lock. */
 OPDI_INTERNAL size_t opdi_table_text(const opd_op *op, char *buf, size_t cap) {
     opdi_text text = opdi_text_of(buf, cap);
     char place[300];
@@ -158,8 +158,8 @@ size_t opd_op_list(const opd_op_filter *filter, opd_op **ops, size_t cap) {
     return count;
 }
 
-/* Counts the operators, kernels, fallbacks and libraries, and the objects that wait to be freed, all at one moment
-   (under the lock). */
+/* Returns the numbers of operators, kernels, fallbacks and libraries, and of objects that wait to be freed.  All are
+   counted at one moment, under the lock. */
 opd_registry_info opd_registry_stats(void) {
     opd_registry_info info;
     const opd_op *op;
@@ -179,9 +179,9 @@ opd_registry_info opd_registry_stats(void) {
     return info;
 }
 
-//== tables compared with registrations ================================================================================
+//== checking tables against registrations =============================================================================
 
-/* Compares an operator's published table with its registrations.  Returns a description of an error, or NULL. */
+/* Compares an operator's table with its registrations.  Returns a description of the error, or NULL. */
 static const char *opdi_check_op(const opd_op *op) {
     opdi_table fresh;
     const opdi_table *table = op->table;

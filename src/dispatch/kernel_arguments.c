@@ -48,8 +48,8 @@ const char *opd_arg_str(const opd_call *call, int i) {
     const opd_value *value = opdi_arg_of(call, i, OPD_TAG_STR);
     return value ? value->u.s : NULL;
 }
-/* Returns argument number `i` as opdi_arg_of does, where `tag` is that of a list.  A list with elements must have
-   memory for them. */
+/* Returns argument number `i` as opdi_arg_of does, for the tag of a list.  Returns NULL and sets an error if the list
+   has elements, but no memory. */
 static const opd_value *opdi_arg_list(const opd_call *call, int i, int32_t tag) {
     const opd_value *value = opdi_arg_of(call, i, tag);
     if (!value || OPDI_LIKELY(value->n >= 0 && (value->n == 0 || value->u.object))) { return value; }
@@ -124,7 +124,8 @@ OPDI_INTERNAL int64_t opdi_value_bytes(const opd_value *value, int depth) {
     }
 }
 
-/* Copies the memory behind `value` to `at` and makes the value point there.  Returns the end of the copy. */
+/* Copies the memory that `value` points to to `at`, with the contents of lists, and makes the value point there.
+   Returns the end of the copy. */
 OPDI_INTERNAL char *opdi_value_copy(opd_value *value, char *at) {
     size_t bytes = (size_t)(value->tag == OPD_TAG_LIST ? value->n * (int64_t)sizeof(opd_value) : opdi_value_bytes(value,
         0));
@@ -140,8 +141,8 @@ OPDI_INTERNAL char *opdi_value_copy(opd_value *value, char *at) {
     return end;
 }
 
-/* Moves the block of a result, and the tensors in it, to the innermost scope.  The caller has reserved room for the
-   block's handle, but not for the tensors'. */
+/* Moves the block of a result, and the tensors in it, to the innermost scope.  The caller has made room for the handle
+   of the block, but not for the tensors.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_ret_block_own(opdi_thread *thread, opd_value *value) {
     opdi_block *block = (opdi_block *)(uintptr_t)value->u.object - 1;
     if (value->tag == OPD_TAG_TENSORS) {
@@ -198,9 +199,9 @@ OPDI_NOINLINE static int opdi_return_other(opd_call *call, opd_tensor *tensor) {
 }
 OPDI_COLD_END
 
-/* Returns tensor as the kernel's next result.  The call keeps a reference, unless the schema says that the result is an
-   argument and `tensor` is that argument. opdi_return_other handles all other cases.  Returns 0, or -1 and sets an
-   error. */
+/* Sets the kernel's next result.  The call holds a reference to `tensor`, unless the schema says that the result is an
+   argument and `tensor` is that argument.  opdi_return_other handles mistakes and results that opd_result has made.
+   Returns 0, or -1 and sets an error. */
 int opd_return_tensor(opd_call *call, opd_tensor *tensor) {
     const opd_op *op = call->op;
     const int i = call->cursor;
@@ -209,7 +210,7 @@ int opd_return_tensor(opd_call *call, opd_tensor *tensor) {
         return opdi_return_other(call, tensor);
     }
     int alias = op->ret_alias[i];
-    /* if it is the argument, its owner keeps the reference */
+    /* an argument belongs to its owner */
     if (alias < 0 || call->args[alias].u.t != tensor) {
         opdi_retain(tensor);
         call->owned |= bit;
@@ -222,7 +223,8 @@ int opd_return_tensor(opd_call *call, opd_tensor *tensor) {
     return 0;
 }
 
-/* Makes a block for a result, with `bytes` bytes behind its header, and returns their address, or NULL. */
+/* Makes a block for a result, with `bytes` bytes behind its header.  Returns the address of these bytes, or NULL and
+   sets an error. */
 OPDI_INTERNAL void *opdi_ret_block(size_t bytes) {
     opdi_block *block = (opdi_block *)opdi_alloc(bytes + sizeof *block);
     if (!block) { return NULL; }
@@ -230,7 +232,8 @@ OPDI_INTERNAL void *opdi_ret_block(size_t bytes) {
     return block + 1;
 }
 
-/* Copies the list into a block and retains its tensors.  The call owns the block until the caller's scope takes it. */
+/* Sets the next result to a copy of the list, whose tensors are retained.  The call owns the block with the copy until
+   the caller's scope takes it over. */
 int opd_return_tensors(opd_call *call, opd_tensor *const *list, int64_t count) {
     int i;
     if (call->th->error != OPD_OK || (i = opdi_next_result(call)) < 0) { return -1; }
@@ -269,7 +272,7 @@ OPDI_INTERNAL int opdi_ret_copy(opd_value *value) {
     return 0;
 }
 
-/* Returns value as the next result, converted to the result's type.  Strings, lists and complex numbers are copied. */
+/* Sets the next result to `value`, converted to the result's type.  Strings, lists and complex numbers are copied. */
 int opd_return_value(opd_call *call, opd_value value) {
     opd_value bound = value;
     int i;

@@ -3,24 +3,24 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>lean         the built-in operators that a program with OPD_LEAN keeps
 //
-//  A program normally has a list of all cards (the descriptors of the built-in operators).  With OPD_LEAN nothing lists
-//  them, so that the compiler drops the operators that the program does not reach.  Code that calls an operator by its
-//  name or number therefore names its card:
+//  A program normally has a list of the descriptors of all built-in operators.  With OPD_LEAN there is no such list, so
+//  that the compiler drops the operators that the program does not use.  Code that calls an operator by its name or
+//  number therefore names its descriptor:
 //
-//    OPDI_NAME(add_Tensor, "aten::add_.Tensor")  the name, of a form that the card add_Tensor has
+//    OPDI_NAME(add_Tensor, "aten::add_.Tensor")  the name, of a form that the descriptor add_Tensor has
 //    OPDI_BY_NUMBER(add_Tensor)                  the number, OPD_OP_add_Tensor
-//    OPDI_NEEDS(add_Tensor)                      nothing: the name or number comes from elsewhere
+//    OPDI_NEEDS(add_Tensor)                      nothing: the name or number comes from other code
 //
-//  With OPD_LEAN each of these macros notes the card, and a look-up finds the noted cards.  Typed functions note
-//  theirs, too.
+//  With OPD_LEAN each of these macros adds the descriptor to a table, in which look-ups find it.  Typed functions do
+//  this, too.
 //----------------------------------------------------------------------------------------------------------------------
 
 #if defined(OPD_LEAN)
 typedef struct opdi_lean_card {
-    int number;                                   /* an opd_op_id; a namespace has OPD_OP_COUNT + OPDI_EXTRA_... */
+    int number;                                   /* an opd_op_id; for a group: OPD_OP_COUNT + OPDI_EXTRA_... */
     const char *name;
-    void (*card)(opd_op_desc *op);                /* NULL: the operator was left out, or this is a namespace */
-    int (*all)(void);                             /* for a namespace: registers its operators */
+    void (*card)(opd_op_desc *op);                /* fills in the descriptor; NULL: left out, or this is a group */
+    int (*all)(void);                             /* for a group: registers its operators */
     const char *macro;                            /* the macro that left the operator out */
 } opdi_lean_card;
 
@@ -33,8 +33,8 @@ static const OPD_UNUSED opdi_lean_card opdi_kept_torchvision = {
 static const OPD_UNUSED opdi_lean_card opdi_kept_collectives = {
     (int)OPD_OP_COUNT + (int)OPDI_EXTRA_COLLECTIVES, "collectives", NULL, opdi_register_collectives, NULL};
 
-/* Makes two files of one program that both define OPD_LEAN fail to link, because each would have a library of its
-   own. */
+/* If two files of a program define OPD_LEAN, linking fails because of this variable: each file would have a separate
+   library. */
 #if defined(__cplusplus)
 extern "C" { int only_one_file_of_a_program_may_define_OPD_LEAN = 1; }
 #else
@@ -42,10 +42,10 @@ int only_one_file_of_a_program_may_define_OPD_LEAN = 1;
 #endif
 
 static bool opdi_lean_has_all;                    /* opdi_lean_all was called */
-/* The cards noted so far, by number. */
+/* The descriptors added so far, by number. */
 static const opdi_lean_card *opdi_lean_cards[(int)OPD_OP_COUNT + (int)OPDI_EXTRAS];
 
-/* Notes a card, so that a look-up finds it, and returns `name`. */
+/* Adds a descriptor to the table, so that a look-up finds it, and returns `name`. */
 static inline const char *opdi_lean_note(const opdi_lean_card *card, const char *name) {
     if (OPDI_UNLIKELY(!OPDI_LOAD(&opdi_lean_cards[card->number]))) {
         OPDI_STORE(&opdi_lean_cards[card->number], card);
@@ -56,7 +56,7 @@ static inline opd_op_id opdi_lean_number(const opdi_lean_card *card) {
     (void)opdi_lean_note(card, NULL);
     return (opd_op_id)card->number;
 }
-/* Notes every card, for code that may call any operator: a program, a script, a plug-in. */
+/* Adds all descriptors, for code that may call any operator: a program, a script, a plug-in. */
 static void opdi_lean_all(void) {
 #define OPDI_LEAN_CARD(card, name) &opdi_kept_##card,
     static const opdi_lean_card *const all[] = {OPDI_LEAN_CARDS &opdi_kept_torchvision, &opdi_kept_collectives};
@@ -69,8 +69,9 @@ static void opdi_lean_all(void) {
 #define OPDI_BY_NUMBER(card) opdi_lean_number(&opdi_kept_##card)
 #define OPDI_NEEDS(card) ((void)opdi_lean_note(&opdi_kept_##card, NULL))
 #define OPDI_NEEDS_ALL() opdi_lean_all()
-/* Fails if a library of the program registers something for a built-in operator that is not kept.  The operator's own
-   kernels would be registered later, and would run instead.  Returns 0, or -1 and sets an error. */
+/* Checks a registration by a library of the program for operator `name`.  If it is a built-in operator that is not
+   kept, sets an error and returns -1, because the operator's kernels would be registered later and would run instead.
+   Otherwise returns 0. */
 static int opdi_lean_check(const opd_library *lib, const char *name, const char *what);
 #define OPDI_LEAN_CHECK(lib, name, what) opdi_lean_check(lib, name, what)
 #else

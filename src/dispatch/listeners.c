@@ -36,9 +36,9 @@ static void opdi_tell(opd_op *op, bool defined) {
     }
 }
 
-/* The following functions run under the registry's lock, during registration. */
+/* The following functions are called during registration, while the registry's lock is held. */
 
-/* Forgets the C signature of an operator that has neither a definition nor kernels any more. */
+/* Clears the C signature of an operator if it has neither a definition nor kernels any more. */
 static void opdi_forget_signature(opd_op *op) {
     if (!op->definition && !op->kernels) { op->signature[0] = 0; }
 }
@@ -54,8 +54,8 @@ static opdi_origin opdi_typed_place(const opd_op *op) {
     return kernel ? kernel->place : gone;
 }
 
-/* Undoes one definition of an operator.  With the last definition the operator becomes undefined: its table, card and
-   name are withdrawn.  The caller holds the lock. */
+/* Undoes one definition of an operator.  With the last definition, the operator becomes undefined: its table,
+   descriptor and name are withdrawn.  The caller holds the lock. */
 static void opdi_undefine(opd_op *op, opdi_registration *registration) {
     opdi_registration **registrations = &op->definition;
     if (*registrations == registration && !registration->newer) { opdi_tell(op, false); }
@@ -86,8 +86,9 @@ static void opdi_kernel_remove(opd_op *op, opdi_kernel *kernel) {
     opdi_table_retire(op);
 }
 
-/* Frees the schema of an operator that is no longer defined, unless a running call may have begun at `stamp` or before.
-   The schema stays if the operator has cards, because nodes of a tape use these.  The caller holds the lock. */
+/* Frees the schema of an operator that is no longer defined.  Does nothing if the operator was undefined after `stamp`
+   (an epoch), because a running call may still use the schema.  Does nothing if the operator has descriptors, because
+   nodes of the autograd graph use these.  The caller holds the lock. */
 OPDI_INTERNAL void opdi_schema_let_go(opd_op *op, uint64_t stamp) {
     if (op->definition || op->undefined > stamp || op->cards || op->bare) { return; }
     opd_schema_free(op->schema);
@@ -103,7 +104,7 @@ static void opdi_definition_give_back(opdi_gone *gone) {
     opdi_registration_free(registration);
 }
 
-/* Undoes the registrations of a library, the newest first, until only `keep` and older ones are left. */
+/* Undoes the registrations of a library that are newer than `keep`, the newest first; all of them if keep is NULL. */
 OPDI_SHARED void opdi_library_undo(opd_library *lib, const opdi_registration *keep) {
     opdi_lock(&opdi_registry.lock);
     while (lib->registrations && lib->registrations != keep) {
@@ -122,8 +123,8 @@ OPDI_SHARED void opdi_library_undo(opd_library *lib, const opdi_registration *ke
     opdi_gone_give_back();
 }
 
-/* Undoes everything that lib has registered, and frees lib.  Fails inside lib's own block.  Does nothing if lib was
-   closed before. */
+/* Undoes everything that lib has registered, and frees lib.  Sets an error if lib's block is still running.  Does
+   nothing if lib was closed before. */
 void opd_library_close(opd_library *lib) {
     opd_library **libs;
     bool in_block = false;
@@ -156,7 +157,7 @@ OPDI_INTERNAL bool opdi_takes_all(const opdi_type *type) {
     return opdi_type_is_any(type) || type->kind == OPDI_TYPE_VAR;
 }
 
-/* Returns which tags bind to a type without conversion, as a bit for each opd_tag. */
+/* Returns a bit for each opd_tag whose values need no conversion for an argument of this type. */
 OPDI_INTERNAL uint16_t opdi_accepts(const opdi_type *type) {
     const opdi_type *plain = opdi_strip_optional(type);
     const opdi_type *element = plain->kind == OPDI_TYPE_LIST ? plain->elems[0] : NULL;
@@ -170,7 +171,7 @@ OPDI_INTERNAL uint16_t opdi_accepts(const opdi_type *type) {
     case OPDI_TYPE_BOOL: return (uint16_t)(none | 1u << (element ? OPD_TAG_BOOLS : OPD_TAG_BOOL));
     case OPDI_TYPE_NUMBER:
         return (uint16_t)(none | (element ? 0 : number | 1u << OPD_TAG_BOOL | 1u << OPD_TAG_COMPLEX));
-    /* the elements of lists of strings have to be checked */
+    /* no bit for lists of strings, whose elements must be checked */
     case OPDI_TYPE_STR: return (uint16_t)(none | (element ? 0 : 1u << OPD_TAG_STR));
     case OPDI_TYPE_DEVICE: return (uint16_t)(none | (element ? 0 : 1u << OPD_TAG_DEVICE));
     case OPDI_TYPE_GENERATOR: return (uint16_t)(1u << OPD_TAG_NONE | 1u << OPD_TAG_OBJECT);
@@ -178,7 +179,7 @@ OPDI_INTERNAL uint16_t opdi_accepts(const opdi_type *type) {
     }
 }
 
-/* Returns the index of the written argument that is result i, or -1. */
+/* Returns the index of the written argument that the operator returns as result i, or -1. */
 static int opdi_ret_alias(const opd_schema *schema, int i) {
     const opdi_alias *ra = schema->returns[i].type->alias;
     int found = -1;
@@ -193,8 +194,8 @@ static int opdi_ret_alias(const opd_schema *schema, int i) {
     return found;
 }
 
-/* Computes, for each argument, which tags bind without conversion and, for each result, which written argument it is.
-   Returns 0, or -1 if memory runs out. */
+/* Computes, for each argument, the tags that need no conversion and, for each result, the written argument that is
+   returned.  Returns 0, or -1 if memory runs out. */
 static int opdi_schema_accepts(opd_schema *schema) {
     uint16_t *accepts = (uint16_t *)opdi_arena_alloc(&schema->arena, ((size_t)schema->nargs + 1) * sizeof *accepts);
     int8_t *ret_alias = (int8_t *)opdi_arena_alloc(&schema->arena, OPDI_MAX_RETURNS);
@@ -215,7 +216,7 @@ static void opdi_op_describe(opd_op *op) {
     op->accepts = schema->accepts;
     op->ret_alias = schema->ret_alias;
     op->nargs = schema->nargs;
-    OPDI_STORE(&op->nrets, schema->nreturns);     /* calls that fail on other threads read it meanwhile */
+    OPDI_STORE(&op->nrets, schema->nreturns);     /* atomic: failing calls on other threads may read it */
     op->all_rets = (1u << op->nrets) - 1;
     op->required = 0;
     op->tensor_args = op->list_args = op->written_args = 0;
@@ -235,8 +236,8 @@ static void opdi_op_describe(opd_op *op) {
     }
 }
 
-/* Writes the qualified name to `out`: adds the library's namespace, or checks the one that is there. `what` says in
-   errors what the text is.  Returns 0, or -1 and sets an error. */
+/* Writes the qualified name of an operator to out: adds the library's namespace, or checks the namespace in `name`.
+   `what` describes `name` in errors.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_qualify(const opd_library *lib, const char *name, const char *what, char *out, size_t cap) {
     const char *colons = strstr(name, "::");
     size_t length = colons ? (size_t)(colons - name) : 0;
@@ -257,7 +258,8 @@ OPDI_INTERNAL int opdi_qualify(const opd_library *lib, const char *name, const c
     return 0;
 }
 
-/* Makes a registration, followed by a kernel unless it is a definition (kind 0).  Returns NULL if memory runs out. */
+/* Makes a registration of this kind (see opdi_registration), followed by an opdi_kernel unless it is a definition (kind
+   0).  Returns NULL if memory runs out. */
 OPDI_INTERNAL opdi_registration *opdi_registration_new(opd_library *lib, int kind, opd_key key, opd_kernel fn) {
     const size_t count = sizeof(opdi_registration) + (kind ? sizeof(opdi_kernel) : 0);
     opdi_registration *registration = (opdi_registration *)opdi_alloc(count);
@@ -287,10 +289,11 @@ static bool opdi_schema_says_same(const opd_schema *schema, const opd_schema *ot
     return count == m && count < sizeof text[0] && strcmp(text[0], text[1]) == 0;
 }
 
-/* Gives an undefined operator its schema.  Returns 0 if that is done and the schema now belongs to the operator.
-   Returns 1 if a running call may still use the operator's earlier, different schema; the lock was released for a
-   moment, and the caller should try again.  Returns -1 and sets an error if waiting is useless or has taken too long
-   (such a call may wait for this thread). */
+/* Gives an undefined operator its schema.  Returns 0 if the operator now owns the schema.
+   Returns 1 if a running call may still use the operator's earlier, different schema.  In that case, the lock was
+   released for a moment, and the caller should try again.
+   Returns -1 and sets an error if this thread itself is inside such a call, or after *patience tries: the call may be
+   waiting for this thread. */
 static int opdi_schema_set(opd_op *op, opd_schema *schema, int *patience) {
     const bool same = op->schema && opdi_schema_says_same(op->schema, schema);
     const uint64_t inside = opdi_self()->inside, oldest = op->schema && !same ? opdi_oldest_call() : UINT64_MAX;
@@ -314,8 +317,8 @@ static int opdi_schema_set(opd_op *op, opd_schema *schema, int *patience) {
     return 0;
 }
 
-/* Writes a C function's signature (one letter per type, the result's first) as a schema, such as "(Tensor _0, int _1)
-   -> Tensor _0".  Returns buf. */
+/* Writes a C function's signature (a letter for each type, the result first) as a schema, such as "(Tensor _0, int _1)
+   -> Tensor _0", to buf.  Returns buf. */
 OPDI_INTERNAL const char *opdi_inferred_print(const char *signature, char *buf, size_t cap) {
     (void)snprintf(buf, cap, "(");
     for (int i = 1; signature[0] && signature[i]; i++) {
@@ -331,8 +334,8 @@ OPDI_INTERNAL const char *opdi_inferred_print(const char *signature, char *buf, 
 
 static int opdi_typed_error(const opd_op *op, const char *signature, opdi_origin place, const opd_schema *schema,
                             opdi_origin declared, const char *format, ...) OPD_PRINTF_LIKE(6, 7);
-/* Sets the error that a kernel made from a C function does not fit the schema: with both schemas, their places and the
-   reason.  Returns -1. */
+/* Sets the error that a kernel made from a C function does not fit the schema.  The text has both schemas, their places
+   and the reason.  Returns -1. */
 static int opdi_typed_error(const opd_op *op, const char *signature, opdi_origin place, const opd_schema *schema,
                             opdi_origin declared, const char *format, ...) {
     char text[2][512], places[2][200], why[200];
@@ -348,8 +351,9 @@ static int opdi_typed_error(const opd_op *op, const char *signature, opdi_origin
                     opdi_place_text(place, places[1], sizeof places[1]), why);
 }
 
-/* Checks the C signature of a kernel against the kernels that were registered before it, and, unless `schema` is NULL,
-   against the schema.  Returns 0, or -1 and sets an error. */
+/* Checks that the C signature of a kernel equals that of the operator's other kernels and, unless `schema` is NULL,
+   fits the schema.  `place` and `declared` are the places of the kernel and of the definition, for errors.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_check_typed(const opd_op *op, const char *signature, opdi_origin place, const opd_schema *schema,
                             opdi_origin declared) {
     const int nargs = (int)strlen(signature) - 1, nrets = signature[0] != 'v';
@@ -383,8 +387,8 @@ static int opdi_check_typed(const opd_op *op, const char *signature, opdi_origin
     return 0;
 }
 
-/* Enters the first definition of an operator, whose schema is set: publishes the operator and tells listeners.  The
-   caller holds the lock. */
+/* Makes an operator defined, by its first definition; its schema is set already.  Publishes the operator and calls the
+   listeners.  The caller holds the lock. */
 static void opdi_definition_add(opd_op *op, opdi_registration *registration) {
     registration->op = op;
     op->prev_defined = opdi_registry.last_defined;
@@ -399,8 +403,8 @@ static void opdi_definition_add(opd_op *op, opdi_registration *registration) {
     opdi_tell(op, true);
 }
 
-/* Enters a second definition of an operator, if that is allowed and the schema equals the first one; otherwise sets an
-   error and returns -1.  The caller still owns the schema. */
+/* Adds another definition of a defined operator, if `allowed` is true and the schema and alias kind are the same.
+   Otherwise sets an error and returns -1.  The caller still owns the schema. */
 static int opdi_definition_again(opd_op *op, opdi_registration *registration, const opd_schema *schema, bool allowed) {
     char text[512], places[2][300];
     opdi_registration *last = op->definition;
@@ -419,13 +423,13 @@ static int opdi_definition_again(opd_op *op, opdi_registration *registration, co
                     opdi_place_text(last->place, places[1], sizeof places[1]));
 }
 
-/* Defines an operator by a parsed schema.  Takes over the schema, even on failure.  Returns NULL and sets an error if
-   that fails. */
+/* Defines an operator by a parsed schema, which it owns from then on, even on failure.  Returns NULL and sets an error
+   if that fails. */
 OPDI_INTERNAL opd_op *opdi_def_schema(opd_library *lib, opd_schema *schema, const opd_def_options *options) {
     char name[256], local[200];
     opdi_registration *registration = NULL;
     opd_op *op = NULL;
-    int rc = 1, patience = 500000;                /* how many tries; they take some seconds */
+    int rc = 1, patience = 500000;                /* the number of tries, which take some seconds */
     snprintf(local, sizeof local, "%s%s%s%s%s", schema->ns, *schema->ns ? "::" : "", schema->name,
              *schema->overload ? "." : "", schema->overload);
     if (schema->nreturns > OPDI_MAX_RETURNS || schema->vararg || schema->varret) {
@@ -464,8 +468,8 @@ OPDI_INTERNAL opd_op *opdi_def_schema(opd_library *lib, opd_schema *schema, cons
     return NULL;
 }
 
-/* Returns true if a library is open.  Otherwise returns false and sets an error. (If a new library lies where a closed
-   one was, that is not noticed.) */
+/* Returns true if a library is open.  Otherwise returns false and sets an error.  (A closed library whose memory is
+   used by a new library is not noticed.) */
 OPDI_INTERNAL bool opdi_library_usable(const opd_library *lib, const char *what) {
     const opd_library *library;
     if (!opd_ok()) { return false; }
@@ -513,8 +517,9 @@ int opd_def_with(opd_library *lib, const char *schema, const opd_def_options *op
 
 int opd_def(opd_library *lib, const char *schema) { return opd_def_with(lib, schema, NULL); }
 
-/* Warns, once per process, that a kernel replaces another kernel at the same key.  Does not warn for Meta, where
-   PyTorch expects that.  The caller must not hold the lock. */
+/* Warns, once per process, that a kernel replaces another kernel at the same key.  `before` and `now` are their places;
+   "" means that there was none before.  Does not warn for Meta, as PyTorch does not.  The caller must not hold the
+   lock. */
 static void opdi_warn_override(const opd_op *op, opd_key key, const char *before, const char *now) {
     if (!*before || key == OPD_KEY_META) { return; }
     opdi_lock(&opdi_registry.lock);
@@ -528,8 +533,9 @@ static void opdi_warn_override(const opd_op *op, opd_key key, const char *before
              opd_key_name(key), before, now);
 }
 
-/* Adds a kernel to an operator, which may be defined later. `signature` is that of the kernel's C function; NULL: it
-   takes an opd_call.  Returns 0, or -1 and sets an error; then the caller still owns `user`. */
+/* Adds a kernel to an operator, which may be defined later.  `signature` is that of the C function from which the
+   kernel was made; NULL for an ordinary kernel.  Returns 0, or -1 and sets an error; then the caller still owns `user`.
+   */
 OPDI_INTERNAL int opdi_impl_typed(opd_library *lib, const char *name, opd_key key, opd_kernel fn, void *user,
                                   void (*destroy)(void *user), const char *signature) {
     opdi_registration *registration = opdi_registration_new(lib, 1, key, fn);
@@ -570,8 +576,8 @@ OPDI_INTERNAL int opdi_impl_at(opd_library *lib, const char *name, opd_key key, 
     return opdi_impl_typed(lib, name, key, fn, user, destroy, NULL);
 }
 
-/* Checks the name and the key of opd_impl, registers the built-in operators of that name, and adds the kernel.  If
-   there is no key, the kernel is composite.  Returns 0, or -1 and sets an error. */
+/* Checks the name and the key of opd_impl, registers the built-in operators of that family, and adds the kernel.
+   Without a key, the kernel is added at CompositeImplicitAutograd.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_impl_checked(opd_library *lib, const char *name, const char *key_name, opd_kernel fn, void *user,
                                     void (*destroy)(void *user), const char *signature) {
     char qualified[256];
@@ -595,7 +601,7 @@ OPDI_INTERNAL int opdi_impl_checked(opd_library *lib, const char *name, const ch
     if (key == OPD_KEY_INVALID) { key = OPD_KEY_COMPOSITE_IMPLICIT; }
     if (opdi_check_name(name) || opdi_qualify(lib, name, "operator name", qualified, sizeof qualified)) { return -1; }
     if (OPDI_LEAN_CHECK(lib, qualified, "opd_impl")) { return -1; }
-    opdi_builtins_make(qualified);                /* a built-in operator registers its own kernels first */
+    opdi_builtins_make(qualified);                /* registers a built-in operator's kernels first */
     return opd_ok() ? opdi_impl_typed(lib, qualified, key, fn, user, destroy, signature) : -1;
 }
 
@@ -609,8 +615,8 @@ int opd_impl(opd_library *lib, const char *name, opd_kernel kernel) {
     return opd_impl_key(lib, name, NULL, kernel, NULL, NULL);
 }
 
-/* Registers one part of a card (fake kernel, batching rule or jvp) at the key of such parts, not at the library's key.
-   `what` is the caller's name, for errors.  Returns 0, or -1 and sets an error. */
+/* Registers one part of an operator descriptor (fake kernel, batching rule or jvp) at `key`, the key of such parts, not
+   at the library's key.  `what` is the caller's name, for errors.  Returns 0, or -1 and sets an error. */
 static int opdi_register_part(opd_library *lib, const char *name, opd_key key, opd_kernel fn, const char *what) {
     char qualified[256], place[200];
     if (!opdi_library_usable(lib, what)) { return -1; }

@@ -23,7 +23,7 @@ OPDI_COLD_BEGIN
 
 #if defined(OPDI_CORE)
 
-/* Returns true if the base name is that of an operator of whose calls observers are not told, as in PyTorch
+/* Returns true if observers do not see calls of operators with this base name, as in PyTorch
    (ATen/core/dispatch/ObservedOperators.cpp). */
 static bool opdi_is_unobserved(const char *base) {
     static const char *const names[] = {"aten::size", "aten::is_leaf", "aten::output_nr", "aten::_version",
@@ -48,8 +48,9 @@ static void opdi_names_put(opdi_names *names, opdi_op_name *name, uint64_t hash)
     OPDI_PUBLISH(&opdi_names_at(names, i)->name, name);
 }
 
-/* Makes room for one more name: doubles the table if it is half full.  If memory runs out, the old table continues to
-   fill up.  When that is full, too, returns -1 and sets an error.  The caller holds the lock. */
+/* Makes room for one more name: doubles the table if it is half full.  If memory for that runs out, the old table
+   continues to fill up.  If the old table is full, too, returns -1 and sets an error.  Otherwise returns 0.  The caller
+   holds the lock. */
 static int opdi_names_reserve(void) {
     opdi_names *old = opdi_registry.names;
     const size_t mask = old ? old->mask * 2 + 1 : 511;
@@ -72,8 +73,8 @@ static int opdi_names_reserve(void) {
     return 0;
 }
 
-/* Iterates over all operators, defined or not.  Begin with *place = 0; returns NULL at the end.  The caller holds the
-   lock. */
+/* Returns the next of all operators, defined or not, and advances *place, which is 0 at first.  Returns NULL at the
+   end.  The caller holds the lock. */
 OPDI_INTERNAL opd_op *opdi_entries(size_t *place) {
     const opdi_names *names = opdi_registry.names;
     opd_op *op = NULL;
@@ -91,7 +92,7 @@ static void *opdi_lasting_alloc(opdi_lasting *lasting, size_t size) {
     size = (size + 15) & ~(size_t)15;
     if (lasting->left < size) {
         if (!(at = (char *)opdi_alloc(16 + OPDI_MAX(size, block)))) { return NULL; }
-        *(void **)(void *)at = lasting->blocks;   /* all blocks can be reached from the newest */
+        *(void **)(void *)at = lasting->blocks;   /* the newest block leads to all others */
         lasting->blocks = at;
         lasting->at = at + 16;
         lasting->left = OPDI_MAX(size, block);
@@ -102,8 +103,8 @@ static void *opdi_lasting_alloc(opdi_lasting *lasting, size_t size) {
     return memset(at, 0, size);
 }
 
-/* Returns the opdi_op_name of the text that has this length.  Makes it if it is new.  Returns NULL if memory runs out.
-   The caller holds the lock. */
+/* Returns the opdi_op_name of `text`, which has `length` bytes, and makes it if it is new.  Returns NULL and sets an
+   error if memory runs out.  The caller holds the lock. */
 static opdi_op_name *opdi_name_make(const char *text, size_t length) {
     opdi_op_name *name = opdi_names_find(opdi_registry.names, text, length);
     if (name || opdi_names_reserve()) { return name; }
@@ -115,8 +116,8 @@ static opdi_op_name *opdi_name_make(const char *text, size_t length) {
     return name;
 }
 
-/* Returns the operator named `text`, made if it is new, or NULL if memory runs out.  An opd_op is never freed, so
-   handles stay valid.  The caller holds the lock. */
+/* Returns the operator named `text`, and makes it if it is new.  Returns NULL and sets an error if memory runs out.  An
+   opd_op is never freed, so handles stay valid.  The caller holds the lock. */
 OPDI_INTERNAL opd_op *opdi_entry(const char *text) {
     const size_t n = strlen(text), length = strcspn(text, ".");
     opdi_op_name *name = opdi_name_make(text, n), *base;
@@ -137,22 +138,23 @@ OPDI_INTERNAL opd_op *opdi_entry(const char *text) {
     return op;
 }
 
-/* Notes that the overloads of the base name of op have changed, so that lists of them are made anew.  The caller holds
+/* Counts a change of the overloads with the base name of op, so that lists of them are made again.  The caller holds
    the lock. */
 OPDI_INTERNAL void opdi_overloads_changed(const opd_op *op) {
     int32_t *changes = &opdi_name_of(op->base_name)->changes;
     OPDI_PUBLISH(changes, *changes + 1);
 }
 
-/* Returns a set of bits, one for each letter in text, ignoring case.  Similar names have nearly the same bits. */
+/* Returns a set of bits, one for each letter that text contains, ignoring case.  Similar names have nearly the same
+   bits. */
 static uint32_t opdi_letters(const char *text) {
     uint32_t all = 0;
     for (; *text; text++) { all |= (uint32_t)1 << (*text & 31); }
     return all;
 }
 
-/* The four names that are nearest to a name that was not found.  If the name is a base name, its overloads have
-   distance 0. */
+/* Up to four names that are most similar to a name that was not found, and their distances, the smallest first.  If the
+   name is a base name, its overloads have distance 0. */
 typedef struct opdi_near { const char *names[4]; int distances[4], count; } opdi_near;
 
 static void opdi_near_add(opdi_near *best, const char *name, int distance) {
@@ -170,7 +172,7 @@ static void opdi_near_add(opdi_near *best, const char *name, int distance) {
 #if defined(OPD_LEAN)
 #include "lean_names.printed.h"
 
-/* Returns true if a built-in operator's descriptor has this name, which comes without "aten::". */
+/* Returns true if a built-in operator's descriptor has this name, which is given without "aten::". */
 static bool opdi_lean_is_card(const char *name) {
     for (size_t i = 0; i < sizeof opdi_lean_names / sizeof *opdi_lean_names; i++) {
         for (const char *at = opdi_lean_names[i]; *at; at += strlen(at) + 1) {
@@ -179,9 +181,8 @@ static bool opdi_lean_is_card(const char *name) {
     }
     return false;
 }
-/* Writes the argument of OPD_KEEP for a built-in operator to card.  The name is that of a descriptor
-   ("aten::add.Tensor", or "add.Tensor"), or of its form in place ("aten::add_.Tensor").  Returns false if no descriptor
-   has it. */
+/* Writes the argument of OPD_KEEP for a built-in operator to card.  `name` is that of a descriptor ("aten::add.Tensor",
+   or "add.Tensor"), or of its in-place form ("aten::add_.Tensor").  Returns false if no descriptor has this name. */
 static bool opdi_lean_card_of(const char *name, char *card, size_t size) {
     const char *const local = strncmp(name, "aten::", 6) == 0 ? name + 6 : name;
     if (!*local || strlen(local) >= size) { return false; }
@@ -195,7 +196,7 @@ static bool opdi_lean_card_of(const char *name, char *card, size_t size) {
     for (; *card; card++) { if (*card == '.') { *card = '_'; } }
     return true;
 }
-/* Writes the arguments of OPD_KEEP for all descriptors of a name's family to text, with commas between them. */
+/* Writes the arguments of OPD_KEEP for all descriptors of a name's family to text, separated by commas. */
 static void opdi_lean_family(const char *name, char *text, size_t size) {
     char own[200], other[200];
     size_t length = 0;
@@ -210,8 +211,8 @@ static void opdi_lean_family(const char *name, char *text, size_t size) {
     }
     for (; *text; text++) { if (*text == '.') { *text = '_'; } }
 }
-/* Writes how a program with OPD_LEAN keeps a built-in operator that it looks up by this name.  Writes nothing for other
-   names. */
+/* Writes to text how a program with OPD_LEAN keeps a built-in operator that it looks up by this name.  For other names,
+   leaves text unchanged. */
 static void opdi_lean_hint(const char *name, char *text, size_t size) {
     const char *all = strncmp(name, "torchvision::", 13) == 0 ? "torchvision" : NULL;
     char card[400];
@@ -234,13 +235,13 @@ OPDI_INTERNAL const char *opdi_undefined_why(const opd_op *op);
 OPDI_INTERNAL int opdi_not_found(const char *name) {
     const size_t length = strlen(name);
     const uint32_t letters = opdi_letters(name);
-    const bool bare = !strchr(name, ':');         /* a name that was given without a namespace */
-    bool known = bare;                            /* whether anything is registered in the namespace */
+    const bool bare = !strchr(name, ':');         /* the name has no namespace */
+    bool known = bare;                            /* true if something is registered in the namespace */
     opdi_near best;
     char near_text[1100], space[8];
     const char *const macro = opdi_left_out(name);
     size_t count = 0;
-    int distance, tries = 10000;                  /* so many names are compared, in a few milliseconds */
+    int distance, tries = 10000;                  /* at most so many names are compared, in a few milliseconds */
     if (macro) { return opd_fail(OPD_ERROR_NOT_FOUND, "%s is left out: %s was defined", name, macro); }
     memset(&best, 0, sizeof best);
     near_text[0] = 0;
@@ -324,8 +325,8 @@ OPDI_NOINLINE OPDI_COLD static opd_op *opdi_find_waiting(const char *name, size_
     return op;
 }
 
-/* Returns the defined operator with this name after a single look-up.  Returns NULL if there is none, or if other
-   threads are registering: then opdi_find_waiting has to decide. */
+/* Returns the defined operator with this name, by a single look-up.  Returns NULL if there is none, or while another
+   thread registers operators: then opdi_find_waiting must be called. */
 static inline opd_op *opdi_find_defined(const char *name, size_t length) {
     opdi_started();
     const opdi_op_name *found = opdi_lookup_name(name, length);
@@ -396,8 +397,7 @@ opd_op *opd_op_builtin(opd_op_id id) {
     return op;
 }
 
-/* Returns 1 if an argument of this type may be passed as the C type for which `letter` stands in a signature, else
-   0. */
+/* Returns 1 if an argument of this type may be passed as the C type that `letter` means in a signature, else 0. */
 OPDI_INTERNAL int opdi_signature_type(const opdi_type *type, char letter) {
     const opdi_type *inner = type->kind == OPDI_TYPE_OPTIONAL ? type->elems[0] : type;
     const opdi_type *elem = inner->kind == OPDI_TYPE_LIST ? inner->elems[0] : NULL;
@@ -417,7 +417,7 @@ OPDI_INTERNAL int opdi_signature_type(const opdi_type *type, char letter) {
     }
 }
 
-/* Returns the word in schemas for the C type for which `letter` stands in a signature. */
+/* Returns the name that the C type of `letter` in a signature has in schemas. */
 OPDI_INTERNAL const char *opdi_signature_word(char letter) {
     static const char words[] = "TTensor\0iint\0dfloat\0bbool\0sstr\0DDevice\0GGenerator?\0Iint[]\0Ffloat[]\0"
         "LTensor[]\0VScalar\0";
@@ -433,7 +433,8 @@ static int opdi_signature_error(const opd_op *op, const char *what, int i, char 
                     "Type mismatch in %s %d: accessed as '%c'.", decl, what, i, letter);
 }
 
-/* Compares an operator's schema with a C signature (first letter: the return).  Returns 0, or -1 and sets an error. */
+/* Compares an operator's schema with a C signature, whose first letter is the result's type.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_op_check(const opd_op *op, const char *signature) {
     int nargs = signature ? (int)strlen(signature) - 1 : -1;
     char r = signature ? signature[0] : 0;

@@ -1,12 +1,12 @@
 #include "dispatch.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>observers    who is told of calls: registration, sampling, callbacks
+//  >>observers    observers: registration, sampling, callbacks
 //
-//  Observers, as at::RecordFunction.  Each thread has a list of the observers that concern it, under a lock of its own.
-//  Only code that adds or removes an observer takes another thread's lock.  A call reads one word, thread->observed,
-//  together with the pending error.  An event in progress holds its observers, so that the data of a callback stays
-//  while the callback runs.
+//  Observers, as at::RecordFunction.  Each thread has a list of the observers that see its events, protected by a lock
+//  of the thread.  Only code that adds or removes an observer takes another thread's lock.  A call reads only one word,
+//  thread->observed, to know if it has observers.  An event in progress holds references to its observers, so that the
+//  data of a callback is not freed while the callback runs.
 //----------------------------------------------------------------------------------------------------------------------
 
 #if defined(OPDI_CORE)
@@ -44,7 +44,8 @@ static void opdi_observer_put(opdi_thread *thread, opdi_observer *observer) {
     opdi_unlock(&thread->observe_lock);
 }
 
-/* Takes an observer out of a thread's list.  Returns how many references to the observer the list had: 0 or 1. */
+/* Takes an observer out of a thread's list.  Returns the number of references to the observer that the list held: 0 or
+   1. */
 static int32_t opdi_observer_take(opdi_thread *thread, const opdi_observer *observer) {
     int i = 0;
     opdi_lock(&thread->observe_lock);
@@ -60,7 +61,7 @@ static int32_t opdi_observer_take(opdi_thread *thread, const opdi_observer *obse
 }
 
 /* If `on` is true, puts an observer into the lists of all its threads, else takes it out of them.  Returns how many
-   references to it the lists have given up. */
+   references to it the lists have given up, which the caller drops. */
 static int32_t opdi_observer_spread(opdi_thread *self, opdi_observer *observer, bool on) {
     opdi_thread *thread = observer->local ? self : opdi_all_threads;
     int32_t freed = 0;
@@ -84,7 +85,7 @@ OPDI_INTERNAL void opdi_observers_leave(opdi_thread *thread) {
     opdi_lock(&thread->observe_lock);
     thread->observe_end = true;
     int count = thread->nobservers;
-    thread->nobservers = 0;                       /* code that removes an observer now finds none here */
+    thread->nobservers = 0;                       /* code that removes an observer now finds no observer here */
     OPDI_STORE(&thread->observed, 0);
     opdi_unlock(&thread->observe_lock);
     opdi_unlock(&opdi_threads_lock);
@@ -136,8 +137,9 @@ static int64_t opdi_observer_add(const opd_observer *desc, bool local) {
 int64_t opd_observer_add(const opd_observer *observer) { return opdi_observer_add(observer, false); }
 int64_t opd_observer_add_local(const opd_observer *observer) { return opdi_observer_add(observer, true); }
 
-/* Returns the address of the pointer, in the list of all observers, to the observer with this handle; if there is none,
-   that pointer is NULL.  The caller holds opdi_threads_lock. */
+/* Returns the address of the pointer that leads to the observer with this handle, in the list of observers of all
+   threads or of this thread.  If there is no such observer, that pointer is NULL.  The caller holds opdi_threads_lock.
+   */
 static opdi_observer **opdi_observer_find(opdi_thread *thread, int64_t handle) {
     opdi_observer **at = &opdi_observers.first;
     while (*at && (*at)->handle != handle) { at = &(*at)->next; }
@@ -161,7 +163,7 @@ bool opd_observer_remove(int64_t handle) {
     return observer != NULL;
 }
 
-/* Removes the observers of all threads that a plug-in has left when it is unloaded. */
+/* Removes the observers of all threads that a plug-in has not removed when it is unloaded. */
 OPDI_INTERNAL void opdi_observers_unload(const opd_plugin *plugin) {
     const opdi_observer *observer;
     int64_t handle;
@@ -204,8 +206,8 @@ static int64_t opdi_observe_draw(opdi_thread *thread, double p) {
     return n < 1e15 ? 1 + (int64_t)n : (int64_t)1000000000000000;
 }
 
-/* Chooses the observers of this event and takes references to them.  Computes how many calls may pass before the next
-   choice. */
+/* Chooses the observers of an event and takes references to them.  Sets thread->skip to the number of calls that may
+   pass before the next choice. */
 static void opdi_observe_pick(opdi_thread *thread, opdi_observing *observing) {
     const unsigned kind = (unsigned)observing->event.kind;
     const int64_t passed = thread->skip_from - thread->skip;
@@ -233,7 +235,8 @@ static void opdi_observe_pick(opdi_thread *thread, opdi_observing *observing) {
     opdi_unlock(&thread->observe_lock);
 }
 
-/* Runs one callback in a scope of its own and then restores the thread's state. */
+/* Runs the begin or (if `end` is true) end callback of observer i in a new scope, and then restores the thread's state.
+   */
 static void opdi_observe_tell(opdi_thread *thread, opdi_observing *observing, int i, bool end) {
     const opd_observer *observer = &observing->with[i].observer->desc;
     const opdi_state state = thread->state;
@@ -259,8 +262,8 @@ static void opdi_observe_tell(opdi_thread *thread, opdi_observing *observing, in
     thread->observing = false;
 }
 
-/* Begins an event: chooses its observers and tells them.  The caller has set the other fields of the event: args,
-   nargs, op, forward_thread. */
+/* Begins an event: chooses its observers and calls their begin callbacks.  The caller has set the other fields of the
+   event: args, nargs, op, forward_thread. */
 OPDI_INTERNAL void opdi_observe_begin(opdi_thread *thread, opdi_observing *observing, int kind, const char *name,
                                       int64_t sequence) {
     observing->event.kind = kind;
@@ -276,8 +279,8 @@ OPDI_INTERNAL void opdi_observe_begin(opdi_thread *thread, opdi_observing *obser
     for (int i = 0; i < observing->count; i++) { opdi_observe_tell(thread, observing, i, false); }
 }
 
-/* Ends an event: tells the observers that were told of its beginning, and drops the references to them.  A pending
-   error is set aside during the callbacks. */
+/* Ends an event: calls the end callbacks of the observers that saw its beginning, and drops the references to them.  A
+   pending error is set aside during the callbacks. */
 OPDI_INTERNAL void opdi_observe_end(opdi_thread *thread, opdi_observing *observing, const opd_value *rets, int nrets) {
     const opd_code error = thread->error;
     char message[sizeof thread->message];

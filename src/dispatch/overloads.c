@@ -2,8 +2,9 @@
 
 //== calls by base name ================================================================================================
 //
-//  The overloads of a name are listed at the first call by that name, and again if operators of that name were defined
-//  or undone since.  Lists are published whole.  A list that is out of use is freed when no call can be using it.
+//  The first call by a base name makes the list of its overloads.  The list is made again if operators of that name
+//  have since been defined or undefined.  Other threads see only complete lists.  An old list is freed when no running
+//  call can be using it.
 
 OPDI_COLD_BEGIN
 
@@ -16,8 +17,8 @@ static void opdi_overload_list_give_back(opdi_gone *gone) {
 }
 
 #if defined(OPD_LEAN)
-/* Returns the number of a built-in operator, or a higher number for another one.  In a lean program the built-in
-   operators of one name are registered in any order. */
+/* Returns the number of a built-in operator, or OPD_OP_COUNT for any other operator.  In a lean program, the built-in
+   operators of one name are registered in any order, so they are sorted by number. */
 static int opdi_overload_number(const opd_op *op) {
     int i = 0;
     while (i < OPD_OP_COUNT && OPDI_LOAD(&opdi_registry.builtin[i]) != op) { i++; }
@@ -41,8 +42,8 @@ static int opdi_overload_order(const void *x, const void *y) {
     return op->rank < other->rank ? -1 : op->rank > other->rank;
 }
 
-/* The order in which PyTorch tries overloads that take the same arguments: a base name, then overload names. "-" stands
-   for the overload without a name. */
+/* For each base name, the order in which PyTorch tries overloads that accept the same arguments.  "-" is the overload
+   without a name. */
 static const char *const opdi_overload_orders[] = {
     "aten::range step - out out_", "aten::var - dim correction correction_out out",
     "aten::std - dim correction correction_out out", "aten::any - dim dims out dims_out all_out",
@@ -72,7 +73,8 @@ static void opdi_overloads_reorder(const char *name, opd_op **ops, int64_t count
     }
 }
 
-/* Returns a list of the overloads that are defined now, or NULL if memory runs out.  The caller holds the lock. */
+/* Makes a list of the overloads that are defined now.  Returns NULL and sets an error if memory runs out.  The caller
+   holds the lock. */
 static opdi_overload_list *opdi_overloads_list_now(const opd_overloads *set) {
     opd_op *op;
     size_t count = 0;
@@ -84,7 +86,7 @@ static opdi_overload_list *opdi_overloads_list_now(const opd_overloads *set) {
     opd_op **at = opdi_overload_at(list, 0) + count;
     for (op = set->name->newest; op; op = op->next_overload) {
         if (!op->definition) { continue; }
-        *--at = op;                               /* oldest first: mostly the right order already */
+        *--at = op;                               /* oldest first: usually the right order */
         sorted = sorted && (at + 1 == opdi_overload_at(list, list->count) || opdi_overload_order(at, at + 1) < 0);
     }
     if (!sorted) { qsort(at, count, sizeof op, opdi_overload_order); }
@@ -92,15 +94,15 @@ static opdi_overload_list *opdi_overloads_list_now(const opd_overloads *set) {
     return list;
 }
 
-/* Returns the list of a set's overloads.  Makes it anew if operators were defined or undone.  Returns NULL and sets an
-   error if that fails.  The caller is inside a call (opdi_enter); the list stays until it leaves. */
+/* Returns the list of a set's overloads.  Makes it again if operators were defined or undefined.  Returns NULL and sets
+   an error if that fails.  The caller is inside a call (opdi_enter); the list is valid until it leaves (opdi_leave). */
 static const opdi_overload_list *opdi_overloads_list(opd_overloads *set) {
     if (OPDI_ACQUIRE(&set->changes) == OPDI_ACQUIRE(&set->name->changes)) { return OPDI_ACQUIRE(&set->list); }
     opdi_builtins_make(opdi_name_text(set->name));
     if (!opd_ok()) { return NULL; }
-    if (OPDI_LOAD(&opdi_registry.gone_count) > 100) { opdi_gone_give_back(); }     /* such as older lists */
+    if (OPDI_LOAD(&opdi_registry.gone_count) > 100) { opdi_gone_give_back(); }     /* for example older lists */
     if (OPDI_ACQUIRE(&opdi_registry.making) && OPDI_LOAD(&opdi_registry.starter) != opdi_self()) {
-        opdi_lock(&opdi_registry.start);          /* another thread may have registered only part of them */
+        opdi_lock(&opdi_registry.start);          /* waits if another thread is registering */
         opdi_unlock(&opdi_registry.start);
     }
     opdi_lock(&opdi_registry.lock);
@@ -115,7 +117,8 @@ static const opdi_overload_list *opdi_overloads_list(opd_overloads *set) {
     return list;
 }
 
-/* Returns the set of overloads of a base name, made if it is new, or NULL if no operator has this base name. */
+/* Returns the set of overloads of a base name, and makes it if it is new.  Returns NULL if no operator has this base
+   name, or if memory runs out. */
 OPDI_INTERNAL opd_overloads *opdi_overloads_of(const char *name, size_t length) {
     opdi_op_name *base = opdi_names_find(OPDI_ACQUIRE(&opdi_registry.names), name, length);
     opd_overloads *set = base ? OPDI_ACQUIRE(&base->overloads) : NULL;
@@ -146,7 +149,7 @@ OPDI_INTERNAL opd_overloads *opdi_overloads_quiet(const char *name) {
     opd_overloads *set = NULL;
     if (opd_ok()) {
         opdi_started();
-#if defined(OPD_LEAN)                             /* more of them may be kept than when the set was made */
+#if defined(OPD_LEAN)                             /* more overloads may be kept by now */
         if (name) { opdi_builtins_make(name); }
 #endif
         set = name ? opdi_overloads_of(name, strlen(name)) : NULL;
@@ -172,7 +175,7 @@ opd_op *opd_overloads_at(opd_overloads *set, int i) {
     return op;
 }
 
-/* Sets an error that gives the reason why each overload does not take the arguments.  Returns NULL. */
+/* Sets an error that lists, for each overload, the reason why it does not accept the arguments.  Returns NULL. */
 static opd_op *opdi_overloads_error(const opd_overloads *set, const opdi_overload_list *list, const opdi_given *given) {
     char text[2000];
     const char *name = opdi_name_text(set->name);
@@ -197,9 +200,9 @@ static opd_op *opdi_overloads_error(const opd_overloads *set, const opdi_overloa
     return NULL;
 }
 
-/* Returns the first overload that takes the given arguments, after binding them.  Returns NULL and sets an error if
-   there is none.  A number may stand for a tensor only if no overload takes the number as it is; if set->wrap is true,
-   at once. */
+/* Binds the given arguments to the first overload that accepts them, and returns the overload.  Returns NULL and sets
+   an error if there is none.  A number is accepted for a tensor only if no overload accepts it as a number.  If
+   set->wrap is true, it is accepted for both from the start. */
 static opd_op *opdi_overloads_bind(opd_overloads *set, opdi_given *given, opd_value *bound) {
     const opdi_overload_list *list = set ? opdi_overloads_list(set) : NULL;
     int at;

@@ -3,26 +3,26 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>registry     operators, kernels, computed tables, libraries, listeners
 //
-//  The registry determines which kernel a call runs.  Registration is under one lock.  Tables are computed at an
-//  operator's first call, published whole and never changed, so that calls take no lock.  Uses schemas and keys; knows
-//  nothing of tensors.
+//  The registry determines which kernel a call runs.  Registrations are made under one lock.  The table of an operator
+//  is computed at its first call.  Other threads see only complete tables, and tables do not change, so calls take no
+//  lock.  This section uses schemas and keys, and does not depend on tensors.
 //----------------------------------------------------------------------------------------------------------------------
 
 #if defined(OPDI_CORE)
 
-#if defined(OPDI_APART)                           /* dispatch.h declares it */
+#if defined(OPDI_APART)                           /* dispatch.h declares this variable */
 int32_t opdi_depth_limit = OPDI_MAX_DEPTH;
 #endif
 OPDI_INTERNAL bool opdi_calls_shown;
-/* Functions that wait for asynchronous work on memory before the program uses that memory (see >>collectives).
-   opdi_works_before_call waits for the arguments of a call. opdi_works_before_use waits for a tensor whose memory the
+/* Functions that wait for running collectives before the program uses their memory (see >>collectives).
+   opdi_works_before_call waits for the arguments of a call.  opdi_works_before_use waits for a tensor whose data the
    program asks for.  Both return 0, or -1 and set an error. */
 OPDI_INTERNAL int (*opdi_works_before_call)(const opd_call *call);
 OPDI_INTERNAL int (*opdi_works_before_use)(const opd_tensor *tensor);
-/* Returns true if a tensor is this rank's part of a sharded parameter (see >>parallel).  The pointer is NULL while
-   there are no such parts. */
+/* Returns true if a tensor is this rank's part of a sharded parameter (see >>parallel).  The function pointer is NULL
+   while there are no such parts. */
 OPDI_INTERNAL bool (*opdi_is_part)(const opd_tensor *tensor);
-/* How many pieces of such asynchronous work are in progress. */
+/* The number of collectives that are running. */
 OPDI_SHARED int32_t opdi_works_running;
 #else
 extern OPDI_SHARED int32_t opdi_works_running;
@@ -59,7 +59,7 @@ OPDI_SHARED bool opdi_same_family(const char *first, const char *second);
 OPDI_INTERNAL void opdi_plugin_let_go(opd_plugin *plugin);
 OPDI_INTERNAL int opdi_autograd_registered(opd_call *call);
 
-/* Writes the text of an argument to buf, cut to `cap` bytes with the terminating zero.  Returns buf. */
+/* Writes an argument as it stands in a schema to buf, cut to `cap` bytes with the terminating zero.  Returns buf. */
 OPDI_INTERNAL const char *opdi_arg_print(const opdi_arg *arg, char *buf, size_t cap) {
     opdi_writer writer = {buf, cap - 1, 0, false};
     opdi_write_argument(&writer, arg);
@@ -79,10 +79,10 @@ int opd_not_differentiable(opd_backward_call *bw) {
 
 OPDI_COLD_BEGIN
 
-//== out of use ========================================================================================================
+//== objects that are out of use =======================================================================================
 
-/* Puts an object that has just been taken out of use on a waiting list; give_back will free the object once no call can
-   be using it.  The caller holds the registry's lock. */
+/* Puts an object that was just taken out of use on a waiting list.  give_back frees the object, and is called once no
+   running call can be using it.  The caller holds the registry's lock. */
 OPDI_INTERNAL void opdi_gone_add(opdi_gone *gone, void (*give_back)(opdi_gone *gone)) {
     if (!opdi_registry.gone) { opdi_registry.gone_end = &opdi_registry.gone; }
     gone->next = NULL;
@@ -101,7 +101,7 @@ OPDI_INTERNAL void opdi_gone_give_back(void) {
     opdi_lock(&opdi_registry.lock);
     opdi_gone **end = &opdi_registry.gone;
     uint64_t oldest = *end ? opdi_oldest_call() : 0;
-    if (opdi_epoch <= oldest) {                   /* then all of them can be freed */
+    if (opdi_epoch <= oldest) {                   /* then all objects can be freed */
         end = opdi_registry.gone_end;
         OPDI_STORE(&opdi_registry.gone_count, 0);
     }
@@ -129,7 +129,7 @@ OPDI_INTERNAL void opdi_gone_give_back(void) {
 }
 
 OPDI_INTERNAL void opdi_table_give_back(opdi_gone *gone) { opdi_free(gone, sizeof(opdi_table)); }
-/* Frees a registration that was never entered or is out of use. */
+/* Frees a registration that is not in any list. */
 OPDI_INTERNAL void opdi_registration_free(opdi_registration *registration) {
     opdi_kernel *kernel = registration->kernel;
     if (kernel && kernel->plugin) { opdi_plugin_let_go(kernel->plugin); }
@@ -142,9 +142,9 @@ OPDI_INTERNAL void opdi_kernel_give_back(opdi_gone *gone) {
     opdi_registration_free(registration);
 }
 
-//== plug-ins that code or data belongs to =============================================================================
+//== plug-ins by address ===============================================================================================
 
-OPDI_INTERNAL opd_plugin *opdi_plugins;                   /* those that are loaded, or still mapped */
+OPDI_INTERNAL opd_plugin *opdi_plugins;                   /* list of plug-ins that are loaded, or still mapped */
 
 /* Returns the plug-in whose code or data contains an address, or NULL.  The caller holds the registry's lock. */
 OPDI_INTERNAL opd_plugin *opdi_plugin_at(uintptr_t address) {
@@ -156,8 +156,8 @@ OPDI_INTERNAL opd_plugin *opdi_plugin_at(uintptr_t address) {
 OPDI_INTERNAL bool opdi_plugin_loaded(const opd_plugin *plugin) { return OPDI_LOAD(&plugin->loaded); }
 OPDI_INTERNAL void opdi_plugin_pin(opd_plugin *plugin) { (void)OPDI_ADD(&plugin->pins, 1); }
 
-/* Pins the plug-in that contains an address (so that it stays mapped) and returns it.  Returns NULL if no plug-in
-   contains it. */
+/* Pins the plug-in that contains `address`, so that it stays mapped, and returns it.  Returns NULL if no plug-in
+   contains the address. */
 OPDI_INTERNAL opd_plugin *opdi_plugin_hold(uintptr_t address) {
     if (!OPDI_LOAD(&opdi_plugins)) { return NULL; }
     opdi_lock(&opdi_registry.lock);
@@ -167,7 +167,7 @@ OPDI_INTERNAL opd_plugin *opdi_plugin_hold(uintptr_t address) {
     return plugin;
 }
 
-/* Unpins a plug-in.  Another thread may free the opd_plugin after that, so it is not read again. */
+/* Unpins a plug-in.  After this, the opd_plugin must not be read, because another thread may free it. */
 OPDI_INTERNAL void opdi_plugin_let_go(opd_plugin *plugin) {
     if (OPDI_SUB(&plugin->pins, 1) == 0) { opdi_plugins_sweep(); }
 }
@@ -199,10 +199,10 @@ void opd_block_link(opd_block *block) {
 
 OPDI_INTERNAL const char *const opdi_kind_names[] = {"", "OPD_LIBRARY", "OPD_LIBRARY_FRAGMENT", "OPD_LIBRARY_IMPL"};
 
-/* Returns the length of that part of a name which names its family (all overloads and derived forms): for
+/* Returns the length of the part of a name that names its family (the overloads and derived forms of one operator): for
    "aten::add_.Tensor", the length of "aten::add". */
 static size_t opdi_family(const char *name) {
-    static const char functional[] = "_functional";        /* normal_functional belongs to the family of normal */
+    static const char functional[] = "_functional";        /* normal_functional is in the family of normal */
     const size_t m = sizeof functional - 1;
     size_t length = strcspn(name, ".(");
     if (length > m && memcmp(name + length - m, functional, m) == 0) { length -= m; }
@@ -218,8 +218,8 @@ OPDI_SHARED const char *opdi_builtin_name(int i) {
     const opdi_lean_card *const card = OPDI_LOAD(&opdi_lean_cards[i]);
     return card ? card->name : "";
 }
-/* Returns true if built-in operator number `i` is noted, not yet registered, and of the family of the qualified name;
-   NULL: of any family. */
+/* Returns true if built-in operator number `i` is kept, not yet registered, and of the family of the qualified name
+   `name`; if `name` is NULL, of any family. */
 static bool opdi_waits(int i, const char *name) {
     const opdi_lean_card *const card = OPDI_LOAD(&opdi_lean_cards[i]);
     return card && card->card && !OPDI_LOAD(&opdi_registry.builtin[i]) && (!name || opdi_same_family(name, card->name));
@@ -231,7 +231,7 @@ static int opdi_waits_next(int i, const char *name) {
     return i;
 }
 #else
-/* Returns the index in family_first at which the list of a name's family begins.  Other families may have the same
+/* Returns the index in family_first where the list of a name's family begins.  Different families may have the same
    index. */
 static unsigned opdi_family_slot(const char *name) {
     const size_t length = opdi_family(name);
@@ -254,13 +254,13 @@ static void opdi_families_note(void) {
         *first = (int16_t)(i + 1);
     }
 }
-/* Returns true if built-in operator number `i` is not yet registered and is of the family of the qualified name; NULL:
-   of any family. */
+/* Returns true if built-in operator number `i` is not yet registered and is of the family of the qualified name `name`;
+   if `name` is NULL, of any family. */
 static bool opdi_waits(int i, const char *name) {
     return !OPDI_LOAD(&opdi_registry.builtin[i]) && (!name || opdi_same_family(name, opdi_builtin_name(i)));
 }
-/* Returns the number of the next built-in operator that is not yet registered and is of the family of `name`, or
-   OPD_OP_COUNT. `i` is 0, or one more than the last result. */
+/* Returns the number of the next built-in operator that is not yet registered and is of the family of `name` (NULL: of
+   any family), or OPD_OP_COUNT.  `i` is 0, or one more than the last result. */
 static int opdi_waits_next(int i, const char *name) {
     if (!name) {
         while (i < OPD_OP_COUNT && !opdi_waits(i, NULL)) { i++; }
@@ -276,7 +276,7 @@ static int opdi_waits_next(int i, const char *name) {
 OPDI_INTERNAL void opdi_block_run(opd_block *block) {
     opdi_thread *thread = opdi_self();
     opd_call *current = thread->current;
-    thread->current = NULL;                       /* else errors would name the running kernel */
+    thread->current = NULL;                       /* otherwise errors would name the running kernel */
     block->library = opd_library_open(block->kind, block->ns, block->key, block->file, block->line);
     if (block->library) {
         block->library->in_block = true;
@@ -288,12 +288,13 @@ OPDI_INTERNAL void opdi_block_run(opd_block *block) {
 
 /* Registers the built-in operators, then runs the library blocks that have not run yet.  If another thread is doing
    that, waits until it is done.  While an error is pending, or if memory runs out, no block is run, and the next use
-   tries again.  The first error of a block stays pending; the blocks after it run nevertheless. */
+   tries again.  If a block fails, its error stays pending, and the blocks after it still run. */
 OPDI_NOINLINE static void opdi_start(void) {
     opdi_thread *thread = opdi_self();
     char message[sizeof thread->message];
     opd_code failed = OPD_OK;
-    /* this thread is already starting: a card or a library block has called a function that starts */
+    /* this thread is already starting: a library block, or registering an operator, has called a function that starts
+       */
     if (thread->error != OPD_OK || OPDI_LOAD(&opdi_registry.starter) == thread) { return; }
     opdi_lock(&opdi_registry.start);
     OPDI_STORE(&opdi_registry.starter, thread);
@@ -335,12 +336,12 @@ OPDI_INTERNAL void opdi_started(void) {
 
 OPDI_COLD_END
 
-//== built-in operators that wait ======================================================================================
+//== registering built-in operators when they are needed ===============================================================
 //
 //  A program uses few of the built-in operators, so each is registered only when an operator of its family is looked
 //  up.  A family is the overloads and the derived forms of one name (add.Tensor, add.Scalar, add_.Tensor, add.out).
 
-/* The thread's state that is set aside while built-in operators are registered in the middle of a call. */
+/* The parts of the thread's state that are saved while built-in operators are registered in the middle of a call. */
 typedef struct opdi_making {
     opd_call *current;
     opdi_free_block *lists[OPDI_CLASSES];
@@ -368,19 +369,18 @@ static void opdi_making_end(opdi_making *making) {
         opdi_unlock(&opdi_registry.start);
     }
 }
-/* Registers those built-in operators of the family of a qualified name (NULL: of all families) that are not registered
+/* Registers the built-in operators of the family of a qualified name (NULL: of all families) that are not registered
    yet. */
 OPDI_INTERNAL void opdi_builtins_make(const char *name) {
     opdi_making making;
     if (!opdi_registry.aten || opdi_self()->error != OPD_OK || (name && strncmp(name, "aten::", 6) != 0)) { return; }
     if (opdi_waits_next(0, name) == OPD_OP_COUNT) { return; }
     opdi_making_begin(&making);
-    int i = opdi_waits_next(0, name);             /* looks again: another thread may have been faster */
+    int i = opdi_waits_next(0, name);             /* again: another thread may have registered them */
     while (i < OPD_OP_COUNT && opdi_register_card(i) == 0) { i = opdi_waits_next(i + 1, name); }
     opdi_making_end(&making);
 }
-/* Registers torchvision's operators or the collectives, depending on `which`.  Called when a look-up finds no such
-   operator. */
+/* Registers the operators of group `which` (OPDI_EXTRA_*), unless that was done. */
 static void opdi_extra_make(int which) {
     opdi_making making;
     if (!opdi_registry.aten || opdi_self()->error != OPD_OK || OPDI_LOAD(&opdi_registry.extra[which])) { return; }
@@ -388,8 +388,8 @@ static void opdi_extra_make(int which) {
     if (!OPDI_LOAD(&opdi_registry.extra[which])) { (void)opdi_register_extra(which); }
     opdi_making_end(&making);
 }
-/* Registers the operators of a namespace whose name is `ns`, with this length, if it is one of the OPDI_EXTRA_
-   namespaces. */
+/* Registers the group of operators to which the namespace `ns` belongs, a name of `length` bytes.  Does nothing for
+   other namespaces. */
 OPDI_INTERNAL void opdi_extras_find(const char *ns, size_t length) {
     if (length == 11 && memcmp(ns, "torchvision", 11) == 0) { opdi_extra_make(OPDI_EXTRA_VISION); }
     if ((length == 4 && memcmp(ns, "c10d", 4) == 0) || (length >= 16 && memcmp(ns, "_c10d_functional", 16) == 0)) {

@@ -1,7 +1,7 @@
 #include "dispatch.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>scopes       who owns what: references to tensors, tensors that are gone, scopes
+//  >>scopes       references to tensors, freed tensors, scopes
 //
 //  The references to a tensor are counted.  The block of memory that holds a tensor and its storage is freed with the
 //  last tensor that uses the storage.  A scope holds the references of the tensors that were made in a block of the
@@ -17,16 +17,16 @@ OPDI_SHARED void *opdi_scope_alloc(size_t size);
 
 OPDI_INTERNAL opdi_parting opdi_partings;
 
-/* Returns the tensor of which `tensor` is a view, or NULL.  For a view of integers or bools, which autograd never uses,
-   only the base is known. */
+/* Returns the tensor of which `tensor` is a view, or NULL.  A view of integers or bools, which autograd never uses, has
+   a base, too. */
 OPDI_INTERNAL opd_tensor *opdi_view_base(const opd_tensor *tensor) {
     const bool whole = !tensor->storage || tensor->storage->block == (const void *)tensor ||
         (tensor->meta && tensor->meta->home);
     return whole ? NULL : opdi_view_record_of(tensor)->base;
 }
 
-/* Gives a storage, whose size is known, data in a block of its own; on meta, none.  Returns 0, or -1 if memory runs
-   out. */
+/* Allocates the data of a storage, whose size is set, in a separate block; on meta, there is no data.  Returns 0, or -1
+   if memory runs out. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_data_apart(opdi_storage *storage, int backend) {
     storage->data = NULL;
     if (backend == OPD_META) {
@@ -59,9 +59,9 @@ OPDI_INTERNAL void opdi_storage_drop(opdi_storage *storage) {
     }
 }
 
-/* The tensor that is written over a freed one.  A program that uses a tensor after it was freed finds this one, until
-   the memory is reused.  The only key of this tensor, OPDI_DEAD_KEY, runs opdi_dead_argument instead of every kernel.
-   The tensor has no dtype, and its flags lead out of the fast paths. */
+/* The tensor that is written over a freed tensor.  A program that uses a tensor after it was freed finds this one,
+   until the memory is reused.  Its only key, OPDI_DEAD_KEY, runs opdi_dead_argument instead of any kernel.  It has no
+   dtype, and its flags lead to the slow paths, which check for it. */
 static opdi_storage opdi_dead_storage = {
     /* refs, version, data, bytes */ 1 << 30, 0, NULL, 0,
     /* block, block_bytes, duals */ NULL, 0, NULL,
@@ -74,12 +74,12 @@ static const opd_tensor opdi_dead_tensor = {
     /* grad_fn, meta, output_nr */ NULL, NULL, 0,
     /* flags, backend, backend_bit */ OPDI_TRACED, OPD_CPU, 1
 };
-static const char opdi_released[] = "";           /* value of thread->ending while the last opd_release runs */
+static const char opdi_released[] = "";           /* value of thread->ending during the last opd_release */
 /* The range of addresses of unmapped plug-ins, whose texts must not be read.  Protected by the registry's lock. */
 OPDI_INTERNAL uintptr_t opdi_unmapped_begin = UINTPTR_MAX;
 OPDI_INTERNAL uintptr_t opdi_unmapped_end;
-/* Writes to buf why `tensor` was freed, derived from the value that thread->ending had then: the place of a scope, an
-   operator whose kernel has returned, or nothing if it is unknown.  Returns the text. */
+/* Returns the reason why `tensor` was freed; the text may be in buf.  The reason was in thread->ending when the tensor
+   was freed: the place of a scope, an operator whose kernel has returned, or NULL if it is unknown. */
 OPDI_INTERNAL const char *opdi_dead_why(const opd_tensor *tensor, char *buf, size_t cap) {
     const uintptr_t at = (uintptr_t)tensor->data;
     if (tensor->data == opdi_released) { return "it was released by the last who had kept it"; }
@@ -95,7 +95,8 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_dead_error(const opd_tensor *tensor, const 
     return opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor " OPDI_DEAD_TEXT, who, opdi_dead_why(tensor, why, sizeof why));
 }
 
-/* Returns true if `tensor` is NULL or was freed.  If it was freed, sets an error. */
+/* Called for a tensor that is NULL or was freed: sets an error if it was freed.  `who` is the function in the error.
+   Returns true. */
 OPDI_NOINLINE OPDI_INTERNAL bool opdi_is_nothing(const opd_tensor *tensor, const char *who) {
     if (tensor) { (void)opdi_dead_error(tensor, who); }
     return true;
@@ -116,8 +117,7 @@ OPDI_INTERNAL int opdi_any_dead_value(const opd_value *value, int count, const c
     return rc;
 }
 
-/* opdi_own_retain and opdi_own_drop do the work of opdi_retain and opdi_drop_last for a tensor that was freed or that
-   its own node saves. */
+/* The slow paths of opdi_retain and opdi_drop_last: for a tensor that was freed, or that its own grad_fn saves. */
 OPDI_NOINLINE OPDI_INTERNAL void opdi_own_retain(opd_tensor *tensor) {
     if (opdi_is_dead(tensor)) { (void)opdi_dead_error(tensor, "to be held"); }
     else { OPDI_ACQUIRE(&opdi_partings.tape)->retain(tensor); }
@@ -131,12 +131,12 @@ OPDI_NOINLINE OPDI_INTERNAL bool opdi_own_drop(opd_tensor *tensor) {
 
 static inline bool opdi_drop_last(opd_tensor *tensor);
 static void opdi_let_go(opd_tensor *tensor);
-/* Frees a tensor whose last reference was dropped, and then its gradient and its base if nobody else holds them.  The
-   tensor's block may stay, as the storage of views. */
+/* Frees a tensor whose last reference was dropped.  Then drops its gradient and its base, which may be freed, too.  The
+   tensor's block stays if it contains a storage that views still use. */
 OPDI_NOINLINE OPDI_INTERNAL void opdi_tensor_free(opd_tensor *tensor) {
     opdi_storage *storage;
     opd_tensor *grad = NULL, *base = NULL, *dead = NULL;
-again:                                            /* gradients of gradients may be a long chain, so this is a loop */
+again:                                            /* a loop, because gradients of gradients may be a long chain */
     storage = tensor->storage;
     opdi_storage *home = storage->block == tensor ? storage : NULL;
     base = opdi_view_base(tensor);
@@ -212,13 +212,14 @@ opd_tensor *opd_assign(opd_tensor **handle, opd_tensor *tensor) {
 
 //== scopes ============================================================================================================
 //
-//  Each handle in the thread's scope stack holds one reference.  A handle is a tensor, or with bit 0 set a block of
-//  memory (list results, strings); bit 1 marks a handle that opd_scope_return moved to the enclosing scope.
+//  Each handle in the thread's scope stack holds one reference.  A handle is the address of a tensor or, if bit 0 is
+//  set, of a block of memory (list results, strings).  Bit 1 is set if opd_scope_return moved the handle to the
+//  enclosing scope.
 
 #define OPDI_HANDLE_UP ((uintptr_t)2)
 
-/* Makes room for `count` more handles.  Uses the raw allocator, because the stack belongs to the thread and not to a
-   caller.  Returns 0, or -1 and sets an error. */
+/* Makes room for `count` more handles.  Uses OPD_MALLOC, so that the stack does not count as memory of the program.
+   Returns 0, or -1 and sets an error. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_scope_grow(opdi_thread *thread, int64_t count) {
     int64_t cap = thread->cap ? thread->cap * 2 : 256;
     uintptr_t *at;
@@ -293,8 +294,8 @@ static void opdi_handle_release(uintptr_t h) {
     }
 }
 
-/* Takes handles `from` to `to` - 1 out of the scope stack and releases them.  Binding has made them for a call that has
-   ended. */
+/* Takes handles `from` to `to` - 1 out of the scope stack and releases them.  They were made when the arguments of a
+   call were bound, and the call has ended. */
 OPDI_INTERNAL void opdi_scope_remove(opdi_thread *thread, int64_t from, int64_t to) {
     uintptr_t gone[8];
     while (to > from) {
@@ -321,7 +322,7 @@ OPDI_INTERNAL void opdi_scope_unwind(opdi_thread *thread, int64_t mark) {
     while (thread->top > keep) { opdi_handle_release(thread->handles[--thread->top]); }
 }
 
-#define OPDI_OPENED_OUTSIDE 2                     /* in scope->open: opened while no call was running */
+#define OPDI_OPENED_OUTSIDE 2                     /* value of scope->open: opened while no call was running */
 opd_scope opd_scope_open_at(const char *place) {
     opdi_thread *thread = opdi_self();
     opd_scope scope;
@@ -352,7 +353,7 @@ void opd_scope_close(opd_scope *scope) {
         thread->left = false;
     }
     scope->open = 0;
-    if (scope->depth > thread->scope_depth) { return; }  /* already closed, with a scope around it */
+    if (scope->depth > thread->scope_depth) { return; }  /* an enclosing scope was closed before */
     if (OPDI_LIKELY(thread->top > scope->mark)) {
         thread->ending = scope->depth <= OPDI_PLACES ? thread->places[scope->depth - 1] : NULL;
         opdi_scope_unwind(thread, scope->mark);

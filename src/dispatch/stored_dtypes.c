@@ -1,20 +1,20 @@
 #include "dispatch.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>stored_dtypes dtypes that few operators compute with: which take them, and how
+//  >>stored_dtypes stored dtypes: dtypes with which few operators compute
 //
-//  Stored dtypes are dtypes that are stored but that few operators compute with: uint16, uint32, uint64, complex32 and
-//  the floats of eight bits.  A call with a tensor of such a dtype comes here before a built-in kernel.  Views,
-//  factories and copies take the tensor as it is.  Operators that only move elements move integers of the same size.
-//  Some operators compute in a wider dtype, if PyTorch's do on the CPU; the others refuse the dtype.  Kernels of
-//  programs get the tensors unchanged. >>stored_calls has the functions that run instead of built-in kernels.
+//  Stored dtypes are dtypes for storage, with which few operators compute: uint16, uint32, uint64, complex32 and the
+//  floats of eight bits.  A call with a tensor of such a dtype is handled here before a built-in kernel runs.  Views,
+//  factories and copies use the tensor as it is.  Operators that only move elements move integers of the same size.
+//  Operators that compute with the dtype in PyTorch on the CPU compute in a wider dtype here; all others fail.  Kernels
+//  of programs get the tensors unchanged.  >>stored_calls has the functions that run instead of built-in kernels.
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Sets of stored dtypes. */
 enum { OPDI_OF_NARROW = 1, OPDI_OF_UINT64 = 2, OPDI_OF_FLOAT8 = 4, OPDI_OF_E8M0 = 8, OPDI_OF_COMPLEX32 = 16,
        OPDI_OF_UNSIGNED = 3, OPDI_OF_EIGHT = 12, OPDI_OF_ANY = 31 };
-/* How (OPDI_STORED_*) the operators `names` take the stored dtypes in `dtypes`.  A space is before and after each
-   name. */
+/* How (OPDI_STORED_*) the operators in `names` handle the stored dtypes in the set `dtypes`.  A space is before and
+   after each name. */
 typedef struct opdi_stored_row { int how; unsigned dtypes; const char *names; } opdi_stored_row;
 static const opdi_stored_row opdi_stored_rows[] = {
     {OPDI_STORED_PLAIN, OPDI_OF_ANY,
@@ -56,7 +56,7 @@ OPDI_INTERNAL unsigned opdi_stored_set(int dtype) {
     return dtype == OPD_UINT64 ? OPDI_OF_UINT64 : opdi_is_bare_unsigned(dtype) ? OPDI_OF_NARROW
         : dtype == OPD_FLOAT8_E8M0FNU ? OPDI_OF_E8M0 : opdi_is_float8(dtype) ? OPDI_OF_FLOAT8 : OPDI_OF_COMPLEX32;
 }
-/* Returns true if an operator returns views: by its schema, a result is an alias of an argument that is not written. */
+/* Returns true if an operator returns views: all its results are aliases of arguments, and no argument is written. */
 OPDI_INTERNAL bool opdi_returns_views(const opd_op *op) {
     for (int i = 0; i < op->nrets; i++) {
         const opdi_type *type = opdi_strip_optional(op->schema->returns[i].type);
@@ -73,7 +73,7 @@ OPDI_INTERNAL bool opdi_among(const char *name, const char *names) {
     }
     return false;
 }
-/* Returns how (OPDI_STORED_*) a built-in operator takes the stored dtypes in the set `dtypes`. */
+/* Returns how (OPDI_STORED_*) a built-in operator handles the stored dtypes in the set `dtypes`. */
 OPDI_INTERNAL int opdi_stored_how(const opd_op *op, unsigned dtypes) {
     if (opdi_returns_views(op)) { return OPDI_STORED_PLAIN; }
     for (size_t i = 0; i < sizeof opdi_stored_rows / sizeof *opdi_stored_rows; i++) {
@@ -88,15 +88,15 @@ OPDI_INTERNAL int opdi_stored_refuse(const opd_op *op, const char *device, int d
     return opd_fail(OPD_ERROR_DTYPE, "\"%s_%s\" not implemented for '%s'", op->schema->name, device,
                     opd_dtype_cname((opd_scalar_type)dtype));
 }
-/* Returns true for a built-in operator with a kernel of its own, which is neither composite nor derived from another
-   form. */
+/* Returns true for a built-in operator that has a kernel, and is neither composite nor derived from another operator.
+   */
 static bool opdi_has_own_kernel(const opd_op *op) {
     const opdi_registration *definition = op->definition;
     const opdi_card *card = OPDI_ACQUIRE(&op->card);
     return definition && definition->lib == opdi_registry.aten && card && !card->base && !card->desc.composite;
 }
-/* Returns true if a call at this key runs a kernel of ours that is not composite.  The kernels of the CUDA plug-in are
-   ours, too. */
+/* Returns true if a call at this key runs a built-in kernel that is not composite.  The kernels of the CUDA plug-in
+   count as built-in. */
 static bool opdi_stored_guards(const opd_op *op, opd_key key) {
     opdi_chosen how;
     if (!opdi_has_own_kernel(op)) { return false; }
@@ -107,14 +107,15 @@ static bool opdi_stored_guards(const opd_op *op, opd_key key) {
     opdi_unlock(&opdi_registry.lock);
     return ours;
 }
-/* Returns the slot that a call with tensors of stored dtypes runs if its keys lead to `slot`. */
+/* Returns the slot whose kernel a call with tensors of stored dtypes runs: opdi_stored_kernel instead of a built-in
+   kernel in `slot`, else `slot`. */
 OPDI_SHARED const opdi_slot *opdi_stored_slot(const opd_call *call, const opdi_slot *slot) {
     static const opdi_slot guard = {opdi_stored_kernel, NULL};
     return call->slot >= OPD_KEY_CPU && call->slot < OPD_KEY_CPU + 16 && slot->fn != opd_fallthrough &&
         opdi_stored_guards(call->op, call->slot) ? &guard : slot;
 }
-/* Refuses a stored dtype that was given as a value, not by a tensor, if the built-in operator cannot make tensors of
-   it.  Returns 0 or -1. */
+/* Checks a stored dtype that was given as an argument, not by a tensor.  Sets an error and returns -1 if the built-in
+   operator cannot make tensors of this dtype.  Otherwise returns 0. */
 OPDI_SHARED int opdi_stored_dtype_check(const opd_call *call, opd_scalar_type dtype) {
     const opd_op *op = call->op;
     if (!opdi_has_own_kernel(op)) { return 0; }

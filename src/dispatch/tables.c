@@ -35,8 +35,8 @@ OPDI_SHARED const opdi_slot *opdi_stored_slot(const opd_call *call, const opdi_s
 OPDI_SHARED int opdi_stored_dtype_check(const opd_call *call, opd_scalar_type dtype);
 OPDI_SHARED void opdi_library_undo(opd_library *lib, const opdi_registration *keep);
 #if defined(OPDI_CORE)
-/* Returns true if op is a built-in pointwise operator and `key` belongs to a device that runs formulas.  The operator's
-   Meta kernel then serves as its kernel there. */
+/* Returns true if op is a built-in pointwise operator with a formula, and `key` belongs to a device that runs formulas.
+   The operator's Meta kernel then also serves as its kernel for the device. */
 static bool opdi_runs_formula(const opd_op *op, opd_key key) {
     const opdi_card *card = OPDI_ACQUIRE(&op->card);
     return card && (card->desc.tags & OPDI_OPTAG_FORMULA) && !card->base && key > OPD_KEY_CPU && key < OPD_KEY_META &&
@@ -96,15 +96,14 @@ OPDI_NOINLINE static int opdi_ambiguous_kernel(opd_call *call) {
                     "composite one a CompositeExplicitAutograd kernel.", call->op->name);
 }
 
-OPDI_INTERNAL uint32_t opdi_on_the_cpu;                  /* set by opd_cpu_fallback_set: a bit for each backend */
-/* Returns true if the program asked (opd_cpu_fallback_set) that operators without a kernel for this device run on the
-   CPU. */
+OPDI_INTERNAL uint32_t opdi_on_the_cpu;                  /* opd_cpu_fallback_set: a bit for each backend */
+/* Returns true if operators without a kernel at this slot's device run on the CPU instead (opd_cpu_fallback_set). */
 static bool opdi_cpu_stands_in(uint32_t slot) {
     return slot > OPD_KEY_CPU && slot < OPD_KEY_CPU + OPD_META &&
            (OPDI_LOAD(&opdi_on_the_cpu) >> (slot - OPD_KEY_CPU) & 1);
 }
-/* The kernel in slots for which nothing is registered.  Runs the operator on the CPU if the program asked for that;
-   otherwise sets an error that lists the kernels that exist. */
+/* The kernel of slots for which no kernel is registered.  If opd_cpu_fallback_set allows it, runs the operator on the
+   CPU; otherwise sets an error that lists the operator's kernels. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_missing_kernel(opd_call *call) {
     char have[1200];
     if (opdi_cpu_stands_in((uint32_t)call->slot)) { return opd_cpu_fallback(call); }
@@ -141,8 +140,7 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_missing_kernel(opd_call *call) {
                     call->op->name, have);
 }
 
-/* Runs the fallback of the call's slot instead of a kernel that is registered for every backend but has nothing to do
-   in this call. */
+/* Runs the fallback of the call's slot.  A kernel for every backend calls this if it has nothing to do in this call. */
 OPDI_SHARED int opdi_hidden_fallback(opd_call *call) {
     opdi_lock(&opdi_registry.lock);
     const opdi_kernel *kernel = opdi_registry.fallbacks[call->slot];
@@ -152,15 +150,15 @@ OPDI_SHARED int opdi_hidden_fallback(opd_call *call) {
     return fn(call);
 }
 
-/* Returns true if the slot holds one of our autograd kernels, which only pass a call on if nothing requires grad. */
+/* Returns true if the slot has a built-in autograd kernel, which only passes a call on if nothing requires grad. */
 static bool opdi_slot_skips(const opdi_slot *slot) {
     return slot->fn == opdi_autograd_kernel || slot->fn == opdi_autograd_fallback ||
         slot->fn == opdi_autograd_inplace_kernel || slot->fn == opdi_autograd_out_kernel ||
         slot->fn == opdi_autograd_registered;
 }
 
-/* Clears the functionality of a slot in 16 of the table's masks, from `first` on (0: those for calls in which nothing
-   requires grad; 16: the others). */
+/* Clears the bit of a slot's functionality in 16 of the table's masks.  `first` is 0 for the masks of calls in which
+   nothing requires grad, 16 for the masks of all other calls. */
 static void opdi_mask_out(opdi_table *table, int slot, int first) {
     if (slot >= OPD_KEY_BACKEND_BASE) {
         int bit_at = (slot - OPD_KEY_BACKEND_BASE) % 16;
@@ -188,23 +186,23 @@ OPDI_INTERNAL void opdi_fill_table(const opd_op *op, opdi_table *table) {
         to->user = kernel ? kernel->user : NULL;
         opdi_guard_slot(op, table, slot, how);
         if (opdi_is_autocast_slot(slot) && kernel && kernel->fn != opd_fallthrough) {
-            to->fn = opdi_autocast_kernel;        /* runs the kernel if the device's autocast is on */
+            to->fn = opdi_autocast_kernel;        /* it runs `kernel` if the device's autocast is on */
             to->user = (void *)(uintptr_t)kernel;
             casts = true;
         } else if (slot == OPDI_AUTOCAST_SLOT + OPD_META && casts) {
-            to->fn = opdi_autocast_of_fakes;      /* the last of these slots: the devices' slots are done */
+            to->fn = opdi_autocast_of_fakes;      /* Meta is the last of these slots */
         }
         if (to->fn == opd_fallthrough && slot) { opdi_mask_out(table, slot, 16); }
         if ((to->fn == opd_fallthrough && slot) || opdi_slot_skips(to)) { opdi_mask_out(table, slot, 0); }
     }
-    for (int slot = 0; slot < 16; slot++) {       /* our autograd kernels pass a call on to below all autograd keys */
+    for (int slot = 0; slot < 16; slot++) {       /* built-in autograd kernels skip all lower autograd keys */
         const uint64_t kept = table->masks[slot] & OPDI_AUTOGRAD_BITS;
         table->masks[slot] |= table->masks[16 + slot] & OPDI_AUTOGRAD_BITS & ~((kept & (0 - kept)) - 1);
     }
     table->jvp = opdi_direct(op, OPDI_KEY_JVP) ? opdi_direct(op, OPDI_KEY_JVP)->fn : NULL;
 }
 
-/* Returns the reason why an operator, of which the program still has a handle, is no longer defined. */
+/* Returns the reason why an operator that was defined is no longer defined. */
 OPDI_INTERNAL const char *opdi_undefined_why(const opd_op *op) {
     return OPDI_LOAD(&op->unloaded) ? "its plug-in was unloaded (opd_library_unload)"
         : "its library was closed (opd_library_close)";
@@ -213,8 +211,8 @@ OPDI_INTERNAL int opdi_undefined_error(const opd_op *op) {
     return opd_fail(OPD_ERROR_NOT_FOUND, "the operator %s is not defined any more: %s", op->name,
                     opdi_undefined_why(op));
 }
-/* Returns the table of an operator, and computes it at the first call.  Returns NULL and sets an error if the operator
-   is not defined. */
+/* Returns the table of an operator, and computes it if there is none.  Returns NULL and sets an error if the operator
+   is not defined or memory runs out. */
 OPDI_NOINLINE OPDI_INTERNAL const opdi_table *opdi_table_make(opd_op *op) {
     opdi_table *table = NULL;
     opdi_lock(&opdi_registry.lock);
@@ -247,14 +245,14 @@ OPDI_INTERNAL void opdi_tables_retire_all(void) {
 
 //== libraries =========================================================================================================
 
-/* Appends the library block in which the pending error occurred to the error.  Returns -1. */
+/* Appends the place of the library block to the pending error.  Returns -1. */
 OPDI_INTERNAL int opdi_library_error(const opd_library *lib) {
     return opdi_fail_more(" (Error occurred while processing %s block at %s:%d)", opdi_kind_names[lib->kind], lib->file,
                           lib->line);
 }
 
-/* Checks the kind, the namespace and the key, and lists the library.  Returns NULL and sets an error if that fails,
-   also for a second OPD_LIBRARY of a namespace. */
+/* Checks the kind, the namespace and the key, and adds the library to the list of libraries.  Returns NULL and sets an
+   error if that fails, also for a second OPD_LIBRARY of a namespace. */
 opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char *key, const char *file, int line) {
     opd_library *lib, *other;
     opd_key next = OPD_KEY_INVALID;
@@ -270,7 +268,7 @@ opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char 
         return NULL;
     }
     if (key && (next = opd_key_parse(key)) == OPD_KEY_INVALID) { return NULL; }
-    if (next == OPD_KEY_UNDEFINED) { next = OPD_KEY_INVALID; }    /* the catch-all: no key */
+    if (next == OPD_KEY_UNDEFINED) { next = OPD_KEY_INVALID; }    /* the catch-all: the same as no key */
     if (kind != OPD_IMPL && (strcmp(ns, "_") == 0 || next != OPD_KEY_INVALID)) {
         (void)opd_fail(OPD_ERROR_REGISTER, next != OPD_KEY_INVALID
                        ? "%s \"%s\" takes no dispatch key"

@@ -1,18 +1,18 @@
 #include "files.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>exchange     DLPack, .npy, and how files are read and written
+//  >>exchange     DLPack, .npy, and how data files are read and written
 //
-//  Tensors and graphs are exchanged with other programs.  Files are read from memory maps, and every value in them is
-//  checked before it is used.  A written file appears whole or not at all.  This section uses tensors and storages of
-//  foreign memory, the text and constants of graphs, and plug-ins, which it pins while a deleter of theirs is needed.
-//  It uses no operator.
+//  Tensors and graphs are exchanged with other programs.  Files are read from memory maps, and every value in a file is
+//  checked before it is used.  A written file appears whole or not at all.  This section depends on tensors, on
+//  storages of foreign memory, on the text and constants of graphs, and on plug-ins, which it pins while a deleter from
+//  a plug-in is needed.  It calls no operators.
 //----------------------------------------------------------------------------------------------------------------------
 
-//== sums and bits =====================================================================================================
+//== checksums and decompression =======================================================================================
 //
-//  The checksum of zip files and their compression (RFC 1951).  The functions record no errors here: `wrong` gets the
-//  message.
+//  The checksum of zip files (CRC-32) and their compression (deflate, RFC 1951).  The functions here set no error: on
+//  failure, they set opdi_inflate.wrong to the message.
 
 OPDI_INTERNAL void opdi_crc_init(opdi_crc *crc) {
     for (uint32_t i = 0; i < 256; i++) {
@@ -44,8 +44,8 @@ OPDI_INTERNAL uint32_t opdi_crc_add(const opdi_crc *table, uint32_t crc, const v
     return ~crc;
 }
 
-/* Makes a prefix code from the lengths of its codes.  Returns the unused part of the code space, which is negative if
-   there are too many codes. */
+/* Makes a prefix code from the lengths of the codes of `count` symbols.  Returns the unused part of the code space (0:
+   the code is complete), which is negative if there are too many codes. */
 static int opdi_prefix_make(opdi_prefix *prefix, const uint8_t *lengths, int count) {
     unsigned next[16], at[16], code = 0;
     int left = 1;
@@ -89,7 +89,8 @@ static unsigned opdi_inflate_bits(opdi_inflate *state, int count) {
     state->bits -= count;
     return v;
 }
-/* Reads the next symbol of a prefix code.  If there is none, returns -1 and sets state->wrong. */
+/* Reads the next code from the input and returns its symbol.  If the input has no valid code there, returns -1 and sets
+   state->wrong. */
 static int opdi_inflate_symbol(opdi_inflate *state, const opdi_prefix *prefix) {
     unsigned code = 0, first = 0, at = 0;
     if (state->bits < 15) { opdi_inflate_fill(state); }
@@ -114,7 +115,7 @@ static int opdi_inflate_symbol(opdi_inflate *state, const opdi_prefix *prefix) {
     return -1;
 }
 
-/* Unpacks the symbols of one block. */
+/* Unpacks the rest of a compressed block, whose codes have been read.  Errors go to state->wrong. */
 static void opdi_inflate_codes(opdi_inflate *state) {
     while (!state->wrong) {
         int symbol = opdi_inflate_symbol(state, &state->literals);
@@ -127,7 +128,7 @@ static void opdi_inflate_codes(opdi_inflate *state) {
             state->out[state->at++] = (unsigned char)symbol;
             continue;
         }
-        symbol -= 257;           /* lengths from 3: eight without extra bits, then four for each number of extra bits */
+        symbol -= 257;           /* symbols of lengths: 8 without extra bits, then 4 for each number of extra bits */
         int extra = symbol < 8 || symbol == 28 ? 0 : symbol / 4 - 1;
         size_t len = symbol < 8 ? (size_t)symbol + 3 : symbol == 28 ? 258 : ((size_t)(4 + symbol % 4) << extra) + 3;
         len += opdi_inflate_bits(state, extra);
@@ -135,7 +136,7 @@ static void opdi_inflate_codes(opdi_inflate *state) {
             if (!state->wrong) { state->wrong = "a code in the compressed data stands for nothing"; }
             return;
         }
-        /* distances from 1: four without extra bits, then two for each number */
+        /* symbols of distances: 4 without extra bits, then 2 for each number of extra bits */
         extra = symbol < 4 ? 0 : symbol / 2 - 1;
         size_t back = (symbol < 4 ? (size_t)symbol : (size_t)(2 + symbol % 2) << extra) + 1;
         back += opdi_inflate_bits(state, extra);
@@ -152,8 +153,8 @@ static void opdi_inflate_codes(opdi_inflate *state) {
     }
 }
 
-/* Copies a stored block, which begins at a whole byte with its length and the complement of the length.  Errors go to
-   state->wrong. */
+/* Copies a stored (not compressed) block.  It begins at the next whole byte with its length and the complement of the
+   length.  Errors go to state->wrong. */
 static void opdi_inflate_stored(opdi_inflate *state) {
     (void)opdi_inflate_bits(state, state->bits & 7);
     unsigned count = opdi_inflate_bits(state, 16);
@@ -177,7 +178,8 @@ static void opdi_inflate_stored(opdi_inflate *state) {
     state->at += count;
 }
 
-/* Reads the code lengths of a block, or uses the fixed ones of the format. */
+/* Reads the codes of a compressed block or, if `fixed` is true, uses the fixed codes of the format.  Errors go to
+   state->wrong. */
 static void opdi_inflate_tables(opdi_inflate *state, bool fixed) {
     static const uint8_t order[19] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
     uint8_t lengths[320];
@@ -205,7 +207,7 @@ static void opdi_inflate_tables(opdi_inflate *state, bool fixed) {
         }
         if (lengths[256] == 0) { goto bad; }
     }
-    /* a code may be incomplete if it has only one symbol, of one bit, or no symbols */
+    /* a code may be incomplete if it has a single symbol, whose code is one bit, or no symbols */
     left = opdi_prefix_make(&state->literals, lengths, nliterals);
     if (left < 0 || (left > 0 && !(left == 1 << 14 && state->literals.count[1] == 1))) { goto bad; }
     left = opdi_prefix_make(&state->distances, lengths + nliterals, ndistances);
@@ -217,7 +219,8 @@ bad:
     state->wrong = "the compressed data has a table of codes that is none";
 }
 
-/* Unpacks `length` bytes into `out`, which must be filled exactly.  Returns NULL, or a message about the error. */
+/* Unpacks the `length` bytes of compressed data into out_n bytes at `out`, which they must fill exactly.  Returns NULL,
+   or a message about the error. */
 OPDI_INTERNAL const char *opdi_inflate_all(opdi_inflate *state, const unsigned char *data, size_t length,
                                            unsigned char *out, size_t out_n) {
     bool last = false;
@@ -263,7 +266,7 @@ OPDI_INTERNAL void opdi_swap(char *at, size_t length, size_t size) {
         }
     }
 }
-/* Returns the number of bytes before the first one that is neither 0 nor 1, or `size` if there is no such byte. */
+/* Returns the number of bytes before the first byte that is neither 0 nor 1, or `size` if there is no such byte. */
 OPDI_INTERNAL size_t opdi_bools(const void *data, size_t size) {
     const unsigned char *at = (const unsigned char *)data;
     size_t i = 0;

@@ -2,15 +2,17 @@
 
 //== checkpoints: what torch.save writes ===============================================================================
 //
-//  A checkpoint is a zip file with a pickle, data.pkl, of nested dicts, lists and tuples, and one entry with the bytes
-//  of each storage.  Each leaf of the tree becomes an entry, named by the path to it: "model/0.weight", "epoch".
+//  A checkpoint is a zip file with a pickle, data.pkl, of nested dicts, lists and tuples, and with one entry for the
+//  bytes of each storage.  The entries of the zip file become "members" here.  Each leaf of the pickle's tree becomes
+//  an entry, named by the path to it: "model/0.weight", "epoch".
 
-#define OPDI_FOREIGN (-3)        /* of a class unknown here; a value's data is the class's name */
+#define OPDI_FOREIGN (-3)        /* of an unknown class; its value in `values` is the name of the class */
 
 static opdi_named *opdi_member_of(const opd_tensor_file *file, int64_t i) {
     return (opdi_named *)(void *)file->members.data + i;
 }
-/* Returns the number of the file's entry (member) that holds the storage with this key, or -1 and sets an error. */
+/* Returns the number of the file's entry (later member) that contains the storage with this key, or -1 and sets an
+   error. */
 static int64_t opdi_checkpoint_member(opdi_checkpoint_walk *walk, uint32_t key) {
     const opdi_pickle_node *node = opdi_pickle_at(&walk->pickle, key);
     opdi_string name = {NULL, 0, 0, false};
@@ -25,7 +27,7 @@ static int64_t opdi_checkpoint_member(opdi_checkpoint_walk *walk, uint32_t key) 
     opdi_string_free(&name);
     return i >= 0 && walk->file->zip && opdi_zip_check(&walk->file->source, opdi_named_of(walk->file, i)) ? -1 : i;
 }
-/* Reads the numbers of a list or tuple into the file's dims.  Returns how many there are, or -1 and sets an error. */
+/* Appends the numbers of a list or tuple to the file's dims.  Returns their number, or -1 and sets an error. */
 static int opdi_checkpoint_dims(opdi_checkpoint_walk *walk, uint32_t list) {
     const opdi_pickle_node *node = opdi_pickle_at(&walk->pickle, list);
     if (node->kind != OPDI_PICKLE_TUPLE && node->kind != OPDI_PICKLE_LIST) {
@@ -44,8 +46,8 @@ static int opdi_checkpoint_dims(opdi_checkpoint_walk *walk, uint32_t list) {
     }
     return walk->file->dims.failed ? -1 : (int)node->value;
 }
-/* Stores in a member the size of its elements, by which the bytes of files with another byte order are reversed.
-   Returns 0, or -1 and sets an error. */
+/* Stores in a member the bytes of its numbers, which are needed to reverse the byte order.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_checkpoint_part(opdi_checkpoint_walk *walk, int64_t member, int bytes) {
     opdi_named *named = opdi_named_of(walk->file, member);
     if (walk->file->swap && named->row && named->row != bytes) {
@@ -55,8 +57,8 @@ static int opdi_checkpoint_part(opdi_checkpoint_walk *walk, int64_t member, int 
     named->row = bytes;
     return 0;
 }
-/* Sets `named` to the tensor of a node, or to a whole storage, and checks that it lies within the storage.  Returns 0,
-   or -1 and sets an error. */
+/* Sets `named` to the tensor of a node, or to a tensor of a whole storage, and checks that the tensor lies within its
+   storage.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_checkpoint_tensor(opdi_checkpoint_walk *walk, uint32_t node, opdi_named *named) {
     const opdi_pickle *pickle = &walk->pickle;
     const bool whole = opdi_pickle_is(pickle, node, OPDI_PICKLE_STORAGE);
@@ -138,7 +140,8 @@ static int opdi_checkpoint_device(opdi_checkpoint_walk *walk, uint32_t node, opd
     }
     return opdi_checkpoint_text(walk, text, strlen(text), named);
 }
-/* Sets `named` to a complex number, which is stored with the sizes.  Returns 0, or -1 if memory runs out. */
+/* Sets `named` to a complex number, whose two parts are stored in the file's dims.  Returns 0, or -1 if memory runs
+   out. */
 static int opdi_checkpoint_complex(opdi_checkpoint_walk *walk, uint32_t node, opdi_named *named) {
     opd_value value = opd_value_int((int64_t)(walk->file->dims.length / sizeof(int64_t)));
     value.tag = OPD_TAG_COMPLEX;
@@ -148,7 +151,7 @@ static int opdi_checkpoint_complex(opdi_checkpoint_walk *walk, uint32_t node, op
     }
     return walk->file->dims.failed ? -1 : opdi_checkpoint_put_value(walk, value, named);
 }
-/* Returns whether a node is a number, True, False or None.  If so, sets *value to it. */
+/* Returns true if a node is a number, True, False or None.  If so, sets *value to it. */
 static bool opdi_checkpoint_plain(const opdi_pickle_node *node, opd_value *value) {
     switch (node->kind) {
     case OPDI_PICKLE_NONE: *value = opd_value_none(); return true;
@@ -161,7 +164,7 @@ static bool opdi_checkpoint_plain(const opdi_pickle_node *node, opd_value *value
 
 //== checkpoints: keys, as Python prints them ==========================================================================
 
-/* Writes a float as Python does: with as few digits as identify it. */
+/* Writes a float to buf as Python does: with as few digits as identify it. */
 static void opdi_python_float(double number, char *buf, size_t cap) {
     char text[40];
     int digits = 0;
@@ -176,7 +179,7 @@ static void opdi_python_float(double number, char *buf, size_t cap) {
     if (power < -4 || power >= 16) { (void)snprintf(buf, cap, "%s", text); }
     else { (void)snprintf(buf, cap, "%.*f", after, number); }
 }
-/* Adds a text in quotes. */
+/* Appends a text in quotes to `out`, as Python's repr does. */
 static void opdi_python_text(const unsigned char *text, int64_t length, opdi_string *out) {
     static const char from[] = "\\\n\r\t", to[] = "\\nrt";
     const bool twice = memchr(text, '\'', (size_t)length) && !memchr(text, '"', (size_t)length);
@@ -193,7 +196,8 @@ static void opdi_python_text(const unsigned char *text, int64_t length, opdi_str
     opdi_string_add_n(out, &quote, 1);
 }
 static int opdi_python_write(opdi_pickle *pickle, uint32_t node, int depth, opdi_string *out);
-/* Adds the items of a node, between `open` and `close`.  Returns 0, or -1 and sets an error. */
+/* Appends the items of a node to `out` as Python prints them, between `open` and `close`.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_python_items(opdi_pickle *pickle, uint32_t node, const char *open, const char *close, int depth,
                              opdi_string *out) {
     const bool dict = opdi_pickle_is(pickle, node, OPDI_PICKLE_DICT);
@@ -208,8 +212,8 @@ static int opdi_python_items(opdi_pickle *pickle, uint32_t node, const char *ope
     opdi_string_add(out, one ? ",)" : close);
     return out->failed ? -1 : 0;
 }
-/* Adds "<class 'MODULE.NAME'>" for a foreign class or function, or "<MODULE.NAME>" for a value of it.  Returns 0, or -1
-   and sets an error. */
+/* Appends "<class 'MODULE.NAME'>" to `out` for an unknown class or function, or "<MODULE.NAME>" for a value of it.
+   Returns 0, or -1 and sets an error. */
 static int opdi_python_foreign(opdi_pickle *pickle, uint32_t node, opdi_string *out) {
     const bool called = opdi_pickle_at(pickle, node)->text != 0;
     opdi_string_add(out, called ? "<" : "<class '");
@@ -222,7 +226,7 @@ static int opdi_python_foreign(opdi_pickle *pickle, uint32_t node, opdi_string *
     opdi_string_add(out, called ? ">" : "'>");
     return out->failed ? -1 : 0;
 }
-/* Adds the text that Python's repr would give for a node.  Returns 0, or -1 and sets an error. */
+/* Appends the text that Python's repr would give for a node to `out`.  Returns 0, or -1 and sets an error. */
 static int opdi_python_write(opdi_pickle *pickle, uint32_t node, int depth, opdi_string *out) {
     const opdi_pickle_node *const its = opdi_pickle_at(pickle, node);
     const unsigned char *const data = pickle->source->data + its->text;
@@ -259,8 +263,8 @@ static int opdi_python_write(opdi_pickle *pickle, uint32_t node, int depth, opdi
     }
     return out->failed ? -1 : 0;
 }
-/* Adds a dict's key to a path.  A text is added as it is, with \x00 for a zero byte; other keys are added as Python
-   prints them.  Returns 0, or -1 and sets an error. */
+/* Appends a dict's key to the path.  A text is added as it is, with \x00 for a zero byte; other keys are added as
+   Python prints them.  Returns 0, or -1 and sets an error. */
 static int opdi_checkpoint_key(opdi_checkpoint_walk *walk, uint32_t key) {
     const opdi_pickle_node *const node = opdi_pickle_at(&walk->pickle, key);
     if (node->kind != OPDI_PICKLE_TEXT) { return opdi_python_write(&walk->pickle, key, 0, &walk->path); }
@@ -275,9 +279,9 @@ static int opdi_checkpoint_key(opdi_checkpoint_walk *walk, uint32_t key) {
     return walk->path.failed ? -1 : 0;
 }
 
-//== checkpoints: the tree becomes entries =============================================================================
+//== checkpoints: making entries from the tree =========================================================================
 
-/* Sets `named` to the text that Python prints for a node.  Returns 0, or -1 and sets an error. */
+/* Sets `named` to a text: what Python prints for a node.  Returns 0, or -1 and sets an error. */
 static int opdi_checkpoint_said(opdi_checkpoint_walk *walk, uint32_t node, opdi_named *named) {
     opdi_string text = {NULL, 0, 0, false};
     int rc = opdi_python_write(&walk->pickle, node, 0, &text);
@@ -285,8 +289,8 @@ static int opdi_checkpoint_said(opdi_checkpoint_walk *walk, uint32_t node, opdi_
     opdi_string_free(&text);
     return rc;
 }
-/* Looks for a tensor in the nodes of `todo` and below them.  Adds the searched nodes to `visited`.  Returns true if
-   there is a tensor, or if the search became too long to tell. */
+/* Searches for a tensor in the nodes of `todo` and below them.  Adds the searched nodes to `visited`, and marks them in
+   walk->barren.  Returns true if there is a tensor, or if the search became too long to tell. */
 static bool opdi_checkpoint_search(opdi_checkpoint_walk *walk, opdi_string *todo, opdi_string *visited) {
     const opdi_pickle *const pickle = &walk->pickle;
     while (todo->length) {
@@ -311,7 +315,7 @@ static bool opdi_checkpoint_search(opdi_checkpoint_walk *walk, opdi_string *todo
     }
     return false;
 }
-/* Returns whether a node contains tensors. */
+/* Returns true if a node contains tensors, or if that cannot be told. */
 static bool opdi_checkpoint_holds(opdi_checkpoint_walk *walk, uint32_t node) {
     const size_t nodes = walk->pickle.nodes.length / sizeof(opdi_pickle_node);
     opdi_string todo = {NULL, 0, 0, false}, visited = {NULL, 0, 0, false};
@@ -329,7 +333,8 @@ static bool opdi_checkpoint_holds(opdi_checkpoint_walk *walk, uint32_t node) {
     opdi_string_free(&visited);
     return holds;
 }
-/* Sets `named` to a value that cannot be read, with the name of its class.  Returns 0, or -1 and sets an error. */
+/* Sets `named` to a value of an unknown class, which cannot be read, with the name of the class.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_checkpoint_foreign(opdi_checkpoint_walk *walk, uint32_t node, opdi_named *named) {
     named->strange = opdi_checkpoint_holds(walk, node) ? OPDI_FOREIGN_TENSORS : OPDI_FOREIGN;
     return opd_ok() ? opdi_checkpoint_said(walk, node, named) : -1;
@@ -344,7 +349,7 @@ static int opdi_checkpoint_value(opdi_checkpoint_walk *walk, uint32_t at, opdi_n
     case OPDI_PICKLE_TEXT: case OPDI_PICKLE_NUMPY:
         if (node->value > INT32_MAX) { return opdi_bad(walk->pickled, node->text, "a text of more than 2 GiB"); }
         return opdi_checkpoint_text(walk, walk->pickled->data + node->text, (size_t)node->value, named);
-    case OPDI_PICKLE_GLOBAL: {                      /* the names of int and str in Python 2 */
+    case OPDI_PICKLE_GLOBAL: {                      /* long and unicode are int and str in Python 2 */
         const char *word = opdi_pickle_globals[node->value].name;
         word = strcmp(word, "long") == 0 ? "int" : strcmp(word, "unicode") == 0 ? "str" : word;
         return opdi_checkpoint_text(walk, word, strlen(word), named);
@@ -357,8 +362,8 @@ static int opdi_checkpoint_value(opdi_checkpoint_walk *walk, uint32_t at, opdi_n
     }
 }
 static int opdi_checkpoint_below(opdi_checkpoint_walk *walk, uint32_t node, int depth);
-/* Appends '/' and the key (or a number, if key is 0) to the path, and walks the node there.  Returns 0, or -1 and sets
-   an error. */
+/* Appends '/' and the key (if key is 0, the number i) to the path, makes entries from the node there, and removes the
+   key from the path again.  Returns 0, or -1 and sets an error. */
 static int opdi_checkpoint_step(opdi_checkpoint_walk *walk, uint32_t key, int64_t i, uint32_t node, int depth) {
     const size_t was = walk->path.length;
     char number[32];
@@ -371,7 +376,7 @@ static int opdi_checkpoint_step(opdi_checkpoint_walk *walk, uint32_t key, int64_
     if (walk->path.data) { walk->path.data[was] = 0; }
     return 0;
 }
-/* Returns whether a list has at least 8 items, all plain values, so that it becomes a run: one entry for all its
+/* Returns true if a list has at least 8 items, all plain values, so that it becomes a run: a single entry for all its
    items. */
 static bool opdi_checkpoint_is_run(const opdi_checkpoint_walk *walk, uint32_t list) {
     const opdi_pickle *const pickle = &walk->pickle;
@@ -383,7 +388,7 @@ static bool opdi_checkpoint_is_run(const opdi_checkpoint_walk *walk, uint32_t li
     }
     return true;
 }
-/* Adds an entry under the path.  Returns 0, or -1 if memory runs out. */
+/* Adds an entry whose name is the path, or for a run, the path and '/'.  Returns 0, or -1 if memory runs out. */
 static int opdi_checkpoint_add(opdi_checkpoint_walk *walk, opdi_named *named) {
     named->name = walk->names.length;
     named->where = OPDI_NOWHERE;
@@ -394,7 +399,7 @@ static int opdi_checkpoint_add(opdi_checkpoint_walk *walk, opdi_named *named) {
     opdi_string_add_n(&walk->file->members, (const char *)(const void *)named, sizeof *named);
     return walk->names.failed || walk->file->members.failed ? -1 : 0;
 }
-/* Adds a run: one entry for all numbers of a list.  Returns 0, or -1 and sets an error. */
+/* Adds a run: a single entry for all items of a list.  Returns 0, or -1 and sets an error. */
 static int opdi_checkpoint_run(opdi_checkpoint_walk *walk, uint32_t list) {
     const opdi_pickle *const pickle = &walk->pickle;
     const int64_t count = opdi_pickle_at(pickle, list)->value;
@@ -413,7 +418,7 @@ static int opdi_checkpoint_run(opdi_checkpoint_walk *walk, uint32_t list) {
     }
     return opdi_checkpoint_add(walk, &named);
 }
-/* Walks the items of a dict, list or tuple.  Returns 0, or -1 and sets an error. */
+/* Makes entries from the items of a dict, list or tuple.  Returns 0, or -1 and sets an error. */
 static int opdi_checkpoint_items(opdi_checkpoint_walk *walk, uint32_t node, bool dict, int depth) {
     uint32_t item = opdi_pickle_at(&walk->pickle, node)->first;
     for (int64_t i = 0; item; i++) {
@@ -425,7 +430,8 @@ static int opdi_checkpoint_items(opdi_checkpoint_walk *walk, uint32_t node, bool
     }
     return 0;
 }
-/* Adds an entry for each leaf of the tree below a node.  Returns 0, or -1 and sets an error. */
+/* Adds an entry for each leaf of the tree from `node` on, `depth` levels below the root.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_checkpoint_below(opdi_checkpoint_walk *walk, uint32_t node, int depth) {
     const opdi_pickle_node *const its = opdi_pickle_at(&walk->pickle, node);
     const int kind = its->kind;
@@ -454,10 +460,11 @@ static int opdi_checkpoint_below(opdi_checkpoint_walk *walk, uint32_t node, int 
             : opdi_checkpoint_value(walk, node, &named)) ? -1 : opdi_checkpoint_add(walk, &named);
 }
 
-//== checkpoints: open =================================================================================================
+//== opening checkpoints ===============================================================================================
 
-/* Returns the bytes of a member as a tensor of uint8.  The tensor uses the file's memory if they are aligned there, not
-   packed and in this machine's byte order; otherwise it is a copy.  Returns a reference, or NULL and sets an error. */
+/* Returns the bytes of a member as a tensor of uint8.  The tensor uses the file's memory if the bytes are aligned
+   there, not compressed and in this machine's byte order; otherwise it is a copy.  Returns a reference, or NULL and
+   sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_checkpoint_storage(const opd_tensor_file *file, const opdi_named *member) {
     const bool swap = file->swap && member->row > 1;
     opdi_source source = file->source;
@@ -480,20 +487,20 @@ OPDI_INTERNAL opd_tensor *opdi_checkpoint_storage(const opd_tensor_file *file, c
     opdi_free(own, source.length);
     return tensor;
 }
-/* Returns the bytes of a member, which the first request makes; any thread may call it.  On failure, returns NULL and
-   sets an error. */
+/* Returns member number i as a tensor of bytes, which the first call makes and the file keeps.  Any thread may call it.
+   On failure, returns NULL and sets an error. */
 static const opd_tensor *opdi_checkpoint_bytes(const opd_tensor_file *file, int64_t i) {
     opd_tensor *tensor = OPDI_ACQUIRE(&file->storages[i]), *was = NULL;
     if (tensor || !(tensor = opdi_checkpoint_storage(file, opdi_member_of(file, i)))) { return tensor; }
     while (!OPDI_EXCHANGE(&file->storages[i], &was, tensor)) {
         if (!was) { continue; }
-        opdi_drop(tensor);                        /* another thread was faster */
+        opdi_drop(tensor);                        /* another thread has made it */
         return was;
     }
     return tensor;
 }
-/* Returns the position of the name of element k among the names of a run.  The length of a name is its number of digits
-   plus `bytes`. */
+/* Returns the position of the name of element k among the names of a run.  A name (with its final zero) takes as many
+   bytes as its number has digits, plus `bytes`. */
 OPDI_INTERNAL size_t opdi_run_place(size_t k, size_t bytes) {
     size_t place = k * bytes, from = 0;
     for (size_t power = 10, digits = 1; from < k; power *= 10, digits++) {
@@ -503,8 +510,9 @@ OPDI_INTERNAL size_t opdi_run_place(size_t k, size_t bytes) {
     }
     return place;
 }
-/* Replaces the entries of the zip file, which become members, by the entries of the tree.  Returns 0, or -1 and sets an
-   error. */
+/* Makes the entries of the zip file the file's members, and the entries that were made from the tree (now in
+   file->members) its entries. `names` is their text, and `found` the number of their names.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_checkpoint_settle(opd_tensor_file *file, opdi_string *names, int64_t found) {
     const size_t at = names->length, count = (size_t)file->count;
     opdi_string_add_n(names, file->text.data, file->text.length);   /* the storages' names stay in this text */
@@ -539,10 +547,11 @@ static int opdi_checkpoint_settle(opd_tensor_file *file, opdi_string *names, int
             file->runs[named->dims].bytes = opdi_run_place(named->end, strlen(file->sorted[i].name) + 1) + 1;
         }
     }
-    (void)opdi_same_names(file->sorted, entries);  /* names may be equal: see opdi_checkpoint_index */
+    (void)opdi_same_names(file->sorted, entries);  /* only sorts; opdi_checkpoint_index handles equal names */
     return 0;
 }
-/* Makes the file's entries from a pickle's tree, and frees the walk.  Returns 0, or -1 and sets an error. */
+/* Makes the file's entries from the pickle's tree with the root `tree` (0: reading has failed), and frees the walk.
+   Returns 0, or -1 and sets an error. */
 static int opdi_checkpoint_finish(opdi_checkpoint_walk *walk, uint32_t tree) {
     const int rc = tree && opdi_checkpoint_below(walk, tree, 0) == 0 &&
         opdi_checkpoint_settle(walk->file, &walk->names, walk->found) == 0 ? 0 : -1;
@@ -552,7 +561,8 @@ static int opdi_checkpoint_finish(opdi_checkpoint_walk *walk, uint32_t tree) {
     opdi_string_free(&walk->barren);
     return rc;
 }
-/* Reads the entry ROOTbyteorder, if there is one, and sets file->swap.  Returns 0, or -1 and sets an error. */
+/* Reads the entry "ROOTbyteorder" (root: "archive/", for example), if there is one, and sets file->swap.  Returns 0, or
+   -1 and sets an error. */
 OPDI_INTERNAL int opdi_checkpoint_order(opd_tensor_file *file, const char *root, size_t root_bytes) {
     opdi_string name = {NULL, 0, 0, false};
     opdi_source source;
@@ -570,7 +580,8 @@ OPDI_INTERNAL int opdi_checkpoint_order(opd_tensor_file *file, const char *root,
     opdi_free(own, source.length);
     return rc;
 }
-/* Reads the pickle in entry i of a zip file, and the entries that it refers to.  Returns 0, or -1 and sets an error. */
+/* Reads the pickle in entry i of a zip file, and makes the file's entries from the pickle.  Returns 0, or -1 and sets
+   an error. */
 OPDI_INTERNAL int opdi_checkpoint_parse(opd_tensor_file *file, int64_t i) {
     const opdi_named *const named = opdi_named_of(file, i);
     opdi_checkpoint_walk walk;
@@ -597,9 +608,9 @@ OPDI_INTERNAL int opdi_checkpoint_parse(opd_tensor_file *file, int64_t i) {
     opdi_free(own, source.length);
     return rc;
 }
-/* Returns the length of the magic number at the beginning of a file that torch.save wrote before 1.6, or 0 if the file
-   does not begin with it.  Such a file has several pickles, and behind them the bytes of the storages.  From protocol 4
-   on, the number is in a frame. */
+/* Returns the length of the magic number at the beginning of a file that torch.save wrote before PyTorch 1.6, or 0 if
+   the file does not begin with it.  Such a file consists of several pickles, and behind them the bytes of the storages.
+   From pickle protocol 4 on, the magic number is in a frame. */
 OPDI_INTERNAL size_t opdi_legacy_magic(const opdi_source *source) {
     static const char magic[] = "\x8a\n\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
     const size_t bytes = sizeof magic - 1, frame = source->length > 2 && source->data[2] == 0x95 ? 9 : 0;
@@ -620,7 +631,7 @@ static opdi_legacy_key opdi_legacy_key_of(const opdi_source *source, const opdi_
     key.node = node;
     return key;
 }
-/* Adds the keys of all storages of the tree to `keys`, and sorts them.  Returns how many there are. */
+/* Adds the keys of all storages of the tree to `keys`, and sorts them.  Returns the number of keys. */
 static size_t opdi_legacy_keys(const opdi_checkpoint_walk *walk, opdi_string *keys) {
     const size_t nodes = walk->pickle.nodes.length / sizeof(opdi_pickle_node);
     for (uint32_t i = 1; i < nodes; i++) {
@@ -633,8 +644,8 @@ static size_t opdi_legacy_keys(const opdi_checkpoint_walk *walk, opdi_string *ke
     if (count) { qsort(keys->data, count, sizeof(opdi_legacy_key), opdi_by_key); }
     return count;
 }
-/* Adds the storage with this key.  Its number of elements and then its bytes are in the file at *at.  Returns 0, or -1
-   and sets an error. */
+/* Adds the storage with this key to the file's entries.  Its number of elements (8 bytes) and then its bytes are in the
+   file at *at; moves *at behind them.  Returns 0, or -1 and sets an error. */
 static int opdi_legacy_storage(opdi_checkpoint_walk *walk, const opdi_string *keys, const opdi_legacy_key *key,
                                size_t *at) {
     const opdi_source *source = &walk->file->source;
@@ -663,7 +674,7 @@ static int opdi_legacy_storage(opdi_checkpoint_walk *walk, const opdi_string *ke
     named.end = *at += (size_t)named.full;
     return walk->file->text.failed || opdi_named_add(walk->file, &named) ? -1 : 0;
 }
-/* Reads a file that torch.save wrote before 1.6.  Returns 0, or -1 and sets an error. */
+/* Reads a file that torch.save wrote before PyTorch 1.6.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_legacy_parse(opd_tensor_file *file) {
     opdi_checkpoint_walk walk;
     opdi_string keys = {NULL, 0, 0, false};
@@ -674,7 +685,7 @@ OPDI_INTERNAL int opdi_legacy_parse(opd_tensor_file *file) {
     walk.pickled = &file->source;
     walk.root = walk.folder = "";
     file->checkpoint = true;
-    file->swap = opdi_big_endian();                /* these storages are always little-endian */
+    file->swap = opdi_big_endian();                /* storages of old files are always little-endian */
     int rc = opdi_text_reserve(file, file->source.length);
     for (int i = 0; i < 2 && rc == 0; i++) {       /* the version of the protocol, then the sizes of types */
         rc = opdi_pickle_read(&other, &file->source, &at) ? 0 : -1;
@@ -709,7 +720,7 @@ OPDI_INTERNAL int64_t opdi_checkpoint_find(const opd_tensor_file *file) {
     }
     return -1;
 }
-/* Fails with the reason why an entry cannot be read.  Returns -1. */
+/* Sets an error with the reason why an entry cannot be read.  Returns -1. */
 OPDI_INTERNAL int opdi_checkpoint_strange(const opd_tensor_file *file, const opdi_named *named) {
     const int why = named->strange;
     opdi_source its = file->source;
@@ -731,8 +742,8 @@ OPDI_INTERNAL int opdi_checkpoint_strange(const opd_tensor_file *file, const opd
         : opdi_bad(source, OPDI_NOWHERE, "made by %s.%s, which is not read here", opdi_pickle_globals[why].module,
                    opdi_pickle_globals[why].name);
 }
-/* Returns a tensor of a checkpoint, which may share its storage with others, or NULL and sets an error.  Fails for
-   element k of a run, which is not a tensor. */
+/* Returns the tensor of an entry of a checkpoint, which may share its storage with tensors of other entries.  If the
+   entry is not a tensor (of a run: element k), returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_checkpoint_read(const opd_tensor_file *file, const opdi_named *named, int64_t k) {
     const int64_t *dims = named->ndim ? (const int64_t *)(void *)file->dims.data + named->dims : NULL;
     const opd_scalar_type dtype = (opd_scalar_type)named->row;

@@ -2,14 +2,14 @@
 
 //== DLPack ============================================================================================================
 //
-//  The structs have other names than in dlpack.h, so that a program may include both.  The compiler is told that they
-//  describe the same memory.
+//  The structs have other names than in dlpack.h, so that a program may include that file, too.  OPDI_MAY_ALIAS tells
+//  the compiler that these structs and those of dlpack.h describe the same memory.
 
 typedef struct OPDI_MAY_ALIAS opdi_dl_tensor {
     void *data;                  /* opaque on some devices; the first element is at byte_offset */
     int32_t device_type, device_id;
     int32_t ndim;
-    uint8_t code, bits;          /* code and bits of the dtype */
+    uint8_t code, bits;          /* the dtype: OPDI_DL_* and the size of an element in bits */
     uint16_t lanes;
     int64_t *sizes, *strides;    /* strides in elements; NULL: contiguous */
     uint64_t byte_offset;
@@ -29,8 +29,8 @@ typedef struct OPDI_MAY_ALIAS opdi_dl_unversioned {
 
 enum { OPDI_DL_INT, OPDI_DL_UINT, OPDI_DL_FLOAT, OPDI_DL_OPAQUE, OPDI_DL_BFLOAT, OPDI_DL_COMPLEX, OPDI_DL_BOOL,
        OPDI_DL_E4M3FN = 10, OPDI_DL_E4M3FNUZ, OPDI_DL_E5M2, OPDI_DL_E5M2FNUZ, OPDI_DL_E8M0FNU };
-/* Pairs each device type of DLPack with a backend of this library.  Tensors of a backend are exported as the type in
-   its first row. */
+/* Pairs each device type of DLPack with a backend of this library.  Tensors of a backend are exported with the device
+   type of the backend's first row. */
 static const struct { int type, backend; } opdi_dl_devices[] = {
     {1, OPD_CPU}, {2, OPD_CUDA}, {3, OPD_CPU}, {8, OPD_MPS}, {10, OPD_HIP}, {11, OPD_CPU}, {12, OPD_PRIVATEUSE1},
     {14, OPD_XPU}};
@@ -50,7 +50,8 @@ static int opdi_dl_code(opd_scalar_type dtype) {
         ? OPDI_DL_INT : kind == OPDI_CLASS_FLOAT ? OPDI_DL_FLOAT : kind == OPDI_CLASS_BOOL ? OPDI_DL_BOOL
         : OPDI_DL_COMPLEX;
 }
-/* Returns the dtype for the code and bits of tensor, or OPD_DTYPE_NONE and sets an error if there is none. */
+/* Returns the dtype for the code and bits of a DLPack tensor, or returns OPD_DTYPE_NONE and sets an error if there is
+   none. */
 static opd_scalar_type opdi_dl_dtype(const opdi_dl_tensor *tensor) {
     static const char *const names[] = {"kInt", "kUInt", "kFloat", NULL, "kBfloat", "kComplex", "kDLBool"};
     if (tensor->lanes != 1) {
@@ -71,10 +72,10 @@ static opd_scalar_type opdi_dl_dtype(const opdi_dl_tensor *tensor) {
     return OPD_DTYPE_NONE;
 }
 
-/* An exported tensor: the struct for the other program, and the tensor that it holds. */
+/* An exported tensor: the struct for the other program, and a tensor that keeps the memory. */
 typedef struct opdi_dl_export {
     union { opdi_dl_versioned versioned; opdi_dl_unversioned unversioned; } u;
-    opd_tensor *held;            /* shares the storage, even if the tensor gets other memory later */
+    opd_tensor *held;            /* an alias, which keeps this memory even if the tensor gets other memory later */
     size_t bytes;                /* the size of this struct with the sizes and strides behind it */
 } opdi_dl_export;
 static void opdi_dl_export_free(opdi_dl_export *shared) {
@@ -89,7 +90,7 @@ static void opdi_dl_release_unversioned(struct DLManagedTensor *self) {
 }
 
 /* Sets *data to the address of tensor's first element.  Returns 0, or -1 and sets an error if the tensor has no memory
-   of its own. */
+   of its own.  `who` names the calling function in the error. */
 OPDI_INTERNAL int opdi_memory_of(const opd_tensor *tensor, const char *who, void **data) {
     if (opdi_null_tensor(tensor, who)) { return -1; }
     *data = opdi_on_device(tensor) && !(tensor->flags & OPDI_BATCHED) ? opd_device_data(tensor,
@@ -102,8 +103,8 @@ OPDI_INTERNAL int opdi_memory_of(const opd_tensor *tensor, const char *who, void
     return 0;
 }
 
-/* Makes the struct of an exported tensor, and sets *tensors to its description.  On failure, returns NULL and sets an
-   error. */
+/* Makes the struct of an exported tensor, and sets *tensors to the tensor's description in it. `versioned` selects one
+   of the two structs of DLPack.  On failure, returns NULL and sets an error. */
 static opdi_dl_export *opdi_dl_pack(opd_tensor *tensor, const char *who, bool versioned, opdi_dl_tensor **tensors) {
     opdi_dl_export *shared;
     void *data;
@@ -140,7 +141,7 @@ static opdi_dl_export *opdi_dl_pack(opd_tensor *tensor, const char *who, bool ve
     (*tensors)->lanes = 1;
     (*tensors)->sizes = dims;
     (*tensors)->strides = dims + tensor->ndim;
-    for (int i = 0; i < tensor->ndim; i++) {      /* strides that have no effect are set to 1, as in PyTorch */
+    for (int i = 0; i < tensor->ndim; i++) {      /* strides without effect become 1, as in PyTorch */
         dims[i] = tensor->dims[i];
         dims[tensor->ndim + i] = tensor->dims[i] < 2 ? 1 : tensor->dims[tensor->ndim + i];
     }
@@ -178,8 +179,8 @@ static void opdi_dl_drop_unversioned(void *data, void *user) {
     if (unversioned->deleter) { unversioned->deleter((struct DLManagedTensor *)user); }
 }
 
-/* Checks a struct from another program, and reads the dtype, device and first element of its tensor.  Returns 0, or -1
-   and sets an error. */
+/* Checks a tensor from another program, and reads its dtype, its device and the address of its first element.  Returns
+   0, or -1 and sets an error. */
 static int opdi_dl_check(const opdi_dl_tensor *tensor, opd_scalar_type *dtype, opd_device *device, char **data) {
     const size_t rows = sizeof opdi_dl_devices / sizeof opdi_dl_devices[0];
     size_t k = 0;
@@ -207,8 +208,9 @@ static int opdi_dl_check(const opdi_dl_tensor *tensor, opd_scalar_type *dtype, o
     }
     return 0;
 }
-/* Makes a tensor from another program's struct, and takes over the struct even on failure.  `drop(NULL, managed)`,
-   whose code is at the address `code`, frees the struct.  On failure, returns NULL and sets an error. */
+/* Makes a tensor from another program's struct `managed`, and takes over the struct, even on failure.  drop(NULL,
+   managed) frees the struct, with a function of the other program whose address is `code`.  On failure, returns NULL
+   and sets an error. */
 static opd_tensor *opdi_dl_unpack(const opdi_dl_tensor *tensor, void (*drop)(void *, void *), void *managed,
                                   uintptr_t code) {
     opd_scalar_type dtype;

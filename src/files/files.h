@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>files_h      files that are read and written: types that several files use
+//  >>files_h      reading and writing of data files: types that several source files use
 //----------------------------------------------------------------------------------------------------------------------
 
 #if !defined(OPDI_FILES_H)
@@ -10,14 +10,14 @@
 
 #if !defined(OPD_NO_EXCHANGE)
 #if defined(OPDI_CORE)
-/* The tables for CRC-32, which is computed eight bytes at a time. */
+/* The lookup tables for CRC-32, which is computed eight bytes at a time. */
 typedef struct opdi_crc { uint32_t rows[8][256]; } opdi_crc;
-/* A prefix code.  `quick` is indexed by the next 9 bits of input: it holds symbol * 16 + the length of its code, or 0
-   if the code is longer or there is none. */
+/* A prefix code (Huffman code).  `quick` is indexed by the next 9 bits of input: it holds symbol * 16 + the length of
+   the symbol's code, or 0 if these bits do not begin with a whole code. */
 typedef struct opdi_prefix { uint16_t quick[512], count[16], symbols[288]; } opdi_prefix;
 typedef struct opdi_inflate {
     const unsigned char *at_in, *end;
-    uint64_t hold;               /* the next `bits` bits of the input before at_in, lowest bit first */
+    uint64_t hold;               /* the next `bits` bits of the input, taken from before at_in; lowest bit first */
     int bits;
     unsigned char *out;
     size_t at, length;           /* at: bytes written so far; length: bytes to be written */
@@ -36,16 +36,17 @@ typedef struct opdi_bulk {
     int32_t refs;
     bool mapped;
     unsigned char *data;
-    size_t length, block;        /* block: size of the memory to free, if we allocated it; 0: none */
+    size_t length, block;        /* block: size of `data` if opdi_alloc made it, else 0 */
     void (*deleter)(void *data, void *user);
     void *user;
-    opd_plugin *plugin;          /* the plug-in that contains the deleter; it is pinned */
+    opd_plugin *plugin;          /* the plug-in that contains the deleter, a reference */
 } opdi_bulk;
-/* The bytes to read.  For errors: the function that reads, the file's name and the entry's name. */
+/* The bytes to read, and for error messages the name of the function that reads, of the file and of the entry. */
 typedef struct opdi_source { const char *who, *path, *entry; const unsigned char *data; size_t length; } opdi_source;
 #define OPDI_NOWHERE SIZE_MAX
-/* Returns the length of the file that begins with `source`.  If the result is above source->length, more bytes are
-   needed: the function is called again with that many.  A smaller result is final, or an error was set. */
+/* Returns the length of the file whose first bytes are in `source`.  If the result is above source->length, more bytes
+   may be needed to tell: the function is called again with that many bytes.  Any other result is final, or an error was
+   set. */
 typedef uint64_t (*opdi_told_fn)(const opdi_source *source);
 /* A position in a text, with the end of the text. */
 typedef struct opdi_look { const opdi_source *source; size_t at, end; } opdi_look;
@@ -60,8 +61,8 @@ typedef struct opdi_look { const opdi_source *source; size_t at, end; } opdi_loo
 typedef struct opdi_sink {
     opdi_source source;
     FILE *file;
-    char *to, *tmp;              /* to: the file's final name, or NULL if it is written directly; tmp: its name until
-                                    then */
+    char *to, *tmp;              /* to: the file's final name, or NULL if it is written directly; tmp: its name until it
+                                    is complete */
     size_t bytes;                /* size of the block that holds both names */
     uint64_t at;
     const opdi_crc *table;
@@ -78,7 +79,7 @@ typedef struct opdi_sink {
 #define OPDI_JSON_DEPTH 500
 typedef struct opdi_json_entry { uint32_t at, next; } opdi_json_entry;
 struct opd_json {
-    opdi_string text;                             /* the text as given, with decoded strings, padded by zeros */
+    opdi_string text;                             /* the text; strings are decoded in place and padded with zeros */
     opdi_string entries;                          /* opdi_json_entry[] */
     int64_t count;
 };
@@ -89,65 +90,67 @@ struct opd_json {
 
 #if !defined(OPD_NO_EXCHANGE)
 #if defined(OPDI_CORE)
-/* The kinds of nodes of the tree. */
+/* The kinds of nodes of the tree that a pickle describes. */
 enum {
     OPDI_PICKLE_NONE, OPDI_PICKLE_BOOL, OPDI_PICKLE_INT, OPDI_PICKLE_FLOAT, OPDI_PICKLE_TEXT,
-    OPDI_PICKLE_LIST, OPDI_PICKLE_TUPLE, OPDI_PICKLE_DICT,     /* with items; in a dict a key and a value in turn */
-    OPDI_PICKLE_GLOBAL,          /* value: an index of opdi_pickle_globals */
+    OPDI_PICKLE_LIST, OPDI_PICKLE_TUPLE, OPDI_PICKLE_DICT,     /* have items; of a dict: key, value, key, value... */
+    OPDI_PICKLE_GLOBAL,          /* a known class or function; value: its index in opdi_pickle_globals */
     OPDI_PICKLE_STORAGE,         /* items: class, key, number of elements */
-    OPDI_PICKLE_TENSOR,          /* items: storage, offset, sizes, strides, class or dtype; text: OPDI_TENSOR_* */
+    OPDI_PICKLE_TENSOR,          /* items: storage, offset, sizes, strides, class or dtype; text: OPDI_TENSOR_* flags */
     OPDI_PICKLE_DEVICE,          /* items: type and perhaps index */
     OPDI_PICKLE_COMPLEX,         /* items: two floats */
-    OPDI_PICKLE_CALLED,          /* a range or slice; items: its arguments; text: an index of globals */
+    OPDI_PICKLE_CALLED,          /* a range or slice; items: its arguments; text: index in opdi_pickle_globals */
     OPDI_PICKLE_NUMPY,           /* a dtype of NumPy, like "f8"; text and value: as for TEXT; last: 1 if big-endian */
     OPDI_PICKLE_CLASS,           /* a class of a script; items: its module and name */
     OPDI_PICKLE_OBJECT,          /* an object of a script's class; items: its module and name, and perhaps its state */
-    OPDI_PICKLE_FOREIGN,         /* an unknown class or function (text is 0), or a value that it made (text is 1);
-                                    items: its module, its name, and all arguments and parts */
-    OPDI_PICKLE_STRANGE          /* data that cannot be read here; value: the function that made it, as for GLOBAL, or
-                                    OPDI_BIG_INT.  For bytes, text and last are the place and length of their UTF-8 */
+    OPDI_PICKLE_FOREIGN,         /* an unknown class or function (text is 0), or the result of calling it (text is 1);
+                                    items: its module and name, and of a result all arguments and parts */
+    OPDI_PICKLE_STRANGE          /* a value that cannot be read; value: index in opdi_pickle_globals of the function
+                                    that makes it, or OPDI_BIG_INT.  Of bytes, text and last are the place and length of
+                                    their UTF-8 */
 };
 #define OPDI_BIG_INT (-2)        /* an integer of more than 64 bits */
-enum { OPDI_TENSOR_GRAD = 1, OPDI_TENSOR_CONJ = 2, OPDI_TENSOR_NEG = 4 };   /* requires grad; conjugated; negated */
+enum { OPDI_TENSOR_GRAD = 1, OPDI_TENSOR_CONJ = 2, OPDI_TENSOR_NEG = 4 };   /* requires grad; lazy conj; lazy neg */
 typedef struct opdi_pickle_node {
     int kind;
-    uint32_t first, last;        /* first and last item: indices of opdi_pickle.items; 0: none */
-    uint32_t text;               /* position of a text in the data; of a tensor: OPDI_TENSOR_* */
-    int64_t value;               /* a bool, an int, or the bits of a float; the length of a text; otherwise the number
+    uint32_t first, last;        /* first and last item: indices in opdi_pickle.items; 0: none */
+    uint32_t text;               /* position of a text in the data; of a tensor: OPDI_TENSOR_* flags */
+    int64_t value;               /* a bool, an int, the bits of a float, or the length of a text; otherwise the number
                                     of items */
 } opdi_pickle_node;
 typedef struct opdi_pickle_item { uint32_t node, next; } opdi_pickle_item;
-/* The pickle machine.  Nodes and items are named by their index in `nodes` and `items`; index 0 is not used. */
+/* The state of the machine that runs a pickle.  Nodes and items are identified by their index in `nodes` and `items`;
+   index 0 is not used. */
 typedef struct opdi_pickle {
     const opdi_source *source;
     size_t at;
-    uint64_t work;               /* amount of data that was copied or searched repeatedly */
+    uint64_t work;               /* work that exceeds reading each byte once: see opdi_pickle_work */
     opdi_string nodes, items;    /* nodes: opdi_pickle_node[]; items: opdi_pickle_item[] */
     opdi_string stack, marks;    /* stack: nodes (uint32_t[]); marks: heights of the stack (uint32_t[]) */
-    opdi_string memo;            /* uint32_t[]: the memoized nodes by their number; 0: none */
+    opdi_string memo;            /* the nodes that the pickle has put into its memo, by number; 0: none */
     bool script;                 /* written by torch.jit.save: classes of scripts are allowed */
 } opdi_pickle;
-/* The effects of calling the classes and functions that a pickle may name. */
+/* The effects of calling the known classes and functions (opdi_pickle_known.call). */
 enum {
-    OPDI_GLOBAL_DICT,            /* makes a dict from nothing, pairs or a dict */
+    OPDI_GLOBAL_DICT,            /* makes a dict from nothing, from pairs or from a dict */
     OPDI_GLOBAL_LIST,            /* returns its list or tuple argument; also for sets and sizes */
     OPDI_GLOBAL_TENSOR,          /* _rebuild_tensor_v2(storage, offset, sizes, strides, requires_grad, hooks, meta) */
-    OPDI_GLOBAL_TENSOR_OF,       /* _rebuild_tensor_v3(..., hooks, dtype, meta) */
-    OPDI_GLOBAL_PARAMETER,       /* _rebuild_parameter(tensor, requires_grad, hooks): its tensor */
-    OPDI_GLOBAL_TYPED,           /* _rebuild_from_type_v2(function, type, arguments, state): the function's result */
+    OPDI_GLOBAL_TENSOR_OF,       /* _rebuild_tensor_v3(as _v2 up to hooks, dtype, meta) */
+    OPDI_GLOBAL_PARAMETER,       /* _rebuild_parameter(tensor, requires_grad, hooks): returns the tensor */
+    OPDI_GLOBAL_TYPED,           /* _rebuild_from_type_v2(function, type, arguments, state): calls the function */
     OPDI_GLOBAL_FIRST,           /* returns its first argument, such as a layout's name; without arguments: empty
                                     bytes */
     OPDI_GLOBAL_DEVICE, OPDI_GLOBAL_COMPLEX,
-    OPDI_GLOBAL_BYTES,           /* encode(text, 'latin1'): the text, if it is ASCII */
+    OPDI_GLOBAL_BYTES,           /* encode(text, 'latin1'): returns the text, if it is ASCII */
     OPDI_GLOBAL_CALLED,          /* makes a range or slice */
     OPDI_GLOBAL_NUMPY,           /* numpy.dtype(name, ...), whose state follows */
     OPDI_GLOBAL_SCALAR,          /* scalar(dtype, bytes): a number of NumPy */
     OPDI_GLOBAL_QUANTIZED,       /* _rebuild_qtensor(storage, offset, sizes, strides, how, ...): read in scripts only */
-    OPDI_GLOBAL_STRANGE,         /* its result cannot be read here */
+    OPDI_GLOBAL_STRANGE,         /* makes a value that cannot be read */
     OPDI_GLOBAL_WORD             /* cannot be called: a dtype, or a storage's class */
 };
 enum { OPDI_PICKLE_GLOBALS = 122 };
-/* A class or function that a pickle may name. dtype: of a storage's class or a dtype; bytes: size of an element. */
+/* A known class or function. dtype: of a class of storages or a dtype; bytes: size of its elements. */
 typedef struct opdi_pickle_known {
     const char *module, *name; int call; opd_scalar_type dtype; int bytes;
 } opdi_pickle_known;
@@ -159,46 +162,49 @@ typedef struct opdi_pickle_known {
 #if !defined(OPD_NO_EXCHANGE)
 #if defined(OPDI_CORE)
 enum { OPDI_ST_DTYPES = 22 };
-/* A dtype of safetensors.  The rows have the order in which the format sorts tensors; some dtypes do not exist here. */
+/* A dtype of safetensors, with its size in bits.  The rows are in the order in which the format sorts tensors; a dtype
+   that this library lacks has OPD_DTYPE_NONE. */
 typedef struct opdi_st_row { const char *name; int bits; opd_scalar_type dtype; } opdi_st_row;
 typedef struct opdi_named {
     size_t name;                 /* position in the file's text */
-    size_t where;                /* position of its description in the file, for errors */
-    size_t begin, data, end;     /* its part of the file; data: position of its contents, behind the entry's own header.
-                                    Checkpoint: begin: its index; data: index of a value in `values`; end: the length of
-                                    a run, else 0 */
-    int row, ndim;               /* row: in opdi_st_dtypes; checkpoint: the dtype; of a member: bytes per number */
-    size_t dims;                 /* position of its sizes in the file's dims */
-    uint64_t full;               /* zip: unpacked size; the next fields: checksum, packing method, flags */
+    size_t where;                /* position of its description in the file, for error messages */
+    size_t begin, data, end;     /* the entry's part of the file, and the position of its contents behind the entry's
+                                    header.  Of a checkpoint: begin: index of the entry's first name; data: offset in
+                                    the storage, or index in `values`; end: of a run, the number of its elements, else 0
+                                    */
+    int row, ndim;               /* row in opdi_st_dtypes; checkpoint: the dtype; member: bytes per number */
+    size_t dims;                 /* index of its sizes in the file's dims */
+    uint64_t full;               /* zip: unpacked size; next, the checksum, compression method and flags */
     uint32_t crc;
     uint16_t method, flags;
-    int64_t member;              /* checkpoint: the member with the tensor's storage; -1: a value or a run.  A run is
-                                    one entry for a long list of numbers; its name is the prefix of their names, `dims`
-                                    the run's number */
-    int strange;                 /* checkpoint: why it cannot be read: a row of opdi_pickle_globals, or a number below
-                                    0; 0: it can be read */
-    bool grad;                   /* checkpoint: whether a tensor requires grad */
+    int64_t member;              /* checkpoint: the member with the tensor's storage; -1: a value or a run.  A run is a
+                                    single entry for a long list of numbers; its name is the common prefix of the
+                                    numbers' names, and `dims` is the run's number */
+    int strange;                 /* checkpoint: why the entry cannot be read: a row of opdi_pickle_globals, or a number
+                                    below 0 (such as OPDI_BIG_INT); 0: it can be read */
+    bool grad;                   /* checkpoint: true if the tensor requires grad */
     unsigned char lazy;          /* OPDI_TENSOR_CONJ, OPDI_TENSOR_NEG: the tensor is a conjugated or negated view */
 } opdi_named;
 typedef struct opdi_sorted { const char *name; size_t begin, end; int64_t place; } opdi_sorted;
-/* The names in a run, one after another.  The first lookup makes them. */
+/* The names of a run's elements, one after another, each with a zero.  They are made when the first name is asked for.
+   */
 typedef struct opdi_named_run { char *names; size_t bytes; } opdi_named_run;
 struct opd_tensor_file {
     opdi_bulk *bytes;
     opdi_source source;
     bool zip, checkpoint, swap;  /* swap: numbers have the other byte order */
-    int64_t count, nmeta;        /* count: number of names; a run is one entry with many names */
+    int64_t count, nmeta;        /* count: number of names; a run is a single entry with many names */
     size_t path_bytes;
-    opdi_string text;            /* names, keys and values, each with a zero at its end */
+    opdi_string text;            /* names, keys and texts, each with a zero at its end */
     opdi_string entries, dims;   /* entries: opdi_named[n]; dims: int64_t[] */
     opdi_string meta;            /* size_t[nmeta][2]: positions of a key and a value in `text` */
-    opdi_sorted *sorted;         /* the n entries, sorted by name */
-    opdi_string values;          /* checkpoint: opd_value[], values that are not tensors; a text is stored as its
+    opdi_sorted *sorted;         /* the entries, sorted by name */
+    opdi_string values;          /* checkpoint: opd_value[], the values that are not tensors; of a text, u.i is its
                                     position in `text` */
     opdi_named_run *runs;
     int64_t nruns;
-    opdi_string members;         /* checkpoint: opdi_named[]: the entries of the zip, or the storages of an old file */
-    opd_tensor **storages;       /* checkpoint: for each member that is a storage: a tensor of its bytes; NULL: not made
+    opdi_string members;         /* checkpoint: opdi_named[]: entries of the zip, or storages of an old file */
+    opd_tensor **storages;       /* checkpoint: for each member that is a storage, a tensor of its bytes; NULL: not made
                                     yet */
     int64_t nstorages;
 };
@@ -224,14 +230,14 @@ typedef struct opdi_checkpoint_walk {
     opdi_string path, names;     /* names: becomes the file's text when the walk is done */
     const char *root, *folder;   /* "archive/" and "data/", with which names of storages in a zip begin; else empty */
     size_t root_bytes;
-    uint64_t steps, lazy;        /* lazy: bytes that the names of all runs would take */
+    uint64_t steps, lazy;        /* steps: nodes that were walked; lazy: bytes that the names of all runs would take */
     uint64_t searched;           /* number of nodes searched for tensors */
-    opdi_string barren;          /* char[nodes]: 1 if a search found no tensor there; empty: no search yet */
+    opdi_string barren;          /* char[number of nodes]: 1 if a search found no tensor there; empty: no search yet */
     int64_t found;               /* number of names so far */
     int depth;
 } opdi_checkpoint_walk;
 #define OPDI_CHECKPOINT_DEPTH 100
-#define OPDI_FOREIGN_TENSORS (-4)    /* why it is strange: a value of an unknown class that contains tensors */
+#define OPDI_FOREIGN_TENSORS (-4)    /* opdi_named.strange: a value of an unknown class that contains tensors */
 #endif
 #endif
 
@@ -243,7 +249,7 @@ typedef struct opdi_zip_writer {
     opdi_sink *sink;
     opdi_crc table;
     opdi_string directory;
-    uint64_t count, begin, data; /* count: number of entries; begin, data: positions of the last entry and its data */
+    uint64_t count, begin, data; /* number of entries; positions of the last entry and its data */
 } opdi_zip_writer;
 typedef struct opdi_checkpoint_writer {
     opdi_source source;

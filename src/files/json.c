@@ -3,9 +3,9 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>json         texts in JSON, read in one pass and walked without a tree
 //
-//  The text is copied once, and its strings are decoded in place, each with a zero behind.  For each value only two
-//  numbers are kept: where it begins, and the number of the value that follows it and all its members.  This section
-//  knows bytes and errors.
+//  The text is copied once, and its strings are decoded in place, each with a zero at its end.  For each value only two
+//  numbers are kept: the position where the value begins, and the number of the next value that is not a part of it.
+//  This section depends on bytes and errors only.
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Returns the length of the UTF-8 character at `at`, or 0 if it is not valid. */
@@ -18,7 +18,7 @@ OPDI_INTERNAL size_t opdi_utf8(const unsigned char *at, size_t length) {
         (*at == 0xf4 && at[1] > 0x8f)) { return 0; }
     return len;
 }
-/* Reads the four digits after \u.  On failure, returns -1 and sets an error. */
+/* Reads the four digits after \u and returns their value.  On failure, returns -1 and sets an error. */
 static int opdi_json_hex(opdi_look *look) {
     int value = 0;
     for (int i = 0; i < 4; i++, look->at++) {
@@ -30,7 +30,8 @@ static int opdi_json_hex(opdi_look *look) {
     }
     return value;
 }
-/* Reads an escape behind a backslash, and writes it to out as UTF-8.  Returns its length, or 0 and sets an error. */
+/* Reads an escape behind a backslash, and writes the character to out as UTF-8.  Returns the length of that character,
+   or 0 and sets an error. */
 OPDI_INTERNAL size_t opdi_json_escape(opdi_look *look, char *out) {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     const size_t begin = look->at - 1;
@@ -71,29 +72,29 @@ OPDI_INTERNAL size_t opdi_json_escape(opdi_look *look, char *out) {
     out[3] = (char)(0x80 | (value & 63));
     return value < 0x10000 ? 3 : 4;
 }
-/* Reads the separator behind a member of a list or object.  Returns 1 if another member follows, 0 at the end, or -1
-   and sets an error. */
+/* Reads the separator behind a member of a list or object, which ends with `end` (']' or '}').  Returns 1 if another
+   member follows, 0 at the end, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_json_more(opdi_look *look, char end) {
     if (opdi_look_has(look, ',')) { return 1; }
     if (opdi_look_has(look, end)) { return 0; }
     return opdi_look_wrong(look, end == '}' ? "',' or '}'" : "',' or ']'");
 }
 
-//== one pass ==========================================================================================================
+//== the pass over the text ============================================================================================
 
-#define OPDI_JSON_LAST 0x80000000u                /* in `next`: the last of its list or object */
+#define OPDI_JSON_LAST 0x80000000u                /* in `next`: the last member of its list or object */
 #define OPDI_JSON_MEMBER 0x40000000u              /* in `next`: a member of an object; its key is the entry before */
 #define OPDI_JSON_NEXT 0x3fffffffu
 OPDI_INTERNAL opdi_json_entry *opdi_json_entry_at(const opd_json *json, int64_t value) {
     return (opdi_json_entry *)(void *)json->entries.data + value;
 }
-/* Adds a value or key that begins at `at`.  Returns its number, or -1 if memory runs out. */
+/* Adds an entry for a value or key that begins at position `at`.  Returns its number, or -1 if memory runs out. */
 static int64_t opdi_json_add(opd_json *json, size_t at) {
     const opdi_json_entry entry = {(uint32_t)at, 0};
     opdi_string_add_n(&json->entries, (const char *)(const void *)&entry, sizeof entry);
     return json->entries.failed ? -1 : json->count++;
 }
-/* Returns true if the next eight bytes are all ASCII, and none is ", \ or a control character. */
+/* Returns true if the next eight bytes are all ASCII, and no byte is ", \ or a control character. */
 static bool opdi_json_plain(const unsigned char *at) {
     const uint64_t ones = UINT64_C(0x0101010101010101);
     uint64_t bytes;
@@ -139,7 +140,7 @@ static int opdi_json_decode(opd_json *json, opdi_look *look) {
     look->at++;
     return 0;
 }
-/* Skips digits.  Returns how many there were. */
+/* Skips digits.  Returns the number of skipped digits. */
 static size_t opdi_json_digits(opdi_look *look) {
     const size_t begin = look->at;
     while (look->at < look->end && look->source->data[look->at] >= '0' && look->source->data[look->at] <= '9') {
@@ -147,7 +148,7 @@ static size_t opdi_json_digits(opdi_look *look) {
     }
     return look->at - begin;
 }
-/* Checks a number such as -12.5e+3.  Returns 0, or -1 and sets an error. */
+/* Checks and skips a number such as -12.5e+3.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_json_number(opdi_look *look) {
     const unsigned char *const data = look->source->data;
     const size_t begin = look->at;
@@ -171,8 +172,8 @@ OPDI_INTERNAL int opdi_json_number(opdi_look *look) {
     if (!digits) { return opdi_bad(look->source, look->at, "expected a digit"); }
     return look->at - begin > 480 ? opdi_bad(look->source, begin, "a number of more than 480 characters") : 0;
 }
-/* Skips a number that Python writes but JSON does not allow: NaN, Infinity, -Infinity.  Returns false if there is
-   none. */
+/* Skips NaN, Infinity or -Infinity, which Python writes but JSON does not allow.  Returns false if the text has none of
+   them here. */
 static bool opdi_json_python(opdi_look *look) {
     static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
     for (int i = 0; i < 3; i++) {
@@ -185,7 +186,7 @@ static bool opdi_json_python(opdi_look *look) {
     return false;
 }
 static int opdi_json_members(opd_json *json, opdi_look *look, char end, int depth);
-/* Reads a value.  Returns 0, or -1 and sets an error. */
+/* Reads a value inside of `depth` lists and objects, with all its members.  Returns 0, or -1 and sets an error. */
 static int opdi_json_value(opd_json *json, opdi_look *look, int depth) {
     const int first = opdi_look_peek(look);
     const int64_t value = opdi_json_add(json, look->at);
@@ -208,7 +209,8 @@ static int opdi_json_value(opd_json *json, opdi_look *look, int depth) {
     opdi_json_entry_at(json, value)->next = (uint32_t)json->count;
     return rc;
 }
-/* Reads the members of a list or object, from its bracket on.  Returns 0, or -1 and sets an error. */
+/* Reads the members of a list or object from its bracket on up to the bracket `end`.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_json_members(opd_json *json, opdi_look *look, char end, int depth) {
     look->at++;
     for (int more = !opdi_look_has(look, end); more;) {
@@ -225,7 +227,7 @@ static int opdi_json_members(opd_json *json, opdi_look *look, char end, int dept
     }
     return 0;
 }
-/* Computes the line of position `at` and the column (byte) in that line, both counted from 1. */
+/* Computes the line of position `at` in data, and the column in that line (in bytes), both counted from 1. */
 static void opdi_json_count_place(const unsigned char *data, size_t at, int64_t *line, int64_t *column) {
     *line = *column = 1;
     for (size_t i = 0; i < at; i++) {
@@ -233,7 +235,7 @@ static void opdi_json_count_place(const unsigned char *data, size_t at, int64_t 
         *line += data[i] == '\n';
     }
 }
-/* Reads the text in `source`.  On failure, returns NULL and sets an error that names the line and column. */
+/* Reads the JSON text in `source`.  On failure, returns NULL and sets an error that names the line and column. */
 OPDI_INTERNAL opd_json *opdi_json_read(const opdi_source *source) {
     opdi_look look;
     look.source = source;
@@ -247,7 +249,7 @@ OPDI_INTERNAL opd_json *opdi_json_read(const opdi_source *source) {
     if (!json) { return NULL; }
     memset(json, 0, sizeof *json);
     opdi_string_add_n(&json->text, (const char *)source->data, source->length);
-    /* this size is usually enough; pages of it take memory only when they are used */
+    /* usually enough; the system provides memory only for the pages that are used */
     json->entries.data = (char *)opdi_alloc(source->length + 64);
     json->entries.cap = json->entries.data ? source->length + 64 : 0;
     int rc = json->text.failed || !json->entries.data ? -1 : opdi_json_value(json, &look, 0);
@@ -283,19 +285,19 @@ void opd_json_free(opd_json *json) {
     opdi_free(json, sizeof *json);
 }
 
-//== walking ===========================================================================================================
+//== access to values ==================================================================================================
 
-/* Returns the first character of a value, or 0 if there is none. */
+/* Returns the first character of a value, or 0 if there is no such value. */
 static char opdi_json_first_char(const opd_json *json, int64_t value) {
     return json && value >= 0 && value < json->count ? json->text.data[opdi_json_entry_at(json, value)->at] : 0;
 }
-/* Returns the length of a number, and sets *integral to whether it is written as an integer. */
+/* Returns the length of a number in the text, and sets *integral to true if it is written as an integer. */
 static int opdi_json_span(const char *text, bool *integral) {
     const size_t length = strspn(text, "0123456789+-.eE");
     *integral = strspn(text, "0123456789-") == length;
     return (int)length;
 }
-/* Reads an integer.  Returns false if it is not an integer or does not fit an int64_t. */
+/* Sets *value to an integer in the text.  Returns false if the text is not an integer or does not fit an int64_t. */
 static bool opdi_json_integer(const char *text, int64_t *value) {
     const bool negative = *text == '-';
     const uint64_t limit = (uint64_t)INT64_MAX + negative;

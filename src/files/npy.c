@@ -2,7 +2,8 @@
 
 //== .npy ==============================================================================================================
 
-/* For each dtype, in the order of opdi_dtype_at: NumPy's kind and size, or "" if NumPy does not have the dtype. */
+/* For each dtype, in the order of opdi_dtype_at: the kind and size in NumPy's notation, or "" if NumPy does not have
+   the dtype. */
 OPDI_INTERNAL const char opdi_npy_kinds[OPDI_DTYPES][4] = {
     "u1", "i1", "i2", "i4", "i8", "f2", "f4", "f8", "", "c8", "c16", "b1", "", "", "", "", "", "", "", "", "u2", "u4",
     "u8", ""};
@@ -14,7 +15,8 @@ typedef struct opdi_npy {
     size_t at;                   /* position of the elements */
 } opdi_npy;
 
-/* Reads a string in either kind of quotes, without escapes.  Returns 0, or -1 and sets an error. */
+/* Reads a string in either kind of quotes, without escapes.  Sets *text to its first character and *count to its
+   length.  Returns 0, or -1 and sets an error. */
 static int opdi_npy_string(opdi_look *look, const char **text, size_t *count) {
     const int quote = opdi_look_peek(look);
     if (quote != '\'' && quote != '"') { return opdi_look_wrong(look, "a string"); }
@@ -26,7 +28,7 @@ static int opdi_npy_string(opdi_look *look, const char **text, size_t *count) {
     }
     return opdi_look_take(look, (char)quote);
 }
-/* Reads the dtype and byte order of a .npy header.  Returns 0, or -1 and sets an error. */
+/* Reads the dtype and byte order of a .npy header ('<f4', for example).  Returns 0, or -1 and sets an error. */
 static int opdi_npy_descr(opdi_look *look, opdi_npy *npy) {
     const int first = opdi_look_peek(look);
     const size_t begin = look->at;
@@ -61,7 +63,7 @@ static int opdi_npy_shape(opdi_look *look, opdi_npy *npy) {
         }
         if (!comma) { return opdi_look_wrong(look, "',' or ')'"); }
         if (opdi_look_count(look, &npy->sizes[npy->ndim])) { return -1; }
-        /* a long integer of Python 2 */
+        /* an L after a number, as Python 2 writes it */
         if (look->at < look->end && look->source->data[look->at] == 'L') { look->at++; }
         comma = opdi_look_has(look, ',');
     }
@@ -102,7 +104,8 @@ static int opdi_npy_fields(opdi_look *look, opdi_npy *npy) {
     look->at++;
     return opdi_look_peek(look) < 0 ? 0 : opdi_look_wrong(look, "nothing");
 }
-/* Reads the whole header of a .npy file and checks its sizes.  Returns 0, or -1 and sets an error. */
+/* Reads the whole header of a .npy file, and computes the number of bytes of the array.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_npy_head(const opdi_source *source, opdi_npy *npy) {
     opdi_look look;
     if (source->length < 10) {

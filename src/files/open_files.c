@@ -19,8 +19,8 @@ void opd_tensor_file_close(opd_tensor_file *file) {
     opdi_bulk_drop(file->bytes);
     opdi_free(file, sizeof *file + file->path_bytes);
 }
-/* Makes a file without entries, which takes over `bytes`.  If `bytes` is NULL, reading has failed before.  On failure,
-   returns NULL and sets an error. */
+/* Makes an opd_tensor_file without entries, which takes over `bytes`.  If `bytes` is NULL, reading has failed before.
+   On failure, returns NULL and sets an error. */
 static opd_tensor_file *opdi_tensor_file_new(opdi_bulk *bytes, const opdi_source *source) {
     const size_t length = bytes ? strlen(source->path) + 1 : 0;
     opd_tensor_file *file = bytes ? (opd_tensor_file *)opdi_alloc(sizeof *file + length) : NULL;
@@ -38,8 +38,8 @@ static opd_tensor_file *opdi_tensor_file_new(opdi_bulk *bytes, const opdi_source
 static bool opdi_is_npy(const opdi_source *source) {
     return source->length >= 6 && memcmp(source->data, "\x93NUMPY", 6) == 0;
 }
-/* Opens the tensor file in `bytes`, and takes `bytes` over.  If it is NULL, reading has failed before.  On failure,
-   returns NULL and sets an error. */
+/* Makes the opd_tensor_file for the file in `bytes`, with its entries, and takes over `bytes`.  If `bytes` is NULL,
+   reading has failed before.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor_file *opdi_tensor_file(opdi_bulk *bytes, const opdi_source *source) {
     opd_tensor_file *file = opdi_tensor_file_new(bytes, source);
     int rc;
@@ -56,8 +56,8 @@ OPDI_INTERNAL opd_tensor_file *opdi_tensor_file(opdi_bulk *bytes, const opdi_sou
     opd_tensor_file_close(file);
     return NULL;
 }
-/* Returns true for an entry of a zip file whose name ends with .npy.  The name in the file's text does not have this
-   ending. */
+/* Returns true if the name of entry i of a zip file ends with .npy in the directory.  (The name in file->text lacks
+   this ending.) */
 static bool opdi_npy_entry(const opd_tensor_file *file, int64_t i) {
     const size_t length = opdi_le16(file->source.data + opdi_named_of(file, i)->where + 28);
     return length > strlen(opdi_named_name(file, i));
@@ -79,7 +79,7 @@ static opd_file_kind opdi_zip_kind(const opd_tensor_file *file) {
     if (pickle) { return constants ? OPD_FILE_SCRIPT : OPD_FILE_CHECKPOINT; }
     return arrays ? OPD_FILE_NPZ : OPD_FILE_NONE;
 }
-/* Returns whether the first `count` bytes of a file, or all bytes of a shorter file, are text. */
+/* Returns true if the first `count` bytes of a file, or all bytes of a shorter file, are text. */
 static bool opdi_begins_as_text(const opdi_source *source, size_t count) {
     size_t at = 0;
     for (; at < source->length && at < count; at++) {
@@ -88,8 +88,8 @@ static bool opdi_begins_as_text(const opdi_source *source, size_t count) {
     }
     return at > 0;
 }
-/* Returns whether a file is a zip file with a damaged beginning: some of its first four bytes are right, and so is its
-   end. */
+/* Returns true if a file is a zip file with a damaged beginning: two or more of its first four bytes are correct, and
+   so is its end. */
 static bool opdi_was_zip(const opdi_source *source) {
     static const char head[] = "PK\3\4";
     int same = 0;
@@ -97,7 +97,7 @@ static bool opdi_was_zip(const opdi_source *source) {
     return source->length >= 4 && same >= 2 && (source->length < 8 || (source->length >= 22 &&
         opdi_le32(source->data + source->length - 22) == 0x06054b50u));
 }
-/* Returns whether a file is in safetensors format, whole or damaged: its first 8 bytes are not text and a header
+/* Returns true if a file is in safetensors format, whole or damaged: its first 8 bytes are not text and a header
    follows, or these bytes are a possible length of the header. */
 static bool opdi_was_st(const opdi_source *source) {
     const uint64_t count = source->length >= 8 ? opdi_le64(source->data) : 0;
@@ -106,8 +106,8 @@ static bool opdi_was_st(const opdi_source *source) {
     return brace || (count && count <= OPDI_ST_HEADER && count <= source->length - 8 && source->length > 9 &&
                      (source->data[9] == '"' || source->data[9] == '{'));
 }
-/* Fails if a file is too short to tell its format, or is a .npy file or old checkpoint whose first bytes are damaged.
-   Returns 0, or -1 and sets an error. */
+/* Sets an error if a file is too short to tell its format, or is a .npy file or old checkpoint whose first bytes are
+   damaged.  Returns 0 or -1. */
 static int opdi_was_known(const opdi_source *source) {
     static const char array[] = "\x93NUMPY", old[] = "\x80\2\x8a\n\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
     size_t same[2] = {0, 0};
@@ -167,7 +167,8 @@ opd_tensor_file *opd_tensor_file_parse(void *data, size_t size, opd_deleter dele
 }
 
 int64_t opd_tensor_file_count(const opd_tensor_file *file) { return file ? file->count : 0; }
-/* Returns the entry with index i.  If i is an element of a run, sets *k to the element's number. */
+/* Returns the entry to which name number i belongs.  If the entry is a run, sets *k to the number of the run's element,
+   else to 0. */
 static opdi_named *opdi_entry_of(const opd_tensor_file *file, int64_t i, int64_t *k) {
     int64_t low = 0, high = (int64_t)(file->entries.length / sizeof(opdi_named));
     *k = 0;
@@ -179,7 +180,8 @@ static opdi_named *opdi_entry_of(const opd_tensor_file *file, int64_t i, int64_t
     *k = i - (int64_t)opdi_named_of(file, low)->begin;
     return opdi_named_of(file, low);
 }
-/* Returns the names of a run, which any thread may ask for, or NULL if memory runs out. */
+/* Returns the names of a run's elements, and makes them at the first call.  Any thread may call it.  Returns NULL if
+   memory runs out. */
 static const char *opdi_run_names(const opd_tensor_file *file, const opdi_named *named) {
     opdi_named_run *const run = &file->runs[named->dims];
     const char *const prefix = file->text.data + named->name;
@@ -193,7 +195,7 @@ static const char *opdi_run_names(const opd_tensor_file *file, const opdi_named 
     }
     while (!OPDI_EXCHANGE(&run->names, &was, names)) {
         if (!was) { continue; }
-        opdi_free(names, bytes);                   /* another thread was faster */
+        opdi_free(names, bytes);                   /* another thread has made them */
         return was;
     }
     return names;
@@ -206,7 +208,8 @@ const char *opd_tensor_file_name(const opd_tensor_file *file, int64_t i) {
     const char *const names = opdi_run_names(file, named), *const prefix = file->text.data + named->name;
     return names ? names + opdi_run_place((size_t)k, strlen(prefix) + 1) : NULL;
 }
-/* Returns the first position in `sorted` whose name does not come before `name`, or the position behind the last. */
+/* Returns the first position in file->sorted whose name does not come before the `length` bytes of `name`, or the
+   position behind the last entry. */
 static int64_t opdi_sorted_first(const opd_tensor_file *file, const char *name, size_t length) {
     int64_t low = 0, high = (int64_t)(file->entries.length / sizeof(opdi_named));
     while (low < high) {
@@ -215,8 +218,8 @@ static int64_t opdi_sorted_first(const opd_tensor_file *file, const char *name, 
     }
     return low;
 }
-/* Finds the entries of a checkpoint with that name or, if `run` is true, the runs with that name that have an element
-   k.  Adds their number to *count, and sets the first two of `places` to their indices. */
+/* Finds the entries of a checkpoint with the name `name` or, if `run` is true, the runs with the prefix `name` that
+   have an element k.  Adds their number to *count, and sets the first two of `places` to the indices of their names. */
 static void opdi_checkpoint_look(const opd_tensor_file *file, const char *name, size_t length, bool run, int64_t k,
                                  int64_t *places, int *count) {
     const int64_t entries = (int64_t)(file->entries.length / sizeof(opdi_named));
@@ -228,8 +231,8 @@ static void opdi_checkpoint_look(const opd_tensor_file *file, const char *name, 
         ++*count;
     }
 }
-/* Returns the index of the entry of a checkpoint that has that name, or -1 if there is none.  Returns -1 and sets an
-   error if several entries have it. */
+/* Returns the index of the name `name` (`length` bytes) in a checkpoint, or -1 if there is none.  Returns -1 and sets
+   an error if several entries have the name. */
 static int64_t opdi_checkpoint_index(const opd_tensor_file *file, const char *name, size_t length) {
     int64_t places[2] = {-1, -1}, k = 0;
     size_t at = length;
@@ -270,8 +273,8 @@ const char *opd_tensor_file_metadata(const opd_tensor_file *file, const char *ke
     return NULL;
 }
 
-/* Returns a tensor of a safetensors file.  The tensor uses the file's memory if kernels can read it there; otherwise it
-   is a copy.  On failure, returns NULL and sets an error. */
+/* Returns the tensor of an entry of a safetensors file.  The tensor uses the file's memory if kernels can read it there
+   (aligned, little-endian machine); otherwise it is a copy.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_st_read(const opd_tensor_file *file, const opdi_named *named) {
     const opd_scalar_type dtype = opdi_st_dtypes[named->row].dtype;
     const opd_ints sizes = opd_ints_of((const int64_t *)(void *)file->dims.data + named->dims, named->ndim);
@@ -338,7 +341,7 @@ bool opd_tensor_file_requires_grad(const opd_tensor_file *file, int64_t i) {
     int64_t k;
     return file && file->checkpoint && i >= 0 && i < file->count && opdi_entry_of(file, i, &k)->grad;
 }
-/* Returns whether an entry is a readable value that is not a tensor. */
+/* Returns true if name number i is a value that is not a tensor and contains no tensors. */
 OPDI_INTERNAL bool opdi_tensor_file_is_data(const opd_tensor_file *file, int64_t i) {
     int64_t k;
     if (!file->checkpoint) { return false; }

@@ -1,15 +1,15 @@
 #include "files.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>pickles      pickles read as data: what torch.save writes
+//  >>pickles      reading pickles as data: what torch.save writes
 //
-//  A pickle is a program for a machine with a stack; Python's pickletools describes each opcode.  Here it only builds a
-//  tree.  The classes and functions of a short list have a meaning; the result of any other is a leaf that names it.
-//  This section knows bytes and errors, but no tensors.
+//  A pickle is a program for a machine with a stack; Python's pickletools describes each opcode.  Here this program
+//  only builds a tree.  The classes and functions in opdi_pickle_globals have a meaning; the result of calling any
+//  other is a leaf that names it.  This section depends on bytes and errors, but not on tensors.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_INTERNAL const opdi_pickle_known opdi_pickle_globals[] = {
-    /* unused, so that a row that says why an entry cannot be read is not 0 */
+    /* row 0 is not used, because opdi_named.strange is 0 for an entry that can be read */
     {"", "", OPDI_GLOBAL_WORD, OPD_DTYPE_NONE, 0},
     {"collections", "OrderedDict", OPDI_GLOBAL_DICT, OPD_DTYPE_NONE, 0},
     {"collections", "Counter", OPDI_GLOBAL_DICT, OPD_DTYPE_NONE, 0},
@@ -135,7 +135,7 @@ OPDI_INTERNAL opdi_pickle_node *opdi_pickle_at(const opdi_pickle *pickle, uint32
 OPDI_INTERNAL opdi_pickle_item *opdi_pickle_item_at(const opdi_pickle *pickle, uint32_t item) {
     return (opdi_pickle_item *)(void *)pickle->items.data + item;
 }
-/* Returns the i-th item of a node, or 0. */
+/* Returns item number i of a node, or 0 if there is none. */
 OPDI_INTERNAL uint32_t opdi_pickle_get(const opdi_pickle *pickle, uint32_t node, int64_t i) {
     uint32_t item = opdi_pickle_at(pickle, node)->first;
     for (; item && i > 0; i--) { item = opdi_pickle_item_at(pickle, item)->next; }
@@ -154,7 +154,7 @@ static int opdi_pickle_push(opdi_pickle *pickle, uint32_t node) {
     opdi_string_add_n(&pickle->stack, (const char *)(const void *)&node, sizeof node);
     return pickle->stack.failed ? -1 : 0;
 }
-/* Pops the last node from the stack, but not below the last mark.  Returns 0 and sets an error if there is none. */
+/* Pops the top node from the stack, but not below the last mark.  Returns 0 and sets an error if there is none. */
 static uint32_t opdi_pickle_pop(opdi_pickle *pickle) {
     const size_t height = pickle->stack.length / sizeof(uint32_t), marks = pickle->marks.length / sizeof(uint32_t);
     const uint32_t floor = marks ? ((const uint32_t *)(void *)pickle->marks.data)[marks - 1] : 0;
@@ -165,7 +165,7 @@ static uint32_t opdi_pickle_pop(opdi_pickle *pickle) {
     pickle->stack.length -= sizeof(uint32_t);
     return ((const uint32_t *)(void *)pickle->stack.data)[height - 1];
 }
-/* Makes a node and pushes it on the stack.  Returns 0 if memory runs out. */
+/* Makes a node and pushes it on the stack.  Returns the node, or 0 if memory runs out. */
 static uint32_t opdi_pickle_new(opdi_pickle *pickle, int kind, int64_t value) {
     const size_t node = pickle->nodes.length / sizeof(opdi_pickle_node);
     opdi_pickle_node fresh;
@@ -175,7 +175,7 @@ static uint32_t opdi_pickle_new(opdi_pickle *pickle, int kind, int64_t value) {
     opdi_string_add_n(&pickle->nodes, (const char *)(const void *)&fresh, sizeof fresh);
     return node > UINT32_MAX || pickle->nodes.failed || opdi_pickle_push(pickle, (uint32_t)node) ? 0 : (uint32_t)node;
 }
-/* Appends one node to the items of another.  Returns 0, or -1 if memory runs out. */
+/* Appends `node` to the items of the node `to`.  Returns 0, or -1 if memory runs out. */
 static int opdi_pickle_add(opdi_pickle *pickle, uint32_t to, uint32_t node) {
     const opdi_pickle_item item = {node, 0};
     const uint32_t at = (uint32_t)(pickle->items.length / sizeof item);
@@ -204,8 +204,8 @@ static uint64_t opdi_pickle_number(opdi_pickle *pickle, int bytes) {
     for (int i = bytes; at && i-- > 0;) { value = value << 8 | at[i]; }
     return value;
 }
-/* Reads a text of `count` bytes, or up to the end of the line if count is negative.  Returns 0, or -1 and sets an
-   error. */
+/* Reads a text of `count` bytes, or up to the end of the line if count is negative, and pushes a node for it.  Returns
+   0, or -1 and sets an error. */
 static int opdi_pickle_text(opdi_pickle *pickle, int64_t count) {
     const size_t begin = pickle->at;
     if (count < 0) {
@@ -221,8 +221,8 @@ static int opdi_pickle_text(opdi_pickle *pickle, int64_t count) {
     opdi_pickle_at(pickle, node)->text = (uint32_t)begin;
     return 0;
 }
-/* Pushes a class or function that is not known here, or, if `called` is true, the result of calling it with `args`,
-   which is 0 if there are none.  Returns 0 if memory runs out. */
+/* Pushes a node for an unknown class or function or, if `called` is true, for the result of calling it with `args` (0:
+   no arguments).  Returns the node, or 0 if memory runs out. */
 static uint32_t opdi_pickle_foreign(opdi_pickle *pickle, uint32_t module, uint32_t name, bool called, uint32_t args) {
     const uint32_t node = opdi_pickle_new(pickle, OPDI_PICKLE_FOREIGN, 0);
     if (!node || opdi_pickle_add(pickle, node, module) || opdi_pickle_add(pickle, node, name) ||
@@ -230,8 +230,8 @@ static uint32_t opdi_pickle_foreign(opdi_pickle *pickle, uint32_t module, uint32
     opdi_pickle_at(pickle, node)->text = called;
     return node;
 }
-/* Pops a name and a module, and pushes the class or function that they name.  Returns 0, or -1 and sets an error; in
-   scripts an unknown name is an error, too. */
+/* Pops a name and a module, and pushes the class or function that they name.  Returns 0, or -1 and sets an error.  In
+   scripts, an unknown name is an error, too. */
 static int opdi_pickle_global(opdi_pickle *pickle) {
     const uint32_t name = opdi_pickle_pop(pickle), module = name ? opdi_pickle_pop(pickle) : 0;
     if (!module) { return -1; }
@@ -260,8 +260,8 @@ static int opdi_pickle_global(opdi_pickle *pickle) {
                     (int)OPDI_MIN(texts[1]->value, 100), data + texts[1]->text,
                     script ? " (this is a TorchScript program, no checkpoint)" : "");
 }
-/* Makes a list, tuple or dict from the nodes above the last mark.  If kind is 0, appends them to the node below the
-   mark.  Returns 0, or -1 and sets an error. */
+/* Replaces the nodes above the last mark by a list, tuple or dict that contains them.  If kind is 0, appends these
+   nodes to the node below the mark instead.  Returns 0, or -1 and sets an error. */
 static int opdi_pickle_gather(opdi_pickle *pickle, int kind) {
     const size_t marks = pickle->marks.length / sizeof(uint32_t);
     if (!marks) { return opdi_bad(pickle->source, pickle->at, "the pickle has no mark here"); }
@@ -287,7 +287,8 @@ static int opdi_pickle_gather(opdi_pickle *pickle, int kind) {
     pickle->stack.length = floor * sizeof(uint32_t);
     return kind ? opdi_pickle_push(pickle, to) : 0;
 }
-/* Makes a list, tuple or dict from the last `count` nodes on the stack.  Returns 0, or -1 and sets an error. */
+/* Replaces the top `count` nodes on the stack by a node of `kind` that contains them.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_pickle_tuple(opdi_pickle *pickle, int kind, int count) {
     uint32_t parts[4];
     for (int i = count; i-- > 0;) { if ((parts[i] = opdi_pickle_pop(pickle)) == 0) { return -1; } }
@@ -295,7 +296,8 @@ static int opdi_pickle_tuple(opdi_pickle *pickle, int kind, int count) {
     for (int i = 0; to && i < count; i++) { if (opdi_pickle_add(pickle, to, parts[i])) { return -1; } }
     return to ? 0 : -1;
 }
-/* Appends the last one or two nodes on the stack to the list or dict below.  Returns 0, or -1 and sets an error. */
+/* Appends the top `count` nodes on the stack (1 or 2) to the list or dict below them.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_pickle_append(opdi_pickle *pickle, int kind, int count) {
     uint32_t parts[2];
     for (int i = count; i-- > 0;) { if ((parts[i] = opdi_pickle_pop(pickle)) == 0) { return -1; } }
@@ -307,14 +309,16 @@ static int opdi_pickle_append(opdi_pickle *pickle, int kind, int count) {
     for (int i = 0; i < count; i++) { if (opdi_pickle_add(pickle, to, parts[i])) { return -1; } }
     return opdi_pickle_push(pickle, to);
 }
-/* Counts the work of an opcode beyond its own bytes, because a few bytes may refer repeatedly to much data.  Returns 0,
-   or -1 and sets an error if the work is too much for so short a pickle. */
+/* Counts work that exceeds reading the opcode's own bytes (amount: about one for each byte or node), because a few
+   bytes may refer repeatedly to much data.  Returns 0, or -1 and sets an error if the work is too much for such a short
+   pickle. */
 OPDI_INTERNAL int opdi_pickle_work(opdi_pickle *pickle, uint64_t amount) {
     pickle->work += amount;
     return pickle->work <= 1000000 + 64 * (uint64_t)pickle->at ? 0
         : opdi_bad(pickle->source, pickle->at, "so much from a pickle of %llu bytes", (unsigned long long)pickle->at);
 }
-/* Pushes a dict made from pairs, or the argument if it is a dict.  Returns 0, or -1 and sets an error. */
+/* Pushes a dict that is made from the list of pairs `from` (0: empty), or `from` itself if it is a dict.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_pickle_call_dict(opdi_pickle *pickle, uint32_t from) {
     if (opdi_pickle_is(pickle, from, OPDI_PICKLE_DICT)) { return opdi_pickle_push(pickle, from); }
     const uint32_t dict = opdi_pickle_new(pickle, OPDI_PICKLE_DICT, 0);
@@ -337,8 +341,8 @@ static bool opdi_pickle_names(const opdi_pickle *pickle, uint32_t node, const ch
 static bool opdi_pickle_is_true(const opdi_pickle *pickle, uint32_t node) {
     return opdi_pickle_is(pickle, node, OPDI_PICKLE_BOOL) && opdi_pickle_at(pickle, node)->value;
 }
-/* Makes a tensor from the arguments of _rebuild_tensor_v2, or, if `typed` is true, of _v3, which has a dtype in front
-   of the metadata.  Returns 0, or -1 and sets an error. */
+/* Pushes a tensor that is made from the arguments of _rebuild_tensor_v2 or, if `typed` is true, of _v3, which has a
+   dtype in front of the metadata.  Returns 0, or -1 and sets an error. */
 static int opdi_pickle_call_tensor(opdi_pickle *pickle, uint32_t args, bool typed) {
     const uint32_t storage = opdi_pickle_get(pickle, args, 0);
     const uint32_t meta = opdi_pickle_get(pickle, args, typed ? 7 : 6);
@@ -372,7 +376,8 @@ static int opdi_pickle_call_tensor(opdi_pickle *pickle, uint32_t args, bool type
     }
     return 0;
 }
-/* Makes a parameter from a tensor: a copy that requires grad if the second argument is true. */
+/* Pushes a parameter: a copy of the tensor that is the first argument, which requires grad if the second argument is
+   true.  Returns 0, or -1 and sets an error. */
 static int opdi_pickle_call_parameter(opdi_pickle *pickle, uint32_t args) {
     const uint32_t from = opdi_pickle_get(pickle, args, 0);
     if (!opdi_pickle_is(pickle, from, OPDI_PICKLE_TENSOR)) {
@@ -388,13 +393,14 @@ static int opdi_pickle_call_parameter(opdi_pickle *pickle, uint32_t args) {
     }
     return 0;
 }
-/* Returns the class of plain storages that corresponds to a class of quantized storages, or NULL for other classes. */
+/* Returns the name of the class of plain storages that corresponds to a class of quantized storages, or NULL for other
+   classes. */
 static const char *opdi_pickle_plainly(const char *name) {
     return strcmp(name, "QInt8Storage") == 0 ? "CharStorage" : strcmp(name, "QUInt8Storage") == 0 ? "ByteStorage"
         : strcmp(name, "QInt32Storage") == 0 ? "IntStorage" : NULL;
 }
-/* Makes a STRANGE node for a quantized tensor.  If its numbers are whole bytes, the node's `text` is the tensor of
-   these numbers, and `first` a tuple with the quantization parameters.  Returns 0, or -1 and sets an error. */
+/* Pushes a STRANGE node for a quantized tensor.  If its numbers are whole bytes, the node's `text` is the tensor of
+   these numbers, and `first` is a tuple with the quantization parameters.  Returns 0, or -1 and sets an error. */
 static int opdi_pickle_call_quantized(opdi_pickle *pickle, int64_t global, uint32_t args) {
     const uint32_t storage = opdi_pickle_get(pickle, args, 0), how = opdi_pickle_get(pickle, args, 4);
     const bool stored = opdi_pickle_is(pickle, storage, OPDI_PICKLE_STORAGE);
@@ -435,7 +441,7 @@ static int opdi_pickle_call_bytes(opdi_pickle *pickle, uint32_t what, uint32_t t
     }
     return opdi_pickle_push(pickle, text);
 }
-/* Copies the bytes of a node into out.  Returns whether there are exactly `count` bytes. */
+/* Copies the bytes of a node into out.  Returns false unless they are exactly `count` bytes. */
 static bool opdi_pickle_bytes(const opdi_pickle *pickle, uint32_t from, unsigned char *out, int count) {
     const opdi_pickle_node *const node = opdi_pickle_at(pickle, from);
     const unsigned char *at = pickle->source->data + node->text;
@@ -445,7 +451,7 @@ static bool opdi_pickle_bytes(const opdi_pickle *pickle, uint32_t from, unsigned
         return true;
     }
     if (node->kind != OPDI_PICKLE_STRANGE) { return false; }
-    /* in UTF-8, C2 80 is byte 80 */
+    /* the bytes are in UTF-8 (byte 80 is C2 80) */
     for (const unsigned char *const end = at + node->last; at < end && made < count; made++) {
         if (*at >= 0x80 && ((*at & 0xfe) != 0xc2 || end - at < 2)) { return false; }
         out[made] = *at < 0x80 ? *at : (unsigned char)((*at & 3) << 6 | (at[1] & 0x3f));
@@ -453,7 +459,7 @@ static bool opdi_pickle_bytes(const opdi_pickle *pickle, uint32_t from, unsigned
     }
     return made == count && at == pickle->source->data + node->text + node->last;
 }
-/* Sets *number to a float of `size` bytes.  Returns whether there are floats of that size. */
+/* Sets *number to the float of `size` bytes at `bytes`.  Returns false if there are no floats of that size. */
 static bool opdi_pickle_number_of(const unsigned char *bytes, int size, double *number) {
     uint16_t half;
     float single;
@@ -471,8 +477,8 @@ static int opdi_pickle_new_float(opdi_pickle *pickle, double number) {
     memcpy(&bits, &number, sizeof bits);
     return opdi_pickle_new(pickle, OPDI_PICKLE_FLOAT, bits) ? 0 : -1;
 }
-/* Pushes a number of NumPy; `letter` is the kind of its dtype.  Returns 0, 1 if this kind cannot be read here, or
-   -1. */
+/* Pushes a number of NumPy; `letter` is the kind of its dtype ('b', 'i', 'u', 'f', 'c').  Returns 0, or 1 if this kind
+   cannot be read, or -1 and sets an error. */
 static int opdi_pickle_scalar(opdi_pickle *pickle, char letter, unsigned char *bytes, int size) {
     const bool sign = letter == 'i' && bytes[opdi_big_endian() ? 0 : size - 1] & 0x80;
     uint64_t whole = sign ? UINT64_MAX : 0;
@@ -494,8 +500,8 @@ static int opdi_pickle_scalar(opdi_pickle *pickle, char letter, unsigned char *b
     default: return 1;
     }
 }
-/* Makes the number of numpy's scalar(dtype, bytes), or a strange node if it is not a number.  Returns 0, or -1 and sets
-   an error. */
+/* Pushes the number that numpy's scalar(dtype, bytes) makes, or a STRANGE node if it is not a number.  Returns 0, or -1
+   and sets an error. */
 static int opdi_pickle_call_scalar(opdi_pickle *pickle, int64_t global, uint32_t type, uint32_t from) {
     unsigned char bytes[16];
     if (!opdi_pickle_is(pickle, type, OPDI_PICKLE_NUMPY) || !from) {
@@ -514,7 +520,7 @@ static int opdi_pickle_call_scalar(opdi_pickle *pickle, int64_t global, uint32_t
     }
     return opdi_pickle_new(pickle, OPDI_PICKLE_STRANGE, global) ? 0 : -1;
 }
-/* Makes a dtype of NumPy from its name.  Returns 0, or -1 and sets an error. */
+/* Pushes the dtype of NumPy that is named by `text`.  Returns 0, or -1 and sets an error. */
 static int opdi_pickle_call_numpy(opdi_pickle *pickle, uint32_t text) {
     if (!opdi_pickle_is(pickle, text, OPDI_PICKLE_TEXT)) {
         return opdi_bad(pickle->source, pickle->at, "a dtype of NumPy without a name");
@@ -540,8 +546,8 @@ static int opdi_pickle_call_called(opdi_pickle *pickle, int64_t global, uint32_t
     }
     return 0;
 }
-/* Pushes the result of a foreign class or function called with args.  If it is copyreg's function that makes objects,
-   the class is the first argument.  Returns 0, or -1 if memory runs out. */
+/* Pushes the result of calling the unknown class or function `what` with args.  If `what` belongs to copyreg, whose
+   function makes objects, the first argument is the class of the result.  Returns 0, or -1 if memory runs out. */
 static int opdi_pickle_call_foreign(opdi_pickle *pickle, uint32_t what, uint32_t args) {
     const uint32_t from = opdi_pickle_get(pickle, what, 0), first = opdi_pickle_get(pickle, args, 0);
     if (opdi_pickle_is(pickle, first, OPDI_PICKLE_FOREIGN) &&
@@ -549,14 +555,15 @@ static int opdi_pickle_call_foreign(opdi_pickle *pickle, uint32_t what, uint32_t
     return opdi_pickle_foreign(pickle, opdi_pickle_get(pickle, what, 0), opdi_pickle_get(pickle, what, 1), true, args)
         ? 0 : -1;
 }
-/* Returns whether a call is impossible because an argument that it needs is a foreign value. */
+/* Returns true if a known class or function cannot be called, because an argument that it needs is of an unknown class.
+   */
 static bool opdi_pickle_needs_foreign(const opdi_pickle *pickle, int64_t global, uint32_t args) {
     int64_t count = opdi_pickle_at(pickle, args)->value;
     switch (opdi_pickle_globals[global].call) {
     case OPDI_GLOBAL_DICT: if (strcmp(opdi_pickle_globals[global].name, "defaultdict") == 0) { return false; } break;
     case OPDI_GLOBAL_PARAMETER: case OPDI_GLOBAL_TYPED: case OPDI_GLOBAL_FIRST: case OPDI_GLOBAL_STRANGE:
     case OPDI_GLOBAL_WORD: return false;
-    case OPDI_GLOBAL_TENSOR: count = 4; break;    /* the other arguments, hooks and metadata, may be foreign */
+    case OPDI_GLOBAL_TENSOR: count = 4; break;    /* later arguments (hooks, metadata) may be of unknown classes */
     default: break;
     }
     uint32_t item = opdi_pickle_at(pickle, args)->first;
@@ -615,28 +622,28 @@ static int opdi_pickle_call_what(opdi_pickle *pickle, uint32_t what, uint32_t ar
                                : OPDI_PICKLE_TEXT, 0) ? 0 : -1;
     }
 }
-/* Makes an object of a class of a script.  Returns 0, or -1 and sets an error. */
+/* Pushes an object of the class `klass` of a script.  Returns 0, or -1 and sets an error. */
 static int opdi_pickle_new_object(opdi_pickle *pickle, uint32_t klass) {
     const uint32_t module = opdi_pickle_get(pickle, klass, 0), name = opdi_pickle_get(pickle, klass, 1);
     const uint32_t node = opdi_pickle_new(pickle, OPDI_PICKLE_OBJECT, 0);
     return node && !opdi_pickle_add(pickle, node, module) ? opdi_pickle_add(pickle, node, name) : -1;
 }
-/* Makes a member of an enum: an object whose state is the member's value.  Returns 0, or -1 and sets an error. */
+/* Pushes a member of an enum: an object whose state is the member's value.  Returns 0, or -1 and sets an error. */
 static int opdi_pickle_enum(opdi_pickle *pickle, uint32_t klass, uint32_t value) {
     if (opdi_pickle_new_object(pickle, klass)) { return -1; }
     const uint32_t node = opdi_pickle_pop(pickle);
     return node && !opdi_pickle_add(pickle, node, value) ? opdi_pickle_push(pickle, node) : -1;
 }
-/* Calls the node below the top of the stack with the tuple on top, or makes an enum's member from the value on top.
-   Returns 0, or -1 and sets an error. */
+/* Calls the second node from the top of the stack with the tuple on top as arguments; if that second node is the class
+   of an enum, makes the member whose value is on top.  Returns 0, or -1 and sets an error. */
 static int opdi_pickle_call(opdi_pickle *pickle) {
     const uint32_t args = opdi_pickle_pop(pickle), what = args ? opdi_pickle_pop(pickle) : 0;
     if (opdi_pickle_is(pickle, what, OPDI_PICKLE_CLASS)) { return opdi_pickle_enum(pickle, what, args); }
     return what ? opdi_pickle_call_what(pickle, what, args, false) : -1;
 }
-/* Reads the tuple on the stack as the name of a storage: ('storage', class, key, device, elements).  Old files have a
-   sixth part, which is None or describes a view of another storage.  Old files also name classes of modules in this
-   form. */
+/* Replaces the tuple on top of the stack by the storage that it describes: ('storage', class, key, device, elements).
+   Old files have a sixth part, which is None or describes a view of another storage.  Old files also describe classes
+   of modules with such a tuple.  Returns 0, or -1 and sets an error. */
 static int opdi_pickle_storage(opdi_pickle *pickle) {
     const uint32_t name = opdi_pickle_pop(pickle);
     if (!name) { return -1; }
@@ -645,7 +652,7 @@ static int opdi_pickle_storage(opdi_pickle *pickle) {
     const uint32_t key = what ? opdi_pickle_get(pickle, name, 2) : 0;
     const uint32_t elements = what ? opdi_pickle_get(pickle, name, 4) : 0;
     if (type && opdi_pickle_is(pickle, type, OPDI_PICKLE_FOREIGN) && opdi_pickle_names(pickle, what, "module")) {
-        return opdi_pickle_push(pickle, type);    /* a class of modules, with its source code */
+        return opdi_pickle_push(pickle, type);    /* a class of modules with its source code */
     }
     if (!opdi_pickle_is(pickle, what, OPDI_PICKLE_TEXT) || opdi_pickle_at(pickle, what)->value != 7 ||
         memcmp(pickle->source->data + opdi_pickle_at(pickle, what)->text, "storage", 7) != 0 ||
@@ -690,8 +697,8 @@ static int opdi_pickle_recall(opdi_pickle *pickle, uint64_t number) {
     }
     return opdi_pickle_push(pickle, node);
 }
-/* Reads an integer of `bytes` bytes in two's complement.  If it has more than 64 bits, as many seeds have, the node is
-   STRANGE. */
+/* Reads an integer of `bytes` bytes in two's complement, and pushes it.  If it has more than 64 bits, as many seeds
+   have, pushes a STRANGE node.  Returns 0, or -1 and sets an error. */
 static int opdi_pickle_long(opdi_pickle *pickle, uint64_t bytes) {
     if (!opd_ok()) { return -1; }
     if (bytes > 8) {
@@ -710,9 +717,9 @@ static int opdi_pickle_float(opdi_pickle *pickle) {
     opdi_pickle_at(pickle, node)->value = (int64_t)bits;
     return 0;
 }
-/* Pops the attributes on top (the state), such as _metadata, and gives them to the object below.  Objects of scripts
-   and foreign values keep them, a dtype takes its byte order from them, and a dict ignores them.  Returns 0, or -1 and
-   sets an error. */
+/* Pops the attributes on top of the stack (a state), such as _metadata, and gives them to the object below.  Objects of
+   scripts and values of unknown classes keep the attributes, a dtype of NumPy takes its byte order from them, and a
+   dict ignores them.  Returns 0, or -1 and sets an error. */
 static int opdi_pickle_build(opdi_pickle *pickle) {
     const uint32_t state = opdi_pickle_pop(pickle), node = state ? opdi_pickle_pop(pickle) : 0;
     if (!node) { return -1; }
@@ -732,8 +739,8 @@ static int opdi_pickle_build(opdi_pickle *pickle) {
     }
     return opdi_pickle_push(pickle, node);
 }
-/* Makes an object of the class below the tuple on top or, if `keywords` is true, below a tuple and a dict.  Returns 0,
-   or -1 and sets an error. */
+/* Pops a tuple of arguments (if `keywords` is true, first a dict of keyword arguments) and a class, and pushes an
+   object of that class.  Returns 0, or -1 and sets an error. */
 static int opdi_pickle_object(opdi_pickle *pickle, bool keywords) {
     const uint32_t more = keywords ? opdi_pickle_pop(pickle) : 0;
     const uint32_t args = keywords && !more ? 0 : opdi_pickle_pop(pickle);
@@ -814,8 +821,9 @@ OPDI_INTERNAL void opdi_pickle_free(opdi_pickle *pickle) {
     opdi_string_free(&pickle->marks);
     opdi_string_free(&pickle->memo);
 }
-/* Reads a pickle from source at *at, and sets *at to its end.  Returns the root node of its tree, or 0 and sets an
-   error.  The caller frees the tree by opdi_pickle_free in either case. */
+/* Reads a pickle from source at byte *at, and sets *at to its end.  If `script` is true, classes of TorchScript are
+   allowed, and unknown classes are errors.  Returns the root node of the pickle's tree, or 0 and sets an error.  In
+   both cases the caller frees the tree with opdi_pickle_free. */
 OPDI_INTERNAL uint32_t opdi_pickle_read_as(opdi_pickle *pickle, const opdi_source *source, size_t *at, bool script) {
     static const opdi_pickle_node nothing = {0, 0, 0, 0, 0};
     int rc = 0;

@@ -2,7 +2,8 @@
 
 //== reading ===========================================================================================================
 
-/* Fails because of an error at byte `at` of a file.  The file's text is shown without its control characters. */
+/* Sets the error `code` for an error at byte `at` of a file (OPDI_NOWHERE: no byte is named).  Control characters in
+   the message, which may come from the file, become '?'.  Returns -1. */
 static int opdi_bad_file(const opdi_source *source, opd_code code, size_t at, const char *text) {
     char place[32] = "", all[1600];
     if (at != OPDI_NOWHERE) { snprintf(place, sizeof place, ", byte %llu", (unsigned long long)at); }
@@ -20,7 +21,7 @@ OPD_PRINTF_LIKE(3, 4) OPDI_INTERNAL int opdi_bad(const opdi_source *source, size
     va_end(ap);
     return opdi_bad_file(source, OPD_ERROR_FILE, at, text);
 }
-/* Fails with the system's message for errno. */
+/* Sets an error with the text `what` and the system's message for errno.  Returns -1. */
 OPDI_INTERNAL int opdi_bad_errno(const opdi_source *source, size_t at, const char *what) {
     const opd_code code = opdi_errno_code(OPD_ERROR_FILE);
     char text[512];
@@ -51,8 +52,8 @@ OPDI_INTERNAL void opdi_bulk_let_go(void *data, void *user) {
     opdi_bulk_drop((opdi_bulk *)user);
 }
 
-/* Returns true if the path leads to something that is not a regular file, such as a pipe or device, which is read and
-   written directly. */
+/* Returns true if the path leads to something that is not a regular file, such as a pipe or device.  Such things are
+   read and written directly. */
 OPDI_INTERNAL bool opdi_is_special(const char *path) {
 #if defined(OPDI_MAPS)
     struct stat st;
@@ -62,8 +63,8 @@ OPDI_INTERNAL bool opdi_is_special(const char *path) {
     return false;
 #endif
 }
-/* Maps a file into memory.  Returns false if that is not possible.  Writing to the map changes only the pages of this
-   process. */
+/* Maps a whole file into memory (bulk->data).  Returns false if that is not possible.  Writing to the map changes only
+   the memory of this process, not the file. */
 static bool opdi_bulk_map(opdi_bulk *bulk, const char *path) {
 #if defined(OPDI_MAPS)
 #if defined(MAP_NORESERVE)
@@ -99,8 +100,9 @@ OPDI_INTERNAL int opdi_bulk_room(opdi_bulk *bulk, uint64_t count) {
     bulk->block = (size_t)count;
     return 0;
 }
-/* Reads a file that cannot be mapped.  If `told` is NULL, reads up to the file's end.  Otherwise it is a pipe or
-   device, which may have no end, and `told` computes the length.  Returns 0, or -1 on failure. */
+/* Reads a file that cannot be mapped into bulk and *source.  If `told` is NULL, reads up to the file's end.  If it is
+   not NULL, the file is a pipe or device, which may have no end, and `told` computes the length.  Returns 0, or -1 on
+   failure; then the error may not be set yet. */
 static int opdi_bulk_read(opdi_bulk *bulk, opdi_source *source, FILE *file, opdi_told_fn told) {
     uint64_t want = told ? told(source) : 65536;
     size_t got = 1;
@@ -114,8 +116,8 @@ static int opdi_bulk_read(opdi_bulk *bulk, opdi_source *source, FILE *file, opdi
     }
     return ferror(file) || !opd_ok() ? -1 : 0;
 }
-/* Opens a whole file.  Fills `source` with the names for errors and with the bytes.  On failure, returns NULL and sets
-   an error. */
+/* Maps or reads the whole file `path`.  Fills `source` with the names for error messages (`who`, path) and with the
+   bytes. `told` computes the length of a pipe's data.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_bulk *opdi_bulk_open(opdi_source *source, const char *who, const char *path, opdi_told_fn told) {
     memset(source, 0, sizeof *source);
     source->who = who;
@@ -188,7 +190,8 @@ OPDI_INTERNAL int opdi_look_count(opdi_look *look, int64_t *values) {
     }
     return first == '0' && look->at > begin + 1 ? opdi_bad(look->source, begin, "a number that begins with 0") : 0;
 }
-/* Returns the number of bytes of a tensor of these sizes, or -1 and sets an error if memory cannot hold that many. */
+/* Returns the number of bytes of a tensor of these sizes, whose elements have `bits` bits.  If the bytes are not whole
+   or are too many for any memory, returns -1 and sets an error at byte `at`. */
 OPDI_INTERNAL int64_t opdi_sizes_bytes(const opdi_source *source, size_t at, const int64_t *sizes, int ndim,
                                        int64_t bits) {
     const int64_t limit = INT64_C(1) << 62;

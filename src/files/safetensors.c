@@ -2,8 +2,8 @@
 
 //== safetensors: the header ===========================================================================================
 
-/* Appends a string to `text`, with a zero behind it, and sets *at to its position.  Returns 0, or -1 and sets an
-   error. */
+/* Reads a JSON string and appends it to `text`, with a zero behind it.  Sets *at to its position in text.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_json_string(opdi_look *look, opdi_string *text, size_t *at) {
     *at = text->length;
     if (opdi_look_take(look, '"')) { return -1; }
@@ -28,7 +28,7 @@ static int opdi_json_string(opdi_look *look, opdi_string *text, size_t *at) {
     if (opdi_look_take(look, '"')) { return -1; }
     return text->failed ? -1 : 0;
 }
-/* Skips a value that has no meaning here.  Returns 0, or -1 and sets an error. */
+/* Skips a JSON value whose key has no meaning in the format.  Returns 0, or -1 and sets an error. */
 static int opdi_st_skip(opd_tensor_file *file, opdi_look *look, int depth) {
     const int first = opdi_look_peek(look);
     const char end = first == '{' ? '}' : ']';
@@ -86,7 +86,7 @@ static int opdi_st_metadata(opd_tensor_file *file, opdi_look *look) {
     opdi_string_free(&keys);
     return rc;
 }
-/* Reads a list of at most `most` numbers into the file's dims.  Returns how many, or -1 and sets an error. */
+/* Appends the numbers of a list, at most `most`, to the file's dims.  Returns their number, or -1 and sets an error. */
 static int opdi_st_numbers(opd_tensor_file *file, opdi_look *look, int most) {
     int count = 0;
     if (opdi_look_take(look, '[')) { return -1; }
@@ -111,8 +111,9 @@ static int opdi_st_dtype(opd_tensor_file *file, opdi_look *look) {
     file->text.length = was;
     return row;
 }
-/* Reads {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, each key once, in any order, and skips other keys.
-   Returns 0, or -1 and sets an error. */
+/* Reads {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, each of these keys once, in any order, and skips
+   other keys. `base` is the position in the file from which data_offsets are counted.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_st_tensor(opd_tensor_file *file, opdi_look *look, opdi_named *named, size_t base) {
     static const char *const keys[] = {"dtype", "shape", "data_offsets"};
     size_t at[2] = {0, 0};
@@ -165,8 +166,8 @@ static int opdi_st_tensor(opd_tensor_file *file, opdi_look *look, opdi_named *na
     named->end = base + (size_t)offsets[1];
     return 0;
 }
-/* Reserves memory for all names and texts, which are never longer than their source, so that they do not move.  Returns
-   0, or -1 and sets an error. */
+/* Reserves `count` bytes (the length of the source) for all names and texts, which together are never longer than their
+   source, so that they do not move when texts are added.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_text_reserve(opd_tensor_file *file, size_t count) {
     file->text.data = (char *)opdi_alloc(count + 2);
     file->text.cap = file->text.data ? count + 2 : 0;
@@ -217,15 +218,15 @@ OPDI_INTERNAL int opdi_st_parse(opd_tensor_file *file) {
     return opdi_named_check(file, look.end, file->source.length, true);
 }
 
-/* Returns true for a zip file.  The header length of a safetensors file may also begin with the bytes PK; then a '{'
-   follows the length. */
+/* Returns true for a zip file.  A safetensors file may also begin with the bytes PK, as a part of its header's length;
+   then a '{' follows the length. */
 OPDI_INTERNAL bool opdi_is_zip(const opdi_source *source) {
     return source->length >= 8 && source->data[0] == 'P' && source->data[1] == 'K' &&
         (source->data[2] == 5 || opdi_le64(source->data) > OPDI_ST_HEADER ||
          (source->length > 8 && source->data[8] != '{'));
 }
-/* Returns the end of the data, from the "data_offsets":[begin,end] with the largest end, by a quick scan. opdi_st_parse
-   checks it later. */
+/* Returns the length of a safetensors file (an opdi_told_fn): the end of the data, from the "data_offsets":[begin,end]
+   with the largest end, by a quick scan of the header.  opdi_st_parse checks the header later. */
 OPDI_INTERNAL uint64_t opdi_st_told(const opdi_source *source) {
     static const char key[] = "\"data_offsets\"";
     const uint64_t head = source->length < 9 ? 1 : opdi_le64(source->data);

@@ -1,14 +1,15 @@
 #include "files.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>saving       files of several tensors written; graphs saved and loaded
+//  >>saving       writing files of several tensors; saving and loading graphs
 //
-//  A file is written beside its path, and renamed when it is complete.  Zip files have the format that PyTorch writes.
+//  A file is written under a temporary name beside its path, and renamed when it is complete.  Zip files have the
+//  format that PyTorch writes.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== writing files of several tensors ==================================================================================
 
-/* One tensor of a file to be written. */
+/* A tensor of a file that is to be written. */
 typedef struct opdi_output {
     const char *name;
     opd_tensor *tensor;          /* a reference to a tensor that the host can read */
@@ -26,8 +27,8 @@ static int opdi_by_output(const void *first, const void *second) {
     const opdi_output *output = (const opdi_output *)first, *other = (const opdi_output *)second;
     return output->row != other->row ? other->row - output->row : strcmp(output->name, other->name);
 }
-/* Checks that a name can be written into a file: it must be valid UTF-8 and not NULL.  Returns 0, or -1 and sets an
-   error. */
+/* Checks that a name can be written into a file: it must be valid UTF-8 and not NULL. `what` describes the name in the
+   error.  Returns 0, or -1 and sets an error. */
 static int opdi_name_check(const opdi_source *source, const char *name, const char *what) {
     size_t length = name ? strlen(name) : 0, len;
     if (!name) { return opdi_bad(source, OPDI_NOWHERE, "%s is NULL", what); }
@@ -47,7 +48,8 @@ static int opdi_names_differ(const opdi_source *source, const opdi_output *outpu
     opdi_free(sorted, (size_t)count * sizeof *sorted);
     return same ? -1 : 0;
 }
-/* Returns the checked names and tensors to write.  Returns NULL if there are no tensors, or NULL and sets an error. */
+/* Checks the names and tensors that are to be written, and returns them as an array.  Returns NULL if there are no
+   tensors, or NULL and sets an error. */
 static opdi_output *opdi_outputs(const opdi_source *source, const char *const *names, opd_tensors tensors) {
     int64_t i;
     if (!source->path || tensors.n < 0 || (tensors.n && (!names || !tensors.data))) {
@@ -70,7 +72,7 @@ static opdi_output *opdi_outputs(const opdi_source *source, const char *const *n
     return NULL;
 }
 
-/* Adds text as a JSON string. */
+/* Appends text to `string` as a JSON string. */
 OPDI_INTERNAL void opdi_json_put(opdi_string *string, const char *text) {
     static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
     opdi_string_add(string, "\"");
@@ -83,7 +85,8 @@ OPDI_INTERNAL void opdi_json_put(opdi_string *string, const char *text) {
     }
     opdi_string_add(string, "\"");
 }
-/* Builds the header of a safetensors file.  Returns 0, or -1 and sets an error. */
+/* Builds the header of a safetensors file in `string`: its length, then the metadata (pairs of a key and a value, up to
+   a NULL) and the tensors' descriptions in JSON.  Returns 0, or -1 and sets an error. */
 static int opdi_st_build(const opdi_source *source, opdi_output *output, int64_t count, const char *const *metadata,
                          opdi_string *string) {
     uint64_t at = 0;
@@ -123,7 +126,7 @@ static int opdi_st_build(const opdi_source *source, opdi_output *output, int64_t
     for (int dim = 0; dim < 8; dim++) { string->data[dim] = (char)((uint64_t)(string->length - 8) >> 8 * dim & 255); }
     return 0;
 }
-/* Checks and sorts the tensors, builds the header and writes the file.  The old file is replaced only when the new one
+/* Checks and sorts the tensors, builds the header and writes the file.  An old file is replaced only when the new file
    is complete. */
 int opd_safetensors_save(const char *path, const char *const *names, opd_tensors tensors,
                          const char *const *metadata) {
@@ -159,13 +162,13 @@ int opd_safetensors_save(const char *path, const char *const *names, opd_tensors
     return rc;
 }
 
-OPDI_INTERNAL uint64_t opdi_zip64_from = 0xffffffffu;    /* sizes and positions from here on need 64-bit fields */
+OPDI_INTERNAL uint64_t opdi_zip64_from = 0xffffffffu;    /* sizes and positions of this or more need 64-bit fields */
 OPDI_INTERNAL unsigned char *opdi_le_put(unsigned char *at, uint64_t value, int bytes) {
     for (; bytes; bytes--, value >>= 8) { *at++ = (unsigned char)(value & 255); }
     return at;
 }
-/* Writes the header of an entry, in front of its data, or in the directory if `central` is true.  Returns 0, or -1 and
-   sets an error. */
+/* Writes the header of an entry: the local header in front of its data, or the directory's if `central` is true.
+   Returns 0, or -1 and sets an error. */
 static int opdi_zip_put(opdi_sink *sink, const opdi_output *output, bool central) {
     const bool big = output->bytes >= opdi_zip64_from, late = central && output->begin >= opdi_zip64_from;
     const size_t length = strlen(output->name);
@@ -176,8 +179,8 @@ static int opdi_zip_put(opdi_sink *sink, const opdi_output *output, bool central
     if (central) { at = opdi_le_put(at, 3 << 8 | 45, 2); }
     at = opdi_le_put(at, big || late ? 45 : 20, 2);
     at = opdi_le_put(at, *here ? 0x800 : 0, 2);   /* the name is UTF-8 */
-    at = opdi_le_put(at, 0, 2);                   /* stored */
-    at = opdi_le_put(at, 0x21 << 16, 4);          /* dated the first of January 1980 */
+    at = opdi_le_put(at, 0, 2);                   /* not compressed */
+    at = opdi_le_put(at, 0x21 << 16, 4);          /* the date: 1 January 1980 */
     at = opdi_le_put(at, output->crc, 4);
     at = opdi_le_put(at, big ? 0xffffffffu : output->bytes, 4);
     at = opdi_le_put(at, big ? 0xffffffffu : output->bytes, 4);
@@ -222,7 +225,7 @@ OPDI_INTERNAL int opdi_zip_end(opdi_sink *sink, uint64_t begin, uint64_t count) 
 static int opdi_npz_write(opdi_sink *sink, opdi_output *output, int64_t count) {
     opdi_crc table;
     opdi_crc_init(&table);
-    for (int64_t i = 0; i < count; i++) {         /* once for the checksum, once into the file */
+    for (int64_t i = 0; i < count; i++) {         /* written twice: for the checksum, then to the file */
         opdi_sink sum;
         memset(&sum, 0, sizeof sum);
         sum.source = sink->source;

@@ -3,14 +3,15 @@
 //== writing zip files =================================================================================================
 //
 //  The entries are as PyTorch writes them: not compressed, and with the checksum behind the data, so that the data is
-//  read once.  The data begins at a multiple of 64.
+//  read only once.  The data begins at a multiple of 64 bytes.
 
 OPDI_INTERNAL void opdi_zip_writer_init(opdi_zip_writer *zip, opdi_sink *sink) {
     memset(zip, 0, sizeof *zip);
     zip->sink = sink;
     opdi_crc_init(&zip->table);
 }
-/* Writes the first 26 bytes of a header, from its version on.  Returns the address behind them. */
+/* Writes the part of an entry's header from its version up to the length of its name (26 bytes).  Returns the address
+   behind it. */
 static unsigned char *opdi_zip_head(unsigned char *at, bool big, uint32_t crc, uint64_t bytes, size_t name) {
     at = opdi_le_put(at, big ? 45 : 0, 2);
     at = opdi_le_put(at, 0x0808, 2);              /* the checksum follows; the name is UTF-8 */
@@ -19,7 +20,8 @@ static unsigned char *opdi_zip_head(unsigned char *at, bool big, uint32_t crc, u
     at = opdi_le_put(opdi_le_put(at, bytes, 4), bytes, 4);
     return opdi_le_put(at, name, 2);
 }
-/* Begins an entry; the caller then writes its bytes into the sink.  Returns 0, or -1 and sets an error. */
+/* Begins an entry of `bytes` bytes: writes its header.  The caller then writes its data into the sink.  Returns 0, or
+   -1 and sets an error. */
 OPDI_INTERNAL int opdi_zip_begin(opdi_zip_writer *zip, const char *name, uint64_t bytes) {
     const bool big = bytes >= opdi_zip64_from;
     const size_t length = strlen(name), room = big ? 20 : 0;
@@ -40,7 +42,7 @@ OPDI_INTERNAL int opdi_zip_begin(opdi_zip_writer *zip, const char *name, uint64_
     zip->sink->crc = 0;
     return 0;
 }
-/* Ends the entry, and adds it to the directory.  Returns 0, or -1 and sets an error. */
+/* Ends the entry that opdi_zip_begin began, and adds it to the directory.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_zip_end_entry(opdi_zip_writer *zip, const char *name, uint64_t bytes) {
     const bool big = bytes >= opdi_zip64_from, late = zip->begin >= opdi_zip64_from;
     const size_t length = strlen(name), room = big || late ? 4 + 16 * (size_t)big + 8 * (size_t)late : 0;
@@ -64,7 +66,7 @@ OPDI_INTERNAL int opdi_zip_end_entry(opdi_zip_writer *zip, const char *name, uin
     zip->count++;
     return zip->directory.failed ? -1 : 0;
 }
-/* Writes an entry of these bytes.  Returns 0, or -1 and sets an error. */
+/* Writes a whole entry with the `bytes` bytes at `data`.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_zip_add(opdi_zip_writer *zip, const char *name, const void *data, size_t bytes) {
     return opdi_zip_begin(zip, name, bytes) || opdi_sink_put(zip->sink, data, bytes) ||
         opdi_zip_end_entry(zip, name, bytes) ? -1 : 0;
@@ -83,25 +85,27 @@ OPDI_INTERNAL int opdi_zip_close(opdi_zip_writer *zip, int rc) {
 
 //== writing checkpoints ===============================================================================================
 //
-//  The paths become a tree, and the tree becomes a pickle.  Then each storage is written as an entry.
+//  First a tree is made from the paths of the values, and a pickle from the tree.  Then each storage is written as an
+//  entry of the zip file.
 
 enum { OPDI_BRANCH_LEAF, OPDI_BRANCH_DICT, OPDI_BRANCH_LIST, OPDI_BRANCH_TUPLE };
-/* A part of a path. */
+/* A node of the tree, for a part of a path between slashes. */
 typedef struct opdi_branch {
-    const char *name;            /* `length` bytes; of an item or integer key: the text inside its brackets */
+    const char *name;            /* the part of the path, `length` bytes, with its brackets */
     size_t length;
     int64_t number;
-    char bracket;                /* '[', '(', '{', or 0: the name is a text */
+    char bracket;                /* '[', '(' or '{' around a number; 0: the name is a text */
     int kind;
     int64_t value;               /* index of a leaf's value */
-    int64_t first, last, next;   /* the children and the next sibling; 0: none */
+    int64_t first, last, next;   /* indices of the first and last child and the next sibling; 0: none */
     int64_t count;
 } opdi_branch;
 
 static opdi_branch *opdi_branch_at(const opdi_checkpoint_writer *writer, int64_t i) {
     return (opdi_branch *)(void *)writer->branches.data + i;
 }
-/* Reads one part of a path, with its brackets and number.  Returns false if a text in brackets is not a number. */
+/* Sets *branch to one part of a path (`length` bytes at `name`), with its brackets and number.  Returns false if the
+   text in brackets is a minus sign without a number. */
 static bool opdi_branch_read(opdi_branch *branch, const char *name, size_t length) {
     static const char brackets[] = "[](){}";
     const char *open = length >= 2 ? (const char *)memchr(brackets, name[0], 6) : NULL;
@@ -123,7 +127,7 @@ static bool opdi_branch_same(const opdi_branch *first, const opdi_branch *second
     return first->bracket ? first->number == second->number
         : first->length == second->length && memcmp(first->name, second->name, first->length) == 0;
 }
-/* Returns the branch below `to` with that name, or 0. */
+/* Returns the child of the branch `to` that has the same name as `branch`, or 0. */
 static int64_t opdi_branch_find(const opdi_checkpoint_writer *writer, int64_t to, const opdi_branch *branch) {
     int64_t i = opdi_branch_at(writer, to)->last;
     if (!i || opdi_branch_same(opdi_branch_at(writer, i), branch)) { return i; }
@@ -132,8 +136,8 @@ static int64_t opdi_branch_find(const opdi_checkpoint_writer *writer, int64_t to
     }
     return 0;
 }
-/* Notes the kind of collection that the branch at `to` is: that of its child `branch`.  Returns 0, or -1 and sets an
-   error if it is another kind already. */
+/* Sets the kind of collection of the branch `to` (list, tuple or dict) to that which its child `branch` requires.
+   Returns 0, or -1 and sets an error if it is of another kind already. */
 static int opdi_branch_hold(opdi_checkpoint_writer *writer, int64_t to, const opdi_branch *branch, const char *path) {
     opdi_branch *const its = opdi_branch_at(writer, to);
     const int kind = branch->bracket == '[' ? OPDI_BRANCH_LIST : branch->bracket == '(' ? OPDI_BRANCH_TUPLE
@@ -145,7 +149,7 @@ static int opdi_branch_hold(opdi_checkpoint_writer *writer, int64_t to, const op
     its->kind = kind;
     return 0;
 }
-/* Adds a new branch behind the children of `to`.  Returns it, or -1 and sets an error. */
+/* Adds a copy of `branch` as the last child of the branch `to`.  Returns its index, or -1 and sets an error. */
 static int64_t opdi_branch_add(opdi_checkpoint_writer *writer, int64_t to, const opdi_branch *branch,
                                const char *path) {
     const int64_t at = (int64_t)(writer->branches.length / sizeof *branch);
@@ -162,7 +166,7 @@ static int64_t opdi_branch_add(opdi_checkpoint_writer *writer, int64_t to, const
     its->count++;
     return at;
 }
-/* Adds a path and its value to the tree.  Returns 0, or -1 and sets an error. */
+/* Adds a path and the index of its value to the tree.  Returns 0, or -1 and sets an error. */
 static int opdi_branch_path(opdi_checkpoint_writer *writer, const char *path, int64_t value) {
     int64_t to = 0;
     int depth = 0;
@@ -180,7 +184,7 @@ static int opdi_branch_path(opdi_checkpoint_writer *writer, const char *path, in
             return opdi_bad(&writer->source, OPDI_NOWHERE, "the path '%.300s' says that nothing is there", path);
         }
         if (none) { return 0; }
-        /* a leaf that is added twice is found when the tree is written */
+        /* opdi_branch_check finds a leaf that is added twice */
         const int64_t found = end ? opdi_branch_find(writer, to, &branch) : 0;
         if ((to = found ? found : opdi_branch_add(writer, to, &branch, path)) < 0) { return -1; }
         if (!end) { break; }
@@ -231,8 +235,8 @@ OPDI_INTERNAL int opdi_pickle_put_text(opdi_checkpoint_writer *writer, const cha
     opdi_string_add_n(&writer->pickle, text, length);
     return 0;
 }
-/* Writes opcode "c", a module and a name.  They name the dtype if `word` is true, otherwise the class of storages of
-   that dtype (for NONE: of bytes). */
+/* Writes opcode "c", a module and a name: of the dtype if `word` is true, otherwise of the class of storages of that
+   dtype (for OPD_DTYPE_NONE: of bytes). */
 static void opdi_pickle_put_dtype(opdi_checkpoint_writer *writer, opd_scalar_type dtype, bool word) {
     for (int i = 0; i < OPDI_PICKLE_GLOBALS; i++) {
         const char *const name = opdi_pickle_globals[i].name;
@@ -252,7 +256,8 @@ static void opdi_pickle_put_ints(opdi_checkpoint_writer *writer, const int64_t *
     for (int i = 0; i < count; i++) { opdi_pickle_put_int(writer, numbers[i]); }
     opdi_pickle_put(writer, 't');
 }
-/* Writes a call of _rebuild_tensor_v2, or of _v3 if the storage has tensors of several dtypes. */
+/* Writes a call of _rebuild_tensor_v2, or of _rebuild_tensor_v3 if the storage has tensors of several dtypes.  Returns
+   0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_pickle_put_tensor(opdi_checkpoint_writer *writer, const opd_tensor *tensor) {
     const opd_scalar_type dtype = (opd_scalar_type)tensor->dtype;
     const opdi_storage *storage = opdi_storage_root(tensor);
@@ -300,8 +305,8 @@ OPDI_INTERNAL int opdi_pickle_put_value(opdi_checkpoint_writer *writer, const op
                              (int)value->tag);
     }
 }
-/* Writes a branch with its children.  The depth is limited, because a path has a limited number of parts.  Returns 0,
-   or -1 and sets an error. */
+/* Writes a branch with its children.  Recursion is limited, because a path has at most OPDI_CHECKPOINT_DEPTH parts.
+   Returns 0, or -1 and sets an error. */
 static int opdi_pickle_put_branch(opdi_checkpoint_writer *writer, int64_t at) {
     static const int begins[] = {0, '}', ']', '('}, ends[] = {0, 'u', 'e', 't'};
     const opdi_branch *const branch = opdi_branch_at(writer, at);
@@ -344,11 +349,12 @@ static int opdi_branch_check(opdi_checkpoint_writer *writer, int64_t at) {
     return k < count ? -1 : 0;
 }
 
-/* Checks a tensor, and numbers its storage.  Returns 0, or -1 and sets an error. */
+/* Checks that a tensor has memory, gives its storage a number if it has none yet, and notes the storage's dtype.
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_checkpoint_number(opdi_checkpoint_writer *writer, const opd_tensor *tensor) {
     void *data;
     if (opdi_memory_of(tensor, writer->source.who, &data)) { return -1; }
-    /* these dtypes have no class of storages */
+    /* stored dtypes have no class of storages */
     const int dtype = opdi_is_stored_dtype(tensor->dtype) ? -1 : tensor->dtype;
     const int64_t was = writer->storages.count;
     const int64_t number = opdi_found_add(&writer->storages, (uintptr_t)opdi_storage_root(tensor));
@@ -361,8 +367,8 @@ OPDI_INTERNAL int opdi_checkpoint_number(opdi_checkpoint_writer *writer, const o
     if (*its != dtype) { *its = -1; }
     return 0;
 }
-/* Writes the entry of a storage with one dtype, or with several dtypes if dtype is negative.  A part of an element at
-   the end is left out, as in the pickle.  Returns 0, or -1 and sets an error. */
+/* Writes the entry of storage number `number`, whose tensors have the dtype `dtype` (negative: several dtypes).  An
+   incomplete element at the end is left out, as in the pickle.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_checkpoint_put(opdi_zip_writer *zip, opdi_storage *storage, int64_t number, int dtype) {
     const int64_t element = dtype < 0 ? 1 : (int64_t)opd_dtype_size((opd_scalar_type)dtype), stride = 1;
     const int64_t bytes = storage->bytes - storage->bytes % element;
@@ -380,7 +386,7 @@ OPDI_INTERNAL int opdi_checkpoint_put(opdi_zip_writer *zip, opdi_storage *storag
     opdi_drop(tensor);
     return rc;
 }
-/* Makes the tree of the paths and the pickle of their values.  Returns 0, or -1 and sets an error. */
+/* Makes the tree from the paths `names`, and the pickle of their values.  Returns 0, or -1 and sets an error. */
 static int opdi_checkpoint_build(opdi_checkpoint_writer *writer, const char *const *names, int64_t count) {
     opdi_branch root;
     memset(&root, 0, sizeof root);
@@ -400,7 +406,8 @@ static int opdi_checkpoint_build(opdi_checkpoint_writer *writer, const char *con
     opdi_pickle_put(writer, '.');
     return writer->pickle.failed ? -1 : 0;
 }
-/* Writes the zip file.  Returns 0, or -1 and sets an error. */
+/* Writes the entries of the zip file: the pickle, the small entries of the format, and the storages.  Returns 0, or -1
+   and sets an error. */
 static int opdi_checkpoint_write(const opdi_checkpoint_writer *writer, opdi_zip_writer *zip) {
     const char *const order = opdi_big_endian() ? "big" : "little";
     if (opdi_zip_add(zip, "archive/data.pkl", writer->pickle.data, writer->pickle.length) ||

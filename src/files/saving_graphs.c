@@ -2,11 +2,14 @@
 
 //== saved graphs ======================================================================================================
 //
-//  "OPDGRAPH", then little-endian: version 1 and the CRC-32 of all that follows it (32 bits each); bytes of the file,
-//  bytes of the text, number of constants (64 bits each); the text, which names overloads and constants ($0), has
-//  a comment for each operator that is not built in ("# NAME registered at FILE:LINE of PLUG-IN"), ends with a zero and
-//  is padded to 8; for each constant dtype and ndim (32 bits each), bytes, sizes (64 bits each), and the elements in
-//  rows, padded to 8.
+//  The format of a saved graph; all numbers are little-endian:
+//    bytes 0-7      "OPDGRAPH"
+//    bytes 8-15     32 bits each: the version, 1, and the CRC-32 of all bytes that follow it
+//    bytes 16-39    64 bits each: bytes of the file, bytes of the text (with padding), number of constants
+//    the text       with names of overloads and constants ($0), and a comment for each operator that is not built in
+//                   ("# NAME registered at FILE:LINE of PLUG-IN"); ends with a zero, padded to 8 bytes
+//    each constant  dtype and ndim (32 bits each); its bytes and sizes (64 bits each); the elements in the order of
+//                   contiguous tensors, padded to 8 bytes
 
 #define OPDI_GRAPH_HEAD 40
 static size_t opdi_pad8(size_t count) { return (count + 7) & ~(size_t)7; }
@@ -32,7 +35,7 @@ static int opdi_graph_put_tensor(opdi_sink *sink, opd_tensor *tensor) {
     opdi_drop(host);
     return rc;
 }
-/* Writes all parts of a saved graph that follow the checksum.  Returns 0, or -1 and sets an error. */
+/* Writes all parts of a saved graph that follow the checksum. `text` is padded.  Returns 0, or -1 and sets an error. */
 static int opdi_graph_put(opdi_sink *sink, const opd_graph *graph, const char *text, size_t text_bytes) {
     size_t bytes = OPDI_GRAPH_HEAD + text_bytes;
     unsigned char head[24];
@@ -56,7 +59,7 @@ static int opdi_graph_write(opdi_sink *sink, const opd_graph *graph, const char 
     opdi_crc table;
     opdi_sink sum;
     opdi_crc_init(&table);
-    memset(&sum, 0, sizeof sum);                  /* once for the checksum, once into the file */
+    memset(&sum, 0, sizeof sum);                  /* written twice: for the checksum, then to the file */
     sum.source = sink->source;
     sum.table = &table;
     sink->swap = sum.swap = opdi_big_endian();
@@ -64,7 +67,7 @@ static int opdi_graph_write(opdi_sink *sink, const opd_graph *graph, const char 
     (void)opdi_le_put(opdi_le_put(head + 8, 1, 4), sum.crc, 4);
     return opdi_sink_put(sink, head, sizeof head) ? -1 : opdi_graph_put(sink, graph, text, length);
 }
-/* Writes the graph's text and its constants.  The old file is replaced only when the new one is complete. */
+/* Writes the graph's text and its constants.  An old file is replaced only when the new file is complete. */
 int opd_graph_save(const opd_graph *graph, const char *path) {
     opdi_sink sink;
     int rc = -1;
@@ -83,7 +86,7 @@ int opd_graph_save(const opd_graph *graph, const char *path) {
     return rc;
 }
 
-/* Reads one constant, and advances *at.  On failure, returns NULL and sets an error. */
+/* Reads the constant at byte *at, and moves *at behind it.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_graph_get_tensor(const opdi_source *source, size_t *at) {
     const unsigned char *here = source->data + *at;
     const size_t left = source->length - *at;
@@ -121,7 +124,7 @@ static opd_tensor *opdi_graph_get_tensor(const opdi_source *source, size_t *at) 
     *at += OPDI_MIN(source->length - *at, opdi_pad8((size_t)bytes));
     return tensor;
 }
-/* Checks a saved graph and parses it with its constants.  On failure, returns NULL and sets an error. */
+/* Checks a saved graph, reads its constants and parses its text.  On failure, returns NULL and sets an error. */
 static opd_graph *opdi_graph_read(const opdi_source *source) {
     opd_tensor **constants;
     uint64_t k;
@@ -155,7 +158,7 @@ static opd_graph *opdi_graph_read(const opdi_source *source) {
     }
     if (!(own = (char *)opdi_scope_alloc((size_t)text))) { return NULL; }
     memcpy(own, source->data + OPDI_GRAPH_HEAD, (size_t)text);
-    own[text - 1] = 0;                            /* even if another program has changed the file meanwhile */
+    own[text - 1] = 0;                            /* in case another program has changed the file meanwhile */
     return opdi_graph_parse(own, constants, (int64_t)count);
 }
 static opd_graph *opdi_graph_read_in_scope(const opdi_source *source) {

@@ -1,10 +1,10 @@
 #include "files.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>files        files of several tensors read: safetensors, .npz, what torch.save writes
+//  >>files        reading files of several tensors: safetensors, .npz, checkpoints of torch.save
 //
-//  A file's directory becomes a sorted list of named entries.  A tensor is made from an entry when it is asked for.
-//  This section knows the formats' headers, pickles and tensors, but not the use of the tensors.
+//  When a file is opened, its directory becomes a sorted list of named entries.  A tensor is made from an entry when it
+//  is asked for.  This section depends on the headers of the formats, on pickles and on tensors, but not on operators.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== files of several tensors ==========================================================================================
@@ -51,7 +51,7 @@ static int opdi_by_name(const void *first, const void *second) {
     const int order = strcmp(sorted->name, other->name);
     return order ? order : sorted->place < other->place ? -1 : sorted->place > other->place;
 }
-/* Sorts entries by name.  Returns the second of two entries with the same name, or NULL. */
+/* Sorts `count` entries by name.  Returns the second of two entries with the same name, or NULL if all names differ. */
 OPDI_INTERNAL const opdi_sorted *opdi_same_names(opdi_sorted *sorted, int64_t count) {
     if (count) { qsort(sorted, (size_t)count, sizeof *sorted, opdi_by_name); }
     for (int64_t i = 1; i < count; i++) {
@@ -59,8 +59,9 @@ OPDI_INTERNAL const opdi_sorted *opdi_same_names(opdi_sorted *sorted, int64_t co
     }
     return NULL;
 }
-/* Checks that names differ and parts of the file do not overlap.  If `dense` is true, the parts must fill [begin, end).
-   Returns 0, or -1 and sets an error. */
+/* Checks that the names of the file's entries differ, that their parts of the file begin at byte `begin` or later and
+   do not overlap.  If `dense` is true, the parts must fill [begin, end).  Makes file->sorted.  Returns 0, or -1 and
+   sets an error. */
 OPDI_INTERNAL int opdi_named_check(opd_tensor_file *file, size_t begin, size_t end, bool dense) {
     const opdi_sorted *same;
     opdi_sorted *sorted;

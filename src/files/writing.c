@@ -2,7 +2,8 @@
 
 //== writing ===========================================================================================================
 
-/* Gives a new file the mode of the file that it will replace, so that no additional users can read it. */
+/* Gives the new file `tmp` the permissions of the file that it will replace, so that no additional users can read it.
+   */
 static void opdi_same_mode(const char *tmp, const char *path) {
 #if defined(OPDI_MAPS)
     struct stat st;
@@ -12,8 +13,8 @@ static void opdi_same_mode(const char *tmp, const char *path) {
     (void)path;
 #endif
 }
-/* Sets sink->to to `path`, or to the file that it refers to if it is a link.  Makes room for sink->tmp behind it.
-   Returns 0, or -1 if memory runs out. */
+/* Sets sink->to to `path` or, if path is a link, to the file that it refers to.  Makes space for sink->tmp behind this
+   name.  Returns 0, or -1 if memory runs out. */
 static int opdi_sink_names(opdi_sink *sink, const char *path) {
     char *real = NULL;
     const char *to = path;
@@ -27,7 +28,8 @@ static int opdi_sink_names(opdi_sink *sink, const char *path) {
     free(real);
     return sink->to ? 0 : -1;
 }
-/* Opens a new file beside path, or path itself if it is not a regular file.  Returns 0, or -1 and sets an error. */
+/* Opens a new temporary file beside `path` for writing, or path itself if it exists and is not a regular file.  Returns
+   0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_sink_open(opdi_sink *sink, const char *who, const char *path) {
     memset(sink, 0, sizeof *sink);
     sink->source.who = who;
@@ -57,10 +59,11 @@ OPDI_INTERNAL int opdi_sink_put(opdi_sink *sink, const void *data, size_t size) 
     sink->at += size;
     return 0;
 }
-/* Writes all data to the disk before the file gets its final name; otherwise a crash could leave an empty file. */
+/* Writes all data to the disk, because after a crash the file could otherwise be empty under its final name.  Returns 0
+   on success. */
 static int opdi_sink_sync(opdi_sink *sink) {
 #if defined(OPDI_MAPS)
-    /* some files cannot be synchronised */
+    /* some file systems cannot synchronise a file */
     return fflush(sink->file) || (fsync(fileno(sink->file)) && errno != EINVAL && errno != ENOSYS);
 #else
     return fflush(sink->file);
@@ -72,7 +75,8 @@ static int opdi_sink_rename(const opdi_sink *sink) {
 #endif
     return rename(sink->tmp, sink->to);
 }
-/* Closes the file.  If rc is 0, gives it its final name, otherwise removes it.  Returns 0, or -1 on failure. */
+/* Closes the file.  If rc is 0, gives the file its final name, otherwise removes it.  Returns 0, or -1 and sets an
+   error. */
 OPDI_INTERNAL int opdi_sink_close(opdi_sink *sink, int rc) {
     if (sink->to && rc == 0 && opdi_sink_sync(sink)) {
         rc = opdi_bad_errno(&sink->source, OPDI_NOWHERE, "cannot be written");
@@ -85,7 +89,8 @@ OPDI_INTERNAL int opdi_sink_close(opdi_sink *sink, int rc) {
     if (sink->to) { opdi_free(sink->to, sink->bytes); }
     return rc;
 }
-/* Writes the elements of a tensor in host memory, in order.  Returns 0, or -1 and sets an error. */
+/* Writes the elements of a tensor in host memory, in the order of contiguous tensors.  Returns 0, or -1 and sets an
+   error. */
 OPDI_INTERNAL int opdi_sink_tensor(opdi_sink *sink, const opd_tensor *tensor) {
     const size_t element = opd_dtype_size((opd_scalar_type)tensor->dtype);
     int64_t at[OPD_MAX_DIMS], left = tensor->numel;
@@ -115,7 +120,8 @@ OPDI_INTERNAL int opdi_sink_tensor(opdi_sink *sink, const opd_tensor *tensor) {
     }
     return 0;
 }
-/* Returns a reference to tensor, or to a copy of it that the host can read, or NULL and sets an error. */
+/* Returns a reference to tensor if the host can read it as it is, or to a copy that the host can read.  Returns NULL
+   and sets an error on failure. */
 OPDI_INTERNAL opd_tensor *opdi_host_of(opd_tensor *tensor, const char *who) {
     void *data;
     opd_tensor *host = NULL;
@@ -134,8 +140,8 @@ OPDI_INTERNAL opd_tensor *opdi_host_of(opd_tensor *tensor, const char *who) {
 }
 
 #define OPDI_NPY_HEADER 2048     /* enough for 64 sizes */
-/* Builds the header of numpy.save: room for the first size to grow, then blanks up to a multiple of 64.  Returns its
-   length, or 0 and sets an error. */
+/* Builds the header of a .npy file in buf as numpy.save does: followed by space for the first size to grow, and by
+   blanks up to a multiple of 64.  Returns the header's length, or 0 and sets an error. */
 static size_t opdi_npy_build(const opdi_source *source, const opd_tensor *tensor, char *buf) {
     const char *kind = opdi_npy_kinds[opdi_dtype_at(tensor->dtype)];
     opdi_text text = opdi_text_of(buf + 10, OPDI_NPY_HEADER - 10);

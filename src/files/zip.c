@@ -2,8 +2,8 @@
 
 //== zip: the central directory ========================================================================================
 
-/* Reads 64-bit fields of an entry from its extra field, which has those that are 0xffffffff in the entry, in this
-   order.  Returns 0, or -1 and sets an error. */
+/* Reads 64-bit fields of an entry from its extra field (`count` bytes at byte `at`).  The extra field contains only
+   those of *full, *packed and *begin that are 0xffffffff, in this order.  Returns 0, or -1 and sets an error. */
 static int opdi_zip_extra(const opdi_source *source, size_t at, size_t count, uint64_t *full, uint64_t *packed,
                           uint64_t *begin) {
     uint64_t *const fields[] = {full, packed, begin};
@@ -22,8 +22,8 @@ static int opdi_zip_extra(const opdi_source *source, size_t at, size_t count, ui
     }
     return at == end || end - at < 4 ? 0 : opdi_bad(source, at, "an extra field that is longer than there is room");
 }
-/* Checks the local header of an entry against its central one, and finds its data.  `name` has `name_n` bytes.  Returns
-   0, or -1 and sets an error. */
+/* Compares the local header of an entry with the entry in the directory, and finds the entry's data.  `name` has
+   `name_n` bytes; `end` is where the directory begins.  Returns 0, or -1 and sets an error. */
 static int opdi_zip_local(const opdi_source *source, opdi_named *named, const unsigned char *name, size_t name_n,
                           size_t end) {
     const unsigned char *at = source->data + named->begin;
@@ -43,7 +43,8 @@ static int opdi_zip_local(const opdi_source *source, opdi_named *named, const un
     named->end = named->data + packed;
     return 0;
 }
-/* Reads one entry of the directory, within [*at, end).  Returns 0, or -1 and sets an error. */
+/* Reads the entry at byte *at of the directory, which ends at byte `end`, and moves *at to the next entry. `directory`
+   is the first byte of the directory.  Returns 0, or -1 and sets an error. */
 static int opdi_zip_entry(opd_tensor_file *file, size_t *at, size_t end, size_t directory) {
     const unsigned char *here = file->source.data + *at;
     opdi_named named;
@@ -88,13 +89,13 @@ static int opdi_zip_entry(opd_tensor_file *file, size_t *at, size_t end, size_t 
     file->source.entry = NULL;
     return rc ? -1 : opdi_named_add(file, &named);
 }
-/* Finds the directory of a zip file, by the record at the file's end or by the record of zip64.  Returns 0, or -1 and
-   sets an error. */
+/* Finds the directory of a zip file, from the record at the file's end or from the zip64 record in front of it.  Sets
+   its first byte, its end and the number of its entries.  Returns 0, or -1 and sets an error. */
 static int opdi_zip_directory(const opdi_source *source, size_t *begin, size_t *end, uint64_t *count) {
     const unsigned char *here;
     uint64_t at;
     if (source->length < 22) { return opdi_bad(source, source->length, "the zip file ends without a directory"); }
-    for (at = source->length - 22;; at--) {        /* the comment follows, or bytes that were appended */
+    for (at = source->length - 22;; at--) {        /* a comment or appended bytes may follow the record */
         here = source->data + at;
         if (opdi_le32(here) == 0x06054b50u && opdi_le16(here + 20) <= source->length - at - 22) { break; }
         if (at == 0 || source->length - at > 22 + 65535) {
@@ -156,9 +157,10 @@ OPDI_INTERNAL int opdi_zip_check(const opdi_source *source, const opdi_named *na
     }
     return 0;
 }
-/* Finds the bytes of an entry, and sets `source` to them.  If they were compressed, *own is newly allocated memory for
-   them, otherwise NULL.  If `check` is 2, the checksum must be right.  If `check` is 1, it may also be 0, which PyTorch
-   writes if checksums are turned off.  Returns 0, or -1 and sets an error. */
+/* Sets `source` to the uncompressed bytes of an entry.  If they were compressed, *own is newly allocated memory for
+   them, otherwise NULL.  If `check` is 2, the checksum must be right.  If `check` is 1, the stored checksum may also be
+   0, which PyTorch writes if checksums are turned off.  If `check` is 0, it is not checked.  Returns 0, or -1 and sets
+   an error. */
 OPDI_INTERNAL int opdi_zip_bytes(const opd_tensor_file *file, const opdi_named *named, int check, opdi_source *source,
                                  unsigned char **own) {
     const size_t packed = named->end - named->data;
@@ -188,7 +190,8 @@ OPDI_INTERNAL int opdi_zip_bytes(const opd_tensor_file *file, const opdi_named *
     *own = NULL;
     return -1;
 }
-/* Returns the array of an entry, which is unpacked if needed.  Returns a reference, or NULL and sets an error. */
+/* Returns the array of a .npy entry, which is decompressed if necessary.  Returns a reference, or NULL and sets an
+   error. */
 OPDI_INTERNAL opd_tensor *opdi_zip_read(const opd_tensor_file *file, const opdi_named *named) {
     opdi_source source;
     unsigned char *own;

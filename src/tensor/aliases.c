@@ -2,8 +2,9 @@
 
 //== resizing ==========================================================================================================
 
-/* Makes a storage with `bytes` bytes of memory and one reference.  Returns NULL if memory runs out. */
-static opdi_storage *opdi_storage_make(int64_t bytes, int backend /* place */) {
+/* Makes a storage with `bytes` bytes of memory at a place (opdi_place) and one reference.  Returns NULL if memory runs
+   out. */
+static opdi_storage *opdi_storage_make(int64_t bytes, int backend /* an opdi_place */) {
     const bool apart = backend == OPD_META || bytes > OPDI_TOGETHER;
     const size_t head = (sizeof(opdi_storage) + 63) & ~(size_t)63;
     const size_t block = head + (apart ? 0 : (size_t)bytes);
@@ -24,8 +25,8 @@ static opdi_storage *opdi_storage_make(int64_t bytes, int backend /* place */) {
     return storage;
 }
 
-/* Returns how many bytes of the tensor's storage these sizes need, or 0 if there are no elements.  Returns -1 and sets
-   an error if the tensor cannot have these sizes. */
+/* Returns how many bytes the tensor's storage must have for these sizes, or 0 if there are no elements.  Returns -1 and
+   sets an error if the tensor cannot have these sizes. */
 OPDI_INTERNAL int64_t opdi_resize_bytes(const opd_tensor *tensor, const int64_t *sizes, int ndim) {
     const size_t element = opd_dtype_size((opd_scalar_type)tensor->dtype);
     const int64_t numel = opdi_count(sizes, ndim, element), first = opd_offset(tensor);
@@ -37,8 +38,8 @@ OPDI_INTERNAL int64_t opdi_resize_bytes(const opd_tensor *tensor, const int64_t 
     }
     return opd_fail(OPD_ERROR_SHAPE, "Trying to resize storage that is not resizable");
 }
-/* Gives `tensor` other sizes, contiguous, as resize_ does.  The memory grows if it has to, and keeps its contents.
-   Returns 0 or -1. */
+/* Gives `tensor` other sizes with contiguous strides, as resize_ does.  If necessary, the memory grows and keeps its
+   contents.  Returns 0, or -1 and sets an error. */
 OPDI_SHARED int opdi_resize(opd_tensor *tensor, const int64_t *sizes, int ndim) {
     const int64_t need = opdi_resize_bytes(tensor, sizes, ndim);
     const size_t element = opd_dtype_size((opd_scalar_type)tensor->dtype);
@@ -76,8 +77,8 @@ OPDI_SHARED int opdi_resize(opd_tensor *tensor, const int64_t *sizes, int ndim) 
     return 0;
 }
 
-/* Gives `tensor` other sizes and strides in its storage, at an offset from its present first element.  The caller has
-   checked that all elements stay inside.  Returns 0 or -1. */
+/* Gives `tensor` other sizes and strides in its storage.  `offset` (in elements) is added to the position of its first
+   element.  The caller has checked that all elements stay inside.  Returns 0, or -1 and sets an error. */
 OPDI_SHARED int opdi_redescribe(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
                                 int64_t offset) {
     int64_t numel = opdi_count(sizes, ndim, opd_dtype_size((opd_scalar_type)tensor->dtype));
@@ -99,14 +100,15 @@ OPDI_SHARED int opdi_redescribe(opd_tensor *tensor, const int64_t *sizes, const 
     return 0;
 }
 
-//== the same memory, another count of writes ==========================================================================
+//== storages over the same memory that count writes separately ========================================================
 
 static void opdi_storage_root_drop(void *data, void *root) {
     (void)data;
     opdi_storage_drop((opdi_storage *)root);
 }
-/* Makes a storage over the memory of `storage`, to which it holds a reference, with a count of writes (version) of its
-   own.  Returns a reference, or NULL. */
+/* Makes a second storage over the memory of `storage`, with a separate count of writes, which begins at `version`.  The
+   new storage holds a reference to the storage that owns the memory.  Returns a reference to the new storage, or NULL
+   if memory runs out. */
 OPDI_INTERNAL opdi_storage *opdi_storage_again(opdi_storage *storage, uint32_t version) {
     opdi_foreign *foreign = (opdi_foreign *)opdi_alloc(sizeof *foreign);
     if (!foreign) { return NULL; }
@@ -155,8 +157,8 @@ opd_tensor *opd_tensor_data(opd_tensor *tensor) {
     return opdi_own(value);
 }
 
-/* If `tensor` now has another storage than the one in whose block it lies, and no other tensor uses that storage's
-   data, frees the data. */
+/* A tensor lies in the same block as the storage that it was made with.  If `tensor` now has another storage, and no
+   other tensor uses the data of the first one, frees that data. */
 OPDI_INTERNAL void opdi_home_trim(const opd_tensor *tensor) {
     opdi_storage *const home = tensor->meta ? tensor->meta->home : NULL;
     if (!home || OPDI_ACQUIRE(&home->refs) != 1 || !opdi_is_apart(home)) { return; }

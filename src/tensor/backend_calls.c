@@ -2,8 +2,8 @@
 
 //== copies ============================================================================================================
 
-/* Copies consecutive bytes between two memories.  If `dst` or `src` is NULL, that side is the host.  Returns 0, or -1
-   and sets an error. */
+/* Copies `bytes` bytes from `from` in the memory of storage `src` to `to` in that of `dst`.  If `dst` or `src` is NULL,
+   that side is the host.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_device_move(const opdi_storage *dst, char *to, const opdi_storage *src, const char *from,
                                    size_t bytes) {
     const int into = dst ? dst->device : 0, out_of = src ? src->device : 0;
@@ -25,13 +25,13 @@ OPDI_INTERNAL int opdi_device_move(const opdi_storage *dst, char *to, const opdi
                             : backend->desc.copy) (backend->desc.user, to, into ? dst->index : -1, from,
                                                    out_of ? src->index : -1, bytes), into ? into : out_of, "copy");
 }
-/* Returns how many bytes lie between the first byte of the tensor's first element and the end of its last. */
+/* Returns the number of bytes from the first byte of the tensor's first element to the end of its last element. */
 OPDI_INTERNAL size_t opdi_span(const opd_tensor *tensor) {
     return (size_t)opdi_extent(tensor->dims, tensor->dims + tensor->ndim,
                                tensor->ndim) * opd_dtype_size((opd_scalar_type)tensor->dtype);
 }
-/* Returns a copy of `tensor` in the host's memory, with the same strides.  Returns a reference, or NULL and sets an
-   error. */
+/* Makes a copy of `tensor` in the host's memory, with the same strides.  Returns a reference to the copy, or NULL and
+   sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_host_copy(const opd_tensor *tensor) {
     opd_tensor *hidden = opdi_tensor_make(tensor->dims, tensor->dims + tensor->ndim, tensor->ndim,
                                           (opd_scalar_type)tensor->dtype, OPD_CPU);
@@ -42,7 +42,7 @@ OPDI_INTERNAL opd_tensor *opdi_host_copy(const opd_tensor *tensor) {
     return hidden;
 }
 
-/* Returns true if the backend has its own kernel for a built-in operator. `ours` is the built-in kernel. */
+/* Returns true if the backend has a kernel for a built-in operator other than `ours`, the built-in kernel. */
 static bool opdi_device_has(opd_op *op, int backend, opd_kernel ours) {
     opdi_thread *thread = opdi_self();
     const uint64_t was = opdi_enter(thread);
@@ -52,7 +52,7 @@ static bool opdi_device_has(opd_op *op, int backend, opd_kernel ours) {
     opdi_leave(thread, was);
     return own;
 }
-/* Calls op below the keys of autograd and version counting.  Returns 0, or -1 and sets an error. */
+/* Calls op without the keys of autograd and of counting writes.  Returns 0, or -1 and sets an error. */
 static int opdi_device_call(opd_op *op, const opd_value *args, int nargs) {
     opd_key_guard guard = opd_keys_exclude(opd_keyset_make(OPDI_AUTOGRAD_BITS | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW),
                                                            0));
@@ -61,8 +61,8 @@ static int opdi_device_call(opd_op *op, const opd_value *args, int nargs) {
     return tensor ? 0 : -1;
 }
 
-/* Fills `tensor` by the device's own fill_, and sets *rc to what that returned.  Returns false if the device has no
-   fill_. */
+/* Fills `tensor` with a number by the device's fill_, and sets *rc to the result of that call, 0 or -1.  Returns false
+   if the device has no fill_. */
 OPDI_SHARED bool opdi_device_fill(opd_tensor *tensor, opd_value value, int *rc) {
     static opd_op *op;
     opd_value args[2];
@@ -79,8 +79,8 @@ OPDI_SHARED bool opdi_like(const opd_tensor *first, const opd_tensor *second) {
     return first->dtype == second->dtype && opdi_has_sizes(first, second->dims, second->ndim) &&
         (first->flags & second->flags & OPDI_CONTIGUOUS);
 }
-/* Copies src to dst between two memories as contiguous tensors, if a device that runs formulas is on either side.
-   Returns 0 or -1. */
+/* Copies src to dst between two memories, as contiguous tensors of dst's or src's dtype.  For use if a device on one
+   side runs pointwise formulas: this device converts and packs the elements.  Returns 0, or -1 and sets an error. */
 static int opdi_copy_packed(opd_tensor *dst, const opd_tensor *src) {
     const bool from = opdi_on_device(src), at_source = from && (!(src->flags & OPDI_CONTIGUOUS) ||
                                                                 src->dtype != dst->dtype);
@@ -89,10 +89,10 @@ static int opdi_copy_packed(opd_tensor *dst, const opd_tensor *src) {
     if (opdi_like(dst, src)) {
         return opdi_device_move(dst->storage, dst->data, src->storage, src->data, opdi_span(dst));
     }
-    if (at_source) {                              /* converts and packs src where it is */
+    if (at_source) {                              /* converts and packs src on its device */
         tensor = opdi_tensor_make(src->dims, NULL, src->ndim, (opd_scalar_type)dst->dtype, opdi_place_of(src));
         rc = tensor ? opdi_copy_by_formula(tensor, src) : -1;
-    } else {                                      /* moves it as it is, then converts it at dst */
+    } else {                                      /* moves src without conversion, then converts it at dst */
         const opd_tensor *sum = src;
         if (!from && !(src->flags & OPDI_CONTIGUOUS)) {
             opd_tensor *order = opdi_tensor_make(src->dims, NULL, src->ndim, (opd_scalar_type)src->dtype, OPD_CPU);
@@ -111,13 +111,13 @@ static int opdi_copy_packed(opd_tensor *dst, const opd_tensor *src) {
     return rc;
 }
 
-/* Copies src to dst by way of the host, where dtypes are converted, strides followed and dims broadcast.  Returns 0, or
-   -1 and sets an error. */
+/* Copies src to dst through the host, which converts dtypes, follows strides and broadcasts.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_copy_by_host(opd_tensor *dst, const opd_tensor *src) {
     opd_tensor *from = opdi_on_device(src) ? opdi_host_copy(src) : (opd_tensor *)(uintptr_t)src, *to = dst;
     int rc = from ? 0 : -1;
     if (rc == 0 && opdi_on_device(dst)) {
-        if (!(dst->flags & OPDI_CONTIGUOUS)) { to = opdi_host_copy(dst); }    /* bytes in between are written back */
+        if (!(dst->flags & OPDI_CONTIGUOUS)) { to = opdi_host_copy(dst); }    /* gaps are written back, too */
         else { to = opdi_tensor_make(dst->dims, NULL, dst->ndim, (opd_scalar_type)dst->dtype, OPD_CPU); }
     }
     if (!to || (rc == 0 && opdi_copy(to, from))) { rc = -1; }
@@ -126,8 +126,9 @@ static int opdi_copy_by_host(opd_tensor *dst, const opd_tensor *src) {
     if (to && to != dst) { opdi_drop(to); }
     return rc;
 }
-/* Copies src to dst if one of them is on a device.  If their elements lie alike, all bytes are copied at once; within a
-   device its own copy_ is used; all other copies go by way of the host.  Returns 0, or -1 and sets an error. */
+/* Copies src to dst if one of them is on a device.  If their elements lie in the same order without gaps, all bytes are
+   copied at once.  Within a device, its copy_ is used, or its pointwise formulas.  All other copies go through the
+   host.  Returns 0, or -1 and sets an error. */
 OPDI_SHARED int opdi_device_copy(opd_tensor *dst, const opd_tensor *src) {
     static opd_op *op;
     const bool within = opdi_place_of(dst) == opdi_place_of(src);
@@ -136,7 +137,7 @@ OPDI_SHARED int opdi_device_copy(opd_tensor *dst, const opd_tensor *src) {
     if (src->backend == OPD_META) { return opd_fail(OPD_ERROR_ARGUMENT, "Cannot copy out of meta tensor; no data!"); }
     const bool stored = ((dst->flags | src->flags) & OPDI_STORED) != 0;            /* no device converts these */
     if (!stored && src->backend == OPD_CPU && src->ndim == 0 && opdi_backend_pointwise(dst->backend)) {
-        return opdi_copy_by_formula(dst, src);    /* nothing has to wait */
+        return opdi_copy_by_formula(dst, src);    /* needs no wait for a copy */
     }
     if (within && opdi_check_partial_overlap(dst, src)) { return -1; }
     if (dst->dtype == src->dtype && opdi_has_sizes(src, dst->dims, dst->ndim) &&
@@ -159,7 +160,7 @@ OPDI_SHARED int opdi_device_copy(opd_tensor *dst, const opd_tensor *src) {
     return opdi_copy_by_host(dst, src);
 }
 
-//== round a kernel ====================================================================================================
+//== around a device's kernel ==========================================================================================
 
 /* Returns true for operators whose tensors may be on several devices: some built-in operators, and all operators of
    programs, which check devices themselves. */
@@ -172,8 +173,8 @@ OPDI_INTERNAL bool opdi_mixes_devices(const opd_op *op) {
     }
     return false;
 }
-/* Compares the place (number of the device) of one tensor of a call with *place, which is -1 at first and then gets it.
-   Returns -1 and sets an error if the tensor is at another place than those before it. */
+/* Compares the opdi_place of one tensor of a call with *place.  If *place is -1, sets it to the tensor's place.
+   Returns 0, or -1 and sets an error if the places differ.  `mixes` and `backend` are as for opdi_call_place. */
 static int opdi_place_check(const opd_call *call, const opd_tensor *tensor, bool mixes, int backend, int *place) {
     const int here = opdi_place_of(tensor);
     if (tensor->backend == OPD_CPU && (mixes || tensor->ndim == 0)) { return 0; }
@@ -184,9 +185,9 @@ static int opdi_place_check(const opd_call *call, const opd_tensor *tensor, bool
     if (*place < 0) { *place = here; }
     return *place == here ? 0 : opdi_device_differs(call, opdi_place_device(*place), tensor);
 }
-/* Returns the place (number of the device) of a call's tensors, else of its Device argument if that names a device of
-   `backend`, else 0.  If `mixes` is set, only tensors of `backend` count, and the others may be anywhere.  Returns -1
-   and sets an error if places differ. */
+/* Returns the opdi_place of a call's tensors.  If there are none, returns the place of its Device argument, if that is
+   a device of `backend`, else 0.  If `mixes` is true, only tensors of `backend` count, and all other tensors may be
+   anywhere.  Returns -1 and sets an error if places differ. */
 static int opdi_call_place(const opd_call *call, bool mixes, int backend) {
     int place = -1;
     for (int i = 0; i < call->op->nargs; i++) {
@@ -204,15 +205,16 @@ static int opdi_call_place(const opd_call *call, bool mixes, int backend) {
     }
     return OPDI_MAX(place, 0);
 }
-/* Returns the kernel that the current table has behind one of our guarding slots (see opdi_guard_slot), and sets the
-   call's user pointer to that kernel's.  Returns NULL and sets an error if there is none. */
+/* Returns the kernel that a guarding kernel replaced in the table's slot (behind[i], see opdi_guard_slot), and sets the
+   call's user pointer to that of the slot.  Returns NULL and sets an error if the table cannot be made. */
 static opd_kernel opdi_behind(opd_call *call, int i) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     if (!table && !(table = opdi_table_make(call->op))) { return NULL; }
     call->user = table->slots[call->slot].user;
     return table->behind[i] ? table->behind[i] : table->slots[call->slot].fn;
 }
-/* Runs a kernel of the lazy device, before which calls that were only noted may have to be withdrawn. */
+/* Runs a kernel of the lazy device.  The compiler sets this function: if the kernel fails, it removes what the kernel
+   has recorded, and records a call of the operator instead. */
 static int (*opdi_lazy_round)(opd_call *call, opd_kernel kernel);
 OPDI_SHARED void opdi_lazy_round_set(int (*round)(opd_call *call, opd_kernel kernel)) { opdi_lazy_round = round; }
 /* Runs the kernel behind a device's slot while that device is the current one, and then restores the previous device.
@@ -247,8 +249,9 @@ OPDI_INTERNAL int opdi_device_arg(const opd_op *op, const opd_value *args) {
     while (i >= 0 && args[i].tag != OPD_TAG_DEVICE) { i--; }
     return i;
 }
-/* Returns the backend whose kernel serves a call without tensors: that of the device it names, or the CPU.  Returns -1
-   for the kernel that serves every backend, if the device is not registered and has no kernel of its own. */
+/* Returns the backend whose kernel serves a call without tensors: the backend of its device argument, or the CPU.
+   Returns -1 if the device is not registered and has no separate kernel: then the kernel for all backends serves the
+   call. */
 OPDI_INTERNAL int opdi_by_device(const opd_op *op, const opdi_table *table, const opd_value *args) {
     const int i = opdi_device_arg(op, args);
     const int type = i < 0 || (unsigned)args[i].u.device.type >= OPD_BACKEND_COUNT ? OPD_CPU : args[i].u.device.type;
@@ -273,8 +276,9 @@ static bool opdi_has_device_kernel(const opd_op *op) {
     return false;
 }
 
-/* Puts the guarding kernels (opdi_device_kernel, opdi_by_device_kernel) in front of a slot's kernel, if a backend is
-   registered for the slot. */
+/* If a backend is registered for a slot of the table, replaces the slot's kernel by a guarding kernel
+   (opdi_device_kernel and so on), which calls the replaced kernel, table->behind.  Does the same for
+   opdi_by_device_kernel at the slot of calls without tensors.  `how` tells where the slot's kernel comes from. */
 OPDI_INTERNAL void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot, opdi_chosen how) {
     opdi_slot *to = &table->slots[slot];
     const int device = slot - OPD_KEY_CPU;
@@ -295,21 +299,21 @@ OPDI_INTERNAL void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot
     to->fn = opdi_mixes_devices(op) ? opdi_device_mixed_kernel : opdi_device_kernel;
 }
 
-//== results by the Meta kernel ========================================================================================
+//== results like those of the Meta kernel =============================================================================
 
 #define OPDI_STAND_INS 8
-/* Tensors without memory that replace the tensors of a call.  They live as long as this struct, so nothing may keep
+/* Tensors without memory that replace the tensors of a call.  They live as long as this struct, so no code may keep
    them. */
 typedef struct opdi_stand_in_tensor {
     opd_tensor tensor;
-    opdi_view_record record;                      /* for code that looks for a view's base: there is none */
+    opdi_view_record record;                      /* all zero, for code that looks for a view's base */
 } opdi_stand_in_tensor;
 typedef struct opdi_stand_ins {
     opdi_stand_in_tensor *fakes, few[OPDI_STAND_INS];
     opd_tensor **real, *few_real[OPDI_STAND_INS];
     int count;
 } opdi_stand_ins;
-/* Returns the tensor for which the stand-in `factor` stands, or NULL if `factor` is no stand-in. */
+/* Returns the tensor that the stand-in `factor` replaces, or NULL if `factor` is not a stand-in. */
 static opd_tensor *opdi_stands_for(const opdi_stand_ins *stand_ins, const opd_tensor *factor) {
     for (int i = 0; i < stand_ins->count; i++) {
         if (factor == &stand_ins->fakes[i].tensor) { return stand_ins->real[i]; }
@@ -335,8 +339,8 @@ static opd_tensor *opdi_stand_in(opdi_stand_ins *stand_ins, opd_tensor *tensor) 
     factor->backend_bit = (uint16_t)(1u << OPD_META);
     return factor;
 }
-/* Writes the arguments of a call to args, with stand-ins instead of its tensors.  Returns 0, or -1 if memory runs
-   out. */
+/* Copies the arguments of a call to args, with stand-ins instead of tensors and the meta device instead of devices.
+   Returns 0, or -1 if memory runs out. */
 static int opdi_stand_ins_for(const opd_call *call, opdi_stand_ins *stand_ins, opd_value *args) {
     int64_t count = 0;
     for (int i = 0; i < call->op->nargs; i++) {
@@ -362,8 +366,8 @@ static int opdi_stand_ins_for(const opd_call *call, opdi_stand_ins *stand_ins, o
     }
     return 0;
 }
-/* Returns the tensor for which the stand-in `factor` stands.  If `factor` is no stand-in, returns a new tensor like it
-   on the device.  Returns a reference, or NULL and sets an error. */
+/* Returns the tensor that the stand-in `factor` replaces.  If `factor` is not a stand-in, makes a tensor with its
+   sizes, strides and dtype at `place`.  Returns a reference, or NULL and sets an error. */
 static opd_tensor *opdi_stood_for(const opdi_stand_ins *stand_ins, const opd_tensor *factor, int place) {
     opd_tensor *const tensor = opdi_stands_for(stand_ins, factor);
     if (tensor) {
@@ -373,8 +377,8 @@ static opd_tensor *opdi_stood_for(const opdi_stand_ins *stand_ins, const opd_ten
     return opdi_tensor_make(factor->dims, factor->flags & OPDI_CONTIGUOUS ? NULL : factor->dims + factor->ndim,
                             factor->ndim, (opd_scalar_type)factor->dtype, place);
 }
-/* Makes result `i` of the call like `value`, which the Meta kernel has returned.  If `update` is true, argument 0
-   itself may become result 0.  Returns 0 or -1. */
+/* Makes result `i` of the call, with the sizes, strides and dtype of `value`, a result of the Meta kernel.  If `update`
+   is true, argument 0 may itself become result 0.  Returns 0, or -1 and sets an error. */
 static int opdi_result_like_fake(opd_call *call, const opdi_stand_ins *stand_ins, int i, opd_value value, bool update) {
     const int place = opdi_place(opdi_call_device(call));
     const opd_tensor *factor = value.tag == OPD_TAG_TENSOR ? value.u.t : NULL;
@@ -410,8 +414,8 @@ static int opdi_result_like_fake(opd_call *call, const opdi_stand_ins *stand_ins
     return 0;
 }
 
-/* Runs the Meta kernel with stand-ins for the call's tensors, and makes results like those that it returns.  Returns 0
-   or -1. */
+/* Runs the operator's Meta kernel with stand-ins for the call's tensors, and makes results with the same sizes, strides
+   and dtypes.  If `update` is true, argument 0 may itself become result 0.  Returns 0, or -1 and sets an error. */
 static int opdi_results_from_fake(opd_call *call, bool update) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     const opd_call was = *call;
@@ -437,7 +441,7 @@ static int opdi_results_from_fake(opd_call *call, bool update) {
     for (int i = 0; rc == 0 && i < call->op->nrets; i++) {
         if (!(fake.filled >> i & 1)) { continue; }
         rc = opdi_result_like_fake(call, &stand_ins, i, rets[i], update && i == 0);
-        if (rets[i].tag != OPD_TAG_TENSOR && rets[i].tag != OPD_TAG_TENSORS) {     /* a text or list has moved */
+        if (rets[i].tag != OPD_TAG_TENSOR && rets[i].tag != OPD_TAG_TENSORS) {     /* moves a text or list */
             call->owned |= fake.owned & 1u << i;
             fake.owned &= ~(1u << i);
         }
@@ -455,7 +459,7 @@ opd_tensor *opd_result_update(opd_call *call) {
     return out == self || (out && opdi_copy(out, self) == 0) ? out : NULL;
 }
 
-//== the CPU instead ===================================================================================================
+//== running an operator on the CPU instead ============================================================================
 
 /* Returns tensor if it is on the host, or else its copy on the host, which belongs to the scope.  Returns NULL and sets
    an error if that fails. */
@@ -463,8 +467,8 @@ OPDI_SHARED opd_tensor *opdi_on_host(opd_tensor *tensor) {
     return tensor && opdi_on_device(tensor) ? opdi_own(opdi_host_copy(tensor)) : tensor;
 }
 
-/* Writes a value to *out in a form that the host can use: tensors are copied to the host (a list becomes a new one),
-   and a device becomes the CPU.  Returns 0 or -1. */
+/* Writes a copy of an argument for the CPU to *out: tensors of a device are copied to the host, and a device becomes
+   the CPU.  Returns 0, or -1 and sets an error. */
 static int opdi_value_on_host(const opd_value *value, opd_value *out) {
     *out = *value;
     if (value->tag == OPD_TAG_DEVICE) { *out = opd_value_device(opd_device_of(OPD_CPU, -1)); }
@@ -492,7 +496,8 @@ static int opdi_written_back(opd_tensor *tensor, const opd_tensor *host) {
     if (!opdi_has_sizes(tensor, host->dims, host->ndim) && opdi_resize(tensor, host->dims, host->ndim)) { return -1; }
     return opdi_copy(tensor, host);
 }
-/* Returns a tensor of the host as a tensor at `place` (number of a device), or NULL and sets an error. */
+/* Returns a copy of a tensor of the host at `place` (an opdi_place), or `tensor` itself if the place is the host.
+   Returns NULL and sets an error if that fails. */
 static opd_tensor *opdi_on_place(opd_tensor *tensor, int place) {
     if (!tensor || place == OPD_CPU) { return tensor; }
     opd_tensor *delta = opdi_own(opdi_tensor_make(tensor->dims,
@@ -558,7 +563,7 @@ int opd_cpu_fallback(opd_call *call) {
         if (opdi_value_on_host(&call->args[i], &args[i])) { return -1; }
         writes[i] = opdi_writes_of(&args[i]);
     }
-    call->th->state.allow &= ~OPD_BIT_OF(OPD_F_AUTOCAST);          /* autocast was that of the device, and is done */
+    call->th->state.allow &= ~OPD_BIT_OF(OPD_F_AUTOCAST);          /* the device's autocast is already done */
     if (opd_call_all(op, rets, args, op->nargs)) { return -1; }
     for (int i = 0; i < op->nargs; i++) {
         const opd_value *value = &call->args[i];
@@ -575,8 +580,8 @@ int opd_cpu_fallback(opd_call *call) {
     for (int i = 0; i < op->nrets; i++) { if (opdi_return_from_host(call, i, &rets[i], place)) { return -1; } }
     return opd_ok() ? 0 : -1;
 }
-/* Replaces those tensors of argument `i` that are conjugated or negated when they are read by copies with the computed
-   values.  Returns 0, or -1 and sets an error. */
+/* Replaces the lazy tensors (conjugated or negated when they are read) in *value, which is argument `i`, by copies with
+   the computed values.  Returns 0, or -1 and sets an error. */
 static int opdi_resolve_value(const opd_op *op, int i, opd_value *value) {
     opd_tensor **list = NULL;
     if (value->tag == OPD_TAG_TENSOR) {
@@ -599,8 +604,8 @@ static int opdi_resolve_value(const opd_op *op, int i, opd_value *value) {
     if (list) { value->u.tensors = list; }
     return 0;
 }
-/* Copies the new values of the call's written arguments from args, where they were written, to the arguments.  Puts the
-   arguments themselves into the results.  Returns 0, or -1 and sets an error. */
+/* Copies new values from args, where the operator wrote copies of lazy arguments, to the arguments of the call.  If
+   such a copy is a result, replaces it by the argument.  Returns 0, or -1 and sets an error. */
 static int opdi_resolved_back(opd_call *call, const opd_value *args) {
     const opd_op *op = call->op;
     for (uint64_t mask = op->tensor_args & op->written_args; mask; mask &= mask - 1) {
@@ -615,9 +620,9 @@ static int opdi_resolved_back(opd_call *call, const opd_value *args) {
     }
     return 0;
 }
-/* This kernel at Conjugate and Negative, for every operator, computes the values of arguments that are conjugated or
-   negated when they are read.  Then it runs the operator below the key, and gives written arguments their values back.
-   Views, and operators that only change how self is read, take self as it is
+/* The kernel at the keys Conjugate and Negative, for every operator: computes the values of arguments that are
+   conjugated or negated when they are read.  Then it runs the operator below the key, and copies new values of written
+   arguments back.  View operators, and operators that only change how self is read, get the arguments unchanged
    (aten/src/ATen/native/MathBitsFallback.h). */
 OPDI_SHARED int opdi_lazy_fallback(opd_call *call) {
     const opd_op *const op = call->op;

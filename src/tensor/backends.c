@@ -1,11 +1,11 @@
 #include "tensor.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>backends     devices from outside
+//  >>backends     devices that programs register
 //
-//  The functions that a program registers for a kind of device, and their uses: memory, copies, the current device
-//  around a kernel, operators that run on the CPU instead.  Uses tensors and the dispatcher.  No kernel of ours touches
-//  the memory of a device.
+//  The functions that a program registers for a kind of device, and their uses: memory, copies, making a device the
+//  current one around a kernel, running operators on the CPU instead.  This section uses tensors and the dispatcher.
+//  No built-in kernel touches the memory of a device.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_SHARED opdi_backend *opdi_backend_of(int type);
@@ -16,7 +16,7 @@ OPDI_SHARED opd_tensor *opdi_on_host(opd_tensor *tensor);
 #if defined(OPDI_CORE)
 
 static opdi_backend opdi_backends[OPD_BACKEND_COUNT];
-OPDI_INTERNAL opdi_mutex opdi_backend_lock = OPDI_MUTEX_INIT;     /* for everything above except published fields */
+OPDI_INTERNAL opdi_mutex opdi_backend_lock = OPDI_MUTEX_INIT;     /* protects opdi_backends, except published fields */
 
 OPDI_SHARED opdi_backend *opdi_backend_of(int type) {
     return type > OPD_CPU && type < OPD_META && OPDI_ACQUIRE(&opdi_backends[type].registered) ? &opdi_backends[type]
@@ -108,8 +108,8 @@ static void opdi_name_give(opd_backend backend, const char *name) {
 }
 
 static void opdi_device_free(opdi_storage *storage);
-/* Registers or unregisters a backend, and takes all tables out of use.  The caller holds opdi_backend_lock; after
-   releasing it, it frees the objects that are out of use. */
+/* Registers (on is 1) or unregisters (0) a backend, and takes all dispatch tables out of use.  The caller holds
+   opdi_backend_lock.  After releasing it, the caller frees the tables (opdi_gone_give_back). */
 static void opdi_backend_publish(opd_backend backend, int on) {
     opdi_lock(&opdi_registry.lock);
     OPDI_PUBLISH(&opdi_partings.device, &opdi_device_free);
@@ -144,7 +144,7 @@ int opd_backend_register_sized(opd_backend backend, const opd_backend_desc *give
     else if (desc->name) { wrong = opdi_name_refused(backend, desc->name); }
     if (!wrong) {
         if (desc->name && backend >= OPD_PRIVATEUSE1) { opdi_name_give(backend, desc->name); }
-        other->blocks = 0;                        /* other threads may just be reading `registered`, which is 0 */
+        other->blocks = 0;                        /* field by field: other threads may read `registered` */
         memset(other->memory, 0, sizeof other->memory);
         other->desc = *desc;
         other->plugin = opdi_plugin_hold((uintptr_t)desc->alloc);
@@ -156,7 +156,7 @@ int opd_backend_register_sized(opd_backend backend, const opd_backend_desc *give
                             opdi_device_name((int)backend), desc && desc->name ? desc->name : "", wrong) : 0;
 }
 
-/* Unregisters a backend if the plug-in `only` has registered it; if `only` is NULL, in any case.  Returns 0, or -1 and
+/* Unregisters a backend.  If `only` is not NULL, does so only if that plug-in has registered it.  Returns 0, or -1 and
    sets an error. */
 static int opdi_backend_unregister(opd_backend backend, const opd_plugin *only) {
     opd_backend_desc desc;
@@ -187,8 +187,8 @@ static int opdi_backend_unregister(opd_backend backend, const opd_plugin *only) 
 }
 int opd_backend_unregister(opd_backend backend) { return opdi_backend_unregister(backend, NULL); }
 
-/* Unregisters the backends of a plug-in that has been unloaded.  A backend with memory in use is unregistered when the
-   last block of it is freed. */
+/* Unregisters the backends of a plug-in that has been unloaded.  A backend whose memory is still in use is unregistered
+   when its last block is freed. */
 OPDI_INTERNAL void opdi_backends_unload(const opd_plugin *plugin) {
     for (int i = OPD_CPU + 1; i < OPD_META; i++) {
         const int mark = opd_error_mark();
@@ -276,7 +276,7 @@ opd_stream opd_stream_set(opd_stream stream) {
 int opd_stream_wait(opd_stream stream, opd_stream other) {
     opdi_backend *backend = stream.device.type == OPD_CPU ? NULL : opdi_device_find(stream.device,
         &stream.device.index);
-    /* there is no queue, so the host waits until the other streams are done */
+    /* without stream_wait, the host waits until the other stream is done */
     if (!backend || other.device.type != stream.device.type || !backend->desc.stream_wait) {
         return !backend && stream.device.type != OPD_CPU ? -1 : opd_stream_synchronize(other);
     }
@@ -437,7 +437,7 @@ void opd_capture_free(opd_capture *capture) {
 
 //== memory ============================================================================================================
 
-/* Counts the bytes of a block of device memory that was made (bytes > 0) or freed. */
+/* Counts a block of device memory that was allocated (bytes > 0) or freed (bytes < 0). */
 static void opdi_device_count_bytes(opdi_backend *backend, int index, int64_t bytes) {
     opd_memory *memory = &backend->memory[index];
     opdi_lock(&opdi_backend_lock);
@@ -467,7 +467,7 @@ static void opdi_device_free(opdi_storage *storage) {
     opdi_backend *backend = opdi_backend_of(storage->device);
     opd_plugin *plugin = backend ? backend->plugin : NULL;
     if (!backend || !storage->data) { return; }
-    if (plugin) { opdi_plugin_pin(plugin); }      /* once the last block is freed, it may be unregistered */
+    if (plugin) { opdi_plugin_pin(plugin); }      /* freeing the last block may unregister the backend */
     backend->desc.free(backend->desc.user, storage->index, storage->data, (size_t)storage->bytes);
     opdi_device_count_bytes(backend, storage->index, -storage->bytes);
     if (!plugin) { return; }

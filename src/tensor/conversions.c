@@ -3,9 +3,10 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>loops        tensor iteration: promotion, broadcasting, block loops, copies
 //
-//  The base of all pointwise kernels.  A loop is written for float, double and int64_t over contiguous memory.  This
-//  file reduces all other cases (other dtypes, strides, broadcasting, threads) to that, a block of elements at a time.
-//  Uses tensors and the thread pool; knows no operator.  Results are those of at::TensorIterator.
+//  The base of all pointwise kernels.  A loop is written for float, double or int64_t over contiguous memory.  This
+//  section handles all other cases (other dtypes, strides, broadcasting, threads) by running such a loop on blocks of
+//  elements.  It uses tensors and the thread pool, and does not depend on operators.  Results are those of
+//  at::TensorIterator.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== conversions =======================================================================================================
@@ -17,14 +18,14 @@ static inline uint64_t opdi_to_u64(double x) {
 static inline int32_t opdi_to_i32(double x) {
     return x > -2147483649.0 && x < 2147483648.0 ? (int32_t)x : INT32_MIN;
 }
-/* Returns x as an int32, like opdi_to_i64 for doubles, without a branch around the conversion. */
+/* Converts x to an int32, as opdi_to_i64 does for int64, but without a branch around the conversion. */
 static inline int32_t opdi_f32_to_i32(float x) {
     return (int32_t)(((x >= -2147483648.0f) & (x < 2147483648.0f)) ? x : -2147483648.0f);
 }
 static inline int64_t opdi_f32_to_i64(float x) {
     return (int64_t)(((x >= -9223372036854775808.0f) & (x < 9223372036854775808.0f)) ? x : -9223372036854775808.0f);
 }
-/* Narrow a 64-bit integer to an unsigned or signed type, wrapping. */
+/* Convert a 64-bit integer to a narrower unsigned or signed type, whose low bits are kept. */
 #define OPDI_WRAP_u8(x) ((uint8_t)((uint64_t)(x) & 255u))
 #define OPDI_WRAP_i8(x) ((int8_t)(uint8_t)((uint64_t)(x) & 255u))
 #define OPDI_WRAP_i16(x) ((int16_t)(uint16_t)((uint64_t)(x) & 65535u))
@@ -32,7 +33,8 @@ static inline int64_t opdi_f32_to_i64(float x) {
 #define OPDI_WRAP_u32(x) ((uint32_t)((uint64_t)(x) & 4294967295u))
 #define OPDI_WRAP_i32(x) ((int32_t)(uint32_t)((uint64_t)(x) & 4294967295u))
 
-/* Converts `count` elements of from_size bytes to elements of to_size bytes, each with the function `one`. */
+/* Converts `count` elements of from_size bytes at src to elements of to_size bytes at dst, each with the function
+   `one`. */
 OPDI_LOOP_TEXT void opdi_convert_each(void *dst, int64_t to_size, const void *src, int64_t from_size, int64_t count,
                                       void (*one)(void *to, const void *from)) {
     char *to = (char *)dst;
@@ -49,7 +51,8 @@ OPDI_LOOP_TEXT void opdi_convert_each(void *dst, int64_t to_size, const void *sr
         one(to + i * to_size, from + i * from_size);
     }
 }
-/* Define the conversion of one element (x, as expr), and functions with the loop over it. */
+/* OPDI_CONVERT_ONE defines a function that converts one element x of type S to `expr` of type D.  OPDI_CONVERT_LOOP
+   defines a function that converts many elements with it. */
 #define OPDI_CONVERT_ONE(name, D, S, expr) \
     OPDI_LOOP_TEXT void name##_one(void *to, const void *from) { const S x = *(const S *)from; *(D *)to = (expr); }
 #define OPDI_CONVERT_LOOP(name, one, D, S) \
@@ -58,7 +61,8 @@ OPDI_LOOP_TEXT void opdi_convert_each(void *dst, int64_t to_size, const void *sr
 #define OPDI_CONVERT(name, D, S, expr) \
     OPDI_CONVERT_ONE(name, D, S, expr) \
     OPDI_CONVERT_LOOP(name, name##_one, D, S)
-/* These conversions are compiled for wider registers, too, as they gain from them. */
+/* Defines a conversion as OPDI_CONVERT does, also for AVX2 and AVX-512, for conversions that gain from wider registers.
+   */
 #if defined(OPDI_X86)
 #define OPDI_CONVERT_WIDE(name, D, S, expr) \
     OPDI_CONVERT_ONE(name, D, S, expr) \
@@ -72,7 +76,7 @@ OPDI_LOOP_TEXT void opdi_convert_each(void *dst, int64_t to_size, const void *sr
 #else
 #define OPDI_CONVERT_WIDE OPDI_CONVERT
 #endif
-/* Names: opdi_cvt_<to>_<from> */
+/* The functions are named opdi_cvt_<to>_<from>. */
 OPDI_CONVERT_WIDE(opdi_cvt_f32_u8, float, uint8_t, (float)x)
 OPDI_CONVERT_WIDE(opdi_cvt_f32_i32, float, int32_t, (float)x)
 OPDI_CONVERT_WIDE(opdi_cvt_f32_i64, float, int64_t, (float)x)
@@ -98,8 +102,8 @@ OPDI_CONVERT(opdi_cvt_b_i64, uint8_t, int64_t, (uint8_t)(x != 0))
 OPDI_CONVERT(opdi_cvt_f32_f16_most, float, uint16_t, opdi_f16_to_f32(x))
 OPDI_CONVERT(opdi_cvt_f16_f32_most, uint16_t, float, opdi_f32_to_f16(x))
 #if defined(OPDI_X86)
-/* Converts 8 or 16 floats at a time to float16 by an instruction.  Returns how many it has converted, as
-   opdi_widen_f16_avx2 does for the other direction. */
+/* Converts 16 (AVX-512) or 8 (AVX2) floats at a time to float16, with one instruction.  Returns how many of the `count`
+   floats were converted; the rest is for the caller, as in opdi_widen_f16_avx2, the opposite conversion. */
 OPDI_AVX512 static int64_t opdi_narrow_f16_avx512(const float *at, int64_t count, uint16_t *out) {
     int64_t j = 0;
     for (; j + 16 <= count; j += 16) {
@@ -204,8 +208,8 @@ OPDI_CONVERT_F8(e4m3fn, opdi_f8_to_f32(x, &opdi_f8_e4m3fn), opdi_f32_to_f8(x, &o
 OPDI_CONVERT_F8(e5m2fnuz, opdi_f8_to_f32(x, &opdi_f8_e5m2fnuz), opdi_f32_to_f8(x, &opdi_f8_e5m2fnuz))
 OPDI_CONVERT_F8(e4m3fnuz, opdi_f8_to_f32(x, &opdi_f8_e4m3fnuz), opdi_f32_to_f8(x, &opdi_f8_e4m3fnuz))
 OPDI_CONVERT_F8(e8m0, opdi_e8m0_to_f32(x), opdi_f32_to_e8m0(x))
-/* Converts into complex numbers, and out of them, through doubles.  An imaginary part is dropped, unless the target is
-   bool: then it also makes a number true. */
+/* opdi_convert_to_complex and opdi_convert_from_complex convert real numbers to complex numbers and back, through
+   doubles.  The imaginary part is dropped.  Only a conversion to bool (opdi_cvt_b_c128) takes it into account. */
 static void opdi_convert_to_complex(opdi_complex *to, const char *from, int64_t size, int64_t count,
                                     opdi_convert load) {
     double block[64];
@@ -269,7 +273,8 @@ OPDI_INTERNAL void opdi_cvt_4(void *dest, const void *source, int64_t count) {
     memcpy(dest, source, (size_t)count * 4);
 }
 
-/* Tables with the index [compute type][opdi_dtype_at]: conversions into the compute type, and out of it. */
+/* Tables with the index [compute type][opdi_dtype_at]: opdi_load_table converts to the compute type, opdi_store_table
+   from it. */
 static const opdi_convert opdi_load_table[4][OPDI_DTYPES] = {
     {opdi_cvt_f32_u8, opdi_cvt_f32_i8, opdi_cvt_f32_i16, opdi_cvt_f32_i32, opdi_cvt_f32_i64, opdi_cvt_f32_f16,
      opdi_cvt_4, opdi_cvt_f32_f64, NULL, NULL, NULL, opdi_cvt_f32_b, NULL, NULL, NULL, opdi_cvt_f32_bf16,
@@ -306,7 +311,8 @@ static const opdi_convert opdi_store_table[4][OPDI_DTYPES] = {
      opdi_cvt_b_c128, NULL, NULL, NULL, opdi_cvt_bf16_c128, opdi_cvt_e5m2_c128, opdi_cvt_e4m3fn_c128,
      opdi_cvt_e5m2fnuz_c128, opdi_cvt_e4m3fnuz_c128, opdi_cvt_u16_c128, opdi_cvt_u32_c128, opdi_cvt_u64_c128,
      opdi_cvt_e8m0_c128}};
-/* Return the conversion of a dtype into a compute type, and out of it, or NULL if there is none. */
+/* opdi_load_of returns the conversion of a dtype to a compute type, opdi_store_of the opposite one.  Both return NULL
+   if there is none. */
 OPDI_INTERNAL opdi_convert opdi_load_of(int compute, int dtype) {
     return opdi_load_table[compute][opdi_dtype_at(dtype)];
 }
@@ -314,15 +320,16 @@ OPDI_INTERNAL opdi_convert opdi_store_of(int compute, int dtype) {
     return opdi_store_table[compute][opdi_dtype_at(dtype)];
 }
 
-/* Writes a number, which is an int64, float64 or complex128 as `from` says, as one element of a dtype. */
+/* Converts *number, which has the type `from` (int64, float64 or complex128), to an element of a dtype. */
 OPDI_SHARED void opdi_store_one(opd_scalar_type from, const void *number, opd_scalar_type dtype, void *element) {
     opdi_store_of(from == OPD_INT64 ? OPDI_I64 : from == OPD_FLOAT64 ? OPDI_F64 : OPDI_C128, dtype)(element, number, 1);
 }
 
 //== strided runs ======================================================================================================
 
-/* Copy `count` elements of `size` bytes from src, where they are `stride` bytes apart, to contiguous dst, and back.
-   They handle four elements at a time, so that the loads of one step do not wait for each other. */
+/* OPDI_GATHER copies `count` elements of a type from src, where they are k elements apart, to contiguous dst.
+   OPDI_MOVE copies elements between two index expressions.  Four elements are loaded at a time, so that the loads do
+   not wait for each other. */
 #define OPDI_GATHER(type)                                                                       \
     {                                                                                           \
         type *to = (type *)dst; const type *from = (const type *)src; int64_t i = 0;            \
@@ -366,8 +373,8 @@ OPDI_INTERNAL void opdi_scatter(void *dst, int64_t stride, const void *src, int6
     }
 }
 #if defined(OPDI_X86)
-/* Copies every second element of 4 bytes: reads elements of 8 bytes and takes their low halves.  The last element is
-   copied by itself, because there may be no memory behind it. */
+/* Copies every second of 2 * count elements of 4 bytes: reads 8 bytes and keeps the low half.  The last elements are
+   copied one by one, because there may be no memory behind them. */
 OPDI_AVX2 static void opdi_gather_second(void *dst, const void *src, int64_t count) {
     uint32_t *to = (uint32_t *)dst;
     const uint32_t *from = (const uint32_t *)src;

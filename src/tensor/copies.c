@@ -58,8 +58,8 @@ static void opdi_copy_blocks(void *ctx, int64_t begin, int64_t end) {
 }
 #if defined(__GNUC__) && !defined(__TINYC__)
 typedef float opdi_lanes8 __attribute__((vector_size(32), aligned(4), may_alias));     /* also without OPDI_X86 */
-/* Returns the sum of x[0 .. count).  Up to 4096 elements are summed in 64 accumulators, whose sum is then added to a
-   double.  If `odd` is not NULL, elements at odd indices are summed to *odd instead; then count is even. */
+/* Returns the sum of x[0 .. count).  Each group of up to 4096 elements is summed in 64 float accumulators, whose sum is
+   added to a double.  If `odd` is not NULL, elements at odd indices are added to *odd instead; then count is even. */
 OPDI_ALWAYS double opdi_sum_f32_body(const float *x, int64_t count, double *odd) {
     double total = 0;
     int64_t i = 0;
@@ -98,7 +98,8 @@ OPDI_AVX2 static double opdi_sum_c64_avx2(const float *x, int64_t count, double 
 }
 #endif
 #if defined(OPDI_X86)
-/* Returns the product of `count` floats, a multiple of 32, which one instruction reads and converts to double. */
+/* Returns the product of the `count` floats at x, a multiple of 32.  One instruction reads four floats and converts
+   them to double. */
 OPDI_AVX2 static double opdi_prod_avx2(const float *x, int64_t count) {
     opdi_v4d a0 = {1, 1, 1, 1}, a1 = a0, a2 = a0, a3 = a0, a4 = a0, a5 = a0, a6 = a0, a7 = a0, next;
     for (int64_t i = 0; i < count; i += 32) {
@@ -113,8 +114,8 @@ OPDI_AVX2 static double opdi_prod_avx2(const float *x, int64_t count) {
     a0 = ((a0 * a4) * (a2 * a6)) * ((a1 * a5) * (a3 * a7));
     return (a0[0] * a0[2]) * (a0[1] * a0[3]);
 }
-/* Returns the largest (smallest, if `most` is false) of the eight floats `tops`, or NaN if one of the `flags` is
-   set. */
+/* Returns the largest (smallest, if `most` is false) of the eight floats at `tops`, or NaN if one of the eight words at
+   `flags` is not 0. */
 static float opdi_extreme_lanes(const void *tops, const void *flags, bool most) {
     uint32_t bits[8], any = 0;
     float lanes[8];
@@ -126,9 +127,9 @@ static float opdi_extreme_lanes(const void *tops, const void *flags, bool most) 
     }
     return any ? NAN : lanes[0];
 }
-/* Defines a function for the largest or smallest of `count` floats, a multiple of 64.  The instruction returns its
-   second operand if the two are not ordered.  So NaN is looked for separately, two vectors at a time, and returned if
-   there is one. */
+/* Defines a function that returns the largest or smallest of `count` floats, a multiple of 64.  The instruction
+   (vmaxps, vminps) returns its second operand if one of them is NaN.  So NaNs are looked for separately, two vectors at
+   a time, and NaN is returned if there is one. */
 #define OPDI_EXTREME(name, instruction) \
     OPDI_AVX2 static float name(const float *x, int64_t count) { \
         const opdi_v8f *const start = (const opdi_v8f *)(const void *)x; \
@@ -165,7 +166,8 @@ OPDI_EXTREME(opdi_extreme_min_avx2, "min")
 #undef OPDI_EXTREME_FOLD
 #undef OPDI_EXTREME_TWO
 #endif
-/* Multiplies *product by the floats at x, as many of `count` as fill whole vectors.  Returns how many these are. */
+/* Multiplies *product by the first floats at x, as many of `count` as fill whole vectors.  Returns their number; 0
+   without AVX2. */
 OPDI_INTERNAL int64_t opdi_prod_whole(const float *x, int64_t count, double *product) {
     const int64_t whole = count & ~(int64_t)31;
 #if defined(OPDI_X86)
@@ -179,8 +181,8 @@ OPDI_INTERNAL int64_t opdi_prod_whole(const float *x, int64_t count, double *pro
     (void)whole;
     return 0;
 }
-/* Sets *best to the largest (smallest, if `most` is false) of the floats at x, as many of `count` as fill whole
-   vectors.  Returns how many these are. */
+/* Sets *best to the largest (smallest, if `most` is false) of the first floats at x, as many of `count` as fill whole
+   vectors.  Returns their number; 0 without AVX2. */
 OPDI_INTERNAL int64_t opdi_extreme_whole(bool most, const float *x, int64_t count, float *best) {
     const int64_t whole = count & ~(int64_t)63;
 #if defined(OPDI_X86)
@@ -221,8 +223,8 @@ static void opdi_copy_bands(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
-/* Returns the dim along which the source is contiguous and the destination is not, if it pays to copy by tiles; else
-   0. */
+/* Returns the dim along which the source is contiguous, while the destination is contiguous along dim 0, if copying by
+   tiles is faster; else 0. */
 static int opdi_copy_across(const opdi_iter *iter) {
     const int size = iter->op[0].size;
     if (iter->op[0].stride[0] != size || iter->op[1].stride[0] == size || iter->op[1].stride[0] == 0 || size > 8) {
@@ -251,12 +253,12 @@ static int opdi_copy_same(opdi_iter *iter) {
 }
 /* Returns the compute type through which numbers of one dtype are converted to another.  Neither dtype is complex. */
 static int opdi_copy_compute(opd_scalar_type to, opd_scalar_type from) {
-    const bool beyond = from == OPD_UINT64 && !opd_dtype_is_integral(to, true);  /* as int64_t it would be negative */
+    const bool beyond = from == OPD_UINT64 && !opd_dtype_is_integral(to, true);  /* int64_t cannot hold it */
     if (to == OPD_FLOAT32 && (from == OPD_UINT8 || from == OPD_INT32)) { return OPDI_F32; }   /* in one step */
     return !beyond ? opdi_compute_type(from) : to == OPD_FLOAT64 ? OPDI_F64 : OPDI_F32;
 }
-/* Copies one part of the elements (`part` 0: real, 1: imaginary), if dst or src is complex.  Returns 0, or -1 and sets
-   an error. */
+/* Copies one part of all elements (`part` 0: real, 1: imaginary), for a dst or src that is complex.  The imaginary part
+   of real numbers is 0.  Returns 0, or -1 and sets an error. */
 static int opdi_copy_part(opd_tensor *dst, const opd_tensor *src, int part) {
     opd_tensor *ops[2];
     opdi_iter iter;
@@ -277,12 +279,12 @@ static int opdi_copy_part(opd_tensor *dst, const opd_tensor *src, int part) {
     opdi_parallel_for(iter.numel, OPDI_GRAIN, opdi_copy_blocks, &iter);
     return 0;
 }
-/* A loop that copies `count` complex numbers, which the pass itself reads and writes as other dtypes. */
+/* A loop that copies `count` complex numbers; the pass converts them from and to the dtypes of the operands. */
 static void opdi_copy_pairs(void *const *data, int64_t count, const opdi_params *params) {
     (void)params;
     memcpy(data[0], data[1], (size_t)count * sizeof(opdi_complex));
 }
-/* Copies elements as opdi_copy does, for dst or src that is conjugated or negated when it is read. */
+/* Copies elements as opdi_copy does, for a dst or src that is conjugated or negated when it is read. */
 OPDI_NOINLINE static int opdi_copy_lazy(opd_tensor *dst, const opd_tensor *src) {
     const uint64_t keys = dst->functionality & OPDI_LAZY_KEYS;
     opd_tensor *plain = (opd_tensor *)(uintptr_t)src;
@@ -292,7 +294,7 @@ OPDI_NOINLINE static int opdi_copy_lazy(opd_tensor *dst, const opd_tensor *src) 
     }
     if (plain->flags & OPDI_LAZY) { plain = opdi_resolved(plain); }
     if (!plain || !keys) { return plain ? opdi_copy(dst, plain) : -1; }
-    if (plain->dtype != dst->dtype) {             /* to be conjugated or negated in the dtype of its storage */
+    if (plain->dtype != dst->dtype) {             /* to conjugate or negate in dst's dtype */
         opd_tensor *as = opdi_own(opdi_tensor_make(plain->dims, NULL, plain->ndim, (opd_scalar_type)dst->dtype,
                                                    opdi_place_of(plain)));
         if (!as || opdi_copy(as, plain)) { return -1; }
@@ -303,8 +305,8 @@ OPDI_NOINLINE static int opdi_copy_lazy(opd_tensor *dst, const opd_tensor *src) 
     return opdi_copy(dst, plain);
 }
 
-/* Copies src, which broadcasts to dst, with any dtypes and strides (copy_, contiguous, to, clone).  Returns 0, or -1
-   and sets an error if src does not broadcast or the memory overlaps. */
+/* Copies src, which broadcasts to dst, whatever dtypes and strides the two have (copy_, contiguous, to, clone).
+   Returns 0, or -1 and sets an error if src does not broadcast or the memory overlaps. */
 OPDI_SHARED int opdi_copy(opd_tensor *dst, const opd_tensor *src) {
     opd_tensor *ops[2];
     opdi_iter iter;
@@ -338,7 +340,7 @@ OPDI_SHARED int opdi_copy(opd_tensor *dst, const opd_tensor *src) {
     ops[0] = dst;
     ops[1] = (opd_tensor *)(uintptr_t)src;
     if (opd_dtype_is_complex((opd_scalar_type)dst->dtype) || opd_dtype_is_complex((opd_scalar_type)src->dtype)) {
-        if (dst->dtype == OPD_BOOL) {             /* either part makes it true */
+        if (dst->dtype == OPD_BOOL) {             /* a number is true if either part is not 0 */
             return opdi_iter_run(ops, 2, 1, (opd_scalar_type)src->dtype, OPDI_C128, opdi_copy_pairs, NULL);
         }
         if (opdi_copy_part(dst, src, 0) != 0) { return -1; }

@@ -2,7 +2,7 @@
 
 //== the iterator ======================================================================================================
 
-/* Joins neighbouring dims that every operand walks as if they were one, and drops dims of size 1.  The elements and
+/* Joins neighbouring dims that can be walked as one dim in every operand, and drops dims of size 1.  The elements and
    their order stay the same. */
 static void opdi_iter_coalesce(opdi_iter *iter) {
     int last = 0;
@@ -40,9 +40,10 @@ OPDI_INTERNAL int8_t opdi_real_dtype(int8_t t) {
     return t == OPD_COMPLEX64 ? (int8_t)OPD_FLOAT32 : t == OPD_COMPLEX128 ? (int8_t)OPD_FLOAT64
         : t == OPD_COMPLEX32 ? (int8_t)OPD_FLOAT16 : t;
 }
-/* Prepares a pass: every operand broadcasts to the sizes of ops[0], the inputs are promoted to dtype `common`, and
-   loops run in `compute`.  Returns -1 and sets an error if an output overlaps itself or, partially, an input.  If
-   common is OPD_DTYPE_NONE (copies), nothing is promoted, and a complex operand is walked by its real parts. */
+/* Prepares a pass over nops operands, of which nout are outputs.  Every operand broadcasts to the sizes of ops[0], the
+   inputs are promoted to dtype `common`, and loops run in `compute`.  If common is OPD_DTYPE_NONE (copies), nothing is
+   promoted, and a complex operand is walked by its real parts.  Returns 0, or -1 and sets an error if an output
+   overlaps itself or, partially, an input. */
 OPDI_INTERNAL int opdi_iter_init(opdi_iter *iter, opd_tensor *const *ops, int nops, int nout, opd_scalar_type common,
                                  int compute) {
     const opd_tensor *out = ops[0];
@@ -90,7 +91,7 @@ OPDI_INTERNAL int opdi_iter_init(opdi_iter *iter, opd_tensor *const *ops, int no
     return 0;
 }
 
-/* Copies `count` elements of an operand, from element index `idx` of the pass on, to buf.  If `store` is true, copies
+/* Copies `count` elements of an operand to buf, beginning at index idx[ndim] of the pass.  If `store` is true, copies
    them from buf to the operand instead. */
 static void opdi_iter_move(const opdi_iter *iter, const opdi_operand *operand, const int64_t *idx, int64_t count,
                            char *buf, bool store) {
@@ -128,11 +129,11 @@ static char *opdi_iter_run_at(const opdi_iter *iter, const opdi_operand *operand
     for (int dim = 0; dim < iter->ndim; dim++) { at += idx[dim] * operand->stride[dim]; }
     return at;
 }
-/* Returns the elements of an input operand for the block that begins at `idx` (`pos` in linear order), in the compute
-   type: in place, or converted into buf. */
+/* Returns the address of `count` elements of an input operand, beginning at `idx` (`pos` in linear order), in the
+   compute type.  If necessary, they are gathered and converted into buf. */
 OPDI_INTERNAL void *opdi_iter_load(const opdi_iter *iter, const opdi_operand *operand, const int64_t *idx, int64_t pos,
                                    int64_t count, char *buf) {
-    uint64_t raw[OPDI_BLOCK];                     /* elements in the operand's dtype, later in the rounded form */
+    uint64_t raw[OPDI_BLOCK];                     /* elements in the operand's dtype, later in the common dtype */
     char *src = opdi_iter_run_at(iter, operand, idx, pos, count);
     const bool plain = !operand->convert && !operand->round;
     if (src && plain) { return src; }
@@ -152,8 +153,8 @@ OPDI_INTERNAL void *opdi_iter_load(const opdi_iter *iter, const opdi_operand *op
     }
     return buf;
 }
-/* Returns the address at which the loop may write `count` elements of the output operand in place.  Returns NULL if it
-   may not: then the loop writes into a buffer, from which opdi_iter_store moves them. */
+/* Returns the address at which the loop may write `count` elements of the output operand directly.  Returns NULL if the
+   loop must write to a buffer, from which opdi_iter_store moves them. */
 OPDI_INTERNAL void *opdi_iter_target(const opdi_iter *iter, const opdi_operand *operand, const int64_t *idx,
                                      int64_t pos, int64_t count) {
     return operand->convert ? NULL : opdi_iter_run_at(iter, operand, idx, pos, count);
@@ -178,10 +179,11 @@ OPDI_INTERNAL void opdi_iter_step(const opdi_iter *iter, int64_t *idx, int64_t c
         idx[dim] -= count * iter->sizes[dim];
     }
 }
-/* The contents of a block for an operand that repeats one number along a row: `count` copies of the number at `at`. */
+/* The present contents of an operand's block, for an operand that repeats one number along a row: `count` copies of the
+   number at `at`. */
 typedef struct opdi_held { const char *at; int64_t count; } opdi_held;
-/* Returns true if the block of an operand already holds the elements that a load at `idx` would put there.  If not,
-   sets *held to the block's new contents. */
+/* Returns true if the block of an operand already holds the `count` copies that a load at `idx` would put there.  If
+   not, sets *held to the new contents, which the caller loads. */
 static bool opdi_iter_holds(const opdi_iter *iter, const opdi_operand *operand, const int64_t *idx, int64_t count,
                             opdi_held *held) {
     const char *at = operand->data;
@@ -191,8 +193,8 @@ static bool opdi_iter_holds(const opdi_iter *iter, const opdi_operand *operand, 
     held->count = count;
     return false;
 }
-/* Runs the loop over elements `begin` to `end` - 1 of the pass.  Rows of at least OPDI_ROW elements are walked one by
-   one, so that contiguous rows are used in place.  Shorter rows are gathered into blocks. */
+/* Runs the loop over elements `begin` to `end` - 1 of the pass.  If rows have at least OPDI_ROW elements, the loop runs
+   row by row, so that contiguous rows are used in place.  Shorter rows are gathered into blocks. */
 static void opdi_iter_range(const opdi_iter *iter, int64_t begin, int64_t end) {
     OPDI_ON_LINE uint64_t block[OPDI_ITER_OPS][OPDI_BLOCK];      /* 36 KiB */
     void *data[OPDI_ITER_OPS];
@@ -204,7 +206,7 @@ static void opdi_iter_range(const opdi_iter *iter, int64_t begin, int64_t end) {
         idx[dim] = rest % iter->sizes[dim];
         rest /= iter->sizes[dim];
     }
-    for (int k = iter->nout; k < iter->nops; k++) {  /* an operand that is one number, repeated */
+    for (int k = iter->nout; k < iter->nops; k++) {  /* loads operands that repeat a single number */
         held[k].at = NULL;
         if (iter->op[k].walk != OPDI_WALK_SCALAR) { continue; }
         data[k] = opdi_iter_load(iter, &iter->op[k], idx, 0, OPDI_MIN(end - begin, most), (char *)block[k]);
@@ -234,7 +236,7 @@ static void opdi_iter_part(void *ctx, int64_t begin, int64_t end) {
     opdi_iter_range((const opdi_iter *)ctx, begin, end);
 }
 
-/* Sums, differences and products of short floats (float16, bfloat16), which are converted, computed and converted back
+/* Sums, differences and products of 16-bit floats (float16, bfloat16), which are converted, computed and converted back
    without leaving registers.  The resulting bits are the same as with separate passes. */
 enum { OPDI_SHORTS_ADD = 1, OPDI_SHORTS_SUB, OPDI_SHORTS_MUL, OPDI_SHORTS_BF16 = 4 };
 #if defined(OPDI_OPERATORS) && !defined(OPD_NO_OPERATORS)
@@ -268,7 +270,8 @@ OPDI_LOOPS_BEGIN
 #endif
 #include "../typed/end.h"
 OPDI_LOOPS_END
-/* Adds the sum of four rows, `step` elements apart, to acc: acc[j] += from[j] + from[step + j] + ... */
+/* Adds the sum of four rows of `count` floats to acc[count]: acc[j] += from[j] + from[step + j] + ...  Rows are `step`
+   elements apart. */
 OPDI_ALWAYS void opdi_sum_four_body(float *acc, const float *from, int64_t step, int64_t count) {
     const float *first = from, *second = from + step, *third = second + step, *fourth = third + step;
     int64_t i;
@@ -289,7 +292,8 @@ OPDI_INTERNAL void opdi_sum_four(float *acc, const float *from, int64_t step, in
 #endif
     opdi_sum_four_body(acc, from, step, count);
 }
-/* Computes elements from `begin` on, as many before `end` as fill whole vectors.  Returns how many these are. */
+/* Computes elements of a pass over 16-bit floats, beginning at `begin`, as many before `end` as fill whole vectors.
+   `what` is OPDI_SHORTS_*.  Returns how many were computed. */
 static int64_t opdi_shorts(int what, void *const *data, int64_t begin, int64_t end) {
 #if defined(OPDI_X86)
     uint16_t *const to = (uint16_t *)data[0] + begin;
@@ -306,7 +310,7 @@ static int64_t opdi_shorts(int what, void *const *data, int64_t begin, int64_t e
     return 0;
 #endif
 }
-/* Returns the number in opdi_shorts of the loop over these operands, or 0 if opdi_shorts has no such loop. */
+/* Returns the number (OPDI_SHORTS_*) under which opdi_shorts can run `loop` over these operands, or 0 if it cannot. */
 static int opdi_shorts_of(opd_tensor *const *ops, int nops, opdi_loop loop) {
     const int dtype = ops[0]->dtype;
     const int what = opdi_shorts_what(loop);
@@ -315,15 +319,16 @@ static int opdi_shorts_of(opd_tensor *const *ops, int nops, opdi_loop loop) {
     return what + (dtype == OPD_BFLOAT16 ? OPDI_SHORTS_BF16 : 0);
 }
 
-/* A pass whose operands are each contiguous or one number that is repeated, so that no index arithmetic is needed. */
+/* A pass in which each operand is contiguous or a single number that is repeated, so that no index arithmetic is
+   needed. */
 typedef struct opdi_flat {
-    char *places[OPDI_ITER_OPS];                  /* first elements; for a number, `number` in the compute type */
-    opdi_convert convert[OPDI_ITER_OPS];          /* to the compute type (output: from it); NULL: used in place */
+    char *places[OPDI_ITER_OPS];                  /* first element; for a single number, address of `number` */
+    opdi_convert convert[OPDI_ITER_OPS];          /* conversion to the compute type (output: from it); NULL: none */
     int32_t size[OPDI_ITER_OPS];                  /* bytes from one element to the next; 0 for numbers */
     uint64_t number[OPDI_ITER_OPS];
     int nops, compute_size;
     bool whole;                                   /* no operand is converted or repeated */
-    int shorts;                                   /* the number of the loop in opdi_shorts; 0: none fits */
+    int shorts;                                   /* OPDI_SHORTS_* of the loop; 0: it has none */
     opdi_loop loop;
     const opdi_params *params;
 } opdi_flat;
@@ -371,8 +376,8 @@ static void opdi_flat_part(void *ctx, int64_t begin, int64_t end) {
         if (flat->convert[0]) { flat->convert[0](flat->places[0] + pos * flat->size[0], block[0], count); }
     }
 }
-/* Fills in `flat`.  Returns false if an operand is strided, broadcast or overlapping, or needs rounding; then opdi_iter
-   serves. */
+/* Fills *flat for a pass.  Returns false if an operand is strided, broadcast or overlapping, or needs rounding: then an
+   opdi_iter must be used. */
 static bool opdi_flat_init(opdi_flat *flat, opd_tensor *const *ops, int nops, opd_scalar_type common, int compute) {
     const opd_tensor *out = ops[0];
     flat->nops = nops;
@@ -395,7 +400,7 @@ static bool opdi_flat_init(opdi_flat *flat, opd_tensor *const *ops, int nops, op
         if (!round && tensor->numel == out->numel && (k == 0 || tensor->numel != 1 || !flat->convert[k])) { continue; }
         if (k == 0 || tensor->numel != 1 || !opdi_load_of(compute, dtype)) { return false; }
         opdi_load_of(compute, dtype)(&flat->number[k], tensor->data, 1);
-        if (round) {                              /* is rounded to the dtype of promotion */
+        if (round) {                              /* rounds the number to the common dtype */
             uint64_t raw = 0;
             opdi_store_of(compute, common)(&raw, &flat->number[k], 1);
             opdi_load_of(compute, common)(&flat->number[k], &raw, 1);
@@ -407,9 +412,10 @@ static bool opdi_flat_init(opdi_flat *flat, opd_tensor *const *ops, int nops, op
     }
     return true;
 }
-#define OPDI_TURNED 2                             /* at most so many operands of a pass are transposed by tiles */
-/* Transposes a tile of at most 64 x 64: dst[j][i] = src[i][j], with rows `ds` and `ss` bytes apart.  A buffer lets both
-   sides be walked along their cache lines.  Whole tiles have loops of constant length. */
+#define OPDI_TURNED 2                             /* the most operands of a pass that are transposed by tiles */
+/* Transposes a tile of at most 64 x 64 elements: dst[j][i] = src[i][j], i < ni, j < nj.  Rows of dst are `ds` bytes
+   apart, those of src `ss` bytes.  With the buffer `table`, both sides are walked along their cache lines.  Whole tiles
+   have loops of constant length. */
 #define OPDI_TILE_MOVE(type, ni_, nj_) do {                                                                 \
         for (i = 0; i < ni_; i++) {                                                                         \
             const type *sizes = (const type *)(const void *)(src + i * ss);                                 \
@@ -449,8 +455,8 @@ OPDI_INTERNAL opdi_tile_fn opdi_transpose_of(int size) {
     if (size == 2) { return opdi_transpose_uint16_t; }
     return size == 4 ? opdi_transpose_uint32_t : opdi_transpose_uint64_t;
 }
-/* Computes where the operands of band number `item` begin.  A band covers OPDI_TILE indices of dim `across` and all of
-   dim 0, at one index of each other dim.  Returns its length in dim `across`. */
+/* Computes at[nops], the addresses at which the operands of band number `item` begin.  A band covers OPDI_TILE indices
+   of dim `across` and all indices of dim 0, at one index of each other dim.  Returns its length in dim `across`. */
 OPDI_INTERNAL int64_t opdi_band_at(const opdi_transpose *tr, int64_t item, char **at) {
     const opdi_iter *iter = tr->it;
     const int64_t bands = (iter->sizes[tr->across] + OPDI_TILE - 1) / OPDI_TILE, j = item % bands * OPDI_TILE;
@@ -466,9 +472,9 @@ OPDI_INTERNAL int64_t opdi_band_at(const opdi_transpose *tr, int64_t item, char 
 static bool opdi_iter_turned(const opdi_iter *iter, int k, int across) {
     return iter->op[k].stride[0] != iter->op[k].size && iter->op[k].stride[across] == iter->op[k].size;
 }
-/* Returns the dim along which some inputs are contiguous, if these are not contiguous along dim 0 and all other
-   operands are.  Tiles of these inputs are transposed before the loop reads them.  Returns 0 for any other pass, or one
-   that is too small for tiles. */
+/* Finds a pass in which one or two inputs are contiguous along a dim other than dim 0, and all other operands along dim
+   0.  Tiles of these inputs are then transposed before the loop reads them.  Returns that dim, or 0 for any other pass
+   and for passes that are too small for tiles. */
 static int opdi_iter_across(const opdi_iter *iter) {
     int across = 0, turned = 0;
     if (iter->sizes[0] < 32 || iter->compute == OPDI_C128) { return 0; }
@@ -483,7 +489,8 @@ static int opdi_iter_across(const opdi_iter *iter) {
     }
     return across;
 }
-/* Runs the loop over bands [begin, end), tile by tile, and transposes the inputs that lie across first. */
+/* Runs the loop over bands [begin, end) (see opdi_band_at), tile by tile.  Tiles of inputs that are contiguous along
+   tr->across are transposed first. */
 static void opdi_iter_bands(void *ctx, int64_t begin, int64_t end) {
     const opdi_transpose *tr = (const opdi_transpose *)ctx;
     const opdi_iter *iter = tr->it;

@@ -3,8 +3,8 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>random       random numbers, generators
 //
-//  Random bits by Philox, uniform and normal numbers made of them, and the generators that determine which bits a call
-//  takes.
+//  Random bits by Philox, uniform and normal numbers that are computed from them, and the generators that determine
+//  which bits a call takes.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== random numbers ====================================================================================================
@@ -27,7 +27,7 @@ OPD_UNUSED OPDI_INTERNAL void opdi_philox(uint64_t key, uint64_t counter_hi, uin
     out[3] = fourth;
 }
 
-/* Computes sixteen counters at once: out[4 * i + q] = word q of counter lo + i. */
+/* Computes the random words of sixteen counters at once: out[4 * i + q] = word q of counter lo + i. */
 OPDI_ALWAYS void opdi_philox16_body(uint64_t key, uint64_t lo, uint32_t out[64]) {
     uint32_t first[16], second[16], third[16], fourth[16], k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
     for (int i = 0; i < 16; i++) {
@@ -105,8 +105,8 @@ static void opdi_normal_f64(const uint32_t words[64], double out[32]) {
 
 typedef struct opdi_fill_job { char *out; uint64_t key, offset; int kind; int64_t count; } opdi_fill_job;
 
-/* Fills elements `begin` to `end` - 1 with random numbers, of kind 0 (uniform) or 1 (normal), plus 2 for doubles.  A
-   block of 64 random words gives 64 floats or 32 doubles, at fixed indices. */
+/* Fills elements `begin` to `end` - 1 of the job `ctx` with random numbers.  The job's kind is 0 (uniform) or 1
+   (normal), plus 2 for doubles.  A block of 64 random words gives 64 floats or 32 doubles, at fixed indices. */
 static void opdi_fill_range(void *ctx, int64_t begin, int64_t end) {
     const opdi_fill_job *fill_job = (const opdi_fill_job *)ctx;
     uint32_t words[64];
@@ -133,7 +133,7 @@ OPDI_INTERNAL void opdi_fill_random(int kind, int64_t count, void *out, uint64_t
     fill_job.count = count;
     opdi_parallel_for(count, 16384, opdi_fill_range, &fill_job);
 }
-/* Fills `out` with uniform numbers.  Number i depends only on the key and on `at` + i. */
+/* Fill `out` with uniform or normal numbers.  Number i depends only on the key and on `at` + i. */
 OPD_UNUSED static void opdi_fill_uniform_f32(int64_t count, float *out, uint64_t key, uint64_t at) {
     opdi_fill_random(0, count, out, key, at);
 }
@@ -149,8 +149,8 @@ OPD_UNUSED static void opdi_fill_normal_f64(int64_t count, double *out, uint64_t
 
 //== generators ========================================================================================================
 //
-//  A generator is a key and a count of 32-bit words used; a call takes its words under a lock and fills its result from
-//  there, so that numbers depend neither on threads nor on the device.
+//  A generator is a key and a count of 32-bit words that were used.  A call takes its words under a lock and computes
+//  its numbers from these words, so the numbers do not depend on the number of threads or on the device.
 
 OPDI_COLD_BEGIN
 OPDI_SHARED opdi_mutex opdi_generator_lock = OPDI_MUTEX_INIT;
@@ -193,17 +193,18 @@ void opd_generator_give_back(opd_generator *generator, uint64_t at, int64_t word
     opdi_unlock(&opdi_generator_lock);
 }
 OPDI_COLD_END
-/* Set while a graph is recorded to be compiled: then no random numbers are drawn, and factories make tensors on the
-   lazy device. */
+/* Flags of this thread, set while a graph is recorded to be compiled.  rests: taking random numbers fails; missed: that
+   has happened.  sides: both sides of a condition are being recorded.  lazy: factories make tensors on the lazy device.
+   */
 static OPDI_TLS bool opdi_generator_rests, opdi_generator_missed, opdi_generator_sides, opdi_usual_lazy;
 OPDI_SHARED void opdi_generator_rests_set(bool on) {
     opdi_generator_rests = on;
     opdi_generator_missed = false;
 }
-/* Returns true if code has asked for random numbers while none were drawn. */
+/* Returns true if code has tried to take random numbers since opdi_generator_rests_set(true). */
 OPDI_SHARED bool opdi_generator_was_missed(void) { return opdi_generator_missed; }
-/* Set while both sides of a condition are recorded, of which a run takes only one.  Operators that draw random numbers
-   cannot be called then. */
+/* Sets the flag that both sides of a condition are being recorded, and returns the previous setting.  As a run takes
+   only one side, random operators cannot be recorded then. */
 OPDI_SHARED bool opdi_generator_sides_set(bool on) {
     const bool was = opdi_generator_sides;
     opdi_generator_sides = on;
@@ -219,7 +220,8 @@ OPDI_SHARED bool opdi_usual_lazy_set(bool on) {
 OPDI_SHARED opd_device opdi_usual_device(void) {
     return opdi_usual_lazy ? opd_device_of(OPD_LAZY, 0) : opd_device_of(OPD_CPU, -1);
 }
-/* Takes words for a call from the generator, as whole blocks of 64 words. */
+/* Takes words from the generator, in whole blocks of 64 words.  Sets *key to the generator's seed.  Returns the index
+   of the first word, or 0 and sets an error. */
 uint64_t opd_generator_take(opd_generator *generator, int64_t words, uint64_t *key) {
     if (key) { *key = 0; }
     if (opdi_generator_rests) {

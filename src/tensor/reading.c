@@ -2,8 +2,8 @@
 
 //== reading tensors ===================================================================================================
 
-/* Functions that ask for properties of a tensor.  NULL, which failed calls return, has no elements, no dims and no
-   dtype.  The same holds for a freed tensor, but asking it sets an error. */
+/* Queries of a tensor's properties.  NULL, which failed calls return, has no elements, no dims and no dtype.  The same
+   holds for a freed tensor, for which they also set an error. */
 int opd_ndim(const opd_tensor *tensor) { return opdi_is_none(tensor, "opd_ndim") ? 0 : tensor->ndim; }
 const int64_t *opd_sizes(const opd_tensor *tensor) { return opdi_is_none(tensor, "opd_sizes") ? NULL : tensor->dims; }
 const int64_t *opd_strides(const opd_tensor *tensor) {
@@ -39,7 +39,7 @@ bool opd_is_contiguous(const opd_tensor *tensor) {
 OPDI_SHARED bool opdi_tensor_channels_last(const opd_tensor *tensor, int32_t ndim) {
     int64_t stride = 1;
     if (tensor->ndim != ndim) { return false; }
-    for (int32_t i = 0; i < ndim; i++) {           /* dim 1 first, then the others from the last on */
+    for (int32_t i = 0; i < ndim; i++) {           /* dim 1, then from the last dim to dim 2, then dim 0 */
         const int32_t dim = i == 0 ? 1 : i == ndim - 1 ? 0 : ndim - i;
         if (tensor->dims[dim] != 1 && tensor->dims[ndim + dim] != stride) { return false; }
         stride *= tensor->dims[dim];
@@ -86,18 +86,18 @@ int64_t opd_size(const opd_tensor *tensor, int dim) {
     return tensor->dims[axis];
 }
 
-/* Waits for asynchronous work that writes or reads the memory of `tensor`, which the caller may be about to write.
-   Returns 0 or -1. */
+/* Waits for running collectives that write or read the memory of `tensor`, because the caller may be about to write it.
+   Returns 0, or -1 and sets an error. */
 OPDI_SHARED int opdi_wait_for(const opd_tensor *tensor) {
     return OPDI_LIKELY(OPDI_LOAD(&opdi_works_running) == 0) ? 0 : OPDI_ACQUIRE(&opdi_works_before_use)(tensor);
 }
-/* For each dtype, the function that returns data of it as an array of numbers, and C's word for the type. */
+/* For each dtype with a typed data function: the name of the function and of the dtype's constant. */
 static const struct { opd_scalar_type dtype; const char *function, *word; } opdi_data_functions[] = {
     {OPD_FLOAT32, "opd_data_f32", "OPD_FLOAT32"}, {OPD_FLOAT64, "opd_data_f64", "OPD_FLOAT64"},
     {OPD_INT64, "opd_data_i64", "OPD_INT64"}, {OPD_INT32, "opd_data_i32", "OPD_INT32"},
     {OPD_UINT8, "opd_data_u8", "OPD_UINT8"}, {OPD_BOOL, "opd_data_bool", "OPD_BOOL"}};
-/* Sets the error that the data of `tensor` was read as another dtype than it has.  In a built-in kernel, the text is
-   PyTorch's. */
+/* Sets the error that the data of `tensor` was asked for as `dtype`, which it does not have.  In a built-in kernel, the
+   text is PyTorch's. */
 static void opdi_data_dtype_error(const opd_tensor *tensor, opd_scalar_type dtype) {
     const opd_call *const call = opdi_self()->current;
     const opd_scalar_type have = (opd_scalar_type)tensor->dtype;
@@ -118,8 +118,9 @@ static void opdi_data_dtype_error(const opd_tensor *tensor, opd_scalar_type dtyp
                    "opd_to_dtype(t, %s)", asked, opdi_sizes_text(tensor->dims, tensor->ndim, sizes, sizeof sizes),
                    opd_dtype_name(have), opd_dtype_name(dtype), take, word);
 }
-/* Sets the error that the host cannot read the data of `tensor` as this dtype, and returns NULL.  If it can after all,
-   because a recording allows it or after waiting for work that writes it, returns the data. */
+/* The slow path of the data functions.  Returns the data of `tensor` if a recording allows it, or after waiting for
+   collectives that write it.  Otherwise sets the error that the host cannot read the data as this dtype, and returns
+   NULL. */
 OPDI_NOINLINE OPDI_INTERNAL void *opdi_data_error(const opd_tensor *tensor, opd_scalar_type dtype) {
     if (!tensor) { (void)opd_fail(OPD_ERROR_ARGUMENT, "the data of a NULL tensor was asked for"); }
     else if (opdi_is_dead(tensor)) { (void)opdi_dead_error(tensor, "its data"); }
@@ -151,14 +152,14 @@ void *opd_data(const opd_tensor *tensor) {
         ? opdi_data_error(tensor, (opd_scalar_type)tensor->dtype) : tensor ? tensor->data : NULL;
 }
 #if defined(OPD_CHECKED)
-/* Returns memory for a kernel that continues although its tensor has no data: as many elements as the tensor has, of
-   eight bytes.  The memory is zero at first and grows.  Earlier blocks stay; each block begins with the address of the
-   one before. */
+/* Returns memory for a kernel that does not notice that its tensor has no data: eight bytes for each element of the
+   tensor.  All such kernels share the memory, which grows.  It is zero at first.  Earlier blocks stay allocated; each
+   block begins with the address of the block before. */
 static void *opdi_data_of_nobody(const opd_tensor *tensor) {
     static opdi_mutex lock = OPDI_MUTEX_INIT;
     static char *block;
     static size_t room;
-    const size_t ahead = 64;                      /* for the address of the block before, and alignment */
+    const size_t ahead = 64;                      /* bytes for the previous block's address, and for alignment */
     size_t bytes = (size_t)1 << 20;
     if (tensor && !opdi_is_dead(tensor)) {
         const size_t size = opd_dtype_size((opd_scalar_type)tensor->dtype);
@@ -219,8 +220,8 @@ static int opdi_item_check(const opd_tensor *tensor) {
     if (OPDI_UNLIKELY(tensor->flags & OPDI_TRACED)) { return opdi_traced_read(tensor); }
     return opdi_wait_for(tensor);
 }
-/* Returns a tensor whose single element the host can read: `tensor` itself, or a copy of it.  For a tensor on a device,
-   *one describes a copy in `room`.  Returns NULL and sets an error if that fails. */
+/* Returns a tensor whose single element the host can read: `tensor` itself, or a copy.  For a tensor on a device, the
+   copy is *one, with its data in room[2].  Returns NULL and sets an error if that fails. */
 OPDI_SHARED const opd_tensor *opdi_item_of(const opd_tensor *tensor, opd_tensor *one, double *room /*[2]*/) {
     if (opdi_item_check(tensor)) { return NULL; }
     if (OPDI_UNLIKELY(tensor->flags & OPDI_LAZY) && !(tensor = opdi_resolved(tensor))) { return NULL; }
@@ -233,8 +234,8 @@ OPDI_SHARED const opd_tensor *opdi_item_of(const opd_tensor *tensor, opd_tensor 
     }
     return one;
 }
-/* As opdi_item_of, for callers that need a real number: sets an error and returns NULL if the number has an imaginary
-   part. */
+/* Returns a tensor as opdi_item_of does, for callers that need a real number.  Returns NULL and sets an error if the
+   number has an imaginary part. */
 static const opd_tensor *opdi_item_real(const opd_tensor *tensor, opd_tensor *one, double *room /*[2]*/) {
     if (!opd_ok() || !(tensor = opdi_item_of(tensor, one, room))) { return NULL; }
     if (OPDI_UNLIKELY(opd_dtype_is_complex((opd_scalar_type)tensor->dtype))) {
@@ -289,7 +290,7 @@ OPDI_SHARED opdi_meta *opdi_meta_of(opd_tensor *tensor) {
     return meta;
 }
 
-//== tensors that stand for others =====================================================================================
+//== wrapper tensors ===================================================================================================
 
 opd_tensor *opd_tensor_wrap_key(opd_tensor *inner, opd_key key) {
     if (!opd_ok() || opdi_null_tensor(inner, "opd_tensor_wrap_key")) { return NULL; }

@@ -10,7 +10,7 @@ OPDI_SHARED bool opdi_overlaps_itself(const opd_tensor *tensor) {
     const int64_t *sizes = tensor->dims, *strides = tensor->dims + tensor->ndim;
     int64_t reach = 0, last = -1;
     if ((tensor->flags & OPDI_CONTIGUOUS) || tensor->numel < 2) { return false; }
-    for (int k = 0; k < tensor->ndim; k++) {      /* dims by increasing stride: each must step over those inside */
+    for (int k = 0; k < tensor->ndim; k++) {      /* by increasing stride: each dim must step over those before */
         int best = -1;
         for (int i = 0; i < tensor->ndim; i++) {
             if (sizes[i] > 1 && strides[i] > last && (best < 0 || strides[i] < strides[best])) { best = i; }
@@ -36,7 +36,7 @@ OPDI_SHARED bool opdi_is_dense(const opd_tensor *tensor) {
     int64_t expect = 1;
     int i;
     if (tensor->flags & OPDI_CONTIGUOUS) { return true; }
-    for (int done = 0; done < tensor->ndim; done++) {  /* each time: the dim that continues the block */
+    for (int done = 0; done < tensor->ndim; done++) {  /* finds the dim that continues the block */
         for (i = 0; i < tensor->ndim; i++) {
             if (opdi_sizes(tensor)[i] > 1 && opdi_strides(tensor)[i] == expect) { break; }
         }
@@ -50,7 +50,8 @@ static bool opdi_same_place(const opd_tensor *first, const opd_tensor *second) {
         memcmp(first->dims, second->dims, 2 * (size_t)first->ndim * sizeof *first->dims) == 0;
 }
 /* Returns true if writing `out` while `tensor` is read would change elements that are still to be read.  An elementwise
-   kernel may write where it reads, and it also copes with two blocks without gaps that overlap in another way. */
+   kernel may write the elements that it reads.  Two tensors without gaps that overlap in another way are left to that
+   kernel, which refuses them (opdi_check_partial_overlap). */
 static bool opdi_reads(const opd_call *call, const opd_tensor *tensor, const opd_tensor *out) {
     if ((call->elementwise && tensor == out) || !opdi_same_memory(tensor, out)) { return false; }
     return !call->elementwise || (!opdi_same_place(tensor, out) && !(opdi_is_dense(tensor) && opdi_is_dense(out)));
@@ -71,8 +72,9 @@ OPDI_SHARED bool opdi_updates_self(opd_call *call);
 OPDI_SHARED opd_device opdi_call_device(const opd_call *call);
 #if defined(OPDI_CORE)
 
-/* Fails if `to` must have the result's dtype, `dtype`, and does not.  Returns 0 or -1.  For abs, the result of a
-   complex tensor is real, and is cast. */
+/* Fails if the target `to` does not have `dtype`, the dtype of the result.  Used for operators that do not convert
+   results.  Returns 0, or -1 and sets an error.  A real result of a pointwise operator on complex numbers, such as abs,
+   may go into any dtype. */
 OPDI_INTERNAL int opdi_check_exact(const opd_call *call, const opd_tensor *to, opd_scalar_type dtype) {
     const opd_tensor *self = call->args[0].tag == OPD_TAG_TENSOR ? call->args[0].u.t : NULL;
     const bool pointwise = (opd_op_tags(call->op) & OPD_OPTAG_POINTWISE) != 0;
@@ -88,8 +90,8 @@ OPDI_INTERNAL int opdi_check_exact(const opd_call *call, const opd_tensor *to, o
     return pointwise ? opd_fail(OPD_ERROR_DTYPE, "Found dtype %s but expected %s", have, want)
         : opd_fail(OPD_ERROR_DTYPE, "Expected out tensor to have dtype %s, but got %s instead", want, have);
 }
-/* Checks that result number `i`, with these sizes and this dtype, may go into the call's target; does not change the
-   target.  Returns 0 or -1. */
+/* Checks that result number `i`, with these sizes and this dtype, may be written to the call's target; does not change
+   the target.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_check_target(const opd_call *call, int i, const int64_t *sizes, int ndim,
                                     opd_scalar_type dtype) {
     const opd_tensor *out = call->targets[i];
@@ -111,9 +113,9 @@ OPDI_INTERNAL int opdi_check_target(const opd_call *call, int i, const int64_t *
     return opdi_resize_bytes(out, sizes, ndim) < 0 ? -1 : 0;
 }
 
-/* Returns the tensor to which a kernel writes result `i` of a derived form: the out= tensor or self, or a temporary if
-   that one has other sizes or another dtype, or shares memory with an input.  Returns NULL and sets an error if that
-   fails. */
+/* Returns the tensor to which a kernel writes result `i` of a derived form.  This is the target (the out= tensor or
+   self), or a temporary tensor if the target has other sizes or another dtype, or shares memory with an input.  Returns
+   NULL and sets an error if that fails. */
 static opd_tensor *opdi_result_target(opd_call *call, int i, const int64_t *sizes, int ndim, opd_scalar_type dtype) {
     opd_tensor *out = call->targets[i];
     const bool fits = out->dtype == dtype && opdi_has_sizes(out, sizes, ndim);
@@ -133,8 +135,8 @@ static opd_tensor *opdi_result_target(opd_call *call, int i, const int64_t *size
     return temp;
 }
 
-/* For an in-place form: if no other argument uses the memory of argument 0, makes argument 0 the result and returns
-   true. */
+/* If the call is an in-place form and no other argument uses the memory of argument 0, makes argument 0 the result and
+   returns true.  Otherwise returns false. */
 OPDI_SHARED bool opdi_updates_self(opd_call *call) {
     opd_tensor *self = call->args[0].u.t;
     if (!call->targets || !call->inplace || call->targets[0] != self || opdi_overlaps_itself(self)) { return false; }

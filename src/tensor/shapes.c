@@ -2,10 +2,10 @@
 
 //== type promotion ====================================================================================================
 
-/* Returns the category of a dtype: bool < integer < floating < complex.  In torch.result_type
-   (at::native::result_type), tensors with dims take precedence over 0-dim tensors, and these over wrapped numbers,
-   unless the one with less precedence has a higher category.  Complex numbers then are as precise as the floating
-   ones. */
+/* Returns the category of a dtype: bool < integer < floating < complex.  The functions below find the result dtype of
+   operands (torch.result_type, at::native::result_type).  Tensors with dims take precedence over 0-dim tensors, and
+   these over wrapped numbers, unless the operand with less precedence has a higher category.  If that makes the result
+   complex, it has the precision of the floating operand. */
 static int opdi_category(opd_scalar_type dtype) {
     if (opd_dtype_is_complex(dtype)) { return 3; }
     if (opd_dtype_is_floating(dtype)) { return 2; }
@@ -22,7 +22,7 @@ static opd_scalar_type opdi_result_combine(opd_scalar_type higher, opd_scalar_ty
     return opd_promote_types(higher, lower);
 }
 OPDI_SHARED opd_scalar_type opdi_result_type_of(opd_tensor *const *ts, int count) {
-    opd_scalar_type rank[3] = {OPD_DTYPE_NONE, OPD_DTYPE_NONE, OPD_DTYPE_NONE};   /* with dims, 0-dim, wrapped */
+    opd_scalar_type rank[3] = {OPD_DTYPE_NONE, OPD_DTYPE_NONE, OPD_DTYPE_NONE};   /* with dims; 0-dim; numbers */
     for (int i = 0; i < count; i++) {
         opd_scalar_type dtype = (opd_scalar_type)ts[i]->dtype;
         int k = ts[i]->flags & OPDI_WRAPPED ? 2 : ts[i]->ndim == 0 ? 1 : 0;
@@ -72,9 +72,9 @@ OPDI_INTERNAL int opdi_broadcast_into(int64_t *sizes, int *ndim, const opd_tenso
     }
     return 0;
 }
-/* Compares the strides of two dims, `first` and `second`, in one operand after the other
-   (TensorIteratorBase::reorder_dimensions).  Returns 1 if they should be swapped, so that `first` comes after `second`,
-   -1 if they are in order, or 0 if no operand decides. */
+/* Compares the strides of two dims, `first` and `second`; the first operand for which they differ decides
+   (TensorIteratorBase::reorder_dimensions).  Returns 1 if the dims should be swapped, so that `first` comes after
+   `second`, -1 if they are in order, or 0 if no operand decides. */
 static int opdi_dims_compare(opd_tensor *const *ops, int nops, const int64_t *sizes, int ndim, int first, int second) {
     for (int i = 0; i < nops; i++) {
         const int64_t sa = opdi_broadcast_bytes(ops[i], sizes, ndim, first);
@@ -85,7 +85,8 @@ static int opdi_dims_compare(opd_tensor *const *ops, int nops, const int64_t *si
     }
     return 0;
 }
-/* Puts the dims into the order of the walk, perm[0] innermost.  An insertion sort can handle undecided pairs. */
+/* Fills perm[ndim] with the dims in the order in which loops walk them, perm[0] innermost.  Uses an insertion sort,
+   since for some pairs of dims no operand decides. */
 OPDI_INTERNAL void opdi_dims_order(opd_tensor *const *ops, int nops, const int64_t *sizes, int ndim, int *perm) {
     for (int i = 0; i < ndim; i++) { perm[i] = ndim - 1 - i; }
     for (int i = 1; i < ndim; i++) {
@@ -105,7 +106,7 @@ OPDI_INTERNAL void opdi_dims_order(opd_tensor *const *ops, int nops, const int64
 //== overlap ===========================================================================================================
 
 /* Fails if `tensor`, which is about to be written, is expanded (at::assert_no_internal_overlap).  As in PyTorch, only
-   strides of zero are noticed.  Returns 0 or -1. */
+   strides of zero are noticed.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_check_internal_overlap(const opd_tensor *tensor) {
     if (tensor->flags & OPDI_CONTIGUOUS) { return 0; }
     for (int i = 0; i < tensor->ndim; i++) {
@@ -117,9 +118,9 @@ OPDI_INTERNAL int opdi_check_internal_overlap(const opd_tensor *tensor) {
     }
     return 0;
 }
-/* Fails if an output overlaps an input in part (at::assert_no_partial_overlap).  The same elements in the same order
-   are allowed, unless `any` is true.  So are (as in PyTorch) tensors with gaps, for which an exact test would cost too
-   much.  Returns 0 or -1. */
+/* Fails if an output overlaps an input in part (at::assert_no_partial_overlap).  If both have the same elements in the
+   same order, this is allowed, unless `any` is true.  As in PyTorch, tensors with gaps are not checked, because an
+   exact test would cost too much.  Returns 0, or -1 and sets an error. */
 OPDI_SHARED int opdi_check_overlap(const opd_tensor *out, const opd_tensor *in, bool any) {
     if ((out == in && !any) || !out->storage || !opdi_same_memory(out, in)) { return 0; }
     if (!out->data || !out->numel || !in->numel || !opdi_is_dense(out) || !opdi_is_dense(in)) { return 0; }

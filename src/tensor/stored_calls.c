@@ -1,10 +1,11 @@
 #include "tensor.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>stored_calls calls with tensors of stored dtypes; numbers as their elements
+//  >>stored_calls calls with tensors of stored dtypes; converting numbers to their elements
 //
-//  The kernels that run instead of a built-in kernel for stored dtypes, as >>stored_dtypes says: elements are moved as
-//  integers, and numbers are computed in a wider dtype.  These kernels call the operators again.
+//  The kernels that run instead of built-in kernels for tensors of stored dtypes (see >>stored_dtypes).  To move
+//  elements, they call the kernel for integers of the same size.  To compute, they convert to a wider dtype and call
+//  the operator again.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_SHARED double opdi_float_top(opd_scalar_type dtype);
@@ -36,8 +37,8 @@ OPDI_SHARED const char *opdi_type_name(opd_scalar_type dtype) {
         "c10::Float8_e4m3fnuz", "uint16_t", "uint32_t", "uint64_t", "c10::Float8_e8m0fnu"};
     return names[opdi_dtype_at((int)dtype)];
 }
-/* Returns true if a number can be cast to a stored dtype, as c10::overflows decides.  For an unsigned dtype, negative
-   integers wrap. */
+/* Returns true if a number can be cast to a stored dtype, by the rules of c10::overflows.  For an unsigned dtype,
+   negative integers are allowed, because they wrap around. */
 OPDI_SHARED bool opdi_stored_fits(opd_value value, opd_scalar_type dtype) {
     const bool whole = value.tag == OPD_TAG_INT || value.tag == OPD_TAG_BOOL;
     const double re = value.tag == OPD_TAG_FLOAT ? value.u.d : value.tag == OPD_TAG_COMPLEX ? value.u.c[0]
@@ -52,8 +53,8 @@ OPDI_SHARED bool opdi_stored_fits(opd_value value, opd_scalar_type dtype) {
     if (isinf(re)) { return dtype == OPD_FLOAT8_E5M2; }
     return fabs(re) <= opdi_float_top(dtype) && (whole || dtype != OPD_FLOAT8_E8M0FNU || re >= ldexp(1, -127));
 }
-/* Converts a number to an element of a stored dtype (one that is stored, but not computed with) and puts it in `out`,
-   as opdi_element_of does for other dtypes. */
+/* Converts a number to an element of a stored dtype and writes it to `out`, as opdi_element_of does for other dtypes.
+   Returns 0, or -1 and sets an error if the number does not fit. */
 OPDI_SHARED int opdi_stored_element_of(opd_value value, opd_scalar_type dtype, double *out /*[2]*/) {
     const bool whole = value.tag == OPD_TAG_INT || value.tag == OPD_TAG_BOOL;
     const double re = value.tag == OPD_TAG_FLOAT ? value.u.d : value.tag == OPD_TAG_COMPLEX ? value.u.c[0]
@@ -68,9 +69,9 @@ OPDI_SHARED int opdi_stored_element_of(opd_value value, opd_scalar_type dtype, d
                    whole && dtype != OPD_COMPLEX32 ? (const void *)&value.u.i : pair, dtype, out);
     return 0;
 }
-//== calls =============================================================================================================
+//== calls with stored dtypes ==========================================================================================
 
-/* Returns true if argument `i` is an index or mask, which only says where elements are. */
+/* Returns true if argument `i` is an index or mask, which is not an operand. */
 static bool opdi_stored_selects(const opd_op *op, int i) {
     static const char *const names[] = {"index", "indices", "mask", "condition"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
@@ -79,9 +80,9 @@ static bool opdi_stored_selects(const opd_op *op, int i) {
     return false;
 }
 
-/* Facts about the tensors of a call that are operands: a tensor for each dtype and rank in promotion, the first operand
-   of a stored dtype, the set of stored dtypes, whether there are several dtypes, the number of tensors in lists, and an
-   index or mask of a stored dtype. */
+/* Facts about the operands of a call.  tensors[count]: a tensor for each dtype and rank in promotion.  first: the first
+   operand of a stored dtype.  dtypes: the set of stored dtypes.  mixed: there are several dtypes.  listed: the number
+   of tensors in lists.  selects: an index or mask of a stored dtype. */
 typedef struct opdi_stored_call {
     opd_tensor *tensors[3 * OPDI_DTYPES], *first;
     int count;
@@ -122,7 +123,7 @@ static void opdi_stored_look(opdi_stored_call *stored, const opd_call *call) {
     }
 }
 
-/* Returns true if a call gives a value for the argument `name`, such as a rounding mode. */
+/* Returns true if a call has a value other than None and false for the argument `name`, such as a rounding mode. */
 static bool opdi_stored_asks(const opd_call *call, const char *name) {
     for (int i = 0; i < call->op->nargs; i++) {
         const opd_value *value = &call->args[i];
@@ -142,17 +143,21 @@ static opd_tensor *opdi_stored_bits(const opd_tensor *tensor, opd_scalar_type dt
     return opdi_own(bits);
 }
 
-/* How the operands of a call are changed: converted, or read as `bits`, integers of the same size. */
+/* How the operands of a call are changed before it runs: converted, or read as integers of the same size. */
 typedef struct opdi_stored_change {
-    opd_scalar_type to;                           /* convert to this; OPD_DTYPE_NONE: each to the dtype that holds it */
-    opd_scalar_type bits;                         /* after conversion, read as this; OPD_DTYPE_NONE: as it is */
-    opd_scalar_type common;                       /* convert all to this first; OPD_DTYPE_NONE: do not */
-    opd_scalar_type rounded;                      /* numbers are elements of this dtype; OPD_DTYPE_NONE: as they are */
-    bool floats, ordered;                         /* integers become float32; uint64 0 becomes the least int64 */
+    opd_scalar_type to;                           /* convert stored dtypes to this;
+                                                     OPD_DTYPE_NONE: to a wider one */
+    opd_scalar_type bits;                         /* then read elements as this;
+                                                     OPD_DTYPE_NONE: do not */
+    opd_scalar_type common;                       /* first convert all to this;
+                                                     OPD_DTYPE_NONE: do not */
+    opd_scalar_type rounded;                      /* round numbers to this;
+                                                     OPD_DTYPE_NONE: do not */
+    bool floats, ordered;                         /* integers become float32; uint64 becomes int64, in order */
     opd_value args[OPD_MAX_ARGS];
     opd_tensor **list;                            /* memory for the tensors of all lists */
 } opdi_stored_change;
-/* Returns the dtype that holds all numbers of a stored dtype; if `floats` is true, float32 for integers. */
+/* Returns a dtype that holds all numbers of a stored dtype.  If `floats` is true, returns float32 for integers. */
 static opd_scalar_type opdi_stored_wider(int dtype, bool floats) {
     return dtype == OPD_COMPLEX32 ? OPD_COMPLEX64 : floats || opdi_is_float8(dtype) ? OPD_FLOAT32 : OPD_INT64;
 }
@@ -165,7 +170,8 @@ static opd_tensor *opdi_stored_changed(const opdi_stored_change *change, opd_ten
     if (tensor && change->ordered) { return opd_bitwise_xor_Scalar(tensor, opd_value_int(INT64_MIN)); }
     return tensor && change->bits != OPD_DTYPE_NONE ? opdi_stored_bits(tensor, change->bits) : tensor;
 }
-/* Returns true if a number is among the arguments; if `fraction` is true, only a float counts. */
+/* Returns true if a call has a number for a Scalar argument other than alpha.  If `fraction` is true, only floats
+   count. */
 static bool opdi_stored_number(const opd_call *call, bool fraction) {
     for (int i = 0; i < call->op->nargs; i++) {
         const opdi_arg *arg = &call->op->schema->args[i];
@@ -175,8 +181,8 @@ static bool opdi_stored_number(const opd_call *call, bool fraction) {
     }
     return false;
 }
-/* Replaces a number among the operands by the integer that has the same bits as an element of that value.  Returns 0,
-   or -1 and sets an error. */
+/* Replaces *number, an operand, by the integer with the bits that an element of dtype change->to with this value has.
+   Returns 0, or -1 and sets an error. */
 static int opdi_stored_number_bits(const opdi_stored_change *change, const opd_call *call, opd_value *number) {
     if (opdi_is_bare_unsigned((int)change->to) && number->tag != OPD_TAG_INT && number->tag != OPD_TAG_BOOL) {
         return opdi_stored_refuse(call->op, "cpu", (int)change->to);
@@ -190,8 +196,8 @@ static int opdi_stored_number_bits(const opdi_stored_change *change, const opd_c
     *number = opd_value_int(opdi_element_i64(&bits, 0));
     return 0;
 }
-/* Rounds a number to the value that an element of dtype change->rounded would have.  Returns 0, or -1 and sets an
-   error. */
+/* Rounds *number to the value that an element of dtype change->rounded would have.  Returns 0, or -1 and sets an error.
+   */
 static int opdi_stored_number_rounded(const opdi_stored_change *change, opd_value *number) {
     const int64_t none = 0;
     if (number->tag == OPD_TAG_INT && opdi_is_bare_unsigned((int)change->rounded) &&
@@ -228,8 +234,8 @@ static int opdi_stored_args(opdi_stored_change *change, const opd_call *call) {
     return 0;
 }
 
-/* Runs a call of an operator that only moves elements, with the kernel for integers of the same size.  A result, which
-   is new, gets its dtype afterwards. */
+/* Runs a call of an operator that only moves elements, with the kernel for integers of the same size as `dtype`.  Then
+   gives the results `dtype`.  Returns 0 or -1. */
 static int opdi_stored_move(opd_call *call, const opdi_slot *slot, opdi_stored_change *change, opd_scalar_type dtype) {
     const size_t size = opd_dtype_size(dtype);
     const opd_value *given = call->args;
@@ -247,7 +253,7 @@ static int opdi_stored_move(opd_call *call, const opdi_slot *slot, opdi_stored_c
         if (!(call->filled >> i & 1) || value->tag != OPD_TAG_TENSOR || value->u.t->dtype != (int8_t)change->bits) {
             continue;
         }
-        for (int k = 0; k < call->op->nargs; k++) {          /* result i may be an argument that was written */
+        for (int k = 0; k < call->op->nargs; k++) {          /* a changed argument becomes the argument */
             if (given[k].tag == OPD_TAG_TENSOR && change->args[k].u.t == value->u.t) { value->u.t = given[k].u.t; }
         }
         value->u.t->dtype = (int8_t)dtype;
@@ -255,8 +261,8 @@ static int opdi_stored_move(opd_call *call, const opdi_slot *slot, opdi_stored_c
     }
     return rc;
 }
-/* Runs a call in the dtypes that `change` gives.  Converts the first result to dtype `back`, unless that is
-   OPD_DTYPE_NONE.  Returns 0 or -1. */
+/* Runs a call with operands changed as `change` says.  Converts the first result to dtype `back`, unless that is
+   OPD_DTYPE_NONE.  Returns 0, or -1 and sets an error. */
 static int opdi_stored_compute(opd_call *call, opdi_stored_change *change, opd_scalar_type back) {
     opd_value rets[OPDI_MAX_RETURNS];
     if (call->op->written_args || opdi_stored_args(change, call) ||
@@ -277,8 +283,9 @@ static int opdi_stored_compute(opd_call *call, opdi_stored_change *change, opd_s
     return 0;
 }
 
-/* Runs a call whose operands have different dtypes, some of them stored, in the dtype that they are promoted to.
-   Returns 0, or -1 and sets an error.  Returns 1 without running the call if that dtype is the stored dtype itself. */
+/* Runs a call whose operands have different dtypes, at least one of them stored, in the dtype to which they are
+   promoted.  Returns 0, or -1 and sets an error.  Returns 1 without running the call if that dtype is itself a stored
+   dtype. */
 static int opdi_stored_mixed(opd_call *call, const opdi_stored_call *stored, opdi_stored_change *change) {
     const opd_scalar_type common = opdi_result_type_of(stored->tensors, stored->count);
     if (!opd_ok()) { return -1; }
@@ -287,8 +294,8 @@ static int opdi_stored_mixed(opd_call *call, const opdi_stored_call *stored, opd
     return opdi_stored_compute(call, change, OPD_DTYPE_NONE);
 }
 
-/* Returns true if the operator promotes operands of several dtypes.  Formulas do, except two whose operands must have
-   one dtype, and so do operators that join tensors. */
+/* Returns true if the operator promotes operands of several dtypes.  Operators with a pointwise formula do, except two
+   whose operands must have one dtype.  So do operators that join tensors. */
 static bool opdi_stored_promotes(const opd_op *op, int how) {
     static const char joining[] = " cat stack where block_diag eq ne equal ";
     static const char alike[] = " lerp heaviside ";
@@ -297,8 +304,9 @@ static bool opdi_stored_promotes(const opd_op *op, int how) {
     return card && card->desc.tags & OPDI_OPTAG_FORMULA && !opdi_among(op->schema->name, alike) &&
         how != OPDI_STORED_MOVED;
 }
-/* Returns how (OPDI_STORED_*) a call with numbers among its operands computes, or OPDI_STORED_NOT.  If a number has a
-   fraction, unsigned integers become float32.  For comparisons and bounds, numbers first become elements. */
+/* Returns how (OPDI_STORED_*) a call computes that may have numbers as operands; OPDI_STORED_NOT if it is not
+   supported.  `how` is the operator's usual way.  If a number has a fraction, unsigned integers become float32.  For
+   comparisons and bounds, sets change->rounded, so that numbers are rounded to the dtype of the elements. */
 static int opdi_stored_numbers(const opd_call *call, opdi_stored_change *change, int how, opd_scalar_type dtype) {
     static const char bounded[] = " clamp clamp_min clamp_max ", comparing[] = " eq ne ", promoting[] = " eq ne mul ";
     const char *const name = call->op->schema->name;
@@ -310,7 +318,7 @@ static int opdi_stored_numbers(const opd_call *call, opdi_stored_change *change,
     if (!fraction && (opdi_among(name, comparing) || opdi_among(name, bounded))) { change->rounded = dtype; }
     return how;
 }
-/* Returns the floating dtype that a call requests for its result, or OPD_DTYPE_NONE if it requests none. */
+/* Returns the floating or complex dtype that the argument dtype requests, or OPD_DTYPE_NONE if it requests none. */
 static opd_scalar_type opdi_stored_result(const opd_call *call) {
     for (int i = 0; i < call->op->nargs; i++) {
         const opd_value *value = &call->args[i];
@@ -320,7 +328,8 @@ static opd_scalar_type opdi_stored_result(const opd_call *call) {
     }
     return OPD_DTYPE_NONE;
 }
-/* Runs a call with tensors of stored dtypes, whose kernel is in `slot`. */
+/* Runs a call with tensors of stored dtypes.  `slot` has the built-in kernel; `how` is OPDI_STORED_*.  Fills *change.
+   Returns 0, or -1 and sets an error. */
 static int opdi_stored_run(opd_call *call, const opdi_slot *slot, const opdi_stored_call *stored, int how,
                            opdi_stored_change *change) {
     const char *const device = call->slot == OPD_KEY_CUDA ? "cuda" : "cpu";
@@ -356,7 +365,7 @@ static int opdi_stored_run(opd_call *call, const opdi_slot *slot, const opdi_sto
         default: return opdi_stored_refuse(call->op, device, dtype);
     }
 }
-/* The kernel that runs before built-in kernels for calls with tensors of stored dtypes. */
+/* The kernel that runs instead of a built-in kernel for calls with tensors of stored dtypes. */
 OPDI_INTERNAL int opdi_stored_kernel(opd_call *call) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     opdi_stored_change change;

@@ -1,11 +1,12 @@
-/* Returns floats rounded to the nearest bfloat16, which is in the upper half of each. */
+/* Rounds each float to the nearest bfloat16, which is in the upper 16 bits of the result. */
 OPDI_TARGET OPDI_ALWAYS OPDI_V_BITS OPDI_WIDE(nearest)(OPDI_V x) {
     OPDI_V_BITS bits;
     memcpy(&bits, &x, sizeof bits);
     const OPDI_V_BITS nan = (OPDI_V_BITS)((OPDI_V_INT)(bits & 0x7fffffffu) > 0x7f800000);
     return ((bits + 0x7fffu + ((bits >> 16) & 1u)) & ~nan) | ((bits | 0x400000u) & nan);
 }
-/* Writes two vectors as short floats, rounded to nearest, in the order in which `longer` has read them. */
+/* Converts two vectors to 16-bit floats, rounded to nearest, and writes them to `at` in the order in which `longer`
+   reads them. */
 OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(shorter)(const OPDI_V *two, bool bf16, uint16_t *at) {
     if (!bf16) {
         OPDI_V_HALVES *const halves = (OPDI_V_HALVES *)(void *)at;
@@ -36,7 +37,7 @@ OPDI_TARGET static int64_t OPDI_WIDE(shorts)(int what, bool bf16, uint16_t *to, 
     else { for (; j + STEP <= count; j += STEP) { OPDI_WIDE(shorts_two)(what, false, to + j, x + j, y + j); } }
     return j;
 }
-/* Adds the short floats of four vectors to sums. */
+/* Reads as many 16-bit floats as four vectors of floats hold, and adds them to sums[4]. */
 OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(sum_four)(const uint16_t *x, bool bf16, OPDI_V *sums) {
     OPDI_V two[2];
     for (int part = 0; part < 4; part += 2) {
@@ -45,8 +46,8 @@ OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(sum_four)(const uint16_t *x, bool bf16, O
         sums[part + 1] += two[1];
     }
 }
-/* Returns the sum of `count` short floats, which are converted on the way.  Each run of 4096 elements is added up in
-   four vectors. */
+/* Returns the sum of the `count` 16-bit floats at x.  Each group of 4096 elements is summed in four vectors of floats,
+   whose sum is added to a double. */
 OPDI_TARGET OPDI_INTERNAL double OPDI_WIDE(sum_shorts)(const uint16_t *x, int64_t count, bool bf16) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
     double total = 0;

@@ -1,9 +1,10 @@
 #include "tensor.h"
 
-//== tangents beside storages ==========================================================================================
+//== tangents of a storage =============================================================================================
 //
-//  Forward mode keeps the tangent of a tensor in a list at the tensor's storage: one for each open level and each
-//  family of tensors.  This file has the functions that making, keeping and freeing tensors need; see >>forward.
+//  Forward mode keeps tangents in a list of the storage: one for each open level and each family.  A family is a set of
+//  tensors that share memory and tangents (see >>forward).  This file has the functions that are needed when tensors
+//  are made, retained and freed.
 
 OPDI_INTERNAL opdi_mutex opdi_dual_lock = OPDI_MUTEX_INIT;       /* protects the lists of all levels and storages */
 
@@ -19,8 +20,8 @@ OPDI_INTERNAL int opdi_family_pass(opd_tensor *value, const opd_tensor *tensor) 
     if (meta) { OPDI_STORE(&meta->family, family); }
     return meta || family == opdi_family_of(value) ? 0 : -1;
 }
-/* Puts `tensor` into a new family, so that it shares no tangent with the tensors that share its memory so far.  Returns
-   0, or -1 if memory runs out. */
+/* Puts `tensor` into a new family, so that it no longer shares tangents with other tensors over its memory.  Returns 0,
+   or -1 if memory runs out. */
 OPDI_SHARED int opdi_family_new(opd_tensor *tensor) {
     static uint64_t families;
     opdi_meta *meta = opdi_meta_of(tensor);
@@ -29,14 +30,13 @@ OPDI_SHARED int opdi_family_new(opd_tensor *tensor) {
     return 0;
 }
 
-/* Returns true if both tensors hold the same kind of numbers: they have one dtype, or one has complex numbers and the
-   other their parts. */
+/* Returns true if both tensors have the same dtype, or one is complex and the other has the dtype of its parts. */
 static bool opdi_same_numbers(const opd_tensor *first, const opd_tensor *second) {
     const int x = OPDI_MIN(first->dtype, second->dtype), y = OPDI_MAX(first->dtype, second->dtype);
     return x == y || (x == OPD_FLOAT32 && y == OPD_COMPLEX64) || (x == OPD_FLOAT64 && y == OPD_COMPLEX128) ||
         (x == OPD_FLOAT16 && y == OPD_COMPLEX32);
 }
-/* Returns the entry (opdi_dual) of `tensor` in a level, or NULL.  The caller holds the lock. */
+/* Returns the opdi_dual that holds the tangent of `tensor` in a level, or NULL.  The caller holds opdi_dual_lock. */
 OPDI_INTERNAL opdi_dual *opdi_dual_at(const opd_tensor *tensor, const opdi_level *level) {
     const uint64_t family = opdi_family_of(tensor);
     opdi_dual *dual = level ? tensor->storage->duals : NULL;
@@ -57,7 +57,7 @@ OPDI_SHARED bool opdi_is_dual(const opd_tensor *tensor) {
     return dual != NULL;
 }
 
-/* Takes an entry out of its level's list.  The caller holds the lock. */
+/* Takes `dual` out of its level's list.  The caller holds opdi_dual_lock. */
 static void opdi_dual_unlink(opdi_dual *dual) {
     *dual->at = dual->after;
     if (dual->after) { dual->after->at = dual->at; }
@@ -96,8 +96,8 @@ OPDI_INTERNAL void opdi_level_end(opdi_thread *thread) {
     opdi_free(level, sizeof *level);
 }
 
-/* Makes `tangent` the tangent of the tensor's storage in a level, which takes a reference to `tangent`.  Returns 0, or
-   -1 if memory runs out. */
+/* Makes `tangent` the tangent of `tensor` in a level.  The level takes a reference to `tangent`.  Returns 0, or -1 if
+   memory runs out. */
 OPDI_INTERNAL int opdi_dual_put(opdi_level *level, opd_tensor *tensor, opd_tensor *tangent) {
     opdi_dual *dual = (opdi_dual *)opdi_alloc(sizeof *dual);
     if (!dual) { return -1; }
@@ -118,7 +118,7 @@ OPDI_INTERNAL int opdi_dual_put(opdi_level *level, opd_tensor *tensor, opd_tenso
     return 0;
 }
 
-/* Returns the innermost level in which one of the values has a tangent, or NULL if there is none.  Only levels that
+/* Returns the innermost level in which a tensor among the `count` values has a tangent, or NULL.  Only levels that
    compute tangents in the running call count. */
 OPDI_INTERNAL opdi_level *opdi_level_of(const opd_value *args, int count) {
     const opdi_thread *thread = opdi_self();

@@ -12,8 +12,8 @@
     (OPD_BIT_OF(OPD_F_DENSE) | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW) | OPD_BIT_OF(OPD_F_AUTOGRAD) |          \
      OPD_BIT_OF(OPD_F_AUTOCAST))
 OPDI_NOINLINE OPDI_SHARED int64_t opdi_count_error(const int64_t *sizes, int ndim);
-/* Returns the number of elements of a tensor with these sizes.  Returns -1 and sets an error if it has more than 2^62
-   bytes or a size is negative. */
+/* Returns the number of elements of a tensor with sizes[ndim] and elements of `element` bytes.  Returns -1 and sets an
+   error if the tensor has more than 2^62 bytes or a size is negative. */
 static inline int64_t opdi_count(const int64_t *sizes, int ndim, size_t element) {
     const uint64_t limit = (uint64_t)1 << 62;
     uint64_t count = element;
@@ -32,8 +32,8 @@ static inline int64_t opdi_count(const int64_t *sizes, int ndim, size_t element)
     }
     return zero ? 0 : (int64_t)(count >> opdi_low_bit(element));
 }
-/* Add and multiply sizes.  A result that is too large for int64_t becomes the largest one, and a negative size stays
-   negative; opdi_count refuses both.  Most sizes are small and need no division. */
+/* Add and multiply sizes.  A result that is too large becomes INT64_MAX, and a negative size stays negative; opdi_count
+   refuses both.  Most sizes are small and need no division. */
 static inline int64_t opdi_size_plus(int64_t first, int64_t second) {
     return first > INT64_MAX - second ? INT64_MAX : first + second;
 }
@@ -44,7 +44,7 @@ static inline int64_t opdi_size_times(int64_t first, int64_t second) {
 
 OPDI_SHARED bool opdi_strides_contiguous(const int64_t *sizes, const int64_t *strides, int ndim);
 OPDI_NOINLINE OPDI_SHARED void opdi_strides_bound(opd_tensor *tensor);
-/* Writes the sizes, the strides (NULL: contiguous) and the fields that follow from them, such as flags. */
+/* Sets the sizes, the strides (NULL: contiguous), numel and the flag OPDI_CONTIGUOUS of a tensor. */
 static inline void opdi_set_dims(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
                                  int64_t numel) {
     int64_t *dims = tensor->dims, count = 1;
@@ -87,7 +87,7 @@ static inline void opdi_tensor_init(opd_tensor *tensor, opd_scalar_type dtype, i
     tensor->backend_bit = (uint16_t)(1u << backend);
     tensor->dims = (int64_t *)(void *)(tensor + 1);
 }
-/* The most bytes that a tensor with memory may have, also if size_t has 32 bits, and a tensor without memory. */
+/* The most bytes that a tensor may have.  On systems with a 32-bit size_t, this is less than 2^62. */
 #define OPDI_MOST_BYTES (OPDI_MIN((uint64_t)INT64_MAX, (uint64_t)SIZE_MAX) / 2)
 static inline bool opdi_is_inference(const opd_tensor *tensor) {
     return (tensor->functionality & (OPDI_GRAD_KEYS | OPD_BIT_OF(OPD_F_DENSE))) == OPD_BIT_OF(OPD_F_DENSE);
@@ -99,17 +99,17 @@ static inline bool opdi_is_inference(const opd_tensor *tensor) {
 #if defined(OPDI_CORE)
 typedef struct opdi_dual {
     struct opdi_dual *next;                       /* the next entry of its storage */
-    struct opdi_dual *after, **at;                /* the next entry of its level; the pointer to this entry */
+    struct opdi_dual *after, **at;                /* next entry of its level; address of the pointer to this entry */
     opdi_storage *storage;
     struct opdi_level *level;
     uint64_t family;
-    opd_tensor *tangent;                          /* a reference; its storage is as large as that of the tensor */
+    opd_tensor *tangent;                          /* a reference to the tangent */
 } opdi_dual;
 typedef struct opdi_level {
     opdi_dual *duals;
     struct opdi_level *outer;
-    int32_t layer;                                /* for transforms: the level is inside the layers up to this */
-    bool transform;                               /* and belongs to that layer */
+    int32_t layer;                                /* for transforms: the level is inside of layers up to this one */
+    bool transform;                               /* the level belongs to that layer */
     int16_t around;                               /* state.forward of the thread before the level was opened */
 } opdi_level;
 #endif
@@ -118,29 +118,29 @@ typedef struct opdi_level {
 
 #if defined(OPDI_CORE)
 struct opdi_gnode;
-/* Functions of the recording in progress on a thread (opdi_innermost.tracer), for tensors and the tape.  Each returns
-   0, or -1 and sets an error, unless its comment says otherwise. */
+/* Functions of the recording in progress on a thread (opdi_innermost.tracer), which tensors and autograd call.  Each
+   returns 0, or -1 and sets an error, unless its comment says otherwise. */
 typedef struct opdi_tracer {
     /* If `tensor` is a value of the graph, makes `copy`, another tensor with its memory, the same value. */
     int (*copied)(opd_tensor *copy, const opd_tensor *tensor);
-    /* Fails if the data of `tensor` must not be read: outside of kernels, that of a traced tensor must not. */
+    /* Fails if the data of `tensor` must not be read.  The data of a traced tensor may be read only in kernels. */
     int (*read)(const opd_tensor *tensor);
-    /* Makes `tensor` a constant of the graph if the graph does not know it.  Called before a derivative by `tensor` is
-       taken, while it does not yet require grad. */
+    /* Makes `tensor` a constant of the graph if the graph does not know it.  Called before a derivative with respect to
+       `tensor` is taken, while it does not yet require grad. */
     int (*outside)(opd_tensor *tensor);
-    /* Refuses saved values that a formula is about to read, if they were made inside of an operator that is one node of
-       the graph.  They would become constants.  Called for nodes of the tape that are recorded while the graph is
-       recorded. */
+    /* Fails if a backward function is about to read a saved value that the graph does not know, because it was made
+       inside of an operator that is a single node of the graph.  The value would become a constant.  Called for
+       autograd nodes that were recorded while the graph is recorded. */
     int (*saved)(const opd_backward_call *bw);
-    /* Delays the packing of the saved values of `node` until the call that is being recorded is done.  By then the
-       recording knows their tensors, and it also records the operators that the hooks call. */
+    /* Delays the pack hooks for the saved values of `node` until the call that is being recorded is done.  By then the
+       recording knows the tensors, and it also records the operators that the hooks call. */
     int (*later)(opd_node *node, struct opdi_packer *packer);
-    /* Makes the node of a call that is about to run.  The operators that the call calls are not recorded.  Returns NULL
-       and sets an error if that fails.  Writes to *waiting, for `done`, how many nodes of the tape wait for their hooks
-       by then. */
+    /* Makes the graph's node for a call that is about to run.  Operators inside of the call are not recorded.  Writes
+       to *waiting, for `done`, how many autograd nodes wait for their hooks at that time.  Returns NULL and sets an
+       error if that fails. */
     struct opdi_gnode *(*begin)(opd_call *call, int64_t *waiting);
-    /* Ends what `begin` has begun: adds the node and its results to the graph. `rc` is the value that the call has
-       returned. */
+    /* Ends the recording of a call: adds the node that `begin` made, and its results, to the graph.  `rc` is the value
+       that the call returned. */
     int (*done)(opd_call *call, struct opdi_gnode *node, int64_t waiting, int rc);
 } opdi_tracer;
 #endif
@@ -166,13 +166,13 @@ struct opd_generator { uint64_t seed, used; };
 #if defined(OPDI_OPERATORS)
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__TINYC__)
 #define OPDI_IVDEP _Pragma("GCC ivdep")
-#define OPDI_UNROLL _Pragma("GCC unroll 8")       /* vectors in a loop of constant length: sums stay in registers */
+#define OPDI_UNROLL _Pragma("GCC unroll 8")       /* unrolls loops over vectors, so that sums stay in registers */
 #else
 #define OPDI_IVDEP
 #define OPDI_UNROLL
 #endif
-/* Runs `statement` for j in [0, count), as far as possible in steps of sixteen, and leaves the next index in i.  The
-   inner loop counts from 0 to a constant, because gcc -O2 vectorises no other form. */
+/* Runs `statement` for j = 0, 1, ... in groups of sixteen, as long as a whole group is below `count`, and leaves the
+   next index in i.  The inner loop counts from 0 to a constant, because gcc -O2 vectorises no other form. */
 #define OPDI_SIXTEENS(statement) \
     for (i = 0; i + 16 <= count; i += 16) { \
         OPDI_IVDEP \
@@ -187,24 +187,23 @@ struct opd_generator { uint64_t seed, used; };
         OPDI_SIXTEENS(statement) \
         for (int64_t j = i; j < count; j++) { statement; } \
     }
-/* With optimisation, a loop and the function for one element that it calls are compiled into each kernel.  Without,
-   kernels share the loop. */
+/* Declares a loop that takes the function for one element as a parameter.  In optimised builds, both are inlined into
+   each kernel; otherwise kernels share the loop. */
 #if defined(__OPTIMIZE__)
 #define OPDI_LOOP_TEXT OPDI_ALWAYS
 #else
 #define OPDI_LOOP_TEXT static inline
 #endif
-#define OPDI_ITER_OPS 9                           /* at most so many operands in a pass */
-#define OPDI_BLOCK 512                            /* so many elements are converted at a time */
-/* Makes blocks for vectors begin at a cache line, because reading a vector that lies in two lines takes twice as
-   long. */
+#define OPDI_ITER_OPS 9                           /* the most operands of a pass */
+#define OPDI_BLOCK 512                            /* the number of elements that are converted at a time */
+/* Aligns a block of memory to a cache line, because reading a vector that crosses two lines takes twice as long. */
 #if defined(__GNUC__) && !defined(__TINYC__)
 #define OPDI_ON_LINE __attribute__((aligned(64)))
 #else
 #define OPDI_ON_LINE
 #endif
-#define OPDI_ROW 128                              /* a row with so many elements is not gathered */
-#define OPDI_GRAIN 32768                          /* so many elements are worth another thread */
+#define OPDI_ROW 128                              /* rows of at least so many elements are used in place */
+#define OPDI_GRAIN 32768                          /* the number of elements that is worth another thread */
 /* The types for which loops are written.  OPDI_C128 serves all complex numbers (see >>op:complex). */
 enum { OPDI_F32 = 0, OPDI_F64 = 1, OPDI_I64 = 2, OPDI_C128 = 3 };
 typedef struct opdi_complex { double re, im; } opdi_complex;
@@ -213,7 +212,7 @@ typedef struct opdi_params {
     double f64[4];
     float f32[4];
     int64_t i64[4];
-    int32_t *zero;                                /* integer division: 1: by zero; 2: i64[0] is divided by -1 */
+    int32_t *zero;                                /* integer division sets it: 1: by zero; 2: i64[0] by -1 */
     bool beyond;                                  /* a number argument is finite but overflows float32 */
     double imaginary[4];                          /* the imaginary parts of f64, if the numbers are complex */
     bool pairs;                                   /* a number argument has an imaginary part */
@@ -230,8 +229,9 @@ static inline int opdi_compute_type(opd_scalar_type dtype) {
 OPDI_LOOPS_END
 static const int8_t opdi_compute_dtype[4] = {OPD_FLOAT32, OPD_FLOAT64, OPD_INT64, OPD_COMPLEX128};
 OPDI_LOOPS_BEGIN
-/* Returns a float as an integer, as PyTorch's CPU kernels do on x86; in C that is undefined.  A number out of range (or
-   NaN) becomes the smallest integer of the register.  Narrow types take its low bits (c10::convert). */
+/* Converts a floating-point number to an integer as PyTorch's CPU kernels do on x86; in C, numbers out of range are
+   undefined.  A number out of range, or NaN, becomes INT64_MIN.  Narrower types take the low bits of the result
+   (c10::convert). */
 static inline int64_t opdi_to_i64(double x) {
     return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : INT64_MIN;
 }
@@ -248,13 +248,14 @@ static inline opd_scalar_type opdi_result_type(opd_tensor *const *ts, int count)
     return count == 2 && ts[0]->dtype == ts[1]->dtype && !((ts[0]->flags & ts[1]->flags) & OPDI_WRAPPED)
         ? (opd_scalar_type)ts[0]->dtype : opdi_result_type_of(ts, count);
 }
-/* Returns the stride, in elements, with which `tensor` is walked along dim of a broadcast shape that has ndim dims. */
+/* Returns the stride, in elements, of `tensor` along `dim` of the broadcast shape sizes[ndim]: 0 if the tensor is
+   repeated along that dim. */
 static inline int64_t opdi_broadcast_stride(const opd_tensor *tensor, const int64_t *sizes, int ndim, int dim) {
     int k = dim - (ndim - tensor->ndim);
     return k < 0 || (opdi_sizes(tensor)[k] == 1 && sizes[dim] != 1) ? 0 : opdi_strides(tensor)[k];
 }
-/* Returns the stride, in bytes, with which `tensor` is walked along dim of a broadcast shape.  The stride of a dim of
-   size 1 is never used and may be anything. */
+/* Returns the stride of opdi_broadcast_stride in bytes.  The stride of a dim of size 1 is never used and may be any
+   number. */
 static inline int64_t opdi_broadcast_bytes(const opd_tensor *tensor, const int64_t *sizes, int ndim, int dim) {
     return (int64_t)((uint64_t)opdi_broadcast_stride(tensor, sizes, ndim,
                                                      dim) * opd_dtype_size((opd_scalar_type)tensor->dtype));
@@ -264,14 +265,14 @@ static inline int64_t opdi_broadcast_bytes(const opd_tensor *tensor, const int64
 //== iterator ==========================================================================================================
 
 #if defined(OPDI_OPERATORS)
-/* The ways to walk an operand: by its strides, element after element, or as one number that is repeated. */
+/* How a loop reads an operand: by its strides; element after element in memory; or as one number that is repeated. */
 enum { OPDI_WALK_STRIDED = 0, OPDI_WALK_LINEAR, OPDI_WALK_SCALAR };
 typedef struct opdi_operand {
     char *data;
     int64_t stride[OPD_MAX_DIMS];                 /* in bytes, dim 0 innermost */
     int32_t size;                                 /* bytes of an element */
     int8_t walk;
-    bool convert;                                 /* its dtype differs from the compute type */
+    bool convert;                                 /* its dtype is not the compute type */
     bool round;                                   /* an input that is first rounded to the common dtype */
     opdi_convert load, store;                     /* convert into and out of the compute type */
 } opdi_operand;
@@ -279,9 +280,9 @@ typedef struct opdi_operand {
 typedef struct opdi_iter {
     int nops, nout, ndim;
     int64_t numel;
-    int64_t sizes[OPD_MAX_DIMS];                  /* of the walk: coalesced, dim 0 innermost */
+    int64_t sizes[OPD_MAX_DIMS];                  /* sizes of the loop, after joining dims; dim 0 is innermost */
     int8_t compute, common;                       /* the compute type; the dtype that operands are promoted to */
-    bool buffered;                                /* some operand is converted or gathered in a block */
+    bool buffered;                                /* an operand is converted, or gathered into a block */
     opdi_loop loop;
     const opdi_params *params;
     opdi_operand op[OPDI_ITER_OPS];
@@ -290,15 +291,16 @@ typedef struct opdi_iter {
 static inline int64_t opdi_iter_most(const opdi_iter *iter) {
     return iter->compute == OPDI_C128 ? OPDI_BLOCK / 2 : OPDI_BLOCK;
 }
-/* The number of rows and columns of a tile, for transposing. */
+/* The number of rows and columns of a tile that is transposed. */
 #define OPDI_TILE 64
 typedef void (*opdi_tile_fn)(char *dst, int64_t ds, const char *src, int64_t ss, int64_t ni, int64_t nj);
 typedef struct opdi_transpose { const opdi_iter *it; int across; } opdi_transpose;
 
 OPDI_NOINLINE OPDI_INTERNAL int opdi_run_general(opd_tensor *const *ops, int nops, int nout, opd_scalar_type common,
                                                  int compute, opdi_loop loop, const opdi_params *params);
-/* Runs a loop over nops operands (nout outputs first), which broadcast to the first.  Inputs are promoted to `common`;
-   the loop is for `compute`, which holds it.  Zero elements are allowed.  Returns 0, or -1 and sets an error. */
+/* Runs a loop over nops operands (nout outputs first), which broadcast to ops[0].  Inputs are promoted to dtype
+   `common`.  The loop works in the compute type `compute`, which can hold all numbers of `common`.  There may be no
+   elements.  Returns 0, or -1 and sets an error. */
 static inline int opdi_run(opd_tensor *const *ops, int nops, int nout, opd_scalar_type common, int compute,
                            opdi_loop loop, const opdi_params *params) {
     const opd_tensor *out = ops[0];
@@ -327,7 +329,7 @@ static inline int opdi_run(opd_tensor *const *ops, int nops, int nout, opd_scala
 
 typedef struct opdi_backend {
     opd_backend_desc desc;
-    int32_t registered;                           /* written last, when the other fields are valid */
+    int32_t registered;                           /* written last, after all other fields */
     int64_t blocks;                               /* number of blocks in use, on all its devices */
     opd_plugin *plugin;                           /* the plug-in that contains its functions; pinned */
     opd_memory memory[OPDI_MAX_DEVICE_INDEX + 1];

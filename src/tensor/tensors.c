@@ -3,9 +3,9 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>tensors      storage, sizes and strides, tangents beside storages, results of kernels
 //
-//  A tensor is one block: header, sizes, strides, storage header, and small data.  Larger data is a block of its own.
-//  Uses the dispatcher, and >>scopes, which counts the references to tensors.  Of autograd it knows that a tensor may
-//  be a view.
+//  A tensor is one block of memory: header, sizes, strides, storage header, and small data.  Larger data has a separate
+//  block.  This section uses the dispatcher, and >>scopes, which counts the references to tensors.  Of autograd, it
+//  knows only that a tensor may be a view.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_SHARED int opdi_device_copy(opd_tensor *dst, const opd_tensor *src);
@@ -22,14 +22,14 @@ OPDI_INTERNAL int opdi_device_move(const opdi_storage *dst, char *to, const opdi
 OPDI_SHARED bool opdi_on_device(const opd_tensor *tensor) {
     return tensor->backend != OPD_CPU && tensor->backend != OPD_META;
 }
-/* Tells the recording in progress on this thread that copy, another tensor with tensor's memory, is the same value of
-   its graph.  Returns 0, or -1 if memory runs out. */
+/* If a recording is in progress on this thread, tells it that `copy`, another tensor with the memory of `tensor`, is
+   the same value of the graph.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_traced_copy(opd_tensor *copy, const opd_tensor *tensor) {
     const opdi_tracer *tracer = opdi_self()->innermost.tracer;
     return tracer ? tracer->copied(copy, tensor) : 0;
 }
-/* Checks whether the recording in progress on this thread lets the data of tensor be read.  Returns 0, or -1 and sets
-   an error. */
+/* If a recording is in progress on this thread, checks that it allows reading the data of `tensor`.  Returns 0, or -1
+   and sets an error. */
 OPDI_INTERNAL int opdi_traced_read(const opd_tensor *tensor) {
     const opdi_tracer *tracer = opdi_self()->innermost.tracer;
     return tracer ? tracer->read(tensor) : 0;
@@ -72,8 +72,8 @@ OPDI_COLD_END
 OPDI_SHARED int64_t opdi_extent(const int64_t *sizes, const int64_t *strides, int ndim);
 #if defined(OPDI_CORE)
 
-/* Returns the number of elements from the first to the last that sizes and strides reach.  Returns 0 without elements,
-   or -1 on overflow. */
+/* Returns the number of elements from the first to the last element that sizes and strides reach.  Returns 0 if there
+   are no elements, or -1 on overflow. */
 OPDI_SHARED int64_t opdi_extent(const int64_t *sizes, const int64_t *strides, int ndim) {
     uint64_t last = 0;
     for (int i = 0; i < ndim; i++) {
@@ -111,7 +111,8 @@ OPDI_SHARED void opdi_strides_fill(const int64_t *sizes, int64_t *strides, int n
 }
 #endif
 
-/* Limits strides that reach no element to 2^62 bytes, because offsets are computed with them, too. */
+/* Limits the strides of a tensor to 2^62 bytes.  Only strides that reach no element can be larger, but offsets are
+   computed with them, too. */
 OPDI_SHARED void opdi_strides_bound(opd_tensor *tensor);
 #if defined(OPDI_CORE)
 OPDI_NOINLINE OPDI_SHARED void opdi_strides_bound(opd_tensor *tensor) {
@@ -200,8 +201,8 @@ OPDI_SHARED opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *st
     return tensor;
 }
 
-/* Makes a tensor that uses storage, with room for a view's record.  Bounds are not checked, and no reference to storage
-   is taken.  Returns NULL if memory runs out. */
+/* Makes a tensor over the memory of `storage`, with its first element at `data`, and with room for an opdi_view_record.
+   Bounds are not checked, and no reference to storage is taken.  Returns NULL if memory runs out. */
 OPDI_SHARED opd_tensor *opdi_tensor_on(opdi_storage *storage, char *data, const int64_t *sizes, const int64_t *strides,
                                        int ndim, opd_scalar_type dtype, int backend) {
     int64_t numel = opdi_count(sizes, ndim, opd_dtype_size(dtype));
@@ -222,8 +223,8 @@ OPDI_INTERNAL bool opdi_differentiable(const opd_tensor *tensor) {
         opd_dtype_is_complex((opd_scalar_type)tensor->dtype);
 }
 
-/* Makes copy, a new tensor, hold tensor's storage and read it as tensor does. copy is an inference tensor if tensor is
-   one. */
+/* Makes `copy`, a new tensor, hold the storage of `tensor` and have its lazy keys (conjugate, negative).  `copy` is an
+   inference tensor if `tensor` is one. */
 OPDI_INTERNAL void opdi_share_storage(opd_tensor *copy, const opd_tensor *tensor) {
     opdi_ref_up(&tensor->storage->refs);
     opdi_set_lazy(copy, tensor->functionality);
@@ -248,15 +249,16 @@ OPDI_INTERNAL opd_tensor *opdi_shallow_copy(const opd_tensor *tensor) {
     return copy;
 }
 
-/* Returns the memory of tensor as a tensor with these OPDI_LAZY_KEYS, without history, in the innermost scope.  Returns
-   NULL and sets an error if that fails. */
+/* Returns a tensor over the memory of `tensor` with these OPDI_LAZY_KEYS, without history, in the innermost scope.
+   Returns NULL and sets an error if that fails. */
 OPDI_SHARED opd_tensor *opdi_stored_as(const opd_tensor *tensor, uint64_t keys) {
     opd_tensor *stored = opdi_shallow_copy(tensor);
     if (stored) { opdi_set_lazy(stored, keys); }
     return stored ? opdi_own(stored) : NULL;
 }
-/* Returns a copy of tensor whose memory has its values, without history, in the innermost scope.  Only kernels see the
-   operators that compute it.  Returns NULL and sets an error if that fails. */
+/* Returns a copy of `tensor` whose memory has the values themselves, not their conjugates or negatives.  The copy has
+   no history and belongs to the innermost scope.  The operators that compute it run below Conjugate and all higher
+   keys.  Returns NULL and sets an error if that fails. */
 OPDI_SHARED opd_tensor *opdi_resolved(const opd_tensor *tensor) {
     const uint64_t keys = tensor->functionality & OPDI_LAZY_KEYS;
     opd_key_guard guard = opd_keys_exclude(opd_keyset_make(~(OPD_BIT_OF(OPD_F_CONJUGATE) - 1), 0));
@@ -268,8 +270,8 @@ OPDI_SHARED opd_tensor *opdi_resolved(const opd_tensor *tensor) {
     opd_keys_restore(guard);
     return value;
 }
-/* Makes view, a new tensor on tensor's storage, a view of tensor: if one of them is written, the history of the other
-   follows. */
+/* Makes `view`, a new tensor on the storage of `tensor`, a view of `tensor`: if either is written, the history of the
+   other follows.  `creation` is an opdi_creation. */
 OPDI_INTERNAL void opdi_view_tie(opd_tensor *view, opd_tensor *tensor, unsigned creation) {
     const opdi_view_record *from = tensor->flags & OPDI_IS_VIEW ? opdi_view_record_of(tensor) : NULL;
     opdi_view_record *record = opdi_view_record_of(view);
@@ -302,7 +304,7 @@ OPDI_SHARED opd_tensor *opdi_view_of_many(opd_tensor *view) {
     }
     return view;
 }
-/* Makes view a tensor that only shares memory and is no longer a view. */
+/* Makes `view` a tensor that shares memory, but is no longer a view. */
 OPDI_SHARED void opdi_view_untie(opd_tensor *view) {
     opd_tensor *base = opdi_view_base(view);
     if (!base) { return; }
@@ -310,13 +312,13 @@ OPDI_SHARED void opdi_view_untie(opd_tensor *view) {
     opdi_view_record_of(view)->base = NULL;
     opdi_drop(base);
 }
-/* Returns a view of tensor as view operators do, with these sizes and strides, at an offset (in elements) from tensor's
-   first element.  The caller knows that they stay inside.  The view belongs to the innermost scope.  Returns NULL and
-   sets an error if that fails. */
+/* Returns a view of `tensor`, as view operators do, with these sizes and strides.  `offset` counts elements from the
+   first element of `tensor`.  The caller has checked that all elements stay inside.  The view belongs to the innermost
+   scope.  Returns NULL and sets an error if that fails. */
 OPDI_SHARED opd_tensor *opdi_view(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
                                   int64_t offset) {
     const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
-    /* only a view without elements begins so far away: it is put at the end */
+    /* only a view without elements can begin so far behind; it is moved to the end */
     if (OPDI_UNLIKELY(offset >> 40 > 0)) {
         offset = tensor->data ? (tensor->storage->bytes - (tensor->data - tensor->storage->data)) / size : 0;
     }
@@ -333,7 +335,7 @@ OPDI_SHARED opd_tensor *opdi_view(opd_tensor *tensor, const int64_t *sizes, cons
 
 OPDI_COLD_BEGIN
 
-/* Sets an error with this text inside of a transform and returns -1.  Outside, returns 0. */
+/* If a transform is open, sets an error with this text and returns -1.  Otherwise returns 0. */
 OPDI_INTERNAL int opdi_inside_transform(const char *text) {
     return opdi_self()->innermost.layer ? opd_fail(OPD_ERROR_AUTOGRAD, "%s", text) : 0;
 }
@@ -362,7 +364,8 @@ OPDI_INTERNAL int opdi_null_tensor(const opd_tensor *tensor, const char *who) {
     return tensor ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor is NULL", who);
 }
 
-/* Fails if tensor stands for an example of a vmap, because its memory has all examples.  Otherwise returns 0. */
+/* Returns 0, or -1 and sets an error if `tensor` stands for an example of a vmap, because its memory has all examples.
+   */
 OPDI_INTERNAL int opdi_is_example(const opd_tensor *tensor) {
     return tensor->flags & OPDI_BATCHED
         ? opd_fail(OPD_ERROR_ARGUMENT, "accessing `data` under vmap transform is not allowed") : 0;
@@ -405,14 +408,16 @@ opd_tensor *opd_tensor_view(opd_tensor *tensor, const int64_t *sizes, const int6
     return view;
 }
 
-/* Returns true if the caller's list of sizes can be read.  Otherwise returns false and sets an error. */
+/* Returns true if the caller's list of sizes is valid: at most OPD_MAX_DIMS sizes, not NULL.  Otherwise returns false
+   and sets an error. */
 static bool opdi_sizes_given(opd_ints sizes) {
     if (sizes.n >= 0 && sizes.n <= OPD_MAX_DIMS && (sizes.data || sizes.n == 0)) { return true; }
     (void)opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions, not %lld%s", OPD_MAX_DIMS, (long long)sizes.n,
                    sizes.data ? "" : " at NULL");
     return false;
 }
-/* Returns true if the caller's sizes can be read and the dtype exists.  Otherwise returns false and sets an error. */
+/* Returns true if the caller's list of sizes is valid and the dtype exists.  Otherwise returns false and sets an error.
+   */
 OPDI_INTERNAL bool opdi_form_given(opd_ints sizes, opd_scalar_type dtype) {
     if (!opdi_sizes_given(sizes)) { return false; }
     if (!opd_dtype_size(dtype)) {
@@ -461,7 +466,7 @@ OPDI_INTERNAL opd_tensor *opdi_tensor_wrap(void *data, opd_ints sizes, const int
     }
     if (!strides) { opdi_strides_fill(sizes.data, own, (int)sizes.n); }
     int64_t extent = opdi_extent(sizes.data, strides ? strides : own, (int)sizes.n);
-    for (int i = 0; i < sizes.n; i++) {           /* offsets are computed even with strides that reach no element */
+    for (int i = 0; i < sizes.n; i++) {           /* strides that reach no element are used in offsets, too */
         const int64_t steps = OPDI_MAX(sizes.data[i], 1) - 1, stride = strides ? strides[i] : own[i];
         if (stride > most || (steps && stride > most / steps)) {
             extent = -1;

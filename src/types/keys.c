@@ -4,7 +4,8 @@
 //  >>keys         dispatch keys, alias keys, key sets
 //
 //  Names and numbers of keys, the meaning of alias keys, and the arithmetic of key sets (c10/core/DispatchKey.h,
-//  c10/core/DispatchKeySet.cpp).  Everything is derived from the tables below.  Uses errors only; knows no operators.
+//  c10/core/DispatchKeySet.cpp).  Everything is derived from the tables below.  This section uses only the error
+//  functions, and does not depend on operators.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_SHARED int opdi_key_functionality(opd_key key);
@@ -13,15 +14,15 @@ OPDI_SHARED bool opdi_key_covers(opd_key alias, opd_key slot);
 #if defined(OPDI_CORE)
 #define OPDI_FUNCTIONALITY_MASK (((uint64_t)1 << (OPD_F_COUNT - 1)) - 1)
 
-/* The role of a functionality: a bit for each alias key that contains it, in the order of the enum, and two more
-   bits. */
+/* Bits of the role of a functionality.  There is a bit for each alias key that contains the functionality, in the order
+   of the enum of keys, and two more bits. */
 #define OPDI_BY_AUTOGRAD 1u                       /* in Autograd */
 #define OPDI_BY_IMPLICIT 2u                       /* in CompositeImplicitAutograd */
 #define OPDI_BY_BATCHED 4u                        /* in FuncTorchBatchedDecomposition */
 #define OPDI_BY_NESTED 8u                         /* in CompositeImplicitAutogradNestedTensor */
 #define OPDI_BY_EXPLICIT 16u                      /* in CompositeExplicitAutograd */
-#define OPDI_BY_NON_FUNCTIONAL 32u                /* in CompositeExplicitAutogradNonFunctional, not for XLA, Lazy */
-#define OPDI_IS_BACKEND 64u                       /* in the backend set */
+#define OPDI_BY_NON_FUNCTIONAL 32u                /* in CompositeExplicitAutogradNonFunctional, but not of XLA, Lazy */
+#define OPDI_IS_BACKEND 64u                       /* is a backend: see opdi_key_is_backend */
 #define OPDI_IN_OTHER 128u                        /* a backend whose autograd key is AutogradOther */
 
 #define OPDI_COMPOSITE_ROLE (OPDI_BY_IMPLICIT | OPDI_BY_EXPLICIT)
@@ -60,16 +61,16 @@ static const opdi_functionality opdi_functionalities[64] = {
     {"PreDispatch", 0}, {NULL, 0}
 };
 
-/* The names that user keys were given at run time; NULL if a key has none.  Names are entered under the lock of the
-   naming code, with OPDI_PUBLISH, and the strings are never freed.  The table is read without a lock. */
+/* The names that user keys were given at run time; NULL if a key has no name.  Names are written under opdi_key_lock,
+   with OPDI_PUBLISH, and the strings are never freed.  The table is read without a lock. */
 OPDI_INTERNAL const char *opdi_user_names[64];
 
-/* The functionality of each row of per-backend keys. */
+/* The functionality of each row of per-backend keys.  A row has a key for each backend. */
 OPDI_INTERNAL const uint8_t opdi_row_functionality[OPDI_ROWS] = {
     OPD_F_DENSE, OPD_F_QUANTIZED, OPD_F_SPARSE, OPD_F_SPARSE_CSR, OPD_F_NESTED_TENSOR, OPD_F_AUTOGRAD, OPD_F_AUTOCAST
 };
 
-/* Names of the per-backend keys; indexed by row and backend. */
+/* Names of the per-backend keys, by row and backend. */
 #define OPDI_ROW_NAMES(p) {p "CPU", p "CUDA", p "HIP", p "XLA", p "MPS", p "IPU", p "XPU", p "HPU", p "VE", p "Lazy", \
     p "MTIA", p "PrivateUse1", p "PrivateUse2", p "PrivateUse3", p "Meta"}
 OPDI_INTERNAL const char opdi_row_names[OPDI_ROWS][OPD_BACKEND_COUNT][24] = {
@@ -93,9 +94,9 @@ static const opdi_old_key opdi_old_keys[] = {
     {"ORT", OPD_KEY_OF(OPD_F_MAIA)}
 };
 
-/* Numbers */
+/* Numbers of keys */
 
-/* Returns the functionality of the key, or -1 for an alias key or a number that is no key. */
+/* Returns the functionality of the key, or -1 for an alias key or a number that is not a key. */
 OPDI_SHARED int opdi_key_functionality(opd_key key) {
     if (key >= 0 && key < OPD_F_COUNT) { return (int)key; }
     if (key < OPD_KEY_BACKEND_BASE || key >= OPD_KEY_SLOTS || (key & 15) >= OPD_BACKEND_COUNT) { return -1; }
@@ -126,10 +127,11 @@ static uint32_t opdi_key_role(opd_key slot) {
     return functionality >= 0 && opdi_key_is_runtime(slot) ? opdi_functionalities[functionality].role : 0;
 }
 
-/* What alias keys stand for */
+/* Meaning of alias keys */
 
 OPDI_COLD_BEGIN
-/* Returns true if a registration at `alias` fills `slot`.  A key that is no alias key fills only itself. */
+/* Returns true if a registration at the key `alias` fills `slot` of the dispatch table.  A key that is not an alias key
+   fills only its own slot. */
 OPDI_SHARED bool opdi_key_covers(opd_key alias, opd_key slot) {
     uint32_t role = opdi_key_role(slot);
     int backend = opdi_key_backend(slot);
@@ -140,7 +142,7 @@ OPDI_SHARED bool opdi_key_covers(opd_key alias, opd_key slot) {
 }
 OPDI_COLD_END
 
-/* Sets slots_out[s] to 1 for each of the OPD_KEY_SLOTS slots that the key fills, and to 0 for the others. */
+/* Sets slots_out[OPD_KEY_SLOTS]: an element is 1 if the key fills that slot, else 0. */
 OPDI_INTERNAL void opdi_key_expand(opd_key key, uint8_t *slots_out) {
     for (opd_key slot = 0; slot < OPD_KEY_SLOTS; slot++) { slots_out[slot] = opdi_key_covers(key, slot); }
 }
@@ -149,7 +151,7 @@ OPDI_INTERNAL void opdi_key_expand(opd_key key, uint8_t *slots_out) {
    above it. */
 OPD_UNUSED OPDI_INTERNAL bool opdi_key_is_backend(opd_key slot) { return (opdi_key_role(slot) & OPDI_IS_BACKEND) != 0; }
 
-/* Returns true if the slot belongs to a backend without an autograd key of its own. */
+/* Returns true if the slot belongs to a backend that has no separate autograd key and uses AutogradOther. */
 OPDI_INTERNAL bool opdi_key_in_autograd_other(opd_key slot) { return (opdi_key_role(slot) & OPDI_IN_OTHER) != 0; }
 
 OPDI_COLD_BEGIN
@@ -161,7 +163,7 @@ OPDI_INTERNAL opd_key opdi_autograd_key_of(opd_key backend_slot) {
     return opdi_key_in_autograd_other(backend_slot) ? OPD_KEY_AUTOGRAD_OTHER : OPD_KEY_UNDEFINED;
 }
 
-/* Names */
+/* Names of keys */
 
 /* Returns true if name consists of letters, digits and _, and does not begin with a digit. */
 OPDI_INTERNAL bool opdi_is_identifier(const char *name) {
@@ -173,7 +175,7 @@ OPDI_INTERNAL bool opdi_is_identifier(const char *name) {
     return text > name && !*text;
 }
 
-/* Returns the name given to a user key, or NULL if it has none or the functionality is no user key. */
+/* Returns the name given to a user key.  Returns NULL if it has no name or the functionality is not a user key. */
 static const char *opdi_user_name(int functionality) { return OPDI_ACQUIRE(&opdi_user_names[functionality]); }
 
 /* Returns true if the functionality is a user key.  The table calls it "UserKey..." until it gets a name. */
@@ -228,7 +230,7 @@ OPDI_INTERNAL opd_key opdi_key_find(const char *name) {
 static int opdi_lower(char letter) { return letter >= 'A' && letter <= 'Z' ? letter - 'A' + 'a' : letter; }
 
 /* Returns the edit distance of two names, ignoring case, or `most` + 1 if it is larger than `most`, which is at most 3.
-   "Did you mean" uses it.  Only cells of the table near its diagonal can be that small, so the others are not
+   "Did you mean" uses it.  Cells of the table that are far from its diagonal are larger than `most`, so they are not
    computed. */
 OPDI_INTERNAL int opdi_distance(const char *first, const char *second, int most) {
     int row[2][72], na = (int)strlen(first), nb = (int)strlen(second);
@@ -253,8 +255,8 @@ OPDI_INTERNAL int opdi_distance(const char *first, const char *second, int most)
     return OPDI_MIN(row[na & 1][nb], most + 1);
 }
 
-/* Returns the key with this name.  Otherwise returns OPD_KEY_INVALID and sets an error that names the replacement of a
-   former PyTorch key, or the names that are most alike. */
+/* Returns the key with this name.  If there is none, returns OPD_KEY_INVALID and sets an error that names the
+   replacement of a former PyTorch key, or the most similar names. */
 OPD_API opd_key opd_key_parse(const char *name) {
     /* names that exist in PyTorch but not here, or no longer exist */
     static const struct { const char *name, *hint; } other[] = {
@@ -294,7 +296,7 @@ OPDI_COLD_END
 
 /* Key sets */
 
-/* Returns the number of the highest set bit of bits, which must not be 0. */
+/* Returns the index of the highest set bit of bits, which must not be 0. */
 static inline int opdi_highest_bit(uint64_t bits) {
 #if defined(__GNUC__) && !defined(__TINYC__)
     return 63 ^ __builtin_clzll(bits);
@@ -311,14 +313,14 @@ static inline int opdi_highest_bit(uint64_t bits) {
 }
 
 /* Returns the index in the dispatch table of the highest key in `set`, or 0 (Undefined) for the empty set.  A
-   per-backend functionality without a backend counts as that of the CPU, as in PyTorch. */
+   per-backend functionality without a backend counts as the CPU's, as in PyTorch. */
 OPDI_INTERNAL int opdi_slot_of(opd_keyset set) {
     int base = opdi_key_base[opdi_highest_bit(set.functionality << 1 | 1)];
     int backend = opdi_highest_bit((set.backends & OPDI_BACKEND_MASK) | 1);
     return base + (backend & -(base >> 6 != 0));
 }
 
-/* Returns the key set of a single key.  It is empty for Undefined, an alias key or a number that is no key. */
+/* Returns the key set of a single key.  The set is empty for Undefined, an alias key or a number that is not a key. */
 OPDI_INTERNAL opd_keyset opdi_keyset_of(opd_key key) {
     int functionality = opdi_key_functionality(key), backend = opdi_key_backend(key);
     return opd_keyset_make(functionality > 0 ? OPD_BIT_OF(functionality) : 0,
@@ -367,8 +369,7 @@ OPD_API opd_key opd_keyset_next(opd_keyset set, opd_key after) {
     return OPD_KEY_UNDEFINED;
 }
 
-/* Appends a text to buf at *at, as much of it as fits into `cap` bytes together with the terminating zero, and moves
-   *at on. */
+/* Appends a text to buf at *at, and moves *at to the end.  The text is cut to `cap` bytes with its zero. */
 static void opdi_keyset_append(char *buf, size_t cap, size_t *at, const char *text) {
     while (*text && *at + 1 < cap) { buf[(*at)++] = *text++; }
 }
@@ -453,8 +454,9 @@ void opd_keys_restore(opd_key_guard guard) {
     thread->state.allow |= guard.exclude;
 }
 
-/* Sets the keys for a call on the tape of a vmap layer that goes on to the batching rule (see >>layers).  The operators
-   that the rule calls are recorded. */
+/* Sets the keys for a call that autograd records inside a vmap layer, and that goes on to the batching rule at the key
+   DynamicLayerBack (see >>layers).  The key Tracer is excluded: a graph that is being traced gets the operators that
+   the rule calls, not this call. */
 OPDI_INTERNAL void opdi_back_keys(opdi_state *state) {
     state->include |= OPDI_BACK_BIT;
     state->allow &= ~(OPD_BIT_OF(OPD_F_BATCHED) | OPD_BIT_OF(OPD_F_TRACER));

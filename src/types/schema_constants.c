@@ -2,12 +2,12 @@
 
 //== constants =========================================================================================================
 
-/* Returns the number that the `count` characters at `text` are, as the C library reads it, whatever decimal point the
-   locale has.  Returns OPDI_INF if the number is too large or the text too long. */
+/* Returns the value of the number in the `count` characters at `text`, as strtod reads it, but with "." as the decimal
+   point in any locale.  Returns OPDI_INF if the number is too large or the text too long. */
 OPDI_NOINLINE static double opdi_strtod_any(const char *text, int count) {
     char buf[512], half[16];
     int k = 0;
-    snprintf(half, sizeof half, "%.1f", 0.5);                        /* "0.5": the bytes in between are the point */
+    snprintf(half, sizeof half, "%.1f", 0.5);                        /* between 0 and 5: the locale's point */
     int point = (int)strlen(half) - 2;
     if (count > 480 || point < 1) { return OPDI_INF; }
     for (int i = 0; i < count; i++) {
@@ -20,7 +20,7 @@ OPDI_NOINLINE static double opdi_strtod_any(const char *text, int count) {
     buf[k] = 0;
     return strtod(buf, NULL);
 }
-/* Reads a number as opdi_strtod_any does, but returns OPDI_INF also if it is too small. */
+/* Reads a number as opdi_strtod_any does, but also returns OPDI_INF for a number below DBL_MIN that is not zero. */
 OPDI_INTERNAL double opdi_strtod(const char *text, int count) {
     const double number = opdi_strtod_any(text, count);
     for (int i = 0; number < DBL_MIN && i < count && (text[i] | 32) != 'e'; i++) {
@@ -34,7 +34,7 @@ static double opdi_decimal(const char *text, int count) {
     static const double tens[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
     int64_t m = 0;
     int i = 0, digits = 0;
-    if (count <= 15) {                            /* both numbers are exact, so the quotient is correctly rounded */
+    if (count <= 15) {                            /* m and tens[] are exact, so the quotient is correctly rounded */
         for (; i < count && opdi_is_digit(text[i]); i++) { m = 10 * m + (text[i] - '0'); }
         if (i < count && text[i] == '.') {
             for (i++; i < count && opdi_is_digit(text[i]); i++, digits++) { m = 10 * m + (text[i] - '0'); }
@@ -44,14 +44,14 @@ static double opdi_decimal(const char *text, int count) {
     }
     return opdi_strtod(text, count);
 }
-/* Reads a number as opdi_decimal does, but returns a number that is too small to be normal as it is, or as 0. */
+/* Reads a number as opdi_decimal does, but returns a number below DBL_MIN as a denormal number or 0. */
 OPDI_INTERNAL double opdi_decimal_any(const char *text, int count) {
     const double number = opdi_decimal(text, count);
     return number <= DBL_MAX ? number : opdi_strtod_any(text, count);
 }
 
-/* Reads the number token `tok`, both as an integer and as a double, into *out.  Returns 0, or -1 and sets an error if
-   the number is out of range. */
+/* Reads the number token `tok`, both as an integer and as a double, into *out.  If `negative` is true, a minus sign
+   stands before the token.  Returns 0, or -1 and sets an error if the number is out of range. */
 OPDI_INTERNAL int opdi_read_number(const opdi_lexer *lexer, const opdi_token *tok, bool negative, opdi_lexed *out) {
     const char *text = tok->text;
     const bool hex = tok->length > 2 && (text[1] | 32) == 'x';
@@ -80,8 +80,8 @@ OPDI_INTERNAL int opdi_read_number(const opdi_lexer *lexer, const opdi_token *to
     return 0;
 }
 
-/* If the imaginary part of a number such as "1.+2.j" is next, reads it into *im and returns 1.  Returns 0 if it is not,
-   or -1 and sets an error. */
+/* Reads the imaginary part of a number such as "1.+2.j" into *im and returns 1.  Returns 0 if no imaginary part
+   follows, or -1 and sets an error. */
 static int opdi_parse_imaginary(opdi_parser *parser, double *im) {
     const opdi_lexer before = parser->lx;
     opdi_lexed number;
@@ -179,7 +179,7 @@ static int opdi_parse_string(opdi_parser *parser, const opdi_token *tok, opd_val
     return 0;
 }
 
-/* Words that stand for numbers.  The first six do so for any type, the names of dtypes only for ScalarType. */
+/* Words that stand for numbers.  The first six may be used for any type, the names of dtypes only for ScalarType. */
 typedef struct opdi_word_number { const char *word; int32_t number; } opdi_word_number;
 static const opdi_word_number opdi_word_numbers[] = {
     {"float", 6}, {"long", 4}, {"complex", 9}, {"strided", 0}, {"Mean", 1}, {"contiguous_format", 0},
@@ -240,8 +240,8 @@ static int opdi_parse_constant(opdi_parser *parser, const opdi_type *type, opd_v
     }
 }
 
-/* The default of a list while it is read.  The elements have 8 bytes (int64_t or double), or are bool, or opd_value
-   (complex). */
+/* The default of a list while it is read.  An element is an int64_t, a double, a bool or, for complex numbers, an
+   opd_value. */
 typedef struct opdi_constants {
     int32_t kind;                                 /* kind of the elements */
     size_t size;                                  /* bytes of one element */
@@ -254,8 +254,8 @@ static bool opdi_constants_allowed(int32_t kind) {
     return kind == OPDI_TYPE_INT || kind == OPDI_TYPE_FLOAT || kind == OPDI_TYPE_BOOL || kind == OPDI_TYPE_COMPLEX;
 }
 
-/* Adds a value `times` times to a list's default.  If the value is not of the elements' kind, notes its token, and the
-   caller reports that.  Returns 0 or -1. */
+/* Adds a value `times` times to a list's default.  If the value is not of the elements' kind, keeps the token `at` in
+   `wrong`, for an error that the caller sets.  Returns 0, or -1 and sets an error if memory runs out. */
 static int opdi_constants_add(opdi_parser *parser, opdi_constants *constants, opd_value value, int times,
                               const opdi_token *at) {
     const int tag = constants->kind == OPDI_TYPE_INT ? OPD_TAG_INT : constants->kind == OPDI_TYPE_FLOAT ? OPD_TAG_FLOAT
@@ -337,7 +337,7 @@ OPDI_INTERNAL int opdi_parse_default(opdi_parser *parser, const opdi_type *type,
         return opdi_parse_constant(parser, type, out);
     case OPDI_TYPE_FLOAT: case OPDI_TYPE_COMPLEX:
         if (opdi_parse_constant(parser, type, out) < 0) { return -1; }
-        if (out->tag != OPD_TAG_INT) { return 0; }    /* it was the word of a number */
+        if (out->tag != OPD_TAG_INT) { return 0; }    /* it was a word, such as strided */
         if (type->kind == OPDI_TYPE_COMPLEX) { return opdi_make_complex(parser, (double)out->u.i, 0.0, out); }
         *out = opd_value_float((double)out->u.i);
         return 0;

@@ -23,7 +23,8 @@ static const opdi_type *opdi_parse_sized(opdi_parser *parser, const opdi_type *e
     return opdi_lex_next_if(&parser->lx, '?') ? opdi_make_optional(parser, type, &tok) : type;
 }
 
-/* Returns the tag of the values that bind to this type without conversion, or 0 if the type has no such tag. */
+/* Returns the tag of values that need no conversion for an argument of this type.  Returns 0 if there is no such tag.
+   */
 static uint8_t opdi_type_tag(const opdi_type *type) {
     if (type->kind == OPDI_TYPE_OPTIONAL) { type = type->elems[0]; }
     switch (type->kind) {
@@ -71,7 +72,8 @@ static int opdi_parse_argument(opdi_parser *parser, opdi_arg *arg, bool is_retur
 }
 
 /* Reads '(' [item (',' item)*] ')' into args[OPD_MAX_ARGS].  The items are arguments or, if `returns` is true, returns.
-   Returns their number, or -1 and sets an error. */
+   Sets *dots to true if the last item is "...", which does not count.  Returns the number of items, or -1 and sets an
+   error. */
 static int opdi_parse_items(opdi_parser *parser, opdi_arg *args, bool returns, bool *dots) {
     bool keyword_only = false;
     int count = 0;
@@ -102,8 +104,8 @@ static int opdi_parse_items(opdi_parser *parser, opdi_arg *args, bool returns, b
     return opdi_lex_expect(&parser->lx, ')', NULL) < 0 ? -1 : count;
 }
 
-/* Checks those rules about defaults that concern the list of arguments as a whole.  Returns 0, or -1 and sets an
-   error. */
+/* Checks that no positional argument without default follows one with default, and that a schema with "..." has no
+   defaults.  Returns 0, or -1 and sets an error. */
 static int opdi_check_defaults(const opdi_parser *parser, const opd_schema *schema) {
     const int length = (int)OPDI_MIN(parser->lx.end - parser->lx.text, 400);
     bool seen = false;
@@ -168,7 +170,8 @@ static size_t opdi_schema_estimate(const char *text, size_t length) {
            brackets * (sizeof(opdi_type) + sizeof(opdi_alias) + 16);
 }
 
-/* The addresses of the schemas that were freed last.  Their memory may have been reused or unmapped. */
+/* The addresses of the schemas that were freed last, to find a second opd_schema_free.  Their memory may have been
+   reused or unmapped. */
 #define OPDI_FREED_SCHEMAS 8
 static const opd_schema *opdi_freed_schemas[OPDI_FREED_SCHEMAS];
 static unsigned opdi_freed_schemas_at;
@@ -182,9 +185,9 @@ static bool opdi_schema_was_freed(const opd_schema *schema, bool forget) {
     return found;
 }
 
-/* Parses a declaration. `ns` is the namespace if the text names none; if `ns` is NULL, the schema has none, either.  If
-   `typevars` is true, type variables are allowed outside of aten and prim, too.  Returns NULL and sets an error if that
-   fails. */
+/* Parses a declaration.  `ns` is the namespace if the text names no namespace; if `ns` is NULL, too, the namespace is
+   "".  If `typevars` is true, type variables are allowed outside of aten and prim, too.  Returns NULL and sets an error
+   if that fails. */
 OPDI_INTERNAL opd_schema *opdi_schema_parse(const char *text, size_t length, const char *ns, bool typevars) {
     opdi_parser parser;
     opdi_arena arena;

@@ -4,8 +4,8 @@
 //  >>schema       lexer, parser, printer, alias sets
 //
 //  Converts the text of an operator declaration to an opd_schema and back
-//  (torch/csrc/jit/frontend/function_schema_parser.cpp, aten/src/ATen/core/function_schema.cpp).  Uses the platform
-//  section only.
+//  (torch/csrc/jit/frontend/function_schema_parser.cpp, aten/src/ATen/core/function_schema.cpp).  This section depends
+//  only on the base folder.
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Deliberate differences from PyTorch (2.6; 1.13 was run beside it):
@@ -53,7 +53,7 @@ static inline char opdi_lex_peek(const opdi_lexer *lexer, int i) {
 }
 
 /* Sets the error "<what>: line L, column C", with the source line (cut if it is long) and a line that underlines the
-   token. */
+   token.  Returns -1. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_syntax_error(const opdi_lexer *lexer, const opdi_token *tok, const char *what) {
     const char *begin = tok->text, *stop = tok->text, *at;
     char line[164], mark[84];
@@ -69,7 +69,7 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_syntax_error(const opdi_lexer *lexer, const
     for (at = first; at < stop && count < 160; at++) {
         line[count++] = (unsigned char)*at < 32 || *at == 127 ? ' ' : *at;
     }
-    while (at < stop && count > 0 && (*at & 0xC0) == 0x80) {  /* so that no character is cut in two */
+    while (at < stop && count > 0 && (*at & 0xC0) == 0x80) {  /* removes the first bytes of a character that is cut */
         at--;
         count--;
     }
@@ -116,8 +116,8 @@ OPDI_NOINLINE static void opdi_lex_bad(opdi_lexer *lexer) {
     opdi_syntax_error(lexer, &lexer->cur, what);
 }
 
-/* Skips blanks and comments, and also newlines if they are inside brackets.  Outside, consecutive newlines are one
-   token: then sets lexer->cur to it and returns true. "# type:" does not begin a comment. */
+/* Skips blanks, comments and, inside brackets, newlines.  Outside of brackets, consecutive newlines are one token: in
+   that case sets lexer->cur to it and returns true.  "# type:" does not begin a comment. */
 static bool opdi_lex_blank(opdi_lexer *lexer) {
     const char *newline = NULL, *line = lexer->at;
     for (;;) {
@@ -146,8 +146,8 @@ static bool opdi_lex_blank(opdi_lexer *lexer) {
     return true;
 }
 
-/* Returns true if the `count` (at least 1) bytes at `word` are one of the words in `list`, in which a space follows
-   each word. */
+/* Returns true if the `count` (at least 1) bytes at `word` are a word of `list`, in which each word is followed by a
+   space. */
 OPDI_INTERNAL bool opdi_word_in(const char *word, int count, const char *list) {
     while (*list != 0) {
         int k = 0;
@@ -239,7 +239,7 @@ static int opdi_lex_string(const char *text, const char *end) {
     return 0;
 }
 
-/* Returns the length of the operator that is next and sets *kind, or returns 0 if none is next. */
+/* Returns the length of the operator at the lexer's position, and sets *kind.  Returns 0 if there is no operator. */
 static int opdi_lex_operator(const opdi_lexer *lexer, int *kind) {
     const char first = opdi_lex_peek(lexer, 0), second = opdi_lex_peek(lexer, 1), third = opdi_lex_peek(lexer, 2);
     *kind = OPDI_TOKEN_OPERATOR;
@@ -347,7 +347,7 @@ OPDI_INTERNAL int opdi_lex_name(opdi_lexer *lexer, opdi_name *out) {
     return 0;
 }
 
-/* Checks that a text is an operator's name and nothing else.  Returns 0, or -1 and sets the parser's error. */
+/* Checks that the whole text is an operator's name.  Returns 0, or -1 and sets an error of the parser. */
 OPDI_INTERNAL int opdi_check_name(const char *text) {
     opdi_lexer lexer;
     opdi_name name;

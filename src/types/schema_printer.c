@@ -88,7 +88,7 @@ OPDI_INTERNAL opd_value opdi_list_element(const opd_value *value, int i) {
     default: return value->u.list[i];
     }
 }
-/* Writes a value of a schema.  Texts in schemas have a length and may contain zeros. */
+/* Writes a default value.  Strings in schemas have a length and may contain zeros. */
 static void opdi_write_known(opdi_writer *writer, const opd_value *value) {
     if (value->tag == OPD_TAG_STR) {
         opdi_write_quoted(writer, value->u.s, value->n);
@@ -203,8 +203,8 @@ OPDI_INTERNAL void opdi_write_argument(opdi_writer *writer, const opdi_arg *arg)
     }
 }
 
-/* Writes the returns.  A single return is not put in brackets, unless its own text begins with a bracket, which a
-   reader would take for the bracket of the list. */
+/* Writes the returns.  A single return has no brackets around it, unless its own text begins with a bracket, which a
+   parser would take for the bracket of the list. */
 static void opdi_write_returns(opdi_writer *writer, const opd_schema *schema) {
     bool brackets = schema->nreturns + (schema->varret ? 1 : 0) != 1;
     if (!brackets && schema->nreturns == 1) {

@@ -1,16 +1,17 @@
 #include "types.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>schemas      schemas compared, who may share memory with whom
+//  >>schemas      comparing schemas, and which arguments and results may share memory
 //
-//  Functions that compare parsed schemas: whether two agree, whether callers of an old schema may call a new one, and
-//  which arguments and results may share memory by their annotations.
+//  Functions that compare parsed schemas: whether two schemas are equal, whether calls of an old schema are calls of a
+//  new one, and which arguments and results may share memory according to their annotations.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== relations =========================================================================================================
 
-/* The alias annotation of an argument, taken from its type.  For a list without an annotation of its own: `write` says
-   if that of its elements is written, and there are no sets. */
+/* The alias annotation of an argument or return, taken from its type.  there: there is one.  write: it has "!".  sets:
+   the annotation of the type itself, or NULL.  elem: the type of the elements of a list, if it is annotated, or NULL.
+   If only the elements are annotated, `write` is that of the elements. */
 typedef struct opdi_marks { bool there, write; const opdi_alias *sets; const opdi_type *elem; } opdi_marks;
 
 static opdi_marks opdi_marks_of(const opdi_type *type) {
@@ -188,7 +189,7 @@ static bool opdi_because(const opdi_why *why, const char *format, ...) {
     return false;
 }
 
-/* Checks the properties that must be equal for either kind of compatibility: the names, `...`, and the number of
+/* Checks the properties that must be equal for both kinds of compatibility: the names, "...", and the number of
    returns.  Returns false and writes the reason if one differs. */
 static bool opdi_same_frame(const opd_schema *schema, const opd_schema *old, const opdi_why *why) {
     if (schema == NULL || old == NULL) { return opdi_because(why, "a schema is NULL"); }
@@ -204,7 +205,7 @@ static bool opdi_same_frame(const opd_schema *schema, const opd_schema *old, con
 }
 
 /* Returns the reason why argument (or return) `other` cannot replace `arg`, or NULL if it can.  If `narrow` is true,
-   the type of `other` may be a subtype of the type of `arg`, else a supertype. */
+   the type of `other` must fit the type of `arg`; otherwise the type of `arg` must fit the type of `other`. */
 static const char *opdi_arg_differs(const opdi_arg *other, const opdi_arg *arg, bool narrow) {
     if (strcmp(other->name, arg->name) != 0) { return "has another name"; }
     if (opdi_type_size(other->type) != opdi_type_size(arg->type)) { return "has another length"; }
@@ -320,14 +321,14 @@ OPD_API bool opd_schema_is_subtype_of(const opd_schema *schema, const opd_schema
         opdi_args_fit(schema->returns, other->returns, 0, schema->nreturns);
 }
 
-//== who may share memory with whom ====================================================================================
+//== arguments and results that may share memory =======================================================================
 
 OPDI_INTERNAL const opdi_arg *opdi_place_arg(const opd_schema *schema, int place) {
     return place >= 0 ? &schema->args[place] : &schema->returns[-1 - place];
 }
 
-/* Returns argument number `place`, or, if `place` is negative, result number -1 - place of a schema.  Returns NULL and
-   sets an error if there is none. */
+/* Returns argument number `place` of a schema or, if `place` is negative, result number -1 - place.  Returns NULL and
+   sets an error if there is no such argument or result. */
 static const opdi_arg *opdi_schema_place(const opd_schema *schema, int place) {
     if (schema != NULL && (place >= 0 ? place < schema->nargs : -1 - place < schema->nreturns)) {
         return opdi_place_arg(schema, place);
@@ -336,7 +337,7 @@ static const opdi_arg *opdi_schema_place(const opd_schema *schema, int place) {
     return NULL;
 }
 
-/* Returns true if values of this type have memory, which others may share. */
+/* Returns true if values of this type have memory that other values may share. */
 static bool opdi_type_has_memory(const opdi_type *type) {
     int i;
     if (type->kind == OPDI_TYPE_TENSOR || type->kind == OPDI_TYPE_LIST || type->kind == OPDI_TYPE_DICT ||
@@ -350,7 +351,7 @@ static bool opdi_type_has_memory(const opdi_type *type) {
     return i < type->nelems;
 }
 
-/* Returns true if a value of one type may be the same memory as a value of the other type. */
+/* Returns true if a value of one type may have the same memory as a value of the other type. */
 static bool opdi_types_meet(const opdi_type *type, const opdi_type *other) {
     int i;
     if (type->kind == OPDI_TYPE_OPTIONAL || type->kind == OPDI_TYPE_UNION) {
@@ -362,8 +363,9 @@ static bool opdi_types_meet(const opdi_type *type, const opdi_type *other) {
 }
 
 #define OPDI_MAX_INSIDE 256
-/* Lists those types at any depth inside `type` that have memory; also `type` itself if `top` is set.  Returns their
-   number, or OPDI_MAX_INSIDE + 1 if there are more than fit. */
+/* Appends to out[OPDI_MAX_INSIDE], which has `count` types, the types inside `type`, at any depth; also `type` itself
+   if `top` is set and its values have memory.  Returns the new number of types, or OPDI_MAX_INSIDE + 1 if there are
+   more. */
 static int opdi_types_inside(const opdi_type *type, bool top, const opdi_type **out, int count) {
     const bool choice = top && (type->kind == OPDI_TYPE_OPTIONAL || type->kind == OPDI_TYPE_UNION);
     if (top && !opdi_type_has_memory(type)) { return count; }
@@ -379,8 +381,8 @@ static int opdi_types_inside(const opdi_type *type, bool top, const opdi_type **
     return count;
 }
 
-/* Returns true if a value of type `other` may contain a value of type `type` or, if `deep` is true, a value that lies
-   inside one. */
+/* Returns true if a value of type `other` may contain a value of type `type`.  If `deep` is true, returns true if it
+   may contain a value whose type is found inside `type`. */
 static bool opdi_types_contain(const opdi_type *other, const opdi_type *type, bool deep) {
     const opdi_type *types[OPDI_MAX_INSIDE], *list[OPDI_MAX_INSIDE];
     const int count = opdi_types_inside(other, true, types, 0), m = deep ? opdi_types_inside(type, true, list, 0) : 0;
@@ -407,13 +409,14 @@ static bool opdi_places_share(const opd_schema *schema, int first, int second) {
 static bool opdi_same_tensors(const opd_tensor *first, const opd_tensor *second) {
     return first && second && opdi_same_memory(first, second);
 }
-/* Returns true if two known values are the same memory. */
+/* Returns true if two values are known (not NULL) and have the same memory. */
 static bool opdi_values_alias(const opd_value *value, const opd_value *wrapped) {
     if (value == NULL || wrapped == NULL || value->tag != wrapped->tag) { return false; }
     if (value->tag == OPD_TAG_TENSOR) { return opdi_same_tensors(value->u.t, wrapped->u.t); }
     return value->tag >= OPD_TAG_INTS && value->tag <= OPD_TAG_LIST && value->n > 0 && value->u.list == wrapped->u.list;
 }
-/* Returns true if the memory of the known value `value` lies in the known list `wrapped`. */
+/* Returns true if `value` has the memory of an element of the list `wrapped`, at any depth.  Returns false if one of
+   them is unknown (NULL). */
 static bool opdi_value_inside(const opd_value *value, const opd_value *wrapped) {
     if (value == NULL || wrapped == NULL) { return false; }
     for (int i = 0; wrapped->tag == OPD_TAG_TENSORS && value->tag == OPD_TAG_TENSOR && i < wrapped->n; i++) {
@@ -430,14 +433,14 @@ OPDI_INTERNAL const opd_value *opdi_known(const opd_value *values, int i) {
     return values != NULL && values[i].tag != OPD_TAG_DEFAULT ? &values[i] : NULL;
 }
 
-/* Returns true if two arguments are one argument, or have the same memory. */
+/* Returns true if `i` and `element` are the same argument, or if their values have the same memory. */
 static bool opdi_inputs_alias(int i, int element, const opd_value *values) {
     return i == element || opdi_values_alias(opdi_known(values, i), opdi_known(values, element));
 }
 
-/* Returns true if a place may be part of anything.  That is so if its alias set is *, or is annotated at several
-   arguments or several results, or if it is an argument that lies in another one, or a result that shares a set with
-   such an argument. */
+/* Returns true if an argument or result may share memory with any other.  This holds if its alias set is * or is
+   annotated at several arguments or several results.  It also holds for an argument that is an element of another
+   argument, and for a result that shares a set with such an argument. */
 static bool opdi_is_wild(const opd_schema *schema, int place, const opd_value *values) {
     const opdi_alias *alias = opdi_marks_of(opdi_place_arg(schema, place)->type).sets;
     const int nargs = place < 0 ? schema->nreturns : schema->nargs;
@@ -468,7 +471,7 @@ static bool opdi_may_alias(const opd_schema *schema, int first, int second, cons
         return true;
     }
     if (first >= 0 && second >= 0) { return opdi_inputs_alias(first, second, values); }
-    if (first >= 0) {  /* now `first` is a result */
+    if (first >= 0) {  /* swaps the two, so that `first` is a result */
         const int kept = first;
         first = second;
         second = kept;
@@ -484,7 +487,7 @@ static bool opdi_may_alias(const opd_schema *schema, int first, int second, cons
     return false;
 }
 
-/* Returns true for arguments that torch's normalisations and rrelu write only if they are called for training. */
+/* Returns true for the name of an argument that PyTorch's normalisations and rrelu write only in training. */
 static bool opdi_written_in_training(const opd_schema *schema, const char *name) {
     const size_t length = strlen(schema->name);
     return strcmp(schema->ns, "aten") == 0 && (length < 9 || strcmp(schema->name + length - 9, "_backward") != 0) &&

@@ -52,7 +52,8 @@ OPDI_INTERNAL bool opdi_type_is_any(const opdi_type *type) {
     return type->kind == OPDI_TYPE_OTHER && strcmp(type->word, "Any") == 0;
 }
 
-/* Returns true if two types are the same.  A type variable equals every other type variable; unions are sorted. */
+/* Returns true if two types are the same.  All type variables are the same type.  The members of unions are sorted, so
+   they are compared in order. */
 OPDI_INTERNAL bool opdi_type_same(const opdi_type *type, const opdi_type *other) {
     if (type->kind != other->kind || type->nelems != other->nelems) { return false; }
     if (type->kind == OPDI_TYPE_OTHER || type->kind == OPDI_TYPE_CLASS) { return strcmp(type->word, other->word) == 0; }
@@ -71,8 +72,8 @@ OPDI_INTERNAL bool opdi_union_has_numbers(const opdi_type *const *members, int c
     return found == 3;
 }
 
-/* Returns true if every value of type `inner` is a value of type `outer` (isSubtypeOf).  Lists and dictionaries are so
-   only if their elements have the same type. */
+/* Returns true if every value of type `inner` is a value of type `outer` (isSubtypeOf).  For lists and dictionaries,
+   the types of the elements must be the same. */
 OPDI_INTERNAL bool opdi_type_fits(const opdi_type *inner, const opdi_type *outer) {
     if (opdi_type_is_any(outer)) { return true; }
     if (inner->kind == OPDI_TYPE_UNION || inner->kind == OPDI_TYPE_OPTIONAL) {
@@ -103,7 +104,7 @@ OPDI_INTERNAL bool opdi_type_fits(const opdi_type *inner, const opdi_type *outer
     return opdi_type_same(inner, outer);
 }
 
-/* The texts with which composite types begin, from OPDI_TYPE_TUPLE on. */
+/* The first tokens of composite types, for kinds from OPDI_TYPE_TUPLE on. */
 OPDI_INTERNAL const char *const opdi_type_heads[] = {"(", "Dict(", "Union(", "Future(", "RRef(", "Await("};
 
 /* Returns the first token of a type's text.  For a list, returns `list` or, if that is NULL, the first token of its
@@ -183,7 +184,8 @@ static int opdi_parse_alias_set(opdi_parser *parser, const char *const **out) {
     return count;
 }
 
-/* Makes the annotation of a bare "!": an anonymous set, written, without an after-set.  Returns 0 or -1. */
+/* Fills *alias with the annotation of a bare "!": written, with an anonymous set before the call and none after.
+   Returns 0, or -1 and sets an error. */
 static int opdi_parse_alias_bare(opdi_parser *parser, opdi_alias *alias) {
     char name[16];
     const char **list = (const char **)opdi_arena_alloc(parser->arena, sizeof *list);
@@ -196,8 +198,8 @@ static int opdi_parse_alias_bare(opdi_parser *parser, opdi_alias *alias) {
     return 0;
 }
 
-/* Reads alias := '(' set ['!'] ['->' set] ')' | '!', or nothing, and gives the annotation to *type, which becomes a
-   copy.  Returns 0, or -1 and sets an error. */
+/* Reads alias := '(' set ['!'] ['->' set] ')' | '!', or nothing.  If there is an annotation, *type becomes a copy of
+   the type with the annotation.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_parse_alias(opdi_parser *parser, const opdi_type **type) {
     opdi_lexer *lexer = &parser->lx;
     if (OPDI_LIKELY(lexer->cur.kind != '(' && lexer->cur.kind != '!')) { return 0; }
@@ -228,9 +230,9 @@ OPDI_INTERNAL int opdi_parse_alias(opdi_parser *parser, const opdi_type **type) 
 
 OPDI_INTERNAL const opdi_type *opdi_parse_type(opdi_parser *parser);
 
-/* Reads '(' type (',' type)* ')' behind a constructor's word.  Only a tuple may have nothing between the brackets.
-   `total` is the number of types that there must be; 0 allows any number.  Returns NULL and sets an error if that
-   fails. */
+/* Reads '(' type (',' type)* ')' behind a constructor's word such as Union, and returns a type of this kind.  Only a
+   tuple may have nothing between the brackets.  `total` is the required number of types; 0 allows any number.  Returns
+   NULL and sets an error if that fails. */
 static const opdi_type *opdi_parse_composite(opdi_parser *parser, opdi_type_kind kind, int total) {
     const opdi_type **elems = NULL;
     int count = 0, cap = 0;
@@ -282,8 +284,9 @@ OPDI_INTERNAL const opdi_type *opdi_make_optional(opdi_parser *parser, const opd
     return opdi_type_new(parser, OPDI_TYPE_OPTIONAL, &type, 1);
 }
 
-/* Adds `type`, or its members if it is a union, to the `count` sorted members of a union, and removes the members that
-   it includes.  Returns the new number of members, or -1. */
+/* Adds `type`, or its members if it is a union, to the `count` sorted members of a union.  Removes members that `type`
+   includes; does nothing if a member includes `type`.  `at` is the token for errors.  Returns the new number of
+   members, or -1 and sets an error. */
 static int opdi_union_add(opdi_parser *parser, const opdi_type **members, int count, const opdi_type *type,
                           const opdi_token *at) {
     static const char *const numbers[] = {"int", "float", "complex"};
@@ -314,8 +317,8 @@ static int opdi_union_add(opdi_parser *parser, const opdi_type **members, int co
     return k + 1;
 }
 
-/* Reads Union(T, U, ...), a set of types; a union of one type and None becomes an optional.  Returns NULL and sets an
-   error if that fails. */
+/* Reads (T, U, ...) behind the word Union, and returns the union.  A union of one type and None becomes an optional
+   type.  Returns NULL and sets an error if that fails. */
 static const opdi_type *opdi_parse_union(opdi_parser *parser) {
     const opdi_type *members[OPDI_MAX_UNION + 1];
     const opdi_token at = parser->lx.cur;
@@ -345,7 +348,8 @@ static const opdi_type *opdi_type_word(opdi_parser *parser, opdi_type_kind kind,
     return type;
 }
 
-/* Reads __torch__.torch.classes.NS.Cls from the first dot on, and returns its type, or NULL and sets an error. */
+/* Reads the part of __torch__.torch.classes.NS.Cls behind the first word, and returns the type.  Returns NULL and sets
+   an error if that fails. */
 static const opdi_type *opdi_parse_class(opdi_parser *parser) {
     opdi_token part[4];
     char what[160];
@@ -370,8 +374,8 @@ static const opdi_type *opdi_parse_class(opdi_parser *parser) {
     return opdi_type_word(parser, OPDI_TYPE_CLASS, what, strlen(what));
 }
 
-/* Returns a type variable for a word that is no type, if type variables are allowed.  Otherwise returns NULL and sets
-   an error. */
+/* Returns a type variable for a word that is not a type, if type variables are allowed.  Otherwise returns NULL and
+   sets an error. */
 OPDI_NOINLINE static const opdi_type *opdi_parse_unknown_type(opdi_parser *parser, const opdi_token *tok) {
     const char *what = "unknown type specifier. Common valid schema types include Tensor, SymInt, int, float, bool, "
                        "str, Scalar, Device, ScalarType, Layout, MemoryFormat, Generator; T[] is a list, T? optional";
@@ -403,8 +407,8 @@ static const opdi_type *opdi_parse_dict(opdi_parser *parser, const opdi_token *a
     return type;
 }
 
-/* Reads a type, up to the brackets and question marks behind it.  An annotation may follow a word, Dict or Union, but
-   no other type.  Returns NULL and sets an error if that fails. */
+/* Reads a type without the brackets and question marks behind it.  An annotation may follow a base type, Dict or Union,
+   but no other type.  Returns NULL and sets an error if that fails. */
 static const opdi_type *opdi_parse_base_type(opdi_parser *parser) {
     opdi_token tok = parser->lx.cur;
     const opdi_type *type;

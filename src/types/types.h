@@ -18,7 +18,8 @@ OPDI_ALWAYS float opdi_float(uint32_t bits) {
     memcpy(&f, &bits, sizeof f);
     return f;
 }
-/* Returns condition ? at : second.  Uses masks, because a branch here would keep the compiler from vectorising. */
+/* Returns `at` if condition is 1, `second` if it is 0.  Uses masks, because a branch here would keep the compiler from
+   vectorising. */
 OPDI_ALWAYS uint32_t opdi_pick_bits(int condition, uint32_t at, uint32_t second) {
     uint32_t m = 0u - (uint32_t)condition;
     return (at & m) | (second & ~m);
@@ -28,15 +29,15 @@ OPDI_ALWAYS uint16_t opdi_f32_to_bf16(float f) {
     uint32_t bits = opdi_bits(f), rc = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16, nan = (bits >> 16) | 0x40u;
     return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? nan : rc);
 }
-/* Returns a half-precision number as a float.  The 15 bits without the sign, read as a float, have an exponent that is
-   112 too small; the product is exact. */
+/* Returns a half-precision number as a float.  Its 15 bits without the sign, shifted to the float's places, are a float
+   whose exponent is too small by 112.  Multiplying by 2^112 corrects this, and the product is exact. */
 OPDI_ALWAYS float opdi_f16_to_f32(uint16_t half) {
     uint32_t bits = (uint32_t)(half & 0x7fffu) << 13, value = opdi_bits(opdi_float(bits) * 5.192296858534828e33f);
     value = opdi_pick_bits(bits >= 0x0f800000u, bits | 0x7f800000u, value);
     return opdi_float(value | (uint32_t)(half & 0x8000u) << 16);
 }
-/* Returns a float in half precision.  For a denormal result, adding 0.5 puts the float's last bit where the half's last
-   bit is, and the hardware rounds. */
+/* Returns the bits of a float rounded to half precision.  For a denormal result, 0.5 is added: then the float's last
+   bit has the weight of the half's last bit, and the addition rounds. */
 OPDI_ALWAYS uint16_t opdi_f32_to_f16(float f) {
     uint32_t bits = opdi_bits(f), at = bits & 0x7fffffffu;
     uint32_t normal = (at - 0x38000000u + 0xfffu + ((at >> 13) & 1u)) >> 13;
@@ -47,15 +48,15 @@ OPDI_ALWAYS uint16_t opdi_f32_to_f16(float f) {
     rc = opdi_pick_bits(at > 0x7f800000u, nan, rc);
     return (uint16_t)(rc | (bits >> 16 & 0x8000u));
 }
-/* A kind of floats of eight bits, with a sign, exponent bits and `bits` bits of mantissa. `most` is the code of the
-   largest number.  Larger numbers become `beyond` (infinity, NaN, or `most` itself), and NaN becomes `nan`.  If
-   unsigned_zero is set, there is no -0, and its code is NaN. */
+/* A format of eight-bit floats, with a sign, exponent bits and `bits` bits of mantissa.  `bias` is the bias of the
+   exponent.  `most` is the code of the largest number.  Larger numbers become `beyond` (infinity, NaN, or `most`
+   itself), and NaN becomes `nan`.  If unsigned_zero is set, there is no -0, and the code of -0 means NaN. */
 typedef struct opdi_f8_form {
     uint32_t bits, bias, most, beyond, nan;
     bool unsigned_zero;
 } opdi_f8_form;
-/* Returns a float in eight bits, rounded to nearest even.  For a denormal result, adding a power of two puts the
-   float's last bit where the result's last bit is, and the hardware rounds. */
+/* Returns the code of a float in an eight-bit format, rounded to nearest even.  For a denormal result, a power of two
+   is added: then the float's last bit has the weight of the result's last bit, and the addition rounds. */
 static inline uint8_t opdi_f32_to_f8(float f, const opdi_f8_form *form) {
     const uint32_t bits = opdi_bits(f), at = bits & 0x7fffffffu, sign = bits >> 24 & 0x80u, cut = 23 - form->bits;
     const uint32_t magic = (127 + 24 - form->bias - form->bits) << 23;
@@ -67,7 +68,7 @@ static inline uint8_t opdi_f32_to_f8(float f, const opdi_f8_form *form) {
     if (code > form->most) { return (uint8_t)(form->unsigned_zero ? form->beyond : form->beyond | sign); }
     return (uint8_t)(code || !form->unsigned_zero ? code | sign : 0);
 }
-/* Returns an eight-bit number as a float, which is exact. */
+/* Returns the number with an eight-bit code as a float.  The conversion is exact. */
 static inline float opdi_f8_to_f32(uint8_t code, const opdi_f8_form *form) {
     const uint32_t at = code & 0x7fu, sign = (uint32_t)(code & 0x80u) << 24;
     if (form->unsigned_zero && code == form->nan) { return opdi_float(0xffc00000u); }
@@ -77,7 +78,7 @@ static inline float opdi_f8_to_f32(uint8_t code, const opdi_f8_form *form) {
     const float value = opdi_float(at << (23 - form->bits)) * opdi_float((254 - form->bias) << 23);
     return opdi_float(opdi_bits(value) | sign);
 }
-/* Returns a number of float8_e8m0fnu, which is an exponent alone, as a float. */
+/* Returns the number with a code of float8_e8m0fnu as a float.  The code is an exponent without sign and mantissa. */
 static inline float opdi_e8m0_to_f32(uint8_t code) {
     return opdi_float(code == 255 ? 0x7fc00000u : code == 0 ? 0x00400000u : (uint32_t)code << 23);
 }
@@ -88,7 +89,7 @@ static inline uint8_t opdi_f32_to_e8m0(float f) {
     return (uint8_t)(exponent + up);
 }
 #define OPDI_DTYPES 24                            /* number of rows in tables of dtypes, see opdi_dtype_at */
-/* Returns the row of a dtype in tables.  A number that is no dtype has row 12, which is empty. */
+/* Returns the row of a dtype in tables.  A number that is not a dtype has row 12, which is empty. */
 static inline int opdi_dtype_at(int dtype) {
     if ((unsigned)dtype < 16) { return dtype; }
     return dtype >= OPD_FLOAT8_E5M2 && dtype <= OPD_UINT64 ? dtype - 7 : dtype == OPD_FLOAT8_E8M0FNU ? 23 : 12;
@@ -102,30 +103,31 @@ static inline bool opdi_is_bare_unsigned(int dtype) { return dtype >= OPD_UINT16
 static inline bool opdi_is_stored_dtype(int dtype) { return dtype > OPD_BFLOAT16 || dtype == OPD_COMPLEX32; }
 #if defined(OPDI_CORE)
 enum { OPDI_CLASS_NONE = 0, OPDI_CLASS_BOOL, OPDI_CLASS_INT, OPDI_CLASS_FLOAT, OPDI_CLASS_COMPLEX };
-/* Rows of opdi_dtype_at. `size` is in bytes, and 0 for a number that is no dtype. */
+/* A row of the table of dtypes, see opdi_dtype_at.  `size` is in bytes, and 0 for a number that is not a dtype; `kind`
+   is OPDI_CLASS_*. */
 typedef struct opdi_dtype_info { const char *name, *cname; uint8_t size, kind; } opdi_dtype_info;
 #endif
 #define OPDI_MAX_DEVICE_INDEX 127                 /* c10::DeviceIndex is 8 bits */
 #if defined(OPDI_CORE)
-/* The name given to each of PrivateUse1 to 3, and the names of their keys by row (see opdi_row_names); NULL if none was
-   given.  Filled once, under opdi_backend_lock, and read without a lock. */
+/* The name that a program gave to one of PrivateUse1 to 3, and the names of its keys by row (see opdi_row_names); NULL
+   if none was given.  Filled once, under opdi_backend_lock, and read without a lock. */
 typedef struct opdi_given_name { const char *name, *keys[7]; char text[8][48]; } opdi_given_name;
 #endif
-/* The memory of one or more tensors, embedded in the block of the tensor that made it, or (foreign memory) a block of
-   its own.  When `refs` is zero, the block is freed, and so is the block of `data` if that is another one
-   (opdi_is_apart). */
+/* The memory of one or more tensors.  The struct is part of the block of the tensor for which the memory was made; for
+   foreign memory it has a separate block.  When `refs` is zero, the block is freed, and so is the block of `data` if
+   that is another one (opdi_is_apart). */
 typedef struct opdi_storage {
     int32_t refs;
     uint32_t version;            /* counts in-place writes */
     char *data;                  /* NULL: no memory (meta), or none needed */
     int64_t bytes;
-    void *block;                 /* the block to free with the storage, */
-    int64_t block_bytes;         /* and its size; negative: an opdi_foreign, OPDI_AGAIN: memory of another storage */
+    void *block;                 /* the block to free with the storage */
+    int64_t block_bytes;         /* the block's size; -1: an opdi_foreign; OPDI_AGAIN: memory of another storage */
     struct opdi_dual *duals;     /* forward mode: tangents of the tensors with this storage */
-    uint8_t device;              /* the backend whose memory `data` is; 0: the host's, or none; Meta: a fake's bytes */
+    uint8_t device;              /* backend of `data`; 0: the host, or no memory; Meta: memory of a fake */
     int8_t index;                /* the index of the backend's device */
-    uint16_t stands_for;         /* of a fake: the place (number) of its device plus one; 0: meta */
-    uint32_t born;               /* number of the layer of transforms that made it; 0: outside */
+    uint16_t stands_for;         /* for a fake: opdi_place of its device, plus one; 0: meta */
+    uint32_t born;               /* number of the transform layer in which it was made; 0: outside of layers */
 } opdi_storage;
 #define OPDI_AGAIN (-2)
 typedef struct opdi_foreign {
@@ -134,27 +136,27 @@ typedef struct opdi_foreign {
     void *user;
     opd_plugin *plugin;          /* the plug-in that contains the deleter or the data; pinned */
 } opdi_foreign;
-#define OPDI_DEAD_KEY 63         /* a functionality of no key, for freed tensors: see opdi_dead_tensor */
+#define OPDI_DEAD_KEY 63         /* a functionality that no key has, for freed tensors: see opdi_dead_tensor */
 /* Flags of a tensor. */
-#define OPDI_WRAPPED 1u          /* a number in a Tensor argument, which yields in type promotion */
+#define OPDI_WRAPPED 1u          /* a number in a Tensor argument: weaker than tensors in type promotion */
 #define OPDI_REQUIRES_GRAD 2u    /* a leaf that requires grad, or a result that has a grad_fn */
 #define OPDI_IS_VIEW 4u          /* a differentiable view: has an opdi_view_record */
-#define OPDI_LAZY 8u             /* conjugated or negated when it is read: has a key of OPDI_LAZY_KEYS */
+#define OPDI_LAZY 8u             /* its memory has the conjugates or negatives: has a key of OPDI_LAZY_KEYS */
 #define OPDI_CONTIGUOUS 16u      /* row-major without gaps (kept up to date) */
-#define OPDI_STORED 32u          /* its dtype is only stored, not computed with: see >>stored_dtypes */
+#define OPDI_STORED 32u          /* few operators compute with its dtype: see >>stored_dtypes */
 #define OPDI_BATCHED 64u         /* stands for each example of a vmap: has an opdi_batched */
 #define OPDI_TRACED 128u         /* a value of the graph that is being recorded */
-/* Bits of `own`, which relate a tensor to the node that made it. */
+/* Bits of the field `own` of a tensor. */
 #define OPDI_SAVED_BY_OWN 1u     /* its grad_fn's node holds it: see opdi_drop_last */
 #define OPDI_WEAK_NODE 2u        /* the tensor does not hold grad_fn; only the node holds the tensor */
 #define OPDI_GRAD_LEFT 4u        /* the tensor is a gradient that a data parallel backward has left */
-/* dims points to sizes[ndim], then strides[ndim] (in elements).  This room is behind the struct until a resize needs
-   more. */
+/* dims points to sizes[ndim], then strides[ndim] (in elements).  They lie behind the struct, unless a resize has needed
+   more memory. */
 struct opd_tensor {
     int32_t refs;
     int8_t dtype;
     uint8_t ndim;
-    uint8_t room;                /* how many int64_t of dims fit behind the struct */
+    uint8_t room;                /* how many int64_t there are behind the struct, for dims */
     uint8_t own;                 /* OPDI_SAVED_BY_OWN and so on; other threads may write it meanwhile */
     uint64_t functionality;      /* key set, together with backend_bit */
     opdi_storage *storage;
@@ -167,8 +169,8 @@ struct opd_tensor {
     uint8_t flags, backend;      /* opdi_traits reads these four bytes together */
     uint16_t backend_bit;
 };
-/* The properties of a tensor that a call asks for, besides its functionalities.  The traits of several tensors are
-   united with |. */
+/* The properties of a tensor that the dispatcher needs for a call, besides its functionalities.  The traits of several
+   tensors are combined with |. */
 typedef union opdi_traits {
     struct opdi_traits_fields { uint8_t flags, backend; uint16_t backends; } f;
     uint32_t all;
@@ -178,7 +180,7 @@ typedef uint32_t __attribute__((may_alias)) opdi_four_bytes;
 #else
 typedef uint32_t opdi_four_bytes;
 #endif
-static inline uint32_t opdi_traits_of(const opd_tensor *tensor) {   /* another thread may give a view its history */
+static inline uint32_t opdi_traits_of(const opd_tensor *tensor) {   /* atomic: another thread may set a flag */
     return OPDI_LOAD((const opdi_four_bytes *)(const void *)&tensor->flags);
 }
 static inline bool opdi_is_complex(const opd_tensor *tensor) {
@@ -187,18 +189,19 @@ static inline bool opdi_is_complex(const opd_tensor *tensor) {
 static inline int64_t *opdi_sizes(const opd_tensor *tensor) { return tensor->dims; }
 /* Keys of tensors whose memory holds the conjugates or the negatives of their values. */
 #define OPDI_LAZY_KEYS (OPD_BIT_OF(OPD_F_CONJUGATE) | OPD_BIT_OF(OPD_F_NEGATIVE))
-/* Gives `tensor` those OPDI_LAZY_KEYS that are in `keys`, and removes the others. */
+/* Gives `tensor` those OPDI_LAZY_KEYS that are in `keys`, and removes those that are not. */
 static inline void opdi_set_lazy(opd_tensor *tensor, uint64_t keys) {
     tensor->functionality = (tensor->functionality & ~OPDI_LAZY_KEYS) | (keys & OPDI_LAZY_KEYS);
     tensor->flags = (uint8_t)((tensor->flags & ~OPDI_LAZY) | (keys & OPDI_LAZY_KEYS ? OPDI_LAZY : 0));
 }
-/* The record of a differentiable view, which lies behind the room for its dims.  A view of a view has the same base. */
+/* The record of a differentiable view.  It lies behind the memory for the tensor's dims.  A view of a view has the same
+   base. */
 typedef struct opdi_view_record {
-    opd_tensor *base;            /* a reference; the base itself is no view */
+    opd_tensor *base;            /* a reference; the base itself is not a view */
     uint32_t version;            /* the storage's version for which grad_fn is valid */
     uint32_t creation;           /* opdi_creation */
 } opdi_view_record;
-/* How a view was made.  All but the first forbid writing into the view while grad mode is on. */
+/* How a view was made.  With any value but the first, writing into the view fails while grad mode is on. */
 enum opdi_creation {
     OPDI_VIEW_DEFAULT, OPDI_VIEW_NO_GRAD, OPDI_VIEW_MULTI_OUTPUT, OPDI_VIEW_CUSTOM, OPDI_VIEW_INFERENCE,
     OPDI_VIEW_NO_FORMULA         /* made by an operator that has no derivative */
@@ -206,12 +209,13 @@ enum opdi_creation {
 static inline opdi_view_record *opdi_view_record_of(const opd_tensor *tensor) {
     return (opdi_view_record *)(void *)((int64_t *)(uintptr_t)(tensor + 1) + tensor->room);
 }
-/* The record of a tensor inside a vmap, which lies behind the view record.  The tensor has the dims of one example;
-   `value` has all examples.  The tensor's data pointer is that of `value`, but nothing reads it there. */
+/* The record of a tensor that stands for each example of a vmap.  It lies behind the view record.  The tensor has the
+   dims of one example; `value` has all examples.  The tensor's data pointer is that of `value`, but no code reads data
+   there. */
 typedef struct opdi_batched {
     opd_tensor *value;           /* a reference */
-    int32_t dim, level;          /* the dim of `value` that counts the examples; the layer's level */
-    uint32_t serial, spare;      /* the layer's number, by which layers of one level differ */
+    int32_t dim, level;          /* the dim of `value` along which the examples are; the layer's level */
+    uint32_t serial, spare;      /* the layer's number, which no other layer has */
 } opdi_batched;
 static inline opdi_batched *opdi_batched_of(const opd_tensor *tensor) {
     return (opdi_batched *)(void *)(opdi_view_record_of(tensor) + 1);
@@ -240,24 +244,25 @@ static inline bool opdi_same_memory(const opd_tensor *first, const opd_tensor *s
 
 //== schema lexer ======================================================================================================
 
-/* Kinds of types. `kind` says how a type behaves, and `word` is the text that it was written with and is printed as.
-   SymInt and ScalarType, for example, behave as int. */
+/* Kinds of types.  A type's `kind` says how it behaves, and its `word` is the text that is printed.  SymInt and
+   ScalarType, for example, have the kind of int. */
 typedef enum opdi_type_kind {
     OPDI_TYPE_TENSOR = 1, OPDI_TYPE_INT, OPDI_TYPE_FLOAT, OPDI_TYPE_BOOL, OPDI_TYPE_COMPLEX, OPDI_TYPE_STR,
     OPDI_TYPE_NUMBER, OPDI_TYPE_DEVICE, OPDI_TYPE_GENERATOR, OPDI_TYPE_NONE, OPDI_TYPE_OTHER /* Storage, Stream, ... */,
     OPDI_TYPE_VAR, OPDI_TYPE_CLASS, OPDI_TYPE_LIST, OPDI_TYPE_OPTIONAL, OPDI_TYPE_TUPLE, OPDI_TYPE_DICT,
     OPDI_TYPE_UNION, OPDI_TYPE_FUTURE, OPDI_TYPE_RREF, OPDI_TYPE_AWAIT
 } opdi_type_kind;
-/* "(a! -> b|c)": sets in source order.  A bare "!" has one set, "$0", and no after-set. */
+/* An alias annotation such as "(a! -> b|c)": the names of the sets before and after the call, in source order.  A bare
+   "!" has one set before, "$0", and none after. */
 typedef struct opdi_alias {
     bool write;
     int nbefore, nafter;
-    const char *const *before, *const *after;     /* "*" is the wildcard */
+    const char *const *before, *const *after;     /* "*" stands for any set */
 } opdi_alias;
 typedef struct opdi_type {
     int32_t kind;                                 /* opdi_type_kind */
-    int32_t size;                                 /* N of a list T[N]; -1 if there is none */
-    int32_t nelems;                               /* list, optional, future: 1; dict: 2; tuple, union: n */
+    int32_t size;                                 /* N of a list T[N]; -1 without N */
+    int32_t nelems;                               /* list, optional, future: 1; dict: 2; tuple, union: any */
     int32_t spare;
     const char *word;                             /* the word that is printed, for kinds up to CLASS */
     const struct opdi_type *const *elems;
@@ -267,9 +272,9 @@ typedef struct opdi_arg {
     const char *name;                             /* "" if a return has no name */
     const opdi_type *type;
     opd_value value;                              /* the parsed default, if has_default */
-    bool has_default, keyword_only, written;      /* written: the annotation, here or on its elements, says so */
+    bool has_default, keyword_only, written;      /* written: annotated with "!", here or on its elements */
     bool optional;                                /* the type is an optional, T? */
-    uint8_t tag;                                  /* the opd_tag that binds without conversion; 0: no single tag does */
+    uint8_t tag;                                  /* the tag of values that need no conversion; 0: none */
 } opdi_arg;
 struct opd_schema {
     opdi_arena arena;                             /* owns all memory below */
@@ -290,7 +295,7 @@ typedef enum opdi_token_kind {
     OPDI_TOKEN_EOF = 256, OPDI_TOKEN_IDENT, OPDI_TOKEN_NUMBER, OPDI_TOKEN_STRING, OPDI_TOKEN_ARROW, OPDI_TOKEN_DOTS,
     OPDI_TOKEN_NEWLINE, OPDI_TOKEN_INDENT, OPDI_TOKEN_TRUE, OPDI_TOKEN_FALSE, OPDI_TOKEN_NONE, OPDI_TOKEN_NONETYPE,
     OPDI_TOKEN_KEYWORD, OPDI_TOKEN_OPERATOR,
-    OPDI_TOKEN_BAD               /* no token; the error is set */
+    OPDI_TOKEN_BAD               /* not a token; the error is set */
 } opdi_token_kind;
 typedef struct opdi_token {
     int kind;                                     /* opdi_token_kind or a character */
@@ -321,7 +326,7 @@ OPDI_COLD_END
 
 OPDI_NOINLINE OPDI_INTERNAL int opdi_lex_unexpected(const opdi_lexer *lexer, int kind);
 OPDI_COLD_BEGIN
-/* Takes a token of this kind and copies it to *tok unless tok is NULL.  Returns 0, or -1 and sets an error. */
+/* Moves past a token of this kind, and copies it to *tok unless tok is NULL.  Returns 0, or -1 and sets an error. */
 static inline int opdi_lex_expect(opdi_lexer *lexer, int kind, opdi_token *tok) {
     if (OPDI_UNLIKELY(lexer->cur.kind != kind)) {
         opdi_lex_unexpected(lexer, kind);
@@ -347,10 +352,10 @@ typedef struct opdi_parser {
     opdi_arena *arena;
     bool typevars;               /* an unknown lower-case word is a type variable */
     bool written;                /* an annotation of the current argument has "!" */
-    int inside;                  /* number of open brackets of composite types: in them annotations and words like
-                                    SymInt are lost */
-    int nodes;                   /* composite types in the current argument (bracketed ones twice): bounds nesting */
-    int fresh;                   /* number of bare "!" so far */
+    int inside;                  /* number of open brackets of composite types; inside them, annotations are dropped,
+                                    and words like SymInt become int */
+    int nodes;                   /* composite types in the current argument (in brackets twice) */
+    int fresh;                   /* number of bare "!" so far, which gives each a set */
 } opdi_parser;
 /* The words that are types, with their kinds and printed forms. */
 typedef struct opdi_base_type { const char *spelled; opdi_type type; } opdi_base_type;
@@ -360,7 +365,7 @@ enum { OPDI_BASE_SCALAR = 15, OPDI_BASE_INT = 25 };      /* rows of the table of
 //== schema constants ==================================================================================================
 
 #if defined(OPDI_CORE)
-/* A number as written. `i` is valid if `integral` is set, `d` always. */
+/* A number that was read.  `i` is valid if `integral` is set and `overflow` is not, `d` always. */
 typedef struct opdi_lexed {
     bool integral, imaginary, overflow;           /* overflow: integral, but too large for int64_t */
     int64_t i;
@@ -371,8 +376,8 @@ typedef struct opdi_lexed {
 //== schema printer ====================================================================================================
 
 #if defined(OPDI_CORE)
-/* A text that is cut to `cap` bytes, and the length that the whole text would have.  If `plain` is set, types are
-   written as they behave, without annotations. */
+/* A buffer for text.  The text is cut to `cap` bytes; `length` is the length of the uncut text.  If `plain` is set,
+   types are written by their kind (SymInt as int), without annotations and without N of T[N]. */
 typedef struct opdi_writer {
     char *buf;
     size_t cap, length;
@@ -384,14 +389,15 @@ typedef struct opdi_writer {
 
 #if defined(OPDI_CORE)
 #define OPDI_BACKEND_MASK (((uint64_t)1 << OPD_BACKEND_COUNT) - 1)
-#define OPDI_ROWS 7                               /* per-backend functionalities */
-/* The first slot in the dispatch table of each functionality: its only one, or the first of its row of backends. */
+#define OPDI_ROWS 7                               /* number of per-backend functionalities */
+/* For each functionality, its slot in the dispatch table.  A per-backend functionality has a row of slots; this is the
+   first. */
 static const uint8_t opdi_key_base[64] = {
     0, 64, 2, 3, 4, 5, 80, 7, 8, 96, 112, 128, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29,
     30, 31, 32, 33, 34, 35, 36, 144, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 160, 49, 50, 51, 52, 53, 54, 55, 56, 57,
     58, 59, 60, 61, 62, OPDI_DEAD_KEY
 };
-/* A number beyond all keys, at which forward formulas (jvp) are registered. */
+/* A number beyond all keys, at which forward-mode rules (jvp) are registered. */
 #define OPDI_KEY_JVP (OPD_KEY_COUNT + 1)
 #endif
 #define OPDI_AUTOGRAD_BITS (OPD_BIT_OF(OPD_F_AUTOGRAD_OTHER) | OPD_BIT_OF(OPD_F_AUTOGRAD) | \

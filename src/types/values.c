@@ -1,13 +1,13 @@
 #include "types.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>values       half precision, dtypes, devices, what a tensor is
+//  >>values       half precision, dtypes, devices, reading elements of tensors
 //
 //  Dtypes and type promotion (c10/core/ScalarType.h), devices by name (c10/core/Device.cpp), the structs of tensors and
-//  storages.  Reads single elements in place and allocates nothing; knows no operators.
+//  storages.  This section reads single elements in place, allocates nothing, and does not depend on operators.
 //----------------------------------------------------------------------------------------------------------------------
 
-//== eight bits ========================================================================================================
+//== eight-bit floats ==================================================================================================
 
 OPDI_INTERNAL const opdi_f8_form opdi_f8_e5m2 = {2, 15, 0x7b, 0x7c, 0x7f, false};
 OPDI_INTERNAL const opdi_f8_form opdi_f8_e4m3fn = {3, 7, 0x7e, 0x7e, 0x7f, false};
@@ -54,7 +54,8 @@ static opd_scalar_type opdi_promote_within(opd_scalar_type dtype, opd_scalar_typ
     return high;
 }
 
-/* Sets the error that two dtypes, one of which `types` describes, have no common dtype. */
+/* Sets the error that `dtype` and `other` have no common dtype, and returns OPD_DTYPE_NONE.  `types` names the kind of
+   dtypes that cannot be promoted. */
 static opd_scalar_type opdi_promote_refused(const char *types, opd_scalar_type dtype, opd_scalar_type other) {
     (void)opd_fail(OPD_ERROR_DTYPE, "Promotion for %s is not supported, attempted to promote %s and %s", types,
                    opd_dtype_cname(dtype), opd_dtype_cname(other));
@@ -97,7 +98,7 @@ OPDI_INTERNAL const opdi_given_name *opdi_given_name_of(int backend) {
     return backend >= OPD_PRIVATEUSE1 && backend <= OPD_PRIVATEUSE3 && OPDI_ACQUIRE(&name->name) ? name : NULL;
 }
 
-/* Device names, by backend.  PyTorch has no devices for the last two private backends. */
+/* Names of devices, by backend.  In PyTorch the last two private backends have no device names. */
 OPDI_INTERNAL const char *const opdi_device_names[OPD_BACKEND_COUNT] = {
     "cpu", "cuda", "hip", "xla", "mps", "ipu", "xpu", "hpu", "ve", "lazy", "mtia", "privateuseone", "privateusetwo",
     "privateusethree", "meta"
@@ -147,8 +148,8 @@ static int opdi_device_unknown(const char *text) {
                     "program's own gets its name by opd_backend_register)", names, text);
 }
 
-/* Parses a device such as "cpu" or "cuda:1" into *out, by the names given to backends and by PyTorch's names.  Returns
-   0, or -1 and sets an error. */
+/* Parses a device such as "cpu" or "cuda:1" into *out.  Accepts the names that programs gave to backends, and PyTorch's
+   names.  Returns 0, or -1 and sets an error. */
 OPD_API int opd_device_parse(const char *text, opd_device *out) {
     size_t length = 0;
     int32_t index;
