@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>collective_h process groups: types that several files use
+//  >>collective_h process groups: types for several files
 //----------------------------------------------------------------------------------------------------------------------
 
 #if !defined(OPDI_COLLECTIVE_H)
@@ -12,17 +12,17 @@
 #if defined(OPDI_CORE)
 struct opd_group {
     opd_group *next;
-    int32_t refs;                                 /* references: of the registry, and of transfers (opd_work) */
+    int32_t refs;                                 /* references of the registry and of works */
     opdi_mutex lock;                              /* held while a function of `desc` or `mover` runs */
     uint64_t calls;                               /* number of transfers begun so far */
     opd_group_desc desc;
     bool moves;                                   /* `mover` moves memory of `device` */
-    bool gone;                                    /* unregistered: calls by those that still hold it fail */
+    bool gone;                                    /* unregistered: calls that still use it fail */
     opd_device device;
     opd_group_mover mover;
-    char name[64], abandoned[300];                /* abandoned: why this rank stopped, or "" if it did not */
+    char name[64], abandoned[300];                /* abandoned: why this rank stopped, or "" */
 };
-/* The states of a work (a transfer that was begun). */
+/* The states of a work, which is a transfer that was begun. */
 enum { OPDI_WORK_RUNS = 0, OPDI_WORK_DONE, OPDI_WORK_FAILED };
 struct opd_work {
     opd_work *next;                               /* next in the list of works that run or have failed */
@@ -32,14 +32,14 @@ struct opd_work {
                                                      memory */
     opd_device device;                            /* device of its memory */
     opd_group *group;                             /* a reference */
-    opd_work *also;                               /* a work that is waited for and released together with this one */
+    opd_work *also;                               /* a work that is waited for and released with this */
     int64_t timeout_ms;                           /* 0: the group's time limit */
     void *request;
     opd_transfer transfer;
     int64_t *counts;                              /* of an ALL_TO_ALL: [2 * size] */
     uint64_t number;                              /* its number among the group's transfers */
     struct opdi_told *told;                       /* of a SEND or RECV in a checked group; else NULL */
-    opdi_storage *read, *written;                 /* the memory that it reads and writes: references, or NULL */
+    opdi_storage *read, *written;                 /* references to the memory it uses, or NULL */
     char message[400];                            /* the error, if it failed */
 };
 typedef struct opdi_group_list {
@@ -52,15 +52,14 @@ typedef struct opdi_group_list {
 
 #if !defined(OPD_NO_COLLECTIVES)
 #if defined(OPDI_CORE)
-/* In a checked group, two ranks that send and receive also send each other the device, dtype and count, and neither
-   waits for that.  The sender sends these before the data, under the data's tag, the receiver under a tag of its
-   own. */
+/* In a checked group, two ranks that send and receive also send each other the device, dtype and count, without
+   waiting for each other.  The sender sends them before the data, under the data's tag; the receiver uses another
+   tag. */
 enum { OPDI_TOLD_DEVICE, OPDI_TOLD_DTYPE, OPDI_TOLD_COUNT, OPDI_TOLD };
 typedef struct opdi_told {
     int64_t mine[OPDI_TOLD], its[OPDI_TOLD];
-    void *sent, *taken;                           /* requests that still run: what this rank sends, and what it
-                                                     receives */
-    int moved;                                    /* the last result of `test` for the data; 0: not done yet */
+    void *sent, *taken;                           /* running requests: what this rank sends, receives */
+    int moved;                                    /* last result of `test` for the data; 0: not done */
     char why[200];                                /* the error message, if moving the data failed */
 } opdi_told;
 #endif
@@ -73,10 +72,10 @@ typedef struct opdi_told {
 typedef struct opdi_parallel_param {
     opd_parallel *parallel;
     opd_tensor *tensor;          /* a reference */
-    int64_t hook, offset;        /* offset: position of its gradient in its bucket, in elements */
+    int64_t hook, offset;        /* offset: of its gradient in the bucket */
     int index, bucket;
-    bool seen, asked;            /* seen: the gradient has arrived; asked: sharded: a backward has gathered it again */
-    bool added;                  /* an earlier backward, which did not communicate, has made a gradient */
+    bool seen, asked;            /* seen: the gradient has arrived; asked: sharded: gathered again in this backward */
+    bool added;                  /* has a gradient of a backward without transfers */
     int64_t *sizes, numel, part; /* sharded: sizes: of the whole parameter; numel: its elements; part: the elements of
                                     each part */
     int ndim;
@@ -89,19 +88,19 @@ struct opd_parallel {
     int64_t *order;                               /* [count]: indices of params, in the order in which gradients
                                                      arrive */
     opd_tensor **buffers;                         /* [nbuffers]: references */
-    int count, room, nbuffers, nbuckets, next, arrived;       /* next: the first bucket that was not sent yet */
+    int count, room, nbuffers, nbuckets, next, arrived;       /* next: first bucket that was not sent */
     int missing;                                  /* 1 + the first parameter without a gradient, or 0 */
     int64_t bucket_bytes, backward, samples, total;
     bool find_unused, sync, ordered, runs, sharded;
     bool even;                                    /* all ranks have the same number of samples */
-    bool added;                                   /* gradients were added up by backwards that did not communicate */
-    double share;                                 /* these gradients' share of all samples; 0 if nobody has set it */
-    double rescaled;                              /* the factor that was applied to these gradients so far */
+    bool added;                                   /* some gradients are from backwards without transfers */
+    double share;                                 /* their share of all samples; 0: not known */
+    double rescaled;                              /* factor applied to these gradients so far */
     int32_t refs;                                 /* sharded: references of the caller, of nodes, and of gathered
                                                      memory */
-    opd_parallel *following;                      /* next in the list of sharded opd_parallels */
-    opd_work *pending;                            /* sharded: the newest gradient that is being reduced: a reference */
-    struct opdi_gathered *kept;                   /* sharded: the newest saved tensor that is to be gathered again */
+    opd_parallel *following;                      /* next in the list of sharded objects */
+    opd_work *pending;                            /* sharded: the newest running reduction, a reference */
+    struct opdi_gathered *kept;                   /* sharded: newest saved tensor to gather again */
 };
 #endif
 #endif
@@ -110,17 +109,16 @@ struct opd_parallel {
 
 #if !defined(OPD_NO_COLLECTIVES)
 #if defined(OPDI_CORE)
-/* A saved tensor: the tensor itself, or its position in a parameter that can be gathered again. */
+/* A tensor saved for backward: the tensor itself, or its position in a parameter that can be gathered again. */
 typedef struct opdi_gathered {
     opd_tensor *kept;
     opd_parallel *parallel;
     int64_t offset, dims[2 * OPD_MAX_DIMS];
     int index, ndim;
-    uint32_t version;            /* version that this rank's part had when the tensor was saved */
+    uint32_t version;            /* version of this rank's part at the time of saving */
     int64_t backward;            /* number of the newest backward that needed it */
-    opd_tensor *ahead;           /* a reference to the parameter if it was gathered ahead of use, or NULL */
-    struct opdi_gathered *before, *after;         /* neighbours in the parallel's list, in the order in which tensors
-                                                     were saved */
+    opd_tensor *ahead;           /* the parameter, if gathered ahead; a reference */
+    struct opdi_gathered *before, *after;         /* previous and next saved tensor in the list */
 } opdi_gathered;
 #endif
 #endif

@@ -3,12 +3,12 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>parallel     data parallel training
 //
-//  Hooks behind the accumulation of each gradient notice when a bucket is full.  Gradients are copied into it and
-//  weighted.  Then it is reduced, after all previous buckets, in the same order on every rank.  When backward has done
-//  everything else, the other buckets follow, and it waits for all.  A gradient made by this backward then becomes a
-//  part of the bucket.  An older gradient is overwritten with the result.  If other code uses the memory of a bucket,
-//  such as older gradients, the bucket gets new memory.  Stands on >>collectives and on public functions of hooks and
-//  operators.
+//  A hook runs after the accumulation of each gradient and notices when a bucket has all its gradients.  The gradients
+//  are copied into the bucket and weighted.  Then the bucket is reduced over all ranks, after all previous buckets, in
+//  the same order on every rank.  At the end of backward, the remaining buckets follow, and backward waits for all of
+//  them.  A gradient that this backward has made then becomes a view of a part of the bucket.  An older gradient is
+//  overwritten with the result.  If other code uses the memory of a bucket, for example by older gradients, the bucket
+//  gets new memory.  This section uses >>collectives and public functions of hooks and operators.
 //----------------------------------------------------------------------------------------------------------------------
 
 static const char *opdi_parallel_maker(const opd_parallel *parallel) {
@@ -28,8 +28,8 @@ static void opdi_buckets_drop(opd_parallel *parallel) {
     memset(parallel->buckets, 0, ((size_t)parallel->count + 1) * sizeof *parallel->buckets);
     parallel->nbuckets = 0;
 }
-/* Allocates memory for a bucket on the device of `beside`.  Returns 0, or -1 and sets an error; then the bucket keeps
-   its old memory. */
+/* Allocates memory for a bucket, with the dtype and device of `beside`.  Returns 0.  On failure, returns -1 and sets
+   an error, and the bucket keeps its old memory. */
 static int opdi_bucket_memory(opdi_bucket *bucket, const opd_tensor *beside) {
     opd_tensor *flat = NULL;
     OPD_SCOPE {
@@ -41,8 +41,8 @@ static int opdi_bucket_memory(opdi_bucket *bucket, const opd_tensor *beside) {
     bucket->flat = flat;
     return 0;
 }
-/* Returns whether a parameter's gradient is large enough for a message of its own.  Such a message needs no copy (see
-   opdi_bucket_adopt), and its latency hardly matters. */
+/* Returns true if the gradient of parameter number `index` is large enough for its own message.  Such a message
+   needs no copy (see opdi_bucket_adopt), and its latency hardly matters. */
 static bool opdi_param_is_alone(const opd_parallel *parallel, int64_t index) {
     const opd_tensor *const tensor = parallel->params[index].tensor;
     return tensor->backend == OPD_CPU &&
@@ -69,30 +69,31 @@ static int opdi_buckets_make(opd_parallel *parallel) {
         bucket->count++;
     }
     parallel->nbuckets += opdi_param_is_alone(parallel, parallel->order[last]);
-    parallel->buckets[parallel->nbuckets - 1].numel++;        /* one more: the number of ranks that lack a gradient */
+    parallel->buckets[parallel->nbuckets - 1].numel++;        /* the number of ranks without a gradient */
     for (int i = 0, first = 0; i < parallel->nbuckets; first += parallel->buckets[i++].count) {
         const int64_t param = parallel->order[OPDI_MIN(first, last)];
         if (opdi_bucket_memory(&parallel->buckets[i], parallel->params[param].tensor)) { return -1; }
     }
     return 0;
 }
-/* Returns the part of a bucket that is for a parameter's gradient, as a tensor with the parameter's sizes. */
+/* Returns the part of a bucket for the gradient of `param`, as a tensor with the parameter's sizes, or NULL and sets
+   an error. */
 static opd_tensor *opdi_bucket_part(const opd_parallel *parallel, const opdi_parallel_param *param) {
     opd_tensor *const flat = parallel->buckets[param->bucket].flat;
     opd_tensor *const part = opd_narrow(flat, 0, param->offset, param->tensor->numel);
     return part ? opd_view(part, opd_ints_of(param->tensor->dims, param->tensor->ndim)) : NULL;
 }
-/* Returns whether a parameter got a gradient in this backward, or in an earlier one that did not communicate. */
+/* Returns true if a parameter got a gradient in this backward, or in an earlier backward without communication. */
 static bool opdi_param_arrived(const opdi_parallel_param *param) { return param->seen || param->added; }
-/* Returns whether this rank has no samples in this backward but has gradients from earlier ones, which count
-   unchanged. */
+/* Returns true if this rank has no samples in this backward but has gradients from earlier backwards without
+   communication, which are then not reweighted. */
 static bool opdi_parallel_joins_with(const opd_parallel *parallel) {
     return parallel->total > 0 && parallel->samples == 0 && parallel->added;
 }
 static bool opdi_bucket_halves(const opdi_bucket *bucket) {
     return opd_dtype_size((opd_scalar_type)bucket->flat->dtype) == 2;
 }
-/* Returns whether the group itself computes the mean of a bucket, together with the sum. */
+/* Returns true if the group can compute the mean of a bucket together with the sum. */
 static bool opdi_bucket_averages(const opd_parallel *parallel, const opdi_bucket *bucket) {
     opd_transfer transfer;
     memset(&transfer, 0, sizeof transfer);
@@ -102,9 +103,9 @@ static bool opdi_bucket_averages(const opd_parallel *parallel, const opdi_bucket
     transfer.count = bucket->numel;
     return opdi_group_averages(parallel->group, &transfer);
 }
-/* Returns the factor by which gradients are multiplied when they enter a bucket, and sets *reduction.  With a power of
-   two ranks, dividing before the sum is as exact as dividing after it.  For 16-bit floats, weights are divided by the
-   total before the sum, which might overflow otherwise. */
+/* Returns the factor by which gradients are multiplied when they are copied into a bucket, and sets *reduction.  If
+   the number of ranks is a power of two, dividing before the sum is as exact as dividing after it.  For 16-bit
+   floats, weights are divided by the total before the sum, because the sum might overflow otherwise. */
 static double opdi_bucket_factor(const opd_parallel *parallel, const opdi_bucket *bucket, opd_reduction *reduction) {
     const int size = parallel->group->desc.size;
     const bool half = opdi_bucket_halves(bucket);
@@ -121,13 +122,13 @@ static double opdi_bucket_factor(const opd_parallel *parallel, const opdi_bucket
     }
     return 1;
 }
-/* Returns whether a gradient uses the memory of its bucket's part, maybe in another layout. */
+/* Returns true if `grad` uses the memory of `part`, its part of the bucket, maybe in another layout. */
 static bool opdi_grad_is_here(const opd_tensor *part, const opd_tensor *grad) {
     return grad->data == part->data && opdi_storage_root(grad) == opdi_storage_root(part);
 }
-/* Returns the gradient that a parameter puts into its bucket, or NULL for zeros or on an error.  A gradient that is
-   left from earlier (it was not set to zero) counts even if this backward made none.  Such a gradient is moved out of
-   the bucket's memory, because it stays if no rank has a new one. */
+/* Returns the gradient that a parameter contributes to its bucket, or NULL for zeros or on an error.  An older
+   gradient that was not set to zero counts even if this backward made none.  Such a gradient is moved out of the
+   bucket's memory, because it stays unchanged if no rank has a new gradient. */
 static opd_tensor *opdi_bucket_grad(const opdi_parallel_param *param, const opd_tensor *part, double factor) {
     opd_tensor *const grad = opd_tensor_grad(param->tensor);
     if (!grad || opdi_param_arrived(param)) { return grad; }
@@ -135,12 +136,13 @@ static opd_tensor *opdi_bucket_grad(const opdi_parallel_param *param, const opd_
         opd_tensor *const own = opd_clone(grad);
         if (!own || opd_tensor_set_grad(param->tensor, own)) { return NULL; }
     }
-    return factor > 0 ? opd_tensor_grad(param->tensor) : NULL;  /* factor 0 leaves out even infinite gradients */
+    return factor > 0 ? opd_tensor_grad(param->tensor) : NULL;  /* factor 0 excludes even infinite gradients */
 }
-/* Returns the factor for earlier gradients of parameters that this backward gave nothing, if it gave other parameters
-   something. */
+/* Returns the factor for earlier gradients of parameters without a gradient in this backward, if other parameters
+   got one. */
 static double opdi_parallel_old(const opd_parallel *parallel) { return parallel->added ? parallel->rescaled : 1; }
-/* Copies a gradient, times `factor`, to its part of the bucket, or zeros if the gradient is NULL.  Returns 0 or -1. */
+/* Copies `grad`, times `factor`, to `part` of the bucket.  If grad is NULL, writes zeros.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_bucket_take(opd_tensor *part, opd_tensor *grad, double factor) {
     static opd_op *mul;
     if (!grad) { return opd_zero_(part) ? 0 : -1; }
@@ -151,7 +153,7 @@ static int opdi_bucket_take(opd_tensor *part, opd_tensor *grad, double factor) {
     const opd_value args[3] = {opd_value_tensor(grad), opd_value_float(factor), opd_value_tensor(part)};
     return opd_call_op(opd_op_cached(&mul, OPDI_NAME(mul_Scalar, "aten::mul.Scalar_out")), args, 3) ? 0 : -1;
 }
-/* Returns whether anything except parameters' gradients uses a bucket's memory. */
+/* Returns true if something other than the parameters' gradients uses the memory of bucket number `which`. */
 static bool opdi_bucket_is_seen(const opd_parallel *parallel, int which) {
     opdi_storage *const storage = opdi_storage_root(parallel->buckets[which].flat);
     int32_t own = 1;
@@ -162,13 +164,13 @@ static bool opdi_bucket_is_seen(const opd_parallel *parallel, int which) {
     }
     return OPDI_ACQUIRE(&storage->refs) != own;
 }
-/* Returns whether this backward made a gradient, nothing else owns it, and the bucket's part can replace it. */
+/* Returns true if `grad` was made by this backward, has no other owner, and can be replaced by `part` of the bucket. */
 static bool opdi_grad_is_new(const opdi_parallel_param *param, const opd_tensor *grad, const opd_tensor *part) {
     return opdi_held_by(grad, 1) && !(OPDI_LOAD(&grad->own) & OPDI_GRAD_LEFT) && !param->added &&
         !opd_tensor_requires_grad(grad) && opdi_same_layout(param->tensor, part);
 }
-/* If a bucket has a single gradient, which this backward made and nothing else owns, uses the gradient's memory as the
-   bucket, so that it is summed without a copy.  Returns 0, or -1 and sets an error. */
+/* If bucket number `which` has a single gradient, which this backward made and which has no other owner, uses the
+   gradient's memory as the bucket, so that it is summed without a copy.  Returns 0, or -1 and sets an error. */
 static int opdi_bucket_adopt(opd_parallel *parallel, int which) {
     opdi_bucket *const bucket = &parallel->buckets[which];
     const opdi_parallel_param *param = parallel->params;
@@ -183,7 +185,7 @@ static int opdi_bucket_adopt(opd_parallel *parallel, int which) {
     bucket->flat = opd_keep(flat);
     return 0;
 }
-/* Fills a bucket and starts to reduce it.  Returns 0 or -1. */
+/* Fills bucket number `which` and begins to reduce it.  Returns 0, or -1 and sets an error. */
 static int opdi_bucket_fill(opd_parallel *parallel, int which) {
     opdi_bucket *const bucket = &parallel->buckets[which];
     opd_transfer transfer;
@@ -221,9 +223,9 @@ static int opdi_bucket_launch(opd_parallel *parallel) {
     return rc;
 }
 
-//== a backward ========================================================================================================
+//== during a backward =================================================================================================
 
-/* Resets the state for the next backward.  Waits for transfers that still run. */
+/* Resets the state for the next backward.  Waits for transfers that are still running. */
 static void opdi_parallel_reset(opd_parallel *parallel) {
     for (int i = 0; i < parallel->nbuckets; i++) {
         opdi_bucket *const bucket = &parallel->buckets[i];
@@ -236,7 +238,8 @@ static void opdi_parallel_reset(opd_parallel *parallel) {
     parallel->runs = false;
     parallel->total = 0;
 }
-/* Runs a collective of all ranks on memory of this process, and waits for it.  Returns 0 or -1. */
+/* Runs a collective of all ranks on `count` elements at `data`, in this process's memory, and waits for it.  Returns
+   0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_parallel_move(const opd_parallel *parallel, opd_collective kind, opd_reduction reduction,
                                      opd_scalar_type dtype, void *data, int64_t count) {
     opd_transfer transfer;
@@ -248,7 +251,8 @@ OPDI_INTERNAL int opdi_parallel_move(const opd_parallel *parallel, opd_collectiv
     transfer.send = transfer.recv = data;
     return opd_work_wait(opd_group_start(parallel->group, &transfer));
 }
-/* Orders the buckets of the next backward by the order in which rank 0's gradients arrived.  Returns 0 or -1. */
+/* Orders the buckets of the next backward by the order in which rank 0's gradients arrived.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_parallel_reorder(opd_parallel *parallel) {
     int64_t at = parallel->arrived;
     parallel->ordered = true;
@@ -263,7 +267,7 @@ static void opdi_grad_leave(const opdi_parallel_param *param) {
     opd_tensor *const grad = opd_tensor_grad(param->tensor);
     if (grad) { OPDI_STORE(&grad->own, (uint8_t)(grad->own | OPDI_GRAD_LEFT)); }
 }
-/* Makes the mean in a bucket the gradient of a parameter.  Returns 0 or -1. */
+/* Makes the mean in a bucket the gradient of `param`.  Returns 0, or -1 and sets an error. */
 static int opdi_parallel_give(opd_parallel *parallel, opdi_parallel_param *param) {
     opd_tensor *const part = opdi_bucket_part(parallel, param);
     opd_tensor *const grad = opd_tensor_grad(param->tensor);
@@ -274,17 +278,17 @@ static int opdi_parallel_give(opd_parallel *parallel, opdi_parallel_param *param
     if (grad && !(parallel->ordered && opdi_grad_is_new(param, grad, part))) {
         return opd_copy_(grad, part) ? 0 : -1;
     }
-    opd_tensor *const fresh = parallel->ordered ? part : opd_clone(part);     /* its first bucket will be freed */
+    opd_tensor *const fresh = parallel->ordered ? part : opd_clone(part);     /* the first buckets will be freed */
     return fresh ? opd_tensor_set_grad(param->tensor, fresh) : -1;
 }
-/* Sets used[i] to whether parameter i has a gradient, with find_unused on any rank, otherwise on this rank.  Returns 0
-   or -1. */
+/* Sets used[i] to whether parameter i has a gradient: on any rank if find_unused is set, otherwise on this rank.
+   Returns 0, or -1 and sets an error. */
 static int opdi_parallel_used(opd_parallel *parallel, int32_t *used) {
     for (int i = 0; i < parallel->count; i++) { used[i] = opdi_param_arrived(&parallel->params[i]); }
     return !parallel->find_unused ? 0
         : opdi_parallel_move(parallel, OPD_COLLECTIVE_ALL_REDUCE, OPD_REDUCTION_MAX, OPD_INT32, used, parallel->count);
 }
-/* Waits for a bucket and, if its sum is weighted by samples, divides it.  Returns 0 or -1. */
+/* Waits for a bucket and, if its sum is weighted by samples, divides it.  Returns 0, or -1 and sets an error. */
 static int opdi_bucket_finish(opd_parallel *parallel, opdi_bucket *bucket) {
     opd_work *const work = bucket->work;
     bucket->work = NULL;
@@ -292,8 +296,9 @@ static int opdi_bucket_finish(opd_parallel *parallel, opdi_bucket *bucket) {
     if (parallel->total == 0 || parallel->even || opdi_bucket_halves(bucket)) { return 0; }
     return opd_div_Scalar_(bucket->flat, opd_value_int(parallel->total)) ? 0 : -1;
 }
-/* Returns how many ranks lack a gradient.  That number is in the last bucket.  If the bucket is on a device, it is
-   exchanged by a message instead, so that nobody waits for the device. */
+/* Returns the number of ranks without a gradient that they should have.  This number is in the last bucket.  If that
+   bucket is on a device, the ranks exchange it by a message instead, so that they do not have to wait for the
+   device. */
 static double opdi_parallel_lacking(const opd_parallel *parallel) {
     const opdi_bucket *const last = &parallel->buckets[parallel->nbuckets - 1];
     int64_t ranks = parallel->missing > 0;
@@ -301,8 +306,8 @@ static double opdi_parallel_lacking(const opd_parallel *parallel) {
     return opdi_parallel_move(parallel, OPD_COLLECTIVE_ALL_REDUCE, OPD_REDUCTION_SUM, OPD_INT64, &ranks, 1) ? 0
         : (double)ranks;
 }
-/* If a rank lacks a gradient that it should have, sets an error that names the parameter on every rank, and returns -1.
-   Otherwise returns 0. */
+/* If a rank lacks a gradient that it should have, returns -1 and sets an error on every rank, which names the
+   parameter.  Otherwise returns 0. */
 static int opdi_parallel_lacks(opd_parallel *parallel) {
     const double ranks = opdi_parallel_lacking(parallel);
     const int size = parallel->group->desc.size;
@@ -327,8 +332,8 @@ static int opdi_parallel_collect(opd_parallel *parallel, int32_t *used, bool joi
     }
     return parallel->ordered ? 0 : opdi_parallel_reorder(parallel);
 }
-/* Sends the remaining buckets and stores the results.  If `joins` is true, this rank has no gradients of its own.
-   Returns 0 or -1. */
+/* Sends the remaining buckets and stores the results.  If `joins` is true, this rank takes part without gradients.
+   Returns 0, or -1 and sets an error. */
 static int opdi_parallel_finish(opd_parallel *parallel, bool joins) {
     const size_t bytes = (size_t)parallel->count * sizeof(int32_t);
     int rc = 0, missing = 0;
@@ -353,8 +358,8 @@ static int opdi_parallel_done(void *user) {
     opd_parallel *const parallel = (opd_parallel *)user;
     return parallel->runs ? opdi_parallel_finish(parallel, false) : 0;
 }
-/* Lets running transfers make progress, because some libraries only do so inside calls.  Returns 0, or -1 and sets an
-   error. */
+/* Lets running transfers make progress, because some libraries move data only inside calls.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_buckets_poll(const opd_parallel *parallel) {
     for (int i = 0; i < parallel->next; i++) {
         opd_work *const work = parallel->buckets[i].work;
@@ -375,7 +380,7 @@ static int opdi_parallel_hook(opd_tensor *leaf, void *user) {
         param->added = parallel->added = true;
         return 0;
     }
-    if (parallel->runs && parallel->backward != id) {         /* a backward that failed */
+    if (parallel->runs && parallel->backward != id) {         /* the last backward failed */
         const int64_t total = parallel->total;
         opdi_parallel_reset(parallel);
         parallel->total = total;
@@ -401,7 +406,7 @@ static int opdi_parallel_hook(opd_tensor *leaf, void *user) {
 
 //== begin and end =====================================================================================================
 
-/* Overwrites a tensor with rank 0's values.  Returns 0 or -1. */
+/* Overwrites `tensor` with rank 0's values.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_parallel_spread(const opd_parallel *parallel, opd_tensor *tensor) {
     const bool was = opd_grad_mode_set(false);
     int rc = -1;
@@ -412,13 +417,14 @@ OPDI_INTERNAL int opdi_parallel_spread(const opd_parallel *parallel, opd_tensor 
     (void)opd_grad_mode_set(was);
     return rc;
 }
-/* The values that ranks compare: of the parameters their number, their elements, and a hash of sizes and dtypes; the
-   same of the buffers; and options. */
+/* The values that ranks compare: the number of parameters, the number of their elements, and a hash of their sizes
+   and dtypes; the same three for buffers; and options. */
 enum {
     OPDI_PARALLEL_COUNT, OPDI_PARALLEL_NUMEL, OPDI_PARALLEL_SIZES, OPDI_PARALLEL_BUFFERS, OPDI_PARALLEL_BUFFERS_NUMEL,
     OPDI_PARALLEL_BUFFERS_SIZES, OPDI_PARALLEL_BYTES, OPDI_PARALLEL_UNUSED, OPDI_PARALLEL_SAYS
 };
-/* Writes to `says` the number of tensors, the number of their elements, and a hash of their sizes and dtypes. */
+/* Writes three numbers to `says`: the number of tensors, the number of their elements, and a hash of their sizes and
+   dtypes. */
 static void opdi_parallel_tell(opd_tensor *const *tensors, int count, int64_t *says) {
     says[0] = count;
     says[1] = 0;
@@ -431,7 +437,7 @@ static void opdi_parallel_tell(opd_tensor *const *tensors, int count, int64_t *s
         says[2] = (int64_t)(hash >> 1);
     }
 }
-/* Sets an error that says how rank `rank` differs from rank 0, and returns -1. */
+/* Sets an error that tells how the values `its` of rank `rank` differ from `all`, those of rank 0.  Returns -1. */
 static int opdi_parallel_differs(const opd_parallel *parallel, const int64_t *all, const int64_t *its, int rank) {
     const char *const who = opdi_parallel_maker(parallel);
     const bool params = memcmp(all, its, 3 * sizeof *all) != 0;
@@ -516,7 +522,7 @@ void opd_parallel_free(opd_parallel *parallel) {
     opdi_group_let_go(parallel->group);
     opdi_free(parallel, sizeof *parallel);
 }
-/* Keeps references to the buffers.  Returns 0, or -1 and sets an error. */
+/* Stores references to the buffers.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_parallel_take_buffers(opd_parallel *parallel, const opd_parallel_options *options) {
     if (!options || options->nbuffers <= 0 || !options->buffers) { return 0; }
     parallel->buffers = (opd_tensor **)opdi_alloc((size_t)options->nbuffers * sizeof *parallel->buffers);
@@ -529,7 +535,7 @@ OPDI_INTERNAL int opdi_parallel_take_buffers(opd_parallel *parallel, const opd_p
     }
     return 0;
 }
-/* Keeps references to the parameters and buffers.  Returns 0, or -1 if memory runs out. */
+/* Stores references to the parameters and buffers.  Returns 0, or -1 and sets an error. */
 static int opdi_parallel_take(opd_parallel *parallel, opd_tensor *const *params, const opd_parallel_options *options) {
     const size_t count = (size_t)parallel->count;
     parallel->params = (opdi_parallel_param *)opdi_alloc(count * sizeof *parallel->params);
@@ -547,7 +553,7 @@ static int opdi_parallel_take(opd_parallel *parallel, opd_tensor *const *params,
     }
     return opdi_parallel_take_buffers(parallel, options);
 }
-/* Gives all ranks equal values and adds the hooks.  Returns 0 or -1. */
+/* Gives all ranks the values of rank 0 and adds the hooks.  Returns 0, or -1 and sets an error. */
 static int opdi_parallel_start(opd_parallel *parallel, opd_tensor *const *params) {
     if (opdi_parallel_compare(parallel, params, parallel->count) || opdi_buckets_make(parallel)) { return -1; }
     for (int i = 0; i < parallel->count; i++) {
@@ -579,7 +585,8 @@ opd_parallel *opd_data_parallel(opd_tensor *const *params, int count, opd_group 
     }
     return parallel;
 }
-/* If the share of all samples has changed since gradients were added up, rescales these gradients.  Returns 0 or -1. */
+/* Rescales gradients that were added up without communication, if this rank's share of all samples (samples / total)
+   has changed since then.  Returns 0, or -1 and sets an error. */
 static int opdi_parallel_share(opd_parallel *parallel, int64_t samples, int64_t total) {
     const double share = samples > 0 ? (double)samples / (double)total : 1;
     double was = parallel->share;
@@ -599,13 +606,13 @@ static int opdi_parallel_share(opd_parallel *parallel, int64_t samples, int64_t 
     (void)opd_grad_mode_set(mode);
     return rc;
 }
-/* Returns whether all ranks have the same number of samples: only then is `squares`, the sum of the squares of these
-   numbers, size times the square of their mean. */
+/* Returns true if all ranks have the same number of samples.  `squares` is the sum of the squares of these numbers;
+   only for equal numbers is it `size` times the square of their mean. */
 static bool opdi_parallel_is_even(int64_t total, int64_t squares, int size) {
     return total > 0 && total <= INT32_MAX && total % size == 0 && squares == total / size * total;
 }
 int64_t opd_parallel_begin(opd_parallel *parallel, int64_t samples) {
-    int64_t sums[2] = {samples, (int64_t)((uint64_t)samples * (uint64_t)samples)};        /* and the sum of squares */
+    int64_t sums[2] = {samples, (int64_t)((uint64_t)samples * (uint64_t)samples)};        /* and the square */
     if (opdi_group_lost(parallel ? parallel->group : NULL)) { return -1; }
     if (!parallel || samples < 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_parallel_begin: %s", parallel ? "a negative number" : "NULL");

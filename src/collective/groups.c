@@ -1,12 +1,12 @@
 #include "collective.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>collectives  process groups, work that is on its way, and who waits for it
+//  >>collectives  process groups, running transfers, and waiting for them
 //
-//  A work is one transfer of a group.  While it runs, it holds the storages of its tensors and is in a list.  All calls
-//  then take the rare path (opdi_beyond_limit), which checks whether the memory of an argument is in that list.  So
-//  calls cost nothing more while no work runs.  The operators are in >>op:collective.  This section does not know
-//  autograd.
+//  A work is one transfer of a group.  While it runs, it has references to the storages of its tensors and is in a
+//  list.  During that time, all calls take a rarely used path (opdi_beyond_limit), which checks whether the memory of
+//  an argument is in that list.  So calls have no additional cost while no work is running.  For the
+//  operators, see >>op:collective.  This section does not know autograd.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_SHARED opd_work *opdi_group_move(opd_group *group, const opd_transfer *transfer, const opd_tensor *read,
@@ -15,14 +15,14 @@ OPDI_SHARED opd_group *opdi_group_of_size(const char *name, int64_t size);
 OPDI_SHARED bool opdi_group_can_move(opd_group *group, const opd_tensor *tensor, const opd_transfer *transfer);
 OPDI_SHARED int opdi_reduction_of(const char *name);
 OPDI_SHARED opd_group *opdi_group_given(const opd_value *value);
-/* Waits for a work and for the works joined to it, without releasing them.  Returns 0 or -1. */
+/* Waits for a work and for the works joined to it, without releasing them.  Returns 0, or -1 and sets an error. */
 OPDI_SHARED int opdi_works_finish(opd_work *work);
-/* Joins `others` to the work `first`, which has just begun, and sets the time limit of `first` (0: the group's).
-   Returns `first`. */
+/* Joins the works `others` to the work `first`, which has just begun, and sets the time limit of `first` (0: that of
+   the group).  Returns `first`. */
 OPDI_SHARED opd_work *opdi_work_joined(opd_work *first, opd_work *others, int64_t timeout_ms);
-/* Returns a work that is done and had no transfer, or NULL and sets an error. */
+/* Returns a finished work without a transfer, or NULL and sets an error. */
 OPDI_SHARED opd_work *opdi_work_none(opd_group *group);
-/* Records that a tensor is written to. */
+/* Records that `tensor` is written. */
 OPDI_SHARED void opdi_move_writes(const opd_tensor *tensor);
 #if defined(OPDI_CORE)
 
@@ -49,7 +49,7 @@ OPDI_INTERNAL void opdi_group_let_go(opd_group *group) {
 #endif
     opdi_free(group, sizeof *group);
 }
-/* Returns the group `name`, or NULL.  The lock must be held. */
+/* Returns the group `name`, or NULL.  The caller holds the lock. */
 OPDI_INTERNAL opd_group *opdi_group_named(const char *name) {
     opd_group *group = opdi_groups.groups;
     while (group && strcmp(group->name, name) != 0) { group = group->next; }
@@ -102,7 +102,8 @@ opd_group *opd_group_register_sized(const opd_group_desc *desc, size_t size) {
     opdi_group_let_go(group);
     return NULL;
 }
-/* Registers the group that contains only this process, unless it exists. */
+/* Returns the group that contains only this process; registers it at the first call.  On failure, returns NULL and
+   sets an error. */
 static opd_group *opdi_group_self(void) {
     opd_group_desc desc;
     opdi_lock(&opdi_groups.lock);
@@ -135,8 +136,8 @@ opd_group *opd_group_find(const char *name) {
     }
     return group;
 }
-/* Returns the group for an argument of class ProcessGroup: a registered group, or the name of one.  Returns NULL and
-   sets an error if there is none. */
+/* Returns the group in `value`, an argument of class ProcessGroup: a registered group, or the name of one.  Returns
+   NULL and sets an error if there is none. */
 OPDI_SHARED opd_group *opdi_group_given(const opd_value *value) {
     if (value->tag == OPD_TAG_STR) { return opd_group_find(value->u.s); }
     opdi_lock(&opdi_groups.lock);
@@ -149,7 +150,8 @@ OPDI_SHARED opd_group *opdi_group_given(const opd_value *value) {
     }
     return group;
 }
-/* If a group is NULL, sets an error and returns true. */
+/* Returns false if `group` is not NULL.  Otherwise sets an error, with `who` as the function's name, and returns
+   true. */
 OPDI_INTERNAL bool opdi_group_none(const opd_group *group, const char *who) {
     return !group && (!opd_ok() || opd_fail(OPD_ERROR_ARGUMENT, "%s: the process group is NULL", who));
 }
@@ -173,8 +175,8 @@ int opd_group_abandon(opd_group *group, const char *why) {
     if (rc && was_ok && opd_ok()) { (void)opd_fail(OPD_ERROR_KERNEL, "opd_group_abandon: the others were not told"); }
     return rc ? -1 : 0;
 }
-/* Returns whether an error is pending.  If it is that memory ran out, tells the other ranks, which would otherwise wait
-   for this one. */
+/* Returns true if an error is pending.  If memory ran out, also tells the other ranks, which would otherwise wait
+   for this rank. */
 OPDI_INTERNAL bool opdi_group_lost(opd_group *group) {
     if (opd_ok()) { return false; }
     if (group && group->desc.size > 1 && opd_error_code() == OPD_ERROR_MEMORY) {

@@ -3,15 +3,15 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:collective  collectives of process groups as operators
 //
-//  Schemas, derivatives and fakes follow torch/distributed/_functional_collectives.py.  Python objects in its arguments
-//  are strings here.  A kernel makes its result, begins the transfer and returns, and >>collectives does the rest.
-//  Operators of lists are composites that call those of tensors.
+//  Schemas, derivatives and fakes follow torch/distributed/_functional_collectives.py.  Python objects among its
+//  arguments are strings here.  A kernel makes its result, begins the transfer and returns; >>collectives does the
+//  rest.  Operators on lists are composite operators that call those on tensors.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== transfers =========================================================================================================
 
-/* Begins a transfer from `input` to the existing tensor `out`.  If either tensor has gaps, waits for the transfer, too.
-   Returns 0 or -1. */
+/* Begins a transfer from `input` to the existing tensor `out`, and returns `out` as the call's result.  If one of
+   the tensors is not contiguous, also waits for the transfer.  Returns 0, or -1 and sets an error. */
 static int opdi_collective_run(opd_call *call, opd_group *group, opd_transfer *transfer, opd_tensor *input,
                                opd_tensor *out) {
     const bool same = input == out;
@@ -30,11 +30,11 @@ static int opdi_collective_run(opd_call *call, opd_group *group, opd_transfer *t
     }
     return opd_work_wait(work) || !opd_copy_(out, to) ? -1 : opd_return_tensor(call, out);
 }
-/* Runs a collective on a device: by `kernel` if the group moves the device's memory (opd_group_device_add), otherwise
-   through host memory. */
+/* Runs a collective on a device: by `kernel` if the group moves memory of the device (opd_group_device_add),
+   otherwise through host memory.  Returns 0, or -1 and sets an error. */
 static int opdi_collective_on(opd_call *call, opd_collective kind, opd_kernel kernel) {
     const opd_tensor *const tensor = opd_arg_tensor(call, 0);
-    const char *texts[2] = {NULL, NULL};          /* the group's name is last, the reduction before it */
+    const char *texts[2] = {NULL, NULL};          /* the group's name is last, after the reduction */
     opd_transfer transfer;
     for (int i = 0; i < opd_call_nargs(call); i++) {
         if (opd_call_args(call)[i].tag != OPD_TAG_STR) { continue; }
@@ -52,7 +52,8 @@ static int opdi_collective_on(opd_call *call, opd_collective kind, opd_kernel ke
     if (kind == OPD_COLLECTIVE_SEND || kind == OPD_COLLECTIVE_RECV) { transfer.tag = opd_arg_int(call, 2) != 0; }
     return opdi_group_can_move(group, tensor, &transfer) ? kernel(call) : opd_cpu_fallback(call);
 }
-/* Calls an operator of this section to compute a derivative that is itself a collective. */
+/* Calls operator `name` on `grad` and the `count` arguments in `rest`, to compute a derivative that is itself a
+   collective. */
 static opd_tensor *opdi_collective_again(opd_op **op, const char *name, opd_tensor *grad, const opd_value *rest,
                                          int count) {
     opd_value args[4];
@@ -65,8 +66,8 @@ static bool opdi_collective_extreme(const char *reduce_op) {
     return strcmp(reduce_op, "min") == 0 || strcmp(reduce_op, "max") == 0;
 }
 static bool opdi_collective_product(const char *reduce_op) { return strcmp(reduce_op, "product") == 0; }
-/* Fails if the reduction of an in-place form has no derivative, because the input was overwritten.  Returns 0 for sum
-   and avg, which do not need the input. */
+/* Fails if the reduction of an in-place form has no derivative because the input was overwritten.  Returns 0 for sum
+   and avg, whose derivatives do not need the input. */
 static int opdi_collective_linear(opd_value reduce_op, const char *name) {
     if (!opdi_collective_extreme(reduce_op.u.s) && !opdi_collective_product(reduce_op.u.s)) { return 0; }
     return opd_fail(OPD_ERROR_AUTOGRAD, "%s has no derivative here for %.40s (all_reduce has one)", name,
@@ -92,11 +93,12 @@ static opd_tensor *opdi_collective_whole(opd_tensor *input, const char *name) {
     return opdi_collective_again(
         &op, OPDI_NAME(collectives, "_c10d_functional::all_gather_into_tensor"), input, rest, 2);
 }
-/* Returns the tensors of all ranks, stacked along a new first dim. */
+/* Returns the tensors `input` of all ranks, stacked along a new first dim. */
 static opd_tensor *opdi_collective_stack(opd_tensor *input, const char *group) {
     return opdi_collective_whole(opd_unsqueeze(input, 0), group);
 }
-/* Returns, for each row of `all`, the product of the other rows: of the rows above it times the rows below it. */
+/* Returns, for each row of `all`, the product of all other rows: the product of the rows above times that of the
+   rows below. */
 static opd_tensor *opdi_collective_others(opd_tensor *all) {
     const int64_t count = all ? opd_size(all, 0) : 0, first = 0;
     const opd_ints rows = opd_ints_of(&first, 1);
@@ -108,8 +110,8 @@ static opd_tensor *opdi_collective_others(opd_tensor *all) {
     const opd_tensors upper = {above, 2}, lower = {below, 2};
     return !opd_ok() ? NULL : opd_mul(opd_cumprod(opd_cat(upper), 0), opd_flip(opd_cumprod(opd_cat(lower), 0), rows));
 }
-/* Returns the gradient of a product over the ranks for this rank's input, from all ranks' gradients and inputs.  The
-   gradients are summed if reduce_op is "sum", or averaged if all ranks have the same gradient. */
+/* Returns the gradient of a product over the ranks with respect to this rank's input, from the gradients and inputs
+   of all ranks.  If reduce_op is "sum", the ranks' gradients are summed; if "avg", all ranks have the same gradient. */
 static opd_tensor *opdi_product_backward(opd_tensor *grad, opd_tensor *input, const char *reduce_op,
                                          const char *group) {
     opd_tensor *others = grad ? opdi_collective_others(opdi_collective_stack(input, group)) : NULL;
@@ -123,7 +125,7 @@ static opd_tensor *opdi_product_tangent(opd_tensor *input, opd_tensor *tangent, 
     opd_tensor *const all = others ? opdi_collective_stack(tangent, group) : NULL;
     return all ? opd_sum_dim(opd_mul(others, all), opd_ints_of(&first, 1), false) : NULL;
 }
-/* The batching rule: moves the batch dim to the end, and lets the operator handle the other dims. */
+/* The batching rule of collectives: moves the batch dim to the end, and lets the operator process the other dims. */
 static int opdi_collective_batch(opd_call *call) {
     const int count = opd_call_nargs(call);
     opd_value args[5];
@@ -138,8 +140,8 @@ static int opdi_collective_batch(opd_call *call) {
     opd_tensor *const out = args[0].u.t ? opd_call_op(opd_call_operator(call), args, count) : NULL;
     return out ? opd_batch_return(call, out, opd_ndim(out) - 1) : -1;
 }
-/* The batching rule of operators that take tensors of any sizes: moves the batch dim to the front.  All ranks must send
-   the same elements, wherever the batch dim is on each rank. */
+/* The batching rule of operators that accept tensors of any sizes: moves the batch dim to the front, so that all
+   ranks send the elements in the same order, wherever the batch dim is on each rank. */
 static int opdi_collective_batch_any(opd_call *call) {
     const int count = opd_call_nargs(call);
     opd_value args[5];
@@ -155,7 +157,8 @@ static int opdi_collective_batch_any(opd_call *call) {
 
 //== all_reduce, broadcast =============================================================================================
 
-/* Reduces `input` into `out`, which may be the same tensor. */
+/* Begins to reduce `input` into `out`, which may be the same tensor, and returns `out` as the call's result.
+   Returns 0, or -1 and sets an error. */
 static int opdi_all_reduce_to(opd_call *call, opd_tensor *input, opd_tensor *out, int reduction) {
     opd_transfer transfer;
     if (!out || out->backend == OPD_META) { return out ? opd_return_tensor(call, out) : -1; }
@@ -178,8 +181,8 @@ static int opdi_all_reduce__kernel(opd_call *call) {
     const int reduction = opdi_reduction_of(opd_arg_str(call, 1));
     return reduction < 0 ? -1 : opdi_all_reduce_to(call, input, input, reduction);
 }
-/* Saves the input and the result for min, max and product.  The gradients of min and max compare them to find the ranks
-   that have the extreme value. */
+/* Saves the input and the result for min and max, or the input for product.  The gradients of min and max compare
+   both to find the ranks that have the extreme value. */
 static int opdi_reduction_setup(opd_context *ctx) {
     opd_tensor *kept[2] = {opd_context_tensor(ctx, 0), opd_context_output(ctx, 0).u.t};
     const char *const reduce_op = opd_context_input(ctx, 1).u.s;
@@ -187,23 +190,24 @@ static int opdi_reduction_setup(opd_context *ctx) {
     return extreme || opdi_collective_product(reduce_op) ? opd_context_save_for_backward(ctx, kept, extreme ? 2 : 1)
         : 0;
 }
-/* Returns a mask of the elements at which this rank's input is the extreme value; NaN is the extreme value only if the
-   result is NaN.  Sets *count to the number of ranks that have the extreme value. */
+/* Returns a mask of the elements at which this rank's input is the extreme value `value`.  NaN counts as the extreme
+   value only if the result is NaN.  Sets *count to the number of ranks that have the extreme value. */
 static opd_tensor *opdi_extreme_mask(opd_tensor *input, opd_tensor *value, const char *group, opd_tensor **count) {
     opd_tensor *const mask = opd_logical_or(opd_eq(input, value), opd_logical_and(opd_isnan(input), opd_isnan(value)));
     *count = mask ? opdi_collective_sum(opd_to_dtype(mask, OPD_FLOAT32), "sum", group) : NULL;
     return *count ? mask : NULL;
 }
-/* Divides the sum of all ranks' gradients, or this rank's tangent, among the ranks that have the extreme value. */
+/* Returns `grad`, the sum of all ranks' gradients or this rank's tangent, divided among the ranks that have the
+   extreme value. */
 static opd_tensor *opdi_collective_share(opd_tensor *grad, opd_tensor *input, opd_tensor *value, const char *group) {
     opd_tensor *count = NULL;
     opd_tensor *const mask = grad ? opdi_extreme_mask(input, value, group, &count) : NULL;
     opd_tensor *const share = mask ? opd_to_dtype(opd_div(grad, count), opd_dtype(grad)) : NULL;
     return share ? opd_where_ScalarOther(mask, share, OPD_V(0)) : NULL;
 }
-/* Derivative: all_reduce of the gradient by the same reduction.  For min and max: the sum of the gradients, divided
-   among the ranks that have the extreme value (PyTorch's all_reduce_backward).  For a product, which has no derivative
-   in PyTorch: the sum times the product of the other ranks' inputs. */
+/* The derivative: all_reduce of the gradient with the same reduction.  For min and max: the sum of the gradients,
+   divided among the ranks that have the extreme value (PyTorch's all_reduce_backward).  For a product, which has no
+   derivative in PyTorch: the sum times the product of the other ranks' inputs. */
 static int opdi_all_reduce_backward(opd_backward_call *bw) {
     const char *const reduce_op = opd_bw_value(bw, 1).u.s, *const group = opd_bw_value(bw, 2).u.s;
     const bool extreme = opdi_collective_extreme(reduce_op), product = opdi_collective_product(reduce_op);
@@ -273,7 +277,7 @@ static int opdi_broadcast_kernel(opd_call *call) {
     transfer.peer = (int32_t)src;
     return opdi_collective_run(call, group, &transfer, input, out);
 }
-/* Derivative: the sum of all ranks' gradients at src, zeros elsewhere */
+/* The derivative: the sum of all ranks' gradients on rank src, zeros on all other ranks. */
 static int opdi_broadcast_backward(opd_backward_call *bw) {
     static opd_op *op;
     const opd_value rest[2] = {opd_value_str("sum"), opd_bw_value(bw, 2)};
@@ -281,8 +285,7 @@ static int opdi_broadcast_backward(opd_backward_call *bw) {
                                              opd_bw_grad(bw, 0), rest, 2);
     const opd_group *const group = grad ? opd_group_find(rest[1].u.s) : NULL;
     if (!group) { return -1; }
-    if (opd_group_rank(group) != opd_bw_value(bw, 1).u.i) { grad = opd_zeros_like(grad); }   /* even if it is
-                                                                                                infinite or NaN */
+    if (opd_group_rank(group) != opd_bw_value(bw, 1).u.i) { grad = opd_zeros_like(grad); }   /* even for inf */
     return opd_bw_return(bw, 0, grad);
 }
 static int opdi_broadcast_on(opd_call *call) {
@@ -298,14 +301,15 @@ OPDI_INTERNAL void opdi_collective_broadcast(opd_op_desc *op) {
 
 //== all_gather, reduce_scatter, all_to_all ============================================================================
 
-/* Makes the result of an operator: like `input`, but with `rows` as the size of its first dim. */
+/* Makes the result of an operator: like `input`, but its first dim has size `rows`. */
 static opd_tensor *opdi_collective_rows(opd_call *call, opd_tensor *input, int64_t rows) {
     int64_t sizes[OPD_MAX_DIMS];
     memcpy(sizes, opd_sizes(input), (size_t)opd_ndim(input) * sizeof *sizes);
     sizes[0] = rows;
     return opd_result(call, 0, sizes, opd_ndim(input), opd_dtype(input));
 }
-/* Checks that a tensor has enough dims, and the size of the group.  Returns 0 or -1. */
+/* Checks that `input` has at least one dim and that `size`, the size of the group, is positive.  Returns 0, or -1
+   and sets an error. */
 static int opdi_collective_check(const opd_tensor *input, int64_t size, const char *name) {
     if (opd_ndim(input) < 1) { return opd_fail(OPD_ERROR_SHAPE, "%s: input has no dims", name); }
     return size >= 1 ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: group_size is %lld", name, (long long)size);
@@ -325,7 +329,7 @@ static int opdi_all_gather_kernel(opd_call *call) {
     transfer.count = opd_numel(input);
     return opdi_collective_run(call, group, &transfer, input, out);
 }
-/* Derivative: the sum of all ranks' gradients for this rank's part */
+/* The derivative: the sum of all ranks' gradients for this rank's part. */
 static int opdi_all_gather_backward(opd_backward_call *bw) {
     static opd_op *op;
     const opd_value rest[3] = {opd_value_str("sum"), opd_bw_value(bw, 1), opd_bw_value(bw, 2)};
@@ -364,8 +368,8 @@ static int opdi_reduce_scatter_kernel(opd_call *call) {
     transfer.count = opd_numel(out);
     return opdi_collective_run(call, group, &transfer, input, out);
 }
-/* Derivative: the gathered gradients of all parts, divided by the number of parts for avg.  For min, max and product:
-   as for all_reduce. */
+/* The derivative: the gathered gradients of all parts, for avg divided by the number of parts.  For min, max and
+   product, see opdi_all_reduce_backward. */
 static int opdi_reduce_scatter_backward(opd_backward_call *bw) {
     const char *const reduce_op = opd_bw_value(bw, 1).u.s, *const group = opd_bw_value(bw, 3).u.s;
     const bool extreme = opdi_collective_extreme(reduce_op), product = opdi_collective_product(reduce_op);
@@ -405,7 +409,7 @@ OPDI_INTERNAL void opdi_collective_reduce_scatter(opd_op_desc *op) {
     op->cases = "[2,3], 'sum', 1, 'self'; [4], 'avg', 1, 'self'; [0,3], 'sum', 1, 'self'; [4], 'min', 1, 'self'; "
         "[2,3], 'product', 1, 'self'";
 }
-/* Returns the sum of split sizes, or -1 and sets an error. */
+/* Returns the sum of the sizes in `splits`, or -1 and sets an error.  `name` is the argument's name. */
 static int64_t opdi_splits_sum(opd_ints splits, const char *name) {
     int64_t sum = 0;
     for (int64_t i = 0; i < splits.n; i++) {
@@ -457,7 +461,7 @@ static int opdi_all_to_all_kernel(opd_call *call) {
     }
     return opdi_collective_run(call, group, &transfer, input, out);
 }
-/* Derivative: all_to_all with the splits of input and output exchanged */
+/* The derivative: all_to_all with the split sizes of input and output exchanged. */
 static int opdi_all_to_all_backward(opd_backward_call *bw) {
     static opd_op *op;
     const opd_value rest[3] = {opd_bw_value(bw, 2), opd_bw_value(bw, 1), opd_bw_value(bw, 3)};
@@ -476,9 +480,10 @@ OPDI_INTERNAL void opdi_collective_all_to_all(opd_op_desc *op) {
     op->cases = "[2,3], (2), (2), 'self'; [4], (4), (4), 'self'";
 }
 
-//== from one rank to one other ========================================================================================
+//== from one rank to another rank =====================================================================================
 
-/* Begins a transfer between two ranks: sends the tensor's current values, or fills the tensor.  Returns 0 or -1. */
+/* Begins a transfer between two ranks.  Sends the current values of `tensor`, or receives into it, as `kind` says.
+   Returns 0, or -1 and sets an error. */
 static int opdi_pair_run(opd_call *call, opd_collective kind, opd_tensor *tensor, opd_tensor *out) {
     opd_group *const group = opdi_group_of_size(opd_arg_str(call, 3), -1);
     const int64_t peer = opd_arg_int(call, 1), tag = opd_arg_int(call, 2);
@@ -501,7 +506,7 @@ static int opdi_pair_run(opd_call *call, opd_collective kind, opd_tensor *tensor
     opd_work_release(work);
     return opd_return_tensor(call, out);
 }
-/* Gives the call a tensor without elements.  Waiting for that tensor waits until the sent tensor may be written
+/* isend: returns a tensor without elements.  Waiting for this tensor waits until the sent tensor may be written
    again. */
 static int opdi_isend_kernel(opd_call *call) {
     const int64_t none = 0;
@@ -521,7 +526,8 @@ static int opdi_irecv_kernel(opd_call *call) {
 static int opdi_isend_on(opd_call *call) {
     return opdi_collective_on(call, OPD_COLLECTIVE_SEND, opdi_isend_kernel);
 }
-/* The batching rule: sends the whole batch as one message, with the batch dim in front, as irecv expects it. */
+/* The batching rule of isend: sends the whole batch as one message, with the batch dim in front, as irecv expects
+   it. */
 static int opdi_isend_batch(opd_call *call) {
     opd_value args[4];
     int dim;
@@ -546,7 +552,7 @@ OPDI_INTERNAL void opdi_collective_irecv(opd_op_desc *op) {
     op->vmap = opdi_collective_batch_any; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_none;
 }
 
-/* Begins all transfers in order. */
+/* batch_p2p_ops: begins all transfers in order. */
 static int opdi_batch_pairs_kernel(opd_call *call) {
     const opd_value *const words = &opd_call_args(call)[0];
     const opd_ints peers = opd_arg_ints(call, 1), tags = opd_arg_ints(call, 2);
@@ -578,9 +584,9 @@ OPDI_INTERNAL void opdi_collective_batch_pairs(opd_op_desc *op) {
     op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_none;
 }
 
-//== what waits, lists, and the names of _c10d_functional_autograd =====================================================
+//== operators that wait, operators on lists, and the names of _c10d_functional_autograd ===============================
 
-/* Gives the call its argument: calling the operator has already waited. */
+/* wait_tensor: returns its argument.  Calling the operator has already waited for the argument. */
 static int opdi_wait_tensor_kernel(opd_call *call) { return opd_return_tensor(call, opd_arg_tensor(call, 0)); }
 static int opdi_wait_tensors_kernel(opd_call *call) { return opd_return_list(call, opd_arg_tensors(call, 0)); }
 OPDI_INTERNAL void opdi_collective_wait_tensor(opd_op_desc *op) {
@@ -595,7 +601,8 @@ OPDI_INTERNAL void opdi_collective_wait_tensors(opd_op_desc *op) {
     op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_none;
     op->cases = "{[2,3],[4]}";
 }
-/* Calls the operator named by the definition's user pointer for each tensor of the list, with the other arguments. */
+/* Calls the operator whose name is the kernel's user pointer for each tensor of the list, with the call's other
+   arguments. */
 static int opdi_coalesced_kernel(opd_call *call) {
     opd_op *const op = opd_find((const char *)opd_call_user(call));
     const opd_tensors list = opd_arg_tensors(call, 0);
@@ -611,7 +618,7 @@ static int opdi_coalesced_kernel(opd_call *call) {
     }
     return opd_return_tensors(call, out, list.n);
 }
-/* Calls the operator named by the definition's user pointer with the same arguments. */
+/* Calls the operator whose name is the kernel's user pointer with the same arguments. */
 static int opdi_renamed_kernel(opd_call *call) {
     opd_op *const op = opd_find((const char *)opd_call_user(call));
     opd_tensor *const out = op ? opd_call_op(op, opd_call_args(call), opd_call_nargs(call)) : NULL;
@@ -664,21 +671,21 @@ OPDI_INTERNAL void opdi_collective_autograd_wrap(opd_op_desc *op) {
     op->schema = "_wrap_tensor_autograd(Tensor input) -> Tensor";
 }
 
-//== c10d: into memory that is there, with a handle of the work ========================================================
+//== c10d: collectives into existing memory, which return a work =======================================================
 //
 //  The schemas are those of torch/csrc/distributed/c10d/Ops.cpp.  A ProcessGroup is an opd_group or its name, a
 //  ReduceOp is its name, and a Work is an opd_work that the caller owns.  None of these operators is differentiated,
 //  recorded or batched: use _c10d_functional for that.
 
-/* The state of a call: what its transfers have in common, and the works that have begun. */
+/* The state of a call: the common part of its transfers, and the works that have begun. */
 typedef struct opdi_c10d {
     opd_group *group;
     opd_transfer transfer;
     int64_t timeout_ms;                           /* 0: the group's time limit */
-    bool waits, nothing;                          /* nothing: there is no transfer, because its tensors are on meta */
+    bool waits, nothing;                          /* nothing: no transfer, because tensors are on meta */
     opd_work *works;
 } opdi_c10d;
-/* Returns the argument `name`, or None if the schema has none. */
+/* Returns the argument `name`, or None if the schema does not have it. */
 static opd_value opdi_c10d_arg(const opd_call *call, const char *name) {
     const int at = opdi_arg_index(opd_op_schema(opd_call_operator(call)), name, strlen(name));
     return at < 0 ? opd_value_none() : opd_call_args(call)[at];
@@ -706,8 +713,8 @@ static int opdi_c10d_read(opd_call *call, opdi_c10d *its) {
     its->transfer.reduction = (opd_reduction)reduction;
     return its->group ? 0 : -1;
 }
-/* Fails if a tensor has no memory of its own, or if it is to be written but has a gradient history.  Returns 0 or
-   -1. */
+/* Fails if a tensor does not have its own memory, or if it is written but has a gradient history.  Returns 0, or -1
+   and sets an error. */
 static int opdi_c10d_check(const opd_call *call, const opd_tensor *tensor, bool writes) {
     const char *const name = opd_op_name(opd_call_operator(call));
     if (tensor->flags & (OPDI_BATCHED | OPDI_TRACED | OPDI_LAZY)) {
@@ -719,13 +726,14 @@ static int opdi_c10d_check(const opd_call *call, const opd_tensor *tensor, bool 
     }
     return 0;
 }
-/* Returns the tensor or a contiguous copy: on its device if the group can move memory there, otherwise on the CPU. */
+/* Returns the tensor or a contiguous copy of it: on its device if the group can move memory there, otherwise on the
+   CPU. */
 static opd_tensor *opdi_c10d_place(opd_group *group, const opd_transfer *transfer, opd_tensor *tensor) {
     return opd_contiguous(opdi_group_can_move(group, tensor, transfer) ? tensor
                           : opd_to_device(tensor, opd_device_of(OPD_CPU, -1), opd_dtype(tensor)));
 }
-/* Begins a transfer of `count` elements.  `read` or `written` may be NULL, and they may be the same tensor.  If the
-   result must be copied afterwards, waits for the transfer.  Returns 0 or -1. */
+/* Begins a transfer of `count` elements from `read` to `written`.  Either may be NULL, and both may be the same
+   tensor.  If the result must be copied afterwards, waits for the transfer.  Returns 0, or -1 and sets an error. */
 static int opdi_c10d_begin(opd_call *call, opdi_c10d *its, opd_collective kind, opd_tensor *read, opd_tensor *written,
                            int64_t count) {
     opd_transfer transfer = its->transfer;
@@ -759,8 +767,8 @@ static int opdi_c10d_begin(opd_call *call, opdi_c10d *its, opd_collective kind, 
     }
     return opdi_works_finish(work) || !opd_copy_(written, to) ? -1 : 0;
 }
-/* Gives the call the work and, if the schema returns one, the argument.  After an error (rc), releases the work
-   instead. */
+/* Returns the work of *its and, if the schema has it as a result, the argument, as the call's results.  After an
+   error (rc is not 0), releases the work instead. */
 static int opdi_c10d_return(opd_call *call, opdi_c10d *its, int rc) {
     const int nrets = opd_call_operator(call)->nrets;
     if (!rc && !its->works) {
@@ -781,8 +789,8 @@ static opd_tensor *opdi_c10d_one(const opd_call *call, opd_value list) {
                    opd_op_name(opd_call_operator(call)), (int)list.n);
     return NULL;
 }
-/* Finds the only list of tensors in a list of lists; it must have `count` tensors (-1: any number).  Returns 0, or -1
-   and sets an error. */
+/* Sets *out to the only list of tensors in `value`, a list of lists; it must have `count` tensors (-1: any number).
+   Returns 0, or -1 and sets an error. */
 static int opdi_c10d_list(const opd_call *call, opd_value value, int64_t count, opd_tensors *out) {
     if (value.tag == OPD_TAG_LIST && value.n == 1) { value = value.u.list[0]; }
     const bool is_list = value.tag == OPD_TAG_TENSORS;
@@ -792,8 +800,8 @@ static int opdi_c10d_list(const opd_call *call, opd_value value, int64_t count, 
     return opd_fail(OPD_ERROR_ARGUMENT, "%s: a rank has one list here, with a tensor for each of %lld rank(s)",
                     opd_op_name(opd_call_operator(call)), (long long)count);
 }
-/* Returns contiguous memory for all tensors of a list, with their values if `fill` is true.  Returns NULL and sets an
-   error if it fails. */
+/* Returns contiguous memory for all tensors of a list, as a tensor; if `fill` is true, with their values.  Returns
+   NULL and sets an error on failure. */
 static opd_tensor *opdi_c10d_flat(const opd_call *call, opd_tensors list, bool fill) {
     const int64_t all[1] = {-1};
     int64_t sum = 0;
@@ -817,7 +825,8 @@ static opd_tensor *opdi_c10d_flat(const opd_call *call, opd_tensors list, bool f
     return fill ? opd_cat(parts) : opd_tensor_new_on(opd_ints_of(&sum, 1), opd_dtype(list.data[0]),
                                                         opd_tensor_device(list.data[0]));
 }
-/* Waits for the works, and copies the contiguous result into the tensors of a list.  Returns 0 or -1. */
+/* Waits for the works, and copies the contiguous result `flat` into the tensors of a list.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_c10d_spread(opdi_c10d *its, opd_tensor *flat, opd_tensors list) {
     int64_t at = 0;
     if (its->nothing) { return 0; }
@@ -831,7 +840,7 @@ static int opdi_c10d_spread(opdi_c10d *its, opd_tensor *flat, opd_tensors list) 
     }
     return 0;
 }
-/* Fails unless each tensor of a list has `count` elements.  Returns 0 or -1. */
+/* Fails unless each tensor of a list has `count` elements.  Returns 0, or -1 and sets an error. */
 static int opdi_c10d_alike(const opd_call *call, opd_tensors list, int64_t count) {
     for (int64_t i = 0; i < list.n; i++) {
         if (opd_numel(list.data[i]) == count) { continue; }
@@ -853,7 +862,8 @@ static int64_t opdi_c10d_part(const opd_call *call, const opdi_c10d *its, const 
     }
     return -1;
 }
-/* Runs allreduce_, broadcast_ and reduce_ in place on a tensor, and allreduce_coalesced_ on each tensor of a list. */
+/* The kernel of allreduce_, broadcast_ and reduce_, which work in place on a tensor, and of allreduce_coalesced_,
+   which works on each tensor of a list. */
 enum { OPDI_C10D_EACH = 64 };
 static int opdi_c10d_in_place(opd_call *call) {
     const int what = (int)(intptr_t)opd_call_user(call);
@@ -872,8 +882,8 @@ static int opdi_c10d_in_place(opd_call *call) {
     }
     return opdi_c10d_return(call, &its, rc);
 }
-/* Runs gathers into a tensor with room for all ranks, and scatters from such a tensor; given two lists, does so for
-   each pair of tensors. */
+/* The kernel of gathers into a tensor that has a part for each rank, and of scatters from such a tensor.  If the
+   arguments are two lists, it processes each pair of tensors. */
 static int opdi_c10d_whole(opd_call *call) {
     const opd_collective kind = (opd_collective)(intptr_t)opd_call_user(call);
     const opd_value to = opd_call_args(call)[0], from = opd_call_args(call)[1];
@@ -894,7 +904,7 @@ static int opdi_c10d_whole(opd_call *call) {
     }
     return opdi_c10d_return(call, &its, rc);
 }
-/* Runs allgather_ and gather_, which fill a list with one tensor from each rank. */
+/* The kernel of allgather_ and gather_, which fill a list with one tensor from each rank. */
 static int opdi_c10d_gather(opd_call *call) {
     const opd_collective kind = (opd_collective)(intptr_t)opd_call_user(call);
     opd_tensors list;
@@ -909,7 +919,7 @@ static int opdi_c10d_gather(opd_call *call) {
     if (rc == 0 && here) { rc = opdi_c10d_spread(&its, flat, list); }
     return opdi_c10d_return(call, &its, rc);
 }
-/* Runs allgather_coalesced_: each rank's tensors fill the list for that rank. */
+/* The kernel of allgather_coalesced_: each rank's tensors fill the list for that rank. */
 static int opdi_c10d_gather_lists(opd_call *call) {
     const opd_value rows = opd_call_args(call)[0];
     const opd_tensors in = opd_arg_tensors(call, 1);
@@ -938,7 +948,7 @@ static int opdi_c10d_gather_lists(opd_call *call) {
     }
     return opdi_c10d_return(call, &its, rc);
 }
-/* Runs reduce_scatter_ and scatter_ from a list that has one tensor for each rank. */
+/* The kernel of reduce_scatter_ and scatter_, whose input is a list with one tensor for each rank. */
 static int opdi_c10d_scatter(opd_call *call) {
     const opd_collective kind = (opd_collective)(intptr_t)opd_call_user(call);
     opd_tensors list;
@@ -952,7 +962,8 @@ static int opdi_c10d_scatter(opd_call *call) {
     return opdi_c10d_return(call, &its, here && !flat ? -1 : opdi_c10d_begin(call, &its, kind, flat, out,
                                                                              opd_numel(out)));
 }
-/* Sends counts[r] elements to rank r, and receives counts[ranks + r] elements from it. */
+/* Begins an all_to_all: sends counts[r] elements of `from` to rank r, and receives counts[ranks + r] elements from
+   it into `to`.  Returns 0, or -1 and sets an error. */
 static int opdi_c10d_all_to_all_begin(opd_call *call, opdi_c10d *its, opd_tensor *from, opd_tensor *to,
                                       const int64_t *counts) {
     const int ranks = opd_group_size(its->group);
@@ -985,8 +996,8 @@ static int opdi_c10d_all_to_all(opd_call *call) {
     if (rc == 0) { rc = opdi_c10d_spread(&its, taken, to); }
     return opdi_c10d_return(call, &its, rc);
 }
-/* Computes the number of elements for each rank from the sizes into which the first dim is split.  If `splits` is
-   empty, the parts are equal.  Returns 0 or -1. */
+/* Sets counts[ranks] to the number of elements for each rank.  `splits` has the sizes into which the first dim is
+   split; if it is empty, the parts are equal.  Returns 0, or -1 and sets an error. */
 static int opdi_c10d_splits(const opd_call *call, opd_tensor *tensor, opd_ints splits, int ranks, int64_t *counts) {
     const int64_t rows = opd_ndim(tensor) ? opd_size(tensor, 0) : 0, numel = opd_numel(tensor);
     int64_t sum = 0;

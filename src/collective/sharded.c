@@ -4,7 +4,7 @@
 
 static struct { opdi_mutex lock; opd_parallel *first; } opdi_shardings = {OPDI_MUTEX_INIT, NULL};
 
-/* Returns the number of a parameter, or -1.  The search begins after the parameter that was found last. */
+/* Returns the number of the parameter `tensor`, or -1.  The search begins after the parameter that was found last. */
 OPDI_INTERNAL int opdi_part_find(opd_parallel *parallel, const opd_tensor *tensor) {
     for (int i = 0; i < parallel->count; i++) {
         const int at = parallel->next + i < parallel->count ? parallel->next + i : parallel->next + i - parallel->count;
@@ -39,10 +39,10 @@ static opd_parallel *opdi_parallel_keep(opd_parallel *parallel) {
 }
 static void opdi_parallel_let_go(void *parallel) { opd_parallel_free((opd_parallel *)parallel); }
 
-/* Links gathered memory, and nodes, to the parameter that was gathered. */
+/* Links gathered memory, and the nodes that use it, to the parameter that was gathered. */
 typedef struct opdi_entire {
     opd_parallel *parallel;
-    opd_tensor *memory;          /* a reference to device memory; NULL: it is host memory of size `bytes` */
+    opd_tensor *memory;          /* device memory, a reference; NULL: host memory */
     int index;
     uint32_t version;
     size_t bytes;
@@ -67,7 +67,8 @@ static void opdi_entire_drop(void *data, void *its) {
     if (whole->memory) { opd_release(whole->memory); } else { opdi_free(data, whole->bytes); }
     opdi_entire_free(its);
 }
-/* Returns contiguous memory for all parts of a parameter on its device, or NULL and sets an error. */
+/* Returns contiguous memory for all parts of parameter number `index`, on its device, and sets *out to its
+   opdi_entire.  Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_entire_empty(opd_parallel *parallel, int index, opdi_entire **out) {
     const opd_tensor *const part = parallel->params[index].tensor;
     const opd_scalar_type dtype = (opd_scalar_type)part->dtype;
@@ -87,7 +88,8 @@ static opd_tensor *opdi_entire_empty(opd_parallel *parallel, int index, opdi_ent
                                               opdi_entire_drop, whole)
         : opd_tensor_wrap(data, opd_ints_of(&numel, 1), NULL, dtype, opdi_entire_drop, whole);
 }
-/* Begins to gather all parts of a parameter into new contiguous memory.  Returns it, or NULL and sets an error. */
+/* Begins to gather all parts of parameter number `index` into new contiguous memory.  Returns this memory as a
+   tensor, or NULL and sets an error. */
 static opd_tensor *opdi_entire_gather(opd_parallel *parallel, int index) {
     static opd_op *op;
     opd_value args[4];
@@ -103,7 +105,7 @@ static opd_tensor *opdi_entire_gather(opd_parallel *parallel, int index) {
     whole->version = OPDI_LOAD(&flat->storage->version);
     return flat;
 }
-/* Waits for the gradient that is being reduced, if there is one.  Returns 0 or -1. */
+/* Waits for the gradient that is being reduced, if there is one.  Returns 0, or -1 and sets an error. */
 static int opdi_part_settle(opd_parallel *parallel) {
     opd_work *const work = parallel->pending;
     parallel->pending = NULL;
@@ -114,18 +116,18 @@ static int opdi_part_done(void *its) {
     parallel->backward = 0;
     return opdi_part_settle(parallel);
 }
-/* Returns zeros of a tensor's dtype on its device, or NULL and sets an error. */
+/* Returns `numel` zeros with the dtype and device of `tensor`, or NULL and sets an error. */
 static opd_tensor *opdi_zeros_beside(const opd_tensor *tensor, int64_t numel) {
     opd_tensor *const out = opd_tensor_new_on(opd_ints_of(&numel, 1), (opd_scalar_type)tensor->dtype,
                                               opd_tensor_device(tensor));
     return out ? opd_zero_(out) : NULL;
 }
-/* Returns whether gradients are reduced to plain, unweighted means. */
+/* Returns true if the gradients of `param` are reduced to plain, unweighted means. */
 static bool opdi_entire_means(const opd_parallel *parallel, const opd_tensor *param) {
     return parallel->total == 0 || (parallel->even && opd_dtype_size((opd_scalar_type)param->dtype) > 2);
 }
-/* Returns a gradient as it is sent: contiguous, padded to whole parts, and weighted.  Returns NULL and sets an error if
-   it fails. */
+/* Returns a gradient in the form in which it is sent: contiguous, padded to whole parts, and weighted.  Returns NULL
+   and sets an error on failure. */
 static opd_tensor *opdi_entire_weigh(const opd_parallel *parallel, const opdi_parallel_param *param, opd_tensor *grad) {
     const int64_t numel = param->part * parallel->group->desc.size, row = -1;
     if (parallel->total > 0 && parallel->samples == 0) {
@@ -139,8 +141,9 @@ static opd_tensor *opdi_entire_weigh(const opd_parallel *parallel, const opdi_pa
     opd_tensor *const padded = opdi_zeros_beside(param->tensor, numel);
     return padded && opd_copy_(opd_narrow(padded, 0, 0, param->numel), flat) ? padded : NULL;
 }
-/* Begins to sum a gradient over the ranks.  At most one other gradient is in transfer at that time, so that whole
-   gradients do not pile up.  Returns this rank's part, or NULL and sets an error. */
+/* Begins to sum the gradient `grad` of parameter number `index` over the ranks.  First waits for the gradient that
+   is being reduced, so that whole gradients do not accumulate in memory.  Returns this rank's part, or NULL and sets
+   an error. */
 static opd_tensor *opdi_entire_reduce(opd_parallel *parallel, int index, opd_tensor *grad) {
     const int64_t id = opd_backward_id();
     if (parallel->backward != id) {
@@ -198,7 +201,8 @@ opd_tensor *opd_parallel_full(opd_parallel *parallel, opd_tensor *param) {
     return opd_autograd_call(&function, &input, 1);
 }
 
-/* Returns the gathered parameter whose memory a tensor uses, or NULL if there is none or it was changed. */
+/* Returns the gathered parameter whose memory `tensor` uses.  Returns NULL if there is none or the parameter was
+   changed since. */
 static const opdi_entire *opdi_entire_of(const opd_tensor *tensor) {
     const opdi_storage *const storage = opdi_storage_root(tensor);
     const opdi_foreign *const foreign = (const opdi_foreign *)(const void *)storage;
@@ -237,8 +241,8 @@ static void *opdi_gathered_pack(opd_tensor *tensor, void *user) {
 static bool opdi_gathered_fits(const opdi_gathered *packed) {
     return OPDI_LOAD(&packed->parallel->params[packed->index].tensor->storage->version) == packed->version;
 }
-/* Begins to gather the parameter that backward needs next: that of the tensor saved before this one, if an earlier
-   backward needed it.  All ranks do the same.  Returns 0 or -1. */
+/* Begins to gather the parameter that backward needs next.  It is that of the tensor saved before this one, if an
+   earlier backward needed it.  All ranks do the same.  Returns 0, or -1 and sets an error. */
 static int opdi_gathered_prefetch(opdi_gathered *packed) {
     const int64_t id = opd_backward_id();
     if (id <= 0) { return 0; }
@@ -298,7 +302,7 @@ int opd_sharded_hooks_begin(opd_parallel *parallel) {
     return opd_saved_hooks_begin(&hooks);
 }
 
-/* Returns this rank's part of a whole parameter, as a new tensor, or NULL and sets an error. */
+/* Returns this rank's part of the whole parameter `tensor`, as a new tensor, or NULL and sets an error. */
 static opd_tensor *opdi_part_cut(const opd_parallel *parallel, opd_tensor *tensor) {
     const int64_t size = parallel->group->desc.size, part = (tensor->numel + size - 1) / size, row = -1;
     const int64_t begin = OPDI_MIN(parallel->group->desc.rank * part, tensor->numel);
@@ -307,7 +311,7 @@ static opd_tensor *opdi_part_cut(const opd_parallel *parallel, opd_tensor *tenso
     opd_tensor *const own = opdi_zeros_beside(tensor, part);
     return flat && own && opd_copy_(opd_narrow(own, 0, 0, count), opd_narrow(flat, 0, begin, count)) ? own : NULL;
 }
-/* Makes room for `count` more parameters.  Returns 0 or -1. */
+/* Makes room for `count` more parameters in parallel->params.  Returns 0, or -1 and sets an error. */
 static int opdi_parts_grow(opd_parallel *parallel, int count) {
     const int room = parallel->count + count > 2 * parallel->room ? parallel->count + count : 2 * parallel->room;
     if (parallel->count + count <= parallel->room) { return 0; }
@@ -324,7 +328,8 @@ static int opdi_parts_grow(opd_parallel *parallel, int count) {
     if (old) { opdi_free(old, bytes); }
     return 0;
 }
-/* Fills the next rows with the sizes of the whole parameters.  Returns 0 or -1. */
+/* Stores the sizes of `count` whole parameters in the next rows of parallel->params.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_parts_describe(opd_parallel *parallel, opd_tensor *const *params, int count) {
     const int64_t size = parallel->group->desc.size;
     for (int i = 0; i < count; i++) {
@@ -342,7 +347,7 @@ static int opdi_parts_describe(opd_parallel *parallel, opd_tensor *const *params
     }
     return 0;
 }
-/* Replaces all parameters by their parts, or, if that fails, none of them.  Returns 0 or -1. */
+/* Replaces all parameters by their parts.  On failure, replaces none of them, returns -1 and sets an error. */
 static int opdi_parts_set(opd_parallel *parallel, opd_tensor *const *params, int count) {
     opd_tensor **const parts = (opd_tensor **)opdi_scope_alloc(2 * (size_t)count * sizeof *parts);
     int done = 0;
@@ -411,7 +416,7 @@ opd_parallel *opd_sharded_parallel(opd_tensor *const *params, int count, opd_gro
     }
     return parallel;
 }
-/* Reduces numbers over all ranks.  Returns 0 or -1. */
+/* Reduces `count` numbers over all ranks.  Returns 0, or -1 and sets an error. */
 static int opdi_parts_total(opd_parallel *parallel, double *numbers, int count, opd_reduction reduction) {
     return opdi_parallel_move(parallel, OPD_COLLECTIVE_ALL_REDUCE, reduction, OPD_FLOAT64, numbers, count);
 }

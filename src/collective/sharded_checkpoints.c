@@ -2,7 +2,7 @@
 
 //== sharded checkpoints ===============================================================================================
 
-/* Tensors of a checkpoint for each parameter: its values, and its optimizer states. */
+/* The tensors that a checkpoint can have for each parameter: its values, and its optimizer states. */
 #define OPDI_SHARDED_STATES 6
 static const char *const opdi_sharded_states[OPDI_SHARDED_STATES] = {"model", "exp_avg", "exp_avg_sq", "max_exp_avg_sq",
                                                                "momentum_buffer", "step"};
@@ -10,13 +10,13 @@ static const char *const opdi_sharded_options[] = {"lr", "momentum", "dampening"
                                                 "weight_decay", "amsgrad", "maximize"};
 enum { OPDI_SHARDED_OPTIONS = 10, OPDI_SLOTS = 2 };
 
-/* A checkpoint while it is written or read. */
+/* A checkpoint while it is being written or read. */
 typedef struct opdi_sharded_file {
     opd_parallel *parallel;
     const char *folder;
     const opd_module *module;
     const opd_optimizer *optimizer;
-    int ranks, slot;             /* ranks: how many ranks wrote it, maybe another number than now */
+    int ranks, slot;             /* ranks: that wrote it, perhaps not as many as now */
     opd_tensor_file *index, **files;              /* [ranks] */
 } opdi_sharded_file;
 /* Returns a formatted text in the innermost scope, or NULL and sets an error. */
@@ -37,7 +37,7 @@ static const char *opdi_sharded_index(const opdi_sharded_file *sharded) {
 static const char *opdi_sharded_part(const opdi_sharded_file *sharded, int slot, int rank, int ranks) {
     return opdi_sharded_text("%s/part-%c-%d-of-%d.safetensors", sharded->folder, 'a' + slot, rank, ranks);
 }
-/* Reads a whole file.  Sets `sum` to its number of bytes and their checksum.  Returns 0, or -1 and sets an error. */
+/* Reads a whole file, and sets `sum` to its number of bytes and their checksum.  Returns 0, or -1 and sets an error. */
 static int opdi_sharded_sum(const char *path, int64_t sum[2]) {
     unsigned char block[4096];
     uint64_t hash = 0xCBF29CE484222325u;
@@ -62,9 +62,9 @@ static int opdi_sharded_sum(const char *path, int64_t sum[2]) {
     sum[1] = (int64_t)(hash >> 1);
     return failed ? opd_fail(OPD_ERROR_FILE, "%s: it cannot be read", path) : 0;
 }
-/* Tells all ranks whether this rank failed, and `count` numbers of this rank.  Fills `all` with [ranks][1 + count]
-   unless it is NULL.  Returns 0 if no rank failed.  Otherwise returns -1, with this rank's error or with one that names
-   the first rank that failed. */
+/* Tells all ranks whether this rank failed (rc), and the `count` numbers in `mine`.  If `all` is not NULL, fills it
+   with the values of all ranks, [ranks][1 + count].  Returns 0 if no rank failed.  Otherwise returns -1, with this
+   rank's error, or with an error that names the first rank that failed. */
 static int opdi_sharded_agree(const opdi_sharded_file *sharded, int rc, const int64_t *mine, int count, int64_t *all,
                            const char *who) {
     const opd_group *const group = sharded->parallel->group;
@@ -103,7 +103,7 @@ static const opdi_parallel_param *opdi_sharded_param(const opdi_sharded_file *sh
     const int at = opdi_part_find(sharded->parallel, tensor);
     return at < 0 ? NULL : &sharded->parallel->params[at];
 }
-/* Returns the number of a tensor in the optimizer, or -1. */
+/* Returns the number of the parameter `tensor` in the optimizer, or -1. */
 static int opdi_sharded_number(const opdi_sharded_file *sharded, const opd_tensor *tensor) {
     for (int i = 0; sharded->optimizer; i++) {
         const opd_tensor *const param = opd_optimizer_param(sharded->optimizer, i);
@@ -111,7 +111,7 @@ static int opdi_sharded_number(const opdi_sharded_file *sharded, const opd_tenso
     }
     return -1;
 }
-/* Returns whether the optimizer has that state. */
+/* Returns true if the optimizer has the state `state`. */
 static bool opdi_sharded_has(const opdi_sharded_file *sharded, const char *state) {
     const bool sgd = sharded->optimizer && strcmp(opd_optimizer_name(sharded->optimizer), "SGD") == 0;
     if (!sharded->optimizer) { return false; }
@@ -123,13 +123,13 @@ static bool opdi_sharded_has(const opdi_sharded_file *sharded, const char *state
     }
     return !sgd;
 }
-/* Returns the number of the module's next tensor, from number i on, that is stored in checkpoints, or -1. */
+/* Returns the number of the module's next tensor, from number i on, that checkpoints contain, or -1. */
 static int64_t opdi_sharded_next(const opdi_sharded_file *sharded, int64_t i) {
     const int64_t count = opd_module_count(sharded->module);
     while (i < count && opd_module_kind_at(sharded->module, i) == OPD_MODULE_CONSTANT) { i++; }
     return i < count ? i : -1;
 }
-/* Fails if the module or the optimizer does not belong to the opd_parallel.  Returns 0 or -1. */
+/* Fails if the module or the optimizer does not belong to the opd_parallel.  Returns 0, or -1 and sets an error. */
 static int opdi_sharded_check(const opdi_sharded_file *sharded, const char *who) {
     if (!opd_ok()) { return -1; }
     if (!sharded->parallel || !sharded->parallel->sharded || !sharded->folder || !sharded->module) {
@@ -148,8 +148,8 @@ static int opdi_sharded_check(const opdi_sharded_file *sharded, const char *who)
     return 0;
 }
 
-/* Writes this rank's file, which has this rank's parts and, on rank 0, all tensors that are not sharded.  Returns 0 or
-   -1. */
+/* Writes this rank's file: this rank's parts and, on rank 0, all tensors that are not sharded.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_sharded_write_part(const opdi_sharded_file *sharded, const char *path) {
     const size_t room = (size_t)opd_module_count(sharded->module) * OPDI_SHARDED_STATES + 1;
     const char **const names = (const char **)opdi_scope_alloc(room * sizeof *names);
@@ -171,14 +171,14 @@ static int opdi_sharded_write_part(const opdi_sharded_file *sharded, const char 
     }
     return opd_ok() ? opd_safetensors_save(path, names, opd_tensors_of(tensors, count), NULL) : -1;
 }
-/* The entries of an index while it is written. */
+/* The entries of an index while it is being written. */
 typedef struct opdi_sharded_list { const char **names; opd_value *values; int64_t count, room; } opdi_sharded_list;
 static void opdi_sharded_put(opdi_sharded_list *list, const char *name, opd_value value) {
     if (!name || list->count == list->room) { return; }
     list->names[list->count] = name;
     list->values[list->count++] = value;
 }
-/* Adds the entries for the module's tensors. */
+/* Adds the index entries for the module's tensors. */
 static void opdi_sharded_put_module(const opdi_sharded_file *sharded, opdi_sharded_list *list) {
     char sizes[400];
     int k = 0;
@@ -194,13 +194,13 @@ static void opdi_sharded_put_module(const opdi_sharded_file *sharded, opdi_shard
         opdi_sharded_put(list, opdi_sharded_text("sharded/parts/[%d]", k++), opd_value_int(param ? param->part : -1));
     }
 }
-/* Returns whether optimizers of this kind have an option. */
+/* Returns true if optimizers of this kind have option number `option` of opdi_sharded_options. */
 static bool opdi_sharded_knows(const opdi_sharded_file *sharded, int option) {
     const bool sgd = strcmp(opd_optimizer_name(sharded->optimizer), "SGD") == 0;
     return option == 0 || option == 7 || option == 9 || (sgd ? option <= 3 : option >= 4);
 }
-/* Writes the index, on rank 0.  `said` has the numbers that each rank told about its file, [ranks][3].  Returns 0 or
-   -1. */
+/* Writes the index file, on rank 0.  `said` has three numbers of each rank about its file, [ranks][3].  `names` and
+   `values` are `count` entries of the program.  Returns 0, or -1 and sets an error. */
 static int opdi_sharded_write_index(const opdi_sharded_file *sharded, const int64_t *said, const char *const *names,
                                  const opd_value *values, int64_t count) {
     const int groups = sharded->optimizer ? opd_optimizer_groups(sharded->optimizer) : 0;
@@ -233,7 +233,8 @@ static int opdi_sharded_write_index(const opdi_sharded_file *sharded, const int6
     for (int64_t i = 0; i < count; i++) { opdi_sharded_put(&list, names[i], values[i]); }
     return opd_ok() ? opd_checkpoint_file_save(opdi_sharded_index(sharded), list.names, list.values, list.count) : -1;
 }
-/* Returns an integer of the index, or -1 and sets an error. */
+/* Returns the integer `name` of the index, which must be between -1 and `most`.  On failure, returns -1 and sets an
+   error. */
 static int64_t opdi_sharded_int(const opdi_sharded_file *sharded, const char *name, int64_t most) {
     opd_value value;
     if (!name || opd_tensor_file_value(sharded->index, name, &value)) { return -1; }
@@ -241,8 +242,8 @@ static int64_t opdi_sharded_int(const opdi_sharded_file *sharded, const char *na
     (void)opd_fail(OPD_ERROR_FILE, "%s/index.pt: '%s' is no number that can be there", sharded->folder, name);
     return -2;
 }
-/* Determines which checkpoint is in the folder.  Returns 1 and sets its `ranks` and `slot`, or 0 if there is none or it
-   is damaged, or -1 and sets an error if that cannot be determined. */
+/* Finds out which checkpoint is in the folder.  Returns 1 and sets its `ranks` and `slot`.  Returns 0 if there is
+   none or it is damaged, or -1 and sets an error if that cannot be found out. */
 static int opdi_sharded_old(opdi_sharded_file *sharded) {
     const int mark = opd_error_mark();
     const char *const path = opdi_sharded_index(sharded);
@@ -259,8 +260,8 @@ static int opdi_sharded_old(opdi_sharded_file *sharded) {
     (void)opd_error_rewind(mark);
     return sharded->ranks > 0 && sharded->slot >= 0;
 }
-/* Writes all files of a checkpoint, in an order in which the previous checkpoint stays intact until the end.  Returns 0
-   or -1. */
+/* Writes all files of a checkpoint, in such an order that the previous checkpoint stays intact until the end.  `rc`
+   tells whether this rank has already failed.  Returns 0, or -1 and sets an error. */
 static int opdi_sharded_write(opdi_sharded_file *sharded, int rc, const char *const *names, const opd_value *values,
                               int64_t count) {
     const opd_group *const group = sharded->parallel->group;
@@ -311,8 +312,8 @@ int opd_sharded_save(opd_parallel *parallel, const char *folder, const opd_modul
     return rc;
 }
 
-/* Opens the files of a checkpoint, and checks the bytes of the files whose number, modulo the number of ranks, is this
-   rank.  Returns 0, or -1 and sets an error. */
+/* Opens the files of a checkpoint.  Checks the bytes of those files whose number, modulo the number of ranks, is the
+   number of this rank.  Returns 0, or -1 and sets an error. */
 static int opdi_sharded_open(opdi_sharded_file *sharded) {
     const opd_group *const group = sharded->parallel->group;
     const char *const path = opdi_sharded_index(sharded);
@@ -353,8 +354,9 @@ static void opdi_sharded_close(opdi_sharded_file *sharded) {
     for (int rank = 0; sharded->files && rank < sharded->ranks; rank++) { opd_tensor_file_close(sharded->files[rank]); }
     opd_tensor_file_close(sharded->index);
 }
-/* Copies elements of a tensor of a checkpoint, from element `begin` on, into `flat`.  The checkpoint has the tensor in
-   parts of `part` elements or, if `part` is -1, as a whole in the first file.  Returns 0 or -1. */
+/* Copies flat->numel elements of tensor `name` of a checkpoint, from element `begin` on, into `flat`.  The
+   checkpoint has the tensor in parts of `part` elements or, if `part` is -1, as a whole in the first file.  Returns
+   0, or -1 and sets an error. */
 static int opdi_sharded_fill(const opdi_sharded_file *sharded, const char *name, int64_t part, int64_t begin,
                              opd_tensor *flat,
                           int64_t numel) {
@@ -376,8 +378,8 @@ static int opdi_sharded_fill(const opdi_sharded_file *sharded, const char *name,
     }
     return 0;
 }
-/* Reads this rank's share of a tensor, or of an optimizer state of it, into a new tensor like `like`.  Returns NULL and
-   sets an error if it fails. */
+/* Reads this rank's part of a tensor, or of its optimizer state, into a new tensor like `like`.  `param` is NULL if
+   the tensor is not sharded.  Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_sharded_read(const opdi_sharded_file *sharded, const char *name, int64_t part,
                                      const opd_tensor *like,
                                   const opdi_parallel_param *param) {
@@ -388,7 +390,7 @@ static opd_tensor *opdi_sharded_read(const opdi_sharded_file *sharded, const cha
     }
     return opd_view(flat, opd_ints_of(like->dims, like->ndim));
 }
-/* Returns the row of the index that has tensor i of the module, or -1 and sets an error.  The search begins at row
+/* Returns the row of the index for tensor i of the module, or -1 and sets an error.  The search begins at row
    `hint`. */
 static int opdi_sharded_row(const opdi_sharded_file *sharded, int64_t i, int hint) {
     const char *const name = opd_module_name(sharded->module, i);
@@ -396,7 +398,7 @@ static int opdi_sharded_row(const opdi_sharded_file *sharded, int64_t i, int hin
         const char *const key = opdi_sharded_text("sharded/names/%d", row);
         opd_value value;
         if (!key) { return -1; }
-        if (opd_tensor_file_find(sharded->index, key) < 0) {   /* after the last row, search again from the first */
+        if (opd_tensor_file_find(sharded->index, key) < 0) {   /* after the last row, go on at the first */
             seen++;
             row = -1;
             continue;
@@ -406,8 +408,8 @@ static int opdi_sharded_row(const opdi_sharded_file *sharded, int64_t i, int hin
     }
     return opd_fail(OPD_ERROR_NOT_FOUND, "opd_sharded_load: the checkpoint in %s has no '%s'", sharded->folder, name);
 }
-/* Reads the values and the optimizer states of one tensor of the module into staged[OPDI_SHARDED_STATES].  Returns the
-   row of the index, or -1. */
+/* Reads the values and the optimizer states of tensor i of the module into staged[OPDI_SHARDED_STATES].  The search
+   for its row in the index begins at `hint`.  Returns this row, or -1 and sets an error. */
 static int opdi_sharded_stage(const opdi_sharded_file *sharded, int64_t i, int hint, opd_tensor **staged) {
     opd_tensor *const tensor = opd_module_at(sharded->module, i);
     const opdi_parallel_param *const param = opdi_sharded_param(sharded, tensor);
@@ -435,8 +437,8 @@ static int opdi_sharded_stage(const opdi_sharded_file *sharded, int64_t i, int h
     }
     return opd_ok() ? row : -1;
 }
-/* Reads the optimizer's options into options[groups][OPDI_SHARDED_OPTIONS].  Fails if they are those of another
-   optimizer.  Returns 0 or -1. */
+/* Reads the optimizer's options into options[groups][OPDI_SHARDED_OPTIONS].  Fails if the checkpoint is of another
+   kind of optimizer.  Returns 0, or -1 and sets an error. */
 static int opdi_sharded_options_read(const opdi_sharded_file *sharded, double *options) {
     const int groups = opd_optimizer_groups(sharded->optimizer);
     opd_value value;
@@ -462,7 +464,7 @@ static int opdi_sharded_options_read(const opdi_sharded_file *sharded, double *o
     }
     return 0;
 }
-/* Copies the values that were read into the module and the optimizer.  Returns 0 or -1. */
+/* Copies the staged values and options into the module and the optimizer.  Returns 0, or -1 and sets an error. */
 static int opdi_sharded_commit(const opdi_sharded_file *sharded, opd_optimizer *optimizer, opd_tensor *const *staged,
                             const double *options) {
     for (int group = 0; optimizer && group < opd_optimizer_groups(optimizer); group++) {

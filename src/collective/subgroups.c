@@ -49,8 +49,8 @@ opd_group *opd_group_split(opd_group *group, const char *name, const int32_t *ra
 
 //== memory of devices =================================================================================================
 
-/* Tells all ranks the error of this rank, if it has one.  Returns 0 if no rank has one.  Otherwise returns -1, on all
-   ranks, with the error of the first rank that has one. */
+/* Tells all ranks the error of this rank, if it has one.  Returns 0 if no rank has an error.  Otherwise returns -1
+   on all ranks, with the error of the first rank that has one. */
 static int opdi_group_agree(opd_group *group, const char *who) {
     enum { LENGTH = 400 };
     char mine[LENGTH] = "";
@@ -81,7 +81,7 @@ static int opdi_group_agree(opd_group *group, const char *who) {
     opdi_free(all, bytes);
     return rc ? -1 : 0;
 }
-/* Returns the backend of a device on which groups can move memory, or NULL and sets an error. */
+/* Returns the backend of *device, on which groups can move memory, or NULL and sets an error. */
 static opdi_backend *opdi_group_backend(opd_device *device) {
     if (device->type == OPD_CPU || device->type == OPD_META) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "memory of %s is no device's", opdi_device_name(device->type));
@@ -133,10 +133,10 @@ int opd_group_device_add(opd_group *group, opd_device device) {
     return 0;
 }
 
-//== what is no operator ===============================================================================================
+//== functions for collectives, without operators ======================================================================
 
-/* Checks that a tensor's memory can be moved without a copy, and waits until it may be used.  Returns 0, or -1 and sets
-   an error. */
+/* Checks that a tensor's memory can be moved without a copy, and waits until it may be read or, if `writes` is true,
+   written.  Returns 0, or -1 and sets an error. */
 static int opdi_move_check(const opd_group *group, opd_tensor *tensor, const char *who, bool writes) {
     if (opdi_null_tensor(tensor, who)) { return -1; }
     const bool moves = opdi_group_moves(group, tensor);
@@ -197,7 +197,8 @@ opd_work *opd_group_reduce(opd_group *group, opd_tensor *tensor, const char *red
     if (work && root == group->desc.rank) { opdi_move_writes(tensor); }
     return work;
 }
-/* Begins a gather or scatter between `tensor` and `list`, which has room for one such tensor of each rank. */
+/* Begins a gather or scatter between `tensor` and `list`, which contains one such tensor for each rank.  Returns the
+   work, or NULL and sets an error. */
 static opd_work *opdi_group_listed(opd_group *group, opd_collective kind, opd_tensor *tensor, opd_tensor *list,
                                    int root, const char *who) {
     opd_transfer transfer;
@@ -241,12 +242,12 @@ opd_work *opd_group_barrier(opd_group *group) {
     return opd_group_start(group, &transfer);
 }
 
-//== operators by functions ============================================================================================
+//== functions that call the operators =================================================================================
 
 static opd_tensor *opdi_collective_call(opd_op **op, const char *name, opd_tensor *input, const opd_value *rest,
                                         int count) {
     opd_value args[4];
-    if (!opd_ok()) {                              /* the group's name is the last argument */
+    if (!opd_ok()) {                              /* the last argument names the group */
         opdi_lock(&opdi_groups.lock);
         opd_group *const group = rest[count - 1].u.s ? opdi_group_named(rest[count - 1].u.s) : NULL;
         opdi_unlock(&opdi_groups.lock);

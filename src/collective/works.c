@@ -1,6 +1,6 @@
 #include "collective.h"
 
-//== a work runs =======================================================================================================
+//== running works =====================================================================================================
 
 static const char *opdi_collective_name(int64_t kind) {
     static const char *const names[] = {"?", "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast",
@@ -17,7 +17,7 @@ static const char *opdi_collective_span(int64_t kind, bool waits) {
         {"moves barrier", "waits for barrier"}};
     return names[kind >= 1 && kind <= OPD_COLLECTIVE_BARRIER ? kind : 0][waits];
 }
-/* Returns how many bytes this rank sends, or how many it receives, whichever number is larger. */
+/* Returns the number of bytes that this rank sends, or the number that it receives, whichever is larger. */
 static int64_t opdi_work_bytes(const opd_work *work) {
     const opd_transfer *const transfer = &work->transfer;
     const int64_t each = (int64_t)opd_dtype_size(transfer->dtype), ranks = work->group->desc.size;
@@ -42,8 +42,8 @@ static const char *opdi_work_text(const opd_work *work, char *buf, size_t cap) {
                    (int)work->group->desc.rank, (int)work->group->desc.size);
     return buf;
 }
-/* Marks a work as failed, sets its error, and returns -1.  The reason is the pending error if `was_ok` is true (no
-   error was pending before), otherwise `why`. */
+/* Marks a work as failed, sets its error, and returns -1.  If was_ok is true (there was no error before) and an
+   error is pending, that error is the reason; otherwise the reason is `why`. */
 static int opdi_work_fail(opd_work *work, bool was_ok, const char *why) {
     char name[200], said[200];
     const char *const reason = was_ok && !opd_ok() ? opd_error_message() : why;
@@ -53,7 +53,7 @@ static int opdi_work_fail(opd_work *work, bool was_ok, const char *why) {
     OPDI_PUBLISH(&work->state, OPDI_WORK_FAILED);
     return opd_fail(OPD_ERROR_KERNEL, "%s", work->message);
 }
-/* Removes a work from the list and releases the memory that it held. */
+/* Removes a work from the list and releases its references to memory. */
 static void opdi_work_unlist(opd_work *work) {
     bool listed = false;
     opdi_lock(&opdi_groups.lock);
@@ -75,7 +75,7 @@ static void opdi_work_unlist(opd_work *work) {
     if (written) { opdi_storage_drop(written); }
     opd_work_release(work);
 }
-/* Divides a sum over the ranks by their number. */
+/* Divides `data`, a sum over the ranks, by the number of ranks. */
 static void opdi_work_average(const opd_work *work, void *data) {
     const int64_t count = work->transfer.count, size = work->group->desc.size;
     switch ((int)work->transfer.dtype) {
@@ -100,7 +100,7 @@ static void opdi_work_average(const opd_work *work, void *data) {
         }
     }
 }
-/* Computes the mean of a work on the device that has the memory.  Returns 0, or -1 and sets an error. */
+/* Computes the mean of a work from its sum, on the device that has the memory.  Returns 0, or -1 and sets an error. */
 static int opdi_work_mean(const opd_work *work) {
     const size_t bytes = (size_t)work->transfer.count * opd_dtype_size(work->transfer.dtype);
     const opdi_backend *const backend = work->device.type == OPD_CPU ? NULL : opdi_backend_of(work->device.type);
@@ -118,14 +118,16 @@ static int opdi_work_mean(const opd_work *work) {
     if (host) { opdi_free(host, bytes); }
     return rc;
 }
-/* Fails if a group, whose lock is held, was unregistered or abandoned by this rank.  Returns 0 or -1. */
+/* Fails if `group`, whose lock the caller holds, was unregistered or abandoned by this rank.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_group_stopped(const opd_group *group) {
     if (group->gone) {
         return opd_fail(OPD_ERROR_NOT_FOUND, "process group '%s' is gone (opd_group_unregister)", group->name);
     }
     return group->abandoned[0] ? opd_fail(OPD_ERROR_KERNEL, "%s", group->abandoned) : 0;
 }
-/* Asks the group's `desc` or `mover` about a running work.  Returns 1 if it is done, 0 if not yet, -1 if it failed. */
+/* Asks the group's `desc` or `mover` about a running work.  Waits at most wait_us microseconds.  Returns 1 if the
+   work is done, 0 if not yet, or -1 if it failed. */
 static int opdi_work_ask(opd_work *work, int64_t wait_us) {
     opd_group *const group = work->group;
     if (work->backend == OPD_CPU) {
@@ -135,7 +137,8 @@ static int opdi_work_ask(opd_work *work, int64_t wait_us) {
     return rc > 0 && group->mover.wait(group->mover.user, work->request) ? -1 : rc;
 }
 static int opdi_told_step(opd_work *work, int64_t wait_us);
-/* Polls a work once.  Returns 1 if it is done, 0 if not yet, or -1 and sets an error if it failed. */
+/* Polls a work once, and waits at most wait_us microseconds.  Returns 1 if it is done, 0 if not yet, or -1 and sets
+   an error if it failed. */
 static int opdi_work_step(opd_work *work, int64_t wait_us) {
     opd_group *const group = work->group;
     const bool was_ok = opd_ok();
@@ -177,8 +180,8 @@ static int opdi_work_follow(opd_work *work) {
     if (rc == 0) { opdi_work_unlist(work); }
     return rc ? -1 : 0;
 }
-/* Waits for a work.  Returns 0, or -1 and sets the work's error.  Meanwhile other threads may call functions of the
-   group. */
+/* Waits for a work.  Returns 0, or -1 and sets the work's error.  Other threads can call functions of the group in
+   the meantime. */
 static int opdi_work_await(opd_work *work) {
     const int64_t begun = opdi_group_clock(), limit = work->timeout_ms ? work->timeout_ms
         : work->group->desc.timeout_ms;
@@ -241,13 +244,14 @@ OPDI_SHARED opd_work *opdi_work_joined(opd_work *first, opd_work *others, int64_
     return first;
 }
 
-//== what ranks call, compared =========================================================================================
+//== comparing the calls of all ranks ==================================================================================
 
 /* The properties of a call that ranks compare, in this order. */
 enum {
     OPDI_SAYS_KIND, OPDI_SAYS_DEVICE, OPDI_SAYS_DTYPE, OPDI_SAYS_REDUCTION, OPDI_SAYS_COUNT, OPDI_SAYS_PEER, OPDI_SAYS
 };
-/* Gathers `count` integers of each rank into `all`, in rank order, and waits.  Returns 0, or -1 and sets an error. */
+/* Gathers `count` integers of each rank into `all`, in rank order, and waits for them.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_work_exchange(opd_work *work, const int64_t *mine, int64_t *all, int64_t count) {
     opd_work one = *work;
     memset(&one.transfer, 0, sizeof one.transfer);
@@ -263,10 +267,10 @@ static int opdi_work_exchange(opd_work *work, const int64_t *mine, int64_t *all,
     int rc = work->group->desc.start(work->group->desc.user, &one.transfer, &one.request);
     if (rc) { rc = opdi_work_fail(&one, was_ok, "ranks could not tell each other what they call"); }
     opdi_unlock(&work->group->lock);
-    one.transfer.kind = work->transfer.kind;      /* for errors: the kind of the real transfer */
+    one.transfer.kind = work->transfer.kind;      /* for errors: kind of the actual transfer */
     return rc ? -1 : opdi_work_finish(&one);
 }
-/* Describes a rank's call, as far as it matters if property number `at` differs. */
+/* Describes a rank's call in `buf`, with those details that matter if property number `at` differs. */
 static void opdi_work_says(const int64_t *says, int at, char *buf, size_t cap) {
     static const char *const reductions[] = {"sum", "avg", "product", "min", "max", "band", "bor", "bxor"};
     const char *const name = opdi_collective_name(says[OPDI_SAYS_KIND]);
@@ -281,8 +285,8 @@ static void opdi_work_says(const int64_t *says, int at, char *buf, size_t cap) {
     }
     else { (void)snprintf(buf, cap, "%s with root %lld", name, (long long)says[at]); }
 }
-/* Compares the calls of all ranks, [size, OPDI_SAYS].  If they differ, returns -1 and sets an error that is the same on
-   every rank. */
+/* Compares the calls of all ranks, all[size, OPDI_SAYS].  If they differ, returns -1 and sets an error, which is the
+   same on every rank. */
 static int opdi_work_compare(const opd_work *work, const int64_t *all) {
     char first[100], other[100];
     for (int at = 0; at < OPDI_SAYS; at++) {
@@ -298,8 +302,8 @@ static int opdi_work_compare(const opd_work *work, const int64_t *all) {
     }
     return 0;
 }
-/* Compares the splits of an ALL_TO_ALL.  `all` has the counts that each rank sends, then those it receives, [size, 2,
-   size]. */
+/* Compares the split sizes of an ALL_TO_ALL.  `all` has the counts that each rank sends, then those that it
+   receives, [size, 2, size].  Returns 0, or -1 and sets an error. */
 static int opdi_work_compare_splits(const opd_work *work, const int64_t *all) {
     const int size = work->group->desc.size;
     for (int from = 0; from < size; from++) {
@@ -313,7 +317,8 @@ static int opdi_work_compare_splits(const opd_work *work, const int64_t *all) {
     }
     return 0;
 }
-/* Lets all ranks compare the transfers that they are about to begin.  Returns 0, or -1 and sets an error. */
+/* In a checked group, lets all ranks compare the transfers that they are about to begin.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_work_check(opd_work *work) {
     const opd_transfer *const transfer = &work->transfer;
     const int64_t size = work->group->desc.size;
@@ -336,13 +341,13 @@ static int opdi_work_check(opd_work *work) {
     return rc;
 }
 
-//== what two ranks call, compared =====================================================================================
+//== comparing the calls of two ranks ==================================================================================
 
 static bool opdi_of_two_ranks(const opd_transfer *transfer) {
     return transfer->kind == OPD_COLLECTIVE_SEND || transfer->kind == OPD_COLLECTIVE_RECV;
 }
-/* Begins to exchange properties with the other rank, before the transfer itself, whose tag is changed for that.  The
-   group's lock must be held.  Returns 0 or -1. */
+/* Begins to exchange properties with the other rank, before the transfer itself.  Changes the transfer's tag, so
+   that the messages differ.  The caller holds the group's lock.  Returns 0, or -1 and sets an error. */
 static int opdi_told_begin(opd_work *work) {
     const opd_group_desc *const desc = &work->group->desc;
     const bool sends = work->transfer.kind == OPD_COLLECTIVE_SEND;
@@ -370,15 +375,15 @@ static int opdi_told_begin(opd_work *work) {
     if (work->backend == OPD_CPU) { work->transfer.tag = tag; }
     return 0;
 }
-/* Frees the exchanged properties, unless a message still uses them.  Running works are held until they are done or
-   their group is gone; after a failure, messages may still be in transfer. */
+/* Frees the exchanged properties, unless a message is still using them.  This can only happen after a failure;
+   otherwise works are kept until they are done or their group is unregistered. */
 static void opdi_told_drop(opd_work *work) {
     if (work->told && (work->group->gone || (!work->told->sent && !work->told->taken))) {
         opdi_free(work->told, sizeof *work->told);
     }
     work->told = NULL;
 }
-/* Describes a rank's memory, as far as it matters if property number `at` differs. */
+/* Describes a rank's memory in `buf`, with those details that matter if property number `at` differs. */
 static void opdi_told_says(const int64_t *says, int at, char *buf, size_t cap) {
     if (at == OPDI_TOLD_COUNT) {
         (void)snprintf(buf, cap, "%lld element(s)", (long long)says[at]);
@@ -387,7 +392,8 @@ static void opdi_told_says(const int64_t *says, int at, char *buf, size_t cap) {
                        : opdi_device_name((int)says[at]));
     }
 }
-/* Compares the properties of both ranks.  Returns 0, or -1 and sets an error that is the same on both ranks. */
+/* Compares the properties that both ranks exchanged.  Returns 0, or -1 and sets an error, which is the same on both
+   ranks. */
 static int opdi_told_compare(const opd_work *work) {
     const opdi_told *const say = work->told;
     const bool sends = work->transfer.kind == OPD_COLLECTIVE_SEND;
@@ -403,20 +409,21 @@ static int opdi_told_compare(const opd_work *work) {
     }
     return 0;
 }
-/* Polls a message.  Returns 0 if it still runs, or if it is done; then its request is freed.  Returns -1 and sets an
-   error if it failed. */
+/* Polls a message, and waits at most wait_us microseconds.  Returns 0 if it is still running or done; if it is done,
+   *request becomes NULL.  Returns -1 and sets an error if it failed. */
 static int opdi_told_ask(const opd_work *work, void **request, int64_t wait_us) {
     const int rc = *request ? work->group->desc.test(work->group->desc.user, *request, wait_us) : 0;
     if (rc) { *request = NULL; }
     return rc < 0 ? -1 : 0;
 }
-/* Polls a work and the exchange of its properties. */
+/* Polls a work and the exchange of its properties.  Returns 1 if both are done, 0 if not yet, or -1 and sets an
+   error. */
 static int opdi_told_step(opd_work *work, int64_t wait_us) {
     opdi_told *const say = work->told;
     if (!say->moved) {
         const bool was_ok = opd_ok();
         say->moved = opdi_work_ask(work, wait_us);
-        if (say->moved < 0 && was_ok && !opd_ok()) {         /* perhaps caused by different properties */
+        if (say->moved < 0 && was_ok && !opd_ok()) {         /* perhaps because properties differ */
             (void)snprintf(say->why, sizeof say->why, "%s", opd_error_message());
             opd_error_clear();
         }
@@ -429,9 +436,9 @@ static int opdi_told_step(opd_work *work, int64_t wait_us) {
     return opd_fail(OPD_ERROR_KERNEL, "%s", say->why[0] ? say->why : "it failed without saying why");
 }
 
-//== a work begins =====================================================================================================
+//== beginning a work ==================================================================================================
 
-/* Performs a transfer in a group of one process.  Returns 0 or -1. */
+/* Performs a transfer in a group of one process.  Returns 0, or -1 and sets an error. */
 static int opdi_work_alone(const opd_work *work) {
     const opd_transfer *const transfer = &work->transfer;
     const size_t bytes = (size_t)transfer->count * opd_dtype_size(transfer->dtype);
@@ -445,7 +452,7 @@ static int opdi_work_alone(const opd_work *work) {
     return opdi_backend_rc(backend->desc.copy(backend->desc.user, transfer->recv, index, transfer->send, index, bytes),
                            work->backend, "copy");
 }
-/* Fails if a transfer is invalid for its group.  Returns 0 or -1. */
+/* Fails if a transfer is invalid for its group.  Returns 0, or -1 and sets an error. */
 static int opdi_transfer_check(const opd_group *group, const opd_transfer *transfer) {
     const bool sum = transfer->kind == OPD_COLLECTIVE_ALL_REDUCE || transfer->kind == OPD_COLLECTIVE_REDUCE_SCATTER ||
         transfer->kind == OPD_COLLECTIVE_REDUCE;
@@ -477,7 +484,7 @@ static int opdi_transfer_check(const opd_group *group, const opd_transfer *trans
     }
     return 0;
 }
-/* Returns whether the group's `desc` computes means of host memory itself. */
+/* Returns true if the group's `desc` itself computes means of host memory. */
 OPDI_INTERNAL bool opdi_group_averages(const opd_group *group, const opd_transfer *transfer) {
     return group->desc.averages && group->desc.size > 1 && group->desc.averages(group->desc.user, transfer);
 }
@@ -545,7 +552,7 @@ static int opdi_work_launch(opd_work *work) {
     opdi_unlock(&group->lock);
     return rc ? -1 : 0;
 }
-/* Begins a work in a profiler span, which counts the bytes that are moved. */
+/* Begins a work in a profiler span, which counts the moved bytes.  Returns 0, or -1 and sets an error. */
 static int opdi_work_begin(opd_work *work) {
     opd_span *const span = opd_span_open(opdi_collective_span(work->transfer.kind, false));
     if (span) { opdi_self()->allocated += opdi_work_bytes(work); }
@@ -553,8 +560,8 @@ static int opdi_work_begin(opd_work *work) {
     opd_span_close(span);
     return rc;
 }
-/* Finishes those works of a group that are done and whose results are not referred to.  Returns 0, or -1 and sets an
-   error. */
+/* Finishes those works of a group that are done and to whose results there are no references.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_works_reap(const opd_group *group) {
     int rc = OPDI_LOAD(&opdi_works_running) != 0;
     while (rc > 0) {
@@ -572,8 +579,8 @@ static int opdi_works_reap(const opd_group *group) {
     }
     return rc;
 }
-/* Begins a transfer of host memory, of memory of the device that the group moves, or, with backend CPU, of device
-   memory that the group's `desc` takes. */
+/* Begins a transfer: of host memory; of memory of the device that the group moves; or, with backend CPU, of device
+   memory that the group's `desc` accepts.  Returns the work, or NULL and sets an error. */
 static opd_work *opdi_group_start_on(opd_group *group, const opd_transfer *transfer, int backend, opd_device device) {
     if (opdi_group_lost(group) || opdi_group_none(group, "opd_group_start")) { return NULL; }
     if (!transfer) {
@@ -589,13 +596,14 @@ static opd_work *opdi_group_start_on(opd_group *group, const opd_transfer *trans
     return NULL;
 }
 
-//== memory that works use =============================================================================================
+//== the memory that works use =========================================================================================
 
-/* Returns whether a work writes a storage or, if `writes` is true, reads or writes it. */
+/* Returns true if a work writes a storage or, if `writes` is true, reads or writes it. */
 static bool opdi_work_has(const opd_work *work, const opdi_storage *storage, bool writes) {
     return storage == work->written || (writes && storage == work->read);
 }
-/* Returns the first work that must finish before a storage is used, with a new reference, or NULL. */
+/* Returns the first work that must finish before a storage is read or, if `writes` is true, written, as a new
+   reference.  Returns NULL if there is none. */
 OPDI_INTERNAL opd_work *opdi_work_of(const opdi_storage *storage, bool writes) {
     opdi_lock(&opdi_groups.lock);
     opd_work *work = opdi_groups.works;
@@ -616,16 +624,18 @@ static int opdi_tensor_await(const opd_tensor *tensor, bool writes) {
     }
     return 0;
 }
-/* Waits for works that write a tensor's memory, before another work reads it.  Returns 0, or -1 and sets an error. */
+/* Waits for works that write the memory of `tensor`, before another work reads it.  Returns 0, or -1 and sets an
+   error. */
 OPDI_SHARED int opdi_wait_to_send(const opd_tensor *tensor) {
     return OPDI_LOAD(&opdi_works_running) == 0 ? 0 : opdi_tensor_await(tensor, false);
 }
 OPDI_INTERNAL int opdi_works_use(const opd_tensor *tensor) {
-    if (opdi_is_dead(tensor) || !tensor->storage) { return 0; }               /* a number being copied to a device */
+    if (opdi_is_dead(tensor) || !tensor->storage) { return 0; }               /* a number that is copied to a device */
     const opd_tensor *const held = tensor->flags & OPDI_BATCHED ? opdi_batched_of(tensor)->value : tensor;
     return opdi_tensor_await(held, true);
 }
-/* Waits for the memory that a call uses.  An operator that only returns views does not use any memory. */
+/* Waits for works that use the memory of the call's arguments.  An operator that only returns views does not access
+   memory, so it does not wait.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_works_call(const opd_call *call) {
     const opd_op *const op = call->op;
     if (opdi_returns_views(op)) { return 0; }
@@ -641,7 +651,8 @@ OPDI_INTERNAL int opdi_works_call(const opd_call *call) {
     }
     return 0;
 }
-/* Adds a work to the list, with the memory of its tensors. */
+/* Adds a work to the list, with references to the memory of the tensors `read` and `written`, either of which may be
+   NULL. */
 static void opdi_work_list(opd_work *work, const opd_tensor *read, const opd_tensor *written) {
     work->read = read ? opdi_storage_root(read) : NULL;
     work->written = written ? opdi_storage_root(written) : NULL;
@@ -658,10 +669,11 @@ static void opdi_work_list(opd_work *work, const opd_tensor *read, const opd_ten
 }
 opd_work *opd_group_start(opd_group *group, const opd_transfer *transfer) {
     opd_work *const work = opdi_group_start_on(group, transfer, OPD_CPU, opd_device_of(OPD_CPU, -1));
-    if (work && work->state == OPDI_WORK_RUNS) { opdi_work_list(work, NULL, NULL); }      /* until it is done */
+    if (work && work->state == OPDI_WORK_RUNS) { opdi_work_list(work, NULL, NULL); }      /* until it ends */
     return work;
 }
-/* Records that the current stream uses the memory of a work, so that reuse of the memory waits for the stream. */
+/* Records that the current stream uses the memory of a work.  This memory is not reused before the stream has
+   finished with it. */
 static void opdi_work_used(const opd_work *work) {
     const opdi_backend *const backend = opdi_backend_of(work->backend);
     const int index = work->group->device.index;
@@ -674,25 +686,25 @@ static void opdi_work_used(const opd_work *work) {
         (void)backend->desc.record_stream(backend->desc.user, index, work->written->data, stream);
     }
 }
-/* Returns whether the group's own `desc` takes a tensor's device memory for a transfer. */
+/* Returns true if the group's own `desc` accepts a tensor's device memory for a transfer. */
 static bool opdi_table_takes(const opd_group *group, const opd_tensor *tensor, const opd_transfer *transfer) {
     return group->desc.size > 1 && group->desc.takes && !(group->moves && group->device.type == tensor->backend) &&
         group->desc.takes(group->desc.user, opd_tensor_device(tensor), transfer);
 }
-/* Returns whether a group moves memory on a tensor's device.  In a group of one process, nothing has to be moved. */
+/* Returns true if a group can move memory on a tensor's device.  In a group of one process, nothing has to be moved. */
 OPDI_INTERNAL bool opdi_group_moves(const opd_group *group, const opd_tensor *tensor) {
     if (tensor->backend == OPD_CPU) { return true; }
     return opdi_backend_of(tensor->backend) &&
         (group->desc.size == 1 || (group->moves && group->device.type == tensor->backend) ||
          opdi_table_takes(group, tensor, NULL));
 }
-/* Returns whether a group moves memory on a tensor's device and supports the transfer there. */
+/* Returns true if a group can move memory on a tensor's device and supports the transfer there. */
 OPDI_SHARED bool opdi_group_can_move(opd_group *group, const opd_tensor *tensor, const opd_transfer *transfer) {
     return opdi_group_moves(group, tensor) &&
         (group->desc.size == 1 || tensor->backend == OPD_CPU || opdi_table_takes(group, tensor, transfer) ||
          (group->moves && group->mover.takes(group->mover.user, transfer)));
 }
-/* Fails if a tensor is on another device than the group.  Returns 0 or -1. */
+/* Fails if a tensor is on another device than the group.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_group_elsewhere(const opd_group *group, const opd_tensor *tensor) {
     char one[48], two[48];
     const opd_device device = opd_tensor_device(tensor);
@@ -703,7 +715,7 @@ OPDI_INTERNAL int opdi_group_elsewhere(const opd_group *group, const opd_tensor 
                     group->moves ? opd_device_print(group->device, one, sizeof one) : "the host",
                     opd_device_print(device, two, sizeof two));
 }
-/* Begins a transfer of memory on a tensor's device, or returns NULL and sets an error. */
+/* Begins a transfer of memory on the device of `any`.  Returns the work, or NULL and sets an error. */
 OPDI_INTERNAL opd_work *opdi_group_start_for(opd_group *group, const opd_transfer *transfer, const opd_tensor *any) {
     const bool takes = any->backend != OPD_CPU && opdi_table_takes(group, any, transfer);
     const opd_device device = opd_tensor_device(any);
@@ -713,7 +725,7 @@ OPDI_INTERNAL opd_work *opdi_group_start_for(opd_group *group, const opd_transfe
     return opdi_group_start_on(group, transfer, takes ? (int)OPD_CPU : any->backend, device);
 }
 /* Begins a transfer whose memory belongs to `read` and `written`; either may be NULL.  Later code that uses these
-   tensors waits for the transfer.  Returns NULL and sets an error if it fails. */
+   tensors waits for the transfer.  Returns the work, or NULL and sets an error. */
 OPDI_SHARED opd_work *opdi_group_move(opd_group *group, const opd_transfer *transfer, const opd_tensor *read,
                                       opd_tensor *written) {
     const opd_tensor *const any = written ? written : read;
@@ -748,7 +760,7 @@ int opd_group_unregister(opd_group *group) {
     opdi_unlock(&group->lock);
     if (group->moves && group->mover.destroy(group->mover.user)) { rc = -1; }
     if (group->desc.destroy) { group->desc.destroy(group->desc.user); }
-    for (;;) {                                    /* failed works: only we use their memory now */
+    for (;;) {                                    /* failed works: nobody else uses their memory */
         opdi_lock(&opdi_groups.lock);
         opd_work *work = opdi_groups.works;
         while (work && work->group != group) { work = work->next; }

@@ -13,7 +13,8 @@ OPDI_TARGET static void OPDI_WIDE(gemv_cols)(const opdi_gemv_job *job, int64_t i
             for (int lane = 0; lane < 16; lane++) { y[j + lane] = work[lane]; }
         }
     }
-    for (int64_t j = 0; left && j < rows; j += 16) {  /* the last one to three: an infinity is not multiplied by 0 */
+    /* the last one to three columns: not padded with zeros, because infinity times 0 is NaN */
+    for (int64_t j = 0; left && j < rows; j += 16) {
         const OPDI_T *const at = a + (k - left) * cs + j, *const with = x + k - left;
         OPDI_T work[16];
         for (int lane = 0; lane < 16; lane++) { work[lane] = with[0] * at[lane]; }

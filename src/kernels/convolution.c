@@ -1,19 +1,19 @@
 #include "kernels.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>convolution  convolution as products
+//  >>convolution  convolution, computed as matrix products
 //----------------------------------------------------------------------------------------------------------------------
 
 //== convolution =======================================================================================================
 //
-// Two dimensions, contiguous x [n, c, h, w], weight [oc, c / groups, kh, kw], y [n, oc, oh, ow]; a convolution in one
-// dimension has h = kh = 1.  Each image of a group is copied with its padding into a buffer, the padded image.  The
-// unfolded matrix (a column for each output position, with the elements that its taps read) [c / groups * kh * kw, oh *
-// ow] is never stored: packing for the matrix product reads the buffer.  A line of the buffer first has columns 0, sw,
-// 2 sw and so on, then columns 1, sw + 1 and so on.  So the elements that one tap reads along an output row are
-// contiguous.
+//  Convolution in two dimensions of contiguous x [n, c, h, w] with weight [oc, c / groups, kh, kw], to y [n, oc, oh,
+//  ow].  A convolution in one dimension has h = kh = 1.  The channels of a group of an image are copied with their
+//  padding into a buffer, the padded image.  The unfolded matrix [c / groups * kh * kw, oh * ow] has a column for each
+//  output position, with the elements that its taps read.  This matrix is never stored: packing for the matrix product
+//  reads the buffer.  In each line of the buffer, columns 0, sw, 2 sw and so on come first, then columns 1, sw + 1 and
+//  so on.  So the elements that one tap reads along an output row are contiguous.
 
-/* Computes the members from `cg` to `line` of `conv`, from `oh` and `ow` and the sizes.  Returns 0, or -1 and sets an
+/* Computes the members from `cg` to `line` of `conv` from its sizes, `oh` and `ow`.  Returns 0, or -1 and sets an
    error if the padded image is too large. */
 static int opdi_conv_places(opdi_conv *conv) {
     conv->cg = conv->c / conv->groups;
@@ -28,8 +28,8 @@ static int opdi_conv_places(opdi_conv *conv) {
     }
     return 0;
 }
-/* Computes the members from `oh` to `line` of `conv`.  Returns -1 and sets an error if the sizes make no sense.  The
-   caller checks the channels. */
+/* Computes the members from `oh` to `line` of `conv`.  Returns 0, or -1 and sets an error if the sizes are invalid.
+   The caller checks the channels. */
 OPDI_INTERNAL int opdi_conv_init(opdi_conv *conv) {
     const int64_t big = (int64_t)1 << 31;
     if (conv->kh < 1 || conv->kw < 1 || conv->sh < 1 || conv->sw < 1 || conv->dh < 1 || conv->dw < 1 || conv->ph < 0 ||
@@ -45,8 +45,8 @@ OPDI_INTERNAL int opdi_conv_init(opdi_conv *conv) {
     return opdi_conv_places(conv);
 }
 
-/* Copies `count` elements, which are `step` apart at one side, to a contiguous run.  If `back` is 1, adds the elements
-   of the run to the others instead. */
+/* Copies `count` elements of `size` bytes from `from`, where they are `step` apart, to contiguous elements at `to`.
+   If `back` is 1, adds the elements at `to` to those at `from` instead. */
 static void opdi_conv_pad_run(size_t size, int64_t count, void *to, void *from, int64_t step, int back) {
     float *f = (float *)from, *to_f = (float *)to;
     double *d = (double *)from, *to_d = (double *)to;
@@ -56,8 +56,9 @@ static void opdi_conv_pad_run(size_t size, int64_t count, void *to, void *from, 
     else if (size == 4) { for (int64_t i = 0; i < count; i++) { to_f[i] = f[i * step]; } }
     else { for (int64_t i = 0; i < count; i++) { to_d[i] = d[i * step]; } }
 }
-/* Copies x [planes, h, w] into the padded images dst [planes, hp, line], which are zero at first.  If `back` is 1, adds
-   dst without its padding to x instead.  The padding stays zero from image to image. */
+/* Copies x [planes, h, w] into the padded images dst [planes, hp, line], which must contain zeros.  If `back` is 1,
+   adds dst without its padding to x instead.  Never writes the padding, so the buffer can be reused for the next
+   image. */
 static void opdi_conv_pad(const opdi_conv *conv, int64_t planes, char *dst, char *x, int back) {
     int64_t size = (int64_t)conv->size, left = OPDI_MIN(conv->pw, conv->wp), cols = OPDI_MIN(conv->w, conv->wp - left);
     for (int64_t plane = 0; plane < planes; plane++) {
@@ -89,9 +90,9 @@ static inline int64_t opdi_unfold_row(const opdi_conv *conv, int64_t row) {
     return (channel * conv->hp + ki * conv->dh) * conv->line + opdi_conv_column(conv, kj);
 }
 
-/* Packs rows k0 .. k0 + kc and columns j0 .. j0 + nc of the unfolded matrix for the matrix product.  A panel is a few
-   runs along output rows, each of which is copied at full panel width; the next run, or the next row, overwrites the
-   excess elements. */
+/* Packs rows k0 .. k0 + kc - 1 and columns j0 .. j0 + nc - 1 of the unfolded matrix for the matrix product.  A row
+   of a panel consists of a few runs along output rows.  Each run is copied at full panel width; the next run, or the
+   next row, overwrites the excess elements. */
 typedef void opdi_unfold_fn(const opdi_unfold *unfold, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld,
                             void *out);
 static opdi_unfold_fn opdi_unfold_runs_plain_f32, opdi_unfold_runs_plain_f64;
@@ -128,7 +129,8 @@ static void opdi_unfold_pack(void *ctx, int64_t k0, int64_t kc, int64_t j0, int6
     runs(unfold, k0, kc, j0, nc, ld, out);
 }
 
-/* Packs the transposed unfolded matrix: rows k0 .. k0 + kc are output positions, columns j0 .. j0 + nc are taps. */
+/* Packs the transposed unfolded matrix as an opdi_pack_fn: rows k0 .. k0 + kc - 1 are output positions, columns j0
+   .. j0 + nc - 1 are taps. */
 static void opdi_unfold_pack_turned(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld, void *out) {
     const opdi_unfold *unfold = (const opdi_unfold *)ctx;
     const opdi_conv *conv = unfold->conv;
@@ -163,7 +165,7 @@ static void opdi_unfold_pack_turned(void *ctx, int64_t k0, int64_t kc, int64_t j
         }
     }
 }
-/* Packs gradients of results, as an opdi_pack_fn: rows k0 .. k0 + kc are output positions of all images. */
+/* Packs the gradients of results as an opdi_pack_fn: rows k0 .. k0 + kc - 1 are output positions of all images. */
 static void opdi_unfold_pack_gy(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld, void *out) {
     const opdi_unfold *unfold = (const opdi_unfold *)ctx;
     const opdi_conv *conv = unfold->conv;
@@ -187,7 +189,7 @@ typedef struct opdi_conv_job {
     opdi_conv conv;
     const char *input, *weight, *bias, *gy;       /* inputs */
     char *output, *gx, *gw;                       /* results */
-    int64_t parts;                                /* the batch is cut into these; each sums a weight gradient */
+    int64_t parts;                                /* parts of the batch, for the weight's gradient */
     int failed;
 } opdi_conv_job;
 
@@ -202,8 +204,8 @@ static void opdi_conv_fill(const opdi_conv_job *job, int64_t group, void *y) {
     }
 }
 
-/* depthwise_* computes one output plane of a depthwise convolution, with rows in steps of 16: y[16] = sum over taps of
-   w * x[16]. depthwise_gw_* computes the weight gradient of one plane: gw[ki, kj] += sum of gy * x. */
+/* opdi_depthwise_* compute one output plane of a depthwise convolution, with rows in steps of 16: y[16] = sum over
+   taps of w * x[16].  opdi_depthwise_gw_* compute the weight gradient of one plane: gw[ki, kj] += sum of gy * x. */
 static void opdi_depthwise_f32(const opdi_conv *conv, const float *pad, const float *weight, float bias, float *y);
 static void opdi_depthwise_f64(const opdi_conv *conv, const double *pad, const double *weight, double bias, double *y);
 static void opdi_depthwise_gw_f32(const opdi_conv *conv, const float *pad, const float *gy, float *gw);
@@ -211,7 +213,7 @@ static void opdi_depthwise_gw_f64(const opdi_conv *conv, const double *pad, cons
 
 #if defined(OPDI_X86)
 #define OPDI_MAX_TAPS 64
-/* Versions of both functions for float and at most OPDI_MAX_TAPS taps. */
+/* Vector versions of these functions for float and at most OPDI_MAX_TAPS taps. */
 OPDI_AVX2 static void opdi_depthwise_avx2_f32(const opdi_conv *conv, const float *pad, const float *weight, float bias,
                                               float *y);
 OPDI_AVX2 static void opdi_depthwise_gw_avx2_f32(const opdi_conv *conv, const float *pad, const float *gy, float *gw);
@@ -268,25 +270,26 @@ static void opdi_conv_depthwise_gw(const opdi_conv *conv, const void *pad, const
     opdi_depthwise_gw_f32(conv, (const float *)pad, (const float *)gy, (float *)gw);
 }
 
-/* Returns true if the unfolded matrix equals the image, so that nothing has to be copied. */
+/* Returns true if the unfolded matrix equals the image (1 x 1 taps, no stride or padding), so that nothing has to be
+   copied. */
 static bool opdi_conv_plain(const opdi_conv *conv) {
     return conv->kh == 1 && conv->kw == 1 && conv->sh == 1 && conv->sw == 1 && conv->ph == 0 && conv->pw == 0;
 }
-/* Returns how many images are unfolded together: several if they are small, else 1. */
+/* Returns the number of images that are unfolded together: several if they are small, else 1. */
 static int64_t opdi_conv_together(const opdi_conv *conv) {
     const int64_t area = conv->oh * conv->ow, bytes = OPDI_MAX(opdi_conv_pad_bytes(conv, conv->cg), (int64_t)1);
     if (opdi_conv_plain(conv) || (conv->cg == 1 && conv->og == 1) || area > 256) { return 1; }
     return OPDI_MAX(1, OPDI_MIN(OPDI_MIN(conv->n, 512 / area), ((int64_t)4 << 20) / bytes));
 }
-/* Returns how many bytes of working memory a thread needs: for padded images and, if several images are unfolded
-   together, for their results. */
+/* Returns the number of bytes of scratch memory that a thread needs: for padded images and, if several images are
+   unfolded together, for their results. */
 static size_t opdi_conv_room(const opdi_conv *conv) {
     const int64_t images = opdi_conv_together(conv), area = conv->oh * conv->ow;
     if (opdi_conv_plain(conv)) { return 16; }
     return (size_t)(images * opdi_conv_pad_bytes(conv, conv->cg) +
                     (images > 1 ? images * conv->og * area * (int64_t)conv->size : 0));
 }
-/* Copies the results of `images` images, [og, images, area], to their places in y, and adds the bias. */
+/* Copies the results `from` of `images` images, [og, images, area], to the images y, and adds the bias. */
 static void opdi_conv_apart(const opdi_conv_job *job, int64_t group, int64_t images, const char *from, char *y) {
     const opdi_conv *conv = &job->conv;
     const int64_t area = conv->oh * conv->ow, size = (int64_t)conv->size;
@@ -303,8 +306,8 @@ static void opdi_conv_apart(const opdi_conv_job *job, int64_t group, int64_t ima
         }
     }
 }
-/* Convolves `images` images of a group; x and y point to the first image. `pad` is working memory, which is zero at
-   first. */
+/* Convolves `images` images of a group; x and y point to the first image.  `pad` is scratch memory, which the caller
+   has set to zeros. */
 static void opdi_conv_images(opdi_conv_job *job, int64_t group, int64_t images, const char *x, char *pad, char *y) {
     const opdi_conv *conv = &job->conv;
     const int64_t size = (int64_t)conv->size, depth = conv->cg * conv->kh * conv->kw, area = conv->oh * conv->ow;
@@ -336,8 +339,8 @@ static void opdi_conv_images(opdi_conv_job *job, int64_t group, int64_t images, 
         OPDI_STORE(&job->failed, 1);
     } else if (all > 1) { opdi_conv_apart(job, group, images, out, y); }
 }
-/* Computes items [begin, end) of a convolution.  An item is one group of one image, or of a few small images.  Sets
-   job->failed if memory runs out. */
+/* Computes items [begin, end) of ctx, an opdi_conv_job.  An item is one group of one image, or of a few small
+   images.  Sets job->failed if memory runs out. */
 static void opdi_conv_forward_range(void *ctx, int64_t begin, int64_t end) {
     opdi_conv_job *job = (opdi_conv_job *)ctx;
     const opdi_conv *conv = &job->conv;
@@ -362,8 +365,8 @@ static int opdi_conv_done(const opdi_conv_job *job) {
     return OPDI_LOAD(&job->failed) ? opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory") : 0;
 }
 
-/* Computes y = conv(x, weights) + bias. bias is [oc] or NULL; `conv` comes from opdi_conv_init.  Returns 0, or -1 and
-   sets an error. */
+/* Computes y = conv(x, weights) + bias.  `bias` is [oc] or NULL; `conv` comes from opdi_conv_init.  Returns 0, or -1
+   and sets an error. */
 OPDI_INTERNAL int opdi_conv_forward(const opdi_conv *conv, const void *x, const void *weights, const void *bias,
                                     void *y) {
     opdi_conv_job job;
@@ -386,7 +389,7 @@ OPDI_INTERNAL int opdi_conv_any(const opdi_conv *conv, const void *x, const void
 }
 #endif
 
-/* Adds `count` elements of `from` to those of `to`, in fixed steps. */
+/* Adds `count` elements of `from` to those of `to`, in steps of constant size.  Elements have `size` bytes. */
 static void opdi_conv_add(size_t size, int64_t count, void *to, const void *from) {
     float *f = (float *)to;
     double *d = (double *)to;
@@ -403,8 +406,9 @@ static void opdi_conv_add(size_t size, int64_t count, void *to, const void *from
         else { d[i] += from_d[i]; }
     }
 }
-/* Adds w^T gy of output rows y0 .. y0 + rows, which is the gradient of the unfolded matrix, to the elements of the
-   padded image that it was unfolded from (folding).  The inside of that image becomes the gradient of x. */
+/* Adds `col`, w^T gy of output rows y0 .. y0 + rows - 1, to the padded image `pad`.  col is the gradient of the
+   unfolded matrix; each element is added to the element that it was unfolded from (folding).  The inside of the
+   padded image becomes the gradient of x. */
 static void opdi_fold_add(const opdi_conv *conv, const char *col, int64_t y0, int64_t rows, char *pad) {
     int64_t depth = conv->cg * conv->kh * conv->kw;
     for (int64_t step = 0; step < depth; step++) {
@@ -416,14 +420,14 @@ static void opdi_fold_add(const opdi_conv *conv, const char *col, int64_t y0, in
     }
 }
 
-/* Returns how many output rows are folded together. */
+/* Returns the number of output rows that are folded together. */
 static int64_t opdi_conv_fold_step(const opdi_conv *conv) {
     const int64_t depth = conv->cg * conv->kh * conv->kw;
     return OPDI_MAX(1, OPDI_MIN(conv->oh, 65536 / OPDI_MAX(1, depth * conv->ow)));
 }
-/* Computes the gradient of x for items [begin, end), each of which is one group of one image.  For a few output rows at
-   a time, w^T gy is folded into a padded image; in the end, the inside of that image is gx.  Sets job->failed if memory
-   runs out. */
+/* Computes the gradient of x for items [begin, end) of ctx, an opdi_conv_job.  An item is one group of one image.
+   w^T gy of a few output rows at a time is folded into a padded image, whose inside is finally copied to gx.  Sets
+   job->failed if memory runs out. */
 static void opdi_conv_fold_range(void *ctx, int64_t begin, int64_t end) {
     opdi_conv_job *job = (opdi_conv_job *)ctx;
     const opdi_conv *conv = &job->conv;
@@ -459,8 +463,8 @@ static void opdi_conv_fold_range(void *ctx, int64_t begin, int64_t end) {
     opdi_lend_end(pad, bytes);
 }
 
-/* Copies one tap of rows x cols weights from [row, col] to [col, row].  Consecutive weights of either side lie at the
-   given distances. */
+/* Copies one tap of weights: the element (i, j) for i < rows and j < cols, at i * row + j * col of `from`, goes to i
+   * out_row + j * out_col of `to`.  Elements have `size` bytes. */
 static void opdi_conv_turn_tap(size_t size, int64_t rows, int64_t cols, const char *from, int64_t row, int64_t col,
                                char *to, int64_t out_row, int64_t out_col) {
     for (int64_t j = 0; j < cols; j++) {
@@ -472,8 +476,8 @@ static void opdi_conv_turn_tap(size_t size, int64_t rows, int64_t cols, const ch
         else { for (int64_t i = 0; i < rows; i++) { there64[i * out_row] = at64[i * row]; } }
     }
 }
-/* Copies taps [ki, kj], ki = y, y + sh .., kj = x, x + sw .., of weights [groups * og, cg, kh, kw] to [groups * cg, og,
-   ., .], the last tap first.  Works on blocks of 16 by 16 channels. */
+/* Copies every sh-th row and sw-th column of taps, beginning with tap [y, x], of weights [groups * og, cg, kh, kw]
+   to out [groups * cg, og, rows, columns], in reversed order.  Works on blocks of 16 by 16 channels. */
 static void opdi_conv_turn(const opdi_conv *conv, const char *weights, int64_t y, int64_t x, char *out) {
     const int64_t high = (conv->kh - y + conv->sh - 1) / conv->sh, wide = (conv->kw - x + conv->sw - 1) / conv->sw;
     const int64_t taps = conv->kh * conv->kw, less = high * wide, across = (conv->cg - 1) / 16 + 1;
@@ -499,15 +503,15 @@ OPDI_INTERNAL void opdi_conv_flip(const opdi_conv *conv, const char *weights, ch
     opdi_conv_turn(&all, weights, 0, 0, out);
 }
 
-//== convolution: the gradient by the input where there are strides ====================================================
+//== the gradient with respect to the input, for strides ===============================================================
 //
 //  A stride of sh by sw cuts the gradient into sh times sw parts.  All rows whose index in the padded image has the
 //  same remainder modulo sh read the same taps: every sh-th row of taps.  For columns it is likewise.  Each part is a
 //  convolution of gy with stride 1.
 
-/* Describes in *part the convolution of gy that computes those rows and columns of gx whose remainders are `y` and `x`.
-   Sets from[0] and from[1] to the first such row and column.  Returns 1; 0 if there is no such element; or -1 if the
-   padding would be negative or the sizes too large. */
+/* Describes in *part the convolution of gy that computes those rows and columns of gx whose remainders are `y` and
+   `x`.  Sets from[0] and from[1] to the first such row and column.  Returns 1.  Returns 0 if there is no such
+   element, or -1 if the padding would be negative or the sizes too large. */
 static int opdi_conv_part(const opdi_conv *conv, int64_t y, int64_t x, opdi_conv *part, int64_t from[2]) {
     const int64_t qy = conv->ph > y ? (conv->ph - y + conv->sh - 1) / conv->sh : 0;
     const int64_t qx = conv->pw > x ? (conv->pw - x + conv->sw - 1) / conv->sw : 0;
@@ -528,7 +532,7 @@ static int opdi_conv_part(const opdi_conv *conv, int64_t y, int64_t x, opdi_conv
     if (part->kh <= 0 || part->kw <= 0 || part->oh <= 0 || part->ow <= 0) { return 0; }
     return part->ph < 0 || part->pw < 0 || opdi_conv_places(part) ? -1 : 1;
 }
-/* Copies a part's results to every sh-th row and every sw-th column of gx. */
+/* Copies a part's results to every sh-th row and every sw-th column of gx, from row from[0] and column from[1] on. */
 static void opdi_conv_spread(const opdi_conv *conv, const opdi_conv *part, const int64_t from[2], const char *results,
                              char *gx) {
     const int64_t size = (int64_t)conv->size;
@@ -545,7 +549,7 @@ static void opdi_conv_spread(const opdi_conv *conv, const opdi_conv *part, const
         }
     }
 }
-/* Returns true if the gradient of x is computed in parts (with strides). */
+/* Returns true if the gradient of x is computed in parts, see above. */
 static bool opdi_conv_has_parts(const opdi_conv *conv) {
     opdi_conv part;
     int64_t from[2];
@@ -556,7 +560,7 @@ static bool opdi_conv_has_parts(const opdi_conv *conv) {
     }
     return true;
 }
-/* Computes gx part by part.  Returns 0, or -1 and sets an error. */
+/* Computes gx in parts.  Returns 0, or -1 and sets an error. */
 static int opdi_conv_grad_parts(const opdi_conv *conv, const void *gy, const void *weights, void *gx) {
     const int64_t size = (int64_t)conv->size, high = (conv->h - 1) / conv->sh + 1, wide = (conv->w - 1) / conv->sw + 1;
     const int64_t results = opdi_round_up(conv->n * conv->c * high * wide * size, 64);
@@ -580,7 +584,8 @@ static int opdi_conv_grad_parts(const opdi_conv *conv, const void *gy, const voi
     return rc;
 }
 
-/* Returns whether all of `count` numbers are finite.  The exponent bits of an infinity or NaN are all ones. */
+/* Returns true if all of `count` numbers of `size` bytes (4: float, 8: double) are finite.  The exponent bits of an
+   infinity or NaN are all ones. */
 OPDI_INTERNAL bool opdi_conv_finite(size_t size, int64_t count, const void *numbers) {
     const opdi_word32 *const word = (const opdi_word32 *)numbers;
     const opdi_word64 *const twice = (const opdi_word64 *)numbers;
@@ -594,8 +599,8 @@ OPDI_INTERNAL bool opdi_conv_finite(size_t size, int64_t count, const void *numb
     for (; i < count; i++) { all |= (word[i] & 0x7f800000u) == 0x7f800000u; }
     return all == 0;
 }
-/* Computes gx from gy and the weights by folding, in which each gradient is multiplied only by the taps that read x.
-   Returns 0, or -1 and sets an error. */
+/* Computes gx from gy and the weights by folding, see opdi_fold_add.  Each gradient is multiplied only by the taps
+   that read x, so infinite weights are not multiplied by padding.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_conv_grad_folded(const opdi_conv *conv, const void *gy, const void *weights, void *gx) {
     opdi_conv_job job;
     memset(&job, 0, sizeof job);
@@ -635,14 +640,14 @@ OPDI_INTERNAL int opdi_conv_grad_input(const opdi_conv *conv, const void *gy, co
     return opdi_conv_grad_folded(conv, gy, weights, gx);
 }
 
-/* Returns over how many images one matrix product sums the gradient of the weight. */
+/* Returns the number of images over which one matrix product sums the gradient of the weight. */
 static int64_t opdi_conv_summed(const opdi_conv *conv) {
     const int64_t bytes = OPDI_MAX(opdi_conv_pad_bytes(conv, conv->cg), (int64_t)1);
     if (conv->cg == 1 && conv->og == 1) { return 1; }
     return OPDI_MAX(1, OPDI_MIN(OPDI_MIN(conv->n, 4096 / (conv->oh * conv->ow)), ((int64_t)8 << 20) / bytes));
 }
-/* Adds the gradient from `images` images, beginning with image `first`, to gw of one group. `pad` is working memory,
-   which is zero at first. */
+/* Adds the gradient from images first .. first + images - 1 to `gw` of group `group`.  `pad` is scratch memory,
+   which the caller has set to zeros.  Returns 0, or -1 if memory runs out. */
 static int opdi_conv_gw_images(const opdi_conv_job *job, int64_t group, int64_t first, int64_t images, char *pad,
                                char *gw) {
     const opdi_conv *conv = &job->conv;
@@ -670,7 +675,8 @@ static int opdi_conv_gw_images(const opdi_conv_job *job, int64_t group, int64_t 
     if (images > 1) { left.pack = opdi_unfold_pack_gy; }
     return opdi_gemm(conv->size, conv->og, depth, images * area, &left, &right, 1, gw, depth, 1);
 }
-/* Computes the weight gradients of items [begin, end).  An item is one group of one part of the batch. */
+/* Computes the weight gradients of items [begin, end) of ctx, an opdi_conv_job.  An item is one group of one part of
+   the batch. */
 static void opdi_conv_gw_range(void *ctx, int64_t begin, int64_t end) {
     opdi_conv_job *job = (opdi_conv_job *)ctx;
     const opdi_conv *conv = &job->conv;
@@ -696,8 +702,9 @@ static void opdi_conv_gw_range(void *ctx, int64_t begin, int64_t end) {
     opdi_free(pad, bytes);
 }
 
-/* Computes gw from gy and x.  The batch is cut into parts; how many depends only on the sizes, and their sums are added
-   in order, so the result does not depend on the number of threads.  Returns 0, or -1 and sets an error. */
+/* Computes gw from gy and x.  The batch is cut into parts, whose number depends only on the sizes, and the parts'
+   sums are added in order.  So the result does not depend on the number of threads.  Returns 0, or -1 and sets an
+   error. */
 OPDI_INTERNAL int opdi_conv_grad_weight(const opdi_conv *conv, const void *gy, const void *x, void *gw) {
     opdi_conv_job job;
     int64_t count = conv->oc * conv->cg * conv->kh * conv->kw, size = (int64_t)conv->size;

@@ -1,4 +1,4 @@
-/* Returns the dot product of depth elements of a and x, in four vectors that are summed at the end. */
+/* Returns the dot product of `depth` elements of a and x.  Four vectors accumulate it and are summed at the end. */
 OPDI_TARGET static OPDI_T OPDI_WIDE(dot)(int64_t depth, const OPDI_T *a, const OPDI_T *x) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
     typedef OPDI_T H __attribute__((vector_size(sizeof(OPDI_V) / 2)));
@@ -46,8 +46,8 @@ OPDI_TARGET OPDI_ALWAYS OPDI_T OPDI_WIDE(lanes_sum)(OPDI_V sum) {
     }
     return lanes[0];
 }
-/* Defines a function of type opdi_dots_fn, for a few rows of OPDI_T and four rows of `type`, of which `load` reads a
-   vector. */
+/* These macros define a function of type opdi_dots_fn, which multiplies rows of OPDI_T by four rows of `type`;
+   `load` reads a vector of these. */
 #define OPDI_DOTS_FROM(i) \
     const OPDI_T *const a##i = (const OPDI_T *)few[i]; \
     OPDI_V c##i##0 = {0}, c##i##1 = {0}, c##i##2 = {0}, c##i##3 = {0};
@@ -107,9 +107,9 @@ OPDI_DOTS_TILE(dots_few_f16, OPDI_DOTS_FEW, uint16_t, OPDI_WIDE(from_f16))
 OPDI_DOTS_TILE(dots_one_f16, OPDI_DOTS_1, uint16_t, OPDI_WIDE(from_f16))
 #endif
 #if OPDI_LEVEL > 0 && OPDI_BYTES == 4
-/* Adds x[k] B[k, j], for all k < depth, to sums[j], for `count` columns of short floats (float16 or bfloat16); `count`
-   is a multiple of two vectors.  For bfloat16, the sums of each step belong first to its even columns, then to its odd
-   ones. */
+/* Adds x[k] B[k, j], for all k < depth, to sums[j], for `count` columns of float16 or (if `bf16` is true) bfloat16.
+   Rows of B are `rs` elements apart.  `count` is a multiple of two vectors.  For bfloat16, the sums of each two
+   vectors of columns belong first to the even columns, then to the odd ones. */
 OPDI_TARGET static void OPDI_WIDE(halves_cols)(int64_t depth, int64_t count, bool bf16, const float *x,
                                                const uint16_t *b, int64_t rs, float *sums) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };

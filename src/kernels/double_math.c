@@ -2,11 +2,12 @@
 
 //== functions of doubles ==============================================================================================
 //
-// With AVX2 or AVX-512 computed by vectors, eight elements a step, otherwise by the C library.  Error bounds in units
-// in the last place: exp and log 1, sin, cos 1.5, tanh 3, erf, erfc 1.6, sinc 2.5.
+//  With AVX2 or AVX-512, vectors compute eight elements per step; otherwise the C library computes them.  Error bounds
+//  in units in the last place: exp, log 1; sin, cos 1.5; tanh 3; erf, erfc 1.6; sinc 2.5.
 
 OPDI_ALWAYS double opdi_sigmoid1_f64(double x) { return 1.0 / (1.0 + opdi_exp1_f64(-x)); }
-/* tanh |x| = m / (m + 2), m = e^(2|x|) - 1 = 2^n (e^r - 1) + (2^n - 1): within 3 ulp */
+/* Returns tanh(a).  With x = |a|, tanh(x) = m / (m + 2), m = e^(2x) - 1 = 2^n (e^r - 1) + (2^n - 1).  The error is
+   at most 3 ulp. */
 OPDI_ALWAYS double opdi_tanh1_f64(double a) {
     const uint64_t sign = opdi_bits64(a) & 0x8000000000000000u;
     double x = opdi_double(opdi_bits64(a) ^ sign), t;
@@ -16,7 +17,7 @@ OPDI_ALWAYS double opdi_tanh1_f64(double a) {
     const double y = x < 1e-9 ? x : m / (m + 2.0);
     return opdi_double(opdi_bits64(y) | sign);
 }
-/* Returns a * b + c rounded once.  Compilers fuse the two operations by themselves only with optimisation. */
+/* Returns sin(x), and x itself for zeros, to keep their sign. */
 OPDI_ALWAYS double opdi_sin1_f64(double x) {
     const double y = opdi_trig1_f64(x, 0);
     return x == 0.0 ? x : y;
@@ -26,12 +27,12 @@ OPDI_ALWAYS double opdi_cos1_f64(double x) { return opdi_trig1_f64(x, 1); }
 #define OPDI_VMATH64_LIST(X) X(exp, 0, exp(x)) X(log, 1, log(x)) X(tanh, 4, tanh(x)) X(sin, 6, sin(x)) \
     X(cos, 7, cos(x)) X(sigmoid, 8, 1 / (1 + exp(-x)))
 #else
-/* erf(x) / x - 1 for x^2 in [0, 1], and the coefficients of erfcx (see >>op:special). */
+/* The coefficients of erf(x) / x - 1 as a polynomial in x^2, for |x| <= 1.  For erfcx, see >>op:special. */
 static const double opdi_erf_series[14] = {
     -0.03453126133013269, -0.1405360890227171, 0.019852496688983708, -0.0022854855611440673, 0.00021751715604160108,
     -1.75371694414921e-05, 1.223382738352401e-06, -7.511569160678138e-08, 4.11580059766496e-09, -2.0352493920247854e-10,
     9.167606746069445e-12, -3.7910930392717217e-13, 1.454817075960679e-14, -5.166061616805981e-16};
-/* sin(x) / x as a function of x^2, |x| <= pi / 2 */
+/* The coefficients of sin(x) / x as a polynomial in x^2, for |x| <= pi / 2. */
 OPD_UNUSED OPDI_INTERNAL const double opdi_sine_series[11] = {
     1.0, -0.16666666666666666, 0.008333333333333333, -0.0001984126984126984, 2.7557319223985893e-06,
     -2.505210838544172e-08, 1.6059043836821613e-10, -7.647163731819816e-13, 2.8114572543455206e-15,
@@ -58,7 +59,7 @@ static double opdi_sinc_f64(double x) {
     const double angle = x * 3.14159265358979323846;
     return x == 0 ? 1 : sin(angle) / angle;
 }
-/* The functions: name, number, and the function of the C library. */
+/* The functions: name, number, and an expression that computes one element with the C library. */
 #define OPDI_VMATH64_LIST(X) X(exp, 0, exp(x)) X(log, 1, log(x)) X(tanh, 4, tanh(x)) X(erf, 5, erf(x)) \
     X(sin, 6, sin(x)) X(cos, 7, cos(x)) X(sigmoid, 8, 1 / (1 + exp(-x))) X(erfc, 14, erfc(x)) \
     X(sinc, 15, opdi_sinc_f64(x))
@@ -85,11 +86,11 @@ OPDI_AVX2 static void opdi_vmath64_avx2(int function, int64_t count, double *out
 OPDI_AVX512 static void opdi_vmath64_avx512(int function, int64_t count, double *out, const double *a) {
     switch (function) { OPDI_VMATH64_LIST(OPDI_VMATH64_CASE) default: break; }
 }
-/* Applies the function whose number in the list is `function` to `count` elements, a multiple of eight. */
+/* Applies function number `function` of OPDI_VMATH64_LIST to `count` elements, a multiple of eight. */
 static void opdi_vmath64_steps(int function, int64_t count, double *out, const double *a) {
     (opdi_cpu_level() > 1 ? opdi_vmath64_avx512 : opdi_vmath64_avx2)(function, count, out, a);
 }
-/* Recomputes with the C library those elements that are too large for the range reduction. */
+/* Recomputes those elements with the C library that are too large for the range reduction of sin, cos and sinc. */
 static void opdi_vtrig64_again(int function, int64_t count, double *out, const double *a) {
     for (int64_t i = 0; i < count; i++) {
         if (fabs(a[i]) < OPDI_TRIG_MAX_F64) { continue; }

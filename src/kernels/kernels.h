@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>kernels_h    threads, vectors, matrix products: types and macros that several files use
+//  >>kernels_h    threads, vectors, matrix products: types and macros for several files
 //----------------------------------------------------------------------------------------------------------------------
 
 #if !defined(OPDI_KERNELS_H)
@@ -7,7 +7,7 @@
 #include "../dispatch/lean.h"
 #include "../typed/typed.h"
 
-/* The level that opdi_cpu_level returns; -1: not determined yet. */
+/* The result of opdi_cpu_level, or -1 before its first call. */
 #if defined(OPDI_APART)
 extern OPDI_INTERNAL int opdi_cpu_known;
 #elif defined(OPDI_OPERATORS)
@@ -17,7 +17,8 @@ static int opdi_cpu_known = -1;
 //== threads ===========================================================================================================
 
 #if defined(OPDI_OPERATORS)
-/* Without optimisation, intrinsics are slower than plain C and take longer to compile. */
+/* Without optimisation, code with intrinsics is slower than plain C and takes longer to compile, so vector code is
+   left out. */
 #if defined(__x86_64__) && defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(__TINYC__) && !defined(OPD_NO_SIMD)
 #define OPDI_X86
 #define OPDI_AVX2 __attribute__((target("avx2,fma")))
@@ -44,15 +45,15 @@ OPDI_LOOPS_END
 /* A range function works on the items from `begin` to `end` - 1; `begin` is a multiple of the grain.  A range may span
    several grains. */
 typedef void (*opdi_range_fn)(void *ctx, int64_t begin, int64_t end);
-#define OPDI_LENT(bytes) (((bytes) + 63) & ~(size_t)63)   /* bytes of a room that working memory takes up */
+#define OPDI_LENT(bytes) (((bytes) + 63) & ~(size_t)63)   /* bytes in a job's buffer that a loan of `bytes` takes */
 #endif
 
 //== vector math =======================================================================================================
 
 #if defined(OPDI_OPERATORS)
 #define OPDI_VSTEP 16
-#define OPDI_MAGIC 12582912.0f                    /* 1.5 * 2^23: adding it rounds to an integer in the low bits */
-/* Returns a sum rounded to its type, also where expressions are evaluated with more digits (x87). */
+#define OPDI_MAGIC 12582912.0f                    /* 1.5 * 2^23: a float plus this is rounded to an integer */
+/* Rounds `sum` to its type, even if the compiler evaluates expressions with more digits (x87). */
 #if FLT_EVAL_METHOD == 0 || FLT_EVAL_METHOD == 16
 #define OPDI_ROUNDED(type, sum) (sum)
 #else
@@ -67,7 +68,7 @@ OPDI_ALWAYS double opdi_rounded_double(double sum) {
 #define OPDI_ROUNDED(type, sum) opdi_rounded_##type(sum)
 #endif
 OPDI_LOOPS_BEGIN
-/* Computes count = round(x / ln 2), and returns r = x - count ln 2, |r| <= 0.347. */
+/* Sets *count to round(x / ln 2), and returns r = x - count ln 2, |r| <= 0.347.  `lv` is the level of instructions. */
 OPDI_ALWAYS float opdi_exp_reduce(int lv, float x, int32_t *count) {
     float t = OPDI_ROUNDED(float, OPDI_FMAF(lv, x, 1.44269504f, OPDI_MAGIC)), k = t - OPDI_MAGIC;
     float r = OPDI_FMAF(lv, k, -0.693359375f, x);
@@ -78,8 +79,8 @@ OPDI_ALWAYS float opdi_pick(int condition, float a, float b) {
     return opdi_float(opdi_pick_bits(condition, opdi_bits(a), opdi_bits(b)));
 }
 OPDI_ALWAYS float opdi_pow2(int32_t count) { return opdi_float((uint32_t)(count + 127) << 23); }
-/* Returns e^(x - less) = 2^count e^r for a small `less`. 2^count is applied in two factors, so that results near the
-   ends round once. */
+/* Returns e^(x - less) = 2^count e^r for a small `less`.  2^count is applied in two factors, so that very large and
+   very small results are rounded only once. */
 OPDI_ALWAYS float opdi_exp_less(int lv, float x, float less) {
     int32_t count;
     x = opdi_pick(x > 89.0f, 89.0f, x);
@@ -94,7 +95,7 @@ OPDI_ALWAYS float opdi_exp_less(int lv, float x, float less) {
     return q * opdi_pow2(count >> 1) * opdi_pow2(count - (count >> 1));
 }
 OPDI_ALWAYS float opdi_exp1(int lv, float x) { return opdi_exp_less(lv, x, 0.0f); }
-/* Returns log(m 2^e) for f = m - 1, m in [sqrt(1/2), sqrt(2)]. */
+/* Returns log(m 2^e) for m in [sqrt(1/2), sqrt(2)], where f = m - 1. */
 OPDI_ALWAYS float opdi_log_core(int lv, float f, float e) {
     float p = OPDI_FMAF(lv, 0.0691537708f, f, -0.117898293f);
     p = OPDI_FMAF(lv, p, f, 0.118729778f);
@@ -114,7 +115,7 @@ OPDI_ALWAYS float opdi_log1(int lv, float a) {
     uint32_t bits = opdi_bits(opdi_pick(tiny, a * 8388608.0f, a)) - 0x3f3504f3u;
     float e = (float)(((int32_t)bits >> 23) - (23 & -tiny));
     float y = opdi_log_core(lv, opdi_float((bits & 0x7fffffu) + 0x3f3504f3u) - 1.0f, e);
-    y = opdi_pick(a < HUGE_VALF, y, a);                    /* inf and nan */
+    y = opdi_pick(a < HUGE_VALF, y, a);                    /* inf and NaN stay */
     y = opdi_pick(a < 0.0f, NAN, y);
     return opdi_pick(a == 0.0f, -HUGE_VALF, y);
 }
@@ -135,22 +136,23 @@ OPDI_ALWAYS uint64_t opdi_bits64(double d) {
     memcpy(&bits, &d, sizeof bits);
     return bits;
 }
-/* Splits x = m 2^e, m in [sqrt(1/2), sqrt(2)): returns m, and e in *exponent. x is positive and normal.  The exponent
-   becomes a double when it is put into the low bits of 2^52. */
+/* Splits x = m 2^e, m in [sqrt(1/2), sqrt(2)): returns m, and sets *exponent to e.  x is positive and normal.  The
+   exponent is converted to a double by writing it into the low bits of 2^52. */
 OPDI_ALWAYS double opdi_split_f64(double x, double *exponent) {
     const uint64_t bits = opdi_bits64(x) - 0x3fe6a09e667f3bcdu;
     *exponent = opdi_double(((bits >> 52) ^ 0x800u) | 0x4330000000000000u) - 4503599627372544.0;
     return opdi_double((bits & 0x000fffffffffffffu) + 0x3fe6a09e667f3bcdu);
 }
-/* Returns y 2^n for the double t whose low bits are n, |n| <= 1100. 2^n is applied in two factors, so that results near
-   the ends round once. */
+/* Returns y 2^n for |n| <= 1100, where n is in the low bits of the double t.  2^n is applied in two factors, so that
+   very large and very small results are rounded only once. */
 OPDI_ALWAYS double opdi_scale_f64(double y, double t) {
-    const uint64_t bits = opdi_bits64(t) - (0x4338000000000000u - 2048);   /* n + 2048: halved without a sign */
+    const uint64_t bits = opdi_bits64(t) - (0x4338000000000000u - 2048);   /* n + 2048, to halve it without a sign */
     return y * opdi_double(((bits >> 1) - 1) << 52) * opdi_double((bits - (bits >> 1) - 1) << 52);
 }
 OPDI_LOOPS_END
-/* Computes e^x = 2^n e^r, |r| <= ln(2) / 2, with the series of e^r to r^13: within 1 ulp. */
-#define OPDI_MAGIC_F64 6755399441055744.0         /* 1.5 * 2^52, as OPDI_MAGIC */
+/* The functions below compute e^x = 2^n e^r, |r| <= ln(2) / 2, with the series of e^r to r^13.  The error is at most
+   1 ulp. */
+#define OPDI_MAGIC_F64 6755399441055744.0         /* 1.5 * 2^52, see OPDI_MAGIC */
 OPDI_LOOPS_BEGIN
 /* Returns (e^r - 1 - r) / r^2. */
 OPDI_ALWAYS double opdi_exp_series(double r) {
@@ -167,7 +169,7 @@ OPDI_ALWAYS double opdi_exp_series(double r) {
     q = q * r + 1.0 / 6;
     return q * r + 1.0 / 2;
 }
-/* Returns the rest r of x = n ln(2) + r, and n in the low bits of *t. */
+/* Returns r with x = n ln(2) + r for an integer n, and leaves n in the low bits of *t. */
 OPDI_ALWAYS double opdi_exp_rest(double x, double *t) {
     *t = x * 1.4426950408889634 + OPDI_MAGIC_F64;
     const double k = *t - OPDI_MAGIC_F64;
@@ -180,7 +182,8 @@ OPDI_ALWAYS double opdi_exp1_f64(double x) {
     const double r = opdi_exp_rest(x, &t);
     return opdi_scale_f64(opdi_exp_series(r) * (r * r) + r + 1.0, t);
 }
-/* log(m 2^e) = e ln(2) + f - (f^2/2 - s (f^2/2 + z P(z))), f = m - 1, s = f / (2 + f), z = s^2: within 1 ulp */
+/* Returns log(a), for a = m 2^e: e ln(2) + f - (f^2/2 - s (f^2/2 + z P(z))), with f = m - 1, s = f / (2 + f) and z =
+   s^2.  The error is at most 1 ulp. */
 OPDI_ALWAYS double opdi_log1_f64(double a) {
     const bool tiny = a < 2.2250738585072014e-308;
     double e;
@@ -194,13 +197,13 @@ OPDI_ALWAYS double opdi_log1_f64(double a) {
     p = p * z + 0.39999999999899033;
     p = p * z + 0.666666666666667;
     double y = e * 0.693147180559663 - ((half - (s * (half + z * p) + e * 2.8235290563031577e-13)) - f);
-    y = a < HUGE_VAL ? y : a;                              /* inf and nan */
+    y = a < HUGE_VAL ? y : a;                              /* inf and NaN stay */
     y = a < 0.0 ? (double)NAN : y;
     return a == 0.0 ? -HUGE_VAL : y;
 }
 OPDI_LOOPS_END
-/* x = n pi/2 + r, |x| < 2^20, pi/2 in three parts, of which products are subtracted by FMA; shift 0: sin, 1: cos:
-   within 1.5 ulp */
+/* opdi_trig1_f64 returns sin(x) if `shift` is 0, cos(x) if it is 1, for |x| < 2^20, within 1.5 ulp.  It reduces x =
+   n pi/2 + r, with pi/2 in three parts, whose multiples are subtracted by OPDI_FMA (a * b + c, rounded once). */
 #define OPDI_TRIG_MAX_F64 1048576.0
 #if defined(__GNUC__) && !defined(__TINYC__)
 #define OPDI_FMA(a, b, c) __builtin_fma(a, b, c)
@@ -263,12 +266,12 @@ static const double opdi_erfcx_scaled[25] = {
     -2.586685071624259e-07, 2.3263508709141603e-08, 3.867533424282623e-08, -3.744210081080678e-09,
     -5.173990214252411e-09, 3.111433381196195e-10, 4.251471445216738e-10};
 OPDI_LOOPS_BEGIN
-/* exp(x^2) erfc(x), x >= 0: a polynomial in (x - 3.75) / (x + 3.75) over 1 + 2 x */
+/* Returns exp(x^2) erfc(x) for x >= 0: a polynomial in (x - 3.75) / (x + 3.75), divided by 1 + 2 x. */
 OPDI_ALWAYS double opdi_erfcx1_f64(double x) {
     const double more = 1.0 + 2.0 * x, over = 1.0 / ((x + 3.75) * more);
     return OPDI_POLYNOMIAL(opdi_erfcx_scaled, (x - 3.75) * more * over) * ((x + 3.75) * over);
 }
-/* exp(-x^2): the rounding error of the square is taken into account */
+/* Returns exp(-x^2), corrected by the rounding error of x^2. */
 OPDI_ALWAYS double opdi_exp_square1_f64(double x) {
     const double square = x * x;
     return opdi_exp1_f64(-square) * (1.0 - OPDI_FMA(x, x, -square));
@@ -281,30 +284,31 @@ OPDI_LOOPS_END
 
 #if defined(OPDI_OPERATORS)
 #if defined(__GNUC__)
-typedef uint32_t opdi_word32 __attribute__((may_alias));      /* elements of four and eight bytes, for moving */
+typedef uint32_t opdi_word32 __attribute__((may_alias));      /* elements of 4 or 8 bytes of any type */
 typedef uint64_t opdi_word64 __attribute__((may_alias));
 #else
 typedef uint32_t opdi_word32;
 typedef uint64_t opdi_word64;
 #endif
 typedef void (*opdi_pack_fn)(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld, void *out);
-/* An operand, A or B, of a matrix product C. `dtype` is that of C; if C is float, it may also be OPD_FLOAT16 or
-   OPD_BFLOAT16. rs and cs are the distances between rows and columns, in elements.  If `pack` is set (only for B),
-   there is no data: the function writes out[t * ld + j] = B[k0 + t, j0 + j] for t < kc and j < nc, nc <= ld.  It may
-   write anything into columns nc <= j < ld. */
+/* An operand, A or B, of a matrix product C.  `dtype` is that of C; if C is float, it may also be OPD_FLOAT16 or
+   OPD_BFLOAT16.  rs and cs are the distances between rows and columns, in elements.  If `pack` is set (only for B),
+   `data` is not used: the function writes out[t * ld + j] = B[k0 + t, j0 + j] for t < kc and j < nc, nc <= ld.  It
+   may write anything into columns nc <= j < ld. */
 typedef struct opdi_gemm_in {
     const void *data;
     int dtype;
     int64_t rs, cs;
     opdi_pack_fn pack;
     void *ctx;
-    bool exact;                                   /* the floats are all exactly numbers of bfloat16 */
+    bool exact;                                   /* all floats are representable in bfloat16 */
 } opdi_gemm_in;
-/* Computes a tile: c[r * ldc + j] (+)= sum over t < kc of rows[r][t * csa] * b[t * ldb + j], r < MR, j < NR. */
+/* Computes a tile: product[r * ldc + j] = (or += if `add`) sum over t < kc of rows[r][t * csa] * second[t * ldb +
+   j], for r < MR and j < NR. */
 typedef void opdi_micro_fn(int64_t kc, const void *const *rows, int64_t csa, const void *second, int64_t ldb,
                            void *product, int64_t ldc, int add);
-typedef struct opdi_micro { opdi_micro_fn *run; int64_t mr, nr, kc; } opdi_micro;      /* kc: most rows of panels */
-/* Computes the dot products of a few rows with four other rows, all of `depth` elements: sums[4 * i + j]. */
+typedef struct opdi_micro { opdi_micro_fn *run; int64_t mr, nr, kc; } opdi_micro;      /* kc: most rows of a panel */
+/* Computes the dot products of a few rows with four other rows, all of `depth` elements, as sums[4 * i + j]. */
 typedef void opdi_dots_fn(int64_t depth, const void *const *few, const void *const *many, void *sums);
 #define OPDI_MAX_MR 8
 #define OPDI_MAX_NR 32
@@ -321,8 +325,7 @@ typedef double opdi_v8d __attribute__((vector_size(64), aligned(8), may_alias));
 #define OPDI_ASM_FMA(s, c, a, b) __asm__("vfmadd231" s " {%2, %1, %0|%0, %1, %2}" : "+v"(c) : "v"(a), "v"(b))
 #define OPDI_ASM_SPLAT(s, x, p) __asm__("vbroadcasts" s " {%1, %0|%0, %1}" : "=v"(x) : "m"(*(p)))
 #define OPDI_ASM_STREAM(s, p, x) __asm__("vmovntp" s " {%1, %0|%0, %1}" : "=m"(*(p)) : "v"(x))
-/* Adds the products of pairs of bfloat16 to c: for each pair, the product of the first halves of a and b and the
-   product of their second halves. */
+/* For each 32-bit lane of c, a float, adds the products of the two bfloat16 of a and b in this lane. */
 #if defined(__clang__) ? __clang_major__ >= 9 : __GNUC__ >= 10
 #define OPDI_ASM_PAIRS(c, a, b) __asm__("vdpbf16ps {%2, %1, %0|%0, %1, %2}" : "+v"(c) : "v"(a), "v"(b))
 #endif
@@ -330,7 +333,8 @@ typedef uint16_t opdi_v8h __attribute__((vector_size(16), aligned(2), may_alias)
 typedef uint16_t opdi_v16h __attribute__((vector_size(32), aligned(2), may_alias));
 #endif
 OPDI_LOOPS_BEGIN
-/* Returns the size of elements that are packed as they are, or 0 for half precision, which is converted to float. */
+/* Returns the size of elements that are packed without conversion, or 0 for half precision, which is converted to
+   float. */
 static inline size_t opdi_gemm_moved(const opdi_gemm_in *in) {
     return in->dtype == OPD_FLOAT32 || in->dtype == OPD_INT32 ? 4
         : in->dtype == OPD_FLOAT64 || in->dtype == OPD_INT64 ? 8 : 0;
@@ -345,7 +349,7 @@ typedef int opdi_v4i __attribute__((vector_size(16)));
 #define OPDI_MIX4(a, b, i, j, k, l) __builtin_shuffle(a, b, mix_##i##j##k##l)
 #endif
 OPDI_LOOPS_BEGIN
-/* Transposes elements of four bytes: out[t * ld + j] = pj[t] for t, j < 4. */
+/* Transposes a 4 x 4 block of 4-byte elements: out[t * ld + j] = pj[t] for t, j < 4. */
 static inline void opdi_transpose4(const void *p0, const void *p1, const void *p2, const void *p3, void *to,
                                    int64_t ld) {
     opdi_word32 *const out = (opdi_word32 *)to;
@@ -385,16 +389,16 @@ typedef struct opdi_gemm_job {
     opdi_gemm_in a, b;                            /* a is stored transposed: rs along k, cs along the rows */
     char *c;
     int64_t rsc, csc;
-    int64_t i0, mc, j0, nc, k0, kc;               /* the block being computed */
+    int64_t i0, mc, j0, nc, k0, kc;               /* offsets and sizes of the current block */
     int64_t mb, nb;                               /* rows and columns of a work item */
-    void (*pack_panels)(const struct opdi_gemm_job *job, int64_t begin, int64_t end);     /* packs B; NULL: by panels */
-    char *apack, *bpack;                          /* packed blocks; NULL: the operand is read in place */
+    void (*pack_panels)(const struct opdi_gemm_job *job, int64_t begin, int64_t end);     /* NULL: each by itself */
+    char *apack, *bpack;                          /* packed blocks, or NULL if not packed */
     int add;
 } opdi_gemm_job;
-#define OPDI_FEW 4                                /* at most so many rows of half precision are multiplied one by one */
-#define OPDI_FEW_ROWS 16                          /* at most so many rows are not packed, if there are vectors */
-#define OPDI_FEW_FLOATS 8         /* the same for floats, whose sums have another order than in large batches */
-#define OPDI_FEW_PAIRS 32                         /* the same for pairs of bfloat16 */
+#define OPDI_FEW 4                                /* most rows of half precision for opdi_halves_try */
+#define OPDI_FEW_ROWS 16                          /* most rows of half precision for opdi_few_try */
+#define OPDI_FEW_FLOATS 8         /* most rows of floats; the order of sums differs from that in large products */
+#define OPDI_FEW_PAIRS 32                         /* most rows of pairs of bfloat16 */
 #endif
 
 //== convolution =======================================================================================================
@@ -402,14 +406,14 @@ typedef struct opdi_gemm_job {
 #if defined(OPDI_OPERATORS)
 typedef struct opdi_conv {
     size_t size;                                  /* 4: float, 8: double */
-    bool exact;                                   /* the floats of x are numbers of bfloat16, unlike the results */
+    bool exact;                                   /* x, not y: representable in bfloat16 */
     int64_t n, c, h, w, oc, kh, kw, sh, sw, ph, pw, dh, dw, groups, oh, ow;
-    int64_t cg, og, hp, wp;                       /* channels of a group, in and out; sizes of the padded image */
-    int64_t phases, run, line;                    /* runs of columns sw apart in a line; lengths of a run and a line */
+    int64_t cg, og, hp, wp;                       /* per group: channels of x, of y; padded image */
+    int64_t phases, run, line;                    /* phases: number of runs in a line; lengths */
 } opdi_conv;
-#define OPDI_CONV_SLACK 64                        /* how many elements behind a buffer packing may read or write */
-/* Padded images, each `image` elements behind the one before.  For small images, whose buffers are shifted, this is the
-   first member of an opdi_shift. */
+#define OPDI_CONV_SLACK 64                        /* elements behind a buffer that packing may touch */
+/* Padded images, each `image` elements after the previous image.  For small images, whose planes are shifted
+   (opdi_shift), this is the first member of an opdi_shift. */
 typedef struct opdi_unfold { const opdi_conv *conv; const char *pad; int64_t image; const char *gy; } opdi_unfold;
 OPDI_LOOPS_BEGIN
 static inline double opdi_number_at(size_t size, const void *memory, int64_t i) {

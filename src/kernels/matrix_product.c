@@ -3,16 +3,17 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>matrix_product matrix product
 //
-//  C[m,n] = A[m,k] B[k,n] + beta C.  B is copied into panels of NR columns (a panel's row is contiguous), A into panels
-//  of MR rows unless its rows are contiguous already.  A micro-kernel (the innermost loop) keeps an MR x NR tile of C
-//  in registers.  The dimension k is never split among threads, and its blocks depend on k only, so that results do not
-//  depend on the number of threads.  C is of float, double, int32 or int64; integers wrap.  Where the processor
-//  multiplies pairs of bfloat16, two such operands are packed in words, each of which has two consecutive steps of k.
+//  C[m,n] = A[m,k] B[k,n] + beta C.  B is copied into panels of NR columns, in which each row is contiguous.  A is
+//  copied into panels of MR rows, unless it can be read directly.  A micro-kernel (the innermost loop) keeps an MR x NR
+//  tile of C in registers.  The dimension k is never split among threads, and its blocks depend on k only, so that
+//  results do not depend on the number of threads.  C is of float, double, int32 or int64; integers wrap.  If the
+//  processor multiplies pairs of bfloat16, bfloat16 operands are packed as 32-bit words that contain two consecutive
+//  steps of k.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== matrix product ====================================================================================================
 
-#define OPDI_GEMM_K 576                           /* a panel of B, K x NR, is 72 KiB of float at most */
+#define OPDI_GEMM_K 576                           /* a panel of B, K x NR, has at most 72 KiB of floats */
 
 static opdi_micro_fn opdi_micro_plain_f32, opdi_micro_plain_f64, opdi_micro_whole_plain_f32, opdi_micro_whole_plain_f64;
 
@@ -44,7 +45,7 @@ OPDI_AVX512 static opdi_micro_fn opdi_micro_whole_avx512_f32, opdi_micro_whole_a
 #endif
 #include "../typed/end.h"
 
-/* Returns the micro-kernel for a C of this dtype. */
+/* Returns the micro-kernel for a C of this dtype, and its tile's sizes. */
 OPDI_INTERNAL opdi_micro opdi_micro_of(int dtype) {
     const bool whole = dtype == OPD_INT32 || dtype == OPD_INT64, four = dtype == OPD_FLOAT32 || dtype == OPD_INT32;
     opdi_micro mk = {four ? opdi_micro_plain_f32 : opdi_micro_plain_f64, 4, 8, whole ? OPDI_GEMM_K / 2 : OPDI_GEMM_K};
@@ -65,7 +66,7 @@ OPDI_INTERNAL opdi_micro opdi_micro_of(int dtype) {
 #endif
     return mk;
 }
-/* Returns true if the processor multiplies pairs of bfloat16. */
+/* Returns true if the processor has instructions for pairs of bfloat16 (AVX512_BF16). */
 OPDI_INTERNAL bool opdi_cpu_pairs(void) {
 #if defined(OPDI_X86) && defined(OPDI_ASM_PAIRS)
     return opdi_cpu_level() == 2 && __builtin_cpu_supports("avx512bf16");
@@ -81,8 +82,8 @@ static inline float opdi_gemm_load_f32(const opdi_gemm_in *in, int64_t at) {
 }
 
 #if defined(OPDI_X86)
-/* Converts float16 to float, 8 or 16 at a time, and returns how many it has converted.  Every processor with AVX2 has
-   the instruction (F16C). */
+/* Converts float16 to float, 8 or 16 at a time, and returns the number of converted elements.  Every processor with
+   AVX2 has the instruction (F16C). */
 OPDI_AVX2 OPDI_INTERNAL int64_t opdi_widen_f16_avx2(const uint16_t *at, int64_t count, float *out) {
     int64_t j = 0;
     for (; j + 8 <= count; j += 8) {
@@ -102,7 +103,7 @@ OPDI_AVX512 OPDI_INTERNAL int64_t opdi_widen_f16_avx512(const uint16_t *at, int6
     return j;
 }
 #endif
-/* Converts `count` contiguous numbers of half precision to float. */
+/* Converts `count` contiguous numbers of half precision, bfloat16 if `bf16` is not 0, else float16, to float. */
 OPDI_INTERNAL void opdi_widen(const uint16_t *at, int bf16, int64_t count, float *out) {
     int64_t j = 0;
 #if defined(OPDI_X86)
@@ -140,12 +141,12 @@ OPDI_INTERNAL void opdi_pack_line(const opdi_gemm_in *in, int64_t at, int64_t st
     }
 }
 
-/* Packs columns [0, count) of a matrix of 4-byte words with contiguous columns: out[step * ld + j] = in[j * cs +
-   step]. */
+/* Packs `count` columns of a matrix of 4-byte words, in which columns are contiguous and cs apart: out[step * ld +
+   j] = in[j * cs + step] for step < kc. */
 OPDI_INTERNAL void opdi_pack_turned(const opdi_word32 *in, int64_t cs, int64_t kc, int64_t count, int64_t ld,
                                     opdi_word32 *out) {
     int64_t begin = 0;
-    for (; begin + 4 <= kc; begin += 16) {        /* a cache line from each column */
+    for (; begin + 4 <= kc; begin += 16) {        /* a cache line of each column */
         const int64_t end = OPDI_MIN(begin + 16, kc & ~(int64_t)3);
         int64_t j = 0;
         for (; j + 4 <= count; j += 4) {
@@ -163,14 +164,14 @@ OPDI_INTERNAL void opdi_pack_turned(const opdi_word32 *in, int64_t cs, int64_t k
     }
 }
 
-/* Copies a line of a panel.  Most lines have 64 or 128 bytes, for which there are special cases. */
+/* Copies a row of a panel.  Most rows have 64 or 128 bytes, for which there are special cases. */
 static inline void opdi_copy_line(void *to, const void *from, size_t bytes) {
     if (bytes == 128) { memcpy(to, from, 128); }
     else if (bytes == 64) { memcpy(to, from, 64); }
     else { memcpy(to, from, bytes); }
 }
-/* Packs columns [j0, j0 + count) and rows [k0, k0 + kc) into a panel that is ld wide.  Columns from count on become
-   zero. */
+/* Packs rows k0 .. k0 + kc - 1 of columns j0 .. j0 + count - 1 into a panel that is ld wide.  The remaining columns
+   of the panel become zero. */
 OPDI_INTERNAL void opdi_pack_panel(const opdi_gemm_in *in, size_t size, int64_t k0, int64_t kc, int64_t j0,
                                    int64_t count, int64_t ld, void *out) {
     char *to = (char *)out;
@@ -204,7 +205,7 @@ OPDI_INTERNAL void opdi_pack_panel(const opdi_gemm_in *in, size_t size, int64_t 
     }
 }
 
-/* With AVX-512, if C has at most half as many columns as a tile, chooses a micro-kernel for half the columns. */
+/* With AVX-512, if C has at most half as many columns (`count`) as a tile, chooses a micro-kernel of half the width. */
 OPDI_INTERNAL void opdi_micro_narrow(opdi_gemm_job *job, int64_t count) {
 #if defined(OPDI_X86)
     if (opdi_cpu_level() < 2 || count > job->mk.nr / 2) { return; }
@@ -233,7 +234,7 @@ static void opdi_gemm_pack_b(void *ctx, int64_t begin, int64_t end) {
         return;
     }
     int plain = job->b.dtype == job->dtype && job->b.cs == 1 && !job->b.pack;
-    if (plain && line >= 64) {                      /* eight panels at a time: longer runs of memory */
+    if (plain && line >= 64) {                      /* eight panels at a time, to read longer runs */
         for (; begin + 1 < end && (begin + 1) * nr <= job->nc; begin += 8) {
             int64_t panels = OPDI_MIN(OPDI_MIN(8, end - begin), job->nc / nr - begin);
             const char *at = (const char *)job->b.data + (job->k0 * job->b.rs + job->j0 + begin * nr) * size;
@@ -255,7 +256,7 @@ static void opdi_gemm_pack_b(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* Adds or copies the first `rows` x `count` elements of a computed tile to C. */
+/* Copies the first `rows` x `count` elements of a computed tile to C at (i, j), or adds them if job->add is set. */
 static void opdi_gemm_store(const opdi_gemm_job *job, const void *tile, int64_t i, int64_t j, int64_t rows,
                             int64_t count) {
     if (job->csc == 1 && !job->add) {
@@ -287,8 +288,8 @@ static void opdi_gemm_store(const opdi_gemm_job *job, const void *tile, int64_t 
     }
 }
 
-/* Computes the tile of rows [i, i + part), at most MR, and of `count` columns from j on. `panel` has these columns of
-   B. */
+/* Computes the tile of at most MR rows from row i on, and of `count` columns from column j on, of the current block.
+   `panel` has these columns of B; its rows are `ldb` apart. */
 static void opdi_gemm_tile(const opdi_gemm_job *job, int64_t i, int64_t j, int64_t count, const void *panel,
                            int64_t ldb) {
     double tile[OPDI_MAX_MR * OPDI_MAX_NR / 2];
@@ -296,7 +297,7 @@ static void opdi_gemm_tile(const opdi_gemm_job *job, int64_t i, int64_t j, int64
     const opdi_micro *mk = &job->mk;
     int64_t part = OPDI_MIN(mk->mr, job->mc - i), csa = mk->mr, size = (int64_t)job->size;
     for (int64_t row = 0; row < mk->mr; row++) {
-        int64_t real = OPDI_MIN(row, part - 1);   /* rows beyond the end compute results that nobody reads */
+        int64_t real = OPDI_MIN(row, part - 1);   /* surplus rows repeat the last row */
         if (job->apack) { rows[row] = job->apack + (i * job->kc + row) * size; }
         else {
             rows[row] = (const char *)job->a.data + ((job->i0 + i + real) * job->a.cs + job->k0 * job->a.rs) * size;
@@ -312,7 +313,8 @@ static void opdi_gemm_tile(const opdi_gemm_job *job, int64_t i, int64_t j, int64
     }
 }
 
-/* Computes work items [begin, end), which are blocks of mb x nb of C, by rows. */
+/* Computes work items [begin, end) of ctx, an opdi_gemm_job.  An item is a group of mb x nb elements of the current
+   block of C; items are numbered row by row. */
 static void opdi_gemm_blocks(void *ctx, int64_t begin, int64_t end) {
     const opdi_gemm_job *job = (const opdi_gemm_job *)ctx;
     int64_t across = (job->nc - 1) / job->nb + 1, nr = job->mk.nr;
@@ -333,8 +335,8 @@ static void opdi_gemm_blocks(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* Adds the products over k0 .. k0 + kc to one block of C, job->mc x job->nc elements at (i0, j0).  Packs A unless it is
-   read in place, then computes the tiles in groups of mb x nb, which threads share. */
+/* Adds the products over rows k0 .. k0 + kc - 1 of B to the current block of C, job->mc x job->nc elements at (i0,
+   j0).  Packs A unless it can be read directly, then computes the tiles in groups of mb x nb, which threads share. */
 static void opdi_gemm_block(opdi_gemm_job *job) {
     int64_t mr = job->mk.mr, nr = job->mk.nr, rows = (job->mc - 1) / mr + 1, cols = (job->nc - 1) / nr + 1;
     double work = (double)job->mc * (double)job->nc * (double)job->kc;
@@ -357,14 +359,15 @@ static void opdi_gemm_block(opdi_gemm_job *job) {
 
 OPDI_INTERNAL int64_t opdi_round_up(int64_t count, int64_t to) { return (count + to - 1) / to * to; }
 
-/* Chooses the block sizes of a product: steps[0] rows, steps[1] columns, and steps[2] of the depth. */
+/* Chooses the block sizes of a product: steps[0] rows, steps[1] columns, and a depth of steps[2]. */
 static void opdi_gemm_steps(const opdi_micro *mk, int64_t rows, int64_t count, int64_t depth, int64_t steps[3]) {
     const int64_t parts = (depth - 1) / mk->kc + 1;
     steps[0] = OPDI_MIN(opdi_round_up(rows, mk->mr), OPDI_GEMM_M / mk->mr * mk->mr);
     steps[1] = OPDI_MIN(opdi_round_up(count, mk->nr), OPDI_GEMM_N);
     steps[2] = OPDI_MIN(opdi_round_up((depth - 1) / parts + 1, 8), depth);
 }
-/* Returns the largest working memory, in bytes, that a product may need, whichever of its operands are packed. */
+/* Returns an upper bound of the scratch memory, in bytes, that a product needs, no matter which operands are packed.
+   `size` is 4 for float, 8 for double. */
 OPDI_INTERNAL size_t opdi_gemm_room(size_t size, int64_t rows, int64_t count, int64_t depth) {
     const opdi_micro mk = opdi_micro_of(size == 4 ? OPD_FLOAT32 : OPD_FLOAT64);
     int64_t steps[3], turned[3];
@@ -372,7 +375,7 @@ OPDI_INTERNAL size_t opdi_gemm_room(size_t size, int64_t rows, int64_t count, in
     opdi_gemm_steps(&mk, rows, count, depth, steps);
     opdi_gemm_steps(&mk, count, rows, depth, turned);
     const int64_t sides = OPDI_MAX(steps[0] + steps[1], turned[0] + turned[1]) * steps[2];
-    if (rows > 1 && count > 1 && sides * (int64_t)size + 64 <= 4096) { return 0; }      /* a local buffer serves */
+    if (rows > 1 && count > 1 && sides * (int64_t)size + 64 <= 4096) { return 0; }      /* fits on the stack */
     const int64_t few = OPDI_MIN(rows, count) <= OPDI_FEW_ROWS ? OPDI_FEW_ROWS * depth : depth;
     return OPDI_LENT((size_t)(OPDI_MAX(sides, few) * (int64_t)size) + 64);
 }
@@ -385,11 +388,11 @@ OPDI_INTERNAL int opdi_gemm_blocked(opdi_gemm_job *job, int64_t rows, int64_t co
     opdi_gemm_steps(&job->mk, rows, count, depth, steps);
     const int64_t mstep = steps[0], nstep = steps[1], kstep = steps[2];
     int same = job->a.dtype == job->dtype && job->a.rs == 1 && !job->a.pack &&
-               (count < 512 || rows < 256 || job->a.cs * size < 4096);  /* rows far apart compete for cache lines */
+               (count < 512 || rows < 256 || job->a.cs * size < 4096);  /* distant rows compete for cache lines */
     int direct = !job->b.pack && job->b.dtype == job->dtype && job->b.cs == 1 && count % nr == 0 &&
                  count * depth * size <= 32768;
     size_t asize = same ? 0 : (size_t)(mstep * kstep * size), bsize = direct ? 0 : (size_t)(nstep * kstep * size);
-    double local[512];                            /* 4 KiB: small products allocate nothing */
+    double local[512];                            /* 4 KiB, so that small products allocate nothing */
     char *buffer = (char *)local;
     if (asize + bsize + 64 > sizeof local) {
         buffer = opdi_lend(asize + bsize + 64);

@@ -1,13 +1,14 @@
 #include "kernels.h"
 
-//== products of bfloat16, and which kernel computes a product =========================================================
+//== products of bfloat16, and the choice of the kernel for a product ==================================================
 
 #if defined(OPDI_X86) && defined(OPDI_ASM_PAIRS)
 /* A bfloat16 matrix that is packed as words, each of which has two consecutive steps of k.  Elements beyond its depth
    are 0. */
 typedef struct opdi_gemm_pairs { opdi_gemm_in in; const uint16_t *data; int64_t rs, cs, depth; } opdi_gemm_pairs;
 
-/* Packs words of the two rows at `at` and at + rs: out[j] gets element j of both, for all j < count. */
+/* Packs elements of two rows, which begin at `at` and at + rs, as words: out[j] gets element j of both, for all j <
+   count.  Columns are `cs` apart. */
 OPDI_AVX512 static void opdi_pack_pair(const uint16_t *at, int64_t rs, int64_t cs, int64_t count, uint32_t *out) {
     const uint16_t *after = at + rs;
     int64_t j = 0;
@@ -18,7 +19,7 @@ OPDI_AVX512 static void opdi_pack_pair(const uint16_t *at, int64_t rs, int64_t c
     }
     for (; j < count; j++) { out[j] = at[j * cs] | (uint32_t)after[j * cs] << 16; }
 }
-/* Packs a panel of words, as an opdi_pack_fn.  Here `ctx` is an opdi_gemm_pairs, and a step of k is two rows. */
+/* Packs a panel of words, as an opdi_pack_fn.  `ctx` is an opdi_gemm_pairs, and each step of k stands for two rows. */
 static void opdi_pack_pairs(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t count, int64_t ld, void *out) {
     const opdi_gemm_pairs *pairs = (const opdi_gemm_pairs *)ctx;
     const uint16_t *at = pairs->data + 2 * k0 * pairs->rs + j0 * pairs->cs;
@@ -35,8 +36,8 @@ static void opdi_pack_pairs(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64
         to[whole * ld + j] = at[2 * whole * pairs->rs + j * pairs->cs];
     }
 }
-/* Packs panels of words of a matrix with contiguous rows.  Packs eight panels at a time, so that it reads longer runs
-   of memory. */
+/* Packs panels [begin, end) of words of a B with contiguous rows.  Packs eight panels at a time, in order to read
+   longer runs of memory. */
 static void opdi_pack_pair_panels(const opdi_gemm_job *job, int64_t begin, int64_t end) {
     const opdi_gemm_pairs *pairs = (const opdi_gemm_pairs *)job->b.ctx;
     const int64_t nr = job->mk.nr, whole = OPDI_MIN(job->kc, pairs->depth / 2 - job->k0);
@@ -53,8 +54,8 @@ static void opdi_pack_pair_panels(const opdi_gemm_job *job, int64_t begin, int64
         }
     }
 }
-/* Packs a panel of words of an operand of floats that are exactly numbers of bfloat16.  Packs a few lines of floats
-   first and then makes words of them. */
+/* Packs a panel of words, as an opdi_pack_fn, of an operand of floats that are all representable in bfloat16.  Packs
+   a few rows of floats first and then joins their upper halves to words. */
 OPDI_AVX512 static void opdi_pack_pairs_exact(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t count, int64_t ld,
                                               void *out) {
     const opdi_gemm_pairs *pairs = (const opdi_gemm_pairs *)ctx;
@@ -65,7 +66,7 @@ OPDI_AVX512 static void opdi_pack_pairs_exact(void *ctx, int64_t k0, int64_t kc,
         if (steps < 2 * words) { memset(wide + steps * ld, 0, (size_t)ld * 4); }
         for (int64_t word = 0; word < words; word++) {
             const opdi_word32 *first = wide + 2 * word * ld, *second = first + ld;
-            for (int64_t j = 0; j < ld; j += 8, to += 8) {            /* the width of a panel is a multiple of eight */
+            for (int64_t j = 0; j < ld; j += 8, to += 8) {            /* ld is a multiple of eight */
                 opdi_word32 both[8];
                 for (int lane = 0; lane < 8; lane++) {
                     both[lane] = first[j + lane] >> 16 | (second[j + lane] & 0xffff0000u);
@@ -75,7 +76,8 @@ OPDI_AVX512 static void opdi_pack_pairs_exact(void *ctx, int64_t k0, int64_t kc,
         }
     }
 }
-/* Makes an operand of words from a bfloat16 operand. */
+/* Turns the bfloat16 operand *in into an operand of words.  *pairs keeps its data and strides, and the depth of the
+   product. */
 static void opdi_gemm_pair(opdi_gemm_in *in, opdi_gemm_pairs *pairs, int64_t depth) {
     pairs->in = *in;
     pairs->data = (const uint16_t *)in->data;
@@ -89,7 +91,8 @@ static bool opdi_gemm_is_short(const opdi_gemm_in *in, int64_t rows) {
     return (in->dtype == OPD_BFLOAT16 && !in->pack) || (in->exact && rows >= 16);
 }
 #endif
-/* Computes the product of a job whose operands are set in the general way, with packing. */
+/* Computes the product of *job by packing and blocks, with words of pairs of bfloat16 if that is possible.  Returns
+   0, or -1 if memory runs out. */
 static int opdi_gemm_general(opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
 #if defined(OPDI_X86) && defined(OPDI_ASM_PAIRS)
     opdi_gemm_pairs left, right;
@@ -106,8 +109,9 @@ static int opdi_gemm_general(opdi_gemm_job *job, int64_t rows, int64_t count, in
     return opdi_gemm_blocked(job, rows, count, depth);
 }
 
-/* Computes C = A B + beta C, with C of float, double, int32 or int64.  For integers, which wrap, beta is 0 or 1.
-   Returns 0, or -1 if memory runs out. */
+/* Computes C = A B + beta C, where A is `left`, B is `right`, and C is `product` [rows, count] with strides rsc and
+   csc, of float, double, int32 or int64.  For integers, which wrap, beta is 0 or 1.  Returns 0, or -1 if memory runs
+   out. */
 OPDI_INTERNAL int opdi_gemm_of(int dtype, int64_t rows, int64_t count, int64_t depth, const opdi_gemm_in *left,
                                const opdi_gemm_in *right, double beta, void *product, int64_t rsc, int64_t csc) {
     opdi_gemm_job job;
@@ -124,7 +128,7 @@ OPDI_INTERNAL int opdi_gemm_of(int dtype, int64_t rows, int64_t count, int64_t d
     if (depth <= 0) { return 0; }
     job.add = beta != 0;
     if (!right->pack && csc != 1 && rsc == 1 && count != 1) {
-        int64_t t = rows;                         /* C^T = B^T A^T, so that rows of C are contiguous */
+        int64_t t = rows;                         /* compute C^T = B^T A^T, so that its rows are contiguous */
         rows = count;
         count = t;
         job.rsc = csc;
@@ -153,7 +157,7 @@ OPDI_INTERNAL int opdi_gemm_of(int dtype, int64_t rows, int64_t count, int64_t d
     if (done) { return done < 0 ? -1 : 0; }
     return opdi_gemm_general(&job, rows, count, depth);
 }
-/* Computes a product as opdi_gemm_of does, in float (size 4) or double (size 8). */
+/* Like opdi_gemm_of, for a product of floats (if size is 4) or doubles (if size is 8). */
 OPDI_INTERNAL int opdi_gemm(size_t size, int64_t rows, int64_t count, int64_t depth, const opdi_gemm_in *left,
                             const opdi_gemm_in *right, double beta, void *product, int64_t rsc, int64_t csc) {
     return opdi_gemm_of(size == 4 ? OPD_FLOAT32 : OPD_FLOAT64, rows, count, depth, left, right, beta, product, rsc,

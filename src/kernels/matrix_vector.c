@@ -1,6 +1,6 @@
 #include "kernels.h"
 
-//== matrix times vector, products with few rows or columns ============================================================
+//== matrix times vector, and products with few rows or columns ========================================================
 
 typedef struct opdi_gemv_job {
     size_t size;
@@ -10,8 +10,8 @@ typedef struct opdi_gemv_job {
     int add;
 } opdi_gemv_job;
 
-/* Matrix times vector, y[m] += A[m,k] x[k], where x is contiguous.  If A is stored by columns, multiples of the columns
-   are added; if it is stored by rows, each row gives a dot product. */
+/* Matrix times vector, y[m] += A[m,k] x[k], where x is contiguous.  If A is stored by columns (gemv_cols), multiples
+   of the columns are added.  If A is stored by rows (dot), each row is a dot product. */
 static void opdi_gemv_cols_plain_f32(const opdi_gemv_job *job, int64_t i, int64_t rows, void *y);
 static void opdi_gemv_cols_plain_f64(const opdi_gemv_job *job, int64_t i, int64_t rows, void *y);
 static float opdi_dot_plain_f32(int64_t depth, const float *a, const float *x);
@@ -46,9 +46,9 @@ OPDI_AVX512 static double opdi_dot_avx512_f64(int64_t depth, const double *a, co
 #endif
 #include "../typed/end.h"
 
-/* Computes `count` dot products of `depth` elements each.  Product number i is of the row i * as of `first` and the row
-   i * bs of `second` (in elements), and goes to product[i * cs].  If beta is not 0, the products are added to the
-   numbers there. */
+/* Computes `count` dot products of `depth` elements of `size` bytes each.  Product number i is that of `first` + i *
+   as and `second` + i * bs (in elements), and goes to product[i * cs].  If beta is not 0, the products are added to
+   the numbers there. */
 OPDI_INTERNAL void opdi_dots(size_t size, int64_t count, int64_t depth, const void *first, int64_t as,
                              const void *second, int64_t bs, double beta, void *product, int64_t cs) {
     float (*f32)(int64_t, const float *, const float *) = opdi_dot_plain_f32;
@@ -80,8 +80,8 @@ static void opdi_gemv_rows(const opdi_gemv_job *job, int64_t i, int64_t rows, vo
     opdi_dots(job->size, rows, job->k, job->a + i * job->rs * (int64_t)job->size, job->rs, job->x, 0, 0, y, 1);
 }
 
-/* Write the rows of an outer product C [m, n], which are rs elements apart: a number of a (as apart) times b.  If C is
-   larger than the caches, the writes bypass them. */
+/* These functions write the rows of an outer product C [rows, count], which are rs elements apart: row i is a[i *
+   as] times b.  If `stream` is true (C is larger than the caches), the writes bypass the caches. */
 #if defined(OPDI_X86)
 OPDI_AVX2 static void opdi_outer_avx2_f32(int64_t rows, int64_t count, const float *a, int64_t as, const float *b,
                                           float *out_row, int64_t rs, int stream);
@@ -96,7 +96,8 @@ OPDI_AVX2 static void opdi_outer_avx2_f64(int64_t rows, int64_t count, const dou
 #endif
 #include "../typed/end.h"
 
-/* Computes C = a second^T, an outer product, and returns 1 if there is a special loop for it.  Otherwise returns 0. */
+/* Computes the outer product C = first second^T and returns 1, if there is a special loop for it.  Otherwise returns
+   0.  `large` says that C is larger than the caches. */
 OPDI_INTERNAL int opdi_outer_try(size_t size, int64_t rows, int64_t count, const void *first, int64_t as,
                                  const void *second, void *product, int64_t rs, bool large) {
 #if defined(OPDI_X86)
@@ -125,7 +126,7 @@ OPDI_INTERNAL int opdi_outer_try(size_t size, int64_t rows, int64_t count, const
 #endif
 }
 
-/* Adds the products of the last rows (less than 16) of a matrix that is stored by columns. */
+/* Adds the products of rows i .. i + rows - 1 (fewer than 16) of a matrix that is stored by columns to y. */
 static void opdi_gemv_rest(const opdi_gemv_job *job, int64_t i, int64_t rows, void *y) {
     const void *first = job->a + i * job->rs * (int64_t)job->size, *x = job->x;
     for (int64_t step = 0; step < job->k; step++) {
@@ -146,8 +147,8 @@ static void opdi_gemv_cols(const opdi_gemv_job *job, int64_t i, int64_t rows, vo
 #endif
     (job->size == 4 ? opdi_gemv_cols_plain_f32 : opdi_gemv_cols_plain_f64)(job, i, rows, y);
 }
-/* An opdi_range_fn: computes rows [begin, end) of y = A x (y += A x if job->add is set), in steps for which a buffer on
-   the stack is large enough. */
+/* An opdi_range_fn: computes rows [begin, end) of y = A x, or y += A x if job->add is set.  Works in steps that fit
+   into a buffer on the stack. */
 static void opdi_gemv_range(void *ctx, int64_t begin, int64_t end) {
     const opdi_gemv_job *job = (const opdi_gemv_job *)ctx;
     double y[1024];
@@ -171,8 +172,8 @@ static void opdi_gemv_range(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* Computes a product as matrix times vector.  Returns 1 if that is done, 0 if the shapes do not suit it, or -1 on
-   failure. */
+/* Computes a product with one row or column as matrix times vector.  Returns 1 if it has computed the product, 0 if
+   the shapes do not suit it, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_gemv_try(opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     const int dtype = job->size == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
     opdi_gemv_job gemv;
@@ -214,8 +215,9 @@ OPDI_INTERNAL int opdi_gemv_try(opdi_gemm_job *job, int64_t rows, int64_t count,
     return 1;
 }
 
-/* Computes C = A B, or C += A B, if all sizes are at most 64 and the rows of B and C are contiguous and consist of
-   whole vectors.  Nothing is packed.  Returns false for any other product. */
+/* Computes C = beta C + A B without packing.  This is possible if all sizes are at most 64 (and their product at
+   most 4096), beta is 0 or 1, and the rows of B and C are contiguous and consist of whole vectors.  Returns false,
+   and computes nothing, for any other product. */
 OPDI_INTERNAL bool opdi_gemm_small(int dtype, int64_t rows, int64_t count, int64_t depth, const opdi_gemm_in *left,
                                    const opdi_gemm_in *right, double beta, void *product, int64_t rsc, int64_t csc) {
 #if defined(OPDI_X86)
@@ -271,8 +273,9 @@ OPDI_INTERNAL void opdi_gemm_tiny(const opdi_gemm_job *job, int64_t rows, int64_
 }
 
 #if defined(OPDI_X86) && defined(OPDI_ASM_PAIRS)
-typedef float opdi_v16p __attribute__((vector_size(64), aligned(2), may_alias));      /* for pairs of bfloat16 */
-/* Returns the dot product of depth bfloat16 numbers, in four vectors that are summed at the end. */
+typedef float opdi_v16p __attribute__((vector_size(64), aligned(2), may_alias));      /* for bfloat16 pairs */
+/* Returns the dot product of `depth` bfloat16 numbers of a and x.  Four vectors accumulate it and are summed at the
+   end. */
 OPDI_AVX512 static float opdi_dot_pairs(int64_t depth, const uint16_t *a, const uint16_t *x) {
     opdi_v16f s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
     float lanes[16], sum = 0;
@@ -302,8 +305,8 @@ static float opdi_dot_pairs(int64_t depth, const uint16_t *a, const uint16_t *x)
 }
 #endif
 #if defined(OPDI_X86) && defined(OPDI_ASM_PAIRS)
-/* Computes the 16 dot products of depth bfloat16 numbers of four rows a and four rows x, with a vector for each: sums[4
-   * i + j]. */
+/* An opdi_dots_fn: computes the 16 dot products of `depth` bfloat16 numbers of four rows with four other rows, with
+   a vector for each: sums[4 * i + j]. */
 OPDI_AVX512 static void opdi_dots_pairs(int64_t depth, const void *const *few, const void *const *many, void *product) {
     const uint16_t *const *a = (const uint16_t *const *)few, *const *x = (const uint16_t *const *)many;
     float *const sums = (float *)product;
@@ -349,10 +352,10 @@ OPDI_AVX512 static void opdi_dots_pairs(int64_t depth, const void *const *few, c
     }
 }
 #endif
-/* Dot products of a few rows with many rows of half precision. */
+/* A product of a few rows with many rows of half precision, computed by dot products. */
 typedef struct opdi_halves_job {
     opdi_gemm_in few, many;
-    const float *rows;                            /* the few rows as floats, `depth` apart; NULL: multiplied as pairs */
+    const float *rows;                            /* the few rows as float [nrows, depth], or NULL for pairs */
     float *out;
     int64_t nrows, depth, across, along;          /* element (i, j): out[i * across + j * along] */
     int add;
@@ -376,8 +379,8 @@ static void opdi_halves_range(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
-/* A product of a few rows with many rows; along k both sides are contiguous.  One call of `run` takes `high` of the few
-   rows and four of the many. */
+/* A product of a few rows with many rows, all contiguous along k.  One call of `run` takes `high` of the few rows
+   and four of the many rows. */
 typedef struct opdi_few_job {
     opdi_dots_fn *run;
     int64_t high;
@@ -403,8 +406,8 @@ static void opdi_few_range(void *ctx, int64_t begin, int64_t end) {
     for (int64_t j = begin; j < end; j += 4) {
         const void *few[4], *many[4];
         const int64_t wide = OPDI_MIN(4, end - j);
-        double sums[16];                          /* or floats */
-        for (int64_t k = 0; k < 4; k++) {         /* past the last row the last is repeated; its sums are unused */
+        double sums[16];                          /* or 16 floats */
+        for (int64_t k = 0; k < 4; k++) {         /* surplus rows repeat the last row; their sums are unused */
             many[k] = job->many + (j + OPDI_MIN(k, wide - 1)) * job->many_step;
         }
         for (int64_t i = 0; i < job->nrows; i += job->high) {
@@ -419,8 +422,8 @@ static void opdi_few_range(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
-/* Chooses the function that multiplies `nrows` rows of floats (or doubles) with rows of dtype `many`, or, if `pairs` is
-   true, rows of bfloat16 as pairs.  Chooses none if the processor, or the library, has no such function. */
+/* Sets run and high of *few to the function that multiplies rows of floats (or doubles) by rows of dtype `many` or,
+   if `pairs` is true, rows of bfloat16 as pairs.  Sets run to NULL if there is no such function for this processor. */
 static void opdi_few_choose(opdi_few_job *few, int many, bool pairs) {
     few->run = NULL;
     few->high = 4;
@@ -444,8 +447,9 @@ static void opdi_few_choose(opdi_few_job *few, int many, bool pairs) {
     (void)many;
     (void)pairs;
 }
-/* Computes a product of halves, or of floats (doubles), if one side has few rows and k is contiguous on both.  Returns
-   1 if it has computed the product, 0 if the shapes do not suit it, or -1 on failure. */
+/* Computes a product by opdi_dots_fn, if one side has few rows and k is contiguous on both sides.  Operands are
+   floats, doubles or half precision.  Returns 1 if it has computed the product, 0 if the shapes do not suit it, or
+   -1 if memory runs out. */
 OPDI_INTERNAL int opdi_few_try(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     const bool turned = count < rows, half = opdi_gemm_moved(&job->a) == 0;
     const bool pairs = job->a.dtype == OPD_BFLOAT16 && job->b.dtype == OPD_BFLOAT16 && opdi_cpu_pairs();
@@ -475,8 +479,8 @@ OPDI_INTERNAL int opdi_few_try(const opdi_gemm_job *job, int64_t rows, int64_t c
     if (wide) { opdi_lend_end((char *)wide, bytes); }
     return 1;
 }
-/* Computes a product of halves if one side has few rows and k is contiguous on both.  Returns 1 if it has computed the
-   product, 0 if the shapes do not suit it, or -1 on failure. */
+/* Computes a product of half-precision operands, if one side has at most OPDI_FEW rows and k is contiguous on both
+   sides.  Returns 1 if it has computed the product, 0 if the shapes do not suit it, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_halves_try(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     const bool turned = count < rows;
     const bool pairs = job->a.dtype == OPD_BFLOAT16 && job->b.dtype == OPD_BFLOAT16 && opdi_cpu_pairs();
@@ -504,7 +508,7 @@ OPDI_INTERNAL int opdi_halves_try(const opdi_gemm_job *job, int64_t rows, int64_
 }
 
 #if defined(OPDI_X86)
-/* A row of floats times a matrix of short floats, whose rows are contiguous and `rs` elements apart. */
+/* A row of floats times a matrix of float16 or bfloat16, whose rows are contiguous and `rs` elements apart. */
 typedef struct opdi_cols_job {
     const float *x;
     const uint16_t *b;
@@ -538,8 +542,9 @@ static void opdi_cols_range(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
-/* Computes a product of halves that has a single row (or column), if the rows (or columns) of the other operand are
-   contiguous.  Returns 1 if it has computed the product, 0 if the shapes do not suit it, or -1 on failure. */
+/* Computes a product of half-precision operands with a single row (or column), if the rows (or columns) of the other
+   operand are contiguous.  Returns 1 if it has computed the product, 0 if the shapes do not suit it, or -1 if memory
+   runs out. */
 OPDI_INTERNAL int opdi_cols_try(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     const bool turned = count == 1;
     const opdi_gemm_in *const less = turned ? &job->b : &job->a, *const more = turned ? &job->a : &job->b;

@@ -48,7 +48,7 @@ OPDI_TARGET static void OPDI_WIDE(micro)(int64_t kc, const void *const *rows, in
     OPDI_TILE_ROWS(OPDI_ROW_STORE)
 }
 #if OPDI_LEVEL == 2
-/* Computes a tile that is one vector across. */
+/* Computes a tile that is only one vector wide, as an opdi_micro_fn. */
 OPDI_TARGET static void OPDI_WIDE(micro_narrow)(int64_t kc, const void *const *rows, int64_t csa, const void *bv,
                                                 int64_t ldb, void *cv, int64_t ldc, int add) {
     const OPDI_T *b = (const OPDI_T *)bv;
@@ -62,7 +62,7 @@ OPDI_TARGET static void OPDI_WIDE(micro_narrow)(int64_t kc, const void *const *r
 }
 #endif
 #if OPDI_LEVEL == 2 && OPDI_BYTES == 4 && defined(OPDI_ASM_PAIRS)
-/* Computes a tile of pairs of bfloat16. */
+/* Computes a tile of float32 sums of a product whose operands are bfloat16, two of them in each 32-bit word. */
 OPDI_TARGET OPDI_INTERNAL void OPDI_WIDE(micro_pairs)(int64_t kc, const void *const *rows, int64_t csa,
                                                       const void *bv, int64_t ldb, void *cv, int64_t ldc, int add) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
@@ -76,7 +76,7 @@ OPDI_TARGET OPDI_INTERNAL void OPDI_WIDE(micro_pairs)(int64_t kc, const void *co
     OPDI_TILE_ROWS(OPDI_ROW_STORE)
 }
 #endif
-/* Computes a tile of four rows of integers as large as the type. */
+/* Computes a tile with four rows of a product of integers that are as wide as OPDI_T, as an opdi_micro_fn. */
 OPDI_TARGET static void OPDI_WIDE(micro_whole)(int64_t kc, const void *const *rows, int64_t csa, const void *bv,
                                                int64_t ldb, void *cv, int64_t ldc, int add) {
     enum { WIDTH = (int)(sizeof(OPDI_V_BITS) / sizeof(OPDI_BITS)) };
@@ -118,7 +118,7 @@ OPDI_TARGET static void OPDI_WIDE(micro_whole)(int64_t kc, const void *const *ro
     to3[1] = sums[7];
 }
 #if OPDI_LEVEL == 1
-/* Computes the product of opdi_gemm_small, four rows at a time, with tiles that are one vector across. */
+/* Computes the product of opdi_gemm_small, four rows at a time, with tiles that are one vector wide. */
 OPDI_TARGET OPDI_INTERNAL void OPDI_WIDE(gemm_small)(int64_t rows, int64_t count, int64_t depth,
                                                      const opdi_gemm_in *left, const opdi_gemm_in *right, int add,
                                                      void *cv, int64_t ldc) {

@@ -3,13 +3,13 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>kernels      threads, vector math
 //
-//  Loops on raw pointers, from which the kernels of operators are built, and the threads that run them.  This folder
-//  uses the platform section (allocation, errors) and knows nothing of tensors.  Code for AVX2 and AVX-512 is compiled
-//  by target attributes and chosen at run time, so that a plain `cc -O2` reaches full speed.  No result depends on the
+//  Loops on raw pointers, with which the kernels of operators are built, and the threads that run them.  This section
+//  uses the platform section (allocation, errors) and does not know tensors.  Code for AVX2 and AVX-512 is compiled by
+//  target attributes and chosen at run time, so that a plain `cc -O2` reaches full speed.  No result depends on the
 //  number of threads.
 //----------------------------------------------------------------------------------------------------------------------
 
-//== shared ============================================================================================================
+//== the level of instructions =========================================================================================
 
 OPDI_LOOPS_BEGIN
 OPDI_COLD_BEGIN
@@ -34,7 +34,7 @@ OPDI_COLD_END
 //== threads ===========================================================================================================
 
 #define OPDI_MAX_THREADS 256
-#define OPDI_LENT_MOST ((size_t)1 << 28)           /* the most memory of a room for one thread */
+#define OPDI_LENT_MOST ((size_t)1 << 28)           /* most bytes of a thread's buffer in a job */
 
 static int opdi_threads_wanted;                   /* 0: not determined yet */
 
@@ -83,22 +83,22 @@ OPDI_INTERNAL void opdi_lend_end(char *memory, size_t bytes) { opdi_data_free(me
 
 #else
 
-/* The pool of worker threads runs one job at a time.  The thread that sets `busy` owns the pool.  Workers join an open
-   job under the lock and count themselves in `active`, so that the owner knows when the last one has left. */
+/* The pool of worker threads runs one job at a time.  The thread that sets `busy` owns the pool.  Workers join an
+   open job under the lock and count themselves in `active`, so that the owner knows when the last worker has left. */
 typedef struct opdi_pool {
     pthread_mutex_t lock;
     pthread_cond_t wake, done;
     int busy;                                     /* taken with an atomic exchange */
     int threads;                                  /* number of workers */
-    int sleeping;                                 /* how many of them wait for `wake` */
+    int sleeping;                                 /* number of workers that wait for `wake` */
     int open;                                     /* how many more workers may join the job */
     int active;                                   /* workers inside the job */
     int joined;                                   /* workers that have joined */
     uint32_t generation;                          /* counts jobs */
     opdi_range_fn fn;
     void *ctx;
-    int64_t count, step, next;                    /* ranges of `step` of [0, count); the first range not taken */
-    char *room;                                   /* `bytes` of working memory for each thread, or NULL */
+    int64_t count, step, next;                    /* items; items per range; first range not taken */
+    char *room;                                   /* threads * `bytes` of scratch memory, or NULL */
     size_t bytes;
 } opdi_pool;
 
@@ -107,16 +107,17 @@ static opdi_pool opdi_the_pool = {
     /* busy, threads, sleeping, open, active, joined, generation */ 0, 0, 0, 0, 0, 0, 0,
     /* fn, ctx, n, step, next, room, bytes */ NULL, NULL, 0, 0, 0, NULL, 0};
 static pthread_once_t opdi_pool_once = PTHREAD_ONCE_INIT;
-static OPDI_TLS int opdi_in_parallel;             /* this thread runs a part of a job: nested calls run inline */
-static OPDI_TLS char *opdi_lent, *opdi_lent_next; /* this thread's part of the room, and its free rest */
+static OPDI_TLS int opdi_in_parallel;             /* nonzero: this thread runs part of a job */
+static OPDI_TLS char *opdi_lent, *opdi_lent_next; /* this thread's part of `room`, and its free rest */
 static OPDI_TLS size_t opdi_lent_left;
 
-/* Returns memory for a kernel to work with, until opdi_lend_end is called with the same bytes.  Inside a job, the
-   memory comes from the room of the job's caller, if that is large enough, and is returned in reverse order.  Outside,
-   a planned run plans the memory like that of tensors.  Returns NULL and sets an error if memory runs out. */
+/* Returns `bytes` bytes of scratch memory for a kernel, until opdi_lend_end is called with the same bytes.  Inside a
+   job, the memory comes from the job's buffer (`room`), if that is large enough, and blocks are returned in reverse
+   order.  Outside of jobs, a planned run of a graph plans the memory like that of tensors.  Returns NULL and sets an
+   error if memory runs out. */
 OPDI_INTERNAL char *opdi_lend(size_t bytes) {
     if (!opdi_in_parallel) { return opdi_data_alloc((int64_t)bytes); }
-    bytes = OPDI_MAX(bytes, 1);                   /* so that each lent block has its own address */
+    bytes = OPDI_MAX(bytes, 1);                   /* gives each block its own address */
     if (OPDI_LENT(bytes) > opdi_lent_left) { return (char *)opdi_alloc(bytes); }
     char *const memory = opdi_lent_next;
     opdi_lent_next += OPDI_LENT(bytes);
@@ -137,13 +138,13 @@ OPDI_INTERNAL void opdi_lend_end(char *memory, size_t bytes) {
         opdi_lent_left += OPDI_LENT(bytes);
     }
 }
-/* Gives this thread part number `number` of a job's room, or none if `room` is NULL. */
+/* Gives this thread part number `number`, of `bytes` bytes, of a job's buffer, or no buffer if `room` is NULL. */
 static void opdi_lent_set(char *room, size_t bytes, int number) {
     opdi_lent = opdi_lent_next = room ? room + (size_t)number * bytes : NULL;
     opdi_lent_left = room ? bytes : 0;
 }
 
-/* Gives the child of a fork, which has no workers, a fresh pool. */
+/* Resets the pool in the child of a fork, which has no workers. */
 OPD_UNUSED static void opdi_pool_child(void) {
     opdi_pool *pool = &opdi_the_pool;
     memset(pool, 0, sizeof *pool);
@@ -168,8 +169,8 @@ static void opdi_pool_work(opdi_range_fn fn, void *ctx, int64_t count, int64_t s
     }
 }
 
-/* Runs a worker, which joins each open job that it has not joined before and counts itself in `active` while it takes
-   ranges.  Then the worker spins a little and sleeps on `wake` until there is another job.  Never returns. */
+/* Runs a worker, which never returns.  It joins each open job that it has not joined before, and counts itself in
+   `active` while it takes ranges.  Then it spins a little and sleeps on `wake` until there is another job. */
 static void *opdi_pool_worker(void *unused) {
     opdi_pool *pool = &opdi_the_pool;
     uint32_t seen = 0;
@@ -188,7 +189,7 @@ static void *opdi_pool_worker(void *unused) {
             pthread_mutex_unlock(&pool->lock);
             opdi_pool_work(fn, ctx, count, step);
             opdi_lent_set(NULL, 0, 0);
-            if (opdi_thread_self) { opdi_thread_self->error = OPD_OK; }   /* the job itself reports failures */
+            if (opdi_thread_self) { opdi_thread_self->error = OPD_OK; }   /* the job reports its failures */
             pthread_mutex_lock(&pool->lock);
             OPDI_PUBLISH(&pool->active, pool->active - 1);
             if (pool->active == 0) { pthread_cond_signal(&pool->done); }
@@ -207,8 +208,8 @@ static void *opdi_pool_worker(void *unused) {
 }
 OPDI_COLD_END
 
-/* Starts workers until there are `want`.  The caller holds the lock.  If the system refuses a thread, the pool has
-   fewer workers. */
+/* Starts workers until there are `want`.  The caller holds the lock.  If the system cannot create a thread, the pool
+   has fewer workers. */
 static void opdi_pool_grow(opdi_pool *pool, int want) {
     pthread_attr_t attr;
     if (pool->threads >= want || pthread_attr_init(&attr)) { return; }
@@ -221,8 +222,9 @@ static void opdi_pool_grow(opdi_pool *pool, int want) {
     pthread_attr_destroy(&attr);
 }
 
-/* Runs a job, in which the caller, which has set `busy`, takes part.  Opens the job for `workers` workers, takes ranges
-   of `step` items until all of [0, count) are taken, closes the job, and waits until the last worker has left. */
+/* Runs a job.  The calling thread, which has set `busy`, takes part.  Opens the job for `workers` workers, takes
+   ranges of `step` items until all of [0, count) are taken, closes the job, and waits until the last worker has
+   left.  `room` has `bytes` bytes of scratch memory for each thread. */
 static void opdi_pool_run(opdi_pool *pool, int workers, int64_t count, int64_t step, opdi_range_fn fn, void *ctx,
                           char *room, size_t bytes) {
     pthread_once(&opdi_pool_once, opdi_pool_start);
@@ -244,7 +246,7 @@ static void opdi_pool_run(opdi_pool *pool, int workers, int64_t count, int64_t s
     opdi_pool_work(fn, ctx, count, step);
     opdi_in_parallel = 0;
     pthread_mutex_lock(&pool->lock);
-    pool->open = 0;                               /* from now on no worker can join */
+    pool->open = 0;                               /* now no worker can join */
     if (pool->active > 0) {
         pthread_mutex_unlock(&pool->lock);
         for (int spin = 0; spin < 2000 && OPDI_LOAD(&pool->active) > 0; spin++) { opdi_pause(); }
@@ -254,9 +256,9 @@ static void opdi_pool_run(opdi_pool *pool, int workers, int64_t count, int64_t s
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* Does the work of opdi_parallel_for for a function that uses opdi_lend. `fn` borrows at most `bytes` bytes at a time,
-   in blocks that are rounded up to 64.  The caller provides the room for all threads, so that no thread has to
-   allocate. */
+/* Like opdi_parallel_for, for a function that uses opdi_lend.  `fn` borrows at most `bytes` bytes at a time, in
+   blocks that are rounded up to 64.  The caller's thread allocates a buffer for all threads, so that no other thread
+   has to allocate. */
 OPDI_INTERNAL void opdi_parallel_lend(int64_t count, int64_t grain, opdi_range_fn fn, void *ctx, size_t bytes) {
     opdi_pool *pool = &opdi_the_pool;
     const int threads = opd_threads();
@@ -269,7 +271,7 @@ OPDI_INTERNAL void opdi_parallel_lend(int64_t count, int64_t grain, opdi_range_f
         return;
     }
 #if defined(OPD_NO_CACHE)
-    bytes = 0;                                    /* every block is allocated separately */
+    bytes = 0;                                    /* allocate each block separately */
 #endif
     const size_t parts = (size_t)workers + 1;
     const size_t all = bytes <= OPDI_LENT_MOST && bytes <= SIZE_MAX / 4 / parts ? parts * bytes : 0;
@@ -282,7 +284,7 @@ OPDI_INTERNAL void opdi_parallel_lend(int64_t count, int64_t grain, opdi_range_f
         fn(ctx, 0, count);
         opdi_in_parallel = 0;
     } else {
-        /* up to eight ranges per thread, so that an interrupted thread does not delay the rest */
+        /* up to eight ranges per thread, so that an interrupted thread does not delay the other threads */
         const int64_t per = chunks / ((int64_t)threads * 8);
         opdi_pool_run(pool, workers, count, (per < 1 ? 1 : per) * grain, fn, ctx, room, bytes);
         OPDI_PUBLISH(&pool->busy, 0);
@@ -293,8 +295,9 @@ OPDI_INTERNAL void opdi_parallel_lend(int64_t count, int64_t grain, opdi_range_f
 
 #endif
 
-/* Runs fn over [0, count) in ranges that begin at multiples of `grain`.  The caller takes part.  Everything runs in the
-   calling thread if there is only one range, inside another parallel_for, or while another thread has the pool. */
+/* Runs fn over [0, count) in ranges that begin at multiples of `grain`.  The calling thread takes part.  It does all
+   the work alone if there is only one range, inside another opdi_parallel_for, or while another thread owns the
+   pool. */
 OPDI_INTERNAL void opdi_parallel_for(int64_t count, int64_t grain, opdi_range_fn fn, void *ctx) {
     opdi_parallel_lend(count, grain, fn, ctx, 0);
 }

@@ -1,4 +1,5 @@
-/* Copies a line of a panel: one or two vectors, or, with plain C (level 0), any number of elements. */
+/* Copies a row of a panel, `ld` elements.  With vectors, ld is one or two vectors; with plain C (level 0), any
+   number. */
 #if OPDI_LEVEL == 0
 #define OPDI_LINE_COPY(o, at) { memcpy(o, at, (size_t)ld * sizeof(OPDI_T)); }
 #else

@@ -2,11 +2,11 @@
 
 //== vector math =======================================================================================================
 //
-// Float functions over arrays, 16 elements a step in loops without branches, which the compiler vectorises for each
-// instruction set. `lv` is the level of instructions (opdi_cpu_level), a constant after inlining.  Error bounds in
-// units in the last place, with and without FMA (the test samples all floats against them): exp, log 1.1, erf 1.3,
-// log1p, expm1 1.6, sin, cos 1.8, atan 1.9, tan 2, sigmoid 2.5, tanh 2.6, erfc 4; powers 0.6, and of doubles 1.5.
-// Values differ in the last place between levels.
+//  Float functions over arrays, computed 16 elements per step in loops without branches, which the compiler vectorises
+//  for each instruction set.  `lv` is the level of instructions (opdi_cpu_level), a constant after inlining.  Error
+//  bounds in units in the last place, with and without FMA (a test checks them on a sample of all floats): exp, log
+//  1.1; erf 1.3; log1p, expm1 1.6; sin, cos 1.8; atan 1.9; tan 2; sigmoid 2.5; tanh 2.6; erfc 4; powers 0.6, and of
+//  doubles 1.5.  Results differ in the last place between levels.
 
 /* Returns e^x - 1 = 2^count (e^r - 1) + (2^count - 1).  All terms are halved, so that count = 128 does not overflow
    early. */
@@ -26,7 +26,7 @@ OPDI_ALWAYS float opdi_expm11(int lv, float a) {
     return opdi_pick((opdi_bits(a) & 0x7fffffffu) < 0x33000000u, a, y);
 }
 
-/* Computes log(1 + x). 1 + x is rounded, and the rounding error is added back to the reduced argument. */
+/* Returns log(1 + a).  1 + a is rounded, and its rounding error is added to the reduced argument. */
 OPDI_ALWAYS float opdi_log1p1(int lv, float a) {
     float sum = OPDI_ROUNDED(float, 1.0f + a), b = sum - 1.0f, c = (1.0f - (sum - b)) + (a - b);
     uint32_t bits = opdi_bits(sum) - 0x3f3504f3u;
@@ -39,7 +39,7 @@ OPDI_ALWAYS float opdi_log1p1(int lv, float a) {
     return opdi_pick((opdi_bits(a) & 0x7fffffffu) < 0x33000000u, a, y);
 }
 
-/* tanh |x| = m / (m + 2), m = e^(2|x|) - 1 */
+/* Returns tanh(a).  With x = |a|, tanh(x) = m / (m + 2), m = e^(2x) - 1. */
 OPDI_ALWAYS float opdi_tanh1(int lv, float a) {
     uint32_t sign = opdi_bits(a) & 0x80000000u;
     float x = opdi_float(opdi_bits(a) & 0x7fffffffu);
@@ -55,7 +55,7 @@ OPDI_ALWAYS float opdi_sigmoid1(int lv, float a) {
     return num / (1.0f + t);
 }
 
-/* erf(x) = x + x P(x^2), |x| < 0.93 */
+/* Returns erf(x) = x + x P(x^2), for |x| < 0.93. */
 OPDI_ALWAYS float opdi_erf_near(int lv, float x) {
     const float z = x * x;
     float p = OPDI_FMAF(lv, 8.34522143e-5f, z, -0.000813743682f);
@@ -66,7 +66,8 @@ OPDI_ALWAYS float opdi_erf_near(int lv, float x) {
     p = OPDI_FMAF(lv, p, z, 0.128379166f);
     return OPDI_FMAF(lv, p, x, x);
 }
-/* erf(x): beyond 0.93 it is 1 - exp(-L(x)) with L = -log(1 - erf). */
+/* Returns erf(a).  With x = |a|, erf(x) for x >= 0.93 is 1 - exp(-L(x)), where L is a polynomial for -log(1 -
+   erf(x)). */
 OPDI_ALWAYS float opdi_erf1(int lv, float a) {
     uint32_t sign = opdi_bits(a) & 0x80000000u;
     float x = opdi_float(opdi_bits(a) & 0x7fffffffu), t = opdi_pick(x > 4.0f, 4.0f, x), p = opdi_erf_near(lv, x);
@@ -81,8 +82,8 @@ OPDI_ALWAYS float opdi_erf1(int lv, float a) {
     p = opdi_pick(!(x >= 0.93f), p, q);
     return opdi_float(opdi_bits(p) | sign);
 }
-/* erfc(x) = P(t) / (1 + 2 x) exp(-x^2), t = (x - 2.5) / (x + 2.5).  The rounding error of the square is taken into
-   account.  For |x| < 1/2, erfc is 1 - erf(x), and for negative x it is 2 - erfc(-x). */
+/* Returns erfc(a).  For x = |a| >= 1/2, erfc(x) = P(t) / (1 + 2 x) exp(-x^2), t = (x - 2.5) / (x + 2.5), corrected
+   by the rounding error of x^2.  For |a| < 1/2, it is 1 - erf(a), and for negative a it is 2 - erfc(-a). */
 OPDI_ALWAYS float opdi_erfc1(int lv, float a) {
     float x = opdi_float(opdi_bits(a) & 0x7fffffffu);
     x = opdi_pick(x > 10.2f, 10.2f, x);
@@ -103,7 +104,8 @@ OPDI_ALWAYS float opdi_erfc1(int lv, float a) {
     return opdi_pick(x < 0.5f, 1.0f - opdi_erf_near(lv, a), opdi_pick(a < 0.0f, 2.0f - p, p));
 }
 
-/* x = n pi/2 + r in double, |x| < 2^27; then the polynomial of the quadrant.  shift 0: sin, 1: cos. */
+/* opdi_trig1 returns sin(a) if `shift` is 0, cos(a) if it is 1, for |a| < 2^27.  It reduces a = n pi/2 + r in
+   double, then evaluates the polynomial for the quadrant n + shift. */
 #define OPDI_TRIG_MAX 134217728.0f
 OPDI_ALWAYS float opdi_trig1(int lv, float a, uint32_t shift) {
     double x = (double)a, t = OPDI_ROUNDED(double, x * 0.63661977236758134308 + 6755399441055744.0);
@@ -126,7 +128,8 @@ OPDI_ALWAYS float opdi_sin1(int lv, float a) {
 }
 OPDI_ALWAYS float opdi_cos1(int lv, float a) { return opdi_trig1(lv, a, 1u); }
 
-/* Phi(x) of the normal distribution, for gelu: 1/2 + x P(x^2) / Q(x^2), with an error of 2e-7 at most. */
+/* Returns the normal distribution function Phi(a), for gelu: 1/2 + x P(x^2) / Q(x^2), with an absolute error of at
+   most 2e-7. */
 OPDI_ALWAYS float opdi_phi1(int lv, float a) {
     float x = opdi_pick(a > 5.6f, 5.6f, a);
     x = opdi_pick(x < -5.6f, -5.6f, x);
@@ -147,7 +150,7 @@ OPDI_ALWAYS float opdi_phi1(int lv, float a) {
 OPDI_ALWAYS float opdi_gelu1(int lv, float a) { return a * opdi_phi1(lv, a); }
 OPDI_ALWAYS float opdi_silu1(int lv, float a) { return a * opdi_sigmoid1(lv, a); }
 
-/* tan(n pi/2 + r), with r and its polynomial in double: tan(r), or -1 / tan(r). */
+/* Returns tan(a).  Reduces a = n pi/2 + r in double; the result is tan(r), or -1 / tan(r) if n is odd. */
 OPDI_ALWAYS float opdi_tan1(int lv, float a) {
     double x = (double)a, t = OPDI_ROUNDED(double, x * 0.63661977236758134308 + 6755399441055744.0);
     double k = t - 6755399441055744.0;
@@ -166,7 +169,7 @@ OPDI_ALWAYS float opdi_tan1(int lv, float a) {
     const float y = (float)(p * (z * r) + r);
     return opdi_pick(a == 0.0f, a, opdi_pick(odd != 0, -1.0f / y, y));
 }
-/* atan(x) = t + t^3 P(t^2), t = x.  Beyond 1, atan(x) = pi/2 - atan(1/x). */
+/* Returns atan(a).  With x = |a|, atan(x) = t + t^3 P(t^2) with t = x; for x > 1, it is pi/2 - atan(1/x). */
 OPDI_ALWAYS float opdi_atan1(int lv, float a) {
     const uint32_t sign = opdi_bits(a) & 0x80000000u;
     const float x = opdi_float(opdi_bits(a) & 0x7fffffffu);
@@ -185,16 +188,16 @@ OPDI_ALWAYS float opdi_atan1(int lv, float a) {
     return opdi_float(opdi_bits(p) | sign);
 }
 
-/* The functions: name of the vector form, name of the element form. */
-#if defined(OPD_NO_OPERATORS)                     /* used by random numbers */
+/* The functions: name and number. */
+#if defined(OPD_NO_OPERATORS)                     /* only random numbers use them */
 #define OPDI_VMATH_LIST(X) X(log, 1) X(sin, 6) X(cos, 7)
 #else
 #define OPDI_VMATH_LIST(X) X(exp, 0) X(log, 1) X(log1p, 2) X(expm1, 3) X(tanh, 4) X(erf, 5) X(sin, 6) X(cos, 7) \
     X(sigmoid, 8) X(phi, 9) X(gelu, 10) X(silu, 11) X(tan, 12) X(atan, 13) X(erfc, 14)
 #endif
 
-/* Computes o[i] = f(a[i]) for i < n, where o may be a.  Each step goes through the buffer y, so that its loop has no
-   aliases. */
+/* Computes out[i] = f(a[i]) for i < count, where out may be a.  Each step writes to the buffer y first, so that its
+   loop has no aliases. */
 #define OPDI_VMATH_CASE(name, number) \
     case number: \
         for (int64_t i = 0; i < count; i += OPDI_VSTEP) { \
@@ -218,7 +221,7 @@ OPDI_AVX512 static void opdi_vmath_avx512(int function, int64_t count, float *ou
 }
 #endif
 
-/* Applies the function whose number in the list is `function` to `count` elements, a multiple of OPDI_VSTEP. */
+/* Applies function number `function` of OPDI_VMATH_LIST to `count` elements, a multiple of OPDI_VSTEP. */
 static void opdi_vmath_steps(int function, int64_t count, float *out, const float *a) {
 #if defined(OPDI_X86)
     int level = opdi_cpu_level();
@@ -245,8 +248,8 @@ OPDI_INTERNAL void opdi_vmath(int function, int64_t count, float *out, const flo
     }
 }
 
-/* Computes sin (function 6), cos (7) or tan.  Blocks with an element that is too large for the reduction are computed
-   again by the C library. */
+/* Computes sin (function 6), cos (7) or tan (12).  Blocks with an element that is too large for the range reduction
+   are computed again by the C library. */
 static void opdi_vtrig(int function, int64_t count, float *out, const float *a) {
     float x[256];
     for (int64_t i = 0; i < count; i += 256) {
@@ -278,10 +281,11 @@ OPDI_INTERNAL void opdi_vtan(int64_t count, float *out, const float *a) { opdi_v
 OPDI_INTERNAL void opdi_verfc(int64_t count, float *out, const float *a) { opdi_vmath(14, count, out, a); }
 OPDI_INTERNAL void opdi_vatan(int64_t count, float *out, const float *a) { opdi_vmath(13, count, out, a); }
 
-/* Computes square roots or, if `inverse` is true, their reciprocals.  In assembly, because sqrtf may have to set errno,
+/* Square roots or, if `inverse` is true, their reciprocals.  They use assembly, because sqrtf may have to set errno,
    which keeps gcc from using vectors. */
 #if defined(OPDI_X86)
-/* Computes lanes i to i + 32 / sizeof(type) - 1 of both functions; then the loop over the lanes. */
+/* OPDI_ROOT_LANES computes one vector of 32 bytes, from element i on.  OPDI_ROOTS defines the loop over the vectors,
+   which returns the number of computed elements. */
 #define OPDI_ROOT_LANES(type, letter) \
         typedef type lanes __attribute__((vector_size(32), aligned(4), may_alias)); \
         lanes root = *(const lanes *)(const void *)(a + i); \

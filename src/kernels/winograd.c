@@ -3,38 +3,42 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>winograd     convolutions of 3 x 3 taps with a quarter of the multiplications
 //
-//  Winograd's method F(4 x 4, 3 x 3), for floats and stride 1: 4 x 4 results of a channel come from 6 x 6 inputs, both
-//  transformed.  B^T x B of all input channels times G w G^T are 36 products of matrices, tiles by channels; A^T m A of
-//  the 36 products m of a tile is its result.  The gradient by the input is computed in the same way with reversed
-//  taps.  The gradient by the weight is G^T (sum over tiles of (A gy A^T) (B^T x B)) G.  Transforms work on 16 channels
-//  at a time, side by side.
+//  Winograd's method F(4 x 4, 3 x 3), for floats and stride 1: a tile of 4 x 4 results of a channel is computed from 6
+//  x 6 inputs.  Inputs x and weights w are transformed to B^T x B and G w G^T, which have 36 elements each.  For each
+//  of the 36, one matrix product (tiles by channels) sums over the input channels.  A^T m A of the 36 products m of a
+//  tile is its result.  The gradient with respect to the input is computed in the same way with reversed taps.  The
+//  gradient with respect to the weight is G^T (sum over tiles of (A gy A^T) (B^T x B)) G.  Transforms work on 16
+//  channels at a time, side by side.
 //
-//  Accuracy: the root of the mean square of errors is 1.8 to 3.8 times that of plain sums (for normally distributed
+//  Accuracy: the root mean square of the errors is 1.8 to 3.8 times that of plain sums (for normally distributed
 //  numbers and 16 to 512 channels: 0.4 to 1.1e-6 of the results' own root mean square), the largest error 1.4 to 3.4
-//  times.  The error is relative to the largest inputs of a tile, so results beside much larger ones would lose digits.
-//  Therefore a convolution with an input of more than 64 times the mean size is computed the plain way.  So is one with
-//  a result that is not finite: because an input or weight is not, or because numbers are so large that a transform
-//  overflows.  OPD_WINOGRAD=0 in the environment turns this method off.
+//  times.  The error is relative to the largest inputs of a tile, so small results beside much larger ones would lose
+//  digits.  Therefore this method is not used for a convolution with an input of more than 64 times the mean absolute
+//  value.  It is not used either if a result is not finite: because an input or weight is not, or because numbers are
+//  so large that a transform overflows.  OPD_WINOGRAD=0 in the environment turns this method off.
 //----------------------------------------------------------------------------------------------------------------------
 
 #if defined(OPDI_OPERATORS) && !defined(OPD_NO_OP_CONV)
 OPDI_LOOPS_BEGIN
-#define OPDI_TILE_BLOCK 16                        /* so many channels are transformed side by side */
-#define OPDI_TILE_OUT 32                          /* so many output channels are multiplied together */
-#define OPDI_TILE_DEPTH 128                       /* so many input channels are multiplied together */
+#define OPDI_TILE_BLOCK 16                        /* channels that are transformed side by side */
+#define OPDI_TILE_OUT 32                          /* output channels that are multiplied together */
+#define OPDI_TILE_DEPTH 128                       /* input channels that are multiplied together */
 
-/* Transforms `count` tiles of a strip of six lines [.., 16 channels] to 36 planes; neighbouring tiles of a plane lie
-   `tile` elements apart. */
+/* Transforms `count` tiles of a strip of six lines [.., 16 channels] (for gradients of results: four lines), which
+   are `line` apart, to 36 planes.  Planes are `plane` elements apart, and neighbouring tiles of a plane `tile`
+   elements. */
 typedef void opdi_tiles_in_fn(const float *strip, int64_t line, int64_t count, float *to, int64_t tile, int64_t plane);
-/* Transforms products back to results, in a strip of four lines [.., 32 channels].  Returns false if a result is not
-   finite. */
+/* Transforms products of `count` tiles in 36 planes back to results, in a strip of four lines [.., 32 channels], and
+   adds the bias.  Returns false if a result is not finite. */
 typedef bool opdi_tiles_out_fn(const float *from, int64_t plane, int64_t count, int64_t lanes, const float *bias,
                                float *strip, int64_t line);
-/* Transforms the weights of `count` input channels [count, 9, 16] to 36 planes, which lie `step` elements apart. */
+/* Transforms the weights of `count` input channels [count, 9, 16] to 36 planes, which are `plane` elements apart.
+   In a plane, input channels are `step` elements apart, and the 16 output channels lie in panels of `width`, which
+   are `panel` elements apart. */
 typedef void opdi_tiles_weight_fn(const float *weights, int64_t count, float *to, int64_t width, int64_t panel,
                                   int64_t step, int64_t plane);
-/* Transforms the sums for 16 weights, in 36 planes, back to 9 taps [9, 16].  The 16 numbers at `check` become 0 where
-   the taps are finite. */
+/* Transforms the sums for 16 weights, in 36 planes, back to 9 taps `to` [9, 16].  Each of the 16 numbers at `check`
+   becomes 0 if its taps are finite, else NaN. */
 typedef void opdi_tiles_taps_fn(const float *from, int64_t plane, float *to, float *check);
 static opdi_tiles_in_fn opdi_tiles_in_plain_f32, opdi_tiles_grad_plain_f32;
 static opdi_tiles_out_fn opdi_tiles_out_plain_f32;
@@ -60,29 +64,29 @@ OPDI_AVX512 static opdi_tiles_taps_fn opdi_tiles_taps_avx512_f32;
 #endif
 #include "../typed/end.h"
 
-/* A convolution y = x w, or the gradient of its weight.  A "row" below is a row of tiles of one image; the rows of
-   image 0 come first, then those of image 1 and so on. */
+/* A convolution y = conv(x, weight), or one of its gradients.  A "row" below is a row of tiles of one image; the
+   rows of image 0 come first, then those of image 1 and so on. */
 typedef struct opdi_tiles {
-    opdi_conv conv;                               /* 3 x 3, stride 1; for the gradient by x: the convolution of gy */
+    opdi_conv conv;                               /* 3 x 3, stride 1; for gx: the convolution of gy */
     opdi_micro mk;
     opdi_tiles_in_fn *in, *grad;
     opdi_tiles_out_fn *out;
     opdi_tiles_weight_fn *weigh;
     opdi_tiles_taps_fn *taps;
-    bool turned;                                  /* weight is [cg, og, 3, 3] for each group, taps reversed */
+    bool turned;                                  /* weight is [cg, og, 3, 3] per group, taps reversed */
     int64_t across, down, rows;                   /* tiles in a row, rows in an image, rows in all images */
-    int64_t chunk, chunks;                        /* rows in a chunk, worked on together; number of chunks */
-    int64_t cp, op, blocks;                       /* in and out channels of a group, to multiples of 16; blocks */
+    int64_t chunk, chunks;                        /* rows that are processed together; their number */
+    int64_t cp, op, blocks;                       /* channels of a group, rounded up; blocks of outputs */
     int64_t channels;                             /* channels in u: all, or some of them at a time */
     int64_t ld, vplane, uplane, mplane;
     const float *x, *weight, *bias, *gy;
     float *y, *gw;
     float *u, *v, *g, *sums;
-    int64_t first, last;                          /* the current rows, if all threads share the same ones */
+    int64_t first, last;                          /* the current rows, if all threads share them */
     int failed, bad;
 } opdi_tiles;
 
-static int opdi_winograd_known = -1;              /* the value of the environment; -1: not read yet */
+static int opdi_winograd_known = -1;              /* value of the environment; -1: not read yet */
 static bool opdi_winograd_wanted(void) {
     int wanted = OPDI_LOAD(&opdi_winograd_known);
     if (wanted < 0) {
@@ -117,7 +121,7 @@ static void opdi_tiles_functions(opdi_tiles *tiles) {
 #endif
     (void)level;
 }
-/* Returns true if a convolution suits this method, and then fills in *tiles except for the data. */
+/* Returns true if the method suits this convolution, and then fills in *tiles except for the data. */
 static bool opdi_tiles_fit(const opdi_conv *conv, opdi_tiles *tiles) {
     if (conv->size != 4 || conv->kh != 3 || conv->kw != 3 || conv->sh != 1 || conv->sw != 1 || conv->dh != 1 ||
         conv->dw != 1 || conv->cg < 16 || conv->og < 16 || conv->oh < 4 || conv->ow < 4 || conv->ow > 2048 ||
@@ -137,8 +141,8 @@ static bool opdi_tiles_fit(const opdi_conv *conv, opdi_tiles *tiles) {
     return true;
 }
 
-/* Copies line `y` of `count` planes (at most 16; the pointers are filled up to a multiple of four) to a line [width,
-   16] that begins at column -left, with zeros around the planes. */
+/* Copies line `y` of `count` planes (at most 16) to a line [width, 16] that begins at column -left, with zeros
+   around the planes.  `planes` has pointers up to the next multiple of four. */
 static void opdi_tiles_line(const float *const *planes, int64_t count, int64_t high, int64_t wide, int64_t y,
                             int64_t left, int64_t width, float *to) {
     const int64_t from = OPDI_MIN(left, width), cols = OPDI_MIN(wide, width - from);
@@ -152,7 +156,7 @@ static void opdi_tiles_line(const float *const *planes, int64_t count, int64_t h
         const float *const p0 = planes[c] + y * wide, *const p1 = planes[c + 1] + y * wide;
         const float *const p2 = planes[c + 2] + y * wide, *const p3 = planes[c + 3] + y * wide;
         int64_t x = 0;
-        for (; x < cols && cols >= 4; x += 4) {   /* the last four overlap the four before */
+        for (; x < cols && cols >= 4; x += 4) {   /* groups of four; the last one may overlap */
             x = OPDI_MIN(x, cols - 4);
             opdi_transpose4(p0 + x, p1 + x, p2 + x, p3 + x, to + x * OPDI_TILE_BLOCK + c, OPDI_TILE_BLOCK);
         }
@@ -165,14 +169,15 @@ static void opdi_tiles_line(const float *const *planes, int64_t count, int64_t h
     }
     memset(to + cols * OPDI_TILE_BLOCK, 0, (size_t)((width - from - cols) * OPDI_TILE_BLOCK) * sizeof(float));
 }
-/* Writes pointers to the planes of `count` channels.  If these are fewer than 16, the pointer to the last plane is
-   repeated. */
+/* Writes pointers to the 16 planes from `first` on.  If there are only `count` < 16 channels, repeats the last
+   pointer. */
 static void opdi_tiles_of(const float *first, int64_t area, int64_t count, const float *planes[OPDI_TILE_BLOCK]) {
     for (int64_t c = 0; c < OPDI_TILE_BLOCK; c++) { planes[c] = first + OPDI_MIN(c, count - 1) * area; }
 }
-/* Returns how many floats a strip of six lines takes up. */
+/* Returns the number of floats of a strip of six lines. */
 static int64_t opdi_tiles_strip(const opdi_tiles *tiles) { return 6 * (4 * tiles->across + 2) * OPDI_TILE_BLOCK; }
-/* Transforms 16 channels of x in rows [begin, end) to v; neighbouring tiles lie `tile` elements apart. */
+/* Transforms 16 channels of x, from `channel` of group `group` on, in rows [begin, end) to v; neighbouring tiles are
+   `tile` elements apart.  `strip` is scratch memory. */
 static void opdi_tiles_read(const opdi_tiles *tiles, int64_t group, int64_t channel, int64_t begin, int64_t end,
                             float *strip, float *v, int64_t tile) {
     const opdi_conv *conv = &tiles->conv;
@@ -191,7 +196,8 @@ static void opdi_tiles_read(const opdi_tiles *tiles, int64_t group, int64_t chan
         tiles->in(strip, line, tiles->across, v + (row - begin) * tiles->across * tile, tile, tiles->vplane);
     }
 }
-/* Transforms the weights of a block of output channels, for input channels [begin, end), to u [36, panel, ., nr]. */
+/* Transforms the weights of block `block` of output channels, for input channels [begin, end), to u [36, panel, .,
+   nr]. */
 static void opdi_tiles_weights(const opdi_tiles *tiles, int64_t group, int64_t block, int64_t begin, int64_t end,
                                int64_t nr, float *u) {
     const opdi_conv *conv = &tiles->conv;
@@ -208,7 +214,7 @@ static void opdi_tiles_weights(const opdi_tiles *tiles, int64_t group, int64_t b
                 opdi_pack_turned((const opdi_word32 *)(const void *)from, conv->cg * 9, count * 9, lanes,
                                  OPDI_TILE_BLOCK, (opdi_word32 *)(void *)work);
             }
-            for (int64_t i = 0; tiles->turned && i < count; i++) {    /* the last tap comes first */
+            for (int64_t i = 0; tiles->turned && i < count; i++) {    /* reverses the taps */
                 from = tiles->weight + ((group * conv->cg + c + i) * conv->og + o) * 9;
                 opdi_pack_turned((const opdi_word32 *)(const void *)from, 9, 9, lanes, -OPDI_TILE_BLOCK,
                                  (opdi_word32 *)(void *)(work + (i * 9 + 8) * OPDI_TILE_BLOCK));
@@ -217,11 +223,12 @@ static void opdi_tiles_weights(const opdi_tiles *tiles, int64_t group, int64_t b
         }
     }
 }
-/* Copies a line [width, step] of `count` channels to the rows of their planes, which lie `area` elements apart. */
+/* Copies a line [width, step] of `count` channels to a row of each channel's plane; planes are `area` elements
+   apart. */
 static void opdi_tiles_put(const float *line, int64_t step, int64_t count, int64_t width, float *to, int64_t area) {
     for (int64_t o = 0; o < count; o += 4, line += 4, to += 4 * area) {
         int64_t x = 0;
-        for (; o + 4 <= count && x < width && width >= 4; x += 4) {   /* the last four overlap the four before */
+        for (; o + 4 <= count && x < width && width >= 4; x += 4) {   /* groups of four; the last one may overlap */
             x = OPDI_MIN(x, width - 4);
             const float *const from = line + x * step;
             opdi_transpose4(from, from + step, from + 2 * step, from + 3 * step, to + x, area);
@@ -231,7 +238,7 @@ static void opdi_tiles_put(const float *line, int64_t step, int64_t count, int64
         }
     }
 }
-/* Writes one row of tiles of results, a strip of four lines [.., 32 channels], to their places in y. */
+/* Writes row `row` of tiles of results, a strip of four lines [.., 32 channels], to y. */
 static void opdi_tiles_write(const opdi_tiles *tiles, int64_t group, int64_t block, int64_t row, const float *strip) {
     const opdi_conv *conv = &tiles->conv;
     const int64_t area = conv->oh * conv->ow, o = block * OPDI_TILE_OUT, y = row % tiles->down * 4;
@@ -241,8 +248,8 @@ static void opdi_tiles_write(const opdi_tiles *tiles, int64_t group, int64_t blo
         opdi_tiles_put(strip + i * line, OPDI_TILE_OUT, count, conv->ow, to + i * conv->ow, area);
     }
 }
-/* Multiplies the tiles of rows [begin, end) with the weights of a block, for OPDI_TILE_DEPTH input channels from
-   `channel` on.  Writes the products to m if these channels are the first, else adds them. */
+/* Multiplies the tiles v of rows, `count` in all, by the weights u of a block, for OPDI_TILE_DEPTH input channels
+   from `channel` on.  Writes the products to m if these channels are the first, else adds them to m. */
 static void opdi_tiles_multiply(const opdi_tiles *tiles, int64_t block, int64_t count, int64_t channel,
                                 const opdi_micro *mk, const float *v, const float *u, float *m) {
     const int64_t lanes = OPDI_MIN(OPDI_TILE_OUT, tiles->op - block * OPDI_TILE_OUT);
@@ -278,7 +285,8 @@ static bool opdi_tiles_results(const opdi_tiles *tiles, int64_t group, int64_t b
     }
     return fine;
 }
-/* Returns the micro-kernel for a block; if only half a panel of channels is left, one of that width. */
+/* Returns the micro-kernel for a block.  If the block has at most half a panel of channels, the micro-kernel has
+   half the width. */
 static opdi_micro opdi_tiles_micro(const opdi_tiles *tiles, int64_t block) {
     opdi_gemm_job job;
     job.mk = tiles->mk;
@@ -286,7 +294,7 @@ static opdi_micro opdi_tiles_micro(const opdi_tiles *tiles, int64_t block) {
     opdi_micro_narrow(&job, tiles->conv.og - block * OPDI_TILE_OUT);
     return job.mk;
 }
-/* Transforms the weights, as a range function.  An item is a block of output channels of a group. */
+/* A range function: transforms the weights.  An item is a block of output channels of a group. */
 static void opdi_tiles_weights_range(void *ctx, int64_t begin, int64_t end) {
     const opdi_tiles *tiles = (const opdi_tiles *)ctx;
     for (int64_t item = begin; item < end; item++) {
@@ -295,11 +303,11 @@ static void opdi_tiles_weights_range(void *ctx, int64_t begin, int64_t end) {
                            tiles->u + item * 36 * tiles->uplane);
     }
 }
-/* Returns how many floats the products and strips of `rows` rows take up. */
+/* Returns the number of floats of the products of a chunk of rows and of a strip of results. */
 static int64_t opdi_tiles_room(const opdi_tiles *tiles) {
     return 36 * tiles->mplane + 4 * 4 * tiles->across * OPDI_TILE_OUT;
 }
-/* Computes chunks of rows, as a range function, after all weights were transformed.  An item is a chunk of rows for a
+/* A range function: computes chunks of rows, after all weights were transformed.  An item is a chunk of rows of a
    group. */
 static void opdi_tiles_chunk_range(void *ctx, int64_t begin, int64_t end) {
     opdi_tiles *tiles = (opdi_tiles *)ctx;
@@ -328,7 +336,7 @@ static void opdi_tiles_chunk_range(void *ctx, int64_t begin, int64_t end) {
     }
     opdi_lend_end((char *)m, (size_t)all * sizeof(float));
 }
-/* Transforms all of x, as a range function.  An item is a block of channels of a group of an image. */
+/* A range function: transforms all of x.  An item is a block of channels of a group, in one image. */
 static void opdi_tiles_inputs_range(void *ctx, int64_t begin, int64_t end) {
     opdi_tiles *tiles = (opdi_tiles *)ctx;
     const int64_t blocks = tiles->cp / OPDI_TILE_BLOCK, groups = tiles->conv.groups;
@@ -346,7 +354,7 @@ static void opdi_tiles_inputs_range(void *ctx, int64_t begin, int64_t end) {
     }
     opdi_lend_end((char *)strip, bytes);
 }
-/* Computes blocks of output channels in all rows, as a range function.  An item is a block of a group. */
+/* A range function: computes blocks of output channels in all rows.  An item is a block of a group. */
 static void opdi_tiles_block_range(void *ctx, int64_t begin, int64_t end) {
     opdi_tiles *tiles = (opdi_tiles *)ctx;
     const int64_t room = opdi_tiles_room(tiles), all = room + 36 * tiles->uplane;
@@ -374,8 +382,8 @@ static void opdi_tiles_planes(opdi_tiles *tiles, int64_t rows) {
     tiles->vplane = count * tiles->ld + OPDI_TILE_BLOCK;
     tiles->mplane = opdi_round_up(count, tiles->mk.mr) * OPDI_TILE_OUT + OPDI_TILE_BLOCK;
 }
-/* Runs a convolution whose data is set.  The smaller operand is transformed first and as a whole: the inputs of all
-   tiles, or the weights.  Returns 0, 1 or -1 like opdi_tiles_forward. */
+/* Runs a convolution whose data are set in *tiles.  The smaller operand is transformed first and as a whole: the
+   inputs of all tiles, or the weights.  Returns 0, 1 or -1 like opdi_tiles_forward. */
 static int opdi_tiles_run(opdi_tiles *tiles) {
     const opdi_conv *conv = &tiles->conv;
     const bool few = tiles->rows * tiles->across <= conv->og;
@@ -412,8 +420,8 @@ static int opdi_tiles_run(opdi_tiles *tiles) {
     if (OPDI_LOAD(&tiles->failed)) { return opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory"); }
     return OPDI_LOAD(&tiles->bad) ? 1 : 0;
 }
-/* The largest absolute value of the inputs and the sum of their absolute values, for each part of OPDI_TILE_PART
-   inputs.  The parts have a fixed size, so that the number of threads changes nothing. */
+/* The largest absolute value, and the sum of absolute values, of each part of OPDI_TILE_PART inputs.  The parts have
+   a fixed size, so that the sum does not depend on the number of threads. */
 #define OPDI_TILE_PART 65536
 typedef struct opdi_tiles_sizes { const float *x; int64_t count; double *largest, *sum; } opdi_tiles_sizes;
 static void opdi_tiles_sizes_range(void *ctx, int64_t begin, int64_t end) {
@@ -441,8 +449,8 @@ static void opdi_tiles_sizes_range(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
-/* Returns 0 if no input is more than 64 times as large as the mean size of the inputs.  Returns 1 if an input is, or is
-   not finite.  Returns -1 and sets an error if that cannot be determined. */
+/* Returns 0 if no input is more than 64 times as large as the inputs' mean absolute value.  Returns 1 if an input is
+   larger, or is not finite.  Returns -1 and sets an error if memory runs out. */
 static int opdi_tiles_uneven(const opdi_conv *conv, const float *x) {
     opdi_tiles_sizes sizes;
     sizes.x = x;
@@ -461,7 +469,8 @@ static int opdi_tiles_uneven(const opdi_conv *conv, const float *x) {
     opdi_lend_end((char *)data, bytes);
     return largest <= 64 * (sum / (double)sizes.count) ? 0 : 1;
 }
-/* Computes y.  Returns 0, or 1 if the convolution or its numbers do not suit this method, or -1 and sets an error. */
+/* Computes y = conv(x, weights) + bias.  Returns 0, or 1 if this method does not suit the convolution or its
+   numbers, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_tiles_forward(const opdi_conv *conv, const void *x, const void *weights, const void *bias,
                                      void *y) {
     opdi_tiles tiles;
@@ -474,8 +483,7 @@ OPDI_INTERNAL int opdi_tiles_forward(const opdi_conv *conv, const void *x, const
     tiles.y = (float *)y;
     return opdi_tiles_run(&tiles);
 }
-/* Computes gx, which is the convolution of gy with the taps reversed.  Returns 0, 1 or -1 as opdi_tiles_forward
-   does. */
+/* Computes gx, the convolution of gy with the weights' taps reversed.  Returns 0, 1 or -1 like opdi_tiles_forward. */
 OPDI_INTERNAL int opdi_tiles_grad_input(const opdi_conv *conv, const void *gy, const void *weights, void *gx) {
     opdi_conv other = *conv;
     opdi_tiles tiles;
@@ -496,14 +504,15 @@ OPDI_INTERNAL int opdi_tiles_grad_input(const opdi_conv *conv, const void *gy, c
     return opdi_tiles_run(&tiles);
 }
 
-//== the gradient by the weight ========================================================================================
+//== the gradient with respect to the weight ===========================================================================
 //
 //  Inputs are in panels [36, panel, tile, width], gradients of results in panels [36, panel, tile, 16]; the sums of a
 //  block of 32 output channels and a panel of input channels are [36, channel, width].
 
 static int64_t opdi_tiles_width(const opdi_tiles *tiles) { return OPDI_MAX(tiles->mk.nr, OPDI_TILE_BLOCK); }
 
-/* Transforms 16 channels of gy in rows [begin, end) to v. */
+/* Transforms 16 channels of gy, from `channel` of group `group` on, in rows [begin, end) to v.  `strip` is scratch
+   memory. */
 static void opdi_tiles_read_grad(const opdi_tiles *tiles, int64_t group, int64_t channel, int64_t begin, int64_t end,
                                  float *strip, float *v) {
     const opdi_conv *conv = &tiles->conv;
@@ -520,8 +529,8 @@ static void opdi_tiles_read_grad(const opdi_tiles *tiles, int64_t group, int64_t
                     tiles->mplane);
     }
 }
-/* Transforms x and gy of the current rows, as a range function.  An item is a block of 16 channels; those of x come
-   first, then those of gy. */
+/* A range function: transforms x and gy of the current rows.  An item is a block of 16 channels; the blocks of x
+   come first, then the blocks of gy. */
 static void opdi_tiles_both_range(void *ctx, int64_t begin, int64_t end) {
     opdi_tiles *tiles = (opdi_tiles *)ctx;
     const int64_t xblocks = tiles->cp / OPDI_TILE_BLOCK, gblocks = tiles->op / OPDI_TILE_BLOCK;
@@ -546,12 +555,12 @@ static void opdi_tiles_both_range(void *ctx, int64_t begin, int64_t end) {
     }
     opdi_lend_end((char *)strip, bytes);
 }
-/* Returns how many floats the sums of a block take up. */
+/* Returns the number of floats of the sums of a block. */
 static int64_t opdi_tiles_sums(const opdi_tiles *tiles) {
     return 36 * opdi_round_up(OPDI_TILE_OUT, tiles->mk.mr) * opdi_tiles_width(tiles);
 }
-/* Adds the products of the current rows to the sums, for the output channels from `o` on and a panel of input
-   channels. */
+/* Adds the products of the current rows to `sums`, for the output channels from `o` on and a panel of input
+   channels.  If `add` is false, sets the sums instead. */
 static void opdi_tiles_sum(const opdi_tiles *tiles, int64_t group, int64_t o, int64_t panel, float *sums, bool add) {
     const opdi_micro *mk = &tiles->mk;
     const int64_t width = opdi_tiles_width(tiles), count = (tiles->last - tiles->first) * tiles->across;
@@ -572,7 +581,8 @@ static void opdi_tiles_sum(const opdi_tiles *tiles, int64_t group, int64_t o, in
         }
     }
 }
-/* Computes the gradients of weights from the sums of a block.  Returns false if a gradient is not finite. */
+/* Computes the gradients of weights from `sums` of a block: output channels from `o` on, and a panel of input
+   channels.  Returns false if a gradient is not finite. */
 static bool opdi_tiles_unsum(const opdi_tiles *tiles, int64_t group, int64_t o, int64_t panel, const float *sums) {
     const opdi_conv *conv = &tiles->conv;
     const int64_t width = opdi_tiles_width(tiles), stop = OPDI_MIN(OPDI_TILE_OUT, conv->og - o);
@@ -589,8 +599,8 @@ static bool opdi_tiles_unsum(const opdi_tiles *tiles, int64_t group, int64_t o, 
     }
     return bad == 0;
 }
-/* Adds up the sums of blocks, as a range function.  An item is a block of output channels with a panel of input
-   channels of a group. */
+/* A range function: computes the sums of blocks.  An item is a block of output channels with a panel of input
+   channels, in one group. */
 static void opdi_tiles_sums_range(void *ctx, int64_t begin, int64_t end) {
     opdi_tiles *tiles = (opdi_tiles *)ctx;
     const int64_t panels = (tiles->conv.cg - 1) / opdi_tiles_width(tiles) + 1;
@@ -611,14 +621,15 @@ static void opdi_tiles_sums_range(void *ctx, int64_t begin, int64_t end) {
     }
     if (local) { opdi_lend_end((char *)local, bytes); }
 }
-/* Computes gw from gy and x.  Returns 0, or 1 if the convolution does not suit this method or has numbers that are not
+/* Computes gw from gy and x.  Returns 0, or 1 if this method does not suit the convolution or its numbers are not
    finite, or -1 and sets an error.  The order in which tiles are summed depends only on the sizes. */
 OPDI_INTERNAL int opdi_tiles_grad_weight(const opdi_conv *conv, const void *gy, const void *x, void *gw) {
     opdi_tiles tiles;
     if (!opdi_tiles_fit(conv, &tiles)) { return 1; }
     const int64_t width = opdi_tiles_width(&tiles), panels = (conv->cg - 1) / width + 1;
     const int64_t items = conv->groups * tiles.blocks * panels, all = items * opdi_tiles_sums(&tiles);
-    const int64_t both = 36 * (panels * width + tiles.op) * conv->groups * tiles.across;      /* elements of a row */
+    const int64_t both = 36 * (panels * width + tiles.op) * conv->groups * tiles.across;      /* floats per row of
+                                                                                                 tiles */
     tiles.chunk = OPDI_MAX(OPDI_MAX(64 / tiles.across, (int64_t)1), ((int64_t)1 << 18) / both);
     if (tiles.chunk >= tiles.rows || tiles.rows * both <= all) { tiles.chunk = tiles.rows; }
     tiles.vplane = tiles.chunk * tiles.across * panels * width + OPDI_TILE_BLOCK;
@@ -643,17 +654,17 @@ OPDI_INTERNAL int opdi_tiles_grad_weight(const opdi_conv *conv, const void *gy, 
     if (OPDI_LOAD(&tiles.failed)) { return opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory"); }
     return OPDI_LOAD(&tiles.bad) ? 1 : 0;
 }
-//== few channels to a group ===========================================================================================
+//== groups with few channels ==========================================================================================
 //
-//  This method also computes the results of sixteen channels side by side, as floats.  When lines of the padded image
-//  are needed, they are copied to [column, 16], one line for each channel of a group, with the elements that the 16
-//  result channels multiply.  The last rows of lines are kept for the next results.
+//  This method also computes the results of sixteen channels side by side, as floats.  The lines of the padded image
+//  that are needed are copied to [column, 16], one line for each input channel of a group.  Each of the 16 lanes has
+//  the elements that one result channel multiplies.  The last rows of such lines are kept for the next results.
 
-/* Computes a line [count, 16] of results; `count` is at least eight. `lines` points to the lines that the rows of taps
-   read. */
+/* Computes a line out [count, 16] of results; `count` is at least eight.  `lines` points to the lines that the rows
+   of taps read. */
 typedef void opdi_lone_line_fn(const opdi_conv *conv, const float *const *lines, const float *weights,
                                const float *bias, int64_t count, float *out);
-/* Adds the contribution of one line of gradients to the sums [taps, 16]. */
+/* Adds the contribution of one line of gradients `grad` [count, 16] to sums [taps, 16]. */
 typedef void opdi_lone_sum_fn(const opdi_conv *conv, const float *const *lines, const float *grad, int64_t count,
                               float *sums);
 #if defined(OPDI_X86)
@@ -670,18 +681,18 @@ OPDI_AVX512 static opdi_lone_sum_fn opdi_lone_sum_avx512_f32;
 #endif
 #include "../typed/end.h"
 
-#define OPDI_LONE_MOST 4                          /* at most so many channels of a group */
+#define OPDI_LONE_MOST 4                          /* most channels of a group */
 /* A convolution whose groups have few channels, or one of its gradients. */
 typedef struct opdi_lone {
-    opdi_conv conv, each;                         /* each: as line functions need it, a row of taps per line */
+    opdi_conv conv, each;                         /* each: for line functions; one row of taps per line */
     opdi_lone_line_fn *line;
     opdi_lone_sum_fn *sum;
     const float *x, *weight, *bias, *gy;
     float *y, *gx, *gw;
-    int64_t kept, wide;                           /* how many rows of lines are kept; columns of a line */
+    int64_t kept, wide;                           /* number of kept rows; columns of a line */
     int failed;
 } opdi_lone;
-/* Returns true if a convolution suits this method, and then fills in *lone except for the data. */
+/* Returns true if the method suits this convolution, and then fills in *lone except for the data. */
 static bool opdi_lone_fits(const opdi_conv *conv, opdi_lone *lone) {
     const int level = opdi_cpu_level();
     if (level == 0 || conv->size != 4 || conv->cg > OPDI_LONE_MOST || conv->og > OPDI_LONE_MOST ||
@@ -699,8 +710,8 @@ static bool opdi_lone_fits(const opdi_conv *conv, opdi_lone *lone) {
 #endif
     return true;
 }
-/* Writes pointers to the planes that the 16 result channels from `first` on read, as [step, 16].  Each `per` channels
-   are a group, and a group reads `step` planes. */
+/* Writes pointers to the planes that the 16 result channels from `first` on read, as planes [step, 16].  `per`
+   result channels form a group, and each group reads `step` planes. */
 static void opdi_lone_planes(const float *image, int64_t area, int64_t first, int64_t count, int64_t per, int64_t step,
                              const float **planes) {
     for (int64_t lane = 0; lane < OPDI_TILE_BLOCK; lane++) {
@@ -708,17 +719,18 @@ static void opdi_lone_planes(const float *image, int64_t area, int64_t first, in
         for (int64_t c = 0; c < step; c++) { planes[c * OPDI_TILE_BLOCK + lane] = plane + c * area; }
     }
 }
-/* Returns how many floats the kept lines take up, with room for seven results beyond the last. */
+/* Returns the number of floats of the kept lines, with additional memory for seven results after the last. */
 static int64_t opdi_lone_kept(const opdi_lone *lone, int64_t channels) {
     return (lone->kept * channels * lone->wide + 8 * lone->conv.sw) * OPDI_TILE_BLOCK;
 }
-/* Returns how many floats of working memory a thread needs: the kept lines, a line of results, the taps, and a bias. */
+/* Returns the number of floats of scratch memory that a thread needs: the kept lines, a line of results, the taps,
+   and a bias. */
 static int64_t opdi_lone_room(const opdi_lone *lone) {
     const opdi_conv *conv = &lone->conv;
     return opdi_lone_kept(lone, conv->cg) + (conv->ow + 8 + lone->each.kh * conv->kw + 1) * OPDI_TILE_BLOCK;
 }
-/* Sets lines [kh, cg] to the lines of the padded image that line `y` of the results reads, and copies those that are
-   not there yet. *next is the first row that has not been copied. */
+/* Sets lines [kh, cg] to the lines of the padded image that line `y` of the results reads, after copying those rows
+   that were not copied yet.  *next is the first row that has not been copied. */
 static void opdi_lone_lines(const opdi_lone *lone, const float *const *planes, int64_t count, int64_t y, int64_t *next,
                             float *work, const float **lines) {
     const opdi_conv *conv = &lone->conv;
@@ -735,8 +747,8 @@ static void opdi_lone_lines(const opdi_lone *lone, const float *const *planes, i
         for (int64_t c = 0; c < cg; c++) { lines[c] = row + c * line; }
     }
 }
-/* Copies the taps of `count` result channels, [count, cg, kh, kw], to the order in which lines need them, [kh, cg, kw,
-   16], or back. */
+/* Copies the taps of `count` result channels, weights [count, cg, kh, kw], to the order of the lines, lines [kh, cg,
+   kw, 16].  If `back` is true, copies lines to weights instead. */
 static void opdi_lone_taps(const opdi_conv *conv, int64_t count, float *weights, float *lines, bool back) {
     for (int64_t lane = 0; lane < count; lane++) {
         for (int64_t c = 0; c < conv->cg; c++) {
@@ -750,7 +762,7 @@ static void opdi_lone_taps(const opdi_conv *conv, int64_t count, float *weights,
         }
     }
 }
-/* Computes results, as a range function.  An item is a block of channels of an image. */
+/* A range function: computes results.  An item is a block of channels of an image. */
 static void opdi_lone_range(void *ctx, int64_t begin, int64_t end) {
     opdi_lone *lone = (opdi_lone *)ctx;
     const opdi_conv *conv = &lone->conv;
@@ -784,7 +796,7 @@ static void opdi_lone_range(void *ctx, int64_t begin, int64_t end) {
     }
     opdi_lend_end((char *)work, bytes);
 }
-/* Computes gradients of weights, as a range function.  An item is a block of result channels. */
+/* A range function: computes gradients of weights.  An item is a block of result channels. */
 static void opdi_lone_gw_range(void *ctx, int64_t begin, int64_t end) {
     opdi_lone *lone = (opdi_lone *)ctx;
     const opdi_conv *conv = &lone->conv;
@@ -819,13 +831,13 @@ static void opdi_lone_gw_range(void *ctx, int64_t begin, int64_t end) {
     opdi_lend_end((char *)work, bytes);
 }
 
-//== few channels to a group: the gradient by the input where there are strides ========================================
+//== groups with few channels: the gradient with respect to the input, for strides =====================================
 //
-//  Rows (columns) of gx whose index has the same remainder modulo the stride read the same taps: every sh-th (sw-th)
-//  one.  Lines are those of gy, [kept, og, wide, 16].
+//  All rows of gx whose indices have the same remainder modulo sh read the same taps, every sh-th row of taps.  The
+//  same holds for columns and sw.  Lines are those of gy, [kept, og, wide, 16].
 
-/* Copies the taps that the rows and columns with these remainders read to `to` [., og, ., 16], the last tap first.
-   Returns the end of the copy. */
+/* Copies the taps that the rows and columns of gx with remainders y and x read to `to` [., og, ., 16], in reversed
+   order.  Returns the end of the copy. */
 static float *opdi_lone_part(const opdi_lone *lone, int64_t channel, int64_t count, int64_t y, int64_t x,
                              float *to) {
     const opdi_conv *conv = &lone->conv;
@@ -839,8 +851,8 @@ static float *opdi_lone_part(const opdi_lone *lone, int64_t channel, int64_t cou
     }
     return to;
 }
-/* Computes line `y` of gx, [w, 16]. `weights` has the taps of all remainders; `work` is memory for a line of
-   results. */
+/* Computes line `y` of gx, to [w, 16].  `ring` has the kept lines of gy, `weights` the taps of all remainders; `out`
+   is scratch memory for a line of results. */
 static void opdi_lone_grad_line(opdi_lone *lone, int64_t y, const float *ring, const float *weights,
                                 const float **lines, float *out, float *to) {
     const opdi_conv *conv = &lone->conv;
@@ -869,13 +881,13 @@ static void opdi_lone_grad_line(opdi_lone *lone, int64_t y, const float *ring, c
         weights += each.kh * each.kw * OPDI_TILE_BLOCK;
     }
 }
-/* Returns how many floats of working memory a thread needs for gx: the kept lines, a line of results, a line of gx, and
-   the taps. */
+/* Returns the number of floats of scratch memory that a thread needs for gx: the kept lines, a line of results, a
+   line of gx, and the taps. */
 static int64_t opdi_lone_grad_room(const opdi_lone *lone) {
     const opdi_conv *conv = &lone->conv;
     return opdi_lone_kept(lone, conv->og) + (2 * conv->w + 8 + conv->kh * conv->kw * conv->og) * OPDI_TILE_BLOCK;
 }
-/* Computes gx, as a range function.  An item is a block of channels of an image. */
+/* A range function: computes gx.  An item is a block of channels of an image. */
 static void opdi_lone_grad_range(void *ctx, int64_t begin, int64_t end) {
     opdi_lone *lone = (opdi_lone *)ctx;
     const opdi_conv *conv = &lone->conv;
@@ -921,7 +933,8 @@ static void opdi_lone_grad_range(void *ctx, int64_t begin, int64_t end) {
 static int opdi_lone_done(const opdi_lone *lone) {
     return OPDI_LOAD(&lone->failed) ? opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory") : 0;
 }
-/* Computes y.  Returns 0, or 1 if the convolution does not suit this method, or -1 and sets an error. */
+/* Computes y = conv(x, weights) + bias.  Returns 0, or 1 if this method does not suit the convolution, or -1 and
+   sets an error. */
 OPDI_INTERNAL int opdi_lone_forward(const opdi_conv *conv, const void *x, const void *weights, const void *bias,
                                     void *y) {
     opdi_lone lone;
@@ -934,8 +947,8 @@ OPDI_INTERNAL int opdi_lone_forward(const opdi_conv *conv, const void *x, const 
     opdi_parallel_lend(conv->n * ((conv->oc - 1) / OPDI_TILE_BLOCK + 1), 1, opdi_lone_range, &lone, OPDI_LENT(bytes));
     return opdi_lone_done(&lone);
 }
-/* Computes gx of a convolution with strides.  Returns 0, or 1 if the convolution does not suit this method, or -1 and
-   sets an error. */
+/* Computes gx of a convolution with strides.  Returns 0, or 1 if this method does not suit the convolution, or -1
+   and sets an error. */
 OPDI_INTERNAL int opdi_lone_grad_input(const opdi_conv *conv, const void *gy, const void *weights, void *gx) {
     opdi_lone lone;
     if (conv->sh * conv->sw < 2 || conv->sh > 64 || conv->dh != 1 || conv->dw != 1 || conv->ph >= 1 << 10 ||
@@ -951,7 +964,7 @@ OPDI_INTERNAL int opdi_lone_grad_input(const opdi_conv *conv, const void *gy, co
                        OPDI_LENT((size_t)opdi_lone_grad_room(&lone) * sizeof(float) + pointers));
     return opdi_lone_done(&lone);
 }
-/* Computes gw.  Returns 0, or 1 if the convolution does not suit this method, or -1 and sets an error. */
+/* Computes gw from gy and x.  Returns 0, or 1 if this method does not suit the convolution, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lone_grad_weight(const opdi_conv *conv, const void *gy, const void *x, void *gw) {
     opdi_lone lone;
     if (!opdi_lone_fits(conv, &lone)) { return 1; }

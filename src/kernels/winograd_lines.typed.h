@@ -5,7 +5,8 @@ OPDI_TARGET static void OPDI_WIDE(lone_line)(const opdi_conv *conv, const float 
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)), ALONG = 8 };
     const int64_t step = conv->sw * OPDI_TILE_BLOCK;
     for (int part = 0; part < OPDI_TILE_BLOCK; part += WIDTH) {
-        for (int64_t x = 0; x < count; x += ALONG) {  /* the last eight overlap, or there is room after them */
+        /* the last group of eight may overlap the one before; with fewer than 8 results, the buffers have room for 8 */
+        for (int64_t x = 0; x < count; x += ALONG) {
             x = OPDI_MIN(x, OPDI_MAX(count - ALONG, 0));
             OPDI_V a0 = OPDI_AT(bias + part), a1 = a0, a2 = a0, a3 = a0, a4 = a0, a5 = a0, a6 = a0, a7 = a0;
             for (int64_t ki = 0; ki < conv->kh; ki++) {
@@ -34,7 +35,7 @@ OPDI_TARGET static void OPDI_WIDE(lone_line)(const opdi_conv *conv, const float 
         }
     }
 }
-/* Adds one line of gradients to the sums, four taps of a row at a time. */
+/* Adds the contribution of one line of gradients to the sums, four taps of a row at a time. */
 OPDI_TARGET static void OPDI_WIDE(lone_sum)(const opdi_conv *conv, const float *const *lines, const float *grad,
                                             int64_t count, float *sums) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };

@@ -3,11 +3,12 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>layers       the stack of layers of transforms, batched tensors
 //
-//  A thread has a stack of layers; the innermost sees a call first.  A vmap layer unwraps the tensors that are batched
-//  at its level and runs the operator's batching rule, whose operators the layers around see.  A grad or jvp layer has
-//  no wrappers: it is the tape on the tensors as they are in its layer.  So only calls with a vmap layer somewhere pass
-//  through this file, by two keys.  DynamicLayerFront, above everything, picks the layer.  DynamicLayerBack, below the
-//  autograd keys, passes the call to the layer around.  The kernels at both keys are in >>batching.
+//  A thread has a stack of layers; the innermost layer sees a call first.  A vmap layer unwraps the tensors that are
+//  batched at its level and runs the operator's batching rule.  The operators that the rule calls are seen by the outer
+//  layers.  A grad or jvp layer does not wrap tensors: autograd records the tensors as they are in this layer.  So only
+//  calls in which a vmap layer takes part pass through this file, by two keys.  DynamicLayerFront, above all other
+//  keys, selects the layer.  DynamicLayerBack, below the autograd keys, passes the call to the outer layers.  The
+//  kernels at both keys are in >>batching.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_SHARED opd_tensor *opdi_batch_front_arg(opd_call *call, int i);
@@ -16,8 +17,8 @@ OPDI_SHARED opd_tensor *opdi_batch_front_arg(opd_call *call, int i);
 
 //== the stack of layers ===============================================================================================
 
-/* Takes a layer off the thread's stack when its handle leaves the scope stack.  The layers inside of it have ended
-   before. */
+/* Removes the layer `what` from the thread's stack when its handle leaves the scope stack.  The layers inside of it
+   have ended before. */
 static void opdi_layer_gone(void *what) {
     opdi_layer *layer = (opdi_layer *)what;
     opdi_thread *thread = layer->th;
@@ -28,7 +29,8 @@ static void opdi_layer_gone(void *what) {
     while (thread->innermost.level && thread->innermost.level != layer->forward) { opdi_level_end(thread); }
 }
 
-/* Enters a new innermost layer, which belongs to the scope.  Returns NULL and sets an error if that fails. */
+/* Makes a new innermost layer, which belongs to the current scope.  `size` and `randomness` are those of a vmap
+   layer.  Returns NULL and sets an error on failure. */
 OPDI_INTERNAL opdi_layer *opdi_layer_push(opdi_layer_kind kind, int64_t size, opd_randomness randomness) {
     opdi_thread *thread = opdi_self();
     if (!opd_ok()) { return NULL; }
@@ -65,8 +67,8 @@ OPDI_INTERNAL opdi_layer *opdi_layer_push(opdi_layer_kind kind, int64_t size, op
     return layer;
 }
 
-/* Refuses a write into a tensor that the function of the innermost grad or jvp layer has neither made nor been given.
-   Returns 0, or -1 and sets an error. */
+/* Refuses a write into `tensor` if the function of the innermost grad or jvp layer has neither made it nor received
+   it as an input.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_is_captured(opdi_thread *thread, const opd_tensor *tensor) {
     const opdi_layer *layer = thread->innermost.layer ? thread->innermost.layer : thread->innermost.rule;
     const uint32_t born = tensor->storage->born;
@@ -82,7 +84,7 @@ OPDI_INTERNAL int opdi_is_captured(opdi_thread *thread, const opd_tensor *tensor
                     "Tensor(s) as inputs.", thread->current ? thread->current->op->name : "");
 }
 
-/* Ends the innermost layer, by removing its handle from wherever it is in the scope stack. */
+/* Ends the innermost layer, by removing its handle from the scope stack, in which it need not be the topmost. */
 OPDI_INTERNAL void opdi_layer_pop(opdi_layer *layer) {
     opdi_thread *thread = layer->th;
     const uintptr_t h = (uintptr_t)((opdi_block *)(void *)layer - 1) | OPDI_HANDLE_BLOCK;
@@ -95,7 +97,7 @@ OPDI_INTERNAL void opdi_layer_pop(opdi_layer *layer) {
     }
 }
 
-/* Ends the layer at this level, and the layers inside of it that were left open. */
+/* Ends the layer `level`, and all layers inside of it that were left open. */
 OPDI_INTERNAL void opdi_layers_end(int level) {
     opdi_thread *thread = opdi_self();
     while (thread->innermost.layer && thread->innermost.layer->level >= level) {
@@ -155,8 +157,8 @@ OPDI_INTERNAL opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level,
 }
 
 OPDI_COLD_BEGIN
-/* Updates the batched tensor `tensor` after its value was replaced by one with other memory or other strides.  Sets an
-   error if sizes or dtype have changed.  Returns 0 or -1. */
+/* Updates the batched `tensor` after its value was replaced by a value with other memory or other strides.  Returns
+   0, or -1 and sets an error if sizes or dtype have changed. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_batch_refit(opd_tensor *tensor) {
     const opdi_batched *batched = opdi_batched_of(tensor);
     opd_tensor *value = batched->value;
@@ -188,15 +190,15 @@ OPDI_INTERNAL int opdi_batch_ended(const opd_tensor *tensor) {
                     "level %d, by a vmap that has ended. Use the function's outputs in its place",
                     (int)opdi_batched_of(tensor)->level);
 }
-/* Returns a tensor that stands for an example of `value`, in the way that the batched tensor `tensor` does for its own
-   value.  Returns a reference, or NULL and sets an error. */
+/* Returns a new batched tensor for `value`, with the dim, level and serial number of the batched `tensor`, as a
+   reference.  Returns NULL and sets an error on failure. */
 OPDI_INTERNAL opd_tensor *opdi_batch_again(const opd_tensor *tensor, opd_tensor *value) {
     const opdi_batched *batched = opdi_batched_of(tensor);
     if (!opdi_batch_fits(tensor) && opdi_batch_refit((opd_tensor *)(uintptr_t)tensor)) { return NULL; }
     return opdi_batch_wrap(value, batched->dim, batched->level, batched->serial);
 }
-/* Checks that `tensor` and the values inside its wrappers are as they were, or updates the wrappers as opdi_batch_refit
-   does.  Returns 0, or -1 and sets an error. */
+/* Checks that the values inside the wrappers of `tensor` have not been replaced, or updates the wrappers
+   (opdi_batch_refit).  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_batch_fit(const opd_tensor *tensor) {
     for (; tensor->flags & OPDI_BATCHED; tensor = opdi_batched_of(tensor)->value) {
         if (!opdi_batch_fits(tensor) && opdi_batch_refit((opd_tensor *)(uintptr_t)tensor)) { return -1; }
@@ -205,7 +207,7 @@ OPDI_INTERNAL int opdi_batch_fit(const opd_tensor *tensor) {
 }
 OPDI_COLD_END
 
-/* Checks the tensors of a call that are batched at `layer`'s level, as opdi_batch_check does. */
+/* Calls opdi_batch_check for the tensors of a call that are batched at `layer`.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_batch_check_all(const opd_op *op, const opd_value *args, const opdi_layer *layer) {
     for (uint64_t mask = op->tensor_args; mask; mask &= mask - 1) {
         const opd_value *value = &args[opdi_low_bit(mask)];
@@ -222,7 +224,7 @@ OPDI_INTERNAL int opdi_batch_check_all(const opd_op *op, const opd_value *args, 
     }
     return 0;
 }
-/* Returns true if a tensor argument, also one in a list, is batched at this level. */
+/* Returns true if a tensor argument, or a tensor in a list argument, is batched at this level. */
 OPDI_INTERNAL bool opdi_any_batched(const opd_op *op, const opd_value *args, int level) {
     for (uint64_t mask = op->tensor_args; mask; mask &= mask - 1) {
         const opd_value *value = &args[opdi_low_bit(mask)];
@@ -263,7 +265,7 @@ opd_tensor *opd_batch_front(opd_tensor *tensor, int dim) {
     int64_t sizes[OPD_MAX_DIMS + 1];
     if (opdi_is_none(tensor, "opd_batch_front")) { return NULL; }
     if (dim == 0) { return tensor; }
-    if (dim > 0) {                                /* the new order: dim, then the others */
+    if (dim > 0) {                                /* the new order: `dim`, then the other dims */
         sizes[0] = dim;
         for (int i = 1; i < tensor->ndim; i++) { sizes[i] = i <= dim ? i - 1 : i; }
         return opd_permute(tensor, opd_ints_of(sizes, tensor->ndim));
@@ -315,7 +317,7 @@ int opd_batch_return_list(opd_call *call, opd_tensor *const *list, int64_t count
 OPDI_COLD_BEGIN
 #if defined(OPDI_CORE)
 
-/* Returns true if an element of any example of `tensor` is NaN (if `nan` is true) or is not zero (if it is false). */
+/* Returns true if an element of any example of `tensor` is NaN (if `nan` is true) or nonzero (if `nan` is false). */
 OPDI_INTERNAL bool opdi_any_element(opd_tensor *tensor, bool nan) {
     opdi_thread *thread = opdi_self();
     opdi_layer *const layer = thread->innermost.layer, *const rule = thread->innermost.rule;

@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>levels_h     the stack of layers and batched tensors: types and inline functions that several files use
+//  >>levels_h     the stack of layers and batched tensors: types and inline functions for several files
 //----------------------------------------------------------------------------------------------------------------------
 
 #if !defined(OPDI_LEVELS_H)
@@ -9,35 +9,35 @@
 //== layers ============================================================================================================
 
 typedef enum opdi_layer_kind { OPDI_LAYER_VMAP, OPDI_LAYER_GRAD, OPDI_LAYER_JVP } opdi_layer_kind;
-/* A layer of transforms, in a block of the scope stack, whose handle keeps it. */
+/* A layer of transforms.  It is stored in a block of the scope stack, whose handle owns it. */
 typedef struct opdi_layer {
     opdi_ending ending;                           /* called when the layer's handle leaves the scope stack */
     struct opdi_layer *outer, *inner;
     opdi_thread *th;
-    int32_t level, vmaps;                         /* level, from 1; number of vmap layers from here outwards */
+    int32_t level, vmaps;                         /* level: from 1; vmaps: vmap layers up to this one */
     opdi_layer_kind kind;
     opd_randomness randomness;
     int64_t size;                                 /* vmap: the number of examples */
-    opdi_state around;                            /* the thread's state when the layer was entered */
-    opdi_state through;                           /* vmap: the state of a call at the tape inside, before its rule */
-    struct opdi_level *forward;                   /* the level of forward mode around the layer */
-    uint32_t serial, tape;                        /* the layer's number; the thread's innermost.tape before it */
+    opdi_state around;                            /* the thread's state when the layer was made */
+    opdi_state through;                           /* vmap: state of a call before its rule */
+    struct opdi_level *forward;                   /* the level of forward mode outside of the layer */
+    uint32_t serial, tape;                        /* the layer's number; innermost.tape before it */
     opd_tensor **inputs;                          /* grad, jvp: the inputs of the function, as seen inside */
     int ninputs;
-    uint64_t since;                               /* grad: number of the first node that was recorded inside */
-    bool bare;                                    /* vmap: calls bypass the tape inside, see opdi_untaped_begin */
-    bool at_tape;                                 /* vmap: a call is at the tape inside the layer */
+    uint64_t since;                               /* grad: number of the first node recorded inside */
+    bool bare;                                    /* vmap: calls bypass autograd, see opdi_untaped_begin */
+    bool at_tape;                                 /* vmap: a call is at the autograd kernels inside */
 } opdi_layer;
 
 #if defined(OPDI_CORE)
 #define OPDI_FRONT_BIT OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_FRONT)
-/* Makes `layer` the layer to which calls on this thread go first; NULL: no layer. */
+/* Makes `layer` the thread's innermost layer, which sees calls first.  NULL means that there is no layer. */
 static inline void opdi_layer_set(opdi_thread *thread, opdi_layer *layer) {
     thread->innermost.layer = layer;
     if (layer && layer->vmaps) { thread->state.include |= OPDI_FRONT_BIT; }
     else { thread->state.include &= ~OPDI_FRONT_BIT; }
 }
-/* Returns true if the value of the batched tensor `tensor` has not been replaced since the tensor was made. */
+/* Returns true if the value of the batched `tensor` has not been replaced since the tensor was made. */
 static inline bool opdi_batch_fits(const opd_tensor *tensor) {
     const opd_tensor *value = opdi_batched_of(tensor)->value;
     const int dim = opdi_batched_of(tensor)->dim, ndim = tensor->ndim;

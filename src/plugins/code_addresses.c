@@ -1,14 +1,14 @@
 #include "plugins.h"
 
-//== addresses of code in words ========================================================================================
+//== addresses of code as text =========================================================================================
 //
-//  The function's name comes from the symbol table of the file that the code was loaded from.  File and line come from
-//  addr2line, if that program and debug information exist.  If the name or the line is unknown, the address in the file
-//  is given.
+//  The name of a function comes from the symbol table of the file that the code was loaded from.  File and line come
+//  from addr2line, if this program and debug information exist.  If the name or the line is unknown, the text contains
+//  the address as an offset in the file.
 
 typedef struct opdi_place_name { void *address; const char *file; uintptr_t offset; opdi_string text; } opdi_place_name;
 
-/* Returns true if the name belongs to a function of this header. */
+/* Returns true if `function` is the name of a function of this library. */
 static bool opdi_ours(const char *function) {
     return strncmp(function, "opd_", 4) == 0 || strncmp(function, "opdi_", 5) == 0;
 }
@@ -32,7 +32,7 @@ static void opdi_addresses_lines(opdi_place_name *place, int count) {
     (void)count;
 }
 #else
-/* The struct that dladdr fills.  Strict C does not declare dladdr, so it is looked up by name. */
+/* The struct that dladdr fills in.  Strict C does not declare dladdr, so it is looked up by name. */
 typedef struct opdi_address_info {
     const char *file;
     void *base;
@@ -40,8 +40,8 @@ typedef struct opdi_address_info {
     void *symbol_at;
 } opdi_address_info;
 
-/* Finds the file that contains an address of code, and the address as an offset in the way in which the file's symbol
-   table counts.  Returns false if they are unknown. */
+/* Sets *file to the file that contains an address of code, and *offset to the address in the numbering of the file's
+   symbol table.  Returns false if they are unknown. */
 static bool opdi_address_file(void *address, const char **file, uintptr_t *offset) {
     void *self = dlopen(NULL, RTLD_NOW), *f = self ? dlsym(self, "dladdr") : NULL;
     int (*ask)(const void *, opdi_address_info *);
@@ -64,8 +64,7 @@ static bool opdi_address_file(void *address, const char **file, uintptr_t *offse
 static bool opdi_read_at(FILE *file, uint64_t at, void *to, size_t size) {
     return fseek(file, (long)at, SEEK_SET) == 0 && fread(to, 1, size, file) == size;
 }
-/* Reads the name of the function at an offset of a file from the symbol table of that file.  Returns false if it is
-   unknown. */
+/* Reads the name of the function at `offset` from the symbol table of `file`.  Returns false if it is unknown. */
 static bool opdi_symbol_at(const char *file, uintptr_t offset, char *buf, size_t cap) {
     FILE *stream = fopen(file, "rb");
     opdi_elf elf;
@@ -100,8 +99,8 @@ static bool opdi_symbol_at(const char *file, uintptr_t offset, char *buf, size_t
     return found;
 }
 
-/* Runs addr2line on the addresses that are in `file`, and reads its output into `said`.  Returns false if addr2line
-   cannot be run. */
+/* Runs addr2line on those of the `count` addresses that are in `file`, and reads its output into `said`.  Returns
+   false if addr2line cannot be run. */
 static bool opdi_addr2line(const char *file, const opdi_place_name *place, int count, opdi_string *said) {
     posix_spawn_file_actions_t actions;
     char program[] = "addr2line", options[] = "-afie", (*hex)[24];
@@ -148,8 +147,8 @@ static char *opdi_line_end(char *text) {
     *end = 0;
     return end + 1;
 }
-/* Fills in the texts of the addresses that addr2line knows.  For each address, addr2line writes "0x..." and then pairs
-   of lines (function, place), the innermost inlined function first. */
+/* Fills in the texts of those of the `count` addresses that addr2line knows.  For each address, addr2line writes
+   "0x..." and then pairs of lines (function, place), the innermost inlined function first. */
 static void opdi_addresses_lines(opdi_place_name *place, int count) {
     int k;
     for (int i = 0; i < count; i++) {
@@ -164,11 +163,11 @@ static void opdi_addresses_lines(opdi_place_name *place, int count) {
             opdi_string text = {NULL, 0, 0, false}, outer = text;
             bool known = false;
             if (!place[k].file || strcmp(place[k].file, place[i].file) != 0) { continue; }
-            at = opdi_line_end(at);               /* skips the address */
+            at = opdi_line_end(at);               /* skip the address */
             while (*at && strncmp(at, "0x", 2) != 0) {
                 char *function = at, *file = opdi_line_end(at), line[640];
                 at = opdi_line_end(file);
-                char *space = strchr(file, ' ');  /* " (discriminator 2)" */
+                char *space = strchr(file, ' ');  /* cut off " (discriminator 2)" */
                 if (space) { *space = 0; }
                 char *colon = strrchr(file, ':');
                 if (strcmp(function, "??") == 0 || !colon || colon[1] == '?' || colon[1] == '0') { continue; }
@@ -179,7 +178,7 @@ static void opdi_addresses_lines(opdi_place_name *place, int count) {
                 opdi_string_add(&outer, line);
                 if (text.data) { opdi_string_add(&outer, text.data); }
                 opdi_string_free(&text);
-                text = outer;                     /* the innermost is read first and written last */
+                text = outer;                     /* put each outer function before the inner ones */
                 memset(&outer, 0, sizeof outer);
             }
             if (known && !text.failed) {
@@ -205,7 +204,8 @@ OPDI_INTERNAL const char *opdi_function_name(opdi_any_fn fn, char *buf, size_t c
     return buf;
 }
 
-/* Writes a trace, with a line for each frame, the innermost last as in Python.  Frames of this header are left out. */
+/* Writes a stack trace to `out`, with a line for each frame, the innermost last as in Python.  Leaves out frames of
+   this library. */
 OPDI_INTERNAL void opdi_trace_text(opdi_string *out, void *const *frames, int count) {
     const size_t bytes = (size_t)OPDI_MAX(count, 1) * sizeof(opdi_place_name);
     opdi_place_name *place = (opdi_place_name *)opdi_alloc(bytes);
@@ -218,7 +218,7 @@ OPDI_INTERNAL void opdi_trace_text(opdi_string *out, void *const *frames, int co
     }
     opdi_addresses_lines(place, count);
     for (i = 0; i < count && !(place[i].text.data && strstr(place[i].text.data, ", in main\n")); i++) { }
-    while (count > i + 1) { opdi_string_free(&place[--count].text); }  /* the callers of main */
+    while (count > i + 1) { opdi_string_free(&place[--count].text); }  /* leave out the callers of main */
     for (i = count - 1; i >= 0; i--) {
         char function[200], line[700];
         if (place[i].text.data) {
@@ -237,10 +237,10 @@ OPDI_INTERNAL void opdi_trace_text(opdi_string *out, void *const *frames, int co
     opdi_free(place, bytes);
 }
 
-/* Writes "FILE:LINE" for each of the `total` calls that return to these addresses: "" for a call in this header, and
-   "?" for an unknown place. */
+/* Writes "FILE:LINE" to places[] for each of the `total` calls that return to these addresses: "" for a call in this
+   library, and "?" for an unknown place. */
 OPDI_INTERNAL void opdi_places(void *const *addresses, int total, char (*places)[OPDI_PLACE]) {
-    enum { AT_ONCE = 500 };                       /* as the length of a command line is limited */
+    enum { AT_ONCE = 500 };                       /* the length of a command line is limited */
     opdi_place_name list[AT_ONCE];
     for (int first = 0; first < total; first += AT_ONCE) {
         const int count = OPDI_MIN(total - first, (int)AT_ONCE);

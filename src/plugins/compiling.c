@@ -2,10 +2,10 @@
 
 //== compiling at run time =============================================================================================
 //
-//  The result of a compilation is the file <name>-<key>-<contents>.so.  The key is a hash of flags, compiler, version
-//  and paths; `contents` is a hash of every file that the compiler read, and <name>-<key>.deps lists these files.
-//  Everything is made in a folder tmp.* of its own and then renamed.  The remains of a killed build are ignored, and
-//  removed after a day.
+//  The result of a compilation is the file <name>-<key>-<contents>.so.  <key> is a hash of flags, compiler, version and
+//  paths.  <contents> is a hash of every file that the compiler read; <name>-<key>.deps lists these files.  All files
+//  are made in a new folder tmp.* and then renamed.  The remains of a killed build are ignored, and removed after a
+//  day.
 
 static uint64_t opdi_mix(uint64_t hash, const void *data, size_t size) {
     const char *at = (const char *)data;
@@ -21,7 +21,7 @@ static uint64_t opdi_mix(uint64_t hash, const void *data, size_t size) {
 }
 static uint64_t opdi_mix_text(uint64_t hash, const char *text) { return opdi_mix(hash, text, strlen(text)); }
 
-/* Mixes the contents of a file into a hash.  Returns false if the file cannot be read. */
+/* Mixes the contents of the file at `path` into *hash.  Returns false if the file cannot be read. */
 static bool opdi_mix_file(uint64_t *hash, const char *path) {
     char part[16384];
     size_t count;
@@ -33,7 +33,7 @@ static bool opdi_mix_file(uint64_t *hash, const char *path) {
     return count == 0;
 }
 
-/* Reads a whole file as text.  Returns false, without an error, if there is none. */
+/* Reads a whole file as text into *string.  Returns false, without an error, if it cannot be opened. */
 static bool opdi_string_read(opdi_string *string, const char *path) {
     char part[4096];
     size_t count;
@@ -53,8 +53,8 @@ OPD_PRINTF_LIKE(2, 3) static int opdi_path(char *out, const char *format, ...) {
     return count >= 0 && count < OPDI_PATH ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "the path %.60s... is too long", out);
 }
 
-/* Appends data to an open file that only this user may read, makes sure that everything is on the disk, and closes the
-   file.  Returns false on failure. */
+/* Appends data to the open file `fd`, makes it readable only for this user, writes it to the disk, and closes it.
+   Returns false on failure. */
 static bool opdi_file_end(int fd, const char *data, size_t length) {
     bool ok = fd >= 0 && fchmod(fd, 0600) == 0;
     while (ok && length) {
@@ -69,7 +69,8 @@ static bool opdi_file_end(int fd, const char *data, size_t length) {
     return fd >= 0 && close(fd) == 0 && ok;
 }
 
-/* Writes a file in the folder `dir`, completely or not at all.  Returns 0, or -1 and sets an error. */
+/* Writes the file `path`, completely or not at all, by a temporary file in the folder `dir`.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_file_write(const char *dir, const char *path, const char *data, size_t length) {
     char tmp[OPDI_PATH];
     if (opdi_path(tmp, "%s/tmp.XXXXXX", dir)) { return -1; }
@@ -94,7 +95,7 @@ static void opdi_folder_remove(const char *path) {
     (void)remove(path);
 }
 
-/* Removes files that killed compilations have left, if they are older than a day. */
+/* Removes files in `dir` that killed compilations have left, if they are older than a day. */
 static void opdi_cache_sweep(const char *dir) {
     DIR *d = opendir(dir);
     const struct dirent *e;
@@ -109,10 +110,10 @@ static void opdi_cache_sweep(const char *dir) {
     if (d) { (void)closedir(d); }
 }
 
-/* Returns true if only this user and the system can replace the file that path, which has no links, leads to. "The
-   system" is root, or the owner of / if root has another number.  On such a path no folder belongs to others, and
-   others may write into none, unless files there can only be removed by their owners.  If `strict` is false, folders of
-   others are allowed unless anybody could have made them. `bad` is set to the first unsafe folder. */
+/* Returns true if only this user and the system can replace the file at `path`, which must not contain links.  "The
+   system" is root, or the owner of / if root has another number.  No folder of a safe path belongs to another user.
+   Other users may write only into folders in which files can be removed only by their owners.  If `strict` is false,
+   folders of other users are allowed unless anybody could have made them.  Sets `bad` to the first unsafe folder. */
 static bool opdi_path_guarded(const char *path, bool strict, char *bad) {
     struct stat top, s;
     bool ok = stat("/", &top) == 0, shared = false;
@@ -121,7 +122,7 @@ static bool opdi_path_guarded(const char *path, bool strict, char *bad) {
         (void)snprintf(bad, OPDI_PATH, "%.*s", (int)length, path);
         ok = lstat(bad, &s) == 0 &&
              (s.st_uid == geteuid() || s.st_uid == 0 || s.st_uid == top.st_uid || !(strict || shared));
-        shared = (s.st_mode & 02) || ((s.st_mode & 020) && s.st_gid != s.st_uid);      /* the user's own group */
+        shared = (s.st_mode & 02) || ((s.st_mode & 020) && s.st_gid != s.st_uid);      /* not the own group */
         ok = ok && (!shared || (S_ISDIR(s.st_mode) && (s.st_mode & 01000)));
         if (length == 1 && path[1]) { length = 0; }
         else if (!path[length]) { return ok; }
@@ -129,8 +130,8 @@ static bool opdi_path_guarded(const char *path, bool strict, char *bad) {
     return false;
 }
 
-/* Finds or makes the folder for results, in which only this user may write and which nobody else can replace.  Returns
-   0 or -1. */
+/* Finds or makes the folder for results, and writes its path to `dir`.  Only this user may write into this folder,
+   and nobody else can replace it.  Returns 0, or -1 and sets an error. */
 static int opdi_cache_dir(char *dir) {
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     const bool own = xdg && *xdg == '/';
@@ -161,13 +162,13 @@ static int opdi_cache_dir(char *dir) {
     return 0;
 }
 
-/* A compilation: the files to compile, the folders, and the flags. */
+/* A compilation: the files to compile, folders and flags. */
 typedef struct opdi_build {
     const char *what, *name, *flags;
     const char *const *files;
-    bool cxx;                                                 /* some of the files are C++ */
+    bool cxx;                                                 /* at least one file is C++ */
     char dir[OPDI_PATH], tmp[OPDI_PATH], stem[OPDI_PATH];     /* stem: <dir>/<name>-<key> */
-    char include[OPDI_PATH];                                  /* folder of opdispatch.h; "": `hint` says why */
+    char include[OPDI_PATH];                                  /* folder of opdispatch.h, or ""; `hint` tells why */
     const char *hint;
 } opdi_build;
 
@@ -182,8 +183,8 @@ static const char *opdi_compiler(bool cxx) {
     return command && *command ? command : cxx ? "c++" : "cc";
 }
 
-/* Mixes the path, size and time of a command's program into a hash, so that another version of the compiler gives
-   another key. */
+/* Mixes the path, size and time of the program of `command` into a hash, so that another version of the compiler
+   gives another key. */
 static uint64_t opdi_mix_compiler(uint64_t hash, const char *command) {
     const size_t n = strcspn(command, " \t");
     const char *path = memchr(command, '/', n) ? "" : getenv("PATH");
@@ -203,10 +204,10 @@ static uint64_t opdi_mix_compiler(uint64_t hash, const char *command) {
     return hash;
 }
 
-/* Finds the folder of opdispatch.h: $OPD_INCLUDE, else the folder from which this file was compiled.  A relative path
-   begins in the program's folder or the folder above it, but never in the current folder, whose files may be anybody's.
-   If it is not found, the flags and the system's folders may still lead to it; if they do not, the error contains
-   `hint`.  Returns 0 or -1. */
+/* Finds the folder of opdispatch.h: $OPD_INCLUDE, or else the folder from which this file was compiled.  A relative
+   path is searched in the program's folder and the folder above it, but never in the current folder, whose files may
+   be anybody's.  If the header is not found, the flags and the system's folders may still lead to it; otherwise the
+   compiler's error will contain `hint`.  Returns 0, or -1 and sets an error. */
 static int opdi_build_include(opdi_build *build) {
     const char *given = getenv("OPD_INCLUDE"), *here = __FILE__;
     char at[OPDI_PATH] = "", path[OPDI_PATH], bad[OPDI_PATH], *up;
@@ -240,7 +241,7 @@ static int opdi_build_key(opdi_build *build) {
     hash = opdi_mix_compiler(hash, opdi_compiler(false));
     if (build->cxx) { hash = opdi_mix_compiler(hash, opdi_compiler(true)); }
     hash = opdi_mix_text(opdi_mix_text(hash, build->flags), build->include);
-    if (strstr(build->flags, "native")) {         /* machines that share the folder may differ */
+    if (strstr(build->flags, "native")) {         /* machines with the same folder may differ */
         char host[256] = "";
         (void)gethostname(host, sizeof host - 1);
         hash = opdi_mix_text(hash, host);
@@ -249,8 +250,8 @@ static int opdi_build_key(opdi_build *build) {
     return opdi_path(build->stem, "%s/%s-%016llx", build->dir, build->name, (unsigned long long)hash);
 }
 
-/* Writes the path of the result to `out`, by the contents of the files in `deps`, which the compiler read.  Returns
-   false if one of them does not exist. */
+/* Writes the path of the result to `out`.  It depends on the contents of the files in `deps`, which the compiler
+   read.  Returns false if one of these files does not exist. */
 static bool opdi_build_result(const opdi_build *build, const opdi_string *deps, char *out) {
     uint64_t hash = 2;
     for (size_t at = 0; at < deps->length; at += strlen(deps->data + at) + 1) {
@@ -260,8 +261,8 @@ static bool opdi_build_result(const opdi_build *build, const opdi_string *deps, 
     return snprintf(out, OPDI_PATH, "%s-%016llx.so", build->stem, (unsigned long long)hash) < OPDI_PATH;
 }
 
-/* Adds the paths of a make rule "object: a b", as compilers write it, to a list in which each path has a terminating
-   zero. */
+/* Adds the paths of a make rule "object: a b", as compilers write it, to `deps`, a list of strings that each end
+   with a 0. */
 static void opdi_deps_add(opdi_string *deps, const char *rule) {
     const char *at = strstr(rule, ": ");
     bool in = false;
@@ -269,7 +270,7 @@ static void opdi_deps_add(opdi_string *deps, const char *rule) {
         const bool escaped = *at == '\\' && at[1], newline = escaped && (at[1] == '\n' || at[1] == '\r');
         if (newline || (!escaped && strchr(" \t\r\n", *at))) {
             if (in) { opdi_string_add_n(deps, "", 1); }
-            if (*at == '\n') {  /* the rule's end */
+            if (*at == '\n') {  /* end of the rule */
                 in = false;
                 break;
             }
@@ -284,7 +285,7 @@ static void opdi_deps_add(opdi_string *deps, const char *rule) {
     if (in) { opdi_string_add_n(deps, "", 1); }
 }
 
-/* Adds a word of a command, with its terminating zero. */
+/* Adds a word of a command, with its final 0, to `words`. */
 static void opdi_words_add(opdi_string *words, const char *word) { opdi_string_add_n(words, word, strlen(word) + 1); }
 static void opdi_words_split(opdi_string *words, const char *text) {
     for (text += strspn(text, " \t\n"); *text; text += strspn(text, " \t\n")) {
@@ -298,7 +299,7 @@ static void opdi_words_split(opdi_string *words, const char *text) {
 OPDI_INTERNAL int opdi_wait(pid_t pid) {
     int status = 0;
     while (waitpid(pid, &status, 0) < 0) {
-        if (errno != EINTR) { return 0; }         /* SIGCHLD is ignored: only the result tells of success */
+        if (errno != EINTR) { return 0; }         /* SIGCHLD is ignored; the caller looks for the result */
     }
     return status;
 }
@@ -318,8 +319,8 @@ static bool opdi_verbose(void) {
     return value && *value && strcmp(value, "0") != 0;
 }
 
-/* Runs a command without a shell; its output goes to a file.  Returns 0.  If the command fails or has not made the file
-   `made`, returns -1 and sets an error with the command's own message. */
+/* Runs a command without a shell; its output goes to a file.  Returns 0.  If the command fails or has not made the
+   file `made`, returns -1 and sets an error with the command's output. */
 static int opdi_build_run(const opdi_build *build, const opdi_string *words, const char *made) {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
@@ -341,7 +342,7 @@ static int opdi_build_run(const opdi_build *build, const opdi_string *words, con
         rc = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
         if (!rc) { rc = posix_spawn_file_actions_addopen(&files, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600); }
         if (!rc) { rc = posix_spawn_file_actions_adddup2(&files, 1, 2); }
-        (void)sigemptyset(&children);             /* a program may ignore them; a compiler waits for its linker */
+        (void)sigemptyset(&children);             /* default SIGCHLD: a compiler waits for its linker */
         (void)sigaddset(&children, SIGCHLD);
         if (!rc && (rc = posix_spawnattr_init(&attr)) == 0) {
             rc = posix_spawnattr_setsigdefault(&attr, &children);
@@ -369,7 +370,8 @@ static int opdi_build_run(const opdi_build *build, const opdi_string *words, con
     return rc || status || !opd_ok() ? -1 : 0;
 }
 
-/* Compiles file number `i` and adds the files that the compiler read to `deps`.  Returns 0, or -1 and sets an error. */
+/* Compiles file number `i`, and adds the files that the compiler read to `deps`.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_build_object(const opdi_build *build, int i, opdi_string *deps) {
     opdi_string words = {NULL, 0, 0, false}, rule = {NULL, 0, 0, false};
     char object[OPDI_PATH], dep[OPDI_PATH];
@@ -379,7 +381,7 @@ static int opdi_build_object(const opdi_build *build, int i, opdi_string *deps) 
     opdi_words_add(&words, "-O2");
     opdi_words_split(&words, build->flags);
     opdi_words_split(&words, *build->include ? "-DOPDISPATCH_PLUGIN -fPIC -I" : "-DOPDISPATCH_PLUGIN -fPIC");
-    words.length -= words.length > 0 && *build->include;  /* -I and the folder are one word */
+    words.length -= words.length > 0 && *build->include;  /* joins -I and the folder to one word */
     if (*build->include) { opdi_words_add(&words, build->include); }
     opdi_words_split(&words, "-MD -MF");
     opdi_words_add(&words, dep);
@@ -395,8 +397,8 @@ static int opdi_build_object(const opdi_build *build, int i, opdi_string *deps) 
     return rc || !opd_ok() ? -1 : 0;
 }
 
-/* The end of a result: a checksum of everything before it, by which a result is recognised that a crash or a full disk
-   has cut off. */
+/* The end of a result file: a checksum of everything before it.  It shows whether a crash or a full disk has cut off
+   the file. */
 typedef struct opdi_seal { char mark[8]; uint64_t sum; } opdi_seal;
 static opdi_seal opdi_seal_of(const char *data, size_t length) {
     opdi_seal seal = {{'o', 'p', 'd', ' ', 's', 'e', 'a', 'l'}, 0};
@@ -424,8 +426,8 @@ static int opdi_seal_put(const char *path, const char *out) {
     return ok ? 0 : opd_fail(opdi_errno_code(OPD_ERROR_REGISTER), "cannot write %s: %s", out, strerror(errno));
 }
 
-/* Links the object files and moves the list of read files and the result to their places.  Returns 0, or -1 and sets an
-   error. */
+/* Links `count` object files, and moves the result and the list of read files to their final places.  Writes the
+   path of the result to `out`.  Returns 0, or -1 and sets an error. */
 static int opdi_build_link(const opdi_build *build, int count, const opdi_string *deps, char *out) {
     opdi_string words = {NULL, 0, 0, false};
     char path[OPDI_PATH], list[OPDI_PATH];
@@ -498,7 +500,8 @@ static opd_plugin *opdi_build_load(opdi_build *build) {
     char out[OPDI_PATH];
     return opdi_build_make(build, out) ? NULL : opd_library_load(out);
 }
-/* Compiles source text instead of files. */
+/* Compiles the text `source` instead of files; `name` is its file name.  Writes the path of the result to `out`.
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_build_text(const char *what, const char *name, const char *source, const char *flags,
                                   char *out) {
     const bool cxx = name && opdi_is_cxx(name);

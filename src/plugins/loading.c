@@ -1,12 +1,12 @@
 #include "plugins.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>plugins      loading libraries of operators, compiling at run time, addresses of code in words
+//  >>plugins      loading libraries of operators, compiling at run time, addresses of code as text
 //
-//  A loaded library is described by an opd_plugin with the addresses at which it is mapped.  A kernel, a formula or a
-//  deleter finds its library by address and pins it: kernels while they are registered, nodes and foreign storages
-//  while they live.  Unloading a plug-in closes the libraries (opd_library) whose blocks are in it.  The plug-in is
-//  unmapped when it has no pin and no call is running that began before the unloading.
+//  A loaded library is described by an opd_plugin with the addresses at which it is mapped.  A kernel, a backward
+//  function or a deleter finds its library by its address and pins it: a kernel while it is registered, nodes and
+//  foreign storages until they are freed.  Unloading a plug-in closes the libraries (opd_library) whose blocks are in
+//  it.  The plug-in is unmapped when it has no pins and no call is running that began before the unloading.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPD_HOST_STRUCT;
@@ -49,8 +49,8 @@ static bool opdi_plugin_has(const opd_plugin *plugin, uintptr_t address) {
     return address >= plugin->begin && address < plugin->end;
 }
 
-/* Frees a plug-in's cards and hand-recorded formulas, which were kept as long as a call could be using them.  The
-   caller holds the lock. */
+/* Frees a plug-in's operator descriptors and backward functions, which were kept while a call might have been using
+   them.  The caller holds the lock. */
 static void opdi_plugin_forget(const opd_plugin *plugin) {
     size_t i = 0;
     opd_op *op;
@@ -100,8 +100,8 @@ OPDI_INTERNAL void opdi_plugins_sweep(void) {
 
 //== loading ===========================================================================================================
 
-/* Begins registration or loading, which only one thread does at a time.  Returns false if this thread is doing it
-   already. */
+/* Begins registering or loading, which only one thread does at a time.  Returns false if this thread is already
+   doing it. */
 static bool opdi_start_enter(opdi_thread *thread) {
     if (OPDI_LOAD(&opdi_registry.starter) == thread) { return false; }
     opdi_lock(&opdi_registry.start);
@@ -135,7 +135,7 @@ static void opdi_plugin_take_blocks(opd_plugin *plugin) {
     opdi_unlock(&opdi_registry.lock);
 }
 
-/* Returns a library (opd_library) that code of `plugin` has opened, or NULL. */
+/* Returns a library (opd_library) that was opened by code of `plugin`, or NULL. */
 static opd_library *opdi_plugin_library(const opd_plugin *plugin) {
     opd_library *lib;
     opdi_lock(&opdi_registry.lock);
@@ -158,15 +158,15 @@ static opd_listener *opdi_plugin_listener(const opd_plugin *plugin) {
     return listener;
 }
 
-/* Notes which library is being closed because its plug-in is unloaded; NULL: none any more. */
+/* Records the library that is being closed because its plug-in is unloaded, or NULL if there is none. */
 static void opdi_library_unloads(const opd_library *lib) {
     opdi_lock(&opdi_registry.lock);
     opdi_registry.unloading = lib;
     opdi_unlock(&opdi_registry.lock);
 }
 
-/* Undoes all registrations of a plug-in and removes the pin that it had while it was loaded.  Later, when the caller
-   holds no lock, it calls opdi_plugins_sweep. */
+/* Undoes all registrations of a plug-in, and removes the pin that it had while it was loaded.  The caller then
+   releases its locks and calls opdi_plugins_sweep. */
 static void opdi_plugin_undo(opd_plugin *plugin) {
     opd_listener *listener;
     opd_library *lib;
@@ -190,11 +190,11 @@ static void opdi_plugin_undo(opd_plugin *plugin) {
     OPDI_STORE(&plugin->loaded, false);
     opdi_unlock(&opdi_registry.lock);
     opdi_backends_unload(plugin);
-    (void)OPDI_SUB(&plugin->pins, 1);             /* the caller calls opdi_plugins_sweep, without locks */
+    (void)OPDI_SUB(&plugin->pins, 1);             /* the caller calls opdi_plugins_sweep */
 }
 
-/* Undoes the registrations of a plug-in, which is unmapped once nothing of it is in use.  Returns 0, or -1 and sets an
-   error. */
+/* Undoes the registrations of a plug-in.  It is unmapped as soon as none of its code and data is in use.  Returns 0,
+   or -1 and sets an error. */
 int opd_library_unload(opd_plugin *plugin) {
     opdi_thread *thread = opdi_self();
     const bool entered = opdi_start_enter(thread);
@@ -240,8 +240,8 @@ opd_plugin *opd_load_inline(const char *name, const char *source, const char *fl
 
 #else
 
-/* Defines an operator for a plug-in.  The descriptor of an older plug-in is shorter; the fields that it does not know
-   are zero. */
+/* Defines an operator for a plug-in.  `size` is the size of the plug-in's descriptor, which is smaller in older
+   plug-ins; its missing fields become zero. */
 static int opdi_host_define(opd_library *lib, const opd_op_desc *desc, size_t size) {
     opd_op_desc whole;
     if (!desc) { return opd_define(lib, NULL); }
@@ -271,7 +271,8 @@ static const char *opdi_machine_name(const unsigned char *elf) {
     }
 }
 
-/* Reads the first 20 bytes of a file.  Returns 0 if it is ELF, 1 if not, or -1 if it cannot be opened. */
+/* Reads the first 20 bytes of a file into `elf`.  Returns 0 if it is an ELF file, 1 if not, or -1 if it cannot be
+   opened. */
 static int opdi_elf_read(const char *path, unsigned char *elf) {
     FILE *file = fopen(path, "rb");
     size_t length = file ? fread(elf, 1, 20, file) : 0;
@@ -279,8 +280,8 @@ static int opdi_elf_read(const char *path, unsigned char *elf) {
     return file ? length == 20 && memcmp(elf, "\177ELF", 4) == 0 ? 0 : 1 : -1;
 }
 
-/* Returns true if a file ends before the end of the part that would be mapped.  To touch the missing part would kill
-   the process. */
+/* Returns true if a file ends before the end of the part that would be mapped.  Accessing the missing part would
+   kill the process. */
 static bool opdi_elf_cut(const char *path) {
     FILE *file = fopen(path, "rb");
     struct stat s;
@@ -296,8 +297,8 @@ static bool opdi_elf_cut(const char *path) {
     return cut;
 }
 
-/* Checks a library's file, and reports errors that the loader would not report clearly: the file is missing, is no
-   library, is cut off, or is for another machine.  Returns 0, or -1 and sets an error. */
+/* Checks a library's file for errors that the loader does not report clearly: the file is missing, is not a library,
+   is cut off, or is for another machine.  Returns 0, or -1 and sets an error. */
 static int opdi_plugin_file_check(const char *path) {
     unsigned char elf[20], own[20];
     const int rc = opdi_elf_read(path, elf);
@@ -321,7 +322,7 @@ OPDI_INTERNAL void *opdi_dlopen(const char *path) {
     void *handle = NULL;
     opdi_string file = {NULL, 0, 0, false};
     if (opdi_plugin_file_check(path)) { return NULL; }
-    opdi_string_add(&file, strchr(path, '/') ? "" : "./");    /* the loader would search for a name without / */
+    opdi_string_add(&file, strchr(path, '/') ? "" : "./");    /* without / the loader would search for it */
     opdi_string_add(&file, path);
     errno = 0;
     if (!file.failed && !(handle = dlopen(file.data, RTLD_NOW | RTLD_LOCAL))) {
@@ -335,25 +336,26 @@ OPDI_INTERNAL void *opdi_dlopen(const char *path) {
     return handle;
 }
 
-/* The first members of two structs of the system's loader: its record of a library (struct link_map), and its report on
-   each library (struct dl_phdr_info). */
+/* The first members of two structs of the system's loader: its record of a library (struct link_map), and its
+   information about each library (struct dl_phdr_info). */
 typedef struct opdi_linked { uintptr_t moved; const char *name; const void *dynamic; } opdi_linked;
 typedef struct opdi_loaded {
-    uintptr_t moved;                              /* difference from the addresses in the file; 0 for absolute ones */
+    uintptr_t moved;                              /* difference from addresses in the file */
     const char *name;
     const opdi_elf_segment *segments;
     uint16_t count;
 } opdi_loaded;
 typedef struct opdi_plugin_place { opd_plugin *plugin; const void *dynamic; } opdi_plugin_place;
 
-/* Returns the address of a library's dynamic section, which no two libraries share.  The loader's lock, which
-   sanitizers do not see, guards the record. */
+/* Returns the address of a library's dynamic section, which identifies the library.  The loader's lock guards this
+   record, but sanitizers do not see this lock. */
 #if defined(__GNUC__) && !defined(__TINYC__)
 __attribute__((no_sanitize("thread")))
 #endif
 static const void *opdi_linked_dynamic(const void *map) { return ((const opdi_linked *)map)->dynamic; }
 
-/* Called for each library; if it is the one looked for, notes where it is mapped and returns 1, else returns 0. */
+/* Called for each loaded library.  If it is the library in `user`, stores the addresses at which it is mapped and
+   returns 1, else returns 0. */
 static int opdi_plugin_mapped(const void *told, size_t size, void *user) {
     const opdi_loaded *loaded = (const opdi_loaded *)told;
     const opdi_plugin_place *place = (const opdi_plugin_place *)user;
@@ -373,8 +375,8 @@ static int opdi_plugin_mapped(const void *told, size_t size, void *user) {
     return 1;
 }
 
-/* Finds where a library is mapped.  Looks the loader's functions up by name, since strict C does not declare them.
-   Returns 0, or -1 and sets an error. */
+/* Sets the range of addresses at which a library is mapped.  Looks up the loader's functions by name, because strict
+   C does not declare them.  Returns 0, or -1 and sets an error. */
 static int opdi_plugin_range(opd_plugin *plugin) {
     void *self = dlopen(NULL, RTLD_NOW), *info = self ? dlsym(self, "dlinfo") : NULL, *map = NULL;
     void *iterate = self ? dlsym(self, "dl_iterate_phdr") : NULL;
@@ -394,7 +396,8 @@ static int opdi_plugin_range(opd_plugin *plugin) {
         : opd_fail(OPD_ERROR_REGISTER, "opd_library_load: cannot see where '%s' is mapped", plugin->path);
 }
 
-/* Checks version and kind of a library that has just been mapped.  Returns 0, or -1 and sets an error. */
+/* Checks the version and kind of a library that has just been mapped, and connects it with this host.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_plugin_check(opd_plugin *plugin) {
     const uintptr_t own = (uintptr_t)dlsym(plugin->handle, "opd_library_load");
     const opd_plugin_info *info = (const opd_plugin_info *)dlsym(plugin->handle, "opd_plugin_entry");
@@ -418,11 +421,11 @@ static int opdi_plugin_check(opd_plugin *plugin) {
                         "in this program", plugin->path);
     }
     plugin->info = info;
-    if (!*info->host) { *info->host = &opdi_host_table; }     /* loaded again, so its code may be running */
+    if (!*info->host) { *info->host = &opdi_host_table; }     /* loaded again: its code may be running */
     return 0;
 }
 
-/* Makes the opd_plugin of a library, which is not in the list yet.  Returns NULL if memory runs out. */
+/* Makes the opd_plugin of the library at `path`, without adding it to the list.  Returns NULL if memory runs out. */
 static opd_plugin *opdi_plugin_new(const char *path) {
     const size_t length = strlen(path) + 1;
     opd_plugin *plugin = (opd_plugin *)opdi_alloc(sizeof *plugin + length);
@@ -434,8 +437,9 @@ static opd_plugin *opdi_plugin_new(const char *path) {
     return plugin;
 }
 
-/* Returns the opd_plugin of a library that has just been mapped: `fresh`, which is then entered in the list, or the one
-   that the library already has.  Returns NULL and sets an error if that fails. */
+/* Returns the opd_plugin of a library that has just been mapped: its old opd_plugin if it has one, or else `fresh`,
+   which is then added to the list.  Sets *known to whether the library was already loaded.  Returns NULL and sets an
+   error on failure. */
 static opd_plugin *opdi_plugin_enter(opd_plugin *fresh, bool *known) {
     opd_plugin *plugin;
     if (opdi_plugin_range(fresh)) { return NULL; }
@@ -453,7 +457,7 @@ static opd_plugin *opdi_plugin_enter(opd_plugin *fresh, bool *known) {
     return plugin;
 }
 
-/* Runs the blocks of a plug-in until one fails.  Returns 0, or -1 and sets an error. */
+/* Runs the library blocks of a plug-in until one fails.  Returns 0, or -1 and sets an error. */
 static int opdi_plugin_run(opd_plugin *plugin) {
     opdi_plugin_take_blocks(plugin);
     opd_block *block = plugin->info ? *plugin->info->blocks : plugin->blocks;
@@ -466,7 +470,7 @@ static int opdi_plugin_run(opd_plugin *plugin) {
     return opd_ok() ? 0 : -1;
 }
 
-/* Maps a library and runs its blocks.  On failure, undoes everything, returns NULL and sets an error. */
+/* Maps the library at `path` and runs its blocks.  On failure, undoes everything, returns NULL and sets an error. */
 opd_plugin *opd_library_load(const char *path) {
     OPDI_NEEDS_ALL();
     opdi_thread *thread = opdi_self();
@@ -486,7 +490,7 @@ opd_plugin *opd_library_load(const char *path) {
         if (!opd_ok() || opdi_plugin_check(plugin) || opdi_plugin_run(plugin)) { opdi_plugin_undo(plugin); }
     }
     opdi_start_leave(entered);
-    /* an older opd_plugin has its own reference to the library; without any, nobody needs it */
+    /* an older opd_plugin has its own handle of the library; without one, the handle is not needed */
     if (plugin != fresh && fresh->handle) { (void)dlclose(fresh->handle); }
     if (plugin != fresh) { opdi_free(fresh, fresh->bytes); }
     if (!opd_ok()) {

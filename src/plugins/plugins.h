@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>plugins_h    libraries of operators and texts that grow: types that several files use
+//  >>plugins_h    libraries of operators and growing strings: types for several files
 //----------------------------------------------------------------------------------------------------------------------
 
 #if !defined(OPDI_PLUGINS_H)
@@ -9,7 +9,7 @@
 //== loading ===========================================================================================================
 
 #if defined(OPDI_CORE)
-/* A text that grows.  If `failed` is set, memory ran out and an error is pending. */
+/* A string that grows.  If `failed` is set, memory has run out and an error is pending. */
 typedef struct opdi_string { char *data; size_t length, cap; bool failed; } opdi_string;
 #if defined(OPD_NO_PLUGINS)
 #else
@@ -39,7 +39,7 @@ typedef Elf32_Sym opdi_elf_symbol;
 
 #if defined(OPDI_CORE)
 typedef void (*opdi_any_fn)(void);
-#define OPDI_PLACE 256                            /* in bytes */
+#define OPDI_PLACE 256                            /* in bytes, with its final 0 */
 #endif
 
 //== functions of higher layers that this layer calls ==================================================================

@@ -1,17 +1,18 @@
 #include "../ops/ops.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>fork         a thread or the program ends, or the program forks
+//  >>fork         the end of a thread or the program, and forks
 //
 //  When a thread or the program ends, it reports its pending error and releases the objects that it holds.  The child
-//  of a fork has one thread.  Data that other threads might have been changing is complete there: all locks are taken
-//  before the fork, and free after it.
+//  of a fork has only one thread.  Other threads of the parent might have been changing data during the fork.  So that
+//  this data is complete in the child, all locks are taken before the fork and released after it.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_COLD_BEGIN
 #if defined(OPDI_CORE)
 
-/* Ends a thread: reports a pending error, releases objects that the thread forgot, and takes its state off the list. */
+/* Ends the thread whose opdi_thread is `arg`: reports a pending error, releases objects that the thread did not
+   release, and removes its state from the list of threads. */
 OPD_UNUSED OPDI_INTERNAL void opdi_thread_end(void *arg) {
     opdi_thread *thread = (opdi_thread *)arg;
     opdi_thread_self = thread;
@@ -90,14 +91,14 @@ static uint32_t opdi_fork_held;                   /* a bit for each lock that th
 
 static void opdi_fork_release(void) {
     const uint32_t held = opdi_fork_held;
-    opdi_fork_held = 0;                           /* first, as another forking thread may hold them next */
+    opdi_fork_held = 0;                           /* first, because another forking thread may take the locks next */
     for (int i = OPDI_FORK_LOCKS; i-- > 0;) { if (held >> i & 1) { opdi_unlock(opdi_fork_locks[i]); } }
 }
-/* Takes all locks before a fork, in no fixed order.  If a lock is taken by another thread, the function releases the
-   locks that it has and tries again.  A lock that this thread already holds, or that another thread holds for seconds,
-   is left out: it may be the lock under which library blocks run. */
+/* Takes all locks before a fork, in no fixed order.  If another thread has a lock, releases all locks taken so far
+   and tries again.  Leaves out a lock that this thread already holds, or that another thread holds for seconds: it
+   may be the lock under which library blocks run. */
 static void opdi_fork_prepare(void) {
-    const int most = 1000000;                     /* number of tries, which take a second or more */
+    const int most = 1000000;                     /* tries, in total a second or more */
     uint32_t held = 0, all = ~(uint32_t)0;
     int i;
     if (OPDI_LOAD(&opdi_registry.starter) == opdi_thread_self && opdi_thread_self) { all &= ~(uint32_t)1; }
@@ -118,7 +119,8 @@ static void opdi_fork_prepare(void) {
     }
     opdi_fork_held = held;
 }
-/* Tidies up in the child: the parent's other threads do not exist here, so they are in no call and hold nothing. */
+/* Cleans up in the child of a fork.  The parent's other threads do not exist here, so they are not in a call and do
+   not hold anything. */
 static void opdi_fork_child(void) {
     const opdi_mutex fresh = OPDI_MUTEX_INIT;
     opdi_thread *const self = opdi_thread_self;

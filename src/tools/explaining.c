@@ -1,11 +1,11 @@
 #include "tools.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>explaining   what a call would do, in words
+//  >>explaining   explaining in words what a call would do
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Writes which arguments have any of these functionalities, or, if functionality is 0, this backend: "argument 'self',
-   argument 'list'[1]". */
+/* Writes a list of the arguments that have any of these functionalities or, if `functionality` is 0, this backend:
+   "argument 'self', argument 'list'[1]". */
 static void opdi_explain_carriers(opdi_text *text, const opd_op *op, const opd_value *args, uint64_t functionality,
                                   int backend) {
     const char *comma = "";
@@ -36,7 +36,8 @@ static void opdi_explain_kernel(opdi_text *text, const opd_op *op, opd_key key) 
     else { opdi_text_add(text, "%s", how == OPDI_CHOSEN_AMBIGUOUS ? "an error: ambiguous" : "an error: no kernel"); }
 }
 
-/* Returns why a functionality of the arguments or thread has no effect on the call, or NULL if it has one. */
+/* Returns the reason why a functionality of the arguments or the thread has no effect on the call, or NULL if it has
+   an effect. */
 static const char *opdi_explain_mask(const opdi_thread *thread, const opdi_table *table, int functionality, int backend,
                                      bool grad) {
     if (!(thread->state.allow & OPD_BIT_OF(functionality))) {
@@ -92,8 +93,8 @@ static void opdi_explain_keys(opdi_text *text, const opdi_thread *thread, const 
     opdi_text_add(text, "\n");
 }
 
-/* Writes the schema of an operator and the effects of a call with these arguments.  Returns the length of the text, or
-   0 and sets an error. */
+/* Writes the schema of an operator and what a call with these arguments would do.  Returns the length of the text,
+   or 0 and sets an error. */
 static size_t opdi_explain(opdi_thread *thread, opd_op *op, const opd_value *args, int nargs, char *buf, size_t cap) {
     opdi_text text = opdi_text_of(buf, cap);
     opd_value bound[OPD_MAX_ARGS];
@@ -114,7 +115,7 @@ static size_t opdi_explain(opdi_thread *thread, opd_op *op, const opd_value *arg
 size_t opd_explain(opd_op *op, const opd_value *args, int nargs, char *buf, size_t cap) {
     opdi_thread *thread = opdi_self();
     const uint64_t was = opdi_enter(thread);
-    opd_scope scope = opd_scope_open();           /* for values that binding the arguments makes */
+    opd_scope scope = opd_scope_open();           /* for temporary values of bound arguments */
     size_t length = 0;
     if (!buf) { cap = 0; }
     if (cap) { buf[0] = 0; }

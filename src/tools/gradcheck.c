@@ -3,24 +3,24 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>gradcheck    gradients against finite differences
 //
-//  A Jacobian is compared along directions of the input (a) and of the output (b): all unit vectors, or in fast mode
-//  one random vector of each. numerical[a][b] = b . (f(x + eps a) - f(x - eps a)) / 2 eps; analytical[a][b] =
-//  backward(b) . a, or b . (tangent of f for a).  All numbers are compared as float64 on the CPU, a complex number as
-//  two.  This section uses public functions and copies only.  The checks, their order and their texts follow
-//  torch/autograd/gradcheck.py.
+//  A Jacobian is compared along directions of the input (a) and of the output (b).  These are all unit vectors or, in
+//  fast mode, one random vector for each.  numerical[a][b] = b . (f(x + eps a) - f(x - eps a)) / (2 eps);
+//  analytical[a][b] = backward(b) . a, or b . (tangent of f for a).  All numbers are compared as float64 on the CPU, a
+//  complex number as two.  This section uses only public functions and copies.  The checks, their order and their texts
+//  follow torch/autograd/gradcheck.py.
 //----------------------------------------------------------------------------------------------------------------------
 
 #define OPDI_CHECK_INPUTS 256
 
-/* An input or an output as one side of a Jacobian.  Each has directions in which it is changed (inputs) or projected
-   (outputs); these are numbered over all inputs, and over all outputs. */
+/* An input or an output as one side of a Jacobian.  It has directions: an input is changed along them, an output is
+   projected on them.  Directions are numbered over all inputs, and over all outputs. */
 typedef struct opdi_axis {
     opd_tensor *tensor;
-    int which;                                    /* its index among the caller's inputs, or among the results */
-    int64_t numel;                                /* how many real numbers it has */
+    int which;                                    /* its index among the inputs or the results */
+    int64_t numel;                                /* number of its real numbers */
     int64_t count, at;                            /* count: its directions; at: number of directions of the axes before
                                                      it */
-    double unit, sum;                             /* of the random direction: its scale, and the sum of its elements */
+    double unit, sum;                             /* of the random direction: scale, sum of elements */
     opd_tensor *home;                             /* the values of an input before they are perturbed */
 } opdi_axis;
 
@@ -34,7 +34,7 @@ typedef struct opdi_check {
     bool fast, forward;                           /* fast: one random direction per axis; forward: forward mode is
                                                      checked now */
     opdi_axis in[OPDI_CHECK_INPUTS], out[OPD_GRADCHECK_OUTPUTS];
-    int nin, nout, nresults;                      /* nout: number of differentiable outputs, among nresults results */
+    int nin, nout, nresults;                      /* nout: number of checked outputs */
     int64_t rows, columns;                        /* rows: directions of all inputs; columns: directions of all
                                                      outputs */
     double *numerical, *analytical;               /* [rows][columns] */
@@ -43,7 +43,7 @@ typedef struct opdi_check {
     bool wrong;                                   /* the pending error is a failed check */
 } opdi_check;
 
-/* Returns an element of the random direction of axis number i, which is in (0, 1). */
+/* Returns element `element` of the random direction of axis number i, a number in (0, 1). */
 OPDI_INTERNAL double opdi_check_random(int i, int64_t element) {
     uint64_t bits = (uint64_t)(i + 1) * 0x9e3779b97f4a7c15u + (uint64_t)element * 0xbf58476d1ce4e5b9u;
     bits ^= bits >> 31;
@@ -53,14 +53,15 @@ OPDI_INTERNAL double opdi_check_random(int i, int64_t element) {
     bits ^= bits >> 32;
     return ((double)(bits >> 11) + 0.5) * 1.1102230246251565404e-16;
 }
-/* Returns an element of a direction of an axis: of a unit vector, or, if check->fast, of the random direction, which
-   has length 1. */
+/* Returns element `element` of a direction of an axis, where `side` is 0 for an input and 1 for an output.  The
+   direction is a unit vector or, if check->fast, the random direction with length 1. */
 static double opdi_check_direction(const opdi_check *check, const opdi_axis *axis, int side, int64_t direction,
                                    int64_t element) {
     if (!check->fast) { return direction == element ? 1 : 0; }
     return opdi_check_random(2 * axis->which + side, element) * axis->unit;
 }
-/* Returns the component of `values`, the numbers of an axis, along one of its directions. */
+/* Returns the component of `values`, the numbers of an axis, along one of its directions.  `side` is 0 for an input,
+   1 for an output. */
 static double opdi_check_along(const opdi_check *check, const opdi_axis *axis, int side, int64_t direction,
                                const double *values) {
     double sum = 0;
@@ -86,13 +87,13 @@ OPDI_INTERNAL opd_tensor *opdi_check_scratch(const opd_tensor *tensor) {
                                      opd_dtype_is_complex((opd_scalar_type)tensor->dtype) ? OPD_COMPLEX128
                                      : OPD_FLOAT64, OPD_CPU));
 }
-/* Returns the numbers of tensor as doubles that live in the innermost scope, or NULL and sets an error. */
+/* Returns the numbers of `tensor` as doubles that live in the innermost scope, or NULL and sets an error. */
 OPDI_INTERNAL double *opdi_check_read(const opd_tensor *tensor) {
     opd_tensor *scratch = opdi_check_scratch(tensor);
     return !scratch || opdi_copy(scratch, tensor) ? NULL : (double *)(void *)scratch->data;
 }
-/* Sets tensor to `home` (zeros if it is NULL) plus `step` times a direction of an axis; `side` is 0 for an input and 1
-   for an output.  Returns 0, or -1 and sets an error. */
+/* Sets `tensor` to `home` (NULL: zeros) plus `step` times a direction of an axis.  `side` is 0 for an input, 1 for
+   an output.  Returns 0, or -1 and sets an error. */
 static int opdi_check_write(const opdi_check *check, opd_tensor *tensor, const opd_tensor *home, const opdi_axis *axis,
                             int side, int64_t direction, double step) {
     opd_scope scope = opd_scope_open();
@@ -114,7 +115,8 @@ static opd_tensor *opdi_check_vector(const opdi_check *check, const opd_tensor *
     return value && opdi_check_write(check, value, NULL, axis, side, direction, 1) == 0 ? value : NULL;
 }
 
-/* Records that the check failed.  The report gets the whole text, the error as much of it as fits.  Returns -1. */
+/* Records that the check failed.  Writes the whole text to the report, and as much of it as fits to the error.
+   Returns -1. */
 static int opdi_check_fail(opdi_check *check, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
 static int opdi_check_fail(opdi_check *check, const char *format, ...) {
     va_list ap;
@@ -130,7 +132,7 @@ OPDI_INTERNAL bool opdi_check_counts(const opd_tensor *tensor) {
     return tensor &&
         (opd_dtype_is_floating((opd_scalar_type)tensor->dtype) || opd_dtype_is_complex((opd_scalar_type)tensor->dtype));
 }
-/* Calls the function and fills in all its results.  Returns how many, or -1 and sets an error. */
+/* Calls the function and writes all its results to `results`.  Returns their number, or -1 and sets an error. */
 static int opdi_check_call(const opdi_check *check, opd_tensor *const *inputs, opd_tensor **results) {
     memset(results, 0, OPD_GRADCHECK_OUTPUTS * sizeof *results);
     int count = check->fn(check->user, inputs, check->ninputs, results);
@@ -141,8 +143,8 @@ static int opdi_check_call(const opdi_check *check, opd_tensor *const *inputs, o
     }
     return count;
 }
-/* Calls the function and fills in the outputs that are checked.  Their sizes and dtypes must be the same as in the
-   first call.  Returns 0, or -1 and sets an error. */
+/* Calls the function and writes the outputs that are checked to `outs`.  Their sizes and dtypes must be the same as
+   in the first call.  Returns 0, or -1 and sets an error. */
 static int opdi_check_outputs(const opdi_check *check, opd_tensor *const *inputs, opd_tensor **outs) {
     opd_tensor *results[OPD_GRADCHECK_OUTPUTS];
     int count = opdi_check_call(check, inputs, results);
@@ -194,7 +196,7 @@ static int opdi_check_differences(opdi_check *check, const opdi_axis *axis, int6
         }
         opd_scope_close(&scope);
     }
-    if (opdi_copy(axis->tensor, axis->home)) { rc = -1; }  /* restore it, even after an error */
+    if (opdi_copy(axis->tensor, axis->home)) { rc = -1; }  /* restore the input */
     return rc;
 }
 static int opdi_check_numerical(opdi_check *check) {
@@ -215,8 +217,8 @@ static int opdi_check_grad(opdi_check *check, const opdi_axis *axis, const opd_t
     }
     return 0;
 }
-/* Fills in the gradients of the outputs outs[count] by all inputs, in the innermost scope, and keeps the graph.
-   Returns 0, or -1 and sets an error. */
+/* Writes the gradients of outs[count] with respect to all inputs to `grads`, and retains the graph.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_check_backward(const opdi_check *check, opd_tensor *const *outs, int count,
                                opd_tensor *const *grad_outputs, opd_tensor **grads) {
     opd_tensor *in[OPDI_CHECK_INPUTS];
@@ -227,9 +229,9 @@ static int opdi_check_backward(const opdi_check *check, opd_tensor *const *outs,
     for (int j = 0; j < check->nin; j++) { in[j] = check->in[j].tensor; }
     return opd_autograd_grad(outs, count, in, check->nin, &options, grads);
 }
-/* Fills one column of the analytical Jacobian, that of an output, by a backward pass.  If `second` is true, it compares
-   the pass with the column instead, and raises *worst to the largest difference.  Returns 0, or -1 and sets an
-   error. */
+/* Fills column `column` of the analytical Jacobian, a direction of an output, by a backward pass.  If `second` is
+   true, compares the pass with the column instead, and raises *worst to the largest difference.  Returns 0, or -1
+   and sets an error. */
 static int opdi_check_column(opdi_check *check, opd_tensor *out, const opdi_axis *output, int64_t column, bool second,
                              double *worst) {
     opd_tensor *grads[OPDI_CHECK_INPUTS], *value = opdi_check_vector(check, out, output, 1, column);
@@ -270,8 +272,8 @@ static int opdi_check_analytical(opdi_check *check, opd_tensor **outs, int i) {
     return 0;
 }
 
-/* Calls the function on dual inputs, and fills in the tangents of its outputs (NULL if there is none). with[] has a
-   tangent for each input that requires grad, or NULL.  Returns 0, or -1 and sets an error. */
+/* Calls the function on dual inputs, and writes the tangents of its outputs (NULL if there is none) to `tangents`.
+   with[] has a tangent, or NULL, for each input that requires grad.  Returns 0, or -1 and sets an error. */
 static int opdi_check_push(const opdi_check *check, opd_tensor *const *with, opd_tensor **tangents) {
     opd_tensor **inputs = (opd_tensor **)opdi_scope_alloc((size_t)check->ninputs * sizeof *inputs);
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS];
@@ -373,7 +375,7 @@ static bool opdi_check_worst(const opdi_check *check, const opdi_axis *input, co
 
 static int opdi_check_mismatch(opdi_check *check, const opdi_axis *input, const opdi_axis *output, const int64_t *at) {
     const int64_t k = (input->at + at[0]) * check->columns + output->at + at[1];
-    /* half of the space of an error or report, whichever has more */
+    /* half of the larger of the two buffers, error and report, for each of the two texts */
     const size_t each = OPDI_MAX(check->report_cap / 2, (size_t)800) - 300;
     char *text = (char *)opdi_alloc(2 * each);
     if (!text) { return -1; }
@@ -389,7 +391,7 @@ static int opdi_check_mismatch(opdi_check *check, const opdi_axis *input, const 
     return rc;
 }
 
-/* Numbers the directions of all axes (one direction per axis if `fast` is true), and makes room for both Jacobians.
+/* Numbers the directions of all axes (one direction per axis if `fast` is true), and allocates both Jacobians.
    Returns 0, or -1 and sets an error. */
 static int opdi_check_layout(opdi_check *check, bool fast) {
     check->fast = fast;
@@ -461,7 +463,7 @@ static int opdi_check_jacobians(opdi_check *check) {
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS];
     if (opdi_check_numerical(check) || opdi_check_outputs(check, check->inputs, outs)) { return -1; }
     for (int i = 0; i < check->nout && check->options->check_backward_ad; i++) {
-        if (!opd_tensor_requires_grad(outs[i])) { continue; }          /* only if strict: its analytical part is zero */
+        if (!opd_tensor_requires_grad(outs[i])) { continue; }          /* strict: its analytical part is zero */
         if (opdi_check_analytical(check, outs, i)) { return -1; }
     }
     if (check->options->check_backward_ad && opdi_check_compare(check, outs)) { return -1; }
@@ -482,7 +484,8 @@ static int opdi_check_is_zero(const opd_tensor *tensor) {
     opd_scope_close(&scope);
     return opd_ok() ? k == count : -1;
 }
-/* Calls the function again and fills in the outputs that require grad.  Returns how many, or -1 and sets an error. */
+/* Calls the function again and writes the outputs that require grad to `outs`.  Returns their number, or -1 and sets
+   an error. */
 static int opdi_check_recorded(const opdi_check *check, opd_tensor **outs) {
     int count = 0;
     if (opdi_check_outputs(check, check->inputs, outs)) { return -1; }
@@ -498,8 +501,8 @@ static int opdi_check_zeros(opd_tensor *const *like, int count, opd_tensor **zer
     return 0;
 }
 
-/* Checks that gradients of zeros for the outputs give zeros for the inputs, with the inputs' dtype, device and sizes.
-   Returns 0, or -1 and sets an error. */
+/* Checks backward with zeros as the gradients of the outputs: the gradients of the inputs must be zeros, with the
+   inputs' dtype, device and sizes.  Returns 0, or -1 and sets an error. */
 static int opdi_check_multiplied(opdi_check *check) {
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS], *zeros[OPD_GRADCHECK_OUTPUTS], *grads[OPDI_CHECK_INPUTS];
     int zero, count = opdi_check_recorded(check, outs);
@@ -528,7 +531,7 @@ static int opdi_check_multiplied(opdi_check *check) {
 /* A backward function that returns no gradient. */
 static int opdi_check_no_gradient(opd_backward_call *bw) { return opd_bw_return(bw, 0, NULL); }
 
-/* Checks a backward pass in which the gradient of output `without` (-1: of every output) is undefined and the other
+/* Checks a backward pass in which the gradient of output `without` (-1: of every output) is undefined and all other
    gradients are zeros.  All gradients of inputs must be undefined or zero.  Returns 0, or -1 and sets an error. */
 static int opdi_check_undefined_one(opdi_check *check, int without) {
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS], *zeros[OPD_GRADCHECK_OUTPUTS], *grads[OPDI_CHECK_INPUTS];
@@ -569,7 +572,7 @@ static int opdi_check_undefined(opdi_check *check) {
     int count = 0, rc = 0;
     for (int i = -1; i < count && rc == 0; i++) {
         opd_scope scope = opd_scope_open();
-        if (i < 0) {                              /* count the outputs */
+        if (i < 0) {                              /* the first pass counts the outputs */
             opd_tensor *outs[OPD_GRADCHECK_OUTPUTS];
             count = opdi_check_recorded(check, outs);
             if (count == 1) { count = 0; }
@@ -641,7 +644,7 @@ static int opdi_check_pair_same(opdi_check *check, opd_tensor *got, opd_tensor *
     }
     return 0;
 }
-/* Reports an error of vmap as a failed check.  Returns -1. */
+/* Turns an error of vmap into a failed check.  Returns -1. */
 static int opdi_check_batched_error(opdi_check *check) {
     char why[600];
     if (opd_ok() || opd_error_code() == OPD_ERROR_MEMORY) { return -1; }
@@ -650,8 +653,8 @@ static int opdi_check_batched_error(opdi_check *check) {
     return opdi_check_fail(check, "While computing batched gradients, got: %s (gradcheck or gradgradcheck failed while "
                            "testing batched gradient computation)", why);
 }
-/* Checks that backward passes under vmap give the same results as one by one, for two vectors of each output.  Returns
-   0, or -1 and sets an error. */
+/* Checks that backward passes under vmap give the same results as separate passes, for two vectors of each output.
+   Returns 0, or -1 and sets an error. */
 static int opdi_check_batched(opdi_check *check) {
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS], *in[OPDI_CHECK_INPUTS], *values[2], *both;
     opd_tensor *one[2][OPDI_CHECK_INPUTS], *got[OPDI_CHECK_INPUTS], *want[2];
@@ -675,8 +678,8 @@ static int opdi_check_batched(opdi_check *check) {
 }
 
 typedef struct opdi_check_push_one { opdi_check *check; int which; } opdi_check_push_one;
-/* Calls the function and fills in the outputs that are floating or complex.  Returns how many, or -1 and sets an
-   error. */
+/* Calls the function and writes its floating-point and complex outputs to `out`.  Returns their number, or -1 and
+   sets an error. */
 static int opdi_check_counting(void *user, opd_tensor *const *in, int count, opd_tensor **out) {
     int k = 0;
     (void)count;
@@ -684,8 +687,8 @@ static int opdi_check_counting(void *user, opd_tensor *const *in, int count, opd
     for (int i = 0; i < count; i++) { if (opdi_check_counts(out[i])) { out[k++] = out[i]; } }
     return count < 0 ? -1 : k;
 }
-/* Computes the outputs' tangents if the input under test has the tangent in[0].  Returns how many, or -1 and sets an
-   error. */
+/* Computes the tangents of the outputs, where the input under test has the tangent in[0].  Returns their number, or
+   -1 and sets an error. */
 static int opdi_check_one_tangent(void *user, opd_tensor *const *in, int count, opd_tensor **out) {
     const opdi_check_push_one *check_push_one = (const opdi_check_push_one *)user;
     opd_tensor *outs[OPD_TRANSFORM_OUTPUTS];
@@ -697,8 +700,8 @@ static int opdi_check_one_tangent(void *user, opd_tensor *const *in, int count, 
     return opd_jvp(opdi_check_counting, user, check_push_one->check->inputs, in, check_push_one->check->ninputs,
                    &options, outs, out);
 }
-/* Checks that vmap over two tangents of an input gives the same results as pushing them one by one.  Returns 0, or -1
-   and sets an error. */
+/* Checks that vmap over two tangents of an input gives the same results as separate forward passes.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_check_batched_tangents(opdi_check *check) {
     opd_tensor *one[2][OPD_TRANSFORM_OUTPUTS], *got[OPD_TRANSFORM_OUTPUTS], *values[2], *both, *want[2];
     opdi_check_push_one check_push_one;
@@ -723,10 +726,10 @@ static int opdi_check_batched_tangents(opdi_check *check) {
     return 0;
 }
 
-//== the whole =========================================================================================================
+//== running all checks ================================================================================================
 
-/* Collects the inputs that require grad, with copies of their values.  Returns 0, or -1 and sets an error if there is
-   none, or if an input cannot be perturbed. */
+/* Collects the inputs that require grad, with copies of their values.  Returns 0, or -1 and sets an error if no
+   input requires grad or an input cannot be perturbed. */
 static int opdi_check_inputs(opdi_check *check) {
     for (int i = 0; i < check->ninputs; i++) {
         opd_tensor *tensor = check->inputs[i];
@@ -761,8 +764,8 @@ static int opdi_check_inputs(opdi_check *check) {
                                      "but none of the them have requires_grad=True.");
 }
 
-/* Calls the function and chooses the outputs to check: those that require grad.  If none does, or in strict mode,
-   chooses all.  Returns 0, or -1 and sets an error. */
+/* Calls the function and chooses the outputs to check: those that require grad.  If no output requires grad, or in
+   strict mode, chooses all outputs.  Returns 0, or -1 and sets an error. */
 static int opdi_check_find_outputs(opdi_check *check) {
     opd_tensor *results[OPD_GRADCHECK_OUTPUTS];
     int count = opdi_check_call(check, check->inputs, results);
@@ -876,7 +879,8 @@ int opd_gradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, in
 
 typedef struct opdi_gradients { opd_gradcheck_fn fn; void *user; int ninputs; } opdi_gradients;
 
-/* Calls the function and fills in the outputs that require grad.  Returns how many, or -1 and sets an error. */
+/* Calls the function and writes the outputs that require grad to `outs`.  Returns their number, or -1 and sets an
+   error. */
 static int opdi_gradients_outputs(const opdi_gradients *gradients, opd_tensor *const *inputs, opd_tensor **outs) {
     int i, count;
     memset(outs, 0, OPD_GRADCHECK_OUTPUTS * sizeof *outs);
@@ -888,8 +892,8 @@ static int opdi_gradients_outputs(const opdi_gradients *gradients, opd_tensor *c
     for (i = count = 0; i < all; i++) { if (opd_tensor_requires_grad(outs[i])) { outs[count++] = outs[i]; } }
     return count;
 }
-/* The function that gradgradcheck checks: it maps (inputs, gradients of outputs) to those gradients of the inputs that
-   exist.  Returns how many, or -1 and sets an error. */
+/* The function that gradgradcheck checks: it maps inputs, followed by gradients of outputs, to the gradients of the
+   inputs that are not undefined.  Returns their number, or -1 and sets an error. */
 static int opdi_gradients_of(void *user, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs) {
     const opdi_gradients *gradients = (const opdi_gradients *)user;
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS], *in[OPD_GRADCHECK_OUTPUTS], *grads[OPD_GRADCHECK_OUTPUTS];
@@ -916,8 +920,8 @@ static int opdi_gradients_of(void *user, opd_tensor *const *inputs, int ninputs,
     return k;
 }
 
-/* Fills `all` from index ninputs on with the gradients of the outputs, which are random if grad_outputs is NULL.
-   Returns how many, or -1 and sets an error. */
+/* Writes the gradients of the outputs to `all`, from index ninputs on.  If grad_outputs is NULL, they are random.
+   Returns their number, or -1 and sets an error. */
 static int opdi_gradients_start(const opdi_gradients *gradients, opd_tensor *const *grad_outputs, opd_tensor **all) {
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS];
     int count = opdi_gradients_outputs(gradients, all, outs);
@@ -968,7 +972,7 @@ int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs
     memcpy(all, inputs, (size_t)ninputs * sizeof *all);
     opd_scope scope = opd_scope_open();
     int count = opdi_gradients_start(&gradients, grad_outputs, all);
-    /* no output requires grad: nothing to differentiate */
+    /* no output requires grad: there is nothing to differentiate */
     if (count == 0) { rc = opdi_check_start(fn, user, inputs, ninputs, &over, false); }
     else if (count > 0) { rc = opdi_check_start(opdi_gradients_of, &gradients, all, ninputs + count, &over, true); }
     opd_scope_close(&scope);

@@ -3,16 +3,16 @@
 //== the gradient scaler ===============================================================================================
 
 enum { OPDI_SCALER_READY, OPDI_SCALER_UNSCALED, OPDI_SCALER_STEPPED };
-/* What is known of an optimizer since the last update of the scale. */
+/* The state of an optimizer since the last update of the scale. */
 typedef struct opdi_scaler_record {
     struct opdi_scaler_record *next;
-    uint64_t optimizer;                           /* the optimizer's number, because its address may be reused */
+    uint64_t optimizer;                           /* optimizer->number; an address may be reused */
     int stage;
     bool checked, found_inf;
 } opdi_scaler_record;
 struct opd_scaler {
     opd_scaler_state state;
-    bool enabled, used;                           /* used: a tensor was scaled since the scaler was made */
+    bool enabled, used;                           /* used: a tensor was scaled */
     opdi_scaler_record *first;
 };
 
@@ -79,7 +79,7 @@ int opd_scaler_set(opd_scaler *scaler, opd_scaler_state state) {
     return 0;
 }
 
-/* Returns a float32 tensor of one number on the device of tensor, or NULL and sets an error. */
+/* Returns a float32 tensor without dims that holds `value`, on the device of `tensor`, or NULL and sets an error. */
 static opd_tensor *opdi_scaler_number(const opd_tensor *tensor, double value) {
     const int64_t none = 0;
     opd_tensor *number = opd_tensor_new_on(opd_ints_of(&none, 0), OPD_FLOAT32, opd_tensor_device(tensor));
@@ -102,7 +102,8 @@ static opdi_scaler_record *opdi_scaler_of(opd_scaler *scaler, const opd_optimize
     scaler->first = record;
     return record;
 }
-/* Divides the gradients on the device of parameter `first` by the scale.  Returns true if a gradient was not finite. */
+/* Divides the gradients on the device of parameter number `first` by the scale.  Returns true if a gradient was not
+   finite. */
 static bool opdi_scaler_unscale_on(const opd_scaler *scaler, opd_optimizer *optimizer, int first) {
     static opd_op *unscale;
     opd_tensor *grad = opd_tensor_grad(optimizer->params[first]);
@@ -137,7 +138,7 @@ static int opdi_scaler_unscale(opd_scaler *scaler, opdi_scaler_record *record, o
     }
     for (int i = 0; i < optimizer->count && opd_ok(); i++) {
         const opd_tensor *grad = opd_tensor_grad(optimizer->params[i]);
-        for (k = 0; k < i && grad; k++) {         /* is it the first on its device? */
+        for (k = 0; k < i && grad; k++) {         /* is i the first on its device? */
             const opd_tensor *hidden = opd_tensor_grad(optimizer->params[k]);
             if (hidden && opdi_place_of(hidden) == opdi_place_of(grad)) { break; }
         }
@@ -150,14 +151,14 @@ static int opdi_scaler_unscale(opd_scaler *scaler, opdi_scaler_record *record, o
     opd_scope_close(&scope);
     return opd_ok() ? 0 : -1;
 }
-/* Divides the gradients of all groups. */
+/* Divides the gradients of all groups by the scale.  Returns 0, or -1 and sets an error. */
 static int opdi_scaler_unscale_all(opd_scaler *scaler, opdi_scaler_record *record, opd_optimizer *optimizer) {
     int rc = 0;
     for (; optimizer && rc == 0; optimizer = optimizer->next) { rc = opdi_scaler_unscale(scaler, record, optimizer); }
     return rc;
 }
-/* Fails if a parameter is only this rank's part of a sharded parameter, because the result depends on all parts.
-   Returns 0, or -1 and sets an error. */
+/* Fails if a parameter is only this rank's part of a sharded parameter, because the result would depend on all
+   parts.  The error names `function` and what to call `instead`.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_parts_refuse(opd_tensor *const *params, int count, const char *function, const char *instead) {
     bool (*const is_part)(const opd_tensor *tensor) = OPDI_ACQUIRE(&opdi_is_part);
     for (int i = 0; is_part && i < count; i++) {
@@ -209,7 +210,8 @@ int opd_scaler_step(opd_scaler *scaler, opd_optimizer *optimizer) {
     record->stage = OPDI_SCALER_STEPPED;
     return record->found_inf;
 }
-/* Updates the scale and the growth tracker by _amp_update_scale_.  Returns 0, or -1 and sets an error. */
+/* Updates the scale and the growth tracker with _amp_update_scale_.  `found` tells whether a gradient was not
+   finite.  Returns 0, or -1 and sets an error. */
 static int opdi_scaler_move(opd_scaler *scaler, bool found) {
     static opd_op *update;
     const int64_t none = 0;
@@ -229,8 +231,8 @@ static int opdi_scaler_move(opd_scaler *scaler, bool found) {
     }
     return opd_ok() ? 0 : -1;
 }
-/* Sets the scale to new_scale.  If new_scale is 0, adjusts the scale by what the steps since the last update found, and
-   forgets that.  Returns 0, or -1 and sets an error. */
+/* Sets the scale to new_scale.  If new_scale is 0, updates the scale according to the steps since the last update,
+   and then clears their records.  Returns 0, or -1 and sets an error. */
 int opd_scaler_update(opd_scaler *scaler, double new_scale) {
     bool checked = false, found = false;
     if (opdi_null_scaler(scaler, "opd_scaler_update")) { return -1; }

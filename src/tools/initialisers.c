@@ -2,7 +2,7 @@
 
 //== initialisers ======================================================================================================
 
-/* Ends an initialiser.  Returns tensor, or NULL if an error occurred. */
+/* Ends an initialiser: sets the grad mode to `was`.  Returns `tensor`, or NULL if an error occurred. */
 static opd_tensor *opdi_init_done(opd_tensor *tensor, bool was) {
     (void)opd_grad_mode_set(was);
     return opd_ok() ? tensor : NULL;
@@ -60,8 +60,8 @@ opd_tensor *opd_init_zeros_(opd_tensor *tensor) { return opd_init_constant_(tens
 
 /* Returns the cumulative distribution function of the standard normal distribution at x. */
 static double opdi_normal_below(double x) { return (1 + erf(x / sqrt(2.0))) / 2; }
-/* Fills tensor with random numbers, and redraws those outside [from, to] until none is outside.  Used if most numbers
-   are inside. */
+/* Fills `tensor` with normal random numbers, and redraws numbers outside of [from, to] until all are inside.  Used
+   if most numbers are inside.  Returns 0, or -1 and sets an error. */
 static int opdi_trunc_normal(opd_tensor *tensor, double mean, double std, double from, double to) {
     bool more = true;
     (void)opd_normal_(tensor, mean, std);
@@ -78,8 +78,9 @@ static int opdi_trunc_normal(opd_tensor *tensor, double mean, double std, double
     }
     return opd_ok() ? 0 : -1;
 }
-/* Fills tensor by rejection sampling: draws uniform numbers in [from, to], and redraws those that the normal density,
-   which is largest at `mode`, rejects. */
+/* Fills `tensor` by rejection sampling: draws uniform numbers in [from, to], accepts each with a probability
+   proportional to the normal density, and redraws the rejected ones.  The density in [from, to] is largest at
+   `mode`.  Returns 0, or -1 and sets an error. */
 static int opdi_trunc_tail(opd_tensor *tensor, double mean, double std, double from, double to) {
     const double mode = OPDI_MAX(from, OPDI_MIN(mean, to)), peak = -0.5 * ((mode - mean) / std) * ((mode - mean) / std);
     bool more = true;
@@ -155,7 +156,8 @@ opd_tensor *opd_init_xavier_normal_(opd_tensor *tensor, double gain) {
     if (opd_init_fans(tensor, &fan_in, &fan_out)) { return NULL; }
     return tensor->numel ? opd_init_normal_(tensor, 0, gain * sqrt(2.0 / (double)(fan_in + fan_out))) : tensor;
 }
-/* Returns the standard deviation of kaiming_*_, or NaN and sets an error. */
+/* Returns the standard deviation for kaiming_uniform_ and kaiming_normal_, or NaN and sets an error.  `param` is the
+   parameter of the nonlinearity.  If fan_out is true, uses the number of outputs, else the number of inputs. */
 static double opdi_init_kaiming(const opd_tensor *tensor, double param, bool fan_out, const char *nonlinearity) {
     int64_t in, out;
     if (opd_init_fans(tensor, &in, &out)) { return NAN; }
@@ -169,8 +171,8 @@ opd_tensor *opd_init_kaiming_normal_(opd_tensor *tensor, double param, bool fan_
     const double std = opdi_init_kaiming(tensor, param, fan_out, nonlinearity);
     return !opd_ok() ? NULL : tensor->numel ? opd_init_normal_(tensor, 0, std) : tensor;
 }
-/* Orthonormalises the rows of a [rows, cols] matrix, rows <= cols, from the first on.  The result is the factor Q of a
-   QR factorization whose R has a positive diagonal.  Each row is treated twice, to remove rounding errors. */
+/* Orthonormalises the rows of a matrix [rows, cols], rows <= cols, one after another.  The result is the factor Q of
+   a QR factorization whose R has a positive diagonal.  Each row is processed twice, to remove rounding errors. */
 static void opdi_orthonormal(double *matrix, int64_t rows, int64_t cols) {
     for (int64_t i = 0; i < rows; i++) {
         double *const row = matrix + i * cols, sum = 0;

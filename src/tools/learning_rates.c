@@ -8,7 +8,7 @@ static int opdi_clip_check(opd_tensor *const *params, int count, const char *fun
     return count >= 0 && (params || count == 0) ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: the parameters are NULL",
                                                                function);
 }
-/* Returns the norm of all gradients together, as a tensor of 0 dims, or NULL and sets an error. */
+/* Returns the norm of all gradients of the parameters together, as a tensor without dims, or NULL and sets an error. */
 static opd_tensor *opdi_total_norm(opd_tensor *const *params, int count, double norm_type) {
     const int64_t none = 0;
     const opd_value order = opd_value_float(norm_type), no = opd_value_none();
@@ -24,8 +24,8 @@ static opd_tensor *opdi_total_norm(opd_tensor *const *params, int count, double 
     opdi_free(norms, (size_t)(count + 1) * sizeof *norms);
     return total;
 }
-/* Calls the in-place operator on every gradient, with the argument `arg` and, unless it is None, `second`.  Returns 0,
-   or -1 and sets an error. */
+/* Calls the in-place operator `op` on every gradient, with the argument `arg` and, unless it is None, `second`.
+   Returns 0, or -1 and sets an error. */
 static int opdi_clip_each(opd_tensor *const *params, int count, opd_op *op, opd_value arg, opd_value second) {
     opd_value values[3], rets[1];
     int rc = op ? 0 : -1;
@@ -41,8 +41,8 @@ static int opdi_clip_each(opd_tensor *const *params, int count, opd_op *op, opd_
     return rc;
 }
 
-/* Scales all gradients so that their norm is at most max_norm.  Returns the previous norm, which the scope owns, or
-   NULL and sets an error. */
+/* Scales all gradients so that their norm is at most max_norm.  Returns the norm before, a tensor that the scope
+   owns, or NULL and sets an error. */
 opd_tensor *opd_clip_grad_norm(opd_tensor *const *params, int count, double max_norm, double norm_type,
                                bool error_if_nonfinite) {
     static opd_op *mul;
@@ -85,7 +85,7 @@ static double opdi_lr_wrong(const char *schedule, const char *what) {
     (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: %s", schedule, what);
     return NAN;
 }
-/* Returns the value on half a cosine that is `from` at 0 and `to` at 1. */
+/* Returns a value between `from` (at == 0) and `to` (at == 1), along half a period of a cosine. */
 static double opdi_anneal_cosine(double from, double to, double at) {
     return to + (from - to) / 2 * (1 + cos(3.14159265358979323846 * at));
 }
@@ -136,8 +136,8 @@ opd_one_cycle opd_one_cycle_defaults(double max_lr, int64_t total_steps) {
     cycle.final_div_factor = 1e4;
     return cycle;
 }
-/* Returns the learning rate at a step of the one-cycle policy, which goes from rates[k] to rates[k + 1] in phase k.
-   Returns NAN and sets an error on failure. */
+/* Returns the learning rate at step number `step` of the one-cycle policy.  The rate goes from rates[k] to rates[k +
+   1] in phase k.  Returns NaN and sets an error on failure. */
 double opd_lr_one_cycle(int64_t step, const opd_one_cycle *cycle) {
     double ends[3], rates[4], from = 0;
     int k;

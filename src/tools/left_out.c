@@ -1,9 +1,9 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>left_out     what tools that are left out answer
+//  >>left_out     functions of tools that are left out
 //
-//  All functions of a tool that is left out still exist, so that programs, plug-ins and other tools can be linked.
-//  Each fails with an error that names the macro that left it out.  It writes NULL for its results, and takes over no
-//  arguments.  Functions that free or close do nothing.
+//  If a macro leaves a tool out, all its functions still exist, so that programs, plug-ins and other tools can be
+//  linked.  Each function fails with an error that names the macro.  It writes NULL for its results, and does not take
+//  ownership of arguments.  Functions that free or close something do nothing.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_SHARED bool opdi_autocast_eligible(const opd_tensor *tensor, int device);
@@ -19,14 +19,14 @@ OPDI_ONCE_BEGIN
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #endif
 
-//== what the rooms that are always there ask of them ==================================================================
+//== functions that other sections of the library call =================================================================
 
 #if defined(OPD_NO_AUTOCAST)                      /* without autocast no autocast region can be open; only the thread's
                                                      `allow` bit decides */
 OPDI_SHARED bool opdi_autocast_is_on(const opdi_thread *thread, int device) {
     return (thread->state.allow & OPD_BIT_OF(OPD_F_AUTOCAST)) != 0;
 }
-static int opdi_autocast_kernel(opd_call *call) { /* runs the kernel that a program has registered */
+static int opdi_autocast_kernel(opd_call *call) { /* runs the program's kernel */
     const opdi_kernel *kernel = (const opdi_kernel *)call->user;
     call->user = kernel->user;
     return kernel->fn(call);
@@ -53,7 +53,7 @@ OPDI_SHARED int opdi_tracer_kernel(opd_call *call) {
 }
 #endif
 
-//== what programs call ================================================================================================
+//== functions that programs call ======================================================================================
 
 /* Fails because `function` is left out by the macro `macro`.  Returns -1. */
 static int opdi_without(const char *function, const char *macro) {

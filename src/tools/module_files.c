@@ -6,22 +6,23 @@ static bool opdi_ends_with(const char *text, const char *end) {
     const size_t length = strlen(text), its = strlen(end);
     return length >= its && strcmp(text + length - its, end) == 0;
 }
-/* Returns whether two tensors have the same elements of one storage in the same order, as tied weights do. */
+/* Returns true if two tensors consist of the same elements of a storage in the same order, as tied weights do. */
 OPDI_INTERNAL bool opdi_same_elements(const opd_tensor *tensor, const opd_tensor *other) {
     return tensor->storage == other->storage && tensor->data == other->data && tensor->dtype == other->dtype &&
         tensor->ndim == other->ndim && opd_is_conj(tensor) == opd_is_conj(other) &&
         opd_is_neg(tensor) == opd_is_neg(other) &&
         memcmp(tensor->dims, other->dims, 2 * (size_t)tensor->ndim * sizeof *tensor->dims) == 0;
 }
-/* A tensor that was seen, with its number.  opdi_twins finds it by a hash of its address, dtype, sizes and strides. */
+/* A tensor that was already processed, with its number.  opdi_twins finds it by a hash of its address, dtype, sizes
+   and strides. */
 typedef struct opdi_twin { const opd_tensor *tensor; int64_t number; } opdi_twin;
 typedef struct opdi_twins { opdi_found hashes; opdi_string seen; } opdi_twins;
 static void opdi_twins_free(opdi_twins *twins) {
     opdi_found_free(&twins->hashes);
     opdi_string_free(&twins->seen);
 }
-/* Returns the number of an earlier tensor with the same elements and kind.  If there is none, adds `tensor` and returns
-   `number`; the tensor must then live as long as `twins`.  Returns -1 if memory runs out. */
+/* Returns the number of an earlier tensor with the same elements and kind.  If there is none, adds `tensor` and
+   returns `number`; `tensor` must then live as long as `twins`.  Returns -1 if memory runs out. */
 static int64_t opdi_twin_of(opdi_twins *twins, const opd_tensor *tensor, int kind, int64_t number) {
     const opdi_twin fresh = {tensor, number};
     uint64_t hash = ((uint64_t)(uintptr_t)tensor->data * 31 + (uint64_t)tensor->dtype) * 31 + (uint64_t)kind;
@@ -37,8 +38,8 @@ static int64_t opdi_twin_of(opdi_twins *twins, const opd_tensor *tensor, int kin
         if (opdi_same_elements(tensor, other->tensor)) { return other->number; }
     }
 }
-/* If `name` is not in the file but stands for a tensor of the file, returns the name of that tensor, else NULL.  In the
-   metadata of a safetensors file, `name` is then a key, and the tensor's name its value. */
+/* Returns the name of the tensor that `name` stands for, if `name` is not itself a tensor of the file, else NULL.
+   In the metadata of a safetensors file, such a `name` is a key, and the tensor's name its value. */
 static const char *opdi_file_stands_for(const opd_tensor_file *file, const char *name) {
     const char *const other = opd_tensor_file_metadata(file, name);
     return other && opd_tensor_file_find(file, name) < 0 && opd_tensor_file_find(file, other) >= 0 ? other : NULL;
@@ -46,7 +47,8 @@ static const char *opdi_file_stands_for(const opd_tensor_file *file, const char 
 #if defined(OPD_NO_EXCHANGE)
 OPDI_INTERNAL bool opdi_tensor_file_is_data(const opd_tensor_file *file, int64_t i) { return !file && i < 0; }
 #endif
-/* Adds the tensors of an open file.  Returns 0, or -1 and sets an error. */
+/* Adds the tensors of an open file whose names begin with `prefix` to the module.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_module_take_tensors(opd_module *module, const opd_tensor_file *file, const char *prefix,
                                     opdi_twins *twins) {
     const size_t strip = strlen(prefix);
@@ -72,8 +74,8 @@ static int opdi_module_take_tensors(opd_module *module, const opd_tensor_file *f
     }
     return opd_ok() ? 0 : -1;
 }
-/* Adds the tensors of an open file, and the further names that stand for some of them.  Returns 0, or -1 and sets an
-   error. */
+/* Adds the tensors of an open file to the module, and also the other names that stand for some of them.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_module_take(opd_module *module, const opd_tensor_file *file, const char *prefix) {
     const size_t strip = strlen(prefix);
     const char *name;
@@ -108,11 +110,11 @@ typedef struct opdi_module_fill {
     opd_module *module;
     const opd_tensor_file *file;
     opd_module_load_options options;
-    opd_tensor **tensors;        /* [module's count], in the innermost scope; NULL: the item is not changed */
-    opdi_string said[4];         /* for each opd_module_match: names, for the error */
+    opd_tensor **tensors;        /* [module's count]; NULL: item unchanged */
+    opdi_string said[4];         /* names for the error, by opd_module_match */
     int64_t counts[4];
 } opdi_module_fill;
-/* Records the result of matching a name, and reports it. */
+/* Records the result of matching `name`, and reports it to the program.  `more` is additional text for the error. */
 static void opdi_fill_note(opdi_module_fill *fill, opd_module_match match, const char *name, const char *more) {
     opdi_string *const said = &fill->said[match];
     if (fill->options.report) { fill->options.report(match, name, fill->options.user); }
@@ -123,20 +125,21 @@ static void opdi_fill_note(opdi_module_fill *fill, opd_module_match match, const
         opdi_string_add(said, more);
     }
 }
-/* Writes sizes as "[2, 3]", as far as they fit. */
+/* Writes the sizes of `tensor` as "[2, 3]", as far as they fit. */
 static void opdi_fill_sizes(const opd_tensor *tensor, char *buf, size_t cap) {
     opdi_text text = opdi_text_of(buf, cap);
     opdi_text_add(&text, "[");
     for (int i = 0; i < tensor->ndim; i++) { opdi_text_add(&text, i ? ", %lld" : "%lld", (long long)tensor->dims[i]); }
     opdi_text_add(&text, "]");
 }
-/* Returns the index of the file's tensor with this name, or of the tensor that the name stands for, or -1. */
+/* Returns the index of the file's tensor with this name, or of the tensor that the name stands for.  Returns -1 if
+   there is none. */
 static int64_t opdi_fill_find(const opdi_module_fill *fill, const char *name) {
     const char *const other = name ? opdi_file_stands_for(fill->file, name) : NULL;
     return name ? opd_tensor_file_find(fill->file, other ? other : name) : -1;
 }
-/* Sets *name to the name that an item has in the file, or to NULL if it cannot be there.  Returns false if memory runs
-   out. */
+/* Sets *name to the name that `item` should have in the file, or to NULL if it cannot be in the file.  `room` is the
+   buffer of that name.  Returns false if memory runs out. */
 static bool opdi_fill_name(const opdi_module_fill *fill, const char *item, opdi_string *room, const char **name) {
     const char *const add = fill->options.add ? fill->options.add : "";
     *name = NULL;
@@ -147,7 +150,7 @@ static bool opdi_fill_name(const opdi_module_fill *fill, const char *item, opdi_
     if (!room->failed) { *name = room->data; }
     return !room->failed;
 }
-/* Returns whether the tensor of item i has another name in the module, and that name is in the file. */
+/* Returns true if the tensor of item i has another name in the module, and that name is in the file. */
 static bool opdi_fill_elsewhere(const opdi_module_fill *fill, int64_t i) {
     const opd_module *const module = fill->module;
     opdi_string room = {NULL, 0, 0, false};
@@ -161,7 +164,7 @@ static bool opdi_fill_elsewhere(const opdi_module_fill *fill, int64_t i) {
     opdi_string_free(&room);
     return found;
 }
-/* Finds the file's tensor for item i.  Returns 0, or -1 and sets an error. */
+/* Finds the file's tensor for item i, which has the name `name` in the file.  Returns 0, or -1 and sets an error. */
 static int opdi_fill_match(opdi_module_fill *fill, int64_t i, const char *name) {
     const opdi_module_item *const item = &fill->module->items[i];
     char more[300], first[120], second[120];
@@ -185,7 +188,7 @@ static int opdi_fill_match(opdi_module_fill *fill, int64_t i, const char *name) 
     opdi_fill_note(fill, OPD_MODULE_MIS_SIZED, item->name, more);
     return 0;
 }
-/* Compares the file with the module.  Returns 0, or -1 and sets an error. */
+/* Compares the names and sizes in the file with those of the module.  Returns 0, or -1 and sets an error. */
 static int opdi_fill_compare(opdi_module_fill *fill) {
     const opd_module *const module = fill->module;
     const char *const strip = fill->options.strip ? fill->options.strip : "";
@@ -211,7 +214,8 @@ static int opdi_fill_compare(opdi_module_fill *fill) {
     opdi_string_free(&room);
     return opd_ok() ? 0 : -1;
 }
-/* Fails with the names that do not match.  Returns -1, or 0 if all names match. */
+/* Returns 0 if all names and sizes match.  Otherwise returns -1 and sets an error that lists the names that do not
+   match. */
 static int opdi_fill_judge(const opdi_module_fill *fill) {
     static const char *const words[] = {"", "missing in the file:", "unexpected there:", "of other sizes:"};
     const bool allowed[] = {true, fill->options.lenient, fill->options.lenient, fill->options.skip_sizes};
@@ -272,7 +276,7 @@ int opd_module_load(opd_module *module, const opd_tensor_file *file, const opd_m
 
 //== saving ============================================================================================================
 
-/* The names and values of a file to be written. */
+/* The names and values of a file that will be written. */
 typedef struct opdi_saving {
     opdi_string text, places, values;     /* text: names, each with its zero; places: size_t[], their positions; values:
                                              opd_value[] */
@@ -280,7 +284,7 @@ typedef struct opdi_saving {
                                              tensor */
     int64_t count;
 } opdi_saving;
-/* Adds a value under a name of any length. format may contain %s and %d. */
+/* Adds a value under a name of any length, made from `format`, which may contain %s and %d. */
 OPD_PRINTF_LIKE(3, 4) static void opdi_saving_add(opdi_saving *entries, opd_value value, const char *format, ...) {
     const size_t place = entries->text.length;
     char number[64];
@@ -291,7 +295,7 @@ OPD_PRINTF_LIKE(3, 4) static void opdi_saving_add(opdi_saving *entries, opd_valu
             opdi_string_add_n(&entries->text, at, 1);
         } else if (*++at == 's') {
             opdi_string_add(&entries->text, va_arg(ap, const char *));
-        } else {                                  /* %d */
+        } else {                                  /* the conversion is %d */
             (void)snprintf(number, sizeof number, "%d", va_arg(ap, int));
             opdi_string_add(&entries->text, number);
         }
@@ -321,7 +325,8 @@ static void opdi_saving_module(opdi_saving *entries, const opd_module *module, c
     }
     opdi_twins_free(&twins);
 }
-/* Adds the options of PyTorch's param_groups, in its order.  Options that are unknown here get PyTorch's default. */
+/* Adds the options of a group in the format and order of PyTorch's param_groups.  `first` is the number of the
+   group's first parameter.  Options that are not supported here get PyTorch's default. */
 static void opdi_saving_group(opdi_saving *entries, const opd_optimizer *optimizer, int group, int first) {
     static const char *const sgd[] = {"lr", "momentum", "dampening", "weight_decay", "nesterov", "maximize"};
     static const char *const adam[] = {"lr", "eps", "weight_decay", "amsgrad", "maximize"};
@@ -354,7 +359,7 @@ static void opdi_saving_group(opdi_saving *entries, const opd_optimizer *optimiz
 }
 static const char *const opdi_saved_states[2][5] = {{"momentum_buffer", NULL, NULL, NULL, NULL},
                                                     {"step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq", NULL}};
-/* Returns the parameter's state called `name`, or NULL. */
+/* Returns the current state `name` of parameter i of a group, or NULL if it has none. */
 static opd_tensor *opdi_state_now(const opd_optimizer *optimizer, int group, int i, const char *name) {
     if (strcmp(name, "momentum_buffer") == 0 && !(opd_optimizer_option(optimizer, group, "momentum") > 0)) {
         return NULL;
@@ -382,7 +387,7 @@ static void opdi_saving_optimizer(opdi_saving *entries, const opd_optimizer *opt
         i += opd_optimizer_group_size(optimizer, group);
     }
 }
-/* Removes the brackets from a path, for a file format without collections. */
+/* Removes the brackets from a path, for a file format without lists and dicts. */
 static void opdi_path_plain(char *path) {
     char *to = path;
     for (char *at = path, *end; *at; at = *end ? end + 1 : end) {
@@ -436,7 +441,7 @@ static int opdi_saving_flat(const opdi_saving *entries, const char **names, cons
     return opd_ok() ? opd_safetensors_save(path, names, opd_tensors_of(tensors, (int)count), ntexts ? texts : NULL)
         : -1;
 }
-/* Writes entries into a file of the kind that the ending of the path says.  Returns 0, or -1 and sets an error. */
+/* Writes the entries into a file.  The extension of `path` selects the format.  Returns 0, or -1 and sets an error. */
 static int opdi_saving_save(opdi_saving *entries, const char *path) {
     const size_t *const places = (const size_t *)(void *)entries->places.data;
     const opd_value *const values = (const opd_value *)(void *)entries->values.data;
@@ -479,17 +484,17 @@ int opd_training_save(const char *path, const opd_module *module, const opd_opti
     return rc;
 }
 
-//== optimizers from files =============================================================================================
+//== loading optimizers from files =====================================================================================
 
-/* A saved optimizer: a file, and the path of its state. */
+/* A saved optimizer: a file, and the prefix of the optimizer's entries. */
 typedef struct opdi_restore {
     const opd_tensor_file *file;
     const char *prefix;
     opd_optimizer *optimizer;
     opdi_string name;
 } opdi_restore;
-/* Returns the name of an entry, or NULL if memory runs out.  It is the prefix and, for kind 'g',
-   "param_groups/GROUP/WORD/I" (without "/I" if i < 0) or, for kind 's', "state/GROUP/WORD". */
+/* Returns the name of an entry, or NULL if memory runs out.  The name is the prefix, followed by
+   "param_groups/GROUP/WORD/I" if `kind` is 'g' (without "/I" if i < 0), or by "state/GROUP/WORD" if `kind` is 's'. */
 static const char *opdi_restore_name(opdi_restore *saved, char kind, int64_t group, const char *word, int i) {
     char text[160];
     saved->name.length = 0;
@@ -499,8 +504,8 @@ static const char *opdi_restore_name(opdi_restore *saved, char kind, int64_t gro
     opdi_string_add(&saved->name, text);
     return saved->name.failed ? NULL : saved->name.data;
 }
-/* Reads a number from an entry or from a tensor of one element.  Returns 1, 0 if the entry does not exist, or -1 and
-   sets an error. */
+/* Reads the number in entry `name`, which may be a number or a tensor of one element.  Returns 1, 0 if the entry
+   does not exist, or -1 and sets an error. */
 static int opdi_restore_number(opdi_restore *saved, const char *name, double *number) {
     opd_value value;
     if (!name) { return -1; }
@@ -512,8 +517,8 @@ static int opdi_restore_number(opdi_restore *saved, const char *name, double *nu
 static const char *const opdi_restore_options[2][OPDI_SAVED_OPTIONS] = {
     {"lr", "momentum", "dampening", "weight_decay", "maximize", "nesterov", NULL},
     {"lr", "beta1", "beta2", "eps", "weight_decay", "maximize", "amsgrad"}};
-/* Sets the options of a group.  nesterov is only valid with certain other options, so it is cleared first and set last.
-   Returns 0, or -1 and sets an error. */
+/* Sets the options of a group to `values`.  nesterov is only valid with certain other options, so it is cleared
+   first and set last.  Returns 0, or -1 and sets an error. */
 static int opdi_options_set(opd_optimizer *optimizer, int group, const double *values) {
     const bool sgd = strcmp(opd_optimizer_name(optimizer), "SGD") == 0;
     if (sgd && opd_optimizer_set_option(optimizer, group, "nesterov", 0)) { return -1; }
@@ -539,7 +544,7 @@ static int opdi_restore_options_read(opdi_restore *saved, int group, double *val
             return opd_fail(OPD_ERROR_SHAPE, "opd_optimizer_load: loaded state dict has a different number of "
                             "parameter groups");
         }
-        if (!found && i < 2) {                     /* both have lr; then SGD has momentum, the others betas */
+        if (!found && i < 2) {                     /* lr, and then momentum (SGD) or betas are required */
             return opd_fail(OPD_ERROR_NOT_FOUND, "opd_optimizer_load: there is no '%.300s', so that this is no state "
                             "of %s", saved->name.data, opd_optimizer_name(saved->optimizer));
         }
@@ -550,7 +555,7 @@ static int opdi_restore_options_read(opdi_restore *saved, int group, double *val
         : opd_fail(OPD_ERROR_ARGUMENT, "opd_optimizer_load: the state is one of %s, the optimizer %s",
                    decoupled ? "Adam" : "AdamW", opd_optimizer_name(saved->optimizer));
 }
-/* Sets *number to the number that parameter i of a group has in the file.  Returns 0, or -1 and sets an error. */
+/* Sets *number to the number in the file of parameter i of a group.  Returns 0, or -1 and sets an error. */
 static int opdi_restore_param(opdi_restore *saved, int group, int i, int64_t *number) {
     double value = 0;
     const int found = opdi_restore_number(saved, opdi_restore_name(saved, 'g', group, "params", i), &value);
@@ -561,8 +566,8 @@ static int opdi_restore_param(opdi_restore *saved, int group, int i, int64_t *nu
     }
     return found < 0 ? -1 : 0;
 }
-/* Checks the state called `word` of parameter i, which has `number` in the file, or loads it if `put` is true.  Returns
-   0, or -1 and sets an error. */
+/* Checks state `word` of parameter i, which has the number `number` in the file.  If `put` is true, loads it
+   instead.  Returns 0, or -1 and sets an error. */
 static int opdi_restore_state(opdi_restore *saved, int i, int64_t number, const char *word, bool put) {
     const char *const name = opdi_restore_name(saved, 's', number, word, -1);
     const opd_tensor *const param = opd_optimizer_param(saved->optimizer, i);
@@ -583,8 +588,8 @@ static int opdi_restore_state(opdi_restore *saved, int i, int64_t number, const 
     }
     return put ? opd_optimizer_set_state(saved->optimizer, i, word, tensor) : 0;
 }
-/* Checks all states of parameter i, or loads them if `put` is true.  A state that is not in the file is removed.
-   Returns 0, or -1 and sets an error. */
+/* Checks all states of parameter i, which has the number `number` in the file.  If `put` is true, loads them
+   instead, and removes states that are not in the file.  Returns 0, or -1 and sets an error. */
 static int opdi_restore_states_of(opdi_restore *saved, int i, int64_t number, const double *options, bool put) {
     const bool sgd = strcmp(opd_optimizer_name(saved->optimizer), "SGD") == 0;
     const char *const *words = opdi_saved_states[!sgd];
@@ -601,8 +606,8 @@ static int opdi_restore_states_of(opdi_restore *saved, int i, int64_t number, co
     }
     return 0;
 }
-/* Checks all parameters, or loads them if `put` is true.  options[groups][OPDI_SAVED_OPTIONS] were read before.
-   Returns 0, or -1 and sets an error. */
+/* Checks all parameters or, if `put` is true, loads them.  options[groups][OPDI_SAVED_OPTIONS] are the options read
+   before.  Returns 0, or -1 and sets an error. */
 static int opdi_restore_pass(opdi_restore *saved, const double *options, bool put) {
     int rc = 0;
     for (int group = 0, i = 0; group < opd_optimizer_groups(saved->optimizer) && rc == 0; group++) {
@@ -636,7 +641,8 @@ static int opdi_restore_try(const opdi_restore *saved, const double *values) {
     }
     return rc;
 }
-/* Reads the options [groups][OPDI_SAVED_OPTIONS], and checks all entries.  Returns 0, or -1 and sets an error. */
+/* Reads the options of all groups into options[groups][OPDI_SAVED_OPTIONS], and checks all entries.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_restore_check(opdi_restore *saved, double *options) {
     const int groups = opd_optimizer_groups(saved->optimizer);
     double more;
@@ -650,15 +656,15 @@ static int opdi_restore_check(opdi_restore *saved, double *options) {
     }
     return opdi_restore_pass(saved, options, false);
 }
-/* Loads the checked entries.  Returns 0, or -1 and sets an error. */
+/* Loads the entries after they were checked.  Returns 0, or -1 and sets an error. */
 static int opdi_restore_put(opdi_restore *saved, const double *options) {
     for (int group = 0; group < opd_optimizer_groups(saved->optimizer); group++) {
         if (opdi_options_set(saved->optimizer, group, options + group * OPDI_SAVED_OPTIONS)) { return -1; }
     }
     return opdi_restore_pass(saved, options, true);
 }
-/* Loads module and optimizer, each unless it is NULL, after checking both.  The caller has opened a scope.  Returns 0,
-   or -1 and sets an error. */
+/* Checks module and optimizer against the file, then loads both.  Either may be NULL.  The caller has opened a
+   scope.  Returns 0, or -1 and sets an error. */
 static int opdi_training_load(const opd_tensor_file *file, opd_module *module, opd_optimizer *optimizer,
                               const char *prefix) {
     const int groups = opd_optimizer_groups(optimizer);

@@ -1,10 +1,10 @@
 #include "tools.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>modules      named parameters and buffers: filled, saved, trained; initialisers
+//  >>modules      named parameters and buffers: filling, saving and training; initialisers
 //
-//  A module is a list of tensors with names, and a table that finds them.  Files and optimizers are used through their
-//  public functions.  This section follows torch/nn/modules/module.py (load_state_dict), torch/optim/optimizer.py
+//  A module is a list of named tensors, with a hash table of the names.  This section uses files and optimizers through
+//  their public functions.  It follows torch/nn/modules/module.py (load_state_dict), torch/optim/optimizer.py
 //  (state_dict) and torch/nn/init.py.
 //----------------------------------------------------------------------------------------------------------------------
 
@@ -34,7 +34,7 @@ void opd_module_free(opd_module *module) {
     opdi_module_lists_free(module);
     opdi_free(module, sizeof *module);
 }
-/* Returns the slot of the table where a name is, or would be. */
+/* Returns the slot of the hash table that has `name`, or the empty slot where it would be inserted. */
 static int64_t opdi_module_slot(const opd_module *module, const char *name) {
     const uint64_t mask = (uint64_t)(2 * module->cap - 1);
     uint64_t slot = opdi_schema_mix_text(UINT64_C(0xcbf29ce484222325), name);
@@ -43,7 +43,7 @@ static int64_t opdi_module_slot(const opd_module *module, const char *name) {
          slot = (slot + 1) & mask) { }
     return (int64_t)slot;
 }
-/* Doubles the capacity.  Returns 0, or -1 and sets an error; then the module has not changed. */
+/* Doubles the capacity.  Returns 0.  On failure, returns -1, sets an error and does not change the module. */
 static int opdi_module_grow(opd_module *module) {
     opd_module big = *module;
     big.cap = module->cap ? 2 * module->cap : 16;
@@ -70,7 +70,8 @@ int64_t opd_module_find(const opd_module *module, const char *name) {
 OPDI_INTERNAL int opdi_null_module(const opd_module *module, const char *function) {
     return module ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: the module is NULL", function);
 }
-/* Checks that a tensor can be added under a name as an item of this kind.  Returns 0, or -1 and sets an error. */
+/* Checks that `tensor` can be added under `name` as an item of this kind.  `function` is the caller's name in
+   errors.  Returns 0, or -1 and sets an error. */
 static int opdi_module_check(const char *name, const opd_tensor *tensor, opd_module_kind kind, const char *function) {
     if (opdi_null_tensor(tensor, function)) { return -1; }
     if ((int)kind < OPD_MODULE_PARAMETER || kind > OPD_MODULE_CONSTANT) {
@@ -102,7 +103,8 @@ int opd_module_add(opd_module *module, const char *name, opd_tensor *tensor, opd
     module->items[module->count++] = item;
     return 0;
 }
-/* Returns the index of a name, or -1 and sets an error that names it. */
+/* Returns the index of item `name`.  Returns -1 and sets an error that names `function` if the module has no such
+   item. */
 static int64_t opdi_module_place(const opd_module *module, const char *name, const char *function) {
     if (opdi_null_module(module, function)) { return -1; }
     const int64_t i = opd_module_find(module, name);
@@ -134,9 +136,9 @@ opd_module_kind opd_module_kind_at(const opd_module *module, int64_t i) {
     return module && i >= 0 && i < module->count ? module->items[i].kind : OPD_MODULE_CONSTANT;
 }
 
-//== what patterns choose ==============================================================================================
+//== choosing parameters by patterns ===================================================================================
 
-/* Returns true if a pattern matches a text: '*' stands for any characters, '?' for one. */
+/* Returns true if `pattern` matches `text`: '*' stands for any number of characters, '?' for one character. */
 static bool opdi_glob(const char *pattern, const char *text) {
     const char *star = NULL, *again = NULL;
     while (*text) {
@@ -159,8 +161,9 @@ static bool opdi_glob(const char *pattern, const char *text) {
 static bool opdi_module_matches(const char *pattern, const char *name) {
     return !pattern || (*pattern == '!' ? !opdi_glob(pattern + 1, name) : opdi_glob(pattern, name));
 }
-/* Calls visit once for each floating or complex parameter whose name matches pattern.  Returns how many there are.
-   Returns -1 and sets an error if visit fails, if memory runs out, or, if `some` is true, if no parameter matches. */
+/* Calls `visit` once for each floating-point or complex parameter whose name matches `pattern`.  Returns the number
+   of these parameters.  Returns -1 and sets an error if `visit` fails, if memory runs out, or if `some` is true and
+   no parameter matches. */
 static int opdi_module_each(const opd_module *module, const char *pattern, bool some, const char *function,
                             int (*visit)(opd_tensor *tensor, void *user), void *user) {
     opdi_found found;
@@ -247,8 +250,8 @@ int opd_module_to(opd_module *module, const opd_device *device, opd_scalar_type 
     return opd_ok() ? 0 : -1;
 }
 
-/* Sets `list` to the parameters whose names match pattern, in memory of the innermost scope.  If optimizer is not NULL,
-   only parameters of that optimizer are taken.  Returns 0, or -1 and sets an error, also if no parameter matches. */
+/* Sets *list to the parameters whose names match `pattern`, in memory of the innermost scope.  If `optimizer` is not
+   NULL, takes only parameters of that optimizer.  Returns 0, or -1 and sets an error, also if no parameter matches. */
 static int opdi_module_list(const opd_module *module, const char *pattern, const opd_optimizer *optimizer,
                             const char *function, opdi_param_list *list) {
     int kept = 0;

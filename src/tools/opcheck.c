@@ -1,25 +1,26 @@
 #include "tools.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>opcheck      whether an operator does what its schema and registrations say
+//  >>opcheck      checking that an operator does what its schema and registrations say
 //
-//  A trial is the operator with tensors of certain sizes; each sub-test calls it on fresh copies of them.  A failure in
-//  a sub-test is an error, with the names of operator and sub-test added.  This section uses calls, graphs, vmap and
-//  autograd as a program would.  The checks and their texts follow torch.library.opcheck.
+//  A trial is the operator with tensors of certain sizes.  Each sub-test calls it on new copies of these tensors.  A
+//  failure of a sub-test sets an error with the names of the operator and the sub-test.  This section uses calls,
+//  graphs, vmap and autograd like a program.  The checks and their texts follow torch.library.opcheck.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* A trial: the operator with its arguments.  The tensors in the arguments and in their lists are numbered in order. */
+/* A trial: the operator with its arguments.  The tensors in the arguments, including those in lists, are numbered in
+   order. */
 typedef struct opdi_trial {
     opd_op *op;
     const opd_opcheck_options *options;
     opd_value args[OPD_MAX_ARGS];
     int count;
     opd_tensor **inputs;
-    int *arg;                                     /* the argument that each tensor is in */
+    int *arg;                                     /* [count]: index of the tensor's argument */
     bool *written;
     bool other_sizes;
-    opd_generator *generator;                     /* the generator argument; NULL: the default one */
-    uint64_t random[2];                           /* the state with which that generator begins */
+    opd_generator *generator;                     /* generator argument, or NULL for the default */
+    uint64_t random[2];                           /* initial state of the generators in each call */
     uint64_t random_was[2][2];                    /* [0]: previous state of the default generator; [1]: of
                                                      `generator` */
 } opdi_trial;
@@ -28,7 +29,7 @@ static const char *opdi_trial_arg(const opdi_trial *trial, int element) {
     return trial->op->schema->args[trial->arg[element]].name;
 }
 
-/* Fills args with the arguments of the trial, where in[k] replaces tensor k.  Lists are new, in the innermost scope.
+/* Sets args to the arguments of the trial, with in[k] instead of tensor k.  Lists are new, in the innermost scope.
    Returns 0, or -1 and sets an error. */
 static int opdi_trial_fill(const opdi_trial *trial, opd_tensor *const *in, opd_value *args) {
     int k = 0;
@@ -44,7 +45,7 @@ static int opdi_trial_fill(const opdi_trial *trial, opd_tensor *const *in, opd_v
     }
     return 0;
 }
-/* Seeds the generators of a random operator, so that all its calls draw the same numbers.  A graph draws from the
+/* Seeds the generators of a random operator, so that all calls draw the same numbers.  A graph draws from the
    default generator. */
 static void opdi_trial_seed(const opdi_trial *trial) {
     if (!opdi_op_is_random(trial->op)) { return; }
@@ -63,8 +64,8 @@ static int opdi_trial_call(const opdi_trial *trial, opd_tensor *const *in, opd_v
     opdi_trial_seed(trial);
     return opd_call_all(trial->op, rets, args, trial->op->nargs);
 }
-/* Collects the tensors among the results, at most `cap`.  If `which` is not NULL, which[k] becomes the number of the
-   result that tensor k is in.  Returns how many tensors there are. */
+/* Collects the tensors in the results, at most `cap`, in `out`.  If `which` is not NULL, sets which[k] to the number
+   of the result that contains tensor k.  Returns the number of tensors. */
 static int opdi_trial_results(const opd_op *op, const opd_value *rets, opd_tensor **out, int *which, int cap) {
     int count = 0;
     for (int i = 0; i < op->nrets; i++) {
@@ -77,8 +78,8 @@ static int opdi_trial_results(const opd_op *op, const opd_value *rets, opd_tenso
     }
     return count;
 }
-/* Calls the operator as a function of its tensors.  Fills in its results, then the arguments that it writes.  Returns
-   how many, or -1 and sets an error. */
+/* Calls the operator as a function of its tensors.  Writes its results to `out`, then the arguments that it has
+   written.  Returns their number, or -1 and sets an error. */
 static int opdi_trial_fn(void *user, opd_tensor *const *in, int total, opd_tensor **out) {
     const opdi_trial *trial = (const opdi_trial *)user;
     opd_value rets[OPDI_MAX_RETURNS];
@@ -90,8 +91,8 @@ static int opdi_trial_fn(void *user, opd_tensor *const *in, int total, opd_tenso
     return count;
 }
 
-/* Returns copies of the trial's tensors with their strides, or NULL and sets an error.  If `grad` is true, copies of
-   tensors that require grad require it, too, unless they are written. */
+/* Returns copies of the trial's tensors with their strides, or NULL and sets an error.  If `grad` is true, a copy
+   requires grad if its tensor does, unless the operator writes it. */
 static opd_tensor **opdi_trial_copies(const opdi_trial *trial, bool grad) {
     opd_tensor **in = opdi_scope_tensors(trial->count + 1);
     for (int k = 0; in && k < trial->count; k++) {
@@ -117,7 +118,7 @@ static opd_tensor *opdi_trial_bytes(const opd_tensor *tensor) {
     return scratch && opdi_copy(scratch, tensor) == 0 ? scratch : NULL;
 }
 
-//== what the schema says ==============================================================================================
+//== checking the schema ===============================================================================================
 
 static int opdi_opcheck_written(const opdi_trial *trial, opd_tensor *const *in, opd_tensor *const *before,
                                 opd_tensor *const *shapes, const opd_value *args) {
@@ -134,8 +135,8 @@ static int opdi_opcheck_written(const opdi_trial *trial, opd_tensor *const *in, 
     }
     return 0;
 }
-/* Checks that a result shares memory with an argument or with another result only if the schema says so.  Returns 0, or
-   -1 and sets an error. */
+/* Checks that a result shares memory with an argument or with another result only if the schema says so.  `which`
+   has the number of the result that contains each tensor of out[nout].  Returns 0, or -1 and sets an error. */
 static int opdi_opcheck_aliases(const opdi_trial *trial, opd_tensor *const *in, const opd_value *args, opd_tensor **out,
                                 const int *which, int nout) {
     const opd_schema *schema = trial->op->schema;
@@ -177,9 +178,9 @@ static int opdi_opcheck_schema(const opdi_trial *trial) {
                                 opdi_trial_results(trial->op, rets, out, which, OPD_TRANSFORM_OUTPUTS)) ? -1 : 0;
 }
 
-//== where gradients come from =========================================================================================
+//== checking the autograd registration ================================================================================
 
-/* Returns true if calls with tensors of that backend that require grad reach a kernel at an autograd key. */
+/* Returns true if a call with tensors of this backend that require grad reaches a kernel at an autograd key. */
 static bool opdi_opcheck_has_autograd(const opd_op *op, int backend) {
     const opdi_table *table = OPDI_ACQUIRE(&op->table);
     const opdi_slot *slot = table ? &table->slots[OPD_KEY_PER_BACKEND(5, backend)] : NULL;
@@ -187,8 +188,8 @@ static bool opdi_opcheck_has_autograd(const opd_op *op, int backend) {
 }
 static int opdi_opcheck_grads(const opdi_trial *trial, opd_tensor *const *in, opd_tensor *const *outs, int nouts,
                               opd_tensor **grads);
-/* Checks that the results' backward function gives a gradient for each argument that needs one, or reports that it has
-   none.  Ignores other errors of the backward pass.  Returns 0, or -1 and sets an error. */
+/* Checks that the backward function of the results gives a gradient for each argument that needs one, or reports
+   that there is none.  Ignores other errors of the backward pass.  Returns 0, or -1 and sets an error. */
 static int opdi_opcheck_formula(const opdi_trial *trial, opd_tensor **in, opd_tensor **out, int count) {
     opd_tensor **grads = opdi_scope_tensors(trial->count + 1);
     const int mark = opd_error_mark();
@@ -198,8 +199,8 @@ static int opdi_opcheck_formula(const opdi_trial *trial, opd_tensor **in, opd_te
     (void)opd_error_rewind(mark);
     return 0;
 }
-/* Checks that results do not require grad if the operator has no autograd kernel, and that its backward function gives
-   all gradients.  Returns 0, or -1 and sets an error. */
+/* Checks that results do not require grad if the operator has no autograd kernel.  If it has one, checks that its
+   backward function gives all gradients.  Returns 0, or -1 and sets an error. */
 static int opdi_opcheck_autograd(const opdi_trial *trial) {
     opd_tensor **in = opdi_trial_copies(trial, true), *out[OPD_TRANSFORM_OUTPUTS];
     opd_value rets[OPDI_MAX_RETURNS];
@@ -223,10 +224,10 @@ static int opdi_opcheck_autograd(const opdi_trial *trial) {
     return opdi_opcheck_formula(trial, in, out, count);
 }
 
-//== fake against real =================================================================================================
+//== comparing fake with real tensors ==================================================================================
 
-/* Returns true if a size of a fake result fits the real size: they are equal, or the fake size depends on data and its
-   bounds include the real one. */
+/* Returns true if a size of a fake result fits the real size: both are equal, or the fake size depends on data and
+   its bounds include the real size. */
 static bool opdi_opcheck_size(int64_t real, int64_t fake) {
     const opdi_fake_mode *mode = opdi_fake_mode_of(opdi_self());
     for (int i = 0; i < OPDI_MIN(mode->nsizes, OPDI_FAKE_SIZES) && real != fake; i++) {
@@ -235,8 +236,8 @@ static bool opdi_opcheck_size(int64_t real, int64_t fake) {
     }
     return real == fake;
 }
-/* Checks that fake result number i has the sizes, dtype, device and strides of the real one.  Returns 0, or -1 and sets
-   an error. */
+/* Checks that fake result number i has the sizes, dtype, device and strides of the real result.  Returns 0, or -1
+   and sets an error. */
 static int opdi_opcheck_same_fake(const opd_tensor *real, const opd_tensor *fake, int i) {
     char first[24 * OPD_MAX_DIMS], second[24 * OPD_MAX_DIMS];
     int dim = 0;
@@ -270,7 +271,7 @@ static int opdi_opcheck_same_fake(const opd_tensor *real, const opd_tensor *fake
     }
     return 0;
 }
-/* Calls the operator on fakes, in the fake mode that is open, and compares its results with the `count` real ones.
+/* Calls the operator on fakes, in the current fake mode, and compares its results with the `count` real results.
    Returns 0, or -1 and sets an error. */
 static int opdi_opcheck_fake_run(const opdi_trial *trial, opd_tensor *const *real, int count, const int *which) {
     opd_tensor **in = opdi_trial_copies(trial, false), *fake[OPD_TRANSFORM_OUTPUTS];
@@ -285,8 +286,7 @@ static int opdi_opcheck_fake_run(const opdi_trial *trial, opd_tensor *const *rea
     for (int k = 0; k < count; k++) { if (opdi_opcheck_same_fake(real[k], fake[k], which[k])) { return -1; } }
     return 0;
 }
-/* Returns true if all results are tensors or lists of tensors.  Graphs can return these, and examples of them can be
-   stacked. */
+/* Returns true if all results are tensors or lists of tensors, which graphs can return and vmap can stack. */
 static bool opdi_opcheck_gives_tensors(const opd_op *op) {
     for (int i = 0; i < op->nrets; i++) {
         const opdi_type *type = opdi_strip_optional(op->schema->returns[i].type);
@@ -301,7 +301,7 @@ static int opdi_opcheck_fake(const opdi_trial *trial) {
     int which[OPD_TRANSFORM_OUTPUTS];
     if (opd_op_tags(trial->op) & OPD_OPTAG_DATA_DEPENDENT_OUTPUT) { return 0; }
     if (opdi_direct(trial->op, OPD_KEY_COMPOSITE_IMPLICIT) && !opdi_opcheck_gives_tensors(trial->op)) {
-        return 0;                                 /* only numbers, from operators that have their own checks */
+        return 0;                                 /* results are numbers: has its own checks */
     }
     if (!in || opdi_trial_call(trial, in, rets)) { return -1; }
     int count = opdi_trial_results(trial->op, rets, real, which, OPD_TRANSFORM_OUTPUTS);
@@ -311,10 +311,10 @@ static int opdi_opcheck_fake(const opdi_trial *trial) {
     return rc;
 }
 
-//== traced against eager, vmap against a loop =========================================================================
+//== comparing traced with eager calls, vmap with a loop ===============================================================
 
-/* Compares tensor number i as torch.testing.assert_close does.  Returns 0, or -1 and sets an error that begins with
-   `what` and ends with `so`. */
+/* Compares tensor number i, `got`, with `want` like torch.testing.assert_close.  Returns 0, or -1 and sets an error
+   that begins with `what` and ends with `so`. */
 static int opdi_opcheck_close(const opdi_trial *trial, const opd_tensor *got, const opd_tensor *want, const char *what,
                               int i, const char *so) {
     const opd_scalar_type dtype = (opd_scalar_type)want->dtype;
@@ -342,8 +342,8 @@ static int opdi_opcheck_close(const opdi_trial *trial, const opd_tensor *got, co
     return 0;
 }
 
-/* Computes the gradients of `outs`, with random seeds, by the tensors of `in` that require grad.  A missing gradient is
-   NULL.  Returns 0, or -1 and sets an error. */
+/* Computes the gradients of `outs`, with random gradients as seeds, with respect to the tensors of `in` that require
+   grad.  A missing gradient is NULL.  Returns 0, or -1 and sets an error. */
 static int opdi_opcheck_grads(const opdi_trial *trial, opd_tensor *const *in, opd_tensor *const *outs, int nouts,
                               opd_tensor **grads) {
     opd_tensor **to = opdi_scope_tensors(trial->count + 1), **got = opdi_scope_tensors(trial->count + 1);
@@ -377,8 +377,8 @@ static int opdi_opcheck_grads(const opdi_trial *trial, opd_tensor *const *in, op
     for (k = 0, m = 0; k < trial->count; k++) { if (opdi_requires_grad(in[k])) { grads[k] = got[m++]; } }
     return 0;
 }
-/* Compares the operator with its trace, which runs on equal tensors: first the results, then the gradients.  Returns 0,
-   or -1 and sets an error. */
+/* Compares the operator with its trace, both run on equal tensors: first the results, then the gradients.  Returns
+   0, or -1 and sets an error. */
 static int opdi_opcheck_run_traced(const opdi_trial *trial, const opd_graph *graph) {
     opd_tensor **in = opdi_trial_copies(trial, true), **again = opdi_trial_copies(trial, true);
     opd_tensor **da = opdi_scope_tensors(trial->count + 1), **db = opdi_scope_tensors(trial->count + 1);
@@ -404,7 +404,7 @@ static int opdi_opcheck_run_traced(const opdi_trial *trial, const opd_graph *gra
     for (int k = 0; k < count; k++) {
         if (opdi_requires_grad(firsts[k]) && !opdi_opcheck_has_autograd(trial->op, firsts[k]->backend)) { return 0; }
     }
-    if (opdi_opcheck_grads(trial, in, firsts, count, da)) {  /* of other sizes, which the operator may not take */
+    if (opdi_opcheck_grads(trial, in, firsts, count, da)) {  /* may fail only with other sizes */
         if (!trial->other_sizes || opd_error_code() == OPD_ERROR_MEMORY) { return -1; }
         return opd_error_rewind(mark) == OPD_OK;
     }
@@ -424,17 +424,17 @@ static int opdi_opcheck_run_traced(const opdi_trial *trial, const opd_graph *gra
     return 0;
 }
 
-/* Compares the operator with its trace on the trial's tensors.  The trace is made with the sizes of `first`, the
-   caller's trial.  Returns 0, or -1 and sets an error. */
+/* Compares the operator with its trace on the tensors of `trial`.  The trace is recorded with the sizes of `first`,
+   the caller's trial.  Returns 0, or -1 and sets an error. */
 static int opdi_opcheck_trace(const opdi_trial *trial, const opdi_trial *first) {
     opd_tensor **in = opdi_trial_copies(first, true), **copies = opdi_trial_copies(trial, false), **again = in;
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS];
     if (!opdi_opcheck_gives_tensors(trial->op)) { return 0; }
     if (!in || !copies || (trial != first && !(again = opdi_trial_copies(first, false)))) { return -1; }
     int rc = trial->count == 0 ? 0 : opdi_trial_fn((void *)(uintptr_t)trial, copies, trial->count, out);
-    if (rc <= 0) { return rc; }                   /* there are no results that a graph could return */
+    if (rc <= 0) { return rc; }                   /* there are no results for a graph to return */
     if (trial != first && opdi_trial_fn((void *)(uintptr_t)first, again, first->count, out) != rc) {
-        return opd_ok() ? 0 : -1;                 /* the length of a list depends on a size: another graph */
+        return opd_ok() ? 0 : -1;                 /* the length of a list depends on a size */
     }
     opd_graph *graph = opd_graph_trace(opdi_trial_fn, (void *)(uintptr_t)first, in, first->count, NULL);
     if (!graph) { return -1; }
@@ -443,8 +443,8 @@ static int opdi_opcheck_trace(const opdi_trial *trial, const opdi_trial *first) 
     return rc;
 }
 
-/* Makes two examples of each tensor: its numbers, and its numbers rotated by one place.  If the operator does not take
-   the rotated numbers, second[k] is first[k].  Returns 0, or -1 and sets an error. */
+/* Makes two examples of each tensor: its numbers, and its numbers rotated by one place.  If the operator refuses the
+   rotated numbers, second[k] is first[k].  Returns 0, or -1 and sets an error. */
 static int opdi_opcheck_examples(const opdi_trial *trial, opd_tensor **first, opd_tensor **second) {
     const int mark = opd_error_mark();
     opd_tensor **again = opdi_scope_tensors(trial->count + 1), *out[OPD_TRANSFORM_OUTPUTS];
@@ -466,8 +466,9 @@ static int opdi_opcheck_examples(const opdi_trial *trial, opd_tensor **first, op
     for (int k = 0; k < trial->count; k++) { second[k] = first[k]; }
     return 0;
 }
-/* Compares the operator under vmap with a loop over two examples.  Tensors with dims[k] == 0 differ between the
-   examples; the others are the same in both.  Returns 0, or -1 and sets an error. */
+/* Compares the operator under vmap with a loop over two examples.  Tensors with dims[k] == 0 are batched: they are
+   first[k] in one example and second[k] in the other.  All other tensors are the same in both.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_opcheck_vmap_dims(const opdi_trial *trial, opd_tensor *const *first, opd_tensor *const *second,
                                   const int *dims) {
     opd_tensor **in = opdi_scope_tensors(trial->count + 1), **one = opdi_scope_tensors(trial->count + 1);
@@ -481,7 +482,7 @@ static int opdi_opcheck_vmap_dims(const opdi_trial *trial, opd_tensor *const *fi
             if (!(one[k] = opd_clone(example && dims[k] == 0 ? second[k] : first[k]))) { return -1; }
         }
         count = opdi_trial_fn((void *)(uintptr_t)trial, one, trial->count, want[example]);
-        if (count < 0 && example && opd_error_code() != OPD_ERROR_MEMORY) { /* it refuses this mix of examples */
+        if (count < 0 && example && opd_error_code() != OPD_ERROR_MEMORY) { /* it refuses to mix these */
             (void)opd_error_rewind(mark);
             return 0;
         }
@@ -513,8 +514,8 @@ static int opdi_opcheck_vmap_dims(const opdi_trial *trial, opd_tensor *const *fi
     }
     return 0;
 }
-/* Checks vmap over all tensors, then over the first tensor alone.  Returns 0, also if vmap cannot be checked, or -1 and
-   sets an error. */
+/* Checks vmap with all tensors batched, then with only the first.  Returns 0, also if vmap cannot be checked, or -1
+   and sets an error. */
 static int opdi_opcheck_vmap(const opdi_trial *trial) {
     opd_tensor **first = opdi_scope_tensors(trial->count + 1), **second = opdi_scope_tensors(trial->count + 1);
     int *dims = (int *)opdi_scope_alloc(((size_t)trial->count + 1) * sizeof *dims), batched = 0, writes = 0;
@@ -535,11 +536,11 @@ static int opdi_opcheck_vmap(const opdi_trial *trial) {
     return rc;
 }
 
-//== memory ============================================================================================================
+//== checking independence of memory contents and strides ==============================================================
 
 enum { OPDI_LAID_AS_GIVEN, OPDI_LAID_IN_ORDER, OPDI_LAID_ELSEWISE };
-/* Returns copies of the trial's tensors, laid out as given, contiguous, or column-major with a gap behind each element.
-   On failure, returns NULL and sets an error. */
+/* Returns copies of the trial's tensors: with the given strides, contiguous, or column-major with a gap after each
+   element, as `how` says.  On failure, returns NULL and sets an error. */
 static opd_tensor **opdi_trial_laid(const opdi_trial *trial, int how) {
     opd_tensor **in = how == OPDI_LAID_AS_GIVEN ? opdi_trial_copies(trial, false)
         : opdi_scope_tensors(trial->count + 1);
@@ -569,8 +570,8 @@ static int opdi_opcheck_overrun(const opdi_paint *paint, const opd_tensor *tenso
     return opd_fail(OPD_ERROR_KERNEL, "The operator writes behind the end of %s %s. Write opd_numel elements at most, "
                     "where strides say", what, name);
 }
-/* Calls the operator with memory that holds `byte`, and with tensors laid out as `how` says.  Fills in contiguous
-   copies of the results.  Returns how many, or -1 and sets an error. */
+/* Calls the operator with new memory filled with `byte`, and with tensors laid out as `how` says.  Writes contiguous
+   copies of the results to `out`.  Returns their number, or -1 and sets an error. */
 static int opdi_trial_with(const opdi_trial *trial, int byte, int how, opd_tensor **out) {
     opdi_thread *thread = opdi_self();
     opdi_paint paint;
@@ -594,8 +595,8 @@ static int opdi_trial_with(const opdi_trial *trial, int byte, int how, opd_tenso
     for (int k = 0; k < count; k++) { if (!(out[k] = opdi_trial_bytes(out[k]))) { return -1; } }
     return count;
 }
-/* Calls the operator with other memory (opdi_trial_with), and compares the results with the `total` results in `want`.
-   Returns 0, also if the operator refuses other strides, or -1 and sets an error. */
+/* Calls the operator as opdi_trial_with does, and compares the results with want[total].  An error begins with
+   `what` and ends with `so`.  Returns 0, also if the operator refuses other strides, or -1 and sets an error. */
 static int opdi_opcheck_again(const opdi_trial *trial, int byte, int how, opd_tensor *const *want, int total,
                               const char *what, const char *so) {
     opd_tensor *got[OPD_TRANSFORM_OUTPUTS];
@@ -609,7 +610,7 @@ static int opdi_opcheck_again(const opdi_trial *trial, int byte, int how, opd_te
     for (int k = 0; k < total; k++) { if (opdi_opcheck_close(trial, got[k], want[k], what, k, so)) { return -1; } }
     return 0;
 }
-/* Returns true if a result may be a view, whose strides depend on the strides of the arguments. */
+/* Returns true if a result may be a view, so that its strides depend on those of the arguments. */
 static bool opdi_opcheck_gives_views(const opdi_trial *trial) {
     const opd_schema *schema = trial->op->schema;
     for (int i = 0; i < trial->op->nrets; i++) {
@@ -644,10 +645,11 @@ static int opdi_opcheck_memory(const opdi_trial *trial) {
            opdi_opcheck_again(trial, 0, OPDI_LAID_ELSEWISE, want, count, laid, read) ? -1 : 0;
 }
 
-//== other sizes =======================================================================================================
+//== trials with other sizes ===========================================================================================
 
 #define OPDI_TRIAL_SIZES 4
-/* Collects the distinct sizes above one of the trial's tensors, at most OPDI_TRIAL_SIZES.  Returns how many. */
+/* Collects the distinct sizes above 1 of the trial's tensors, at most OPDI_TRIAL_SIZES, in `sizes`.  Returns their
+   number. */
 static int opdi_trial_sizes(const opdi_trial *trial, int64_t *sizes) {
     int i, count = 0;
     for (int k = 0; k < trial->count; k++) {
@@ -660,8 +662,8 @@ static int opdi_trial_sizes(const opdi_trial *trial, int64_t *sizes) {
     }
     return count;
 }
-/* Returns a copy of tensor in which each dim of size `from` is one longer, or, if `from` is 0, all dims are doubled.
-   The tensor's numbers are repeated to fill it.  On failure, returns NULL and sets an error. */
+/* Returns a copy of `tensor` in which each dim of size `from` is longer by one or, if `from` is 0, all dims are
+   doubled.  The tensor's numbers are repeated to fill it.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_trial_grown(const opd_tensor *tensor, int64_t from) {
     const opd_tensor *old = opdi_trial_bytes(tensor);
     const size_t size = opd_dtype_size((opd_scalar_type)tensor->dtype);
@@ -686,8 +688,8 @@ static opd_tensor *opdi_trial_grown(const opd_tensor *tensor, int64_t from) {
     }
     return opdi_requires_grad(tensor) ? opd_tensor_set_requires_grad(out, true) : out;
 }
-/* Makes `other` the trial with other sizes.  Returns 1, 0 if the operator does not take them, or -1 and sets an
-   error. */
+/* Makes *other a copy of the trial with other sizes, see opdi_trial_grown.  Returns 1, 0 if the operator refuses
+   these sizes, or -1 and sets an error. */
 static int opdi_trial_grow(const opdi_trial *trial, int64_t from, opdi_trial *other) {
     const int mark = opd_error_mark();
     opd_tensor **in, *out[OPD_TRANSFORM_OUTPUTS];
@@ -705,7 +707,7 @@ static int opdi_trial_grow(const opdi_trial *trial, int64_t from, opdi_trial *ot
     return code == OPD_OK;
 }
 
-//== all of them =======================================================================================================
+//== running all sub-tests =============================================================================================
 
 /* The order in which the sub-tests run.  If results depend on the previous contents of memory, the sub-tests of traces
    and examples fail as well, so test_memory comes before them. */
@@ -718,7 +720,8 @@ static int opdi_opcheck_run(const opdi_trial *trial, const opdi_trial *first, in
          : which == 2 ? opdi_opcheck_fake(trial) : which == 3 ? opdi_opcheck_trace(trial, first)
          : which == 4 ? opdi_opcheck_vmap(trial) : opdi_opcheck_memory(trial);
 }
-/* Runs one sub-test of one trial.  Returns 0, 1 with the error pending if it failed, or -1 if memory runs out. */
+/* Runs sub-test number `which` of one trial.  Returns 0, 1 if it failed (with the error pending), or -1 if memory
+   runs out. */
 static int opdi_opcheck_one(const opdi_trial *trial, const opdi_trial *first, int which) {
     opd_scope scope = opd_scope_open();
     const int mark = opd_error_mark();
@@ -739,8 +742,8 @@ static int opdi_opcheck_one(const opdi_trial *trial, const opdi_trial *first, in
                    *text ? text : "no error");
     return 1;
 }
-/* Writes the result rc of a sub-test to the report.  Returns 0 to go on, or -1 with the error pending if memory runs
-   out or the caller does not collect failures. */
+/* Writes the result `rc` of a sub-test to the report.  Returns 0 to continue.  Returns -1 with the error pending if
+   memory runs out or the caller does not collect failures. */
 static int opdi_opcheck_tell(const opd_opcheck_options *options, opdi_text *report, int which, int rc, int mark) {
     if (rc < 0) { return -1; }
     if (rc == 0) { return 0; }
@@ -750,7 +753,7 @@ static int opdi_opcheck_tell(const opd_opcheck_options *options, opdi_text *repo
     (void)opd_error_rewind(mark);
     return 0;
 }
-/* The sub-tests whose tools are not left out. */
+/* The sub-tests whose tools are compiled in. */
 enum {
     OPDI_OPCHECK_HERE = OPD_OPCHECK_ALL
 #if defined(OPD_NO_GRAPHS)
@@ -760,8 +763,8 @@ enum {
                         & ~OPD_OPCHECK_VMAP
 #endif
 };
-/* Runs all sub-tests on the caller's tensors, then the sub-tests of fakes and traces with other sizes.  Returns 0, or
-   -1 and sets an error. */
+/* Runs all sub-tests on the caller's tensors, then those of fakes and traces with other sizes.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_opcheck_all(opdi_trial *trial, const opd_opcheck_options *options) {
     const int mark = opd_error_mark();
     const unsigned tests = options->tests ? options->tests : (unsigned)OPDI_OPCHECK_HERE;
@@ -819,8 +822,8 @@ static int opdi_trial_make(opdi_trial *trial) {
     return 0;
 }
 
-/* Checks options and arguments, makes the trial and runs the sub-tests.  Restores the random generators.  Returns 0, or
-   -1 and sets an error. */
+/* Checks options and arguments, makes the trial and runs the sub-tests.  Restores the random generators afterwards.
+   Returns 0, or -1 and sets an error. */
 static int opdi_opcheck(opdi_thread *thread, opd_op *op, const opd_value *args, int nargs,
                         const opd_opcheck_options *options) {
     opd_opcheck_options used;
@@ -856,7 +859,7 @@ static int opdi_opcheck(opdi_thread *thread, opd_op *op, const opd_value *args, 
 }
 int opd_opcheck(opd_op *op, const opd_value *args, int nargs, const opd_opcheck_options *options) {
     opdi_thread *thread = opdi_self();
-    const uint64_t was = opdi_enter(thread);      /* as a call does, so that the schema stays valid */
+    const uint64_t was = opdi_enter(thread);      /* like a call, to keep the schema valid */
     const int rc = opdi_opcheck(thread, op, args, nargs, options);
     opdi_leave(thread, was);
     return rc;

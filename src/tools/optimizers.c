@@ -3,8 +3,8 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>training     optimizers, the gradient scaler, clipping, learning rates
 //
-//  An optimizer holds parameters and their states; the steps are operators (>>op:train).  This section uses public
-//  functions and the tensors' gradients.  It follows torch/optim, torch/nn/utils/clip_grad.py and
+//  An optimizer owns references to parameters and their states; the steps are operators (>>op:train).  This section
+//  uses public functions and the tensors' gradients.  It follows torch/optim, torch/nn/utils/clip_grad.py and
 //  torch/optim/lr_scheduler.py.
 //----------------------------------------------------------------------------------------------------------------------
 
@@ -72,8 +72,8 @@ static int opdi_optimizer_twice(opd_tensor *const *params, int count) {
     return opd_ok() ? 0 : -1;
 }
 static uint64_t opdi_optimizers;                  /* number of optimizers made so far */
-/* Returns a new optimizer of `count` parameters, to which it holds references.  Returns NULL and sets an error if an
-   option or a parameter is not valid. */
+/* Returns a new optimizer of `count` parameters, to which it holds references.  `sgd` or `adam`, as `kind` says, has
+   the options.  Returns NULL and sets an error if an option or a parameter is invalid. */
 static opd_optimizer *opdi_optimizer_make(int kind, opd_tensor *const *params, int count, const opd_sgd_options *sgd,
                                           const opd_adam_options *adam) {
     opd_optimizer *optimizer;
@@ -158,7 +158,7 @@ int opd_optimizer_zero_grad(opd_optimizer *optimizer) {
     return 0;
 }
 
-/* Returns a group by its number, or NULL and sets an error. */
+/* Returns group number `group`, or NULL and sets an error. */
 static const opd_optimizer *opdi_group_at(const opd_optimizer *optimizer, int group, const char *function) {
     if (opdi_null_optimizer(optimizer, function)) { return NULL; }
     const int groups = opd_optimizer_groups(optimizer);
@@ -167,12 +167,13 @@ static const opd_optimizer *opdi_group_at(const opd_optimizer *optimizer, int gr
     (void)opd_fail(OPD_ERROR_INDEX, "%s: there is no group %d of %d", function, group, groups);
     return NULL;
 }
-/* Returns the group of parameter *i, or NULL if there is none.  Sets *i to the parameter's number within the group. */
+/* Returns the group of parameter number *i, or NULL if there is no such parameter.  Sets *i to the parameter's
+   number within the group. */
 static const opd_optimizer *opdi_group_of(const opd_optimizer *optimizer, int *i) {
     for (; optimizer && *i >= optimizer->count; optimizer = optimizer->next) { *i -= optimizer->count; }
     return *i < 0 ? NULL : optimizer;
 }
-/* Returns the number of a parameter within a group, or -1 if the group does not have it. */
+/* Returns the number of `param` within the group, or -1 if the group does not have it. */
 static int opdi_group_find(const opd_optimizer *group, const opd_tensor *param) {
     for (int i = 0; i < group->count; i++) { if (group->params[i] == param) { return i; } }
     return -1;
@@ -194,7 +195,7 @@ opd_tensor *opd_optimizer_param(const opd_optimizer *optimizer, int i) {
     const opd_optimizer *const group = opdi_group_of(optimizer, &i);
     return group ? group->params[i] : NULL;
 }
-/* Appends a group.  Returns its number. */
+/* Appends `group` to the optimizer's groups.  Returns its number. */
 static int opdi_group_append(opd_optimizer *optimizer, opd_optimizer *group) {
     int number = 1;
     for (; optimizer->next; optimizer = optimizer->next) { number++; }
@@ -245,7 +246,7 @@ int opd_optimizer_move_group(opd_optimizer *optimizer, opd_tensor *const *params
         opd_optimizer *group = optimizer;
         int at;
         while ((at = opdi_group_find(group, params[i])) < 0) { group = group->next; }
-        opd_release(group->params[at]);           /* the new group holds a reference */
+        opd_release(group->params[at]);           /* the new group has its own reference */
         for (int k = 0; k < OPDI_STATES; k++) { *opdi_state_of(fresh, k, i) = *opdi_state_of(group, k, at); }
         fresh->begun[i] = group->begun[at];
         opdi_group_take(group, at);
@@ -253,7 +254,7 @@ int opd_optimizer_move_group(opd_optimizer *optimizer, opd_tensor *const *params
     return opdi_group_append(optimizer, fresh);
 }
 
-/* The options by name; a flag is an option that is a bool. */
+/* The options by name.  adam: of Adam and AdamW, else of SGD; flag: the option is a bool; at: its offset. */
 static const struct { const char *name; bool adam, flag; size_t at; } opdi_group_options[] = {
     {"lr", false, false, offsetof(opd_sgd_options, lr)},
     {"momentum", false, false, offsetof(opd_sgd_options, momentum)},
@@ -266,7 +267,7 @@ static const struct { const char *name; bool adam, flag; size_t at; } opdi_group
     {"weight_decay", true, false, offsetof(opd_adam_options, weight_decay)},
     {"amsgrad", true, true, offsetof(opd_adam_options, amsgrad)},
     {"maximize", true, true, offsetof(opd_adam_options, maximize)}};
-/* Returns the row of an option, or -1 and sets an error. */
+/* Returns the row of option `name` in this table, or -1 and sets an error. */
 static int opdi_option_find(const opd_optimizer *group, const char *name, const char *function) {
     for (int i = 0; name && i < (int)(sizeof opdi_group_options / sizeof opdi_group_options[0]); i++) {
         if (opdi_group_options[i].adam == (group->kind != OPDI_SGD) && strcmp(opdi_group_options[i].name, name) == 0) {
@@ -302,11 +303,11 @@ int opd_optimizer_set_option(opd_optimizer *optimizer, int group, const char *na
     optimizer->adam = adam;
     return 0;
 }
-/* Returns the set of states that each parameter has: bit k for state k (opdi_state_names). */
+/* Returns the set of states that each parameter has, as bits: bit k for state k (opdi_state_names). */
 static unsigned opdi_states_of(const opd_optimizer *optimizer) {
     return optimizer->kind == OPDI_SGD ? (optimizer->sgd.momentum > 0 ? 1u : 0u) : optimizer->adam.amsgrad ? 15u : 11u;
 }
-/* Gives parameter i the states that it lacks, filled with zeros.  Returns 0, or -1 and sets an error. */
+/* Gives parameter i its missing states, filled with zeros.  Returns 0, or -1 and sets an error. */
 static int opdi_optimizer_begin(const opd_optimizer *optimizer, int i) {
     for (int k = 0; k < OPDI_STATES && opd_ok(); k++) {
         opd_tensor **tensors = opdi_state_of(optimizer, k, i);
@@ -367,8 +368,8 @@ static void opdi_optimizer_count(const opd_optimizer *optimizer, int count, floa
         *(float *)(void *)optimizer->lists[(size_t)(5 * optimizer->count + i)]->data += by;
     }
 }
-/* Calls the operator of a step for the `count` parameters in the lists.  If `first` is true, it is their first step.
-   Returns 0, or -1 and sets an error. */
+/* Calls the operator that makes a step, for the `count` parameters in optimizer->lists.  If `first` is true, it is
+   their first step.  Returns 0, or -1 and sets an error. */
 static int opdi_optimizer_call(opd_optimizer *optimizer, int count, bool first) {
     static opd_op *ops[3];
     static const char *const names[] = {"aten::_fused_sgd_", "aten::_fused_adam_", "aten::_fused_adamw_"};
@@ -402,8 +403,8 @@ static int opdi_optimizer_call(opd_optimizer *optimizer, int count, bool first) 
     if (rc) { opdi_optimizer_count(optimizer, count, -1); }
     return rc;
 }
-/* Fills the lists with parameters that have a gradient: those that have taken a step (`which` 0), those that have not
-   (1), or both (2).  Returns how many. */
+/* Fills optimizer->lists with parameters that have a gradient: if `which` is 0, those that have taken a step; if 1,
+   those that have not; if 2, both.  Returns their number. */
 static int opdi_optimizer_lists(const opd_optimizer *optimizer, int which) {
     int count = 0;
     for (int i = 0; i < optimizer->count; i++) {
@@ -417,8 +418,8 @@ static int opdi_optimizer_lists(const opd_optimizer *optimizer, int which) {
     }
     return count;
 }
-/* Takes a step by two calls: for parameters that have taken a step before, then for the others.  If the second call
-   fails, undoes the first.  Returns 0, or -1 and sets an error. */
+/* Takes a step by two calls: first for parameters that have taken a step before, then for new parameters.  If the
+   second call fails, undoes the first.  Returns 0, or -1 and sets an error. */
 static int opdi_optimizer_halves(opd_optimizer *optimizer) {
     opd_scope scope = opd_scope_open();
     const int count = opdi_optimizer_lists(optimizer, 0);
@@ -441,8 +442,8 @@ static int opdi_optimizer_halves(opd_optimizer *optimizer) {
     return rc;
 }
 
-/* Takes one step for the parameters of a group that have a gradient.  First makes the state of new parameters.  Returns
-   0, or -1 and sets an error. */
+/* Takes one step for the parameters of a group that have a gradient.  First makes the states of new parameters.
+   Returns 0, or -1 and sets an error. */
 static int opdi_group_step(opd_optimizer *optimizer) {
     int rc = 0, begun = 0, fresh = 0;
     for (int i = 0; i < optimizer->count && rc == 0; i++) {
@@ -454,7 +455,7 @@ static int opdi_group_step(opd_optimizer *optimizer) {
             rc = opdi_optimizer_begin(optimizer, i);
         }
     }
-    if (rc == 0 && begun + fresh) {            /* except for dampening, a first step equals one from a state of zeros */
+    if (rc == 0 && begun + fresh) {            /* one call suffices: a first step equals one from zeros */
         const bool dampened = optimizer->kind == OPDI_SGD && optimizer->sgd.momentum > 0 &&
             fabs(optimizer->sgd.dampening) > 0;
         rc = dampened && begun && fresh ? opdi_optimizer_halves(optimizer)

@@ -3,7 +3,7 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>pictures     the backward graph as Graphviz DOT
 //
-//  All objects that can be reached from some tensors get a number in the order in which they are found.  Then one
+//  All objects that can be reached from the given tensors are numbered in the order in which they are found.  Then one
 //  statement is written for each vertex and each edge.  This section reads nodes and changes nothing.
 //----------------------------------------------------------------------------------------------------------------------
 
@@ -15,7 +15,7 @@ typedef struct opdi_picture {
     opdi_text text;
 } opdi_picture;
 
-/* Appends a text, escaped for the inside of quotes. */
+/* Appends `text`, escaped for a quoted string. */
 static void opdi_picture_quote(opdi_text *out, const char *text) {
     for (; *text; text++) {
         if (*text == '\n') { opdi_text_add(out, "\\n"); }
@@ -43,11 +43,11 @@ static const char *opdi_picture_name(const opdi_picture *picture, const opd_tens
     return NULL;
 }
 
-/* Returns the bytes of one saved tensor; a storage counts once for the whole picture.  Returns 0 for NULL and if a
-   saved-tensor hook has the tensor.  Returns -1 and sets an error on failure. */
+/* Returns the number of bytes of one saved tensor; a storage counts only once in the whole picture.  Returns 0 for
+   NULL, and if a saved-tensor hook has packed the tensor.  Returns -1 and sets an error on failure. */
 static int64_t opdi_picture_saved_one(opdi_picture *picture, const opd_tensor *tensor) {
     const int64_t before = picture->storages.count;
-    if (!tensor || opdi_packed_saved_at(tensor)) { return 0; }  /* a saved-tensor hook has it */
+    if (!tensor || opdi_packed_saved_at(tensor)) { return 0; }  /* a hook has packed it */
     if (opdi_found_add(&picture->storages, (uintptr_t)tensor->storage) < 0) { return -1; }
     if (picture->storages.count > before) { picture->bytes += tensor->storage->bytes; }
     return tensor->numel * (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
@@ -68,8 +68,8 @@ static int64_t opdi_picture_saved(opdi_picture *picture, const opd_node *node) {
     return sum;
 }
 
-/* Appends the statement of node `number`: its name, the sizes of at most four results, and the bytes that it saved.
-   Returns 0, or -1 and sets an error. */
+/* Appends the statement of node number `number`: its name, the sizes of at most four results, and the bytes that it
+   has saved.  Returns 0, or -1 and sets an error. */
 static int opdi_picture_node(opdi_picture *picture, int64_t number, const opd_node *node) {
     const opd_node *inner = opdi_slices_inner(node);
     const int64_t saved = opdi_picture_saved(picture, node);

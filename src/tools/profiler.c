@@ -3,9 +3,9 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>profiler     records of events, the table, the trace file
 //
-//  The profiler is an observer (see >>observers) that writes a record for each event, in a list for each thread.  Rows
-//  and arrows are computed at the end.  This section uses the public interface of observers and tensors, and the
-//  thread's count of bytes.
+//  The profiler is an observer (see >>observers).  It appends a record of each event to its thread's list.  The rows of
+//  the table, and the trace file's arrows from a call to the backward run of its node, are computed afterwards.  This
+//  section uses the public interface of observers and tensors, and each thread's counter of allocated bytes.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_INTERNAL opdi_profiler_state opdi_profiler = {OPDI_MUTEX_INIT, NULL, 0};
@@ -24,7 +24,7 @@ static int64_t opdi_clock(void) {
 /* Writes the sizes of `count` arguments as "[[2, 3], [], [[1], [2]]]".  An argument that is not a tensor is [].  Sizes
    that do not fit are left out. */
 static void opdi_shapes_text(const opd_value *value, int count, char *buf, size_t cap) {
-    opdi_text text = opdi_text_of(buf, cap - 8);  /* room for the closing brackets */
+    opdi_text text = opdi_text_of(buf, cap - 8);  /* 8 bytes for the closing brackets */
     char one[OPD_MAX_DIMS * 21 + 3];
     opdi_text_add(&text, "[");
     for (int i = 0; i < count; i++) {
@@ -47,8 +47,8 @@ static void opdi_shapes_text(const opd_value *value, int count, char *buf, size_
     opdi_text_add(&text, "]");
 }
 
-/* Returns the recorder of this thread, which its first event makes.  Returns NULL if memory runs out or the profile is
-   closed. */
+/* Returns this thread's recorder for the profile; the thread's first event makes it.  Returns NULL if memory runs
+   out or the profile is closed. */
 static opdi_recorder *opdi_recorder_of(opd_profile *profile) {
     static const opdi_mutex fresh = OPDI_MUTEX_INIT;
     opdi_thread *thread = opdi_self();
@@ -57,7 +57,7 @@ static opdi_recorder *opdi_recorder_of(opd_profile *profile) {
     recorder = (opdi_recorder *)opdi_alloc(sizeof *recorder);
     opdi_lock(&profile->lock);
     if (!recorder || profile->closed) {
-        if (!profile->closed) { profile->lost++; }  /* not after closing: `lost` is then read unlocked */
+        if (!profile->closed) { profile->lost++; }  /* `lost` is read without a lock after closing */
         opdi_unlock(&profile->lock);
         opdi_free(recorder, sizeof *recorder);
         return NULL;
@@ -92,8 +92,8 @@ static opdi_trace *opdi_trace_make(opdi_recorder *recorder, const opd_event *eve
     return trace;
 }
 
-/* The observer's callback at the beginning of an event.  Returns its record, or NULL if there is no memory or room, or
-   the profile is closed. */
+/* The observer's callback at the beginning of an event.  Returns its record.  Returns NULL if memory runs out, the
+   profile has opdi_profile_most events, or it is closed. */
 static void *opdi_profile_begin(const opd_event *event, void *user) {
     opd_profile *profile = (opd_profile *)user;
     opdi_thread *thread = opdi_self();
@@ -159,7 +159,7 @@ static void opdi_profile_drop(void *user) {
 }
 void opd_profile_free(opd_profile *profile) { if (profile) { opdi_profile_drop(profile); } }
 
-/* Starts the profiler, which only one caller in the process can use at a time.  Returns 0, or -1 and sets an error. */
+/* Starts the profiler.  Only one profile can run in the process at a time.  Returns 0, or -1 and sets an error. */
 int opd_profiler_begin(const opd_profiler_options *options) {
     static const opdi_mutex fresh = OPDI_MUTEX_INIT;
     opd_observer observer;
@@ -191,13 +191,13 @@ int opd_profiler_begin(const opd_profiler_options *options) {
     return 0;
 }
 
-/* Closes a profile: nothing more is written into it, and events that still run end now. */
+/* Closes a profile: no further event is recorded, and events that are still running end now. */
 static void opdi_profile_close(opd_profile *profile) {
     opdi_lock(&profile->lock);
     profile->stop = opdi_clock() - profile->start;
     for (opdi_recorder *recorder = profile->recorders; recorder; recorder = recorder->next) {
         opdi_lock(&recorder->lock);
-        profile->stop = opdi_clock() - profile->start;  /* after this no event can begin in it */
+        profile->stop = opdi_clock() - profile->start;  /* from here on, no event begins in it */
         while (recorder->open) { opdi_trace_end(recorder->open, profile->stop, recorder->open->bytes); }
         recorder->closed = true;
         for (opdi_trace *trace = recorder->first; trace; trace = trace->next) { profile->events++; }
@@ -227,7 +227,7 @@ static void opdi_row_add(opd_profile_row *row, const opdi_trace *trace) {
     row->self_ns += trace->end - trace->begin - trace->inner;
     row->self_bytes += trace->bytes - trace->inner_bytes;
     while (up && strcmp(up->name, trace->name) != 0) { up = up->parent; }
-    if (up) { return; }                           /* an event around it has the same name and includes it */
+    if (up) { return; }                           /* an outer event of this name includes it */
     row->total_ns += trace->end - trace->begin;
     row->bytes += trace->bytes;
 }
@@ -276,7 +276,7 @@ static const char *opdi_profile_why(const opd_profile *profile) {
 opd_profile *opd_profiler_end(void) {
     opdi_lock(&opdi_profiler.lock);
     opd_profile *profile = opdi_profiler.running;
-    /* it was started for one thread that has not ended */
+    /* true if the profiler was started for another thread that has not ended */
     bool elsewhere = profile && !opd_observer_remove(profile->handle) && OPDI_ACQUIRE(&profile->refs) > 1;
     if (!elsewhere) { opdi_profiler.running = NULL; }
     opdi_unlock(&opdi_profiler.lock);
@@ -361,7 +361,7 @@ size_t opd_profile_table(const opd_profile *profile, char *buf, size_t cap) {
         sum.self_bytes += row->self_bytes;
     }
     sum.name = "Sum";
-    sum.total_ns = sum.self_ns;                   /* each moment counts once */
+    sum.total_ns = sum.self_ns;                   /* count each moment only once */
     sum.bytes = sum.self_bytes;
     opdi_table_rule(&text, width);
     opdi_text_add(&text, "%-*s%12s%12s%12s%12s%12s%12s%12s%12s%s\n", width.name + 2, "Name", "Self %", "Self",
@@ -443,7 +443,7 @@ static void opdi_json_record(FILE *file, const opdi_trace *trace) {
     (void)fputs("}}", file);
 }
 
-/* An end of an arrow: a call that recorded a node, or a run of that node; its record and thread. */
+/* One end of an arrow: a call that recorded a node, or a run of that node; its record and its thread. */
 typedef struct opdi_flow { const opdi_trace *record; uint32_t thread; } opdi_flow;
 static int opdi_compare_flows(const void *first, const void *second) {
     const opdi_flow *flow = (const opdi_flow *)first, *next = (const opdi_flow *)second;
@@ -461,8 +461,8 @@ static void opdi_json_arrow(FILE *file, const opdi_trace *trace, char phase, int
     (void)fputs("}", file);
 }
 
-/* Writes arrows from calls to runs of the nodes that they made.  If several calls have one sequence number, the call
-   that began last made the node.  `flows` has room for all events. */
+/* Writes arrows from calls to the runs of the nodes that they recorded.  If several calls have the same sequence
+   number, the call that began last recorded the node.  `flows` is a buffer for all events. */
 static void opdi_json_arrows(FILE *file, const opd_profile *profile, opdi_flow *flows) {
     int64_t count = 0, id = 0;
     for (const opdi_recorder *recorder = profile->recorders; recorder; recorder = recorder->next) {

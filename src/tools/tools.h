@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>tools_h      checks, optimizers, modules, the profiler: types that several files use
+//  >>tools_h      checks, optimizers, modules, the profiler: types for several files
 //----------------------------------------------------------------------------------------------------------------------
 
 #if !defined(OPDI_TOOLS_H)
@@ -10,7 +10,7 @@
 
 #if !defined(OPD_NO_TRAINING)
 #if defined(OPDI_CORE)
-struct opd_optimizer {                            /* a group of an optimizer; the first group is the optimizer */
+struct opd_optimizer {                            /* a group; the first group is the optimizer */
     struct opd_optimizer *next;                   /* the next group, or NULL */
     int kind, count;
     uint64_t number;                              /* number of the optimizer in this process, from 1 */
@@ -18,8 +18,8 @@ struct opd_optimizer {                            /* a group of an optimizer; th
     opd_adam_options adam;
     opd_tensor **params;                          /* [n], then [OPDI_STATES][n] states; states are NULL before the first
                                                      step */
-    opd_tensor **lists;                           /* [2 + OPDI_STATES][n]: room for the arguments of one call */
-    bool *begun;                                  /* [n]: whether a parameter has taken a step */
+    opd_tensor **lists;                           /* [2 + OPDI_STATES][n]: arguments of one call */
+    bool *begun;                                  /* [n]: true if the parameter has taken a step */
     size_t bytes;
 };
 #endif
@@ -31,7 +31,7 @@ struct opd_optimizer {                            /* a group of an optimizer; th
 #if defined(OPDI_CORE)
 typedef struct opdi_module_item {
     char *name;
-    size_t bytes;                /* length of the name, with its zero */
+    size_t bytes;                /* length of the name, with its final 0 */
     opd_tensor *tensor;          /* a reference */
     opd_module_kind kind;
 } opdi_module_item;
@@ -59,20 +59,19 @@ typedef struct opdi_trace {
     uint32_t forward_thread;
     int32_t kind;
 } opdi_trace;
-/* The records that one thread writes.  Only this thread takes the lock, until `closed` is set at the end. */
+/* The records that one thread writes.  Only this thread locks it, until `closed` is set at the end. */
 typedef struct opdi_recorder {
     opdi_mutex lock;
     opd_profile *profile;
     opdi_arena arena;
     opdi_trace *first, *last, *open;
-    int64_t lost;                                 /* number of events that were not recorded, as there was no memory or
-                                                     room */
+    int64_t lost;                                 /* events not recorded: no memory, or too many */
     uint32_t thread;
     bool closed;
     struct opdi_recorder *next;
 } opdi_recorder;
 struct opd_profile {
-    int32_t refs;                                 /* held by the caller and the observer */
+    int32_t refs;                                 /* references of the caller and the observer */
     uint64_t number;                              /* number of the profile in this process; compared with
                                                      th->recorder_of */
     opd_profiler_options options;

@@ -4,10 +4,10 @@
 //  >>autocast     regions, policies, the cache of cast weights
 //
 //  Every tensor has its backend's autocast key, and every thread excludes that key until an autocast region begins.  So
-//  autocast costs nothing while it is off.  A region is stored among the thread's modes as a number in a list of
-//  states; the dispatcher restores the modes after every kernel.  A policy (how an operator chooses its dtype) is a
-//  kernel that casts arguments and calls the operator again below the autocast keys.  Uses the dispatcher and public
-//  operators.  Follows aten/src/ATen/autocast_mode.cpp and torch/amp.
+//  autocast costs nothing while it is off.  A region is stored among the thread's modes as an index into a list of
+//  states; the dispatcher restores the modes after every kernel.  A policy tells how an operator chooses its dtype.
+//  Its kernel casts the arguments and calls the operator again below the autocast keys.  This section uses the
+//  dispatcher and public operators.  It follows aten/src/ATen/autocast_mode.cpp and torch/amp.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_COLD_BEGIN
@@ -19,7 +19,7 @@ OPDI_COLD_BEGIN
 OPDI_INTERNAL opdi_autocast_states opdi_autocasts = {
     OPDI_MUTEX_INIT, 0, {{0, 0, {0}}}};
 static const opdi_autocast_state opdi_autocast_outside = {0xffff, 0, {0}};
-static uint32_t opdi_autocast_supported[OPD_BACKEND_COUNT];      /* a bit for each dtype; 0: not set */
+static uint32_t opdi_autocast_supported[OPD_BACKEND_COUNT];      /* one bit per dtype; 0: not set */
 
 static const opdi_autocast_state *opdi_autocast_here(const opdi_thread *thread) {
     const uint16_t number = thread->state.autocast;
@@ -36,8 +36,8 @@ OPDI_SHARED bool opdi_autocast_is_on(const opdi_thread *thread, int device) {
     return opdi_autocast_allowed(thread) && (opdi_autocast_here(thread)->on >> device & 1);
 }
 
-/* Returns the number of an autocast state, which is entered in the list if it is new.  Returns 0 and sets an error if
-   that fails. */
+/* Returns the number of an autocast state, which is added to the list if it is new.  Returns 0 and sets an error if
+   the list is full. */
 static uint16_t opdi_autocast_number(const opdi_autocast_state *state) {
     int i;
     opdi_lock(&opdi_autocasts.lock);
@@ -62,13 +62,13 @@ static opd_scalar_type opdi_autocast_dtype_of(const opdi_thread *thread, int dev
     return dtype ? (opd_scalar_type)dtype : opdi_autocast_default(device);
 }
 
-/* Returns which dtypes autocast regions of a device may have, as a bit for each. */
+/* Returns the dtypes that autocast regions of a device may have, with one bit per dtype. */
 static uint32_t opdi_autocast_dtypes(int device) {
     const uint32_t declared = OPDI_LOAD(&opdi_autocast_supported[device]);
     return declared ? declared : 1u << OPD_BFLOAT16 | 1u << OPD_FLOAT16 |
         (device == OPD_CUDA || device == OPD_HIP ? 1u << OPD_FLOAT32 : 0u);
 }
-/* Warns that a region's dtype is not supported on the device, so that the region is off.  Returns 0. */
+/* Warns that the device does not support a region's dtype, so that the region is off.  Returns 0. */
 static int opdi_autocast_unsupported(int device) {
     static const opd_scalar_type all[] = {OPD_BFLOAT16, OPD_FLOAT16, OPD_FLOAT32};
     char name[32], names[64];
@@ -87,8 +87,8 @@ static int opdi_autocast_unsupported(int device) {
     return 0;
 }
 
-/* Checks whether a region of a device can be on.  Returns 1 if it can, 0 after a warning if not, or -1 and sets an
-   error. */
+/* Checks whether a region with this dtype can be on for a device.  Returns 1 if it can, 0 after a warning if not, or
+   -1 and sets an error. */
 static int opdi_autocast_check(opd_backend device, opd_scalar_type dtype) {
     if ((unsigned)device >= OPD_BACKEND_COUNT || opdi_autocast_default((int)device) == OPD_DTYPE_NONE) {
         return opd_fail(OPD_ERROR_ARGUMENT, "User specified an unsupported autocast device_type '%s'",
@@ -108,8 +108,8 @@ static int opdi_autocast_check(opd_backend device, opd_scalar_type dtype) {
     return opdi_autocast_unsupported((int)device);
 }
 
-/* Opens an autocast region for one device, inside the open ones.  If that fails, sets an error and returns a region
-   whose `open` is false. */
+/* Begins an autocast region for one device, inside the regions that are open.  If that fails, sets an error and
+   returns a region whose `open` is false. */
 opd_autocast_region opd_autocast_begin(opd_backend device, opd_scalar_type dtype, bool enabled, int cache) {
     opdi_thread *thread = opdi_self();
     opdi_autocast_state state = *opdi_autocast_here(thread);
@@ -177,9 +177,9 @@ int opd_autocast_support(opd_backend device, const opd_scalar_type *dtypes, int 
 
 //== the cache of cast weights =========================================================================================
 //
-//  An entry of the cache belongs to a tensor in one state: with another dtype, version or memory, the tensor needs
-//  another entry.  The casts are made with grad mode on, whatever it is outside, so that a cast made under no_grad also
-//  serves a recorded call.
+//  An entry of the cache belongs to a tensor with a certain dtype, version and memory; if one of these changes, the
+//  tensor needs another entry.  Casts are always made with grad mode on, so that a cast made under no_grad can also be
+//  used by a recorded call.
 
 OPDI_INTERNAL opdi_cast_cache opdi_casts = {
     OPDI_MUTEX_INIT, 0, {NULL}};
@@ -223,7 +223,7 @@ static bool opdi_cast_fits(const opdi_cast *cast, opd_scalar_type dtype, const o
            !(tensor->flags & OPDI_LAZY) &&
            cast->version == OPDI_LOAD(&tensor->storage->version);
 }
-/* Returns a reference to the kept cast of `tensor` to dtype, or NULL if there is none. */
+/* Returns a reference to the cached cast of `tensor` to dtype, or NULL if there is none. */
 static opd_tensor *opdi_cast_find(opd_scalar_type dtype, const opd_tensor *tensor) {
     const opdi_cast *other;
     opd_tensor *cast = NULL;
@@ -233,8 +233,8 @@ static opd_tensor *opdi_cast_find(opd_scalar_type dtype, const opd_tensor *tenso
     opdi_unlock(&opdi_casts.lock);
     return cast;
 }
-/* Keeps a cast of `tensor`, and replaces an older cast that was made before the tensor's value changed.  Returns 0, or
-   -1 if memory runs out. */
+/* Adds `cast`, a cast of `tensor` made at `version`, to the cache.  Replaces an older cast that was made before the
+   tensor's value changed.  Returns 0, or -1 if memory runs out. */
 static int opdi_cast_add(opd_tensor *tensor, opd_tensor *cast, uint32_t version) {
     opdi_cast *other = (opdi_cast *)opdi_alloc(sizeof *other), **at;
     if (!other) { return -1; }
@@ -257,7 +257,7 @@ static int opdi_cast_add(opd_tensor *tensor, opd_tensor *cast, uint32_t version)
 static bool opdi_cast_castable(const opd_tensor *tensor) {
     return tensor && opd_dtype_is_floating((opd_scalar_type)tensor->dtype) && tensor->dtype != OPD_FLOAT64;
 }
-/* Returns the device whose autocast region applies to `tensor`.  For a fake tensor, this is the device that it stands
+/* Returns the device whose autocast regions apply to `tensor`.  For a fake tensor, this is the device that it stands
    for. */
 OPDI_SHARED int opdi_cast_device(const opd_tensor *tensor) {
     return tensor->backend == OPD_META ? (int)opd_tensor_device(tensor).type : tensor->backend;
@@ -270,8 +270,9 @@ static opd_tensor *opdi_cast_make(opd_scalar_type dtype, opd_tensor *tensor) {
     values[5] = opd_value_bool(false);
     return opd_call_op(opd_op_builtin(OPDI_BY_NUMBER(_to_copy)), values, 7);
 }
-/* Returns true if the cast of `tensor` may be kept: only for plain float32 weights that require grad, cast to the
-   region's dtype.  Transforms and traces differentiate by views of weights, whose casts are not kept. */
+/* Returns true if the cast of `tensor` may be cached.  This is so for plain float32 weights that require grad and
+   are cast to the region's dtype.  Casts under transforms are not cached, because these differentiate with respect
+   to views of weights. */
 static bool opdi_cast_cacheable(const opdi_thread *thread, opd_scalar_type dtype, const opd_tensor *tensor) {
     return thread->state.autocast && !opdi_autocast_here(thread)->no_cache && !thread->state.inference &&
         !thread->state.forward && tensor->dtype == OPD_FLOAT32 && dtype == opdi_autocast_dtype_of(thread,
@@ -303,7 +304,8 @@ OPDI_SHARED bool opdi_autocast_eligible(const opd_tensor *tensor, int device) {
     return its == device || (its == OPD_XLA && device == OPD_CUDA);
 }
 
-/* Runs the call again below the autocast keys, with the arguments args, which have the same kinds as the call's. */
+/* Runs the call again below the autocast keys with the arguments `args`, which have the same types as the call's
+   own. */
 static int opdi_autocast_again(opd_call *call, const opd_value *args) {
     opdi_thread *thread = call->th;
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
@@ -328,7 +330,8 @@ static int opdi_autocast_again(opd_call *call, const opd_value *args) {
     return rc;
 }
 
-/* Replaces a list by a new list in which eligible tensors are cast to dtype.  Returns 0, or -1 and sets an error. */
+/* Replaces the list *value by a new list, in which eligible tensors are cast to dtype.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_autocast_cast_list(opd_value *value, int device, opd_scalar_type dtype) {
     opd_tensor **list = NULL;
     for (int32_t k = 0; k < value->n; k++) {
@@ -344,8 +347,8 @@ static int opdi_autocast_cast_list(opd_value *value, int device, opd_scalar_type
     if (list) { value->u.tensors = list; }
     return 0;
 }
-/* Runs the call below the autocast keys with all eligible arguments cast to dtype, except those that the operator
-   writes. */
+/* Runs the call below the autocast keys with all eligible arguments cast to dtype, except arguments that the
+   operator writes. */
 static int opdi_autocast_cast(opd_call *call, opd_scalar_type dtype) {
     const opd_op *op = call->op;
     const int device = opdi_autocast_device(call);
@@ -383,7 +386,8 @@ static int opdi_autocast_set_dtype(opd_call *call) {
     return opdi_autocast_again(call, args);
 }
 
-/* Returns the overload of op that has the same arguments followed by a dtype, or NULL and sets an error. */
+/* Returns the overload of op that has the same arguments, followed by a dtype.  Returns NULL and sets an error if
+   there is none. */
 static opd_op *opdi_autocast_overload(const opd_op *op) {
     opd_overloads *all = opdi_overloads_quiet(op->base_name);
     opd_op *other;
@@ -413,8 +417,8 @@ static int opdi_autocast_append_dtype(opd_call *call) {
     return 0;
 }
 
-/* Widens *dtype if the dtype of `tensor` is wider, as at::autocast::prioritize does.  Returns 0, or -1 and sets an
-   error. */
+/* Sets *dtype to the wider of *dtype and the dtype of `tensor`, like at::autocast::prioritize.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_autocast_widen(const opdi_thread *thread, opd_scalar_type *dtype, const opd_tensor *tensor,
                                int device) {
     const opd_scalar_type lower = opdi_autocast_dtype_of(thread, device);
@@ -481,7 +485,7 @@ static int opdi_policy_on(opd_autocast policy, int device) {
     const int place = (int)policy;
     return device == OPD_CPU && place >> 4 ? place >> 4 : place & 15;
 }
-/* Returns the autocast kernel of the policy that an operator's card names, for a device, or NULL. */
+/* Returns the autocast kernel for a device and the policy in the operator's descriptor, or NULL. */
 OPDI_INTERNAL opdi_kernel *opdi_autocast_policy(const opd_op *op, int device) {
     const opdi_card *card = op->card;
     const int place = card && !card->base && opdi_autocast_default(device) != OPD_DTYPE_NONE
@@ -494,8 +498,8 @@ OPDI_INTERNAL int opdi_check_policy(opd_autocast policy) {
         : opd_fail(OPD_ERROR_REGISTER, "%d is no policy of autocast", place);
 }
 
-/* Registers the policy's kernel at the autocast key of each device that `device` names.  On failure nothing stays
-   registered. */
+/* Registers the policy's kernel at the autocast key of `device`, or of all devices if it is OPD_BACKEND_COUNT.  On
+   failure, nothing stays registered. */
 int opd_autocast_register(opd_library *lib, const char *name, opd_backend device, opd_autocast policy) {
     char qualified[256];
     int count = 0;
@@ -525,8 +529,8 @@ OPDI_COLD_END
 //== custom functions ==================================================================================================
 
 OPDI_COLD_BEGIN
-/* Returns copies of a function's inputs, cast to dtype, which live while `forward` runs.  Returns NULL and sets an
-   error if that fails. */
+/* Returns copies of a custom function's inputs, cast to dtype, which live in the current scope.  Returns NULL and
+   sets an error on failure. */
 static opd_value *opdi_custom_cast(const opd_context *ctx, int device, opd_scalar_type dtype) {
     opd_value *cast = (opd_value *)opdi_scope_alloc((size_t)(ctx->ninputs + 1) * sizeof *cast);
     for (int i = 0; cast && i < ctx->ninputs; i++) {
@@ -537,8 +541,8 @@ static opd_value *opdi_custom_cast(const opd_context *ctx, int device, opd_scala
     }
     return cast;
 }
-/* Runs `forward` of a custom function.  If `cast_inputs` asks for a dtype and a region is on, it runs with inputs cast
-   to that dtype and autocast off.  Notes the state of autocast for opd_custom_bwd. */
+/* Runs `forward` of a custom function and notes the state of autocast for opd_custom_bwd.  If cast_inputs is a dtype
+   and a region is on, `forward` gets inputs cast to that dtype and runs with autocast off. */
 int opd_custom_fwd(opd_context *ctx, opd_backend device, opd_scalar_type cast_inputs, opd_setup_fn forward) {
     int rc = -1;
     if (!opd_ok()) { return -1; }
@@ -575,8 +579,8 @@ int opd_custom_bwd(opd_backward_call *bw, opd_backward_fn backward) {
 }
 OPDI_COLD_END
 
-/* This kernel at the autocast keys of a table runs the registered kernel, or passes the call on if the device's
-   autocast is off. (A call at exactly that key works without a region.) */
+/* The kernel at the autocast keys of a table: runs the registered kernel, or passes the call on if autocast is off
+   for the device.  If the program calls the operator at exactly this key, no region is needed. */
 OPDI_INTERNAL int opdi_autocast_kernel(opd_call *call) {
     const opdi_kernel *kernel = (const opdi_kernel *)call->user;
     const opdi_thread *thread = call->th;
@@ -586,7 +590,8 @@ OPDI_INTERNAL int opdi_autocast_kernel(opd_call *call) {
     call->user = kernel->user;
     return kernel->fn(call);
 }
-/* This kernel at the autocast key of meta tensors does the same as the device of the fakes among the arguments. */
+/* The kernel at the autocast key of meta tensors: runs the autocast kernel of the device for which the fake tensors
+   among the arguments stand. */
 OPDI_INTERNAL int opdi_autocast_of_fakes(opd_call *call) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     const opdi_slot *slot = NULL;

@@ -8,8 +8,8 @@ static int opdi_batch_missing(const opd_call *call, const char *why) {
     return opd_fail(OPD_ERROR_ARGUMENT, "Batching rule not implemented for %s%s", call->op->name, why);
 }
 
-/* Returns a result that an operator gave for all examples at once, with the examples at `dim`.  Sets an error if the
-   result is no tensor, as it belongs to no example. */
+/* Returns `value`, computed for all examples at once with the examples at `dim`, as a result of the call.  Sets an
+   error if the value is not a tensor, because then it does not belong to any example. */
 static int opdi_batch_give(opd_call *call, const opd_value *value, int dim) {
     if (value->tag == OPD_TAG_TENSOR) { return opd_batch_return(call, value->u.t, dim); }
     if (value->tag == OPD_TAG_TENSORS) { return opd_batch_return_list(call, value->u.tensors, value->n, dim); }
@@ -17,7 +17,8 @@ static int opdi_batch_give(opd_call *call, const opd_value *value, int dim) {
         : opdi_batch_missing(call, ". We could not generate a fallback.");
 }
 
-/* Sets the error that a tensor without examples is written with values that have examples.  Returns -1. */
+/* Sets the error for an in-place or out= call: a tensor without examples (argument `arg`) would be written with
+   values that have examples.  Returns -1. */
 static int opdi_batch_no_room(const opd_call *call, const char *arg) {
     return opd_fail(OPD_ERROR_ARGUMENT, "vmap: %s(%s, *extra_args) is not possible because there exists a Tensor "
                     "`other` in extra_args that has more elements than `%s`. This happened due to `other` being "
@@ -39,7 +40,7 @@ static int opdi_batch_check_written(const opd_call *call) {
     return 0;
 }
 
-/* Runs a kernel that is composed of operators.  The rule's layer stays in place, so that these operators are
+/* Runs a kernel that is composed of operators.  The layer of the rule stays active, so that these operators are
    batched. */
 static int opdi_batch_slot(opd_call *call, const opdi_slot *slot) {
     opdi_thread *thread = call->th;
@@ -58,7 +59,7 @@ OPDI_SHARED int opdi_batch_as(opd_call *call, opd_kernel fn) {
     return opdi_batch_slot(call, &slot);
 }
 
-/* This rule for composite operators runs their kernel, whose operators are batched.  Without such a kernel, it loops
+/* The rule of composite operators: runs their kernel, whose operators are batched.  Without such a kernel, loops
    over the examples. */
 int opd_batch_decompose(opd_call *call) {
     const opdi_card *card = OPDI_ACQUIRE(&call->op->card);
@@ -73,14 +74,14 @@ int opd_batch_decompose(opd_call *call) {
     return slot.fn || opdi_composite_slot(call->op, &slot) ? opdi_batch_slot(call, &slot) : opd_batch_loop(call);
 }
 
-/* Sets the error that an example of ndim dims has too many, by itself or together with the dim of the examples.
+/* Sets an error: an example with ndim dims has too many dims, either alone or together with the dim of the examples.
    Returns -1. */
 static int opdi_batch_deep(int64_t ndim) {
     if (ndim > OPD_MAX_DIMS) { return (int)opdi_count_error(NULL, (int)OPDI_MIN(ndim, INT32_MAX)); }
     return opd_fail(OPD_ERROR_SHAPE, "vmap: the examples together have more than %d dimensions", OPD_MAX_DIMS);
 }
-/* Returns `value`, whose examples are in front, with dims of size 1 inserted behind them so that an example has ndim
-   dims.  Returns NULL and sets an error if that fails. */
+/* Returns `value`, whose examples are along dim 0, with dims of size 1 inserted after dim 0, so that an example has
+   ndim dims.  Returns NULL and sets an error on failure. */
 OPDI_SHARED opd_tensor *opdi_batch_pad(opd_tensor *value, int ndim) {
     int64_t sizes[OPD_MAX_DIMS];
     int count = 0;
@@ -95,10 +96,11 @@ OPDI_SHARED opd_tensor *opdi_batch_pad(opd_tensor *value, int ndim) {
     return opd_view(value, opd_ints_of(sizes, count));
 }
 
-/* Aligns the arguments of a pointwise call whose examples lie along different dims or have different numbers of dims,
-   by putting the examples in front. `ndim` is the largest number of dims of an example.  If `zero_dim` is set, some
-   arguments have examples without dims, whose dtype is not that of the other arguments.  A tensor without dims yields
-   to others in type promotion, but the tensor of all its examples would not.  Returns 0 or -1. */
+/* Aligns the arguments of a pointwise call whose examples are along different dims or have different numbers of
+   dims, by moving the examples to dim 0.  `ndim` is the largest number of dims of an example.  If zero_dim is set,
+   some arguments have examples without dims and another dtype than the other arguments.  In type promotion, a tensor
+   without dims has less weight, but the tensor of all its examples would not, so it is cast first.  Returns 0, or -1
+   and sets an error. */
 OPDI_SHARED int opdi_batch_align(opd_call *call, opd_value *args, int ndim, bool zero_dim) {
     const opd_op *op = call->op;
     for (uint64_t mask = op->tensor_args; mask; mask &= mask - 1) {
@@ -107,7 +109,7 @@ OPDI_SHARED int opdi_batch_align(opd_call *call, opd_value *args, int ndim, bool
         int dim;
         if (!tensor) { continue; }
         args[i].u.t = opd_batch_value(tensor, &dim);
-        if (dim < 0) {                            /* unbatched: counts like an example without dims */
+        if (dim < 0) {                            /* not batched: gets the same weight */
             if (zero_dim && ndim == 0 && !(tensor->flags & OPDI_WRAPPED)) { args[i].u.t = opd_unsqueeze(tensor, 0); }
         } else {
             const bool yields = zero_dim && tensor->ndim == 0 && ndim > 0 && tensor->dtype != OPD_BOOL;
@@ -120,15 +122,15 @@ OPDI_SHARED int opdi_batch_align(opd_call *call, opd_value *args, int ndim, bool
     return 0;
 }
 
-/* This rule for pointwise operators makes one call for all examples, as each element of a result depends on one element
-   of each argument. */
+/* The rule of pointwise operators: makes one call for all examples, because each element of a result depends on only
+   one element of each argument. */
 int opd_batch_pointwise(opd_call *call) {
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     opd_op *op = call->op;
     const int level = call->th->innermost.rule ? call->th->innermost.rule->level : 0;
     int ndim = 0, least = OPD_MAX_DIMS, alone = 0, dim = -1, dtype = -1;
     bool mixed = false, apart = false;
-    if (OPDI_UNLIKELY(op->list_args != 0)) { return opd_batch_loop(call); }     /* lists are not aligned here */
+    if (OPDI_UNLIKELY(op->list_args != 0)) { return opd_batch_loop(call); }     /* lists are not aligned */
     if (op->written_args && opdi_batch_check_written(call)) { return -1; }
     for (int i = 0; i < op->nargs; i++) { args[i] = call->args[i]; }
     for (uint64_t mask = op->tensor_args; mask; mask &= mask - 1) {
@@ -146,7 +148,7 @@ int opd_batch_pointwise(opd_call *call) {
             value->u.t = batched->value;
         } else { alone = OPDI_MAX(alone, tensor->ndim); }
     }
-    apart = apart || (dim > 0 && OPDI_LOAD(&op->random) > 0);     /* the same random numbers at any dim */
+    apart = apart || (dim > 0 && OPDI_LOAD(&op->random) > 0);     /* random numbers must not depend on the dim */
     if (OPDI_UNLIKELY(apart || least != ndim || alone > ndim - dim || (ndim == 0 && mixed))) {
         if (opdi_batch_align(call, args, OPDI_MAX(ndim, alone), least == 0 && mixed)) { return -1; }
         dim = 0;
@@ -163,8 +165,8 @@ int opd_batch_pointwise(opd_call *call) {
 
 OPDI_COLD_BEGIN
 
-/* Returns the dtype that batched argument i, whose examples have no dims, must get beside the other arguments, or -1
-   for its own. */
+/* Returns the dtype to which batched argument i, whose examples have no dims, must be cast to have the right weight
+   in type promotion.  Returns -1 if it keeps its dtype. */
 OPDI_INTERNAL int opdi_batch_yield(const opd_op *op, const opd_value *args, int i) {
     const opd_scalar_type own = (opd_scalar_type)args[i].u.t->dtype;
     int dtype = -1;
@@ -191,8 +193,8 @@ static bool opdi_any_listed(const opd_call *call) {
     return false;
 }
 
-/* Finds the operator's CompositeImplicitAutograd kernel, if the operator's Autograd keys run it.  Returns true if there
-   is one. */
+/* Finds the operator's CompositeImplicitAutograd kernel, if the operator's Autograd keys run this kernel.  Returns
+   true if they do, and sets *slot. */
 OPDI_INTERNAL bool opdi_composite_slot(opd_op *op, opdi_slot *slot) {
     opdi_chosen how;
     opdi_lock(&opdi_registry.lock);
@@ -214,8 +216,8 @@ opd_vmap_fallback opd_vmap_fallback_set(opd_vmap_fallback mode) {
 }
 int64_t opd_vmap_fallback_count(void) { return OPDI_LOAD(&opdi_fallback_calls); }
 
-/* Returns true if the rule of a program's operator is OPD_BATCH_LOOP, so that the loop over examples needs no
-   warning. */
+/* Returns true if a program has registered OPD_BATCH_LOOP as the operator's rule, so that the loop over examples
+   does not need a warning. */
 static bool opdi_loop_is_rule(const opd_op *op) {
     const opdi_table *table = OPDI_ACQUIRE(&op->table);
     const opdi_card *card = OPDI_ACQUIRE(&op->card);
@@ -223,8 +225,8 @@ static bool opdi_loop_is_rule(const opd_op *op) {
            (card && card->desc.vmap == opd_batch_loop && strncmp(op->name, "aten::", 6) != 0);
 }
 
-/* Counts a call that is run example by example, and warns at the first one.  Returns -1 and sets an error if such calls
-   are forbidden. */
+/* Counts a call that runs example by example, and warns at the first one.  Returns 0, or -1 and sets an error if the
+   program has forbidden such calls. */
 static int opdi_batch_slow(opd_call *call) {
     const int mode = OPDI_LOAD(&opdi_fallback_mode_vmap);
     (void)OPDI_ADD(&opdi_fallback_calls, (int64_t)1);
@@ -267,9 +269,9 @@ static int opdi_batch_example(opd_call *call, opd_value *args, int64_t element) 
     return 0;
 }
 
-/* Stacks result `i` (if it is a list, element `j` of it) of all `count` examples along dim 0.  Result i of example k is
-   rets[k * nrets + i].  Returns NULL without an error if the result is undefined in all examples, and NULL with an
-   error on failure. */
+/* Returns result `i` of all `count` examples, stacked along dim 0; if the result is a list, its element `j`.  Result
+   i of example k is rets[k * nrets + i].  If the result is undefined in all examples, returns NULL without an error.
+   On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_batch_stack(opd_call *call, const opd_value *rets, int64_t count, int i, int32_t j) {
     opd_tensor **all = opdi_scope_tensors((int)count);
     for (int64_t k = 0; all && k < count; k++) {
@@ -285,8 +287,8 @@ static opd_tensor *opdi_batch_stack(opd_call *call, const opd_value *rets, int64
     return all && all[0] ? opd_stack(opd_tensors_of(all, count)) : NULL;
 }
 
-/* Returns the stacked results of `count` examples as the call's results.  If `none` is set, there are no examples, and
-   `rets` are the results of one made-up example.  Returns 0 or -1. */
+/* Returns the stacked results of `count` examples as the call's results.  If `none` is true, there are no examples,
+   and `rets` are the results of one made-up example.  Returns 0, or -1 and sets an error. */
 static int opdi_batch_collect(opd_call *call, const opd_value *rets, int64_t count, bool none) {
     const opd_op *op = call->op;
     for (int i = 0; i < op->nrets; i++) {
@@ -310,8 +312,8 @@ static int opdi_batch_collect(opd_call *call, const opd_value *rets, int64_t cou
     return 0;
 }
 
-/* Refuses operators for which the loop over examples cannot work: those whose results are no tensors or are views, or
-   that write into arguments which are not batched. */
+/* Refuses operators for which a loop over examples cannot work: operators whose results are views or not tensors,
+   and operators that write into arguments which are not batched.  Returns 0, or -1 and sets an error. */
 static int opdi_batch_check_loop(opd_call *call) {
     const opd_op *op = call->op;
     for (int i = 0; i < op->nrets; i++) {
@@ -325,7 +327,7 @@ static int opdi_batch_check_loop(opd_call *call) {
     return opdi_batch_check_written(call);
 }
 
-/* Calls the operator with a made-up example of ones, to learn the sizes of results.  Returns 0, or -1 and sets an
+/* Calls the operator with a made-up example of ones, to find the sizes of its results.  Returns 0, or -1 and sets an
    error. */
 static int opdi_batch_ones(opd_call *call, opd_value *rets) {
     const opd_op *op = call->op;
@@ -349,7 +351,8 @@ static int opdi_batch_ones(opd_call *call, opd_value *rets) {
     }
     return opd_call_all(call->op, rets, args, op->nargs);
 }
-/* Makes the results if there are no examples at all, with the sizes of a made-up example's results. */
+/* Makes the results of a call without any examples, with the sizes of a made-up example's results.  Returns 0, or -1
+   and sets an error. */
 OPDI_SHARED int opdi_batch_empty(opd_call *call) {
     opd_value rets[OPDI_MAX_RETURNS];
     return opdi_batch_ones(call, rets) ? -1 : opdi_batch_collect(call, rets, 1, true);
@@ -369,23 +372,24 @@ static int opdi_batch_each(opd_call *call) {
     return rets ? opdi_batch_collect(call, rets, layer->size, false) : -1;
 }
 
-/* This rule runs the operator once for each example.  The rule serves every operator that returns tensors or lists of
-   tensors and is no view.  Unlike PyTorch's, it also serves lists, writes in place, and no examples at all. */
+/* The rule OPD_BATCH_LOOP: runs the operator once for each example.  It suits every operator that returns tensors or
+   lists of tensors and is not a view.  Unlike PyTorch's rule, it also supports lists, in-place operators, and
+   batches without examples. */
 int opd_batch_loop(opd_call *call) {
     if (!call->th->innermost.rule) { return opd_fail(OPD_ERROR_KERNEL, "opd_batch_loop: no batching rule is running"); }
     return opdi_batch_check_loop(call) || opdi_batch_slow(call) ? -1 : opdi_batch_each(call);
 }
 
-/* Handles sizes or dtypes that a rule does not support.  If they are wrong, the operator itself reports that; otherwise
-   the operator runs example by example. */
+/* Handles sizes or dtypes that a rule does not support.  If they are invalid, the operator itself reports an error;
+   otherwise the operator runs example by example. */
 OPDI_SHARED int opdi_batch_unfit(opd_call *call) {
     opd_value rets[OPDI_MAX_RETURNS];
     return opdi_batch_ones(call, rets) ? -1 : opd_batch_loop(call);
 }
 
-/* Until opdi_untaped_end, makes calls bypass the tapes inside of the layer at which `tensor` is batched.  The results
-   have no history there, only in the layers around.  Returns 0.  On failure returns -1, sets an error and begins
-   nothing. */
+/* Until opdi_untaped_end, makes calls bypass autograd inside of the layer at which `tensor` is batched.  Their
+   results have no history there, only in the outer layers.  Returns 0.  On failure, returns -1, sets an error and
+   begins nothing. */
 static int opdi_untaped_begin(const opd_tensor *tensor, opdi_ruling *was) {
     opdi_thread *thread = opdi_self();
     opdi_layer *layer = thread->innermost.layer;
@@ -405,7 +409,8 @@ static void opdi_untaped_end(const opdi_ruling *was) {
     thread->innermost.layer->bare = false;
     opdi_rule_end(thread, was);
 }
-/* Returns a copy of the batched tensor `tensor` without history.  Returns a reference, or NULL and sets an error. */
+/* Returns a copy of the batched `tensor` without history, as a reference.  Returns NULL and sets an error on
+   failure. */
 OPDI_INTERNAL opd_tensor *opdi_batch_clone(const opd_tensor *tensor) {
     opdi_ruling was;
     if (opdi_untaped_begin(tensor, &was)) { return NULL; }
@@ -422,9 +427,9 @@ OPDI_SHARED int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src) {
     opdi_untaped_end(&was);
     return rc;
 }
-/* Returns the part of the batched tensor `tensor` that as_strided with these arguments gives, without history.
-   OPDI_LAZY_KEYS in `keys` say if the part is to be conjugated or negated.  Returns a reference, or NULL and sets an
-   error. */
+/* Returns the result of as_strided with these arguments on the batched `tensor`, without history, as a reference.
+   The bits OPDI_LAZY_KEYS in `keys` tell whether the result is conjugated or negated.  Returns NULL and sets an
+   error on failure. */
 OPDI_INTERNAL opd_tensor *opdi_batch_part(opd_tensor *tensor, opd_ints sizes, opd_ints strides, int64_t offset,
                                           uint64_t keys) {
     opdi_ruling was;
@@ -436,10 +441,10 @@ OPDI_INTERNAL opd_tensor *opdi_batch_part(opd_tensor *tensor, opd_ints sizes, op
     return part ? opdi_shallow_copy(part) : NULL;
 }
 
-/* Returns one example of `tensor` as a plain tensor, for operators that only use its sizes and strides.  Returns NULL
-   and sets an error if that fails. */
+/* Returns one example of `tensor` as a plain tensor, for operators that only use its sizes and strides.  Returns
+   NULL and sets an error on failure. */
 static opd_tensor *opdi_batch_alias(const opd_tensor *tensor) {
-    if (tensor->numel && tensor->storage->bytes == 0) {  /* there are no examples: make memory */
+    if (tensor->numel && tensor->storage->bytes == 0) {  /* without examples: make memory */
         const opd_value none = opd_value_none();
         return opd_empty_strided_full(opd_ints_of(tensor->dims, tensor->ndim),
                                       opd_ints_of(tensor->dims + tensor->ndim, tensor->ndim),
@@ -455,8 +460,7 @@ static opd_tensor *opdi_batch_alias(const opd_tensor *tensor) {
     return one ? opdi_own(one) : NULL;
 }
 
-/* Gives the batched tensor `tensor` a new value, which has the examples along dim 0.  Returns 0, or -1 and sets an
-   error. */
+/* Gives the batched `tensor` a new value, which has the examples along dim 0.  Returns 0, or -1 and sets an error. */
 static int opdi_batch_become(opd_tensor *tensor, opd_tensor *value) {
     opdi_batched *batched = opdi_batched_of(tensor);
     opd_tensor *was = batched->value;
@@ -468,7 +472,7 @@ static int opdi_batch_become(opd_tensor *tensor, opd_tensor *value) {
     return 0;
 }
 
-/* This rule for view operators runs the operator on one example, and changes the sizes and strides of all examples in
+/* The rule of view operators: runs the operator on one example, and changes the sizes and strides of all examples in
    the same way. */
 int opd_batch_view(opd_call *call) {
     const opd_op *op = call->op;
@@ -501,7 +505,7 @@ int opd_batch_view(opd_call *call) {
         if (result->storage != tensor->storage && tensor->storage->bytes) {
             return opdi_batch_missing(call, ": its result does not look at the memory of self");
         }
-        if (result->dtype != tensor->dtype && ret.tag == OPD_TAG_TENSOR) {  /* along the last dim */
+        if (result->dtype != tensor->dtype && ret.tag == OPD_TAG_TENSOR) {  /* view.dtype */
             args[0].u.t = opd_batch_front(value, dim);
             return !args[0].u.t || opd_call_all(call->op, &ret, args, op->nargs) ? -1
                 : opd_batch_return(call, ret.u.t, 0);
@@ -521,10 +525,10 @@ int opd_batch_view(opd_call *call) {
     return ret.tag == OPD_TAG_TENSORS ? opd_batch_return_list(call, out, count, 0) : opd_batch_return(call, out[0], 0);
 }
 
-/* This rule for queries, such as those about sizes, answers for one example. */
+/* The rule of queries, such as for sizes: answers for one example. */
 OPDI_SHARED int opdi_batch_ask(opd_call *call) { return OPDI_ACQUIRE(&call->op->card)->desc.any(call); }
 
-/* This rule for operators whose results have sizes that depend on data sets an error. */
+/* The rule of operators whose results have sizes that depend on data: sets an error. */
 OPDI_SHARED int opdi_batch_dynamic(opd_call *call) {
     return opd_fail(OPD_ERROR_ARGUMENT, "vmap: We do not support batching operators that can output dynamic shape. "
                     "Attempted to vmap over %s.", call->op->name);
@@ -535,13 +539,13 @@ OPDI_SHARED int opdi_batch_item(opd_call *call) {
                     "(%s).", call->op->name);
 }
 
-/* This rule for detach_ detaches the value that holds all examples. */
+/* The rule of detach_: detaches the value that holds all examples. */
 OPDI_SHARED int opdi_batch_detach_(opd_call *call) {
     opd_tensor *tensor = opd_arg_tensor(call, 0), *value = opd_detach(opdi_batch_front_arg(call, 0));
     return !value || opdi_batch_become(tensor, value) ? -1 : opd_return_tensor(call, tensor);
 }
-/* This rule for resize_ and resize_as_ keeps the elements that each example has.  If more elements are asked for, it
-   sets an error. */
+/* The rule of resize_ and resize_as_: each example keeps its first elements.  Sets an error if the new sizes need
+   more elements. */
 OPDI_SHARED int opdi_batch_resize(opd_call *call) {
     opd_tensor *tensor = opd_arg_tensor(call, 0);
     const opd_value *to = &call->args[1];
@@ -564,13 +568,14 @@ static bool opdi_is_view_op(const opd_op *op) {
     return false;
 }
 
-/* How an operator treats dims. opdi_dims_learn derives that from the names of ATen's operators and arguments. */
+/* Bits that tell how an operator treats dims.  opdi_dims_learn sets them by the names of the operator and its
+   arguments. */
 enum { OPDI_DIMS_KNOWN = 1, OPDI_DIMS_VIEW = 2, OPDI_DIMS_MORE = 4, OPDI_DIMS_NONE = 8, OPDI_DIMS_ANY = 16 };
 static bool opdi_is_one_of(const char *name, const char *const *names) {
     while (*names && strcmp(name, *names) != 0) { names++; }
     return *names != NULL;
 }
-/* Notes which arguments of op name dims, and which give sizes.  Returns the OPDI_DIMS_ bits. */
+/* Stores in `op` which of its arguments name dims, and which give sizes.  Returns the OPDI_DIMS_ bits. */
 static int opdi_dims_learn(opd_op *op) {
     static const char *const dims[] = {"dim", "dims", "dim0", "dim1", "dim2", "dimension", NULL};
     static const char *const sizes[] = {"input_sizes", "self_sizes", NULL};
@@ -584,17 +589,17 @@ static int opdi_dims_learn(opd_op *op) {
         count |= (uint64_t)opdi_is_one_of(name, sizes) << i;
     }
     if (opdi_is_view_op(op)) { what |= OPDI_DIMS_VIEW; }
-    if (opdi_is_one_of(op->schema->name, more)) { what |= OPDI_DIMS_MORE; }      /* its dims are dims of the result */
-    if (opdi_is_one_of(op->schema->name, none)) { what |= OPDI_DIMS_NONE; }      /* an empty list of dims means none */
-    if (opdi_is_one_of(op->schema->name, any)) { what |= OPDI_DIMS_ANY; }        /* of fewer dims than self */
+    if (opdi_is_one_of(op->schema->name, more)) { what |= OPDI_DIMS_MORE; }      /* dims are those of the result */
+    if (opdi_is_one_of(op->schema->name, none)) { what |= OPDI_DIMS_NONE; }      /* no dims if the list is empty */
+    if (opdi_is_one_of(op->schema->name, any)) { what |= OPDI_DIMS_ANY; }        /* src may have fewer dims than self */
     OPDI_STORE(&op->dim_args, d);
     OPDI_STORE(&op->size_args, count);
     OPDI_PUBLISH(&op->dims_known, (int8_t)what);
     return what;
 }
 
-/* Writes the numbers of all dims of an example behind the dim that counts the examples, 1, 2, ..., to dims[64], and
-   returns them.  An example without dims counts as one with one dim. */
+/* Writes the indices of all dims of an example, if dim 0 counts the examples: 1, 2, ..., to dims[64], and returns
+   this list.  An example without dims counts as having one dim. */
 OPDI_SHARED opd_ints opdi_batch_all_dims(int ndim, int64_t *dims) {
     int count;
     for (count = 0; count < OPDI_MAX(ndim, 1); count++) { dims[count] = count + 1; }
@@ -609,9 +614,10 @@ OPDI_SHARED opd_tensor *opdi_batch_flat(opd_tensor *value) {
     return value->ndim == 1 ? opd_unsqueeze(value, 1) : opd_reshape(value, opd_ints_of(sizes, 2));
 }
 
-/* Adds one to the dims that argument `i` names, because the dim of the examples is in front. `ndim` is the number of
-   dims that may be named, `self` that of an example, and `dims` has room for a list of 64.  Returns 0; 1 for None,
-   which means all elements in a row; or -1 and sets an error. */
+/* Adds one to the dims in argument number `i`, *value, because dim 0 counts the examples.  `ndim` is the number of
+   dims that the argument may name, `self` the number of dims of an example, and `what` has OPDI_DIMS_ bits.  `dims`
+   is a buffer for 64 numbers.  Returns 0, or 1 if the argument is None, which means all elements.  On failure,
+   returns -1 and sets an error. */
 static int opdi_batch_shift(const opd_call *call, opd_value *value, int i, int ndim, int self, int what,
                             int64_t *dims) {
     int32_t count = value->tag == OPD_TAG_INTS ? value->n : 0;
@@ -633,8 +639,8 @@ static int opdi_batch_shift(const opd_call *call, opd_value *value, int i, int n
     *value = opd_value_ints(dims, count);
     return 0;
 }
-/* Writes `first` and then the numbers of `rest` to room[64] and returns this list.  Returns a list without data and
-   sets an error if it is too long. */
+/* Writes `first` and then the numbers of `rest` to room[64] and returns this list.  If it is too long, returns a
+   list without data and sets an error. */
 OPDI_SHARED opd_ints opdi_batch_ints(int64_t first, opd_ints rest, int64_t *room) {
     if (rest.n >= OPD_MAX_DIMS) {
         (void)opdi_batch_deep(rest.n);
@@ -644,9 +650,9 @@ OPDI_SHARED opd_ints opdi_batch_ints(int64_t first, opd_ints rest, int64_t *room
     if (rest.n) { memcpy(room + 1, rest.data, (size_t)rest.n * sizeof *room); }
     return opd_ints_of(room, rest.n + 1);
 }
-/* Gives a result the dims that it should have.  If `what` is 1, the result was computed from examples without dims; if
-   it is 2, the elements of an example were in one dim (and keepdim asks for ndim dims).  Returns NULL and sets an error
-   if that fails. */
+/* Returns `result` with the right dims.  If `what` is 1, it was computed from examples without dims, as if they had
+   one dim.  If `what` is 2, the elements of each of the `size` examples were in one dim, and keepdim asks for ndim
+   dims.  Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_batch_restore(opd_tensor *result, int what, int ndim, int64_t size) {
     int64_t sizes[OPD_MAX_DIMS + 1];
     if (!result || result->ndim != 2) { return result; }
@@ -656,8 +662,8 @@ static opd_tensor *opdi_batch_restore(opd_tensor *result, int what, int ndim, in
     return opd_reshape(result, opd_ints_of(sizes, ndim + 1));
 }
 
-/* This rule puts the examples along dim 0, for operators that work along dims of their tensors (those that arguments
-   like dim name, or the last ones), or that are given the sizes of the result. */
+/* The rule of operators that work along certain dims (named by arguments such as dim, or the last dims), or that are
+   given the sizes of the result: moves the examples to dim 0 and shifts the dims in the arguments. */
 int opd_batch_shift_dim(opd_call *call) {
     opd_op *op = call->op;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
@@ -711,8 +717,8 @@ int opd_batch_shift_dim(opd_call *call) {
     return 0;
 }
 
-/* This rule for products like torch.matmul makes the dim of the examples one of the dims before the last two, which the
-   operator broadcasts. */
+/* The rule of products like torch.matmul: the dim of the examples becomes one of the dims before the last two, which
+   the operator broadcasts. */
 int opd_batch_matmul(opd_call *call) {
     opd_op *op = call->op;
     opd_value args[OPD_MAX_ARGS];
@@ -740,8 +746,8 @@ int opd_batch_matmul(opd_call *call) {
 
 OPDI_COLD_BEGIN
 
-/* Merges two dims of `tensor`, `at` and at + 1, which count the examples and the entries of an example.
-   opdi_batch_split splits them again, with n entries per example. */
+/* opdi_batch_merge merges dims `at` and at + 1 of `tensor`, which count the examples and the entries of an example.
+   opdi_batch_split splits them again; `count` is the number of entries per example. */
 OPDI_SHARED opd_tensor *opdi_batch_merge(opd_tensor *tensor, int at) { return opd_flatten_full(tensor, at, at + 1); }
 OPDI_SHARED opd_tensor *opdi_batch_split(opd_tensor *tensor, int at, int64_t count) {
     int64_t sizes[OPD_MAX_DIMS + 1];
@@ -753,8 +759,8 @@ OPDI_SHARED opd_tensor *opdi_batch_split(opd_tensor *tensor, int at, int64_t cou
     }
     return opd_reshape(tensor, opd_ints_of(sizes, k));
 }
-/* Splits the first dim of a result into the examples and `count` entries of each.  Returns 0, or -1 and sets an
-   error. */
+/* Splits the first dim of a result, or of each tensor in it, into the examples and `count` entries per example.
+   Returns 0, or -1 and sets an error. */
 static int opdi_batch_split_result(opd_value *value, int64_t count) {
     opd_tensor **list = value->tag == OPD_TAG_TENSORS ? opdi_scope_tensors(value->n) : NULL;
     if (value->tag == OPD_TAG_TENSOR) { value->u.t = opdi_batch_split(value->u.t, 0, count); }
@@ -762,9 +768,9 @@ static int opdi_batch_split_result(opd_value *value, int64_t count) {
     if (list) { value->u.tensors = list; }
     return opd_ok() ? 0 : -1;
 }
-/* Runs a call for all examples at once.  In the arguments in `folded`, the examples become more samples of the
-   operator's own batch, the first dim.  If `single` is true, the arguments have no batch, and the examples become the
-   batch.  Returns 0 or -1. */
+/* Runs a call for all examples at once, with the arguments `given`.  In the arguments whose bits are set in
+   `folded`, the examples become more samples of the operator's own batch, the first dim.  If `single` is true, the
+   arguments have no batch, and the examples become the batch.  Returns 0, or -1 and sets an error. */
 OPDI_SHARED int opdi_batch_fold(opd_call *call, const opd_value *given, uint64_t folded, bool single) {
     opd_op *op = call->op;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
@@ -795,8 +801,7 @@ OPDI_SHARED int opdi_batch_fold(opd_call *call, const opd_value *given, uint64_t
     return 0;
 }
 int opd_batch_fold(opd_call *call) { return opdi_batch_fold(call, call->args, ~(uint64_t)0, false); }
-/* Folds the examples as opdi_batch_fold does, for operators on images with channels and `nd` dims, with or without a
-   batch dim. */
+/* Runs opdi_batch_fold for operators on images with channels and `nd` dims, with or without a batch dim. */
 static int opdi_batch_fold_nd(opd_call *call, int nd) {
     int ndim = 0;
     for (uint64_t mask = call->op->tensor_args; mask; mask &= mask - 1) {
@@ -813,8 +818,8 @@ static int opdi_batch_fold_nd(opd_call *call, int nd) {
 OPDI_SHARED int opdi_batch_fold_1d(opd_call *call) { return opdi_batch_fold_nd(call, 1); }
 OPDI_SHARED int opdi_batch_fold_2d(opd_call *call) { return opdi_batch_fold_nd(call, 2); }
 OPDI_SHARED int opdi_batch_fold_3d(opd_call *call) { return opdi_batch_fold_nd(call, 3); }
-/* Returns `tensor` with its examples merged into the channels, the second dim: [N, B C, ...].  Returns NULL and sets an
-   error if that fails. */
+/* Returns `tensor`, whose examples are at dim `dim` (-1: none), with its examples merged into the channels, the
+   second dim: [N, B C, ...].  Returns NULL and sets an error on failure. */
 OPDI_SHARED opd_tensor *opdi_batch_channels(opd_tensor *tensor, int dim) {
     if (tensor && dim < 0) {
         tensor = opd_batch_front(tensor, -1);
@@ -824,15 +829,16 @@ OPDI_SHARED opd_tensor *opdi_batch_channels(opd_tensor *tensor, int dim) {
     return opdi_batch_merge(tensor, 1);
 }
 
-/* Returns the index of the argument with this name, or -1. */
+/* Returns the index of the argument with this name, or -1 if there is none. */
 static int opdi_batch_named(const opd_op *op, const char *name) {
     int i;
     for (i = op->nargs; i-- > 0 && strcmp(op->schema->args[i].name, name) != 0;) { }
     return i;
 }
 
-/* Puts the number of examples in front of the sizes that a factory is given.  If it is also given strides, puts the
-   extent of one example in front of those.  Returns 0, or -1 and sets an error. */
+/* Inserts the number of examples in front of the sizes of a factory, argument number `at`.  If the next argument has
+   strides, inserts the number of elements that an example spans in front of these.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_batch_enlarge(opd_call *call, opd_value *args, int at) {
     const int64_t count = args[at].n;
     const bool strided = opdi_batch_named(call->op, "stride") == at + 1 && args[at + 1].n == count;
@@ -845,7 +851,7 @@ static int opdi_batch_enlarge(opd_call *call, opd_value *args, int at) {
         sizes[i + 1] = args[at].u.ints[i];
         if (!strided) { continue; }
         strides[i + 1] = args[at + 1].u.ints[i];
-        if (sizes[i + 1] <= 0 || strides[i + 1] <= 0) { continue; }   /* negative ones fail in the call */
+        if (sizes[i + 1] <= 0 || strides[i + 1] <= 0) { continue; }   /* the operator refuses negative ones */
         if (sizes[i + 1] - 1 > (INT64_MAX / 4 - strides[0]) / strides[i + 1]) {
             return opd_fail(OPD_ERROR_SHAPE, "sizes and strides do not fit into memory");
         }
@@ -856,8 +862,8 @@ static int opdi_batch_enlarge(opd_call *call, opd_value *args, int at) {
     return 0;
 }
 
-/* This rule for factories serves operators that take sizes from an argument or a tensor, and fill the result with
-   random numbers or from no tensor. */
+/* The rule of factories, operators that take sizes from an argument or from a tensor's sizes, and do not read
+   elements of a tensor.  They may fill the result with random numbers. */
 int opd_batch_factory(opd_call *call) {
     opd_op *op = call->op;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
@@ -868,7 +874,7 @@ int opd_batch_factory(opd_call *call) {
     memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
     if (self) { args[0].u.t = opd_batch_value(self, &dim); }
     if (opdi_op_is_random(op) && call->th->innermost.rule->randomness == OPD_RANDOM_SAME) {
-        if (dim >= 0) {                           /* once for all, with the sizes of one example */
+        if (dim >= 0) {                           /* one result for all, of an example's sizes */
             args[0].u.t = opd_new_empty_strided(args[0].u.t, opd_ints_of(self->dims, self->ndim),
                                                 opd_ints_of(self->dims + self->ndim, self->ndim));
             dim = -1;
@@ -877,7 +883,7 @@ int opd_batch_factory(opd_call *call) {
         if (opdi_batch_enlarge(call, args, at)) { return -1; }
         dim = 0;
     } else if (self) {
-        const bool keep = format < 0 || args[format].tag != OPD_TAG_INT || args[format].u.i == 1;       /* preserve */
+        const bool keep = format < 0 || args[format].tag != OPD_TAG_INT || args[format].u.i == 1;       /* keep */
         if (dim < 0 || !keep || opdi_op_is_random(op)) {
             args[0].u.t = opd_batch_front(args[0].u.t, dim);
             dim = 0;
@@ -888,7 +894,7 @@ int opd_batch_factory(opd_call *call) {
     return opd_batch_return(call, rets[0].u.t, dim);
 }
 
-/* Returns true if a tape records the call, because a tensor, or a value inside its vmap wrappers, requires grad. */
+/* Returns true if autograd records the call, because a tensor, or a value inside its vmap wrappers, requires grad. */
 static bool opdi_batch_records(const opd_call *call) {
     if (call->th->state.no_grad) { return false; }
     for (uint64_t mask = call->op->tensor_args; mask; mask &= mask - 1) {
@@ -901,8 +907,8 @@ static bool opdi_batch_records(const opd_call *call) {
     }
     return false;
 }
-/* Replaces `tensor` among the arguments by a copy, because it will be written after formulas have saved it.  Returns 0,
-   or -1 and sets an error. */
+/* Replaces `tensor` among the arguments by a copy, because `tensor` will be written after the backward function has
+   saved it.  Returns 0, or -1 and sets an error. */
 static int opdi_batch_apart(const opd_op *op, opd_value *args, opd_tensor *tensor) {
     opd_tensor *was = opd_clone(tensor);
     for (int i = 0; was && i < op->nargs; i++) {
@@ -911,7 +917,7 @@ static int opdi_batch_apart(const opd_op *op, opd_value *args, opd_tensor *tenso
     return was ? 0 : -1;
 }
 
-/* This rule for in-place and out= forms runs the functional form and copies the results to their targets. */
+/* The rule of in-place and out= forms: runs the functional form and copies the results to their targets. */
 static int opdi_batch_derived(opd_call *call, const opdi_card *card) {
     opdi_thread *thread = call->th;
     opdi_layer *const rule = thread->innermost.rule, *const top = thread->innermost.layer;
@@ -953,8 +959,8 @@ static int opdi_batch_escaped(const opd_call *call) {
 OPDI_COLD_END
 
 static int opdi_batch_random(opd_call *call, const opdi_card *card);
-/* Runs the batching rule of an operator's card.  Without a rule, the operator is composed of others, or loops over
-   examples. */
+/* Runs the batching rule in an operator's descriptor.  If it has no rule, its composite kernel is run, or the
+   examples are computed in a loop. */
 OPDI_INTERNAL int opdi_batched_rule(opd_call *call) {
     const opdi_card *card = OPDI_ACQUIRE(&call->op->card);
     opd_vmap_rule rule = card ? card->desc.vmap : NULL;
@@ -966,8 +972,8 @@ OPDI_INTERNAL int opdi_batched_rule(opd_call *call) {
     if (!rule) { rule = opdi_is_view_op(call->op) ? opd_batch_view : opd_batch_decompose; }
     return rule(call);
 }
-/* This kernel at FuncTorchBatched runs for every operator.  If a call comes here without passing its layer, a tensor
-   has escaped from its vmap. */
+/* The kernel at FuncTorchBatched of every operator.  If a call gets here without its layer, a tensor has escaped
+   from its vmap, which is an error. */
 OPDI_SHARED int opdi_batched_kernel(opd_call *call) {
     const opdi_layer *layer = call->th->innermost.rule;
     return layer && (opdi_op_is_random(call->op) || opdi_any_batched(call->op, call->args, layer->level))
@@ -980,8 +986,8 @@ OPDI_COLD_BEGIN
 OPDI_SHARED int opdi_batch_drawn(opd_call *call);
 #if defined(OPDI_CORE)
 
-/* Refuses to draw random numbers once for all examples if the examples have different parameters.  The tensor that is
-   written does not count. */
+/* Refuses to draw random numbers once for all examples if the examples have different parameters.  A tensor that is
+   written is not a parameter.  Returns 0, or -1 and sets an error. */
 static int opdi_batch_check_same(const opd_call *call) {
     const opd_op *op = call->op;
     bool other = opdi_any_listed(call);
@@ -993,7 +999,7 @@ static int opdi_batch_check_same(const opd_call *call) {
                                  "tensor input");
 }
 
-/* Draws random numbers once for all examples.  Returns 0, or -1 and sets an error. */
+/* Draws random numbers once, for one example, and uses them for all examples.  Returns 0, or -1 and sets an error. */
 static int opdi_batch_draw_once(opd_call *call) {
     opd_op *op = call->op;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
@@ -1011,7 +1017,8 @@ static int opdi_batch_draw_once(opd_call *call) {
     return 0;
 }
 
-/* This rule draws random numbers for each element, in place or with parameters that are tensors: bernoulli_, normal. */
+/* The rule of operators that draw a random number for each element, in place or with parameters that are tensors,
+   such as bernoulli_ and normal. */
 OPDI_SHARED int opdi_batch_drawn(opd_call *call) {
     const opd_op *op = call->op;
     const opd_value *const was = call->args;
@@ -1035,8 +1042,8 @@ OPDI_SHARED int opdi_batch_drawn(opd_call *call) {
     return rc;
 }
 
-/* Runs an operator that draws random numbers as the layer's randomness says: refuses it, draws once for all examples,
-   or draws for each.  Also called if nothing is batched. */
+/* Runs an operator that draws random numbers as the layer's `randomness` says: fails, draws once for all examples,
+   or draws for each example.  It is also called if no argument is batched. */
 static int opdi_batch_random(opd_call *call, const opdi_card *card) {
     const opd_vmap_rule rule = card ? card->desc.vmap : NULL;
     if (card && card->base) {

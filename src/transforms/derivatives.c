@@ -2,13 +2,14 @@
 
 //== derivatives of functions ==========================================================================================
 //
-//  A function that is differentiated gets aliases of its inputs: leaves of their own, or, if the tape outside follows
-//  the input, aliases that are linked to it by a node.  The operators of the function are recorded on the same tape as
-//  all others.  The gradients by the aliases are computed after the layer has ended, so in the layers around, and are
-//  recorded only if the function's results also depend on something else that is followed.
+//  A function that is differentiated gets aliases of its inputs.  An alias is a leaf or, if autograd outside of the
+//  function records the input, it is linked to the input by a node.  The operators of the function are recorded in the
+//  same autograd graph as all other operators.  The gradients with respect to the aliases are computed after the layer
+//  has ended, so in the outer layers.  They are recorded only if the function's results also depend on other recorded
+//  tensors.
 
-/* Notes by which inputs to differentiate: those that the options name.  If the options name none: all inputs if `all`
-   is true, else the first. */
+/* Sets the inputs with respect to which to differentiate: those in the options.  If the options have none: all
+   inputs if `all` is true, else the first input. */
 static int opdi_diff_argnums(opdi_diff *diff, bool all) {
     const opd_transform_options *options = diff->options;
     const int count = options->argnums || options->nargnums ? options->nargnums : all ? diff->nin : 1;
@@ -34,7 +35,8 @@ static int opdi_diff_argnums(opdi_diff *diff, bool all) {
     return 0;
 }
 
-/* Checks the request and fills the struct with it.  Returns 0, or -1 and sets an error. */
+/* Checks the arguments of a transform and fills in *diff.  `who` is the transform's name in errors.  Returns 0, or
+   -1 and sets an error. */
 OPDI_INTERNAL int opdi_diff_make(opdi_diff *diff, const char *who, opd_transform_fn fn, void *user,
                                  opd_tensor *const *inputs, int ninputs, const opd_transform_options *options,
                                  bool all) {
@@ -61,8 +63,9 @@ OPDI_INTERNAL int opdi_diff_make(opdi_diff *diff, const char *who, opd_transform
 static const opdi_derivative opdi_input_formula = {
     "AliasBackward0", opdi_input_bw, /* card, plugin */ NULL, NULL,
     /* context, once, fresh, real */ false, false, false, false};
-/* Returns an alias of `tensor`, which the tape outside follows, and links the alias to it by a node.  The alias is no
-   view, as writes outside do not concern the function.  Returns NULL and sets an error if that fails. */
+/* Returns an alias of `tensor`, which autograd outside of the function records, linked to it by a node.  The alias
+   is not a view, because later writes to `tensor` must not affect the function.  Returns NULL and sets an error on
+   failure. */
 static opd_tensor *opdi_diff_link(opdi_diff *diff, opd_tensor *tensor) {
     opd_tensor *alias = opdi_own(opdi_shallow_copy(tensor));
     opd_node *node = alias ? opdi_node_make(&opdi_input_formula, 1, 0, 0, &alias, 1, 0) : NULL;
@@ -73,8 +76,9 @@ static opd_tensor *opdi_diff_link(opdi_diff *diff, opd_tensor *tensor) {
     diff->linked = true;
     return alias;
 }
-/* Returns the tensor outside to which a linked input belongs; for a view of a linked input, returns the same view of
-   that tensor.  Returns NULL without an error if `tensor` is neither, and NULL with an error on failure. */
+/* If `tensor` is the alias of a linked input, returns an alias of that input; if it is a view of such an alias,
+   returns the same view of the input.  Otherwise returns NULL without an error.  On failure, returns NULL and sets
+   an error. */
 static opd_tensor *opdi_diff_unlink(const opdi_diff *diff, opd_tensor *tensor) {
     opd_tensor *base = tensor->flags & OPDI_IS_VIEW ? opdi_view_record_of(tensor)->base : tensor;
     int i;
@@ -87,8 +91,8 @@ static opd_tensor *opdi_diff_unlink(const opdi_diff *diff, opd_tensor *tensor) {
     }
     return value;
 }
-/* Returns an alias of input number `i` that is on the tape separately.  Returns NULL and sets an error if that
-   fails. */
+/* Returns an alias of input number `i`, which is recorded separately from the input.  Returns NULL and sets an error
+   on failure. */
 static opd_tensor *opdi_diff_alias(opdi_diff *diff, int i) {
     opd_tensor *tensor = diff->in[i];
     if (!tensor) {
@@ -109,13 +113,14 @@ static opd_tensor *opdi_diff_alias(opdi_diff *diff, int i) {
     opd_tensor *alias = opdi_own(opdi_shallow_copy(tensor));
     if (alias) {
         alias->flags |= OPDI_REQUIRES_GRAD;
-        alias->functionality |= OPDI_GRAD_KEYS;   /* inside, it is no inference tensor */
+        alias->functionality |= OPDI_GRAD_KEYS;   /* inside, not an inference tensor */
         alias->output_nr = diff->serial;
     }
     return alias;
 }
 
-/* Enters a layer.  In a grad layer the function's inputs become aliases.  Returns 0, or -1 and sets an error. */
+/* Begins a layer of this kind.  In a grad layer, the inputs with respect to which to differentiate are replaced by
+   aliases.  Returns 0, or -1 and sets an error. */
 static int opdi_diff_enter(opdi_diff *diff, opdi_layer_kind kind) {
     opdi_thread *thread = opdi_self();
     diff->around = thread->state;
@@ -148,8 +153,7 @@ OPDI_INTERNAL void opdi_diff_leave(opdi_diff *diff) {
     diff->layer = NULL;
 }
 
-/* Calls the function inside of the layer.  Returns the number of its outputs, not counting the auxiliary ones, or
-   -1. */
+/* Calls the function inside of the layer.  Returns the number of its outputs, not counting auxiliary outputs, or -1. */
 static int opdi_diff_call(opdi_diff *diff, opd_tensor **out) {
     const int count = opdi_outputs_check(diff->fn(diff->user, diff->in, diff->nin, out), out, diff->who, "fn");
     if (count < 0 || count > diff->options->naux) { return count < 0 ? -1 : count - diff->options->naux; }
@@ -160,10 +164,10 @@ static int opdi_diff_call(opdi_diff *diff, opd_tensor **out) {
         : opd_fail(OPD_ERROR_ARGUMENT, "%s: Expected f to be a function that has non-empty output", diff->who);
 }
 
-/* A set of nodes, in the order in which they were added. */
+/* A set of nodes in the order in which they were added, with a hash table of their indices. */
 typedef struct opdi_nodes { const opd_node **list; int32_t *slots; int32_t count, cap; } opdi_nodes;
 
-/* Returns the slot of `node`, or the empty slot where it would be put. */
+/* Returns the slot of `node`, or the empty slot where it would be inserted. */
 static int32_t *opdi_nodes_slot(const opdi_nodes *nodes, const opd_node *node) {
     uint32_t slot = (uint32_t)((uintptr_t)node / 16) % (2 * (uint32_t)nodes->cap);
     while (nodes->slots[slot] && nodes->list[nodes->slots[slot] - 1] != node) {
@@ -194,7 +198,7 @@ static int opdi_nodes_put(opdi_nodes *nodes, const opd_node *node) {
     return 0;
 }
 
-/* Returns true if a leaf was made by this layer, or by a layer inside of it that has ended. */
+/* Returns true if `leaf` was made by this layer, or by an inner layer that has ended. */
 static bool opdi_diff_mine(const opdi_diff *diff, const opd_tensor *leaf) {
     int i;
     for (i = 0; i < diff->nby && diff->by[i] != leaf; i++) { }
@@ -205,7 +209,7 @@ static bool opdi_diff_inside(const opdi_diff *diff, const opd_node *node) {
     return opdi_node_sequence(node) >= diff->since &&
         node->sequence >> OPDI_SEQUENCE_BITS == opdi_thread_number(opdi_self());
 }
-/* Returns 1 if the history of `tensor` leads out of the layer, to a node or leaf that was there before, else 0.
+/* Returns 1 if the history of `tensor` leads out of the layer, to a node or leaf that existed before, else 0.
    Returns -1 if memory runs out. */
 static int opdi_diff_leads_out(const opdi_diff *diff, const opd_tensor *tensor) {
     opdi_nodes seen;
@@ -228,8 +232,8 @@ static int opdi_diff_leads_out(const opdi_diff *diff, const opd_tensor *tensor) 
 }
 
 static opd_tensor *opdi_diff_result(const opdi_diff *diff, opd_tensor *tensor);
-/* Replaces the tangents of `tensor`, which have histories of their own, by the forms that they have outside of the
-   layer (see opdi_diff_result).  Returns 0 or -1. */
+/* Replaces the tangents of `tensor`, which have their own histories, by the tensors that stand for them outside of
+   the layer (see opdi_diff_result).  Returns 0, or -1 and sets an error. */
 static int opdi_diff_tangents(const opdi_diff *diff, const opd_tensor *tensor) {
     for (opdi_level *level = opdi_self()->innermost.level; level; level = level->outer) {
         opdi_lock(&opdi_dual_lock);
@@ -251,8 +255,8 @@ static int opdi_diff_tangents(const opdi_diff *diff, const opd_tensor *tensor) {
     return 0;
 }
 
-/* Returns 1 if `tensor` may keep its history outside of the layer (or has none), or 0 if the history leads nowhere
-   there.  Returns -1 and sets an error if that fails. */
+/* Returns 1 if `tensor` can be used outside of the layer as it is: it has no history, or a history that leads out of
+   the layer.  Returns 0 if the history ends inside.  Returns -1 and sets an error on failure. */
 static int opdi_diff_keeps(const opdi_diff *diff, const opd_tensor *tensor) {
     const opd_tensor *base = !tensor->grad_fn && (tensor->flags & OPDI_IS_VIEW) ? opdi_view_record_of(tensor)->base
         : tensor;
@@ -260,8 +264,8 @@ static int opdi_diff_keeps(const opdi_diff *diff, const opd_tensor *tensor) {
     if (base->grad_fn ? !opdi_diff_inside(diff, base->grad_fn) : !opdi_diff_mine(diff, base)) { return 1; }
     return diff->around.no_grad ? 0 : opdi_diff_leads_out(diff, tensor);
 }
-/* Returns the form of `tensor` outside of the layer: `tensor` itself, or, if no tape there follows it, an alias without
-   history.  Returns NULL and sets an error if that fails. */
+/* Returns the tensor that stands for `tensor` outside of the layer: `tensor` itself or, if its history ends inside,
+   an alias without history.  Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_diff_result(const opdi_diff *diff, opd_tensor *tensor) {
     const opdi_batched *batched = tensor && tensor->flags & OPDI_BATCHED ? opdi_batched_of(tensor) : NULL;
     opd_tensor *value = NULL, *v;
@@ -271,13 +275,13 @@ static opd_tensor *opdi_diff_result(const opdi_diff *diff, opd_tensor *tensor) {
     if (OPDI_UNLIKELY(tensor->storage->duals != NULL) && opdi_diff_tangents(diff, tensor)) { return NULL; }
     if ((keep = opdi_diff_keeps(diff, tensor)) < 0) { return NULL; }
     if (keep && (!batched || opdi_requires_grad(tensor))) { return tensor; }
-    if (batched && !(value = opdi_diff_result(diff, batched->value))) { return NULL; }  /* its tape is another one */
+    if (batched && !(value = opdi_diff_result(diff, batched->value))) { return NULL; }  /* may be recorded separately */
     if (keep && value == batched->value) { return tensor; }
     v = opdi_own(batched ? opdi_batch_again(tensor, value) : opdi_shallow_copy(tensor));
     return v && opdi_family_pass(v, tensor) == 0 ? v : NULL;
 }
 
-/* Copies the options into the derivative, because the caller may free them before the derivative is called. */
+/* Copies the options into *derivative, because the caller may free them before the derivative is called. */
 static void opdi_derivative_own(opd_derivative *derivative) {
     derivative->o = *derivative->diff.options;
     derivative->o.argnums = derivative->diff.argnums;
@@ -285,7 +289,7 @@ static void opdi_derivative_own(opd_derivative *derivative) {
     derivative->diff.options = &derivative->o;
 }
 
-/* Refuses outputs of a dtype without derivatives. */
+/* Refuses outputs of a dtype without derivatives.  Returns 0, or -1 and sets an error. */
 static int opdi_diff_check(const opdi_diff *diff, opd_tensor *const *out, int count) {
     for (int i = 0; i < count; i++) {
         if (opdi_differentiable(out[i])) { continue; }
@@ -295,8 +299,8 @@ static int opdi_diff_check(const opdi_diff *diff, opd_tensor *const *out, int co
     return 0;
 }
 
-/* Calls the function inside of a grad layer, and writes its outputs and auxiliary outputs in the form that they have
-   outside.  Returns their number, or -1. */
+/* Calls the function inside of a grad layer.  Writes the tensors that stand for its outputs, and then for its
+   auxiliary outputs, outside of the layer.  Returns their number, or -1. */
 OPDI_INTERNAL int opdi_vjp_make(opd_derivative *derivative, opd_tensor **outputs) {
     opdi_diff *diff = &derivative->diff;
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL};
@@ -328,11 +332,12 @@ OPDI_INTERNAL int opdi_diff_room(const void *outputs, const void *other, const c
     return outputs && other ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: where the results go is NULL", who);
 }
 
-/* Returns the least number of outputs of a transformed function: one, and the auxiliary ones. */
+/* Returns the smallest number of outputs of a transformed function: one, plus the auxiliary outputs. */
 static int opdi_least_outputs(const opd_transform_options *options) {
     return 1 + (options ? OPDI_MIN(OPDI_MAX(options->naux, 0), OPD_TRANSFORM_OUTPUTS - 1) : 0);
 }
-/* Returns the least number of outputs of a transform that gives a gradient for each argnum instead of one output. */
+/* Returns the smallest number of outputs of a transform that gives a gradient for each of argnums instead of one
+   output. */
 OPDI_INTERNAL int opdi_least_gradients(const opd_transform_options *options) {
     const int by = options && options->nargnums > 0 ? OPDI_MIN(options->nargnums, OPD_TRANSFORM_OUTPUTS) : 1;
     return by + opdi_least_outputs(options) - 1;
@@ -352,8 +357,8 @@ int opd_vjp(opd_transform_fn fn, void *user, opd_tensor *const *primals, int cou
     return opdi_outputs_give(outputs, out, rc, opdi_least_outputs(options));
 }
 
-/* Pulls cotangents of the outputs back to gradients of the inputs.  A NULL cotangent stands for zeros; if there is no
-   array of cotangents, all are ones.  Returns the number of gradients, or -1. */
+/* Computes the gradients of the inputs from cotangents of the outputs.  A NULL cotangent stands for zeros; if
+   `cotangents` is NULL, all are ones.  Returns the number of gradients, or -1. */
 OPDI_INTERNAL int opdi_vjp_pull(opd_derivative *derivative, opd_tensor *const *cotangents, unsigned flags,
                                 opd_tensor **grads) {
     opdi_thread *thread = opdi_self();
@@ -380,7 +385,7 @@ OPDI_INTERNAL int opdi_vjp_pull(opd_derivative *derivative, opd_tensor *const *c
     memset(&options, 0, sizeof options);
     options.grad_outputs = with;
     options.retain_graph = !(flags & OPD_DERIVATIVE_LAST);
-    /* below a vmap the outputs are on another tape */
+    /* below a vmap, the outputs are recorded at another layer */
     options.create_graph = create && (reach || (derivative->vmaps && thread->innermost.layer));
     options.allow_unused = true;
     if (k && opdi_autograd_grad(roots, k, diff.by, diff.nby, &options, !reach, diff.serial, grads)) { return -1; }
@@ -392,14 +397,14 @@ OPDI_INTERNAL int opdi_vjp_pull(opd_derivative *derivative, opd_tensor *const *c
     return diff.nby;
 }
 
-/* Refuses more results than a transform may have. */
+/* Fails if a transform has more results than allowed.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_diff_most(const opdi_diff *diff, int count) {
     return count <= OPD_TRANSFORM_OUTPUTS ? 0 : opd_fail(OPD_ERROR_ARGUMENT,
                                                          "%s: %d results are more than the %d outputs "
                                                          "that are allowed", diff->who, count, OPD_TRANSFORM_OUTPUTS);
 }
-/* Writes the gradients of a function whose output is a single number; then, if `value` is true, that output; then the
-   auxiliary outputs.  Returns the number of all these, or -1. */
+/* Writes to outputs[]: the gradients of a function whose output is a single number; then, if `value` is true, that
+   output; then the auxiliary outputs.  Returns the number of all these, or -1. */
 static int opdi_diff_grad(opdi_diff *diff, bool value, opd_tensor **outputs) {
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS], *grads[OPD_TRANSFORM_OUTPUTS];
     opd_derivative derivative;
@@ -447,10 +452,10 @@ int opd_grad_and_value(opd_transform_fn fn, void *user, opd_tensor *const *input
     return opdi_grad_of("grad_and_value", fn, user, inputs, ninputs, options, true, outputs);
 }
 
-//== forward ===========================================================================================================
+//== forward mode ======================================================================================================
 
-/* Calls the function at the primals diff->in with tangents (NULL: none), and writes the outputs and their tangents.
-   Returns the number of outputs, including the auxiliary ones, or -1. */
+/* Calls the function at the primals diff->in with these tangents (NULL stands for zeros).  Writes its outputs and
+   their tangents.  Returns the number of outputs, including auxiliary outputs, or -1. */
 OPDI_INTERNAL int opdi_jvp_make(opdi_diff *diff, opd_tensor *const *tangents, opd_tensor **outputs,
                                 opd_tensor **out_tangents) {
     opdi_thread *thread = opdi_self();
@@ -464,7 +469,7 @@ OPDI_INTERNAL int opdi_jvp_make(opdi_diff *diff, opd_tensor *const *tangents, op
         const int first = diff->argnums[i];
         if (!tangents[i]) { continue; }
         if (!(diff->in[first] = opdi_make_dual(diff->in[first], tangents[i]))) { rc = -1; }
-        else { diff->in[first]->functionality |= OPDI_GRAD_KEYS; }  /* inside, it is no inference tensor */
+        else { diff->in[first]->functionality |= OPDI_GRAD_KEYS; }  /* inside, not an inference tensor */
     }
     opdi_within_leave(thread, &within);
     if (rc || (count = opdi_diff_call(diff, outputs)) < 0) { return -1; }
@@ -483,7 +488,7 @@ OPDI_INTERNAL int opdi_jvp_make(opdi_diff *diff, opd_tensor *const *tangents, op
     return rc ? -1 : count + diff->options->naux;
 }
 
-/* Checks that each tangent fits its primal: sizes, dtype, device.  Returns 0, or -1 and sets an error. */
+/* Checks that each tangent has the sizes, dtype and device of its primal.  Returns 0, or -1 and sets an error. */
 static int opdi_jvp_check(const opdi_diff *diff, opd_tensor *const *tangents, const char *who) {
     char first[256], second[256];
     if (opdi_any_dead(tangents, diff->nby, who)) { return -1; }
@@ -516,7 +521,8 @@ static int opdi_jvp_check(const opdi_diff *diff, opd_tensor *const *tangents, co
     return 0;
 }
 
-/* Runs the function in forward mode, and moves outputs and tangents to the caller's scope. */
+/* Runs the function in forward mode, and moves outputs and tangents to the caller's scope.  Returns the number of
+   outputs, or -1. */
 int opd_jvp(opd_transform_fn fn, void *user, opd_tensor *const *primals, opd_tensor *const *tangents, int count,
             const opd_transform_options *options, opd_tensor **outputs, opd_tensor **out_tangents) {
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL}, *along[OPD_TRANSFORM_OUTPUTS] = {NULL};
@@ -538,8 +544,8 @@ int opd_jvp(opd_transform_fn fn, void *user, opd_tensor *const *primals, opd_ten
     return opdi_outputs_give(outputs, out, rc, opdi_least_outputs(options));
 }
 
-/* Calls the function once, and keeps its primals so that tangents can be applied later.  Returns the number of outputs,
-   or -1. */
+/* Calls the function once, and keeps its primals in a new *jvp, so that tangents can be applied later.  Returns the
+   number of outputs, or -1. */
 static int opdi_linearize(opd_transform_fn fn, void *user, opd_tensor *const *primals, int count,
                           const opd_transform_options *options, opd_tensor **outputs, opd_derivative **jvp) {
     opd_derivative *derivative = opd_ok() ? opdi_derivative_new() : NULL;
@@ -569,7 +575,8 @@ int opd_linearize(opd_transform_fn fn, void *user, opd_tensor *const *primals, i
     return opdi_outputs_give(outputs, out, count, opdi_least_outputs(options));
 }
 
-/* Applies a derivative to cotangents (vjp) or tangents (linearize).  Returns the number of resulting tensors, or -1. */
+/* Applies a derivative to `in`: cotangents (vjp) or tangents (linearize).  Returns the number of resulting tensors,
+   or -1. */
 static int opdi_derivative_call(opd_derivative *derivative, opd_tensor *const *in, int count, unsigned flags,
                                 opd_tensor **out) {
     opd_tensor *outputs[OPD_TRANSFORM_OUTPUTS], *along[OPD_TRANSFORM_OUTPUTS];

@@ -1,24 +1,28 @@
 #include "transforms.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>batching     calls through the layers, batching rules: how an operator is run on a batch of examples
+//  >>batching     calls through the layers, batching rules: running an operator on a batch of examples
 //
-//  Rules for families of operators, the loop over examples for operators without a rule, and the helper functions for
-//  writing rules.
+//  This section has rules for families of operators, the loop over examples for operators without a rule, and helper
+//  functions for writing rules.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== calls through the layers ==========================================================================================
 //
-//  How a call travels while a vmap layer is open:
-//    opdi_front_kernel       at DynamicLayerFront, above all keys; opdi_layer_of finds the layer of the call
-//      opdi_vmap_call          no tape and no tangents inside of that layer: right to its rule
-//      opdi_call_again         otherwise the call once more: at the tape inside, whose kernels record it, and
-//        opdi_back_kernel        below that, at DynamicLayerBack > opdi_vmap_call
-//                              a call of no layer goes on as an ordinary one
-//    opdi_vmap_call          opdi_rule_begin (the layers around are in place), the rule, opdi_rule_end, opdi_batch_tie
-//      opdi_batched_rule       the card's rule; random > opdi_batch_random; in-place and out= > opdi_batch_derived;
-//                              without a rule: views > opd_batch_view, others > opd_batch_decompose > opd_batch_loop
-//    opdi_batched_kernel     at FuncTorchBatched without its layer: an error, a tensor has escaped
+//  The path of a call while a vmap layer is open.  Indented functions are called by the one above.
+//       opdi_front_kernel         the kernel at DynamicLayerFront, above all keys: finds the layer of the call
+//         opdi_vmap_call            if autograd and forward mode inside of that layer are not involved
+//         opdi_call_again           otherwise: runs the call again, at the autograd kernels inside of that layer
+//           opdi_back_kernel          the kernel at DynamicLayerBack, below Autograd: calls opdi_vmap_call
+//         opdi_call_again           if the call has no vmap layer: runs it as an ordinary call
+//       opdi_vmap_call            calls opdi_rule_begin, which activates the outer layers; the rule; then opdi_rule_end
+//                                 and opdi_batch_tie
+//         opdi_batched_rule         runs the rule in the operator descriptor
+//           opdi_batch_random         if the operator is random
+//           opdi_batch_derived        if it is an in-place or out= form
+//           opd_batch_view            if there is no rule, and the operator is a view
+//           opd_batch_decompose       if there is no rule: runs a composite kernel, or calls opd_batch_loop
+//       opdi_batched_kernel       the kernel at FuncTorchBatched: reports a tensor that has escaped from its vmap
 
 OPDI_SHARED int opdi_front_kernel(opd_call *call);
 OPDI_SHARED int opdi_back_kernel(opd_call *call);
@@ -44,8 +48,8 @@ OPDI_SHARED int opdi_batch_fold_3d(opd_call *call);
 OPDI_SHARED opd_tensor *opdi_batch_channels(opd_tensor *tensor, int dim);
 #if defined(OPDI_CORE)
 
-/* Runs the call once more after the layers have seen it: below them or, if `back` is true, on the tape of a vmap layer.
-   Returns 0 or -1. */
+/* Runs the call again after the layers have seen it: below them or, if `back` is true, at the autograd kernels of a
+   vmap layer.  Returns 0, or -1 and sets an error. */
 static int opdi_call_again(opd_call *call, bool back) {
     opdi_state *state = &call->th->state;
     const uint64_t include = state->include, allow = state->allow;
@@ -61,7 +65,7 @@ static int opdi_call_again(opd_call *call, bool back) {
     state->include = include & ~OPDI_FRONT_BIT;
     if (back) { opdi_back_keys(state); }
     const opdi_slot *slot = opdi_find_slot(call->th, &other, table, &sets);
-    state->include = include;                     /* operators called by its kernels come to the layers again */
+    state->include = include;                     /* its kernels' calls pass the layers again */
     state->allow = allow;
     int rc = opdi_invoke(call->th, &other, slot);
     call->filled = other.filled;
@@ -70,7 +74,7 @@ static int opdi_call_again(opd_call *call, bool back) {
     return rc;
 }
 
-/* Runs another kernel for the same call, with an opd_call of its own.  The results become those of `call`. */
+/* Runs the kernel in *slot for the same call, with another opd_call.  Its results become those of `call`. */
 OPDI_INTERNAL int opdi_call_slot(opd_call *call, const opdi_slot *slot, opd_key key) {
     opd_call other;
     other.op = call->op;
@@ -94,8 +98,8 @@ OPDI_INTERNAL bool opdi_op_is_random(opd_op *op) {
     return OPDI_LOAD(&op->random) > 0;
 }
 
-/* If results share an argument's memory, makes them views of the argument for the tape of the layers inside.  Results
-   of detach are no views. */
+/* If results share an argument's memory, makes them views of the argument for autograd in the inner layers.  Results
+   of detach are not views. */
 static void opdi_batch_tie(opd_call *call) {
     const opd_op *op = call->op;
     const opdi_card *card = OPDI_ACQUIRE(&op->card);
@@ -136,8 +140,8 @@ static int opdi_vmap_call(opd_call *call, opdi_layer *layer) {
     return rc;
 }
 
-/* Returns the innermost vmap layer that takes part in the call (an argument is batched there, or the call is random),
-   or NULL if there is none. */
+/* Returns the innermost vmap layer that takes part in the call (an argument is batched there, or the call is
+   random).  Returns NULL if there is none. */
 static opdi_layer *opdi_layer_of(const opd_call *call) {
     opdi_layer *layer = call->th->innermost.layer;
     while (layer && (layer->kind != OPDI_LAYER_VMAP || (!opdi_any_batched(call->op, call->args, layer->level) &&
@@ -150,8 +154,9 @@ static inline bool opdi_level_inside(const struct opdi_level *level, const opdi_
     return level && level->layer > layer->level;
 }
 
-/* This kernel at DynamicLayerFront, above all keys, passes the call to the tape inside of its vmap layer, or directly
-   to that layer's rule.  A call that belongs to no layer is an ordinary one, as there is one tape for all layers. */
+/* The kernel at DynamicLayerFront, above all keys.  Passes the call to the autograd kernels inside of its vmap
+   layer, or directly to that layer's rule.  A call without a vmap layer is an ordinary call, because all layers
+   share one autograd graph. */
 OPDI_SHARED int opdi_front_kernel(opd_call *call) {
     opdi_thread *thread = call->th;
     opdi_layer *const rule = thread->innermost.rule, *const layer = opdi_layer_of(call),
@@ -166,7 +171,7 @@ OPDI_SHARED int opdi_front_kernel(opd_call *call) {
     }
     if (layer) {
         through = layer->through;
-        layer->through = thread->state;           /* kernels at this tape hide their calls from no other tape */
+        layer->through = thread->state;           /* saves the modes for opdi_back_kernel */
         if ((at_tape = layer->at_tape)) { layer->through.allow |= through.allow & OPDI_AUTOGRAD_BITS; }
         layer->at_tape = true;
     }
@@ -182,10 +187,10 @@ OPDI_SHARED int opdi_front_kernel(opd_call *call) {
     return rc;
 }
 
-/* This kernel at DynamicLayerBack, below the tape, runs the rule of the call's vmap layer. */
+/* The kernel at DynamicLayerBack, below the autograd keys: runs the rule of the call's vmap layer. */
 OPDI_SHARED int opdi_back_kernel(opd_call *call) {
     opdi_layer *layer = opdi_layer_of(call);
-    const uint64_t allow = call->th->state.allow | ~OPD_BIT_OF(OPD_F_AUTOCAST);       /* casts made so far stay */
+    const uint64_t allow = call->th->state.allow | ~OPD_BIT_OF(OPD_F_AUTOCAST);       /* arguments are already cast */
     if (!layer) { return opd_fail(OPD_ERROR_KERNEL, "%s: the layers of transforms are gone", call->op->name); }
     call->th->state = layer->through;
     call->th->state.allow &= allow;
@@ -194,7 +199,8 @@ OPDI_SHARED int opdi_back_kernel(opd_call *call) {
 
 OPDI_COLD_BEGIN
 
-/* Checks the outputs of a transformed function.  Returns `count`, their number, or -1 and sets an error. */
+/* Checks the `count` outputs of the function `name` that transform `who` has called.  Returns `count`, or -1 and
+   sets an error. */
 OPDI_INTERNAL int opdi_outputs_check(int count, opd_tensor *const *out, const char *who, const char *name) {
     if (count < 0 || !opd_ok()) {
         return !opd_ok() ? -1 : opd_fail(OPD_ERROR_USER, "%s: %s failed without saying why", who, name);
@@ -212,9 +218,10 @@ OPDI_INTERNAL int opdi_outputs_check(int count, opd_tensor *const *out, const ch
     return count;
 }
 
-/* Makes the tensor *tensors, which is a reference, the result of a node that fails.  It was computed from the `count`
-   tensors in `reads` by a formula that is differentiable once.  Does nothing if no tape follows one of these, or its
-   tangent in a level.  Returns 0 or -1. */
+/* Makes *tensors, a reference, the result of a node whose backward function fails.  The tensor was computed from the
+   `count` tensors in `reads` by the backward function of `from`, which can be differentiated only once.  Does
+   nothing if autograd records none of these tensors, nor their tangents in `level`.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_once_tie(const opd_node *from, opd_tensor **tensors, opd_tensor *const *reads, int count,
                          opdi_level *level) {
     const opd_value name = opd_value_str(from->formula->name);
@@ -235,8 +242,8 @@ static int opdi_once_tie(const opd_node *from, opd_tensor **tensors, opd_tensor 
     opdi_node_release(twice);
     return rc;
 }
-/* Ties the tangents of `tensor` as opdi_once_tie does, in those open levels that are outside of layer `below` and
-   inside of the tensor's own layer. */
+/* Calls opdi_once_tie for the tangents of `tensor` in those open levels that are outside of layer `below` and inside
+   of the tensor's own layer. */
 static int opdi_once_tangents(const opd_node *from, const opd_tensor *tensor, opd_tensor *const *reads, int count,
                               int below) {
     const int above = tensor->flags & OPDI_BATCHED ? opdi_batched_of(tensor)->level : 0;
@@ -263,7 +270,7 @@ static int opdi_once_tangents(const opd_node *from, const opd_tensor *tensor, op
     }
     return rc;
 }
-/* Ties *tensors for the layers around, as opdi_once_tie does: its tangents, and the value inside its wrapper. */
+/* Calls opdi_once_tie for the outer layers: for the tangents of *tensors, and for the value inside its vmap wrapper. */
 OPDI_INTERNAL int opdi_once_deeper(const opd_node *from, opd_tensor **tensors, opd_tensor *const *reads, int count,
                                    int below) {
     opd_tensor **outside;

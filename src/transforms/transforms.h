@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>transforms_h autocast, batching, derivatives: types and inline functions that several files use
+//  >>transforms_h autocast, batching, derivatives: types and inline functions for several files
 //----------------------------------------------------------------------------------------------------------------------
 
 #if !defined(OPDI_TRANSFORMS_H)
@@ -10,23 +10,22 @@
 
 #if !defined(OPD_NO_AUTOCAST)
 #if defined(OPDI_CORE)
-/* The state of autocast that results from the regions around a call: for each device whether it is on, and its
-   dtype. */
+/* The state of autocast that results from the open regions: for each device, whether autocast is on, and its dtype. */
 typedef struct opdi_autocast_state {
-    uint16_t on;                 /* a bit for each device */
+    uint16_t on;                 /* one bit per device */
     uint8_t no_cache;
     int8_t dtype[OPD_BACKEND_COUNT];              /* 0: the device's default dtype */
 } opdi_autocast_state;
 #define OPDI_AUTOCAST_STATES 1024
-/* The autocast states that regions have had.  Entries never change and are never freed, so a thread's state is a
-   number. 1 is the state of at[0]; 0 means that there is no region, and the excluded keys decide. */
+/* The list of all autocast states so far.  Entries never change and are never freed, so a thread's state is a
+   number: state n is at[n - 1].  State 0 means that there is no region, and the excluded keys decide. */
 typedef struct opdi_autocast_states {
     opdi_mutex lock; int n; opdi_autocast_state at[OPDI_AUTOCAST_STATES];
 } opdi_autocast_states;
 typedef struct opdi_cast {
     struct opdi_cast *next;
     opd_tensor *source, *cast;                    /* references */
-    const char *data;                             /* data and version of `source` when it was cast */
+    const char *data;                             /* data and version of `source` at the cast */
     uint32_t version;
 } opdi_cast;
 #define OPDI_CAST_CHAINS 256
@@ -37,7 +36,7 @@ typedef struct opdi_cast_cache { opdi_mutex lock; int64_t n; opdi_cast *chains[O
 //== layer calls =======================================================================================================
 
 #if defined(OPDI_CORE)
-/* The thread's state before a batching rule.  A rule runs under the layers around its vmap layer, and in their
+/* The thread's state before a batching rule.  A rule runs in the layers outside of its vmap layer, and in their
    modes. */
 typedef struct opdi_ruling {
     opdi_layer *layer, *rule;
@@ -80,23 +79,23 @@ typedef struct opdi_diff {
     const opd_transform_options *options;
     opd_tensor **in;                              /* the inputs of fn */
     int nin;
-    opd_tensor **by, **given;                     /* inputs by which fn is differentiated; their form outside */
+    opd_tensor **by, **given;                     /* inputs to differentiate by; given: without aliases */
     int *argnums, nby;
     opdi_layer *layer;
     opdi_state around;
-    uint64_t since;                               /* number of the first node that was recorded inside */
-    uint32_t serial;                              /* the layer's number; also in output_nr of leaves that it makes */
-    bool linked;                                  /* an alias has a link to the tape outside */
-    const char *packers;                          /* the message by which saved-tensor hooks were forbidden before */
+    uint64_t since;                               /* number of the first node recorded inside */
+    uint32_t serial;                              /* the layer's number; also output_nr of its leaves */
+    bool linked;                                  /* an alias is linked to an outside input */
+    const char *packers;                          /* earlier message that forbids saved-tensor hooks */
 } opdi_diff;
-/* A derivative that a program holds: of a function that was called once with aliases (vjp), or that will be called
+/* A derivative that a program holds: of a function that was called once with aliases (vjp), or of one that is called
    again with each tangent (linearize). */
 struct opd_derivative {
     opdi_diff diff;
     opd_tensor **outs;                            /* vjp: the outputs with their histories */
-    opd_tensor *const *primals;                   /* linearization: the primals */
+    opd_tensor *const *primals;                   /* linearize: the primals */
     int nouts, vmaps;
-    opd_transform_options o;                      /* the program's options; argnums is diff.argnums */
+    opd_transform_options o;                      /* copy of the program's options */
 };
 #endif
 #endif
@@ -104,20 +103,20 @@ struct opd_derivative {
 //== fake ==============================================================================================================
 
 #define OPDI_FAKE_SIZES 16
-/* A real tensor, which is held, and its fake. */
+/* A real tensor, as a reference, and its fake. */
 typedef struct opdi_faked { opd_tensor *real, *fake; } opdi_faked;
 typedef struct opdi_fake_mode {
     opdi_fake asked;                              /* must be first: innermost.fake points here */
     struct opdi_fake_mode *outer;
-    int place;                                    /* the device for which new tensors stand */
-    int inside;                                   /* how many kernels are running; if not 0, bytes are counted */
+    int place;                                    /* the device that new tensors stand for */
+    int inside;                                   /* number of running kernels; if > 0, bytes are counted */
     opdi_faked *map;                              /* hash table, open addressing; its size is a power of two */
-    int64_t size, used, given;                    /* given: bytes of the real tensors that the mode was given */
-    struct { int64_t value, min, max; } sizes[OPDI_FAKE_SIZES];           /* the last sizes that depend on data */
+    int64_t size, used, given;                    /* given: bytes of the real tensors passed to the mode */
+    struct { int64_t value, min, max; } sizes[OPDI_FAKE_SIZES];           /* the last data-dependent sizes */
     int nsizes;
     opd_cost *cost;
 } opdi_fake_mode;
-/* Returns the fake mode that is open on a thread, or NULL. */
+/* Returns the innermost fake mode of a thread, or NULL. */
 static inline opdi_fake_mode *opdi_fake_mode_of(const opdi_thread *thread) {
     return (opdi_fake_mode *)(void *)thread->innermost.fake;
 }
@@ -125,7 +124,7 @@ struct opd_cost {
     opd_fake_block block;
     opd_cost_row *rows;
     int nrows, room;
-    int64_t begun, most, given;                   /* live bytes of fakes: at the beginning; the maximum */
+    int64_t begun, most, given;                   /* live bytes: at the start; peak; given: real tensors */
 };
 OPDI_SHARED bool opdi_autocast_is_on(const opdi_thread *thread, int device);
 

@@ -2,8 +2,8 @@
 
 //== custom functions under vmap =======================================================================================
 
-/* Finds the innermost vmap layer at which an input of a custom function is batched.  After that, forward mode uses only
-   the levels of the layers inside. */
+/* Sets ctx->layer to the innermost vmap layer at which an input of a custom function is batched, or leaves it NULL.
+   Afterwards, forward mode uses only the levels of the inner layers.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_function_layer(opd_context *ctx) {
     opdi_layer *layer = opdi_self()->innermost.layer;
     if (!ctx->fn.setup_context) {
@@ -25,21 +25,21 @@ OPDI_INTERNAL int opdi_function_layer(opd_context *ctx) {
     return 0;
 }
 
-/* Returns element number `element` of a value that is a list of tensors, or the tensor that the value is. */
+/* Returns element number `element` of `value` if it is a list of tensors, else the tensor in `value`. */
 static opd_tensor *opdi_value_tensor(const opd_value *value, int32_t element) {
     return value->tag == OPD_TAG_TENSORS ? value->u.tensors[element] : value->u.t;
 }
 static int32_t opdi_value_tensors(const opd_value *value) {
     return value->tag == OPD_TAG_TENSORS ? value->n : value->tag == OPD_TAG_TENSOR;
 }
-/* Returns `value` with the tensors of `list`, which is in the innermost scope, instead of its own tensors. */
+/* Returns `value` with the tensors of `list`, which is in the innermost scope, instead of its own. */
 static opd_value opdi_value_with(const opd_value *value, opd_tensor **list) {
     return value->tag == OPD_TAG_TENSORS ? opd_value_tensors(list, value->n) : value->tag == OPD_TAG_TENSOR && list[0]
         ? opd_value_tensor(list[0]) : *value;
 }
 
-/* Applies a custom function to each example under the layers around, and stacks the outputs that are tensors.  Returns
-   the number of outputs, or -1. */
+/* Applies a custom function to each example in the outer layers, and stacks the outputs that are tensors.  dims[]
+   has the dim of the examples in each of `values`.  Returns the number of outputs, or -1. */
 static int opdi_function_loop(opd_context *ctx, const opd_value *values, const int *dims, opd_value *outputs) {
     const int64_t size = opd_batch_size(), runs = OPDI_MAX(size, 1);
     opd_value *args = (opd_value *)opdi_scope_alloc(((size_t)ctx->ninputs + 1) * sizeof *args);
@@ -89,16 +89,16 @@ static int opdi_function_loop(opd_context *ctx, const opd_value *values, const i
     return total;
 }
 
-/* Returns true if tensor, or a value inside its vmap wrappers, has a tangent. */
+/* Returns true if `tensor`, or a value inside its vmap wrappers, has a tangent. */
 static bool opdi_is_dual_inside(const opd_tensor *tensor) {
     while (tensor && (tensor->flags & OPDI_BATCHED) && !opdi_is_dual(tensor)) {
         tensor = opdi_batched_of(tensor)->value;
     }
     return tensor && opdi_is_dual(tensor);
 }
-/* Computes a custom function's outputs by its vmap rule, or example by example if autograd or forward mode outside
-   follows an input.  Returns the number of outputs, or -1 and sets an error.  Returns -2 if neither is needed and
-   forward may run as it is. */
+/* Computes a custom function's outputs by its vmap rule.  Without a rule, computes them example by example if
+   autograd or forward mode outside of the layer records an input.  If neither is needed and forward may run as it
+   is, returns -2.  Returns the number of outputs, or -1 and sets an error. */
 static int opdi_function_outside(opd_context *ctx, opd_value *outputs, int *out_dims) {
     opdi_thread *thread = opdi_self();
     opd_value *values = (opd_value *)opdi_scope_alloc(((size_t)ctx->ninputs + 1) * sizeof *values);
@@ -142,8 +142,8 @@ static int opdi_function_outside(opd_context *ctx, opd_value *outputs, int *out_
     return opd_ok() ? total : -1;
 }
 
-/* Computes the outputs of a custom function with batched inputs, instead of its forward.  Returns 0, or -1 and sets an
-   error. */
+/* Computes the outputs of a custom function with batched inputs, instead of calling its forward.  Returns 0, or -1
+   and sets an error. */
 OPDI_INTERNAL int opdi_function_compute(opd_context *ctx) {
     opdi_thread *thread = opdi_self();
     opd_value outputs[OPD_TRANSFORM_OUTPUTS];

@@ -1,16 +1,17 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>typed        kernels that are compiled for several types and sets of instructions
 //
-//  The text of such a kernel is a file of its own, NAME.typed.h beside its room in src/.  The room includes it for each
-//  type, and a kernel in vectors for each set of instructions.  A file of src/typed/ in front of it defines
+//  The text of such a kernel is in its own file NAME.typed.h, beside the file in src/ that uses it.  That file
+//  includes NAME.typed.h once for each type and, if the kernel uses vectors, once for each set of instructions.  Before
+//  each of these includes, it includes a file of src/typed/, which defines
 //
-//    OPDI_T          the type: float, double, int64_t              OPDI_BYTES   its size
-//    OPDI_WHOLE      1 for int64_t, else 0
-//    OPDI_TYPED(f)   opdi_f_f32, opdi_f_f64 or opdi_f_i64          OPDI_FN(f)   C's function f for float or double
-//    OPDI_LEVEL      0 plain C, 1 AVX2, 2 AVX-512
-//    OPDI_WIDE(f)    opdi_f_plain_f32, opdi_f_avx2_f32, opdi_f_avx512_f32, and with f64
+//      OPDI_T          the type: float, double, int64_t              OPDI_BYTES   its size
+//      OPDI_WHOLE      1 for int64_t, else 0
+//      OPDI_TYPED(f)   opdi_f_f32, opdi_f_f64 or opdi_f_i64          OPDI_FN(f)   C's function f for float or double
+//      OPDI_LEVEL      0 plain C, 1 AVX2, 2 AVX-512
+//      OPDI_WIDE(f)    opdi_f_plain_f32, opdi_f_avx2_f32, opdi_f_avx512_f32, and the same with f64
 //
-//  and the words below follow from these.
+//  The macros below follow from these.
 //----------------------------------------------------------------------------------------------------------------------
 
 #define OPDI_BY(name, number) OPDI_BY_(name, number)
@@ -18,7 +19,7 @@
 #define OPDI_BY_BOTH(name, bytes, level) OPDI_BY_BOTH_(name, bytes, level)
 #define OPDI_BY_BOTH_(name, bytes, level) name##bytes##_##level
 
-/* The attributes of a kernel's functions, in front of their types. */
+/* The attributes of a kernel's functions, written before their types. */
 #define OPDI_TARGET OPDI_BY(OPDI_TARGET_, OPDI_LEVEL)
 #define OPDI_TARGET_0
 #define OPDI_TARGET_1 OPDI_AVX2
@@ -45,8 +46,8 @@
 #define OPDI_V_HALVES_1 opdi_v8h
 #define OPDI_V_HALVES_2 opdi_v16h
 
-/* The bits of a number, the bits of its exponent, the last letter of its instructions, and the LAPACK function for its
-   type. */
+/* The unsigned integer type for the bits of a number, the bits of its exponent, the last letter of its instructions,
+   and the LAPACK function for its type. */
 #define OPDI_BITS OPDI_BY(OPDI_BITS_, OPDI_BYTES)
 #define OPDI_BITS_4 uint32_t
 #define OPDI_BITS_8 uint64_t
@@ -60,7 +61,7 @@
 #define OPDI_FORTRAN_4(name) s##name##_
 #define OPDI_FORTRAN_8(name) d##name##_
 
-/* Arithmetic that differs for whole numbers, which wrap around. */
+/* Macros that differ for integers, whose arithmetic wraps around. */
 #define OPDI_IS_NAN(x) OPDI_BY(OPDI_IS_NAN_, OPDI_WHOLE)(x)
 #define OPDI_IS_NAN_0(x) ((x) != (x))
 #define OPDI_IS_NAN_1(x) false

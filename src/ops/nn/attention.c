@@ -3,11 +3,13 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:attention attention
 //
-//  Computes softmax(scale q k^T + mask) v for each head: in one kernel, a block of rows of q at a time, or in separate
-//  steps like PyTorch's "math" version.  Uses matrix products and the softmax of rows.
+//  Computes softmax(scale q k^T + mask) v for each head.  One kernel does this a block of rows of q at a time.  If that
+//  kernel does not suit the arguments, operators compute it in separate steps, like PyTorch's "math" version.  This
+//  section uses matrix products and the softmax of rows.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* _safe_softmax: computes softmax, but gives 0 for a line whose numbers are all -inf. */
+/* _safe_softmax: computes softmax along argument dim.  A line of elements that are all -inf becomes zeros instead of
+   NaN. */
 static int opdi_safe_softmax_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const int64_t dim = opd_arg_int(call, 1);
@@ -49,7 +51,7 @@ static opd_tensor *opdi_softmax_mask(const opd_tensor *self, opd_tensor *mask, i
     }
     return type ? opdi_unsqueeze_at(opdi_unsqueeze_at(mask, 1), 1) : mask;
 }
-/* _masked_softmax: computes softmax of the elements whose mask is false, and 0 for the others. */
+/* _masked_softmax: computes softmax of the elements whose mask is false, and 0 for all other elements. */
 static int opdi_masked_softmax_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1);
     const int64_t dim = opd_arg_is_none(call, 2) ? -1 : opd_arg_int(call, 2);
@@ -72,7 +74,7 @@ static int opdi_masked_softmax_backward_kernel(opd_call *call) {
     grad = opd__softmax_backward_data(opdi_unless(grad, mask), output, dim, opd_dtype(output));
     return opd_return_tensor(call, opdi_unless(grad, mask));
 }
-/* opd__masked_softmax: softmax of the elements whose mask is false; 0 for the others */
+/* opd__masked_softmax: softmax of the elements whose mask is false; 0 for all other elements */
 OPDI_OP(_masked_softmax) {
     op->schema = "_masked_softmax(Tensor self, Tensor mask, int? dim=None, int? mask_type=None) -> Tensor";
     op->composite = opdi_masked_softmax_kernel;
@@ -90,13 +92,13 @@ OPDI_OP(_masked_softmax_backward) {
 //== attention in one kernel ===========================================================================================
 
 /* A job of the kernel: q [batch, heads, rows, depth], k and v [batch, heads / group, keys, depth].  Strides are in
-   elements.  mask is NULL or has the compute type; its stride is 0 along dims of size 1. */
+   elements.  mask is NULL or points to elements of the compute type; its stride is 0 along dims of size 1. */
 typedef struct opdi_attention {
     size_t size;                                  /* 4: float, 8: double */
     int64_t heads, group, rows, keys, depth, block, blocks;
-    opd_tensor *q, *k, *v, *out, *lse;            /* out and lse: of the compute type */
-    opd_tensor *grad, *grads[3];                  /* derivative: by the output; by q, k and v */
-    int64_t wide;                                 /* derivative: the number of keys in a block */
+    opd_tensor *q, *k, *v, *out, *lse;            /* out and lse have the compute type */
+    opd_tensor *grad, *grads[3];                  /* backward: of the output; of q, k, v */
+    int64_t wide;                                 /* backward: number of keys in a block */
     const char *mask;
     int64_t mask_strides[4];
     double scale;
@@ -112,8 +114,8 @@ OPDI_ALWAYS void opdi_attention_shift_body(float *x, float k, float c, const flo
     else if (stride == 1) { OPDI_SIXTEENS(x[j] = x[j] * k + mask[j] - c) }
     for (; i < count; i++) { x[i] = x[i] * k + (mask ? mask[i * stride] : 0) - c; }
 }
-/* Computes g = p (g - c) k: turns g, the derivative by the softmax p, into the derivative by the softmax's input, times
-   k. */
+/* Computes g = p (g - c) k.  On entry, g is the derivative with respect to the softmax p.  On return, g is the
+   derivative with respect to the softmax's input, times k. */
 OPDI_ALWAYS void opdi_attention_slope_body(float *g, const float *p, float c, float k, int64_t count) {
     int64_t i;
     OPDI_SIXTEENS(g[j] = p[j] * (g[j] - c) * k)
@@ -140,7 +142,7 @@ static void opdi_attention_slope(float *g, const float *p, float c, float k, int
 /* Replaces x [count] by the softmax of scale * x + mask; elements of mask are `stride` apart.  Returns the logarithm of
    the sum of exponentials.  If all numbers are -inf, writes zeros and returns 0. */
 static double opdi_attention_row_f32(float *x, int64_t count, float scale, const float *mask, int64_t stride) {
-    const bool later = !mask && scale > 0;        /* than the largest is taken off */
+    const bool later = !mask && scale > 0;        /* scale after subtracting the largest */
     if (!later) { opdi_attention_shift(x, scale, 0, mask, stride, count); }
     scale = later ? scale : 1;
     float top = count ? opdi_line_max(x, count) : -(float)OPDI_INF;
@@ -151,7 +153,7 @@ static double opdi_attention_row_f32(float *x, int64_t count, float scale, const
             for (i = 0; i < count; i++) { x[i] = 0; }
             return 0;
         }
-        top = 0;                                  /* there is a NaN */
+        top = 0;                                  /* all numbers are -inf or NaN */
     }
     opdi_line_affine(x, x, top, scale, count);
     opdi_vexp(count, x, x);
@@ -176,19 +178,20 @@ static double opdi_attention_row_f64(double *x, int64_t count, double scale, con
     for (int64_t i = 0; i < count; i++) { x[i] /= sum; }
     return top + log(sum);
 }
-/* Returns the address of row number `row` of head `head` of sample n in tensor. */
+/* Returns the address of row number `row` of head `head` of sample n in `tensor`. */
 static char *opdi_attention_at(const opd_tensor *tensor, int64_t n, int64_t head, int64_t row) {
     const int64_t *strides = opdi_strides(tensor);
     return tensor->data + (n * strides[0] + head * strides[1] + row * strides[2]) *
         (int64_t)opd_dtype_size(OPDI_DTYPE(tensor));
 }
-/* Returns the address of the mask's row for that row of that head, or NULL if there is no mask. */
+/* Returns the address of the mask's row for row `row` of head `head` of sample n, or NULL if there is no mask. */
 static const char *opdi_attention_mask_at(const opdi_attention *job, int64_t n, int64_t head, int64_t row) {
     const int64_t *ms = job->mask_strides;
     return job->mask ? job->mask + (n * ms[0] + head * ms[1] + row * ms[2]) * (int64_t)job->size : NULL;
 }
-/* Replaces `scores` (of rows from `first` on, and all keys) of head `head` of sample n by their softmax, over the keys
-   that each row sees.  Writes the logarithm of the sum of exponentials of each row. */
+/* Replaces `scores` [rows, keys] of head `head` of sample n, whose first row is row `first` of q, by their softmax.
+   With a causal mask, a row sees only the keys up to its own position; the other weights become 0.  Writes the
+   logarithm of each row's sum of exponentials to job->lse. */
 static void opdi_attention_rows(const opdi_attention *job, int64_t n, int64_t head, int64_t first, int64_t rows,
                                 char *scores, int64_t keys) {
     const int64_t size = (int64_t)job->size, step = job->mask_strides[3];
@@ -205,14 +208,14 @@ static void opdi_attention_rows(const opdi_attention *job, int64_t n, int64_t he
         memset((char *)row + seen * size, 0, (size_t)((keys - seen) * size));
     }
 }
-/* Describes, as an operand of a product, the rows from `first` on of head `head` of sample n of tensor, or their
-   transpose. */
+/* Describes, as an operand of a matrix product, the rows from `first` on of head `head` of sample n of `tensor`.  If
+   `turned` is true, describes their transpose. */
 static opdi_gemm_in opdi_attention_in(const opd_tensor *tensor, int64_t n, int64_t head, int64_t first, bool turned) {
     const int64_t *strides = opdi_strides(tensor);
     return opdi_gemm_in_of(opdi_attention_at(tensor, n, head, first), tensor->dtype, strides[turned ? 3 : 2],
                            strides[turned ? 2 : 3]);
 }
-/* Computes items [begin, end).  An item is a block of rows of one head. */
+/* Computes the output and lse of items [begin, end) of the job ctx.  An item is a block of rows of one head. */
 static void opdi_attention_range(void *ctx, int64_t begin, int64_t end) {
     opdi_attention *job = (opdi_attention *)ctx;
     const size_t bytes = (size_t)(job->block * OPDI_MAX(job->keys, (int64_t)1)) * job->size;
@@ -236,7 +239,7 @@ static void opdi_attention_range(void *ctx, int64_t begin, int64_t end) {
     if (scores) { opdi_lend_end(scores, bytes); }
 }
 
-//== its derivative ====================================================================================================
+//== the derivative of the kernel ======================================================================================
 //
 //   P = softmax(scale q k^T + mask),  dP = grad v^T,  dS = scale P (dP - sum(grad out)):
 //     dq = dS k,  dk = dS^T q,  dv = P^T grad
@@ -250,13 +253,13 @@ enum { OPDI_FLASH_ROWS = 60 };                    /* a multiple of a tile's rows
 
 typedef struct opdi_attention_head {
     const opdi_attention *job;
-    int64_t n, head, first, rows;                 /* the rows at work */
+    int64_t n, head, first, rows;                 /* the rows that are being processed */
     char *kt, *vt, *dk, *dv, *qt, *gt;
     char *weights, *scores;                       /* P, and dP or dS, [OPDI_FLASH_ROWS, wide] */
     double sums[OPDI_FLASH_ROWS];                 /* sum(grad out) of each row */
 } opdi_attention_head;
 
-/* Returns the number of bytes of working memory that a thread needs.  Keys are rounded up to whole blocks. */
+/* Returns the number of bytes of scratch memory that a thread needs.  Keys are rounded up to whole blocks. */
 static size_t opdi_attention_room(const opdi_attention *job) {
     const int64_t keys = opdi_round_up(job->keys, job->wide), rows = OPDI_FLASH_ROWS;
     return (size_t)(4 * keys * job->depth + 2 * rows * (job->depth + job->wide)) * job->size;
@@ -273,7 +276,8 @@ static void opdi_attention_turn(size_t size, char *to, int64_t ts, const char *f
         }
     }
 }
-/* Turns row i of the products q k^T and grad v^T with keys [key, key + count) into P and dS. */
+/* Turns row i of the products q k^T (at->weights) and grad v^T (at->scores) into the same row of P and dS, for keys
+   key .. key + count - 1. */
 static void opdi_attention_back_row(const opdi_attention_head *at, int64_t i, int64_t key, int64_t count) {
     const opdi_attention *job = at->job;
     const int64_t row = at->first + i, size = (int64_t)job->size, step = job->mask_strides[3],
@@ -299,8 +303,8 @@ static void opdi_attention_back_row(const opdi_attention_head *at, int64_t i, in
     memset(p + seen * size, 0, (size_t)((job->wide - seen) * size));
     memset(g + seen * size, 0, (size_t)((job->wide - seen) * size));
 }
-/* Lets the current rows and the block of keys from `key` on meet: adds to dq, dk and dv what each gives to the others'
-   gradients.  Returns 0, or -1 if memory runs out. */
+/* Processes the current rows together with the block of keys from `key` on: adds their contributions to dq, dk and
+   dv.  Returns 0, or -1 if memory runs out. */
 static int opdi_attention_back_block(const opdi_attention_head *at, int64_t key) {
     const opdi_attention *job = at->job;
     const int64_t wide = job->wide, count = OPDI_MIN(wide, job->keys - key), rows = at->rows, depth = job->depth;
@@ -323,7 +327,8 @@ static int opdi_attention_back_block(const opdi_attention_head *at, int64_t key)
         opdi_gemm(size, depth, wide, rows, &qt, &ds, 1, at->dk + off, wide, 1) ||
         opdi_gemm(size, rows, depth, count, &ds, &k, key > 0, dq, opdi_strides(job->grads[0])[2], 1) ? -1 : 0;
 }
-/* Processes the next block of rows with all keys that it sees. */
+/* Processes the current block of rows (at->first, at->rows) with all keys that these rows see.  Returns 0, or -1 if
+   memory runs out. */
 static int opdi_attention_back_rows(opdi_attention_head *at) {
     const opdi_attention *job = at->job;
     const int64_t end = job->causal ? OPDI_MIN(job->keys, at->first + at->rows) : job->keys, depth = job->depth;
@@ -341,7 +346,7 @@ static int opdi_attention_back_rows(opdi_attention_head *at) {
     for (int64_t key = 0; key < end; key += job->wide) { if (opdi_attention_back_block(at, key)) { return -1; } }
     return 0;
 }
-/* Computes the derivative of one head.  Returns 0, or -1 if memory runs out. */
+/* Computes the derivatives of the head at->head of sample at->n.  Returns 0, or -1 if memory runs out. */
 static int opdi_attention_back_head(opdi_attention_head *at) {
     const opdi_attention *job = at->job;
     const int64_t n = at->n, few = at->head / job->group, wide = job->wide, depth = job->depth,
@@ -367,7 +372,7 @@ static int opdi_attention_back_head(opdi_attention_head *at) {
     }
     return 0;
 }
-/* Computes the derivatives of items [begin, end).  An item is a head. */
+/* Computes the derivatives of items [begin, end) of the job ctx.  An item is a head. */
 static void opdi_attention_back_range(void *ctx, int64_t begin, int64_t end) {
     opdi_attention *job = (opdi_attention *)ctx;
     const size_t bytes = opdi_attention_room(job), side = (size_t)(opdi_round_up(job->keys, job->wide) * job->depth) *
@@ -396,8 +401,8 @@ static void opdi_attention_back_range(void *ctx, int64_t begin, int64_t end) {
 
 //== operators =========================================================================================================
 
-/* Checks the arguments of the kernel as PyTorch does, and the sizes that the kernel relies on.  Returns 0, or -1 and
-   sets an error. */
+/* Checks the arguments of the kernel as PyTorch does, and the sizes that the kernel relies on.  `mask` may be NULL;
+   `dropout` must be 0.  Returns 0, or -1 and sets an error. */
 static int opdi_flash_check(const opd_tensor *q, const opd_tensor *k, const opd_tensor *v, const opd_tensor *mask,
                             double dropout) {
     const char *const name = "scaled_dot_product_attention_flash_attention";
@@ -428,7 +433,7 @@ static int opdi_flash_check(const opd_tensor *q, const opd_tensor *k, const opd_
     return opd_fail(OPD_ERROR_SHAPE, "%s: key and value must have the batch size of query, the same sizes, and a "
                     "number of heads that divides query's", name);
 }
-/* Sets mask and its strides in *job.  Returns 0, or -1 and sets an error. */
+/* Sets the mask, in compute type `work`, and its strides in *job.  Returns 0, or -1 and sets an error. */
 static int opdi_flash_mask(opdi_attention *job, opd_tensor *mask, opd_scalar_type work) {
     int64_t full[4];
     const int shift = mask ? 4 - mask->ndim : 0;
@@ -445,8 +450,8 @@ static int opdi_flash_mask(opdi_attention *job, opd_tensor *mask, opd_scalar_typ
     job->mask = mask->data;
     return 0;
 }
-/* Returns a tensor of the compute type in which to compute `out`: out itself, or a new tensor with its sizes and
-   strides. */
+/* Returns the tensor in which the kernel computes `out`, of the compute type `work`: out itself if it has this type,
+   or else a new tensor with the same sizes and strides. */
 static opd_tensor *opdi_flash_scratch(opd_tensor *out, opd_scalar_type work) {
     return out->dtype == work ? out
         : opdi_own(opdi_tensor_make(opdi_sizes(out), opdi_strides(out), out->ndim, work, OPD_CPU));
@@ -466,8 +471,8 @@ static void opdi_flash_job(opdi_attention *job, opd_tensor *q, opd_tensor *k, op
     job->keys = k->dims[2];
     job->group = job->heads / OPDI_MAX(k->dims[1], (int64_t)1);
 }
-/* Computes the output, with dims in memory in the order of query's, and the logarithms of sums [B, H, L], stored as [B,
-   L, H]. */
+/* Computes attention with one kernel.  Result 0 is the output, whose dims are stored in the order of query's.
+   Result 1 has the logarithms of sums of exponentials [B, H, L], stored as [B, L, H]. */
 static int opdi_flash_kernel(opd_call *call) {
     opd_tensor *q = opd_arg_tensor(call, 0), *k = opd_arg_tensor(call, 1), *v = opd_arg_tensor(call, 2),
         *mask = opd_arg_tensor(call, 5);
@@ -499,7 +504,7 @@ static int opdi_flash_kernel(opd_call *call) {
     if (OPDI_LOAD(&job.failed)) { return opd_fail(OPD_ERROR_MEMORY, "attention: out of memory"); }
     return opdi_done_with(out, job.out) || opdi_done_with(lse, job.lse) ? -1 : 0;
 }
-/* Counts the operations of two products of rows and keys for each head. */
+/* Returns the number of floating-point operations: two matrix products of rows and keys for each head. */
 static double opdi_flash_flops(const opd_call *call) {
     const opd_tensor *q = call->args[0].u.t, *k = call->args[1].u.t;
     return 4. * (double)q->numel * (double)opd_size(k, 2);
@@ -516,7 +521,8 @@ static int opdi_flash_backward(opd_backward_call *bw) {
     for (int i = 0; i < 3; i++) { OPDI_GIVE(i, results[i]); }
     return 0;
 }
-/* Returns one mask for all examples of a batch.  A mask that is the same for all samples stays as it is. */
+/* Returns the mask for a call with the samples of all examples of vmap's batch.  `samples` is the number of samples
+   of one example.  A mask that is the same for all samples is returned as it is. */
 static opd_tensor *opdi_flash_batch_mask(opd_call *call, int64_t samples) {
     int dim;
     int64_t sizes[OPD_MAX_DIMS];
@@ -553,8 +559,8 @@ OPDI_OP(_scaled_dot_product_flash_attention_for_cpu) {
     op->cases = "[1,2,3,2], [1,2,4,2], [1,2,4,2]; [2,2,3,2], [2,1,4,2], [2,1,4,2], 0.0, True, scale=0.3";
 }
 
-/* Returns a mask that can be added to scores: a mask of numbers as it is; in a mask of bools, true becomes 0 and false
-   -inf. */
+/* Returns a mask that can be added to scores.  A mask of numbers is returned as it is.  In a mask of bools, true
+   becomes 0 and false becomes -inf. */
 static opd_tensor *opdi_attention_mask(opd_tensor *mask, opd_scalar_type dtype) {
     if (!mask || mask->dtype != OPD_BOOL) { return mask; }
     const opd_value type = opd_value_int(dtype), device = opd_value_device(opd_tensor_device(mask));
@@ -571,7 +577,8 @@ static opd_tensor *opdi_causal_mask(opd_tensor *scores) {
                                                       opd_value_device(opd_tensor_device(scores)), OPD_NONE)),
                                OPDI_DTYPE(scores));
 }
-/* Repeats the heads of *keys, which are dim -3, so that there are as many as in query. */
+/* Repeats the heads of *keys, which are dim -3, so that their number is the same as in query.  Returns true, or
+   false and sets an error. */
 static bool opdi_sdpa_repeat(const opd_tensor *query, opd_tensor **keys) {
     const int64_t heads = query && query->ndim > 2 ? opd_size(query, -3) : 0,
         few = *keys && (*keys)->ndim > 2 ? opd_size(*keys, -3) : 0;
@@ -584,7 +591,8 @@ static bool opdi_sdpa_repeat(const opd_tensor *query, opd_tensor **keys) {
     return *keys != NULL;
 }
 
-/* Returns the results of the backward pass, which PyTorch stores as [B, L, H, D]. */
+/* Gives the call the gradients results[3] in `dtype`.  They are stored as [B, L, H, D], like in PyTorch.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_flash_give(opd_call *call, opd_tensor *const *results, opd_scalar_type dtype) {
     for (int i = 0; i < 3; i++) {
         opd_tensor *grad = opd_contiguous(opd_transpose(opd_to_dtype(results[i], dtype), 1, 2));
@@ -592,7 +600,7 @@ static int opdi_flash_give(opd_call *call, opd_tensor *const *results, opd_scala
     }
     return 0;
 }
-/* Returns a gradient [B, heads, S, D] with the heads of each group added up, so that `few` heads are left. */
+/* Returns a gradient [B, heads, S, D] with the heads of each group summed, so that `few` heads are left. */
 static opd_tensor *opdi_flash_group_sum(opd_tensor *grad, int64_t few) {
     const int64_t two = 2;
     int64_t split[5];
@@ -619,8 +627,8 @@ OPDI_INTERNAL bool opdi_nothing_follows(void) {
         !(thread->state.forward & OPDI_FORWARD_OPEN) && !thread->innermost.layer && !thread->innermost.tracer &&
         !thread->innermost.fake && !OPDI_LOAD(&thread->observed) && !thread->paint;
 }
-/* Returns true if the derivative can be computed block by block: all tensors lie in memory, and the derivative itself
-   need not be recorded. */
+/* Returns true if the derivative can be computed block by block: all tensors lie in memory, and the derivative's own
+   computation need not be recorded. */
 static bool opdi_flash_back_fits(opd_call *call) {
     const opd_tensor *const q = opd_arg_tensor(call, 1), *const lse = opd_arg_tensor(call, 5),
         *const mask = opd_arg_tensor(call, 8);
@@ -637,12 +645,12 @@ static bool opdi_flash_back_fits(opd_call *call) {
         opdi_same_sizes(opd_arg_tensor(call, 4), q) &&
         (!mask || (mask->dtype != OPD_BOOL && (mask->ndim == 2 || mask->ndim == 4)));
 }
-/* Returns tensor, or a copy, with this dtype and a contiguous last dim. */
+/* Returns `tensor`, or a copy of it, with this dtype and a contiguous last dim. */
 static opd_tensor *opdi_flash_read(opd_tensor *tensor, opd_scalar_type dtype) {
     return tensor->dtype == dtype && opdi_strides(tensor)[3] == 1 ? tensor : opdi_dense_as(tensor, dtype);
 }
-/* Computes the derivatives by q, k and v block by block.  results[3] have the compute type and are stored as [B, L, H,
-   D].  Returns 0, or -1 and sets an error. */
+/* Computes the derivatives with respect to q, k and v block by block.  The three tensors in `results` have the
+   compute type and are stored as [B, L, H, D].  Returns 0, or -1 and sets an error. */
 static int opdi_flash_back_run(opd_call *call, opd_tensor **results) {
     const opd_tensor *const key = opd_arg_tensor(call, 2);
     const opd_scalar_type work = opd_arg_tensor(call, 1)->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
@@ -657,7 +665,7 @@ static int opdi_flash_back_run(opd_call *call, opd_tensor **results) {
     job.scale = opdi_attention_scale(opd_arg_value(call, 9), in[1]);
     job.causal = opd_arg_bool(call, 7);
     if (opdi_flash_mask(&job, opd_arg_tensor(call, 8), work)) { return -1; }
-    const int64_t most = 32768 / (job.depth * (int64_t)job.size) / 32 * 32;       /* keys whose k^T stays in a cache */
+    const int64_t most = 32768 / (job.depth * (int64_t)job.size) / 32 * 32;       /* keys whose k^T fits into a cache */
     job.wide = OPDI_MIN(opdi_round_up(job.keys, 32), OPDI_MAX((int64_t)32, OPDI_MIN((int64_t)256, most)));
     for (int i = 0; i < 3; i++) {
         int64_t sizes[4];
@@ -679,8 +687,8 @@ static int opdi_flash_back_run(opd_call *call, opd_tensor **results) {
     for (int i = 1; i < 3; i++) { results[i] = opdi_flash_group_sum(results[i], key->dims[1]); }
     return opd_ok() ? 0 : -1;
 }
-/* Computes the derivative.  If it must itself be recorded, computes it in separate steps, by operators that have
-   derivatives. */
+/* Computes the derivatives of attention with one kernel.  If this computation must itself be recorded, uses separate
+   operators, which have derivatives. */
 static int opdi_flash_back_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *q = opd_arg_tensor(call, 1), *k = opd_arg_tensor(call, 2),
         *v = opd_arg_tensor(call, 3), *mask = opd_arg_tensor(call, 8), *results[3];
@@ -714,7 +722,7 @@ static int opdi_flash_back_kernel(opd_call *call) {
     for (int i = 1; i < 3; i++) { results[i] = opdi_flash_group_sum(results[i], few); }
     return opdi_flash_give(call, results, dtype);
 }
-/* opd_scaled_dot_product_flash_attention_for_cpu_backward: derivatives of that */
+/* opd_scaled_dot_product_flash_attention_for_cpu_backward: derivatives of that operator without _backward */
 OPDI_OP(_scaled_dot_product_flash_attention_for_cpu_backward) {
     op->schema = "_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, Tensor key, "
         "Tensor value, Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, *, Tensor? attn_mask=None, "
@@ -725,7 +733,7 @@ OPDI_OP(_scaled_dot_product_flash_attention_for_cpu_backward) {
 
 //== attention =========================================================================================================
 
-/* Checks the arguments as sdp's validate_sdpa_input does.  Returns 0, or -1 and sets an error. */
+/* Checks the arguments as PyTorch's validate_sdpa_input does.  Returns 0, or -1 and sets an error. */
 static int opdi_sdpa_check(const opd_tensor *q, const opd_tensor *k, const opd_tensor *v, const opd_tensor *mask) {
     if (q->dtype != k->dtype || q->dtype != v->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "Expected query, key, and value to have the same dtype, but got query.dtype: "
@@ -743,7 +751,7 @@ static int opdi_sdpa_check(const opd_tensor *q, const opd_tensor *k, const opd_t
     }
     return 0;
 }
-/* Returns true if mask broadcasts to the sizes [B, H, L, S]. */
+/* Returns true if `mask` broadcasts to the sizes [B, H, L, S] of the scores of q and k. */
 static bool opdi_sdpa_mask_fits(const opd_tensor *mask, const opd_tensor *q, const opd_tensor *k) {
     const int shift = 4 - mask->ndim;
     if (mask->ndim != 2 && mask->ndim != 4) { return false; }
@@ -753,8 +761,9 @@ static bool opdi_sdpa_mask_fits(const opd_tensor *mask, const opd_tensor *q, con
     }
     return true;
 }
-/* Returns whether one kernel does all the work: on the CPU in the cases in which PyTorch uses its own kernel
-   (sdp::use_flash_attention_cpp), on GPUs for 16-bit floats without a mask. */
+/* Returns true if one kernel can do all the work.  On the CPU, these are the cases in which PyTorch uses its own
+   kernel (sdp::use_flash_attention_cpp).  On GPUs, q must also be of 16-bit floats with at most 128 elements per
+   row, a multiple of 8, and there must be no mask. */
 static bool opdi_sdpa_flash(const opd_tensor *q, const opd_tensor *k, const opd_tensor *v, const opd_tensor *mask,
                             double dropout, bool gqa) {
     const opd_tensor *all[3];
@@ -780,8 +789,8 @@ static bool opdi_sdpa_flash(const opd_tensor *q, const opd_tensor *k, const opd_
     if (heads != few && few != 1 && !(gqa && few > 0 && heads % few == 0)) { return false; }
     return !mask || opdi_sdpa_mask_fits(mask, q, k);
 }
-/* Returns true if a derivative by the mask may be needed, which the kernel does not compute: autograd tracks the mask,
-   or it has a tangent, perhaps inside of vmaps around it. */
+/* Returns true if the mask may need a derivative, which the kernel does not compute: autograd tracks the mask, or
+   the mask has a tangent, perhaps inside of its vmap wrappers. */
 static bool opdi_sdpa_learns(opd_tensor *mask) {
     opd_tensor *tangent = NULL;
     if (!mask) { return false; }
@@ -791,7 +800,8 @@ static bool opdi_sdpa_learns(opd_tensor *mask) {
     }
     return tangent || opdi_tracked(mask);
 }
-/* scaled_dot_product_attention.  Tensors of three dims are taken as the heads of one sample. */
+/* scaled_dot_product_attention: computes attention with one kernel, or else in separate steps.  Tensors of three
+   dims are taken as the heads of one sample. */
 static int opdi_sdpa_kernel(opd_call *call) {
     opd_tensor *in[4], *results[2];
     const double dropout = opd_arg_float(call, 4);
@@ -828,8 +838,8 @@ OPDI_OP(scaled_dot_product_attention) {
         "0.0, True, scale=0.5; [1,4,3,2], [1,2,3,2], [1,2,3,2], [3,3]b, enable_gqa=True; [3,2], [4,2], [4,3]";
 }
 
-/* Computes attention in separate steps: the output and the weights.  q and k are each multiplied by the root of the
-   scale. */
+/* Computes attention in separate steps.  The results are the output and the weights.  q and k are each multiplied by
+   the square root of the scale. */
 static int opdi_sdpa_math_kernel(opd_call *call) {
     opd_tensor *q = opd_arg_tensor(call, 0), *k = opd_arg_tensor(call, 1), *v = opd_arg_tensor(call, 2),
         *mask = opd_arg_tensor(call, 3), *drop = opd_arg_tensor(call, 6);
@@ -860,7 +870,7 @@ static int opdi_sdpa_math_kernel(opd_call *call) {
     if (opd_return_tensor(call, opd_to_dtype(opd_matmul(weights, v), dtype))) { return -1; }
     return opd_return_tensor(call, opd_to_dtype(weights, dtype));
 }
-/* opd_scaled_dot_product_attention_math: scaled_dot_product_attention in parts, and the softmax */
+/* opd_scaled_dot_product_attention_math: scaled_dot_product_attention in separate steps, and the softmax */
 OPDI_OP(_scaled_dot_product_attention_math) {
     op->schema = "_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
         "float dropout_p=0., bool is_causal=False, Tensor? dropout_mask=None, *, float? scale=None, bool "
@@ -869,7 +879,8 @@ OPDI_OP(_scaled_dot_product_attention_math) {
     op->cases = "[1,2,3,2], [1,2,3,2], [1,2,3,2]; [2,3,2], [2,4,2], [2,4,3], [3,4]; [3,2], [4,2], [4,2], None, 0.5, "
         "False, [3,4]b, scale=-0.5; [4,3,2], [2,3,2], [2,3,2], None, 0.0, True, enable_gqa=True";
 }
-/* Computes attention for programs saved by PyTorch 1.13: the output, and the weights whether they are wanted or not. */
+/* Computes attention for programs saved by PyTorch 1.13.  The results are the output and the weights, which are
+   computed even if need_attn_weights is false. */
 static int opdi_sdpa_old_kernel(opd_call *call) {
     opd_tensor *results[2] = {NULL, NULL};
     if (opd_scaled_dot_product_attention_math_full(results, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1),
@@ -896,8 +907,8 @@ OPDI_OP(_scaled_dot_product_attention_forward) {
 
 //== _native_multi_head_attention, _transformer_encoder_layer_fwd ======================================================
 
-/* Sets the scores [B, H, T, S] that the mask hides to -inf.  mask_type 0: the mask is [T, S]; 1: [B, S]; 2: it has the
-   shape of the scores. */
+/* Sets the scores [B, H, T, S] that the mask hides to -inf.  The mask's sizes depend on `type`, the argument
+   mask_type: [T, S] for 0, [B, S] for 1, the sizes of the scores for 2. */
 static opd_tensor *opdi_mha_hide(opd_tensor *scores, opd_tensor *mask, opd_value type) {
     const int64_t *sizes = opdi_sizes(scores), batch = sizes[0], rows = sizes[2], keys = sizes[3];
     int64_t to[4] = {1, 1, rows, keys};
@@ -922,7 +933,7 @@ static opd_tensor *opdi_mha_hide(opd_tensor *scores, opd_tensor *mask, opd_value
     mask = mask ? opdi_reshape_to(mask, to, 4) : NULL;
     return mask ? opd_masked_fill_Scalar(scores, mask, opd_value_float(-INFINITY)) : NULL;
 }
-/* Returns part i (0 q, 1 k, 2 v) of the projection of x [B, T, D] by weight [3 D, D], as heads [B, H, T, D / H]. */
+/* Returns part i (0: q, 1: k, 2: v) of the projection of x [B, T, D] by weight [3 D, D], as heads [B, H, T, D / H]. */
 static opd_tensor *opdi_mha_heads(opd_tensor *x, opd_tensor *weight, opd_tensor *bias, int64_t i, int64_t heads) {
     const int64_t dim = opd_size(x, 2);
     x = opd_linear_full(x, opd_narrow(weight, 0, i * dim, dim), opd_narrow(bias, 0, i * dim, dim));
@@ -976,7 +987,8 @@ static int opdi_native_multi_head_attention_kernel(opd_call *call) {
     if (opd_arg_bool(call, 11)) { scores = opd_mean_dim(scores, opd_ints_of(&one, 1), false); }
     return opd_return_tensor(call, scores);
 }
-/* Returns the layer norm of x over its last dim.  Argument `weight` is the weight, the next one the bias. */
+/* Returns the layer norm of x over its last dim.  `weight` is the index of the weight among the arguments; the next
+   argument is the bias. */
 static opd_tensor *opdi_encoder_norm(opd_call *call, opd_tensor *x, int weight) {
     const int64_t size = opd_arg_int(call, 1);
     return opd_layer_norm_full(x, opd_ints_of(&size, 1), opd_arg_tensor(call, weight), opd_arg_tensor(call, weight + 1),
@@ -1006,7 +1018,7 @@ static int opdi_transformer_encoder_layer_fwd_kernel(opd_call *call) {
 #define OPDI_MHA_ARGS "Tensor query, Tensor key, Tensor value, int embed_dim, int num_head, Tensor qkv_weight, " \
     "Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, Tensor? mask=None, bool need_weights=True, bool " \
     "average_attn_weights=True, int? mask_type=None"
-/* opd__native_multi_head_attention: multi-head attention with its projections, and the weights; True in mask hides */
+/* opd__native_multi_head_attention: multi-head attention with its projections, and the weights; true in mask hides */
 OPDI_OP(_native_multi_head_attention) {
     op->schema = "_native_multi_head_attention(" OPDI_MHA_ARGS ") -> (Tensor, Tensor)";
     op->composite = opdi_native_multi_head_attention_kernel;

@@ -2,14 +2,15 @@
 
 //== batch norm ========================================================================================================
 
-/* Returns a copy [c, a, n] of tensor [a, c, n], so that loops over short rows run along memory.  back: copies tensor
-   [c, a, n] into `into`, which is [a, c, n], instead.  On failure, returns NULL and sets an error. */
+/* Returns a copy [c, a, n] of tensor [a, c, n], so that loops over short rows run along memory.  If `back` is true,
+   copies tensor [c, a, n] into `into`, which is [a, c, n], and returns `into`.  On failure, returns NULL and sets an
+   error. */
 static opd_tensor *opdi_batch_rows(opd_tensor *tensor, const opdi_norm *norm, bool back, opd_tensor *into) {
     int64_t sizes[3], strides[3];
     sizes[0] = norm->c;
     sizes[1] = norm->a;
     sizes[2] = norm->n;
-    if (back) {                                   /* tensor [c, a, n] to into [a, c, n] */
+    if (back) {                                   /* copy tensor [c, a, n] to into [a, c, n] */
         strides[0] = norm->n;
         strides[1] = norm->c * norm->n;
         strides[2] = 1;
@@ -53,11 +54,12 @@ static int opdi_batch_norm_check(const opd_tensor *input, const opd_tensor *weig
     }
     return opdi_norm_params_dtype(input, weight, bias);
 }
-/* Updates running statistics: running = (1 - momentum) running + momentum now. */
+/* Updates `running`, the running mean, or the running variance if `variance` is true: running = (1 - momentum)
+   running + momentum now, where now is the batch's statistic.  Returns 0, or -1 and sets an error. */
 static int opdi_batch_norm_track(opd_tensor *running, const opdi_norm *norm, opd_scalar_type dtype, double momentum,
                                  bool variance) {
     const double count = (double)(norm->a * norm->n);
-    if (!running || count == 0) { return 0; }     /* nothing was seen */
+    if (!running || count == 0) { return 0; }     /* the batch is empty */
     if (opdi_version_up(opdi_self(), running, true)) { return -1; }
     opd_tensor *scratch = opdi_own(opdi_tensor_make(&norm->c, NULL, 1, OPD_FLOAT64, OPD_CPU));
     if (!scratch || opdi_copy(scratch, running)) { return -1; }
@@ -132,8 +134,8 @@ static int opdi_native_batch_norm_kernel(opd_call *call) {
     for (int i = 0; i < 3; i++) { if (opdi_done_with(out[i], scratch[i])) { return -1; } }
     return 0;
 }
-/* The backward function of all batch norms.  If the running statistics are read, their mean is argument `running` and
-   their variance the next one. */
+/* The backward function of all batch norms.  Without `train`, the running statistics are constants: argument number
+   `running` is their mean, the next argument their variance. */
 static int opdi_batch_norm_formula(opd_backward_call *bw, int running, bool train, double eps) {
     opd_tensor *results[3] = {NULL, NULL, NULL}, *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     int64_t stat[OPD_MAX_DIMS];
@@ -216,7 +218,7 @@ static int opdi_native_batch_norm_backward_kernel(opd_call *call) {
     }
     if (call->keys.backends >> OPD_META & 1) { return opdi_norm_settle(call, out, scratch); }
     bool turn = norm.n < 16 && norm.a > 1;
-    for (int i = 1; i < 3 && input->numel == 0; i++) {                       /* sums over no elements */
+    for (int i = 1; i < 3 && input->numel == 0; i++) {                       /* dw and db are sums over no elements */
         if (scratch[i]) { memset(scratch[i]->data, 0, (size_t)scratch[i]->numel * opd_dtype_size(dtype)); }
     }
     if (input->numel == 0) { return opdi_norm_settle(call, out, scratch); }
@@ -253,7 +255,7 @@ static int opdi_native_batch_norm_backward_kernel(opd_call *call) {
     }
     return opdi_norm_settle(call, out, scratch);
 }
-/* Computes the second derivatives, with input viewed as [N, C, rest]. */
+/* Computes the second derivatives of a batch norm, with input viewed as [N, C, rest]. */
 static int opdi_native_batch_norm_backward_backward(opd_backward_call *bw) {
     opdi_norm_second second;
     opd_tensor *dg, *dx, *dw, *input = opd_bw_tensor(bw, 1), *grad = opd_bw_tensor(bw, 0),
@@ -293,7 +295,7 @@ static int opdi_batch_norm_back_batch(opd_call *call) {
         OPDI_CHANNEL_IMAGE, OPDI_CHANNEL_LIST, OPDI_CHANNEL_LIST};
     return opdi_batch_by_channel(call, kinds, results);
 }
-/* opd_native_batch_norm_backward: derivatives of native_batch_norm, as output_mask says */
+/* opd_native_batch_norm_backward: those derivatives of native_batch_norm that output_mask selects */
 OPDI_OP(native_batch_norm_backward) {
     op->schema = "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, "
         "Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> "
@@ -313,7 +315,7 @@ static int opdi_batch_norm_kernel(opd_call *call) {
                                  opd_arg_bool(call, 5), opd_arg_float(call, 6), opd_arg_float(call, 7)) ? -1
                                  : opd_return_tensor(call, results[0]);
 }
-/* opd_batch_norm: mean 0, variance 1 over all dims but channels; training updates running statistics, else uses them */
+/* opd_batch_norm: each channel normalised to mean 0, variance 1, by the statistics of the batch or by running ones */
 OPDI_OP(batch_norm) {
     op->schema = "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
         "bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor";
@@ -321,7 +323,7 @@ OPDI_OP(batch_norm) {
     op->cases = "[4,3], [3], [3], None, None, True, 0.1, 0.00001, False";
 }
 
-//== batch norm, forms that exported programs have =====================================================================
+//== batch norm, the forms in exported programs ========================================================================
 
 /* opd_native_batch_norm_legit: native_batch_norm with a schema that marks the written arguments */
 OPDI_OP(_native_batch_norm_legit) {
@@ -331,12 +333,12 @@ OPDI_OP(_native_batch_norm_legit) {
     op->save = "input, weight, running_mean, running_var, result1, result2"; op->constant = "running_mean, running_var";
     op->vmap = opdi_batch_norm_batch; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
-    op->cases = "";                               /* its functional form has cases, and the same below */
+    op->cases = "";                               /* its functional form has cases */
 }
 
-/* Calls native_batch_norm with the call's first three arguments.  Gives the call its results, and behind them count - 3
-   empty tensors.  The running statistics are arguments `running` and the next one; 0: there are none.  Arguments `last`
-   - 1 and `last` are momentum and eps. */
+/* Calls native_batch_norm with the call's first three arguments.  Returns its three results, followed by count - 3
+   empty tensors.  The running statistics are the arguments number `running` and running + 1; if `running` is 0,
+   there are none.  The last two arguments of the call are momentum and eps. */
 static int opdi_batch_norm_as(opd_call *call, int running, bool train, int count) {
     const int last = call->op->nargs - 1;
     opd_tensor *results[4], *input = opd_arg_tensor(call, 0);
@@ -391,7 +393,7 @@ OPDI_OP(_native_batch_norm_legit_no_training) {
     op->out = "_native_batch_norm_legit_no_training.out(out0, out1, out2)";
     op->cases = "[4,3,2], [3], [3], [3], [3]+, 0.1, 0.00001; [4,3], None, None, [3], [3]+, 0.1, 0.00001";
 }
-/* opd_batch_norm_with_update: native_batch_norm in training, and memory that the backward function may use */
+/* opd_batch_norm_with_update: native_batch_norm in training, and a reserve that the backward function may use */
 OPDI_OP(_batch_norm_with_update) {
     op->schema = "_batch_norm_with_update(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, "
         "Tensor(b!) running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)";
@@ -400,7 +402,7 @@ OPDI_OP(_batch_norm_with_update) {
     op->vmap = OPD_BATCH_DECOMPOSE; op->flops = opdi_flops_elements;
     op->cases = "";
 }
-/* opd_batch_norm_no_update: native_batch_norm in evaluation, and memory that the backward function may use */
+/* opd_batch_norm_no_update: native_batch_norm in evaluation, and a reserve that the backward function may use */
 OPDI_OP(_batch_norm_no_update) {
     op->schema = "_batch_norm_no_update(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
         "running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)";
@@ -411,8 +413,8 @@ OPDI_OP(_batch_norm_no_update) {
     op->cases = "[4,3,2], [3], [3], [3], [3]+, 0.1, 0.00001";
 }
 
-/* Calls the variant that writes, `op`, on copies of the running statistics, which become the last results.  If input
-   belongs to an example of a batch, so do the copies. */
+/* Calls `op`, the variant that writes the running statistics, with copies of them.  Returns the `count` results of
+   op, followed by the two copies.  If input is a batched tensor of vmap, the copies are batched too. */
 static int opdi_batch_norm_functional(opd_call *call, opd_op *op, int count) {
     opd_value args[OPD_MAX_ARGS];
     opd_tensor *results[6];
@@ -476,7 +478,7 @@ OPDI_OP(batch_norm_backward) {
     op->cases = "";
 }
 
-/* Returns a vector repeated `count` times. */
+/* Returns a vector in which `tensor` is repeated `count` times, or NULL if tensor is NULL. */
 static opd_tensor *opdi_repeated(opd_tensor *tensor, int64_t count) {
     int64_t two[2], minus = -1;
     if (!tensor) { return NULL; }
@@ -484,8 +486,8 @@ static opd_tensor *opdi_repeated(opd_tensor *tensor, int64_t count) {
     two[1] = tensor->numel;
     return opdi_o_reshape(opdi_o_expand(tensor, two, 2), &minus, 1);
 }
-/* Computes an instance norm as a batch norm of [1, N C, ...].  The new running statistics are the means over the
-   batch. */
+/* Computes an instance norm of input [N, C, ..] as a batch norm of [1, N C, ..].  The new running statistics of a
+   channel are the means of the statistics of the N examples. */
 static int opdi_instance_norm_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *results[3], *run[2], *all[2];
     const bool use_input = opd_arg_bool(call, 5);
@@ -537,8 +539,8 @@ typedef struct opdi_weight_norm {
     int count;
 } opdi_weight_norm;
 
-/* Checks the arguments and sets *norm.  dim -1 means that the norm is over all dims.  If g is NULL, v keeps its dtype.
-   Returns 0, or -1 and sets an error. */
+/* Checks the arguments and sets *norm.  If dim is -1, the norm is over all dims, else over all dims but dim.  If g
+   is NULL, v keeps its dtype, and norm->g is not set.  Returns 0, or -1 and sets an error. */
 static int opdi_weight_norm_open(opd_tensor *v, opd_tensor *g, int64_t dim, opdi_weight_norm *norm) {
     const int keep = dim == -1 ? -1 : opdi_dim_of(dim, v->ndim);
     if ((keep < 0 && dim != -1) || opdi_norm_floating(v, "weight_norm_kernel")) { return -1; }
@@ -591,7 +593,7 @@ static int opdi_weight_norm_interface_kernel(opd_call *call) {
     }
     v = opd_to_dtype(opd_mul(norm.v, opd_div(norm.g, norms)), OPDI_DTYPE(v));
     norms = opdi_o_reshape(norms, opdi_sizes(opd_arg_tensor(call, 1)), opd_arg_tensor(call, 1)->ndim);
-    return opd_return_tensor(call, v) ? -1 : opd_return_tensor(call, opd_clone(norms));      /* no view of them */
+    return opd_return_tensor(call, v) ? -1 : opd_return_tensor(call, opd_clone(norms));      /* not a view of `norms` */
 }
 /* Computes dv = g / norm (grad - v sum(grad v) / norm^2) and dg = sum(grad v) / norm. */
 static int opdi_weight_norm_back_kernel(opd_call *call) {
@@ -609,7 +611,8 @@ static int opdi_weight_norm_back_kernel(opd_call *call) {
     if (opd_return_tensor(call, opd_to_dtype(dv, OPDI_DTYPE(v)))) { return -1; }
     return opd_return_tensor(call, opd_to_dtype(opdi_o_reshape(dg, opdi_sizes(g), g->ndim), OPDI_DTYPE(g)));
 }
-/* Computes the gradients.  Computes the norms again by operators, so that their derivative, v / norm, is recorded. */
+/* Computes the gradients of _weight_norm_interface.  Computes the norms again by operators, so that their
+   derivative, v / norm, is recorded. */
 static int opdi_weight_norm_interface_backward(opd_backward_call *bw) {
     opd_tensor *v = opd_bw_tensor(bw, 0), *g = opd_bw_tensor(bw, 1), *results[2] = {NULL, NULL}, *norms;
     const int64_t dim = opd_bw_value(bw, 2).u.i;

@@ -1,12 +1,13 @@
 #include "../ops.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>op:resample  windows as columns, pixels as channels, other sizes, sampling at places
+//  >>op:resample  windows as columns, pixels as channels, resizing, sampling at given coordinates
 //----------------------------------------------------------------------------------------------------------------------
 
 //== im2col, col2im, pixel_shuffle =====================================================================================
 
-/* Reads kernel_size, dilation, padding and stride from argument `first` on, for an image [c, in]. */
+/* Reads kernel_size, dilation, padding and stride, the arguments from `first` on, into *vol, whose in[] has the
+   image's height and width.  Computes vol->out.  Returns 0, or -1 and sets an error. */
 static int opdi_im2col_read(const opd_call *call, int first, opdi_vol *vol) {
     static const char *const names[] = {"kernel_size", "dilation", "padding", "stride"};
     int64_t *to[4];
@@ -50,8 +51,8 @@ static int opdi_im2col_run(opd_tensor *image, opd_tensor *col, const opdi_vol *v
     }
     return 0;
 }
-/* Returns the dtype in which windows are copied and added up.  For bools it is float32: their sum is true if it is not
-   0.  On failure, returns -1 and sets PyTorch's error. */
+/* Returns the dtype in which windows are copied and summed.  For bools it is float32: a sum of bools is true if it
+   is not 0.  On failure, returns -1 and sets PyTorch's error for operator `what`. */
 static int opdi_columns_dtype(const opd_tensor *input, const char *what) {
     return input->dtype == OPD_BOOL ? OPD_FLOAT32 : opdi_kernel_dtype(OPDI_DTYPE(input), false, what);
 }
@@ -98,7 +99,7 @@ static int opdi_im2col_kernel(opd_call *call) {
     if (!input || !output || opdi_im2col_run(input, output, &vol, false) != 0) { return -1; }
     return opdi_done_with(out, output);
 }
-/* col2im: adds up columns [n, c * kernel, windows] or [c * kernel, windows] into images [n, c, h, w] or [c, h, w],
+/* col2im: sums the columns [n, c * kernel, windows] or [c * kernel, windows] into images [n, c, h, w] or [c, h, w],
    whose height and width are output_size. */
 static int opdi_col2im_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
@@ -167,7 +168,7 @@ static int opdi_col2im_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_im2col(opd_bw_grad(bw, 0), opdi_bw_ints(bw, 2), opdi_bw_ints(bw, 3),
                                            opdi_bw_ints(bw, 4), opdi_bw_ints(bw, 5)));
 }
-/* opd_im2col: windows [N, C, H, W] as columns [N, C * window, places] */
+/* opd_im2col: the windows of images [N, C, H, W] as columns [N, C * window, places] */
 OPDI_OP(im2col) {
     op->schema = "im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor";
     op->cpu = op->fake = opdi_im2col_kernel; op->backward = opdi_im2col_backward;
@@ -175,7 +176,7 @@ OPDI_OP(im2col) {
     op->out = "im2col.out";
     op->cases = "[1,2,4,5], (2,3), (1,1), (1,0), (2,1)";
 }
-/* opd_col2im: columns added up to images of output_size */
+/* opd_col2im: columns summed into images of output_size */
 OPDI_OP(col2im) {
     op->schema = "col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, "
         "int[2] stride) -> Tensor";
@@ -187,8 +188,8 @@ OPDI_OP(col2im) {
 }
 
 #define OPDI_MEMORY_LAST opd_value_int(2)
-/* pixel_shuffle by r: rearranges [.., channels r r, height, width] to [.., channels, height r, width r].  back: does
-   the inverse. */
+/* pixel_shuffle by r: rearranges [.., channels r r, height, width] to [.., channels, height r, width r].  If `back`
+   is true, does the inverse (pixel_unshuffle). */
 static int opdi_pixel_shuffle_any(opd_call *call, bool back) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     const int64_t row = opd_arg_int(call, 1);
@@ -249,19 +250,19 @@ static int opdi_pixel_shuffle_any(opd_call *call, bool back) {
     bool last = opdi_is_channels_last(input) && ndim == 4;
     opd_tensor *output = opdi_permute_to(opdi_reshape_to(input, split, ndim + 2), order, ndim + 2);
     if (last) { return opd_return_tensor(call, opd_clone_full(opdi_reshape_to(output, out, ndim), OPDI_MEMORY_LAST)); }
-    /* never a view */
+    /* the result is never a view of self */
     return opd_return_tensor(call, opdi_reshape_to(opd_clone_full(output, OPDI_MEMORY_DENSE), out, ndim));
 }
 static int opdi_pixel_shuffle_kernel(opd_call *call) { return opdi_pixel_shuffle_any(call, false); }
 static int opdi_pixel_unshuffle_kernel(opd_call *call) { return opdi_pixel_shuffle_any(call, true); }
-/* opd_pixel_shuffle: channels as pixels: [.., C r^2, H, W] to [.., C, H r, W r] */
+/* opd_pixel_shuffle: moves channels to pixels: [.., C r^2, H, W] to [.., C, H r, W r] */
 OPDI_OP(pixel_shuffle) {
     op->schema = "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor";
     op->composite = opdi_pixel_shuffle_kernel;
     op->out = "pixel_shuffle.out";
     op->cases = "[1,8,2,3], 2";
 }
-/* opd_pixel_unshuffle: pixels as channels: [.., C, H r, W r] to [.., C r^2, H, W] */
+/* opd_pixel_unshuffle: moves pixels to channels: [.., C, H r, W r] to [.., C r^2, H, W] */
 OPDI_OP(pixel_unshuffle) {
     op->schema = "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor";
     op->composite = opdi_pixel_unshuffle_kernel;

@@ -2,8 +2,8 @@
 
 //== convolution: arguments ============================================================================================
 
-/* Returns true if tensor's strides are those of channels last, which a result then also gets
-   (c10::is_channels_last_strides_2d and 3d). */
+/* Returns true if the strides of `tensor` are those of channels last (c10::is_channels_last_strides_2d and 3d).
+   Results then also get this memory format. */
 OPDI_INTERNAL bool opdi_is_channels_last(const opd_tensor *tensor) {
     const int64_t *sizes = opdi_sizes(tensor), *strides = opdi_strides(tensor);
     int64_t least = 0;
@@ -17,7 +17,8 @@ OPDI_INTERNAL bool opdi_is_channels_last(const opd_tensor *tensor) {
     }
     return true;
 }
-/* Makes result i with sizes [n, c, ...], stored channels last if `last` is set. */
+/* Makes result i of the call, of `dtype` and with sizes [n, c, ...].  If `last` is true, the result is stored
+   channels last.  Returns the result, or NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_result_format(opd_call *call, int i, bool last, const int64_t *sizes, int ndim,
                                              opd_scalar_type dtype) {
     int64_t strides[OPD_MAX_DIMS];
@@ -31,7 +32,8 @@ OPDI_INTERNAL opd_tensor *opdi_result_format(opd_call *call, int i, bool last, c
     strides[0] = next;
     return opd_result_strided(call, i, sizes, strides, ndim, dtype, opdi_call_device(call));
 }
-/* Reads a list that has one number, or one for each of ndim dims, into the last ndim elements of out[3]. */
+/* Reads `list`, which has one number, or one number for each of ndim dims, into the last ndim elements of out[3].
+   The first elements become `fill`.  Returns 0, or -1 and sets an error. */
 static int opdi_conv_list(const char *name, opd_ints list, int ndim, int64_t *out, int64_t fill) {
     char text[256];
     for (int i = 0; i < 3; i++) { out[i] = fill; }
@@ -44,7 +46,7 @@ static int opdi_conv_list(const char *name, opd_ints list, int ndim, int64_t *ou
     return 0;
 }
 typedef struct opdi_conv_call {
-    /* of the underlying convolution: for a transposed one x and y trade places */
+    /* an ordinary convolution; if transposed is set, its gradient with respect to x is computed */
     opdi_vol vol;
     int64_t sizes[5], opad[3];                    /* of the result */
     int nd;
@@ -58,7 +60,8 @@ OPDI_INTERNAL const char *opdi_by_text(const int64_t *ints, int count, char *buf
     }
     return buf;
 }
-/* Computes the sizes of the result.  Fails if a dim of it would be empty (at::native::check_shape_forward). */
+/* Computes the sizes of the result for an input with spatial sizes in[3].  Fails if a dim would be empty
+   (at::native::check_shape_forward).  Returns 0, or -1 and sets an error. */
 static int opdi_conv_out_sizes(opdi_conv_call *conv, const int64_t *in) {
     opdi_vol *vol = &conv->vol;
     int64_t out[3], padded[3], reach[3];
@@ -120,7 +123,8 @@ static int opdi_conv_bias(bool transposed, const opd_tensor *weight, const opd_t
                     opdi_sizes_text(opdi_sizes(weight), weight->ndim, first, sizeof first), (long long)channels,
                     opdi_sizes_text(opdi_sizes(bias), bias->ndim, second, sizeof second));
 }
-/* Checks the numbers of channels, the number of elements of bias (-1: no bias), and the limits of the kernel. */
+/* Checks the numbers of channels, the number of elements of bias (NULL: no bias), and the limits of the kernel.
+   Returns 0, or -1 and sets an error. */
 static int opdi_conv_shapes(opdi_conv_call *conv, const opd_tensor *input, const opd_tensor *weight,
                             const opd_tensor *bias) {
     const int64_t *xs = opdi_sizes(input), *ws = opdi_sizes(weight), groups = conv->vol.groups;
@@ -170,7 +174,8 @@ static int opdi_conv_shapes(opdi_conv_call *conv, const opd_tensor *input, const
     }
     return 0;
 }
-/* Reads stride, padding, dilation, transposed, output_padding, groups from argument `first` on. */
+/* Reads the arguments from `first` on (stride, padding, dilation, transposed, output_padding, groups) into *conv.
+   Returns 0, or -1 and sets an error. */
 static int opdi_conv_read(const opd_call *call, int first, const opd_tensor *input, const opd_tensor *weight,
                           const opd_tensor *bias, opdi_conv_call *conv) {
     opdi_vol *vol = &conv->vol;
@@ -197,7 +202,7 @@ static int opdi_conv_read(const opd_call *call, int first, const opd_tensor *inp
     conv->sizes[1] = conv->transposed ? opdi_sizes(weight)[1] * vol->groups : opdi_sizes(weight)[0];
     vol->c = conv->transposed ? conv->sizes[1] : opdi_sizes(input)[1];
     vol->oc = conv->transposed ? opdi_sizes(input)[1] : conv->sizes[1];
-    if (opdi_sizes(input)[1] == 0) { conv->sizes[1] = 0; }         /* as PyTorch has it */
+    if (opdi_sizes(input)[1] == 0) { conv->sizes[1] = 0; }         /* like PyTorch */
     if (weight->dtype != input->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "Input type (%s) and weight type (%s) should be the same",
                         opd_dtype_cname(OPDI_DTYPE(input)), opd_dtype_cname(OPDI_DTYPE(weight)));
@@ -214,7 +219,8 @@ static int opdi_conv_read(const opd_call *call, int first, const opd_tensor *inp
 
 //== convolution, convolution_backward =================================================================================
 
-/* Computes a convolution of complex numbers from four convolutions of real and imaginary parts, and adds the bias. */
+/* Computes a convolution of complex numbers from four convolutions of real and imaginary parts, and adds the bias.
+   Returns 0, or -1 and sets an error. */
 static int opdi_complex_convolution(opd_call *call, opd_tensor *bias) {
     opd_tensor *parts[2];
     opd_value rets[4];
@@ -233,8 +239,8 @@ static int opdi_complex_convolution(opd_call *call, opd_tensor *bias) {
     }
     return opdi_give_parts(call, 0, parts[0], parts[1]);
 }
-/* convolution: convolves input with weight and adds bias.  A transposed convolution is computed as the gradient, by its
-   input, of the convolution in the other direction. */
+/* convolution: convolves input with weight and adds bias.  A transposed convolution is computed as the gradient of a
+   convolution with respect to its input. */
 static int opdi_convolution_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 1), *bias = opd_arg_tensor(call, 2);
     opdi_conv_call conv;
@@ -258,7 +264,7 @@ static int opdi_convolution_kernel(opd_call *call) {
     if (bias) { opdi_bias_add(output, bias); }
     return opdi_done_with(out, output);
 }
-/* Argument i of the forward call, a list of ints. */
+/* The backward function of convolution: calls convolution_backward for the gradients that are needed. */
 static int opdi_convolution_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *rets[3];
     bool mask[3];
@@ -273,8 +279,8 @@ static int opdi_convolution_backward(opd_backward_call *bw) {
     for (int i = 0; i < 3; i++) { OPDI_GIVE(i, rets[i]); }
     return 0;
 }
-/* Batches convolution.  The examples of the input become samples.  If each example also has its own weight, they become
-   channels and groups instead. */
+/* The batching rule of convolution.  The examples of the input become samples.  If each example also has its own
+   weight, the examples become channels and groups instead. */
 static int opdi_convolution_batch(opd_call *call) {
     const bool transposed = opd_arg_bool(call, 6);
     const opd_tensor *one = opd_arg_tensor(call, 0), *each = opd_arg_tensor(call, 1);
@@ -308,7 +314,7 @@ static int opdi_convolution_batch(opd_call *call) {
     if (at) { output = opdi_batch_split(output, 1, opdi_sizes(output)[1] / opd_batch_size()); }
     else if (dim[0] >= 0) { output = opdi_batch_split(output, 0, opdi_sizes(one)[0]); }
     else { at = -1; }
-    if (output && tensors[2]) {                   /* [B, 1, O, 1, ..], or [B, O, 1, ..] if samples are first */
+    if (output && tensors[2]) {                   /* bias: [B, 1, O, 1, ..], or [B, O, 1, ..] if samples are first */
         int count = 0;
         if (dim[2] >= 0) {
             shape[count++] = opd_batch_size();
@@ -324,7 +330,7 @@ static int opdi_convolution_batch(opd_call *call) {
     return opd_batch_return(call, output, at);
 }
 static int opdi_convolution_jvp(opd_jvp_call *jv) { return opdi_bilinear_jvp(jv, 0, 1, 2); }
-/* opd_convolution: convolution of any kind; transposed: the adjoint of one */
+/* opd_convolution: convolution of any kind; if transposed, the adjoint of a convolution */
 OPDI_OP(convolution) {
     op->schema = "convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, "
         "bool transposed, int[] output_padding, int groups) -> Tensor";
@@ -386,10 +392,11 @@ static int opdi_conv_gradient(opd_call *call, int i, const opdi_conv_call *conv,
     }
     return opd_return_tensor(call, out);
 }
-/* Computes convolution_backward of complex numbers.  Each gradient depends on two of grad_output, input and weight, and
-   is made from gradients of their real and imaginary parts.  The gradient of the bias is linear. */
+/* Computes convolution_backward of complex numbers from its results for real and imaginary parts.  A product of two
+   complex tensors needs all four combinations.  The gradient of the bias is linear in grad_output. */
 static int opdi_complex_conv_gradients(opd_call *call) {
-    static const unsigned parts[4] = {0, 7, 6, 1};  /* imaginary: none, all, input and weight, grad_output */
+    /* the arguments whose imaginary parts are taken: none; all three; input and weight; grad_output */
+    static const unsigned parts[4] = {0, 7, 6, 1};
     opd_value rets[4][3];
     for (int i = 0; i < 4; i++) { if (opdi_call_parts(call, parts[i], 0, rets[i])) { return -1; } }
     for (int i = 0; i < 3; i++) {
@@ -428,9 +435,7 @@ static int opdi_convolution_backward_kernel(opd_call *call) {
     for (int i = 0; i < 3; i++) { if (opdi_conv_gradient(call, i, &conv, grad, input, weight) != 0) { return -1; } }
     return 0;
 }
-/* Computes a gradient of convolution_backward.  Its results are the gradients gI, gW and gb; ggI, ggW and ggb are the
-   gradients that came for these (at::native::_convolution_double_backward).  grad_output gets conv(ggI, weight) +
-   conv(input, ggW) + ggb, weight gets gW(ggI, grad_output), and input gI(ggW, grad_output). */
+/* Calls convolution with `input` and `weight` and the options of the differentiated convolution_backward. */
 static opd_tensor *opdi_conv_again(opd_backward_call *bw, opd_tensor *input, opd_tensor *weight) {
     return opd_convolution(input, weight, NULL, opdi_bw_ints(bw, 4), opdi_bw_ints(bw, 5), opdi_bw_ints(bw, 6),
                            opd_bw_value(bw, 7).u.i != 0, opdi_bw_ints(bw, 8), opd_bw_value(bw, 9).u.i);
@@ -446,8 +451,10 @@ static opd_tensor *opdi_conv_back_again(opd_backward_call *bw, opd_tensor *input
     }
     return rets[i];
 }
-/* Computes the gradients of convolution_backward by grad_output, input and weight; see the formulas above
-   opdi_conv_again.  Returns 0, or -1 and sets an error. */
+/* Computes the gradients of convolution_backward with respect to grad_output, input and weight.  ggI, ggW and ggb
+   are the incoming gradients of its results gI, gW and gb (at::native::_convolution_double_backward).  grad_output
+   gets conv(ggI, weight) + conv(input, ggW) + ggb, weight gets gW(ggI, grad_output), and input gets gI(ggW,
+   grad_output).  Returns 0, or -1 and sets an error. */
 static int opdi_convolution_backward_backward(opd_backward_call *bw) {
     opd_tensor *gi = opd_bw_grad(bw, 0), *gw = opd_bw_grad(bw, 1), *gb = opd_bw_grad(bw, 2);
     opd_tensor *input = opd_bw_tensor(bw, 1), *weight = opd_bw_tensor(bw, 2), *grad_out = opd_bw_tensor(bw, 0),
@@ -471,8 +478,8 @@ static int opdi_convolution_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(2, gi ? opdi_conv_back_again(bw, gi, weight, 1) : NULL);
     return opd_ok() ? 0 : -1;
 }
-/* Computes gradient i of convolution_backward for these tensors and this number of groups; takes the other arguments
-   from the call.  On failure, returns NULL and sets an error. */
+/* Returns gradient i (0: input, 1: weight, 2: bias) of convolution_backward for these tensors and `groups`.  The
+   other arguments are those of the call.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_conv_back_one(opd_call *call, opd_tensor *grad, opd_tensor *input, opd_tensor *weight,
                                       int64_t groups, int i) {
     bool mask[3] = {false, false, false};
@@ -483,18 +490,19 @@ static opd_tensor *opdi_conv_back_one(opd_call *call, opd_tensor *grad, opd_tens
                                  opd_arg_ints(call, 6), opd_arg_bool(call, 7), opd_arg_ints(call, 8), groups,
                                  opd_value_bools(mask, 3)) == 0 ? rets[i] : NULL;
 }
-/* Returns a placeholder for an argument that is never read.  It has the dtype and device of `like` and the sizes of
-   `one`, but dim `at` has the size for all examples. */
+/* Returns a placeholder for an argument of which only sizes, dtype and device matter.  It has the dtype and device
+   of `like` and the sizes of `one`.  If at >= 0, the size of dim `at` is multiplied by the number of examples. */
 static opd_tensor *opdi_batch_blank(opd_tensor *like, const opd_tensor *one, int at) {
     int64_t sizes[OPD_MAX_DIMS];
     memcpy(sizes, opdi_sizes(one), (size_t)one->ndim * sizeof *sizes);
     if (at >= 0) { sizes[at] = opdi_size_times(sizes[at], opd_batch_size()); }
     return opd_expand(opd_new_zeros(like, opd_ints_of(sizes, 0)), opd_ints_of(sizes, one->ndim));
 }
-/* Computes gradient i (0 input, 1 weight, 2 bias) for all examples.  *at: the dim of the examples in the result. */
+/* Returns gradient i (0: input, 1: weight, 2: bias) for all examples of vmap's batch.  Sets *at to the dim of the
+   examples in the result, or to -1 if the gradient is the same for all examples. */
 static opd_tensor *opdi_conv_back_batch(opd_call *call, int i, int *at) {
     const int64_t groups = opd_arg_int(call, 9);
-    const opd_tensor *one = opd_arg_tensor(call, i < 2 ? i + 1 : 0);        /* of an example */
+    const opd_tensor *one = opd_arg_tensor(call, i < 2 ? i + 1 : 0);        /* one example's */
     int dim[3], count = 0;
     opd_tensor *tensors[3], *result;
     for (int k = 0; k < 3; k++) { tensors[k] = opd_batch_arg(call, k, &dim[k]); }
@@ -511,10 +519,10 @@ static opd_tensor *opdi_conv_back_batch(opd_call *call, int i, int *at) {
         tensors[i + 1] = opdi_batch_blank(tensors[i + 1], one, -1);
         return opdi_conv_back_one(call, tensors[0], tensors[1], tensors[2], groups, i);
     }
-    if (i == 0 && dim[2] < 0) {                   /* more samples */
+    if (i == 0 && dim[2] < 0) {                   /* the examples become samples */
         result = opdi_conv_back_one(call, opdi_batch_merge(opd_batch_front(tensors[0], dim[0]), 0),
                                     opdi_batch_blank(tensors[1], one, 0), tensors[2], groups, 0);
-    } else {                                      /* more channels */
+    } else {                                      /* the examples become channels */
         result = opdi_conv_back_one(call, opdi_batch_channels(tensors[0], dim[0]),
                                     i ? opdi_batch_channels(tensors[1], dim[1]) : opdi_batch_blank(tensors[1], one, 1),
                                     i ? opdi_batch_blank(tensors[2], one, 0)
@@ -540,7 +548,7 @@ static int opdi_convolution_backward_batch(opd_call *call) {
     }
     return 0;
 }
-/* opd_convolution_backward: derivatives of convolution by input, weight and bias, as output_mask says */
+/* opd_convolution_backward: those derivatives of convolution by input, weight and bias that output_mask selects */
 OPDI_OP(convolution_backward) {
     op->schema = "convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, int[] "
         "stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] "
@@ -553,10 +561,10 @@ OPDI_OP(convolution_backward) {
     op->cases = "[2,3,5,3], [2,2,5,4], [3,2,3,2], (3,), (1,1), (1,0), (1,1), False, (0,0), 1, (True,True,True)";
 }
 
-//== what calls convolution ============================================================================================
+//== operators that call convolution ===================================================================================
 
 static int opdi_under_convolution_kernel(opd_call *call) {
-    /* _convolution: the flags of other backends mean nothing here */
+    /* _convolution: ignores the arguments benchmark, deterministic, cudnn_enabled and allow_tf32 */
     const opd_value *arg = opd_call_args(call);
     return opd_return_tensor(call,
                              opd_convolution(arg[0].u.t, arg[1].u.t, opd_arg_tensor(call, 2), opd_arg_ints(call, 3),
@@ -566,7 +574,7 @@ static int opdi_under_convolution_kernel(opd_call *call) {
 #define OPDI_CONV_ARGS "Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, " \
                        "bool transposed, int[] output_padding, "                                            \
                        "int groups, bool benchmark, bool deterministic, bool cudnn_enabled"
-/* opd_under_convolution: convolution, with switches that are not used here */
+/* opd_under_convolution: convolution; the flags for other backends are ignored */
 OPDI_OP(_convolution) {
     op->schema = "_convolution(" OPDI_CONV_ARGS ", bool allow_tf32) -> Tensor";
     op->composite = opdi_under_convolution_kernel;
@@ -574,7 +582,7 @@ OPDI_OP(_convolution) {
     op->out = "_convolution.out";
     op->cases = "[1,2,4,4], [3,2,2,2], [3], (1,1), (0,0), (1,1), False, (0,0), 1, False, False, True, True";
 }
-/* opd_under_convolution_deprecated: convolution, with switches that are not used here */
+/* opd_under_convolution_deprecated: convolution; the flags for other backends are ignored */
 OPDI_OP(_convolution_deprecated) {
     op->schema = "_convolution.deprecated(" OPDI_CONV_ARGS ") -> Tensor";
     op->composite = opdi_under_convolution_kernel;
@@ -582,8 +590,8 @@ OPDI_OP(_convolution_deprecated) {
     op->cases = "[1,2,4,4], [3,2,2,2], [3], (1,1), (0,0), (1,1), False, (0,0), 1, False, False, True";
 }
 
-/* Runs a convolution with padding='same'.  If the two sides of a dim need different padding, pads both by the larger
-   one and leaves out the first outputs. */
+/* Returns a convolution with padding='same'.  If the two sides of a dim need different padding, pads both sides by
+   the larger number and drops the first output of that dim. */
 static opd_tensor *opdi_conv_same(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
                                   opd_ints dilation, int64_t groups, opd_ints zero) {
     int64_t pad[3], skip[3];
@@ -615,7 +623,7 @@ static opd_tensor *opdi_conv_same(opd_tensor *input, opd_tensor *weight, opd_ten
     }
     return opd_contiguous(output);
 }
-/* Runs conv<nd>d and conv_transpose<nd>d.  An input without a batch dim gets one. */
+/* Runs conv<ndim>d or, if `transposed`, conv_transpose<ndim>d.  An input without a batch dim temporarily gets one. */
 static int opdi_conv_nd(opd_call *call, int ndim, bool transposed) {
     static const int64_t zeros[1] = {0};
     opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 1), *bias = opd_arg_tensor(call, 2),
@@ -705,7 +713,7 @@ OPDI_OP(_convolution_mode) {
     op->composite = opdi_convolution_mode_kernel;
     op->cases = "[1,2,4,4], [3,2,2,3], [3], (1,1), 'same', (1,1), 1; [1,2,5], [3,2,2], [3], (2), 'valid', (1), 1";
 }
-/* thnn_conv2d: conv2d of images; the kernel's size is given as well. */
+/* thnn_conv2d: a convolution of images; reshapes the weight to [out, in, kernel_size]. */
 static int opdi_thnn_conv2d_kernel(opd_call *call) {
     static const int64_t ones[2] = {1, 1}, zeros[2] = {0, 0};
     opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 1);
@@ -735,7 +743,7 @@ static int opdi_thnn_conv2d_kernel(opd_call *call) {
                                                    opd_arg_ints(call, 5), opd_ints_of(ones, 2), false,
                                                    opd_ints_of(zeros, 2), 1));
 }
-/* opd_thnn_conv2d: conv2d of images, with the kernel's size */
+/* opd_thnn_conv2d: conv2d of images by a weight that is reshaped to kernel_size */
 OPDI_OP(thnn_conv2d) {
     op->schema = "thnn_conv2d(Tensor self, Tensor weight, int[2] kernel_size, Tensor? bias=None, int[2] stride=1, "
         "int[2] padding=0) -> Tensor";
@@ -763,7 +771,8 @@ OPDI_OP(conv3d_padding) {
     op->autocast = OPD_AUTOCAST_LOWER;
     op->cases = "[1,2,3,3,3], [2,2,2,2,2], [2], 1, 'same'";
 }
-/* Sums over the width tap by tap.  Only reads rows that exist, so that padding is never multiplied by infinities. */
+/* Computes conv_tbc with padding as a sum over the taps of the weight.  Only reads rows that exist, so that zeros of
+   the padding are never multiplied by infinities. */
 static opd_tensor *opdi_conv_tbc_padded(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, int64_t pad) {
     const int64_t rows = opdi_sizes(input)[0], taps = opdi_sizes(weight)[0], count = rows + 2 * pad - taps + 1;
     const int64_t sizes[] = {count, opdi_sizes(input)[1], opdi_sizes(weight)[2]};

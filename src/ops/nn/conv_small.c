@@ -10,8 +10,8 @@
 
 OPDI_INTERNAL int64_t opdi_vol_area(const int64_t *sizes) { return sizes[0] * sizes[1] * sizes[2]; }
 
-/* Copies one row of columns: the elements that one tap sees along the innermost dim.  These are places lo .. hi of x,
-   with zeros on both sides.  back: adds the row to x. */
+/* Copies one row of columns: the elements that one tap of the kernel reads along the innermost dim.  Outputs lo ..
+   hi - 1 read inside of x; the others become zeros.  If `back` is true, adds the row to x instead. */
 #define OPDI_UNFOLD_ROW(type)                                                                               \
     {                                                                                                       \
         const type *from = (const type *)(const void *)x + row; type *to = (type *)(void *)out;             \
@@ -24,7 +24,7 @@ OPDI_INTERNAL int64_t opdi_vol_area(const int64_t *sizes) { return sizes[0] * si
         }                                                                                                   \
     }
 /* Unfolds the image x [channels, in] to columns col [channels * kernel, out], whose rows are `ld` elements apart.
-   back: adds the columns to the image. */
+   If `back` is true, adds the columns to the image instead. */
 OPDI_INTERNAL void opdi_vol_unfold(const opdi_vol *vol, int64_t channels, char *x, char *col, int64_t ld, bool back) {
     const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)vol->dtype), taps = opdi_vol_area(vol->kernel),
         step = vol->stride[2];
@@ -32,7 +32,7 @@ OPDI_INTERNAL void opdi_vol_unfold(const opdi_vol *vol, int64_t channels, char *
     for (int64_t turn = 0; turn < channels * taps; turn++) {
         const int64_t channel = turn / taps, k2 = turn % vol->kernel[2], k1 = turn / vol->kernel[2] % vol->kernel[1],
             k0 = turn % taps / (vol->kernel[2] * vol->kernel[1]);
-        const int64_t first = k2 * vol->dilation[2] - vol->pad[2];  /* x of column 0 in the innermost dim */
+        const int64_t first = k2 * vol->dilation[2] - vol->pad[2];  /* x of output 0 */
         int64_t lo = first < 0 ? (-first + step - 1) / step : 0, hi = vol->in[2] - first <= 0 ? 0
             : (vol->in[2] - first - 1) / step + 1;
         hi = OPDI_MIN(hi, vol->out[2]);
@@ -53,8 +53,9 @@ OPDI_INTERNAL void opdi_vol_unfold(const opdi_vol *vol, int64_t channels, char *
     }
 }
 OPDI_COLD_BEGIN
-/* Computes at [rows, count] = first second + beta at.  lda, ldb and ldc are the distances between rows.  ta, tb:
-   whether first, second is given transposed. */
+/* Computes the matrix at [rows, count] = first second + beta at, where `element` is the inner dimension.  lda, ldb
+   and ldc are the distances between the rows of first, second and at.  If ta or tb is true, first or second is
+   stored transposed.  Returns 0, or -1 if memory runs out. */
 static int opdi_vol_gemm(const opdi_vol *vol, int64_t rows, int64_t count, int64_t element, const char *first,
                          int64_t lda, bool ta, const char *second, int64_t ldb, bool tb, double beta, char *at,
                          int64_t ldc) {
@@ -78,7 +79,7 @@ static int opdi_vol_gemm(const opdi_vol *vol, int64_t rows, int64_t count, int64
     products.k = element;
     return opdi_product_at(&products, 0, beta);
 }
-/* Fills in *conv and returns 1 if the convolution is one that the two-dimensional routines can do, else returns 0. */
+/* Returns 1 and fills in *conv if the two-dimensional routines can compute the convolution, else returns 0. */
 static int opdi_vol_flat(const opdi_vol *vol, opdi_conv *conv) {
     if (vol->dtype == OPD_INT64 || vol->in[0] != 1 || vol->kernel[0] != 1 || vol->out[0] != 1 || vol->pad[0] != 0) {
         return 0;
@@ -107,18 +108,18 @@ static int opdi_vol_flat(const opdi_vol *vol, opdi_conv *conv) {
 }
 //== small images ======================================================================================================
 //
-//  This is for stride 1.  For each channel, the images of a batch lie one after another in one padded plane.
+//  This method is for stride 1.  For each channel, the images of a batch lie one after another in one padded plane.
 //  Neighbouring rows, or images, share the zeros between them: rows are wide = w + pw elements apart, and an image
-//  takes high = h + ph rows.  Each row of the unfolded matrix of the whole batch is then this plane from some offset
-//  on, so nothing has to be copied.  Output (n, y, x) is column (n * high + y) * wide + x; the results in the columns
-//  between are not used.
+//  takes high = h + ph rows.  Each row of the unfolded matrix of the whole batch then consists of the elements of this
+//  plane from some offset on, so nothing has to be copied.  Output (n, y, x) is column (n * high + y) * wide + x.  The
+//  results in all other columns are not used.
 
 typedef struct opdi_shift {
     opdi_conv conv;
-    /* plane: elements of a channel's plane for `chunk` images; cols: of its columns */
+    /* plane: number of elements of a channel's plane for `chunk` images; cols: number of columns of its product */
     int64_t wide, high, plane, chunk, cols;
     const char *input, *weight, *bias, *gy;
-    char *output, *gw;                            /* gw [parts, groups, k, up to a multiple of nr]: transposed */
+    char *output, *gw;                            /* gw [parts, groups, k, og rounded up to nr] */
     int64_t parts, ldg;
     int32_t failed;
 } opdi_shift;
@@ -155,13 +156,13 @@ static void opdi_shift_pack(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64
         if (ld * size == 128) { memcpy(to, at, 128); } else { memcpy(to, at, (size_t)(nc * size)); }
     }
 }
-/* Copies `bytes` bytes, a multiple of 4, in steps whose size the compiler knows. */
+/* Copies `bytes` bytes, a multiple of 4, in steps of constant size, which the compiler turns into single moves. */
 static inline void opdi_shift_line(char *to, const char *from, int64_t bytes) {
     int64_t i = 0;
     for (; i + 16 <= bytes; i += 16) { memcpy(to + i, from + i, 16); }
     for (; i < bytes; i += 4) { memcpy(to + i, from + i, 4); }
 }
-/* Copies images [first, first + count) of a group into the padded planes. */
+/* Copies images first .. first + count - 1, in the channels of group `group`, into the padded planes `pad`. */
 static void opdi_shift_fill(const opdi_shift *shift, int64_t group, int64_t first, int64_t count, char *pad) {
     const opdi_conv *conv = &shift->conv;
     const int64_t size = (int64_t)conv->size, line = conv->w * size;
@@ -174,7 +175,8 @@ static void opdi_shift_fill(const opdi_shift *shift, int64_t group, int64_t firs
         }
     }
 }
-/* Writes y from the columns of the product, and adds the bias. */
+/* Writes y for images first .. first + count - 1 from the columns `col` of the product, and adds the bias.  Skips
+   the unused columns. */
 static void opdi_shift_store(const opdi_shift *shift, int64_t group, int64_t first, int64_t count, const char *col) {
     const opdi_conv *conv = &shift->conv;
     const int64_t size = (int64_t)conv->size;
@@ -204,7 +206,7 @@ static void opdi_shift_store(const opdi_shift *shift, int64_t group, int64_t fir
     }
 }
 OPDI_COLD_BEGIN
-/* Computes items [begin, end).  An item is one chunk of the batch in one group. */
+/* Computes items [begin, end) of the job ctx, an opdi_shift.  An item is one chunk of the batch in one group. */
 static void opdi_shift_forward_range(void *ctx, int64_t begin, int64_t end) {
     opdi_shift *shift = (opdi_shift *)ctx;
     const opdi_conv *conv = &shift->conv;
@@ -258,7 +260,8 @@ OPDI_INTERNAL int opdi_conv_any(const opdi_conv *conv, const void *x, const void
     if (opdi_shift_fits(conv, &shift, conv->cg + conv->og)) { return opdi_shift_forward(&shift, x, weights, bias, y); }
     return opdi_conv_forward(conv, x, weights, bias, y);
 }
-/* Computes the gradient of x as a convolution of gy with the flipped weight. */
+/* Computes gx, the gradient of x, as a convolution of gy with the flipped weights.  Returns 0, 1 if this method does
+   not suit the convolution, or -1 and sets an error. */
 static int opdi_shift_grad_input(const opdi_conv *conv, const void *gy, const void *weights, void *gx) {
     const int64_t bytes = conv->oc * conv->cg * conv->kh * conv->kw * (int64_t)conv->size;
     opdi_conv other = *conv;
@@ -281,8 +284,8 @@ static int opdi_shift_grad_input(const opdi_conv *conv, const void *gy, const vo
     return rc;
 }
 OPDI_COLD_END
-/* Transposes gy of images [first, first + count) to out [cols, ldg]: each row has the channels of one output column;
-   unused columns become rows of zeros. */
+/* Transposes gy of images first .. first + count - 1 to out [cols, ldg]: each row has the channels of one output
+   column.  Unused columns become rows of zeros. */
 static void opdi_shift_turn(const opdi_shift *shift, int64_t group, int64_t first, int64_t count, char *out) {
     const opdi_conv *conv = &shift->conv;
     const int64_t area = conv->oh * conv->ow;
@@ -297,7 +300,7 @@ static void opdi_shift_turn(const opdi_shift *shift, int64_t group, int64_t firs
                         *p1 = from + (rows > 1 ? area : 0), *p2 = from + (rows > 2 ? 2 * area : 0);
                     const float *p3 = from + (rows > 3 ? 3 * area : 0);
                     float *there = (float *)(void *)out + to;
-                    /* ldg is a multiple of 4: rows beyond og are not read back */
+                    /* ldg is a multiple of 4: elements of a row beyond og are not read back */
                     for (int64_t j = 0; j < conv->ow; j++, there += shift->ldg) {
                         there[0] = from[j];
                         there[1] = p1[j];
@@ -318,7 +321,7 @@ static void opdi_shift_turn(const opdi_shift *shift, int64_t group, int64_t firs
     }
 }
 /* Computes the weight's gradient, transposed: gw[turn, o] = sum over columns j of plane[offset(turn) + j] gy[j, o].
-   The micro-kernel reads the planes in place, as its rows.  An item is one part of the batch in one group. */
+   The micro-kernel reads the planes directly as its rows.  An item is one part of the batch in one group. */
 static void opdi_shift_gw_range(void *ctx, int64_t begin, int64_t end) {
     opdi_shift *shift = (opdi_shift *)ctx;
     const opdi_conv *conv = &shift->conv;
@@ -366,8 +369,9 @@ static void opdi_shift_sum_f64(const opdi_shift *shift, int64_t element, int64_t
 #include "shifted_sums.typed.h"
 #include "../../typed/end.h"
 OPDI_COLD_BEGIN
-/* Computes gw [groups, og, cg * kh * kw], the gradient of the weight, from gy and x: separately for parts of the batch,
-   which are then summed.  Returns 0, 1 if this method does not suit the convolution, or -1 and sets an error. */
+/* Computes gw [groups, og, cg * kh * kw], the gradient of the weight, from gy and x.  Parts of the batch are
+   computed separately and then summed.  Returns 0, 1 if this method does not suit the convolution, or -1 and sets an
+   error. */
 static int opdi_shift_grad_weight(const opdi_conv *conv, const void *gy, const void *x, void *gw) {
     const opdi_micro mk = opdi_micro_of(conv->size == 4 ? OPD_FLOAT32 : OPD_FLOAT64);
     const int64_t depth = conv->cg * conv->kh * conv->kw, kp = opdi_round_up(depth, mk.mr),
@@ -390,8 +394,8 @@ static int opdi_shift_grad_weight(const opdi_conv *conv, const void *gy, const v
     return shift.failed ? opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory") : 0;
 }
 
-/* Computes y = conv(x, weights), or with gy in y the gradient in x or in weights (as `what` says), one image after the
-   other. */
+/* Computes, one image after another, y = conv(x, weights) or a gradient: `what` is OPDI_VOL_Y, OPDI_VOL_GX (x from
+   gy, given in y) or OPDI_VOL_GW (weights from gy and x).  Returns 0, or -1 and sets an error. */
 static int opdi_vol_columns(const opdi_vol *vol, int what, char *x, char *weights, char *y) {
     const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)vol->dtype), cg = vol->c / vol->groups,
         og = vol->oc / vol->groups;
@@ -424,8 +428,9 @@ static int opdi_vol_columns(const opdi_vol *vol, int what, char *x, char *weight
     opdi_lend_end(col, (size_t)(depth * area * size) + 16);
     return rc;
 }
-/* Runs one of the three computations.  If *bias [oc] is not NULL, either adds it to output and sets *bias to NULL, or
-   leaves both to the caller. */
+/* Runs one of the computations of opdi_vol_columns by the fastest method that suits it.  `bias` may be NULL.  If
+   *bias [oc] is not NULL, either adds it to output and sets *bias to NULL, or leaves it for the caller to add.
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_vol_run(const opdi_vol *vol, int what, const opd_tensor *input, const opd_tensor *weight,
                                const opd_tensor *output, opd_tensor **bias) {
     const void *second = NULL;
@@ -446,9 +451,11 @@ OPDI_INTERNAL int opdi_vol_run(const opdi_vol *vol, int what, const opd_tensor *
         return opdi_conv_any(&conv, input->data, weight->data, second, output->data);
     }
     if (what == OPDI_VOL_GX) {
-        const bool around = conv.kh * conv.kw * conv.sh * conv.sw > 1;    /* zeros are put around gy */
+        const bool around = conv.kh * conv.kw * conv.sh * conv.sw > 1;    /* zeros are put around or between gy */
         int rc = opdi_tiles_grad_input(&conv, output->data, weight->data, input->data);
-        if (rc > 0 && around && !opdi_conv_finite(conv.size, weight->numel, weight->data)) {  /* tiles see that */
+        /* the next two methods would multiply the zeros by an infinite weight; opdi_tiles_grad_input has its own
+           test */
+        if (rc > 0 && around && !opdi_conv_finite(conv.size, weight->numel, weight->data)) {
             return opdi_conv_grad_folded(&conv, output->data, weight->data, input->data);
         }
         if (rc > 0) { rc = opdi_lone_grad_input(&conv, output->data, weight->data, input->data); }
@@ -459,12 +466,12 @@ OPDI_INTERNAL int opdi_vol_run(const opdi_vol *vol, int what, const opd_tensor *
     if (rc > 0) {
         rc = opdi_lone_grad_weight(&conv, output->data, input->data, weight->data);
         if (rc > 0) { rc = opdi_shift_grad_weight(&conv, output->data, input->data, weight->data); }
-        if (rc == 0 && !opdi_conv_finite(conv.size, weight->numel, weight->data)) { rc = 1; } /* zeros times infinity */
+        if (rc == 0 && !opdi_conv_finite(conv.size, weight->numel, weight->data)) { rc = 1; } /* zeros times inf */
     }
     return rc <= 0 ? rc : opdi_conv_grad_weight(&conv, output->data, input->data, weight->data);
 }
 OPDI_COLD_END
-/* Adds second [channels] to output [n, channels, area]. */
+/* Adds the bias `second` [channels] to output [n, channels, area]. */
 OPDI_INTERNAL void opdi_bias_add(opd_tensor *output, const opd_tensor *second) {
     const int64_t channels = opdi_sizes(output)[1],
         area = output->numel / OPDI_MAX((int64_t)1, opdi_sizes(output)[0] * channels);

@@ -1,18 +1,19 @@
 #include "../ops.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>op:loss      losses, similarities, gates with parameters
+//  >>op:loss      losses, similarities, gated activations with parameters
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_COLD_BEGIN
 
 //== nll_loss and cross_entropy_loss ===================================================================================
 
-/* A loss of self [n, c, inner] against target [n, inner]. */
+/* A loss of input [n, c, inner] (n samples, c classes) for the class numbers target [n, inner].  Targets equal to
+   `ignore` do not count. */
 typedef struct opdi_nll { int64_t n, c, inner, ignore, reduction; const int64_t *target; const double *weight;
     } opdi_nll;
-/* Checks the arguments of nll_loss (`two`: nll_loss2d) and sets *nll.  Argument `first` is the reduction, the next one
-   ignore_index.  Returns 0, or -1 and sets an error. */
+/* Checks the arguments of nll_loss or, if `two`, nll_loss2d, and sets *nll.  Argument number `first` is the
+   reduction, the next argument is ignore_index.  Returns 0, or -1 and sets an error. */
 static int opdi_nll_check(opd_call *call, int first, opd_tensor *input, opd_tensor *target, opd_tensor *weight,
                           bool two, opdi_nll *nll) {
     char left[256], second[256];
@@ -77,7 +78,8 @@ static int opdi_nll_store(opd_tensor *out, double v) {
     return opdi_copy(out, opdi_number_make(&number, opd_value_float(v)));
 }
 OPDI_COLD_END
-/* Makes the targets and weights contiguous for the loops.  Checks that every target is in range or ignored. */
+/* Makes the targets and weights contiguous for the loops, as int64 and double.  Checks that every target is in range
+   or ignored.  Returns 0, or -1 and sets an error. */
 static int opdi_nll_open(opdi_nll *nll, opd_tensor *target, opd_tensor *weight) {
     target = opdi_dense_as(target, OPD_INT64);
     if (target && weight) {
@@ -95,8 +97,8 @@ static int opdi_nll_open(opdi_nll *nll, opd_tensor *target, opd_tensor *weight) 
     }
     return 0;
 }
-/* Computes nll_loss (`two`: nll_loss2d): -weight[t] self[.., t] for each target t, the sum of these, or their weighted
-   mean.  Result 1 is the sum of the weights.  Returns 0, or -1 and sets an error. */
+/* Computes nll_loss or, if `two`, nll_loss2d: -weight[t] self[.., t] for each target t, the sum of these, or their
+   weighted mean.  Result 1 is the sum of the weights.  Returns 0, or -1 and sets an error. */
 static int opdi_nll_forward(opd_call *call, bool two) {
     opd_tensor *input = opd_arg_tensor(call, 0), *target = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2);
     double sum = 0, weight = 0;
@@ -127,8 +129,8 @@ static int opdi_nll_forward(opd_call *call, bool two) {
     if (nll.reduction == OPDI_REDUCE_MEAN) { sum /= weight; }
     return opdi_nll_store(total, weight) ? -1 : opdi_nll_store(out, sum);
 }
-/* Computes the gradient of opdi_nll_forward by self: -weight[t] times grad at each target t, divided by total_weight
-   for a mean, and zero elsewhere.  Returns 0, or -1 and sets an error. */
+/* Computes the gradient of opdi_nll_forward with respect to self: -weight[t] times grad at each target t, divided by
+   total_weight for a mean, and 0 elsewhere.  Returns 0, or -1 and sets an error. */
 static int opdi_nll_backward(opd_call *call, bool two) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *target = opd_arg_tensor(call, 2),
         *weight = opd_arg_tensor(call, 3);
@@ -175,8 +177,8 @@ static int opdi_nll_loss_forward_kernel(opd_call *call) { return opdi_nll_forwar
 static int opdi_nll_loss2d_forward_kernel(opd_call *call) { return opdi_nll_forward(call, true); }
 static int opdi_nll_loss_backward_kernel(opd_call *call) { return opdi_nll_backward(call, false); }
 static int opdi_nll_loss2d_backward_kernel(opd_call *call) { return opdi_nll_backward(call, true); }
-/* Returns the weight of each row's target.  Computes it as the loss with -weight (or -1) in place of
-   log-probabilities. */
+/* Returns the weight of each row's target: the loss of a tensor that holds -weight (or -1) instead of
+   log-probabilities.  self is argument number `first`, followed by target, weight, reduction and ignore_index. */
 static opd_tensor *opdi_nll_weights(opd_call *call, int first) {
     opd_tensor *input = opd_arg_tensor(call, first), *weight = opd_arg_tensor(call, first + 2), *results[2];
     weight = weight ? opd_neg(weight) : opd_new_full(input, opd_ints_of(input->dims, 0), opd_value_int(-1));
@@ -185,7 +187,8 @@ static opd_tensor *opdi_nll_weights(opd_call *call, int first) {
     return (input->ndim == 4 ? opd_nll_loss2d_forward : opd_nll_loss_forward) (results, weight,
         opd_arg_tensor(call, first + 1), NULL, OPDI_REDUCE_NONE, opd_arg_int(call, first + 4)) ? NULL : results[0];
 }
-/* Batches nll_loss: calls it without reduction and weight, and applies these here. */
+/* Computes nll_loss under vmap if examples have their own weights: calls the operator without reduction and weight,
+   and applies both to its result. */
 static int opdi_nll_apart(opd_call *call) {
     const int64_t reduction = opd_arg_int(call, 3);
     const bool rows = opd_arg_tensor(call, 0)->ndim > 1, weighted = !opd_arg_is_none(call, 2);
@@ -217,7 +220,8 @@ static int opdi_nll_back_apart(opd_call *call) {
     args[4] = opd_value_int(OPDI_REDUCE_NONE);
     return args[0].u.t ? opd_return_tensor(call, opd_call_op(call->op, args, 7)) : -1;
 }
-/* Returns true if the input (argument `first`), target and weight have sizes that nll_loss or nll_loss2d accepts. */
+/* Returns true if the input (argument number `first`), target and weight have sizes that nll_loss or nll_loss2d
+   accepts. */
 static bool opdi_nll_fits(opd_call *call, int first) {
     const opd_tensor *input = call->args[first].u.t, *target = call->args[first + 1].u.t;
     const opd_tensor *weight = opd_arg_tensor(call, first + 2);
@@ -226,7 +230,7 @@ static bool opdi_nll_fits(opd_call *call, int first) {
         (!c || opdi_sizes(input)[0] == opdi_sizes(target)[0]) &&
         (!weight || (weight->ndim == 1 && weight->numel == opdi_sizes(input)[c]));
 }
-/* Batches nll_loss: the rows of all examples are rows of one call. */
+/* The batching rule of nll_loss: the rows of all examples become rows of one call. */
 static int opdi_nll_batch(opd_call *call) {
     const opd_tensor *input = call->args[0].u.t;
     const bool rows = input->ndim > 1;
@@ -365,7 +369,8 @@ OPDI_OP(nll_loss2d) {
     op->cases = "";
 }
 
-/* Computes the loss of self [n, c, ...], where any number of dims may follow. */
+/* Returns the loss of input [n, c, ...], with any number of further dims, for target [n, ...], or NULL and sets an
+   error. */
 static opd_tensor *opdi_nll_nd(opd_tensor *input, opd_tensor *target, opd_tensor *weight, int64_t reduction,
                                int64_t ignore) {
     int64_t sizes[4], table[3];
@@ -439,8 +444,8 @@ static opd_tensor *opdi_cross_entropy_probabilities(opd_tensor *input, opd_tenso
     loss = opd_neg(opdi_o_sum(loss));
     return reduction == OPDI_REDUCE_SUM ? loss : opd_div_Scalar(loss, opd_value_float((double)rows));
 }
-/* Computes the loss with label smoothing: (1 - share) nll + share / count times the (weighted) sum over all `count`
-   classes.  Ignored targets do not count. */
+/* Returns the loss with label smoothing: (1 - share) nll + share / count times the (weighted) sum of -log softmax
+   over all `count` classes, which are dim `channels`.  Ignored targets do not count. */
 static opd_tensor *opdi_cross_entropy_smooth(opd_tensor *input, opd_tensor *target, opd_tensor *weight,
                                              int64_t reduction, int64_t ignore, double share, int64_t channels) {
     const int64_t count = opdi_sizes(input)[channels];
@@ -462,8 +467,8 @@ static opd_tensor *opdi_cross_entropy_smooth(opd_tensor *input, opd_tensor *targ
     }
     return opd_add(opdi_muls(nll, 1 - share), opdi_muls(smooth, share / (double)count));
 }
-/* cross_entropy_loss of logits.  Classes are dim 1, or dim 0 if there is no other.  Targets with the sizes of the
-   logits are probabilities; other targets are numbers of classes. */
+/* cross_entropy_loss of logits.  Classes are dim 1, or dim 0 if there is no other dim.  Targets with the sizes of
+   the logits are probabilities; other targets are class numbers. */
 static int opdi_cross_entropy_loss_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *target = opd_arg_tensor(call, 1), *weight = opd_arg_tensor(call, 2);
     const int64_t reduction = opd_arg_int(call, 3), ignore = opd_arg_int(call, 4), channels = input->ndim == 1 ? 0 : 1;
@@ -495,7 +500,7 @@ static int opdi_cross_entropy_loss_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opdi_nll_nd(opd_log_softmax(input, channels), target, weight, reduction, ignore));
 }
-/* opd_cross_entropy_loss: nll_loss of log_softmax, or of probabilities */
+/* opd_cross_entropy_loss: nll_loss of log_softmax(self); target holds class numbers or probabilities */
 OPDI_OP(cross_entropy_loss) {
     op->schema = "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int "
         "ignore_index=-100, float label_smoothing=0.0) -> Tensor";

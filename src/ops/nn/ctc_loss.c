@@ -2,15 +2,15 @@
 
 //== ctc_loss ==========================================================================================================
 //
-//  A target of S labels becomes a row of 2 S + 1 elements, with a blank before, between and behind its labels.
-//  alpha[n, t, s] is the log-probability of all paths that are at element s of that row at time t; it is [N, T, 2 S +
-//  1].
+//  A target of S labels is extended to a row of 2 S + 1 elements, with a blank before, between and after its labels.
+//  alpha [N, T, 2 S + 1] holds log-probabilities: alpha[n, t, s] is that of all paths that have reached element s of
+//  this row at time t.
 
 typedef struct opdi_ctc {
-    int64_t times, count, classes, blank, width;  /* T, N, C; width: 2 * the longest target + 1 */
+    int64_t times, count, classes, blank, width;  /* T, N, C; width: 2 * longest target + 1 */
     const double *probs;                          /* [T, N, C] */
     const int64_t *targets, *starts;              /* starts [N]: where each target begins */
-    opd_ints inputs, lengths;                     /* how many times and labels of each are used */
+    opd_ints inputs, lengths;                     /* per item: number of times, number of labels */
 } opdi_ctc;
 static int64_t opdi_ctc_label(const opdi_ctc *ctc, int64_t item, int64_t place) {
     return place % 2 ? ctc->targets[ctc->starts[item] + place / 2] : ctc->blank;
@@ -24,7 +24,8 @@ static double opdi_ctc_add(double x, double y) {
     if (x == -INFINITY && y == -INFINITY) { return most; }
     return most + log(exp(x - most) + exp(y - most));
 }
-/* Checks the lengths and finds the start of each target.  Returns 0, or -1 and sets an error. */
+/* Checks the lengths, writes the start of each target to `starts`, and sets ctc->width.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_ctc_lengths(opdi_ctc *ctc, const opd_tensor *targets, int64_t *starts) {
     int64_t most = 0, sum = 0;
     if (ctc->inputs.n != ctc->count || ctc->lengths.n != ctc->count) {
@@ -55,8 +56,8 @@ static int opdi_ctc_lengths(opdi_ctc *ctc, const opd_tensor *targets, int64_t *s
     ctc->starts = starts;
     return 0;
 }
-/* Reads log_probs and targets, arguments `from` and the next one, and the lengths, which follow.  Returns 0, or -1 and
-   sets an error. */
+/* Reads the arguments into *ctc: log_probs is argument number `from`, followed by targets and the two lists of
+   lengths.  Returns 0, or -1 and sets an error. */
 static int opdi_ctc_read(opd_call *call, int from, int64_t blank, opdi_ctc *ctc) {
     opd_tensor *probs = opd_arg_tensor(call, from), *targets = opd_arg_tensor(call, from + 1);
     if (probs->ndim != 3 || (probs->dtype != OPD_FLOAT32 && probs->dtype != OPD_FLOAT64)) {
@@ -97,7 +98,7 @@ static int opdi_ctc_read(opd_call *call, int from, int64_t blank, opdi_ctc *ctc)
     }
     return 0;
 }
-/* Fills alpha [T, width] of one item of the batch.  Returns minus the log-probability of its target. */
+/* Fills alpha [T, width] of item number `item` of the batch.  Returns minus the log-probability of its target. */
 static double opdi_ctc_forward(const opdi_ctc *ctc, int64_t item, double *alpha) {
     const int64_t times = ctc->inputs.data[item], last = 2 * ctc->lengths.data[item];
     for (int64_t i = 0; i < ctc->times * ctc->width; i++) { alpha[i] = -INFINITY; }
@@ -138,8 +139,8 @@ static int opdi__ctc_loss_kernel(opd_call *call) {
     }
     return opdi_done_with(loss, first) || opdi_done_with(alpha, second) ? -1 : 0;
 }
-/* Computes, for each label at each time, the log-probability of all paths through it, and adds it to sums [T, N, C].
-   beta [2, width] is scratch memory. */
+/* Computes, for each element of the extended target at each time, the log-probability of all paths through it, and
+   adds it in log space to that of the element's label in sums [T, N, C].  beta [2, width] is scratch memory. */
 static void opdi_ctc_sums(const opdi_ctc *ctc, int64_t item, const double *alpha, double *beta, double *sums) {
     const int64_t times = ctc->inputs.data[item], last = 2 * ctc->lengths.data[item];
     for (int64_t time = times - 1; time >= 0; time--) {
@@ -161,8 +162,8 @@ static void opdi_ctc_sums(const opdi_ctc *ctc, int64_t item, const double *alpha
         }
     }
 }
-/* Computes grad * (e^log_probs - e^(sums + loss - log_probs)); behind the end of each item the gradient is 0.  With
-   zero_infinity, it is also 0 for targets that no path reaches. */
+/* Computes grad * (e^log_probs - e^(sums + loss - log_probs)), where sums come from opdi_ctc_sums.  The gradient is
+   0 after the end of each item.  With zero_infinity, it is also 0 for targets that no path reaches. */
 static int opdi__ctc_loss_backward_kernel(opd_call *call) {
     opdi_ctc ctc;
     if (opdi_ctc_read(call, 1, opd_arg_int(call, 7), &ctc)) { return -1; }
@@ -219,8 +220,8 @@ static int opdi_ctc_no_second(opd_backward_call *bw) {
     (void)bw;
     return opd_fail(OPD_ERROR_AUTOGRAD, "ctc_loss has no second derivative (PyTorch has none either)");
 }
-/* Reduces the losses of the items: to the mean of loss / length of the target (at least 1), to their sum, or not at
-   all. */
+/* Computes the losses of the items with _ctc_loss, and reduces them: to the mean of loss / length of the target (at
+   least 1), to their sum, or not at all.  Returns 0, or -1 and sets an error. */
 static int opdi_ctc_loss(opd_call *call, opd_ints inputs, opd_ints lengths) {
     opd_tensor *probs = opd_arg_tensor(call, 0), *targets = opd_arg_tensor(call, 1);
     opd_value values[6];
@@ -251,8 +252,8 @@ static int opdi_ctc_loss(opd_call *call, opd_ints inputs, opd_ints lengths) {
 static int opdi_ctc_loss_IntList_kernel(opd_call *call) {
     return opdi_ctc_loss(call, opd_arg_ints(call, 2), opd_arg_ints(call, 3));
 }
-/* Reads the numbers of argument i, a tensor of integers, which must have readable data.  Returns 0, or -1 and sets an
-   error. */
+/* Reads the numbers of argument i, a tensor of integers with readable data, into *numbers.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_ctc_numbers(opd_call *call, int i, opd_ints *numbers) {
     opd_tensor *lengths = opd_arg_tensor(call, i);
     if (!opd_dtype_is_integral(OPDI_DTYPE(lengths), false)) {
@@ -268,7 +269,7 @@ static int opdi_ctc_loss_Tensor_kernel(opd_call *call) {
     if (opdi_ctc_numbers(call, 2, &inputs) || opdi_ctc_numbers(call, 3, &lengths)) { return -1; }
     return opdi_ctc_loss(call, inputs, lengths);
 }
-/* opd__ctc_loss: minus the log-probabilities of targets over all alignments, and those of their beginnings */
+/* opd__ctc_loss: minus the log-probabilities of targets over all alignments, and the alphas of the forward algorithm */
 OPDI_OP(_ctc_loss) {
     op->schema = "_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, "
         "bool zero_infinity=False) -> (Tensor, Tensor)";
@@ -277,7 +278,7 @@ OPDI_OP(_ctc_loss) {
     op->vmap = OPD_BATCH_LOOP;
     op->cases = "";
 }
-/* opd__ctc_loss_backward: derivative of _ctc_loss, for log_probs that are logs of chances */
+/* opd__ctc_loss_backward: derivative of _ctc_loss, for log_probs that are normalised (made by log_softmax) */
 OPDI_OP(_ctc_loss_backward) {
     op->schema = "_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] "
         "target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor";
@@ -293,7 +294,7 @@ OPDI_OP(ctc_loss_Tensor) {
     op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->cases = "";
 }
-/* opd_ctc_loss_IntList: connectionist temporal classification of targets [N, S] or one behind the other */
+/* opd_ctc_loss_IntList: connectionist temporal classification loss; targets [N, S], or one after the other */
 OPDI_OP(ctc_loss_IntList) {
     op->schema = "ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int "
         "blank=0, int reduction=1, bool zero_infinity=False) -> Tensor";
@@ -301,8 +302,8 @@ OPDI_OP(ctc_loss_IntList) {
     op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->cases = "";
 }
-/* Runs _ctc_loss (at is 2) or _ctc_loss_backward (at is 3) if the lengths are tensors, arguments `at` and the next
-   one. */
+/* Runs operator `name`, _ctc_loss or _ctc_loss_backward, for lengths given as tensors, which are argument number
+   `at` and the next argument. */
 static int opdi_ctc_by_numbers(opd_call *call, const char *name, int at) {
     opd_value args[OPD_MAX_ARGS], rets[2];
     opd_op *op = NULL;

@@ -1,7 +1,7 @@
 #include "../ops.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>op:detect    what models that find things in images call: boxes suppressed, regions pooled
+//  >>op:detect    operators of models that detect objects in images: non-maximum suppression, pooling of regions
 //
 //  These operators are torchvision's, not ATen's: they have no descriptors among the built-in operators and no typed
 //  functions.  They are registered when one of their names is looked up and no library has defined it.
@@ -15,7 +15,8 @@ static double opdi_box_area(const double *box, bool single) {
     return opdi_box_rounded(opdi_box_rounded(box[2] - box[0], single) * opdi_box_rounded(box[3] - box[1], single),
                             single);
 }
-/* Returns the area of the intersection of two boxes, divided by that of their union. */
+/* Returns the area of the intersection of two boxes, divided by the area of their union.  If `single` is true, each
+   step is rounded to float32. */
 static double opdi_box_overlap(const double *one, const double *other, bool single) {
     double sides[2];
     for (int i = 0; i < 2; i++) {
@@ -51,8 +52,8 @@ static int opdi_nms_check(const opd_tensor *boxes, const opd_tensor *scores) {
     }
     return 0;
 }
-/* nms: selects the best box, then the next best one, and so on; skips boxes that a selected box overlaps by more than
-   the threshold. */
+/* nms: returns the indices of the selected boxes.  Selects the box with the highest score, then the next best one,
+   and so on.  Skips boxes whose overlap with a selected box is greater than the threshold. */
 static int opdi_nms_kernel(opd_call *call) {
     opd_tensor *boxes = opd_arg_tensor(call, 0), *scores = opd_arg_tensor(call, 1), *sorted[2] = {NULL, NULL};
     const double most = opd_arg_float(call, 2);
@@ -92,8 +93,8 @@ OPDI_INTERNAL void opdi_vision_nms(opd_op_desc *op) {
 
 /* One axis of a region: its start, the length of a bin, and the number of samples in each bin. */
 typedef struct opdi_roi_axis { double start, bin; int64_t samples; } opdi_roi_axis;
-/* The arguments of a pooling of regions.  From number `at` on: rois, scale, height, width; from number `last` on:
-   sampling ratio, aligned. */
+/* The arguments of an operator that pools regions.  Arguments from number `at` on: rois, scale, height, width.
+   Arguments from number `last` on: sampling ratio, aligned. */
 typedef struct opdi_roi {
     const double *regions;
     double scale;
@@ -134,11 +135,11 @@ static int opdi_roi_read(opd_call *call, opdi_roi *roi, const opd_tensor *input,
     }
     return regions ? 0 : -1;
 }
-/* Fills in *made for one region along axis 0 (y) or 1 (x).  If the region is far out of bounds, returns -1 and sets an
-   error. */
+/* Fills in *made for region number `region` along axis 0 (y) or 1 (x).  Returns 0.  If the region is far out of
+   bounds, returns -1 and sets an error. */
 static int opdi_roi_axis_make(const opdi_roi *roi, int64_t region, int axis, opdi_roi_axis *made) {
     const double shift = roi->aligned ? 0.5 : 0, *const box = roi->regions + 5 * region + 2 - axis;
-    const bool single = roi->single;              /* each step is rounded, so that lengths of whole bins stay whole */
+    const bool single = roi->single;              /* float32 rounds each step, as in torchvision */
     const double scale = opdi_box_rounded(roi->scale, single);
     const double start = opdi_box_rounded(opdi_box_rounded(box[0] * scale, single) - shift, single);
     const double end = opdi_box_rounded(opdi_box_rounded(box[2] * scale, single) - shift, single);
@@ -154,7 +155,8 @@ static int opdi_roi_axis_make(const opdi_roi *roi, int64_t region, int axis, opd
     made->samples = samples > 0 ? (int64_t)samples : 0;
     return 0;
 }
-/* Finds the two lines of pixels around a place, and how much each counts.  Returns false if the place is outside. */
+/* Finds the two rows or columns of pixels around coordinate `place`, and the weights `parts` of both.  Returns false
+   if the coordinate is outside of the image, whose size is `size`. */
 static bool opdi_roi_lines(double place, int64_t size, int64_t lines[2], double parts[2]) {
     if (!(place >= -1 && place <= (double)size)) { return false; }
     place = place > 0 ? place : 0;
@@ -168,8 +170,8 @@ static bool opdi_roi_lines(double place, int64_t size, int64_t lines[2], double 
     parts[0] = 1 - parts[1];
     return true;
 }
-/* Computes one bin of one region, in all channels, as the mean of its samples.  back: adds the bin's gradient to the
-   pixels that the samples were read from. */
+/* Computes bin `bin` (y, x) of one region, in all channels, as the mean of its samples, from `image` to `pooled`.
+   If `back` is true, adds the bin's gradient in `pooled` to the pixels that the samples were read from. */
 static void opdi_roi_bin(const opdi_roi *roi, const opdi_roi_axis *axes, const int64_t *bin, double *image,
                          double *pooled, bool back) {
     const int64_t samples = axes[0].samples * axes[1].samples, area = roi->image[2] * roi->image[3];
@@ -199,7 +201,8 @@ static void opdi_roi_bin(const opdi_roi *roi, const opdi_roi_axis *axes, const i
         }
     }
 }
-/* Computes all bins of all regions, or their gradients if `back`.  Returns 0, or -1 and sets an error. */
+/* Computes all bins of all regions from `image` into `pooled`.  If `back` is true, adds the gradients in `pooled` to
+   `image`.  Returns 0, or -1 and sets an error. */
 static int opdi_roi_walk(const opdi_roi *roi, double *image, double *pooled, bool back) {
     const int64_t bins = roi->pooled[0] * roi->pooled[1];
     for (int64_t i = 0; bins > 0 && roi->image[1] > 0 && i < roi->count; i++) {
@@ -213,7 +216,7 @@ static int opdi_roi_walk(const opdi_roi *roi, double *image, double *pooled, boo
     }
     return 0;
 }
-/* Gives the call the numbers in `made`, computed in float64, as its result, in the result's dtype. */
+/* Returns `made`, computed in float64, as the call's result: copies it to `out`, which has the result's dtype. */
 static int opdi_roi_give(opd_call *call, opd_tensor *out, opd_tensor *made) {
     return made && opd_copy_(out, made) ? opd_return_tensor(call, out) : -1;
 }
@@ -268,7 +271,8 @@ static int opdi_roi_align_backward(opd_backward_call *bw) {
     OPDI_GIVE(0, opd_call_op(OPD_OP(&op, OPDI_NAME(torchvision, "torchvision::_roi_align_backward")), args, 11));
     return opd_bw_return(bw, 1, NULL);
 }
-/* roi_align is linear: the derivative of its gradient by grad is roi_align itself. */
+/* The backward function of _roi_align_backward.  roi_align is linear, so the derivative of its gradient with respect
+   to grad is roi_align itself. */
 static int opdi_roi_align_twice(opd_backward_call *bw) {
     static opd_op *op;
     opd_value args[7];

@@ -10,8 +10,8 @@ static int opdi_dropout_check(double p) {
     return p >= 0 && p <= 1 ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "dropout probability has to be between 0 and 1, but "
                                            "got %g", p);
 }
-/* Returns a tensor whose elements are 1 with probability 1 - p, else 0.  Only its sizes decide what is drawn, so that
-   vmap's randomness decides whether examples share random numbers. */
+/* Returns a tensor whose elements are 1 with probability 1 - p, else 0.  The random numbers are drawn for a plain
+   tensor of these sizes, so that vmap's option `randomness` decides whether examples share them. */
 static opd_tensor *opdi_dropout_drawn(const opd_tensor *input, const int64_t *sizes, opd_scalar_type dtype, double p) {
     int64_t zeros[OPD_MAX_DIMS];
     memset(zeros, 0, sizeof zeros);
@@ -72,8 +72,8 @@ OPDI_OP(native_dropout_backward) {
     op->cases = "[2,3], [2,3]b, 2.0";
 }
 
-/* Returns the factor of each element: 0 or 1 / (1 - p).  With `features`, there is one for each index of the first two
-   dims. */
+/* Returns the factor of each element: 0 or 1 / (1 - p).  If `features` is true, there is one factor for each index
+   of the first two dims. */
 static opd_tensor *opdi_dropout_noise(opd_tensor *input, double p, bool features) {
     int64_t sizes[OPD_MAX_DIMS];
     if (features) {
@@ -93,7 +93,7 @@ static int opdi_dropout_kernel(opd_call *call) {
     const char *name = call->op->schema->name;
     if (opdi_dropout_check(p)) { return -1; }
     if (!(p > 0) || !opd_arg_bool(call, 2) || input->numel == 0) { return opd_return_tensor(call, input); }
-    /* as PyTorch on GPUs; numbers of float64 are others than those that a mask is drawn by */
+    /* on GPUs, PyTorch uses the fused kernel; for float64 its random numbers differ from those of native_dropout */
     if (strcmp(name, "dropout") == 0 && p < 1 && opd_tensor_device(input).type == OPD_CUDA &&
         input->dtype != OPD_FLOAT64) {
         opd_tensor *results[2];
@@ -110,7 +110,7 @@ OPDI_OP(dropout) {
     op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[2,3], 0.0, True";
 }
-/* opd_dropout_: dropout of self itself */
+/* opd_dropout_: dropout, in place */
 OPDI_OP(dropout_) {
     op->schema = "dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)";
     op->composite = opdi_dropout_kernel; op->cases = "";
@@ -130,8 +130,8 @@ OPDI_OP(feature_dropout_) {
     op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
 }
 
-/* alpha_dropout and feature_alpha_dropout: replace dropped elements by SELU's -alpha', and then apply a x + b, so that
-   mean and variance stay the same. */
+/* alpha_dropout and feature_alpha_dropout: replace dropped elements by -alpha', the limit of SELU, and then apply a
+   x + b, so that mean and variance stay the same. */
 static int opdi_alpha_dropout_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     const double p = opd_arg_float(call, 1), alpha = 1.7580993408473766;
@@ -176,15 +176,17 @@ OPDI_OP(feature_alpha_dropout_) {
 
 //== fake quantisation =================================================================================================
 
-/* A quantization: the numbers low .. high stand for (number - zero) scale; inverse is 1 / scale in float.  fine: zero
-   need not be an integer.  single: values are computed as floats, whatever their final dtype. */
+/* A quantization: a whole number n, low <= n <= high, stands for (n - zero) scale; inverse is 1 / scale in float.
+   If `fine` is true, zero need not be an integer.  If `single` is true, values are computed as floats, whatever
+   their final dtype is. */
 typedef struct opdi_quant {
     opd_tensor *scale, *inverse, *zero;
     int64_t low, high;
     bool fine, single;
 } opdi_quant;
 
-/* Reads quant_min and quant_max from argument `at` on.  Returns 0, or -1 and sets an error. */
+/* Reads quant_min and quant_max, the arguments from number `at` on, into *quant.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_quant_range(const opd_call *call, int at, opdi_quant *quant) {
     quant->low = opd_arg_int(call, at);
     quant->high = opd_arg_int(call, at + 1);
@@ -193,7 +195,7 @@ static int opdi_quant_range(const opd_call *call, int at, opdi_quant *quant) {
     if (quant->low <= quant->high) { return 0; }
     return opd_fail(OPD_ERROR_ARGUMENT, "`quant_min` should be less than or equal to `quant_max`.");
 }
-/* Checks the zero points if they can be read.  Returns 0, or -1 and sets an error. */
+/* Checks that the zero points are within the range, if their data can be read.  Returns 0, or -1 and sets an error. */
 static int opdi_quant_zeros(const opdi_quant *quant, opd_tensor *zero) {
     while (zero->flags & OPDI_BATCHED) { zero = opdi_batched_of(zero)->value; }
     if (!zero->data || zero->backend != OPD_CPU) { return 0; }
@@ -206,9 +208,9 @@ static int opdi_quant_zeros(const opdi_quant *quant, opd_tensor *zero) {
     }
     return zero ? 0 : -1;
 }
-/* Gives the call two results: input with each element quantized and read back, and a mask that is true where the
-   quantized number is within range.  NaN becomes the lowest number.  If `enabled` is not NULL and holds 0, input stays
-   as it is. */
+/* Returns two results to the call: input with each element quantized and converted back, and a mask that is true if
+   the quantized number is within range.  NaN becomes the lowest number.  If `enabled` is not NULL and holds 0, the
+   first result is input and the mask is true. */
 static int opdi_quant_return(opd_call *call, opd_tensor *input, const opdi_quant *quant, opd_tensor *enabled) {
     const opd_scalar_type work = input->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
     const opd_value low = opd_value_int(quant->low), high = opd_value_int(quant->high);
@@ -243,8 +245,8 @@ static int opdi_fake_quantize_tensor_kernel(opd_call *call) {
     quant.zero = opd_tensor_wrapped_number(opd_value_int(zero));
     return opdi_quant_return(call, opd_arg_tensor(call, 0), &quant, NULL);
 }
-/* Returns tensor as float, with ndim dims: its elements lie along dim `dim` (if that is not negative), and all other
-   dims have size 1. */
+/* Returns `tensor` as float, with ndim dims: its elements lie along dim `dim`, and all other dims have size 1.  If
+   dim is negative, all dims have size 1. */
 static opd_tensor *opdi_quant_along(opd_tensor *tensor, int64_t dim, int ndim) {
     int64_t sizes[OPD_MAX_DIMS];
     for (int i = 0; i < ndim; i++) { sizes[i] = i == dim ? tensor->numel : 1; }
@@ -298,7 +300,7 @@ static int opdi_fake_quantize_channel_kernel(opd_call *call) {
     quant.inverse = opd_reciprocal(quant.scale);
     return opd_ok() ? opdi_quant_return(call, input, &quant, NULL) : -1;
 }
-/* Computes the straight-through gradient: grad where the quantized number was within range, else 0. */
+/* Computes the straight-through gradient: grad for elements whose quantized number was within range, else 0. */
 static int opdi_fake_quantize_mask_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1);
     if (mask->dtype != OPD_BOOL) { return opd_fail(OPD_ERROR_DTYPE, "fake_quantize: the mask must be of bool"); }
@@ -332,7 +334,7 @@ static int opdi_fake_quantize_per_channel_kernel(opd_call *call) {
                                                           opd_arg_int(call, 4), opd_arg_int(call, 5))
         ? -1 : opd_return_tensor(call, rets[0]);
 }
-/* opd_fake_quantize_per_tensor_affine: self rounded to quant_min..quant_max, which stand for (n - zero_point) scale */
+/* opd_fake_quantize_per_tensor_affine: self rounded to (n - zero_point) scale, n from quant_min to quant_max */
 OPDI_OP(fake_quantize_per_tensor_affine) {
     op->schema = "fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int quant_min, int "
         "quant_max) -> Tensor";
@@ -352,13 +354,13 @@ OPDI_OP(fake_quantize_per_tensor_affine_cachemask) {
     op->schema = "fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int zero_point, int quant_min, "
         "int quant_max) -> (Tensor output, Tensor mask)";
     op->any = opdi_fake_quantize_tensor_kernel; op->backward = opdi_fake_quantize_backward; op->save = "result1";
-    op->vmap = OPD_BATCH_POINTWISE;        /* of this formula, not of the operators inside the kernel */
+    op->vmap = OPD_BATCH_POINTWISE;        /* do not batch the operators in the kernel */
     op->out = "fake_quantize_per_tensor_affine_cachemask.out(Tensor self, float scale, int zero_point, int quant_min, "
         "int quant_max, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))";
     op->cases = "";
 }
-/* opd__fake_quantize_per_tensor_affine_cachemask_tensor_qparams: the same of tensors, where fake_quant_enabled is not
-   0 */
+/* opd__fake_quantize_per_tensor_affine_cachemask_tensor_qparams: the same with tensors; self if fake_quant_enabled
+   is 0 */
 OPDI_OP(_fake_quantize_per_tensor_affine_cachemask_tensor_qparams) {
     op->schema = "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams(Tensor self, Tensor scale, Tensor "
         "zero_point, Tensor fake_quant_enabled, int quant_min, int quant_max) -> (Tensor output, Tensor mask)";

@@ -13,14 +13,14 @@ static int opdi_glu_dim(const opd_tensor *input, int64_t dim, int64_t *half) {
     }
     return axis;
 }
-/* Computes a sigmoid(b) for the halves a and b. */
+/* glu: computes a sigmoid(b), where a and b are the two halves of input along dim. */
 static int opdi_glu_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     int64_t half;
     const int dim = opdi_glu_dim(input, opd_arg_int(call, 1), &half);
     if (dim < 0 || opdi_norm_floating(input, "glu_cpu")) { return -1; }
     opd_tensor *first = opdi_o_narrow(input, dim, 0, half), *gate = opdi_o_narrow(input, dim, half, half);
-    if (opdi_is_half(OPDI_DTYPE(input))) {        /* rounded once */
+    if (opdi_is_half(OPDI_DTYPE(input))) {        /* computed in float, rounded once */
         gate = opd_sigmoid(opd_to_dtype(gate, OPD_FLOAT32));
         return opd_return_tensor(call, opd_to_dtype(opd_mul(opd_to_dtype(first, OPD_FLOAT32), gate),
                                                     OPDI_DTYPE(input)));
@@ -53,9 +53,9 @@ static int opdi_glu_backward_kernel(opd_call *call) {
 static int opdi_glu_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_glu_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1).u.i));
 }
-/* Computes the second derivatives of glu, a s with s = sigmoid(b), from G_a and G_b, the gradients of the two halves of
-   the first one.  grad_out gets G_a s + G_b a s (1 - s).  The halves a and b of input get grad_out G_b s (1 - s) and
-   grad_out s (1 - s) (G_a + G_b a (1 - 2 s)). */
+/* Computes the second derivatives of glu, which is a s with s = sigmoid(b).  G_a and G_b are the incoming gradients
+   for the two halves of glu_backward's result.  grad_out gets G_a s + G_b a s (1 - s).  The halves a and b of input
+   get grad_out G_b s (1 - s) and grad_out s (1 - s) (G_a + G_b a (1 - 2 s)). */
 static int opdi_glu_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1), *two[2];
     int64_t half;
@@ -74,7 +74,7 @@ static int opdi_glu_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_cat_full(opd_tensors_of(two, 2), dim));
     return 0;
 }
-/* opd_glu: the first half of dim times sigmoid of the second */
+/* opd_glu: the first half along dim times sigmoid of the second half */
 OPDI_OP(glu) {
     op->schema = "glu(Tensor self, int dim=-1) -> Tensor";
     op->any = opdi_glu_kernel; op->backward = opdi_glu_backward; op->save = "self";
@@ -123,7 +123,7 @@ static int opdi_prelu_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd__prelu_kernel(input, weight));
 }
-/* Returns tensor, which has self's sizes, summed to the sizes of the weight argument. */
+/* Returns `tensor`, which has the sizes of input, summed to the sizes of weight. */
 static opd_tensor *opdi_prelu_gather(opd_tensor *tensor, opd_tensor *weight, const opd_tensor *input) {
     int64_t dims[OPD_MAX_DIMS];
     int count = 0;
@@ -138,7 +138,7 @@ static int opdi_prelu_backward_kernel(opd_call *call) {
     if (opd_return_tensor(call, opd_contiguous(parts[0]))) { return -1; }
     return opd_return_tensor(call, opdi_prelu_gather(parts[1], weight, input));
 }
-/* opd_prelu: self, times weight where it is below 0; one weight for all, or one for each channel */
+/* opd_prelu: self, multiplied by weight if it is negative; one weight for all elements, or one for each channel */
 OPDI_OP(prelu) {
     op->schema = "prelu(Tensor self, Tensor weight) -> Tensor";
     op->composite = opdi_prelu_kernel;
@@ -191,14 +191,14 @@ static int opdi_prelu_broadcast_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(2, gx ? opdi_unless(opd_mul(gx, grad_out), up) : NULL);
     return 0;
 }
-/* opd__prelu_kernel: self, times weight (broadcast) where it is below 0 */
+/* opd__prelu_kernel: self, multiplied by weight (broadcast) if it is negative */
 OPDI_OP(_prelu_kernel) {
     op->schema = "_prelu_kernel(Tensor self, Tensor weight) -> Tensor";
     op->any = opdi_prelu_broadcast_kernel; op->backward = opdi_prelu_broadcast_backward; op->save = "self, weight";
     op->vmap = OPD_BATCH_DECOMPOSE;
     op->cases = "[2,3], [3]; [2,3,4], [3,1]; [2,3], [2,3]";
 }
-/* opd__prelu_kernel_backward: derivatives of _prelu_kernel, of the broadcast sizes */
+/* opd__prelu_kernel_backward: derivatives of _prelu_kernel, in the sizes of self */
 OPDI_OP(_prelu_kernel_backward) {
     op->schema = "_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)";
     op->any = opdi_prelu_broadcast_backward_kernel; op->backward = opdi_prelu_broadcast_backward_backward;
@@ -208,7 +208,7 @@ OPDI_OP(_prelu_kernel_backward) {
 }
 
 /* Returns the random factors of rrelu in training: between lower and upper for elements that are not positive, 1 for
-   others. */
+   positive elements. */
 static opd_tensor *opdi_rrelu_factors(opd_call *call, opd_tensor *input, double lower, double upper) {
     opd_tensor *factor = opd_rand_generator_full(opd_ints_of(opdi_sizes(input), input->ndim), opdi_generator_of(call),
                                                  opd_value_int(input->dtype), OPD_NONE,
@@ -216,8 +216,9 @@ static opd_tensor *opdi_rrelu_factors(opd_call *call, opd_tensor *input, double 
     factor = opdi_adds(opdi_muls(factor, upper - lower), lower);
     return opd_where_self(opd_le_Scalar(input, opd_value_int(0)), factor, opd_ones_like(input));
 }
-/* rrelu: multiplies each negative element by a factor of its own, drawn between lower and upper; in evaluation, by
-   their mean.  noise: gives the factors as a second result; in evaluation, gives the noise argument back. */
+/* rrelu: in training, multiplies each negative element by its own random factor between lower and upper; in
+   evaluation, by the mean of lower and upper.  If `noise` is true, returns a second result: the factors, or in
+   evaluation the noise argument. */
 static int opdi_rrelu_of(opd_call *call, bool noise) {
     opd_tensor *input = opd_arg_tensor(call, 0), *factors = noise ? opd_arg_tensor(call, 1) : NULL;
     const int at = noise ? 2 : 1;
@@ -234,7 +235,8 @@ static int opdi_rrelu_of(opd_call *call, bool noise) {
 }
 static int opdi_rrelu_kernel(opd_call *call) { return opdi_rrelu_of(call, false); }
 static int opdi_rrelu_with_noise_functional_kernel(opd_call *call) { return opdi_rrelu_of(call, true); }
-/* rrelu_with_noise: computes rrelu, and writes the factors into noise.  On failure, returns NULL and sets an error. */
+/* rrelu_with_noise: returns rrelu, and writes the factors into the argument noise.  On failure, returns NULL and
+   sets an error. */
 static opd_tensor *opdi_rrelu_writing(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *noise = opd_arg_tensor(call, 1), *rets[2];
     const bool training = opd_arg_bool(call, 4);
@@ -283,7 +285,7 @@ static int opdi_rrelu_with_noise_backward_kernel(opd_call *call) {
                                                            opd_value_float((lower + upper) / 2),
                                                            opd_arg_bool(call, 6)));
 }
-/* opd_rrelu: leaky_relu with a slope drawn for each element */
+/* opd_rrelu: leaky_relu with a random slope for each element */
 OPDI_OP(rrelu) {
     op->schema = "rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, "
         "Generator? generator=None) -> Tensor";
@@ -306,7 +308,7 @@ OPDI_OP(rrelu_with_noise) {
         "upper=0.33333333333333331, bool training=False, Generator? generator=None) -> Tensor";
     op->composite = opdi_rrelu_with_noise_kernel;
     op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
-    op->cases = "";                               /* its functional form has them */
+    op->cases = "";                               /* its functional form has cases */
 }
 /* opd_rrelu_with_noise_out(self, noise, lower, upper, training, generator, out): rrelu into out, with the slopes
    written into noise */

@@ -2,20 +2,21 @@
 
 //== grid_sampler_2d ===================================================================================================
 //
-//  Each output reads one, two or four rows and columns of its image, around a place that the grid gives as two numbers
-//  from -1 to 1 (x, then y).  The weights of both directions are multiplied.  Elements outside of the image are 0, or
-//  the nearest element of the border, or mirrored.
+//  Each output element has a point of the image, which the grid gives as two coordinates from -1 to 1 (x, then y).  The
+//  output element is a weighted sum of the elements in one, two or four rows and as many columns around that point.
+//  The weight of an element is the product of its row's and its column's weight.  Elements outside of the image count
+//  as 0, or are replaced by the nearest element of the border, or by their mirror image.
 
 OPDI_COLD_BEGIN
 
 enum { OPDI_GRID_BILINEAR = 0, OPDI_GRID_NEAREST, OPDI_GRID_BICUBIC };
 enum { OPDI_GRID_ZEROS = 0, OPDI_GRID_BORDER, OPDI_GRID_REFLECTION };
 typedef struct opdi_grid {
-    int64_t n, c, in[2], out[2];                  /* images, channels; rows and columns of input and output */
+    int64_t n, c, in[2], out[2];                  /* images, channels; [rows, columns] */
     int how, outside;
     bool corners;
     const void *input, *grid, *grad;              /* [n, c, in], [n, out, 2], [n, c, out] */
-    void *output, *dx, *dgrid;                    /* as g, x (or NULL) and grid */
+    void *output, *dx, *dgrid;                    /* sizes of grad, input (or NULL) and grid */
 } opdi_grid;
 static void opdi_grid_rows_f32(void *ctx, int64_t begin, int64_t end);
 static void opdi_grid_rows_f64(void *ctx, int64_t begin, int64_t end);
@@ -29,8 +30,8 @@ OPDI_COLD_END
 #include "../../typed/end.h"
 OPDI_COLD_BEGIN
 OPDI_COLD_BEGIN
-/* Reads input, grid, the interpolation and the padding, arguments from `at` on, into *other.  dims: the number of dims
-   that the input must have.  Returns 0, or -1 and sets an error. */
+/* Reads input, grid, the interpolation and the padding, the arguments from number `at` on, into *other.  `dims` is
+   the number of dims that the input must have.  Returns 0, or -1 and sets an error. */
 static int opdi_grid_read(opd_call *call, int at, int dims, opdi_grid *other) {
     opd_tensor *input = opd_arg_tensor(call, at), *grid = opd_arg_tensor(call, at + 1);
     const int64_t how = opd_arg_int(call, at + 2), outside = opd_arg_int(call, at + 3);
@@ -74,7 +75,7 @@ static int opdi_grid_read(opd_call *call, int at, int dims, opdi_grid *other) {
     other->corners = opd_arg_bool(call, at + 4);
     return 0;
 }
-/* grid_sampler_2d: samples input [n, c, h, w] at the places of grid [n, H, W, 2]; the result is [n, c, H, W]. */
+/* grid_sampler_2d: samples input [n, c, h, w] at the points of grid [n, H, W, 2]; the result is [n, c, H, W]. */
 static int opdi_grid_sampler_2d_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *grid = opd_arg_tensor(call, 1);
     const opd_scalar_type dtype = input->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
@@ -99,8 +100,8 @@ static int opdi_grid_sampler_2d_kernel(opd_call *call) {
                       dtype == OPD_FLOAT64 ? opdi_grid_rows_f64 : opdi_grid_rows_f32, &other);
     return opdi_done_with(out, output);
 }
-/* grid_sampler_2d_backward: computes the gradients by input, or None if output_mask excludes it, and by grid.
-   grad_output is broadcast to the sizes of the output. */
+/* grid_sampler_2d_backward: computes the gradients with respect to input (None if output_mask excludes it) and to
+   grid.  grad_output is broadcast to the sizes of the output. */
 static int opdi_grid_sampler_2d_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *grid = opd_arg_tensor(call, 2),
         *out[2];
@@ -152,9 +153,10 @@ static int opdi_grid_sampler_2d_backward(opd_backward_call *bw) {
     for (int i = 0; i < 2; i++) { OPDI_GIVE(i, results[i]); }
     return 0;
 }
-/* One direction of sampling, made of public operators by opdi_grid_axis_make, so that every derivative has derivatives.
-   It has up to four lines [n, 1, places], their weights, and the first and second derivatives of these weights by the
-   grid; NULL means 0. */
+/* Sampling along one dim, computed with public operators by opdi_grid_axis_make, so that every derivative can be
+   differentiated.  line[i] [n, 1, points] has the indices of the i-th row or column that a point reads.
+   weights[0][i] are its weights, weights[1][i] and weights[2][i] their first and second derivatives with respect to
+   the grid; NULL means 0. */
 typedef struct opdi_grid_axis { int count; opd_tensor *weights[3][4], *line[4]; } opdi_grid_axis;
 
 static opd_tensor *opdi_times(opd_tensor *first, opd_tensor *second) {
@@ -164,7 +166,7 @@ static opd_tensor *opdi_times(opd_tensor *first, opd_tensor *second) {
 static opd_tensor *opdi_affine(opd_tensor *tensor, double scale, double shift) {
     return opd_add_Scalar(opd_mul_Scalar(tensor, opd_value_float(scale)), opd_value_float(shift));
 }
-/* Does opdi_grid_inside's work by public operators.  *sign becomes the derivative of the result. */
+/* Does the same as opdi_grid_inside with public operators.  *sign becomes the derivative of the result. */
 static opd_tensor *opdi_grid_fold(const opdi_grid *grid, opd_tensor *at, int64_t size, opd_tensor **sign) {
     const double low = grid->corners ? 0 : -0.5, span = grid->corners ? (double)(size - 1) : (double)size;
     opd_tensor *one = opd_ones_like(at);
@@ -182,8 +184,9 @@ static opd_tensor *opdi_grid_fold(const opdi_grid *grid, opd_tensor *at, int64_t
     *sign = opd_mul(one, in);
     return opd_clamp_full(at, opd_value_int(0), opd_value_int(size - 1));
 }
-/* Fills *axis for coordinates `at`, which are -1 to 1 along a dim of `size`.  Computes the lines, weights and slopes of
-   opdi_grid_looks, and second derivatives, by public operators.  On failure, some of its tensors are NULL. */
+/* Fills *axis for coordinates `at`, which are -1 to 1 along a dim of `size`.  Computes with public operators the
+   indices, weights and slopes of opdi_grid_looks, and the second derivatives.  On failure, some of the tensors in
+   *axis are NULL. */
 static void opdi_grid_axis_make(opdi_grid_axis *axis, const opdi_grid *grid, opd_tensor *at, int64_t size) {
     const double half = (double)(grid->corners ? size - 1 : size) / 2, a = -0.75;
     opd_tensor *sign = opd_ones_like(at), *unused;
@@ -203,7 +206,7 @@ static void opdi_grid_axis_make(opdi_grid_axis *axis, const opdi_grid *grid, opd
         axis->weights[1][0] = opd_neg(factor);
         axis->weights[1][1] = factor;
     }
-    for (int i = 0; axis->count == 4 && i < 4; i++) {  /* cubics: depending on the distance of line i */
+    for (int i = 0; axis->count == 4 && i < 4; i++) {  /* cubic weights of the distance to line i */
         const bool outer = i == 0 || i == 3;
         opd_tensor *upper = i < 2 ? opdi_affine(tensor, 1, outer) : opdi_affine(tensor, -1, outer ? 2 : 1);
         axis->weights[0][i] = outer
@@ -227,9 +230,10 @@ static void opdi_grid_axis_make(opdi_grid_axis *axis, const opdi_grid *grid, opd
         axis->line[i] = opd_to_dtype(opdi_where(inside, opd_detach(line)), OPD_INT64);
     }
 }
-/* Computes directional derivatives of the samples S of input.  results[0] is the change of S when input moves along
-   value and the grid along upper.  If grad is given, results[1] and results[2] are the gradients of grad results[0] by
-   input and by the grid.  value or upper is NULL if input or grid does not move; results that are 0 are NULL. */
+/* Computes directional derivatives of the samples S of input.  results[0] is the change of S if input changes by
+   `value` and the grid by `upper`.  If grad is not NULL, results[1] and results[2] are the gradients of grad
+   results[0] with respect to input and grid.  value or upper is NULL if input or grid does not change.  Results that
+   are 0 are NULL. */
 static int opdi_grid_second(const opdi_grid *other, opd_tensor *input, opd_tensor *grid, opd_tensor *grad,
                             opd_tensor *value, opd_tensor *upper, opd_tensor **results /*[3]*/) {
     const int64_t *in = opdi_sizes(input), *to = opdi_sizes(grid), channels = 1;
@@ -322,7 +326,7 @@ static int opdi_grid_sampler_2d_backward_backward(opd_backward_call *bw) {
     return 0;
 }
 #define OPDI_GRID_ARGS "Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners"
-/* opd_grid_sampler_2d: input [N, C, H, W] at the places of grid [N, h, w, 2], from -1 to 1 */
+/* opd_grid_sampler_2d: input [N, C, H, W] sampled at the points of grid [N, h, w, 2], with coordinates from -1 to 1 */
 OPDI_OP(grid_sampler_2d) {
     op->schema = "grid_sampler_2d(" OPDI_GRID_ARGS ") -> Tensor";
     op->cpu = op->fake = opdi_grid_sampler_2d_kernel; op->backward = opdi_grid_sampler_2d_backward;
@@ -345,20 +349,20 @@ OPDI_OP(grid_sampler_2d_backward) {
         "False, (True,True); [1,1,2,2], [1,1,3,4], [1,2,2,2], 0, 1, True, (True,True)";
 }
 
-/* Sampling in three dims: the directions with their lines and weights, the images [n, c, area], the number of corners
-   of a place, and the sizes [n, c, places]. */
+/* Sampling in three dims: the indices and weights along each dim, the images [n, c, area], the number of corners
+   (elements that a point reads), and the sizes [n, c, points]. */
 typedef struct opdi_grid_cube {
     opdi_grid_axis axis[3];
     opd_tensor *image;
-    opd_tensor *known;                            /* bool [n, 1, places]: false at a place that is NaN */
-    bool zeros;                                   /* padded by zeros */
+    opd_tensor *known;                            /* bool [n, 1, points]: false if the point is NaN */
+    bool zeros;                                   /* true: elements outside are zeros */
     int corners;
     int64_t rows[3];
 } opdi_grid_cube;
 
-/* Makes one axis for coordinates that need not be finite: infinities and NaN are replaced by finite coordinates.
-   *known becomes false for NaN and for coordinates that become NaN.  There, slopes are 0, and padding by zeros gives
-   0. */
+/* Makes cube->axis[number] for coordinates `at` that need not be finite: infinities and NaN are replaced by finite
+   coordinates.  cube->known becomes false for NaN and for coordinates that become NaN.  At these points, slopes are
+   0, and padding by zeros gives 0. */
 static void opdi_grid_cube_axis(opdi_grid_cube *cube, int number, const opdi_grid *grid, opd_tensor *at, int64_t size) {
     const bool border = grid->outside == OPDI_GRID_BORDER, one = grid->corners && size == 1;
     opd_tensor *known = border && !one ? opd_logical_not(opd_isnan(at)) : opd_isfinite(at);
@@ -369,8 +373,8 @@ static void opdi_grid_cube_axis(opdi_grid_cube *cube, int number, const opdi_gri
     opdi_grid_axis_make(&cube->axis[number], grid, at, size);
 }
 
-/* Reads input [n, c, d, h, w], grid [n, D, H, W, 3] (x, y, z) and the options, arguments from `at` on.  Returns 0, or
-   -1 and sets an error. */
+/* Reads input [n, c, d, h, w], grid [n, D, H, W, 3] (x, y, z) and the options, the arguments from number `at` on,
+   into *cube.  Returns 0, or -1 and sets an error. */
 static int opdi_grid_cube_read(opd_call *call, int at, opdi_grid_cube *cube) {
     opd_tensor *input = opd_arg_tensor(call, at), *grid = opd_arg_tensor(call, at + 1);
     const int64_t *in = opdi_sizes(input), *to = opdi_sizes(grid);
@@ -396,8 +400,8 @@ static int opdi_grid_cube_read(opd_call *call, int at, opdi_grid_cube *cube) {
     cube->corners = cube->axis[0].count * cube->axis[1].count * cube->axis[2].count;
     return 0;
 }
-/* Returns the index in its image [n, c, places] of corner number `corner` of each place.  Sets lines[3] to the numbers
-   of the corner's lines along the axes. */
+/* Returns, for each point, the index of corner number `corner` in its image, as [n, c, points].  Sets lines[3] to
+   the numbers of the corner's lines (planes, rows, columns) along the axes. */
 static opd_tensor *opdi_grid_cube_corner(const opdi_grid_cube *cube, const int64_t *in, int corner, int *lines) {
     lines[2] = corner % cube->axis[2].count;
     lines[1] = corner / cube->axis[2].count % cube->axis[1].count;
@@ -408,15 +412,15 @@ static opd_tensor *opdi_grid_cube_corner(const opdi_grid_cube *cube, const int64
     }
     return opd_expand(from, opd_ints_of(cube->rows, 3));
 }
-/* Returns the weight of a corner or, if axis >= 0, the derivative of the weight along that axis.  Returns NULL if this
-   is 0, or on failure. */
+/* Returns the weight of the corner with these lines or, if axis >= 0, the weight's derivative along that axis.
+   Returns NULL if the result is 0, or on failure. */
 static opd_tensor *opdi_grid_cube_weight(const opdi_grid_cube *cube, const int *lines, int axis) {
     opd_tensor *weight = cube->axis[0].weights[axis == 0][lines[0]];
     for (int i = 1; i < 3; i++) { weight = opdi_times(weight, cube->axis[i].weights[axis == i][lines[i]]); }
     return weight;
 }
-/* grid_sampler_3d by public operators: the sum, over the corners of a place, of the product of three weights and the
-   element there. */
+/* grid_sampler_3d with public operators: the sum, over the corners of a point, of the product of three weights and
+   the element at the corner. */
 static int opdi_grid_sampler_3d_kernel(opd_call *call) {
     const int64_t *in = opdi_sizes(opd_arg_tensor(call, 0)), *to = opdi_sizes(opd_arg_tensor(call, 1));
     opd_tensor *sum = NULL;
@@ -435,9 +439,9 @@ static int opdi_grid_sampler_3d_kernel(opd_call *call) {
     for (int i = 1; i < 4; i++) { sizes[1 + i] = to[i]; }
     return opd_return_tensor(call, opd_ok() ? opdi_reshape_to(sum, sizes, 5) : NULL);
 }
-/* Computes the gradients by input, or None if output_mask excludes it, and by grid.  input gets grad_output times the
-   weights of the corners of each place.  grid gets grad_output times the elements at the corners times the slopes of
-   the weights. */
+/* Computes the gradients with respect to input (None if output_mask excludes it) and to grid.  input gets
+   grad_output times the weights of the corners of each point.  grid gets grad_output times the elements at the
+   corners times the slopes of the weights. */
 static int opdi_grid_sampler_3d_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *grid = opd_arg_tensor(call, 2);
     opd_tensor *along[3] = {NULL, NULL, NULL}, *xyz[3], *delta = NULL;
@@ -471,7 +475,7 @@ static int opdi_grid_sampler_3d_backward_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, slope);
 }
-/* opd_grid_sampler_3d: input at the places of grid [N, D, H, W, 3], from -1 to 1 */
+/* opd_grid_sampler_3d: input sampled at the points of grid [N, D, H, W, 3], with coordinates from -1 to 1 */
 OPDI_OP(grid_sampler_3d) {
     op->schema = "grid_sampler_3d(" OPDI_GRID_ARGS ") -> Tensor";
     op->composite = opdi_grid_sampler_3d_kernel;
@@ -502,7 +506,7 @@ static int opdi_grid_sampler_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_grid_sampler_2d(input, opd_arg_tensor(call, 1), opd_arg_int(call, 2),
                                                        opd_arg_int(call, 3), opd_arg_bool(call, 4)));
 }
-/* opd_grid_sampler: grid_sampler_2d */
+/* opd_grid_sampler: grid_sampler_2d or grid_sampler_3d */
 OPDI_OP(grid_sampler) {
     op->schema = "grid_sampler(" OPDI_GRID_ARGS ") -> Tensor";
     op->composite = opdi_grid_sampler_kernel;
@@ -512,16 +516,16 @@ OPDI_OP(grid_sampler) {
 
 //== affine_grid_generator =============================================================================================
 
-/* Returns n coordinates from -1 to 1: with `corners` including both ends, else the centers of n pixels.  A single
-   coordinate is 0. */
+/* Returns n coordinates from -1 to 1.  If `corners` is true, they include both ends; else they are the centers of n
+   pixels.  A single coordinate is 0. */
 static opd_tensor *opdi_affine_line(opd_tensor *like, int64_t n, bool corners) {
     if (n <= 1) { return opd_new_zeros(like, opd_ints_of(&n, 1)); }
     opd_tensor *line = opd_linspace_full(opd_value_int(-1), opd_value_int(1), n, opd_value_int(like->dtype), OPD_NONE,
                                          opd_value_device(opd_tensor_device(like)), OPD_NONE);
     return corners ? line : opdi_muls(line, (double)(n - 1) / (double)n);
 }
-/* Returns the places of the pixels of an image of size [N, C, ..] as [N, places, coordinates and a 1].  The coordinate
-   along the last dim comes first.  On failure, returns NULL and sets an error. */
+/* Returns the coordinates of all pixels of an image of size [N, C, ..], each followed by a 1, as [N, pixels, 3] or
+   [N, pixels, 4].  The coordinate along the last dim comes first.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_affine_base(opd_tensor *like, opd_ints size, bool corners) {
     const int dims = (int)size.n - 2;
     opd_tensor *parts[4] = {NULL, NULL, NULL, NULL};
@@ -544,8 +548,8 @@ static opd_tensor *opdi_affine_base(opd_tensor *like, opd_ints size, bool corner
     shape[2] = dims + 1;
     return base ? opd_expand(opdi_reshape_to(base, shape + 1, 2), opd_ints_of(shape, 3)) : NULL;
 }
-/* affine_grid_generator: returns the places of an output of `size`, mapped by theta [N, 2, 3] or [N, 3, 4], as [N, ..,
-   coordinates]. */
+/* affine_grid_generator: returns the coordinates of the pixels of an output of `size`, mapped by theta [N, 2, 3] or
+   [N, 3, 4], as [N, .., coordinates]. */
 static int opdi_affine_grid_generator_kernel(opd_call *call) {
     opd_tensor *theta = opd_arg_tensor(call, 0), *base;
     const opd_ints size = opd_arg_ints(call, 1);
@@ -559,7 +563,7 @@ static int opdi_affine_grid_generator_kernel(opd_call *call) {
     for (int i = 2; i < size.n; i++) { shape[i - 1] = size.data[i]; }
     shape[size.n - 1] = size.n - 2;
     base = opdi_reshape_to(opd_bmm(base, opd_transpose(theta, 1, 2)), shape, size.n);
-    return opd_return_tensor(call, opd_clone(base));                          /* not a view of a tensor that is freed */
+    return opd_return_tensor(call, opd_clone(base));                          /* not a view of a temporary tensor */
 }
 static int opdi_affine_grid_generator_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *base;
@@ -576,7 +580,7 @@ static int opdi_affine_grid_generator_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_affine_grid_generator_backward(opd_bw_grad(bw, 0), opdi_bw_ints(bw, 1),
                                                                    opd_bw_value(bw, 2).u.i != 0));
 }
-/* opd_affine_grid_generator: the places of an output [N, C, ..] of `size`, mapped by theta, for grid_sampler */
+/* opd_affine_grid_generator: the coordinates of an output [N, C, ..] of `size`, mapped by theta, for grid_sampler */
 OPDI_OP(affine_grid_generator) {
     op->schema = "affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor";
     op->any = opdi_affine_grid_generator_kernel; op->backward = opdi_affine_grid_generator_backward;
@@ -616,7 +620,7 @@ static int opdi_channel_shuffle_kernel(opd_call *call) {
     sizes[3] = 1;
     for (int i = 2; i < input->ndim; i++) { sizes[3] = opdi_size_times(sizes[3], opdi_sizes(input)[i]); }
     opd_tensor *parts = opd_transpose(opdi_reshape_to(input, sizes, 4), 1, 2);
-    parts = opd_clone_full(parts, OPDI_MEMORY_DENSE);                         /* never a view */
+    parts = opd_clone_full(parts, OPDI_MEMORY_DENSE);                         /* the result is not a view */
     return opd_return_tensor(call, opdi_reshape_to(parts, opdi_sizes(input), input->ndim));
 }
 /* opd_channel_shuffle: interleaves groups of channels: [N, groups, C / groups, ..] to [N, C / groups, groups, ..] */

@@ -1,11 +1,12 @@
-/* The lines around a coordinate (-1: none), their weights, and the derivatives of the weights.  lost: NaN if the
-   coordinate is NaN, else 0. */
+/* The rows or columns of an image that are read for one coordinate.  at: their indices (-1: outside of the image).
+   weight: their weights.  slope: the derivatives of the weights.  lost: NaN if the coordinate is NaN, else 0. */
 typedef struct OPDI_TYPED(looks) {
     int count;
     int64_t at[4];
     OPDI_T weight[4], slope[4], lost;
 } OPDI_TYPED(looks);
-/* Returns coordinate `at` moved into [0, size) as the padding demands, and multiplies *factor by the derivative. */
+/* Returns coordinate `at`, moved into [0, size) by the kind of padding, and multiplies *factor by the derivative of
+   this move. */
 static OPDI_T OPDI_TYPED(grid_inside)(const opdi_grid *grid, OPDI_T at, int64_t size, OPDI_T *factor) {
     const OPDI_T low = grid->corners ? 0 : (OPDI_T)-0.5, span = grid->corners ? (OPDI_T)(size - 1) : (OPDI_T)size;
     if (grid->outside == OPDI_GRID_REFLECTION) {
@@ -36,7 +37,7 @@ static OPDI_T OPDI_TYPED(grid_inside)(const opdi_grid *grid, OPDI_T at, int64_t 
     }
     return at;
 }
-/* Sets *looks to the lines around coordinate `at`, which runs from -1 to 1 along a dim of `size`. */
+/* Sets *looks to the rows or columns around coordinate `at`, which runs from -1 to 1 along a dim of `size`. */
 static void OPDI_TYPED(grid_looks)(OPDI_TYPED(looks) *looks, const opdi_grid *grid, OPDI_T at, int64_t size) {
     OPDI_T factor = grid->corners ? (OPDI_T)(size - 1) / 2 : (OPDI_T)size / 2, none = 0;
     at = grid->corners ? (at + 1) / 2 * (OPDI_T)(size - 1) : ((at + 1) * (OPDI_T)size - 1) / 2;
@@ -56,7 +57,7 @@ static void OPDI_TYPED(grid_looks)(OPDI_TYPED(looks) *looks, const opdi_grid *gr
         looks->slope[0] = -factor;
         looks->slope[1] = factor;
     }
-    if (looks->count == 4) {                  /* the cubic with a = -3/4 */
+    if (looks->count == 4) {                  /* cubic weights with a = -3/4 */
         const OPDI_T a = (OPDI_T)-0.75, r = 1 - t, u = t + 1, v = 2 - t;
         first -= 1;
         looks->weight[0] = ((a * u - 5 * a) * u + 8 * a) * u - 4 * a;
@@ -81,7 +82,7 @@ static void OPDI_TYPED(grid_places)(const opdi_grid *grid, int64_t place, OPDI_T
     OPDI_TYPED(grid_looks)(&looks[0], grid, at[1], grid->in[0]);
     OPDI_TYPED(grid_looks)(&looks[1], grid, at[0], grid->in[1]);
 }
-/* Samples rows [begin, end) of the output, counted over all images, in all channels. */
+/* Computes rows [begin, end) of the output, counted over all images, in all channels. */
 static void OPDI_TYPED(grid_rows)(void *ctx, int64_t begin, int64_t end) {
     const opdi_grid *grid = (const opdi_grid *)ctx;
     const int64_t area = grid->in[0] * grid->in[1], points = grid->out[0] * grid->out[1];
@@ -108,8 +109,9 @@ static void OPDI_TYPED(grid_rows)(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
-/* Computes the gradients for images [begin, end), place by place, in order.  Adds to the gradient of each element that
-   a place reads, and to that of the grid, through the slopes of the weights. */
+/* Computes the gradients for images [begin, end), one output element after another.  Each output element adds to the
+   gradients of the input elements that it read.  The gradient of its grid coordinates follows from the derivatives
+   of the weights. */
 static void OPDI_TYPED(grid_back)(void *ctx, int64_t begin, int64_t end) {
     const opdi_grid *grid = (const opdi_grid *)ctx;
     const int64_t area = grid->in[0] * grid->in[1], points = grid->out[0] * grid->out[1];

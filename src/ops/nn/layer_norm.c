@@ -33,8 +33,8 @@ static int opdi_layer_norm_axis(const opd_tensor *input, opd_ints shape, const o
     const int axis = opdi_norm_axis(input, shape, weight, bias);
     return axis < 0 || opdi_norm_params_dtype(input, weight, bias) ? -1 : axis;
 }
-/* native_layer_norm: normalises input over its last dims, which normalized_shape lists.  The results are the output,
-   mean and rstd; in mean and rstd, these dims have size 1. */
+/* native_layer_norm: normalises input over its last dims, whose sizes are normalized_shape.  The results are the
+   output, mean and rstd.  In mean and rstd, the normalised dims have size 1. */
 static int opdi_native_layer_norm_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 2), *bias = opd_arg_tensor(call, 3),
         *out[3], *scratch[3];
@@ -76,15 +76,16 @@ static int opdi_native_layer_norm_kernel(opd_call *call) {
     for (int i = 0; i < 3; i++) { if (opdi_done_with(out[i], scratch[i])) { return -1; } }
     return 0;
 }
-/* Sets mask[3] to whether arguments `x`, `w` and `bias` require gradients. */
+/* Sets mask[3] to whether arguments number `x`, `w` and `bias` require gradients. */
 OPDI_INTERNAL void opdi_needs_mask(const opd_backward_call *bw, int x, int w, int bias, bool *mask) {
     mask[0] = opd_bw_needs(bw, x);
     mask[1] = opd_bw_needs(bw, w);
     mask[2] = opd_bw_needs(bw, bias);
 }
-/* Computes the part of input's gradient that comes through the results mean and rstd.  Each of M normalised elements
-   gets g / M from the mean and -g rstd^2 xhat / M from rstd.  input is viewed with sizes xs, results 1 and 2 (mean and
-   rstd) with sizes stat; both have `count` dims.  Returns NULL if neither result has a gradient. */
+/* Returns the part of input's gradient that comes through the results mean and rstd.  Each of M normalised elements
+   gets g / M from the mean and -g rstd^2 xhat / M from rstd, where g is the gradient of the statistic.  input is
+   viewed with sizes xs, results 1 and 2 (mean and rstd) with sizes stat; both have `count` dims.  Returns NULL if
+   neither result has a gradient. */
 OPDI_INTERNAL opd_tensor *opdi_stats_backward(opd_backward_call *bw, opd_tensor *input, const int64_t *xs,
                                               const int64_t *stat, int count) {
     opd_tensor *gm = opd_bw_grad(bw, 1), *gr = opd_bw_grad(bw, 2), *mean = opd_bw_result(bw, 1),
@@ -100,7 +101,8 @@ OPDI_INTERNAL opd_tensor *opdi_stats_backward(opd_backward_call *bw, opd_tensor 
     delta = opdi_muls(delta, (double)mean->numel / (double)OPDI_MAX(input->numel, (int64_t)1));
     return opdi_o_reshape(delta, opdi_sizes(input), input->ndim);
 }
-/* Gives results[3], which may be NULL, as the gradients of arguments `x`, `w` and `bias`.  Adds stats to the first. */
+/* Returns results[3], of which any may be NULL, as the gradients of arguments number `x`, `w` and `bias`.  If
+   `stats` is not NULL, it is added to the first gradient. */
 OPDI_INTERNAL int opdi_give_norm(opd_backward_call *bw, int x, int w, int bias, opd_tensor **results,
                                  opd_tensor *stats) {
     if (stats) { results[0] = opdi_plus(stats, results[0]); }
@@ -123,8 +125,8 @@ static int opdi_native_layer_norm_backward(opd_backward_call *bw) {
                           mask[0] ? opdi_stats_backward(bw, input, opdi_sizes(input), opdi_sizes(mean), input->ndim)
                           : NULL);
 }
-/* Batches layer norm.  Each row has its own statistics anyway; weights and biases of single examples are applied
-   afterwards. */
+/* Computes layer norm under vmap if examples have their own weight or bias: normalises without them, since each row
+   has its own statistics anyway, and applies them afterwards. */
 static int opdi_layer_norm_apart(opd_call *call) {
     opd_tensor *weight = opd_arg_tensor(call, 2), *bias = opd_arg_tensor(call, 3), *input = opd_arg_tensor(call, 0),
         *results[3];
@@ -148,7 +150,7 @@ static int opdi_layer_norm_batch(opd_call *call) {
     for (int i = 0; i < 3; i++) { if (opd_batch_return(call, results[i], 0)) { return -1; } }
     return 0;
 }
-/* opd_native_layer_norm: layer_norm, and the means and 1 / deviations */
+/* opd_native_layer_norm: layer_norm, and the means and 1 / standard deviations */
 OPDI_OP(native_layer_norm) {
     op->schema = "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) "
         "-> (Tensor, Tensor, Tensor)";
@@ -160,8 +162,9 @@ OPDI_OP(native_layer_norm) {
     op->cases = "[2,3], (3), [3], [3], 0.00001; [2,3], (3), None, None, 0.00001";
 }
 
-/* Makes the results dx, dw and db; a result is None if output_mask does not select it.  dw and db have weight's shape.
-   dx is written in dtype `kept`. */
+/* Makes the results dx, dw and db; a result is None if output_mask (argument number `mask`) does not select it.  dw
+   and db have sizes wsizes[wdim] and dtype wtype.  Sets out[3] to the results and scratch[3] to the tensors in which
+   they are computed; scratch[0] has dtype `kept`.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_norm_results(opd_call *call, int mask, opd_tensor *input, const int64_t *wsizes, int wdim,
                                     opd_scalar_type wtype, opd_scalar_type kept, opd_tensor **out,
                                         opd_tensor **scratch) {
@@ -184,7 +187,7 @@ OPDI_INTERNAL int opdi_norm_settle(opd_call *call, opd_tensor **out, opd_tensor 
     }
     return 0;
 }
-/* Runs layer norm's backward pass on prepared operands.  Returns 0, or -1 and sets an error. */
+/* Runs layer norm's backward pass on the prepared operands in *norm.  Returns 0, or -1 and sets an error. */
 static int opdi_layer_norm_back(opdi_norm *norm, opd_scalar_type dtype) {
     const int64_t blocks = (norm->a + OPDI_NORM_ROWS - 1) / OPDI_NORM_ROWS;
     const size_t bytes = (size_t)(2 * blocks * norm->n) * opd_dtype_size(dtype);
@@ -268,8 +271,9 @@ static int opdi_native_layer_norm_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(5, dw ? opdi_o_reshape(dw, shape.u.ints, shape.n) : NULL);
     return opd_bw_return(bw, 3, NULL) || opd_bw_return(bw, 4, NULL) || opd_bw_return(bw, 6, NULL);
 }
-/* Batches the gradient.  Computes input's gradient by the operator, with the weight applied to grad first; the others
-   are sums over the rows of each example. */
+/* Computes layer norm's gradients under vmap if examples have their own weights.  Input's gradient is computed by
+   the operator, after multiplying grad by the weight.  The gradients of weight and bias are sums over the rows of
+   each example. */
 static int opdi_layer_norm_back_apart(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *mean = opd_arg_tensor(call, 3),
         *rstd = opd_arg_tensor(call, 4), *weight = opd_arg_tensor(call, 5), *results[3] = {NULL, NULL, NULL};
@@ -311,7 +315,7 @@ static int opdi_layer_norm_back_batch(opd_call *call) {
     if (mask[0] ? opd_batch_return(call, results[0], 0) : opd_return_value(call, OPD_NONE)) { return -1; }
     return opd_return_value(call, OPD_NONE) ? -1 : opd_return_value(call, OPD_NONE);
 }
-/* opd_native_layer_norm_backward: derivatives of native_layer_norm, as output_mask says */
+/* opd_native_layer_norm_backward: those derivatives of native_layer_norm that output_mask selects */
 OPDI_OP(native_layer_norm_backward) {
     op->schema = "native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, "
         "Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)";
@@ -329,7 +333,7 @@ static int opdi_layer_norm_kernel(opd_call *call) {
                                  opd_arg_tensor(call, 3), opd_arg_float(call, 4)) ? -1
            : opd_return_tensor(call, results[0]);
 }
-/* opd_layer_norm: mean 0, variance 1 over the last dims, times weight plus bias */
+/* opd_layer_norm: self normalised to mean 0, variance 1 over the last dims, times weight plus bias */
 OPDI_OP(layer_norm) {
     op->schema = "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float "
         "eps=1e-05, bool cudnn_enable=True) -> Tensor";
@@ -340,8 +344,8 @@ OPDI_OP(layer_norm) {
 
 //== rms norm ==========================================================================================================
 
-/* Computes input * rsqrt(mean(input^2) + eps) * weight, for halves in float32.  results[0] is this product, in input's
-   dtype; results[1] is the factor rsqrt(...).  Returns 0, or -1 and sets an error. */
+/* Computes rms_norm: input * rsqrt(mean(input^2) + eps) * weight, for half precision in float32.  results[0] is this
+   product, in input's dtype; results[1] is the factor rsqrt(...).  Returns 0, or -1 and sets an error. */
 static int opdi_rms_norm(opd_call *call, opd_tensor **results) {
     opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 2);
     const bool pairs = OPDI_DTYPE(input) == OPD_COMPLEX64 || OPDI_DTYPE(input) == OPD_COMPLEX128;
@@ -378,7 +382,7 @@ OPDI_OP(rms_norm) {
     op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
     op->cases = "[2,3], (3), [3], 0.00001; [2,3], (2,3)";
 }
-/* opd_fused_rms_norm: rms_norm, and 1 / the root */
+/* opd_fused_rms_norm: rms_norm, and 1 / the root of the mean square */
 OPDI_OP(_fused_rms_norm) {
     op->schema = "_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, "
         "Tensor)";
@@ -388,8 +392,8 @@ OPDI_OP(_fused_rms_norm) {
 
 //== group norm ========================================================================================================
 
-/* Reads a, c, n and per from the integer arguments from `first` on (N, C, HxW, group), and checks them against
-   input. */
+/* Reads the integer arguments N, C, HxW and group, from number `first` on, into *norm, and checks them against
+   input, weight and bias.  Returns 0, or -1 and sets an error. */
 static int opdi_group_norm_open(opd_call *call, int first, const opd_tensor *input, const opd_tensor *weight,
                                 const opd_tensor *bias, opdi_norm *norm) {
     const int64_t groups = opd_arg_int(call, first + 3);
@@ -418,8 +422,8 @@ static int opdi_group_norm_open(opd_call *call, int first, const opd_tensor *inp
     norm->groups = groups;
     return opdi_norm_params_dtype(input, weight, bias);
 }
-/* native_group_norm: normalises input [N, C, ..] in `group` groups of channels.  The results are the output, mean [N,
-   group] and rstd [N, group]. */
+/* native_group_norm: normalises input [N, C, ..] over the channels of each of `group` groups.  The results are the
+   output, mean [N, group] and rstd [N, group]. */
 static int opdi_native_group_norm_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 1), *bias = opd_arg_tensor(call, 2),
         *out[3], *scratch[3];
@@ -475,7 +479,7 @@ static int opdi_group_norm_batch(opd_call *call) {
         OPDI_CHANNEL_IMAGE, OPDI_CHANNEL_IMAGE, OPDI_CHANNEL_IMAGE};
     return opdi_batch_by_channel(call, kinds, results);
 }
-/* opd_native_group_norm: group_norm, and the means and 1 / deviations */
+/* opd_native_group_norm: group_norm, and the means and 1 / standard deviations */
 OPDI_OP(native_group_norm) {
     op->schema = "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int "
         "group, float eps) -> (Tensor, Tensor, Tensor)";
@@ -524,7 +528,7 @@ static int opdi_native_group_norm_backward_kernel(opd_call *call) {
     }
     return opdi_norm_settle(call, out, scratch);
 }
-/* Computes the second derivatives, with input viewed as [N, group, C / group, HxW]. */
+/* Computes the second derivatives of group norm, with input viewed as [N, group, C / group, HxW]. */
 static int opdi_native_group_norm_backward_backward(opd_backward_call *bw) {
     opdi_norm_second second;
     opd_tensor *dg, *dx, *dw, *input = opd_bw_tensor(bw, 1), *grad = opd_bw_tensor(bw, 0),
@@ -565,7 +569,7 @@ static int opdi_group_norm_back_batch(opd_call *call) {
         OPDI_CHANNEL_IMAGE, OPDI_CHANNEL_LIST, OPDI_CHANNEL_LIST};
     return opdi_batch_by_channel(call, kinds, results);
 }
-/* opd_native_group_norm_backward: derivatives of native_group_norm, as output_mask says */
+/* opd_native_group_norm_backward: those derivatives of native_group_norm that output_mask selects */
 OPDI_OP(native_group_norm_backward) {
     op->schema = "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, "
         "SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)";
@@ -588,7 +592,7 @@ static int opdi_group_norm_kernel(opd_call *call) {
                                  opdi_sizes(input)[1], hw, opd_arg_int(call, 1), opd_arg_float(call, 4)) ? -1
            : opd_return_tensor(call, results[0]);
 }
-/* opd_group_norm: mean 0, variance 1 over groups of channels, times weight plus bias */
+/* opd_group_norm: groups of channels normalised to mean 0, variance 1, times weight plus bias */
 OPDI_OP(group_norm) {
     op->schema = "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
         "bool cudnn_enabled=True) -> Tensor";

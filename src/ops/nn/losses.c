@@ -2,8 +2,8 @@
 
 //== losses over pairs of elements =====================================================================================
 
-/* Checks dtypes of a loss.  The arguments of all kernels here are (self, target, ..., reduction); `at` is the index of
-   reduction. */
+/* Checks that the common dtype of both tensors is a floating dtype; `what` is the kernel's name in errors.  Returns
+   0, or -1 and sets an error. */
 static int opdi_loss_floating(const opd_tensor *input, const opd_tensor *output, const char *what) {
     opd_tensor *two[2];
     two[0] = (opd_tensor *)(uintptr_t)input;
@@ -18,8 +18,8 @@ static opd_tensor *opdi_loss_difference(opd_tensor *input, opd_tensor *output) {
     if (input && output->dtype == OPD_BOOL) { output = opd_to_dtype(output, (opd_scalar_type)input->dtype); }
     return opd_sub(input, output);
 }
-/* Returns a computed tensor cast to self's dtype, to be a result.  If it cannot be cast, returns NULL and sets an
-   error. */
+/* Returns the computed `tensor`, cast to the dtype of `self` if it differs, as the result of an operator.  If the
+   cast is not allowed, returns NULL and sets an error. */
 static opd_tensor *opdi_loss_as(opd_tensor *tensor, const opd_tensor *self) {
     if (!tensor || tensor->dtype == self->dtype) { return tensor; }
     if (opd_can_cast((opd_scalar_type)tensor->dtype, (opd_scalar_type)self->dtype)) {
@@ -29,7 +29,8 @@ static opd_tensor *opdi_loss_as(opd_tensor *tensor, const opd_tensor *self) {
                    opd_dtype_cname((opd_scalar_type)tensor->dtype), opd_dtype_cname((opd_scalar_type)self->dtype));
     return NULL;
 }
-/* Returns the factor that makes a mean of a sum: 1 / the number of elements to which input and output broadcast. */
+/* Returns the factor for `reduction`: 1 / the number of elements to which input and output broadcast for a mean,
+   else 1. */
 static double opdi_loss_share(const opd_tensor *input, const opd_tensor *output, int64_t reduction) {
     int64_t sizes[OPD_MAX_DIMS];
     int ndim = 0;
@@ -99,8 +100,8 @@ OPDI_OP(l1_loss) {
     op->cases = "[2,3], [2,3]";
 }
 
-/* Computes smooth_l1 of d = |input - output|: d^2 / (2 beta) if d < beta, else d - beta / 2.  scaled (huber):
-   multiplies this by beta. */
+/* Returns smooth_l1 of d = |input - output|: d^2 / (2 beta) if d < beta, else d - beta / 2.  If `scaled` is true,
+   multiplies this by beta, which gives the Huber loss. */
 static opd_tensor *opdi_huber(opd_tensor *input, opd_tensor *output, double beta, bool scaled) {
     opd_tensor *distance = opd_abs(opdi_loss_difference(input, output));
     if (beta <= 0) { return distance; }
@@ -137,8 +138,8 @@ static int opdi_huber_like_backward_kernel(opd_call *call) {
     delta = opd_mul(opdi_muls(delta, opdi_loss_share(input, other, opd_arg_int(call, 3))), grad);
     return opd_return_tensor(call, opd_contiguous(opdi_loss_as(delta, input)));
 }
-/* Computes the second derivatives of smooth_l1 or, if `scaled`, huber.  The one by grad_out is the slope; those by
-   input and target are nonzero only where the loss is quadratic. */
+/* Computes the second derivatives of smooth_l1 or, if `scaled`, of huber.  The derivative by grad_out is the slope
+   of the loss.  The derivatives by input and target are nonzero only where the loss is quadratic. */
 static int opdi_huber_twice(opd_backward_call *bw, bool scaled) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1),
         *other = opd_bw_tensor(bw, 2);
@@ -157,7 +158,7 @@ static int opdi_smooth_l1_loss_backward(opd_backward_call *bw) {
     return 0;
 }
 static int opdi_smooth_l1_loss_backward_backward(opd_backward_call *bw) { return opdi_huber_twice(bw, false); }
-/* opd_smooth_l1_loss: l1_loss, but a parabola within beta of 0 */
+/* opd_smooth_l1_loss: l1_loss, but a parabola for |self - target| < beta */
 OPDI_OP(smooth_l1_loss) {
     op->schema = "smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor";
     op->any = opdi_huber_like_kernel; op->backward = opdi_smooth_l1_loss_backward; op->save = "self, target";
@@ -184,7 +185,7 @@ static int opdi_huber_loss_backward(opd_backward_call *bw) {
     return 0;
 }
 static int opdi_huber_loss_backward_backward(opd_backward_call *bw) { return opdi_huber_twice(bw, true); }
-/* opd_huber_loss: a parabola within delta of 0, straight beyond */
+/* opd_huber_loss: a parabola for |self - target| < delta, a straight line beyond */
 OPDI_OP(huber_loss) {
     op->schema = "huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor";
     op->any = opdi_huber_like_kernel; op->backward = opdi_huber_loss_backward; op->save = "self, target";
@@ -204,11 +205,11 @@ OPDI_OP(huber_loss_backward) {
     op->tags = OPDI_OPTAG_OUT_PART;
 }
 
-/* Returns the logarithm of tensor (or, with plus1, of 1 + tensor), but at least -100, so that the loss stays finite. */
+/* Returns the logarithm of `tensor` or, if `plus1`, of 1 + tensor, but at least -100, so that the loss stays finite. */
 static opd_tensor *opdi_log_floor(opd_tensor *tensor, bool plus1) {
     return opd_clamp_min(plus1 ? opd_log1p(tensor) : opd_log(tensor), opd_value_int(-100));
 }
-/* Checks that all elements, if they can be read, are between 0 and 1. */
+/* Checks that all elements are between 0 and 1, if their data can be read.  Returns 0, or -1 and sets an error. */
 static int opdi_loss_in_unit(opd_tensor *tensor, const char *what) {
     while (tensor->flags & OPDI_BATCHED) { tensor = opdi_batched_of(tensor)->value; }
     if (!tensor->data || tensor->backend != OPD_CPU) { return 0; }
@@ -231,7 +232,7 @@ static int opdi_binary_cross_entropy_kernel(opd_call *call) {
     }
     if (opdi_loss_in_unit(input, "input") || opdi_loss_in_unit(other, "target")) { return -1; }
     opd_tensor *loss = opd_sub(opd_mul(opdi_log_floor(opd_neg(input), true), opdi_adds(other, -1)),
-                               opd_mul(opdi_log_floor(input, false), other));          /* input's order of dims */
+                               opd_mul(opdi_log_floor(input, false), other));          /* in input's dim order */
     if (weight) { loss = opdi_loss_as(opd_mul(loss, weight), input); }
     return opd_return_tensor(call, opdi_reduced(loss, opd_arg_int(call, 3)));
 }
@@ -246,7 +247,7 @@ static int opdi_binary_cross_entropy_backward_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opdi_loss_as(delta, input));
 }
-/* Computes the gradients of binary_cross_entropy; the one by target is grad (log(1 - input) - log(input)). */
+/* Computes the gradients of binary_cross_entropy.  The gradient of target is grad (log(1 - input) - log(input)). */
 static int opdi_binary_cross_entropy_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1),
         *weight = opd_bw_tensor(bw, 2);
@@ -259,8 +260,8 @@ static int opdi_binary_cross_entropy_backward(opd_backward_call *bw) {
                          reduction == OPDI_REDUCE_MEAN ? opd_div_Scalar(delta, opd_value_float((double)input->numel))
                          : delta);
 }
-/* Computes the second derivatives.  With q = x (1 - x), input x and target y, the gradient is (x - y) / q.  Its
-   derivatives are (x^2 - 2 x y + y) / q^2 by x and -1 / q by y. */
+/* Computes the second derivatives of binary_cross_entropy.  With q = x (1 - x), input x and target y, the gradient
+   is (x - y) / q.  Its derivatives are (x^2 - 2 x y + y) / q^2 by x and -1 / q by y. */
 static int opdi_binary_cross_entropy_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1),
         *other = opd_bw_tensor(bw, 2), *weight = opd_bw_tensor(bw, 3);
@@ -296,8 +297,8 @@ OPDI_OP(binary_cross_entropy_backward) {
     op->tags = OPDI_OPTAG_OUT_PART;
 }
 
-/* Returns result converted to that dtype, as PyTorch's in-place operation would store it.  On failure, returns NULL and
-   sets an error. */
+/* Returns `result` converted to `dtype`, as PyTorch's in-place operation would store it.  On failure, returns NULL
+   and sets an error. */
 static opd_tensor *opdi_in_dtype(opd_tensor *result, opd_scalar_type dtype) {
     if (!result || result->dtype == dtype) { return result; }
     if (opd_can_cast((opd_scalar_type)result->dtype, dtype)) { return opd_to_dtype(result, dtype); }
@@ -305,8 +306,8 @@ static opd_tensor *opdi_in_dtype(opd_tensor *result, opd_scalar_type dtype) {
                    opd_dtype_cname((opd_scalar_type)result->dtype), opd_dtype_cname(dtype));
     return NULL;
 }
-/* Computes (1 - other) input - ((part - 1) other + 1) log sigmoid input.  The steps round to other's dtype, because
-   PyTorch makes them in place. */
+/* binary_cross_entropy_with_logits: computes (1 - y) x - ((p - 1) y + 1) log sigmoid(x) for input x, target y and
+   pos_weight p (1 if it is None).  Each step is rounded to the target's dtype, because PyTorch computes in place. */
 static int opdi_binary_cross_entropy_with_logits_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1), *weight = opd_arg_tensor(call, 2),
         *part = opd_arg_tensor(call, 3), *loss = opd_log_sigmoid(input);
@@ -329,12 +330,12 @@ OPDI_OP(binary_cross_entropy_with_logits) {
     op->cases = "[2,3], [2,3]u; [2,3], [2,3]u, [3]+, [3]+, 0";
 }
 
-/* log_sigmoid_forward: computes min(0, input) - log1p(buffer), and buffer = exp(-|input|). */
+/* log_sigmoid_forward: computes min(0, input) - log1p(buffer), where buffer = exp(-|input|) is the second result. */
 static int opdi_log_sigmoid_forward_kernel(opd_call *call) {
     opd_tensor *input = opd_contiguous(opd_arg_tensor(call, 0));
     if (!input || opdi_norm_floating(input, "log_sigmoid_cpu")) { return -1; }
     const opd_scalar_type dtype = OPDI_DTYPE(input);
-    if (opdi_is_half(dtype)) { input = opd_to_dtype(input, OPD_FLOAT32); }        /* results are rounded once */
+    if (opdi_is_half(dtype)) { input = opd_to_dtype(input, OPD_FLOAT32); }        /* round results only once */
     opd_tensor *buffer = opd_exp(opd_neg(opd_abs(input)));
     opd_tensor *output = opd_sub(opd_clamp_max(input, opd_value_int(0)), opd_log1p(buffer));
     if (opdi_is_half(dtype)) {
@@ -347,7 +348,7 @@ static int opdi_log_sigmoid_forward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     return grad ? opd_bw_return(bw, 0, opd_log_sigmoid_backward(grad, opd_bw_tensor(bw, 0), opd_bw_result(bw, 1))) : 0;
 }
-/* Computes the gradient of log_sigmoid.  With q = buffer / (1 + buffer), it is grad (1 - q) for input < 0, else grad
+/* Computes the gradient of log_sigmoid.  With q = buffer / (1 + buffer), it is grad (1 - q) if input < 0, else grad
    q. */
 static int opdi_log_sigmoid_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *second = opd_arg_tensor(call, 2);
@@ -368,7 +369,7 @@ OPDI_OP(log_sigmoid_forward) {
     op->schema = "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)";
     op->any = opdi_log_sigmoid_forward_kernel; op->backward = opdi_log_sigmoid_forward_backward;
     op->save = "self, buffer"; op->constant = "buffer";
-    op->vmap = OPD_BATCH_POINTWISE;        /* of this formula at 0, not of the operators inside the kernel */
+    op->vmap = OPD_BATCH_POINTWISE;        /* do not batch the operators in the kernel */
     op->out = "log_sigmoid_forward.output(Tensor self, *, Tensor(a!) output, Tensor(b!) buffer) -> (Tensor(a!), "
         "Tensor(b!))";
     op->cases = "[2,3]";
@@ -379,7 +380,7 @@ OPDI_OP(log_sigmoid_backward) {
     op->schema = "log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor";
     op->any = opdi_log_sigmoid_backward_kernel; op->backward = opdi_log_sigmoid_backward_backward;
     op->save = "grad_output, self, buffer";
-    op->vmap = OPD_BATCH_POINTWISE;        /* buffer is a constant to the derivative, not to the kernel */
+    op->vmap = OPD_BATCH_POINTWISE;        /* the backward function is pointwise, too */
     op->out = "log_sigmoid_backward.grad_input(grad_input)";
     op->cases = "";
 }
@@ -415,8 +416,8 @@ static int opdi_soft_margin_loss_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_soft_margin_loss_backward(grad, other, input, opd_bw_value(bw, 2).u.i));
     return 0;
 }
-/* Computes the second derivatives.  With s = sigmoid(-y x), input x and target y, the gradient is -y s.  Its
-   derivatives are y^2 s (1 - s) by x and x y s (1 - s) - s by y. */
+/* Computes the second derivatives of soft_margin_loss.  With s = sigmoid(-y x), input x and target y, the gradient
+   is -y s.  Its derivatives are y^2 s (1 - s) by x and x y s (1 - s) - s by y. */
 static int opdi_soft_margin_loss_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 1), *other = opd_bw_tensor(bw, 2);
     const double f = opdi_loss_share(input, other, opd_bw_value(bw, 3).u.i);
@@ -548,7 +549,7 @@ static int opdi_poisson_nll_loss_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1);
     opd_tensor *loss = opd_arg_bool(call, 2) ? opd_sub(opd_exp(input), opd_mul(other, input))
         : opd_sub(input, opd_mul(other, opd_log(opdi_adds(input, opd_arg_float(call, 4)))));
-    if (opd_arg_bool(call, 3)) {                  /* Stirling's term where y > 1 */
+    if (opd_arg_bool(call, 3)) {                  /* Stirling's formula, for y > 1 */
         opd_tensor *sum = opd_add(opd_sub(opd_mul(other, opd_log(other)), other),
                                   opdi_muls(opd_log(opdi_muls(other, 2 * 3.14159265358979323846)), 0.5));
         loss = opd_add(loss, opdi_unless(sum, opd_le_Scalar(other, opd_value_int(1))));
@@ -615,7 +616,8 @@ OPDI_OP(poisson_nll_loss) {
     op->cases = "[2,3], [2,3]+, True, False, 0.00000001, 1";
 }
 
-/* Checks that target is [n] or [], a class for each row of input [n, c] or [c]. */
+/* Checks that target, [n] or [], has a class for each row of input [n, c] or [c].  Returns 0, or -1 and sets an
+   error. */
 static int opdi_margin_check(const opd_tensor *input, const opd_tensor *target, const opd_tensor *weight) {
     if (input->ndim < 1 || input->ndim > 2 || opdi_sizes(input)[input->ndim - 1] == 0) {
         return opd_fail(OPD_ERROR_SHAPE, "Expected non-empty vector or matrix with optional 0-dim batch size, but got "
@@ -636,8 +638,8 @@ static int opdi_margin_check(const opd_tensor *input, const opd_tensor *target, 
     return opdi_norm_floating(input, "multi_margin_loss_cpu_kernel");
 }
 /* Returns the losses [.., classes] that multi_margin_loss sums: max(0, margin - x[target] + x)^p weight[target] for
-   each class, and 0 for target itself.  slope: returns their derivatives by x instead.  target has the batch dims of
-   self and a last dim of size 1. */
+   each class, and 0 for the target itself.  If `slope` is true, returns their derivatives by x instead.  target has
+   the batch dims of input and a last dim of size 1. */
 static opd_tensor *opdi_margin_terms(opd_tensor *input, opd_tensor *target, double p, double margin,
                                      opd_tensor *weight, bool slope) {
     opd_tensor *loss = opdi_adds(opd_sub(input, opd_gather(input, -1, target)), margin);
@@ -651,8 +653,8 @@ static opd_tensor *opdi_margin_terms(opd_tensor *input, opd_tensor *target, doub
     opd_tensor *own = opd_zeros_like(loss);
     return own ? opd_scatter(loss, -1, target, opd_gather(own, -1, target)) : NULL;
 }
-/* Checks the arguments of a multi_margin_loss, from self, argument `from`, on.  Reads *input [.., classes] and *target
-   [.., 1].  Returns the number of classes, or -1 and sets an error. */
+/* Checks the arguments of a multi_margin_loss, of which self is argument number `from`.  Sets *input [.., classes]
+   and *target [.., 1].  Returns the number of classes, or -1 and sets an error. */
 static int64_t opdi_margin_read(opd_call *call, int from, opd_tensor **input, opd_tensor **target) {
     opd_tensor *weight = opd_arg_tensor(call, from + 4);
     const double p = opdi_scalar_of(&call->args[from + 2]);
@@ -678,7 +680,7 @@ static int opdi_multi_margin_loss_kernel(opd_call *call) {
     if (input->ndim == 1 && opd_arg_tensor(call, 1)->ndim == 1) { loss = opd_unsqueeze(loss, 0); }
     return opd_return_tensor(call, opdi_reduced(loss, opd_arg_int(call, 5)));
 }
-/* Returns input's gradient: slopes [.., classes] times the gradient of each row's loss under `reduction`. */
+/* Returns the gradient of input: slopes [.., classes] times the gradient of each row's loss under `reduction`. */
 static opd_tensor *opdi_margin_chain(opd_tensor *slope, opd_tensor *grad, opd_tensor *input, int64_t reduction) {
     const int64_t rows = slope && slope->ndim == 2 ? opdi_sizes(slope)[0] : 1;
     const bool each = reduction == 0 && grad->ndim == 1 && slope && slope->ndim == 2;
@@ -705,8 +707,8 @@ static int opdi_multi_margin_loss_backward_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_margin_chain(slope, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1),
                                                      opd_arg_int(call, 6)));
 }
-/* Checks the labels if they can be read: none may be below -1, which ends a list of labels.  Returns 0, or -1 and sets
-   an error. */
+/* Checks the labels, if their data can be read: no label may be below -1, which ends a list of labels.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_multilabel_check(opd_tensor *target) {
     while (target->flags & OPDI_BATCHED) { target = opdi_batched_of(target)->value; }
     if (!target->data || target->backend != OPD_CPU) { return 0; }
@@ -718,9 +720,9 @@ static int opdi_multilabel_check(opd_tensor *target) {
     }
     return target ? 0 : -1;
 }
-/* Checks a multilabel_margin_loss whose self and target are arguments `from` and the next one, and reads both with at
-   least one dim.  *valid: true for the labels in front of the first -1 of their row.  Returns 0, or -1 and sets an
-   error. */
+/* Checks the arguments of a multilabel_margin_loss, of which self is argument number `from` and target the next one.
+   Sets *input and *target, with at least one dim.  Sets *valid to true for the labels before the first -1 of their
+   row.  Returns 0, or -1 and sets an error. */
 static int opdi_multilabel_read(opd_call *call, int from, opd_tensor **input, opd_tensor **target, opd_tensor **valid) {
     *input = opd_arg_tensor(call, from);
     *target = opd_arg_tensor(call, from + 1);
@@ -739,17 +741,17 @@ static int opdi_multilabel_read(opd_call *call, int from, opd_tensor **input, op
     *valid = opd_eq_Scalar(opd_cumsum(ended, -1), opd_value_int(0));
     return opd_ok() ? 0 : -1;
 }
-/* Returns 1 - x[t] + x[i] for each label t of a row and each class i, [.., labels, classes].  *counts: true for pairs
-   that count: a valid label, and a class that is not a target. */
+/* Returns 1 - x[t] + x[i] for each label t of a row and each class i, [.., labels, classes].  Sets *counts to true
+   for the pairs that contribute to the loss: a valid label, and a class that is not a target. */
 static opd_tensor *opdi_multilabel_gaps(opd_tensor *input, opd_tensor *target, opd_tensor *valid, opd_tensor *hits,
                                         opd_tensor **counts) {
     opd_tensor *at = opd_gather(input, -1, opd_clamp_min(target, opd_value_int(0)));
     *counts = opd_logical_and(opd_unsqueeze(valid, -1), opd_unsqueeze(opd_logical_not(hits), -2));
     return opdi_adds(opd_sub(opd_unsqueeze(input, -2), opd_unsqueeze(at, -1)), 1);
 }
-/* multilabel_margin_loss_forward: computes the sum of max(0, 1 - x[t] + x[i]) over each target t (the list ends at the
-   first -1) and each class i that is not a target, divided by the number of classes.  The second result is 1 for each
-   target class, else 0. */
+/* multilabel_margin_loss_forward: computes the sum of max(0, 1 - x[t] + x[i]) over each target t and each class i
+   that is not a target, divided by the number of classes.  The list of targets ends at the first -1.  The second
+   result is 1 for each class that is a target, else 0. */
 static int opdi_multilabel_margin_loss_forward_kernel(opd_call *call) {
     opd_tensor *input, *target, *valid, *counts, *first = opd_arg_tensor(call, 0);
     const int64_t last[] = {-2, -1};
@@ -772,8 +774,8 @@ static int opdi_multilabel_margin_loss_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, rets[0]);
 }
-/* Computes the gradient: each pair of a label and a class whose loss is positive adds to the class and subtracts from
-   the label. */
+/* Computes the gradient of multilabel_margin_loss: each pair of a label and a class whose loss is positive adds to
+   the gradient of the class and subtracts from that of the label. */
 static int opdi_multilabel_margin_loss_backward_kernel(opd_call *call) {
     opd_tensor *input, *target, *valid, *counts, *grad = opd_arg_tensor(call, 0), *first = opd_arg_tensor(call, 1);
     opd_tensor *hits = opd_arg_tensor(call, 4);

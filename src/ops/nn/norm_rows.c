@@ -10,7 +10,7 @@
 OPDI_LOOPS_BEGIN
 OPDI_COLD_BEGIN
 
-//== what the rooms of layers, losses and indices share ================================================================
+//== functions shared by the operators of layers, losses and indices ===================================================
 //
 //  Conversions to contiguous memory, results that begin as a copy of self, and operators that accept NULL for a tensor.
 
@@ -27,7 +27,7 @@ OPDI_INTERNAL int64_t opdi_span_of(const int64_t *sizes, int from, int to) {
     return count;
 }
 
-/* The operators below accept NULL for a tensor and then return NULL. */
+/* The functions below call an operator.  If the tensor is NULL, they return NULL. */
 OPDI_INTERNAL opd_tensor *opdi_o_zeros(opd_tensor *like, opd_ints sizes) {
     return like ? opd_new_zeros(like, sizes) : NULL;
 }
@@ -68,20 +68,20 @@ OPDI_LOOPS_END
 #if defined(OPDI_OPERATORS)
 OPDI_LOOPS_BEGIN
 
-//== rows of numbers: sums that do not depend on anything but the row ==================================================
+//== rows of numbers: sums that depend only on the row =================================================================
 
-enum { OPDI_ROW_SUM, OPDI_ROW_DEVIATION, OPDI_ROW_DOT };      /* of v - c; (v - c)^2; v (u - c) */
-/* The functions of a row.  In their order: (x - c) k; (x - c) k + d; that times y; that plus z; x y; k (y - d - (x - c)
-   e); and for running sums `to` and z: to + y (x - c) k, and z + y. */
+enum { OPDI_ROW_SUM, OPDI_ROW_DEVIATION, OPDI_ROW_DOT };      /* of v - c; of (v - c)^2; of v (u - c) */
+/* The functions of a row, in the order of the enum: (x - c) k; (x - c) k + d; ((x - c) k + d) y; ((x - c) k + d) y +
+   z; x y; k (y - d - (x - c) e).  The last one updates two running sums: adds y (x - c) k to `to`, and y to z. */
 enum { OPDI_ROW_NORM, OPDI_ROW_AFFINE, OPDI_ROW_SCALED, OPDI_ROW_SHIFTED, OPDI_ROW_TIMES, OPDI_ROW_BACK,
        OPDI_ROW_PARAMS };
-/* Code for AVX2, for rows that are long enough for it. */
+/* True if a row of `count` elements is long enough for the code for AVX2, and the CPU has AVX2. */
 #if defined(OPDI_X86)
 #define OPDI_ROW_WIDE(count) ((count) >= 16 && opdi_cpu_level() > 0)
 #else
 #define OPDI_ROW_WIDE(count) false
 #endif
-/* If clang sees how lanes are added up, it spills them in the loop that fills them. */
+/* Not inlined for clang: if clang sees how lanes are added, it spills them in the loop that fills them. */
 #if defined(__clang__)
 #define OPDI_ROW_LANES static OPDI_NOINLINE
 #else
@@ -106,7 +106,8 @@ OPDI_INTERNAL void opdi_norm_batch_backward_f64(void *ctx, int64_t begin, int64_
 #include "../../typed/end.h"
 
 OPDI_COLD_BEGIN
-/* Returns the data of a tensor argument in the loops' dtype, NULL for None.  Sets *bad on failure. */
+/* Returns the data of `tensor` as contiguous elements of `dtype`, or NULL if the tensor is NULL.  Sets *bad on
+   failure. */
 OPDI_INTERNAL const void *opdi_norm_in(opd_tensor *tensor, opd_scalar_type dtype, bool *bad) {
     if (!tensor) { return NULL; }
     tensor = opdi_dense_as(tensor, dtype);
@@ -119,7 +120,8 @@ OPDI_INTERNAL const void *opdi_norm_in(opd_tensor *tensor, opd_scalar_type dtype
 OPDI_INTERNAL opd_scalar_type opdi_norm_type(const opd_tensor *input) {
     return input->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
 }
-/* Returns the dtype of the statistics: float if input is half precision and the weights are float. */
+/* Returns the dtype of the statistics: float if the weights are float and input is half precision, else input's
+   dtype. */
 OPDI_INTERNAL opd_scalar_type opdi_norm_stat_type(const opd_tensor *input, const opd_tensor *weight) {
     return weight && weight->dtype == OPD_FLOAT32 && input->dtype != OPD_FLOAT64 ? OPD_FLOAT32
         : (opd_scalar_type)input->dtype;
@@ -129,7 +131,8 @@ OPDI_INTERNAL int opdi_norm_floating(const opd_tensor *input, const char *what) 
         : opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what,
                    opd_dtype_cname((opd_scalar_type)input->dtype));
 }
-/* Checks that weights have input's dtype, or that they are float32 and input is half precision. */
+/* Checks that weight and bias have input's dtype, or that they are float32 and input is half precision.  Returns 0,
+   or -1 and sets an error. */
 OPDI_INTERNAL int opdi_norm_params_dtype(const opd_tensor *input, const opd_tensor *weight, const opd_tensor *bias) {
     const opd_tensor *params[2];
     params[0] = weight;
@@ -159,8 +162,8 @@ static opd_tensor *opdi_norm_j(const opdi_norm_second *second, opd_tensor *xhat,
                     opd_mul(xhat, opdi_norm_mean(second, opd_mul(value, xhat))));
     return opd_mul(value, second->rstd);
 }
-/* Computes the second derivatives that opdi_norm_second describes: *dg, *dx and *dw, by grad, input and weight; NULL if
-   there is none.  Returns 0, or -1 and sets an error. */
+/* Computes the second derivatives of the norm in *second: *dg, *dx and *dw, with respect to grad, input and weight.
+   A result is NULL if there is no such derivative.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_norm_twice(const opdi_norm_second *second, opd_tensor **dg, opd_tensor **dx, opd_tensor **dw) {
     opd_tensor *xhat = opd_mul(opd_sub(second->input, second->mean), second->rstd),
         *jg = second->GX ? opdi_norm_j(second, xhat, second->GX) : NULL;
@@ -188,8 +191,8 @@ OPDI_INTERNAL int opdi_norm_twice(const opdi_norm_second *second, opd_tensor **d
 
 //== batching rules of norms ===========================================================================================
 
-/* Batches norms of channels: the channels of all examples lie side by side in one call.  kinds: how each argument, and
-   then each of the three results, relates to channels. */
+/* Computes a norm of channels under vmap: the channels of all examples lie side by side in one call.  `kinds` tells
+   how each argument relates to channels, and `results` how each of the three results does. */
 OPDI_INTERNAL int opdi_batch_by_channel(opd_call *call, const opdi_channel_kind *kinds,
                                         const opdi_channel_kind *results) {
     opd_value args[OPD_MAX_ARGS], rets[3];

@@ -1,14 +1,14 @@
 OPDI_ALWAYS OPDI_T OPDI_TYPED(row_term)(OPDI_T v, OPDI_T u, OPDI_T c, int what) {
     return what == OPDI_ROW_SUM ? v - c : what == OPDI_ROW_DOT ? v * (u - c) : (v - c) * (v - c);
 }
-/* Returns the sum of 16 lanes, by repeatedly adding one half to the other. */
+/* Returns the sum of 16 lanes, by adding the second half to the first, until one number is left. */
 OPDI_ROW_LANES double OPDI_TYPED(row_lanes)(const OPDI_T *lane) {
     double half[8];
     for (int j = 0; j < 8; j++) { half[j] = (double)lane[j] + (double)lane[j + 8]; }
     return ((half[0] + half[4]) + (half[2] + half[6])) + ((half[1] + half[5]) + (half[3] + half[7]));
 }
-/* Returns the sum over x[0 .. count) of the terms that `what` names, which may also use y and c.  Within a block of
-   1024, adds in 16 lanes of OPDI_T; adds up the blocks in double. */
+/* Returns the sum over x[0 .. count) of the terms that `what` names (OPDI_ROW_SUM, ...), which may also use y and c.
+   Within a block of 1024 elements, adds in 16 lanes of OPDI_T; adds the sums of the blocks in double. */
 OPDI_ALWAYS double OPDI_TYPED(row)(const OPDI_T *x, const OPDI_T *y, int64_t count, OPDI_T c, int what) {
     double total = 0;
     int64_t i = 0;
@@ -52,14 +52,14 @@ static double OPDI_TYPED(row_dev)(const OPDI_T *x, const OPDI_T *y, int64_t coun
 static double OPDI_TYPED(row_dot)(const OPDI_T *x, const OPDI_T *y, int64_t count, OPDI_T c) {
     return OPDI_TYPED(row_of)(x, y, count, c, OPDI_ROW_DOT);
 }
-/* The operands of a row's function.  numbers: c, k, d and e. */
+/* The operands of a row's function, see OPDI_ROW_NORM and the constants that follow it. */
 typedef struct OPDI_TYPED(row_ops) {
     OPDI_T *to;
     const OPDI_T *x, *y;
     OPDI_T *z;
     OPDI_T c, k, d, e;
 } OPDI_TYPED(row_ops);
-#if defined(__clang__)                            /* clang tests whether rows overlap; if not, it uses vectors */
+#if defined(__clang__)                            /* clang vectorises a plain loop */
 #define OPDI_ROW_EACH(statement) {                                                                        \
         for (int64_t j = 0; j < count; j++) { statement; }                                                \
         break;                                                                                            \
@@ -95,9 +95,9 @@ static void OPDI_TYPED(row_become)(int what, const OPDI_TYPED(row_ops) *ops, int
     if (OPDI_ROW_WIDE(count)) { OPDI_TYPED(row_become_wide)(what, ops, count); }
     else { OPDI_TYPED(row_become_body)(what, ops, count); }
 }
-/* Returns the mean of a norm's rows x, x + step, ..., each of `count` elements.  Adds up the differences to one of the
-   elements, because rounding errors are then relative to the spread; if the mean is large beside the spread, this makes
-   them much smaller.  That element is not the first of a row, which often differs from the others. */
+/* Returns the mean of a norm's rows x, x + step, ..., each of `count` elements.  Sums the differences from one of
+   the elements.  Rounding errors are then relative to the spread, not to the mean, which may be much larger.  That
+   element is not the first of a row, because the first often differs from the other elements. */
 static double OPDI_TYPED(norm_mean)(const OPDI_T *x, int64_t rows, int64_t step, int64_t count) {
     double sum = 0, plain = 0;
     const double all = (double)(rows * count);
@@ -109,13 +109,13 @@ static double OPDI_TYPED(norm_mean)(const OPDI_T *x, int64_t rows, int64_t step,
     for (int64_t i = 0; i < rows; i++) { plain += OPDI_TYPED(row_sum)(x + i * step, x + i * step, count, 0); }
     return plain / all;
 }
-/* Returns the variance.  `off` is the sum of the squares of `count` differences to the rounded mean; `rest` is the mean
-   minus the rounded one. */
+/* Returns the variance.  `off` is the sum of the squares of `count` differences from the rounded mean; `rest` is the
+   mean minus the rounded mean. */
 static double OPDI_TYPED(norm_var)(double off, double count, double rest) {
     const double var = off / count - rest * rest;
     return var < 0 ? 0 : var;
 }
-/* Normalises groups [begin, end) of a layer or group norm. */
+/* Normalises groups [begin, end) of a layer or group norm; ctx is its opdi_norm. */
 OPDI_INTERNAL void OPDI_TYPED(norm_forward)(void *ctx, int64_t begin, int64_t end) {
     const opdi_norm *norm = (const opdi_norm *)ctx;
     const int64_t len = norm->per * norm->n;
@@ -175,7 +175,7 @@ static void OPDI_TYPED(norm_back)(const opdi_norm *norm, int64_t row, const OPDI
     ops.e = (OPDI_T)(s2 * (double)rstd * (double)rstd / (double)len);
     OPDI_TYPED(row_become)(OPDI_ROW_BACK, &ops, len);
 }
-/* Computes dx for groups [begin, end). */
+/* Computes dx for rows or groups [begin, end) of the opdi_norm ctx. */
 OPDI_INTERNAL void OPDI_TYPED(norm_backward)(void *ctx, int64_t begin, int64_t end) {
     const opdi_norm *norm = (const opdi_norm *)ctx;
     const int64_t len = norm->per * norm->n;
@@ -184,8 +184,8 @@ OPDI_INTERNAL void OPDI_TYPED(norm_backward)(void *ctx, int64_t begin, int64_t e
                               (const OPDI_T *)norm->grad + row * len, (OPDI_T *)norm->dx + row * len);
     }
 }
-/* Computes the wanted gradients of layer norm: dx, and parts of dw and db.  Works on blocks [begin, end) of
-   OPDI_NORM_ROWS rows, and reads each row once. */
+/* Computes the gradients that layer norm needs: dx, and the blocks' parts of dw and db.  Works on blocks [begin,
+   end) of OPDI_NORM_ROWS rows, and reads each row once. */
 OPDI_INTERNAL void OPDI_TYPED(norm_layer_back)(void *ctx, int64_t begin, int64_t end) {
     const opdi_norm *norm = (const opdi_norm *)ctx;
     const int64_t n = norm->n;
@@ -214,8 +214,8 @@ OPDI_INTERNAL void OPDI_TYPED(norm_layer_back)(void *ctx, int64_t begin, int64_t
         OPDI_TYPED(row_become)(OPDI_ROW_PARAMS, &ops, n);
     }
 }
-/* Computes dw and db of layer norm for a block of columns that begins at `from`, by summing up their parts in
-   double. */
+/* Computes dw and db of layer norm for the block of columns that begins at `from`, by summing the parts of all
+   blocks of rows in double. */
 static void OPDI_TYPED(norm_columns)(const opdi_norm *norm, int64_t from) {
     const int64_t count = OPDI_MIN((int64_t)OPDI_NORM_COLUMNS, norm->n - from);
     double dw[OPDI_NORM_COLUMNS], db[OPDI_NORM_COLUMNS];
@@ -232,8 +232,8 @@ static void OPDI_TYPED(norm_columns)(const opdi_norm *norm, int64_t from) {
         if (norm->db) { ((OPDI_T *)norm->db)[from + i] = (OPDI_T)db[i]; }
     }
 }
-/* Computes dw and db as sums over all rows, in order: for blocks [begin, end) of columns (layer norm) or of channels
-   (group norm). */
+/* Computes dw and db as sums over all rows, in order.  An item of [begin, end) is a block of columns (layer norm) or
+   a channel (group norm). */
 OPDI_INTERNAL void OPDI_TYPED(norm_params)(void *ctx, int64_t begin, int64_t end) {
     const opdi_norm *norm = (const opdi_norm *)ctx;
     for (int64_t item = begin; item < end; item++) {
@@ -254,7 +254,7 @@ OPDI_INTERNAL void OPDI_TYPED(norm_params)(void *ctx, int64_t begin, int64_t end
         if (norm->db) { ((OPDI_T *)norm->db)[item] = (OPDI_T)db; }
     }
 }
-/* Normalises channels [begin, end) of a batch norm. */
+/* Normalises channels [begin, end) of a batch norm; ctx is its opdi_norm. */
 OPDI_INTERNAL void OPDI_TYPED(norm_batch)(void *ctx, int64_t begin, int64_t end) {
     const opdi_norm *norm = (const opdi_norm *)ctx;
     const OPDI_T *weight = (const OPDI_T *)norm->weight, *b = (const OPDI_T *)norm->bias;
@@ -273,7 +273,7 @@ OPDI_INTERNAL void OPDI_TYPED(norm_batch)(void *ctx, int64_t begin, int64_t end)
                 v += OPDI_TYPED(row_dev)(x, x, norm->n, mean);
             }
             v = OPDI_TYPED(norm_var)(v, count, rest);
-            ((double *)norm->db)[ch] = v * count; /* for running_var */
+            ((double *)norm->db)[ch] = v * count; /* v * count is for running_var */
             rstd = (OPDI_T)(1 / sqrt(v + norm->eps));
             ((OPDI_T *)norm->mean)[ch] = mean;
             ((OPDI_T *)norm->rstd)[ch] = rstd;
@@ -291,8 +291,8 @@ OPDI_INTERNAL void OPDI_TYPED(norm_batch)(void *ctx, int64_t begin, int64_t end)
         }
     }
 }
-/* Computes the wanted gradients of batch norm (dw, db, dx) for channels [begin, end) of ctx, an opdi_norm.  If its
-   `eval` is set, the statistics are constants. */
+/* Computes the gradients of batch norm that are needed (dw, db, dx) for channels [begin, end) of ctx, an opdi_norm.
+   If `eval` of this opdi_norm is set, the statistics are constants. */
 OPDI_INTERNAL void OPDI_TYPED(norm_batch_backward)(void *ctx, int64_t begin, int64_t end) {
     const opdi_norm *norm = (const opdi_norm *)ctx;
     const double count = (double)(norm->a * norm->n);

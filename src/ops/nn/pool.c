@@ -8,24 +8,25 @@ OPDI_COLD_BEGIN
 
 //== pooling: windows and loops ========================================================================================
 
-/* A pooling of planes [in] to planes [out].  Along dim i, output o covers elements lo[i][o], lo + d, and so on, below
-   hi[i][o].  An average divides by the product of the spans. */
+/* A pooling of planes with sizes in[3] to planes with sizes out[3].  Along dim i, the window of output o reads the
+   elements lo[i][o], lo[i][o] + dilation[i], and so on, below hi[i][o].  An average is divided by the product of
+   span[i][o] over the dims. */
 typedef struct opdi_windows {
     int64_t planes, in[3], out[3], kernel[3], stride[3], pad[3], dilation[3];
     int64_t *lo[3], *hi[3], *span[3];
-    int64_t divisor;                              /* not 0: divides by this instead */
+    int64_t divisor;                              /* if not 0, averages are divided by it */
     const char *from;                             /* forward: input; backward: gradient of the output */
-    char *to;                                     /* what is computed */
+    char *to;                                     /* forward: output; backward: gradient of the input */
     int64_t *at;                                  /* position of each maximum in its plane */
     size_t bytes;                                 /* of lo, hi and span together */
     int dtype, nd;
-    int32_t bad;                                  /* a position out of range was found */
+    int32_t bad;                                  /* set to 1 if a position is out of range */
 } opdi_windows;
 
 #define OPDI_POOL_EACH(v, a, b, c)                                                                          \
     for (a = 0; a < (v)->out[0]; a++) for (b = 0; b < (v)->out[1]; b++) for (c = 0; c < (v)->out[2]; c++)
-/* Returns true for windows of 2 x 2 that do not overlap and lie inside of the plane: the usual case, which has loops
-   without branches. */
+/* Returns true if the windows are 2 x 2, do not overlap and lie inside of the plane.  This is the usual case, which
+   has loops without branches. */
 static bool opdi_pool_is_2x2(const opdi_windows *windows) {
     if (windows->in[0] != 1 || windows->out[0] != 1) { return false; }
     for (int i = 1; i < 3; i++) {
@@ -69,8 +70,8 @@ static void opdi_avg_pool_i64(const opdi_windows *windows, const int64_t *x, int
 enum { OPDI_POOL_MAX, OPDI_POOL_AVG, OPDI_POOL_MAX_BACKWARD, OPDI_POOL_AVG_BACKWARD };
 typedef struct opdi_pool_job { opdi_windows *windows; int what; } opdi_pool_job;
 OPDI_COLD_BEGIN
-/* Pools planes [begin, end) of the job ctx, forward or backward, by the loops for the dtype.  Sets `bad` if a position
-   in `at` is outside of its plane. */
+/* Pools planes [begin, end) of the opdi_pool_job ctx, forward or backward, with the loops for its dtype.  Sets `bad`
+   of the windows if a position in `at` is outside of its plane. */
 static void opdi_pool_range(void *ctx, int64_t begin, int64_t end) {
     const opdi_pool_job *job = (const opdi_pool_job *)ctx;
     opdi_windows *windows = job->windows;
@@ -113,7 +114,9 @@ static void opdi_pool_range(void *ctx, int64_t begin, int64_t end) {
 
 //== pooling: arguments ================================================================================================
 
-/* Reads an int[ndim] argument, which may be a single number, or empty if `otherwise` is not NULL and replaces it. */
+/* Reads `list`, the argument `name` of operator `op`, into the last ndim elements of out[3]; the first elements
+   become `fill`.  The list has one number, or ndim numbers.  If `otherwise` is not NULL, the list may also be empty,
+   and `otherwise` is used.  Returns 0, or -1 and sets an error. */
 static int opdi_pool_list(const char *op, const char *name, opd_ints list, int ndim, int64_t *out, int64_t fill,
                           const int64_t *otherwise) {
     static const char *const words[] = {"", "one int", "two ints", "three ints"};
@@ -129,7 +132,8 @@ static int opdi_pool_list(const char *op, const char *name, opd_ints list, int n
     for (int i = 0; i < ndim; i++) { out[3 - ndim + i] = list.data[list.n == 1 ? 0 : i]; }
     return 0;
 }
-/* Returns the number of windows in one dim (at::native::pooling_output_shape). */
+/* Sets windows->out[i] to the number of windows along dim i (at::native::pooling_output_shape).  Returns 0, or -1
+   and sets an error. */
 static int opdi_pool_count(opdi_windows *windows, int i, bool ceil_mode) {
     const int64_t big = (int64_t)1 << 31;
     if (windows->kernel[i] < 1) {
@@ -160,7 +164,7 @@ static int opdi_pool_count(opdi_windows *windows, int i, bool ceil_mode) {
     windows->out[i] = count;
     return 0;
 }
-/* Reads the sizes of the input, of which only the batch may be 0. */
+/* Reads the sizes of `input`, whose batch may be empty, into *windows.  Returns 0, or -1 and sets an error. */
 static int opdi_pool_input(opdi_windows *windows, const opd_tensor *input, int ndim, const char *name, bool adaptive) {
     const int64_t *sizes = opdi_sizes(input);
     char text[256];
@@ -191,8 +195,8 @@ static int opdi_pool_input(opdi_windows *windows, const opd_tensor *input, int n
     }
     return 0;
 }
-/* Reads kernel_size, stride and padding, and for a maximum dilation, arguments from `first` on, into *windows.  Returns
-   0, or -1 and sets an error. */
+/* Reads kernel_size, stride, padding and, if `maximum` is true, dilation into *windows: the arguments from number
+   `first` on.  Argument number ceil_at is ceil_mode.  Returns 0, or -1 and sets an error. */
 static int opdi_pool_read(const opd_call *call, int first, opdi_windows *windows, const opd_tensor *input, int ndim,
                           const char *name, bool maximum, int ceil_at) {
     char left[96], second[96];
@@ -221,7 +225,8 @@ static int opdi_pool_read(const opd_call *call, int first, opdi_windows *windows
     }
     return 0;
 }
-/* Allocates lo, hi and span of *windows and fills them in.  Returns 0, or -1 and sets an error. */
+/* Allocates lo, hi and span of *windows and fills them in.  If `adaptive` is true, they divide the input evenly.  If
+   include_pad is true, spans include the padding.  Returns 0, or -1 and sets an error. */
 static int opdi_windows_make(opdi_windows *windows, bool adaptive, bool include_pad) {
     int64_t *at;
     windows->bytes = 3 * sizeof *at * ((size_t)windows->out[0] + (size_t)windows->out[1] + (size_t)windows->out[2]);
@@ -262,14 +267,15 @@ static int opdi_windows_run(opdi_windows *windows, int what, bool adaptive, bool
     opdi_lend_end((char *)windows->lo[0], windows->bytes);
     return windows->bad ? opd_fail(OPD_ERROR_INDEX, "max pooling backward: an index is out of range") : 0;
 }
-/* Sets sizes to the sizes of the output for this input. */
+/* Sets `sizes` to the sizes of the output for `input`. */
 static void opdi_pool_sizes(const opdi_windows *windows, const opd_tensor *input, int64_t *sizes) {
     for (int i = 0; i < input->ndim; i++) {
         sizes[i] = i < input->ndim - windows->nd ? opdi_sizes(input)[i] : windows->out[3 - input->ndim + i];
     }
 }
-/* Computes max_pool (`maximum`; result 1 has the positions) or avg_pool of input with these windows.  ints: integers
-   are allowed; `name` is the operator's name in errors.  Returns 0, or -1 and sets an error. */
+/* Computes the pooling of input by these windows: if `maximum` is true, a max_pool, whose result 1 has the
+   positions, else an avg_pool.  If `ints` is true, integers are allowed.  `name` is the operator's name in errors.
+   Returns 0, or -1 and sets an error. */
 static int opdi_pool_forward(opd_call *call, opdi_windows *windows, opd_tensor *input, bool maximum, bool adaptive,
                              bool include_pad, bool ints, const char *name) {
     int64_t sizes[8];
@@ -296,8 +302,8 @@ static int opdi_pool_forward(opd_call *call, opdi_windows *windows, opd_tensor *
     }
     return maximum ? opdi_done_with(at, to) : 0;
 }
-/* Makes result 0, the gradient of a pooling by its input.  `at` has the positions of the maxima; for an average it is
-   NULL. */
+/* Makes result 0, the gradient of a pooling with respect to input.  `at` has the positions of the maxima; for an
+   average it is NULL.  Returns 0, or -1 and sets an error. */
 static int opdi_pool_backward(opd_call *call, opdi_windows *windows, opd_tensor *grad, opd_tensor *input,
                               opd_tensor *at, bool adaptive, bool include_pad, const char *name) {
     int64_t sizes[8];
@@ -337,8 +343,8 @@ static int opdi_pool_backward(opd_call *call, opdi_windows *windows, opd_tensor 
 
 //== max_pool2d, max_pool3d ============================================================================================
 
-/* Returns the elements of input [.., in] at the positions `at` [.., out].  This is the derivative of the gradient of a
-   maximum. */
+/* Returns the elements of input [.., in] at the positions `at` [.., out].  This computes the derivative of
+   max_pool's backward operator, in which ndim is the number of pooled dims. */
 static opd_tensor *opdi_pool_pick(opd_tensor *input, opd_tensor *at, int ndim) {
     int64_t flat[OPD_MAX_DIMS], rest[OPD_MAX_DIMS];
     int i;
@@ -350,7 +356,7 @@ static opd_tensor *opdi_pool_pick(opd_tensor *input, opd_tensor *at, int ndim) {
     input = opd_gather(opdi_reshape_to(input, flat, count + 1), -1, opdi_reshape_to(at, rest, count + 1));
     return opdi_reshape_to(input, opdi_sizes(at), at->ndim);
 }
-/* max_pool2d_with_indices and max_pool3d_with_indices. */
+/* max_pool2d_with_indices (ndim is 2) and max_pool3d_with_indices (ndim is 3). */
 static int opdi_max_pool_of(opd_call *call, int ndim) {
     const char *name = ndim == 2 ? "max_pool2d" : "max_pool3d";
     opd_tensor *input = opd_arg_tensor(call, 0);
@@ -376,7 +382,8 @@ static int opdi_max_pool_gradient(opd_backward_call *bw, int ndim) {
                                                                    opdi_bw_ints(bw, 4), opd_bw_value(bw, 5).u.i != 0,
                                                                    opd_bw_result(bw, 1)));
 }
-/* Computes the gradient of a max_pool's backward: grad's elements at the positions, which are argument `at`. */
+/* The backward function of a max_pool's backward operator: returns grad's elements at the positions, which are
+   argument number `at`. */
 static int opdi_max_pool_backward_gradient(opd_backward_call *bw, int ndim, int at) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     OPDI_GIVE(0, opdi_pool_pick(grad, opd_bw_tensor(bw, at), ndim));
@@ -404,7 +411,7 @@ static int opdi_max_pool3d_with_indices_backward_backward(opd_backward_call *bw)
 }
 static int opdi_max_pool2d_kernel(opd_call *call) { return opdi_max_pool_values(call, 2); }
 static int opdi_max_pool3d_kernel(opd_call *call) { return opdi_max_pool_values(call, 3); }
-/* opd_max_pool2d_with_indices: the greatest element of each window [.., H, W], and its place */
+/* opd_max_pool2d_with_indices: the greatest element of each window [.., H, W], and its position in the plane */
 OPDI_OP(max_pool2d_with_indices) {
     op->schema = "max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] "
         "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)";
@@ -415,7 +422,7 @@ OPDI_OP(max_pool2d_with_indices) {
     op->out = "max_pool2d_with_indices.out(out, indices)";
     op->cases = "[1,2,4,4], (2,2); [2,5,5], 3, 2, 1, 1, True; [1,1,6,6], 2, 1, 0, 2";
 }
-/* opd_max_pool3d_with_indices: the greatest element of each window [.., D, H, W], and its place */
+/* opd_max_pool3d_with_indices: the greatest element of each window [.., D, H, W], and its position */
 OPDI_OP(max_pool3d_with_indices) {
     op->schema = "max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] "
         "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)";
@@ -463,7 +470,7 @@ OPDI_OP(max_pool3d) {
     op->cases = "[1,2,4,4,4], 2";
 }
 
-/* An argument for one dim extended to two, the first of size 1: (1, n) from an int[1]. */
+/* A list for one dim, extended to two dims: the list (n) becomes (first, n). */
 typedef struct opdi_pair { int64_t values[2]; } opdi_pair;
 static opd_ints opdi_pair_of(opd_ints list, int64_t first, opdi_pair *pair) {
     pair->values[0] = first;
@@ -508,7 +515,7 @@ static int opdi_max_pool1d_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, rets[0]);
 }
-/* opd_max_pool1d_with_indices: the greatest element of each window [.., L], and its place */
+/* opd_max_pool1d_with_indices: the greatest element of each window [.., L], and its position */
 OPDI_OP(max_pool1d_with_indices) {
     op->schema = "max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] "
         "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)";
@@ -634,7 +641,8 @@ OPDI_OP(avg_pool1d) {
 
 //== adaptive pooling ==================================================================================================
 
-/* Reads the output sizes: window o covers floor(o in / out) to ceil((o + 1) in / out). */
+/* Reads the output sizes `size` of an adaptive pooling into *windows.  Window o covers the elements from floor(o in
+   / out) to ceil((o + 1) in / out) - 1.  Returns 0, or -1 and sets an error. */
 static int opdi_adaptive_read(opdi_windows *windows, const opd_tensor *input, int ndim, opd_ints size,
                               const char *name) {
     memset(windows, 0, sizeof *windows);
@@ -723,7 +731,7 @@ static int opdi_adaptive_max_pool2d_backward_backward(opd_backward_call *bw) {
 static int opdi_adaptive_max_pool3d_backward_backward(opd_backward_call *bw) {
     return opdi_max_pool_backward_gradient(bw, 3, 2);
 }
-/* opd_under_adaptive_avg_pool2d: adaptive_avg_pool2d to more than one element */
+/* opd_under_adaptive_avg_pool2d: adaptive_avg_pool2d, always computed by the pooling kernel */
 OPDI_OP(_adaptive_avg_pool2d) {
     op->schema = "_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor";
     op->cpu = op->fake = opdi__adaptive_avg_pool2d_kernel; op->backward = opdi__adaptive_avg_pool2d_backward;
@@ -743,7 +751,7 @@ OPDI_OP(_adaptive_avg_pool2d_backward) {
     op->out = "_adaptive_avg_pool2d_backward.out";
     op->cases = "[1,2,2,3], [1,2,5,4]";
 }
-/* opd_adaptive_max_pool2d: the greatest element of each of output_size windows [.., H, W], and its place */
+/* opd_adaptive_max_pool2d: the greatest element of each of output_size windows [.., H, W], and its position */
 OPDI_OP(adaptive_max_pool2d) {
     op->schema = "adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)";
     op->cpu = op->fake = opdi_adaptive_max_pool2d_kernel; op->backward = opdi_adaptive_max_pool2d_backward;
@@ -761,7 +769,7 @@ OPDI_OP(adaptive_max_pool2d_backward) {
     op->out = "adaptive_max_pool2d_backward.grad_input(grad_input)";
     op->cases = "[1,2,2,3], [1,2,5,4], [1,2,2,3]i20";
 }
-/* opd_under_adaptive_avg_pool3d: adaptive_avg_pool3d to more than one element */
+/* opd_under_adaptive_avg_pool3d: adaptive_avg_pool3d, always computed by the pooling kernel */
 OPDI_OP(_adaptive_avg_pool3d) {
     op->schema = "_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor";
     op->cpu = op->fake = opdi__adaptive_avg_pool3d_kernel; op->backward = opdi__adaptive_avg_pool3d_backward;
@@ -780,7 +788,7 @@ OPDI_OP(_adaptive_avg_pool3d_backward) {
     op->out = "_adaptive_avg_pool3d_backward.out";
     op->cases = "[1,1,2,2,3], [1,1,3,5,4]";
 }
-/* opd_adaptive_max_pool3d: the greatest element of each of output_size windows [.., D, H, W], and its place */
+/* opd_adaptive_max_pool3d: the greatest element of each of output_size windows [.., D, H, W], and its position */
 OPDI_OP(adaptive_max_pool3d) {
     op->schema = "adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)";
     op->cpu = op->fake = opdi_adaptive_max_pool3d_kernel; op->backward = opdi_adaptive_max_pool3d_backward;
@@ -799,8 +807,8 @@ OPDI_OP(adaptive_max_pool3d_backward) {
     op->cases = "[1,1,2,2,3], [1,1,3,5,4], [1,1,2,2,3]i60";
 }
 
-/* adaptive_avg_pool2d and 3d.  If the output is a single element, computes a mean, which saves no tensor for the
-   backward pass. */
+/* adaptive_avg_pool2d and 3d.  If the output is a single element, computes a mean, which does not save a tensor for
+   the backward pass. */
 static int opdi_adaptive_avg_pool_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_ints to = opd_arg_ints(call, 1);
@@ -860,7 +868,7 @@ static int opdi_adaptive_max_pool1d_kernel(opd_call *call) {
     if (opd_return_tensor(call, opdi_squeeze_at(rets[0], -2)) != 0) { return -1; }
     return opd_return_tensor(call, opdi_squeeze_at(rets[1], -2));
 }
-/* opd_adaptive_max_pool1d: the greatest element of each of output_size windows [.., L], and its place */
+/* opd_adaptive_max_pool1d: the greatest element of each of output_size windows [.., L], and its position */
 OPDI_OP(adaptive_max_pool1d) {
     op->schema = "adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)";
     op->composite = opdi_adaptive_max_pool1d_kernel;
@@ -869,7 +877,7 @@ OPDI_OP(adaptive_max_pool1d) {
 
 //== max_unpool2d, max_unpool3d ========================================================================================
 
-/* Checks the arguments of max_unpool2d or 3d (dims).  Returns 0, or -1 and sets an error. */
+/* Checks the arguments of max_unpool2d or max_unpool3d; `dims` is 2 or 3.  Returns 0, or -1 and sets an error. */
 static int opdi_unpool_check(const opd_call *call, const opd_tensor *input, const opd_tensor *at, int dims) {
     const opd_ints size = opd_arg_ints(call, 2);
     char first[256], second[256];
@@ -907,8 +915,8 @@ static int opdi_unpool_check(const opd_call *call, const opd_tensor *input, cons
     }
     return 0;
 }
-/* Makes zeros of output_size and writes each element of self to the place that its index names, from which max_pool had
-   read it.  If two have the same index, the last one stays. */
+/* max_unpool2d or 3d: makes zeros of output_size and writes each element of self to the position in indices, from
+   which max_pool had read it.  If two elements have the same index, the last one stays. */
 static int opdi_unpool_of(opd_call *call, int dims) {
     opd_tensor *input = opd_arg_tensor(call, 0), *at = opd_arg_tensor(call, 1);
     const opd_ints size = opd_arg_ints(call, 2);
@@ -937,7 +945,7 @@ static int opdi_max_unpool2d_backward(opd_backward_call *bw) {
 static int opdi_max_unpool3d_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opdi_pool_pick(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 1), 3));
 }
-/* opd_max_unpool2d: zeros [.., H, W], with the elements at the places where max_pool2d found them */
+/* opd_max_unpool2d: zeros [.., H, W], with the elements of self at the positions that max_pool2d returned */
 OPDI_OP(max_unpool2d) {
     op->schema = "max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor";
     op->any = opdi_max_unpool2d_kernel; op->backward = opdi_max_unpool2d_backward; op->save = "indices";
@@ -945,7 +953,7 @@ OPDI_OP(max_unpool2d) {
     op->out = "max_unpool2d.out";
     op->cases = "[1,2,2,1], [1,2,2,1]i20, (4,5); [2,1,3], [2,1,3]i12, (3,4)";
 }
-/* opd_max_unpool3d: zeros [.., D, H, W], with the elements at the places where max_pool3d found them */
+/* opd_max_unpool3d: zeros [.., D, H, W], with the elements of self at the positions that max_pool3d returned */
 OPDI_OP(max_unpool3d) {
     op->schema = "max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> "
         "Tensor";
@@ -957,8 +965,8 @@ OPDI_OP(max_unpool3d) {
 
 //== fractional_max_pool2d, fractional_max_pool3d ======================================================================
 
-/* Returns the starts of the windows along a dim of size `in`, [.., out, 1], for samples [..].  Windows are `kernel`
-   long; the last one ends where the dim ends. */
+/* Returns the starts of `out` windows along a dim of size `in`, as [.., out, 1], for random samples [..].  Each
+   window has `kernel` elements; the last window ends at the end of the dim. */
 static opd_tensor *opdi_fractional_starts(opd_tensor *sample, int64_t in, int64_t out, int64_t kernel) {
     const double step = out > 1 ? (double)(in - kernel) / (double)(out - 1) : 0;
     opd_tensor *each[2];
@@ -970,7 +978,8 @@ static opd_tensor *opdi_fractional_starts(opd_tensor *sample, int64_t in, int64_
     each[1] = opd_full_like(sample, opd_value_int(in - kernel));
     return opd_ok() ? opd_unsqueeze(opd_to_dtype(opd_cat_full(opd_tensors_of(each, 2), -1), OPD_INT64), -1) : NULL;
 }
-/* Checks the sizes of a fractional_max_pool and input's dtype.  Returns 0, or -1 and sets an error. */
+/* Checks the sizes of a fractional_max_pool and the dtype of input; `dims` is 2 or 3.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_fractional_sizes(const opd_tensor *input, opd_ints kernel, opd_ints out, int dims) {
     if (kernel.n != dims || out.n != dims) {
         return opd_fail(OPD_ERROR_ARGUMENT, "fractional_max_pool%dd: kernel_size and output_size must have %d elements",
@@ -991,7 +1000,8 @@ static int opdi_fractional_sizes(const opd_tensor *input, opd_ints kernel, opd_i
     }
     return opdi_kernel_dtype(OPDI_DTYPE(input), false, "fractional_max_pool") < 0 ? -1 : 0;
 }
-/* Checks the samples of a fractional_max_pool.  Returns 0, or -1 and sets an error. */
+/* Checks the argument _random_samples of a fractional_max_pool; `dims` is 2 or 3.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_fractional_samples(const opd_tensor *input, const opd_tensor *samples, int dims) {
     const int64_t channels = opdi_sizes(input)[input->ndim - dims - 1];
     const int64_t batch = input->ndim == dims + 2 ? opdi_sizes(input)[0] : 1;
@@ -1002,8 +1012,9 @@ static int opdi_fractional_samples(const opd_tensor *input, const opd_tensor *sa
     }
     return 0;
 }
-/* Computes the greatest element of each window and its position in its plane.  The windows begin where the samples say.
-   Gathers the elements of all windows by indices [n, c, out0, k0, out1, k1, ..], seen as [n, c, outs, ks]. */
+/* fractional_max_pool: computes the greatest element of each window and its position in its plane.  The starts of
+   the windows follow from random_samples.  Gathers the elements of all windows by indices [n, c, out0, k0, out1, k1,
+   ..], viewed as [n, c, outs, ks]. */
 static int opdi_fractional_of(opd_call *call, int dims) {
     opd_tensor *input = opd_arg_tensor(call, 0), *samples = opd_arg_tensor(call, 3), *at = NULL, *rets[2];
     const opd_ints kernel = opd_arg_ints(call, 1), out = opd_arg_ints(call, 2);
@@ -1052,7 +1063,8 @@ static int opdi_fractional_of(opd_call *call, int dims) {
 }
 static int opdi_fractional_max_pool2d_kernel(opd_call *call) { return opdi_fractional_of(call, 2); }
 static int opdi_fractional_max_pool3d_kernel(opd_call *call) { return opdi_fractional_of(call, 3); }
-/* Computes the gradient by self of fractional_max_pool: puts each number of grad_output at the position in indices. */
+/* Computes the gradient of fractional_max_pool with respect to self: adds each number of grad_output at its position
+   in indices. */
 static int opdi_fractional_backward_of(opd_call *call, int dims) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *at = opd_arg_tensor(call, 4);
     const opd_ints kernel = opd_arg_ints(call, 2), out = opd_arg_ints(call, 3);
@@ -1080,7 +1092,7 @@ static int opdi_fractional_backward_of(opd_call *call, int dims) {
 }
 static int opdi_fractional_max_pool2d_backward_kernel(opd_call *call) { return opdi_fractional_backward_of(call, 2); }
 static int opdi_fractional_max_pool3d_backward_kernel(opd_call *call) { return opdi_fractional_backward_of(call, 3); }
-/* opd_fractional_max_pool2d: the greatest element of each window, and its place; windows begin at random */
+/* opd_fractional_max_pool2d: the greatest element of each window, and its position; windows begin at random */
 OPDI_OP(fractional_max_pool2d) {
     op->schema = "fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> "
         "(Tensor, Tensor)";
@@ -1097,7 +1109,7 @@ OPDI_OP(fractional_max_pool2d_backward) {
     op->out = "fractional_max_pool2d_backward.grad_input(grad_input)";
     op->cases = "[1,2,2,2], [1,2,4,4], (2,2), (2,2), [1,2,2,2]i16";
 }
-/* opd_fractional_max_pool3d: the greatest element of each window, and its place; windows begin at random */
+/* opd_fractional_max_pool3d: the greatest element of each window, and its position; windows begin at random */
 OPDI_OP(fractional_max_pool3d) {
     op->schema = "fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> "
         "(Tensor, Tensor)";

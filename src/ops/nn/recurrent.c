@@ -3,12 +3,12 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:recurrent recurrent layers
 //
-//  lstm, gru, rnn_tanh and rnn_relu of sequences [T, B, features], step by step, by public operators.  The products
-//  with the input are computed for all steps at once.
+//  lstm, gru, rnn_tanh and rnn_relu of sequences [T, B, features].  They are computed step by step with public
+//  operators.  The products with the input are computed for all steps at once.
 //----------------------------------------------------------------------------------------------------------------------
 
 typedef enum opdi_rnn_kind { OPDI_RNN_LSTM, OPDI_RNN_GRU, OPDI_RNN_TANH, OPDI_RNN_RELU } opdi_rnn_kind;
-/* A layer in one direction: its states h [B, H] and (lstm) c, and its weights.  w_hr is NULL if there is no
+/* A layer in one direction: its state h [B, H] (lstm: also c), and its weights.  w_hr is NULL if there is no
    projection. */
 typedef struct opdi_recurrent {
     opdi_rnn_kind cell;
@@ -19,7 +19,8 @@ typedef struct opdi_recurrent {
 static opd_tensor *opdi_recurrent_gate(opd_tensor *gates, int64_t i, int64_t size) {
     return gates ? opd_slice(gates, -1, opd_value_int(i * size), opd_value_int((i + 1) * size), 1) : NULL;
 }
-/* Makes one step from the state in *layer; `gates` is the contribution of the input to the gates. */
+/* Makes one step: replaces the state in *layer by the next one.  `gates` is the contribution of the input to the
+   gates. */
 static void opdi_recurrent_step(opdi_recurrent *layer, opd_tensor *gates) {
     opd_tensor *own = opd_linear_full(layer->h, layer->w_hh, layer->b_hh), *sum = NULL;
     const int64_t size = layer->cell == OPDI_RNN_LSTM ? opd_size(layer->c, -1) : opd_size(layer->h, -1);
@@ -44,7 +45,7 @@ static void opdi_recurrent_step(opdi_recurrent *layer, opd_tensor *gates) {
         layer->h = opd_add(opd_mul(opd_sub(layer->h, fresh), keep), fresh);
     }
 }
-/* Checks that the gates which the weights make are as wide as the state requires.  Returns 0, or -1 and sets an
+/* Checks that `gates`, computed from the weights, are as wide as the state requires.  Returns 0, or -1 and sets an
    error. */
 static int opdi_recurrent_check(const opdi_recurrent *layer, const opd_tensor *gates) {
     const int64_t parts = layer->cell == OPDI_RNN_LSTM ? 4 : layer->cell == OPDI_RNN_GRU ? 3 : 1;
@@ -54,7 +55,8 @@ static int opdi_recurrent_check(const opdi_recurrent *layer, const opd_tensor *g
     return opd_fail(OPD_ERROR_SHAPE, "hidden state of size %lld does not fit weights of %lld rows", (long long)size,
                     (long long)wide);
 }
-/* Makes the steps over gates [T, B, n H], if `back` from the last to the first.  Returns the outputs [T, B, H]. */
+/* Makes the steps over gates [T, B, n H] in order or, if `back` is true, from the last step to the first.  Returns
+   the outputs [T, B, H]. */
 static opd_tensor *opdi_recurrent_steps(opdi_recurrent *layer, opd_tensor *gates, bool back) {
     const int64_t steps = opd_size(gates, 0);
     opd_tensor **list = opdi_list_room(steps);
@@ -67,24 +69,24 @@ static opd_tensor *opdi_recurrent_steps(opdi_recurrent *layer, opd_tensor *gates
     return list ? opd_stack(opd_tensors_of(list, steps)) : NULL;
 }
 
-/* All steps of an lstm of floats as one function for autograd.  Weights are packed once, and the weight's gradient is
-   one product over all steps.  This is only used if no layer but autograd handles the steps; otherwise operators make
-   them.  Rows of gates are: in, forget, fresh, out, of H columns each.  The right side of a product is packed as
-   panels, see opdi_lstm_pack. */
+/* All steps of an lstm of floats as one function for autograd.  Weights are packed once, and the weight's gradient
+   is one product over all steps.  This is only used if no layer but autograd handles the operators; otherwise the
+   steps are made by operators.  Rows of gates have four parts of H columns: input, forget, cell candidate ("fresh")
+   and output gates.  The right side of a product is packed as panels, see opdi_lstm_pack. */
 typedef struct opdi_lstm {
     int64_t steps, batch, size;
     const float *gates, *h, *c, *w_hh;            /* [T, B, 4 H], [B, H], [B, H], [4 H, H] */
-    float *out, *states, *acts;                   /* [T, B, H] of h; [kept, B, H] of c; [kept, B, wide] of gates */
-    int64_t kept, wide;                           /* kept: T, or 2 in turns */
+    float *out, *states, *acts;                   /* h [T, B, H]; c [kept, B, H]; activated gates [kept, B, wide] */
+    int64_t kept, wide;                           /* kept: T, or 2 buffers used in turn */
     bool back;
     float *panels;
     int64_t nr, depth;                            /* a panel: depth rows of nr columns */
-    const float *left;                            /* of this product, and its target: rows of `row` elements */
+    const float *left;                            /* operand and result of the current product: rows of `row` floats */
     float *product;
     int64_t row;
-    const float *out_grad;                        /* backward: [T, B, H] or NULL, */
-    float *gates_grad, *h_grad, *c_grad, *tanhs;  /* [T, B, 4 H], [B, row], and of [B, H] */
-    int64_t step;                                 /* the current step, counted from where the layer begins */
+    const float *out_grad;                        /* backward: [T, B, H] or NULL */
+    float *gates_grad, *h_grad, *c_grad, *tanhs;  /* [T, B, 4 H], [B, row], [B, H], [B, H] */
+    int64_t step;                                 /* number of the current step, in the layer's direction */
 } opdi_lstm;
 
 /* Returns the index in time of step number `step`, which counts from the end if the layer runs backwards. */
@@ -95,8 +97,8 @@ static opd_tensor *opdi_lstm_room(int64_t steps, int64_t rows, int64_t count) {
     const int64_t sizes[3] = {steps, rows, count};
     return opd_tensor_new(opd_ints_of(sizes, 3), OPD_FLOAT32);
 }
-/* Packs the right side of products, depth x count with strides rs and cs, as panels.  The last panel is filled up with
-   zeros. */
+/* Packs a matrix [depth, count] of the weight, with strides rs and cs, as panels for the right side of products.
+   The last panel is filled up with zeros.  Returns 0, or -1 if memory runs out. */
 static int opdi_lstm_pack(opdi_lstm *lstm, int64_t depth, int64_t count, int64_t rs, int64_t cs) {
     const opdi_gemm_in in = opdi_gemm_in_of(lstm->w_hh, OPD_FLOAT32, rs, cs);
     lstm->nr = opdi_micro_of(OPD_FLOAT32).nr;
@@ -109,7 +111,8 @@ static int opdi_lstm_pack(opdi_lstm *lstm, int64_t depth, int64_t count, int64_t
     }
     return room ? 0 : -1;
 }
-/* Multiplies by panels [begin, end), in pieces of the depth that products can read in place. */
+/* Multiplies lstm->left by panels [begin, end).  Splits the depth into pieces that the micro-kernel can read
+   directly. */
 static void opdi_lstm_panels(void *ctx, int64_t begin, int64_t end) {
     const opdi_lstm *lstm = (const opdi_lstm *)ctx;
     const int64_t nr = lstm->nr, part = 8192 / nr;
@@ -127,10 +130,10 @@ static void opdi_lstm_multiply(opdi_lstm *lstm, const float *left, float *produc
     lstm->product = product;
     opdi_parallel_for(lstm->row / lstm->nr, OPDI_MAX((int64_t)1, 1048576 / cost), opdi_lstm_panels, lstm);
 }
-/* One example in one step: its rows, of H elements each.  acts has the activated gates, in the order of the gates. */
+/* One example in one step: its rows, of H elements each.  `acts` has the activated gates, in the order of the gates. */
 typedef struct opdi_lstm_row {
     float *acts, *c, *h;
-    const float *gates, *before, *grad;           /* before: c of the step before */
+    const float *gates, *before, *grad;           /* before: c of the previous step */
     float *gates_grad, *h_grad, *c_grad, *tanhs;
 } opdi_lstm_row;
 OPDI_ROW_AVX2 static void opdi_lstm_sum(float *to, const float *from, int64_t count) {
@@ -152,7 +155,8 @@ OPDI_ROW_AVX2 static void opdi_lstm_outputs(const opdi_lstm_row *row, int64_t co
     OPDI_SIXTEENS(h[j] *= out[j])
     for (; i < count; i++) { h[i] *= out[i]; }
 }
-/* Computes the gradients for element j of a row.  d is the gradient of h; that of c was accumulated by later steps. */
+/* Computes the gradients for element j of a row of `count` elements.  d is the gradient of h; the gradient of c was
+   accumulated by later steps. */
 OPDI_ALWAYS void opdi_lstm_back_one(const opdi_lstm_row *row, int64_t count, int64_t j) {
     const float in = row->acts[j], forget = row->acts[count + j], fresh = row->acts[2 * count + j],
         out = row->acts[3 * count + j], t = row->tanhs[j], d = row->h_grad[j],
@@ -170,7 +174,8 @@ OPDI_ROW_AVX2 static void opdi_lstm_back(const opdi_lstm_row *given, int64_t cou
     OPDI_SIXTEENS(opdi_lstm_back_one(&row, count, j))
     for (; i < count; i++) { opdi_lstm_back_one(&row, count, i); }
 }
-/* Finishes a step for examples [begin, end): adds the product to their gates, then computes the new state. */
+/* Finishes a step for examples [begin, end): adds the product with the state to their gates, then computes the new
+   state. */
 static void opdi_lstm_forward(void *ctx, int64_t begin, int64_t end) {
     const opdi_lstm *lstm = (const opdi_lstm *)ctx;
     const int64_t step = lstm->step, size = lstm->size, at = opdi_lstm_at(lstm, step), all = lstm->batch;
@@ -190,7 +195,7 @@ static void opdi_lstm_forward(void *ctx, int64_t begin, int64_t end) {
         opdi_lstm_outputs(&row, size);
     }
 }
-/* Computes the gradients of the step's gates for examples [begin, end). */
+/* Computes the gradients of the current step's gates for examples [begin, end). */
 static void opdi_lstm_backward(void *ctx, int64_t begin, int64_t end) {
     const opdi_lstm *lstm = (const opdi_lstm *)ctx;
     const int64_t step = lstm->step, size = lstm->size, at = opdi_lstm_at(lstm, step), all = lstm->batch;
@@ -208,8 +213,9 @@ static void opdi_lstm_backward(void *ctx, int64_t begin, int64_t end) {
         opdi_lstm_back(&row, size);
     }
 }
-/* Computes the steps into out[4]: the outputs and the last c and, if `keep`, every c and the gates for the backward
-   pass. */
+/* Computes all steps for in[4]: gates, h, c and w_hh.  If `back` is true, begins with the last step.  Sets out[0] to
+   the outputs and out[1] to the last c and, if `keep`, out[2] and out[3] to every c and the activated gates for the
+   backward pass.  Returns 0, or -1 and sets an error. */
 static int opdi_lstm_run(opd_tensor *const *in, bool back, bool keep, opd_tensor **out) {
     opd_tensor *dense[4];
     opdi_lstm lstm;
@@ -242,8 +248,8 @@ static int opdi_lstm_run(opd_tensor *const *in, bool back, bool keep, opd_tensor
     out[1] = opd_clone(opd_select(out[2], 0, (lstm.steps - 1) % lstm.kept));
     return out[1] ? 0 : -1;
 }
-/* Computes the weight's gradient: one product of the gates' gradients with the states that came in, over all steps but
-   the first. */
+/* Writes the gradient of w_hh to `to`: one product of the gates' gradients with the states before each step, over
+   all steps but the first, plus the product of the first step. */
 static int opdi_lstm_weight(const opdi_lstm *lstm, float *to) {
     const int64_t one = lstm->batch * lstm->size, rest = lstm->steps - 1, size = lstm->size;
     const float *const after = lstm->gates_grad + (lstm->back ? 0 : 4 * one),
@@ -253,8 +259,8 @@ static int opdi_lstm_weight(const opdi_lstm *lstm, float *to) {
                          size, 1, 1, to, size, 1);
 }
 /* Runs the steps backward.  saved: gates, h, c, weight, outputs, every c, and the activated gates.  grads: the
-   gradients of outputs and of the last c; either may be NULL.  results: the gradients of the first four.  Returns 0, or
-   -1 and sets an error. */
+   gradients of outputs and of the last c; each may be NULL.  Sets results[4] to the gradients of the first four
+   saved tensors.  If `back` is true, the forward pass began with the last step.  Returns 0, or -1 and sets an error. */
 static int opdi_lstm_run_back(opd_tensor *const *saved, opd_tensor *const *grads, bool back, opd_tensor **results) {
     opd_tensor *dense[3], *given = grads[0] ? opd_contiguous(grads[0]) : NULL;
     opdi_lstm lstm;
@@ -292,11 +298,12 @@ static int opdi_lstm_run_back(opd_tensor *const *saved, opd_tensor *const *grads
     results[1] = opd_narrow(opd_select(h, 0, 0), 1, 0, lstm.size);
     return results[1] ? 0 : -1;
 }
-/* Returns true if tensor holds floats in memory and no layer but autograd handles it. */
+/* Returns true if `tensor` holds floats in memory and no layer but autograd handles its operators. */
 static bool opdi_lstm_plain(const opd_tensor *tensor) {
     return opdi_in_memory(tensor) && tensor->dtype == OPD_FLOAT32;
 }
-/* Computes the backward function by operators.  This is used if the backward function itself is differentiated. */
+/* Computes the gradients by operators, from the saved tensors.  This is used if the backward function itself is
+   differentiated. */
 static int opdi_lstm_formula_of(opd_backward_call *bw, opd_context *ctx, opd_tensor *const *saved) {
     opd_tensor *outs[2], *grads[2], *in[4], *results[4];
     opd_backward_options options;
@@ -354,7 +361,7 @@ static int opdi_lstm_record(opd_context *ctx) {
     return opd_context_set(ctx, "back", back) || opd_context_save_for_backward(ctx, saved, 7) ||
         opd_context_return(ctx, out[0]) ? -1 : opd_context_return(ctx, out[1]);
 }
-/* Returns true if these arguments allow all steps to run as one function. */
+/* Returns true if the steps of this layer can run as one function (opdi_lstm). */
 static bool opdi_lstm_fits(const opdi_recurrent *layer, const opd_tensor *input) {
     const opd_tensor *const h = layer->h, *const c = layer->c, *const w = layer->w_hh;
     if (layer->cell != OPDI_RNN_LSTM || layer->w_hr || !h || !c || !input || !opdi_nothing_follows() ||
@@ -399,14 +406,15 @@ static opd_tensor *opdi_lstm_layer(opdi_recurrent *layer, opd_tensor *input, boo
     layer->c = out[1];
     return opd_ok() ? out[0] : NULL;
 }
-/* Runs a layer in one direction over input [T, B, I], from the end if `back`.  Returns the outputs [T, B, H]. */
+/* Runs a layer in one direction over input [T, B, I]; if `back` is true, from the last step to the first.  Returns
+   the outputs [T, B, H]. */
 static opd_tensor *opdi_recurrent_run(opdi_recurrent *layer, opd_tensor *input, bool back) {
     if (opdi_lstm_fits(layer, input)) { return opdi_lstm_layer(layer, input, back); }
     opd_tensor *const gates = opd_linear_full(input, layer->w_ih, layer->b_ih);
     return opdi_recurrent_check(layer, gates) ? NULL : opdi_recurrent_steps(layer, gates, back);
 }
-/* Runs a layer over packed sequences: input [sum of sizes, I], of which step i has sizes[i] rows, never more than the
-   step before.  Examples that have ended keep their last state. */
+/* Runs a layer over packed sequences: input [sum of sizes, I], of which step i has sizes[i] rows, never more than
+   the step before.  If `back` is true, begins with the last step.  Examples that have ended keep their last state. */
 static opd_tensor *opdi_recurrent_run_packed(opdi_recurrent *layer, opd_tensor *input, opd_ints sizes, bool back) {
     opd_tensor *gates = opd_linear_full(input, layer->w_ih, layer->b_ih), **list = opdi_list_room(sizes.n),
         *h = layer->h, *c = layer->c, *both[2];
@@ -420,7 +428,7 @@ static opd_tensor *opdi_recurrent_run_packed(opdi_recurrent *layer, opd_tensor *
         if (!opd_ok()) { return NULL; }
         opdi_recurrent_step(layer, opd_narrow(gates, 0, at, size));
         list[i] = both[0] = layer->h;
-        if (h && h->dims[0] > size) {             /* the rest stays as it was */
+        if (h && h->dims[0] > size) {             /* the states of other examples stay as they were */
             both[1] = opd_narrow(h, 0, size, h->dims[0] - size);
             layer->h = opd_cat(opd_tensors_of(both, 2));
             both[0] = layer->c;
@@ -434,7 +442,8 @@ static opd_tensor *opdi_recurrent_run_packed(opdi_recurrent *layer, opd_tensor *
     }
     return gates && list ? opd_cat(opd_tensors_of(list, sizes.n)) : NULL;
 }
-/* Reads from params the weights of direction number `at`, counting all directions of all layers. */
+/* Reads the weights of direction number `at`, counted over all layers, from params into *layer.  `biases` and `more`
+   tell whether params include biases and projections. */
 static void opdi_recurrent_weights(opdi_recurrent *layer, const opd_tensors *params, int64_t at, bool biases,
                                    bool more) {
     opd_tensor *const *each = params->data + at * ((biases ? 4 : 2) + more);
@@ -444,9 +453,9 @@ static void opdi_recurrent_weights(opdi_recurrent *layer, const opd_tensors *par
     layer->b_hh = biases ? each[3] : NULL;
     layer->w_hr = more ? each[biases ? 4 : 2] : NULL;
 }
-/* Runs all layers over input, which is packed if there are sizes.  The states, the parameters and their description are
-   arguments from `at` on.  batch_first is left to the caller.  Writes the final states (for lstm two) to ends[2].
-   Returns the outputs, or NULL and sets an error. */
+/* Runs all layers over input, which is packed if `sizes` is not empty.  The arguments from number `at` on are the
+   states, the parameters and their description.  Does not handle batch_first.  Writes the final states (two for
+   lstm) to ends[2].  Returns the outputs, or NULL and sets an error. */
 static opd_tensor *opdi_recurrent_layers(opd_call *call, opdi_rnn_kind cell, opd_tensor *input, opd_ints sizes, int at,
                                          opd_tensor **ends) {
     const bool lstm = cell == OPDI_RNN_LSTM, biases = opd_arg_bool(call, at + 2);
@@ -501,12 +510,12 @@ static opd_tensor *opdi_recurrent_layers(opd_call *call, opdi_rnn_kind cell, opd
     ends[1] = lstm ? opd_stack(opd_tensors_of(cs, layers * ways)) : NULL;
     return opd_ok() ? input : NULL;
 }
-/* Gives the call the outputs and the states as results.  Returns 0, or -1 and sets an error. */
+/* Returns the outputs and the final states to the call as its results.  Returns 0, or -1 and sets an error. */
 static int opdi_recurrent_return(opd_call *call, opd_tensor *output, opd_tensor *const *ends) {
     if (!output || opd_return_tensor(call, output) || opd_return_tensor(call, ends[0])) { return -1; }
     return ends[1] ? opd_return_tensor(call, ends[1]) : 0;
 }
-/* Runs lstm.input and similar operators.  Gives the call the outputs and the final states (two for lstm). */
+/* Runs lstm.input and similar operators.  The results are the outputs and the final states (two for lstm). */
 static int opdi_recurrent_input(opd_call *call, opdi_rnn_kind cell) {
     const bool first = opd_arg_bool(call, 8);
     opd_tensor *input = opd_arg_tensor(call, 0), *ends[2] = {NULL, NULL};
@@ -517,8 +526,8 @@ static int opdi_recurrent_input(opd_call *call, opdi_rnn_kind cell) {
     opd_tensor *output = input ? opdi_recurrent_layers(call, cell, input, opd_ints_of(NULL, 0), 1, ends) : NULL;
     return opdi_recurrent_return(call, output && first ? opd_transpose(output, 0, 1) : output, ends);
 }
-/* Reads a tensor of counts, which must be at least 1 and never grow.  Sets *sum to their sum.  On failure, returns a
-   list without counts. */
+/* Reads `counts`, a tensor of counts that must be at least 1 and never grow, and sets *sum to their sum.  `name` is
+   its name in errors.  On failure, returns an empty list and sets an error. */
 static opd_ints opdi_shrinking_counts(const opd_call *call, opd_tensor *counts, const char *name, int64_t *sum) {
     const opd_ints none = opd_ints_of(NULL, 0);
     *sum = 0;
@@ -583,7 +592,8 @@ static int opdi_pack_padded_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_index_select(opd_flatten_full(input, 0, 1), 0, rows)) ||
         opd_return_tensor(call, sizes) ? -1 : 0;
 }
-/* Unpacks to [steps, examples, ...], with a given number behind the end of each example.  Result 1 has the lengths. */
+/* Unpacks packed sequences to [steps, examples, ...], and fills the steps after the end of each example with
+   padding_value.  Result 1 has the lengths. */
 static int opdi_pad_packed_kernel(opd_call *call) {
     opd_tensor *data = opd_arg_tensor(call, 0);
     const int64_t total = opd_arg_int(call, 4);
@@ -644,7 +654,7 @@ static int opdi_pack_padded_backward_kernel(opd_call *call) {
     pad[2 * input.n - (first ? 1 : 3)] = lack;
     return opd_return_tensor(call, opd_constant_pad_nd(padded[0], opd_ints_of(pad, 2 * input.n)));
 }
-/* Checks the arguments of a cell: a hidden state (number i) against the input and the weights w_hh.  Returns 0, or -1
+/* Checks the arguments of a cell: hidden state number i against the input and the weights w_hh.  Returns 0, or -1
    and sets an error. */
 static int opdi_cell_check(const opd_tensor *input, const opd_tensor *state, const opd_tensor *w_hh, int i) {
     if (input->ndim != 2 || state->ndim != 2 || w_hh->ndim != 2) {
@@ -660,7 +670,7 @@ static int opdi_cell_check(const opd_tensor *input, const opd_tensor *state, con
     }
     return 0;
 }
-/* Runs one step of a cell.  Gives the call the new state, for lstm two. */
+/* Runs one step of a cell.  The results are the new state (two for lstm). */
 static int opdi_recurrent_cell(opd_call *call, opdi_rnn_kind cell) {
     const bool lstm = cell == OPDI_RNN_LSTM;
     const opd_tensors states = lstm ? opd_arg_tensors(call, 1) : opd_tensors_of(NULL, 0);
@@ -703,7 +713,7 @@ static int opdi_rnn_tanh_data_kernel(opd_call *call) { return opdi_recurrent_dat
 static int opdi_rnn_tanh_cell_kernel(opd_call *call) { return opdi_recurrent_cell(call, OPDI_RNN_TANH); }
 static int opdi_rnn_relu_data_kernel(opd_call *call) { return opdi_recurrent_data(call, OPDI_RNN_RELU); }
 static int opdi_rnn_relu_cell_kernel(opd_call *call) { return opdi_recurrent_cell(call, OPDI_RNN_RELU); }
-/* opd_lstm: long short-term memory over sequences: outputs, and both final states */
+/* opd_lstm: long short-term memory over sequences: the outputs, and both final states */
 OPDI_OP(lstm_input) {
     op->schema = "lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float "
         "dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)";
@@ -758,8 +768,8 @@ OPDI_OP(_pad_packed_sequence) {
     op->composite = opdi_pad_packed_kernel;
     op->cases = "";
 }
-/* Checks the tensors of pad_sequence: all have equally many dims and the same sizes but for the first.  Sets *longest
-   to the longest first dim.  Returns 0, or -1 and sets an error. */
+/* Checks the tensors of pad_sequence: all have the same number of dims and the same sizes, except for the first dim.
+   Sets *longest to the longest first dim.  Returns 0, or -1 and sets an error. */
 static int opdi_pad_sequence_checked(opd_tensors list, int64_t *longest) {
     const int ndim = list.n ? list.data[0]->ndim : 1;
     *longest = 0;
@@ -806,7 +816,7 @@ OPDI_OP(pad_sequence) {
     op->composite = opdi_pad_sequence_kernel;
     op->cases = "{[3,2], [1,2]}; {[2], [4], [1]}, True, 0.5; {[2], [3]}, padding_value=-1, padding_side='left'";
 }
-/* opd_lstm_cell: a step of long short-term memory: the new states */
+/* opd_lstm_cell: one step of long short-term memory: the new states */
 OPDI_OP(lstm_cell) {
     op->schema = "lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) "
         "-> (Tensor, Tensor)";
@@ -821,7 +831,7 @@ OPDI_OP(gru_data) {
     op->composite = opdi_gru_data_kernel;
     op->cases = "";
 }
-/* opd_gru_cell: a step of gated recurrent units: the new state */
+/* opd_gru_cell: one step of gated recurrent units: the new state */
 OPDI_OP(gru_cell) {
     op->schema = "gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? "
         "b_hh=None) -> Tensor";
@@ -836,7 +846,7 @@ OPDI_OP(rnn_tanh_data) {
     op->composite = opdi_rnn_tanh_data_kernel;
     op->cases = "";
 }
-/* opd_rnn_tanh_cell: a step of rnn_tanh: the new state */
+/* opd_rnn_tanh_cell: one step of rnn_tanh: the new state */
 OPDI_OP(rnn_tanh_cell) {
     op->schema = "rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? "
         "b_hh=None) -> Tensor";
@@ -851,7 +861,7 @@ OPDI_OP(rnn_relu_data) {
     op->composite = opdi_rnn_relu_data_kernel;
     op->cases = "";
 }
-/* opd_rnn_relu_cell: a step of rnn_relu: the new state */
+/* opd_rnn_relu_cell: one step of rnn_relu: the new state */
 OPDI_OP(rnn_relu_cell) {
     op->schema = "rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? "
         "b_hh=None) -> Tensor";

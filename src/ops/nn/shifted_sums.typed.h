@@ -1,4 +1,4 @@
-/* Computes gw [groups, og, element] as the sum of the parts, each [groups, kp, ldg]. */
+/* Computes gw [groups, og, element] as the sum of the parts in shift->gw, each [groups, kp, ldg] and transposed. */
 static void OPDI_TYPED(shift_sum)(const opdi_shift *shift, int64_t element, int64_t kp, OPDI_T *gw) {
     const int64_t og = shift->conv.og, groups = shift->conv.groups;
     for (int64_t i = 0; i < groups; i++) {

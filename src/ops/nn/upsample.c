@@ -2,9 +2,9 @@
 
 //== upsampling ========================================================================================================
 //
-//  Depth, rows and columns are handled one after another.  In each direction, an output is a weighted sum of a few
-//  inputs (taps), whose places do not depend on the other directions.  The derivative adds to the places that the
-//  forward call reads.  If there are fewer than three directions, the first ones have size 1.
+//  Along each dim (depth, rows and columns), an output is a weighted sum of a few inputs (taps), whose positions do not
+//  depend on the other dims.  The weight of an element is the product of its weights along the dims.  The derivative
+//  adds to the elements that the forward call reads.  If there are fewer than three dims, the first ones have size 1.
 
 OPDI_COLD_BEGIN
 
@@ -12,7 +12,7 @@ typedef enum opdi_upsample_how {
     OPDI_UPSAMPLE_NEAREST, OPDI_UPSAMPLE_EXACT, OPDI_UPSAMPLE_LINEAR, OPDI_UPSAMPLE_CUBIC, OPDI_UPSAMPLE_LINEAR_AA,
     OPDI_UPSAMPLE_CUBIC_AA
 } opdi_upsample_how;
-/* The taps of one direction.  Those of output i are the count[i] taps from number i * most on: their places, and their
+/* The taps along one dim.  Output i has count[i] taps, stored from number i * most on: their indices `at`, and their
    weights in the compute type. */
 typedef struct opdi_taps { int64_t most, *count, *at; void *weight; } opdi_taps;
 typedef struct opdi_upsample {
@@ -25,8 +25,8 @@ typedef struct opdi_upsample {
     void *output;
 } opdi_upsample;
 
-/* Returns the largest number of inputs that an output reads, at most `rows`.  Filters that shrink an image read
-   more. */
+/* Returns the largest number of inputs that an output reads, at most `rows`.  Antialiasing filters (AA) read more
+   inputs if they shrink an image. */
 static int64_t opdi_taps_most(opdi_upsample_how how, int64_t rows, double scale) {
     if (how == OPDI_UPSAMPLE_NEAREST || how == OPDI_UPSAMPLE_EXACT) { return 1; }
     if (how == OPDI_UPSAMPLE_LINEAR) { return 2; }
@@ -39,12 +39,13 @@ static double opdi_cubic(double x, double a) {
     x = fabs(x);
     return x < 1 ? ((a + 2) * x - (a + 3)) * x * x + 1 : x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
 }
-/* Limits a place to [0, rows]. */
+/* Rounds `place` down, and limits it to 0 .. rows. */
 static int64_t opdi_taps_clip(double place, int64_t rows) {
     return !(place > 0) ? 0 : place < (double)rows ? (int64_t)place : rows;
 }
-/* Finds the inputs that output i reads under a filter whose width grows with the scale.  Sets *first to the first of
-   them, and their weights [most].  Returns their number, at least one (_compute_indices_min_size_weights_aa). */
+/* Finds the inputs that output i reads under a filter whose width grows with the scale.  Sets *first to the index of
+   the first of these inputs, and weight[most] to their weights.  Returns their number, at least 1
+   (_compute_indices_min_size_weights_aa). */
 static int64_t opdi_taps_filter(const opdi_upsample *upsample, int64_t i, int64_t rows, double scale, int64_t most,
                                 int64_t *first, double *weight) {
     const bool cubic = upsample->how == OPDI_UPSAMPLE_CUBIC_AA;
@@ -67,7 +68,7 @@ static int64_t opdi_taps_filter(const opdi_upsample *upsample, int64_t i, int64_
     if (count == 0) { weight[0] = 0; }
     return OPDI_MAX(count, (int64_t)1);
 }
-/* Sets the taps of output i of `count`: their places `at` [most] among `rows` inputs, and their weights [most].
+/* Sets the taps of output i of `count`: their indices at[most] among `rows` inputs, and their weights weight[most].
    Returns the number of taps (area_pixel_compute_source_index). */
 static int64_t opdi_taps_set(const opdi_upsample *upsample, int64_t i, int64_t rows, int64_t count, double scale,
                              int64_t most, int64_t *at, double *weight) {
@@ -80,7 +81,7 @@ static int64_t opdi_taps_set(const opdi_upsample *upsample, int64_t i, int64_t r
     weight[0] = 1;
     if (rows == count && (how == OPDI_UPSAMPLE_NEAREST ? upsample->dims == 2
                           : how != OPDI_UPSAMPLE_EXACT && (how != OPDI_UPSAMPLE_CUBIC || rows == 1))) {
-        at[0] = i;                                /* whatever the scale */
+        at[0] = i;                                /* independent of the scale */
         return 1;
     }
     if (how == OPDI_UPSAMPLE_LINEAR_AA || how == OPDI_UPSAMPLE_CUBIC_AA) {
@@ -100,7 +101,7 @@ static int64_t opdi_taps_set(const opdi_upsample *upsample, int64_t i, int64_t r
     if (how == OPDI_UPSAMPLE_NEAREST && upsample->dims == 2 && count == 2 * rows) { place = (double)(i / 2); }
     place = OPDI_MAX(place, 0.);
     if (how == OPDI_UPSAMPLE_EXACT) { place = upsample->twice ? place + 0.5 : (double)((float)place + 0.5f); }
-    at[0] = place < (double)(rows - 1) ? (int64_t)place : rows - 1;    /* a scale can be anything */
+    at[0] = place < (double)(rows - 1) ? (int64_t)place : rows - 1;    /* scale may be any number */
     if (how != OPDI_UPSAMPLE_LINEAR) { return 1; }
     at[1] = at[0] + (at[0] < rows - 1);
     weight[1] = OPDI_MIN(OPDI_MAX(place - (double)at[0], 0.), 1.);
@@ -165,8 +166,8 @@ static const opdi_upsample_form opdi_upsample_forms[] = {
     {"_upsample_bicubic2d_aa", OPD_OP__upsample_bicubic2d_aa, OPD_OP__upsample_bicubic2d_aa_backward,
      OPDI_UPSAMPLE_CUBIC_AA, 2}
 };
-/* Returns the form (linear, bicubic, ...) to which an operator belongs by its name.  It may be the form's operator
-   itself, its .vec variant, or a derivative. */
+/* Returns the form (linear, bicubic, ...) of operator `op`, found by its name.  The operator may be the form's
+   operator itself, its .vec variant, or its derivative. */
 static const opdi_upsample_form *opdi_upsample_form_of(const opd_op *op) {
     int i = (int)(sizeof opdi_upsample_forms / sizeof *opdi_upsample_forms) - 1;
     for (; i > 0; i--) {
@@ -175,8 +176,8 @@ static const opdi_upsample_form *opdi_upsample_form_of(const opd_op *op) {
     }
     return &opdi_upsample_forms[i];
 }
-/* Reads the form and sizes into *upsample.  `out` is output_size; `in` are the ndim sizes of the input.  Returns 0, or
-   -1 and sets an error. */
+/* Reads the form and sizes into *upsample.  `out` is output_size; `in` has the ndim sizes of the input.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_upsample_read(opd_call *call, opdi_upsample *upsample, opd_ints out, const int64_t *in, int ndim) {
     const opdi_upsample_form *form = opdi_upsample_form_of(call->op);
     const int dims = form->dims;
@@ -215,8 +216,8 @@ static int opdi_upsample_read(opd_call *call, opdi_upsample *upsample, opd_ints 
                     "%lld, W: %lld) output (D: %lld, H: %lld, W: %lld)", got[0], got[1], got[2], got[3], got[4],
                     got[5]);
 }
-/* Computes the taps of direction dim for all outputs.  factor: the scale that the caller gave, or 0.  Returns 0, or -1
-   and sets an error. */
+/* Computes the taps along dim `dim` for all outputs.  `factor` is the scale that the caller gave, or 0.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_taps_fill(opdi_upsample *upsample, int dim, double factor) {
     opdi_taps *taps = &upsample->side[dim];
     const int64_t rows = upsample->in[dim], count = upsample->out[dim];
@@ -240,8 +241,8 @@ static int opdi_taps_fill(opdi_upsample *upsample, int dim, double factor) {
     }
     return 0;
 }
-/* Rounds the weights of a direction to whole multiples of 2^-bits, as precise as 16 bits allow.  Merges taps at the
-   same place.  Returns bits. */
+/* Rounds the weights of the taps of `count` outputs to multiples of 2^-bits, as precise as 16 bits allow, and stores
+   them as integers.  Merges taps with the same index.  Returns bits. */
 static int opdi_taps_whole(opdi_taps *taps, int64_t count) {
     double *weight = (double *)taps->weight, most = 0;
     int bits = 0;
@@ -265,7 +266,7 @@ static int opdi_taps_whole(opdi_taps *taps, int64_t count) {
     }
     return bits;
 }
-/* Resizes bytes x [outer, in, inner] to y [outer, out, inner] by whole weights and rounds to bytes. */
+/* Resizes bytes x [outer, in, inner] to y [outer, out, inner] with weights in units of 2^-bits, and rounds to bytes. */
 static void opdi_upsample_bytes_along(const opdi_taps *taps, int bits, const uint8_t *x, uint8_t *y, int64_t outer,
                                       int64_t in, int64_t out, int64_t inner) {
     const double *weight = (const double *)taps->weight;
@@ -280,8 +281,8 @@ static void opdi_upsample_bytes_along(const opdi_taps *taps, int bits, const uin
         y[i] = (uint8_t)OPDI_MIN(sum, (int64_t)255);
     }
 }
-/* Resizes images of bytes along columns, then along rows.  Each direction whose size changes is rounded, as in
-   PyTorch. */
+/* Resizes images of bytes along columns, then along rows.  Rounds after each direction whose size changes, like
+   PyTorch.  Returns 0, or -1 and sets an error. */
 static int opdi_upsample_bytes(opdi_upsample *upsample, opd_tensor *input, opd_tensor *out) {
     const int64_t *in = upsample->in, *to = upsample->out, planes = upsample->planes;
     opd_tensor *output = opdi_work_for(out, OPD_UINT8);
@@ -301,8 +302,8 @@ static int opdi_upsample_bytes(opdi_upsample *upsample, opd_tensor *input, opd_t
     } else if (x != (const uint8_t *)output->data) { memcpy(output->data, x, (size_t)output->numel); }
     return opdi_done_with(out, output);
 }
-/* Computes the taps of every output, then resizes input to out, or if `back` adds gradients back.  The scales are the
-   arguments from `scales` on.  Returns 0, or -1 and sets an error. */
+/* Computes the taps of every output, then resizes input to out.  If upsample->back is set, adds the gradients
+   `input` into `out`.  The arguments from number `scales` on are the scales.  Returns 0, or -1 and sets an error. */
 static int opdi_upsample_run(opd_call *call, opdi_upsample *upsample, opd_tensor *input, opd_tensor *out, int scales) {
     const opd_scalar_type dtype = input->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
@@ -325,7 +326,8 @@ static int opdi_upsample_run(opd_call *call, opdi_upsample *upsample, opd_tensor
     opdi_parallel_for(upsample->planes, OPDI_MAX((int64_t)1, OPDI_GRAIN / places), opdi_upsample_range, upsample);
     return opdi_done_with(out, output);
 }
-/* Resizes argument 0 [n, c, ...] to the output_size of argument 1.  Returns 0, or -1 and sets an error. */
+/* The kernel of all upsample operators: resizes argument 0 [n, c, ...] to output_size, argument 1.  Returns 0, or -1
+   and sets an error. */
 static int opdi_upsample_kernel(opd_call *call) {
     static const char *const names[] = {"compute_indices_weights_nearest", "compute_indices_weights_nearest",
                                         "compute_indices_weights_linear", "compute_indices_weights_cubic",
@@ -353,8 +355,8 @@ static int opdi_upsample_kernel(opd_call *call) {
     return opdi_upsample_run(call, &upsample, input, opdi_result_format(call, 0, opdi_is_channels_last(input), sizes,
                                                                         ndim, OPDI_DTYPE(input)), nearest ? 2 : 3);
 }
-/* Computes the gradient of opdi_upsample_kernel: argument 0, which has the output's sizes, becomes a gradient with
-   input_size, argument 2.  Returns 0, or -1 and sets an error. */
+/* The kernel of all derivatives: argument 0, a gradient with the output's sizes, becomes a gradient with input_size,
+   argument 2.  Returns 0, or -1 and sets an error. */
 static int opdi_upsample_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0);
     const opd_ints in = opd_arg_ints(call, 2);
@@ -381,7 +383,7 @@ static int opdi_upsample_backward_kernel(opd_call *call) {
     return opdi_upsample_run(call, &upsample, grad,
                              opdi_result_format(call, 0, last, in.data, ndim, OPDI_DTYPE(grad)), nearest ? 3 : 4);
 }
-/* Batches the gradient of upsampling: the images of all examples are images of one call. */
+/* The batching rule of the gradient of upsampling: the images of all examples become images of one call. */
 static int opdi_upsample_backward_batch(opd_call *call) {
     int dim;
     opd_tensor *grad = opd_batch_arg(call, 0, &dim);
@@ -401,8 +403,9 @@ static int opdi_upsample_backward_batch(opd_call *call) {
     sizes[1] = in.data[0];
     return opd_batch_return(call, grad ? opdi_reshape_to(grad, sizes, (int)in.n + 1) : NULL, 0);
 }
-/* Runs upsample_*.vec.  back: runs their derivatives, which PyTorch 1 had, and whose third argument is the input's
-   sizes.  The call gives either the output's size or the factors; with factors the size is floor(size * factor). */
+/* Runs upsample_*.vec or, if `back` is true, their derivatives, which exist in PyTorch 1 and have the input's sizes
+   as third argument.  The call gives either the output's size or the factors; with factors, the size is floor(size *
+   factor). */
 static int opdi_upsample_vec(opd_call *call, bool back) {
     const opdi_upsample_form *form = opdi_upsample_form_of(call->op);
     const opd_tensor *input = opd_arg_tensor(call, 0);
@@ -432,8 +435,9 @@ static int opdi_upsample_vec(opd_call *call, bool back) {
 }
 static int opdi_upsample_vec_kernel(opd_call *call) { return opdi_upsample_vec(call, false); }
 static int opdi_upsample_backward_vec_kernel(opd_call *call) { return opdi_upsample_vec(call, true); }
-/* Computes the gradient of argument 0 by calling operator `id` with the arguments of this call.  For a forward
-   operator, the input's sizes are inserted behind the second; for a derivative, the third is left out. */
+/* Computes the gradient of argument 0 by calling operator `id` with the arguments of the differentiated call.  If
+   `forward` is true, `id` is a derivative: the input's sizes are inserted as its third argument.  Otherwise `id` is
+   the forward operator, and the third argument is left out. */
 static int opdi_upsample_derive(opd_backward_call *bw, opd_op_id id, bool forward) {
     opd_op *op = opd_op_builtin(id);
     opd_value args[7];

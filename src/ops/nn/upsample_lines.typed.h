@@ -1,5 +1,5 @@
-/* Adds the contribution of a line of the input, times factor, to a line of the output.  first: the output has no values
-   yet and is set instead. */
+/* Adds the contribution of line x of the input, times factor, to line y of the output.  If `first` is true, sets
+   line y instead. */
 static void OPDI_TYPED(upsample_line)(const opdi_upsample *upsample, OPDI_T factor, const OPDI_T *x, OPDI_T *y,
                                       bool first) {
     const opdi_taps *taps = &upsample->side[2];
@@ -11,7 +11,8 @@ static void OPDI_TYPED(upsample_line)(const opdi_upsample *upsample, OPDI_T fact
         y[i] = first ? factor * sum : y[i] + factor * sum;
     }
 }
-/* Computes the derivative of opdi_upsample_line: adds to a line y of the input's gradient. */
+/* Computes the derivative of opdi_upsample_line: adds the gradient x of an output line, times factor, to line y of
+   the input's gradient. */
 static void OPDI_TYPED(upsample_line_back)(const opdi_upsample *upsample, OPDI_T factor, const OPDI_T *x, OPDI_T *y) {
     const opdi_taps *taps = &upsample->side[2];
     const OPDI_T *weight = (const OPDI_T *)taps->weight;
@@ -20,7 +21,7 @@ static void OPDI_TYPED(upsample_line_back)(const opdi_upsample *upsample, OPDI_T
         for (int64_t k = 0; k < taps->count[i]; k++) { y[at[k]] += factor * weight[i * taps->most + k] * x[i]; }
     }
 }
-/* Resizes one image x [in] to y [out].  back: adds the gradient x [out] to y [in]. */
+/* Resizes one image x [in] to y [out].  If upsample->back is set, adds the gradient x [out] to y [in]. */
 static void OPDI_TYPED(upsample)(const opdi_upsample *upsample, const OPDI_T *x, OPDI_T *y) {
     const opdi_taps *planes = &upsample->side[0], *rows = &upsample->side[1];
     const int64_t *in = upsample->in, *out = upsample->out;

@@ -1,10 +1,10 @@
 #include "../ops.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>op:fft_cards  the Fourier transforms that users call
+//  >>op:fft_cards  the operators torch.fft.* for Fourier transforms
 //----------------------------------------------------------------------------------------------------------------------
 
-//== what users call: fft, rfft, hfft, their inverses, over one dim or several =========================================
+//== the torch.fft operators: fft, rfft, hfft, their inverses, over one or several dims ================================
 //
 //  These are composites: they cut the input or fill it up with zeros to the number of points, then run one of the
 //  transforms _fft_r2c, _fft_c2r and _fft_c2c.  A Hermitian input (equal to the conjugate of its mirror image) is the
@@ -13,14 +13,15 @@
 enum {
     OPDI_FFT_FORWARD, OPDI_FFT_INVERSE, OPDI_FFT_REAL, OPDI_FFT_TO_REAL, OPDI_FFT_HERMITE, OPDI_FFT_FROM_HERMITE
 };
-/* These return true for transforms in which the input (from) or the result (to) lacks a half of the last dim. */
+/* opdi_fft_from_half is true for kinds whose input has only half of the last dim, opdi_fft_to_half for kinds whose
+   result does. */
 static bool opdi_fft_from_half(int kind) { return kind == OPDI_FFT_TO_REAL || kind == OPDI_FFT_HERMITE; }
 static bool opdi_fft_to_half(int kind) { return kind == OPDI_FFT_REAL || kind == OPDI_FFT_FROM_HERMITE; }
 static bool opdi_fft_is_inverse(int kind) {
     return kind == OPDI_FFT_INVERSE || kind == OPDI_FFT_TO_REAL || kind == OPDI_FFT_FROM_HERMITE;
 }
-/* Returns the factor for `norm` as a number of _fft_c2c: 0 no factor, 1 one over the root of the number of points, 2
-   one over that number. */
+/* Returns the factor that argument `norm` asks for, as a number of _fft_c2c.  0: no factor; 1: one over the root of
+   the number of points; 2: one over the number of points.  On failure, returns -1 and sets an error. */
 static int opdi_fft_norm(opd_call *call, int kind) {
     const char *norm = opd_arg_is_none(call, 3) ? "backward" : opd_arg_str(call, 3);
     const bool inverse = opdi_fft_is_inverse(kind);
@@ -29,8 +30,8 @@ static int opdi_fft_norm(opd_call *call, int kind) {
     return strcmp(norm, "ortho") == 0 ? 1
         : opd_fail(OPD_ERROR_ARGUMENT, "Invalid normalization mode: \"%s\"", norm);
 }
-/* Returns self in a dtype that a transform of this kind takes: whole numbers become float32, and real numbers complex
-   if the transform needs complex input. */
+/* Returns self in a dtype that a transform of this kind accepts: integers become float32, and real numbers become
+   complex if the transform needs complex input. */
 static opd_tensor *opdi_fft_promoted(opd_tensor *self, int kind) {
     const int64_t pad[2] = {0, 1};
     if (opd_dtype_is_integral((opd_scalar_type)self->dtype, true)) { self = opd_to_dtype(self, OPD_FLOAT32); }
@@ -46,7 +47,7 @@ static opd_tensor *opdi_fft_promoted(opd_tensor *self, int kind) {
     if (!opdi_fft_from_half(kind) || opd_dtype_is_complex((opd_scalar_type)self->dtype)) { return self; }
     return opd_view_as_complex(opd_constant_pad_nd(opd_unsqueeze(self, -1), opd_ints_of(pad, 2)));
 }
-/* Returns self with `size` elements along dim: cut, or filled up with zeros. */
+/* Returns self with `size` elements along dim `dim`: shortened, or filled up with zeros. */
 static opd_tensor *opdi_fft_resized(opd_tensor *self, int dim, int64_t size) {
     int64_t pad[2 * OPD_MAX_DIMS + 2];
     if (!self || opdi_sizes(self)[dim] >= size) { return self ? opd_narrow(self, dim, 0, size) : NULL; }
@@ -57,8 +58,8 @@ static opd_tensor *opdi_fft_resized(opd_tensor *self, int dim, int64_t size) {
     self = opd_constant_pad_nd(pairs ? opd_view_as_real(self) : self, opd_ints_of(pad, count));
     return pairs ? opd_view_as_complex(self) : self;
 }
-/* Returns the transform of self along dims.  self already has the right sizes.  `points` is the number of points of the
-   last of these dims. */
+/* Returns the transform of self, which already has the right sizes, along dims[count].  `points` is the number of
+   points of the last of these dims. */
 static opd_tensor *opdi_fft_run(opd_tensor *self, const int64_t *dims, int64_t count, int64_t points, int kind,
                                 int norm) {
     const opd_ints all = opd_ints_of(dims, count), rest = opd_ints_of(dims, count - 1);
@@ -81,7 +82,8 @@ static opd_tensor *opdi_fft_run(opd_tensor *self, const int64_t *dims, int64_t c
     self = opd_fft_r2c(self, all, norm, false);
     return inverse ? opd_conj_physical(self) : self;
 }
-/* Transforms along dims [count].  points [count] has the number of elements used in each (-1: all of them). */
+/* Runs a transform of the call's self along dims[count].  points[count] has the number of elements used along each
+   dim (-1: all of them).  Returns 0, or -1 and sets an error. */
 static int opdi_fft_of(opd_call *call, const int64_t *dims, const int64_t *points, int64_t count, int kind) {
     opd_tensor *self = opdi_fft_promoted(opd_arg_tensor(call, 0), kind);
     const int norm = self ? opdi_fft_norm(call, kind) : -1;
@@ -120,8 +122,8 @@ static int opdi_fft_one(opd_call *call, int kind) {
     }
     return opdi_fft_of(call, &along, &points, 1, kind);
 }
-/* Transforms over the dims argument.  If it is None, uses the last dims, as many as there are numbers of points, or all
-   dims if there are none. */
+/* Runs a transform over the argument dims.  If it is None, uses as many of the last dims as argument s has numbers;
+   if s is None too, all dims. */
 static int opdi_fft_many(opd_call *call, int kind) {
     const opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_ints given = opd_arg_ints(call, 1), named = opd_arg_ints(call, 2);
@@ -151,7 +153,7 @@ OPDI_INTERNAL void opdi_fft_card(opd_op_desc *op, opd_kernel kernel, opd_autocas
     op->autocast = autocast;
 }
 static int opdi_fft_fft_kernel(opd_call *call) { return opdi_fft_one(call, OPDI_FFT_FORWARD); }
-/* opd_fft_fft: Fourier transform, along a dim */
+/* opd_fft_fft: Fourier transform along a dim */
 OPDI_OP(fft_fft) {
     op->schema = "fft_fft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_fft_kernel, OPD_AUTOCAST_FP32_CPU);
@@ -159,7 +161,7 @@ OPDI_OP(fft_fft) {
     op->cases = "[6]; [2,5], 3, 0; [2,3], 4, 1, 'ortho'";
 }
 static int opdi_fft_ifft_kernel(opd_call *call) { return opdi_fft_one(call, OPDI_FFT_INVERSE); }
-/* opd_fft_ifft: inverse of fft, along a dim */
+/* opd_fft_ifft: inverse of fft along a dim */
 OPDI_OP(fft_ifft) {
     op->schema = "fft_ifft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_ifft_kernel, OPD_AUTOCAST_FP32_CPU);
@@ -167,7 +169,7 @@ OPDI_OP(fft_ifft) {
     op->cases = "[6]; [2,5], 3, 0; [2,3], 4, 1, 'ortho'";
 }
 static int opdi_fft_rfft_kernel(opd_call *call) { return opdi_fft_one(call, OPDI_FFT_REAL); }
-/* opd_fft_rfft: Fourier transform of real numbers along a dim; returns one half of it */
+/* opd_fft_rfft: Fourier transform of real numbers along a dim; only one half, since the other half is its conjugate */
 OPDI_OP(fft_rfft) {
     op->schema = "fft_rfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_rfft_kernel, OPD_AUTOCAST_FP32_CPU);
@@ -175,7 +177,7 @@ OPDI_OP(fft_rfft) {
     op->cases = "[6]; [2,5], 3, 0; [2,3], 4, 1, 'ortho'";
 }
 static int opdi_fft_irfft_kernel(opd_call *call) { return opdi_fft_one(call, OPDI_FFT_TO_REAL); }
-/* opd_fft_irfft: inverse of rfft, along a dim */
+/* opd_fft_irfft: inverse of rfft along a dim */
 OPDI_OP(fft_irfft) {
     op->schema = "fft_irfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_irfft_kernel, OPD_AUTOCAST_FP32_CPU);
@@ -183,7 +185,7 @@ OPDI_OP(fft_irfft) {
     op->cases = "[6]; [2,5], 3, 0; [2,3], 4, 1, 'ortho'";
 }
 static int opdi_fft_hfft_kernel(opd_call *call) { return opdi_fft_one(call, OPDI_FFT_HERMITE); }
-/* opd_fft_hfft: Fourier transform of Hermitian-symmetric input: real, along a dim */
+/* opd_fft_hfft: Fourier transform along a dim of input with Hermitian symmetry; the result is real */
 OPDI_OP(fft_hfft) {
     op->schema = "fft_hfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_hfft_kernel, OPD_AUTOCAST_FP32_CPU);
@@ -191,7 +193,7 @@ OPDI_OP(fft_hfft) {
     op->cases = "[6]; [2,5], 3, 0; [2,3], 4, 1, 'ortho'";
 }
 static int opdi_fft_ihfft_kernel(opd_call *call) { return opdi_fft_one(call, OPDI_FFT_FROM_HERMITE); }
-/* opd_fft_ihfft: inverse of hfft, along a dim */
+/* opd_fft_ihfft: inverse of hfft along a dim */
 OPDI_OP(fft_ihfft) {
     op->schema = "fft_ihfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_ihfft_kernel, OPD_AUTOCAST_FP32_CPU);
@@ -199,7 +201,7 @@ OPDI_OP(fft_ihfft) {
     op->cases = "[6]; [2,5], 3, 0; [2,3], 4, 1, 'ortho'";
 }
 static int opdi_fft_fft2_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_FORWARD); }
-/* opd_fft_fft2: Fourier transform, over two dims */
+/* opd_fft_fft2: Fourier transform over two dims */
 OPDI_OP(fft_fft2) {
     op->schema = "fft_fft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_fft2_kernel, OPD_AUTOCAST_FP32_CPU);
@@ -207,7 +209,7 @@ OPDI_OP(fft_fft2) {
     op->cases = "[2,3,4]; [3,4], (2,5), (0,1), 'forward'";
 }
 static int opdi_fft_ifft2_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_INVERSE); }
-/* opd_fft_ifft2: inverse of fft, over two dims */
+/* opd_fft_ifft2: inverse of fft over two dims */
 OPDI_OP(fft_ifft2) {
     op->schema = "fft_ifft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_ifft2_kernel, OPD_AUTOCAST_FP32_CPU);
@@ -215,7 +217,7 @@ OPDI_OP(fft_ifft2) {
     op->cases = "[2,3,4]; [3,4], (2,5), (0,1), 'forward'";
 }
 static int opdi_fft_rfft2_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_REAL); }
-/* opd_fft_rfft2: Fourier transform of real numbers over two dims; returns one half of it */
+/* opd_fft_rfft2: Fourier transform of real numbers over two dims; only one half of the last dim */
 OPDI_OP(fft_rfft2) {
     op->schema = "fft_rfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_rfft2_kernel, OPD_AUTOCAST_FP32_CPU);
@@ -223,7 +225,7 @@ OPDI_OP(fft_rfft2) {
     op->cases = "[2,3,4]; [3,4], (2,5), (0,1), 'forward'";
 }
 static int opdi_fft_irfft2_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_TO_REAL); }
-/* opd_fft_irfft2: inverse of rfft, over two dims */
+/* opd_fft_irfft2: inverse of rfft over two dims */
 OPDI_OP(fft_irfft2) {
     op->schema = "fft_irfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_irfft2_kernel, OPD_AUTOCAST_FP32_CPU);
@@ -231,7 +233,7 @@ OPDI_OP(fft_irfft2) {
     op->cases = "[2,3,4]; [3,4], (2,5), (0,1), 'forward'";
 }
 static int opdi_fft_hfft2_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_HERMITE); }
-/* opd_fft_hfft2: Fourier transform of Hermitian-symmetric input: real, over two dims */
+/* opd_fft_hfft2: Fourier transform over two dims of input with Hermitian symmetry; the result is real */
 OPDI_OP(fft_hfft2) {
     op->schema = "fft_hfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_hfft2_kernel, OPD_AUTOCAST_KEEP);
@@ -239,7 +241,7 @@ OPDI_OP(fft_hfft2) {
     op->cases = "[2,3,4]; [3,4], (2,5), (0,1), 'forward'";
 }
 static int opdi_fft_ihfft2_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_FROM_HERMITE); }
-/* opd_fft_ihfft2: inverse of hfft, over two dims */
+/* opd_fft_ihfft2: inverse of hfft over two dims */
 OPDI_OP(fft_ihfft2) {
     op->schema = "fft_ihfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_ihfft2_kernel, OPD_AUTOCAST_KEEP);
@@ -247,7 +249,7 @@ OPDI_OP(fft_ihfft2) {
     op->cases = "[2,3,4]; [3,4], (2,5), (0,1), 'forward'";
 }
 static int opdi_fft_fftn_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_FORWARD); }
-/* opd_fft_fftn: Fourier transform, over dims */
+/* opd_fft_fftn: Fourier transform over dims */
 OPDI_OP(fft_fftn) {
     op->schema = "fft_fftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_fftn_kernel, OPD_AUTOCAST_FP32_CPU);
@@ -255,7 +257,7 @@ OPDI_OP(fft_fftn) {
     op->cases = "[3,4]; [2,3,4], (3,2); [2,3,4], None, (2,0), 'ortho'";
 }
 static int opdi_fft_ifftn_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_INVERSE); }
-/* opd_fft_ifftn: inverse of fft, over dims */
+/* opd_fft_ifftn: inverse of fft over dims */
 OPDI_OP(fft_ifftn) {
     op->schema = "fft_ifftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_ifftn_kernel, OPD_AUTOCAST_FP32_CPU);
@@ -263,7 +265,7 @@ OPDI_OP(fft_ifftn) {
     op->cases = "[3,4]; [2,3,4], (3,2); [2,3,4], None, (2,0), 'ortho'";
 }
 static int opdi_fft_rfftn_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_REAL); }
-/* opd_fft_rfftn: Fourier transform of real numbers over dims; returns one half of it */
+/* opd_fft_rfftn: Fourier transform of real numbers over dims; only one half of the last dim */
 OPDI_OP(fft_rfftn) {
     op->schema = "fft_rfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_rfftn_kernel, OPD_AUTOCAST_FP32_CPU);
@@ -271,7 +273,7 @@ OPDI_OP(fft_rfftn) {
     op->cases = "[3,4]; [2,3,4], (3,2); [2,3,4], None, (2,0), 'ortho'";
 }
 static int opdi_fft_irfftn_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_TO_REAL); }
-/* opd_fft_irfftn: inverse of rfft, over dims */
+/* opd_fft_irfftn: inverse of rfft over dims */
 OPDI_OP(fft_irfftn) {
     op->schema = "fft_irfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_irfftn_kernel, OPD_AUTOCAST_FP32_CPU);
@@ -279,7 +281,7 @@ OPDI_OP(fft_irfftn) {
     op->cases = "[3,4]; [2,3,4], (3,2); [2,3,4], None, (2,0), 'ortho'";
 }
 static int opdi_fft_hfftn_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_HERMITE); }
-/* opd_fft_hfftn: Fourier transform of Hermitian-symmetric input: real, over dims */
+/* opd_fft_hfftn: Fourier transform over dims of input with Hermitian symmetry; the result is real */
 OPDI_OP(fft_hfftn) {
     op->schema = "fft_hfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_hfftn_kernel, OPD_AUTOCAST_KEEP);
@@ -287,7 +289,7 @@ OPDI_OP(fft_hfftn) {
     op->cases = "[3,4]; [2,3,4], (3,2); [2,3,4], None, (2,0), 'ortho'";
 }
 static int opdi_fft_ihfftn_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_FROM_HERMITE); }
-/* opd_fft_ihfftn: inverse of hfft, over dims */
+/* opd_fft_ihfftn: inverse of hfft over dims */
 OPDI_OP(fft_ihfftn) {
     op->schema = "fft_ihfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_ihfftn_kernel, OPD_AUTOCAST_KEEP);
@@ -295,7 +297,8 @@ OPDI_OP(fft_ihfftn) {
     op->cases = "[3,4]; [2,3,4], (3,2); [2,3,4], None, (2,0), 'ortho'";
 }
 
-/* Rolls each dim by half of its size: rounded down or, to undo that, rounded up. */
+/* Rolls each dim of argument `dim` by (size + more) / 2: half of its size, rounded down if more is 0, or rounded up
+   if more is 1, which undoes the first. */
 static int opdi_fft_shift(opd_call *call, int64_t more) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_ints named = opd_arg_ints(call, 1);

@@ -6,69 +6,70 @@
 
 //== discrete Fourier transforms: _fft_r2c, _fft_c2r, _fft_c2c =========================================================
 //
-//  Lines are transformed along one dim after another, in the type of the numbers.  The lines of a pass lie in lanes and
-//  take the same steps.  If there are several lines, a vector's worth of them lies side by side.  Else one line becomes
-//  a matrix of rows x columns; its columns are transformed, turned by exp(-2 pi i row column / n), transposed and
-//  transformed again.  A length n of small factors takes one pass for each factor (8, 4, or any prime up to 257).
-//  Other lengths become convolutions.  If n is a prime and n - 1 has small factors, the order is that of the powers of
-//  a number that generates all remainders, with transforms of n - 1 points (Rader).  Else it is a convolution with a
-//  chirp, with transforms of a length with small factors (Bluestein).  For the other direction, real and imaginary
-//  parts change places.  Real lines of even length that lie side by side are processed as lines of half as many pairs.
+//  One dim is transformed after another, in the dtype of the numbers.  Lines are processed in vector lanes, one line
+//  per lane.  A single long line is treated as a matrix of rows x columns: its columns are transformed, multiplied by
+//  the twiddle factors exp(-2 pi i row column / n), transposed, and transformed again.  A length n with small factors
+//  takes one pass per factor (8, 4, or any prime up to 257).  Other lengths are computed as a convolution: by Rader's
+//  algorithm if n is prime and n - 1 has small factors, else by Bluestein's.  The inverse transform exchanges real and
+//  imaginary parts.  Two neighbouring numbers of a real line of even length n are taken as one complex number, so that
+//  a transform of n / 2 points suffices.
 
-/* Limits.  Lines up to SHORT are not cut into matrices; nor are lines up to NEAR if at least MANY lie side by side.
-   WHOLE numbers are processed at a time.  A prime n becomes a convolution of n - 1 points if n - 1 has no factor above
-   SMOOTH.  A group has at most MOST lines. */
+/* Limits of lengths.  Lines up to SHORT are not cut into matrices; nor are lines up to NEAR if at least MANY of them
+   are processed side by side.  Columns of a matrix are processed together if they have at most WHOLE numbers, else
+   in the smallest number of lanes.  For a prime n, Rader's algorithm is used if n - 1 has no factor above SMOOTH.  A
+   group has at most MOST lines. */
 enum {
     OPDI_FFT_RADIX = 257, OPDI_FFT_SMOOTH = 61, OPDI_FFT_SHORT = 64, OPDI_FFT_NEAR = 4096, OPDI_FFT_MANY = 4,
     OPDI_FFT_WHOLE = 32768, OPDI_FFT_MOST = 16
 };
-/* The unit of lanes: numbers of 64 bytes. */
+/* The smallest number of lanes: as many numbers as fit into 64 bytes. */
 #define OPDI_FFT_LANES ((int)(64 / sizeof(OPDI_T)))
-/* Transforms of one length, side by side: the factors of the length, and turn [length, 2], which has exp(-2 pi i t /
-   length). */
+/* The factors of a length, for transforms that run side by side.  turn [length, 2] has exp(-2 pi i t / length). */
 typedef struct opdi_fft_side {
     int64_t length;
     int count, factor[64];
     const void *turn;
 } opdi_fft_side;
-/* exp(-2 pi i t / order), stored as the product of low[t % 2^bits] and high[t / 2^bits]. */
+/* A table of roots of unity: exp(-2 pi i t / order) is the product of low[t % 2^bits] and high[t / 2^bits]. */
 typedef struct opdi_fft_roots {
     int bits;
     const double *low, *high;
 } opdi_fft_roots;
-/* A plan.  Tables behind a void * have the plan's type, double or float. */
+/* A plan for the transform of a line.  Tables behind a void * have the plan's type, double or float. */
 typedef struct opdi_fft_plan {
     int64_t length;
-    bool twice;                                   /* of doubles */
+    bool twice;                                   /* true: double, false: float */
     opdi_fft_side rows, columns;                  /* length = rows * columns; columns is 1 if a line is not cut */
-    opdi_fft_roots roots;                         /* of the length */
+    opdi_fft_roots roots;                         /* the roots of unity of the length */
     const void *nearby;                           /* [rows, 2, lanes]: exp(-2 pi i row lane / length) */
-    const struct opdi_fft_plan *inner;            /* of m >= 2 n - 1 or of n - 1 points, or NULL */
-    const int32_t *order;                         /* [n - 1]: powers of a number, modulo n; NULL: a chirp */
-    const void *chirp, *kernel;                   /* [n, 2]: exp(-pi i t t / n); [m, 2]: factors of the convolution */
+    const struct opdi_fft_plan *inner;            /* of m >= 2 n - 1 or n - 1 points, or NULL (see order) */
+    const int32_t *order;                         /* Rader: [n - 1] powers of the generator; Bluestein: NULL */
+    const void *chirp, *kernel;                   /* [n, 2]: exp(-pi i t t / n); [m, 2]: transformed kernel */
 } opdi_fft_plan;
 
-/* The kernels for vectors.  Rows are [length, 2, lanes].  `swap`: the second parts are the real ones.  `lanes` is a
-   multiple of OPDI_FFT_LANES; kernels without this argument have OPDI_FFT_LANES lanes.  Pointers point to numbers of
-   the plan's type. */
+/* The functions that are compiled for each vector width.  Rows are [length, 2, lanes].  If `swap` is true, the
+   imaginary part comes first.  `lanes` is a multiple of OPDI_FFT_LANES; functions without this argument have
+   OPDI_FFT_LANES lanes.  Pointers point to numbers of the plan's type. */
 typedef struct opdi_fft_steps {
-    /* runs pass `place` of transforms side by side from x to y; `done` of their length is already transformed */
+    /* runs pass number `place` of transforms side by side, from x to y; the factors of the earlier passes have
+       product `done` */
     void (*pass)(const opdi_fft_side *side, int place, int64_t done, const void *x, void *y, int64_t lanes, bool swap);
     /* multiplies x [count, 2, lanes] by weights [count, 2], in place */
     void (*times)(const void *weights, int64_t count, void *x, bool swap);
-    /* Turns x [count, 2, lanes], the transform of count pairs of real numbers, in place into the transform of the 2
-       count numbers, with the last one in the imaginary part of the first.  back: does the inverse, without its factor
-       1/2.  turn: exp(-pi i k / count) */
+    /* Turns x [count, 2, lanes], the transform of count pairs of real numbers, into the transform of the 2 count
+       real numbers, in place.  Number `count` of the result is stored in the imaginary part of the first.  If `back`
+       is true, does the inverse, without its factor 1/2.  `turn` has exp(-pi i k / count) for k <= count / 2. */
     void (*real)(const void *turn, int64_t count, bool back, void *x, bool swap);
-    /* splits count pairs side by side to re and im; the next function joins them, times scale */
+    /* split copies the two numbers of `count` pairs to re and im; join does the opposite and multiplies by scale */
     void (*split)(const void *pairs, int64_t count, void *re, void *im);
     void (*join)(const void *re, const void *im, int64_t count, double scale, void *pairs);
-    /* Reads count pairs of each of OPDI_FFT_LANES lines, which are `apart` numbers from each other, as rows; the next
-       function writes them back, times scale */
+    /* `in` reads `count` pairs of each of OPDI_FFT_LANES lines as rows x; the lines are `apart` numbers from each
+       other.  `out` writes such rows back to the lines, multiplied by scale */
     void (*in)(const void *lines, int64_t apart, int64_t count, void *x);
     void (*out)(const void *x, int64_t apart, int64_t count, double scale, void *lines);
-    /* Multiplies columns first to first + count of x [rows, 2, lanes], a line as a matrix, by exp(-2 pi i row column /
-       n).  Writes them transposed to y [columns, 2, height]; height: the number of rows rounded up, with zeros */
+    /* Multiplies columns first .. first + count - 1 of x [rows, 2, lanes], a line stored as a matrix, by exp(-2 pi i
+       row column / n).  Writes them transposed to y [columns, 2, height].  `height` is the number of rows rounded up
+       to whole vectors; the additional elements are zeros */
     void (*turn)(const opdi_fft_plan *plan, const void *x, int64_t lanes, int64_t first, int64_t count, void *y,
                  int64_t height, bool swap);
 } opdi_fft_steps;
@@ -99,23 +100,23 @@ static void opdi_fft_once_f64(const opdi_fft_plan *plan, const double *x, double
 #include "fft_passes.typed.h"
 #endif
 #include "../../typed/end.h"
-/* A transform of the lines of x along a dim to lines of y. */
+/* A transform of all lines of x along a dim to lines of y. */
 struct opdi_fft {
     const opdi_fft_plan *plan;
-    int ndim;                                     /* of the other dims */
-    int64_t sizes[OPD_MAX_DIMS], xs[OPD_MAX_DIMS], ys[OPD_MAX_DIMS];   /* strides in numbers, as x, y and steps */
-    int64_t lines, xstep, ystep, in, out;         /* in, out: elements of a line that are read and written */
-    bool xcomplex, ycomplex, exchange, mirror;    /* exchange: of parts; mirror: the rest are conjugates */
+    int ndim;                                     /* number of the other dims */
+    int64_t sizes[OPD_MAX_DIMS], xs[OPD_MAX_DIMS], ys[OPD_MAX_DIMS];   /* strides, in real numbers */
+    int64_t lines, xstep, ystep, in, out;         /* in, out: elements of a line that are read, written */
+    bool xcomplex, ycomplex, exchange, mirror;    /* exchange: re and im; mirror: read conjugates */
     bool side_by_side;                            /* OPDI_FFT_LANES lines at a time */
-    bool halves;                                  /* real lines are pairs of numbers, of which the plan has as many */
-    const void *turn;                             /* of halves: exp(-pi i k / pairs) for k up to half of the pairs */
+    bool halves;                                  /* real lines of 2 n numbers as n pairs */
+    const void *turn;                             /* for halves: exp(-pi i k / pairs), k <= pairs / 2 */
     double scale;
     const void *from;
     void *to;
     int32_t failed;
     opdi_fft_steps steps;
 };
-/* Sets *steps to the kernels for the vectors of this machine. */
+/* Sets *steps to the functions for this machine's vectors, in double if `twice` is true, else in float. */
 static void opdi_fft_steps_here(opdi_fft_steps *steps, bool twice) {
     if (twice) { opdi_fft_steps_plain_f64(steps); } else { opdi_fft_steps_plain_f32(steps); }
 #if defined(OPDI_X86)
@@ -130,8 +131,8 @@ static void opdi_fft_steps_here(opdi_fft_steps *steps, bool twice) {
 #include "fft_lines.typed.h"
 #include "../../typed/end.h"
 OPDI_COLD_BEGIN
-/* Computes exp(-2 pi i k / order) for k < count.  Computes only one eighth of the circle; all other values are mirror
-   images of these. */
+/* Sets weight [count, 2] to exp(-2 pi i k / order).  Computes only one eighth of the circle; all other values are
+   mirror images of these. */
 static void opdi_fft_turns_mirrored(double *weight, int64_t count, int64_t order) {
     const int64_t quarter = order / 4;
     for (int64_t k = 0; k <= order / 8 && k < count; k++) {
@@ -148,7 +149,8 @@ static void opdi_fft_turns_mirrored(double *weight, int64_t count, int64_t order
         weight[2 * k + 1] = -weight[2 * (k - quarter)];
     }
 }
-/* Returns exp(-2 pi i k step / order) for k < count.  On failure, returns NULL and sets an error. */
+/* Returns a table of exp(-2 pi i k step / order) for k < count, as [count, 2].  On failure, returns NULL and sets an
+   error. */
 static double *opdi_fft_turns(int64_t count, int64_t step, int64_t order) {
     double *weight = (double *)opdi_scope_alloc((size_t)(2 * count) * sizeof *weight);
     if (step > 1 && order % step == 0) {
@@ -166,7 +168,8 @@ static double *opdi_fft_turns(int64_t count, int64_t step, int64_t order) {
     }
     return weight;
 }
-/* Returns the numbers converted to a plan's type (double if `twice`), or NULL for NULL. */
+/* Returns `count` numbers converted to a plan's type (double if `twice` is true, else float), or NULL if `numbers`
+   is NULL or on failure. */
 static const void *opdi_fft_typed(const double *numbers, int64_t count, bool twice) {
     if (twice || !numbers) { return numbers; }
     float *rounded = (float *)opdi_scope_alloc((size_t)count * sizeof *rounded);
@@ -181,15 +184,16 @@ static int opdi_fft_roots_make(opdi_fft_roots *roots, int64_t order) {
     roots->high = opdi_fft_turns(order / step + 1, step, order);
     return roots->low && roots->high ? 0 : -1;
 }
-/* Sets root [2] to the real and imaginary part of exp(-2 pi i at / order). */
+/* Sets root [2] to the real and the imaginary part of exp(-2 pi i at / order), where `roots` is the table for this
+   order. */
 static void opdi_fft_root(const opdi_fft_roots *roots, int64_t at, double root[2]) {
     const double *a = roots->low + (at & (((int64_t)1 << roots->bits) - 1)) * 2, *b = roots->high +
         (at >> roots->bits) * 2;
     root[0] = a[0] * b[0] - a[1] * b[1];
     root[1] = a[0] * b[1] + a[1] * b[0];
 }
-/* Fills in the factors of length that are at most `most`.  Returns what is left of length after division, which is 1 if
-   all factors are small. */
+/* Sets the factors of *side to those factors of `length` that are at most `most`.  Returns the quotient of length
+   and these factors, which is 1 if all factors are small. */
 static int64_t opdi_fft_factors(opdi_fft_side *side, int64_t length, int most) {
     int64_t rest = side->length = length;
     side->count = 0;
@@ -209,16 +213,17 @@ static int64_t opdi_fft_factors(opdi_fft_side *side, int64_t length, int most) {
     }
     return rest;
 }
-/* Fills in the factors and the roots of unity.  On failure, returns -1 and sets an error. */
+/* Fills in *side: the factors and the roots of unity for `length`.  Returns 1, or the quotient that has no small
+   factors.  On failure, returns -1 and sets an error. */
 static int64_t opdi_fft_side_make(opdi_fft_side *side, int64_t length, bool twice) {
     const int64_t rest = opdi_fft_factors(side, length, OPDI_FFT_RADIX);
     if (rest > 1) { return rest; }
     side->turn = opdi_fft_typed(opdi_fft_turns(length, 1, length), 2 * length, twice);
     return side->turn ? 1 : -1;
 }
-/* Returns the number of rows of the matrix into which a line of `length` is cut.  It is the divisor near the root of
-   length that wastes the fewest lanes, which come in groups of `by`.  Returns length itself if the line is short, or if
-   there is no such divisor. */
+/* Returns the number of rows of the matrix into which a line of `length` is cut: a divisor near the root of length.
+   Of these, chooses the divisor that wastes the fewest lanes, which come in groups of `by`.  Returns length itself
+   if the line is short, or if there is no such divisor. */
 static int64_t opdi_fft_cut(int64_t length, int64_t by) {
     int64_t best = length, least = INT64_MAX;
     for (int64_t rows = 2; rows * rows <= length * 16 && length >= OPDI_FFT_SHORT; rows++) {
@@ -234,7 +239,7 @@ static int64_t opdi_fft_cut(int64_t length, int64_t by) {
     return best;
 }
 static const opdi_fft_plan *opdi_fft_make(int64_t count, bool twice, bool cut);
-/* Returns base^exponent modulo a number below 2^31. */
+/* Returns base^exponent modulo `modulus`, which is below 2^31. */
 static int64_t opdi_fft_power(int64_t base, int64_t exponent, int64_t modulus) {
     int64_t power = 1;
     for (; exponent; exponent >>= 1, base = base * base % modulus) {
@@ -242,7 +247,8 @@ static int64_t opdi_fft_power(int64_t base, int64_t exponent, int64_t modulus) {
     }
     return power;
 }
-/* Returns a number whose powers modulo n are all numbers but 0, if n is a prime and n - 1 has small factors; else 0. */
+/* Returns a generator modulo n, a number whose powers modulo n are 1 .. n - 1.  Returns 0 if n is not prime or n - 1
+   has a large factor. */
 static int64_t opdi_fft_generator(int64_t n) {
     opdi_fft_side side;
     if (n >= INT32_MAX || opdi_fft_factors(&side, n - 1, OPDI_FFT_SMOOTH) > 1) { return 0; }
@@ -257,8 +263,8 @@ static int64_t opdi_fft_generator(int64_t n) {
     }
     return 0;
 }
-/* Returns the transform of numbers [n, 2], in double, as the kernel of a plan that works by convolution.  On failure,
-   returns NULL and sets an error. */
+/* Returns the transform of `numbers` [count, 2], computed in double and converted to the type of `plan`, as the
+   kernel of its convolution.  On failure, returns NULL and sets an error. */
 static const void *opdi_fft_kernel(const opdi_fft_plan *plan, const double *numbers, int64_t count) {
     const opdi_fft_plan *wide = opdi_fft_make(count, true, true);
     double *kernel = (double *)opdi_scope_alloc((size_t)(2 * count) * sizeof *kernel);
@@ -267,8 +273,8 @@ static const void *opdi_fft_kernel(const opdi_fft_plan *plan, const double *numb
     opdi_fft_once_f64(wide, numbers, kernel, room);
     return opdi_fft_typed(kernel, 2 * count, plan->twice);
 }
-/* Fills in the tables of a plan whose convolution is in the order of the powers of `generator` (Rader).  On failure,
-   returns -1 and sets an error. */
+/* Fills in the tables of a plan for Rader's algorithm, a convolution in the order of the powers of `generator`.
+   `cut` is passed to opdi_fft_make for the inner plan.  Returns 0, or -1 and sets an error. */
 static int opdi_fft_powers_make(opdi_fft_plan *plan, int64_t generator, bool cut) {
     const int64_t count = plan->length, rows = count - 1;
     opdi_fft_roots roots;
@@ -286,8 +292,8 @@ static int opdi_fft_powers_make(opdi_fft_plan *plan, int64_t generator, bool cut
     plan->kernel = opdi_fft_kernel(plan, x, rows);
     return plan->kernel ? 0 : -1;
 }
-/* Fills in the tables of a plan whose convolution is with a chirp (Bluestein).  On failure, returns -1 and sets an
-   error. */
+/* Fills in the tables of a plan for Bluestein's algorithm, a convolution with a chirp.  `cut` is passed to
+   opdi_fft_make for the inner plan.  Returns 0, or -1 and sets an error. */
 static int opdi_fft_chirp_make(opdi_fft_plan *plan, bool cut) {
     const int64_t count = plan->length;
     opdi_fft_roots roots;
@@ -311,7 +317,8 @@ static int opdi_fft_chirp_make(opdi_fft_plan *plan, bool cut) {
     plan->kernel = opdi_fft_kernel(plan, x, rows);
     return plan->chirp && plan->kernel ? 0 : -1;
 }
-/* Fills in the factors by which the columns of a matrix are turned.  On failure, returns -1 and sets an error. */
+/* Sets plan->roots and plan->nearby, the twiddle factors of a line that is cut into a matrix.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_fft_near_make(opdi_fft_plan *plan, int64_t lanes) {
     const int64_t rows = plan->rows.length;
     double *nearby = (double *)opdi_scope_alloc((size_t)(rows * 2 * lanes) * sizeof *nearby), root[2];
@@ -326,8 +333,8 @@ static int opdi_fft_near_make(opdi_fft_plan *plan, int64_t lanes) {
     plan->nearby = opdi_fft_typed(nearby, rows * 2 * lanes, plan->twice);
     return plan->nearby ? 0 : -1;
 }
-/* Plans the transform of lines of `count` elements; if `cut`, lines may be cut into matrices.  On failure, returns NULL
-   and sets an error. */
+/* Plans the transform of lines of `count` elements, in double if `twice` is true.  If `cut` is true, lines may be
+   cut into matrices.  On failure, returns NULL and sets an error. */
 static const opdi_fft_plan *opdi_fft_make(int64_t count, bool twice, bool cut) {
     opdi_fft_plan *plan = (opdi_fft_plan *)opdi_scope_alloc(sizeof *plan);
     const int64_t lanes = 64 / (int64_t)(twice ? sizeof(double) : sizeof(float));
@@ -345,7 +352,9 @@ static const opdi_fft_plan *opdi_fft_make(int64_t count, bool twice, bool cut) {
     }
     return rows == count || !opdi_fft_near_make(plan, lanes) ? plan : NULL;
 }
-/* Sets output to the transform of input along dim, which has `count` points. */
+/* Sets output to the transform of input along dim, which has `count` points, times `scale`; the inverse transform if
+   `inverse` is true.  If `mirror` is true, input has only the first half of a line, and the rest are its conjugates.
+   Returns 0, or -1 and sets an error. */
 static int opdi_fft_along(opd_tensor *output, opd_tensor *input, int dim, int64_t count, bool inverse, bool mirror,
                           double scale) {
     const bool twice = input->dtype == OPD_FLOAT64 || input->dtype == OPD_COMPLEX128;
@@ -377,7 +386,7 @@ static int opdi_fft_along(opd_tensor *output, opd_tensor *input, int dim, int64_
     }
     fft.from = input->data;
     fft.to = output->data;
-    /* neighbouring lines may be neighbours in memory */
+    /* neighbouring lines are adjacent in memory */
     const bool beside = fft.ndim && fft.xs[fft.ndim - 1] == 1 + fft.xcomplex;
     fft.side_by_side = fft.lines > 1 && (count < OPDI_FFT_SHORT || (count <= OPDI_FFT_NEAR &&
                                                                    (beside || fft.lines >= OPDI_FFT_MANY)));
@@ -396,8 +405,8 @@ static int opdi_fft_along(opd_tensor *output, opd_tensor *input, int dim, int64_
                        OPDI_LENT((size_t)room * (twice ? sizeof(double) : sizeof(float))));
     return fft.failed ? opd_fail(OPD_ERROR_MEMORY, "out of memory") : 0;
 }
-/* Reads dims [n], which must exist and be distinct, and the factor that `normalization` stands for.  On failure,
-   returns -1 and sets an error. */
+/* Reads the argument dim, whose dims must exist and be distinct, into `dims`, and sets *scale to the factor for the
+   argument normalization.  Returns 0, or -1 and sets an error. */
 static int opdi_fft_dims(opd_call *call, const int64_t *sizes, int ndim, int *dims, double *scale) {
     const opd_ints list = opd_arg_ints(call, 1);
     const int64_t how = opd_arg_int(call, 2);
@@ -408,7 +417,7 @@ static int opdi_fft_dims(opd_call *call, const int64_t *sizes, int ndim, int *di
         if (dim < 0) { return -1; }
         if (seen >> dim & 1) { return opd_fail(OPD_ERROR_ARGUMENT, "FFT dims must be unique"); }
         seen |= (uint64_t)1 << dim;
-        dims[i] = dim;                            /* at most OPD_MAX_DIMS, as they differ */
+        dims[i] = dim;                            /* i < OPD_MAX_DIMS, as dims are distinct */
         if (ndim) { n *= (double)sizes[dims[i]]; }
     }
     if (how < 0 || how > 2) {
@@ -423,7 +432,7 @@ OPDI_INTERNAL int opdi_fft_dtype(opd_scalar_type dtype, bool pairs) {
                     ? "Unsupported dtype %s" : "Expected a real floating-point tensor, but got %s",
                     opd_dtype_cname(dtype));
 }
-/* Transforms output in place along dims[from] to dims[count - 1]. */
+/* Transforms output in place along dims[from] .. dims[count - 1].  Returns 0, or -1 and sets an error. */
 static int opdi_fft_rest(opd_tensor *output, const int *dims, int from, int count, bool inverse) {
     for (; from < count; from++) {
         if (opdi_fft_along(output, output, dims[from], opdi_sizes(output)[dims[from]], inverse, false, 1)) {
@@ -432,8 +441,8 @@ static int opdi_fft_rest(opd_tensor *output, const int *dims, int from, int coun
     }
     return 0;
 }
-/* Transforms real to complex numbers, the last dim first.  If `onesided`, only one half of that dim is kept; the other
-   half are conjugates of it. */
+/* _fft_r2c: transforms real to complex numbers, the last dim first.  If `onesided` is true, only the first half of
+   that dim is returned; the second half would be its conjugate. */
 static int opdi__fft_r2c_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     const opd_scalar_type dtype = input->dtype == OPD_FLOAT64 ? OPD_COMPLEX128 : OPD_COMPLEX64;
@@ -467,8 +476,8 @@ static int opdi__fft_c2c_kernel(opd_call *call) {
     if (!work || opdi_fft_along(work, input, dims[0], opdi_sizes(input)[dims[0]], inverse, false, scale)) { return -1; }
     return opdi_fft_rest(work, dims, 1, count, inverse) ? -1 : opdi_done_with(output, work);
 }
-/* Transforms back to real numbers, of which the last dim has last_dim_size.  That dim is transformed last; its second
-   half is not read. */
+/* _fft_c2r: transforms back to real numbers.  The last of the dims gets last_dim_size elements.  It is transformed
+   last, and its second half is not read. */
 static int opdi__fft_c2r_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     const opd_scalar_type dtype = input->dtype == OPD_COMPLEX128 ? OPD_FLOAT64 : OPD_FLOAT32;
@@ -499,7 +508,7 @@ static int opdi__fft_c2c_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_fft_c2c(opd_bw_grad(bw, 0), opdi_bw_dims(bw, 1), opd_bw_value(bw, 2).u.i,
                                             opd_bw_value(bw, 3).u.i == 0));
 }
-/* Computes the gradient: the real part of the transform in the other direction.  Elements that a one-sided transform
+/* Computes the gradient of _fft_r2c: the real part of the inverse transform.  Elements that a one-sided transform
    leaves out have no gradient. */
 static int opdi__fft_r2c_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
@@ -516,7 +525,7 @@ static int opdi__fft_r2c_backward(opd_backward_call *bw) {
     grad = opd_view_as_real(opd_fft_c2c(grad, dims, opd_bw_value(bw, 2).u.i, false));
     return opd_bw_return(bw, 0, opd_select(grad, -1, 0));
 }
-/* Computes the gradient of _fft_c2r.  Elements that also stand for their mirror image count twice. */
+/* Computes the gradient of _fft_c2r.  Elements whose conjugate was left out count twice. */
 static int opdi__fft_c2r_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     const opd_ints dims = opdi_bw_dims(bw, 1), sizes = opd_bw_sizes(bw, 0);
@@ -540,7 +549,7 @@ static int opdi__fft_c2r_backward(opd_backward_call *bw) {
     }
     return opd_bw_return(bw, 0, opd_view_as_complex(grad));
 }
-/* opd_fft_r2c: Fourier transform of real numbers; onesided: returns half of the last dim */
+/* opd_fft_r2c: Fourier transform of real numbers; if onesided, only half of the last dim */
 OPDI_OP(_fft_r2c) {
     op->schema = "_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor";
     op->cpu = op->fake = opdi__fft_r2c_kernel; op->backward = opdi__fft_r2c_backward; op->jvp = OPD_JVP_LINEAR;
@@ -557,7 +566,7 @@ OPDI_OP(_fft_c2c) {
     op->out = "_fft_c2c.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "";
 }
-/* opd_fft_c2r: inverse of _fft_r2c, last_dim_size long */
+/* opd_fft_c2r: inverse of _fft_r2c; the last dim of the result has last_dim_size elements */
 OPDI_OP(_fft_c2r) {
     op->schema = "_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor";
     op->cpu = op->fake = opdi__fft_c2r_kernel; op->backward = opdi__fft_c2r_backward; op->jvp = OPD_JVP_LINEAR;

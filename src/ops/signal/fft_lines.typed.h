@@ -1,4 +1,5 @@
-/* Transforms x [length, 2, lanes].  `room` is a second array of its size.  Returns the array that has the result. */
+/* Transforms x [length, 2, lanes].  `room` is a second buffer of the same size.  Returns the buffer that has the
+   result. */
 static OPDI_T *OPDI_TYPED(fft_lanes)(const opdi_fft *fft, const opdi_fft_side *side, OPDI_T *x, OPDI_T *room,
                                      int64_t lanes, bool swap) {
     int64_t done = 1;
@@ -11,8 +12,8 @@ static OPDI_T *OPDI_TYPED(fft_lanes)(const opdi_fft *fft, const opdi_fft_side *s
     }
     return x;
 }
-/* Reads both parts of element number `step` of the line that begins at `at`.  If `mirror`, elements that a one-sided
-   transform left out are read as conjugates of their mirror images. */
+/* Sets *first and *second to the real and imaginary part of element number `step` of the line that begins at `at`.
+   If fft->mirror is set, elements that a one-sided transform left out are read as conjugates of their mirror images. */
 static void OPDI_TYPED(fft_read)(const opdi_fft *fft, int64_t at, int64_t step, OPDI_T *first, OPDI_T *second) {
     const OPDI_T *x = (const OPDI_T *)fft->from + at;
     const int64_t total = fft->plan->length;
@@ -20,7 +21,7 @@ static void OPDI_TYPED(fft_read)(const opdi_fft *fft, int64_t at, int64_t step, 
     const int64_t from = mirrored ? total - step : step;
     const OPDI_T imaginary = fft->xcomplex ? x[from * fft->xstep + 1] : 0;
     *first = x[from * fft->xstep];
-    /* in the transform of real numbers, the first and, for even lengths, the middle are real */
+    /* a transform of real numbers is real at 0 and, for even lengths, in the middle */
     *second = !fft->mirror ? imaginary : from == 0 || 2 * from == total ? 0 : mirrored ? -imaginary : imaginary;
 }
 static void OPDI_TYPED(fft_write)(const opdi_fft *fft, int64_t to, int64_t step, OPDI_T first, OPDI_T second) {
@@ -29,7 +30,7 @@ static void OPDI_TYPED(fft_write)(const opdi_fft *fft, int64_t to, int64_t step,
     y[0] = first * (OPDI_T)fft->scale;
     if (fft->ycomplex) { y[1] = second * (OPDI_T)fft->scale; }
 }
-/* Reads `count` contiguous elements from place number `first` on. */
+/* Reads the real and imaginary parts of `count` contiguous elements, from number `first` of x on, to a and b. */
 static void OPDI_TYPED(fft_read_run)(const opdi_fft *fft, int64_t first, int64_t count, OPDI_T *a, OPDI_T *b) {
     const OPDI_T *x = (const OPDI_T *)fft->from + first;
     if (fft->xcomplex) {
@@ -46,7 +47,8 @@ static void OPDI_TYPED(fft_write_run)(const opdi_fft *fft, int64_t first, int64_
     if (fft->ycomplex) { fft->steps.join(a, b, count, fft->scale, y); }
     for (int64_t i = 0; !fft->ycomplex && i < count; i++) { y[i] = a[i] * scale; }
 }
-/* These read or write `count` elements of a line, from element `step` on. */
+/* fft_read_row and fft_write_row read and write `count` elements of the line that begins at `at`, from element
+   `step` on. */
 static void OPDI_TYPED(fft_read_row)(const opdi_fft *fft, int64_t at, int64_t step, int64_t count, OPDI_T *a,
                                      OPDI_T *b) {
     const int64_t total = fft->plan->length;
@@ -57,7 +59,7 @@ static void OPDI_TYPED(fft_read_row)(const opdi_fft *fft, int64_t at, int64_t st
         if (i && fft->mirror && step == 0) { b[0] = 0; }
         if (fft->mirror && total % 2 == 0 && step <= total / 2 && total / 2 < step + i) { b[total / 2 - step] = 0; }
     }
-    if (i < count && fft->mirror && fft->xstep == 2) {                         /* steps from `in` on */
+    if (i < count && fft->mirror && fft->xstep == 2) {                         /* mirrored elements */
         const OPDI_T *x = (const OPDI_T *)fft->from + at + (total - step) * 2;
         for (; i < count; i++) {
             a[i] = x[-2 * i];
@@ -78,12 +80,12 @@ static void OPDI_TYPED(fft_write_row)(const opdi_fft *fft, int64_t to, int64_t s
 static int64_t OPDI_TYPED(fft_round)(int64_t count) {
     return (count + OPDI_FFT_LANES - 1) / OPDI_FFT_LANES * OPDI_FFT_LANES;
 }
-/* Returns how many of `count` lanes are processed at a time in transforms of this length. */
+/* Returns the number of lanes that are processed at a time, out of `count`, in transforms of this length. */
 static int64_t OPDI_TYPED(fft_width)(int64_t length, int64_t count) {
     const int64_t all = OPDI_TYPED(fft_round)(count);
     return length * all <= OPDI_FFT_WHOLE ? all : (int64_t)OPDI_FFT_LANES;
 }
-/* Returns how many numbers of working memory fft_line needs. */
+/* Returns the number of elements of scratch memory that fft_line needs for this plan. */
 static int64_t OPDI_TYPED(fft_room)(const opdi_fft_plan *plan) {
     const int64_t rows = plan->rows.length, columns = plan->columns.length;
     if (plan->inner) { return 4 * plan->inner->length + OPDI_TYPED(fft_room)(plan->inner); }
@@ -93,8 +95,8 @@ static int64_t OPDI_TYPED(fft_room)(const opdi_fft_plan *plan) {
 }
 static void OPDI_TYPED(fft_chirp)(const opdi_fft *fft, int64_t at, int64_t to, OPDI_T *room);
 static void OPDI_TYPED(fft_powers)(const opdi_fft *fft, int64_t at, int64_t to, OPDI_T *room);
-/* Transforms the columns of a line that is cut into a matrix.  If there are several columns, also turns them and
-   transposes them to `middle`. */
+/* Transforms the columns of a line that is cut into a matrix.  If there are several columns, also multiplies them by
+   the twiddle factors and writes them transposed to `middle`. */
 static void OPDI_TYPED(fft_columns)(const opdi_fft *fft, int64_t at, int64_t to, OPDI_T *work, OPDI_T *middle) {
     const opdi_fft_plan *plan = fft->plan;
     const int64_t rows = plan->rows.length, columns = plan->columns.length, height = OPDI_TYPED(fft_round)(rows);
@@ -114,7 +116,8 @@ static void OPDI_TYPED(fft_columns)(const opdi_fft *fft, int64_t at, int64_t to,
         }
     }
 }
-/* Transforms the line of x that begins at `at` to the line of y that begins at `to`. */
+/* Transforms the line of x that begins at `at` to the line of y that begins at `to`.  `room` is scratch memory of
+   fft_room elements. */
 static void OPDI_TYPED(fft_line)(const opdi_fft *fft, int64_t at, int64_t to, OPDI_T *room) {
     const opdi_fft_plan *plan = fft->plan;
     const int64_t rows = plan->rows.length, columns = plan->columns.length, height = OPDI_TYPED(fft_round)(rows);
@@ -139,7 +142,8 @@ static void OPDI_TYPED(fft_line)(const opdi_fft *fft, int64_t at, int64_t to, OP
         }
     }
 }
-/* Transforms contiguous pairs x [length, 2] to y; if so asked, with real and imaginary parts exchanged. */
+/* Transforms contiguous complex numbers x [length, 2] to y.  If `exchange` is true, x and y have the imaginary part
+   first. */
 static void OPDI_TYPED(fft_inner)(const opdi_fft_plan *plan, const opdi_fft_steps *steps, bool exchange,
                                   const OPDI_T *x, OPDI_T *y, OPDI_T *room) {
     opdi_fft inner;
@@ -162,8 +166,8 @@ static void opdi_fft_once_f64(const opdi_fft_plan *plan, const double *x, double
     opdi_fft_inner_f64(plan, &steps, false, x, y, room);
 }
 #endif
-/* Multiplies x [count, 2] by weights [count, 2], with real and imaginary parts exchanged if `exchange`, and writes the
-   products to y. */
+/* Multiplies the complex numbers x [count, 2] by weights [count, 2] and writes the products to y.  If `exchange` is
+   true, x and y (not the weights) have the imaginary part first. */
 static void OPDI_TYPED(fft_weighted)(const OPDI_T *weights, int64_t count, bool exchange, const OPDI_T *x, OPDI_T *y) {
     const int re = exchange, im = !exchange;
     for (int64_t i = 0; i < 2 * count; i += 2) {
@@ -172,7 +176,7 @@ static void OPDI_TYPED(fft_weighted)(const OPDI_T *weights, int64_t count, bool 
         y[i + im] = a * wi + b * wr;
     }
 }
-/* Transforms a line as a convolution with a chirp, by two transforms of the inner plan. */
+/* Transforms a line by Bluestein's algorithm: a convolution with a chirp, by two transforms of the inner plan. */
 static void OPDI_TYPED(fft_chirp)(const opdi_fft *fft, int64_t at, int64_t to, OPDI_T *room) {
     const opdi_fft_plan *plan = fft->plan;
     const int64_t count = plan->length, rows = plan->inner->length;
@@ -186,14 +190,15 @@ static void OPDI_TYPED(fft_chirp)(const opdi_fft *fft, int64_t at, int64_t to, O
     memset(a + 2 * count, 0, (size_t)(2 * (rows - count)) * sizeof *a);
     OPDI_TYPED(fft_inner)(plan->inner, &fft->steps, exchange, a, b, rest);
     OPDI_TYPED(fft_weighted)(kernel, rows, exchange, b, b);
-    OPDI_TYPED(fft_inner)(plan->inner, &fft->steps, !exchange, b, a, rest);    /* back again */
+    OPDI_TYPED(fft_inner)(plan->inner, &fft->steps, !exchange, b, a, rest);    /* the inverse transform */
     OPDI_TYPED(fft_weighted)(chirp, count, exchange, a, a);
     for (int64_t step = 0; step < count; step++) {
         OPDI_TYPED(fft_write)(fft, to, step, a[2 * step], a[2 * step + 1]);
     }
 }
-/* Transforms a line whose number n of points is prime.  All elements but the first, in the order of the powers of g,
-   are convolved with exp(-2 pi i g^-q / n); the results are in the order of g^-q. */
+/* Transforms a line of n points by Rader's algorithm; n is prime.  g is a primitive root modulo n.  Elements 1 .. n
+   - 1, in the order g^0, g^1, ..., are convolved with exp(-2 pi i g^-q / n).  Result q of the convolution belongs to
+   output g^-q. */
 static void OPDI_TYPED(fft_powers)(const opdi_fft *fft, int64_t at, int64_t to, OPDI_T *room) {
     const opdi_fft_plan *plan = fft->plan;
     const int64_t rows = plan->inner->length;
@@ -213,13 +218,13 @@ static void OPDI_TYPED(fft_powers)(const opdi_fft *fft, int64_t at, int64_t to, 
         OPDI_TYPED(fft_write)(fft, to, order[q ? rows - q : 0], a[2 * q], a[2 * q + 1]);
     }
 }
-/* Returns true if count lines lie `apart` numbers from each other. */
+/* Returns true if the `count` starts of lines in at[] are each `apart` numbers from the next one. */
 static bool OPDI_TYPED(fft_even)(const int64_t *at, int64_t count, int64_t apart) {
     for (int64_t lane = 1; lane < count; lane++) { if (at[lane] != at[0] + lane * apart) { return false; } }
     return true;
 }
-/* Reads the pairs of real lines, or one half of the transforms of real lines, as rows x [pairs, 2, lanes].  The last
-   number of such a half is real; it becomes the imaginary part of the first. */
+/* Reads `count` lines as rows x [pairs, 2, lanes]: the pairs of real lines or, if fft->mirror is set, one half of
+   the transforms of real lines.  The last number of such a half is real; it becomes the imaginary part of the first. */
 static void OPDI_TYPED(fft_read_halves)(const opdi_fft *fft, const int64_t *at, int64_t count, OPDI_T *x) {
     const OPDI_T *from = (const OPDI_T *)fft->from;
     const int64_t pairs = fft->plan->length, apart = count > 1 ? at[1] - at[0] : 0;
@@ -237,7 +242,9 @@ static void OPDI_TYPED(fft_read_halves)(const opdi_fft *fft, const int64_t *at, 
         x[OPDI_FFT_LANES + lane] = from[at[lane] + pairs * pair];
     }
 }
-/* Writes what fft_read_halves reads: the pairs of real lines, or one half of the transforms. */
+/* Writes rows x [pairs, 2, lanes] in the formats that fft_read_halves reads: as pairs of real numbers if fft->mirror
+   is set, else as the first half of the transforms of real lines, whose last number it takes from the imaginary part
+   of the first. */
 static void OPDI_TYPED(fft_write_halves)(const opdi_fft *fft, const int64_t *to, int64_t count, OPDI_T *x) {
     OPDI_T *out = (OPDI_T *)fft->to;
     const OPDI_T scale = (OPDI_T)fft->scale;
@@ -260,7 +267,7 @@ static void OPDI_TYPED(fft_write_halves)(const opdi_fft *fft, const int64_t *to,
         }
     }
 }
-/* Reads count lines as rows x [length, 2, lanes]. */
+/* Reads the `count` lines that begin at at[] as rows x [length, 2, lanes]. */
 static void OPDI_TYPED(fft_read_group)(const opdi_fft *fft, const int64_t *at, int64_t count, OPDI_T *x) {
     const int64_t total = fft->plan->length, apart = count > 1 ? at[1] - at[0] : 0;
     const bool beside = !fft->mirror && OPDI_TYPED(fft_even)(at, count, 1 + fft->xcomplex);
@@ -293,8 +300,8 @@ static void OPDI_TYPED(fft_write_group)(const opdi_fft *fft, const int64_t *to, 
         }
     }
 }
-/* Does the work of fft_chirp and fft_powers for several lines: x [rows, 2, lanes], with at least as many rows as the
-   inner plan.  room is a second array of its size.  Returns the array that has the result. */
+/* fft_chirp for several lines, see there: x [rows, 2, lanes], with at least as many rows as the inner plan.  `room`
+   is a second buffer of the same size.  Returns the buffer that has the result. */
 static OPDI_T *OPDI_TYPED(fft_group_chirp)(const opdi_fft *fft, OPDI_T *x, OPDI_T *room, bool swap) {
     const opdi_fft_plan *plan = fft->plan;
     const int64_t total = plan->length, rows = plan->inner->length;
@@ -325,7 +332,8 @@ static OPDI_T *OPDI_TYPED(fft_group_powers)(const opdi_fft *fft, OPDI_T *x, OPDI
     }
     return other;
 }
-/* Transforms x [rows, 2, lanes], whose lines have the plan's length.  Returns the address of the result. */
+/* Transforms x [rows, 2, lanes], whose lines have the plan's length.  Returns the address of the result, in x or in
+   the buffer behind it. */
 static OPDI_T *OPDI_TYPED(fft_group_run)(const opdi_fft *fft, OPDI_T *x, int64_t rows) {
     OPDI_T *room = x + rows * 2 * OPDI_FFT_LANES;
     if (!fft->plan->inner) {
@@ -334,8 +342,8 @@ static OPDI_T *OPDI_TYPED(fft_group_run)(const opdi_fft *fft, OPDI_T *x, int64_t
     return fft->plan->order ? OPDI_TYPED(fft_group_powers)(fft, x, room, fft->exchange)
         : OPDI_TYPED(fft_group_chirp)(fft, x, room, fft->exchange);
 }
-/* Transforms `count` lines, at most OPDI_FFT_LANES, side by side.  at and to [count] are the places where they begin in
-   x and y. */
+/* Transforms `count` lines, at most OPDI_FFT_LANES, side by side.  at[count] and to[count] are their starts in x and
+   y of *fft; `x` is scratch memory. */
 static void OPDI_TYPED(fft_group)(const opdi_fft *fft, const int64_t *at, const int64_t *to, int64_t count, OPDI_T *x) {
     const opdi_fft_plan *plan = fft->plan;
     const int64_t rows = plan->inner ? OPDI_MAX(plan->inner->length, plan->length) : plan->length;
@@ -351,7 +359,7 @@ static void OPDI_TYPED(fft_group)(const opdi_fft *fft, const int64_t *at, const 
     if (!fft->mirror) { fft->steps.real(fft->turn, plan->length, false, x, false); }
     OPDI_TYPED(fft_write_halves)(fft, to, count, x);
 }
-/* Transforms groups [begin, end) of lines.  Sets `failed` if memory runs out. */
+/* Transforms groups [begin, end) of lines of ctx, an opdi_fft.  Sets `failed` if memory runs out. */
 static void OPDI_TYPED(fft_range)(void *ctx, int64_t begin, int64_t end) {
     opdi_fft *fft = (opdi_fft *)ctx;
     const int64_t most = fft->side_by_side ? OPDI_FFT_LANES : 1;

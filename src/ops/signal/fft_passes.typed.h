@@ -1,6 +1,6 @@
 #define OPDI_FFT_LOAD(p) (*(const OPDI_V *)(const void *)(p))
 #define OPDI_FFT_STORE(p, v) (*(OPDI_V *)(void *)(p) = (v))
-/* The butterflies: transforms of 2, 3, ... points r + i im, in place; each element is a vector of lanes. */
+/* The butterflies: transforms of 2, 3, ... complex points r + i im, in place.  Each element is a vector of lanes. */
 OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(fft_two)(OPDI_V *a, OPDI_V *b) {
     const OPDI_V sum = *a + *b;
     *b = *a - *b;
@@ -75,8 +75,9 @@ OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(fft_eight)(OPDI_V *r, OPDI_V *im) {
     r[6] = r4 - br;
     im[6] = i4 - bi;
 }
-/* Computes the butterfly of an odd radix, in pairs: outputs q and radix - q are x0 + sum_k cos (x[k] + x[radix - k]) -+
-   i sum_k sin (x[k] - x[radix - k]).  turn [radix, 2]: exp(-2 pi i k / radix). */
+/* Computes the butterfly of an odd radix.  With a = 2 pi q k / radix and sums over k = 1 .. radix / 2, outputs q and
+   radix - q are x[0] + sum cos(a) * (x[k] + x[radix - k]) -+ i * sum sin(a) * (x[k] - x[radix - k]).  turn [radix,
+   2] has exp(-2 pi i k / radix). */
 OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(fft_odd)(OPDI_V *r, OPDI_V *im, const OPDI_T *turn, const int radix) {
     OPDI_V sr[OPDI_FFT_RADIX], si[OPDI_FFT_RADIX], first = r[0], second = im[0];
     for (int k = 1; k <= radix / 2; k++) {
@@ -122,7 +123,8 @@ OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(fft_butterfly)(OPDI_V *r, OPDI_V *im, con
         OPDI_WIDE(fft_odd)(r, im, turn, radix);
     }
 }
-/* Processes row `row` of a butterfly in a pass, before and after it.  Compilers remove rows beyond the radix. */
+/* These macros load row `row` for a butterfly and multiply it by its twiddle factor, and store it afterwards.
+   Compilers remove rows beyond the radix. */
 #define OPDI_FFT_IN(row) \
     if ((row) < radix) { \
         r[row] = OPDI_FFT_LOAD(from + (row) * apart + re); \
@@ -139,8 +141,8 @@ OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(fft_butterfly)(OPDI_V *r, OPDI_V *im, con
         OPDI_FFT_STORE(to + (row) * done * 2 * lanes + re, r[row]); \
         OPDI_FFT_STORE(to + (row) * done * 2 * lanes + lanes - re, im[row]); \
     }
-/* Processes all lanes of one pass for a radix that is known at compile time; turn [radix, 2] has exp(-2 pi i k /
-   radix). */
+/* Processes all lanes of one pass, from x to y, for a radix that is known at compile time.  turn [radix, 2] has
+   exp(-2 pi i k / radix); `done` is the product of the earlier radices. */
 OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(fft_radix)(const opdi_fft_side *side, const int radix, const OPDI_T *turn,
                                                   int64_t done, const OPDI_T *x, OPDI_T *y, int64_t lanes, bool swap) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
@@ -195,8 +197,10 @@ OPDI_TARGET static void OPDI_WIDE(fft_times)(const void *weights, int64_t count,
         }
     }
 }
-/* Computes X[k] = s - i w^k d and X[m - k] = conj(s + i w^k d) with s = (Z[k] + conj Z[m - k]) / 2 and d = (Z[k] - conj
-   Z[m - k]) / 2.  back: computes Z[k] = s + i w^-k d and Z[m - k] = conj(s - i w^-k d), with s and d twice as large. */
+/* The function `real` of opdi_fft_steps.  Z is the transform of m = count pairs, X that of the 2 m real numbers, and
+   w = exp(-pi i / m).  Computes X[k] = s - i w^k d and X[m - k] = conj(s + i w^k d) with s = (Z[k] + conj(Z[m - k]))
+   / 2 and d = (Z[k] - conj(Z[m - k])) / 2.  If `back` is true, computes Z[k] = s + i w^-k d and Z[m - k] = conj(s -
+   i w^-k d) from X, with s and d twice as large. */
 OPDI_TARGET static void OPDI_WIDE(fft_real)(const void *turn, int64_t count, bool back, void *x, bool swap) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
     const OPDI_T half = back ? (OPDI_T)1 : (OPDI_T)0.5, way = back ? (OPDI_T)-1 : (OPDI_T)1;
@@ -223,7 +227,7 @@ OPDI_TARGET static void OPDI_WIDE(fft_real)(const void *turn, int64_t count, boo
         }
     }
 }
-/* Turn pairs in two vectors into their first and second numbers, and back. */
+/* Separate pairs in two vectors into a vector of first and one of second numbers, and the inverse. */
 #if OPDI_LEVEL > 0
 #if OPDI_LEVEL == 2 && OPDI_BYTES == 4
 #define OPDI_FFT_EVEN 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
@@ -297,7 +301,7 @@ OPDI_TARGET static void OPDI_WIDE(fft_join)(const void *re, const void *im, int6
         p[2 * i + 1] = b[i] * scale;
     }
 }
-/* Transposes: to[j ts + i] = from[i fs + j] for i, j < 4. */
+/* Transposes a block of 4 x 4 numbers: to[j ts + i] = from[i fs + j] for i, j < 4. */
 OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(fft_four_by_four)(const OPDI_T *from, int64_t fs, OPDI_T *to, int64_t ts) {
 #if OPDI_BYTES == 4
     opdi_transpose4(from, from + fs, from + 2 * fs, from + 3 * fs, to, ts);
@@ -324,7 +328,7 @@ OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(fft_four_by_four)(const OPDI_T *from, int
     }
 #endif
 }
-/* Reads the lines, from each line one cache line at a time. */
+/* The function `in` of opdi_fft_steps: reads one cache line of each line at a time. */
 OPDI_TARGET static void OPDI_WIDE(fft_in)(const void *lines, int64_t apart, int64_t count, void *x) {
     enum { LANES = OPDI_FFT_LANES, STEPS = LANES / 2 };
     const OPDI_T *p = (const OPDI_T *)lines;
@@ -368,8 +372,8 @@ OPDI_TARGET static void OPDI_WIDE(fft_out)(const void *x, int64_t apart, int64_t
         }
     }
 }
-/* Turns rows first to first + many, of LANES lanes from x on, whose lanes are columns from `column` on.  Writes them
-   transposed to [LANES, 2, LANES].  Missing rows become 0. */
+/* Multiplies rows first .. first + many - 1 of x by their twiddle factors; their LANES lanes are columns `column`
+   and following of the matrix.  Writes them transposed to `to` [LANES, 2, LANES].  Missing rows become 0. */
 OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(fft_turn_rows)(const opdi_fft_plan *plan, const OPDI_T *x, int64_t lanes,
                                                       int64_t first, int64_t many, int64_t column, bool swap,
                                                       OPDI_T *to) {

@@ -1,12 +1,12 @@
 #include "../ops.h"
 
-//== windows of signals, and the frequencies of a transform's points ==================================================
+//== windows for signals, and the frequencies of the points of a transform =============================================
 //
-//  Windows are computed by operators in the requested dtype, as in PyTorch, so that 16-bit floats are rounded in the
-//  same places.
+//  Windows are computed by operators in the requested dtype, in the same steps as in PyTorch, so that 16-bit floats are
+//  rounded equally.
 
 enum { OPDI_WINDOW_BARTLETT, OPDI_WINDOW_BLACKMAN, OPDI_WINDOW_COSINE, OPDI_WINDOW_KAISER };
-/* Returns the numbers start, start + 1, ... below end, in a factory's dtype and device. */
+/* Returns the numbers start, start + 1, ... below end, with the given dtype and the device of options. */
 static opd_tensor *opdi_window_steps(const opdi_options *options, int64_t start, int64_t end, opd_scalar_type dtype) {
     return opd_arange_start_full(opd_value_int(start), opd_value_int(end), opd_value_int(dtype), opd_value_none(),
                                  opd_value_device(options->device), opd_value_none());
@@ -17,26 +17,27 @@ static opd_tensor *opdi_window_times(opd_tensor *tensor, double factor) {
 static opd_tensor *opdi_window_plus(opd_tensor *tensor, double term) {
     return opd_add_Scalar(tensor, opd_value_float(term));
 }
-/* Returns 2 k / (points - 1) for each step k; from the middle on, 2 minus that. */
+/* Returns the bartlett window of `points` elements: 2 k / (points - 1) for step k of the first half, and 2 minus
+   this in the second half. */
 static opd_tensor *opdi_window_bartlett(opd_tensor *steps, int64_t points) {
     const int64_t half = (points - 1) / 2 + 1;
     opd_tensor *window = opdi_window_times(steps, 2 / (double)(points - 1));
     opd_tensor *rest = opd_narrow(window, 0, half, points - half);
     return opd_copy_(rest, opdi_window_plus(opdi_window_times(rest, -1), 2)) ? window : NULL;
 }
-/* Returns 0.08 cos 4 a - 0.5 cos 2 a + 0.42 with a = pi k / (points - 1). */
+/* Returns the blackman window: 0.08 cos(4 a) - 0.5 cos(2 a) + 0.42 with a = pi k / (points - 1), for each step k. */
 static opd_tensor *opdi_window_blackman(opd_tensor *steps, int64_t points) {
     opd_tensor *angle = opdi_window_times(steps, 3.14159265358979323846 / (double)(points - 1));
     opd_tensor *fast = opdi_window_times(opd_cos(opdi_window_times(angle, 4)), 0.08);
     opd_tensor *slow = opdi_window_times(opd_cos(opdi_window_times(angle, 2)), 0.5);
     return opdi_window_plus(opd_sub(fast, slow), 0.42);
 }
-/* Returns alpha - beta cos(2 pi k / (points - 1)). */
+/* Returns the window alpha - beta cos(2 pi k / (points - 1)), for each step k. */
 static opd_tensor *opdi_window_cosine(opd_tensor *steps, int64_t points, double alpha, double beta) {
     opd_tensor *angle = opdi_window_times(steps, 6.28318530717958647693 / (double)(points - 1));
     return opdi_window_plus(opdi_window_times(opd_cos(angle), -beta), alpha);
 }
-/* Returns i0(beta sqrt(1 - x^2)) / i0(beta) with x = 2 k / (points - 1) - 1. */
+/* Returns the kaiser window: i0(beta sqrt(1 - x^2)) / i0(beta) with x = 2 k / (points - 1) - 1, for each step k. */
 static opd_tensor *opdi_window_kaiser(opd_tensor *steps, int64_t points, double beta) {
     opd_tensor *x = opdi_window_plus(opdi_window_times(steps, 2 / (double)(points - 1)), -1);
     opd_tensor *root = opd_sqrt(opd_clamp_min(opd_rsub_Scalar(opd_mul(x, x), opd_value_int(1)), opd_value_int(0)));
@@ -44,8 +45,8 @@ static opd_tensor *opdi_window_kaiser(opd_tensor *steps, int64_t points, double 
     if (!most) { return NULL; }
     return opdi_window_times(opd_i0(opdi_window_times(root, beta)), 1 / opd_item_f64(most));
 }
-/* Makes a window of the length in argument 0.  A periodic window is made with one more point, and the last point is
-   then cut off. */
+/* Runs the operators *_window: makes a window of this kind, with the length in argument 0.  A periodic window is
+   made with one more point, and the last point is then cut off. */
 static int opdi_window_make(opd_call *call, int kind, double alpha, double beta) {
     const char *name = call->op->schema->name;
     const int64_t length = opd_arg_int(call, 0);
@@ -91,35 +92,35 @@ static int opdi_bartlett_window_kernel(opd_call *call) { return opdi_window_make
 static int opdi_kaiser_window_kernel(opd_call *call) {
     return opdi_window_make(call, OPDI_WINDOW_KAISER, 0, call->op->nargs > 6 ? opd_arg_float(call, 2) : 12);
 }
-/* opd_hann_window: the window 0.5 - 0.5 cos for transforms of pieces */
+/* opd_hann_window: the window 0.5 - 0.5 cos for short-time transforms (stft) */
 OPDI_OP(hann_window) {
     op->schema = "hann_window(int window_length, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_hann_window_kernel);
     op->out = "hann_window.out";
     op->cases = "6; 1; 0; 5, dtype=7";
 }
-/* opd_hann_window_periodic: the window 0.5 - 0.5 cos for transforms of pieces, or a symmetric one */
+/* opd_hann_window_periodic: the window 0.5 - 0.5 cos; periodic (for short-time transforms) or symmetric */
 OPDI_OP(hann_window_periodic) {
     op->schema = "hann_window.periodic(int window_length, bool periodic, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_hann_window_kernel);
     op->out = "hann_window.periodic_out";
     op->cases = "6, False; 7, True; 1, False; 2, False";
 }
-/* opd_hamming_window: the window 0.54 - 0.46 cos for transforms of pieces */
+/* opd_hamming_window: the window 0.54 - 0.46 cos for short-time transforms (stft) */
 OPDI_OP(hamming_window) {
     op->schema = "hamming_window(int window_length, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_hamming_window_kernel);
     op->out = "hamming_window.out";
     op->cases = "6; 1; 0; 5, dtype=7";
 }
-/* opd_hamming_window_periodic: the window 0.54 - 0.46 cos for transforms of pieces, or a symmetric one */
+/* opd_hamming_window_periodic: the window 0.54 - 0.46 cos; periodic (for short-time transforms) or symmetric */
 OPDI_OP(hamming_window_periodic) {
     op->schema = "hamming_window.periodic(int window_length, bool periodic, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_hamming_window_kernel);
     op->out = "hamming_window.periodic_out";
     op->cases = "6, False; 7, True";
 }
-/* opd_hamming_window_periodic_alpha: the window alpha - 0.46 cos for transforms of pieces, or a symmetric one */
+/* opd_hamming_window_periodic_alpha: the window alpha - 0.46 cos, periodic or symmetric */
 OPDI_OP(hamming_window_periodic_alpha) {
     op->schema = "hamming_window.periodic_alpha(int window_length, bool periodic, float alpha, *, " OPDI_OPTIONS_TEXT
         ") -> Tensor";
@@ -127,7 +128,7 @@ OPDI_OP(hamming_window_periodic_alpha) {
     op->out = "hamming_window.periodic_alpha_out";
     op->cases = "6, False, 0.6; 7, True, 0.3";
 }
-/* opd_hamming_window_periodic_alpha_beta: the window alpha - beta cos for transforms of pieces, or a symmetric one */
+/* opd_hamming_window_periodic_alpha_beta: the window alpha - beta cos, periodic or symmetric */
 OPDI_OP(hamming_window_periodic_alpha_beta) {
     op->schema = "hamming_window.periodic_alpha_beta(int window_length, bool periodic, float alpha, float beta, *, "
         OPDI_OPTIONS_TEXT ") -> Tensor";
@@ -135,49 +136,49 @@ OPDI_OP(hamming_window_periodic_alpha_beta) {
     op->out = "hamming_window.periodic_alpha_beta_out";
     op->cases = "6, False, 0.6, 0.2; 7, True, 0.3, 0.9";
 }
-/* opd_blackman_window: a window of three cosines, for transforms of pieces */
+/* opd_blackman_window: a sum of three cosines, a window for short-time transforms (stft) */
 OPDI_OP(blackman_window) {
     op->schema = "blackman_window(int window_length, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_blackman_window_kernel);
     op->out = "blackman_window.out";
     op->cases = "6; 1; 0; 5, dtype=7";
 }
-/* opd_blackman_window_periodic: a window of three cosines for transforms of pieces, or a symmetric one */
+/* opd_blackman_window_periodic: a sum of three cosines; periodic (for short-time transforms) or symmetric */
 OPDI_OP(blackman_window_periodic) {
     op->schema = "blackman_window.periodic(int window_length, bool periodic, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_blackman_window_kernel);
     op->out = "blackman_window.periodic_out";
     op->cases = "6, False; 7, True";
 }
-/* opd_bartlett_window: a triangular window for transforms of pieces */
+/* opd_bartlett_window: a triangular window for short-time transforms (stft) */
 OPDI_OP(bartlett_window) {
     op->schema = "bartlett_window(int window_length, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_bartlett_window_kernel);
     op->out = "bartlett_window.out";
     op->cases = "6; 1; 0; 5, dtype=7";
 }
-/* opd_bartlett_window_periodic: a triangular window for transforms of pieces, or a symmetric one */
+/* opd_bartlett_window_periodic: a triangular window; periodic (for short-time transforms) or symmetric */
 OPDI_OP(bartlett_window_periodic) {
     op->schema = "bartlett_window.periodic(int window_length, bool periodic, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_bartlett_window_kernel);
     op->out = "bartlett_window.periodic_out";
     op->cases = "6, False; 7, True; 2, False; 3, False";
 }
-/* opd_kaiser_window: a window of Bessel functions with beta 12 for transforms of pieces */
+/* opd_kaiser_window: a quotient of Bessel functions with beta 12, a window for short-time transforms (stft) */
 OPDI_OP(kaiser_window) {
     op->schema = "kaiser_window(int window_length, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_kaiser_window_kernel);
     op->out = "kaiser_window.out";
     op->cases = "6; 1; 0; 5, dtype=7";
 }
-/* opd_kaiser_window_periodic: a window of Bessel functions with beta 12 for transforms of pieces, or a symmetric one */
+/* opd_kaiser_window_periodic: kaiser_window with beta 12, periodic or symmetric */
 OPDI_OP(kaiser_window_periodic) {
     op->schema = "kaiser_window.periodic(int window_length, bool periodic, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_kaiser_window_kernel);
     op->out = "kaiser_window.periodic_out";
     op->cases = "6, False; 7, True";
 }
-/* opd_kaiser_window_beta: a window of Bessel functions for transforms of pieces, or a symmetric one */
+/* opd_kaiser_window_beta: kaiser_window with beta, periodic or symmetric */
 OPDI_OP(kaiser_window_beta) {
     op->schema = "kaiser_window.beta(int window_length, bool periodic, float beta, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_kaiser_window_kernel);
@@ -185,8 +186,8 @@ OPDI_OP(kaiser_window_beta) {
     op->cases = "6, False, 4.0; 7, True, 0.0";
 }
 
-/* Returns the frequencies of n points, which are d apart: of all points, negative ones from the middle on, or (half)
-   only of the first half. */
+/* Runs fftfreq or, if `half` is true, rfftfreq: returns the frequencies of a transform of n points at distance d.
+   rfftfreq returns only the n / 2 + 1 frequencies that are not negative. */
 static int opdi_fft_frequencies(opd_call *call, bool half) {
     const int64_t points = opd_arg_int(call, 0), count = half ? points / 2 + 1 : points;
     const double whole = (double)points * opd_arg_float(call, 1);
@@ -207,14 +208,14 @@ static int opdi_fft_frequencies(opd_call *call, bool half) {
 }
 static int opdi_fft_fftfreq_kernel(opd_call *call) { return opdi_fft_frequencies(call, false); }
 static int opdi_fft_rfftfreq_kernel(opd_call *call) { return opdi_fft_frequencies(call, true); }
-/* opd_fft_fftfreq: the frequencies of a transform of n points that are d apart */
+/* opd_fft_fftfreq: the frequencies of a transform of n points at distance d */
 OPDI_OP(fft_fftfreq) {
     op->schema = "fft_fftfreq(int n, float d=1., *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_fft_fftfreq_kernel);
     op->out = "fft_fftfreq.out";
     op->cases = "6; 5, 0.5; 1; 0; 4, 2.0, dtype=7";
 }
-/* opd_fft_rfftfreq: the frequencies of a transform of n real numbers that are d apart */
+/* opd_fft_rfftfreq: the frequencies of a transform of n real numbers at distance d */
 OPDI_OP(fft_rfftfreq) {
     op->schema = "fft_rfftfreq(int n, float d=1., *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_fft_rfftfreq_kernel);
@@ -222,14 +223,14 @@ OPDI_OP(fft_rfftfreq) {
     op->cases = "6; 5, 0.5; 1; 4, 2.0, dtype=7";
 }
 
-//== transforms of a signal's pieces, and the signal from them: stft, istft ============================================
+//== short-time Fourier transforms and their inverse: stft, istft ======================================================
 //
-//  These are composites.  The pieces of a signal, of n_fft elements and hop_length apart, are views (unfold).  Each
-//  piece is multiplied by a window and transformed.
+//  These are composite operators.  A signal is split into overlapping pieces of n_fft elements, which begin hop_length
+//  elements apart and are views of the signal (unfold).  Each piece is multiplied by a window and transformed.
 
 /* The arguments of stft or istft, with defaults filled in, and the call as text for errors. */
 typedef struct opdi_stft {
-    opd_tensor *self, *window;                    /* window: NULL without */
+    opd_tensor *self, *window;                    /* window: NULL if there is none */
     int64_t points, hop, width;
     char text[1600];
 } opdi_stft;
@@ -248,7 +249,7 @@ static void opdi_stft_say(const opd_call *call, opdi_stft *stft) {
     for (int i = 0; i < call->op->nargs && used < sizeof stft->text; i++) {
         const char *name = call->op->schema->args[i].name;
         const opd_value value = opd_arg_value(call, i);
-        if (value.tag == OPD_TAG_STR || (i == 5 && call->op->nargs == 11)) { continue; }   /* stft's center, pad_mode */
+        if (value.tag == OPD_TAG_STR || (i == 5 && call->op->nargs == 11)) { continue; }   /* not center, pad_mode */
         if (value.tag == OPD_TAG_TENSOR) {
             opdi_stft_name(value.u.t, i ? "{" : "", i ? "}" : "", one, sizeof one);
         } else if (value.tag == OPD_TAG_NONE && i != 2 && i != 3) { (void)snprintf(one, sizeof one, "None"); }
@@ -274,8 +275,8 @@ static void opdi_stft_read(const opd_call *call, opdi_stft *stft) {
 static bool opdi_stft_is_complex(const opd_tensor *tensor) {
     return tensor && opd_dtype_is_complex((opd_scalar_type)tensor->dtype);
 }
-/* Returns the window, filled up with zeros on both sides to n_fft.  If there is no window, uses ones with the dtype and
-   device of `like`. */
+/* Returns the window, filled up with zeros on both sides to n_fft elements.  If the call has no window, uses ones
+   with the dtype and device of `like`. */
 static opd_tensor *opdi_stft_window(const opdi_stft *stft, opd_tensor *like) {
     opd_tensor *window = stft->window ? stft->window : opd_new_ones(like, opd_ints_of(&stft->width, 1));
     int64_t pad[2];
@@ -284,7 +285,7 @@ static opd_tensor *opdi_stft_window(const opdi_stft *stft, opd_tensor *like) {
     pad[1] = stft->points - stft->width - pad[0];
     return opd_constant_pad_nd(window, opd_ints_of(pad, 2));
 }
-/* Checks the sizes in *stft for a signal of this length.  Returns 0, or -1 and sets an error. */
+/* Checks the sizes in *stft for a signal of `length` elements.  Returns 0, or -1 and sets an error. */
 static int opdi_stft_check(const opdi_stft *stft, int64_t length) {
     char sizes[400];
     if (stft->points <= 0 || stft->points > length) {
@@ -304,16 +305,17 @@ static int opdi_stft_check(const opdi_stft *stft, int64_t length) {
                     "window with size %s", stft->text, (long long)stft->width,
                     opdi_sizes_text(opdi_sizes(stft->window), stft->window->ndim, sizes, sizeof sizes));
 }
-/* Returns input [batch, length] padded by points / 2 elements at both ends, by the padding that `mode` names. */
+/* Returns input [batch, length] padded by points / 2 elements at both ends; `mode` is the kind of padding. */
 static opd_tensor *opdi_stft_centered(opd_tensor *input, int64_t points, const char *mode) {
     int64_t pad[2];
     pad[0] = pad[1] = points / 2;
     input = opd_pad_full(opd_unsqueeze(input, 0), opd_ints_of(pad, 2), mode, opd_value_none());
     return opd_squeeze_dim(input, 0);
 }
-/* stft, and stft.center with 11 arguments: returns [batch, points, pieces], without batch if self has none. */
+/* stft and stft.center (which has 11 arguments): returns [batch, frequencies, pieces], without the batch dim if self
+   has none. */
 static int opdi_stft_kernel(opd_call *call) {
-    const int at = call->op->nargs == 11 ? 7 : 5;    /* normalized, onesided, return_complex, align_to_window */
+    const int at = call->op->nargs == 11 ? 7 : 5;    /* index of the argument `normalized` */
     const bool center = at == 7 && opd_arg_bool(call, 5), aligned = !opd_arg_is_none(call, at + 3);
     opdi_stft stft;
     int64_t pad[2];
@@ -355,7 +357,7 @@ static int opdi_stft_kernel(opd_call *call) {
     if (!opd_arg_is_none(call, at + 2)) { pairs = opd_arg_bool(call, at + 2); }
     return opd_return_tensor(call, pairs ? out : opd_view_as_real(out));
 }
-/* opd_stft: Fourier transforms of pieces of a signal, each times a window */
+/* opd_stft: Fourier transforms of overlapping pieces of a signal, each multiplied by a window */
 OPDI_OP(stft) {
     op->schema = "stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool "
         "normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor";
@@ -363,7 +365,7 @@ OPDI_OP(stft) {
     op->cases = "[12], 4, return_complex=True; [2,12], 5, 2, 5, [5], True, return_complex=True; [9], 4, 3, 2, [2], "
         "onesided=False, return_complex=False; [10], 6, 2, 2, align_to_window=True, return_complex=False";
 }
-/* opd_stft_center: Fourier transforms of pieces of a signal, which is padded at both ends */
+/* opd_stft_center: stft of a signal that is first padded at both ends */
 OPDI_OP(stft_center) {
     op->schema = "stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, "
         "bool center=True, str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, bool? "
@@ -374,8 +376,8 @@ OPDI_OP(stft_center) {
         "return_complex=True";
 }
 
-/* Checks the sizes of istft's input, [.., points, pieces, 2].  `half`: only one half of the points is there.  Returns
-   0, or -1 and sets an error. */
+/* Checks the sizes of istft's input, [.., frequencies, pieces, 2].  If `half` is true, it has only the frequencies
+   that are not negative.  Returns 0, or -1 and sets an error. */
 static int opdi_istft_check(const opdi_stft *stft, bool half) {
     const opd_tensor *self = stft->self;
     if (self->ndim != 2 && self->ndim != 3) {
@@ -398,8 +400,8 @@ static int opdi_istft_check(const opdi_stft *stft, bool half) {
     return opd_fail(OPD_ERROR_SHAPE, "%s : Invalid window shape. window has to be 1D and length of `win_length`",
                     stft->text);
 }
-/* Adds up pieces [batch, pieces, points], hop_length elements apart.  Returns the part of the sum from `start` to the
-   end, [batch, length]. */
+/* Adds pieces [batch, pieces, points], which begin hop_length elements apart, into a signal of `length` elements.
+   Returns elements start .. end - 1 of the sum, as [batch, end - start]. */
 static opd_tensor *opdi_istft_overlap(const opdi_stft *stft, opd_tensor *pieces, int64_t length, int64_t start,
                                       int64_t end) {
     int64_t sizes[2];
@@ -409,7 +411,8 @@ static opd_tensor *opdi_istft_overlap(const opdi_stft *stft, opd_tensor *pieces,
     pieces = opd_unfold_backward(pieces, opd_ints_of(sizes, 2), 1, stft->points, stft->hop);
     return opd_slice(pieces, 1, opd_value_int(start), opd_value_int(end), 1);
 }
-/* Transforms back to the pieces of a signal, [batch, pieces, points]. */
+/* Returns the pieces of a signal, [batch, pieces, points], from their transforms.  `half`: the transforms have only
+   half of the frequencies; `pairs`: the signal is complex; `norm`: the normalization of _fft_c2r. */
 static opd_tensor *opdi_istft_pieces(const opdi_stft *stft, bool half, bool pairs, int64_t norm) {
     const int64_t dim = 2;
     opd_tensor *input = stft->self->ndim == 2 ? opd_unsqueeze(stft->self, 0) : stft->self;
@@ -418,14 +421,14 @@ static opd_tensor *opdi_istft_pieces(const opdi_stft *stft, bool half, bool pair
     if (!half) { input = opd_narrow(input, -1, 0, stft->points / 2 + 1); }
     return opd_fft_c2r(input, opd_ints_of(&dim, 1), norm, stft->points);
 }
-/* Fails if the sum of the squared windows is zero at some element. */
+/* Fails if the sum of the squared windows is 0 at some element.  Returns 0, or -1 and sets an error. */
 static int opdi_istft_covered(const opdi_stft *stft, opd_tensor *envelope) {
     char text[sizeof stft->text + 40];
     opd_tensor *lowest = opd_lt_Scalar(opd_min(opd_abs(envelope)), opd_value_float(1e-11));
     (void)snprintf(text, sizeof text, "%s window overlap add min: 1", stft->text);
     return !lowest || opd_assert_async_msg(opd_logical_not(lowest), text) ? -1 : 0;
 }
-/* istft: adds up the pieces, each times the window, and divides by the sum of the squared windows. */
+/* istft: adds the pieces, each multiplied by the window, and divides by the sum of the squared windows. */
 static int opdi_istft_kernel(opd_call *call) {
     opdi_stft stft;
     int64_t sizes[3], pad[2];
@@ -473,7 +476,7 @@ static int opdi_istft_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, out);
 }
-/* opd_istft: the signal from stft's transforms of its pieces */
+/* opd_istft: the signal whose stft is self */
 OPDI_OP(istft) {
     op->schema = "istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool "
         "center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> "

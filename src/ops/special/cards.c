@@ -4,14 +4,14 @@
 //  >>op:special_cards special functions as operators, orthogonal polynomials, frexp
 //----------------------------------------------------------------------------------------------------------------------
 
-//== loops and cards ===================================================================================================
+//== loops and operator descriptors ====================================================================================
 
-/* Returns the function that params contain. */
+/* Returns the function to which params->i64[3] points. */
 static const opdi_special *opdi_special_of(const opdi_params *params) {
     return (const opdi_special *)(uintptr_t)params->i64[3];
 }
-/* The loops for float and double.  They run a function of one input or of two.  If there is only one input, the first
-   argument of a function of two is params->f64[0]. */
+/* The loops for float and double: out = function(x) or function(x, y), for params->i64[2] inputs.  If a function of
+   two arguments has only one input, its first argument is params->f64[0]. */
 static void opdi_special_f32(void *const *data, int64_t count, const opdi_params *params) {
     const opdi_special *function = opdi_special_of(params);
     const float *x = (const float *)data[1], *y = params->i64[2] == 2 ? (const float *)data[2] : NULL;
@@ -37,7 +37,8 @@ static void opdi_special_f64(void *const *data, int64_t count, const opdi_params
     }
 }
 OPDI_COLD_BEGIN
-/* Runs a function on ops[1..nin].  Whole numbers become float32, except for igamma and _standard_gamma_grad. */
+/* Runs a function on the inputs ops[1] .. ops[nin].  Integers become float32, except for igamma and
+   _standard_gamma_grad.  Returns 0, or -1 and sets an error. */
 static int opdi_special_run(opd_call *call, const opdi_special *function, opd_tensor **ops, int nin,
                             opdi_params *params) {
     opdi_formula formula = {{opdi_special_f32, opdi_special_f64, NULL}, NULL, 0, {0, 0}, NULL};
@@ -53,7 +54,8 @@ static int opdi_special_run(opd_call *call, const opdi_special *function, opd_te
     params->i64[3] = (int64_t)(uintptr_t)function;
     return opdi_pointwise_typed(call, &formula, ops, nin, common, common, params);
 }
-/* The kernel of most operators below: of one tensor, or of two arguments, either of which may be a Scalar. */
+/* The kernel of most operators below.  The function is the call's `user`; the operator has one tensor, or two
+   arguments, either of which may be a Scalar. */
 static int opdi_special_kernel(opd_call *call) {
     const opdi_special *function = (const opdi_special *)call->user;
     opdi_params params = opdi_no_params;
@@ -63,7 +65,8 @@ static int opdi_special_kernel(opd_call *call) {
     if (function->two) { ops[2] = opdi_operand_of(call, 1, &second); }
     return opdi_special_run(call, function, ops, function->two ? 2 : 1, &params);
 }
-/* Fills in an operator descriptor, except for its schema, cases and derivative. */
+/* Fills in the descriptor *op of an operator that computes `function`, except for its schema, cases and derivative.
+   `out` is its out= form. */
 static void opdi_special_card(opd_op_desc *op, const opdi_special *function, const char *out) {
     op->cpu = op->fake = opdi_special_kernel; op->user = (void *)(uintptr_t)function;
     op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -96,7 +99,7 @@ OPDI_OP(digamma) {
     op->inplace = "digamma_";
     op->cases = "[2,3]+; []+";
 }
-/* polygamma(n, self) */
+/* polygamma(n, self): passes n as the function's first argument. */
 static int opdi_polygamma_kernel(opd_call *call) {
     static const opdi_special function = {"polygamma", true, NULL, opdi_special_polygamma};
     opdi_params params = opdi_no_params;
@@ -120,7 +123,7 @@ OPDI_OP(polygamma) {
     op->out = "polygamma.out";
     op->cases = "1, [2,3]+; 2, [2,3]+; 0, []+";
 }
-/* polygamma_(self, n), whose arguments have another order. */
+/* polygamma_(self, n): polygamma in place, with the arguments in the opposite order. */
 static int opdi_polygamma__kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     if (opd_dtype_is_integral((opd_scalar_type)self->dtype, true)) {
@@ -136,7 +139,7 @@ OPDI_OP(polygamma_) {
     op->tags = OPD_OPTAG_POINTWISE;
     op->cases = "";
 }
-/* mvlgamma: p (p - 1) / 4 log(pi) + sum_j lgamma(self - j / 2) for j < p. */
+/* mvlgamma: computes p (p - 1) / 4 log(pi) + sum of lgamma(self - j / 2) for j = 0 .. p - 1. */
 static int opdi_mvlgamma_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const int64_t count = opd_arg_int(call, 1), last = -1;
@@ -154,7 +157,7 @@ static int opdi_mvlgamma_kernel(opd_call *call) {
     const double more = (double)count * (double)(count - 1) / 4 * log(OPDI_PI);
     return opd_return_tensor(call, opdi_adds(opd_sum_dim(each, opd_ints_of(&last, 1), false), more));
 }
-/* opd_mvlgamma: log of the gamma function of p dims */
+/* opd_mvlgamma: log of the multivariate gamma function of dimension p */
 OPDI_OP(mvlgamma) {
     op->schema = "mvlgamma(Tensor self, int p) -> Tensor";
     op->composite = opdi_mvlgamma_kernel;
@@ -227,12 +230,12 @@ OPDI_OP(special_entr) {
     op->backward = opdi_special_entr_backward; op->save = "self";
     op->cases = "[2,3]+; []+";
 }
-/* special_ndtr: erfc(-self / sqrt(2)) / 2 */
+/* special_ndtr: computes erfc(-self / sqrt(2)) / 2. */
 static int opdi_special_ndtr_kernel(opd_call *call) {
     opd_tensor *root = opdi_muls(opd_arg_tensor(call, 0), -0.70710678118654752440);
     return opd_return_tensor(call, opdi_muls(opd_erfc(root), 0.5));
 }
-/* opd_special_ndtr: the normal distribution: the probability of numbers below self */
+/* opd_special_ndtr: the distribution function of the normal distribution */
 OPDI_OP(special_ndtr) {
     op->schema = "special_ndtr(Tensor self) -> Tensor";
     op->composite = opdi_special_ndtr_kernel;
@@ -240,8 +243,8 @@ OPDI_OP(special_ndtr) {
     op->cases = "[2,3]; []";
 }
 
-/* Computes grad (before - result / input), where the second factor is 1/2 at 0.  This is the derivative of an odd
-   function that begins with input / 2. */
+/* Returns grad (before - result / input), in which the second factor is replaced by 1/2 where input is 0.  This is
+   the gradient of an odd function, such as i1, whose series begins with input / 2. */
 static opd_tensor *opdi_odd_derivative(opd_tensor *grad, opd_tensor *input, opd_tensor *before, opd_tensor *result) {
     opd_tensor *zero = opd_eq_Scalar(input, opd_value_int(0));
     opd_tensor *some = opd_masked_fill_Scalar(input, zero, opd_value_int(1));
@@ -424,7 +427,7 @@ OPDI_OP(special_airy_ai) {
     op->cases = "[2,3]; []";
 }
 
-/* Returns grad times the derivative of P(a, x) by x: x^(a - 1) exp(-x) / gamma(a). */
+/* Returns grad times the derivative of P(a, x) with respect to x: x^(a - 1) exp(-x) / gamma(a). */
 static opd_tensor *opdi_igamma_derivative(opd_backward_call *bw) {
     opd_tensor *a = opd_bw_tensor(bw, 0), *x = opd_bw_tensor(bw, 1);
     opd_tensor *power = opd_sub(opd_mul(opdi_adds(a, -1), opd_log(x)), opd_add(x, opd_lgamma(a)));
@@ -434,7 +437,7 @@ static int opdi_igamma_backward(opd_backward_call *bw) { return opd_bw_return(bw
 static int opdi_igammac_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 1, opd_neg(opdi_igamma_derivative(bw)));
 }
-/* opd_igamma: the part of gamma(self) below other */
+/* opd_igamma: regularized lower incomplete gamma function: the integral from 0 to other, divided by gamma(self) */
 OPDI_OP(igamma) {
     static const opdi_special function = {"igamma_cpu", true, NULL, opdi_special_igamma};
     op->schema = "igamma(Tensor self, Tensor other) -> Tensor";
@@ -442,7 +445,7 @@ OPDI_OP(igamma) {
     op->backward = opdi_igamma_backward; op->save = "self, other"; op->constant = "self"; op->inplace = "igamma_";
     op->cases = "[2,3]+, [2,3]+; [2,3]+, [3]+";
 }
-/* opd_igammac: the part of gamma(self) above other */
+/* opd_igammac: regularized upper incomplete gamma function: the integral from other on, divided by gamma(self) */
 OPDI_OP(igammac) {
     static const opdi_special function = {"igammac_cpu", true, NULL, opdi_special_igammac};
     op->schema = "igammac(Tensor self, Tensor other) -> Tensor";
@@ -469,7 +472,7 @@ static int opdi_special_xlog1py_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_div(opd_mul(grad, input), opdi_adds(other, 1)));
     return 0;
 }
-/* opd_special_xlog1py: self log(1 + other), 0 where self is 0 */
+/* opd_special_xlog1py: self log(1 + other), or 0 if self is 0 */
 OPDI_OP(special_xlog1py) {
     static const opdi_special function = {"xlog1py_cpu", true, NULL, opdi_special_xlog1py};
     op->schema = "special_xlog1py(Tensor self, Tensor other) -> Tensor";
@@ -478,7 +481,7 @@ OPDI_OP(special_xlog1py) {
     op->cases = "[2,3], [2,3]+; [2,3], [3]+";
 }
 
-/* Runs the forms with a Scalar: calls the operator of the same name with a tensor in place of the number. */
+/* Runs the variants that have a Scalar: calls the operator of the same name with a tensor instead of the Scalar. */
 static int opdi_with_number_kernel(opd_call *call) {
     opd_value args[2];
     for (int i = 0; i < 2; i++) {
@@ -525,7 +528,7 @@ OPDI_OP(special_zeta_other_scalar) {
     op->cases = "[2,3]+, 2.5";
 }
 
-//== cards of orthogonal polynomials ===================================================================================
+//== operator descriptors of orthogonal polynomials ====================================================================
 
 static const opdi_special opdi_the_chebyshev_polynomial_t = {
     "chebyshev_polynomial_t_cpu", false, NULL, opdi_special_chebyshev_t};
@@ -806,7 +809,8 @@ OPDI_OP(special_legendre_polynomial_p_n_scalar) {
 
 //== frexp =============================================================================================================
 
-/* frexp: self = mantissa * 2^exponent.  The mantissa's absolute value is 0 or in [1/2, 1). */
+/* frexp: computes mantissa and exponent with self = mantissa * 2^exponent.  The mantissa's absolute value is 0 or in
+   [1/2, 1). */
 static int opdi_frexp_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_scalar_type dtype = (opd_scalar_type)self->dtype;
@@ -850,7 +854,7 @@ OPDI_OP(frexp_Tensor) {
     op->cases = "[2,3]; []";
 }
 
-//== second names ======================================================================================================
+//== aliases ===========================================================================================================
 
 /* opd_special_psi: digamma */
 OPDI_OP(special_psi) {
@@ -979,14 +983,14 @@ OPDI_OP(special_xlogy_other_scalar) {
     op->out = "special_xlogy.other_scalar_out"; op->cases = "[2,3], 2.5";
 }
 
-//== how random numbers change with their parameters ===================================================================
+//== derivatives of random numbers by the parameters of their distribution =============================================
 //
-//  Let x be drawn so that P(a, x) = u with a uniform u.  If a changes, x moves by -(dP/da) / (dP/dx).  Below the middle
-//  of the distribution, both are sums of positive terms; above it, they are such sums for 1 - P, so that few digits
-//  cancel.
+//  A random number x of a gamma distribution satisfies P(a, x) = u, with a uniform u.  If a changes and u stays, x
+//  changes by -(dP/da) / (dP/dx).  Below the middle of the distribution, both derivatives are sums of positive terms.
+//  Above the middle, the same holds for 1 - P.  So few digits cancel.
 
-/* Returns d x / d shape of a gamma number x that is below the shape.  Uses P(a, x) / p(x) = x / a sum_n x^n / ((a + 1)
-   .. (a + n)). */
+/* Returns dx / da for a random number x of the gamma distribution with shape a, for x below a.  Uses P(a, x) / p(x)
+   = x / a sum_n x^n / ((a + 1) .. (a + n)), where p = dP/dx. */
 static double opdi_gamma_moves_low(double a, double x) {
     double term = 1, sum = 1, slope = 0, inverses = 0;
     for (int n = 1; n < 1 << 24 && term > 1e-18 * sum; n++) {
@@ -997,9 +1001,9 @@ static double opdi_gamma_moves_low(double a, double x) {
     }
     return -x / a * (sum * (log(x) - opdi_special_digamma(a + 1)) + slope);
 }
-/* Returns d x / d shape of a gamma number x above the shape.  Uses (1 - P(a, x)) / p(x) = x h with the continued
-   fraction h = 1/(x+1-a - 1(1-a)/(x+3-a - ...)), by Lentz's method, with the derivatives of all terms by a (their names
-   end in _a). */
+/* Returns dx / da for a random number x of the gamma distribution with shape a, for x above a.  Uses (1 - P(a, x)) /
+   p(x) = x h with the continued fraction h = 1/(x+1-a - 1(1-a)/(x+3-a - ...)).  Computes h by Lentz's method,
+   together with the derivatives of all terms by a (their names end in _a). */
 static double opdi_gamma_moves_high(double a, double x) {
     double base = x + 1 - a, up = 1e300, up_a = 0, down = 1 / base, down_a = down * down, h = down, h_a = down_a;
     for (int n = 1; n < 1 << 24; n++) {
@@ -1018,9 +1022,9 @@ static double opdi_gamma_moves_high(double a, double x) {
     }
     return x * (h * (log(x) - opdi_special_digamma(a)) + h_a);
 }
-/* Returns d x / d shape for a large shape, at the fixed quantile w of the normal distribution.  Uses Cornish and
-   Fisher's series x = a + w sqrt(a) + (w^2 - 1) / 3 + (w^3 - 7 w) / (36 sqrt(a)) - (3 w^4 + 7 w^2 - 16) / (810 a) +
-   ... */
+/* Returns dx / da for a random number x of the gamma distribution with a large shape a, at the fixed quantile w of
+   the normal distribution.  Uses Cornish and Fisher's series x = a + w sqrt(a) + (w^2 - 1) / 3 + (w^3 - 7 w) / (36
+   sqrt(a)) - (3 w^4 + 7 w^2 - 16) / (810 a) + ... */
 static double opdi_gamma_moves_large(double a, double x) {
     const double root = sqrt(a);
     double w = (x - a) / root;
@@ -1045,7 +1049,7 @@ static int opdi_standard_gamma_grad_kernel(opd_call *call) {
     }
     return opdi_exact_out(call, dtype) ? -1 : opdi_special_kernel(call);
 }
-/* opd_standard_gamma_grad: the derivative of a gamma distributed number by its shape */
+/* opd_standard_gamma_grad: the derivative of a gamma distributed number by the shape of its distribution */
 OPDI_OP(_standard_gamma_grad) {
     static const opdi_special function = {"_standard_gamma_grad_cpu", false, NULL, opdi_special_gamma_moves};
     op->schema = "_standard_gamma_grad(Tensor self, Tensor output) -> Tensor";
@@ -1054,8 +1058,8 @@ OPDI_OP(_standard_gamma_grad) {
     op->backward = opdi_refused_backward; op->constant = "self, output";
     op->cases = "[2,3]+, [2,3]+; [3]+, [2,1]u";
 }
-/* Returns sum_n (total)_n / (a + 1)_n x^n, with (z)_n = z (z + 1) .. (z + n - 1).  Sets *slope to its derivative by the
-   a in total = a + b and, if `both`, also by the a in the denominator. */
+/* Returns sum_n (total)_n / (a + 1)_n x^n, with (z)_n = z (z + 1) .. (z + n - 1).  Sets *slope to its derivative by
+   a, where total = a + b.  If `both` is false, the a in the denominator counts as a constant. */
 static double opdi_beta_sum(double a, double total, double x, bool both, double *slope) {
     double term = 1, sum = 1, inverses = 0;
     *slope = 0;
@@ -1067,7 +1071,8 @@ static double opdi_beta_sum(double a, double total, double x, bool both, double 
     }
     return sum;
 }
-/* Returns d x / d a, divided by 1 - x, for a beta number x with parameters a and total - a. */
+/* Returns dx / da, divided by 1 - x, for a random number x of the beta distribution with parameters a and b = total
+   - a. */
 static double opdi_beta_moves(double x, double a, double total) {
     const double b = total - a;
     double slope;
@@ -1084,7 +1089,7 @@ static double opdi_beta_moves(double x, double a, double total) {
     const double sum = opdi_beta_sum(b, total, 1 - x, false, &slope);
     return x / b * (sum * (log(x) - opdi_special_digamma(a) + opdi_special_digamma(total)) + slope);
 }
-/* A job on elements out [n] of tensors [3][n]. */
+/* A job: computes out [n] from the three arrays in[3], x, a and total, of n elements each. */
 typedef struct opdi_beta_job { double *out; const double *in[3]; } opdi_beta_job;
 static void opdi_beta_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_beta_job *job = (const opdi_beta_job *)ctx;
@@ -1118,7 +1123,7 @@ static int opdi_dirichlet_grad_kernel(opd_call *call) {
     opdi_parallel_for(out->numel, 256, opdi_beta_part, &job);
     return opdi_copy(out, draft);
 }
-/* opd_dirichlet_grad: the derivative of a beta distributed number by its first parameter, over 1 - x */
+/* opd_dirichlet_grad: the derivative of a beta distributed number x by the first parameter, divided by 1 - x */
 OPDI_OP(_dirichlet_grad) {
     op->schema = "_dirichlet_grad(Tensor x, Tensor alpha, Tensor total) -> Tensor";
     op->any = opdi_dirichlet_grad_kernel; op->backward = opdi_refused_backward;

@@ -3,10 +3,10 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:special   special functions
 //
-//  A function is plain C from double to double; for float32, the result is computed in double and rounded.  One kernel
-//  runs all functions.  Where formulas converge too slowly, polynomials are used, which
+//  A function is plain C from double to double; for float32, the result is computed in double and rounded.  One
+//  kernel runs all functions.  Where series and continued fractions converge too slowly, polynomials are used, which
 //  tests/golden/make_special_tables.py fits at the zeros of Chebyshev polynomials.  opdi_<name>[k] is the coefficient
-//  of power k of the argument, whose interval is mapped to [-1, 1].
+//  of power k of the argument, after its interval is mapped to [-1, 1].
 //----------------------------------------------------------------------------------------------------------------------
 
 //== tables ============================================================================================================
@@ -204,7 +204,7 @@ static const double opdi_gamma_large_5[7] = {
     6.797780477937208e-05, 1.419062920643967e-07, -1.3594048189768693e-05};
 static const double opdi_gamma_large_6[4] = {
     0.0005313079364639922, -0.0005921664373536939, 0.0002708782096718045, 7.902353232660328e-07};
-/* Returns the sum of table[k] x^k, with even and odd powers added up separately. */
+/* Returns the sum of table[k] x^k for k < count, with even and odd powers summed separately. */
 static double opdi_powers(const double *table, int count, double x) {
     double even = 0, odd = 0;
     const double square = x * x;
@@ -226,14 +226,14 @@ OPDI_ALWAYS void opdi_powers_body(const float *table, int count, const float x[6
     }
     memcpy(out, sum, sizeof sum);
 }
-//== the gamma function and its kin ====================================================================================
+//== the gamma function and related functions ==========================================================================
 
 OPDI_INTERNAL double opdi_special_digamma(double x);
 OPDI_INTERNAL double opdi_special_zeta(double s, double q);
 /* Returns lgamma(2 + x) for |x| <= 1/2. */
 static double opdi_lgamma_near_two(double x) { return x * OPDI_POWERS(opdi_gamma_near_two, 2 * x); }
-/* Returns log(gamma(x)) for x > 0: near 2 by a table, near 1 and 0 by that same table after a shift, and for large x by
-   Stirling's series. */
+/* Returns log(gamma(x)) for x > 0.  Near 2, it is a polynomial; near 1 and 0, the same polynomial after a shift; for
+   large x, Stirling's series. */
 static double opdi_lgamma_positive(double x) {
     double product = 1;
     if (x >= 8) {
@@ -249,8 +249,9 @@ static double opdi_lgamma_positive(double x) {
     }
     return opdi_lgamma_near_two(x - 2) + log(product);
 }
-/* Returns log(|gamma(x)|) for x = zero + away, near a zero of this logarithm, from the logs of the factors that shift x
-   and zero to [1.5, 2.5].  shift: the number of these factors. */
+/* Returns log(|gamma(x)|) for x = zero + less + away, near a zero of this logarithm that is stored in two parts,
+   zero and less.  Sums the logs of the quotients of the factors that shift x and the zero to [1.5, 2.5].  `shift` is
+   the number of these factors. */
 static double opdi_lgamma_near_zero(double zero, double less, double away) {
     const int shift = (int)floor(2.5 - zero);
     const double middle = zero + shift + away / 2, bend = -2 * opdi_special_zeta(3, middle);
@@ -258,8 +259,8 @@ static double opdi_lgamma_near_zero(double zero, double less, double away) {
     for (int k = 0; k < shift; k++) { sum -= log1p(away / ((zero + k) + less)); }
     return sum;
 }
-/* Returns log(|gamma(x)|) for -20 < x < -2: gamma of x shifted to [1.5, 2.5], divided by a product.  Near a zero,
-   avoids that the digits which the two logs share cancel. */
+/* Returns log(|gamma(x)|) for -20 < x < -2: the logarithm for x shifted to [1.5, 2.5], minus that of a product.
+   Near a zero, calls opdi_lgamma_near_zero, because most digits of these two logs would cancel. */
 static double opdi_lgamma_negative(double x) {
     double product = 1;
     for (int k = 0; k < 20; k += 2) {
@@ -271,7 +272,7 @@ static double opdi_lgamma_negative(double x) {
     for (; x < 1.5; x += 1) { product *= x; }
     return opdi_lgamma_near_two(x - 2) - log(fabs(product));
 }
-/* lgamma: the log of |gamma(x)|; gamma(x) gamma(-x) = -pi / (x sin(pi x)). */
+/* lgamma: returns log(|gamma(x)|).  Uses gamma(x) gamma(-x) = -pi / (x sin(pi x)) for negative x. */
 OPDI_INTERNAL double opdi_special_lgamma(double x) {
     if (x > 0 || isnan(x)) { return isnan(x) ? x : opdi_lgamma_positive(x); }
     if (x == floor(x)) { return OPDI_INF; }
@@ -279,8 +280,8 @@ OPDI_INTERNAL double opdi_special_lgamma(double x) {
     if (x > -1e-17) { return -log(-x); }
     return log(OPDI_PI / fabs(x * sin(OPDI_PI * (x - floor(x + 0.5))))) - opdi_lgamma_positive(-x);
 }
-/* digamma: first raises x to 10 or more, which subtracts sum_j 1 / (x + j), kept as a quotient; then uses the
-   series. */
+/* digamma.  For small x, uses digamma(x) = digamma(x + n) - sum_j 1 / (x + j) with x + n >= 10.  The sum is kept as
+   a quotient over / under.  For large x, uses the asymptotic series. */
 OPDI_INTERNAL double opdi_special_digamma(double x) {
     double over = 0, under = 1;
     if (x == 0) { return copysign(1.0, x) < 0 ? OPDI_INF : -OPDI_INF; }
@@ -295,8 +296,8 @@ OPDI_INTERNAL double opdi_special_digamma(double x) {
     const double inverse = 1 / (x * x);
     return log(x) - 0.5 / x - inverse * OPDI_POWERS(opdi_digamma_series, inverse) - over / under;
 }
-/* Returns sum_k (q + k)^-s for q > 0 and s > 1: adds some terms, and estimates the others by the Euler-Maclaurin
-   formula. */
+/* Returns sum_k (q + k)^-s for q > 0 and s > 1: adds some terms, and estimates the remaining sum by the
+   Euler-Maclaurin formula. */
 static double opdi_zeta_positive(double s, double q) {
     double sum = 0, term = pow(q, -s), square = q * q, factor = s;
     if (isinf(q)) { return 0; }
@@ -324,7 +325,7 @@ OPDI_INTERNAL double opdi_special_zeta(double s, double q) {
     if (s == 1 || (q <= 0 && q == floor(q))) { return OPDI_INF; }
     if (q > 0) { return opdi_zeta_positive(s, q); }
     if (s != floor(s) || isinf(s)) { return isinf(s) ? OPDI_INF : NAN; }
-    /* the terms of both sides first: halfway between whole numbers, odd powers cancel */
+    /* pairs terms of both sides first: halfway between whole numbers, odd powers cancel */
     const double above = opdi_zeta_positive(s, q - floor(q)), below = opdi_zeta_positive(s, ceil(q) - q);
     const double beyond = opdi_zeta_positive(s, 1 - q);
     return fmod(s, 2) == 0 ? (above + below) - beyond : (above - below) + beyond;
@@ -339,7 +340,7 @@ OPDI_INTERNAL double opdi_special_polygamma(double n, double x) {
 
 //== the incomplete gamma function =====================================================================================
 
-/* Returns log(1 + x) - x without cancelling the digits that both have in common. */
+/* Returns log(1 + x) - x, computed so that the digits which both have in common do not cancel. */
 static double opdi_log1p_less(double x) {
     const double r = x / (2 + x), square = r * r;
     double power = r * square, sum = 0;
@@ -356,7 +357,8 @@ static double opdi_gamma_front(double a, double x) {
     const double away = (x - a) / a, less = fabs(away) < 0.7 ? opdi_log1p_less(away) : log(x / a) - away;
     return exp(a * less - OPDI_POWERS(opdi_stirling, 1 / (a * a)) / a) / sqrt(2 * OPDI_PI * a);
 }
-/* Returns P(a, x) = x^a exp(-x) / gamma(a + 1) sum_n x^n / ((a + 1) ... (a + n)). */
+/* Returns P(a, x), the regularized lower incomplete gamma function, as x^a exp(-x) / gamma(a + 1) sum_n x^n / ((a +
+   1) ... (a + n)). */
 static double opdi_gamma_series(double a, double x) {
     double sum = 1, term = 1;
     for (int n = 1; n < 2000 && term > sum * 1e-17; n++) {
@@ -365,8 +367,8 @@ static double opdi_gamma_series(double a, double x) {
     }
     return sum * opdi_gamma_front(a, x);
 }
-/* Returns Q(a, x) for small a and x, where P is nearly 1, as 1 - x^a / gamma(a + 1) (1 + a sum_n (-x)^n / (n! (a +
-   n))). */
+/* Returns Q(a, x) = 1 - P(a, x) for small a and x, where Q is nearly 1, as 1 - x^a / gamma(a + 1) (1 + a sum_n
+   (-x)^n / (n! (a + n))). */
 static double opdi_gamma_small(double a, double x) {
     const double power = a * log(x) - opdi_lgamma_positive(a + 1);
     double sum = 0, term = 1;
@@ -376,7 +378,7 @@ static double opdi_gamma_small(double a, double x) {
     }
     return -expm1(power) - exp(power) * a * sum;
 }
-/* Returns Q(a, x) as a continued fraction, by Lentz's method. */
+/* Returns Q(a, x) = 1 - P(a, x) as a continued fraction, by Lentz's method. */
 static double opdi_gamma_fraction(double a, double x) {
     double below = x + 1 - a, over = 1e300, under = 1 / below, value = under;
     for (int n = 1; n < 2000; n++) {
@@ -391,8 +393,8 @@ static double opdi_gamma_fraction(double a, double x) {
     }
     return value * opdi_gamma_front(a, x) * a;
 }
-/* Returns Q or P for large a, with x = a (1 + mu) and eta^2 / 2 = mu - log(1 + mu).  Uses Temme's expansion erfc(eta
-   sqrt(a / 2)) / 2 + exp(-a eta^2 / 2) / sqrt(2 pi a) sum_k c_k(eta) / a^k. */
+/* Returns Q(a, x) if `upper` is true, else P(a, x), for large a, with x = a (1 + mu) and eta^2 / 2 = mu - log(1 +
+   mu).  Uses Temme's expansion erfc(eta sqrt(a / 2)) / 2 + exp(-a eta^2 / 2) / sqrt(2 pi a) sum_k c_k(eta) / a^k. */
 static double opdi_gamma_large(double a, double half, double eta, bool upper) {
     static const double *const tables[7] = {opdi_gamma_large_0, opdi_gamma_large_1, opdi_gamma_large_2,
         opdi_gamma_large_3, opdi_gamma_large_4, opdi_gamma_large_5, opdi_gamma_large_6};
@@ -401,7 +403,7 @@ static double opdi_gamma_large(double a, double half, double eta, bool upper) {
     sum *= exp(-a * half) / sqrt(2 * OPDI_PI * a);
     return upper ? 0.5 * erfc(eta * sqrt(a / 2)) + sum : 0.5 * erfc(-eta * sqrt(a / 2)) - sum;
 }
-/* Returns the share of the gamma function's integral that lies above x (upper), or below it. */
+/* Returns the regularized incomplete gamma function: Q(a, x) if `upper` is true, else P(a, x). */
 static double opdi_gamma_part(double a, double x, bool upper) {
     const double none = upper ? 0 : 1, all = 1 - none;
     if (isnan(a) || isnan(x) || x < 0 || a < 0 || (a == 0 && x == 0) || (isinf(a) && isinf(x))) { return NAN; }
@@ -424,7 +426,7 @@ OPDI_INTERNAL double opdi_special_igammac(double a, double x) { return opdi_gamm
 
 //== the error function and the normal distribution ====================================================================
 
-/* Returns erfinv(y) / y as a function of rest = 1 - y^2. */
+/* Returns erfinv(y) / y for rest = 1 - y^2. */
 static double opdi_erfinv_of(double rest) {
     const double w = -log(rest), root = sqrt(w);
     if (w < 6.25) { return OPDI_POWERS(opdi_erfinv_middle, w / 3.125 - 1); }
@@ -438,8 +440,8 @@ OPDI_INTERNAL double opdi_special_erfinv(double y) {
 }
 OPDI_LOOPS_BEGIN
 #define OPDI_SINGLES OPDI_IVDEP for (int i = 0; i < 64; i++)
-/* Defines opdi_NAME_f32, which computes any number of float32 values, from opdi_NAME_body, which computes 64.  There is
-   one version for each level of the processor. */
+/* Defines opdi_NAME_f32, which computes any number of float32 values, from opdi_NAME_body, which computes 64 values.
+   The code exists once for each level of the processor (plain, AVX2, AVX-512). */
 #if defined(OPDI_X86)
 #define OPDI_SINGLES_LEVELS(name) \
     static void opdi_##name##_plain(const float *x, float *y) { opdi_##name##_body(0, x, y); } \
@@ -466,8 +468,8 @@ static void opdi_singles(void (*block)(const float *, float *), int64_t count, f
     block(last, last);
     memcpy(out + at, last, (size_t)(count - at) * sizeof *x);
 }
-/* The polynomials of erfinv in float32, in w = -log(1 - y^2): one for w below 6.25, and one from there to 16, the
-   largest w of a float32. */
+/* The polynomials of erfinv in float32, in w = -log(1 - y^2): opdi_erfinv_near for w < 6.25, opdi_erfinv_end for w
+   up to 16, the largest w of a float32. */
 static const float opdi_erfinv_near[13] = {
     1.65365456f, 0.750494308f, -0.0589225741f, -0.0226041078f, 0.0178084692f, -0.00414011734f, -0.00127229817f,
     0.00124254597f, -0.000262840004f, -0.000134937224f, 9.1566128e-05f, 1.52657908e-06f, -1.07413029e-05f};
@@ -490,19 +492,18 @@ OPDI_ALWAYS void opdi_erfinv_body(int lv, const float *x, float *y) {
 }
 OPDI_SINGLES_LEVELS(erfinv)
 OPDI_LOOPS_END
-/* ndtri: the place where the normal distribution reaches p, sqrt(2) erfinv(2 p - 1). */
+/* ndtri: returns the number below which a normal variable lies with probability p, sqrt(2) erfinv(2 p - 1). */
 OPDI_INTERNAL double opdi_special_ndtri(double p) {
     if (p == 0 || p == 1) { return p == 0 ? -OPDI_INF : OPDI_INF; }
     if (!(p > 0 && p < 1)) { return NAN; }
     return (2 * p - 1) * opdi_erfinv_of(4 * p * (1 - p)) * 1.4142135623730951;
 }
-/* Returns exp(x^2), with its argument in two parts. */
+/* Returns exp(x^2).  The exponent is computed in two parts, without rounding errors of x^2. */
 static double opdi_exp_square(double x) {
     const double rough = (double)(float)x;
     return exp(rough * rough) * exp((x - rough) * (x + rough));
 }
-/* erfcx: exp(x^2) erfc(x).  From 0 on, it is computed as a polynomial in (x - 3.75) / (x + 3.75), divided by 1 + 2
-   x. */
+/* erfcx: exp(x^2) erfc(x).  For x >= 0, it is a polynomial in (x - 3.75) / (x + 3.75), divided by 1 + 2 x. */
 OPDI_INTERNAL double opdi_special_erfcx(double x) {
     if (x < -27) { return OPDI_INF; }
     if (x < 0) { return 2 * opdi_exp_square(x) - opdi_special_erfcx(-x); }
@@ -525,9 +526,8 @@ OPDI_INTERNAL double opdi_special_xlog1py(double x, double y) {
 }
 
 //== Bessel functions ==================================================================================================
-//
-//  Up to 8, series and tables are used.  Beyond 8, tables in 1 / x give the function without a factor: without exp(x) /
-//  sqrt(x), or without 1 / sqrt(x) and the wave.
+//  Up to 8, series and tables are used.  Beyond 8, tables in 1 / x give the functions divided by their main factor:
+//  exp(x) / sqrt(x) for I, and the wave cos(x + c) / sqrt(x) for J and Y.
 
 OPDI_INTERNAL double opdi_special_i0e(double x) {
     const double size = fabs(x);
@@ -544,8 +544,8 @@ OPDI_INTERNAL double opdi_special_i1e(double x) {
     if (size <= 8) { return exp(-size) * (x / 2) * OPDI_POWERS(opdi_i1_series, x * x / 64); }
     return copysign(OPDI_POWERS(opdi_i1_large, 16 / size - 1) / sqrt(size), x);
 }
-/* The functions in float32, 64 numbers at a time.  The tables give i1e(x) (1 + x) / x up to 8, and i1e(x) sqrt(x) above
-   8. */
+/* i1e in float32, 64 numbers at a time.  opdi_i1e_near gives i1e(x) (1 + x) / x up to 8, and opdi_i1e_end gives
+   i1e(x) sqrt(x) above 8. */
 static const float opdi_i1e_near[19] = {
     0.223438549f, -0.126870843f, 0.0957906323f, -0.0701830839f, 0.0449070893f, -0.0213226979f, 0.00224642466f,
     0.0102792647f, -0.0162150143f, 0.0171526274f, -0.014513489f, 0.0100043006f, -0.00678064211f, 0.00530614986f,
@@ -579,7 +579,7 @@ OPDI_INTERNAL double opdi_special_i1(double x) {
     if (size <= 8) { return x / 2 * OPDI_POWERS(opdi_i1_series, x * x / 64); }
     return copysign(root * (OPDI_POWERS(opdi_i1_large, 16 / size - 1) / sqrt(size)) * root, x);
 }
-/* Returns log(x / 2), even for the smallest numbers, whose half is rounded to 0. */
+/* Returns log(x / 2), even for the smallest numbers x, whose half is rounded to 0. */
 static double opdi_log_half(double x) { return x < 1e-290 ? log(x) - 0.69314718055994531 : log(x / 2); }
 OPDI_INTERNAL double opdi_special_scaled_k0(double x) {
     if (!(x > 0)) { return x == 0 ? OPDI_INF : NAN; }
@@ -597,22 +597,22 @@ OPDI_INTERNAL double opdi_special_scaled_k1(double x) {
 OPDI_INTERNAL double opdi_special_k1(double x) {
     return x > 2 ? exp(-x) * opdi_special_scaled_k1(x) : opdi_special_scaled_k1(x) / exp(x);
 }
-/* Returns, for x > 8 and w = x - pi / 4, sqrt(2 / (pi x)) (P cos(w) - Q sin(w)) (first) or sqrt(2 / (pi x)) (P sin(w) +
-   Q cos(w)). */
+/* Returns J0(x) if `first` is true, else Y0(x), for x > 8.  With w = x - pi / 4, these are sqrt(2 / (pi x)) (P
+   cos(w) - Q sin(w)) and sqrt(2 / (pi x)) (P sin(w) + Q cos(w)). */
 static double opdi_wave_0(double x, bool first) {
     const double part = 8 / x, at = 2 * part * part - 1, sine = sin(x), cosine = cos(x);
     const double p = OPDI_POWERS(opdi_p0_large, at), q = part * OPDI_POWERS(opdi_q0_large, at);
     const double wave = first ? p * (cosine + sine) - q * (sine - cosine) : p * (sine - cosine) + q * (cosine + sine);
     return wave * 0.56418958354775628695 / sqrt(x);
 }
-/* Does opdi_wave_0's work for order 1, with w = x - 3 pi / 4. */
+/* Like opdi_wave_0, but for order 1: returns J1(x) or Y1(x), with w = x - 3 pi / 4. */
 static double opdi_wave_1(double x, bool first) {
     const double part = 8 / x, at = 2 * part * part - 1, sine = sin(x), cosine = cos(x);
     const double p = OPDI_POWERS(opdi_p1_large, at), q = part * OPDI_POWERS(opdi_q1_large, at);
     const double wave = first ? p * (sine - cosine) + q * (sine + cosine) : q * (sine - cosine) - p * (sine + cosine);
     return wave * 0.56418958354775628695 / sqrt(x);
 }
-/* j0.  Up to 8, the table gives the function without the factors of its two zeros there. */
+/* j0: the Bessel function J0.  Up to 8, the table gives the function divided by the factors of its two zeros there. */
 OPDI_INTERNAL double opdi_special_j0(double x) {
     const double square = x * x;
     if (fabs(x) > 8) { return opdi_wave_0(fabs(x), true); }
@@ -643,8 +643,8 @@ OPDI_INTERNAL double opdi_special_spherical_j0(double x) {
     if (isinf(x)) { return 0; }
     return fabs(x) < 1e-8 ? 1 : sin(x) / x;
 }
-/* airy_ai, with zeta = 2/3 |x|^(3/2).  From -5 to 2, tables give the function.  Beyond these, tables give it without
-   its factor exp(-zeta) or without its wave. */
+/* airy_ai, with zeta = 2/3 |x|^(3/2).  From -5 to 2, tables give the function.  Above 2, a table gives the function
+   divided by exp(-zeta); below -5, tables give the factors of sin(zeta) and cos(zeta). */
 OPDI_INTERNAL double opdi_special_airy_ai(double x) {
     const double size = fabs(x), root = sqrt(size), cube = size * root, zeta = 2 * cube / 3;
     if (isinf(x)) { return NAN; }
@@ -655,7 +655,7 @@ OPDI_INTERNAL double opdi_special_airy_ai(double x) {
     }
     if (x >= -1.5) { return OPDI_POWERS(opdi_airy_middle, (x - 0.25) / 1.75); }
     if (x >= -5) { return OPDI_POWERS(opdi_airy_left, (x + 3.25) / 1.75); }
-    /* the rounding errors of zeta: of the root, of the product, of the third */
+    /* the rounding errors of zeta: of the square root, of the product, of the division by 3 */
     const double rest = fma(size, root, -cube) + size * (fma(-root, root, size) / (2 * root));
     const double less = (fma(-3, zeta, 2 * cube) + 2 * rest) / 3;
     const double part = 7.4535599249992990 / zeta, at = 2 * part * part - 1, sin_of = sin(zeta), cos_of = cos(zeta);
@@ -670,9 +670,9 @@ OPDI_INTERNAL double opdi_special_airy_ai(double x) {
 //  Beyond OPDI_DEGREES steps, the result is NaN.
 
 enum { OPDI_DEGREES = 1 << 20 };
-/* Returns the degree as a number, or -1 if n is not a valid degree. */
+/* Returns the degree n as an integer, or -1 if n is not a valid degree. */
 static int64_t opdi_degree(double n) { return n > -1 && n < 9e18 ? (int64_t)n : -1; }
-/* Computes r[k] = 2 x r[k - 1] - r[k - 2], from 1 and `first` on. */
+/* Returns r[n] with r[k] = 2 x r[k - 1] - r[k - 2], r[0] = 1 and r[1] = first. */
 static double opdi_chebyshev_steps(double x, int64_t n, double first) {
     double last = 1, value = first;
     if (n <= 0) { return n < 0 ? 0 : 1; }
@@ -684,7 +684,7 @@ static double opdi_chebyshev_steps(double x, int64_t n, double first) {
     }
     return value;
 }
-/* Returns value, negated for odd n at negative x. */
+/* Returns `value` if n is even or x is not negative, else -value. */
 static double opdi_by_parity(double value, double x, int64_t n) { return x < 0 && n % 2 != 0 ? -value : value; }
 OPDI_INTERNAL double opdi_special_chebyshev_t(double x, double degree) {
     const int64_t n = opdi_degree(degree);
@@ -713,7 +713,8 @@ OPDI_INTERNAL double opdi_special_shifted_t(double x, double n) { return opdi_sp
 OPDI_INTERNAL double opdi_special_shifted_u(double x, double n) { return opdi_special_chebyshev_u(2 * x - 1, n); }
 OPDI_INTERNAL double opdi_special_shifted_v(double x, double n) { return opdi_special_chebyshev_v(2 * x - 1, n); }
 OPDI_INTERNAL double opdi_special_shifted_w(double x, double n) { return opdi_special_chebyshev_w(2 * x - 1, n); }
-/* Computes r[k + 1] = scale (x r[k] - k r[k - 1]), with scale 2 (physicists') or 1 (statisticians'). */
+/* Returns r[n] with r[k + 1] = scale (x r[k] - k r[k - 1]) and r[0] = 1.  `scale` is 2 (physicists' polynomials) or
+   1 (statisticians'). */
 static double opdi_hermite(double x, int64_t n, double scale) {
     double last = 1, value = scale * x;
     if (n <= 0) { return n < 0 ? 0 : 1; }
@@ -727,7 +728,7 @@ static double opdi_hermite(double x, int64_t n, double scale) {
 }
 OPDI_INTERNAL double opdi_special_hermite_h(double x, double n) { return opdi_hermite(x, opdi_degree(n), 2); }
 OPDI_INTERNAL double opdi_special_hermite_he(double x, double n) { return opdi_hermite(x, opdi_degree(n), 1); }
-/* Computes (k + 1) r[k + 1] = (2 k + 1 - x) r[k] - k r[k - 1]. */
+/* The Laguerre polynomial: (k + 1) r[k + 1] = (2 k + 1 - x) r[k] - k r[k - 1]. */
 OPDI_INTERNAL double opdi_special_laguerre_l(double x, double degree) {
     const int64_t n = opdi_degree(degree);
     double last = 1, value = 1 - x;
@@ -740,7 +741,7 @@ OPDI_INTERNAL double opdi_special_laguerre_l(double x, double degree) {
     }
     return value;
 }
-/* Computes (k + 1) r[k + 1] = (2 k + 1) x r[k] - k r[k - 1]. */
+/* The Legendre polynomial: (k + 1) r[k + 1] = (2 k + 1) x r[k] - k r[k - 1]. */
 OPDI_INTERNAL double opdi_special_legendre_p(double x, double degree) {
     const int64_t n = opdi_degree(degree);
     double last = 1, value = x;

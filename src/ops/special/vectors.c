@@ -1,6 +1,6 @@
 #include "../ops.h"
 
-//== by vectors ========================================================================================================
+//== special functions in vectors ======================================================================================
 //
 //  These compute the functions above for most arguments, 64 numbers at a time, in loops without branches, for AVX2.  A
 //  result of NaN means that the number must be passed to the function itself.
@@ -14,9 +14,9 @@ OPDI_ALWAYS double opdi_pick_f64(bool condition, double a, double b) {
     const uint64_t mask = condition ? ~(uint64_t)0 : 0;
     return opdi_double((opdi_bits64(a) & mask) | (opdi_bits64(b) & ~mask));
 }
-/* x - round(x) */
+/* Returns x - round(x). */
 OPDI_ALWAYS double opdi_wide_rest(double x) { return x - ((x + OPDI_MAGIC_F64) - OPDI_MAGIC_F64); }
-/* Computes y = x erfinv(u) / u where 1 - u^2 = rest. */
+/* Sets y [64] to x erfinv(u) / u, where 1 - u^2 = rest. */
 OPDI_AVX2 static void opdi_wide_inverse(const double *x, const double *rest, double *y) {
     double w[64], root[64];
     OPDI_BLOCK_EACH { w[i] = -opdi_log1_f64(rest[i]); }
@@ -49,8 +49,8 @@ OPDI_AVX2 static void opdi_wide_erfcx(const double *x, double *y) {
         y[i] = ((x[i] >= -26) & (size < 1e150)) ? value : (double)NAN;
     }
 }
-/* For x below -1, computes log(erfcx(size) / 2) - size^2.  Above, computes log(1 - rest), corrected by the rounding
-   error of 1 - rest. */
+/* Computes log_ndtr for 64 numbers, with size = |x| / sqrt(2).  For x below -1, it is log(erfcx(size) / 2) - size^2.
+   Above, it is log(1 - rest), corrected by the rounding error of 1 - rest. */
 OPDI_AVX2 static void opdi_wide_log_ndtr(const double *x, double *y) {
     OPDI_BLOCK_EACH {
         const double root = fabs(x[i]) * 0.70710678118654752440, size = root < 1e8 ? root : 1e8;
@@ -82,11 +82,12 @@ OPDI_AVX2 static void opdi_wide_i1(const double *x, double *y) {
         y[i] = fabs(x[i]) > 8 ? x[i] < 0 ? -high : high : low;
     }
 }
-/* Computes lgamma(|x|).  If |x| < 3.5: a polynomial around 2, and the log of the factor that shifts |x| there.  If |x|
-   < 8: the Stirling series at |x| + 8, minus the log of the product of the 8 factors.  Else: the Stirling series at
-   |x|.  `below`: x may be negative; then that log is merged with the log of |x| |sin(pi x)| / pi (reflection).  Results
-   of -20 < x < -2 smaller in absolute value than `least` have lost digits and become NaN, as do results for x below
-   -1000000 or too close to 0.  single: for floats, to 1e-11, with fewer terms. */
+/* Computes lgamma(|x|) for 64 numbers.  If |x| < 3.5, it is a polynomial around 2, plus the log of the factor that
+   shifts |x| there.  If |x| < 8, it is the Stirling series at |x| + 8, minus the log of the product of the 8
+   factors.  Else it is the Stirling series at |x|.  If `below` is true, x may be negative, and the log of |x|
+   |sin(pi x)| / pi is used as well (reflection).  Results for -20 < x < -2 whose absolute value is below `least`
+   have lost digits and become NaN, as do results for x below -1000000 or too close to 0.  If `single` is true, the
+   result is for floats, to 1e-11, with fewer terms. */
 OPDI_ALWAYS void opdi_wide_lgamma_body(const double *x, double *y, bool below, bool single, double least) {
     OPDI_BLOCK_EACH {
         const double size = fabs(x[i]), pairs = size * (size + 7), inner = pairs + 6;
@@ -128,8 +129,8 @@ OPDI_AVX2 static void opdi_wide_lgamma_avx2(const double *x, double *y, bool bel
 OPDI_AVX512 static void opdi_wide_lgamma_avx512(const double *x, double *y, bool below, bool single, double least) {
     opdi_wide_lgamma_any(x, y, below, single, least);
 }
-/* If z is below 10, raises it by 10: subtracts over / under = sum_k 1 / (z + k), where terms k and 9 - k together have
-   the numerator 2 z + 9. */
+/* Computes digamma for 64 numbers.  If z is below 10, uses digamma(z + 10) - over / under, where over / under =
+   sum_k 1 / (z + k) for k < 10.  Terms k and 9 - k together have the numerator 2 z + 9. */
 OPDI_AVX2 static void opdi_wide_digamma(const double *x, double *y) {
     OPDI_BLOCK_EACH {
         const double z = x[i] < 0 ? 1 - x[i] : x[i], pairs = z * (z + 9);
@@ -150,7 +151,8 @@ OPDI_AVX2 static void opdi_wide_digamma(const double *x, double *y) {
         y[i] = ((x[i] > -1000000) & (x[i] < 1e300) & (x[i] != 0) & (angle != 0)) ? both : (double)NAN;
     }
 }
-/* Return J or (second) Y of order 0 or 1: opdi_wide_wave for |x| beyond 8, opdi_wide_near for |x| up to 8. */
+/* opdi_wide_wave (for |x| > 8) and opdi_wide_near (for |x| <= 8) return the Bessel function J or, if `second` is
+   true, Y, of order 0 or 1. */
 OPDI_ALWAYS double opdi_wide_wave(double outer, double inverse, int order, bool second) {
     const double part = 8 * (inverse * inverse), at = 2 * part * part - 1;
     const double sine = opdi_trig1_f64(outer, 0), cosine = opdi_trig1_f64(outer, 1);
@@ -189,7 +191,7 @@ OPDI_AVX2 static void opdi_wide_j0(const double *x, double *y) { opdi_wide_besse
 OPDI_AVX2 static void opdi_wide_j1(const double *x, double *y) { opdi_wide_bessel(x, y, 1, false); }
 OPDI_AVX2 static void opdi_wide_y0(const double *x, double *y) { opdi_wide_bessel(x, y, 0, true); }
 OPDI_AVX2 static void opdi_wide_y1(const double *x, double *y) { opdi_wide_bessel(x, y, 1, true); }
-/* Computes x^a exp(-x) / gamma(a + 1). */
+/* Sets y [64] to x^a exp(-x) / gamma(a + 1). */
 OPDI_AVX2 static void opdi_wide_front(const double *a, const double *x, double *y) {
     static const double inverses[18] = {
         1.0 / 3, 1.0 / 5, 1.0 / 7, 1.0 / 9, 1.0 / 11, 1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21, 1.0 / 23,
@@ -211,8 +213,8 @@ OPDI_AVX2 static void opdi_wide_front(const double *a, const double *x, double *
         y[i] = opdi_exp1_f64(opdi_pick_f64(a[i] < 10, low, high)) * root[i];
     }
 }
-/* Computes P(a, x) divided by x^a exp(-x) / gamma(a + 1) by its series, 16 numbers at a time.  least: the size,
-   relative to the sum, of terms that are left out. */
+/* Computes P(a, x) divided by x^a exp(-x) / gamma(a + 1) for `count` numbers, by the power series, 16 numbers at a
+   time.  `least` is the size, relative to the sum, below which terms are left out. */
 OPDI_AVX2 static void opdi_wide_series(const double *a, const double *x, double *y, int count, double least) {
     for (int from = 0; from < count; from += 16) {
         double sum[16], term[16], at[16];
@@ -230,7 +232,7 @@ OPDI_AVX2 static void opdi_wide_series(const double *a, const double *x, double 
                 }
             }
             open = 0;
-            for (int j = 0; j < 16; j++) {        /* finished elements stay, however long their neighbours take */
+            for (int j = 0; j < 16; j++) {        /* finished elements do not change any more */
                 open |= term[j] > sum[j] * least ? 1 : 0;
                 term[j] = term[j] > sum[j] * least ? term[j] : 0;
             }
@@ -238,8 +240,9 @@ OPDI_AVX2 static void opdi_wide_series(const double *a, const double *x, double 
         for (int j = 0; j < 16; j++) { y[from + j] = open ? (double)NAN : sum[j]; }
     }
 }
-/* Computes Q(a, x) divided by a x^a exp(-x) / gamma(a + 1), as the convergents over / under of the continued fraction.
-   These are scaled down before they overflow. */
+/* Computes Q(a, x) divided by a x^a exp(-x) / gamma(a + 1) for `count` numbers, as the convergents over / under of a
+   continued fraction.  over and under are scaled down before they overflow.  Stops when the relative change is below
+   `least`. */
 OPDI_AVX2 static void opdi_wide_fraction(const double *a, const double *x, double *y, int count, double least) {
     for (int from = 0; from < count; from += 16) {
         double over[16], under[16], over_last[16], under_last[16], base[16], value[16], done[16] = {0};
@@ -278,8 +281,8 @@ OPDI_AVX2 static void opdi_wide_fraction(const double *a, const double *x, doubl
         for (int j = 0; j < 16; j++) { y[from + j] = open ? (double)NAN : value[j]; }
     }
 }
-/* Computes Q (upper) or P for 64 numbers.  Numbers for the series and numbers for the fraction are processed
-   separately. */
+/* Computes Q(a, x) if `upper` is true, else P(a, x), for 64 numbers.  Numbers for the series and numbers for the
+   fraction are processed separately. */
 static void opdi_wide_gamma_part(const double *a, const double *x, double *y, bool upper, double least) {
     double shapes[2][64], places[2][64], parts[64], front[64];
     int where[2][64], count[2] = {0, 0};
@@ -306,17 +309,19 @@ static void opdi_wide_gamma_part(const double *a, const double *x, double *y, bo
         }
     }
 }
-/* The recursions of orthogonal polynomials of degrees 0 to 31.  All run as far as the highest degree. */
+/* The kinds of orthogonal polynomials that opdi_wide_recursion computes, for degrees 0 to 31. */
 enum { OPDI_HERMITE_H, OPDI_HERMITE_HE, OPDI_LAGUERRE, OPDI_LEGENDRE, OPDI_CHEBYSHEV };
-/* The polynomial of degree k + 1 from those of degrees k and k - 1.  For Chebyshev's, x is twice the argument. */
+/* The polynomial of degree k + 1 from `value` and `last`, those of degrees k and k - 1.  For Chebyshev polynomials,
+   x is twice the argument. */
 #define OPDI_NEXT_DEGREE(kind, x, value, last, k) \
     ((kind) == OPDI_CHEBYSHEV ? (x) * (value) - (last) \
      : (kind) == OPDI_HERMITE_H ? 2 * ((x) * (value) - (k) * (last)) \
      : (kind) == OPDI_HERMITE_HE ? (x) * (value) - (k) * (last) \
      : (kind) == OPDI_LAGUERRE ? ((2 * (k) + 1 - (x)) * (value) - (k) * (last)) / ((k) + 1) \
      : ((2 * (k) + 1) * (x) * (value) - (k) * (last)) / ((k) + 1))
-/* Computes y [64], the polynomials of degrees n below `most`; NaN for other degrees.  first: the polynomials of degree
-   1.  Eight numbers at a time stay in registers. */
+/* Sets y [64] to the polynomials of degrees `degrees` below `most`, and to NaN for other degrees.  first [64] has
+   the polynomials of degree 1.  Eight numbers at a time stay in registers, and are computed up to the highest of
+   their degrees. */
 OPDI_ALWAYS void opdi_wide_recursion(const double *x, const double *first, const double *degrees, double *y, int kind,
                                      double most) {
     double n[64], tops[8] = {0}, top = 0;
@@ -349,8 +354,8 @@ OPDI_ALWAYS void opdi_wide_orthogonal(const double *x, const double *n, double *
     OPDI_BLOCK_EACH { first[i] = kind == OPDI_HERMITE_H ? 2 * x[i] : kind == OPDI_LAGUERRE ? 1 - x[i] : x[i]; }
     opdi_wide_recursion(x, first, n, y, kind, 32);
 }
-/* Computes r[k + 1] = 2 x r[k] - r[k - 1], beginning with 1 and slope x + less.  Shifted polynomials have 2 x - 1 in
-   place of x. */
+/* Computes r[k + 1] = 2 x r[k] - r[k - 1], beginning with r[0] = 1 and r[1] = slope x + less, up to degree n.  If
+   `shifted` is true, 2 x - 1 replaces x. */
 OPDI_ALWAYS void opdi_wide_chebyshev(const double *x, const double *n, double *y, double slope, double less,
                                      bool shifted, double most) {
     double twice[64], first[64];
@@ -379,9 +384,9 @@ OPDI_WIDE_ORTHOGONAL(OPDI_AVX512, avx512)
 #undef OPDI_WIDE_ORTHOGONAL
 #undef OPDI_NEXT_DEGREE
 OPDI_LOOPS_END
-/* Replaces each NaN in y [64] by the result of the function itself. */
+/* Replaces each NaN in y [64] by the result of the scalar function. */
 static void opdi_wide_mend(const opdi_special *function, const double *x, const double *z, double *y) {
-    double odd[8] = {0}, any = 0;                 /* 0 if all are finite, which is soon seen */
+    double odd[8] = {0}, any = 0;                 /* `any` stays 0 if all are finite */
     for (int i = 0; i < 64; i += 8) {
         for (int j = 0; j < 8; j++) { odd[j] += y[i + j] - y[i + j]; }
     }
@@ -391,8 +396,8 @@ static void opdi_wide_mend(const opdi_special *function, const double *x, const 
         if (y[i] != y[i]) { y[i] = function->two ? function->two(x[i], z[i]) : function->one(x[i]); }
     }
 }
-/* The Chebyshev polynomials that have a vector form.  In double, degrees from `most` on are left to the function
-   itself, which uses sines and cosines, as PyTorch does. */
+/* The Chebyshev polynomials that have a vector form.  In double, degrees from `most` on are computed by the scalar
+   function, which uses sines and cosines, as PyTorch does. */
 static const struct {
     double (*two)(double, double);
     double slope, less, most;
@@ -402,7 +407,7 @@ static const struct {
     {opdi_special_chebyshev_v, 2, -1, 9, false}, {opdi_special_chebyshev_w, 2, 1, 9, false},
     {opdi_special_shifted_t, 1, 0, 7, true}, {opdi_special_shifted_u, 2, 0, 9, true},
     {opdi_special_shifted_v, 2, -1, 9, true}, {opdi_special_shifted_w, 2, 1, 9, true}};
-/* Computes one of these Chebyshev polynomials for 64 numbers.  Returns false if the function is not one of them. */
+/* Computes y [64] if the function is a Chebyshev polynomial of this table.  Otherwise returns false. */
 static bool opdi_wide_chebyshev_run(const opdi_special *function, const double *x, const double *z, double *y,
                                     bool single) {
     for (int k = 0; function->two && k < 8; k++) {
@@ -425,8 +430,8 @@ static const struct { double (*one)(double); opdi_wide_fn *wide; } opdi_wide_fun
     {opdi_special_i1, opdi_wide_i1},
     {opdi_special_digamma, opdi_wide_digamma}, {opdi_special_j0, opdi_wide_j0}, {opdi_special_j1, opdi_wide_j1},
     {opdi_special_y0, opdi_wide_y0}, {opdi_special_y1, opdi_wide_y1}};
-/* Computes a function that has a vector form, or P or Q, for 64 numbers; least: see opdi_wide_series.  Returns false if
-   the function has no vector form. */
+/* Computes y [64] if the function has a vector form or is igamma or igammac; `least` is that of opdi_wide_series.
+   Otherwise returns false. */
 static bool opdi_wide_run(const opdi_special *function, const double *x, const double *z, double *y, double least) {
     const bool upper = function->two == opdi_special_igammac, single = least > 1e-12;
     size_t at = 0;
@@ -458,8 +463,8 @@ static bool opdi_wide_run(const opdi_special *function, const double *x, const d
     opdi_wide_mend(function, x, z, y);
     return true;
 }
-/* Reads 64 numbers, from number `at` on, as doubles.  They are stored as floats if `single`.  Only `rows` of them
-   exist. */
+/* Reads up to 64 numbers, from number `at` of `from` on, as doubles into x [64].  They are stored as floats if
+   `single` is true.  Only `rows` of them exist; x is filled up. */
 static void opdi_wide_read(const void *from, int64_t at, int64_t rows, bool single, double *x) {
     const float *singles = (const float *)from + (single ? at : 0);
     if (!single) { memcpy(x, (const double *)from + at, (size_t)rows * sizeof *x); }
@@ -468,7 +473,9 @@ static void opdi_wide_read(const void *from, int64_t at, int64_t rows, bool sing
     for (int64_t i = rows; i < 64; i++) { x[i] = x[0]; }
 }
 #endif
-/* Runs a function by vectors.  Returns false if it has no vector form. */
+/* Runs a function in vectors on `count` elements: data[0] = function(data[1]) or, if `two` is true,
+   function(data[1], data[2]).  If `single` is true, the data are floats, else doubles.  Returns false if the
+   function has no vector form. */
 OPDI_INTERNAL bool opdi_wide_all(const opdi_special *function, void *const *data, int64_t count, bool two,
                                  bool single) {
 #if defined(OPDI_X86)
