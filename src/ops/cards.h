@@ -1,8 +1,9 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>operators    the cards: everything about one operator in one place
+//  >>operators    operator descriptors: everything about one operator in one place
 //
-//  Each card fills an opd_op_desc.  Kernels make results by opd_result, and backward functions call public operators.
-//  The comment above a card describes its typed function; src/README.md lists everything that is printed from cards.
+//  Each OPDI_OP(name) { .. } fills in an opd_op_desc, also called the card of the operator.  Kernels make results by
+//  opd_result, and backward functions call public operators.  The comment above an OPDI_OP describes its typed
+//  function; src/README.md lists everything that is generated from the descriptors.
 //----------------------------------------------------------------------------------------------------------------------
 
 #if defined(OPDI_OPERATORS)

@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>ops_h        operators: types, macros and inline functions that several families use
+//  >>ops_h        operators: types, macros and inline functions that several groups of operators use
 //----------------------------------------------------------------------------------------------------------------------
 
 #if !defined(OPDI_OPS_H)
@@ -7,7 +7,7 @@
 #include "../collective/collective.h"
 #include "cards.h"
 
-//== complex ===========================================================================================================
+//== complex numbers ===================================================================================================
 
 #if defined(OPDI_OPERATORS)
 static inline opdi_complex opdi_complex_make(double re, double im) {
@@ -31,8 +31,8 @@ static inline opdi_complex opdi_complex_times(double k, opdi_complex x) {
 }
 static inline bool opdi_complex_zero(opdi_complex x) { return x.re == 0 && x.im == 0; }
 OPDI_COLD_BEGIN
-/* Returns true and sets an error if complex numbers were left out of this build (OPD_NO_COMPLEX).  The compiler then
-   drops the code behind the check. */
+/* Returns true and sets an error if complex numbers were left out of this build (OPD_NO_COMPLEX).  Then compilers drop
+   the code after the check. */
 static inline bool opdi_complex_left_out(void) {
 #if defined(OPD_NO_COMPLEX)
     (void)opd_fail(OPD_ERROR_NOT_FOUND, "arithmetic of complex numbers is left out: OPD_NO_COMPLEX was defined");
@@ -44,10 +44,10 @@ static inline bool opdi_complex_left_out(void) {
 OPDI_COLD_END
 #endif
 
-//== create ============================================================================================================
+//== options of operators that create tensors ==========================================================================
 
 #if defined(OPDI_OPERATORS)
-/* The options of a factory: (dtype, layout, device, pin_memory[, memory_format]). */
+/* The options of an operator that creates a tensor: dtype, layout, device, pin_memory and, for some, memory_format. */
 typedef struct opdi_options { opd_scalar_type dtype; opd_device device; int64_t format; } opdi_options;
 enum { OPDI_FORMAT_CONTIGUOUS = 0, OPDI_FORMAT_PRESERVE, OPDI_FORMAT_LAST, OPDI_FORMAT_LAST_3D };
 #define OPDI_OPTIONS_TEXT "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
@@ -57,20 +57,20 @@ enum { OPDI_FORMAT_CONTIGUOUS = 0, OPDI_FORMAT_PRESERVE, OPDI_FORMAT_LAST, OPDI_
 #define OPDI_INTS_TEXT "ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 #endif
 
-//== random ============================================================================================================
+//== random numbers ====================================================================================================
 
 #if defined(OPDI_OPERATORS)
 #define OPDI_GENERATOR_TEXT ", *, Generator? generator=None) -> Tensor"
 #endif
 
-//== view ==============================================================================================================
+//== geometry of views =================================================================================================
 
 #if defined(OPDI_OPERATORS)
-/* Sizes and strides of a tensor, to be changed. */
+/* The sizes and strides of a new view, which begin as those of a tensor. */
 typedef struct opdi_geometry { int ndim; int64_t sizes[OPD_MAX_DIMS + 1], strides[OPD_MAX_DIMS + 1]; } opdi_geometry;
 #endif
 
-//== pointwise =========================================================================================================
+//== pointwise operators ===============================================================================================
 
 #if !defined(OPD_NO_OPERATORS)
 #if defined(OPDI_OPERATORS)
@@ -79,25 +79,26 @@ static inline int64_t opdi_wrap_add(int64_t x, int64_t y) { return (int64_t)((ui
 static inline int64_t opdi_wrap_sub(int64_t x, int64_t y) { return (int64_t)((uint64_t)x - (uint64_t)y); }
 static inline int64_t opdi_wrap_mul(int64_t x, int64_t y) { return (int64_t)((uint64_t)x * (uint64_t)y); }
 OPDI_LOOPS_END
-/* How an operator treats dtypes. */
+/* Rules that tell how an operator treats dtypes and numbers. */
 #define OPDI_TO_FLOAT 1                           /* integers and bool are promoted to float32 */
-#define OPDI_TO_BOOL 2                            /* the result is bool, whatever is compared */
-#define OPDI_NOT_BOOL 4                           /* refuses bool */
+#define OPDI_TO_BOOL 2                            /* results are bool, whatever the dtype of the inputs */
+#define OPDI_NOT_BOOL 4                           /* bool inputs are an error */
 #define OPDI_BOOL_TO_INT 8                        /* bool is promoted to int64 */
-#define OPDI_CONTIGUOUS_RESULT 16                 /* the result does not take over its arguments' strides */
-#define OPDI_NUMBER_KEPT 32                       /* beside halves, a second operand of one number is not rounded */
-/* The loops of a formula by compute type, or NULL.  If there is a double loop but no float loop, floats are computed in
-   double.  what: the kernel's name in "not implemented for".  rule: the flags above.  number: the opd_formula of
-   floats, and that of integers. */
+#define OPDI_CONTIGUOUS_RESULT 16                 /* the result does not take its inputs' strides */
+#define OPDI_NUMBER_KEPT 32                       /* beside 16-bit floats, an operand that is a single number is not
+                                                     rounded */
+/* A pointwise formula.  loop: its loops by compute type, or NULL; if there is a double loop but no float loop, floats
+   are computed in double.  what: the kernel's name in the message "not implemented for".  rule: the flags above.
+   number: the opd_formula for floats, and the one for integers. */
 typedef struct opdi_formula {
     opdi_loop loop[3];
     const char *what;
     int rule;
     int16_t number[2];
-    opdi_loop (*complex_loop)(opd_scalar_type dtype);        /* opdi_complex_of_add; NULL: not for complex numbers */
+    opdi_loop (*complex_loop)(opd_scalar_type dtype);        /* opdi_complex_of_NAME; NULL: complex is not supported */
 } opdi_formula;
-/* The formulas for complex numbers, see complex.c.  OPDI_COMPLEX_LOOPS(add) is the function that returns loops of add;
-   for a formula that is not listed here, it is NULL. */
+/* The pointwise formulas for complex numbers, see complex.c.  OPDI_COMPLEX_LOOPS(add) is the function that returns the
+   loops of add; for a formula that is not listed here, it is NULL. */
 #define OPDI_COMPLEX_NAMES(X) \
     X(add_scaled) X(sub_scaled) X(cube) X(where) X(addcmul) X(addcdiv) X(logical_not) X(logical_and) X(logical_or) \
     X(logical_xor) X(isnan) X(isinf) X(isfinite) X(pow) X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sqrt) \
@@ -163,7 +164,8 @@ OPDI_COMPLEX_NAMES(OPDI_COMPLEX_PROTOTYPE)
 #define OPDI_COMPLEX_HAS_reciprocal 0, opdi_complex_of_reciprocal
 #define OPDI_COMPLEX_HAS_div 0, opdi_complex_of_div
 #define OPDI_COMPLEX_HAS_sign 0, opdi_complex_of_sign
-/* The last members of an opdi_formula: the numbers of the formula of floats and of integers, and the loops. */
+/* The last members of an opdi_formula: the numbers of the formulas for floats and for integers, and the complex
+   loops. */
 #define OPDI_NUMBER(f, i) {(int16_t)OPD_FORMULA_##f, (int16_t)OPD_FORMULA_##i}, OPDI_COMPLEX_LOOPS(f)
 #define OPDI_FORMULA_A(id, name, rule_) \
     static const opdi_formula opdi_formula_##id = {{opdi_f32_##name, opdi_f64_##name, opdi_i64_##name}, #id "_cpu", \
@@ -186,7 +188,8 @@ OPDI_COMPLEX_NAMES(OPDI_COMPLEX_PROTOTYPE)
 #define OPDI_FORMULA_I(id, name, rule_) \
     static const opdi_formula opdi_formula_##id = {{NULL, NULL, opdi_i64_##name}, #id "_cpu", \
         rule_, OPDI_NUMBER(name, name)};
-/* A number as a 0-dim operand that yields in promotion (c10::scalar_to_tensor, wrapped). */
+/* A number as an operand without dims, which does not decide the dtype in type promotion (c10::scalar_to_tensor,
+   wrapped). */
 typedef struct opdi_number { opd_tensor t; union { int64_t i; double d; bool b; double c[2]; } u; } opdi_number;
 OPDI_COLD_BEGIN
 static inline opd_tensor *opdi_muls(opd_tensor *tensor, double k) { return opd_mul_Scalar(tensor, opd_value_float(k)); }
@@ -197,7 +200,7 @@ static inline opd_tensor *opdi_rsubs(double k, opd_tensor *tensor) {
 static inline opd_tensor *opdi_conj(opd_tensor *tensor) {
     return opdi_is_complex(tensor) ? opd_conj_physical(tensor) : tensor;
 }
-/* Returns tensor where the mask is false, and 0 elsewhere. */
+/* Returns tensor where mask is false, and 0 where it is true. */
 static inline opd_tensor *opdi_unless(opd_tensor *tensor, opd_tensor *mask) {
     return opd_masked_fill_Scalar(tensor, mask, opd_value_int(0));
 }
@@ -208,62 +211,65 @@ OPDI_COLD_END
 #endif
 #endif
 
-//== binary ============================================================================================================
+//== backward functions and test cases of binary operators =============================================================
 
 #if !defined(OPD_NO_OPERATORS)
 #if defined(OPDI_OPERATORS)
-/* Returns gradients of arguments i and j if they are required. */
+/* Returns expr from a backward function as the gradient of argument i, if that gradient is needed. */
 #define OPDI_GIVE(i, expr) do { if (opd_bw_needs(bw, i) && opd_bw_return(bw, i, expr) != 0) { return -1; } } while (0)
 #define OPDI_CASES_BINARY "[2,3], [2,3]; [2,3], [3]; [2,1], [1,3]; [2,3], []"
 #define OPDI_CASES_DIV "[2,3], [2,3]+; [2,3], [3]+; [2,1], [1,3]+"
 #endif
 #endif
 
-//== driver ============================================================================================================
+//== reductions ========================================================================================================
 
 #if !defined(OPD_NO_OPERATORS)
 #if defined(OPDI_OPERATORS)
 #define OPDI_ALL_DIMS (~(uint64_t)0)
 typedef struct opdi_folded {
-    double f, g;                                  /* float and double are accumulated in these, complex in both, */
-    int64_t i, n;                                 /* integers here; a count or an index */
+    double f, g;                                  /* accumulators of float and double; of complex, both */
+    int64_t i, n;                                 /* of integers; a count or an index */
 } opdi_folded;
-/* Which field of the state a result of a fold is. */
+/* Which field of the state becomes a result of a fold. */
 typedef enum opdi_fold_out {
     OPDI_OUT_NONE,                                /* there is no such result */
     OPDI_OUT_F, OPDI_OUT_G, OPDI_OUT_I, OPDI_OUT_N,
-    OPDI_OUT_F_OR_I, OPDI_OUT_G_OR_N,             /* the second where integers are folded */
-    OPDI_OUT_INDEX                                /* n, as int64 whatever is folded */
+    OPDI_OUT_F_OR_I, OPDI_OUT_G_OR_N,             /* the second field if integers are folded */
+    OPDI_OUT_INDEX                                /* n as int64, for all dtypes */
 } opdi_fold_out;
 typedef struct opdi_reduce opdi_reduce;
-/* Takes `count` elements of the compute type into the state; the first of them is element `at` of the row. */
+/* Folds `count` elements x of the compute type into the state *folded; the first of them is element number `at` of the
+   row. */
 typedef void (*opdi_fold_step)(opdi_folded *folded, const void *x, int64_t count, int64_t at,
                                const opdi_reduce *reduce);
-/* Folds `count` rows that lie side by side: the next `depth` elements of each, OPDI_COLUMNS_TURNED apart. */
+/* Folds `depth` more elements of each of `count` rows that lie side by side into foldeds [count]; the elements x of a
+   row are OPDI_COLUMNS_TURNED apart. */
 typedef void opdi_side_fn(opdi_folded *foldeds, const void *x, int64_t count, int64_t depth);
 typedef struct opdi_fold {
-    opdi_fold_step step[4];                       /* by compute type; NULL: there is none */
-    opdi_loop column[4];                          /* x (+) y over arrays, if the fold is one of those; or NULL */
-    opdi_side_fn *side[2];                        /* the step of rows side by side, of float and double; or NULL */
+    opdi_fold_step step[4];                       /* by compute type; NULL: not supported */
+    opdi_loop column[4];                          /* by compute type: the loop x (+) y over arrays that has the same
+                                                     effect as the fold, or NULL */
+    opdi_side_fn *side[2];                        /* folds rows side by side, of float and double; or NULL */
     void (*join)(opdi_folded *folded, const opdi_folded *with, const opdi_reduce *reduce);
     void (*finish)(opdi_folded *folded, const opdi_reduce *reduce);  /* may be NULL */
     opdi_folded init;
-    opdi_fold_out out[2];                         /* the results */
+    opdi_fold_out out[2];                         /* which fields are the results */
     const char *what;                             /* the kernel's name in "not implemented for" */
 } opdi_fold;
 struct opdi_reduce {
-    opdi_iter it;                                 /* op[0] the input, then the outputs; dims [0, nred) are reduced */
+    opdi_iter it;                                 /* op[0]: the input, then the outputs; dims [0, nred) are reduced */
     int nred, nouts;
     int64_t count, outer;
     int64_t chunk, chunks;                        /* elements per chunk, chunks per row */
-    int64_t tile, tiles;                          /* columns: outputs side by side that are processed together */
-    opdi_folded *states;                           /* [outer][chunks] when there is more than one chunk */
+    int64_t tile, tiles;                          /* outputs that are processed together; tiles of a row */
+    opdi_folded *states;                           /* [outer][chunks] if there is more than one chunk */
     const opdi_fold *fold;
-    double number;                                /* a number of the operator's */
+    double number;                                /* a number that the operator sets, such as an order */
 };
-#define OPDI_COLUMNS 256                          /* outputs side by side */
-#define OPDI_COLUMNS_TURNED 128                   /* so many outputs at a time */
-/* The parameters of a fold's step. */
+#define OPDI_COLUMNS 256                          /* rows that lie side by side in memory */
+#define OPDI_COLUMNS_TURNED 128                   /* so many rows at a time */
+/* The parameters of an opdi_fold_step. */
 #define OPDI_FOLD_ARGS opdi_folded *folded, const void *px, int64_t count, int64_t at, const opdi_reduce *reduce
 #if defined(OPDI_X86)
 #define OPDI_FOLD_WIDE(name) \
@@ -279,8 +285,8 @@ struct opdi_reduce {
 #endif
 #define OPDI_SUM_BLOCK 512
 OPDI_LOOPS_BEGIN
-/* Returns the sum of term(x) over `count` contiguous elements x of `size` bytes.  Within a block, adds up 16 sums side
-   by side; then adds up the blocks.  In one long sum, later terms would lose digits, because the sum is so much
+/* Returns the sum of term(x) over `count` contiguous elements x of `size` bytes.  Within a block, computes 16 sums in
+   parallel; then adds up the blocks.  In one long sum, later terms would lose digits, because the sum is so much
    larger. */
 OPDI_LOOP_TEXT double opdi_sum_terms(const void *data, int64_t size, int64_t count, const opdi_reduce *reduce,
                                      double (*term)(const void *x, const opdi_reduce *reduce)) {
@@ -307,7 +313,7 @@ OPDI_LOOP_TEXT double opdi_sum_terms(const void *data, int64_t size, int64_t cou
     return sums[0];
 }
 OPDI_LOOPS_END
-/* Defines a fold that adds up expr of x. */
+/* Defines a fold that adds up expr, an expression in an element x. */
 #define OPDI_FOLD_SUM(name, type, expr) \
     OPDI_LOOP_TEXT double name##_term(const void *data, OPD_UNUSED const opdi_reduce *reduce) { \
         const type x = *(const type *)data; return (double)(expr); } \
@@ -321,31 +327,31 @@ OPDI_LOOPS_END
 #endif
 #endif
 
-//== lines =============================================================================================================
+//== operators along one dim ===========================================================================================
 
 #if !defined(OPD_NO_OPERATORS)
 #if defined(OPDI_OPERATORS)
 typedef struct opdi_lines opdi_lines;
 typedef struct opdi_piece { int64_t from, count; int pass; } opdi_piece;
-/* in[k]: count elements of the compute type.  out[k]: as many, or len[k], of the compute type or int64_t.  tmp: scratch
-   memory. */
+/* Processes a piece of a line.  in[k]: at->count elements of the compute type.  out[k]: as many elements or, if that
+   differs, len[k], of the compute type or int64_t.  tmp: scratch memory. */
 typedef void (*opdi_line_fn)(const opdi_lines *lines, const opdi_piece *at, const void *const *in, void *const *out,
                              char *tmp);
 struct opdi_lines {
-    int nin, nops, ndim;                          /* operands: inputs, then outputs; ndim: dims without the line's */
-    int64_t count, outer;                         /* elements of an input line; lines */
-    int64_t len[4];                               /* elements of each operand's line */
-    int64_t sizes[OPD_MAX_DIMS];                  /* innermost first */
-    int64_t stride[4][OPD_MAX_DIMS], step[4];     /* bytes; step: along the line */
+    int nin, nops, ndim;                          /* nin inputs, nops operands; dims without the line's */
+    int64_t count, outer;                         /* elements of an input line; number of lines */
+    int64_t len[4];                               /* elements of a line of each operand */
+    int64_t sizes[OPD_MAX_DIMS];                  /* of the ndim dims, innermost first */
+    int64_t stride[4][OPD_MAX_DIMS], step[4];     /* in bytes; step: along the line */
     char *data[4];
-    int32_t size[4], work[4];                     /* bytes of an element, and of one as the function sees it */
-    opdi_convert load[4], store[4];               /* NULL: no conversion */
-    int64_t room[4];                              /* bytes of an operand's buffer; 0: never needs one */
-    size_t tmp;                                   /* bytes of scratch */
-    int passes;                                   /* 0: the function gets lines as they are, but for indices */
-    int64_t piece;                                /* elements of a piece; n: whole lines */
+    int32_t size[4], work[4];                     /* bytes of an element: in memory, for the function */
+    opdi_convert load[4], store[4];               /* conversions; NULL: none is needed */
+    int64_t room[4];                              /* bytes of each operand's buffer; 0: none is needed */
+    size_t tmp;                                   /* bytes of scratch memory */
+    int passes;                                   /* 0: the function reads lines in memory, not copied */
+    int64_t piece;                                /* elements of a piece; count: whole lines */
     opdi_line_fn fn;
-    int64_t number;                               /* numbers of the operator's */
+    int64_t number;                               /* numbers and flags that the operator sets */
     bool flag, flag2, keep_strides;
     int failed;
 };
@@ -359,7 +365,7 @@ struct opdi_lines {
 #endif
 #endif
 
-//== scans =============================================================================================================
+//== cumulative operators, sorting: results ============================================================================
 
 #if !defined(OPD_NO_OPERATORS)
 #if defined(OPDI_OPERATORS)
@@ -367,56 +373,58 @@ struct opdi_lines {
 #endif
 #endif
 
-//== sort ==============================================================================================================
+//== sort keys =========================================================================================================
 
 #if !defined(OPD_NO_OPERATORS)
 #if defined(OPDI_OPERATORS)
-/* Keys have the order of the values: NaN above all, -0 equal to 0. */
+/* A sort key and the index of its element.  Unsigned keys have the order of the elements: NaN is above all numbers, -0
+   equals 0. */
 typedef struct opdi_key { uint64_t key; int64_t index; } opdi_key;
 #endif
 #endif
 
-//== products ==========================================================================================================
+//== matrix products ===================================================================================================
 
 #if !defined(OPD_NO_OPERATORS)
 #if defined(OPDI_OPERATORS)
 #define OPDI_DTYPE(t) ((opd_scalar_type)(t)->dtype)
-/* Element (b, i, j) is b * bs + i * rs + j * cs elements behind data. */
+/* A batch of matrices: element (b, i, j) is b * bs + i * rs + j * cs elements after data. */
 typedef struct opdi_matrix { char *data; int64_t bs, rs, cs; } opdi_matrix;
 typedef struct opdi_products {
     opdi_matrix a, b, c;
-    int dtype, from;                              /* of c; of a and b */
+    int dtype, from;                              /* dtype of c; dtype of a and b */
     int64_t batch, m, n, k;
     double beta;
     int32_t failed;
-    int8_t dots, outer, large;                    /* m = n = 1; k = 1, c is written, and is larger than caches */
+    int8_t dots, outer, large;                    /* m = n = 1; k = 1, not added to c; c exceeds caches */
 } opdi_products;
-/* A factor with all its examples.  One example has ndim dims.  If dim is -1, it is the same for all. */
+/* A factor of a product under vmap.  The tensor has all examples; dim counts them, or is -1 if all share it.  One
+   example has ndim dims. */
 typedef struct opdi_factor { opd_tensor *tensor; int dim, ndim; } opdi_factor;
 #endif
 #endif
 
-//== factor products ===================================================================================================
+//== matrix factorizations =============================================================================================
 
 #if !defined(OPD_NO_OP_SOLVE)
 #if defined(OPDI_OPERATORS)
-/* The arguments of a kernel that handles one matrix of a batch: sizes, and up to four tensors, each with the distance
-   of its matrices in elements. */
+/* The arguments of a kernel that processes one matrix of a batch: sizes, and up to four tensors `data`, each with the
+   distance `step` of its matrices in elements. */
 typedef struct opdi_solver {
     int64_t rows, columns, count;
     char *data[4];
     int64_t step[4];
     int32_t *pivots, *info;                       /* [batch, npivots], [batch] */
     int64_t npivots;
-    double least;                                 /* singular values, as parts of the largest, that count */
+    double least;                                 /* smaller singular values (relative to the largest) are 0 */
     bool upper, left, unit, turned, vectors;
-    bool columns_first;                           /* data[0] lies by columns */
-    int (*run)(const struct opdi_solver *solver, int64_t at);       /* 0, or -1 without memory */
+    bool columns_first;                           /* matrices in data[0] are stored by columns */
+    int (*run)(const struct opdi_solver *solver, int64_t at);       /* returns 0, or -1 if memory runs out */
     int32_t failed;
 } opdi_solver;
 OPDI_LOOPS_BEGIN
-/* Returns the address of matrix number `at` of tensor `which`, whose elements have this many bytes.  Returns NULL if
-   the tensor has no memory. */
+/* Returns the address of matrix number `at` of tensor solver->data[which], whose elements have `bytes` bytes.  Returns
+   NULL if the tensor has no memory. */
 static inline void *opdi_solver_at(const opdi_solver *solver, int which, int64_t at, size_t bytes) {
     char *const data = solver->data[which];
     return data ? data + at * solver->step[which] * (int64_t)bytes : NULL;
@@ -429,11 +437,11 @@ enum { OPDI_PANEL = 32 };                         /* reflections that are applie
 #endif
 #endif
 
-//== complex factors ===================================================================================================
+//== complex matrices ==================================================================================================
 
 #if !defined(OPD_NO_OP_SOLVE)
 #if defined(OPDI_OPERATORS)
-/* A matrix of complex numbers.  Element (i, j) is at[i * rs + j * cs], or the conjugate of that. */
+/* A view of a complex matrix.  Element (i, j) is at[i * rs + j * cs] or, if `conj`, its conjugate. */
 typedef struct opdi_cblock {
     opdi_complex *at;
     int64_t rs, cs;
@@ -451,17 +459,17 @@ OPDI_LOOPS_END
 #endif
 #endif
 
-//== cholesky ==========================================================================================================
+//== results of kernels on matrices ====================================================================================
 
 #if !defined(OPD_NO_OP_SOLVE)
 #if defined(OPDI_OPERATORS)
 /* The results of a kernel while they are computed: out [count], and for each a contiguous tensor `work` to compute in.
-   Real results next to complex ones are computed in double. */
+   Real results beside complex results are computed in float64. */
 typedef struct opdi_results { opd_tensor *out[4], *work[4]; int count; } opdi_results;
 #endif
 #endif
 
-//== spectral ==========================================================================================================
+//== eigenvalues and singular values ===================================================================================
 
 #if !defined(OPD_NO_OP_SOLVE)
 #if defined(OPDI_OPERATORS)
@@ -469,14 +477,14 @@ enum { OPDI_SWEEPS = 60 };                        /* for one value, before it co
 #endif
 #endif
 
-//== functions =========================================================================================================
+//== special functions =================================================================================================
 
 #if !defined(OPD_NO_OP_SPECIAL)
 #if defined(OPDI_OPERATORS)
 #define OPDI_PI 3.14159265358979323846
 OPDI_LOOPS_BEGIN
-/* Returns the product of the factors for j0's two zeros up to 8.  Each zero is stored in two parts, so that the digits
-   it shares with x cancel exactly. */
+/* Returns (x^2 - z1^2) (x^2 - z2^2) for the two zeros z1, z2 of j0 below 8.  Each zero is stored in two parts, so that
+   the digits that it shares with x cancel exactly. */
 OPDI_ALWAYS double opdi_j0_zeros(double x) {
     const double first = ((x - 2.404825557695773) + 1.176691651530894e-16) * (x + 2.404825557695773);
     return first * (((x - 5.520078110286311) - 8.088597146146722e-17) * (x + 5.520078110286311));
@@ -492,8 +500,8 @@ OPDI_ALWAYS double opdi_y0_zero(double x) {
 }
 OPDI_LOOPS_END
 #define OPDI_Y0_INVERSE 1.1190977808704887
-/* A function of one number or two, computed in double for every dtype.  what: the kernel's name in "not implemented
-   for".  half: float16 and bfloat16 are supported. */
+/* A function of one number or two, computed in double for every dtype.  what: the kernel's name in the message "not
+   implemented for".  half: float16 and bfloat16 are supported. */
 typedef struct opdi_special {
     const char *what;
     bool half;
@@ -503,14 +511,14 @@ typedef struct opdi_special {
 #endif
 #endif
 
-//== conv small ========================================================================================================
+//== convolutions ======================================================================================================
 
 #if !defined(OPD_NO_OP_CONV)
 #if defined(OPDI_OPERATORS)
-/* A convolution of x [n, c, in] with w [oc, c / groups, k] to y [n, oc, out]. */
+/* A convolution of x [n, c, in] with weights w [oc, c / groups, kernel] to y [n, oc, out]. */
 typedef struct opdi_vol {
     int dtype;                                    /* float32, float64 or int64 */
-    bool exact;                                   /* float32 for bfloat16 */
+    bool exact;                                   /* dtype is float32, but the numbers are bfloat16 */
     int64_t n, c, oc, groups;
     int64_t in[3], kernel[3], stride[3], pad[3], dilation[3], out[3];
 } opdi_vol;
@@ -518,7 +526,7 @@ enum { OPDI_VOL_Y, OPDI_VOL_GX, OPDI_VOL_GW };
 #endif
 #endif
 
-//== columns ===========================================================================================================
+//== memory formats ====================================================================================================
 
 #if !defined(OPD_NO_OP_RESAMPLE)
 #if defined(OPDI_OPERATORS)
@@ -527,26 +535,26 @@ enum { OPDI_VOL_Y, OPDI_VOL_GX, OPDI_VOL_GW };
 #endif
 #endif
 
-//== norm rows =========================================================================================================
+//== normalizations ====================================================================================================
 
 #if !defined(OPD_NO_OP_NORM)
 #if defined(OPDI_OPERATORS)
-/* A normalisation of x [a, c, n].  In a layer or group norm, the statistics belong to a group of `per` neighbouring
-   channels of one a; in a batch norm, to a channel of all a.  A layer norm has c = 1 and weights of n elements. */
+/* A normalization of x [a, c, n].  In a layer or group norm, each group of `per` neighbouring channels of one a has its
+   own statistics; in a batch norm, each channel, for all a together.  A layer norm has c = 1 and n weights. */
 typedef struct opdi_norm {
     int64_t a, c, n, per;
-    int64_t groups;                               /* layer and group norm: a * c / per statistics */
+    int64_t groups;                               /* layer, group norm: number of statistics, a * c / per */
     double eps;
-    const void *input, *grad, *weight, *bias;     /* input, gradient, weight and bias or NULL; all of one type */
-    void *output, *mean, *rstd, *dx, *dw, *db;    /* dx, dw, db: NULL if not wanted */
-    void *parts;                                  /* layer norm: of dw and db, of OPDI_NORM_ROWS rows each; or NULL */
+    const void *input, *grad, *weight, *bias;     /* of the same dtype; weight and bias may be NULL */
+    void *output, *mean, *rstd, *dx, *dw, *db;    /* dx, dw, db: NULL if not needed */
+    void *parts;                                  /* layer norm: sums of OPDI_NORM_ROWS rows for dw, db; or NULL */
     const void *mean_in, *rstd_in;
-    opdi_convert load, store;                     /* layer norm: its operands are short floats, which */
-    bool layer, eval;                             /* these convert a row at a time; or NULL */
+    opdi_convert load, store;                     /* layer norm of 16-bit floats; else NULL */
+    bool layer, eval;                             /* a layer norm; given statistics are used */
 } opdi_norm;
-#define OPDI_NORM_ROW 2048                        /* elements of the longest one */
-#define OPDI_NORM_COLUMNS 512                     /* of a layer norm, whose gradients are summed at a time */
-#define OPDI_NORM_ROWS 64                         /* rows that are summed before doubles are */
+#define OPDI_NORM_ROW 2048                        /* elements of the longest row */
+#define OPDI_NORM_COLUMNS 512                     /* columns of a layer norm whose gradients are summed together */
+#define OPDI_NORM_ROWS 64                         /* rows that are summed in float before they are added up in double */
 #if defined(OPDI_X86)
 #define OPDI_ROW_AVX2 OPDI_AVX2
 #endif
@@ -554,31 +562,33 @@ typedef struct opdi_norm {
 #else
 #define OPDI_ROW_AVX2
 #endif
-/* Derivatives of dx, dw, db = backward(g, x, w): with GX (G here), GW, GB the gradients that came for them and
-   J(v) = rstd (v - mean v - xhat mean(v xhat)):
-     for g: w J(G) + GW xhat + GB         for w: sum g J(G)
-     for x: J(g GW) - J(rstd (gy c + G b)) - rstd^2 xhat (mean(G gy) - mean G mean gy - b c),   gy = w g,
-     b = mean(gy xhat), c = mean(G xhat)
-   With fixed statistics J(v) = rstd v and for x only g GW rstd.  Everything broadcasts to x; `dims` are those
-   statistics run over, `sum` those that weights do not have. */
+/* The derivatives of the norms' backward operators dx, dw, db = backward(g, x, w), for the second derivative.  GX (G in
+   the formulas), GW and GB are the gradients of dx, dw and db.  With xhat = (x - mean) rstd and
+   J(v) = rstd (v - mean(v) - xhat mean(v xhat)), the gradients are
+     of g: w J(G) + GW xhat + GB
+     of w: sum of g J(G)
+     of x: J(g GW) - J(rstd (gy c + G b)) - rstd^2 xhat (mean(G gy) - mean(G) mean(gy) - b c),
+           with gy = w g, b = mean(gy xhat), c = mean(G xhat)
+   If the statistics are `fixed`, J(v) is rstd v, and the gradient of x is only g GW rstd.  All tensors broadcast to x.
+   `dims` are the dims over which the statistics are computed, `sum` the dims that the weights do not have. */
 typedef struct opdi_norm_second {
     opd_tensor *grad, *input, *weight, *mean, *rstd, *GX, *GW, *GB;
     int64_t dims[OPD_MAX_DIMS], sum[OPD_MAX_DIMS];
     int ndims, nsum;
     bool fixed;
 } opdi_norm_second;
-/* The relation of an argument or a result of a norm to channels. */
+/* How an argument or a result of a norm depends on channels. */
 typedef enum opdi_channel_kind {
-    OPDI_CHANNEL_NONE,                            /* nothing */
+    OPDI_CHANNEL_NONE,                            /* not at all */
     OPDI_CHANNEL_IMAGE,                           /* [N, C, ..] */
     OPDI_CHANNEL_LIST,                            /* [C] */
     OPDI_CHANNEL_WRITTEN,                         /* [C], written */
-    OPDI_CHANNEL_COUNT                            /* a number of channels, or of groups of them */
+    OPDI_CHANNEL_COUNT                            /* an int: the number of channels, or of groups */
 } opdi_channel_kind;
 #endif
 #endif
 
-//== cross entropy =====================================================================================================
+//== reductions of losses ==============================================================================================
 
 #if !defined(OPD_NO_OP_LOSS)
 #if defined(OPDI_OPERATORS)
@@ -586,7 +596,7 @@ enum { OPDI_REDUCE_NONE = 0, OPDI_REDUCE_MEAN = 1, OPDI_REDUCE_SUM = 2 };
 #endif
 #endif
 
-//== gather ============================================================================================================
+//== walks of gather and scatter =======================================================================================
 
 #if !defined(OPD_NO_OP_INDEX)
 #if defined(OPDI_OPERATORS)
@@ -594,7 +604,7 @@ enum { OPDI_WALK_GATHER = 0, OPDI_WALK_SCATTER, OPDI_WALK_ADD, OPDI_WALK_MUL, OP
 #endif
 #endif
 
-//== folds =============================================================================================================
+//== scatter with scratch memory for a few rows ========================================================================
 
 #if !defined(OPD_NO_OP_INDEX)
 #if defined(OPDI_OPERATORS)
@@ -610,7 +620,7 @@ typedef struct opdi_few { opd_tensor *self, *scratch, *part, *rows, *index, *src
 #include "../typed/end.h"
 #endif
 
-//== what macros define ================================================================================================
+//== prototypes of functions that macros define ========================================================================
 
 #if !defined(OPD_NO_OPERATORS) && defined(OPDI_OPERATORS)
 OPDI_INTERNAL void opdi_fold_sum_i64(OPDI_FOLD_ARGS);

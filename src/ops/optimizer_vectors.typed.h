@@ -1,5 +1,5 @@
-/* The square root and the maximum of lanes.  They use assembly, because sqrtf would have to set errno.  If an operand
-   is NaN, the maximum is the second operand. */
+/* The square root and the maximum of vectors (at level 0, of single numbers).  They use assembly, because sqrtf would
+   have to set errno.  If an operand is NaN, the maximum is the second operand. */
 #if OPDI_LEVEL == 0
 #define OPDI_LANES_ROOT(r, x) r = OPDI_FN(sqrt)(x)
 #define OPDI_LANES_MAX(r, x) if ((x) > (r)) { r = (x); }
@@ -7,8 +7,8 @@
 #define OPDI_LANES_ROOT(r, x) __asm__("vsqrtp" OPDI_ASM " {%1, %0|%0, %1}" : "=x"(r) : "x"(x))
 #define OPDI_LANES_MAX(r, x) __asm__("vmaxp" OPDI_ASM " {%0, %1, %0|%0, %1, %0}" : "+x"(r) : "x"(x))
 #endif
-/* Makes steps of Adam for elements [i, count), as long as they fill whole lanes.  Returns the first element that is
-   left. */
+/* Makes a step of Adam for elements i, i + 1, .. below `count`, as long as they fill whole vectors.  The operands
+   data[] are those of opdi_adam_f32.  Returns the index of the first element that is left. */
 OPDI_TARGET static int64_t OPDI_WIDE(adam)(void *const *data, int64_t count, int64_t i, const opdi_adam *other) {
     const OPDI_T sign = (OPDI_T)other->sign, l2 = (OPDI_T)other->l2, decay = (OPDI_T)other->decay,
         w1 = (OPDI_T)other->w1, beta2 = (OPDI_T)other->beta2, w2 = (OPDI_T)other->w2, step = (OPDI_T)other->step,
@@ -39,8 +39,9 @@ OPDI_TARGET static int64_t OPDI_WIDE(adam)(void *const *data, int64_t count, int
 }
 #undef OPDI_LANES_ROOT
 #undef OPDI_LANES_MAX
-/* Makes steps of SGD in whole lanes, from element i on.  Returns the first element that is left.  The operands are x,
-   b, x, b, grad if there is a momentum buffer b, else x, x, grad. */
+/* Makes a step of SGD for elements i, i + 1, .. below `count`, as long as they fill whole vectors.  The operands data[]
+   are x, b, x, b, grad if there is a momentum buffer b, else x, x, grad.  Returns the index of the first element that
+   is left. */
 OPDI_TARGET static int64_t OPDI_WIDE(sgd)(void *const *data, int64_t count, int64_t i, const opdi_sgd *other) {
     const OPDI_T sign = (OPDI_T)other->sign, l2 = (OPDI_T)other->l2, momentum = (OPDI_T)other->momentum,
         w = (OPDI_T)other->w, lr = (OPDI_T)other->lr;

@@ -3,32 +3,36 @@
 #if defined(OPDI_OPERATORS)
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>builtins     the list of all cards, and their registration
+//  >>builtins     the list of all operator descriptors, and their registration
 //
-//  A built-in operator is registered when its name, or all operators, are first looked up; opdi_families has the list.
-//
-//  opdi_started ------> opdi_start             at the first use, and whenever library blocks wait
-//    opdi_register_builtins                    once, first: the library, opdi_register_fallbacks, no operator yet
-//    opdi_block_run                            then: each library block that waits
-//  opdi_find_waiting, opd_op_builtin, opdi_overloads_of and whatever registers for a name
-//  opdi_not_found, opd_op_next, opd_op_list, opd_listener_add: for all
-//    \--> opdi_builtins_make(name or NULL)     other threads wait meanwhile, see `starter` and `making`
-//      opdi_register_card(i)                   for each card that waits and is of the name's family (opdi_family)
-//        its card --> opd_define              the card fills a description: schema, kernels, derived forms
-//        opdi_registry.builtin[i]              is the operator from now on
+//  A built-in operator is registered when its name, or the list of all operators, is first looked up.  opdi_families
+//  lists the operator descriptors (cards) by families, each of which can be left out of a build.  Below, an indented
+//  function is called by the function above it.
+//    opdi_started                              at the first use, and whenever a library block has not run yet
+//      opdi_start
+//        opdi_register_builtins                once, before all blocks: opens the library of the built-in operators
+//          opdi_register_fallbacks
+//        opdi_block_run                        for each library block that has not run yet
+//    opdi_find_waiting, opd_op_builtin, opdi_overloads_of, and functions that register for a name
+//      opdi_builtins_make(name)                other threads wait until it ends, see `starter` and `making`
+//        opdi_register_card(i)                 for each unregistered descriptor in the name's family (opdi_family)
+//          opd_define                          registers schema, kernels and derived forms; from then on,
+//                                              opdi_registry.builtin[i] is the operator
+//    opdi_not_found, opd_op_next, opd_op_list, opd_listener_add
+//      opdi_builtins_make(NULL)                the same for all descriptors
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_LOOPS_BEGIN
 
-//== cards by family
+//== operator descriptors by family
 
 typedef void (*opdi_card_fn)(opd_op_desc *op);
 #if !defined(OPD_LEAN)
 #include "cards.printed.h"
 #endif
 
-/* Reads a descriptor and fills in its defaults: autocast keeps dtypes; under vmap, composite operators are decomposed
-   and formulas run element by element. */
+/* Runs a card, which fills in *desc, and sets defaults: autocast keeps dtypes; under vmap, composite operators are
+   decomposed, and pointwise formulas run on all examples at once. */
 static void opdi_read_card(opdi_card_fn card, opd_op_desc *desc) {
     memset(desc, 0, sizeof *desc);
     card(desc);
@@ -39,10 +43,10 @@ static void opdi_read_card(opdi_card_fn card, opd_op_desc *desc) {
     if (desc->tags & OPDI_OPTAG_FORMULA) { desc->vmap = OPD_BATCH_POINTWISE; }
 }
 
-//== registration of the cards
+//== registration of the operators
 
-/* Registers the fallbacks of all operators, key by key (aten/src/ATen/core/VariableFallbackKernel.cpp and its
-   neighbours).  Returns 0, or -1 and sets an error. */
+/* Registers the fallbacks that apply to all operators, key by key (aten/src/ATen/core/VariableFallbackKernel.cpp and
+   similar files).  Returns 0, or -1 and sets an error. */
 static int opdi_register_fallbacks(opd_library *lib) {
     for (opd_key key = 0; key < OPD_KEY_SLOTS; key++) {
         const int functionality = opdi_key_is_runtime(key) ? opdi_key_functionality(key) : 0;
@@ -65,8 +69,8 @@ static int opdi_register_fallbacks(opd_library *lib) {
 
 OPDI_LOOPS_END
 
-/* Opens the library of the built-in operators, before any library block runs.  Returns 0, or -1 and sets an error; then
-   the next use tries again. */
+/* Opens the library of the built-in operators, before any library block runs, and registers the fallbacks.  Returns 0,
+   or -1 and sets an error; then the next use tries again. */
 OPDI_SHARED int opdi_register_builtins(void) {
     opd_library *aten = opd_library_open(OPD_DEF, "aten", NULL, "opdispatch.h", __LINE__);
     opd_library *all = aten ? opd_library_open(OPD_IMPL, "_", NULL, "opdispatch.h", __LINE__) : NULL;
@@ -85,9 +89,9 @@ OPDI_SHARED int opdi_register_builtins(void) {
 }
 
 #if !defined(OPD_NO_OP_POOL) || !defined(OPD_NO_COLLECTIVES)
-/* Defines a built-in operator of another namespace, unless an operator of this name exists.  *lib is the library for
-   it, which the first such operator opens.  If the existing operator is a program's, whose library may be closed later,
-   sets *all to false.  Returns 0, or -1 and sets an error. */
+/* Defines a built-in operator in namespace ns, unless an operator with its name exists.  *lib is the library for it,
+   which is opened for the first such operator.  If the existing operator was defined by the program, whose library may
+   be closed later, sets *all to false.  Returns 0, or -1 and sets an error. */
 static int opdi_extra_define(opd_library **lib, const char *ns, opd_op_desc *desc, bool *all) {
     char name[256];
     (void)snprintf(name, sizeof name, "%s::%.*s", ns, (int)strcspn(desc->schema, "("), desc->schema);
@@ -103,7 +107,7 @@ static int opdi_extra_define(opd_library **lib, const char *ns, opd_op_desc *des
 }
 #endif
 
-/* Registers torchvision's operators that no library has defined.  Returns 0, or -1 and sets an error. */
+/* Registers those of torchvision's operators that no library has defined.  Returns 0, or -1 and sets an error. */
 static int opdi_register_vision(void) {
     bool all = true;
 #if !defined(OPD_NO_OP_POOL)
@@ -123,7 +127,7 @@ static int opdi_register_vision(void) {
     return 0;
 }
 
-/* Registers the collectives that no library has defined.  Returns 0, or -1 and sets an error. */
+/* Registers those of the collective operators that no library has defined.  Returns 0, or -1 and sets an error. */
 static int opdi_register_collectives(void) {
     bool every = true;
 #if !defined(OPD_NO_COLLECTIVES)
@@ -167,12 +171,13 @@ OPDI_SHARED int opdi_register_extra(int which) {
 #endif
 
 #if defined(OPD_LEAN)
-/* Returns card number i if the program keeps it and no macro left it out, else NULL. */
+/* Returns card number i, or NULL if a macro left it out or this lean program does not use it. */
 static opdi_card_fn opdi_card_at(int i) {
     const opdi_lean_card *const noted = OPDI_LOAD(&opdi_lean_cards[i]);
     return noted ? noted->card : NULL;
 }
-/* Returns the macro that left out this operator, or the operator of which it is a form.  Returns NULL if none did. */
+/* Returns the name of the macro that left out this operator or, for a derived form, its base operator.  Returns NULL if
+   none did. */
 OPDI_SHARED const char *opdi_left_out(const char *name) {
     for (int i = 0; i < OPD_OP_COUNT; i++) {
         const opdi_lean_card *const noted = OPDI_LOAD(&opdi_lean_cards[i]);
@@ -181,7 +186,7 @@ OPDI_SHARED const char *opdi_left_out(const char *name) {
     return NULL;
 }
 #else
-/* Returns the family of card i, and sets *first to the number of the family's first card. */
+/* Returns the number of the family of card i, and sets *first to the number of the family's first card. */
 static int opdi_family_at(int i, int *first) {
     int family = 0;
     for (*first = 0; i - *first >= opdi_families[family].n; family++) {
@@ -189,13 +194,14 @@ static int opdi_family_at(int i, int *first) {
     }
     return family;
 }
-/* Returns card number i, or NULL if a macro left its family out. */
+/* Returns card number i, or NULL if a macro left out its family. */
 static opdi_card_fn opdi_card_at(int i) {
     int first;
     const int family = opdi_family_at(i, &first);
     return opdi_families[family].cards ? opdi_families[family].cards[i - first] : NULL;
 }
-/* Returns the macro that left out this operator, or the operator of which it is a form.  Returns NULL if none did. */
+/* Returns the name of the macro that left out this operator or, for a derived form, its base operator.  Returns NULL if
+   none did. */
 OPDI_SHARED const char *opdi_left_out(const char *name) {
     int first;
     for (int i = 0; i < OPD_OP_COUNT; i++) {
@@ -208,8 +214,8 @@ OPDI_SHARED const char *opdi_left_out(const char *name) {
 }
 #endif
 
-/* Registers card i and its derived forms; does nothing if its family is left out.  Returns 0, or -1 and sets an error;
-   then the operators stay unregistered. */
+/* Registers the operator of card i and its derived forms; does nothing if its family was left out.  Returns 0, or -1
+   and sets an error; then the operators stay unregistered. */
 OPDI_SHARED int opdi_register_card(int i) {
     opd_library *aten = opdi_registry.aten;
     const opdi_registration *before = aten->registrations;

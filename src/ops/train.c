@@ -1,26 +1,26 @@
 #include "ops.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>op:train     steps of optimizers, and what a gradient scaler does
+//  >>op:train     optimizer steps, operators for gradient scalers, operators on lists of tensors (_foreach_..)
 //----------------------------------------------------------------------------------------------------------------------
 
-//== the fused steps: SGD, Adam, AdamW =================================================================================
+//== fused optimizer steps: SGD, Adam, AdamW ===========================================================================
 //
-//  A step makes one pass over the memory of each parameter.  A loop's operands are the tensors that are written, the
-//  same tensors again as they are read, and the gradient.  Sums are in the order of
+//  A step makes one pass over the memory of each parameter.  The operands of a loop are: the tensors to be written, the
+//  same tensors again as inputs, and the gradient.  The order of operations is that of
 //  aten/src/ATen/native/cpu/Fused*Kernel.cpp.
 
 typedef struct opdi_adam {
-    opdi_params params;                           /* passed on by opdi_run: the struct begins with it */
+    opdi_params params;                           /* first, because opdi_run passes a pointer to it */
     double sign, l2, decay;                       /* g = sign g + l2 x;  x *= decay */
     double w1, beta2, w2;                         /* m += (g - m) w1;  v = beta2 v + w2 g g */
     double step, scale, eps;                      /* x -= step m / (scale sqrt v + eps) */
-    bool amsgrad;                                 /* with the largest v so far */
+    bool amsgrad;                                 /* uses the largest v so far instead of v */
 } opdi_adam;
 typedef struct opdi_sgd {
     opdi_params params;
-    double sign, l2, momentum, w, lr;             /* b = momentum b + w g */
-    bool first, nesterov;                         /* b = g;  x -= lr (g + momentum b) */
+    double sign, l2, momentum, w, lr;             /* b = momentum b + w g, but b = g if `first` */
+    bool first, nesterov;                         /* x -= lr b or, if nesterov, x -= lr (g + momentum b) */
 } opdi_sgd;
 
 static void opdi_adam_f32(void *const *data, int64_t count, const opdi_params *params);
@@ -46,10 +46,10 @@ static void opdi_unscale_f64(void *const *data, int64_t count, const opdi_params
 #include "../typed/end.h"
 OPDI_COLD_BEGIN
 
-/* The lists of a step: parameters, gradients, and state.  Lists that are missing have no tensors. */
+/* The lists of tensors of a step: parameters, gradients, and state.  Lists that a step does not use are empty. */
 #define OPDI_STEP_LISTS 6
-/* Checks the lists of an optimizer's step.  lists[0] has the parameters; `wanted` lists must be equally long.  A
-   parameter's tensors must have its dtype, backend and sizes.  A tensor that is written must not partially overlap
+/* Checks the lists of an optimizer step.  lists[0] has the parameters; all lists k with wanted[k] must be equally long.
+   A parameter's tensors must have its dtype, backend and sizes.  A tensor that is written must not partially overlap
    another one.  Returns 0, or -1 and sets an error. */
 static int opdi_step_check(const opd_call *call, const opd_tensors *lists, int nlists, const bool *wanted) {
     const opd_tensors *params = &lists[0];
@@ -76,7 +76,7 @@ static int opdi_step_check(const opd_call *call, const opd_tensors *lists, int n
                                 opd_schema_arg_name(call->op->schema, k));
             }
             if (k != 1 && opdi_check_internal_overlap(tensor)) { return -1; }
-            for (int j = 0; j < k; j++) {         /* written tensors lie apart from all others */
+            for (int j = 0; j < k; j++) {         /* written tensors must not overlap any other */
                 const opd_tensor *other = wanted[j] ? lists[j].data[i] : NULL;
                 if (other && opdi_check_partial_overlap(tensor, other)) { return -1; }
             }
@@ -85,8 +85,8 @@ static int opdi_step_check(const opd_call *call, const opd_tensors *lists, int n
     return 0;
 }
 
-/* Reads grad_scale and found_inf, the arguments from `at` on, which a gradient scaler passes.  Applies the scale to the
-   gradients.  Returns 0, 1 if this step is to be skipped, or -1 and sets an error. */
+/* Reads grad_scale and found_inf, arguments `at` and at + 1, which a gradient scaler passes.  Divides the gradients by
+   the scale.  Returns 0, or 1 if this step must be skipped, or -1 and sets an error. */
 static int opdi_step_scale(opd_call *call, const opd_tensors *grads, int at) {
     opd_tensor *scale = opd_arg_tensor(call, at), *found = opd_arg_tensor(call, at + 1), *ops[3];
     opdi_params none;
@@ -100,7 +100,7 @@ static int opdi_step_scale(opd_call *call, const opd_tensors *grads, int at) {
     if (!scale) { return 0; }
     scale = opd_tensor_wrapped_number(opd_value_float(opd_item_f64(scale)));
     if (!scale || !opd_ok()) { return -1; }
-    for (int64_t i = 0; i < grads->n; i++) {      /* they are written too */
+    for (int64_t i = 0; i < grads->n; i++) {      /* gradients are written, too */
         ops[0] = ops[1] = grads->data[i];
         ops[2] = scale;
         opd_scalar_type dtype = (opd_scalar_type)ops[0]->dtype;
@@ -112,7 +112,8 @@ static int opdi_step_scale(opd_call *call, const opd_tensors *grads, int at) {
     return 0;
 }
 
-/* Reads the learning rate: a number or a tensor of one element. */
+/* Sets *lr to the learning rate in argument i, a number or a tensor with one element.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_step_lr(const opd_call *call, int i, double *lr) {
     const opd_value value = opd_arg_value(call, i);
     if (value.tag != OPD_TAG_TENSOR) {
@@ -124,7 +125,8 @@ static int opdi_step_lr(const opd_call *call, int i, double *lr) {
     return opd_ok() ? 0 : -1;
 }
 
-/* Runs the step of one parameter on its nwritten tensors, which are read and written, and its gradient. */
+/* Runs a step for one parameter: the loop f32 or f64 on its `nwritten` tensors, which are read and written, and its
+   gradient.  Returns 0, or -1 and sets an error. */
 static int opdi_step_run(opd_tensor *const *written, int nwritten, opd_tensor *grad, opdi_loop f32, opdi_loop f64,
                          const opdi_params *params) {
     opd_tensor *ops[9];
@@ -135,8 +137,9 @@ static int opdi_step_run(opd_tensor *const *written, int nwritten, opd_tensor *g
                     params);
 }
 
-/* Arguments: self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps,
-   amsgrad, maximize, grad_scale, found_inf.  The steps include this one already. */
+/* Runs a step of Adam or (`decoupled` weight decay) AdamW.  Arguments: self, grads, exp_avgs, exp_avg_sqs,
+   max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf.
+   state_steps already counts this step. */
 static int opdi_adam_step(opd_call *call, bool decoupled) {
     opd_tensors lists[5], steps = opd_arg_tensors(call, 5);
     const double beta1 = opd_arg_float(call, 7), beta2 = opd_arg_float(call, 8), decay = opd_arg_float(call, 9);
@@ -187,8 +190,8 @@ static int opdi_adam_step(opd_call *call, bool decoupled) {
 static int opdi_fused_adam_kernel(opd_call *call) { return opdi_adam_step(call, false); }
 static int opdi_fused_adamw_kernel(opd_call *call) { return opdi_adam_step(call, true); }
 
-/* Arguments: self, grads, momentum_buffer_list, weight_decay, momentum, lr, dampening, nesterov, maximize,
-   is_first_step, grad_scale, found_inf. */
+/* Runs a step of SGD.  Arguments: self, grads, momentum_buffer_list, weight_decay, momentum, lr, dampening, nesterov,
+   maximize, is_first_step, grad_scale, found_inf. */
 static int opdi_fused_sgd_kernel(opd_call *call) {
     opd_tensors lists[3];
     bool wanted[3];
@@ -219,7 +222,7 @@ static int opdi_fused_sgd_kernel(opd_call *call) {
     return 0;
 }
 
-//== what a gradient scaler does (aten/src/ATen/native/cuda/AmpKernels.cu) =============================================
+//== operators for gradient scalers (aten/src/ATen/native/cuda/AmpKernels.cu) ==========================================
 
 static int opdi_amp_check(const opd_call *call, int i, bool whole) {
     const opd_tensor *tensor = opd_arg_tensor(call, i);
@@ -238,7 +241,7 @@ static void opdi_amp_put(const opd_tensor *tensor, double v) {
     default: *(double *)at = v;
     }
 }
-/* self, found_inf, inv_scale */
+/* Multiplies the gradients by inv_scale and sets found_inf.  Arguments: self, found_inf, inv_scale. */
 static int opdi_amp_unscale_kernel(opd_call *call) {
     const opd_tensors grads = opd_arg_tensors(call, 0);
     opd_tensor *found = opd_arg_tensor(call, 1), *ops[2];
@@ -268,7 +271,8 @@ static int opdi_amp_unscale_kernel(opd_call *call) {
     if (bad) { opdi_amp_put(found, 1); }
     return opd_ok() ? 0 : -1;
 }
-/* Arguments: self, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval. */
+/* Updates the loss scale, self.  Arguments: self, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor,
+   growth_interval. */
 static int opdi_amp_update_kernel(opd_call *call) {
     opd_tensor *scale = opd_arg_tensor(call, 0), *tracker = opd_arg_tensor(call, 1);
     int64_t successful = 0;
@@ -281,7 +285,7 @@ static int opdi_amp_update_kernel(opd_call *call) {
     else if ((successful = opd_item_i64(tracker) + 1) == opd_arg_int(call, 5)) {
         successful = 0;
         grown *= (float)opd_arg_float(call, 3);
-        if (!(grown < OPDI_INF)) { grown = (float)opd_item_f64(scale); }   /* it does not leave float32 */
+        if (!(grown < OPDI_INF)) { grown = (float)opd_item_f64(scale); }   /* stays within float32 */
     }
     if (!opd_ok()) { return -1; }
     opdi_amp_put(scale, (double)grown);
@@ -289,7 +293,7 @@ static int opdi_amp_update_kernel(opd_call *call) {
     return opd_return_tensor(call, scale);
 }
 
-/* The autograd kernel of a step: autograd does not record steps. */
+/* The autograd kernel of a step, which autograd does not record: fails if a tensor that is written requires grad. */
 static int opdi_step_autograd(opd_call *call) {
     for (uint64_t mask = call->th->state.no_grad ? 0 : call->op->written_args; mask; mask &= mask - 1) {
         if (opdi_arg_requires_grad(&call->args[opdi_low_bit(mask)])) {
@@ -300,7 +304,7 @@ static int opdi_step_autograd(opd_call *call) {
     return opdi_below_autograd(call);
 }
 
-/* opd_fused_adam_: a step of Adam */
+/* opd_fused_adam_: one step of Adam for a list of parameters */
 OPDI_OP(_fused_adam_) {
     op->schema = "_fused_adam_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] "
         "exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, "
@@ -314,7 +318,7 @@ OPDI_OP(_fused_adam_) {
         "{[]g}, lr=0.1, beta1=0.9, beta2=0.99, weight_decay=0.0, eps=0.01, amsgrad=True, maximize=True, "
         "grad_scale=[]g, found_inf=[]u";
 }
-/* opd_fused_adam_tensor_lr_: a step of Adam */
+/* opd_fused_adam_tensor_lr_: one step of Adam for a list of parameters, with the learning rate in a tensor */
 OPDI_OP(_fused_adam__tensor_lr) {
     op->schema = "_fused_adam_.tensor_lr(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] "
         "exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, Tensor lr, float beta1, float beta2, "
@@ -328,7 +332,7 @@ OPDI_OP(_fused_adam__tensor_lr) {
         "{[]g}, lr=[]u, beta1=0.9, beta2=0.99, weight_decay=0.0, eps=0.01, amsgrad=True, maximize=True, "
         "grad_scale=[]g, found_inf=[]u";
 }
-/* opd_fused_adamw_: a step of AdamW */
+/* opd_fused_adamw_: one step of AdamW for a list of parameters */
 OPDI_OP(_fused_adamw_) {
     op->schema = "_fused_adamw_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] "
         "exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, "
@@ -342,7 +346,7 @@ OPDI_OP(_fused_adamw_) {
         "{[]g}, lr=0.1, beta1=0.9, beta2=0.99, weight_decay=0.0, eps=0.01, amsgrad=True, maximize=True, "
         "grad_scale=[]g, found_inf=[]u";
 }
-/* opd_fused_adamw_tensor_lr_: a step of AdamW */
+/* opd_fused_adamw_tensor_lr_: one step of AdamW for a list of parameters, with the learning rate in a tensor */
 OPDI_OP(_fused_adamw__tensor_lr) {
     op->schema = "_fused_adamw_.tensor_lr(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] "
         "exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, Tensor lr, float beta1, float beta2, "
@@ -356,7 +360,7 @@ OPDI_OP(_fused_adamw__tensor_lr) {
         "{[]g}, lr=[]u, beta1=0.9, beta2=0.99, weight_decay=0.0, eps=0.01, amsgrad=True, maximize=True, "
         "grad_scale=[]g, found_inf=[]u";
 }
-/* opd_fused_sgd_: a step of SGD */
+/* opd_fused_sgd_: one step of SGD for a list of parameters */
 OPDI_OP(_fused_sgd_) {
     op->schema = "_fused_sgd_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] momentum_buffer_list, *, float "
         "weight_decay, float momentum, float lr, float dampening, bool nesterov, bool maximize, bool is_first_step, "
@@ -368,7 +372,7 @@ OPDI_OP(_fused_sgd_) {
         "nesterov=False, maximize=False, is_first_step=False; {[2,3]}, {[2,3]}, {}, weight_decay=0.0, momentum=0.0, "
         "lr=0.1, dampening=0.0, nesterov=False, maximize=True, is_first_step=True, grad_scale=[]g";
 }
-/* opd_fused_sgd_tensor_lr_: a step of SGD */
+/* opd_fused_sgd_tensor_lr_: one step of SGD for a list of parameters, with the learning rate in a tensor */
 OPDI_OP(_fused_sgd__tensor_lr) {
     op->schema = "_fused_sgd_.tensor_lr(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] momentum_buffer_list, *, "
         "float weight_decay, float momentum, Tensor lr, float dampening, bool nesterov, bool maximize, bool "
@@ -380,7 +384,7 @@ OPDI_OP(_fused_sgd__tensor_lr) {
         "nesterov=False, maximize=False, is_first_step=False; {[2,3]}, {[2,3]}, {}, weight_decay=0.0, momentum=0.0, "
         "lr=[]u, dampening=0.0, nesterov=False, maximize=True, is_first_step=True, grad_scale=[]g";
 }
-/* opd_amp_unscale_: multiplies gradients by inv_scale; sets found_inf to 1 if any is not finite */
+/* opd_amp_unscale_: multiplies the gradients in self by inv_scale; sets found_inf to 1 if one is not finite */
 OPDI_OP(_amp_foreach_non_finite_check_and_unscale_) {
     op->schema = "_amp_foreach_non_finite_check_and_unscale_(Tensor(a!)[] self, Tensor(b!) found_inf, Tensor "
         "inv_scale) -> ()";
@@ -389,7 +393,8 @@ OPDI_OP(_amp_foreach_non_finite_check_and_unscale_) {
     op->vmap = OPD_BATCH_LOOP; op->flops = opdi_flops_elements;
     op->cases = "{[2,3],[4]}, [], []u; {}, [], []u";
 }
-/* opd_amp_update_scale_: the loss scale after a step */
+/* opd_amp_update_scale_: updates self, the loss scale: smaller after infinities, larger after growth_interval good
+   steps */
 OPDI_OP(_amp_update_scale_) {
     op->schema = "_amp_update_scale_(Tensor(a!) self, Tensor(b!) growth_tracker, Tensor found_inf, float "
         "scale_growth_factor, float scale_backoff_factor, int growth_interval) -> Tensor(a!)";
@@ -400,14 +405,14 @@ OPDI_OP(_amp_update_scale_) {
 }
 OPDI_COLD_END
 OPDI_COLD_BEGIN
-//== an operator for each tensor of a list =============================================================================
+//== _foreach_ operators: one operator called for each tensor of a list ================================================
 //
-//  These are composites: each row names the operator that is called once for each tensor of self.  If an argument of
-//  the composite is a list, the call takes its element at the same index; all other arguments are the same for each
-//  call.  Arguments are matched by name, the remaining ones by position.
+//  These are composite operators.  Each has an opdi_foreach, which names the operator that is called once for each
+//  tensor of self.  If an argument of the composite operator is a list, each call takes the element at the same index;
+//  all other arguments are the same for each call.  Arguments are matched by name, the remaining ones by position.
 
 typedef struct opdi_foreach { const char *name; opd_op *op; } opdi_foreach;
-/* Checks that the lists have the same length.  Returns the number of tensors, or -1 and sets an error. */
+/* Checks that all lists of the call have the same length.  Returns this length, or -1 and sets an error. */
 static int32_t opdi_foreach_count(const opd_call *call) {
     const opd_value *args = opd_call_args(call);
     int32_t count = -1;
@@ -441,8 +446,8 @@ static int32_t opdi_foreach_count(const opd_call *call) {
     }
     return count;
 }
-/* Before the first tensor is written, checks that no written tensor would change its sizes.  Returns 0, or -1 and sets
-   an error. */
+/* Checks, before the first tensor is written, that no written tensor would change its sizes.  `count` is the length of
+   the lists.  Returns 0, or -1 and sets an error. */
 static int opdi_foreach_sizes(const opd_call *call, int32_t count) {
     const opd_value *args = opd_call_args(call);
     for (int32_t k = 0; k < count; k++) {
@@ -462,15 +467,15 @@ static int opdi_foreach_sizes(const opd_call *call, int32_t count) {
     }
     return 0;
 }
-/* Returns the value of argument i of the call for tensor number k. */
+/* Returns the value that argument i has in the call for tensor number k. */
 static opd_value opdi_foreach_value(const opd_call *call, int i, int32_t k) {
     const opd_value *value = &opd_call_args(call)[i];
     if (value->tag == OPD_TAG_TENSORS) { return opd_value_tensor(value->u.tensors[k]); }
     if (value->tag >= OPD_TAG_INTS && value->tag <= OPD_TAG_LIST) { return opdi_listed_number(*value, k); }
     return *value;
 }
-/* Before the first tensor is written, checks that autograd can record the writes into all of them.  `recorded`: whether
-   the operator has a derivative.  Returns 0, or -1 and sets an error. */
+/* Checks, before the first tensor is written, that autograd can record the writes to all `count` tensors.  `recorded`:
+   the operator has a backward function.  Returns 0, or -1 and sets an error. */
 static int opdi_foreach_writes(const opd_call *call, int32_t count, bool recorded) {
     const opdi_state *state = &call->th->state;
     for (int32_t k = state->no_grad || !(state->allow & OPDI_AUTOGRAD_BITS) ? count : 0; k < count; k++) {
@@ -486,23 +491,23 @@ static int opdi_foreach_writes(const opd_call *call, int32_t count, bool recorde
     }
     return 0;
 }
-/* Returns whether the numbers in the tensor `scalars` can be read now, because no layer has to see this.  If not, they
-   stay a tensor. */
+/* Returns true if the numbers in the tensor `scalars` can be read now: if no batching, recording or differentiation
+   needs to see the tensor itself. */
 static bool opdi_foreach_readable(const opd_tensor *scalars) {
     return scalars->backend != OPD_META && !(scalars->flags & (OPDI_BATCHED | OPDI_TRACED)) &&
         !opdi_requires_grad(scalars) && !OPDI_ACQUIRE(&scalars->storage->duals);
 }
-/* Replaces argument i, a tensor that is a bound, by the number in it, which the first argument's dtype must be able to
-   hold.  Returns 0, or -1 and sets an error. */
+/* Replaces args[i], a number that is a bound, by a tensor for it.  Fails if the dtype of args[0] cannot represent the
+   number.  Returns 0, or -1 and sets an error. */
 static int opdi_foreach_bound(opd_value *args, int i) {
     const opd_scalar_type dtype = opd_dtype(args[0].u.t);
     if (opd_dtype_is_floating(dtype) && opdi_number_check(args[i], dtype)) { return -1; }
     args[i] = opd_value_tensor(opd_tensor_wrapped_number(args[i]));
     return opd_ok() ? 0 : -1;
 }
-/* Writes the arguments of the operator's call for tensor number k.  A number packed in a tensor becomes a number
-   argument if it can be read; otherwise the second argument is multiplied by it.  Returns 0, or -1 and sets an
-   error. */
+/* Sets args[] to the arguments of the operator `op` in the call for tensor number k.  If the numbers are in a tensor
+   `scalars`, number k becomes a number argument if it can be read; otherwise the second argument is multiplied by it.
+   Returns 0, or -1 and sets an error. */
 static int opdi_foreach_args(const opd_call *call, const opd_op *op, int32_t k, opd_value *args) {
     opd_tensor *factor = NULL;
     for (int i = 0; i < op->nargs; i++) {
@@ -524,7 +529,7 @@ static int opdi_foreach_args(const opd_call *call, const opd_op *op, int32_t k, 
     else if (factor) { args[1] = opd_value_tensor(opd_mul(args[1].u.t, factor)); }
     return opd_ok() ? 0 : -1;
 }
-/* Returns whether two numbers are of the same kind, so that an operator accepts both or neither. */
+/* Returns true if two numbers are of the same kind, so that an operator accepts both of them or neither. */
 static bool opdi_foreach_same_number(const opd_value *first, const opd_value *second) {
     if (first->tag != second->tag) { return false; }
     if (first->tag == OPD_TAG_FLOAT) {
@@ -534,8 +539,8 @@ static bool opdi_foreach_same_number(const opd_value *first, const opd_value *se
     return first->tag == OPD_TAG_NONE || first->tag == OPD_TAG_BOOL || (first->tag == OPD_TAG_INT &&
         ((uint64_t)first->u.i < 128) == ((uint64_t)second->u.i < 128) && (uint64_t)second->u.i < 128);
 }
-/* Returns whether the call for tensor k has the same dtypes and kinds of numbers as that for tensor 0, so that it fails
-   only if that one does. */
+/* Returns true if the call for tensor number k has the same dtypes and kinds of numbers as the call for tensor 0, so
+   that it fails only if the latter fails, too. */
 static bool opdi_foreach_alike(const opd_call *call, int32_t k) {
     for (int i = 0; i < call->op->nargs; i++) {
         const opd_value *value = &opd_call_args(call)[i];
@@ -549,8 +554,8 @@ static bool opdi_foreach_alike(const opd_call *call, int32_t k) {
     }
     return true;
 }
-/* Makes trial calls of the operator, on tensors without memory, for the first tensor and for each whose dtypes or
-   numbers are of other kinds.  So an invalid call fails before anything is written.  Returns 0, or -1 and sets an
+/* Calls the operator on fake tensors, as a trial, for each tensor from number 1 on whose dtypes or kinds of numbers
+   differ from those of tensor 0.  So an invalid call fails before anything is written.  Returns 0, or -1 and sets an
    error. */
 static int opdi_foreach_rehearse(const opd_call *call, opd_op *op, int32_t count) {
     for (int32_t k = 1; k < count; k++) {
@@ -601,7 +606,7 @@ static int opdi_foreach_max_kernel(opd_call *call) {
 static void opdi_foreach_card(opd_op_desc *op, opdi_foreach *row) {
     op->composite = opdi_foreach_kernel; op->user = row;
 }
-/* Arguments behind self, and a case with them. */
+/* The arguments after self in the schema of a _foreach_ operator, and for each a test case. */
 #define OPDI_EACH_ALONE ""
 #define OPDI_EACH_NUMBER ", Scalar scalar"
 #define OPDI_EACH_NUMBERS ", Scalar[] scalars"
@@ -622,8 +627,9 @@ static void opdi_foreach_card(opd_op_desc *op, opdi_foreach *row) {
 #define OPDI_CASE_THREE "{[2,3]u,[4]u}, {[2,3]u,[4]u}, {[2,3]u,[4]u}, 2"
 #define OPDI_CASE_THREE_NUMBERS "{[2,3]u,[4]u}, {[2,3]u,[4]u}, {[2,3]u,[4]u}, (2.5, 0.5)"
 #define OPDI_CASE_THREE_PACKED "{[2,3]u,[4]u}, {[2,3]u,[4]u}, {[2,3]u,[4]u}, [2]u"
-/* Define the descriptor of a _foreach_ operator: its name, the rest of the name behind _foreach_, its arguments, and
-   the operator that is called for each tensor.  OPDI_FOREACH_IN defines the form that writes self. */
+/* Define the descriptor of a _foreach_ operator: `card` is its name, `text` the part of the name after _foreach_,
+   `arguments` one of OPDI_EACH_.., `single` the operator that is called for each tensor, `needed` its descriptor.
+   OPDI_FOREACH_IN defines an operator that writes self. */
 #define OPDI_FOREACH(card, text, arguments, single, needed)                                     \
     OPDI_OP(card) {                                                                     \
         static opdi_foreach row = {"aten::" single, NULL};                              \
@@ -640,7 +646,7 @@ static void opdi_foreach_card(opd_op_desc *op, opdi_foreach *row) {
         op->cases = "";                                                                 \
         opdi_foreach_card(op, &row);                                                    \
     }
-/* Defines an operator that writes self and has no derivative. */
+/* Defines a _foreach_ operator that writes self and has no backward function. */
 #define OPDI_FOREACH_UNRECORDED(card, text, arguments, single, needed)                          \
     OPDI_OP(card) {                                                                     \
         static opdi_foreach row = {"aten::" single, NULL};                              \
@@ -650,263 +656,263 @@ static void opdi_foreach_card(opd_op_desc *op, opdi_foreach *row) {
         opdi_foreach_card(op, &row);                                                    \
         op->composite = opdi_foreach_unrecorded_kernel;                                 \
     }
-/* opd_foreach_abs: abs of each tensor of a list */
+/* opd_foreach_abs: abs for each tensor of a list */
 OPDI_FOREACH(_foreach_abs, "abs", ALONE, "abs", abs)
-/* opd_foreach_abs_: abs of each tensor of a list, in place */
+/* opd_foreach_abs_: abs for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_abs_, "abs_", ALONE, "abs_", abs)
-/* opd_foreach_acos: acos of each tensor of a list */
+/* opd_foreach_acos: acos for each tensor of a list */
 OPDI_FOREACH(_foreach_acos, "acos", ALONE, "acos", acos)
-/* opd_foreach_acos_: acos of each tensor of a list, in place */
+/* opd_foreach_acos_: acos for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_acos_, "acos_", ALONE, "acos_", acos)
-/* opd_foreach_add_List: add of each tensor of a list, with the tensors of another list */
+/* opd_foreach_add_List: add for each pair of tensors of two lists */
 OPDI_FOREACH(_foreach_add_List, "add.List", LIST_ALPHA, "add.Tensor", add_Tensor)
-/* opd_foreach_add_Scalar: add of each tensor of a list, with a number */
+/* opd_foreach_add_Scalar: add for each tensor of a list and one number */
 OPDI_FOREACH(_foreach_add_Scalar, "add.Scalar", NUMBER, "add.Scalar", add_Scalar)
-/* opd_foreach_add_ScalarList: add of each tensor of a list, with a number for each */
+/* opd_foreach_add_ScalarList: add for each tensor of a list and its own number */
 OPDI_FOREACH(_foreach_add_ScalarList, "add.ScalarList", NUMBERS, "add.Scalar", add_Scalar)
-/* opd_foreach_add_Tensor: add of each tensor of a list, with a tensor */
+/* opd_foreach_add_Tensor: add for each tensor of a list and one tensor */
 OPDI_FOREACH(_foreach_add_Tensor, "add.Tensor", ONE_ALPHA, "add.Tensor", add_Tensor)
-/* opd_foreach_add_List_: add of each tensor of a list, with the tensors of another list, in place */
+/* opd_foreach_add_List_: add for each pair of tensors of two lists, in place */
 OPDI_FOREACH_IN(_foreach_add__List, "add_.List", LIST_ALPHA, "add_.Tensor", add_Tensor)
-/* opd_foreach_add_Scalar_: add of each tensor of a list, with a number, in place */
+/* opd_foreach_add_Scalar_: add for each tensor of a list and one number, in place */
 OPDI_FOREACH_IN(_foreach_add__Scalar, "add_.Scalar", NUMBER, "add_.Scalar", add_Scalar)
-/* opd_foreach_add_ScalarList_: add of each tensor of a list, with a number for each, in place */
+/* opd_foreach_add_ScalarList_: add for each tensor of a list and its own number, in place */
 OPDI_FOREACH_IN(_foreach_add__ScalarList, "add_.ScalarList", NUMBERS, "add_.Scalar", add_Scalar)
-/* opd_foreach_add_Tensor_: add of each tensor of a list, with a tensor, in place */
+/* opd_foreach_add_Tensor_: add for each tensor of a list and one tensor, in place */
 OPDI_FOREACH_IN(_foreach_add__Tensor, "add_.Tensor", ONE_ALPHA, "add_.Tensor", add_Tensor)
-/* opd_foreach_addcdiv_Scalar: addcdiv of each tensor of a list */
+/* opd_foreach_addcdiv_Scalar: addcdiv for each tensor of a list */
 OPDI_FOREACH(_foreach_addcdiv_Scalar, "addcdiv.Scalar", THREE, "addcdiv", addcdiv)
-/* opd_foreach_addcdiv_ScalarList: addcdiv of each tensor of a list */
+/* opd_foreach_addcdiv_ScalarList: addcdiv for each tensor of a list */
 OPDI_FOREACH(_foreach_addcdiv_ScalarList, "addcdiv.ScalarList", THREE_NUMBERS, "addcdiv", addcdiv)
-/* opd_foreach_addcdiv_Tensor: addcdiv of each tensor of a list */
+/* opd_foreach_addcdiv_Tensor: addcdiv for each tensor of a list */
 OPDI_FOREACH(_foreach_addcdiv_Tensor, "addcdiv.Tensor", THREE_PACKED, "addcdiv", addcdiv)
-/* opd_foreach_addcdiv_Scalar_: addcdiv of each tensor of a list, in place */
+/* opd_foreach_addcdiv_Scalar_: addcdiv for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_addcdiv__Scalar, "addcdiv_.Scalar", THREE, "addcdiv_", addcdiv)
-/* opd_foreach_addcdiv_ScalarList_: addcdiv of each tensor of a list, in place */
+/* opd_foreach_addcdiv_ScalarList_: addcdiv for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_addcdiv__ScalarList, "addcdiv_.ScalarList", THREE_NUMBERS, "addcdiv_", addcdiv)
-/* opd_foreach_addcdiv_Tensor_: addcdiv of each tensor of a list, in place */
+/* opd_foreach_addcdiv_Tensor_: addcdiv for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_addcdiv__Tensor, "addcdiv_.Tensor", THREE_PACKED, "addcdiv_", addcdiv)
-/* opd_foreach_addcmul_Scalar: addcmul of each tensor of a list */
+/* opd_foreach_addcmul_Scalar: addcmul for each tensor of a list */
 OPDI_FOREACH(_foreach_addcmul_Scalar, "addcmul.Scalar", THREE, "addcmul", addcmul)
-/* opd_foreach_addcmul_ScalarList: addcmul of each tensor of a list */
+/* opd_foreach_addcmul_ScalarList: addcmul for each tensor of a list */
 OPDI_FOREACH(_foreach_addcmul_ScalarList, "addcmul.ScalarList", THREE_NUMBERS, "addcmul", addcmul)
-/* opd_foreach_addcmul_Tensor: addcmul of each tensor of a list */
+/* opd_foreach_addcmul_Tensor: addcmul for each tensor of a list */
 OPDI_FOREACH(_foreach_addcmul_Tensor, "addcmul.Tensor", THREE_PACKED, "addcmul", addcmul)
-/* opd_foreach_addcmul_Scalar_: addcmul of each tensor of a list, in place */
+/* opd_foreach_addcmul_Scalar_: addcmul for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_addcmul__Scalar, "addcmul_.Scalar", THREE, "addcmul_", addcmul)
-/* opd_foreach_addcmul_ScalarList_: addcmul of each tensor of a list, in place */
+/* opd_foreach_addcmul_ScalarList_: addcmul for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_addcmul__ScalarList, "addcmul_.ScalarList", THREE_NUMBERS, "addcmul_", addcmul)
-/* opd_foreach_addcmul_Tensor_: addcmul of each tensor of a list, in place */
+/* opd_foreach_addcmul_Tensor_: addcmul for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_addcmul__Tensor, "addcmul_.Tensor", THREE_PACKED, "addcmul_", addcmul)
-/* opd_foreach_asin: asin of each tensor of a list */
+/* opd_foreach_asin: asin for each tensor of a list */
 OPDI_FOREACH(_foreach_asin, "asin", ALONE, "asin", asin)
-/* opd_foreach_asin_: asin of each tensor of a list, in place */
+/* opd_foreach_asin_: asin for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_asin_, "asin_", ALONE, "asin_", asin)
-/* opd_foreach_atan: atan of each tensor of a list */
+/* opd_foreach_atan: atan for each tensor of a list */
 OPDI_FOREACH(_foreach_atan, "atan", ALONE, "atan", atan)
-/* opd_foreach_atan_: atan of each tensor of a list, in place */
+/* opd_foreach_atan_: atan for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_atan_, "atan_", ALONE, "atan_", atan)
-/* opd_foreach_ceil: ceil of each tensor of a list */
+/* opd_foreach_ceil: ceil for each tensor of a list */
 OPDI_FOREACH(_foreach_ceil, "ceil", ALONE, "ceil", ceil)
-/* opd_foreach_ceil_: ceil of each tensor of a list, in place */
+/* opd_foreach_ceil_: ceil for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_ceil_, "ceil_", ALONE, "ceil_", ceil)
-/* opd_foreach_clamp_max_List: clamp_max of each tensor of a list, with the tensors of another list */
+/* opd_foreach_clamp_max_List: clamp_max for each pair of tensors of two lists */
 OPDI_FOREACH(_foreach_clamp_max_List, "clamp_max.List", LIST, "clamp_max.Tensor", clamp_max_Tensor)
-/* opd_foreach_clamp_max_Scalar: clamp_max of each tensor of a list, with a number */
+/* opd_foreach_clamp_max_Scalar: clamp_max for each tensor of a list and one number */
 OPDI_FOREACH(_foreach_clamp_max_Scalar, "clamp_max.Scalar", NUMBER, "clamp_max", clamp_max)
-/* opd_foreach_clamp_max_ScalarList: clamp_max of each tensor of a list, with a number for each */
+/* opd_foreach_clamp_max_ScalarList: clamp_max for each tensor of a list and its own number */
 OPDI_FOREACH(_foreach_clamp_max_ScalarList, "clamp_max.ScalarList", NUMBERS, "clamp_max", clamp_max)
-/* opd_foreach_clamp_max_List_: clamp_max of each tensor of a list, with the tensors of another list, in place */
+/* opd_foreach_clamp_max_List_: clamp_max for each pair of tensors of two lists, in place */
 OPDI_FOREACH_IN(_foreach_clamp_max__List, "clamp_max_.List", LIST, "clamp_max_.Tensor", clamp_max_Tensor)
-/* opd_foreach_clamp_max_Scalar_: clamp_max of each tensor of a list, with a number, in place */
+/* opd_foreach_clamp_max_Scalar_: clamp_max for each tensor of a list and one number, in place */
 OPDI_FOREACH_IN(_foreach_clamp_max__Scalar, "clamp_max_.Scalar", NUMBER, "clamp_max_", clamp_max)
-/* opd_foreach_clamp_max_ScalarList_: clamp_max of each tensor of a list, with a number for each, in place */
+/* opd_foreach_clamp_max_ScalarList_: clamp_max for each tensor of a list and its own number, in place */
 OPDI_FOREACH_IN(_foreach_clamp_max__ScalarList, "clamp_max_.ScalarList", NUMBERS, "clamp_max_", clamp_max)
-/* opd_foreach_clamp_min_List: clamp_min of each tensor of a list, with the tensors of another list */
+/* opd_foreach_clamp_min_List: clamp_min for each pair of tensors of two lists */
 OPDI_FOREACH(_foreach_clamp_min_List, "clamp_min.List", LIST, "clamp_min.Tensor", clamp_min_Tensor)
-/* opd_foreach_clamp_min_Scalar: clamp_min of each tensor of a list, with a number */
+/* opd_foreach_clamp_min_Scalar: clamp_min for each tensor of a list and one number */
 OPDI_FOREACH(_foreach_clamp_min_Scalar, "clamp_min.Scalar", NUMBER, "clamp_min", clamp_min)
-/* opd_foreach_clamp_min_ScalarList: clamp_min of each tensor of a list, with a number for each */
+/* opd_foreach_clamp_min_ScalarList: clamp_min for each tensor of a list and its own number */
 OPDI_FOREACH(_foreach_clamp_min_ScalarList, "clamp_min.ScalarList", NUMBERS, "clamp_min", clamp_min)
-/* opd_foreach_clamp_min_List_: clamp_min of each tensor of a list, with the tensors of another list, in place */
+/* opd_foreach_clamp_min_List_: clamp_min for each pair of tensors of two lists, in place */
 OPDI_FOREACH_IN(_foreach_clamp_min__List, "clamp_min_.List", LIST, "clamp_min_.Tensor", clamp_min_Tensor)
-/* opd_foreach_clamp_min_Scalar_: clamp_min of each tensor of a list, with a number, in place */
+/* opd_foreach_clamp_min_Scalar_: clamp_min for each tensor of a list and one number, in place */
 OPDI_FOREACH_IN(_foreach_clamp_min__Scalar, "clamp_min_.Scalar", NUMBER, "clamp_min_", clamp_min)
-/* opd_foreach_clamp_min_ScalarList_: clamp_min of each tensor of a list, with a number for each, in place */
+/* opd_foreach_clamp_min_ScalarList_: clamp_min for each tensor of a list and its own number, in place */
 OPDI_FOREACH_IN(_foreach_clamp_min__ScalarList, "clamp_min_.ScalarList", NUMBERS, "clamp_min_", clamp_min)
-/* opd_foreach_cos: cos of each tensor of a list */
+/* opd_foreach_cos: cos for each tensor of a list */
 OPDI_FOREACH(_foreach_cos, "cos", ALONE, "cos", cos)
-/* opd_foreach_cos_: cos of each tensor of a list, in place */
+/* opd_foreach_cos_: cos for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_cos_, "cos_", ALONE, "cos_", cos)
-/* opd_foreach_cosh: cosh of each tensor of a list */
+/* opd_foreach_cosh: cosh for each tensor of a list */
 OPDI_FOREACH(_foreach_cosh, "cosh", ALONE, "cosh", cosh)
-/* opd_foreach_cosh_: cosh of each tensor of a list, in place */
+/* opd_foreach_cosh_: cosh for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_cosh_, "cosh_", ALONE, "cosh_", cosh)
-/* opd_foreach_div_List: div of each tensor of a list, with the tensors of another list */
+/* opd_foreach_div_List: div for each pair of tensors of two lists */
 OPDI_FOREACH(_foreach_div_List, "div.List", LIST, "div.Tensor", div_Tensor)
-/* opd_foreach_div_Scalar: div of each tensor of a list, with a number */
+/* opd_foreach_div_Scalar: div for each tensor of a list and one number */
 OPDI_FOREACH(_foreach_div_Scalar, "div.Scalar", NUMBER, "div.Scalar", div_Scalar)
-/* opd_foreach_div_ScalarList: div of each tensor of a list, with a number for each */
+/* opd_foreach_div_ScalarList: div for each tensor of a list and its own number */
 OPDI_FOREACH(_foreach_div_ScalarList, "div.ScalarList", NUMBERS, "div.Scalar", div_Scalar)
-/* opd_foreach_div_Tensor: div of each tensor of a list, with a tensor */
+/* opd_foreach_div_Tensor: div for each tensor of a list and one tensor */
 OPDI_FOREACH(_foreach_div_Tensor, "div.Tensor", ONE, "div.Tensor", div_Tensor)
-/* opd_foreach_div_List_: div of each tensor of a list, with the tensors of another list, in place */
+/* opd_foreach_div_List_: div for each pair of tensors of two lists, in place */
 OPDI_FOREACH_IN(_foreach_div__List, "div_.List", LIST, "div_.Tensor", div_Tensor)
-/* opd_foreach_div_Scalar_: div of each tensor of a list, with a number, in place */
+/* opd_foreach_div_Scalar_: div for each tensor of a list and one number, in place */
 OPDI_FOREACH_IN(_foreach_div__Scalar, "div_.Scalar", NUMBER, "div_.Scalar", div_Scalar)
-/* opd_foreach_div_ScalarList_: div of each tensor of a list, with a number for each, in place */
+/* opd_foreach_div_ScalarList_: div for each tensor of a list and its own number, in place */
 OPDI_FOREACH_IN(_foreach_div__ScalarList, "div_.ScalarList", NUMBERS, "div_.Scalar", div_Scalar)
-/* opd_foreach_div_Tensor_: div of each tensor of a list, with a tensor, in place */
+/* opd_foreach_div_Tensor_: div for each tensor of a list and one tensor, in place */
 OPDI_FOREACH_IN(_foreach_div__Tensor, "div_.Tensor", ONE, "div_.Tensor", div_Tensor)
-/* opd_foreach_erf: erf of each tensor of a list */
+/* opd_foreach_erf: erf for each tensor of a list */
 OPDI_FOREACH(_foreach_erf, "erf", ALONE, "erf", erf)
-/* opd_foreach_erf_: erf of each tensor of a list, in place */
+/* opd_foreach_erf_: erf for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_erf_, "erf_", ALONE, "erf_", erf)
-/* opd_foreach_erfc: erfc of each tensor of a list */
+/* opd_foreach_erfc: erfc for each tensor of a list */
 OPDI_FOREACH(_foreach_erfc, "erfc", ALONE, "erfc", erfc)
-/* opd_foreach_erfc_: erfc of each tensor of a list, in place */
+/* opd_foreach_erfc_: erfc for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_erfc_, "erfc_", ALONE, "erfc_", erfc)
-/* opd_foreach_exp: exp of each tensor of a list */
+/* opd_foreach_exp: exp for each tensor of a list */
 OPDI_FOREACH(_foreach_exp, "exp", ALONE, "exp", exp)
-/* opd_foreach_exp_: exp of each tensor of a list, in place */
+/* opd_foreach_exp_: exp for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_exp_, "exp_", ALONE, "exp_", exp)
-/* opd_foreach_expm1: expm1 of each tensor of a list */
+/* opd_foreach_expm1: expm1 for each tensor of a list */
 OPDI_FOREACH(_foreach_expm1, "expm1", ALONE, "expm1", expm1)
-/* opd_foreach_expm1_: expm1 of each tensor of a list, in place */
+/* opd_foreach_expm1_: expm1 for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_expm1_, "expm1_", ALONE, "expm1_", expm1)
-/* opd_foreach_floor: floor of each tensor of a list */
+/* opd_foreach_floor: floor for each tensor of a list */
 OPDI_FOREACH(_foreach_floor, "floor", ALONE, "floor", floor)
-/* opd_foreach_floor_: floor of each tensor of a list, in place */
+/* opd_foreach_floor_: floor for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_floor_, "floor_", ALONE, "floor_", floor)
-/* opd_foreach_frac: frac of each tensor of a list */
+/* opd_foreach_frac: frac for each tensor of a list */
 OPDI_FOREACH(_foreach_frac, "frac", ALONE, "frac", frac)
-/* opd_foreach_frac_: frac of each tensor of a list, in place */
+/* opd_foreach_frac_: frac for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_frac_, "frac_", ALONE, "frac_", frac)
-/* opd_foreach_lgamma: lgamma of each tensor of a list */
+/* opd_foreach_lgamma: lgamma for each tensor of a list */
 OPDI_FOREACH(_foreach_lgamma, "lgamma", ALONE, "lgamma", lgamma)
-/* opd_foreach_lgamma_: lgamma of each tensor of a list, in place */
+/* opd_foreach_lgamma_: lgamma for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_lgamma_, "lgamma_", ALONE, "lgamma_", lgamma)
-/* opd_foreach_log: log of each tensor of a list */
+/* opd_foreach_log: log for each tensor of a list */
 OPDI_FOREACH(_foreach_log, "log", ALONE, "log", log)
-/* opd_foreach_log10: log10 of each tensor of a list */
+/* opd_foreach_log10: log10 for each tensor of a list */
 OPDI_FOREACH(_foreach_log10, "log10", ALONE, "log10", log10)
-/* opd_foreach_log10_: log10 of each tensor of a list, in place */
+/* opd_foreach_log10_: log10 for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_log10_, "log10_", ALONE, "log10_", log10)
-/* opd_foreach_log1p: log1p of each tensor of a list */
+/* opd_foreach_log1p: log1p for each tensor of a list */
 OPDI_FOREACH(_foreach_log1p, "log1p", ALONE, "log1p", log1p)
-/* opd_foreach_log1p_: log1p of each tensor of a list, in place */
+/* opd_foreach_log1p_: log1p for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_log1p_, "log1p_", ALONE, "log1p_", log1p)
-/* opd_foreach_log2: log2 of each tensor of a list */
+/* opd_foreach_log2: log2 for each tensor of a list */
 OPDI_FOREACH(_foreach_log2, "log2", ALONE, "log2", log2)
-/* opd_foreach_log2_: log2 of each tensor of a list, in place */
+/* opd_foreach_log2_: log2 for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_log2_, "log2_", ALONE, "log2_", log2)
-/* opd_foreach_log_: log of each tensor of a list, in place */
+/* opd_foreach_log_: log for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_log_, "log_", ALONE, "log_", log)
-/* opd_foreach_maximum_List: maximum of each tensor of a list, with the tensors of another list */
+/* opd_foreach_maximum_List: maximum for each pair of tensors of two lists */
 OPDI_FOREACH(_foreach_maximum_List, "maximum.List", LIST, "clamp_min.Tensor", clamp_min_Tensor)
-/* opd_foreach_maximum_Scalar: maximum of each tensor of a list, with a number */
+/* opd_foreach_maximum_Scalar: maximum for each tensor of a list and one number */
 OPDI_FOREACH(_foreach_maximum_Scalar, "maximum.Scalar", NUMBER, "maximum", maximum)
-/* opd_foreach_maximum_ScalarList: maximum of each tensor of a list, with a number for each */
+/* opd_foreach_maximum_ScalarList: maximum for each tensor of a list and its own number */
 OPDI_FOREACH(_foreach_maximum_ScalarList, "maximum.ScalarList", NUMBERS, "maximum", maximum)
-/* opd_foreach_maximum_List_: maximum of each tensor of a list, with the tensors of another list, in place */
+/* opd_foreach_maximum_List_: maximum for each pair of tensors of two lists, in place */
 OPDI_FOREACH_IN(_foreach_maximum__List, "maximum_.List", LIST, "clamp_min_.Tensor", clamp_min_Tensor)
-/* opd_foreach_maximum_Scalar_: maximum of each tensor of a list, with a number, in place */
+/* opd_foreach_maximum_Scalar_: maximum for each tensor of a list and one number, in place */
 OPDI_FOREACH_UNRECORDED(_foreach_maximum__Scalar, "maximum_.Scalar", NUMBER, "clamp_min_", clamp_min)
-/* opd_foreach_maximum_ScalarList_: maximum of each tensor of a list, with a number for each, in place */
+/* opd_foreach_maximum_ScalarList_: maximum for each tensor of a list and its own number, in place */
 OPDI_FOREACH_UNRECORDED(_foreach_maximum__ScalarList, "maximum_.ScalarList", NUMBERS, "clamp_min_", clamp_min)
-/* opd_foreach_minimum_List: minimum of each tensor of a list, with the tensors of another list */
+/* opd_foreach_minimum_List: minimum for each pair of tensors of two lists */
 OPDI_FOREACH(_foreach_minimum_List, "minimum.List", LIST, "clamp_max.Tensor", clamp_max_Tensor)
-/* opd_foreach_minimum_Scalar: minimum of each tensor of a list, with a number */
+/* opd_foreach_minimum_Scalar: minimum for each tensor of a list and one number */
 OPDI_FOREACH(_foreach_minimum_Scalar, "minimum.Scalar", NUMBER, "minimum", minimum)
-/* opd_foreach_minimum_ScalarList: minimum of each tensor of a list, with a number for each */
+/* opd_foreach_minimum_ScalarList: minimum for each tensor of a list and its own number */
 OPDI_FOREACH(_foreach_minimum_ScalarList, "minimum.ScalarList", NUMBERS, "minimum", minimum)
-/* opd_foreach_minimum_List_: minimum of each tensor of a list, with the tensors of another list, in place */
+/* opd_foreach_minimum_List_: minimum for each pair of tensors of two lists, in place */
 OPDI_FOREACH_IN(_foreach_minimum__List, "minimum_.List", LIST, "clamp_max_.Tensor", clamp_max_Tensor)
-/* opd_foreach_minimum_Scalar_: minimum of each tensor of a list, with a number, in place */
+/* opd_foreach_minimum_Scalar_: minimum for each tensor of a list and one number, in place */
 OPDI_FOREACH_UNRECORDED(_foreach_minimum__Scalar, "minimum_.Scalar", NUMBER, "clamp_max_", clamp_max)
-/* opd_foreach_minimum_ScalarList_: minimum of each tensor of a list, with a number for each, in place */
+/* opd_foreach_minimum_ScalarList_: minimum for each tensor of a list and its own number, in place */
 OPDI_FOREACH_UNRECORDED(_foreach_minimum__ScalarList, "minimum_.ScalarList", NUMBERS, "clamp_max_", clamp_max)
-/* opd_foreach_mul_List: mul of each tensor of a list, with the tensors of another list */
+/* opd_foreach_mul_List: mul for each pair of tensors of two lists */
 OPDI_FOREACH(_foreach_mul_List, "mul.List", LIST, "mul.Tensor", mul_Tensor)
-/* opd_foreach_mul_Scalar: mul of each tensor of a list, with a number */
+/* opd_foreach_mul_Scalar: mul for each tensor of a list and one number */
 OPDI_FOREACH(_foreach_mul_Scalar, "mul.Scalar", NUMBER, "mul.Scalar", mul_Scalar)
-/* opd_foreach_mul_ScalarList: mul of each tensor of a list, with a number for each */
+/* opd_foreach_mul_ScalarList: mul for each tensor of a list and its own number */
 OPDI_FOREACH(_foreach_mul_ScalarList, "mul.ScalarList", NUMBERS, "mul.Scalar", mul_Scalar)
-/* opd_foreach_mul_Tensor: mul of each tensor of a list, with a tensor */
+/* opd_foreach_mul_Tensor: mul for each tensor of a list and one tensor */
 OPDI_FOREACH(_foreach_mul_Tensor, "mul.Tensor", ONE, "mul.Tensor", mul_Tensor)
-/* opd_foreach_mul_List_: mul of each tensor of a list, with the tensors of another list, in place */
+/* opd_foreach_mul_List_: mul for each pair of tensors of two lists, in place */
 OPDI_FOREACH_IN(_foreach_mul__List, "mul_.List", LIST, "mul_.Tensor", mul_Tensor)
-/* opd_foreach_mul_Scalar_: mul of each tensor of a list, with a number, in place */
+/* opd_foreach_mul_Scalar_: mul for each tensor of a list and one number, in place */
 OPDI_FOREACH_IN(_foreach_mul__Scalar, "mul_.Scalar", NUMBER, "mul_.Scalar", mul_Scalar)
-/* opd_foreach_mul_ScalarList_: mul of each tensor of a list, with a number for each, in place */
+/* opd_foreach_mul_ScalarList_: mul for each tensor of a list and its own number, in place */
 OPDI_FOREACH_IN(_foreach_mul__ScalarList, "mul_.ScalarList", NUMBERS, "mul_.Scalar", mul_Scalar)
-/* opd_foreach_mul_Tensor_: mul of each tensor of a list, with a tensor, in place */
+/* opd_foreach_mul_Tensor_: mul for each tensor of a list and one tensor, in place */
 OPDI_FOREACH_IN(_foreach_mul__Tensor, "mul_.Tensor", ONE, "mul_.Tensor", mul_Tensor)
-/* opd_foreach_neg: neg of each tensor of a list */
+/* opd_foreach_neg: neg for each tensor of a list */
 OPDI_FOREACH(_foreach_neg, "neg", ALONE, "neg", neg)
-/* opd_foreach_neg_: neg of each tensor of a list, in place */
+/* opd_foreach_neg_: neg for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_neg_, "neg_", ALONE, "neg_", neg)
-/* opd_foreach_reciprocal: reciprocal of each tensor of a list */
+/* opd_foreach_reciprocal: reciprocal for each tensor of a list */
 OPDI_FOREACH(_foreach_reciprocal, "reciprocal", ALONE, "reciprocal", reciprocal)
-/* opd_foreach_reciprocal_: reciprocal of each tensor of a list, in place */
+/* opd_foreach_reciprocal_: reciprocal for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_reciprocal_, "reciprocal_", ALONE, "reciprocal_", reciprocal)
-/* opd_foreach_round: round of each tensor of a list */
+/* opd_foreach_round: round for each tensor of a list */
 OPDI_FOREACH(_foreach_round, "round", ALONE, "round", round)
-/* opd_foreach_round_: round of each tensor of a list, in place */
+/* opd_foreach_round_: round for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_round_, "round_", ALONE, "round_", round)
-/* opd_foreach_rsqrt: rsqrt of each tensor of a list */
+/* opd_foreach_rsqrt: rsqrt for each tensor of a list */
 OPDI_FOREACH(_foreach_rsqrt, "rsqrt", ALONE, "rsqrt", rsqrt)
-/* opd_foreach_rsqrt_: rsqrt of each tensor of a list, in place */
+/* opd_foreach_rsqrt_: rsqrt for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_rsqrt_, "rsqrt_", ALONE, "rsqrt_", rsqrt)
-/* opd_foreach_sigmoid: sigmoid of each tensor of a list */
+/* opd_foreach_sigmoid: sigmoid for each tensor of a list */
 OPDI_FOREACH(_foreach_sigmoid, "sigmoid", ALONE, "sigmoid", sigmoid)
-/* opd_foreach_sigmoid_: sigmoid of each tensor of a list, in place */
+/* opd_foreach_sigmoid_: sigmoid for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_sigmoid_, "sigmoid_", ALONE, "sigmoid_", sigmoid)
-/* opd_foreach_sign: sign of each tensor of a list */
+/* opd_foreach_sign: sign for each tensor of a list */
 OPDI_FOREACH(_foreach_sign, "sign", ALONE, "sign", sign)
-/* opd_foreach_sign_: sign of each tensor of a list, in place */
+/* opd_foreach_sign_: sign for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_sign_, "sign_", ALONE, "sign_", sign)
-/* opd_foreach_sin: sin of each tensor of a list */
+/* opd_foreach_sin: sin for each tensor of a list */
 OPDI_FOREACH(_foreach_sin, "sin", ALONE, "sin", sin)
-/* opd_foreach_sin_: sin of each tensor of a list, in place */
+/* opd_foreach_sin_: sin for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_sin_, "sin_", ALONE, "sin_", sin)
-/* opd_foreach_sinh: sinh of each tensor of a list */
+/* opd_foreach_sinh: sinh for each tensor of a list */
 OPDI_FOREACH(_foreach_sinh, "sinh", ALONE, "sinh", sinh)
-/* opd_foreach_sinh_: sinh of each tensor of a list, in place */
+/* opd_foreach_sinh_: sinh for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_sinh_, "sinh_", ALONE, "sinh_", sinh)
-/* opd_foreach_sqrt: sqrt of each tensor of a list */
+/* opd_foreach_sqrt: sqrt for each tensor of a list */
 OPDI_FOREACH(_foreach_sqrt, "sqrt", ALONE, "sqrt", sqrt)
-/* opd_foreach_sqrt_: sqrt of each tensor of a list, in place */
+/* opd_foreach_sqrt_: sqrt for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_sqrt_, "sqrt_", ALONE, "sqrt_", sqrt)
-/* opd_foreach_sub_List: sub of each tensor of a list, with the tensors of another list */
+/* opd_foreach_sub_List: sub for each pair of tensors of two lists */
 OPDI_FOREACH(_foreach_sub_List, "sub.List", LIST_ALPHA, "sub.Tensor", sub_Tensor)
-/* opd_foreach_sub_Scalar: sub of each tensor of a list, with a number */
+/* opd_foreach_sub_Scalar: sub for each tensor of a list and one number */
 OPDI_FOREACH(_foreach_sub_Scalar, "sub.Scalar", NUMBER, "sub.Scalar", sub_Scalar)
-/* opd_foreach_sub_ScalarList: sub of each tensor of a list, with a number for each */
+/* opd_foreach_sub_ScalarList: sub for each tensor of a list and its own number */
 OPDI_FOREACH(_foreach_sub_ScalarList, "sub.ScalarList", NUMBERS, "sub.Scalar", sub_Scalar)
-/* opd_foreach_sub_List_: sub of each tensor of a list, with the tensors of another list, in place */
+/* opd_foreach_sub_List_: sub for each pair of tensors of two lists, in place */
 OPDI_FOREACH_IN(_foreach_sub__List, "sub_.List", LIST_ALPHA, "sub_.Tensor", sub_Tensor)
-/* opd_foreach_sub_Scalar_: sub of each tensor of a list, with a number, in place */
+/* opd_foreach_sub_Scalar_: sub for each tensor of a list and one number, in place */
 OPDI_FOREACH_IN(_foreach_sub__Scalar, "sub_.Scalar", NUMBER, "sub_.Scalar", sub_Scalar)
-/* opd_foreach_sub_ScalarList_: sub of each tensor of a list, with a number for each, in place */
+/* opd_foreach_sub_ScalarList_: sub for each tensor of a list and its own number, in place */
 OPDI_FOREACH_IN(_foreach_sub__ScalarList, "sub_.ScalarList", NUMBERS, "sub_.Scalar", sub_Scalar)
-/* opd_foreach_tan: tan of each tensor of a list */
+/* opd_foreach_tan: tan for each tensor of a list */
 OPDI_FOREACH(_foreach_tan, "tan", ALONE, "tan", tan)
-/* opd_foreach_tan_: tan of each tensor of a list, in place */
+/* opd_foreach_tan_: tan for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_tan_, "tan_", ALONE, "tan_", tan)
-/* opd_foreach_tanh: tanh of each tensor of a list */
+/* opd_foreach_tanh: tanh for each tensor of a list */
 OPDI_FOREACH(_foreach_tanh, "tanh", ALONE, "tanh", tanh)
-/* opd_foreach_tanh_: tanh of each tensor of a list, in place */
+/* opd_foreach_tanh_: tanh for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_tanh_, "tanh_", ALONE, "tanh_", tanh)
-/* opd_foreach_trunc: trunc of each tensor of a list */
+/* opd_foreach_trunc: trunc for each tensor of a list */
 OPDI_FOREACH(_foreach_trunc, "trunc", ALONE, "trunc", trunc)
-/* opd_foreach_trunc_: trunc of each tensor of a list, in place */
+/* opd_foreach_trunc_: trunc for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_trunc_, "trunc_", ALONE, "trunc_", trunc)
-/* opd_foreach_zero: zero of each tensor of a list */
+/* opd_foreach_zero: zero for each tensor of a list */
 OPDI_FOREACH(_foreach_zero, "zero", ALONE, "zero", zero)
-/* opd_foreach_zero_: zero of each tensor of a list, in place */
+/* opd_foreach_zero_: zero for each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_zero_, "zero_", ALONE, "zero_", zero_)
-/* opd_foreach_clone: clone of each tensor of a list */
+/* opd_foreach_clone: clone for each tensor of a list */
 OPDI_OP(_foreach_clone) {
     static opdi_foreach row = {"aten::clone", NULL};
     OPDI_NEEDS(clone);
@@ -914,7 +920,7 @@ OPDI_OP(_foreach_clone) {
     opdi_foreach_card(op, &row);
     op->cases = "{[2,3]u,[4]u}";
 }
-/* opd_foreach_copy: copy of each tensor of a list */
+/* opd_foreach_copy: copy for each tensor of a list */
 OPDI_OP(_foreach_copy) {
     static opdi_foreach row = {"aten::copy", NULL};
     OPDI_NEEDS(copy);
@@ -922,7 +928,7 @@ OPDI_OP(_foreach_copy) {
     opdi_foreach_card(op, &row);
     op->cases = "{[2,3]u,[4]u}, {[2,3]u,[4]u}";
 }
-/* opd_foreach_copy_: copy of each tensor of a list, in place */
+/* opd_foreach_copy_: copy for each tensor of a list, in place */
 OPDI_OP(_foreach_copy_) {
     static opdi_foreach row = {"aten::copy_", NULL};
     OPDI_NEEDS(copy_);
@@ -930,7 +936,7 @@ OPDI_OP(_foreach_copy_) {
     opdi_foreach_card(op, &row);
     op->cases = "";
 }
-/* opd_foreach_lerp_List: lerp of each tensor of a list */
+/* opd_foreach_lerp_List: lerp for each tensor of a list */
 OPDI_OP(_foreach_lerp_List) {
     static opdi_foreach row = {"aten::lerp.Tensor", NULL};
     OPDI_NEEDS(lerp_Tensor);
@@ -938,7 +944,7 @@ OPDI_OP(_foreach_lerp_List) {
     opdi_foreach_card(op, &row);
     op->cases = "{[2,3]u,[4]u}, {[2,3]u,[4]u}, {[2,3]u,[4]u}";
 }
-/* opd_foreach_lerp_Scalar: lerp of each tensor of a list */
+/* opd_foreach_lerp_Scalar: lerp for each tensor of a list */
 OPDI_OP(_foreach_lerp_Scalar) {
     static opdi_foreach row = {"aten::lerp.Scalar", NULL};
     OPDI_NEEDS(lerp_Scalar);
@@ -946,7 +952,7 @@ OPDI_OP(_foreach_lerp_Scalar) {
     opdi_foreach_card(op, &row);
     op->cases = "{[2,3]u,[4]u}, {[2,3]u,[4]u}, 1.5";
 }
-/* opd_foreach_lerp_ScalarList: lerp of each tensor of a list */
+/* opd_foreach_lerp_ScalarList: lerp for each tensor of a list */
 OPDI_OP(_foreach_lerp_ScalarList) {
     static opdi_foreach row = {"aten::lerp.Scalar", NULL};
     OPDI_NEEDS(lerp_Scalar);
@@ -954,7 +960,7 @@ OPDI_OP(_foreach_lerp_ScalarList) {
     opdi_foreach_card(op, &row);
     op->cases = "{[2,3]u,[4]u}, {[2,3]u,[4]u}, (2.5, 0.5)";
 }
-/* opd_foreach_lerp_List_: lerp of each tensor of a list, in place */
+/* opd_foreach_lerp_List_: lerp for each tensor of a list, in place */
 OPDI_OP(_foreach_lerp__List) {
     static opdi_foreach row = {"aten::lerp_.Tensor", NULL};
     OPDI_NEEDS(lerp_Tensor);
@@ -962,7 +968,7 @@ OPDI_OP(_foreach_lerp__List) {
     opdi_foreach_card(op, &row);
     op->cases = "";
 }
-/* opd_foreach_lerp_Scalar_: lerp of each tensor of a list, in place */
+/* opd_foreach_lerp_Scalar_: lerp for each tensor of a list, in place */
 OPDI_OP(_foreach_lerp__Scalar) {
     static opdi_foreach row = {"aten::lerp_.Scalar", NULL};
     OPDI_NEEDS(lerp_Scalar);
@@ -970,7 +976,7 @@ OPDI_OP(_foreach_lerp__Scalar) {
     opdi_foreach_card(op, &row);
     op->cases = "";
 }
-/* opd_foreach_lerp_ScalarList_: lerp of each tensor of a list, in place */
+/* opd_foreach_lerp_ScalarList_: lerp for each tensor of a list, in place */
 OPDI_OP(_foreach_lerp__ScalarList) {
     static opdi_foreach row = {"aten::lerp_.Scalar", NULL};
     OPDI_NEEDS(lerp_Scalar);
@@ -978,7 +984,7 @@ OPDI_OP(_foreach_lerp__ScalarList) {
     opdi_foreach_card(op, &row);
     op->cases = "";
 }
-/* opd_foreach_max: max of each tensor of a list */
+/* opd_foreach_max: max for each tensor of a list */
 OPDI_OP(_foreach_max) {
     static opdi_foreach row = {"aten::max", NULL};
     OPDI_NEEDS(max);
@@ -987,7 +993,7 @@ OPDI_OP(_foreach_max) {
     op->composite = opdi_foreach_max_kernel;
     op->cases = "{[2,3]u,[4]u}";
 }
-/* opd_foreach_mm: mm of each tensor of a list */
+/* opd_foreach_mm: mm for each tensor of a list */
 OPDI_OP(_foreach_mm) {
     static opdi_foreach row = {"aten::mm", NULL};
     OPDI_NEEDS(mm);
@@ -995,7 +1001,7 @@ OPDI_OP(_foreach_mm) {
     opdi_foreach_card(op, &row);
     op->cases = "{[2,3],[1,4]}, {[3,2],[4,2]}";
 }
-/* opd_foreach_norm_Scalar: norm of each tensor of a list */
+/* opd_foreach_norm_Scalar: norm for each tensor of a list */
 OPDI_OP(_foreach_norm_Scalar) {
     static opdi_foreach row = {"aten::linalg_vector_norm", NULL};
     OPDI_NEEDS(linalg_vector_norm);
@@ -1004,7 +1010,7 @@ OPDI_OP(_foreach_norm_Scalar) {
     op->out = "_foreach_norm.Scalar_out";
     op->cases = "{[2,3]u,[4]u}";
 }
-/* opd_foreach_powsum_Scalar: linalg__powsum of each tensor of a list */
+/* opd_foreach_powsum_Scalar: linalg__powsum for each tensor of a list */
 OPDI_OP(_foreach_powsum_Scalar) {
     static opdi_foreach row = {"aten::linalg__powsum", NULL};
     OPDI_NEEDS(linalg__powsum);
@@ -1013,7 +1019,7 @@ OPDI_OP(_foreach_powsum_Scalar) {
     op->out = "_foreach_powsum.Scalar_out";
     op->cases = "{[2,3]u,[4]u}";
 }
-/* opd_foreach_pow_List: pow of each tensor of a list, with the tensors of another list */
+/* opd_foreach_pow_List: pow for each pair of tensors of two lists */
 OPDI_OP(_foreach_pow_List) {
     static opdi_foreach row = {"aten::pow.Tensor_Tensor", NULL};
     OPDI_NEEDS(pow_Tensor_Tensor);
@@ -1021,7 +1027,7 @@ OPDI_OP(_foreach_pow_List) {
     opdi_foreach_card(op, &row);
     op->cases = "{[2,3]u,[4]u}, {[2,3]u,[4]u}";
 }
-/* opd_foreach_pow_Scalar: pow of each tensor of a list, with a number */
+/* opd_foreach_pow_Scalar: pow for each tensor of a list and one number */
 OPDI_OP(_foreach_pow_Scalar) {
     static opdi_foreach row = {"aten::pow.Tensor_Scalar", NULL};
     OPDI_NEEDS(pow_Tensor_Scalar);
@@ -1029,7 +1035,7 @@ OPDI_OP(_foreach_pow_Scalar) {
     opdi_foreach_card(op, &row);
     op->cases = "{[2,3]u,[4]u}, 1.5";
 }
-/* opd_foreach_pow_ScalarAndTensor: pow of each tensor of a list, of a number */
+/* opd_foreach_pow_ScalarAndTensor: pow of one number for each tensor of a list */
 OPDI_OP(_foreach_pow_ScalarAndTensor) {
     static opdi_foreach row = {"aten::pow.Scalar", NULL};
     OPDI_NEEDS(pow_Scalar);
@@ -1037,7 +1043,7 @@ OPDI_OP(_foreach_pow_ScalarAndTensor) {
     opdi_foreach_card(op, &row);
     op->cases = "1.5, {[2,3]u,[4]u}";
 }
-/* opd_foreach_pow_ScalarList: pow of each tensor of a list, with a number for each */
+/* opd_foreach_pow_ScalarList: pow for each tensor of a list and its own number */
 OPDI_OP(_foreach_pow_ScalarList) {
     static opdi_foreach row = {"aten::pow.Tensor_Scalar", NULL};
     OPDI_NEEDS(pow_Tensor_Scalar);
@@ -1045,7 +1051,7 @@ OPDI_OP(_foreach_pow_ScalarList) {
     opdi_foreach_card(op, &row);
     op->cases = "{[2,3]u,[4]u}, (2.5, 0.5)";
 }
-/* opd_foreach_pow_List_: pow of each tensor of a list, with the tensors of another list, in place */
+/* opd_foreach_pow_List_: pow for each pair of tensors of two lists, in place */
 OPDI_OP(_foreach_pow__List) {
     static opdi_foreach row = {"aten::pow_.Tensor", NULL};
     OPDI_NEEDS(pow_Tensor_Tensor);
@@ -1053,7 +1059,7 @@ OPDI_OP(_foreach_pow__List) {
     opdi_foreach_card(op, &row);
     op->cases = "";
 }
-/* opd_foreach_pow_Scalar_: pow of each tensor of a list, with a number, in place */
+/* opd_foreach_pow_Scalar_: pow for each tensor of a list and one number, in place */
 OPDI_OP(_foreach_pow__Scalar) {
     static opdi_foreach row = {"aten::pow_.Scalar", NULL};
     OPDI_NEEDS(pow_Tensor_Scalar);
@@ -1061,7 +1067,7 @@ OPDI_OP(_foreach_pow__Scalar) {
     opdi_foreach_card(op, &row);
     op->cases = "";
 }
-/* opd_foreach_pow_ScalarList_: pow of each tensor of a list, with a number for each, in place */
+/* opd_foreach_pow_ScalarList_: pow for each tensor of a list and its own number, in place */
 OPDI_OP(_foreach_pow__ScalarList) {
     static opdi_foreach row = {"aten::pow_.Scalar", NULL};
     OPDI_NEEDS(pow_Tensor_Scalar);

@@ -1,12 +1,13 @@
 #include "../ops.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>op:sets      counting, unique, writing through views, searching
+//  >>op:sets      counting, unique elements, writing through views, searching
 //----------------------------------------------------------------------------------------------------------------------
 
 //== bincount, multinomial =============================================================================================
 
-/* Counts how often each number occurs, or sums the weights of its occurrences. */
+/* Counts how often each number from 0 on occurs in input or, if there are weights, sums the weights of its
+   occurrences. */
 static int opdi_bincount_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *weights = opd_arg_tensor(call, 1);
     const int64_t least = opd_arg_int(call, 2);
@@ -50,7 +51,7 @@ static int opdi_bincount_kernel(opd_call *call) {
     }
     return opdi_done_with(out, scratch);
 }
-/* Computes bincount on another device out of public operators. */
+/* Computes bincount on other devices than the CPU, by calling public operators. */
 static int opdi_bincount_device_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *weights = opd_arg_tensor(call, 1);
     const opd_scalar_type dtype = !weights || input->numel == 0 ? OPD_INT64
@@ -71,7 +72,7 @@ static int opdi_bincount_device_kernel(opd_call *call) {
                                          OPD_NONE);
     return opd_return_tensor(call, opd_index_add(out, 0, input, weights));
 }
-/* opd_bincount: the number of times that each number from 0 on occurs, or the sums of their weights */
+/* opd_bincount: how often each number from 0 on occurs in self; with weights, the sum of its weights */
 OPDI_OP(bincount) {
     op->schema = "bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor";
     op->cpu = op->fake = opdi_bincount_kernel; op->any = opdi_bincount_device_kernel;
@@ -108,9 +109,10 @@ static int opdi_multinomial_values(opd_tensor *probs) {
     return sums && opd_item_f64(sums) > 0 ? 0
         : opd_fail(OPD_ERROR_ARGUMENT, "invalid multinomial distribution (sum of probabilities <= 0)");
 }
-/* Draws samples.  Without replacement, every element gets an exponential random number whose rate is its probability,
-   and the elements with the smallest numbers are taken.  With replacement, uniform random numbers are looked up among
-   the running sums of the probabilities. */
+/* Draws `count` samples from each row of probs.  Without replacement, every element gets an exponential random number
+   whose rate is its probability, and the elements with the smallest numbers are chosen (the code compares the
+   reciprocals).  With replacement, uniform random numbers are looked up among the cumulative sums of the
+   probabilities. */
 static int opdi_multinomial_kernel(opd_call *call) {
     opd_tensor *probs = opd_arg_tensor(call, 0), *parts[2];
     const int64_t count = opd_arg_int(call, 1);
@@ -138,7 +140,7 @@ static int opdi_multinomial_kernel(opd_call *call) {
     upper = opd_searchsorted_full(sums, upper, false, true, OPD_NONE, OPD_NONE);
     return opd_return_tensor(call, opd_clamp_max(upper, opd_value_int(opd_size(probs, -1) - 1)));
 }
-/* opd_multinomial: num_samples indices, drawn with the weights in self */
+/* opd_multinomial: num_samples indices, each drawn with a probability proportional to its element of self */
 OPDI_OP(multinomial) {
     op->schema = "multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> "
         "Tensor";
@@ -206,13 +208,15 @@ OPDI_OP(histc) {
 
 //== unique ============================================================================================================
 //
-//  unique keeps each element or slice that differs from the one before it, in sorted order or (unique_consecutive) in
-//  the given order.  The number of kept elements up to an element, minus one, is its index among them.  The distance
-//  between two kept elements is the number of times that the first one occurs.
+//  unique compares each element or slice with the one before it, after sorting them (unique) or in the given order
+//  (unique_consecutive).  An element that differs from the one before it is kept.  The index of an element's value
+//  among the kept elements is the number of elements kept so far, minus one.  The distance between two neighbouring
+//  kept elements is the number of times that the first one occurs.
 
-/* Makes the results of unique from rows in order, tensor [count, ..].  `fresh` [count - 1] says which rows differ from
-   the row before.  `from` says at which index of the input each row was; NULL means that the order was kept.  results:
-   the rows that are kept, the index of each input row among them, and how often each occurs. */
+/* Computes the results of unique from a tensor [count, ..] whose equal rows are neighbours.  fresh [count - 1] tells
+   for each row after the first whether it differs from the row before.  from [count] holds the index that each row had
+   in the input; NULL means that the rows were not reordered.  Sets results[3] to the rows that are kept, the index of
+   each input row among them, and how often each occurs.  Returns 0, or -1 and sets an error. */
 static int opdi_unique_of(opd_tensor *tensor, opd_tensor *fresh, opd_tensor *from, opd_tensor **results) {
     const int64_t one = 1, count = tensor ? opdi_sizes(tensor)[0] : 0;
     opd_tensor *pair[2];
@@ -239,12 +243,14 @@ static opd_tensor *opdi_unique_none(opd_tensor *input) {
     const int64_t none = 0;
     return opd_new_empty_full(input, opd_ints_of(&none, 1), opd_value_int(OPD_INT64), OPD_NONE, OPD_NONE, OPD_NONE);
 }
-/* Compares rows [1, count) of tensor [count, ..] with rows [0, count - 1): true where elements differ. */
+/* Compares rows [1, count) of tensor [count, ..] with rows [0, count - 1).  Returns a bool tensor that is true where
+   elements differ, or NULL. */
 static opd_tensor *opdi_unique_differs(opd_tensor *tensor) {
     const int64_t count = tensor ? opdi_sizes(tensor)[0] : 0;
     return tensor ? opd_ne(opdi_o_narrow(tensor, 0, 1, count - 1), opdi_o_narrow(tensor, 0, 0, count - 1)) : NULL;
 }
-/* Computes unique over all elements.  If `sorts`, they are sorted first. */
+/* Computes unique over all elements.  If `sorts`, they are sorted first.  Without `inverse` or `counts`, the second or
+   third result is empty. */
 static int opdi_unique_flat(opd_call *call, bool sorts, bool inverse, bool counts) {
     opd_tensor *input = opd_arg_tensor(call, 0), *results[3], *sorted[2] = {NULL, NULL};
     if (input->backend == OPD_META) {
@@ -265,8 +271,9 @@ static int opdi_unique_flat(opd_call *call, bool sorts, bool inverse, bool count
     if (!counts) { results[2] = opdi_unique_none(input); }
     return opdi_unique_return(call, results);
 }
-/* Computes unique over the slices along a dim.  If `sorts`, the slices are sorted first: by their last element, then by
-   the one before it, and so on up to the first.  Each of these sorts is stable, so the first element counts most. */
+/* Computes unique over the slices of dim `along`.  If `sorts`, the slices are sorted first: by their last element, then
+   by the element before it, and so on up to the first.  Each of these sorts is stable, so the first element has the
+   highest priority. */
 static int opdi_unique_slices(opd_call *call, int64_t along, bool sorts) {
     opd_tensor *input = opd_arg_tensor(call, 0), *results[3], *from = NULL, *sorted[2];
     const int dim = opdi_dim_of(along, input->ndim);
@@ -323,7 +330,7 @@ static int opdi_unique_consecutive_kernel(opd_call *call) {
     return flat ? opdi_unique_flat(call, false, opd_arg_bool(call, 1), opd_arg_bool(call, 2))
         : opdi_unique_slices(call, opd_arg_int(call, 3), false);
 }
-/* opd_unique2: the distinct elements, the place of each element among them, and how often each occurs */
+/* opd_unique2: the distinct elements, the index of each element of self among them, and how often each occurs */
 OPDI_OP(_unique2) {
     op->schema = "_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> "
         "(Tensor, Tensor, Tensor)";
@@ -332,7 +339,7 @@ OPDI_OP(_unique2) {
     op->out = "_unique2.out(out0, out1, out2)";
     op->cases = "[6]i3; [2,3]i4, True, True; [2,4]i3, True, True, True";
 }
-/* opd_unique_dim: the distinct slices of dim, the place of each slice among them, and how often each occurs */
+/* opd_unique_dim: the distinct slices of dim, the index of each slice of self among them, and how often each occurs */
 OPDI_OP(unique_dim) {
     op->schema = "unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool "
         "return_counts=False) -> (Tensor, Tensor, Tensor)";
@@ -341,7 +348,7 @@ OPDI_OP(unique_dim) {
     op->out = "unique_dim.out(out0, out1, out2)";
     op->cases = "[4,2]i2, 0; [2,4]i2, 1, True, True, True";
 }
-/* opd_unique_consecutive: one element of each run of equal ones, the run of each element, and the runs' lengths */
+/* opd_unique_consecutive: one element per run of equal elements, the run number of each element, and the run lengths */
 OPDI_OP(unique_consecutive) {
     op->schema = "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) "
         "-> (Tensor, Tensor, Tensor)";
@@ -350,7 +357,8 @@ OPDI_OP(unique_consecutive) {
     op->out = "unique_consecutive.out(out0, out1, out2)";
     op->cases = "[6]i2; [4,2]i2, True, True; [4,2]i2, True, True, 0";
 }
-/* opd_unique_dim_consecutive: one slice of each run of equal ones, the run of each slice, and the runs' lengths */
+/* opd_unique_dim_consecutive: one slice per run of equal slices of dim, the run number of each slice, the run
+   lengths */
 OPDI_OP(unique_dim_consecutive) {
     op->schema = "unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) "
         "-> (Tensor, Tensor, Tensor)";

@@ -1,7 +1,7 @@
 #include "../ops.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>op:embed     embedding, bags of rows
+//  >>op:embed     embedding, and sums, means or maxima of selected rows (embedding_bag)
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_COLD_BEGIN
@@ -33,8 +33,8 @@ static int opdi_embedding_backward(opd_backward_call *bw) {
                                                              opd_bw_value(bw, 2).u.i,
                                                             opd_bw_value(bw, 3).u.i != 0));
 }
-/* Batches embedding if each example has its own weight: selects rows of that weight.  No gradient goes to the row at
-   padding_idx. */
+/* Batches embedding if each example has its own weight: selects rows of the example's weight.  The row at padding_idx
+   gets no gradient. */
 static int opdi_embedding_rows(opd_call *call) {
     opd_tensor *weight = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1);
     const int64_t skip = opd_arg_int(call, 2);
@@ -60,7 +60,7 @@ static int opdi_embedding_batch(opd_call *call) {
     args[1].u.t = opd_batch_arg(call, 1, &at);
     return opd_call_all(call->op, &ret, args, call->op->nargs) ? -1 : opd_batch_return(call, ret.u.t, at);
 }
-/* opd_embedding: rows of weight at indices */
+/* opd_embedding: the rows of weight at indices */
 OPDI_OP(embedding) {
     op->schema = "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool "
         "sparse=False) -> Tensor";
@@ -70,8 +70,8 @@ OPDI_OP(embedding) {
     op->cases = "[5,3], [2,2]i5; [5,3], [4]i5, 1";
 }
 OPDI_COLD_END
-/* Returns the p-norm of a row of `width` numbers.  The numbers are stored as float32 or (`twice`) float64; a complex
-   number (`pairs`) takes two of these. */
+/* Returns the p-norm of a row of `width` numbers.  A number is a float32, or a float64 if `twice` is set.  If `pairs`
+   is set, the numbers are complex, and each consists of two such floats. */
 static double opdi_row_norm(const void *row, int64_t width, bool pairs, bool twice, double p) {
     double sum = 0;
     for (int64_t i = 0; i < width; i++) {
@@ -86,7 +86,7 @@ static double opdi_row_norm(const void *row, int64_t width, bool pairs, bool twi
     sum = p == 2 ? sqrt(sum) : p == 0 || p == 1 || p == INFINITY || p == -INFINITY ? sum : pow(sum, 1 / p);
     return twice ? sum : (double)(float)sum;
 }
-/* Returns the indices as int64, after checking that each is below `rows`.  On failure, returns NULL and sets an
+/* Returns the indices as int64, after checking that each is in [0, rows).  On failure, returns NULL and sets an
    error. */
 static opd_tensor *opdi_embedding_rows_in(opd_tensor *index, int64_t rows) {
     int64_t bad;
@@ -96,8 +96,8 @@ static opd_tensor *opdi_embedding_rows_in(opd_tensor *index, int64_t rows) {
                    (long long)((const int64_t *)(const void *)index->data)[bad], (long long)rows);
     return NULL;
 }
-/* embedding_renorm: scales down to norm max_norm those rows of self [n, d] that `indices` selects and whose norm is
-   larger. */
+/* embedding_renorm: takes the rows of self [n, d] at the indices.  A row whose norm is larger than max_norm is scaled
+   down to norm max_norm. */
 static int opdi_embedding_renorm_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1);
     const double most = opd_arg_float(call, 2), p = opd_arg_float(call, 3);
@@ -131,9 +131,9 @@ static int opdi_embedding_renorm_kernel(opd_call *call) {
     }
     return opdi_done_with(out, scratch);
 }
-/* Computes the gradient of y = x f with f = max_norm / (n + 1e-7), where n is the norm of row x.  The gradient of the
-   row is f (g - n' (g . x) / (n + 1e-7)), where n' is the gradient of the norm, and g . x the real part of the product
-   with x's conjugate.  A row that was not scaled has gradient g. */
+/* Computes the gradient of y = f x with f = max_norm / (n + 1e-7), where x is a row and n its norm.  The gradient of
+   the row is f (g - n' (g . x) / (n + 1e-7)).  Here g is the gradient of y, n' the derivative of the norm, and g . x
+   the sum of g conj(x), of which only the real part counts.  A row that was not scaled has gradient g. */
 static int opdi_embedding_renorm_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *self = opd_bw_tensor(bw, 0), *index = opd_bw_tensor(bw, 1);
     const double most = opd_bw_value(bw, 2).u.d, p = opd_bw_value(bw, 3).u.d;
@@ -151,7 +151,7 @@ static int opdi_embedding_renorm_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_where_self(opd_gt_Scalar(named, opd_value_int(0)), slope, grad));
 }
 OPDI_COLD_BEGIN
-/* opd_embedding_renorm: self, with the rows that indices name scaled down to norm max_norm if their norm is above it */
+/* opd_embedding_renorm: self, in which each row at indices whose norm is above max_norm is scaled down to that norm */
 OPDI_OP(embedding_renorm) {
     op->schema = "embedding_renorm(Tensor self, Tensor indices, float max_norm, float norm_type) -> Tensor";
     op->cpu = op->fake = opdi_embedding_renorm_kernel; op->backward = opdi_embedding_renorm_backward;
@@ -161,7 +161,7 @@ OPDI_OP(embedding_renorm) {
     op->cases = "[5,3], [2,2]i5, 1.0, 2.0; [5,3], [3]i5, 0.5, 1.5";
 }
 OPDI_COLD_END
-/* Adds each row of grad to the row of the result that its index selects.  The threads share the columns. */
+/* Adds each row of grad_output to the row of the result at its index.  The threads share the columns. */
 static int opdi_embedding_dense_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1);
     const int64_t rows = opd_arg_int(call, 2), skip = opd_arg_int(call, 3);
@@ -227,7 +227,8 @@ static int opdi_embedding_dense_backward_backward(opd_backward_call *bw) {
     if (skip >= 0) { grad = opdi_unless(grad, opdi_o_unsqueeze(opd_eq_Scalar(input, opd_value_int(skip)), -1)); }
     return opd_bw_return(bw, 0, grad);
 }
-/* Batches the gradient if each example has its own indices: puts each example's gradients into rows of their own. */
+/* Batches embedding_dense_backward if each example has its own indices: adds each example's rows to a result of its
+   own. */
 static int opdi_embedding_dense_backward_put(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1);
     const int64_t skip = opd_arg_int(call, 3);
@@ -245,9 +246,9 @@ static int opdi_embedding_dense_backward_put(opd_call *call) {
                              opd_index_put_full(opdi_o_zeros(grad, opd_ints_of(sizes, 2)), opd_tensors_of(&input, 1),
                                                 grad, true));
 }
-/* Batches embedding_dense_backward.  If all examples share their indices, one call serves them, with their gradients
-   side by side as columns.  Otherwise index_put adds up the rows or, if gradients are scaled, the examples run one
-   after another. */
+/* Batches embedding_dense_backward.  If all examples share their indices, a single call computes all gradients; it
+   takes the examples' rows side by side as one longer row.  Otherwise index_put adds up the rows or, if gradients are
+   scaled by frequency, the examples run one after another. */
 static int opdi_embedding_dense_backward_batch(opd_call *call) {
     int64_t sizes[OPD_MAX_DIMS + 1];
     const int ndim = call->args[0].u.t->ndim;
@@ -268,7 +269,7 @@ static int opdi_embedding_dense_backward_batch(opd_call *call) {
     sizes[1] = call->th->innermost.rule->size;
     return opd_batch_return(call, opdi_o_reshape(input, sizes, 3), 1);
 }
-/* opd_embedding_dense_backward: derivative of embedding */
+/* opd_embedding_dense_backward: the gradient of embedding's weight */
 OPDI_OP(embedding_dense_backward) {
     op->schema = "embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, int padding_idx, "
         "bool scale_grad_by_freq) -> Tensor";
@@ -285,7 +286,7 @@ static int opdi_embedding_backward_kernel(opd_call *call) {
                                                                 opd_arg_int(call, 2),
                                                                opd_arg_int(call, 3), opd_arg_bool(call, 4)));
 }
-/* opd_embedding_backward: derivative of embedding */
+/* opd_embedding_backward: the gradient of embedding's weight; the gradient is dense even if sparse is true */
 OPDI_OP(embedding_backward) {
     op->schema = "embedding_backward(Tensor grad, Tensor indices, SymInt num_weights, int padding_idx, bool "
         "scale_grad_by_freq, bool sparse) -> Tensor";
@@ -293,8 +294,8 @@ OPDI_OP(embedding_backward) {
     op->cases = "";
 }
 OPDI_COLD_END
-/* one_hot: turns classes [..] into int64 [.., num_classes] with 1 at the class and 0 elsewhere.  If num_classes is -1,
-   it is the largest class plus 1. */
+/* one_hot: converts class numbers [..] to int64 [.., num_classes] with 1 at the class and 0 elsewhere.  If num_classes
+   is -1, the largest class number plus 1 is used. */
 static int opdi_one_hot_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     int64_t count = opd_arg_int(call, 1), sizes[OPD_MAX_DIMS], most = -1;
@@ -333,7 +334,7 @@ static int opdi_one_hot_batch(opd_call *call) {
     if (opd_arg_int(call, 1) == -1) { return opdi_batch_dynamic(call); }
     return opd_batch_return(call, opd_one_hot_full(input, opd_arg_int(call, 1)), dim);
 }
-/* opd_one_hot: a new last dim of num_classes, with 1 at the index self and 0 elsewhere */
+/* opd_one_hot: int64 [.., num_classes], with 1 at the index that is in self [..] and 0 elsewhere */
 OPDI_OP(one_hot) {
     op->schema = "one_hot(Tensor self, int num_classes=-1) -> Tensor";
     op->cpu = op->fake = opdi_one_hot_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -341,23 +342,24 @@ OPDI_OP(one_hot) {
     op->cases = "[2,3]i5, 5";
 }
 
-//== bags of rows: _embedding_bag ======================================================================================
+//== embedding bags: _embedding_bag ====================================================================================
 //
-//  Bag number b consists of the rows of weight that indices[offsets[b]] and the indices behind it select, up to the
-//  offset of the next bag.  The rows are reduced to their sum, mean or maximum.  The other results serve the
-//  derivative: the bag of each index (empty for sums without a padding_idx), the number of rows in each bag (0 for
-//  sums), and the rows that maxima come from (for sums and means, the numbers of rows again).
+//  A bag is a list of rows of weight [n, d].  Bag number b consists of the rows at indices[offsets[b]],
+//  indices[offsets[b] + 1] and so on, up to the offset of the next bag.  Result 0 is the sum, mean or maximum of the
+//  rows of each bag.  The other results are saved for the backward function: the bag of each index (empty for sums in
+//  other dtypes than float64 without a padding_idx), the number of rows in each bag (0 for sums), and the row that each
+//  maximum comes from (for sums and means, the numbers of rows again).
 
 OPDI_COLD_END
 enum { OPDI_BAG_SUM = 0, OPDI_BAG_MEAN, OPDI_BAG_MAX };
 typedef struct opdi_bags {
-    int64_t d, skip;                              /* length of a row; the row that is not counted */
+    int64_t d, skip;                              /* row length; the row that is not counted, or -1 */
     int mode;
-    bool packed;                                  /* rows: one for each index, in its order */
-    const int64_t *index, *begin;                 /* begin [bags + 1] */
+    bool packed;                                  /* rows has one row per index, in order */
+    const int64_t *index, *begin;                 /* [n]; [bags + 1], where each bag begins in index */
     const void *rows, *weights;                   /* weights: NULL, or a factor for each index */
     void *out;
-    int64_t *counts, *most;                       /* [bags]; [bags, d] */
+    int64_t *counts, *most;                       /* rows per bag [bags]; rows of maxima [bags, d] */
 } opdi_bags;
 static void opdi_bags_f32(void *ctx, int64_t begin, int64_t end);
 static void opdi_bags_f64(void *ctx, int64_t begin, int64_t end);
@@ -367,8 +369,8 @@ static void opdi_bags_f64(void *ctx, int64_t begin, int64_t end);
 #include "embedding_bags.typed.h"
 #include "../../typed/end.h"
 OPDI_COLD_BEGIN
-/* Checks an embedding_bag: weight [n, d], indices (input) and offsets of one dim, and the mode.  `factors` are
-   per_sample_weights or NULL; `last` is include_last_offset.  Returns 0, or -1 and sets an error. */
+/* Checks the arguments of an embedding_bag: weight [n, d], indices (input) and offsets of one dim, and the mode.
+   `factors` is per_sample_weights or NULL.  `last` is include_last_offset.  Returns 0, or -1 and sets an error. */
 static int opdi_bags_check(opd_tensor *weight, opd_tensor *input, opd_tensor *offsets, int64_t mode,
                            opd_tensor *factors, bool last) {
     if (input->ndim != 1) {
@@ -404,8 +406,9 @@ static int opdi_bags_check(opd_tensor *weight, opd_tensor *input, opd_tensor *of
     }
     return opdi_same_dtype(weight, factors);
 }
-/* Returns the index at which each bag begins and, as the last element, the one at which the last bag ends; there are
-   `total` indices.  On failure, returns NULL and sets an error. */
+/* Returns begin [bags + 1]: the position in the `total` indices at which each bag begins, and the position behind the
+   last bag.  If `last` is set, the last offset is the end of the last bag.  On failure, returns NULL and sets an
+   error. */
 static int64_t *opdi_bags_begin(opd_tensor *offsets, int64_t total, bool last) {
     const int64_t count = offsets->numel;
     int64_t *begin = (int64_t *)opdi_scope_alloc((size_t)(count + 1) * sizeof *begin);
@@ -431,8 +434,9 @@ static int64_t *opdi_bags_begin(opd_tensor *offsets, int64_t total, bool last) {
     return begin;
 }
 /* Computes _embedding_bag and _embedding_bag_forward_only.  Result 0 is the sum, mean or maximum of the rows of weight
-   in each bag, [bags, d].  The others are the bag of each index, the sizes of bags, and the rows that maxima came from.
-   Returns 0, or -1 and sets an error. */
+   in each bag, [bags, d].  The other three results are the bag of each index, the sizes of the bags, and the rows that
+   the maxima came from; with `forward_only`, sizes of sums have the size of offsets.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_embedding_bag_of(opd_call *call, bool forward_only) {
     opd_tensor *weight = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *offsets = opd_arg_tensor(call, 2),
         *results[4];
@@ -516,7 +520,7 @@ static int opdi__embedding_bag_backward(opd_backward_call *bw) {
 }
 #define OPDI_BAG_OUT ", *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2, Tensor(d!) out3) -> " \
     "(Tensor(a!), Tensor(b!), Tensor(c!), Tensor(d!))"
-/* opd_under_embedding_bag: embedding_bag with its derivative */
+/* opd_under_embedding_bag: the operator under embedding_bag, whose other results its backward function uses */
 OPDI_OP(_embedding_bag) {
     op->schema = "_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int "
         "mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int "
@@ -528,7 +532,7 @@ OPDI_OP(_embedding_bag) {
     op->cases = "[5,3], [4]i5, [1]i1; [5,3], [4]i5, [1]i1, False, 1; [5,3], [4]i5, [1]i1, False, 2; [5,3], [4]i5, "
         "[1]i1, False, 0, False, [4]; [5,3], [4]i5, [2]i1, False, 0, False, None, True, 2";
 }
-/* opd_embedding_bag_forward_only: embedding_bag without the results that derivatives use */
+/* opd_embedding_bag_forward_only: embedding_bag if no gradients are needed */
 OPDI_OP(_embedding_bag_forward_only) {
     op->schema = "_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool "
         "scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool "
@@ -541,8 +545,8 @@ OPDI_OP(_embedding_bag_forward_only) {
         "[1]i1, False, 0, False, [4]; [5,3], [4]i5, [2]i1, False, 0, False, None, True, 2";
 }
 
-/* Calls _embedding_bag, or its forward-only variant if no gradient is needed, with padding_idx `skip`; -1 means that no
-   row is padding. */
+/* Calls _embedding_bag or, if no gradient is needed, its forward-only variant.  `skip` is the row that is padding; -1
+   means that there is none. */
 static int opdi_embedding_bag_call(opd_call *call, int64_t skip) {
     opd_tensor *weight = opd_arg_tensor(call, 0), *factors = opd_arg_tensor(call, 6);
     const bool wants = opd_tensor_requires_grad(weight) || (factors && opd_tensor_requires_grad(factors));
@@ -567,7 +571,7 @@ static int opdi_embedding_bag_padding_idx_kernel(opd_call *call) {
     }
     return opdi_embedding_bag_call(call, skip < 0 ? skip + count : skip);
 }
-/* opd_embedding_bag: reduces the rows of weight in bags that begin at offsets; mode 0: sum, 1: mean, 2: max */
+/* opd_embedding_bag: the sum (mode 0), mean (1) or maximum (2) of the rows of weight in bags, which begin at offsets */
 OPDI_OP(embedding_bag) {
     op->schema = "embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int "
         "mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, "
@@ -575,7 +579,7 @@ OPDI_OP(embedding_bag) {
     op->composite = opdi_embedding_bag_kernel;
     op->cases = "[5,3], [4]i5, [1]i1";
 }
-/* opd_embedding_bag_padding_idx: reduces rows of weight in bags that begin at offsets; mode 0: sum, 1: mean, 2: max */
+/* opd_embedding_bag_padding_idx: embedding_bag that leaves out the row padding_idx of weight */
 OPDI_OP(embedding_bag_padding_idx) {
     op->schema = "embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, "
         "int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, "
@@ -584,8 +588,8 @@ OPDI_OP(embedding_bag_padding_idx) {
     op->cases = "[5,3], [4]i5, [1]i1, False, 1, False, None, False, None";
 }
 
-/* Returns the number of the bag that each index belongs to: `bags`, or computed from the offsets if the forward call
-   left `bags` out. */
+/* Returns the number of the bag that each index belongs to: `bags` if the forward call filled it, else numbers computed
+   from the offsets. */
 static opd_tensor *opdi_bags_of(opd_tensor *bags, opd_tensor *offsets, opd_tensor *input) {
     if (!bags || !offsets || !input || bags->numel == input->numel) { return bags; }
     bags = opd_arange_full(opd_value_int(input->numel), opd_value_int(offsets->dtype), OPD_NONE,
@@ -593,13 +597,13 @@ static opd_tensor *opdi_bags_of(opd_tensor *bags, opd_tensor *offsets, opd_tenso
     bags = opd_searchsorted_full(offsets, bags, false, true, OPD_NONE, OPD_NONE);
     return opd_sub_Scalar(bags, opd_value_int(1));
 }
-/* Returns, for each index, the row of grad [bags, ..] for its bag; zeros for indices behind the last bag. */
+/* Returns for each index the row of grad [bags, ..] that belongs to its bag.  Indices behind the last bag get zeros. */
 static opd_tensor *opdi_bags_rows(opd_tensor *grad, opd_tensor *bags) {
     static const int64_t below[4] = {0, 0, 0, 1};
     return opd_index_select(opd_constant_pad_nd(grad, opd_ints_of(below, 4)), 0, bags);
 }
-/* Adds the rows of the gradient, each times its factor, to the rows of the weight's gradient.  The gradient of a
-   maximum goes to the row that the maximum came from. */
+/* Computes the gradient of weight: adds each bag's row of grad, times the index's factor, to the rows at the bag's
+   indices.  For maxima, each element of grad goes to the row that the maximum came from. */
 static int opdi__embedding_bag_dense_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *bags = opd_arg_tensor(call, 2);
     opd_tensor *counts = opd_arg_tensor(call, 3), *most = opd_arg_tensor(call, 4), *factors = opd_arg_tensor(call, 8);
@@ -639,7 +643,8 @@ static int opdi__embedding_bag_backward_kernel(opd_call *call) {
         opd_arg_tensor(call, 4), opd_arg_tensor(call, 5), opd_arg_int(call, 6), opd_arg_bool(call, 7),
         opd_arg_int(call, 8), opd_arg_tensor(call, 10), opd_arg_int(call, 11)));
 }
-/* Computes, for each index, the product of its bag's gradient with its row of weight. */
+/* Computes the gradient of per_sample_weights: for each index, the dot product of its bag's gradient and its row of
+   weight. */
 static int opdi__embedding_bag_per_sample_weights_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 1), *input = opd_arg_tensor(call, 2);
     opd_tensor *bags = opdi_bags_of(opd_arg_tensor(call, 4), opd_arg_tensor(call, 3), input);
@@ -652,7 +657,7 @@ static int opdi__embedding_bag_per_sample_weights_backward_kernel(opd_call *call
     grad = opdi_o_sum_dims(opd_mul(opdi_bags_rows(grad, bags), opd_index_select(weight, 0, input)), &last, 1, false);
     return opd_return_tensor(call, skip < 0 ? grad : opdi_unless(grad, opd_eq_Scalar(input, opd_value_int(skip))));
 }
-/* opd_embedding_bag_dense_backward: derivative of _embedding_bag by weight */
+/* opd_embedding_bag_dense_backward: the gradient of _embedding_bag's weight */
 OPDI_OP(_embedding_bag_dense_backward) {
     op->schema = "_embedding_bag_dense_backward(Tensor grad, Tensor indices, Tensor offset2bag, Tensor bag_size, "
         "Tensor maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int mode, Tensor? per_sample_weights, "
@@ -663,7 +668,7 @@ OPDI_OP(_embedding_bag_dense_backward) {
         "2, None; [3,2], [4]i5, [4]i3, [3]i3, [3]i3, 5, False, 1, None, 1; [3,2], [4]i5, [4]i3, [3]i3, [3]i3, 5, "
         "False, 0, [4]";
 }
-/* opd_embedding_bag_backward: derivative of _embedding_bag */
+/* opd_embedding_bag_backward: the gradient of _embedding_bag's weight; sparse gradients are not supported */
 OPDI_OP(_embedding_bag_backward) {
     op->schema = "_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor "
         "bag_size, Tensor maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int mode, bool sparse, "
@@ -671,7 +676,7 @@ OPDI_OP(_embedding_bag_backward) {
     op->composite = opdi__embedding_bag_backward_kernel;
     op->cases = "[1,3], [4]i5, [1]i1, [0]i1, [1]i3, [1]i3, 5, False, 0, False, None";
 }
-/* opd_embedding_bag_per_sample_weights_backward: derivative of _embedding_bag by per_sample_weights */
+/* opd_embedding_bag_per_sample_weights_backward: the gradient of _embedding_bag's per_sample_weights */
 OPDI_OP(_embedding_bag_per_sample_weights_backward) {
     op->schema = "_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor indices, Tensor "
         "offsets, Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor";

@@ -1,15 +1,17 @@
 #include "../ops.h"
 
-//== folds in float32 ==================================================================================================
+//== sums, products and means in scatter operators =====================================================================
 //
-//  Sums and products of halves are computed in float32 and rounded once, as in PyTorch's scatter_add.  Means also need
-//  counts.  In general, scratch memory holds all of out.  If only a few rows are written, it holds only these rows, so
-//  that the cost depends on the index alone.
+//  To fold src into out is to combine each element of src with the element of out that its index selects.  Sums and
+//  products of 16-bit floats are computed in float32 and rounded once, as in PyTorch's scatter_add.  Means also need
+//  counts.  In general, scratch memory holds all of out in float32.  If only a few rows of out are written, it holds
+//  only these rows, so that the cost does not depend on the size of out.
 
 OPDI_COLD_BEGIN
 
 OPDI_INTERNAL bool opdi_is_few(int64_t places, const opd_tensor *out) { return places <= out->numel / 16; }
-/* Expands a list of n indices along dim to a tensor of the given sizes, in which dim has size n. */
+/* Expands the list of n indices to an index tensor that has size n in `dim` and the sizes like[ndim] in the other
+   dims. */
 OPDI_INTERNAL opd_tensor *opdi_rows_spread(opd_tensor *list, int dim, const int64_t *like, int ndim) {
     int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];
     for (int axis = 0; axis < ndim; axis++) {
@@ -27,8 +29,8 @@ OPDI_INTERNAL opd_tensor *opdi_span_view(opd_tensor *tensor) {
     }
     return opdi_view(tensor, &span, &one, 1, 0);
 }
-/* Flattens the operands of *few: index becomes a list of offsets into a's memory, one per element, and src becomes a
-   row. */
+/* Flattens the operands of *few: index becomes a list of offsets into self's memory, one per element, and src becomes a
+   row.  Returns 0, or -1 and sets an error. */
 static int opdi_few_flatten(opdi_few *few) {
     int64_t strides[OPD_MAX_DIMS], numel = few->index->numel;
     const int64_t one = 1, *places = (const int64_t *)(const void *)few->index->data;
@@ -56,8 +58,8 @@ static int opdi_few_flatten(opdi_few *few) {
     few->dim = 0;
     return few->src && few->self ? 0 : -1;
 }
-/* Sets few->rows to the distinct numbers in few->index, in rising order.  Returns, for each index, its position among
-   them, or NULL on failure. */
+/* Sets few->rows to the distinct numbers in few->index, in ascending order.  Returns, for each index, its position
+   among them.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_few_rows(opdi_few *few) {
     const int64_t count = opdi_sizes(few->index)[few->dim], step = opdi_strides(few->index)[few->dim], one = 1;
     const int64_t *places = (const int64_t *)(const void *)few->index->data;
@@ -78,8 +80,8 @@ static opd_tensor *opdi_few_rows(opdi_few *few) {
     few->rows = opdi_view(rows, &part, &one, 1, 0);
     return few->rows ? slot : NULL;
 }
-/* Prepares few->scratch, which holds in dtype `work` those rows of `a` that index selects.  Changes few->index and
-   few->src to match it. */
+/* Prepares few->scratch, which holds those rows of few->self that few->index selects, converted to dtype `work`.
+   Changes few->index and few->src to match the scratch memory.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_few_open(opdi_few *few, opd_scalar_type work) {
     int64_t sizes[OPD_MAX_DIMS];
     opd_tensor *slot;
@@ -110,7 +112,7 @@ OPDI_INTERNAL bool opdi_fold_rounds(int kind, const opd_tensor *tensor) {
         (kind == OPDI_WALK_ADD || kind == OPDI_WALK_MUL);
 }
 
-/* Checks the shapes of gather (src is NULL) and scatter as PyTorch's ScatterGatherChecks.h does. */
+/* Checks the shapes of gather (src is NULL) and scatter by the rules of PyTorch's ScatterGatherChecks.h. */
 static int opdi_indexed_check(const opd_tensor *self, int dim, const opd_tensor *index, const opd_tensor *src,
                               const char *name) {
     char first[256], second[256], at[256];
@@ -156,7 +158,7 @@ static int opdi_gather_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_scatter_add(opdi_o_zeros(grad, opd_bw_sizes(bw, 0)), opd_bw_value(bw, 1).u.i,
                                                 opd_bw_tensor(bw, 2), grad));
 }
-/* opd_gather: elements of dim at index */
+/* opd_gather: for each position of index, the element of self at that position, with index as its coordinate in dim */
 OPDI_OP(gather) {
     op->schema = "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor";
     op->cpu = op->fake = opdi_gather_kernel; op->backward = opdi_gather_backward; op->save = "index";
@@ -165,7 +167,7 @@ OPDI_OP(gather) {
     op->cases = "[3,4], 1, [3,2]i4; [3,4], 0, [2,4]i3";
 }
 
-/* Returns a Scalar as a 0-dim tensor of this dtype. */
+/* Returns `value`, a Scalar, as a 0-dim tensor of this dtype, or NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_filler(opd_value value, opd_scalar_type dtype) {
     opdi_number number;
     opd_tensor *tensor = opdi_own(opdi_tensor_make(NULL, NULL, 0, dtype, OPD_CPU));
@@ -174,7 +176,8 @@ OPDI_INTERNAL opd_tensor *opdi_filler(opd_value value, opd_scalar_type dtype) {
     }
     return tensor;
 }
-/* Folds alpha times src into out along dim, at the positions in index, which was checked before. */
+/* Folds alpha times src into out: each element of src is combined with the element of out whose coordinate in dim is in
+   index, which was checked before.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fold_into(int kind, opd_tensor *out, int dim, opd_tensor *index, opd_tensor *src, double alpha) {
     opdi_few few;
     if (!opdi_fold_rounds(kind, out) || index->numel == 0) {
@@ -192,7 +195,8 @@ OPDI_INTERNAL int opdi_fold_into(int kind, opd_tensor *out, int dim, opd_tensor 
     opd_tensor *scratch = opdi_scratch_filled(out, OPD_FLOAT32);
     return scratch && opdi_indexed_go(kind, scratch, dim, index, src, alpha) == 0 ? opdi_done_with(out, scratch) : -1;
 }
-/* Runs all variants of scatter.  Kind SCATTER moves elements; the other kinds fold them. */
+/* Runs all variants of scatter.  OPDI_WALK_SCATTER writes elements; the other kinds fold them into self.  `name` is
+   used in messages. */
 static int opdi_scatter_kind(opd_call *call, int kind, const char *name) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2);
     const opd_value value = opd_arg_value(call, 3);
@@ -250,7 +254,7 @@ OPDI_OP(scatter_value) {
     op->inplace = "scatter_.value"; op->out = "scatter.value_out";
     op->cases = "[3,4], 1, [3,1]i4, 1.5";
 }
-/* opd_scatter_reduce: self, with src added or multiplied at index along dim: "add", "multiply" */
+/* opd_scatter_reduce: self, with src added or multiplied at index along dim; reduce is "add" or "multiply" */
 OPDI_OP(scatter_reduce) {
     op->schema = "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor";
     op->cpu = op->fake = opdi_scatter_reduce_kernel; op->backward = opdi_refused_backward;
@@ -258,7 +262,7 @@ OPDI_OP(scatter_reduce) {
     op->inplace = "scatter_.reduce"; op->out = "scatter.reduce_out";
     op->cases = "";
 }
-/* opd_scatter_value_reduce: self, with value added or multiplied at index along dim: "add", "multiply" */
+/* opd_scatter_value_reduce: self, with value added or multiplied at index along dim; reduce is "add" or "multiply" */
 OPDI_OP(scatter_value_reduce) {
     op->schema = "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor";
     op->cpu = op->fake = opdi_scatter_reduce_kernel; op->backward = opdi_refused_backward;
@@ -277,17 +281,17 @@ OPDI_OP(scatter_add) {
     op->cases = "[3,4], 1, [3,2]i4, [3,2]";
 }
 
-/* scatter_reduce.two: sum, prod, mean, amax, amin.  Without include_self, the old values of the elements that are
-   written do not count. */
+/* The reductions of scatter_reduce.two, index_reduce and segment_reduce, in the order of their numbers `how`. */
 OPDI_INTERNAL const char *const opdi_reduce_names[] = {"sum", "prod", "amax", "amin", "mean"};
 OPDI_INTERNAL int opdi_reduce_of(const char *name) {
     for (int i = 0; i < 5; i++) { if (strcmp(name, opdi_reduce_names[i]) == 0) { return i; } }
     return opd_fail(OPD_ERROR_ARGUMENT, "reduce argument must be either sum, prod, mean, amax or amin, got %s", name);
 }
-/* Returns the value with which the fold `how` begins, as a number of this dtype. */
+/* Returns the neutral element of the reduction `how` as a number of this dtype. */
 OPDI_INTERNAL opd_value opdi_reduce_start(int how, opd_scalar_type dtype) {
     const int bits = 8 * (int)opd_dtype_size(dtype) - 1;
-    const bool most = how == 3;                   /* the largest number for minima, the smallest for maxima */
+    const bool most = how == 3;                   /* true for amin, which starts with the largest number; amax starts
+                                                     with the smallest */
     if (how == 1) { return opd_value_int(1); }
     if (how != 2 && how != 3) { return opd_value_int(0); }
     if (!opd_dtype_is_integral(dtype, true)) { return opd_value_float(most ? INFINITY : -INFINITY); }
@@ -295,7 +299,7 @@ OPDI_INTERNAL opd_value opdi_reduce_start(int how, opd_scalar_type dtype) {
     return opd_value_int(most ? INT64_MAX >> (63 - bits) : -(INT64_MAX >> (63 - bits)) - 1);
 }
 OPDI_COLD_END
-/* Divides each element of scratch by max(count, 1), rounding down for integers. */
+/* Divides each element of scratch by max(count, 1).  Integers are rounded down. */
 static void opdi_reduce_divide(opd_tensor *scratch, const opd_tensor *count) {
     const int64_t *counts = (const int64_t *)(const void *)count->data;
     for (int64_t i = 0; i < scratch->numel; i++) {
@@ -309,7 +313,8 @@ static void opdi_reduce_divide(opd_tensor *scratch, const opd_tensor *count) {
     }
 }
 OPDI_COLD_BEGIN
-/* Runs the fold `how` on scratch memory.  For means, the memory must be contiguous and of a compute type. */
+/* Runs the reduction `how` on scratch memory.  If include_self is false, the written elements first get the neutral
+   element.  For means, the memory must be contiguous and of a compute type. */
 static int opdi_reduce_on(opd_tensor *scratch, int dim, opd_tensor *index, opd_tensor *src, int how,
                           bool include_self) {
     static const int kinds[] = {OPDI_WALK_ADD, OPDI_WALK_MUL, OPDI_WALK_MAX, OPDI_WALK_MIN, OPDI_WALK_ADD};
@@ -330,7 +335,8 @@ static int opdi_reduce_on(opd_tensor *scratch, int dim, opd_tensor *index, opd_t
     opdi_reduce_divide(scratch, count);
     return 0;
 }
-/* Folds src into out along dim at the positions in index.  src has index's sizes or larger ones. */
+/* Reduces src into out along dim at the positions in index.  Each size of src is at least the size of index.  If
+   include_self is false, the old values of the written elements do not count.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_reduce_into(opd_tensor *out, int dim, opd_tensor *index, opd_tensor *src, int how,
                                    bool include_self) {
     const opd_scalar_type dtype = (opd_scalar_type)opdi_compute_dtype[opdi_compute_type((opd_scalar_type)out->dtype)];
@@ -368,8 +374,8 @@ static int opdi_scatter_reduce_two_kernel(opd_call *call) {
     opd_tensor *out = opdi_update(call, false);
     return !out ? -1 : !out->data ? 0 : opdi_reduce_into(out, dim, index, src, how, opd_arg_bool(call, 5));
 }
-/* The arguments that the gradients of scatter_reduce and index_reduce share.  To "pick" means gather or, with `rows`,
-   index_select along dim. */
+/* The arguments that the gradients of scatter_reduce and index_reduce share.  opdi_picked reads a tensor at index: by
+   index_select along dim if `rows` is set (index_reduce), else by gather. */
 typedef struct opdi_picker { int64_t dim; opd_tensor *index; bool rows, include_self; } opdi_picker;
 static opd_tensor *opdi_picked(const opdi_picker *picker, opd_tensor *tensor) {
     return picker->rows ? opd_index_select(tensor, picker->dim, picker->index) : opd_gather(tensor, picker->dim,
@@ -384,7 +390,8 @@ static opd_tensor *opdi_blank(const opdi_picker *picker, opd_tensor *tensor, dou
         : opd_scatter_value(tensor, picker->dim, picker->index, opd_value_float(v));
 }
 static opd_tensor *opdi_full_like(opd_tensor *tensor, double v) { return opdi_adds(opd_zeros_like(tensor), v); }
-/* Returns the part of src that has the sizes of index: the part that takes part in a scatter. */
+/* Returns the part of src that a scatter reads: the part that has the sizes of index.  index_reduce reads all of
+   src. */
 static opd_tensor *opdi_reach(const opdi_picker *picker, opd_tensor *src) {
     for (int dim = 0; !picker->rows && dim < picker->index->ndim; dim++) {
         if (opdi_sizes(src)[dim] != opdi_sizes(picker->index)[dim]) {
@@ -394,8 +401,8 @@ static opd_tensor *opdi_reach(const opdi_picker *picker, opd_tensor *src) {
     }
     return src;
 }
-/* Computes the derivative of a product: the gradient of a factor is grad times result / factor.  If exactly one factor
-   is zero, that factor is treated separately. */
+/* Computes the gradients of prod: the gradient of a factor is grad times result / factor.  If exactly one of the
+   factors is zero, its gradient is grad times the product of the others. */
 static int opdi_reduce_prod_backward(opd_backward_call *bw, const opdi_picker *picker, opd_tensor *grad,
                                      opd_tensor *self, opd_tensor *src, int at) {
     opd_tensor *part = opdi_reach(picker, src), *zero = opd_eq_Scalar(part, opd_value_int(0));
@@ -408,7 +415,7 @@ static int opdi_reduce_prod_backward(opd_backward_call *bw, const opdi_picker *p
     opd_tensor *rest = opd_masked_fill_Scalar(base, base_zero, opd_value_int(1));
     rest = picker->rows ? opd_index_reduce(rest, picker->dim, picker->index, log1, "prod")
         : opd_scatter_reduce_two(rest, picker->dim, picker->index, log1, "prod");
-    if (!rest) { return -1; }                     /* `rest`: the product of all factors that are not zero */
+    if (!rest) { return -1; }                     /* `rest` is the product of all nonzero factors */
     if (opd_bw_needs(bw, 0)) {
         opd_tensor *delta = opd_div(rest, opd_masked_fill_Scalar(base, base_zero, opd_value_int(1)));
         opd_tensor *others = opd_sub(zeros, opd_mul_Scalar(base_zero, opd_value_float(1)));
@@ -425,8 +432,8 @@ static int opdi_reduce_prod_backward(opd_backward_call *bw, const opdi_picker *p
     }
     return 0;
 }
-/* Computes the gradient by self.  sum: grad; mean: grad / count; amax and amin: grad, shared evenly among the elements
-   that equal the result. */
+/* Computes the gradients of scatter_reduce and (`rows`) index_reduce.  sum: grad; mean: grad / count; prod: see above;
+   amax and amin: grad, divided equally among the elements that equal the result. */
 OPDI_INTERNAL int opdi_reduce_backward(opd_backward_call *bw, bool rows) {
     opd_tensor *self = opd_bw_tensor(bw, 0), *src = opd_bw_tensor(bw, 3), *result = opd_bw_result(bw, 0);
     opd_tensor *grad = opd_bw_grad(bw, 0);
@@ -460,7 +467,7 @@ OPDI_INTERNAL int opdi_reduce_backward(opd_backward_call *bw, bool rows) {
     return 0;
 }
 static int opdi_scatter_reduce_two_backward(opd_backward_call *bw) { return opdi_reduce_backward(bw, false); }
-/* opd_scatter_reduce_two: self, with src reduced at index along dim: "sum", "prod", "mean", "amax", "amin" */
+/* opd_scatter_reduce_two: self, with src reduced at index along dim by "sum", "prod", "mean", "amax" or "amin" */
 OPDI_OP(scatter_reduce_two) {
     op->schema = "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool "
         "include_self=True) -> Tensor";

@@ -1,14 +1,15 @@
 #include "../ops.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>op:index     by indices: gather, scatter, rows, masks
+//  >>op:index     reading and writing by indices: gather, scatter, rows, masks
 //----------------------------------------------------------------------------------------------------------------------
 
 //== results that begin as a copy of self ==============================================================================
 
 OPDI_COLD_BEGIN
-/* Returns result 0, filled with the contents of self; in an in-place form the result may be self.  If `keep_strides`, a
-   new result has self's strides.  For fake tensors, its data is NULL.  On failure, returns NULL and sets an error. */
+/* Returns result 0, filled with the contents of self; an in-place form may return self.  If `keep_strides`, a new
+   result gets self's strides, provided that self is dense.  A fake result has no data (NULL).  On failure, returns NULL
+   and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_update(opd_call *call, bool keep_strides) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     if (opdi_updates_self(call)) { return self; }
@@ -18,7 +19,7 @@ OPDI_INTERNAL opd_tensor *opdi_update(opd_call *call, bool keep_strides) {
     if (out && out->data && opdi_copy(out, self)) { return NULL; }
     return out;
 }
-/* Returns scratch memory of this dtype, filled with the contents of `out`. */
+/* Returns scratch memory of this dtype, filled with the contents of `out`, or NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_scratch_filled(opd_tensor *out, opd_scalar_type dtype) {
     opd_tensor *delta = opdi_work_for(out, dtype);
     return delta && delta != out && opdi_copy(delta, out) ? NULL : delta;
@@ -31,9 +32,9 @@ OPDI_INTERNAL int opdi_out_of_bounds(int64_t i, int dim, int64_t size) {
                     (long long)size);
 }
 OPDI_COLD_END
-/* Returns index as contiguous int64 numbers in [0, size).  If `wrap`, size is first added to negative numbers.  Sets
-   *bad to the position of the first index out of range, or to -1 if there is none.  On failure, returns NULL and sets
-   an error. */
+/* Returns index as contiguous int64 numbers.  Each must be in [0, size) or, if `wrap`, in [-size, size); size is added
+   to negative indices.  If all indices are valid, sets *bad to -1; otherwise sets *bad to the position of the first
+   invalid index and returns the indices unchanged.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_index_load(opd_tensor *index, int64_t size, bool wrap, int64_t *bad) {
     opd_tensor *tensor = opdi_dense_as(index, OPD_INT64);
     int64_t i, count, negative = 0;
@@ -48,7 +49,7 @@ OPDI_INTERNAL opd_tensor *opdi_index_load(opd_tensor *index, int64_t size, bool 
         }
         negative |= at[i];
     }
-    if (negative < 0) {                           /* wrapped ones: in a copy */
+    if (negative < 0) {                           /* negative indices: a copy has the corrected numbers */
         opd_tensor *third = opdi_own(opdi_tensor_make(tensor->dims, NULL, tensor->ndim, OPD_INT64, OPD_CPU));
         if (!third) { return NULL; }
         int64_t *to = (int64_t *)(void *)third->data;
@@ -58,27 +59,29 @@ OPDI_INTERNAL opd_tensor *opdi_index_load(opd_tensor *index, int64_t size, bool 
     return tensor;
 }
 
-//== gather, scatter: one walk =========================================================================================
+//== gather and scatter: walks =========================================================================================
 //
-//  A walk visits every position p of `index`.  It pairs the element of b at p with the element of a at p with
-//  coordinate `dim` replaced by index[p].  Folds are computed in the compute type, a block of b at a time, and stored
-//  in a's dtype at once.  Sums of halves are computed in float32 (opdi_fold_into).  Threads that share a walk never
-//  share an element of a, so results do not depend on the number of threads.
+//  A walk visits every position p of `index`.  It pairs the element of b at p with an element of a: the one at p, but
+//  with index[p] as its coordinate in dim.  A gather copies from a to b, a scatter from b to a.  A fold combines the
+//  element of a with the element of b.  It computes blocks of elements in the compute type and stores them in a's dtype
+//  immediately; sums of 16-bit floats need float32 memory instead (opdi_fold_into).  Threads that share a walk never
+//  write the same element of a, so results do not depend on the number of threads.
 
 typedef struct opdi_indexed {
-    int ndim, row, split;                         /* row: the dim of inner loops; split: the one of parts, or -1 */
-    int kind, compute, size, bsize;               /* bytes of an element of a, of b */
+    int ndim, row, split;                         /* row: the dim of the inner loop; split: the dim that threads share,
+                                                     or -1 */
+    int kind, compute, size, bsize;               /* size, bsize: bytes of an element of a, of b */
     opd_scalar_type dtype;                        /* of a */
-    int64_t sizes[OPD_MAX_DIMS];                  /* of index */
+    int64_t sizes[OPD_MAX_DIMS];                  /* of index or, if that has fewer dims, of b */
     int64_t as[OPD_MAX_DIMS], bs[OPD_MAX_DIMS], xs[OPD_MAX_DIMS];     /* strides in elements; a's is 0 along dim */
     int64_t at;                                   /* a's stride along dim */
-    const int64_t *index;                         /* checked */
+    const int64_t *index;                         /* checked indices */
     char *a, *b;
-    opdi_convert load_a, store_a, load_b;         /* of folds; NULL: it is of the compute type */
-    double alpha;                                 /* the product of this and b is added */
+    opdi_convert load_a, store_a, load_b;         /* conversions of folds; NULL: already the compute type */
+    double alpha;                                 /* elements of b are multiplied by alpha */
 } opdi_indexed;
 
-/* m rows of n elements: where they begin, and the bytes from one to the next. */
+/* m rows of n elements: where they begin in a, b and index, and the distances as, bs, xs between two rows. */
 typedef struct opdi_indexed_rows { char *self, *source; const int64_t *index; int64_t n, m, as, bs, xs;
                                   } opdi_indexed_rows;
 
@@ -88,14 +91,14 @@ typedef struct opdi_indexed_rows { char *self, *source; const int64_t *index; in
         if (gather) { for (int64_t k = other.n; k > 0; k--, pa += as, pb += bs, px += xs) { *pb = pa[*px * at]; } } \
         else { for (int64_t k = other.n; k > 0; k--, pa += as, pb += bs, px += xs) { pa[*px * at] = *pb; } } \
     } break;
-/* Gathers or scatters *rows.  If all elements of a row have the same index, the row is moved at once. */
+/* Gathers or scatters the elements of *rows.  If all elements of a row have the same index, moves the row at once. */
 static void opdi_indexed_move(const opdi_indexed *indexed, const opdi_indexed_rows *rows) {
     opdi_indexed_rows other = *rows;
     const int64_t as = indexed->as[indexed->row], bs = indexed->bs[indexed->row], xs = indexed->xs[indexed->row],
         at = indexed->at, size = indexed->size;
     const int64_t *places = other.index;
     const bool gather = indexed->kind == OPDI_WALK_GATHER;
-    /* one index for a row */
+    /* xs is 0: all elements of a row have the same index */
     for (; xs == 0 && other.m > 0; other.m--, other.self += other.as, other.source += other.bs, places += other.xs) {
         char *pa = other.self + *places * at * size;
         if (gather) { opdi_move_run(other.source, bs * size, pa, as * size, other.n, indexed->size); }
@@ -122,21 +125,21 @@ static void opdi_indexed_move(const opdi_indexed *indexed, const opdi_indexed_ro
 #include "../../typed/i64.h"
 #include "indexed_elements.typed.h"
 #include "../../typed/end.h"
-/* Folds *rows into a.  b is of the compute type; its elements are `bs` apart. */
+/* Folds *rows into a.  b has the compute type; its elements are `bs` apart. */
 static void opdi_indexed_fold(const opdi_indexed *indexed, const opdi_indexed_rows *rows, int64_t bs) {
     if (indexed->dtype == OPD_FLOAT64) { opdi_indexed_fold_f64(indexed, rows, bs); }
     else if (opd_dtype_is_floating(indexed->dtype)) { opdi_indexed_fold_f32(indexed, rows, bs); }
     else { opdi_indexed_fold_i64(indexed, rows, bs); }
 }
-/* Adds `count` elements of second to first.  Both are of compute type `type`. */
+/* Adds `count` elements of second to those of first.  Both are arrays of compute type `type`. */
 static void opdi_indexed_sum(int type, void *first, const void *second, int64_t count) {
     void *data[3];
     data[0] = data[1] = first;
     data[2] = (void *)(uintptr_t)second;
     (type == OPDI_F32 ? opdi_f32_add : type == OPDI_F64 ? opdi_f64_add : opdi_i64_add)(data, count, &opdi_no_params);
 }
-/* Loads `count` elements of second, which are `bs` apart, multiplies them by alpha, and writes them as numbers of the
-   compute type. */
+/* Reads `count` elements of `second` (b), which are `bs` elements apart, converts them to the compute type, multiplies
+   them by alpha, and writes them to `to`. */
 static void opdi_indexed_load(const opdi_indexed *indexed, void *to, const char *second, int64_t bs, int64_t count) {
     uint64_t raw[OPDI_BLOCK];
     opdi_gather(indexed->load_b ? raw : to, second, bs * indexed->bsize, count, indexed->bsize);
@@ -147,8 +150,8 @@ static void opdi_indexed_load(const opdi_indexed *indexed, void *to, const char 
         else { ((int64_t *)to)[k] = opdi_wrap_mul(((int64_t *)to)[k], (int64_t)indexed->alpha); }
     }
 }
-/* Folds a row block by block.  `loads`: b is first converted to the compute type.  `sums`: the whole row has one index,
-   and a and b are added as contiguous blocks. */
+/* Folds a row block by block.  If `loads`, elements of b are first converted and multiplied by alpha.  If `sums`, all
+   elements of the row have the same index, and contiguous blocks of b are added to contiguous blocks of a. */
 static void opdi_indexed_fold_blocks(const opdi_indexed *indexed, const opdi_indexed_rows *rows, bool loads,
                                      bool sums) {
     const int64_t as = indexed->as[indexed->row], bs = indexed->bs[indexed->row], xs = indexed->xs[indexed->row];
@@ -173,8 +176,8 @@ static void opdi_indexed_fold_blocks(const opdi_indexed *indexed, const opdi_ind
         }
     }
 }
-/* Runs part [begin, end) of the dim that threads share; without such a dim, the whole walk.  Handles two dims at once
-   as rows, or row after row. */
+/* Runs part [begin, end) of the dim that threads share; without such a dim, runs the whole walk.  The two innermost
+   dims are processed together as rows if possible, otherwise row after row. */
 static void opdi_indexed_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_indexed *indexed = (const opdi_indexed *)ctx;
     const int row = indexed->row;
@@ -208,7 +211,7 @@ static void opdi_indexed_part(void *ctx, int64_t begin, int64_t end) {
         if (indexed->kind < OPDI_WALK_ADD) { opdi_indexed_move(indexed, &rows); }
         else if (loads || sums) { opdi_indexed_fold_blocks(indexed, &rows, loads, sums); }
         else { opdi_indexed_fold(indexed, &rows, indexed->bs[row]); }
-        for (dim = outer - 1; dim >= 0; dim--) {  /* dims after the row's are of size 1 */
+        for (dim = outer - 1; dim >= 0; dim--) {  /* dims after the row's dim have size 1 */
             if (++idx[dim] < sizes[dim]) {
                 first += indexed->as[dim];
                 second += indexed->bs[dim];
@@ -222,8 +225,8 @@ static void opdi_indexed_part(void *ctx, int64_t begin, int64_t end) {
         }
     } while (dim >= 0);
 }
-/* Adds element `from` of second to element `at` of first or, if `product`, multiplies that element by it.  Both tensors
-   have the same complex dtype. */
+/* Adds element `from` of second to element `at` of first.  If `product`, multiplies element `at` by element `from`
+   instead.  Both tensors have the same complex dtype. */
 static void opdi_complex_fold(bool product, opd_tensor *first, int64_t at, const opd_tensor *second, int64_t from) {
     const bool wide = first->dtype == OPD_COMPLEX128;
     double to[2], by[2];
@@ -238,8 +241,8 @@ static void opdi_complex_fold(bool product, opd_tensor *first, int64_t at, const
         else { ((float *)(void *)first->data)[2 * at + i] = (float)(i ? im : re); }
     }
 }
-/* Returns a dim that threads can share, or -1.  Along this dim, the elements of a are distinct, or they are only
-   read. */
+/* Returns a dim that threads can share, or -1 if there is none.  Two positions that differ in this dim never write the
+   same element of a. */
 static int opdi_indexed_split(const opdi_indexed *indexed) {
     int best = -1;
     for (int dim = 0; dim < indexed->ndim; dim++) {
@@ -248,7 +251,7 @@ static int opdi_indexed_split(const opdi_indexed *indexed) {
     }
     return best;
 }
-/* Runs opdi_indexed_go for sums and products of complex numbers, one element after the other. */
+/* Runs sums and products of complex numbers for opdi_indexed_go, one element after another. */
 static int opdi_indexed_complex(int kind, opd_tensor *first, int dim, const opd_tensor *index, opd_tensor *second) {
     const opd_tensor *like = index->ndim < second->ndim ? second : index;
     const int64_t *places = (const int64_t *)(const void *)index->data;
@@ -267,10 +270,10 @@ static int opdi_indexed_complex(int kind, opd_tensor *first, int dim, const opd_
     }
     return 0;
 }
-/* Runs a move or fold of this kind.  `first` is indexed along dim by `index`, int64 numbers that were checked.
-   `second` is walked along with index; it has at least index's sizes, or stride 0 if it is one number.  It has first's
-   dtype; for folds it may have any.  If index has fewer dims than second, it is a list of positions along dim, the same
-   for all other coordinates. */
+/* Runs a gather, scatter or fold, as `kind` says.  `first` (a) is indexed along dim by `index`, which holds checked
+   int64 numbers.  `second` (b) has at least index's sizes, or is a single number.  Its dtype must be first's, except
+   for folds.  If index has fewer dims than second, it is a list of positions along dim that applies to all other
+   coordinates.  Folds multiply second by alpha.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_indexed_go(int kind, opd_tensor *first, int dim, const opd_tensor *index, opd_tensor *second,
                                   double alpha) {
     opdi_indexed indexed;
@@ -324,9 +327,10 @@ OPDI_INTERNAL int opdi_indexed_go(int kind, opd_tensor *first, int dim, const op
     return 0;
 }
 OPDI_COLD_BEGIN
-/* Returns index as int64 numbers in [0, size); returns index itself if it holds such numbers, even with strides of 0.
-   If an index is out of range, or on any other failure, returns NULL and sets an error: `text`, or one that names the
-   index. */
+/* Checks that the indices are in [0, size) (with `wrap`, in [-size, size)) and returns them as int64 numbers in [0,
+   size).  Returns index itself if that needs no change; its strides may be 0.  If an index is out of range, fails with
+   the message `text` or, if that is NULL, a message that names the index and dim.  On failure, returns NULL and sets an
+   error. */
 OPDI_INTERNAL opd_tensor *opdi_index_checked(opd_tensor *index, int dim, int64_t size, bool wrap, const char *text) {
     int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS], bad;
     opd_tensor *once = index;

@@ -2,12 +2,12 @@
 
 //== histogram, histogramdd ============================================================================================
 //
-//  Rows [.., n] are points.  The last bin of each axis includes its upper edge.  Points outside of all bins, and points
-//  with a NaN, are not counted.
+//  A histogram of a tensor [.., n] counts points with n coordinates (axes).  The last bin of each axis includes its
+//  upper edge.  Points that lie outside of all bins or have a NaN coordinate are not counted.
 
-/* Sets ends[2] to the range of axis i: the numbers in `range`, or else the least and the largest element.  If both are
-   equal, they are moved apart.  Only float32 and float64 are supported, as in PyTorch.  Returns 0, or -1 and sets an
-   error. */
+/* Sets ends[2] to the range of axis i: the two numbers in `range` or, without a range, the smallest and the largest
+   coordinate.  If both are equal, they are moved apart by 0.5 each.  Without a range, only float32 and float64 are
+   supported, as in PyTorch.  Returns 0, or -1 and sets an error. */
 static int opdi_histogram_range(opd_tensor *points, opd_value range, int64_t i, double *ends) {
     ends[0] = 0;
     ends[1] = 1;
@@ -41,7 +41,8 @@ static int opdi_histogram_range(opd_tensor *points, opd_value range, int64_t i, 
     }
     return 0;
 }
-/* Returns points [.., n] as rows [points, n] of self's dtype.  On failure, returns NULL and sets an error. */
+/* Returns the points in self [.., n] as a matrix [points, n].  n must be `axes`.  On failure, returns NULL and sets an
+   error. */
 static opd_tensor *opdi_histogram_points(opd_tensor *self, int64_t axes) {
     int64_t sizes[2];
     if (self->ndim < 2) {
@@ -62,7 +63,8 @@ static opd_tensor *opdi_histogram_points(opd_tensor *self, int64_t axes) {
     }
     return opdi_o_reshape(self, sizes, 2);
 }
-/* Makes the edges of `counts` bins of equal size along each axis. */
+/* Makes edges[axes], the edges of counts.data[i] bins of equal size along each axis i.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_histogram_edges(opd_tensor *points, opd_ints counts, opd_value range, opd_tensor **edges) {
     for (int64_t i = 0; i < counts.n; i++) {
         double ends[2];
@@ -78,11 +80,11 @@ static int opdi_histogram_edges(opd_tensor *points, opd_ints counts, opd_value r
     }
     return 0;
 }
-/* Marks in `inside` [points] which points lie within the edges of the axis.  Returns the number of the bin of each
-   point.  If `even`, all bins have the same size: their numbers are computed and then corrected by comparing with the
-   edges. */
+/* Returns the number of the bin of each point along one axis; values [points] are the coordinates.  Sets to false in
+   *inside [points] the points outside of the edges; if *inside is NULL, makes it.  If `even`, all bins have the same
+   size: the numbers are computed and then corrected by comparisons with the edges. */
 static opd_tensor *opdi_histogram_bin(opd_tensor *values, opd_tensor *edges, bool even, opd_tensor **inside) {
-    if (!values || !edges) { return NULL; }       /* the axis before has failed */
+    if (!values || !edges) { return NULL; }       /* an earlier operator failed */
     const int64_t bins = edges->numel - 1;
     opd_tensor *first = opd_select(edges, 0, 0), *last = opd_select(edges, 0, -1), *at;
     opd_tensor *in = opd_logical_and(opd_ge(values, first), opd_le(values, last));
@@ -100,8 +102,9 @@ static opd_tensor *opdi_histogram_bin(opd_tensor *values, opd_tensor *edges, boo
     }
     return opd_clamp_full(at, opd_value_int(0), opd_value_int(bins - 1));
 }
-/* Sums the points' weights (1 by default) in each bin.  If `density`, divides by the sum of all weights and by the
-   sizes of the bins.  Halves are summed in float32, because adding 1 to a large half would not change it. */
+/* Returns the sum of the points' weights (1 by default) in each bin.  If `density`, divides by the sum of all weights
+   and by the sizes of the bins.  16-bit floats are summed in float32, because adding 1 to a large 16-bit float would
+   not change it. */
 static opd_tensor *opdi_histogram_of(opd_tensor *points, opd_tensor *const *edges, bool even, opd_tensor *weight,
                                      bool density) {
     const int64_t axes = opdi_sizes(points)[1], flat = -1;
@@ -149,7 +152,8 @@ static int opdi_histogram_weight(opd_tensor *self, opd_tensor *weight, int64_t p
     }
     return 0;
 }
-/* Checks the edges given by a caller: vectors of the points' dtype.  Returns 0, or -1 and sets an error. */
+/* Checks the edges given by the caller, which must be vectors of the points' dtype.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_histogram_given(opd_tensor *self, opd_tensors given) {
     for (int64_t i = 0; i < given.n; i++) {
         if (given.data[i]->ndim != 1 || given.data[i]->numel < 1) {
@@ -170,10 +174,11 @@ static int opdi_histogram_given(opd_tensor *self, opd_tensors given) {
     }
     return 0;
 }
-/* The results of a form: edges, counts, or counts and edges, the edges as a list or a tensor. */
+/* The results of an operator: only edges, only counts, counts and a list of edges, or counts and one tensor of
+   edges. */
 enum { OPDI_HISTOGRAM_EDGES, OPDI_HISTOGRAM_COUNTS, OPDI_HISTOGRAM_BOTH, OPDI_HISTOGRAM_FLAT };
-/* Counts the points between edges.  `bins` has the number of bins, or lists their edges.  Gives the call the results
-   that `what` names. */
+/* Counts the points of self between edges.  `bins` holds either the number of bins of each axis or their edges.
+   Returns to the call the results that `what` (OPDI_HISTOGRAM_..) names. */
 static int opdi_histogram(opd_call *call, opd_tensor *self, opd_value bins, opd_value range, opd_tensor *weight,
                           bool density, int what) {
     const int64_t axes = bins.n;
@@ -202,8 +207,7 @@ static int opdi__histogramdd_from_bin_tensors_kernel(opd_call *call) {
     return opdi_histogram(call, opd_arg_tensor(call, 0), opd_arg_value(call, 1), OPD_NONE, opd_arg_tensor(call, 2),
                           opd_arg_bool(call, 3), OPDI_HISTOGRAM_COUNTS);
 }
-/* histogram: returns the elements as points with one coordinate.  The edges become a separate result of the
-   operator. */
+/* histogram: returns all elements of self as points with one coordinate, [numel, 1]. */
 static opd_tensor *opdi_histogram_column(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const int64_t sizes[2] = {self->numel, 1};
@@ -244,7 +248,7 @@ OPDI_OP(_histogramdd_bin_edges) {
     op->out = "_histogramdd_bin_edges.out";
     op->cases = "[5,2], (3,2); [5,1], (2,), range=(0.0,1.0)";
 }
-/* opd__histogramdd_from_bin_cts: the number of rows in each of bins of equal size */
+/* opd__histogramdd_from_bin_cts: the number of points in each bin, if the bins of each axis have equal sizes */
 OPDI_OP(_histogramdd_from_bin_cts) {
     op->schema = "_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool "
         "density=False) -> Tensor";
@@ -253,7 +257,7 @@ OPDI_OP(_histogramdd_from_bin_cts) {
     op->out = "_histogramdd_from_bin_cts.out";
     op->cases = "[5,2], (3,2); [5,2], (2,2), range=(-1.0,1.0,0.0,1.0), weight=[5]; [2,3,1], (4,), density=True";
 }
-/* opd__histogramdd_from_bin_tensors: the number of rows in each bin between the given edges */
+/* opd__histogramdd_from_bin_tensors: the number of points in each bin between the given edges */
 OPDI_OP(_histogramdd_from_bin_tensors) {
     op->schema = "_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool "
         "density=False) -> Tensor";
@@ -271,7 +275,7 @@ OPDI_OP(histogram_bins_tensor) {
     op->out = "histogram.bins_tensor_out(hist, bin_edges)";
     op->cases = "";
 }
-/* opd_histogram_bin_ct: the number of elements in each of bins of equal size, and their edges */
+/* opd_histogram_bin_ct: the number of elements in each of `bins` bins of equal size, and the edges of the bins */
 OPDI_OP(histogram_bin_ct) {
     op->schema = "histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool "
         "density=False) -> (Tensor hist, Tensor bin_edges)";
@@ -280,7 +284,7 @@ OPDI_OP(histogram_bin_ct) {
     op->out = "histogram.bin_ct_out(hist, bin_edges)";
     op->cases = "[6], 3; [2,5], 4, range=(-1.0,1.0), density=True; [6], 2, weight=[6]";
 }
-/* opd_histogramdd: a histogram of points, whose coordinates are rows */
+/* opd_histogramdd: a histogram of points, each of which is a row of self; bins has the number of bins per coordinate */
 OPDI_OP(histogramdd) {
     op->schema = "histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, bool density=False) "
         "-> (Tensor hist, Tensor[] bin_edges)";
@@ -288,7 +292,7 @@ OPDI_OP(histogramdd) {
     op->vmap = OPD_BATCH_LOOP;
     op->cases = "";
 }
-/* opd_histogramdd_int_bins: histogramdd with the same number of bins for each column */
+/* opd_histogramdd_int_bins: histogramdd with the same number of bins for each coordinate */
 OPDI_OP(histogramdd_int_bins) {
     op->schema = "histogramdd.int_bins(Tensor self, int bins, float[]? range=None, Tensor? weight=None, bool "
         "density=False) -> (Tensor hist, Tensor[] bin_edges)";
@@ -296,7 +300,7 @@ OPDI_OP(histogramdd_int_bins) {
     op->vmap = OPD_BATCH_LOOP;
     op->cases = "";
 }
-/* opd_histogramdd_TensorList_bins: histogramdd between the given edges */
+/* opd_histogramdd_TensorList_bins: histogramdd with the given edges of the bins of each coordinate */
 OPDI_OP(histogramdd_TensorList_bins) {
     op->schema = "histogramdd.TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, Tensor? weight=None, "
         "bool density=False) -> (Tensor hist, Tensor[] bin_edges)";

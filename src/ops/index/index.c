@@ -1,28 +1,28 @@
 #include "../ops.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>op:lists     at lists of index tensors: index, index_put, take, put
+//  >>op:lists     indexing by lists of index tensors: index, index_put, take, put
 //
-//  An index is a list such as Python writes between brackets: tensors of integers or masks, and None for a whole dim.
+//  An index list is a Python index such as x[i, :, mask]: tensors of integers or masks, and None for a whole dim.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* The plan of an index list for self.  The dims of self are in three groups: those before the indexed ones, the indexed
-   ones, and those after them.  If the indexed dims are not neighbours, they are moved to the front.  The plan also
-   lists the offset of each position of the broadcast index. */
+/* The plan of an index list for self.  The dims of self are in three groups: before the indexed dims, the indexed dims,
+   and after them.  If the indexed dims are not adjacent, they count as being in front.  The index tensors are broadcast
+   to one shape; each position of this shape selects an offset in self. */
 typedef struct opdi_pick_plan {
-    int nbefore, nafter, nshape;                  /* dims; of the broadcast index */
+    int nbefore, nafter, nshape;                  /* numbers of dims in before, after and shape */
     int64_t before[OPD_MAX_DIMS], before_stride[OPD_MAX_DIMS], after[OPD_MAX_DIMS], after_stride[OPD_MAX_DIMS];
     int64_t shape[OPD_MAX_DIMS];
     int64_t out[OPD_MAX_DIMS];                    /* sizes of the result: before, shape, after */
     int nout;
-    int64_t nb, na, nq;                           /* products of before, after, shape */
-    int64_t *offset;                              /* [nq] elements; NULL on fakes */
-    opd_tensor *scratch;                          /* whose memory that is */
+    int64_t nb, na, nq;                           /* products of the sizes in before, after and shape */
+    int64_t *offset;                              /* [nq], in elements of self; NULL for fake tensors */
+    opd_tensor *scratch;                          /* owns the memory of offset */
     opd_tensor *index[OPD_MAX_DIMS];              /* one for each dim of self; NULL: the whole dim */
 } opdi_pick_plan;
 
-/* Finds the true elements of a contiguous byte mask.  Returns their coordinates as mask->ndim int64 vectors in
-   `out`. */
+/* Finds the true elements of a mask of bytes.  Sets out[mask->ndim] to int64 vectors with their coordinates, one vector
+   for each dim.  Returns 0, or -1 and sets an error. */
 static int opdi_mask_positions(opd_tensor *mask, opd_tensor **out) {
     opd_tensor *mean = mask->backend == OPD_META ? mask : opdi_packed(mask);
     int64_t count = 0, k = 0, at[OPD_MAX_DIMS];
@@ -50,8 +50,8 @@ static int opdi_mask_positions(opd_tensor *mask, opd_tensor **out) {
     return 0;
 }
 OPDI_COLD_BEGIN
-/* Fills plan->index from the list.  Masks are replaced by the positions of their true elements
-   (at::native::expandTensors). */
+/* Fills plan->index from the list.  A mask is replaced by the coordinates of its true elements, one tensor for each dim
+   of the mask (at::native::expandTensors). */
 static int opdi_pick_expand(opdi_pick_plan *plan, const opd_tensor *self, opd_tensors list) {
     int count = 0;
     if (list.n == 0) { return opd_fail(OPD_ERROR_INDEX, "at least one index must be provided"); }
@@ -89,7 +89,8 @@ static int opdi_pick_expand(opdi_pick_plan *plan, const opd_tensor *self, opd_te
     return 0;
 }
 OPDI_COLD_END
-/* Broadcasts the indices against each other and adds up the offsets into self that they stand for. */
+/* Broadcasts the index tensors against each other and fills plan->offset: for each position, adds up index times stride
+   over the indexed dims. */
 static int opdi_pick_offsets(opdi_pick_plan *plan, const opd_tensor *self) {
     plan->scratch = opdi_own(opdi_tensor_make(plan->shape, NULL, plan->nshape, OPD_INT64, OPD_CPU));
     if (!plan->scratch) { return -1; }
@@ -132,7 +133,7 @@ static int opdi_pick_make(opdi_pick_plan *plan, const opd_tensor *self, opd_tens
         last = dim;
         count++;
     }
-    if (count && last - first + 1 != count) { first = 0; }        /* not neighbours: the indexed dims come first */
+    if (count && last - first + 1 != count) { first = 0; }        /* not adjacent: the indexed dims come first */
     if (!count) { first = self->ndim; }
     plan->nbefore = plan->nafter = plan->nout = 0;
     for (int dim = 0; dim < self->ndim; dim++) {
@@ -164,7 +165,7 @@ typedef struct opdi_pick_job { const opdi_pick_plan *plan; char *self, *values; 
 #define OPDI_PICK_ELEMENTS(type) {                                                                          \
         const type *source = (const type *)(const void *)first; type *value = (type *)(void *)second;       \
         for (int64_t k = 0; k < count; k++) { value[k] = source[places[k]]; } return; }
-/* Copies single elements: element k of `second` becomes the element of `first` at offset places[k]. */
+/* Gathers single elements: copies the element of `first` at offset places[k] to element k of `second`. */
 static void opdi_pick_elements(const char *first, const int64_t *places, char *second, int64_t count, int size) {
     switch (size) {
         case 1: OPDI_PICK_ELEMENTS(uint8_t)
@@ -175,7 +176,8 @@ static void opdi_pick_elements(const char *first, const int64_t *places, char *s
     }
     for (int64_t k = 0; k < count; k++) { memcpy(second + k * size, first + places[k] * size, (size_t)size); }
 }
-/* Copies positions [begin, end) of all positions: the dims before the indexed ones times the broadcast index. */
+/* Copies positions [begin, end) to values.  Positions are counted over the dims before the indexed dims times the
+   broadcast index; at each of them, all elements of the dims after are copied. */
 static void opdi_pick_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_pick_job *pick_job = (const opdi_pick_job *)ctx;
     const opdi_pick_plan *plan = pick_job->plan;
@@ -210,7 +212,7 @@ static void opdi_pick_part(void *ctx, int64_t begin, int64_t end) {
     }
 }
 OPDI_COLD_BEGIN
-/* Fills `values`, which is contiguous and has self's dtype, with the elements of self that the plan selects. */
+/* Fills `values`, a contiguous tensor of self's dtype, with the elements of self that the plan selects. */
 static void opdi_pick_go(opdi_pick_plan *plan, opd_tensor *self, opd_tensor *values) {
     opdi_pick_job pick_job;
     if (values->numel == 0) { return; }
@@ -227,8 +229,8 @@ static void opdi_pick_go(opdi_pick_plan *plan, opd_tensor *self, opd_tensor *val
     pick_job.size = (int)opd_dtype_size((opd_scalar_type)self->dtype);
     opdi_parallel_for(plan->nb * plan->nq, OPDI_MAX((int64_t)1, OPDI_GRAIN / plan->na), opdi_pick_part, &pick_job);
 }
-/* Makes a result for the plan.  Its dims lie in memory in the order of self's dims and the indices' dims, as
-   TensorIterator arranges them.  On failure, returns NULL and sets an error. */
+/* Makes the result for the plan.  The order of its dims in memory follows the strides of self and of the index tensors,
+   as TensorIterator arranges them.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_pick_result(opd_call *call, const opdi_pick_plan *plan, opd_tensor *self) {
     const opd_scalar_type dtype = (opd_scalar_type)self->dtype;
     int64_t strides[OPD_MAX_DIMS] = {0}, next = 1;
@@ -278,14 +280,15 @@ static int opdi_index_Tensor_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_index_put_full(opdi_o_zeros(grad, opd_bw_sizes(bw, 0)), opd_bw_tensors(bw, 1), grad,
                                                    true));
 }
-/* The index list of index and index_put under vmap, rewritten for all examples at once. */
+/* The index list of index and index_put under vmap, rewritten for all examples at once.  nshape: number of dims of the
+   broadcast indices.  lead: dims before the first indexed dim.  width: number of indexed dims. */
 typedef struct opdi_index_plan {
     opd_tensors list;
-    int nshape, lead, width;                      /* dims of the broadcast indices; before the first; indexed */
-    bool batched, adjacent;                       /* an index is of each example; the indexed dims are neighbours */
+    int nshape, lead, width;                      /* numbers of dims */
+    bool batched, adjacent;                       /* an index differs per example; the indexed dims are adjacent */
 } opdi_index_plan;
-/* Makes *plan from the call's list.  If self_batched, self has its examples in front; otherwise all examples share one
-   self. */
+/* Makes *plan from the call's list.  If self_batched, self has one entry per example in dim 0; otherwise all examples
+   share one self.  Returns 0, or -1 and sets an error. */
 static int opdi_index_plan_of(opd_call *call, opdi_index_plan *plan, bool self_batched) {
     const opd_tensors list = opd_arg_tensors(call, 1);
     opd_tensor **out = (opd_tensor **)opdi_scope_alloc(((size_t)list.n + 2) * sizeof *out);
@@ -332,7 +335,8 @@ static int opdi_index_plan_of(opd_call *call, opdi_index_plan *plan, bool self_b
     plan->list = opd_tensors_of(out, count);
     return 0;
 }
-/* Returns tensor [B, a..., second..., rest] as [B, second..., a..., rest]. */
+/* Exchanges two groups of dims: returns tensor [B, a..., b..., rest] as [B, b..., a..., rest], where a has `first` dims
+   and b has `second` dims. */
 static opd_tensor *opdi_index_swap(opd_tensor *tensor, int first, int second) {
     int64_t dims[OPD_MAX_DIMS];
     if (!tensor || first == 0 || second == 0) { return tensor; }
@@ -351,7 +355,7 @@ static int opdi_index_batch(opd_call *call) {
     if (dim < 0) { return opd_batch_return(call, result, plan.adjacent ? plan.lead : 0); }
     return opd_batch_return(call, plan.adjacent ? opdi_index_swap(result, plan.nshape, plan.lead) : result, 0);
 }
-/* Batches index_put.  self has its examples in front.  If the indices have examples, too, one more index selects the
+/* Batches index_put.  Dim 0 of self counts the examples.  If an index differs per example, one more index selects the
    example. */
 static int opdi_index_put_batch(opd_call *call) {
     opdi_index_plan plan;
@@ -374,7 +378,8 @@ static int opdi_index_put_batch(opd_call *call) {
     if (!plan.batched && !plan.adjacent) { values = opd_movedim(values, 0, plan.nshape); }
     return opd_batch_return(call, opd_index_put_full(self, plan.list, values, opd_arg_bool(call, 3)), 0);
 }
-/* opd_index: the elements at tensors of indices, one for each dim (None: the whole dim), or at masks */
+/* opd_index: the elements of self that a list of indices selects: one tensor or None (the whole dim) for each dim, or
+   masks */
 OPDI_OP(index_Tensor) {
     op->schema = "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor";
     op->cpu = op->fake = opdi_index_Tensor_kernel; op->backward = opdi_index_Tensor_backward; op->save = "indices";
@@ -396,8 +401,8 @@ static int opdi_put_check(const opdi_pick_plan *plan, const opd_tensor *values) 
                                opdi_sizes_text(opdi_sizes(values), values->ndim, first, sizeof first),
                                opdi_sizes_text(plan->out, plan->nout, second, sizeof second));
 }
-/* Returns values in the shape that the plan's positions have: the dims before, the broadcast indices as one dim, the
-   dims after. */
+/* Returns values, viewed with the dims that opdi_put_values uses: the dims before, one dim for all positions of the
+   broadcast index, the dims after.  Makes a copy if such a view is impossible or if values share memory with out. */
 static opd_tensor *opdi_put_source(const opdi_pick_plan *plan, const opd_tensor *out, opd_tensor *values,
                                    const int64_t *sizes, int ndim) {
     int64_t strides[OPD_MAX_DIMS], count = 1;
@@ -413,15 +418,16 @@ static opd_tensor *opdi_put_source(const opdi_pick_plan *plan, const opd_tensor 
         for (int dim = ndim - 1; dim >= 0; count = opdi_size_times(count, sizes[dim--])) { strides[dim] = count; }
         return opdi_view(values, sizes, strides, ndim, 0);
     }
-    for (int dim = 0; dim < ndim; dim++) {        /* broadcast; values have no dim for indices without dims */
+    for (int dim = 0; dim < ndim; dim++) {        /* a broadcast view; if the index has no dims, neither has values */
         int k = values->ndim - plan->nout + (plan->nshape == 0 && dim > plan->nbefore ? dim - 1 : dim);
         strides[dim] = k < 0 || opdi_sizes(values)[k] == 1 || (plan->nshape == 0 && dim == plan->nbefore)
             ? 0 : opdi_strides(values)[k];
     }
     return opdi_view(values, sizes, strides, ndim, 0);
 }
-/* Writes or adds values at the listed positions of out, in one walk.  The walk's index has the offsets, along a dim of
-   stride 1. */
+/* Writes values to the positions of out that the index list selects or, if `accumulate`, adds them there.  It does so
+   in one walk (see opdi_indexed_go), whose index contains offsets: the view of out has one dim of stride 1 for all
+   indexed dims.  Returns 0, or -1 and sets an error. */
 static int opdi_put_values(opd_tensor *out, opd_tensors list, opd_tensor *values, bool accumulate) {
     int64_t sizes[OPD_MAX_DIMS + 1], strides[OPD_MAX_DIMS + 1];
     opdi_pick_plan plan;
@@ -484,7 +490,7 @@ static int opdi_index_put_backward(opd_backward_call *bw) {
     OPDI_GIVE(2, opd_index(grad, list));
     return 0;
 }
-/* opd_index_put: self, with values written (accumulate: added) at indices */
+/* opd_index_put: self, with values written at indices or, if accumulate is true, added there */
 OPDI_OP(index_put) {
     op->schema = "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor";
     op->cpu = op->fake = opdi_index_put_kernel; op->backward = opdi_index_put_backward; op->save = "indices";
@@ -500,7 +506,7 @@ static int opdi_index_put_impl__kernel(opd_call *call) {
     for (int i = 0; i < 4; i++) { values[i] = call->args[i]; }
     return opd_return_tensor(call, opd_call_op(OPD_OP(&op, OPDI_NAME(index_put, "aten::index_put_")), values, 4));
 }
-/* opd__index_put_impl_: index_put in place */
+/* opd__index_put_impl_: index_put into self itself */
 OPDI_OP(_index_put_impl_) {
     op->schema = "_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool "
         "unsafe=False) -> Tensor(a!)";
@@ -508,13 +514,13 @@ OPDI_OP(_index_put_impl_) {
     op->cases = "";
 }
 
-/* Returns tensor as one row, to be read, as take and put treat it. */
+/* Returns all elements of tensor as one row that the caller only reads, as take and put do. */
 static opd_tensor *opdi_flat_of(opd_tensor *tensor) {
     const int64_t one = 1;
     tensor = opdi_packed(tensor);
     return tensor ? opdi_view(tensor, &tensor->numel, &one, 1, 0) : NULL;
 }
-/* Converts checked positions in self, taken as one row, to offsets into its memory. */
+/* Converts checked positions, which count the elements of self in row-major order, to offsets into self's memory. */
 static opd_tensor *opdi_take_offsets(opd_tensor *index, const opd_tensor *self) {
     if (!index || (self->flags & OPDI_CONTIGUOUS)) { return index; }
     opd_tensor *tensor = opdi_own(opdi_tensor_make(index->dims, NULL, index->ndim, OPD_INT64, OPD_CPU));
@@ -530,7 +536,8 @@ static opd_tensor *opdi_take_offsets(opd_tensor *index, const opd_tensor *self) 
     }
     return tensor;
 }
-/* Returns the index of take as a list of one row.  If an index is out of range, fails with take's message. */
+/* Returns the index of take as contiguous int64 numbers in [0, numel).  If an index is out of range, fails with take's
+   message.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_take_index(opd_tensor *index, int64_t numel) {
     int64_t bad;
     opd_tensor *input = opdi_index_load(index, numel, true, &bad);
@@ -561,7 +568,7 @@ static int opdi_take_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_put_full(opdi_o_zeros(grad, opd_bw_sizes(bw, 0)), opd_bw_tensor(bw, 1), grad,
                                              true));
 }
-/* Batches take: views self as one row and indexes that. */
+/* Batches take: reshapes self to one row and indexes this row. */
 static int opdi_take_indexed(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1);
     self = opdi_o_reshape(self, &self->numel, 1);
@@ -575,7 +582,7 @@ static int opdi_take_batch(opd_call *call) {
     }
     return dim < 0 ? opd_batch_return(call, opd_take(self, index), at) : opdi_batch_as(call, opdi_take_indexed);
 }
-/* opd_take: the elements at index; index counts through all elements of self */
+/* opd_take: the elements of self at index, which counts all elements of self in row-major order */
 OPDI_OP(take) {
     op->schema = "take(Tensor self, Tensor index) -> Tensor";
     op->cpu = op->fake = opdi_take_kernel; op->backward = opdi_take_backward; op->save = "index";
@@ -584,7 +591,8 @@ OPDI_OP(take) {
     op->cases = "[3,4], [2,3]i12";
 }
 
-/* put: returns self as one row, with source's elements written at the places of index or (accumulate) added there. */
+/* put: returns self with source's elements written or, if `accumulate`, added at the positions in index, which count
+   the elements of self in row-major order. */
 static int opdi_put_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1), *src = opd_arg_tensor(call, 2);
     const opd_scalar_type dtype = (opd_scalar_type)self->dtype;
@@ -642,7 +650,7 @@ static int opdi_put_indexed(opd_call *call) {
     return opd_return_tensor(call, opdi_o_reshape(result, opdi_sizes(self), self->ndim));
 }
 static int opdi_put_batch(opd_call *call) { return opdi_batch_as(call, opdi_put_indexed); }
-/* opd_put: self, with source written (accumulate: added) at index, which counts through all elements of self */
+/* opd_put: self with source written (accumulate: added) at index, which counts its elements in row-major order */
 OPDI_OP(put) {
     op->schema = "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor";
     op->cpu = op->fake = opdi_put_kernel; op->backward = opdi_put_backward; op->save = "index";
@@ -652,7 +660,8 @@ OPDI_OP(put) {
     op->cases = "[3,4], [1]i12, [1]; [3,4], [5]i12, [5], True";
 }
 
-/* take_along_dim: gathers along dim, the other dims being broadcast.  Without dim, gathers from self as one row. */
+/* take_along_dim: gathers along dim, with the other dims broadcast.  Without dim, gathers from all elements of self as
+   one row. */
 static int opdi_take_along_dim_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1);
     int64_t first[OPD_MAX_DIMS], second[OPD_MAX_DIMS], minus = -1;
@@ -671,7 +680,7 @@ static int opdi_take_along_dim_kernel(opd_call *call) {
     }
     int dim = opdi_dim_of(opd_arg_int(call, 2), self->ndim);
     if (dim < 0) { return -1; }
-    if (self->ndim > 0) {                          /* negative ones count from the end */
+    if (self->ndim > 0) {                          /* negative indices count from the end */
         opd_tensor *below = opd_to_dtype(opd_lt_Scalar(index, opd_value_int(0)), OPD_INT64);
         index = opd_add_full(index, below, opd_value_int(opdi_sizes(self)[dim]));
         if (!index) { return -1; }
@@ -688,7 +697,7 @@ static int opdi_take_along_dim_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_gather(opdi_o_expand(self, first, self->ndim), dim,
                                               opdi_o_expand(index, second, self->ndim)));
 }
-/* opd_take_along_dim: gather with broadcasting; if there is no dim, take */
+/* opd_take_along_dim: gather along dim, with the other dims broadcast; without dim, take */
 OPDI_OP(take_along_dim) {
     op->schema = "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor";
     op->composite = opdi_take_along_dim_kernel;
@@ -698,8 +707,8 @@ OPDI_OP(take_along_dim) {
 
 //== masked_select, masked_scatter =====================================================================================
 
-/* Broadcasts the tensors and the mask against each other, as contiguous tensors.  Sets sizes[*ndim] to the sizes that
-   they then share. */
+/* Replaces *tensors and *mask by contiguous tensors that are broadcast against each other.  Sets sizes[*ndim] to their
+   common sizes.  Returns 0, or -1 and sets an error. */
 static int opdi_masked_open(opd_tensor **tensors, opd_tensor **mask, int64_t *sizes, int *ndim) {
     opd_tensor *both[2];
     *ndim = 0;
@@ -721,8 +730,9 @@ OPDI_COLD_END
         type *to = (type *)(void *)dst; const type *from = (const type *)(const void *)src;                 \
         if (compress) { for (int64_t i = 0; i < count; i++) { if (mask[i]) { *to++ = from[i]; } } }         \
         else { for (int64_t i = 0; i < count; i++) { if (mask[i]) { to[i] = *from++; } } } return; }
-/* Moves the elements that the mask selects.  If `compress`, writes the selected elements of src to dst one after
-   another.  Otherwise writes the elements of src, in order, to the selected places of dst. */
+/* Moves the elements that the mask selects.  If `compress`, the selected elements of src are written to dst one after
+   another.  Otherwise the elements of src are written in order to the selected positions of dst.  `count` is the number
+   of mask elements, `size` the bytes of an element. */
 static void opdi_masked_move(char *dst, const char *src, const char *mask, int64_t count, int size, bool compress) {
     switch (size) {
         case 1: OPDI_MASKED_MOVE(uint8_t)
@@ -743,7 +753,8 @@ static int64_t opdi_mask_count(const opd_tensor *mask) {
     return count;
 }
 OPDI_COLD_BEGIN
-/* masked_select: returns a row of the elements of self where mask is true.  Both are broadcast to each other. */
+/* masked_select: returns a row of the elements of self where mask is true.  self and mask are broadcast against each
+   other. */
 static int opdi_masked_select_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1);
     int64_t sizes[OPD_MAX_DIMS], count;
@@ -767,7 +778,8 @@ static int opdi_masked_select_kernel(opd_call *call) {
                      (int)opd_dtype_size((opd_scalar_type)self->dtype), true);
     return opdi_done_with(out, scratch);
 }
-/* Returns a tensor with the broadcast sizes of mask and self that has grad's elements at the selected places. */
+/* Computes the gradient of self: writes grad's elements at the selected positions of zeros, and sums over the dims in
+   which self was broadcast. */
 static int opdi_masked_select_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *mask = opd_bw_tensor(bw, 1);
     const opd_ints own = opd_bw_sizes(bw, 0);
@@ -784,7 +796,7 @@ static int opdi_masked_select_backward(opd_backward_call *bw) {
     if (ndim && grad) { grad = opdi_o_reshape(opdi_o_sum_dims(grad, sizes, ndim, true), own.data, own.n); }
     return opd_bw_return(bw, 0, grad);
 }
-/* Batches masked_select: a mask that all examples share becomes an index. */
+/* Batches masked_select if all examples share the mask: the mask becomes an index. */
 static int opdi_masked_select_indexed(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1);
     int64_t sizes[OPD_MAX_DIMS];
@@ -800,7 +812,7 @@ static int opdi_masked_select_batch(opd_call *call) {
     (void)opd_batch_arg(call, 1, &dim);
     return dim >= 0 ? opdi_batch_dynamic(call) : opdi_batch_as(call, opdi_masked_select_indexed);
 }
-/* opd_masked_select: the elements where mask is true, in one dim */
+/* opd_masked_select: the elements of self where mask is true, as a vector */
 OPDI_OP(masked_select) {
     op->schema = "masked_select(Tensor self, Tensor mask) -> Tensor";
     op->cpu = op->fake = opdi_masked_select_kernel; op->backward = opdi_masked_select_backward; op->save = "mask";
@@ -810,7 +822,8 @@ OPDI_OP(masked_select) {
     op->cases = "[3,4], [3,4]b; [3,4], [4]b";
 }
 
-/* masked_scatter: returns self with source's elements, in order, where mask is true.  Both are broadcast. */
+/* masked_scatter: returns self with the elements of source, in order, at the positions where mask is true.  self and
+   mask are broadcast against each other. */
 static int opdi_masked_scatter_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1), *src = opd_arg_tensor(call, 2);
     int64_t sizes[OPD_MAX_DIMS];
@@ -844,8 +857,8 @@ static int opdi_masked_scatter_kernel(opd_call *call) {
                      false);
     return opdi_done_with(out, scratch);
 }
-/* Computes the gradient of `count` elements of source, without intermediate results whose sizes depend on the mask.
-   The element of source that a selected element received is the one with the number of selected elements in front of
+/* Computes the gradient of source, which has `count` elements, without intermediate results whose sizes depend on the
+   mask.  A selected position received the element of source whose index is the number of selected positions before
    it. */
 static opd_tensor *opdi_masked_scatter_put(opd_tensor *grad, opd_tensor *mask, int64_t count) {
     opd_tensor *zeros = opdi_o_zeros(grad, opd_ints_of(&count, 1));
@@ -859,7 +872,8 @@ static opd_tensor *opdi_masked_scatter_put(opd_tensor *grad, opd_tensor *mask, i
 static int opdi_masked_scatter_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *mask = opd_bw_tensor(bw, 1);
     OPDI_GIVE(0, opd_masked_fill_Scalar(grad, mask, opd_value_int(0)));
-    if (opd_bw_needs(bw, 2)) {                    /* the chosen ones, and zeros for the rest of source */
+    if (opd_bw_needs(bw, 2)) {                    /* grad at the selected positions, then zeros for the rest of
+                                                     source */
         const opd_ints sizes = opd_bw_sizes(bw, 2);
         int64_t pad[2] = {0, 0};
         if (opd_tensor_is_batched(mask)) {
@@ -874,7 +888,7 @@ static int opdi_masked_scatter_backward(opd_backward_call *bw) {
     }
     return 0;
 }
-/* opd_masked_scatter: self, with source's elements, in order, where mask is true */
+/* opd_masked_scatter: self, with the elements of source, in order, at the positions where mask is true */
 OPDI_OP(masked_scatter) {
     op->schema = "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor";
     op->cpu = op->fake = opdi_masked_scatter_kernel; op->backward = opdi_masked_scatter_backward; op->save = "mask";
@@ -910,7 +924,7 @@ static int opdi_where_kernel(opd_call *call) {
     }
     return opd_return_tensors(call, list, count);
 }
-/* opd_where: the indices where condition is not 0, one tensor for each dim */
+/* opd_where: the coordinates of the elements of condition that are not 0, one index tensor for each dim */
 OPDI_OP(where) {
     op->schema = "where(Tensor condition) -> Tensor[]";
     op->composite = opdi_where_kernel;

@@ -1,4 +1,5 @@
-/* Reads and writes elements of a dtype that are computed in OPDI_T. */
+/* indexed_get reads an element of dtype `dtype` as an OPDI_T, the type in which folds are computed; indexed_set writes
+   one. */
 #if OPDI_WHOLE
 OPDI_ALWAYS OPDI_T OPDI_TYPED(indexed_get)(const void *data, int dtype) {
     switch (dtype) {
@@ -35,8 +36,9 @@ OPDI_ALWAYS void OPDI_TYPED(indexed_set)(void *data, OPDI_T v, int dtype) {
     }
 }
 #endif
-/* Folds rows whose elements have dtype `dtype` and take `size` bytes.  Every caller passes compile-time constants for
-   both, so that this function is specialized when it is inlined. */
+/* Folds *rows into elements whose dtype is `dtype` and which take `size` bytes.  `bs` is the distance between elements
+   of b.  Every caller passes compile-time constants for dtype and size, so the function is specialized when it is
+   inlined. */
 OPDI_ALWAYS void OPDI_TYPED(indexed_fold_as)(const opdi_indexed *indexed, const opdi_indexed_rows *rows, int64_t bs,
                                              int dtype, int64_t size) {
     opdi_indexed_rows other = *rows;

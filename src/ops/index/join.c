@@ -9,7 +9,7 @@ OPDI_COLD_BEGIN
 //== joining ===========================================================================================================
 
 static bool opdi_cat_skips(const opd_tensor *tensor) { return tensor->ndim == 1 && tensor->numel == 0; }
-/* Copies tensor into out, from index `at` of dim on.  Returns 0, or -1 and sets an error. */
+/* Copies tensor into out along dim, starting at index `at`.  Returns 0, or -1 and sets an error. */
 static int opdi_cat_piece(opd_tensor *out, int dim, int64_t at, const opd_tensor *tensor) {
     const int64_t inner = opdi_span_of(opdi_sizes(out), dim + 1, out->ndim), outer = opdi_span_of(opdi_sizes(out), 0,
             dim);
@@ -31,7 +31,8 @@ static int opdi_cat_piece(opd_tensor *out, int dim, int64_t at, const opd_tensor
     }
     return rc;
 }
-/* Tensors that are joined row by row: a row of the result consists of one run of each tensor. */
+/* A job that joins tensors row by row: each row of out consists of one piece of each tensor.  row: bytes of a row of
+   out; inner: bytes of an element of dim. */
 typedef struct opdi_cat_job { opd_tensors list; char *out; int64_t row, inner; int dim; } opdi_cat_job;
 static void opdi_cat_rows(void *ctx, int64_t begin, int64_t end) {
     const opdi_cat_job *job = (const opdi_cat_job *)ctx;
@@ -47,7 +48,7 @@ static void opdi_cat_rows(void *ctx, int64_t begin, int64_t end) {
     }
 }
 /* Joins contiguous tensors of out's dtype row by row, if their pieces of a row are neither very short nor very long.
-   Returns false, with nothing done, if the tensors are not of this kind. */
+   Returns false and does nothing if the tensors do not fit these conditions. */
 static bool opdi_cat_by_rows(opd_tensor *out, opd_tensors list, int dim) {
     const int64_t outer = opdi_span_of(opdi_sizes(out), 0, dim);
     opdi_cat_job job;
@@ -65,7 +66,7 @@ static bool opdi_cat_by_rows(opd_tensor *out, opd_tensors list, int dim) {
     return true;
 }
 /* Sets sizes to the sizes of the list's tensors joined along dim.  `first` is the first tensor that is not left out
-   (opdi_cat_skips).  Returns 0, or -1 and sets an error. */
+   (see opdi_cat_skips).  Returns 0, or -1 and sets an error. */
 static int opdi_cat_sizes(opd_tensors list, const opd_tensor *first, int dim, int64_t *sizes) {
     memcpy(sizes, opdi_sizes(first), sizeof *sizes * first->ndim);
     sizes[dim] = 0;
@@ -141,12 +142,12 @@ static int opdi_cat_backward(opd_backward_call *bw) {
     }
     return dim < 0 ? -1 : 0;
 }
-/* Runs the fallback of an operator that takes a list of tensors.  An empty list has no tensor whose key could be used;
-   then runs the CPU's kernel, which reports the error. */
+/* Runs the fallback of an operator that takes a list of tensors.  If the list is empty, there is no tensor to dispatch
+   on; then the CPU kernel runs and reports the error. */
 static int opdi_list_of_none(opd_call *call) {
     return opd_arg_tensors(call, 0).n ? opdi_hidden_fallback(call) : opd_op_card(call->op)->cpu(call);
 }
-/* Batches cat (`more` is 0) and stack (`more` is 1), with the examples in front. */
+/* Batches cat (`more` is 0) and stack (`more` is 1).  `more` is the number of dims that the operator adds. */
 static int opdi_join_batch(opd_call *call, int more) {
     const opd_tensors list = opd_arg_tensors(call, 0);
     opd_tensor **all = (opd_tensor **)opdi_scope_alloc(((size_t)list.n + 1) * sizeof *all);
@@ -164,7 +165,7 @@ static int opdi_join_batch(opd_call *call, int more) {
 }
 static int opdi_cat_batch(opd_call *call) { return opdi_join_batch(call, 0); }
 static int opdi_stack_batch(opd_call *call) { return opdi_join_batch(call, 1); }
-/* opd_cat: tensors side by side along dim */
+/* opd_cat: joins tensors along an existing dim */
 OPDI_OP(cat) {
     op->schema = "cat(Tensor[] tensors, int dim=0) -> Tensor";
     op->cpu = op->fake = opdi_cat_kernel; op->any = opdi_list_of_none; op->backward = opdi_cat_backward;
@@ -175,7 +176,8 @@ OPDI_OP(cat) {
     op->cases = "{[2,3], [1,3]}; {[2,3], [2,2]}, 1";
 }
 
-/* Two tensors whose numbers are taken in turn, as words of 4 or 8 bytes. */
+/* Two arrays that are interleaved: to[2 i] is first[i], to[2 i + 1] is second[i].  Elements have 8 bytes if `wide`,
+   else 4. */
 typedef struct opdi_turns_of { const void *first, *second; void *to; bool wide; } opdi_turns_of;
 OPDI_COLD_END
 OPDI_LOOPS_BEGIN
@@ -198,8 +200,8 @@ static void opdi_turns_range(void *ctx, int64_t begin, int64_t end) {
 }
 OPDI_LOOPS_END
 OPDI_COLD_BEGIN
-/* Stacks two tensors along a new last dim.  Returns false, with nothing done, unless all tensors are contiguous, on the
-   CPU and of one dtype of 4 or 8 bytes. */
+/* Stacks two tensors along a new last dim, which interleaves their elements.  Returns false and does nothing unless all
+   tensors are contiguous, on the CPU and of the same dtype with 4 or 8 bytes. */
 static bool opdi_stack_turns(opd_tensor *out, opd_tensors list) {
     const size_t size = opd_dtype_size(OPDI_DTYPE(out));
     if (list.n != 2 || (size != 4 && size != 8) || !(out->flags & OPDI_CONTIGUOUS) || opdi_on_device(out)) {
@@ -216,8 +218,8 @@ static bool opdi_stack_turns(opd_tensor *out, opd_tensors list) {
     opdi_parallel_for(list.data[0]->numel, OPDI_GRAIN, opdi_turns_range, &turns);
     return true;
 }
-/* stack: joins the tensors of a list along a new dim.  All have the same sizes.  The result has the dtype that they
-   promote to. */
+/* stack: joins the tensors of a list, which have the same sizes, along a new dim.  The result has the dtype to which
+   they promote. */
 static int opdi_stack_kernel(opd_call *call) {
     opd_tensors list = opd_arg_tensors(call, 0);
     int64_t sizes[OPD_MAX_DIMS];
@@ -266,7 +268,7 @@ static int opdi_stack_backward(opd_backward_call *bw) {
     }
     return 0;
 }
-/* opd_stack: tensors side by side along a new dim */
+/* opd_stack: joins tensors along a new dim */
 OPDI_OP(stack) {
     op->schema = "stack(Tensor[] tensors, int dim=0) -> Tensor";
     op->cpu = op->fake = opdi_stack_kernel; op->any = opdi_list_of_none; op->backward = opdi_stack_backward;
@@ -277,7 +279,7 @@ OPDI_OP(stack) {
 }
 
 /* Runs hstack, vstack, dstack, column_stack and row_stack: gives every tensor at least `least` dims, then joins the
-   tensors along dim.  If `column`, a vector becomes a column first. */
+   tensors along dim.  If `column`, vectors are first converted to columns.  `name` is used in messages. */
 static int opdi_stack_like(opd_call *call, int least, int dim, bool column, const char *name) {
     opd_tensors list = opd_arg_tensors(call, 0);
     const size_t bytes = (size_t)list.n * sizeof(opd_tensor *);
@@ -314,49 +316,49 @@ static int opdi_column_stack_kernel(opd_call *call) { return opdi_stack_like(cal
 static int opdi_concat_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_cat_full(opd_arg_tensors(call, 0), opd_arg_int(call, 1)));
 }
-/* opd_hstack: cat along dim 1 (for vectors, along dim 0) */
+/* opd_hstack: joins tensors along dim 1 (vectors: along dim 0) */
 OPDI_OP(hstack) {
     op->schema = "hstack(Tensor[] tensors) -> Tensor";
     op->composite = opdi_hstack_kernel;
     op->out = "hstack.out"; op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_APART;
     op->cases = "{[2,3], [2,2]}; {[2], [3]}";
 }
-/* opd_vstack: cat along dim 0, of at least two dims */
+/* opd_vstack: joins tensors along dim 0; vectors count as rows */
 OPDI_OP(vstack) {
     op->schema = "vstack(Tensor[] tensors) -> Tensor";
     op->composite = opdi_vstack_kernel;
     op->out = "vstack.out"; op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_APART;
     op->cases = "{[2,3], [1,3]}; {[2], [2]}";
 }
-/* opd_dstack: cat along dim 2, of at least three dims */
+/* opd_dstack: joins tensors along dim 2, after adding dims until each has three */
 OPDI_OP(dstack) {
     op->schema = "dstack(Tensor[] tensors) -> Tensor";
     op->composite = opdi_dstack_kernel;
     op->out = "dstack.out"; op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_APART;
     op->cases = "{[2,3], [2,3]}; {[2], [2]}";
 }
-/* opd_column_stack: hstack, with vectors as columns */
+/* opd_column_stack: joins tensors along dim 1; vectors count as columns */
 OPDI_OP(column_stack) {
     op->schema = "column_stack(Tensor[] tensors) -> Tensor";
     op->composite = opdi_column_stack_kernel;
     op->out = "column_stack.out"; op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_APART;
     op->cases = "{[2], [2,3]}";
 }
-/* opd_row_stack: vstack */
+/* opd_row_stack: the same as vstack */
 OPDI_OP(row_stack) {
     op->schema = "row_stack(Tensor[] tensors) -> Tensor";
     op->composite = opdi_vstack_kernel;
     op->out = "row_stack.out"; op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_APART;
     op->cases = "{[2], [2]}";
 }
-/* opd_concat: cat */
+/* opd_concat: the same as cat */
 OPDI_OP(concat) {
     op->schema = "concat(Tensor[] tensors, int dim=0) -> Tensor";
     op->composite = opdi_concat_kernel;
     op->out = "concat.out"; op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_APART;
     op->cases = "{[2,3], [1,3]}";
 }
-/* opd_concatenate: cat */
+/* opd_concatenate: the same as cat */
 OPDI_OP(concatenate) {
     op->schema = "concatenate(Tensor[] tensors, int dim=0) -> Tensor";
     op->composite = opdi_concat_kernel;
@@ -364,7 +366,7 @@ OPDI_OP(concatenate) {
     op->cases = "{[2,3], [1,3]}";
 }
 
-/* Checks a list for _chunk_cat along dim, which must not be negative.  Returns 0, or -1 and sets an error. */
+/* Checks the list of tensors of _chunk_cat.  dim must already be nonnegative.  Returns 0, or -1 and sets an error. */
 static int opdi_chunk_check(opd_tensors list, int dim) {
     for (int64_t i = 0; i < list.n; i++) {
         const opd_tensor *tensor = list.data[i];
@@ -383,7 +385,8 @@ static int opdi_chunk_check(opd_tensors list, int dim) {
     }
     return 0;
 }
-/* Returns tensor [a..., n, b...] as [a..., chunks, rest], with zeros behind n. */
+/* Returns tensor [a..., n, b...] as [a..., chunks, rest], where n is at `dim` and is padded with zeros to a multiple of
+   `chunks`. */
 static opd_tensor *opdi_chunk_rows(opd_tensor *tensor, int dim, int64_t chunks) {
     int64_t pad[2 * OPD_MAX_DIMS] = {0}, sizes[OPD_MAX_DIMS + 1];
     const int after = tensor->ndim - 1 - dim;
@@ -412,7 +415,7 @@ static int opdi_chunk_cat_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_cat_full(opd_tensors_of(rows, list.n), dim + 1));
 }
-/* opd__chunk_cat: cuts each tensor into num_chunks parts of dim (the last filled up with zeros), and joins them */
+/* opd__chunk_cat: cuts dim of each tensor into num_chunks chunks, flattens each chunk, and joins them behind dim */
 OPDI_OP(_chunk_cat) {
     op->schema = "_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor";
     op->composite = opdi_chunk_cat_kernel;
@@ -422,8 +425,8 @@ OPDI_OP(_chunk_cat) {
 
 //== block_diag ========================================================================================================
 
-/* Sets *rows and *columns to the sizes of a block.  A vector [n] counts as a row, a tensor without dims as a single
-   number.  Returns 0, or -1 and sets an error. */
+/* Sets *rows and *columns to the size of tensor i as a block.  A vector [n] counts as a row, a tensor without dims as a
+   1 x 1 block.  Returns 0, or -1 and sets an error. */
 static int opdi_block_of(const opd_tensor *tensor, int i, int64_t *rows, int64_t *columns) {
     if (tensor->ndim > 2) {
         return opd_fail(OPD_ERROR_SHAPE, "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input %d "
@@ -470,7 +473,7 @@ static int opdi_block_diag_backward(opd_backward_call *bw) {
     }
     return 0;
 }
-/* opd_block_diag: a matrix with tensors on its diagonal, zeros elsewhere */
+/* opd_block_diag: a matrix with the tensors as blocks on its diagonal, and zeros elsewhere */
 OPDI_OP(block_diag) {
     op->schema = "block_diag(Tensor[] tensors) -> Tensor";
     op->any = opdi_block_diag_kernel; op->backward = opdi_block_diag_backward; op->save = "tensors.sizes";
@@ -481,8 +484,8 @@ OPDI_OP(block_diag) {
 
 //== padding ===========================================================================================================
 
-/* constant_pad_nd: surrounds self with `value`.  `pad` has pairs of sizes, before and after, from the last dim on.
-   Negative sizes cut elements off. */
+/* constant_pad_nd: surrounds self with `value`.  `pad` has two sizes per dim, before and after, beginning with the last
+   dim.  Negative sizes cut elements off. */
 static int opdi_constant_pad_nd_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_ints pad = opd_arg_ints(call, 1);
@@ -537,7 +540,7 @@ static int opdi_constant_pad_nd_batch(opd_call *call) {
     return opd_batch_return(call, opd_constant_pad_nd_full(opdi_batch_front_arg(call, 0), opd_arg_ints(call, 1),
                                                            opd_arg_value(call, 2)), 0);
 }
-/* opd_constant_pad_nd: surrounds self with value; pad: left and right of the last dim, then of the one before */
+/* opd_constant_pad_nd: surrounds self with value; pad has two sizes per dim, before and after, from the last dim on */
 OPDI_OP(constant_pad_nd) {
     op->schema = "constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor";
     op->cpu = op->fake = opdi_constant_pad_nd_kernel; op->backward = opdi_constant_pad_nd_backward;
@@ -547,11 +550,12 @@ OPDI_OP(constant_pad_nd) {
 }
 OPDI_COLD_END
 
-/* A reflection_pad or replication_pad of the last n dims: out[i, j, k] = in[map0[i], map1[j], map2[k]]. */
+/* A reflection_pad or replication_pad of the last n <= 3 dims: out[i, j, k] = in[map[0][i], map[1][j], map[2][k]].
+   back: the gradient is computed, by adding elements of out to elements of in. */
 typedef struct opdi_pad_job {
     char *in, *out;
     int64_t planes, in_size[3], out_size[3];
-    int64_t *map[3];                              /* from an output coordinate to an input one */
+    int64_t *map[3];                              /* input coordinate of each output coordinate */
     int size, compute;
     bool back;
 } opdi_pad_job;
@@ -567,8 +571,8 @@ static int64_t opdi_pad_map(int64_t i, int64_t low, int64_t count, bool reflect)
 #define OPDI_PAD_ROW_ADD(type) {                                                                            \
         type *a = (type *)(void *)pad_job->in + x; const type *b = (const type *)(const void *)pad_job->out + y; \
         for (int64_t k = 0; k < count; k++) { a[masks[k]] += b[k]; } }
-/* Pads planes [begin, end) of ctx, an opdi_pad_job: element o along a dim is a copy of element map[o].  back: adds
-   element o to element map[o]. */
+/* Pads planes [begin, end) of ctx, an opdi_pad_job: copies element map[o] along each dim to element o.  If `back`, adds
+   element o to element map[o] instead. */
 static void opdi_pad_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_pad_job *pad_job = (const opdi_pad_job *)ctx;
     const int64_t in_plane = pad_job->in_size[0] * pad_job->in_size[1] * pad_job->in_size[2],
@@ -599,7 +603,8 @@ static void opdi_pad_part(void *ctx, int64_t begin, int64_t end) {
     }
 }
 OPDI_COLD_BEGIN
-/* Pads `in` to `out`.  back: adds out to `in`, a gradient that the caller has set to zero. */
+/* Pads `in` to `out` by reflection or, without `reflect`, by replication.  If `back`, adds the elements of out to `in`
+   instead, which is a gradient that the caller has set to zero. */
 static int opdi_pad_run(opd_tensor *in, opd_tensor *out, opd_ints pad, bool reflect, bool back) {
     const int ndim = (int)pad.n / 2;
     opdi_pad_job pad_job;
@@ -632,10 +637,10 @@ static int opdi_pad_run(opd_tensor *in, opd_tensor *out, opd_ints pad, bool refl
                       &pad_job);
     return 0;
 }
-/* Checks the arguments of a padding of `in`, and sets sizes to the sizes of the padded tensor.  Returns 0, or -1 and
-   sets an error. */
+/* Checks the arguments of a padding of `in` by the sizes in `pad`, and sets sizes[in->ndim] to the sizes of the padded
+   tensor.  `reflect` limits the padding to the size of each dim minus 1.  Returns 0, or -1 and sets an error. */
 static int opdi_pad_sizes(const opd_call *call, const opd_tensor *in, opd_ints pad, bool reflect, int64_t *sizes) {
-    const int ndim = *(strstr(call->op->schema->name, "pad") + 3) - '0';     /* of reflection_pad2d */
+    const int ndim = *(strstr(call->op->schema->name, "pad") + 3) - '0';     /* the digit in "reflection_pad2d" */
     char text[256];
     (void)opdi_sizes_text(opdi_sizes(in), in->ndim, text, sizeof text);
     if (pad.n != 2 * ndim) { return opd_fail(OPD_ERROR_ARGUMENT, "padding size is expected to be %d", 2 * ndim); }
@@ -710,10 +715,10 @@ static int opdi_pad_nd_backward_kernel(opd_call *call) {
     memset(scratch->data, 0, (size_t)scratch->numel * opd_dtype_size((opd_scalar_type)scratch->dtype));
     return opdi_pad_run(scratch, grad, pad, reflect, true) == 0 ? opdi_done_with(out, scratch) : -1;
 }
-/* Batches padding: the planes of all examples are planes of one call. */
+/* Batches padding: merges the examples with the planes, which are padded independently, in one call. */
 static int opdi_pad_nd_batch(opd_call *call) {
     const int tensors = call->op->nargs - 1, nd = (int)call->args[tensors].n / 2, ndim = call->args[0].u.t->ndim;
-    const bool merge = ndim == nd + 2;            /* into the dim of their own batches */
+    const bool merge = ndim == nd + 2;            /* the tensors have batch dims: examples are merged with those */
     int64_t sizes[OPD_MAX_DIMS + 1];
     opd_value args[OPD_MAX_ARGS];
     opd_tensor *result;
@@ -733,7 +738,8 @@ static int opdi_pad_nd_batch(opd_call *call) {
     sizes[1] = call->args[0].u.t->dims[0];
     return opd_batch_return(call, opdi_o_reshape(result, sizes, ndim + 1), 0);
 }
-/* Pads by the operator for this number of dims, by reflection or replication.  Returns NULL if tensor is NULL. */
+/* Calls reflection_pad or replication_pad for the number of dims that `pad` (a list of integers) has sizes for.  If
+   tensor is NULL, returns NULL. */
 static opd_tensor *opdi_o_pad(opd_tensor *tensor, opd_value pad, bool reflect) {
     const opd_ints padding = opd_ints_of(pad.u.ints, pad.n);
     if (!tensor) { return NULL; }
@@ -743,7 +749,7 @@ static opd_tensor *opdi_o_pad(opd_tensor *tensor, opd_value pad, bool reflect) {
     default: return reflect ? opd_reflection_pad3d(tensor, padding) : opd_replication_pad3d(tensor, padding);
     }
 }
-/* Computes the gradient of opdi_o_pad by `in`. */
+/* Calls the operator for the gradient of opdi_o_pad with respect to `in`. */
 static opd_tensor *opdi_o_pad_backward(opd_tensor *grad, opd_tensor *in, opd_value pad, bool reflect) {
     const opd_ints padding = opd_ints_of(pad.u.ints, pad.n);
     if (!grad || !in) { return NULL; }
@@ -765,7 +771,7 @@ static int opdi_reflection_pad1d_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opdi_o_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
     return 0;
 }
-/* opd_reflection_pad1d: the last dim mirrored at its ends */
+/* opd_reflection_pad1d: pads the last dim by mirroring it at its ends */
 OPDI_OP(reflection_pad1d) {
     op->schema = "reflection_pad1d(Tensor self, int[2] padding) -> Tensor";
     op->cpu = op->fake = opdi_pad_nd_kernel; op->backward = opdi_reflection_pad1d_backward; op->save = "self";
@@ -773,7 +779,7 @@ OPDI_OP(reflection_pad1d) {
     op->out = "reflection_pad1d.out";
     op->cases = "[2,3,4], (1,2)";
 }
-/* opd_reflection_pad1d_backward: derivative of reflection_pad1d */
+/* opd_reflection_pad1d_backward: the gradient of reflection_pad1d */
 OPDI_OP(reflection_pad1d_backward) {
     op->schema = "reflection_pad1d_backward(Tensor grad_output, Tensor self, int[2] padding) -> Tensor";
     op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_reflection_pad1d_backward_backward;
@@ -791,7 +797,7 @@ static int opdi_reflection_pad2d_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opdi_o_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
     return 0;
 }
-/* opd_reflection_pad2d: the last two dims mirrored at their ends */
+/* opd_reflection_pad2d: pads the last two dims by mirroring them at their ends */
 OPDI_OP(reflection_pad2d) {
     op->schema = "reflection_pad2d(Tensor self, int[4] padding) -> Tensor";
     op->cpu = op->fake = opdi_pad_nd_kernel; op->backward = opdi_reflection_pad2d_backward; op->save = "self";
@@ -799,7 +805,7 @@ OPDI_OP(reflection_pad2d) {
     op->out = "reflection_pad2d.out";
     op->cases = "[2,3,4], (1,2,1,0)";
 }
-/* opd_reflection_pad2d_backward: derivative of reflection_pad2d */
+/* opd_reflection_pad2d_backward: the gradient of reflection_pad2d */
 OPDI_OP(reflection_pad2d_backward) {
     op->schema = "reflection_pad2d_backward(Tensor grad_output, Tensor self, int[4] padding) -> Tensor";
     op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_reflection_pad2d_backward_backward;
@@ -817,7 +823,7 @@ static int opdi_reflection_pad3d_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opdi_o_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
     return 0;
 }
-/* opd_reflection_pad3d: the last three dims mirrored at their ends */
+/* opd_reflection_pad3d: pads the last three dims by mirroring them at their ends */
 OPDI_OP(reflection_pad3d) {
     op->schema = "reflection_pad3d(Tensor self, int[6] padding) -> Tensor";
     op->cpu = op->fake = opdi_pad_nd_kernel; op->backward = opdi_reflection_pad3d_backward; op->save = "self";
@@ -825,7 +831,7 @@ OPDI_OP(reflection_pad3d) {
     op->out = "reflection_pad3d.out";
     op->cases = "[2,2,3,4], (1,2,1,0,0,1)";
 }
-/* opd_reflection_pad3d_backward: derivative of reflection_pad3d */
+/* opd_reflection_pad3d_backward: the gradient of reflection_pad3d */
 OPDI_OP(reflection_pad3d_backward) {
     op->schema = "reflection_pad3d_backward(Tensor grad_output, Tensor self, int[6] padding) -> Tensor";
     op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_reflection_pad3d_backward_backward;
@@ -843,7 +849,7 @@ static int opdi_replication_pad1d_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opdi_o_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
     return 0;
 }
-/* opd_replication_pad1d: the last dim with its ends repeated */
+/* opd_replication_pad1d: pads the last dim by repeating its first and last element */
 OPDI_OP(replication_pad1d) {
     op->schema = "replication_pad1d(Tensor self, int[2] padding) -> Tensor";
     op->cpu = op->fake = opdi_pad_nd_kernel; op->backward = opdi_replication_pad1d_backward; op->save = "self";
@@ -851,7 +857,7 @@ OPDI_OP(replication_pad1d) {
     op->out = "replication_pad1d.out";
     op->cases = "[2,3,4], (1,2)";
 }
-/* opd_replication_pad1d_backward: derivative of replication_pad1d */
+/* opd_replication_pad1d_backward: the gradient of replication_pad1d */
 OPDI_OP(replication_pad1d_backward) {
     op->schema = "replication_pad1d_backward(Tensor grad_output, Tensor self, int[2] padding) -> Tensor";
     op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_replication_pad1d_backward_backward;
@@ -869,7 +875,7 @@ static int opdi_replication_pad2d_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opdi_o_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
     return 0;
 }
-/* opd_replication_pad2d: the last two dims with their ends repeated */
+/* opd_replication_pad2d: pads the last two dims by repeating their first and last elements */
 OPDI_OP(replication_pad2d) {
     op->schema = "replication_pad2d(Tensor self, int[4] padding) -> Tensor";
     op->cpu = op->fake = opdi_pad_nd_kernel; op->backward = opdi_replication_pad2d_backward; op->save = "self";
@@ -877,7 +883,7 @@ OPDI_OP(replication_pad2d) {
     op->out = "replication_pad2d.out";
     op->cases = "[2,3,4], (1,2,1,0)";
 }
-/* opd_replication_pad2d_backward: derivative of replication_pad2d */
+/* opd_replication_pad2d_backward: the gradient of replication_pad2d */
 OPDI_OP(replication_pad2d_backward) {
     op->schema = "replication_pad2d_backward(Tensor grad_output, Tensor self, int[4] padding) -> Tensor";
     op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_replication_pad2d_backward_backward;
@@ -895,7 +901,7 @@ static int opdi_replication_pad3d_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opdi_o_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
     return 0;
 }
-/* opd_replication_pad3d: the last three dims with their ends repeated */
+/* opd_replication_pad3d: pads the last three dims by repeating their first and last elements */
 OPDI_OP(replication_pad3d) {
     op->schema = "replication_pad3d(Tensor self, int[6] padding) -> Tensor";
     op->cpu = op->fake = opdi_pad_nd_kernel; op->backward = opdi_replication_pad3d_backward; op->save = "self";
@@ -903,7 +909,7 @@ OPDI_OP(replication_pad3d) {
     op->out = "replication_pad3d.out";
     op->cases = "[2,2,3,4], (1,2,1,0,0,1)";
 }
-/* opd_replication_pad3d_backward: derivative of replication_pad3d */
+/* opd_replication_pad3d_backward: the gradient of replication_pad3d */
 OPDI_OP(replication_pad3d_backward) {
     op->schema = "replication_pad3d_backward(Tensor grad_output, Tensor self, int[6] padding) -> Tensor";
     op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_replication_pad3d_backward_backward;
@@ -912,7 +918,8 @@ OPDI_OP(replication_pad3d_backward) {
     op->cases = "[2,3,4,7], [2,2,3,4], (1,2,1,0,0,1)";
 }
 
-/* Pads circularly, dim by dim.  Negative sides are cut off; positive sides get slices of the other end. */
+/* Pads circularly, dim by dim: elements before the first are copies of the last ones, and vice versa.  Negative sizes
+   cut elements off. */
 static opd_tensor *opdi_pad_circular(opd_tensor *tensor, opd_value pad) {
     for (int k = 0; k < pad.n / 2 && tensor; k++) {
         const int dim = tensor->ndim - 1 - k;
@@ -949,13 +956,14 @@ static int opdi_pad_circular_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opdi_pad_circular(self, opd_value_of_ints(pad)));
 }
-/* opd__pad_circular: pad with elements from the other end */
+/* opd__pad_circular: pads each dim with copies of the elements at its other end */
 OPDI_OP(_pad_circular) {
     op->schema = "_pad_circular(Tensor self, int[] pad) -> Tensor";
     op->composite = opdi_pad_circular_kernel;
     op->cases = "[1,2,4], (1,2); [2,3,4], (0,1,2,0)";
 }
-/* pad: calls the operator of `mode`: constant, reflect, replicate or circular.  Only constant takes a value. */
+/* pad: calls the padding operator for `mode`: constant, reflect, replicate or circular.  Only constant accepts a
+   value. */
 static int opdi_pad_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_ints pad = opd_arg_ints(call, 1);
@@ -981,7 +989,7 @@ static int opdi_pad_kernel(opd_call *call) {
     if (strcmp(mode, "circular") == 0) { return opd_return_tensor(call, opdi_pad_circular(self, value)); }
     return opd_fail(OPD_ERROR_ARGUMENT, "Unrecognised padding mode %s", mode);
 }
-/* opd_pad: padding by mode: "constant", "reflect", "replicate", "circular" */
+/* opd_pad: padding with mode "constant", "reflect", "replicate" or "circular" */
 OPDI_OP(pad) {
     op->schema = "pad(Tensor self, int[] pad, str mode='constant', float? value=None) -> Tensor";
     op->composite = opdi_pad_kernel;

@@ -1,6 +1,6 @@
 #include "../ops.h"
 
-//== nonzero's kin, combinations, cartesian_prod =======================================================================
+//== operators like nonzero; combinations, cartesian_prod ==============================================================
 
 static int opdi_argwhere_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_nonzero(opd_arg_tensor(call, 0)));
@@ -21,7 +21,7 @@ static int opdi_nonzero_static_kernel(opd_call *call) {
     return opd_return_tensor(call, pad[3] <= 0 ? opd_contiguous(opd_narrow(places, 0, 0, size))
                              : opd_constant_pad_nd_full(places, opd_ints_of(pad, 4), opd_arg_value(call, 2)));
 }
-/* opd_argwhere: places of the elements that are not zero, one row each */
+/* opd_argwhere: the coordinates of the nonzero elements, one row for each element */
 OPDI_OP(argwhere) {
     op->schema = "argwhere(Tensor self) -> Tensor";
     op->composite = opdi_argwhere_kernel;
@@ -29,7 +29,7 @@ OPDI_OP(argwhere) {
     op->cases = "[2,3]i2";
 }
 
-/* Hashes elements by their 64 bits, as doubles or as whole numbers. */
+/* Hashes elements: each is converted to `wide` (double or int64_t), and the 64 bits are combined by exclusive or. */
 #define OPDI_FOLD_HASH(name, type, wide) \
     static void name(opdi_folded *folded, const void *px, int64_t count, int64_t at, const opdi_reduce *reduce) { \
         const type *const x = (const type *)px; \
@@ -73,7 +73,7 @@ static int opdi_hash_tensor_kernel(opd_call *call) {
     return opdi_reduce_kernel(call, &opdi_the_hash, tensor, mask, opd_arg_bool(call, 2),
                               (opd_scalar_type)tensor->dtype, OPD_UINT64, OPD_DTYPE_NONE, 0);
 }
-/* opd_hash_tensor: all elements as 64 bits, combined by exclusive or, as uint64 */
+/* opd_hash_tensor: the exclusive or of the elements as 64 bits (floats as doubles), as uint64 */
 OPDI_OP(hash_tensor) {
     op->schema = "hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) -> Tensor";
     op->cpu = op->fake = opdi_hash_tensor_kernel; op->any = opd_cpu_fallback; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -92,13 +92,13 @@ static int opdi_is_true(opd_call *call, bool all) {
 }
 static int opdi_is_all_true_kernel(opd_call *call) { return opdi_is_true(call, true); }
 static int opdi_is_any_true_kernel(opd_call *call) { return opdi_is_true(call, false); }
-/* opd__is_all_true: all, of bools */
+/* opd__is_all_true: true if all elements of a bool tensor are true */
 OPDI_OP(_is_all_true) {
     op->schema = "_is_all_true(Tensor self) -> Tensor";
     op->composite = opdi_is_all_true_kernel;
     op->cases = "[2,3]b";
 }
-/* opd__is_any_true: any, of bools */
+/* opd__is_any_true: true if any element of a bool tensor is true */
 OPDI_OP(_is_any_true) {
     op->schema = "_is_any_true(Tensor self) -> Tensor";
     op->composite = opdi_is_any_true_kernel;
@@ -112,8 +112,9 @@ static int opdi_unsafe_index_put_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_index_put_full(opd_arg_tensor(call, 0), opd_arg_tensors(call, 1),
                                                       opd_arg_tensor(call, 2), opd_arg_bool(call, 3)));
 }
-/* Replaces indices out of range by ones in the range of these sizes, so that they can be read although a mask leaves
-   them out.  On failure, returns a list without data. */
+/* Returns a copy of the index list in which indices out of range are replaced by indices in range for sizes[ndim], so
+   that elements which a mask excludes can be read without an error.  On failure, returns a list without data and sets
+   an error. */
 static opd_tensors opdi_index_within(opd_tensors list, const int64_t *sizes, int ndim) {
     opd_tensor **within = opdi_list_room(list.n);
     if (list.n > ndim) {
@@ -132,7 +133,8 @@ static int opdi_masked_index_kernel(opd_call *call) {
     const opd_value fill = opd_call_args(call)[3];
     int64_t sizes[OPD_MAX_DIMS];
     for (int dim = 0; dim < self->ndim; dim++) { sizes[dim] = opdi_sizes(self)[dim]; }
-    if (self->numel == 0) {                       /* nothing can be read: the indexed dims become one element */
+    if (self->numel == 0) {                       /* nothing can be read: use a tensor with size 1 in the indexed
+                                                     dims */
         for (int dim = 0; dim < self->ndim && dim < list.n; dim++) { if (list.data[dim]) { sizes[dim] = 1; } }
         self = opd_new_full(self, opd_ints_of(sizes, self->ndim), fill);
         if (!self) { return -1; }
@@ -150,38 +152,38 @@ static int opdi_masked_index_put_kernel(opd_call *call) {
     values = opd_masked_fill_Scalar(values, opd_logical_not(mask), opd_value_int(0));
     return opd_return_tensor(call, opd_index_put_full(self, within, values, true));
 }
-/* opd__unsafe_index_Tensor: index */
+/* opd__unsafe_index_Tensor: the same as index */
 OPDI_OP(_unsafe_index_Tensor) {
     op->schema = "_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor";
     op->composite = opdi_unsafe_index_kernel;
     op->cases = "[3,4], {[2]i3}; [3,4,2], {[2,1]i3, [2]i4}";
 }
-/* opd__unsafe_index_put: index_put */
+/* opd__unsafe_index_put: the same as index_put */
 OPDI_OP(_unsafe_index_put) {
     op->schema = "_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor";
     op->composite = opdi_unsafe_index_put_kernel;
     op->cases = "[3,4], {[1]i3}, [4]; [3,4], {[2]i3}, [2,4], True";
 }
-/* opd__unsafe_masked_index: index where mask is true, fill elsewhere; indices elsewhere may be out of range */
+/* opd__unsafe_masked_index: index where mask is true, fill elsewhere; indices are only checked where mask is true */
 OPDI_OP(_unsafe_masked_index) {
     op->schema = "_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor";
     op->composite = opdi_masked_index_kernel;
     op->cases = "[3,4], [2]b, {[2]i5, [2]i5}, 1.5; [2,4], [3,1]b, {[3]i9}, 0";
 }
-/* opd__unsafe_masked_index_put_accumulate: adds values to self at indices where mask is true */
+/* opd__unsafe_masked_index_put_accumulate: self, with values added at indices where mask is true */
 OPDI_OP(_unsafe_masked_index_put_accumulate) {
     op->schema = "_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values) -> "
         "Tensor";
     op->composite = opdi_masked_index_put_kernel;
     op->cases = "[3,4], [2]b, {[2]i5, [2]i5}, [2]; [2,4], [3,1]b, {[3]i9}, [3,4]";
 }
-/* opd_nonzero_numpy: places of the elements that are not zero, one vector for each dim */
+/* opd_nonzero_numpy: the coordinates of the nonzero elements, one vector for each dim */
 OPDI_OP(nonzero_numpy) {
     op->schema = "nonzero_numpy(Tensor self) -> Tensor[]";
     op->composite = opdi_nonzero_numpy_kernel;
     op->cases = "";
 }
-/* opd_nonzero_static: nonzero, cut or filled up to `size` rows */
+/* opd_nonzero_static: nonzero with exactly `size` rows: cut off, or filled up with fill_value */
 OPDI_OP(nonzero_static) {
     op->schema = "nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor";
     op->any = opdi_nonzero_static_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -190,9 +192,9 @@ OPDI_OP(nonzero_static) {
     op->cases = "[2,3]i2, size=2; [4]i2, size=6, fill_value=9";
 }
 
-/* Makes the grid of all r-tuples of positions in self, keeps those that increase (or do not decrease), and reads self
-   there.  For a meta tensor, the positions are real numbers in memory, because the number of kept tuples depends on
-   them. */
+/* Makes a grid of all r-tuples of positions in self, keeps the tuples that increase (with replacement: that do not
+   decrease), and reads self at these positions.  If self is a meta tensor, the positions are still real numbers in
+   memory, because the number of kept tuples is computed from them. */
 static int opdi_combinations_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *list[OPD_MAX_DIMS], *mask = NULL;
     const int64_t count = opd_arg_int(call, 1), none = 0;
@@ -241,13 +243,13 @@ static int opdi_cartesian_prod_kernel(opd_call *call) {
     for (int64_t i = 0; i < in.n; i++) { list[i] = opd_reshape(in.data[i], opd_ints_of(&flat, 1)); }
     return opd_return_tensor(call, opd_ok() ? opd_stack_full(opd_tensors_of(list, in.n), 1) : NULL);
 }
-/* opd_combinations: all combinations of r elements of self, one row each */
+/* opd_combinations: all combinations of r elements of self, one row for each */
 OPDI_OP(combinations) {
     op->schema = "combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor";
     op->composite = opdi_combinations_kernel;
     op->cases = "[4]; [3], 3; [3], 2, True; [3], 0; [3], 1";
 }
-/* opd_cartesian_prod: all ways to take one element of each vector, one row each */
+/* opd_cartesian_prod: all ways to choose one element of each vector, one row for each */
 OPDI_OP(cartesian_prod) {
     op->schema = "cartesian_prod(Tensor[] tensors) -> Tensor";
     op->composite = opdi_cartesian_prod_kernel;

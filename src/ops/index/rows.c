@@ -1,11 +1,12 @@
 #include "../ops.h"
 
-//== rows: index_select, index_add, index_copy, index_fill, index_reduce ===============================================
+//== slices of one dim: index_select, index_add, index_copy, index_fill, index_reduce ==================================
 
-typedef struct opdi_rows {                        /* a[outer][index[j]][inner] and b[outer][j][inner], contiguous */
+typedef struct opdi_rows {                        /* self[o][index[j]][inner] and source[o][j][inner], both
+                                                     contiguous */
     char *self, *source;
     const int64_t *index;
-    int64_t size, n, inner, bytes;                /* rows of a, rows of b; elements of a row, bytes of a row */
+    int64_t size, n, inner, bytes;                /* rows of self, rows of source; elements, bytes of a row */
 } opdi_rows;
 static void opdi_rows_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_rows *rows = (const opdi_rows *)ctx;
@@ -30,8 +31,8 @@ static void opdi_rows_part(void *ctx, int64_t begin, int64_t end) {
     }
 }
 OPDI_COLD_BEGIN
-/* Fills *rows for a contiguous tensor `first`, indexed along dim by int64 indices that were checked.  Returns the
-   number of outer rows. */
+/* Fills *rows for a contiguous tensor `first`, indexed along dim by checked int64 indices, and the contiguous rows of
+   `second`.  Returns the number of outer rows: the product of the sizes before dim. */
 static int64_t opdi_rows_init(opdi_rows *rows, opd_tensor *first, int dim, opd_tensor *index, opd_tensor *second) {
     rows->self = first->data;
     rows->source = second->data;
@@ -42,7 +43,7 @@ static int64_t opdi_rows_init(opdi_rows *rows, opd_tensor *first, int dim, opd_t
     rows->bytes = rows->inner * (int64_t)opd_dtype_size((opd_scalar_type)first->dtype);
     return first->ndim ? opdi_span_of(opdi_sizes(first), 0, dim) : 1;
 }
-/* Does opdi_rows_select's work if `first` has any strides. */
+/* Does the work of opdi_rows_select for a tensor `first` that is not contiguous. */
 static int opdi_rows_walk(opd_tensor *first, int dim, opd_tensor *input, opd_tensor *out) {
     int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS], count = 1;
     for (int axis = first->ndim - 1; axis >= 0; axis--) {
@@ -54,7 +55,8 @@ static int opdi_rows_walk(opd_tensor *first, int dim, opd_tensor *input, opd_ten
     input = opdi_rows_spread(input, dim, sizes, first->ndim);
     return out && input ? opdi_indexed_go(OPDI_WALK_GATHER, first, dim, input, out, 1) : -1;
 }
-/* Sets out to the rows of `first` at index along dim.  out is contiguous, in the order outer, index, inner. */
+/* Copies the slices of `first` at `index` along dim to out, which is contiguous, in the order outer dims, index, inner
+   dims.  If an index is out of range, fails with the message `text`.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_rows_select(opd_tensor *first, int dim, opd_tensor *index, opd_tensor *out, const char *text) {
     const int64_t size = first->ndim ? opdi_sizes(first)[dim] : 1;
     opdi_rows rows;
@@ -97,7 +99,7 @@ static int opdi_index_select_backward(opd_backward_call *bw) {
                                                           opd_bw_value(bw, 1).u.i, opd_bw_tensor(bw, 2)));
 }
 static int opdi_rows_batch(opd_call *call);
-/* opd_index_select: the slices of dim at index */
+/* opd_index_select: the slices of dim at the positions in index */
 OPDI_OP(index_select) {
     op->schema = "index_select(Tensor self, int dim, Tensor index) -> Tensor";
     op->cpu = op->fake = opdi_index_select_kernel; op->backward = opdi_index_select_backward; op->save = "index";
@@ -111,15 +113,16 @@ static int opdi_index_select_backward_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_index_add(opdi_o_zeros(grad, opd_arg_ints(call, 1)), opd_arg_int(call, 2),
                                                  opd_arg_tensor(call, 3), grad));
 }
-/* opd_index_select_backward: derivative of index_select */
+/* opd_index_select_backward: the gradient of index_select */
 OPDI_OP(index_select_backward) {
     op->schema = "index_select_backward(Tensor grad, int[] self_sizes, int dim, Tensor index) -> Tensor";
     op->composite = opdi_index_select_backward_kernel;
     op->cases = "[3,2], (3,4), 1, [2]i4";
 }
 
-/* Checks the arguments of index_add, index_copy and index_reduce.  index must be a vector as long as source along dim,
-   and the other sizes must agree. */
+/* Checks the arguments of index_add, index_copy and index_reduce: index must be a vector with one element per slice of
+   src along dim, and the other sizes of self and src must be equal.  `name` is used in messages.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_rows_check(const opd_tensor *self, int dim, const opd_tensor *index, const opd_tensor *src,
                            const char *name) {
     const int64_t count = src->ndim ? opdi_sizes(src)[OPDI_MIN(dim, src->ndim - 1)] : 1;
@@ -148,13 +151,14 @@ static int opdi_rows_check(const opd_tensor *self, int dim, const opd_tensor *in
     return k ? opd_fail(OPD_ERROR_SHAPE, "%s: Source/destination tensor must have same slice shapes. Destination "
                         "slice dimension does not match source at dim %d", name, dim) : 0;
 }
-/* Checks the index and returns it expanded, so that every element of src has an index. */
+/* Checks the index and returns it expanded to src's sizes, so that every element of src has an index.  `wrap` and
+   `text` are as for opdi_index_checked. */
 static opd_tensor *opdi_rows_index(const opd_tensor *out, int dim, opd_tensor *index, const opd_tensor *src, bool wrap,
                                    const char *text) {
     index = opdi_index_checked(index, dim, out->ndim ? opdi_sizes(out)[dim] : 1, wrap, text);
     return index ? opdi_rows_spread(index, dim, opdi_sizes(src), src->ndim) : NULL;
 }
-/* Runs index_add of complex numbers: separately for their real and imaginary parts. */
+/* Runs index_add for complex numbers: once for the real parts and once for the imaginary parts. */
 static int opdi_index_add_complex(opd_call *call, opd_tensor *self, opd_tensor *src, opd_value alpha) {
     opd_tensor *index = opd_arg_tensor(call, 2), *parts[2];
     const int64_t dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
@@ -162,7 +166,7 @@ static int opdi_index_add_complex(opd_call *call, opd_tensor *self, opd_tensor *
     for (int i = 0; i < 2; i++) { parts[i] = opd_index_add(opdi_part_of(self, i), dim, index, opdi_part_of(src, i)); }
     return opdi_give_parts(call, 0, parts[0], parts[1]);
 }
-/* index_add: adds alpha times slice i of source to slice index[i] of self along dim. */
+/* index_add: adds alpha times slice i of source to slice index[i] of self along dim, for each i. */
 static int opdi_index_add_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src = opd_arg_tensor(call, 3);
     const int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
@@ -176,7 +180,7 @@ static int opdi_index_add_kernel(opd_call *call) {
     opd_tensor *out = opdi_update(call, false);
     if (!out || !out->data || (out->ndim > 1 && !out->numel)) { return out ? 0 : -1; }
     if (alpha.tag == OPD_TAG_INT && (alpha.u.i > (int64_t)1 << 53 || alpha.u.i < -((int64_t)1 << 53)) &&
-        opd_dtype_is_integral(dtype, false)) {    /* the walk takes alpha as a double */
+        opd_dtype_is_integral(dtype, false)) {    /* the walk converts alpha to double, which would round it */
         src = opd_mul_Scalar(src, alpha);
         alpha = opd_value_int(1);
         if (!src) { return -1; }
@@ -188,7 +192,7 @@ static int opdi_index_add_kernel(opd_call *call) {
     }
     return index ? opdi_indexed_go(OPDI_WALK_ADD, out, dim, index, src, opdi_number_f64(alpha)) : -1;
 }
-/* Returns the rows of grad at index, in the shape of argument `at`, the source. */
+/* Returns the slices of grad at index, reshaped to the sizes of argument number `at`, the source. */
 static opd_tensor *opdi_rows_back(opd_backward_call *bw, opd_tensor *grad, int at) {
     opd_tensor *tensor = opd_index_select(grad, opd_bw_value(bw, 1).u.i, opd_bw_tensor(bw, 2));
     const opd_ints sizes = opd_bw_sizes(bw, at);
@@ -200,7 +204,7 @@ static int opdi_index_add_backward(opd_backward_call *bw) {
     OPDI_GIVE(3, opdi_scale(opdi_rows_back(bw, grad, 3), opd_bw_value(bw, 4)));
     return 0;
 }
-/* opd_index_add: self, with the slices of source added at index */
+/* opd_index_add: self, with slice i of source added to slice index[i] of dim, times alpha */
 OPDI_OP(index_add) {
     op->schema = "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor";
     op->cpu = op->fake = opdi_index_add_kernel; op->backward = opdi_index_add_backward; op->save = "index(source)";
@@ -229,7 +233,7 @@ static int opdi_index_copy_backward(opd_backward_call *bw) {
     OPDI_GIVE(3, opdi_rows_back(bw, grad, 3));
     return 0;
 }
-/* opd_index_copy: self, with the slices of source written at index */
+/* opd_index_copy: self, with slice i of source written to slice index[i] of dim */
 OPDI_OP(index_copy) {
     op->schema = "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor";
     op->cpu = op->fake = opdi_index_copy_kernel; op->backward = opdi_index_copy_backward; op->save = "index";
@@ -239,7 +243,7 @@ OPDI_OP(index_copy) {
     op->cases = "[3,4], 1, [1]i4, [3,1]";
 }
 
-/* index_fill: fills the slices index[i] of self along dim with `value`, a number or 0-dim tensor. */
+/* index_fill: fills the slices of self at index along dim with `value`, a number or a tensor without dims. */
 static int opdi_index_fill_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2);
     const opd_value value = opd_arg_value(call, 3);
@@ -269,14 +273,14 @@ static int opdi_index_fill_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *index = opd_bw_tensor(bw, 2);
     const int64_t dim = opd_bw_value(bw, 1).u.i;
     OPDI_GIVE(0, opd_index_fill_int_Scalar(grad, dim, index, opd_value_int(0)));
-    if (opd_bw_needs(bw, 3)) {                    /* each place once, even if the index names it several times */
+    if (opd_bw_needs(bw, 3)) {                    /* the sum of grad over all written elements, each counted once */
         opd_tensor *none = opd_zeros_like(grad), *written = none ? opd_to_dtype(none, OPD_BOOL) : NULL;
         written = opd_index_fill_int_Scalar(written, dim, index, opd_value_bool(true));
         OPDI_GIVE(3, opdi_o_sum(opd_where_self(written, grad, none)));
     }
     return 0;
 }
-/* opd_index_fill_int_Scalar: self, with value written in the slices at index */
+/* opd_index_fill_int_Scalar: self, with value written to the slices of dim at index */
 OPDI_OP(index_fill_int_Scalar) {
     op->schema = "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor";
     op->cpu = op->fake = opdi_index_fill_kernel; op->backward = opdi_index_fill_backward; op->save = "index";
@@ -284,7 +288,7 @@ OPDI_OP(index_fill_int_Scalar) {
     op->inplace = "index_fill_.int_Scalar"; op->out = "index_fill.int_Scalar_out";
     op->cases = "[3,4], 1, [2]i4, 1.5";
 }
-/* opd_index_fill_int_Tensor: self, with value written in the slices at index */
+/* opd_index_fill_int_Tensor: self, with value written to the slices of dim at index */
 OPDI_OP(index_fill_int_Tensor) {
     op->schema = "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor";
     op->cpu = op->fake = opdi_index_fill_kernel; op->backward = opdi_index_fill_backward; op->save = "index";
@@ -293,7 +297,7 @@ OPDI_OP(index_fill_int_Tensor) {
     op->cases = "[3,4], 1, [1]i4, []";
 }
 
-/* index_reduce: folds slice i of source into slice index[i] of self along dim by prod, mean, amax or amin. */
+/* index_reduce: combines slice i of source with slice index[i] of self along dim by prod, mean, amax or amin. */
 static int opdi_index_reduce_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src = opd_arg_tensor(call, 3);
     int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim), how = opdi_reduce_of(opd_arg_str(call, 4));
@@ -317,7 +321,7 @@ static int opdi_index_reduce_kernel(opd_call *call) {
     return index ? opdi_reduce_into(out, dim, index, src, how, opd_arg_bool(call, 5)) : -1;
 }
 static int opdi_index_reduce_backward(opd_backward_call *bw) { return opdi_reduce_backward(bw, true); }
-/* opd_index_reduce: self, with the slices of source reduced at index */
+/* opd_index_reduce: self, with slice i of source reduced into slice index[i] of dim by prod, mean, amax or amin */
 OPDI_OP(index_reduce) {
     op->schema = "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool "
         "include_self=True) -> Tensor";
@@ -337,7 +341,7 @@ static opdi_rows_kind opdi_rows_kind_of(const opd_op *op) {
     while (kind < OPDI_INDEX_REDUCE && strncmp(op->schema->name, names[kind], strlen(names[kind])) != 0) { kind++; }
     return (opdi_rows_kind)kind;
 }
-/* Batches the operators of opdi_rows_batch if each example has its own indices. */
+/* Runs an operator of opdi_rows_batch under vmap if each example has its own indices. */
 static int opdi_rows_indexed(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 2), *list[OPD_MAX_DIMS];
     const opd_value value = call->op->nargs > 3 ? call->args[3] : opd_value_none();
@@ -351,7 +355,7 @@ static int opdi_rows_indexed(opd_call *call) {
     if (input->ndim > 1) { return opd_fail(OPD_ERROR_INDEX, "%s(): Index is supposed to be a vector", name); }
     if (opdi_index_dtype(input, "Expected dtype int32 or int64 for index") ||
         (src && kind != OPDI_INDEX_FILL && opdi_rows_check(self, dim, input, src, name))) { return -1; }
-    if (self->ndim == 0 || (src && src->ndim == 0 && kind != OPDI_INDEX_FILL)) {         /* as of one element */
+    if (self->ndim == 0 || (src && src->ndim == 0 && kind != OPDI_INDEX_FILL)) {         /* a vector of one element */
         opd_value args[OPD_MAX_ARGS];
         memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
         if (self->ndim == 0) { args[0].u.t = opdi_o_reshape(self, &one, 1); }
@@ -360,13 +364,13 @@ static int opdi_rows_indexed(opd_call *call) {
         return opd_return_tensor(call, self->ndim == 0 ? opdi_o_reshape(result, NULL, 0) : result);
     }
     input = opdi_o_reshape(opd_to_dtype(input, OPD_INT64), &numel, 1);
-    if (kind == OPDI_INDEX_REDUCE) {                            /* scatter_reduce, with an index for every element */
+    if (kind == OPDI_INDEX_REDUCE) {                            /* scatter_reduce, with an index per element */
         for (int axis = 0; axis < self->ndim; axis++) { sizes[axis] = axis == dim ? numel : 1; }
         input = opdi_o_expand(opdi_o_reshape(input, sizes, self->ndim), opdi_sizes(src), src->ndim);
         return opd_return_tensor(call, opd_scatter_reduce_two_full(self, dim, input, src, opd_arg_str(call, 4),
                                                                    opd_arg_bool(call, 5)));
     }
-    if (kind != OPDI_INDEX_FILL) {                            /* unlike elsewhere, a negative index fails here */
+    if (kind != OPDI_INDEX_FILL) {                            /* makes negative indices invalid */
         input = opd_masked_fill_Scalar(input, opd_lt_Scalar(input, opd_value_int(0)),
                                        opd_value_int(opdi_sizes(self)[dim]));
     }
@@ -380,8 +384,8 @@ static int opdi_rows_indexed(opd_call *call) {
     return opd_return_tensor(call, opd_index_put_full(self, opd_tensors_of(list, dim + 1), src,
                                                       kind == OPDI_INDEX_ADD));
 }
-/* Batches index_select, index_add and similar operators: by one call with a shifted dim if possible, else by
-   indexing. */
+/* Batches index_select, index_add and similar operators: if possible by a single call with a shifted dim, else by
+   indexing with an index per example. */
 static int opdi_rows_batch(opd_call *call) {
     opd_op *op = call->op;
     opd_value args[OPD_MAX_ARGS], ret;
@@ -394,7 +398,7 @@ static int opdi_rows_batch(opd_call *call) {
     args[0].u.t = opd_batch_arg(call, 0, &at);
     args[2].u.t = opd_batch_arg(call, 2, &at_index);
     if (src) { args[3].u.t = opd_batch_arg(call, 3, &at_src); }
-    if (kind == OPDI_INDEX_SELECT && at < 0 && ndim > 0 && call->args[2].u.t->ndim <= 1) {  /* rows of one tensor */
+    if (kind == OPDI_INDEX_SELECT && at < 0 && ndim > 0 && call->args[2].u.t->ndim <= 1) {  /* all read one tensor */
         int64_t sizes[OPD_MAX_DIMS + 1], numel = call->args[2].u.t->numel * call->th->innermost.rule->size;
         opd_tensor *input = opd_batch_front(args[2].u.t, at_index);
         opd_tensor *result = opd_index_select(args[0].u.t, dim, opdi_o_reshape(input, &numel, 1));

@@ -2,8 +2,8 @@
 
 //== repeat_interleave, searchsorted, bucketize ========================================================================
 
-/* repeat_interleave.Tensor: writes number i repeats[i] times, in order.  If output_size is given, it must equal the sum
-   of repeats. */
+/* repeat_interleave.Tensor: writes each index i repeats[i] times, in ascending order.  If output_size is given, it must
+   be the sum of repeats. */
 static int opdi_repeat_interleave_Tensor_kernel(opd_call *call) {
     opd_tensor *result = opd_arg_tensor(call, 0);
     int64_t count = 0;
@@ -36,7 +36,7 @@ static int opdi_repeat_interleave_Tensor_kernel(opd_call *call) {
     return opdi_done_with(out, scratch);
 }
 OPDI_COLD_BEGIN
-/* opd_repeat_interleave_Tensor: each index i repeats[i] times */
+/* opd_repeat_interleave_Tensor: each index i of repeats, repeats[i] times, in order */
 OPDI_OP(repeat_interleave_Tensor) {
     op->schema = "repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor";
     op->cpu = op->fake = opdi_repeat_interleave_Tensor_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -45,8 +45,8 @@ OPDI_OP(repeat_interleave_Tensor) {
     op->cases = "[3]i4";
 }
 
-/* Repeats slices of self along dim (without dim: its elements), each as often as `repeats` says.  A single number in
-   repeats applies to all slices. */
+/* Repeats each slice i of self along dim repeats[i] times.  Without dim, repeats each element.  If `repeats` has only
+   one number, it applies to all slices. */
 static int opdi_repeat_interleave_self_Tensor_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *repeats = opd_arg_tensor(call, 1);
     const int64_t minus = -1;
@@ -65,8 +65,8 @@ static int opdi_repeat_interleave_self_Tensor_kernel(opd_call *call) {
     opd_tensor *index = opd_repeat_interleave_Tensor_full(repeats, opd_arg_value(call, 3));
     return opd_return_tensor(call, opd_index_select(self, dim, index));
 }
-/* repeat_interleave.self_int: repeats each slice `count` times.  The copies form a new dim behind dim, which is then
-   merged with dim. */
+/* repeat_interleave.self_int: repeats each slice of dim `count` times.  The copies first form a new dim behind dim,
+   which is then merged with dim.  Without dim, repeats each element. */
 static int opdi_repeat_interleave_self_int_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const int64_t count = opd_arg_int(call, 1), flat = -1;
@@ -85,14 +85,14 @@ static int opdi_repeat_interleave_self_int_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, self);
 }
-/* opd_repeat_interleave_self_Tensor: repeats each element (slice of dim) repeats times */
+/* opd_repeat_interleave_self_Tensor: each slice i of dim (without dim: each element) repeats[i] times */
 OPDI_OP(repeat_interleave_self_Tensor) {
     op->schema = "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) "
         "-> Tensor";
     op->composite = opdi_repeat_interleave_self_Tensor_kernel;
     op->cases = "[2,3], [3]i4, 1";
 }
-/* opd_repeat_interleave: repeats each element (slice of dim) repeats times */
+/* opd_repeat_interleave: each slice of dim (without dim: each element) repeats times */
 OPDI_OP(repeat_interleave_self_int) {
     op->schema = "repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> "
         "Tensor";
@@ -101,7 +101,8 @@ OPDI_OP(repeat_interleave_self_int) {
 }
 OPDI_COLD_END
 
-/* Finds the position of v among n sorted numbers: the first that is not below it, or (right) the first above it. */
+/* Returns the position of v among count sorted numbers in seq: the first number that is not less than v or, if `right`,
+   the first number that is greater.  If order is not NULL, number i of the sorted sequence is seq[order[i]]. */
 #define OPDI_SEARCH(type) {                                                                                 \
         const type *sums = (const type *)(const void *)seq; const type x = v;                               \
         while (low < high) {                                                                                \
@@ -116,8 +117,9 @@ static int64_t opdi_search_i64(const char *seq, const int64_t *order, int64_t co
     int64_t low = 0, high = count;
     OPDI_SEARCH(int64_t)
 }
-/* Searches rows of seq [.., n] for values [.., m], or seq [n] for values of any shape.  `narrow`: the result is int32.
-   Returns 0, or -1 and sets an error. */
+/* Searches rows of seq [.., n] for the values of the same row of values [.., m], or seq [n] for values of any shape.
+   sorter and `right` are as for opdi_search_f64.  The result has dtype int32 if `narrow` is set, else int64.  Returns
+   0, or -1 and sets an error. */
 static int opdi_search(opd_call *call, opd_tensor *seq, opd_tensor *values, opd_tensor *sorter, bool narrow,
                        bool right) {
     const bool whole = opd_dtype_is_integral((opd_scalar_type)seq->dtype, true);
@@ -147,8 +149,8 @@ static int opdi_search(opd_call *call, opd_tensor *seq, opd_tensor *values, opd_
     return opdi_done_with(out, scratch);
 }
 OPDI_COLD_BEGIN
-/* Checks the arguments of searchsorted.  The leading dims of seq [.., n], if there are any, must be those of values.
-   sorter is NULL, or has indices into seq's last dim.  Returns 0, or -1 and sets an error. */
+/* Checks the arguments of searchsorted.  If seq [.., n] has leading dims, they must equal those of values.  sorter is
+   NULL or has the sizes of seq and holds indices into seq's last dim.  Returns 0, or -1 and sets an error. */
 static int opdi_search_check(opd_tensor *seq, opd_tensor *values, opd_tensor *sorter) {
     int64_t count = seq->ndim ? opdi_sizes(seq)[seq->ndim - 1] : 1;
     if (seq->ndim == 0) {
@@ -182,7 +184,8 @@ static int opdi_search_check(opd_tensor *seq, opd_tensor *values, opd_tensor *so
     }
     return sorter ? 0 : -1;
 }
-/* Converts the sequence and the values to one dtype that holds both. */
+/* Converts *seq and *values to one dtype that holds the numbers of both; a wrapped number needs no conversion.  Returns
+   0, or -1 and sets an error. */
 static int opdi_search_promote(opd_tensor **seq, opd_tensor **values) {
     opd_tensor *both[2];
     both[0] = *seq;
@@ -227,8 +230,8 @@ static int opdi_bucketize_kernel(opd_call *call) {
     if (opdi_search_promote(&seq, &values) || opdi_search_check(seq, values, NULL)) { return -1; }
     return opdi_search(call, seq, values, NULL, opd_arg_bool(call, 2), opd_arg_bool(call, 3));
 }
-/* Batches searchsorted.  A sequence that all examples share is searched for the values of all examples; otherwise the
-   examples are rows of one call. */
+/* Batches searchsorted.  If all examples share the sequence, it is searched for the values of all examples in one call;
+   otherwise the examples become leading dims of one call. */
 static int opdi_searchsorted_batch(opd_call *call) {
     opd_tensor *seq = call->args[0].u.t, *values = call->args[1].u.t, *front[3], *result;
     opd_value args[OPD_MAX_ARGS];
@@ -276,7 +279,7 @@ static int opdi_bucketize_batch(opd_call *call) {
     args[0].u.t = opd_batch_arg(call, 0, &dim);
     return opd_call_all(call->op, &ret, args, call->op->nargs) ? -1 : opd_batch_return(call, ret.u.t, dim);
 }
-/* opd_searchsorted: the index at which self would be inserted into a sorted sequence */
+/* opd_searchsorted: the index at which each element of self would be inserted into a sorted sequence */
 OPDI_OP(searchsorted_Tensor) {
     op->schema = "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, "
         "str? side=None, Tensor? sorter=None) -> Tensor";
@@ -285,7 +288,7 @@ OPDI_OP(searchsorted_Tensor) {
     op->out = "searchsorted.Tensor_out";
     op->cases = "[4], [2,3]";
 }
-/* opd_searchsorted_Scalar: the index at which self would be inserted into a sorted sequence */
+/* opd_searchsorted_Scalar: the index at which the number self would be inserted into a sorted sequence */
 OPDI_OP(searchsorted_Scalar) {
     op->schema = "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, "
         "str? side=None, Tensor? sorter=None) -> Tensor";
@@ -294,7 +297,7 @@ OPDI_OP(searchsorted_Scalar) {
     op->out = "searchsorted.Scalar_out";
     op->cases = "[4], 0.5";
 }
-/* opd_bucketize: the index of self between sorted boundaries */
+/* opd_bucketize: the number of the interval between sorted boundaries that each element of self falls into */
 OPDI_OP(bucketize_Tensor) {
     op->schema = "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> "
         "Tensor";
@@ -303,7 +306,7 @@ OPDI_OP(bucketize_Tensor) {
     op->out = "bucketize.Tensor_out";
     op->cases = "[2,3], [4]";
 }
-/* opd_bucketize_Scalar: the index of self between sorted boundaries */
+/* opd_bucketize_Scalar: the number of the interval between sorted boundaries that self falls into */
 OPDI_OP(bucketize_Scalar) {
     op->schema = "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> "
         "Tensor";
@@ -317,24 +320,25 @@ OPDI_COLD_END
 OPDI_COLD_BEGIN
 //== segment_reduce ====================================================================================================
 //
-//  data [.., size, ..] is cut along axis into segments, each of which is reduced to one number.  The segments are given
-//  by lengths [.., segments], or by offsets [.., segments + 1]: the positions at which each segment begins and the last
-//  one ends.  Both have the dims before axis, too.
+//  Dim `axis` of data [.., size, ..] is cut into segments, and each segment is reduced to one number.  The segments are
+//  given either by lengths [.., segments] or by offsets [.., segments + 1]: the positions at which each segment begins,
+//  and the position behind the last segment.  lengths and offsets also have the dims of data before axis.
 
 typedef struct opdi_segments {
-    int axis, how;                                /* how: as opdi_reduce_of has it */
+    int axis, how;                                /* how: the number of the reduction, see opdi_reduce_of */
     int64_t segments;
-    opd_tensor *index;                            /* the segment of each element, from 1; 0 and segments + 1: none */
-    opd_tensor *counts;                           /* [.., segments, 1, ..]: how many are in each */
+    opd_tensor *index;                            /* the segment of each element, counted from 1; 0: before the first,
+                                                     segments + 1: after the last */
+    opd_tensor *counts;                           /* [.., segments, 1, ..]: number of elements of each segment */
 } opdi_segments;
 
-/* Returns the number of the fold with this name, as opdi_reduce_of does.  Here, amax and amin may also be called max
-   and min. */
+/* Returns the number of the reduction `name`, as opdi_reduce_of does.  amax and amin may also be called max and min
+   here. */
 static int opdi_segments_how(const char *name) {
     return opdi_reduce_of(strcmp(name, "max") == 0 ? "amax" : strcmp(name, "min") == 0 ? "amin" : name);
 }
-/* Checks the offsets if they can be read: they must run from 0 to size and never decrease.  Returns 0, or -1 and sets
-   an error. */
+/* Checks the offsets if their values are known: they must be in [0, size] and never decrease.  If `whole`, the last one
+   must be size.  Returns 0, or -1 and sets an error. */
 static int opdi_segments_check(const opd_call *call, opd_tensor *offsets, int64_t size, bool whole) {
     while (offsets->flags & OPDI_BATCHED) { offsets = opdi_batched_of(offsets)->value; }
     if (offsets->backend == OPD_META) { return 0; }
@@ -355,9 +359,9 @@ static int opdi_segments_check(const opd_call *call, opd_tensor *offsets, int64_
     }
     return 0;
 }
-/* Returns the positions at which the segments of data begin and the last one ends, as int64 [.., segments + 1].  Reads
-   them from the lengths or the offsets, arguments `at` and `at_offsets`.  On failure, returns NULL and sets an
-   error. */
+/* Returns the offsets of the segments of data, as int64 [.., segments + 1]: where each segment begins, and where the
+   last one ends.  Argument `at_offsets` of the call holds offsets; if it is None, argument `at` holds lengths.  On
+   failure, returns NULL and sets an error. */
 static opd_tensor *opdi_segments_offsets(opd_call *call, opd_tensor *data, int axis, int at, int at_offsets) {
     const bool given = !opd_arg_is_none(call, at_offsets);
     opd_tensor *offsets = given || !opd_arg_is_none(call, at) ? opd_arg_tensor(call, given ? at_offsets : at) : NULL;
@@ -392,15 +396,16 @@ static opd_tensor *opdi_segments_offsets(opd_call *call, opd_tensor *data, int a
     const int64_t front[] = {1, 0};
     return opd_constant_pad_nd(opd_cumsum(offsets, -1), opd_ints_of(front, 2));
 }
-/* Returns tensor padded along axis with one zero at each end. */
+/* Returns tensor with a zero added at each end of dim axis. */
 static opd_tensor *opdi_segments_frame(opd_tensor *tensor, int axis) {
     int64_t pad[2 * OPD_MAX_DIMS];
     const int count = tensor ? tensor->ndim - axis : 0;
     for (int i = 0; i < count; i++) { pad[2 * i] = pad[2 * i + 1] = i == count - 1; }
     return tensor ? opd_constant_pad_nd(tensor, opd_ints_of(pad, 2 * count)) : NULL;
 }
-/* Reads the arguments of a segment reduction of data into *to.  Argument `at` is the name of the fold; arguments[3] has
-   the indices of the arguments lengths, offsets and axis.  Returns 0, or -1 and sets an error. */
+/* Reads the arguments of a segment reduction of data into *to.  Argument number `at` of the call is the name of the
+   reduction; arguments[3] has the numbers of the arguments lengths, offsets and axis.  If `whole`, lengths must sum to
+   data's size.  Returns 0, or -1 and sets an error. */
 static int opdi_segments_read(opd_call *call, opd_tensor *data, int at, const int *arguments, bool whole,
                               opdi_segments *to) {
     int64_t sizes[OPD_MAX_DIMS];
@@ -427,8 +432,8 @@ static int opdi_segments_read(opd_call *call, opd_tensor *data, int at, const in
     to->counts = opd_to_dtype(counts, OPDI_DTYPE(data));
     return opd_ok() ? 0 : -1;
 }
-/* Reduces src [.., size, ..] to one number per segment.  Empty segments become `fill`; if with_fill, all segments begin
-   with it. */
+/* Reduces src [.., size, ..] to one number per segment with reduction `how`, a name of scatter_reduce.  Empty segments
+   get `fill`.  If with_fill, the reduction of each segment begins with `fill`. */
 static opd_tensor *opdi_segments_fold(const opdi_segments *segments, opd_tensor *src, const char *how, opd_value fill,
                                       bool with_fill) {
     int64_t sizes[OPD_MAX_DIMS];
@@ -439,7 +444,8 @@ static opd_tensor *opdi_segments_fold(const opdi_segments *segments, opd_tensor 
                                                   segments->axis, segments->index, src, how, with_fill);
     return opdi_o_narrow(all, segments->axis, 1, segments->segments);
 }
-/* Returns for each element the value of its segment in tensor [.., segments, ..], or 0 if it is in no segment. */
+/* Returns for each element of data the value of its segment in tensor [.., segments, ..], or 0 if it is in no
+   segment. */
 static opd_tensor *opdi_segments_pick(const opdi_segments *segments, opd_tensor *tensor) {
     int64_t sizes[OPD_MAX_DIMS];
     if (!tensor || !segments->index) { return NULL; }
@@ -460,20 +466,21 @@ static int opdi_segment_reduce_kernel(opd_call *call) {
     const opd_value fill = given ? opd_arg_value(call, 7) : opdi_reduce_start(segments.how, OPDI_DTYPE(data));
     const char *how = opdi_reduce_names[segments.how == 4 ? 0 : segments.how];
     opd_tensor *result = opdi_segments_fold(&segments, data, how, fill, given);
-    if (segments.how == 4) {                      /* the mean of no elements is NaN, or initial */
+    if (segments.how == 4) {                      /* an empty segment has mean NaN, or initial if it is given */
         opd_tensor *counts = given ? opd_clamp_min(segments.counts, opd_value_int(1)) : segments.counts;
         return opd_return_tensor(call, opd_div(result, counts));
     }
     return opd_return_tensor(call, opd_clone_full(result, opd_value_int(0)));
 }
-/* Returns true for each element in whose segment some other element is marked. */
+/* Returns a bool tensor that is true for each element if another element of its segment is marked.  `marked` is a bool
+   tensor, dtype the dtype in which marks are counted. */
 static opd_tensor *opdi_segments_others(const opdi_segments *segments, opd_tensor *marked, opd_scalar_type dtype) {
     opd_tensor *own = opd_to_dtype(marked, dtype);
     opd_tensor *count = opdi_segments_fold(segments, own, "sum", opd_value_int(0), true);
     return opd_gt_Scalar(opd_sub(opdi_segments_pick(segments, count), own), opd_value_float(0.5));
 }
-/* Computes the gradient of prod: grad times the product of the other elements.  It is 0 for an element with another
-   zero in its segment, and NaN with another NaN. */
+/* Computes the gradient of prod: grad times the product of the other elements of the segment.  It is 0 if another
+   element is zero, and NaN if another element is NaN. */
 static opd_tensor *opdi_segments_prod(const opdi_segments *segments, opd_tensor *grad, opd_tensor *data,
                                       opd_value initial) {
     opd_tensor *zero = opd_eq_Scalar(data, opd_value_int(0)), *lost = opd_isnan(data);
@@ -484,8 +491,8 @@ static opd_tensor *opdi_segments_prod(const opdi_segments *segments, opd_tensor 
     return opd_masked_fill_Scalar(share, opdi_segments_others(segments, lost, OPDI_DTYPE(data)),
                                   opd_value_float(NAN));
 }
-/* Computes the gradient.  sum: grad of the segment; mean: grad divided by the number of elements; max and min: grad
-   shared among the elements that equal the result or are NaN. */
+/* Computes the gradient of data.  sum: grad of the segment; mean: grad divided by the number of elements; prod: see
+   opdi_segments_prod; max and min: grad, divided equally among the elements that equal the result or are NaN. */
 static int opdi__segment_reduce_backward_kernel(opd_call *call) {
     static const int arguments[] = {4, 5, 6};
     opd_tensor *grad = opd_arg_tensor(call, 0), *output = opd_arg_tensor(call, 1), *data = opd_arg_tensor(call, 2);
@@ -527,7 +534,7 @@ static int opdi_segment_reduce_backward(opd_backward_call *bw) {
     opd_op *const backward = OPD_OP(&op, OPDI_NAME(_segment_reduce_backward, "aten::_segment_reduce_backward"));
     return opd_bw_return(bw, 0, opd_call_op(backward, args, 8));
 }
-/* opd_segment_reduce: cuts data along axis into segments and reduces each by sum, mean, prod, max or min */
+/* opd_segment_reduce: cuts dim axis of data into segments and reduces each by sum, mean, prod, max or min */
 OPDI_OP(segment_reduce) {
     op->schema = "segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? "
         "offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor";
@@ -538,7 +545,7 @@ OPDI_OP(segment_reduce) {
     op->cases = "[5,2], 'sum', lengths=[3]i2, unsafe=True; [4,3], 'mean', lengths=[4,2]i2, axis=1, unsafe=True, "
         "initial=0.5; [6], 'max', lengths=[3]i3, unsafe=True, initial=-9; [5,2], 'prod', lengths=[2]i3, unsafe=True";
 }
-/* opd__segment_reduce_backward: derivative of segment_reduce */
+/* opd__segment_reduce_backward: the gradient of segment_reduce's data */
 OPDI_OP(_segment_reduce_backward) {
     op->schema = "_segment_reduce_backward(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? "
         "lengths=None, Tensor? offsets=None, int axis=0, Scalar? initial=None) -> Tensor";
@@ -550,13 +557,13 @@ OPDI_OP(_segment_reduce_backward) {
 
 //== isin ==============================================================================================================
 
-/* Returns tensor converted to dtype.  A wrapped number also moves to the device of `beside`. */
+/* Returns tensor converted to dtype.  A wrapped number is also moved to the device of `beside`. */
 static opd_tensor *opdi_isin_as(opd_tensor *tensor, const opd_tensor *beside, opd_scalar_type dtype) {
     return tensor->flags & OPDI_WRAPPED ? opd_to_device(tensor, opd_tensor_device(beside), dtype)
         : opd_to_dtype(tensor, dtype);
 }
-/* Looks each element up among the others, which are sorted first.  If there are only a few others, compares with all of
-   them. */
+/* Returns to the call which of `elements` are among `others` or, if `invert`, which are not.  If there are only a few
+   others, compares each element with all of them; otherwise sorts the others and searches them. */
 static int opdi_isin(opd_call *call, opd_tensor *elements, opd_tensor *others, bool invert) {
     opd_tensor *both[2], *pair[2], *found;
     const int64_t flat = -1;
@@ -594,7 +601,7 @@ static int opdi_isin_Scalar_Tensor_kernel(opd_call *call) {
     opd_tensor *element = opd_tensor_wrapped_number(opd_arg_value(call, 0));
     return opdi_isin(call, element, opd_arg_tensor(call, 1), opd_arg_bool(call, 3));
 }
-/* opd_isin_Tensor_Tensor: true for elements that are among test_elements; invert: for elements that are not */
+/* opd_isin_Tensor_Tensor: true for elements that are among test_elements; with invert, for those that are not */
 OPDI_OP(isin_Tensor_Tensor) {
     op->schema = "isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool "
         "invert=False) -> Tensor";
@@ -612,7 +619,7 @@ OPDI_OP(isin_Tensor_Scalar) {
     op->out = "isin.Tensor_Scalar_out";
     op->cases = "[2,3]i3, 1; [2,3]i3, 1.5, invert=True";
 }
-/* opd_isin_Scalar_Tensor: true if element is one of test_elements */
+/* opd_isin_Scalar_Tensor: true if element is among test_elements */
 OPDI_OP(isin_Scalar_Tensor) {
     op->schema = "isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool "
         "invert=False) -> Tensor";

@@ -1,9 +1,9 @@
 #include "../ops.h"
 
-//== writing through a view: slice_scatter and its kin =================================================================
+//== writing through a view: slice_scatter and similar operators =======================================================
 
-/* Returns a copy of self as a result that keeps self's strides, gaps included, as at::clone_preserve_strides does.  If
-   elements of self overlap, the copy gets new strides. */
+/* Returns a copy of self as result 0 that keeps self's strides, including gaps, as at::clone_preserve_strides does.  If
+   elements of self overlap, the copy gets new strides.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_result_kept(opd_call *call, opd_tensor *self) {
     int64_t strides[OPD_MAX_DIMS];
     if (opdi_overlaps_itself(self)) { opdi_strides_like(self, strides); }
@@ -12,9 +12,10 @@ static opd_tensor *opdi_result_kept(opd_call *call, opd_tensor *self) {
                                          opd_tensor_device(self));
     return out && out->data && opdi_copy(out, self) ? NULL : out;
 }
-/* Copies the memory of self and returns self in that copy.  It copies from the storage's first element to the last one
-   that either self or the geometry in the arguments (sizes, strides, offset) reaches.  offset is counted from the
-   storage's first element. */
+/* Copies the memory of self and returns a view of the copy that has self's sizes and strides.  The copied memory begins
+   with the storage's first element; self begins at element `own` of it.  The memory ends with the last element that is
+   reached by self or by the arguments sizes, strides and offset of the call.  offset is counted from the storage's
+   first element, too. */
 static opd_tensor *opdi_copy_of_memory(opd_call *call, opd_tensor *self, int64_t own) {
     const opd_ints sizes = opd_arg_ints(call, 2), strides = opd_arg_ints(call, 3);
     const int64_t one = 1, offset = opd_arg_is_none(call, 4) ? own : opd_arg_int(call, 4);
@@ -33,9 +34,9 @@ static int opdi_as_strided_scatter_check(opd_call *call) {
         : opd_fail(OPD_ERROR_AUTOGRAD, "as_strided_scatter is currently only supported for contiguous inputs%s",
                    opd_is_contiguous(self) ? " that begin where their storage does" : "");
 }
-/* Runs an operator such as select_scatter: copies src into a view of a copy of self, which operator `name` makes.  The
-   gradient of self is g with zeros where src was written; that of src is g seen through the same view.  If `flat`, the
-   view counts elements in memory, so self and g must have the same layout. */
+/* Runs an operator such as select_scatter: copies src into a view of a copy of self.  The view operator `name` makes
+   this view from the call's `nargs` arguments.  If `flat`, the view (as_strided) counts elements in memory, so the copy
+   must have the memory layout of self. */
 static int opdi_view_scatter(opd_call *call, const char *name, int nargs, bool flat) {
     opd_tensor *self = opd_arg_tensor(call, 0), *src = opd_arg_tensor(call, 1), *out, *scratch;
     opd_value values[6];
@@ -47,7 +48,7 @@ static int opdi_view_scatter(opd_call *call, const char *name, int nargs, bool f
         if (scratch && opd_return_tensor(call, scratch)) { return -1; }
     } else { scratch = out = opdi_updates_self(call) ? self : opdi_result_kept(call, self); }
     if (out && own && call->targets) { scratch = opdi_copy_of_memory(call, self, own); }
-    else if (out && flat && call->targets && !call->inplace) {    /* an out= may lie in memory otherwise */
+    else if (out && flat && call->targets && !call->inplace) {    /* the out= tensor may have another memory layout */
         scratch = opdi_own(opdi_tensor_make(self->dims, opdi_overlaps_itself(self) ? NULL : opdi_strides(self),
                                             self->ndim, (opd_scalar_type)self->dtype, opdi_place_of(out)));
         if (scratch && scratch->data && opdi_copy(scratch, self)) { return -1; }
@@ -81,7 +82,7 @@ static int opdi_view_scatter_backward(opd_backward_call *bw, const char *view, c
     for (int i = 1; i < nargs; i++) { values[i + 1] = opd_bw_value(bw, i + 1); }
     return opd_bw_return(bw, 0, opd_call_op(OPD_OP(&handle, scatter), values, nargs + 1));
 }
-/* Batches as_strided_scatter, with the examples one behind the other in memory. */
+/* Batches as_strided_scatter, with the examples one after another in memory. */
 static int opdi_strided_scatter_batch(opd_call *call) {
     opd_tensor *all = opd_contiguous(opdi_batch_front_arg(call, 0));
     int64_t room[2][OPD_MAX_DIMS];
@@ -98,7 +99,7 @@ static int opdi_slice_scatter_backward(opd_backward_call *bw) {
                                       OPDI_NAME(slice_scatter, "aten::slice_scatter"),
                                       5, false);
 }
-/* opd_slice_scatter: self, with src written into slice */
+/* opd_slice_scatter: self, with src written into the view that slice makes */
 OPDI_OP(slice_scatter) {
     op->schema = "slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt "
         "step=1) -> Tensor";
@@ -116,7 +117,7 @@ static int opdi_select_scatter_backward(opd_backward_call *bw) {
                                       OPDI_NAME(select_scatter, "aten::select_scatter"),
                                       3, false);
 }
-/* opd_select_scatter: self, with src written into select */
+/* opd_select_scatter: self, with src written into the view that select makes */
 OPDI_OP(select_scatter) {
     op->schema = "select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor";
     op->cpu = op->fake = opdi_select_scatter_kernel; op->backward = opdi_select_scatter_backward;
@@ -133,7 +134,7 @@ static int opdi_diagonal_scatter_backward(opd_backward_call *bw) {
                                       OPDI_NAME(diagonal_scatter, "aten::diagonal_scatter"),
                                       4, false);
 }
-/* opd_diagonal_scatter: self, with src written into diagonal */
+/* opd_diagonal_scatter: self, with src written into the view that diagonal makes */
 OPDI_OP(diagonal_scatter) {
     op->schema = "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor";
     op->cpu = op->fake = opdi_diagonal_scatter_kernel; op->backward = opdi_diagonal_scatter_backward;
@@ -142,14 +143,15 @@ OPDI_OP(diagonal_scatter) {
     op->cases = "[4,3], [3]";
 }
 
-/* Writes value into the elements of self whose indices are equal in all dims.  Returns 0, or -1 and sets an error. */
+/* Writes value to the elements of self whose coordinates are equal in all dims.  Returns 0, or -1 and sets an error. */
 static int opdi_diagonal_fill(opd_tensor *self, opd_value value) {
     opd_tensor *diagonal = self;
     int left = opd_ndim(self);
     while (diagonal && left-- > 1) { diagonal = opd_diagonal_full(diagonal, 0, 0, -1); }
     return diagonal && opd_fill_(diagonal, value) ? 0 : -1;
 }
-/* Writes value on the diagonal of a tall matrix.  The diagonal begins again in each block of columns + 1 rows. */
+/* Writes value to the diagonal of a matrix that has more rows than columns.  After every columns + 1 rows, the diagonal
+   begins again.  Returns 0, or -1 and sets an error. */
 static int opdi_diagonal_wrap(opd_tensor *self, opd_value value) {
     const int64_t rows = opd_size(self, 0), columns = opd_size(self, 1), whole = rows / (columns + 1);
     const int64_t sizes[] = {whole, columns + 1}, rest = rows - whole * (columns + 1);
@@ -177,7 +179,7 @@ static int opdi_fill_diagonal_kernel(opd_call *call) {
     const int rc = wrap ? opdi_diagonal_wrap(self, value) : opdi_diagonal_fill(self, value);
     return rc ? -1 : opd_return_tensor(call, self);
 }
-/* opd_fill_diagonal_: writes value where all indices are equal; wrap: repeats the diagonal down a tall matrix */
+/* opd_fill_diagonal_: writes value where all coordinates are equal; wrap: repeats the diagonal down a tall matrix */
 OPDI_OP(fill_diagonal_) {
     op->schema = "fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)";
     op->composite = opdi_fill_diagonal_kernel;
@@ -192,7 +194,7 @@ static int opdi_as_strided_scatter_backward(opd_backward_call *bw) {
                                       OPDI_NAME(as_strided_scatter, "aten::as_strided_scatter"),
                                       4, true);
 }
-/* opd_as_strided_scatter: self, with src written into as_strided */
+/* opd_as_strided_scatter: self, with src written into the view that as_strided makes */
 OPDI_OP(as_strided_scatter) {
     op->schema = "as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? "
         "storage_offset=None) -> Tensor";

@@ -1,15 +1,15 @@
 #include "../ops.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>op:create    making tensors: of a value, of numbers in a row, at random
+//  >>op:create    creating tensors: filled with a value, sequences, random numbers
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_COLD_BEGIN
 
 //== filling ===========================================================================================================
 
-/* Converts a number to an element of dtype, in out[2], as c10::checked_convert does.  If it does not fit, returns -1
-   and sets an error; else returns 0. */
+/* Converts a number to an element of dtype and writes its bytes to out[2], as c10::checked_convert does.  Returns 0, or
+   -1 and sets an error if the number does not fit. */
 OPDI_INTERNAL int opdi_element_of(opd_value value, opd_scalar_type dtype, double *out /*[2]*/) {
     const double re = value.tag == OPD_TAG_FLOAT ? value.u.d : value.tag == OPD_TAG_COMPLEX ? value.u.c[0]
         : (double)value.u.i;
@@ -55,7 +55,7 @@ OPDI_INTERNAL int opdi_element_of(opd_value value, opd_scalar_type dtype, double
 }
 
 typedef struct opdi_fill { char *data; const char *element; int64_t size; } opdi_fill;
-/* Fills elements [begin, end) of ctx, an opdi_fill.  Copies runs of up to 1024 bytes. */
+/* Fills elements [begin, end) of ctx, an opdi_fill.  Copies the element in runs of up to 1024 bytes. */
 static void opdi_fill_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_fill *fill = (const opdi_fill *)ctx;
     char run[1024];
@@ -66,7 +66,7 @@ static void opdi_fill_part(void *ctx, int64_t begin, int64_t end) {
         memcpy(fill->data + at, run, (size_t)count);
     }
 }
-/* Sets every element of tensor to value; does nothing on meta.  Returns 0, or -1 and sets an error. */
+/* Sets every element of tensor to value; does nothing for a fake tensor.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fill_with(opd_tensor *tensor, opd_value value) {
     double element[2];
     opdi_fill fill;
@@ -92,11 +92,11 @@ OPDI_INTERNAL int opdi_fill_with(opd_tensor *tensor, opd_value value) {
     return opdi_copy(tensor, &one);
 }
 
-//== factories =========================================================================================================
+//== operators that create tensors =====================================================================================
 
-/* Reads the options of a factory (dtype, layout, device, pin_memory, and a memory format if has_format), arguments from
-   `at` on, into *options.  dtype and device replace arguments that are None.  Returns 0, or -1 and sets an error that
-   names the unsupported option. */
+/* Reads the options of a factory operator (dtype, layout, device, pin_memory and, if has_format, a memory format) into
+   *options.  They are the call's arguments from number `at` on.  If the dtype or the device is None, the parameters
+   dtype and device are used.  Returns 0, or -1 and sets an error that names the unsupported option. */
 OPDI_INTERNAL int opdi_options_read(const opd_call *call, int at, bool has_format, opd_scalar_type dtype,
                                     opd_device device, opdi_options *options) {
     opd_value value = opd_arg_value(call, at), layout = opd_arg_value(call, at + 1), pin = opd_arg_value(call, at + 3);
@@ -116,7 +116,8 @@ OPDI_INTERNAL int opdi_options_read(const opd_call *call, int at, bool has_forma
     }
     return opd_ok() ? 0 : -1;
 }
-/* Computes the strides of a memory format.  Channels last exists for 4 and 5 dims (c10/core/MemoryFormat.h). */
+/* Sets strides[ndim] to the strides of a memory format.  Channels last exists only for 4 and 5 dims
+   (c10/core/MemoryFormat.h).  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_strides_format(const int64_t *sizes, int ndim, int64_t format, int64_t *strides) {
     const int want = format == OPDI_FORMAT_LAST ? 4 : 5;
     int64_t count = 1;
@@ -140,8 +141,8 @@ OPDI_INTERNAL int opdi_strides_format(const int64_t *sizes, int ndim, int64_t fo
     strides[0] = count;
     return 0;
 }
-/* Computes the strides that a new tensor gets if it is made like this one (at::empty_like with the preserve format,
-   at::infer_dense_strides). */
+/* Sets strides[ndim] to the strides of a new tensor that is made like `tensor`: those of at::empty_like with the
+   preserve format (at::infer_dense_strides). */
 OPDI_INTERNAL void opdi_strides_like(opd_tensor *tensor, int64_t *strides) {
     int perm[OPD_MAX_DIMS];
     int64_t count = 1;
@@ -159,7 +160,8 @@ OPDI_INTERNAL void opdi_strides_like(opd_tensor *tensor, int64_t *strides) {
         count = opdi_size_times(count, OPDI_MAX(opdi_sizes(tensor)[perm[i]], 1));
     }
 }
-/* Makes result 0 in a memory format.  `like` gives the sizes and, for the format "preserve", the strides. */
+/* Makes result 0 in a memory format.  `like` gives the sizes and, for the format "preserve", the strides.  On failure,
+   returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_result_like(opd_call *call, opd_tensor *like, opd_scalar_type dtype, opd_device device,
                                            int64_t format) {
     int64_t strides[OPD_MAX_DIMS];
@@ -177,7 +179,7 @@ OPDI_INTERNAL opd_tensor *opdi_result_sized(opd_call *call, opd_ints sizes, cons
     return opd_result_strided(call, 0, sizes.data, strides, (int)sizes.n, options->dtype, options->device);
 }
 static int opdi_made(opd_tensor *tensor, opd_value value) { return tensor ? opdi_fill_with(tensor, value) : -1; }
-/* Returns the dtype that torch.full chooses for a number. */
+/* Returns the dtype that torch.full chooses for the number `value`. */
 static opd_scalar_type opdi_dtype_of_number(opd_value value) {
     return value.tag == OPD_TAG_BOOL ? OPD_BOOL : value.tag == OPD_TAG_INT ? OPD_INT64
         : value.tag == OPD_TAG_COMPLEX ? OPD_COMPLEX64 : OPD_FLOAT32;
@@ -226,7 +228,7 @@ static int opdi_empty_strided_kernel(opd_call *call) {
     return opdi_options_read(call, 2, false, OPD_FLOAT32, opdi_usual_device(), &options) ? -1
         : opdi_empty_strided_at(call, 0, &options);
 }
-/* opd_empty: memory that is not set */
+/* opd_empty: a tensor of these sizes, whose memory is not initialized */
 OPDI_OP(empty_memory_format) {
     op->schema = "empty.memory_format(SymInt[] size, *, " OPDI_OPTIONS_TEXT ", MemoryFormat? memory_format=None) -> "
         "Tensor";
@@ -235,7 +237,7 @@ OPDI_OP(empty_memory_format) {
     op->out = "empty.out";
     op->cases = "(2,3); (1,2,3,4), memory_format=2";
 }
-/* opd_empty_strided: uninitialised memory with these strides */
+/* opd_empty_strided: a tensor of these sizes and strides, whose memory is not initialized */
 OPDI_OP(empty_strided) {
     op->schema = "empty_strided(SymInt[] size, SymInt[] stride, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_empty_strided_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -243,7 +245,7 @@ OPDI_OP(empty_strided) {
     op->out = "empty_strided.out";
     op->cases = "(2,3), (1,2)";
 }
-/* empty_permuted: makes a tensor whose dim physical_layout[0] changes most slowly in memory, and so on. */
+/* empty_permuted: makes a tensor whose dims lie in memory in the order physical_layout, the slowest dim first. */
 static int opdi_empty_permuted_kernel(opd_call *call) {
     const opd_ints sizes = opd_arg_ints(call, 0), order = opd_arg_ints(call, 1);
     int64_t strides[OPD_MAX_DIMS], count = 1;
@@ -270,7 +272,7 @@ static int opdi_empty_permuted_kernel(opd_call *call) {
     }
     return opd_result_strided(call, 0, sizes.data, strides, (int)sizes.n, options.dtype, options.device) ? 0 : -1;
 }
-/* opd_empty_permuted: uninitialised memory, whose dims lie in memory in the order of physical_layout */
+/* opd_empty_permuted: uninitialized memory, whose dims lie in memory in the order physical_layout, the slowest first */
 OPDI_OP(empty_permuted) {
     op->schema = "empty_permuted(SymInt[] size, int[] physical_layout, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_empty_permuted_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -278,7 +280,7 @@ OPDI_OP(empty_permuted) {
     op->out = "empty_permuted.out";
     op->cases = "(2,3,4), (1,2,0)";
 }
-/* opd_zeros: all 0 */
+/* opd_zeros: a tensor of zeros */
 OPDI_OP(zeros) {
     op->schema = "zeros(SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_zeros_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -286,7 +288,7 @@ OPDI_OP(zeros) {
     op->out = "zeros.out";
     op->cases = "(2,3); (); (2,0), dtype=4";
 }
-/* opd_ones: all 1 */
+/* opd_ones: a tensor of ones */
 OPDI_OP(ones) {
     op->schema = "ones(SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_ones_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -294,7 +296,7 @@ OPDI_OP(ones) {
     op->out = "ones.out";
     op->cases = "(2,3); (); (2,0), dtype=4";
 }
-/* opd_full: all fill_value */
+/* opd_full: a tensor whose elements are all fill_value */
 OPDI_OP(full) {
     op->schema = "full(SymInt[] size, Scalar fill_value, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_full_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -302,7 +304,7 @@ OPDI_OP(full) {
     op->out = "full.out";
     op->cases = "(2,3), 1.5; (2), 2; (2), True; (2), 1, dtype=7";
 }
-/* opd_scalar_tensor: a number as a tensor without dimensions */
+/* opd_scalar_tensor: a tensor without dims that holds the number s */
 OPDI_OP(scalar_tensor) {
     op->schema = "scalar_tensor(Scalar s, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_scalar_tensor_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -311,8 +313,8 @@ OPDI_OP(scalar_tensor) {
     op->cases = "1.5; 2, dtype=4";
 }
 
-/* Reads *options from argument `at` on.  If dtype or device is None, that of argument 0 is used.  Returns 0, or -1 and
-   sets an error. */
+/* Reads the options from argument number `at` on into *options.  If the dtype or device is None, that of argument 0 is
+   used.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_like_options(const opd_call *call, int at, bool has_format, opdi_options *options) {
     const opd_tensor *self = opd_arg_tensor(call, 0);
     return opdi_options_read(call, at, has_format, (opd_scalar_type)self->dtype, opd_tensor_device(self), options);
@@ -328,7 +330,7 @@ static int opdi_ones_like_kernel(opd_call *call) { return opdi_made(opdi_like_re
 static int opdi_full_like_kernel(opd_call *call) {
     return opdi_made(opdi_like_result(call, 2), opd_arg_value(call, 1));
 }
-/* opd_empty_like: uninitialised memory of self's sizes and dtype */
+/* opd_empty_like: an uninitialized tensor of self's sizes and dtype */
 OPDI_OP(empty_like) {
     op->schema = "empty_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_empty_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -336,7 +338,7 @@ OPDI_OP(empty_like) {
     op->out = "empty_like.out";
     op->cases = "[2,3]";
 }
-/* opd_zeros_like: 0, of self's sizes and dtype */
+/* opd_zeros_like: zeros of self's sizes and dtype */
 OPDI_OP(zeros_like) {
     op->schema = "zeros_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_zeros_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -344,7 +346,7 @@ OPDI_OP(zeros_like) {
     op->out = "zeros_like.out";
     op->cases = "[2,3]; [2,3], dtype=4";
 }
-/* opd_ones_like: 1, of self's sizes and dtype */
+/* opd_ones_like: ones of self's sizes and dtype */
 OPDI_OP(ones_like) {
     op->schema = "ones_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_ones_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -352,7 +354,7 @@ OPDI_OP(ones_like) {
     op->out = "ones_like.out";
     op->cases = "[2,3]; [2,3], dtype=4";
 }
-/* opd_full_like: fill_value, of self's sizes and dtype */
+/* opd_full_like: a tensor of self's sizes and dtype, whose elements are all fill_value */
 OPDI_OP(full_like) {
     op->schema = "full_like(Tensor self, Scalar fill_value, *, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_full_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -374,7 +376,7 @@ static int opdi_new_empty_strided_kernel(opd_call *call) {
     opdi_options options;
     return opdi_like_options(call, 3, false, &options) ? -1 : opdi_empty_strided_at(call, 1, &options);
 }
-/* opd_new_empty: uninitialised memory of self's dtype and device */
+/* opd_new_empty: an uninitialized tensor of these sizes with self's dtype and device */
 OPDI_OP(new_empty) {
     op->schema = "new_empty(Tensor self, SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_new_empty_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -382,7 +384,7 @@ OPDI_OP(new_empty) {
     op->out = "new_empty.out";
     op->cases = "[2], (2,3)";
 }
-/* opd_new_empty_strided: uninitialised memory with these strides and self's dtype and device */
+/* opd_new_empty_strided: an uninitialized tensor of these sizes and strides with self's dtype and device */
 OPDI_OP(new_empty_strided) {
     op->schema = "new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_new_empty_strided_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -390,7 +392,7 @@ OPDI_OP(new_empty_strided) {
     op->out = "new_empty_strided.out";
     op->cases = "[2], (2,3), (1,2)";
 }
-/* opd_new_zeros: 0, of self's dtype and device */
+/* opd_new_zeros: zeros of these sizes with self's dtype and device */
 OPDI_OP(new_zeros) {
     op->schema = "new_zeros(Tensor self, SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_new_zeros_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -398,7 +400,7 @@ OPDI_OP(new_zeros) {
     op->out = "new_zeros.out";
     op->cases = "[2], (2,3)";
 }
-/* opd_new_ones: 1, of self's dtype and device */
+/* opd_new_ones: ones of these sizes with self's dtype and device */
 OPDI_OP(new_ones) {
     op->schema = "new_ones(Tensor self, SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_new_ones_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -406,7 +408,7 @@ OPDI_OP(new_ones) {
     op->out = "new_ones.out";
     op->cases = "[2], (2,3)";
 }
-/* opd_new_full: fill_value, of self's dtype and device */
+/* opd_new_full: a tensor of these sizes with self's dtype and device, whose elements are all fill_value */
 OPDI_OP(new_full) {
     op->schema = "new_full(Tensor self, SymInt[] size, Scalar fill_value, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_new_full_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -417,16 +419,17 @@ OPDI_OP(new_full) {
 
 //== fill, zero ========================================================================================================
 //
-//  The in-place forms have descriptors of their own, so that they have typed functions.  One kernel serves both forms.
+//  The in-place operators have descriptors of their own, so that they have typed functions.  One kernel serves both the
+//  in-place operator and the operator that makes a result.
 
-/* Checks that an out= tensor has dtype `dtype`.  Returns 0, or -1 and sets an error. */
+/* Checks that an out= tensor, if there is one, has dtype `dtype`.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_exact_out(const opd_call *call, opd_scalar_type dtype) {
     return !call->targets || call->targets[0]->dtype == dtype ? 0
         : opd_fail(OPD_ERROR_DTYPE, "Expected out tensor to have dtype %s, but got %s instead", opd_dtype_cname(dtype),
                    opd_dtype_cname((opd_scalar_type)call->targets[0]->dtype));
 }
-/* Returns a view of tensor that has each element once although several positions share it (stride 0), or tensor
-   itself. */
+/* If several positions of tensor share an element (stride 0), returns a view that has each element only once.
+   Otherwise returns tensor itself. */
 static opd_tensor *opdi_each_place_once(opd_tensor *tensor) {
     int64_t sizes[OPD_MAX_DIMS];
     if ((tensor->flags & OPDI_CONTIGUOUS) || tensor->numel == 0) { return tensor; }
@@ -437,7 +440,8 @@ static opd_tensor *opdi_each_place_once(opd_tensor *tensor) {
     }
     return again ? opdi_view(tensor, sizes, opdi_strides(tensor), tensor->ndim, 0) : tensor;
 }
-/* Returns the tensor that a kernel of both forms writes: self, which may be expanded, or a new result like self. */
+/* Returns the tensor that the kernel must fill: self for an in-place operator, without repeated elements if self is
+   expanded, else a new result with self's sizes and dtype.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_written(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     if (!(call->op->written_args & 1)) {
@@ -463,14 +467,14 @@ static int opdi_fill_Tensor_kernel(opd_call *call) {
 static int opdi_fill_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_zeros_like(opd_bw_grad(bw, 0)));
 }
-/* Returns grad as the gradient of value: like that of any broadcast argument, the engine then sums it to value's
-   sizes. */
+/* Returns grad as the gradient of value, and zeros as that of self.  The engine then sums grad to value's sizes, as it
+   does for all arguments that were broadcast. */
 static int opdi_fill_Tensor_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     if (opd_bw_needs(bw, 0) && opd_bw_return(bw, 0, opd_zeros_like(grad))) { return -1; }
     return opd_bw_needs(bw, 1) ? opd_bw_return(bw, 1, grad) : 0;
 }
-/* opd_fill_: writes value into self */
+/* opd_fill_: writes value to all elements of self */
 OPDI_OP(fill__Scalar) {
     op->schema = "fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)";
     op->any = opdi_fill_Scalar_kernel; op->backward = opdi_fill_backward;
@@ -491,7 +495,7 @@ static int opdi_fill_batch(opd_call *call) {
     (void)opd_batch_arg(call, 1, &dim);
     return dim < 0 ? opd_batch_pointwise(call) : opdi_batch_as(call, opdi_fill_copied);
 }
-/* opd_fill_Tensor_: writes value into self */
+/* opd_fill_Tensor_: writes value, a tensor without dims, to all elements of self */
 OPDI_OP(fill__Tensor) {
     op->schema = "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)";
     op->any = opdi_fill_Tensor_kernel; op->backward = opdi_fill_Tensor_backward; op->jvp = OPD_JVP_POINTWISE;
@@ -499,14 +503,14 @@ OPDI_OP(fill__Tensor) {
     op->flops = opdi_flops_none;
     op->cases = "[2,3], []";
 }
-/* opd_zero_: writes 0 into self */
+/* opd_zero_: writes 0 to all elements of self */
 OPDI_OP(zero_) {
     op->schema = "zero_(Tensor(a!) self) -> Tensor(a!)";
     op->any = opdi_zero_kernel; op->backward = opdi_fill_backward;
     op->vmap = OPD_BATCH_POINTWISE; op->flops = opdi_flops_none;
     op->cases = "[2,3]";
 }
-/* opd_fill: self's sizes, all value */
+/* opd_fill: a tensor of self's sizes, whose elements are all value */
 OPDI_OP(fill_Scalar) {
     op->schema = "fill.Scalar(Tensor self, Scalar value) -> Tensor";
     op->any = opdi_fill_Scalar_kernel; op->backward = opdi_fill_backward;
@@ -515,7 +519,7 @@ OPDI_OP(fill_Scalar) {
     op->out = "fill.Scalar_out";
     op->cases = "[2,3], 2";
 }
-/* opd_fill_Tensor: self's sizes, all value */
+/* opd_fill_Tensor: a tensor of self's sizes, whose elements are all value, a tensor without dims */
 OPDI_OP(fill_Tensor) {
     op->schema = "fill.Tensor(Tensor self, Tensor value) -> Tensor";
     op->any = opdi_fill_Tensor_kernel; op->backward = opdi_fill_Tensor_backward; op->jvp = OPD_JVP_POINTWISE;
@@ -524,7 +528,7 @@ OPDI_OP(fill_Tensor) {
     op->out = "fill.Tensor_out";
     op->cases = "[2,3], []";
 }
-/* opd_zero: self's sizes, all 0 */
+/* opd_zero: a tensor of self's sizes, whose elements are all 0 */
 OPDI_OP(zero) {
     op->schema = "zero(Tensor self) -> Tensor";
     op->any = opdi_zero_kernel; op->backward = opdi_fill_backward;
@@ -536,9 +540,9 @@ OPDI_OP(zero) {
 //== sequences =========================================================================================================
 
 OPDI_COLD_END
-/* The numbers start + step i.  linear (linspace): they are counted from the nearer end, so that both ends are exact.
-   power (logspace): the results are `base` to the power of these numbers.  whole: computes in int64, with i_start and
-   i_step. */
+/* The numbers start + step i.  linear (linspace): in the second half, they are computed from `end`, so that both ends
+   are exact.  power (logspace): the results are `base` to the power of these numbers.  whole: they are computed in
+   int64, from i_start and i_step. */
 typedef struct opdi_sequence {
     double start, end, step, base;
     int64_t i_start, i_step, count;
@@ -559,7 +563,7 @@ static void opdi_sequence_part(void *ctx, int64_t begin, int64_t end) {
         ((double *)sequence->out)[i] = sequence->power ? pow(sequence->base, x) : x;
     }
 }
-/* Writes a sequence to a one-dimensional tensor of any dtype. */
+/* Writes a sequence to `out`, a vector of any dtype.  Returns 0, or -1 and sets an error. */
 static int opdi_sequence_write(opd_tensor *out, opdi_sequence *sequence) {
     const opd_scalar_type work = sequence->whole ? OPD_INT64 : OPD_FLOAT64;
     opd_tensor *tensor = out;
@@ -587,14 +591,16 @@ static int64_t opdi_scalar_i64(opd_value value) {
     return value.tag == OPD_TAG_INT || value.tag == OPD_TAG_BOOL ? value.u.i : opdi_f64_to_i64(opdi_scalar_f64(value));
 }
 static bool opdi_is_whole(opd_value value) { return value.tag == OPD_TAG_INT || value.tag == OPD_TAG_BOOL; }
-/* Refuses to make a sequence of complex numbers, or of more than one bool.  Returns 0, or -1 and sets an error. */
+/* Fails if dtype is complex, or if it is bool and count is more than 1: sequences of these do not exist.  Returns 0, or
+   -1 and sets an error. */
 OPDI_INTERNAL int opdi_sequence_dtype(const opd_call *call, opd_scalar_type dtype, int64_t count) {
     if ((dtype != OPD_BOOL || count <= 1) && !opd_dtype_is_complex(dtype)) { return 0; }
     return opd_fail(OPD_ERROR_DTYPE, "\"%s_cpu\" not implemented for '%s'", call->op->schema->name,
                     opd_dtype_cname(dtype));
 }
 OPDI_COLD_END
-/* Computes arange (at::arange_out) or, if `closed`, range (at::range_out), whose end belongs to the sequence. */
+/* Computes arange (at::arange_out) or, if `closed`, range (at::range_out), in which the end belongs to the sequence.
+   Returns 0, or -1 and sets an error. */
 static int opdi_arange_run(opd_call *call, opd_value start, opd_value end, opd_value step, bool closed) {
     const bool whole = opdi_is_whole(start) && opdi_is_whole(end) && opdi_is_whole(step);
     const double a = opdi_scalar_f64(start), b = opdi_scalar_f64(end), sum = opdi_scalar_f64(step);
@@ -617,7 +623,7 @@ static int opdi_arange_run(opd_call *call, opd_value start, opd_value end, opd_v
     sequence.whole = opd_dtype_is_integral(options.dtype, false);
     sequence.i_start = opdi_scalar_i64(start);
     sequence.i_step = opdi_scalar_i64(step);
-    if (options.dtype == OPD_INT64 && whole && !closed) {         /* exact beyond 2^53 */
+    if (options.dtype == OPD_INT64 && whole && !closed) {         /* the count, without rounding the ends to double */
         int64_t last = opdi_scalar_i64(end);
         if (sequence.i_step == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "step must be nonzero"); }
         count = ceil((double)(int64_t)((uint64_t)last - (uint64_t)sequence.i_start) / (double)sequence.i_step);
@@ -637,7 +643,7 @@ static int opdi_range_kernel(opd_call *call) {
     return opdi_arange_run(call, opd_arg_value(call, 0), opd_arg_value(call, 1),
                            call->op->nargs == 7 ? opd_arg_value(call, 2) : opd_value_int(1), true);
 }
-/* opd_arange: start (0), start + step (1), ... up to end, exclusive */
+/* opd_arange: 0, 1, ... up to, but not including, end */
 OPDI_OP(arange) {
     op->schema = "arange(Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_arange_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -645,14 +651,14 @@ OPDI_OP(arange) {
     op->out = "arange.out";
     op->cases = "5; 2.5";
 }
-/* opd_arange_start: start (0), start + step (1), ... up to end, exclusive */
+/* opd_arange_start: start, start + 1, ... up to, but not including, end */
 OPDI_OP(arange_start) {
     op->schema = "arange.start(Scalar start, Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_arange_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY;
     op->cases = "1, 4";
 }
-/* opd_arange_start_step: start (0), start + step (1), ... up to end, exclusive */
+/* opd_arange_start_step: start, start + step, ... up to, but not including, end */
 OPDI_OP(arange_start_step) {
     op->schema = "arange.start_step(Scalar start, Scalar end, Scalar step=1, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_arange_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -660,7 +666,7 @@ OPDI_OP(arange_start_step) {
     op->out = "arange.start_out";
     op->cases = "1, 4, 2; 3, 0, -1; 0, 1, 0.25";
 }
-/* opd_range: start, start + step (1), ... up to end, inclusive */
+/* opd_range: start, start + 1, ... up to and including end */
 OPDI_OP(range) {
     op->schema = "range(Scalar start, Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_range_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -668,7 +674,7 @@ OPDI_OP(range) {
     op->out = "range.out_";
     op->cases = "1, 4";
 }
-/* opd_range_step: start, start + step (1), ... up to end, inclusive */
+/* opd_range_step: start, start + step, ... up to and including end */
 OPDI_OP(range_step) {
     op->schema = "range.step(Scalar start, Scalar end, Scalar step=1, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_range_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -677,8 +683,8 @@ OPDI_OP(range_step) {
     op->cases = "1, 4, 2";
 }
 
-/* If *value is a tensor, replaces it by the number that it holds, or by 0 if the tensor has no memory.  Returns 0, or
-   -1 and sets an error. */
+/* If *value is a tensor, replaces it by the number that it holds, or by 0 if it is a fake tensor.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_space_end(opd_value *value) {
     static const double none[2] = {0, 0};
     opd_tensor *tensor = value->tag == OPD_TAG_TENSOR ? opdi_on_host(value->u.t) : NULL;
@@ -704,8 +710,9 @@ static int opdi_space_ends(const opd_call *call, opd_value *start, opd_value *en
     return opd_fail(OPD_ERROR_SHAPE, "%s only supports 0-dimensional start and end tensors, but got %s with %d "
                     "dimension(s).", name, first >= 0 ? "start" : "end", first >= 0 ? first : second);
 }
-/* Computes linspace and logspace of complex numbers in float64: first the real and the imaginary parts, then for
-   logspace the powers. */
+/* Computes linspace or, if `power`, logspace of complex numbers in float64.  First the real and the imaginary parts are
+   computed by linspace; logspace then computes `base` to the power of these numbers.  ends[2] holds start and end.  On
+   failure, returns NULL and sets an error. */
 static opd_tensor *opdi_complex_sequence(const opd_value *ends, int64_t count, bool power, double base) {
     const opd_value none = opd_value_none();
     const double factor[2] = {base, 0};
@@ -739,9 +746,9 @@ static int opdi_complex_linspace(opd_call *call, const opd_value *ends, bool pow
     opd_tensor *made = opdi_complex_sequence(ends, count, power, power ? opd_arg_float(call, 3) : 0);
     return made && opd_copy_(out, made) ? 0 : -1;
 }
-/* linspace and logspace (with 8 arguments): makes `steps` evenly spaced numbers from start to end, both included, or
-   for logspace the powers of base with these exponents.  Integral dtypes truncate start and end first, unless a
-   logspace has a single step. */
+/* linspace and logspace, which has 8 arguments: makes `steps` evenly spaced numbers from start to end, both included.
+   logspace returns the powers of base with these exponents.  If the result's dtype is integral, start and end are
+   truncated first, except for a logspace with a single step. */
 static int opdi_linspace_kernel(opd_call *call) {
     const bool power = call->op->nargs == 8;
     opd_value ends[2];
@@ -768,7 +775,7 @@ static int opdi_linspace_kernel(opd_call *call) {
     for (int i = 0; i < 2; i++) { if (opdi_element_of(ends[i], options.dtype, fits)) { return -1; } }
     sequence.start = opdi_scalar_f64(ends[0]);
     sequence.end = opdi_scalar_f64(ends[1]);
-    /* the single step of a logspace keeps the fraction of its start */
+    /* a logspace of a single step keeps the fraction of start */
     if (opd_dtype_is_integral(options.dtype, false) && !(power && sequence.count == 1)) {
         sequence.start = (double)opdi_scalar_i64(ends[0]);
         sequence.end = (double)opdi_scalar_i64(ends[1]);
@@ -778,7 +785,7 @@ static int opdi_linspace_kernel(opd_call *call) {
     } else { sequence.end = sequence.start; }
     return opdi_sequence_write(opdi_result_sized(call, opd_ints_of(&sequence.count, 1), &options), &sequence);
 }
-/* opd_linspace: `steps` evenly spaced numbers from start to end */
+/* opd_linspace: `steps` evenly spaced numbers from start to end, both included */
 OPDI_OP(linspace) {
     op->schema = "linspace(Scalar start, Scalar end, int steps, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_linspace_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -786,7 +793,7 @@ OPDI_OP(linspace) {
     op->out = "linspace.out";
     op->cases = "0, 1, 5; 2, -1, 1; 0, 9, 4, dtype=4";
 }
-/* opd_logspace: base to the power of each number of linspace */
+/* opd_logspace: base to the power of each number of linspace(start, end, steps) */
 OPDI_OP(logspace) {
     op->schema = "logspace(Scalar start, Scalar end, int steps, float base=10., *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_linspace_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -795,8 +802,8 @@ OPDI_OP(logspace) {
     op->cases = "0, 1, 5; 0, 3, 4, 2.0";
 }
 
-/* Computes the gradients by start and end: output = start + weight (end - start), with weights from 0 to 1, or base to
-   the power of that for logspace. */
+/* Computes the gradients with respect to start and end.  A number of linspace is start + weight (end - start) with a
+   weight from 0 to 1; for logspace, base to the power of this. */
 static int opdi_space_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *output = opd_bw_result(bw, 0);
     if (output && opdi_is_complex(output)) {
@@ -812,7 +819,7 @@ static int opdi_space_backward(opd_backward_call *bw) {
     if (opd_bw_needs(bw, 1) && opd_bw_return(bw, 1, opd_sum(opd_mul(grad, weight)))) { return -1; }
     return !opd_bw_needs(bw, 0) || opd_bw_return(bw, 0, opd_sum(opd_sub(grad, opd_mul(grad, weight)))) == 0 ? 0 : -1;
 }
-/* opd_linspace_Tensor_Tensor: `steps` evenly spaced numbers from start to end */
+/* opd_linspace_Tensor_Tensor: `steps` evenly spaced numbers from start to end, both included */
 OPDI_OP(linspace_Tensor_Tensor) {
     op->schema = "linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_linspace_kernel; op->backward = opdi_space_backward;
@@ -820,7 +827,7 @@ OPDI_OP(linspace_Tensor_Tensor) {
     op->out = "linspace.Tensor_Tensor_out";
     op->cases = "[], [], 5, dtype=7; [], [], 1, dtype=7";
 }
-/* opd_linspace_Tensor_Scalar: `steps` evenly spaced numbers from start to end */
+/* opd_linspace_Tensor_Scalar: `steps` evenly spaced numbers from start to end, both included */
 OPDI_OP(linspace_Tensor_Scalar) {
     op->schema = "linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_linspace_kernel; op->backward = opdi_space_backward;
@@ -828,7 +835,7 @@ OPDI_OP(linspace_Tensor_Scalar) {
     op->out = "linspace.Tensor_Scalar_out";
     op->cases = "[], 1.5, 4, dtype=7";
 }
-/* opd_linspace_Scalar_Tensor: `steps` evenly spaced numbers from start to end */
+/* opd_linspace_Scalar_Tensor: `steps` evenly spaced numbers from start to end, both included */
 OPDI_OP(linspace_Scalar_Tensor) {
     op->schema = "linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_linspace_kernel; op->backward = opdi_space_backward;
@@ -836,7 +843,7 @@ OPDI_OP(linspace_Scalar_Tensor) {
     op->out = "linspace.Scalar_Tensor_out";
     op->cases = "0.5, [], 4, dtype=7";
 }
-/* opd_logspace_Tensor_Tensor: base to the power of each number of linspace */
+/* opd_logspace_Tensor_Tensor: base to the power of each number of linspace(start, end, steps) */
 OPDI_OP(logspace_Tensor_Tensor) {
     op->schema = "logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10., *, " OPDI_OPTIONS_TEXT
         ") -> Tensor";
@@ -845,7 +852,7 @@ OPDI_OP(logspace_Tensor_Tensor) {
     op->out = "logspace.Tensor_Tensor_out";
     op->cases = "[], [], 5, dtype=7; [], [], 1, dtype=7";
 }
-/* opd_logspace_Tensor_Scalar: base to the power of each number of linspace */
+/* opd_logspace_Tensor_Scalar: base to the power of each number of linspace(start, end, steps) */
 OPDI_OP(logspace_Tensor_Scalar) {
     op->schema = "logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10., *, " OPDI_OPTIONS_TEXT
         ") -> Tensor";
@@ -854,7 +861,7 @@ OPDI_OP(logspace_Tensor_Scalar) {
     op->out = "logspace.Tensor_Scalar_out";
     op->cases = "[], 1.5, 4, dtype=7";
 }
-/* opd_logspace_Scalar_Tensor: base to the power of each number of linspace */
+/* opd_logspace_Scalar_Tensor: base to the power of each number of linspace(start, end, steps) */
 OPDI_OP(logspace_Scalar_Tensor) {
     op->schema = "logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10., *, " OPDI_OPTIONS_TEXT
         ") -> Tensor";
@@ -885,7 +892,7 @@ static int opdi_eye_kernel(opd_call *call) {
     opd_tensor *line = opdi_view(out, &diagonal, &stride, 1, 0);
     return line ? opdi_fill_with(line, opd_value_int(1)) : -1;
 }
-/* opd_eye: 1 on the diagonal of [n, m], 0 elsewhere */
+/* opd_eye: the identity matrix [n, n] */
 OPDI_OP(eye) {
     op->schema = "eye(int n, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_eye_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -893,7 +900,7 @@ OPDI_OP(eye) {
     op->out = "eye.out";
     op->cases = "3";
 }
-/* opd_eye_m: 1 on the diagonal of [n, m], 0 elsewhere */
+/* opd_eye_m: a matrix [n, m] with 1 on its diagonal, 0 elsewhere */
 OPDI_OP(eye_m) {
     op->schema = "eye.m(int n, int m, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_eye_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -902,7 +909,7 @@ OPDI_OP(eye_m) {
     op->cases = "3, 2";
 }
 
-//== triangles =========================================================================================================
+//== triangular parts of matrices: tril, triu and their indices ========================================================
 
 OPDI_COLD_END
 typedef struct opdi_triangle {
@@ -912,8 +919,8 @@ typedef struct opdi_triangle {
     size_t size;
     bool lower;
 } opdi_triangle;
-/* Copies rows [begin, end), counted over all matrices, with zeros outside of the triangle.  Columns [0, depth) are kept
-   if it is lower, else [depth, cols); depth is limited to the row. */
+/* Copies rows [begin, end), counted over all matrices, and sets the elements outside of the triangular part to zero.
+   Columns [0, depth) of a row are kept if the part is `lower`, else columns [depth, cols). */
 static void opdi_triangle_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_triangle *triangle = (const opdi_triangle *)ctx;
     int64_t bytes = triangle->cols * (int64_t)triangle->size;
@@ -927,8 +934,8 @@ static void opdi_triangle_part(void *ctx, int64_t begin, int64_t end) {
         memset(out + (triangle->lower ? first : 0), 0, triangle->lower ? rest : first);
     }
 }
-/* tril (lower) and triu: copies argument 0, [.., rows, cols], with zeros above or below the diagonal with the number in
-   argument 1.  Returns 0, or -1 and sets an error. */
+/* tril (lower) and triu: copies the matrices [.., rows, cols] of argument 0, with zeros above (tril) or below (triu)
+   the diagonal whose number is argument 1.  Returns 0, or -1 and sets an error. */
 static int opdi_triangle_run(opd_call *call, bool lower) {
     opd_tensor *self = opd_arg_tensor(call, 0), *out, *target;
     int64_t diagonal = opd_arg_int(call, 1), limit = INT64_MAX / 4;
@@ -963,7 +970,7 @@ static int opdi_tril_backward(opd_backward_call *bw) {
 static int opdi_triu_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_triu_full(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i));
 }
-/* opd_tril: the lower triangle, 0 above diagonal */
+/* opd_tril: the lower triangular part: self with zeros above this diagonal */
 OPDI_OP(tril) {
     op->schema = "tril(Tensor self, int diagonal=0) -> Tensor";
     op->cpu = op->fake = opdi_tril_kernel; op->backward = opdi_tril_backward;
@@ -971,7 +978,7 @@ OPDI_OP(tril) {
     op->inplace = "tril_"; op->out = "tril.out";
     op->cases = "[3,4]; [2,3,3], 1; [3,3], -1";
 }
-/* opd_triu: the upper triangle, 0 below diagonal */
+/* opd_triu: the upper triangular part: self with zeros below this diagonal */
 OPDI_OP(triu) {
     op->schema = "triu(Tensor self, int diagonal=0) -> Tensor";
     op->cpu = op->fake = opdi_triu_kernel; op->backward = opdi_triu_backward;
@@ -980,22 +987,23 @@ OPDI_OP(triu) {
     op->cases = "[3,4]; [2,3,3], 1; [3,3], -1";
 }
 
-/* Sets *from and *to so that columns [*from, *to) of row `row` belong to the triangle. */
+/* Sets *from and *to so that columns [*from, *to) of row `row` belong to the lower or upper triangular part that ends
+   at diagonal `offset`. */
 static void opdi_triangle_row(int64_t row, int64_t cols, int64_t offset, bool lower, int64_t *from, int64_t *to) {
     int64_t depth = OPDI_MIN(OPDI_MAX(row + offset + (lower ? 1 : 0), 0), cols);
     *from = lower ? 0 : depth;
     *to = lower ? depth : cols;
 }
-/* Returns the number of elements in the lower triangle.  Row r has r + channels elements, but at least 0 and at most
-   cols.  Sets *low to the first row with elements, and *high to the first row in which all cols belong to the
-   triangle. */
+/* Returns the sum over rows r of r + channels, limited to 0 .. cols: the number of elements in the first r + channels
+   columns.  Sets *low to the first row for which r + channels is not negative, and *high to the first row in which it
+   is at least cols. */
 static int64_t opdi_triangle_count(int64_t rows, int64_t cols, int64_t channels, int64_t *low, int64_t *high) {
     *low = OPDI_MIN(OPDI_MAX(-channels, 0), rows);
     *high = OPDI_MIN(OPDI_MAX(cols - channels, *low), rows);
     return (*high - *low) * (*low + *high - 1 + 2 * channels) / 2 + (rows - *high) * cols;
 }
-/* tril_indices (lower) and triu_indices of a matrix [row, col].  The result [2, count] lists the row and the column of
-   each element of the triangle, row by row.  Returns 0, or -1 and sets an error. */
+/* tril_indices (lower) and triu_indices of a matrix [row, col].  The result [2, count] has the row numbers and the
+   column numbers of the elements of the triangular part, row by row.  Returns 0, or -1 and sets an error. */
 static int opdi_triangle_indices(opd_call *call, bool lower) {
     int64_t rows = opd_arg_int(call, 0), cols = opd_arg_int(call, 1), sizes[2], from, to, i = 0;
     int64_t low, high;
@@ -1030,7 +1038,7 @@ static int opdi_triangle_indices(opd_call *call, bool lower) {
 }
 static int opdi_tril_indices_kernel(opd_call *call) { return opdi_triangle_indices(call, true); }
 static int opdi_triu_indices_kernel(opd_call *call) { return opdi_triangle_indices(call, false); }
-/* opd_tril_indices(row, col): rows and columns of the lower triangle: [2, count] */
+/* opd_tril_indices(row, col): row and column numbers of the lower triangular part: [2, count] */
 OPDI_OP(tril_indices) {
     op->schema = "tril_indices(int row, int col, int offset=0, *, " OPDI_INTS_TEXT ") -> Tensor";
     op->any = opdi_tril_indices_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -1038,7 +1046,7 @@ OPDI_OP(tril_indices) {
     op->out = "tril_indices.out";
     op->cases = "3, 3; 3, 4, 1";
 }
-/* opd_triu_indices(row, col): rows and columns of the upper triangle: [2, count] */
+/* opd_triu_indices(row, col): row and column numbers of the upper triangular part: [2, count] */
 OPDI_OP(triu_indices) {
     op->schema = "triu_indices(int row, int col, int offset=0, *, " OPDI_INTS_TEXT ") -> Tensor";
     op->any = opdi_triu_indices_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;

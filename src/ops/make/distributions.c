@@ -1,14 +1,16 @@
 #include "../ops.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>op:sample    random numbers of distributions: Poisson, binomial, gamma, Dirichlet, Cauchy and their neighbours
+//  >>op:sample    random numbers from distributions, such as Poisson, binomial, gamma, Dirichlet and Cauchy
 //
-//  Each element is drawn from a separate stream, which depends only on the generator's key and the element's place.
-//  Rejected numbers take more words of that stream.  Neither threads nor devices change the numbers.  Like all random
-//  numbers here, they differ from those of PyTorch's generator, but the distributions are the same.
+//  Each element of a result is drawn from its own stream of random words, which depends only on the generator's key and
+//  the element's position.  If a candidate is rejected, the next words of the same stream are used.  So the numbers do
+//  not depend on the number of threads, nor on the device.  They differ from those of PyTorch's generator, like all
+//  random numbers here, but have the same distributions.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* The words of one element: each counter gives four, and `turn` is its high half. */
+/* The stream of random words of one element, which is computed four words at a time.  turn: number of these groups so
+   far; used: words of the last group that were used. */
 typedef struct opdi_stream { uint64_t key, place, turn; uint32_t words[4]; int used; } opdi_stream;
 typedef double (*opdi_sampler)(opdi_stream *stream, double first, double second);
 
@@ -27,8 +29,9 @@ static double opdi_stream_normal(opdi_stream *stream) {
     return radius * cos(6.28318530717958647693 * opdi_stream_next(stream));
 }
 
-/* Returns the logarithm of mean^k e^-mean / k! for a whole number k.  For k below 10, adds up logarithms.  Otherwise
-   uses k (log(1 + x) - x) with x = mean / k - 1 and Stirling's formula, so that no large numbers are subtracted. */
+/* Returns the logarithm of the Poisson probability mean^k e^-mean / k!, where k is a whole number.  For k below 10,
+   adds up logarithms.  Otherwise computes k (log(1 + x) - x) with x = mean / k - 1, and Stirling's formula for the
+   rest, so that no large numbers are subtracted from each other. */
 static double opdi_poisson_log(double k, double mean) {
     if (k < 10) {
         double term = -mean;
@@ -39,12 +42,12 @@ static double opdi_poisson_log(double k, double mean) {
     const double rest = (1 / 12.0 - inverse * (1 / 360.0 - inverse * (1 / 1260.0 - inverse / 1680))) / k;
     return k * (log1p(x) - x) - 0.5 * log(6.28318530717958647693 * k) - rest;
 }
-/* Returns a Poisson random number.  For small means, multiplies uniform numbers until the product is below e^-mean.
-   Otherwise uses the method of W. Hoermann, The transformed rejection method for generating Poisson random
-   variables. */
+/* Returns a Poisson random number.  For means below 10, multiplies uniform random numbers until their product is at
+   most e^-mean.  Otherwise uses the method of W. Hoermann, The transformed rejection method for generating Poisson
+   random variables. */
 static double opdi_sample_poisson(opdi_stream *stream, double mean, double unused) {
     (void)unused;
-    if (mean == 0) { return 0; }                      /* -0 as well */
+    if (mean == 0) { return 0; }                      /* mean may also be -0 */
     if (!(mean > 0) || isinf(mean)) { return mean; }
     if (mean < 10) {
         const double limit = exp(-mean);
@@ -64,14 +67,14 @@ static double opdi_sample_poisson(opdi_stream *stream, double mean, double unuse
         if (log(v * alpha / (a / (edge * edge) + b)) <= opdi_poisson_log(k, mean)) { return k; }
     }
 }
-/* Returns the number of trials up to the first success, each with success probability p. */
+/* Returns the number of trials up to and including the first success, which each trial has with probability p. */
 static double opdi_sample_geometric(opdi_stream *stream, double p, double unused) {
     (void)unused;
     return fmax(ceil(log(opdi_stream_next(stream)) / log1p(-p)), 1);
 }
-/* Returns a binomial random number by transformed rejection, for p <= 0.5 and count p >= 10 (W. Hoermann, The
-   generation of binomial random variates, 1993).  Up to a constant factor, the probability of k is the product of two
-   Poisson probabilities: of k, and of count - k. */
+/* Returns a binomial random number: the successes in `count` trials of probability p, if p <= 0.5 and count p >= 10.
+   Uses transformed rejection (W. Hoermann, The generation of binomial random variates, 1993).  The probability of k is,
+   up to a constant factor, the product of the Poisson probabilities of k and of count - k. */
 static double opdi_sample_binomial_large(opdi_stream *stream, double count, double p) {
     const double mean = count * p, others = count * (1 - p), deviation = sqrt(mean * (1 - p));
     const double b = 1.15 + 2.53 * deviation, a = -0.0873 + 0.0248 * b + 0.01 * p, sure = 0.92 - 4.2 / b;
@@ -86,8 +89,8 @@ static double opdi_sample_binomial_large(opdi_stream *stream, double count, doub
             opdi_poisson_log(k, mean) + opdi_poisson_log(count - k, others) - most) { return k; }
     }
 }
-/* Returns how many of `count` trials succeed, each with probability p.  If few are expected, finds the successes one
-   after another. */
+/* Returns the number of successes in `count` trials, each of which succeeds with probability p.  If fewer than 10
+   successes (or failures) are expected, jumps from one to the next. */
 static double opdi_sample_binomial(opdi_stream *stream, double count, double p) {
     if (isnan(count) || isnan(p)) { return NAN; }
     if (count <= 0 || p <= 0) { return 0; }
@@ -108,9 +111,9 @@ static double opdi_sample_cauchy(opdi_stream *stream, double median, double sigm
 static double opdi_sample_log_normal(opdi_stream *stream, double mean, double deviation) {
     return exp(mean + deviation * opdi_stream_normal(stream));
 }
-/* Returns a number of the gamma distribution without a factor e^*scale, which may be very small (G. Marsaglia and W.
-   Tsang, A simple method for generating gamma variables, 2000).  If shape is below 1, draws with shape + 1; *scale
-   corrects this. */
+/* Returns a gamma random number divided by e^*scale, a factor which may be very small (G. Marsaglia and W. Tsang, A
+   simple method for generating gamma variables, 2000).  If shape is below 1, draws a number for shape + 1, and sets
+   *scale to the correction; otherwise sets *scale to 0. */
 static double opdi_draw_gamma(opdi_stream *stream, double shape, double *scale) {
     *scale = 0;
     if (!(shape > 0) || isinf(shape)) { return shape < 0 ? NAN : shape; }
@@ -137,10 +140,11 @@ static double opdi_sample_log_gamma(opdi_stream *stream, double shape, double un
     const double value = opdi_draw_gamma(stream, shape, &scale);
     (void)unused;
     const double result = log(value) + scale;
-    return result < -DBL_MAX ? -DBL_MAX : result;    /* if all are 0, they are equal */
+    return result < -DBL_MAX ? -DBL_MAX : result;    /* if all numbers are 0, they share the sum equally */
 }
 
-/* A job that draws numbers for out [n].  The parameters of number i are elements i of first and second, or a and b. */
+/* A job that draws out [n].  The two parameters of number i are first[i] and second[i] or, where these are NULL, a and
+   b. */
 typedef struct opdi_sampling {
     opdi_sampler sample;
     double *out;
@@ -161,8 +165,9 @@ static void opdi_sample_part(void *ctx, int64_t begin, int64_t end) {
     }
 }
 OPDI_COLD_BEGIN
-/* Draws float64 numbers, one for each element of out.  Their parameters are the elements of first and second, or a and
-   b if these are NULL.  On failure, returns NULL and sets an error. */
+/* Returns new float64 numbers from `sample`, one for each element of out.  The two parameters of each number are the
+   elements of first and second, which are broadcast, or a and b where these are NULL.  On failure, returns NULL and
+   sets an error. */
 static opd_tensor *opdi_sample_draws(const opd_call *call, const opd_tensor *out, opdi_sampler sample,
                                      opd_tensor *first, opd_tensor *second, double a, double b) {
     opd_tensor *draws = opd_tensor_new(opd_ints_of(opdi_sizes(out), out->ndim), OPD_FLOAT64);
@@ -180,15 +185,16 @@ static opd_tensor *opdi_sample_draws(const opd_call *call, const opd_tensor *out
     opdi_parallel_for(out->numel, 1024, opdi_sample_part, &sampling);
     return draws;
 }
-/* Fills out with random numbers that `sample` draws.  Returns 0, or -1 and sets an error. */
+/* Fills out with random numbers from `sample`; the other parameters are those of opdi_sample_draws.  Returns 0, or -1
+   and sets an error. */
 static int opdi_sample_into(const opd_call *call, opd_tensor *out, opdi_sampler sample, opd_tensor *first,
                             opd_tensor *second, double a, double b) {
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
     const opd_tensor *draws = opdi_sample_draws(call, out, sample, first, second, a, b);
     return draws ? opdi_copy(out, draws) : -1;
 }
-/* Checks that the tensor's dtype is supported: a floating point dtype, and one of 16 bits only if `halves`.  Returns 0,
-   or -1 and sets an error. */
+/* Checks that the tensor has a floating point dtype; 16-bit dtypes pass only if `halves` is set.  `name` is used in
+   messages.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_sample_dtype(const char *name, const opd_tensor *tensor, bool halves) {
     if (!halves && (tensor->dtype == OPD_FLOAT16 || tensor->dtype == OPD_BFLOAT16)) {
         return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", name,
@@ -196,8 +202,7 @@ OPDI_INTERNAL int opdi_sample_dtype(const char *name, const opd_tensor *tensor, 
     }
     return opdi_random_dtype(name, tensor);
 }
-/* Raises each element of draws to at least the smallest normal number of dtype, and lowers it to at most `most`.  NaN
-   stays. */
+/* Limits each element of draws to the range from the smallest positive normal number of dtype to `most`.  NaN stays. */
 static void opdi_sample_clip(opd_tensor *draws, opd_scalar_type dtype, double most) {
     const double least = dtype == OPD_FLOAT64 ? DBL_MIN : (double)FLT_MIN;
     double *values = (double *)(void *)draws->data;
@@ -281,8 +286,8 @@ static int opdi_standard_gamma_kernel(opd_call *call) {
     opdi_sample_clip(draws, dtype, OPDI_INF);
     return opdi_copy(out, draws);
 }
-/* Draws gamma numbers and divides them by their sum along the last dim.  Computes with logarithms, because small shapes
-   give gamma numbers too small for a double. */
+/* _sample_dirichlet: draws gamma numbers and divides them by their sum along the last dim.  It computes with their
+   logarithms, because with small parameters the gamma numbers are too small for a double. */
 static int opdi_sample_dirichlet_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_scalar_type dtype = (opd_scalar_type)self->dtype;
@@ -307,14 +312,14 @@ static void opdi_sample_card(opd_op_desc *op, opd_kernel kernel, opd_backward_fn
     op->any = kernel; op->backward = backward;
     op->vmap = opdi_batch_drawn; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
 }
-/* opd_poisson: Poisson numbers with the means in self */
+/* opd_poisson: Poisson random numbers with the means in self */
 OPDI_OP(poisson) {
     op->schema = "poisson(Tensor self, Generator? generator=None) -> Tensor";
     opdi_sample_card(op, opdi_poisson_kernel, opdi_zeros_backward);
     op->out = "poisson.out";
     op->cases = "[2,3]+; []+";
 }
-/* opd_binomial: the number of successes in count trials of probability prob */
+/* opd_binomial: for each element, the number of successes in count trials of probability prob */
 OPDI_OP(binomial) {
     op->schema = "binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor";
     opdi_sample_card(op, opdi_binomial_kernel, opdi_refused_backward);
@@ -322,53 +327,53 @@ OPDI_OP(binomial) {
     op->out = "binomial.out";
     op->cases = "[2,3]+, [2,3]u; [3]+, [2,1]u";
 }
-/* opd_geometric: numbers of trials up to the first success, with probability p, of self's sizes */
+/* opd_geometric: the number of trials up to the first success of probability p, for each element of self */
 OPDI_OP(geometric) {
     op->schema = "geometric(Tensor self, float p" OPDI_GENERATOR_TEXT;
     opdi_sample_card(op, opdi_geometric_kernel, opdi_zeros_backward);
     op->out = "geometric.out";
     op->cases = "[2,3], 0.5; [4]i5, 0.25";
 }
-/* opd_geometric_: fills self with numbers of trials up to the first success, with probability p */
+/* opd_geometric_: fills self with numbers of trials up to the first success of probability p */
 OPDI_OP(geometric_) {
     op->schema = "geometric_(Tensor(a!) self, float p" OPDI_GENERATOR_TEXT "(a!)";
     opdi_sample_card(op, opdi_geometric_kernel, opdi_zeros_backward);
     op->cases = "[2,3], 0.5; [4]i5, 0.25";
 }
-/* opd_exponential: exponentially distributed numbers of rate lambd, of self's sizes */
+/* opd_exponential: exponential random numbers of rate lambd, with self's sizes */
 OPDI_OP(exponential) {
     op->schema = "exponential(Tensor self, float lambd=1." OPDI_GENERATOR_TEXT;
     opdi_sample_card(op, opdi_exponential__kernel, opdi_zeros_backward);
     op->out = "exponential.out";
     op->cases = "[2,3]; [2,3], 2.0";
 }
-/* opd_cauchy: Cauchy distributed numbers, of self's sizes */
+/* opd_cauchy: Cauchy random numbers, with self's sizes */
 OPDI_OP(cauchy) {
     op->schema = "cauchy(Tensor self, float median=0., float sigma=1." OPDI_GENERATOR_TEXT;
     opdi_sample_card(op, opdi_cauchy_kernel, opdi_zeros_backward);
     op->out = "cauchy.out";
     op->cases = "[2,3]; [2,3], 1.0, 2.0";
 }
-/* opd_cauchy_: fills self with Cauchy distributed numbers */
+/* opd_cauchy_: fills self with Cauchy random numbers */
 OPDI_OP(cauchy_) {
     op->schema = "cauchy_(Tensor(a!) self, float median=0., float sigma=1." OPDI_GENERATOR_TEXT "(a!)";
     opdi_sample_card(op, opdi_cauchy_kernel, opdi_zeros_backward);
     op->cases = "[2,3]";
 }
-/* opd_log_normal: numbers whose logarithms are normal, of self's sizes */
+/* opd_log_normal: random numbers whose logarithms have mean `mean` and deviation std, with self's sizes */
 OPDI_OP(log_normal) {
     op->schema = "log_normal(Tensor self, float mean=1., float std=2." OPDI_GENERATOR_TEXT;
     opdi_sample_card(op, opdi_log_normal_kernel, opdi_zeros_backward);
     op->out = "log_normal.out";
     op->cases = "[2,3]; [2,3], 0.0, 0.5";
 }
-/* opd_log_normal_: fills self with numbers whose logarithms are normal */
+/* opd_log_normal_: fills self with random numbers whose logarithms have mean `mean` and deviation std */
 OPDI_OP(log_normal_) {
     op->schema = "log_normal_(Tensor(a!) self, float mean=1., float std=2." OPDI_GENERATOR_TEXT "(a!)";
     opdi_sample_card(op, opdi_log_normal_kernel, opdi_zeros_backward);
     op->cases = "[2,3]";
 }
-/* opd_standard_gamma: gamma distributed numbers with the shapes in self */
+/* opd_standard_gamma: gamma random numbers with the shape parameters in self */
 OPDI_OP(_standard_gamma) {
     op->schema = "_standard_gamma(Tensor self, Generator? generator=None) -> Tensor";
     opdi_sample_card(op, opdi_standard_gamma_kernel, opdi_standard_gamma_backward);
@@ -376,7 +381,7 @@ OPDI_OP(_standard_gamma) {
     op->out = "_standard_gamma.out";
     op->cases = "[2,3]+; []+";
 }
-/* opd_sample_dirichlet: Dirichlet distributed numbers with the parameters in self; they sum to 1 along the last dim */
+/* opd_sample_dirichlet: Dirichlet random numbers with the parameters in self; they sum to 1 along the last dim */
 OPDI_OP(_sample_dirichlet) {
     op->schema = "_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor";
     opdi_sample_card(op, opdi_sample_dirichlet_kernel, opdi_refused_backward);

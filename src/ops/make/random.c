@@ -2,7 +2,7 @@
 
 //== random numbers ====================================================================================================
 
-/* Returns the call's generator, or the default one if the argument is NULL. */
+/* Returns the generator that is an argument of the call, or NULL (the default generator) if there is none. */
 OPDI_INTERNAL opd_generator *opdi_generator_of(const opd_call *call) {
     int i = opdi_arg_index(call->op->schema, "generator", 9);
     opd_value value = i < 0 ? opd_value_none() : opd_arg_value(call, i);
@@ -13,8 +13,8 @@ OPDI_INTERNAL uint64_t opdi_words(const opd_call *call, int64_t count, uint64_t 
 }
 
 typedef struct opdi_draw { char *out; opdi_convert store; int64_t size; uint64_t key, at, range, low; } opdi_draw;
-/* Draws numbers [begin, end) of ctx, an opdi_draw: low plus a random number below range, each from two words.  A range
-   of 0 means all 64-bit numbers. */
+/* Draws integers [begin, end) of ctx, an opdi_draw: each is low plus a random number below `range`, made from two
+   random words.  A range of 0 stands for 2^64. */
 static void opdi_draw_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_draw *draw = (const opdi_draw *)ctx;
     uint32_t results[64];
@@ -35,7 +35,7 @@ static void opdi_draw_part(void *ctx, int64_t begin, int64_t end) {
         draw->store(draw->out + i * draw->size, x64, rows);
     }
 }
-/* Fills the contiguous tensor out with random integers of [low, low + range). */
+/* Fills the contiguous tensor out with random integers in [low, low + range); a range of 0 stands for 2^64. */
 static void opdi_draw_ints(const opd_call *call, opd_tensor *out, int64_t low, uint64_t range) {
     opdi_draw draw;
     draw.out = out->data;
@@ -46,15 +46,15 @@ static void opdi_draw_ints(const opd_call *call, opd_tensor *out, int64_t low, u
     draw.at = opdi_words(call, 2 * out->numel, &draw.key);
     opdi_parallel_for(out->numel, 16384, opdi_draw_part, &draw);
 }
-/* Fills out with random numbers: uniform on [0, 1) or, if `normal`, of the standard normal distribution.  out is
-   contiguous, float32 or float64. */
+/* Fills out with random numbers that are uniform in [0, 1) or, if `normal`, from the standard normal distribution.  out
+   is contiguous and has dtype float32 or float64. */
 static void opdi_draw_floats(const opd_call *call, opd_tensor *out, bool normal) {
     const bool wide = out->dtype == OPD_FLOAT64;
     uint64_t key, at = opdi_words(call, wide ? 2 * out->numel : out->numel, &key);
     opdi_fill_random((normal ? 1 : 0) + (wide ? 2 : 0), out->numel, out->data, key, wide ? at / 2 : at);
 }
-/* Returns the tensor in which the random numbers for out are made: out itself if it is contiguous, in host memory and
-   of this dtype, else a new tensor.  Returns NULL on failure. */
+/* Returns a contiguous tensor of this dtype in host memory in which the random numbers for out can be made: out itself
+   if it is one, else a new tensor.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_draft(opd_tensor *out, opd_scalar_type dtype) {
     if (out->dtype == (int8_t)dtype && (out->flags & OPDI_CONTIGUOUS) && !opdi_on_device(out)) { return out; }
     return opd_tensor_new(opd_ints_of(opdi_sizes(out), out->ndim), dtype);
@@ -69,13 +69,13 @@ OPDI_INTERNAL int opdi_random_dtype(const char *name, const opd_tensor *out) {
                     opd_dtype_cname((opd_scalar_type)out->dtype));
 }
 
-/* Returns true if out's device can make random numbers itself. */
+/* Returns true if out is on a device whose backend can make random numbers. */
 static bool opdi_draws(const opd_tensor *out) {
     const opdi_backend *backend = opdi_on_device(out) ? opdi_backend_of(out->backend) : NULL;
     return backend && backend->desc.draw && !opd_dtype_is_complex((opd_scalar_type)out->dtype);
 }
-/* Makes out's backend fill out with the numbers that *draw describes, and advances the call's generator accordingly.
-   Returns 0, or -1 and sets an error. */
+/* Makes out's backend fill out with the random numbers that *draw describes, and advances the call's generator by the
+   words used.  Returns 0, or -1 and sets an error. */
 static int opdi_draw_on_device(const opd_call *call, opd_tensor *out, opd_draw *draw) {
     opdi_backend *backend = opdi_backend_of(out->backend);
     opd_tensor *tensor = out;
@@ -100,10 +100,10 @@ static int opdi_draw_on_device(const opd_call *call, opd_tensor *out, opd_draw *
 
 typedef struct opdi_shape {
     void *p;
-    bool wide, shapes;                            /* shapes: numbers are transformed after they are drawn */
+    bool wide, shapes;                            /* shapes: drawn numbers are transformed */
     int kind;
     double a, b, bits;
-    char *to;                                     /* where `store` writes them; NULL: they stay */
+    char *to;                                     /* where `store` writes; NULL: numbers stay in p */
     opdi_convert store;
     int64_t size;
 } opdi_shape;
@@ -126,9 +126,9 @@ static void opdi_shape_part(void *ctx, int64_t begin, int64_t end) {
     else if (shape->shapes) { OPDI_SHAPE_LOOPS(float, log1pf); }
     if (shape->to) { shape->store(shape->to + begin * shape->size, (const float *)shape->p + begin, end - begin); }
 }
-/* Fills out with numbers of a distribution: uniform on [a, b), normal with mean a and deviation b, exponential with
-   rate a, or ones with probability a.  Short floats take only as many bits of a uniform number as they hold, so that b
-   is never reached. */
+/* Fills out with random numbers of a distribution `kind`: uniform in [a, b), normal with mean a and deviation b,
+   exponential with rate a, or 1 with probability a, else 0.  Uniform numbers for 16-bit floats have only as many random
+   bits as the dtype can hold, so that rounding cannot make them b.  Returns 0, or -1 and sets an error. */
 static int opdi_draw_into(const opd_call *call, opd_tensor *out, int kind, double a, double b) {
     opd_tensor *tensor;
     opdi_shape shape;
@@ -157,7 +157,7 @@ static int opdi_draw_into(const opd_call *call, opd_tensor *out, int kind, doubl
     float *buf = direct ? NULL : (float *)opdi_scope_alloc((size_t)block * sizeof *buf);
     if (!direct && !buf) { return -1; }
     uint64_t at = opdi_words(call, shape.wide ? 2 * tensor->numel : tensor->numel, &key);
-    for (int64_t i = 0; i < tensor->numel; i += count) {  /* in numbers of the dtype, or float32 a block at a time */
+    for (int64_t i = 0; i < tensor->numel; i += count) {  /* count: all elements, or one block if they are converted */
         count = OPDI_MIN(block, tensor->numel - i);
         shape.p = direct ? (void *)tensor->data : (void *)buf;
         shape.to = direct ? NULL : tensor->data + i * shape.size;
@@ -167,7 +167,8 @@ static int opdi_draw_into(const opd_call *call, opd_tensor *out, int kind, doubl
     }
     return opdi_draft_done(out, tensor);
 }
-/* Draws normal numbers.  The parts of complex ones are drawn separately, each with half the variance. */
+/* Fills out with normal random numbers.  The parts of a complex number are drawn separately, each with half the
+   variance.  Returns 0, or -1 and sets an error. */
 static int opdi_normal_into(const opd_call *call, opd_tensor *out, double mean, double std) {
     if (!(std >= 0)) { return opd_fail(OPD_ERROR_ARGUMENT, "normal expects std >= 0.0, but found std %g", std); }
     if (out && opdi_is_complex(out)) {
@@ -205,7 +206,8 @@ static int opdi_bernoulli_into(const opd_call *call, opd_tensor *out, double p) 
     }
     return opdi_draw_into(call, out, OPD_DRAW_BERNOULLI, p, 0);
 }
-/* Fills out with random integers of [low, high), all of which must fit out's dtype. */
+/* Fills out with random integers in [low, high).  Fails if out's dtype cannot hold all of them.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_ints_into(const opd_call *call, opd_tensor *out, int64_t low, int64_t high) {
     opd_tensor *tensor;
     double element[2];
@@ -242,8 +244,8 @@ static int opdi_ints_into(const opd_call *call, opd_tensor *out, int64_t low, in
 }
 
 OPDI_COLD_BEGIN
-/* Makes the result of a factory of random numbers.  Argument `sizes` has the sizes; the last four arguments are the
-   options. */
+/* Makes the result of an operator such as rand.  Argument number `sizes` holds the sizes; the last four arguments are
+   the options; dtype is used if none is given.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_random_result(opd_call *call, int sizes, opd_scalar_type dtype) {
     opdi_options options;
     if (opdi_options_read(call, call->op->nargs - 4, false, dtype, opdi_usual_device(), &options)) { return NULL; }
@@ -265,7 +267,7 @@ static int opdi_normal_float_float_kernel(opd_call *call) {
     return opdi_normal_into(call, opdi_random_result(call, 2, OPD_FLOAT32), opd_arg_float(call, 0),
                             opd_arg_float(call, 1));
 }
-/* randperm: makes the numbers 0 to n - 1 in random order, shuffled by the Fisher-Yates method. */
+/* randperm: makes the integers 0 to n - 1 in random order by a Fisher-Yates shuffle. */
 static int opdi_randperm_kernel(opd_call *call) {
     int64_t count = opd_arg_int(call, 0);
     double element[2];
@@ -295,7 +297,7 @@ static int opdi_randperm_kernel(opd_call *call) {
     }
     return opdi_draft_done(out, draft);
 }
-/* opd_rand: uniform numbers in [0, 1) */
+/* opd_rand: uniform random numbers in [0, 1) */
 OPDI_OP(rand) {
     op->schema = "rand(int[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_rand_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -304,7 +306,7 @@ OPDI_OP(rand) {
     op->out = "rand.out";
     op->cases = "(2,3)";
 }
-/* opd_rand_generator: uniform numbers in [0, 1) */
+/* opd_rand_generator: uniform random numbers in [0, 1) from this generator */
 OPDI_OP(rand_generator) {
     op->schema = "rand.generator(int[] size, *, Generator? generator, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_rand_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -312,7 +314,7 @@ OPDI_OP(rand_generator) {
     op->out = "rand.generator_out";
     op->cases = "(2,3), None";
 }
-/* opd_randn: normal numbers, mean 0, variance 1 */
+/* opd_randn: standard normal random numbers (mean 0, variance 1) */
 OPDI_OP(randn) {
     op->schema = "randn(int[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_randn_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -321,7 +323,7 @@ OPDI_OP(randn) {
     op->out = "randn.out";
     op->cases = "(2,3)";
 }
-/* opd_randn_generator: normal numbers, mean 0, variance 1 */
+/* opd_randn_generator: standard normal random numbers (mean 0, variance 1) from this generator */
 OPDI_OP(randn_generator) {
     op->schema = "randn.generator(int[] size, *, Generator? generator, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_randn_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -329,7 +331,7 @@ OPDI_OP(randn_generator) {
     op->out = "randn.generator_out";
     op->cases = "(2,3), None";
 }
-/* opd_randint: uniform integers in [low (0), high) */
+/* opd_randint: uniform random integers in [0, high) */
 OPDI_OP(randint) {
     op->schema = "randint(int high, int[] size, *, " OPDI_INTS_TEXT ") -> Tensor";
     op->any = opdi_randint_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -337,7 +339,7 @@ OPDI_OP(randint) {
     op->out = "randint.out";
     op->cases = "5, (2,3)";
 }
-/* opd_randint_generator: uniform integers in [low (0), high) */
+/* opd_randint_generator: uniform random integers in [0, high) from this generator */
 OPDI_OP(randint_generator) {
     op->schema = "randint.generator(int high, int[] size, *, Generator? generator, " OPDI_INTS_TEXT ") -> Tensor";
     op->any = opdi_randint_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -345,7 +347,7 @@ OPDI_OP(randint_generator) {
     op->out = "randint.generator_out";
     op->cases = "5, (2,3), None";
 }
-/* opd_randint_low: uniform integers in [low (0), high) */
+/* opd_randint_low: uniform random integers in [low, high) */
 OPDI_OP(randint_low) {
     op->schema = "randint.low(int low, int high, int[] size, *, " OPDI_INTS_TEXT ") -> Tensor";
     op->any = opdi_randint_low_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -353,7 +355,7 @@ OPDI_OP(randint_low) {
     op->out = "randint.low_out";
     op->cases = "2, 5, (2,3)";
 }
-/* opd_randint_low_generator: uniform integers in [low (0), high) */
+/* opd_randint_low_generator: uniform random integers in [low, high) from this generator */
 OPDI_OP(randint_low_generator) {
     op->schema = "randint.low_generator(int low, int high, int[] size, *, Generator? generator, " OPDI_INTS_TEXT
         ") -> Tensor";
@@ -362,7 +364,7 @@ OPDI_OP(randint_low_generator) {
     op->out = "randint.low_generator_out";
     op->cases = "2, 5, (2,3), None";
 }
-/* opd_randperm: 0 to n - 1 in random order */
+/* opd_randperm: the integers 0 to n - 1 in random order */
 OPDI_OP(randperm) {
     op->schema = "randperm(int n, *, " OPDI_INTS_TEXT ") -> Tensor";
     op->any = opdi_randperm_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -371,7 +373,7 @@ OPDI_OP(randperm) {
     op->out = "randperm.out";
     op->cases = "5";
 }
-/* opd_randperm_generator: 0 to n - 1 in random order */
+/* opd_randperm_generator: the integers 0 to n - 1 in random order, from this generator */
 OPDI_OP(randperm_generator) {
     op->schema = "randperm.generator(int n, *, Generator? generator, " OPDI_INTS_TEXT ") -> Tensor";
     op->any = opdi_randperm_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -379,7 +381,7 @@ OPDI_OP(randperm_generator) {
     op->out = "randperm.generator_out";
     op->cases = "5, None";
 }
-/* opd_normal(mean, std, size): normal numbers with this mean and deviation */
+/* opd_normal(mean, std, size): normal random numbers with this mean and standard deviation */
 OPDI_OP(normal_float_float) {
     op->schema = "normal.float_float(float mean, float std, int[] size, *, Generator? generator=None, "
         OPDI_OPTIONS_TEXT ") -> Tensor";
@@ -398,7 +400,8 @@ static int opdi_randint_like_kernel(opd_call *call) {
 static int opdi_randint_like_low_kernel(opd_call *call) {
     return opdi_ints_into(call, opdi_like_result(call, 3), opd_arg_int(call, 1), opd_arg_int(call, 2));
 }
-/* randint_like.Tensor: draws numbers below the only element of the tensor `high`. */
+/* randint_like.Tensor: draws integers in [0, high), where `high` is a tensor with one element.  `options` is the number
+   of the first option argument.  Returns 0, or -1 and sets an error. */
 static int opdi_randint_like_below(opd_call *call, int options) {
     opd_tensor *high = opd_arg_tensor(call, 1), *out = opdi_like_result(call, options);
     if (high->numel != 1) {
@@ -409,7 +412,7 @@ static int opdi_randint_like_below(opd_call *call, int options) {
 }
 static int opdi_randint_like_Tensor_kernel(opd_call *call) { return opdi_randint_like_below(call, 2); }
 static int opdi_randint_like_Tensor_generator_kernel(opd_call *call) { return opdi_randint_like_below(call, 3); }
-/* opd_rand_like: uniform numbers in [0, 1), of self's sizes */
+/* opd_rand_like: uniform random numbers in [0, 1), with self's sizes */
 OPDI_OP(rand_like) {
     op->schema = "rand_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_rand_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -417,7 +420,7 @@ OPDI_OP(rand_like) {
     op->out = "rand_like.out";
     op->cases = "[2,3]";
 }
-/* opd_randn_like: normal numbers, of self's sizes */
+/* opd_randn_like: standard normal random numbers, with self's sizes */
 OPDI_OP(randn_like) {
     op->schema = "randn_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_randn_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -425,7 +428,7 @@ OPDI_OP(randn_like) {
     op->out = "randn_like.out";
     op->cases = "[2,3]";
 }
-/* opd_randint_like: uniform integers in [low (0), high), of self's sizes */
+/* opd_randint_like: uniform random integers in [0, high), with self's sizes */
 OPDI_OP(randint_like) {
     op->schema = "randint_like(Tensor self, int high, *, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_randint_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -433,7 +436,7 @@ OPDI_OP(randint_like) {
     op->out = "randint_like.out";
     op->cases = "[2,3], 5";
 }
-/* opd_randint_like_low: uniform integers in [low (0), high), of self's sizes */
+/* opd_randint_like_low: uniform random integers in [low, high), with self's sizes */
 OPDI_OP(randint_like_low_dtype) {
     op->schema = "randint_like.low_dtype(Tensor self, int low, int high, *, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_randint_like_low_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -454,7 +457,7 @@ static int opdi_randint_like_generator_kernel(opd_call *call) {
 static int opdi_randint_like_low_generator_kernel(opd_call *call) {
     return opdi_ints_into(call, opdi_like_result(call, 4), opd_arg_int(call, 1), opd_arg_int(call, 2));
 }
-/* opd_rand_like_generator: rand_like from a generator */
+/* opd_rand_like_generator: rand_like with random numbers from this generator */
 OPDI_OP(rand_like_generator) {
     op->schema = "rand_like.generator(Tensor self, *, Generator? generator, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_rand_like_generator_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -462,7 +465,7 @@ OPDI_OP(rand_like_generator) {
     op->out = "rand_like.generator_out";
     op->cases = "[2,3], None";
 }
-/* opd_randn_like_generator: randn_like from a generator */
+/* opd_randn_like_generator: randn_like with random numbers from this generator */
 OPDI_OP(randn_like_generator) {
     op->schema = "randn_like.generator(Tensor self, *, Generator? generator, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_randn_like_generator_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -470,7 +473,7 @@ OPDI_OP(randn_like_generator) {
     op->out = "randn_like.generator_out";
     op->cases = "[2,3], None";
 }
-/* opd_randint_like_generator: randint_like from a generator */
+/* opd_randint_like_generator: randint_like with random numbers from this generator */
 OPDI_OP(randint_like_generator) {
     op->schema = "randint_like.generator(Tensor self, int high, *, Generator? generator, " OPDI_FORMAT_TEXT
         ") -> Tensor";
@@ -479,7 +482,7 @@ OPDI_OP(randint_like_generator) {
     op->out = "randint_like.generator_out";
     op->cases = "[2,3], 5, None";
 }
-/* opd_randint_like_Tensor: uniform integers in [0, high), of self's sizes */
+/* opd_randint_like_Tensor: uniform random integers in [0, high), with self's sizes; high is a tensor of one element */
 OPDI_OP(randint_like_Tensor) {
     op->schema = "randint_like.Tensor(Tensor self, Tensor high, *, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_randint_like_Tensor_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -487,7 +490,7 @@ OPDI_OP(randint_like_Tensor) {
     op->out = "randint_like.Tensor_out";
     op->cases = "[2,3], []g";
 }
-/* opd_randint_like_Tensor_generator: randint_like.Tensor from a generator */
+/* opd_randint_like_Tensor_generator: randint_like.Tensor with random numbers from this generator */
 OPDI_OP(randint_like_Tensor_generator) {
     op->schema = "randint_like.Tensor_generator(Tensor self, Tensor high, *, Generator? generator, " OPDI_FORMAT_TEXT
         ") -> Tensor";
@@ -496,7 +499,7 @@ OPDI_OP(randint_like_Tensor_generator) {
     op->out = "randint_like.Tensor_generator_out";
     op->cases = "[2,3], []g, None";
 }
-/* opd_randint_like_low_generator_dtype: randint_like.low_dtype from a generator */
+/* opd_randint_like_low_generator_dtype: randint_like.low_dtype with random numbers from this generator */
 OPDI_OP(randint_like_low_generator_dtype) {
     op->schema = "randint_like.low_generator_dtype(Tensor self, int low, int high, *, Generator? generator, "
         OPDI_FORMAT_TEXT ") -> Tensor";
@@ -506,7 +509,7 @@ OPDI_OP(randint_like_low_generator_dtype) {
     op->cases = "[2,3], 2, 5, None";
 }
 
-/* The kernels of the forms that write self, and of those that make a result like self. */
+/* Kernels that serve both in-place operators and operators that make a result with self's sizes. */
 static int opdi_normal__kernel(opd_call *call) {
     return opdi_normal_into(call, opdi_written(call), opd_arg_float(call, 1), opd_arg_float(call, 2));
 }
@@ -529,8 +532,8 @@ OPDI_INTERNAL int opdi_exponential__kernel(opd_call *call) {
 static int opdi_bernoulli_p_kernel(opd_call *call) {
     return opdi_bernoulli_into(call, opdi_written(call), opd_arg_float(call, 1));
 }
-/* Runs random_, random_.to and random_.from, told apart by their number of arguments: draws whole numbers of [from,
-   to).  Without `to`, the range ends where the dtype can no longer hold every whole number. */
+/* Runs random_, random_.to and random_.from, which differ in their number of arguments: draws integers in [from, to).
+   Without `to`, the range ends where the dtype can no longer hold every integer. */
 static int opdi_random_from_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const int size = (int)opd_dtype_size((opd_scalar_type)self->dtype);
@@ -552,8 +555,8 @@ static int opdi_random_from_kernel(opd_call *call) {
     return opdi_ints_into(call, opdi_written(call), low, high);
 }
 OPDI_COLD_END
-/* Fills out with 1 or 0.  Element i of probs, which is broadcast, is the probability that element i becomes 1.  Returns
-   0, or -1 and sets an error. */
+/* Fills out with 1 or 0.  Element i of probs, which is broadcast to out's sizes, is the probability that element i
+   becomes 1.  Returns 0, or -1 and sets an error. */
 static int opdi_bernoulli_tensor_run(opd_call *call, opd_tensor *out, opd_tensor *probs) {
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
     if (!opd_dtype_is_floating((opd_scalar_type)probs->dtype)) {
@@ -580,7 +583,8 @@ static int opdi_bernoulli_kernel(opd_call *call) {
 static int opdi_bernoulli__Tensor_kernel(opd_call *call) {
     return opdi_bernoulli_tensor_run(call, opdi_written(call), opd_arg_tensor(call, 1));
 }
-/* Returns zeros as the gradient of every tensor argument, because no gradient flows through a random number. */
+/* Returns zeros as the gradient of the first two arguments if they are tensors, because random numbers have no
+   gradient. */
 OPDI_INTERNAL int opdi_zeros_backward(opd_backward_call *bw) {
     for (int i = 0; i < 2; i++) {
         opd_ints sizes = opd_bw_sizes(bw, i);
@@ -588,63 +592,63 @@ OPDI_INTERNAL int opdi_zeros_backward(opd_backward_call *bw) {
     }
     return 0;
 }
-/* opd_normal_(self, mean, std): fills self with normal numbers */
+/* opd_normal_(self, mean, std): fills self with normal random numbers of this mean and standard deviation */
 OPDI_OP(normal_) {
     op->schema = "normal_(Tensor(a!) self, float mean=0., float std=1." OPDI_GENERATOR_TEXT "(a!)";
     op->any = opdi_normal__kernel; op->backward = opdi_zeros_backward;
     op->vmap = opdi_batch_drawn; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[2,3]";
 }
-/* opd_uniform_(self, from, to): fills self with uniform numbers in [from, to) */
+/* opd_uniform_(self, from, to): fills self with uniform random numbers in [from, to) */
 OPDI_OP(uniform_) {
     op->schema = "uniform_(Tensor(a!) self, float from=0., float to=1." OPDI_GENERATOR_TEXT "(a!)";
     op->any = opdi_uniform__kernel; op->backward = opdi_zeros_backward;
     op->vmap = opdi_batch_drawn; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[2,3]";
 }
-/* opd_exponential_(self, lambd): fills self with exponentially distributed numbers of rate lambd */
+/* opd_exponential_(self, lambd): fills self with exponential random numbers of rate lambd */
 OPDI_OP(exponential_) {
     op->schema = "exponential_(Tensor(a!) self, float lambd=1." OPDI_GENERATOR_TEXT "(a!)";
     op->any = opdi_exponential__kernel; op->backward = opdi_zeros_backward;
     op->vmap = opdi_batch_drawn; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[2,3]";
 }
-/* opd_random_: fills self with uniform integers in [from (0), to) */
+/* opd_random_: fills self with uniform random integers >= 0 that self's dtype holds exactly */
 OPDI_OP(random_) {
     op->schema = "random_(Tensor(a!) self" OPDI_GENERATOR_TEXT "(a!)";
     op->any = opdi_random_from_kernel; op->backward = opdi_zeros_backward;
     op->vmap = opdi_batch_drawn; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[2,3]";
 }
-/* opd_random_from_: fills self with uniform integers in [from (0), to) */
+/* opd_random_from_: fills self with uniform random integers in [from, to) */
 OPDI_OP(random__from) {
     op->schema = "random_.from(Tensor(a!) self, int from, int? to" OPDI_GENERATOR_TEXT "(a!)";
     op->any = opdi_random_from_kernel; op->backward = opdi_zeros_backward;
     op->vmap = opdi_batch_drawn; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[2,3], 2, 5";
 }
-/* opd_random_to_: fills self with uniform integers in [from (0), to) */
+/* opd_random_to_: fills self with uniform random integers in [0, to) */
 OPDI_OP(random__to) {
     op->schema = "random_.to(Tensor(a!) self, int to" OPDI_GENERATOR_TEXT "(a!)";
     op->any = opdi_random_from_kernel; op->backward = opdi_zeros_backward;
     op->vmap = opdi_batch_drawn; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[2,3], 5";
 }
-/* opd_bernoulli_(self, p): fills self with 1 with probability p, else 0 */
+/* opd_bernoulli_(self, p): sets each element of self to 1 with probability p, else to 0 */
 OPDI_OP(bernoulli__float) {
     op->schema = "bernoulli_.float(Tensor(a!) self, float p=0.5" OPDI_GENERATOR_TEXT "(a!)";
     op->any = opdi_bernoulli_p_kernel; op->backward = opdi_zeros_backward;
     op->vmap = opdi_batch_drawn; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[2,3], 0.5";
 }
-/* opd_bernoulli_Tensor_: fills self with 1 with the probabilities p, else 0 */
+/* opd_bernoulli_Tensor_: sets each element of self to 1 with the probability in p, else to 0 */
 OPDI_OP(bernoulli__Tensor) {
     op->schema = "bernoulli_.Tensor(Tensor(a!) self, Tensor p" OPDI_GENERATOR_TEXT "(a!)";
     op->any = opdi_bernoulli__Tensor_kernel; op->backward = opdi_zeros_backward;
     op->vmap = opdi_batch_drawn; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[2,3], [2,3]u";
 }
-/* opd_bernoulli_Tensor: 1 with the probability p (or that in self), else 0 */
+/* opd_bernoulli_Tensor: for each element, 1 with the probability in p, else 0 */
 OPDI_OP(bernoulli_Tensor) {
     op->schema = "bernoulli.Tensor(Tensor self, Tensor p" OPDI_GENERATOR_TEXT;
     op->any = opdi_bernoulli__Tensor_kernel; op->backward = opdi_zeros_backward;
@@ -652,7 +656,7 @@ OPDI_OP(bernoulli_Tensor) {
     op->out = "bernoulli.Tensor_out";
     op->cases = "[2,3], [2,3]u";
 }
-/* opd_bernoulli: 1 with the probability p (or that in self), else 0 */
+/* opd_bernoulli: for each element, 1 with the probability in self, else 0 */
 OPDI_OP(bernoulli) {
     op->schema = "bernoulli(Tensor self" OPDI_GENERATOR_TEXT;
     op->any = opdi_bernoulli_kernel; op->backward = opdi_zeros_backward;
@@ -661,7 +665,7 @@ OPDI_OP(bernoulli) {
     op->out = "bernoulli.out";
     op->cases = "[2,3]u";
 }
-/* opd_bernoulli_p: 1 with the probability p (or that in self), else 0 */
+/* opd_bernoulli_p: 1 with probability p, else 0, for each element of self */
 OPDI_OP(bernoulli_p) {
     op->schema = "bernoulli.p(Tensor self, float p" OPDI_GENERATOR_TEXT;
     op->any = opdi_bernoulli_p_kernel; op->backward = opdi_zeros_backward;
@@ -670,7 +674,8 @@ OPDI_OP(bernoulli_p) {
         "Tensor(a!)";
     op->cases = "[2,3], 0.5";
 }
-/* opd_normal_functional(self, mean, std): normal numbers of self's sizes */
+/* opd_normal_functional(self, mean, std): normal random numbers of this mean and standard deviation, with self's
+   sizes */
 OPDI_OP(normal_functional) {
     op->schema = "normal_functional(Tensor self, float mean=0., float std=1." OPDI_GENERATOR_TEXT;
     op->any = opdi_normal__kernel; op->backward = opdi_zeros_backward;
@@ -679,28 +684,28 @@ OPDI_OP(normal_functional) {
     op->cases = "[2,3]";
 }
 
-/* opd_uniform: uniform numbers in [from, to), of self's sizes */
+/* opd_uniform: uniform random numbers in [from, to), with self's sizes */
 OPDI_OP(uniform) {
     op->schema = "uniform(Tensor self, float from=0., float to=1." OPDI_GENERATOR_TEXT;
     op->any = opdi_uniform__kernel; op->backward = opdi_zeros_backward;
     op->vmap = opdi_batch_drawn; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "uniform.out"; op->cases = "[2,3]; [2,3], -1., 2.";
 }
-/* opd_random: uniform integers in [from (0), to), of self's sizes */
+/* opd_random: uniform random integers >= 0 that self's dtype holds exactly, with self's sizes */
 OPDI_OP(random) {
     op->schema = "random(Tensor self" OPDI_GENERATOR_TEXT;
     op->any = opdi_random_from_kernel; op->backward = opdi_zeros_backward;
     op->vmap = opdi_batch_drawn; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "random.out"; op->cases = "[2,3]";
 }
-/* opd_random_from: uniform integers in [from (0), to), of self's sizes */
+/* opd_random_from: uniform random integers in [from, to), with self's sizes */
 OPDI_OP(random_from) {
     op->schema = "random.from(Tensor self, int from, int? to" OPDI_GENERATOR_TEXT;
     op->any = opdi_random_from_kernel; op->backward = opdi_zeros_backward;
     op->vmap = opdi_batch_drawn; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "random.from_out"; op->cases = "[2,3], 2, 5";
 }
-/* opd_random_to: uniform integers in [from (0), to), of self's sizes */
+/* opd_random_to: uniform random integers in [0, to), with self's sizes */
 OPDI_OP(random_to) {
     op->schema = "random.to(Tensor self, int to" OPDI_GENERATOR_TEXT;
     op->any = opdi_random_from_kernel; op->backward = opdi_zeros_backward;
@@ -708,7 +713,8 @@ OPDI_OP(random_to) {
     op->out = "random.to_out"; op->cases = "[2,3], 5";
 }
 
-/* Draws standard normal numbers of a work dtype.  The parts of complex numbers have half the variance each. */
+/* Returns standard normal random numbers of dtype float32 or float64 or, if `pairs`, complex numbers whose parts have
+   that dtype and half the variance each.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_normal_numbers(const opd_call *call, const int64_t *sizes, int ndim, bool pairs,
                                        opd_scalar_type dtype) {
     int64_t parts[OPD_MAX_DIMS + 1];
@@ -723,7 +729,7 @@ OPDI_INTERNAL opd_tensor *opdi_to_f64(opd_tensor *tensor, const int64_t *sizes, 
     opd_tensor *delta = opd_tensor_new(opd_ints_of(sizes, ndim), OPD_FLOAT64);
     return delta && opdi_copy(delta, tensor) == 0 ? delta : NULL;
 }
-/* normal: mean + std times standard normal numbers, where mean, std or both are tensors. */
+/* normal: returns mean + std times standard normal random numbers, where mean or std or both are tensors. */
 static int opdi_normal_tensor_kernel(opd_call *call) {
     opd_value mean = opd_arg_value(call, 0), std = opd_arg_value(call, 1);
     opd_tensor *tensors[2];
@@ -761,7 +767,7 @@ static int opdi_normal_tensor_kernel(opd_call *call) {
     numbers = tensors[0] ? opd_add(numbers, tensors[0]) : opd_add_Scalar(numbers, mean);
     return numbers ? opdi_copy(out, numbers) : -1;
 }
-/* opd_normal_Tensor_float(mean, std): normal numbers with these means and deviations */
+/* opd_normal_Tensor_float(mean, std): normal random numbers with the means in mean and the deviation std */
 OPDI_OP(normal_Tensor_float) {
     op->schema = "normal.Tensor_float(Tensor mean, float std=1." OPDI_GENERATOR_TEXT;
     op->any = opdi_normal_tensor_kernel; op->backward = opdi_zeros_backward;
@@ -770,7 +776,7 @@ OPDI_OP(normal_Tensor_float) {
     op->out = "normal.Tensor_float_out";
     op->cases = "[2,3]";
 }
-/* opd_normal_float_Tensor: normal numbers with these means and deviations */
+/* opd_normal_float_Tensor: normal random numbers with this mean and the deviations in std */
 OPDI_OP(normal_float_Tensor) {
     op->schema = "normal.float_Tensor(float mean, Tensor std" OPDI_GENERATOR_TEXT;
     op->any = opdi_normal_tensor_kernel; op->backward = opdi_zeros_backward;
@@ -779,7 +785,7 @@ OPDI_OP(normal_float_Tensor) {
     op->out = "normal.float_Tensor_out";
     op->cases = "0., [2,3]+";
 }
-/* opd_normal_Tensor_Tensor: normal numbers with these means and deviations */
+/* opd_normal_Tensor_Tensor: normal random numbers with the means in mean and the deviations in std */
 OPDI_OP(normal_Tensor_Tensor) {
     op->schema = "normal.Tensor_Tensor(Tensor mean, Tensor std" OPDI_GENERATOR_TEXT;
     op->any = opdi_normal_tensor_kernel; op->backward = opdi_zeros_backward;

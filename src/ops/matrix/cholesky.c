@@ -1,13 +1,13 @@
 #include "../ops.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>op:equations  operators on matrices by their factors: equations solved, inverses, determinants
+//  >>op:equations  linear equations, inverses and determinants, computed from factorizations
 //
-//  Results have PyTorch's memory layout.  Each kernel runs >>op:factor's routines on the matrices of a batch.
-//  Derivatives are made of operators: products and solutions with triangles.
+//  Results have PyTorch's memory layout.  Each kernel runs the functions of >>op:factor on the matrices of a batch.
+//  The backward functions call other operators: matrix products and triangular solves.
 //----------------------------------------------------------------------------------------------------------------------
 
-//== what the kernels have in common ===================================================================================
+//== functions that all kernels use ====================================================================================
 
 static void opdi_solver_range(void *ctx, int64_t begin, int64_t end) {
     opdi_solver *solver = (opdi_solver *)ctx;
@@ -15,8 +15,8 @@ static void opdi_solver_range(void *ctx, int64_t begin, int64_t end) {
         if (solver->run(solver, at)) { OPDI_STORE(&solver->failed, 1); }
     }
 }
-/* Runs the solver on each of the `batch` matrices.  `work` is roughly the number of steps for one matrix.  Returns 0,
-   or -1 and sets an error. */
+/* Runs the solver on each of the `batch` matrices: the function `single` for float32, `twice` for float64, complex_one
+   for complex numbers.  `work` is roughly the number of steps for one matrix.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_solver_run(opdi_solver *solver, int64_t batch, double work, opd_scalar_type dtype,
                                   int (*single)(const opdi_solver *, int64_t),
                                   int (*twice)(const opdi_solver *, int64_t),
@@ -37,7 +37,7 @@ OPDI_INTERNAL void opdi_solver_data(opdi_solver *solver, int which, const opd_te
 }
 OPDI_INTERNAL double opdi_cube(int64_t n) { return (double)n * (double)n * (double)n; }
 
-/* Fails for a tensor with fewer than two dims, with PyTorch's message. */
+/* Checks that the tensor has at least two dims.  Returns 0, or -1 and sets PyTorch's error. */
 OPDI_INTERNAL int opdi_matrix_check(const opd_tensor *tensor, const char *name) {
     return tensor->ndim >= 2 ? 0
         : opd_fail(OPD_ERROR_SHAPE, "%s: The input tensor A must have at least 2 dimensions.", name);
@@ -49,7 +49,8 @@ OPDI_INTERNAL int opdi_square_check(const opd_tensor *tensor, const char *name) 
         : opd_fail(OPD_ERROR_SHAPE, "%s: A must be batches of square matrices, but they are %lld by %lld matrices",
                    name, (long long)rows, (long long)columns);
 }
-/* Fails for integers and, with `halves`, also for floats of less than 32 bits. */
+/* Checks that the dtype is a float or complex dtype and, with `halves`, not a 16-bit float.  Returns 0, or -1 and sets
+   an error. */
 OPDI_INTERNAL int opdi_float_check(const opd_tensor *tensor, const char *name, bool halves) {
     const opd_scalar_type dtype = opd_dtype(tensor);
     if (!opd_dtype_is_floating(dtype) && !opd_dtype_is_complex(dtype)) {
@@ -59,22 +60,23 @@ OPDI_INTERNAL int opdi_float_check(const opd_tensor *tensor, const char *name, b
     return !halves || dtype == OPD_FLOAT32 || dtype == OPD_FLOAT64 || opd_dtype_is_complex(dtype) ? 0
         : opd_fail(OPD_ERROR_DTYPE, "%s: Low precision dtypes not supported. Got %s", name, opd_dtype_cname(dtype));
 }
-/* Fails for dtypes for which the kernels are not compiled. */
+/* Checks that the kernels are compiled for the tensor's dtype.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_solver_check(const opd_tensor *tensor, const char *kernel) {
     const opd_scalar_type dtype = opd_dtype(tensor);
     if (opd_dtype_is_complex(dtype) && opdi_complex_left_out()) { return -1; }
     return dtype == OPD_FLOAT32 || dtype == OPD_FLOAT64 || dtype == OPD_COMPLEX64 || dtype == OPD_COMPLEX128 ? 0
         : opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", kernel, opd_dtype_cname(dtype));
 }
-/* Returns the dtype in which matrices of this dtype are factored. */
+/* Returns the dtype in which matrices of this dtype are factored: complex128 for all complex numbers. */
 OPDI_INTERNAL opd_scalar_type opdi_solver_dtype(opd_scalar_type dtype) {
     return opd_dtype_is_complex(dtype) ? OPD_COMPLEX128 : dtype;
 }
 OPDI_INTERNAL opd_tensor *opdi_solver_dense(opd_tensor *tensor) {
     return opdi_dense_as(tensor, opdi_solver_dtype(OPDI_DTYPE(tensor)));
 }
-/* Makes result i of a kernel.  Its matrices are stored column by column, as in PyTorch, where LAPACK writes them.  If
-   the sizes have too many elements, the error says so for this result. */
+/* Makes result i of a kernel.  Its matrices are stored column by column, as LAPACK stores them and so PyTorch returns
+   them.  On failure, returns NULL and sets an error; if there are too many elements, the error names the sizes of this
+   result. */
 OPDI_INTERNAL opd_tensor *opdi_columns_result(opd_call *call, int i, const int64_t *sizes, int ndim,
                                               opd_scalar_type dtype) {
     int64_t strides[OPD_MAX_DIMS];
@@ -86,8 +88,8 @@ OPDI_INTERNAL opd_tensor *opdi_columns_result(opd_call *call, int i, const int64
     }
     return opd_result_strided(call, i, sizes, strides, ndim, dtype, opdi_call_device(call));
 }
-/* Makes result i of a kernel.  It has the batch dims of `like`, then rows and columns; a dim given as -1 is left
-   out. */
+/* Makes result i of a kernel.  It has the batch dims of `like`, then dims of size `rows` and `columns`; a size of -1
+   means that there is no such dim.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_solver_result(opd_call *call, int i, const opd_tensor *like, int64_t rows,
                                              int64_t columns, opd_scalar_type dtype) {
     int64_t sizes[OPD_MAX_DIMS];
@@ -98,7 +100,7 @@ OPDI_INTERNAL opd_tensor *opdi_solver_result(opd_call *call, int i, const opd_te
     return rows >= 0 && columns >= 0 ? opdi_columns_result(call, i, sizes, ndim, dtype)
         : opd_result(call, i, sizes, ndim, dtype);
 }
-/* Returns the product of all sizes but the last `less`. */
+/* Returns the product of all sizes except the last `less` ones. */
 OPDI_INTERNAL int64_t opdi_matrices_of(const opd_tensor *tensor, int less) {
     int64_t count = 1;
     for (int i = 0; i < tensor->ndim - less; i++) { count *= opdi_sizes(tensor)[i]; }
@@ -107,8 +109,8 @@ OPDI_INTERNAL int64_t opdi_matrices_of(const opd_tensor *tensor, int less) {
 OPDI_INTERNAL int64_t opdi_batch_of(const opd_tensor *tensor) { return opdi_matrices_of(tensor, 2); }
 OPDI_INTERNAL bool opdi_no_data(const opd_tensor *tensor) { return tensor->numel > 0 && !tensor->data; }
 
-/* Prepares memory for the results.  Returns 0, 1 if the tensors have no data and nothing is to be computed, or -1 and
-   sets an error. */
+/* Prepares memory to work in for the first `count` results.  Returns 0, or 1 if the results have no data (fake
+   tensors), so that nothing must be computed, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_results_open(opdi_results *results, int count) {
     results->count = count;
     for (int i = 0; i < count; i++) { if (!results->out[i]) { return -1; } }
@@ -127,8 +129,8 @@ OPDI_INTERNAL int opdi_results_close(opdi_results *results) {
     for (int i = 0; i < results->count; i++) { if (opdi_done_with(results->out[i], results->work[i])) { return -1; } }
     return 0;
 }
-/* Returns the matrices, expanded to the batch sizes [ndim - 2], as a contiguous tensor to work on; returns tensor
-   itself if it is suitable. */
+/* Returns the matrices, expanded to the batch sizes batch[ndim - 2], as a contiguous tensor in the dtype for
+   factorizations; returns tensor itself if it already is one.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_matrices_as(opd_tensor *tensor, const int64_t *batch, int ndim) {
     int64_t sizes[OPD_MAX_DIMS];
     if (!tensor) { return NULL; }
@@ -137,9 +139,9 @@ OPDI_INTERNAL opd_tensor *opdi_matrices_as(opd_tensor *tensor, const int64_t *ba
     sizes[ndim - 1] = opd_size(tensor, -1);
     return opdi_dense_as(opdi_expand_to(tensor, sizes, ndim), opdi_solver_dtype(OPDI_DTYPE(tensor)));
 }
-/* Returns matrices that a kernel only reads.  A single matrix that serves the whole batch, stored by rows or by
-   columns, stays as it is.  Otherwise returns what opdi_matrices_as returns.  *step: the distance from one matrix to
-   the next; *turned: whether they are stored by columns. */
+/* Returns matrices that a kernel only reads.  Unlike opdi_matrices_as, does not copy real matrices that are stored by
+   rows or by columns, if there is one for the whole batch or one for each element of it.  Sets *step to the distance
+   from one matrix to the next (0: one for all), and *turned to true if the matrices are stored by columns. */
 OPDI_INTERNAL opd_tensor *opdi_matrices_read(opd_tensor *tensor, const int64_t *batch, int ndim, int64_t *step,
                                              bool *turned) {
     const int64_t square = opd_size(tensor, -1) * opd_size(tensor, -2);
@@ -155,14 +157,13 @@ OPDI_INTERNAL opd_tensor *opdi_matrices_read(opd_tensor *tensor, const int64_t *
     *step = square;
     return opdi_matrices_as(tensor, batch, ndim);
 }
-/* Copies matrices, expanded to these sizes, into out.  Returns -1 and sets an error if they cannot be expanded or
-   copied. */
+/* Copies matrices into out, expanded to sizes[ndim].  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_matrices_into(opd_tensor *out, opd_tensor *tensor, const int64_t *sizes, int ndim) {
     opd_tensor *expanded = opdi_expand_to(tensor, sizes, ndim);
     return expanded ? opdi_copy(out, expanded) : -1;
 }
-/* Sets sizes to the sizes that the batch dims of two tensors broadcast to, and *ndim to their number plus two.  On
-   failure, returns -1 and sets an error. */
+/* Broadcasts the batch dims of two tensors.  Sets sizes to the result's batch dims, and *ndim to their number plus two
+   for the dims of the matrices.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_batches_join(const opd_tensor *tensor, const opd_tensor *other, int64_t *sizes, int *ndim) {
     opd_tensor first = *tensor, second = *other;
     first.ndim = (uint8_t)(first.ndim - 2);
@@ -173,7 +174,8 @@ OPDI_INTERNAL int opdi_batches_join(const opd_tensor *tensor, const opd_tensor *
     return *ndim <= OPD_MAX_DIMS ? 0 : opd_fail(OPD_ERROR_SHAPE, "too many dimensions");
 }
 
-/* Fails with PyTorch's message for the `info` that LAPACK would return for matrix number `at`. */
+/* Sets PyTorch's error for matrix number `at`, for which LAPACK returned `info` (not 0).  Returns -1.  If `single`, the
+   tensor has no batch dims, and the message has no number. */
 static int opdi_info_fail(const char *name, int64_t info, int64_t at, bool single) {
     char place[64] = "";
     if (!single) { (void)snprintf(place, sizeof place, "(Batch element %lld): ", (long long)at); }
@@ -206,7 +208,7 @@ static int opdi_info_fail(const char *name, int64_t info, int64_t at, bool singl
         ? opd_fail(OPD_ERROR_ARGUMENT, "%s: %sThe solver failed because the input matrix is singular.", name, place)
         : opd_fail(OPD_ERROR_ARGUMENT, "%s: %sUnknown error code: %lld.", name, place, (long long)info);
 }
-/* Fails for the first matrix whose info is not 0; succeeds if there is none. */
+/* Checks that info[count] are all 0.  Returns 0, or -1 and sets the error for the first matrix whose info is not 0. */
 OPDI_INTERNAL int opdi_info_check(const char *name, const int32_t *info, int64_t count, bool single) {
     for (int64_t i = 0; i < count; i++) { if (info[i]) { return opdi_info_fail(name, info[i], i, single); } }
     return 0;
@@ -222,7 +224,7 @@ static int opdi__linalg_check_errors_batch(opd_call *call) {
     int dim;
     return opd__linalg_check_errors(opd_batch_arg(call, 0, &dim), opd_arg_str(call, 1), false);
 }
-/* opd__linalg_check_errors: fails, in PyTorch's words for api_name, if an info is not 0 */
+/* opd__linalg_check_errors: fails with PyTorch's message for the operator api_name if any info is not 0 */
 OPDI_OP(_linalg_check_errors) {
     op->schema = "_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()";
     op->cpu = op->fake = opdi__linalg_check_errors_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -233,11 +235,11 @@ OPDI_INTERNAL int opdi_errors_of(opd_tensor *info, const char *name, const opd_t
     return opd__linalg_check_errors(info, name, input->ndim == 2);
 }
 
-/* Returns whether op is the built-in operator with this number. */
+/* Returns true if op is the built-in operator with this number. */
 static bool opdi_is_builtin(const opd_op *op, opd_op_id number) {
     return op == OPDI_ACQUIRE(&opdi_registry.builtin[number]);
 }
-/* Returns true if the caller did not ask for result i.  Such a result has size [0], whatever the batch. */
+/* Returns true if the caller did not ask for result i; such a result has the size [0], without batch dims. */
 static bool opdi_solver_left_out(const opd_call *call, int i) {
     const opd_op *const op = call->op;
     if (opdi_is_builtin(op, OPD_OP__linalg_eigh)) { return i == 1 && !opd_arg_bool(call, 2); }
@@ -245,8 +247,8 @@ static bool opdi_solver_left_out(const opd_call *call, int i) {
     if (opdi_is_builtin(op, OPD_OP_lu_unpack)) { return !opd_arg_bool(call, i ? 2 : 3); }
     return opdi_is_builtin(op, OPD_OP_linalg_qr) && i == 0 && strcmp(opd_arg_str(call, 1), "r") == 0;
 }
-/* Batches a solver: the examples become a batch dim in front of the matrices.  `vector` is the argument that has one
-   dim less than the matrices (-1: none).  All matrices get the same number of dims, one of them for the examples. */
+/* Batches a solver: the examples become the first batch dim of the matrices.  All matrices are given the same number of
+   dims.  `vector` is the number of the argument that has one dim less than the matrices, or -1. */
 static int opdi_solver_batch_with(opd_call *call, int vector) {
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     int ndim = 0;
@@ -279,27 +281,29 @@ static int opdi_solver_batch_with(opd_call *call, int vector) {
 OPDI_INTERNAL int opdi_solver_batch(opd_call *call) { return opdi_solver_batch_with(call, -1); }
 OPDI_INTERNAL int opdi_solver_batch_second(opd_call *call) { return opdi_solver_batch_with(call, 1); }
 
-/* Returns the identity matrix of like's size and dtype. */
+/* Returns identity matrices of like's size and dtype. */
 OPDI_INTERNAL opd_tensor *opdi_identity_like(opd_tensor *like) {
     const int64_t n = opd_size(like, -1);
     return opd_diag_embed(opd_new_ones(like, opd_ints_of(&n, 1)));
 }
-/* Returns tensor with its diagonal halved. */
+/* Returns the matrices with their diagonals halved. */
 OPDI_INTERNAL opd_tensor *opdi_half_diagonal(opd_tensor *tensor) {
     opd_tensor *diagonal = opd_diagonal_full(tensor, 0, -2, -1);
     return opd_sub(tensor, opd_diag_embed(opd_mul_Scalar(diagonal, opd_value_float(0.5))));
 }
-/* Returns the transposed matrices, conjugated. */
+/* Returns the conjugate transposes of the matrices. */
 OPDI_INTERNAL opd_tensor *opdi_mh(opd_tensor *tensor) { return opdi_conj(opdi_mt(tensor)); }
-/* Returns a copy whose matrices are stored column by column. */
+/* Returns a copy of tensor in which matrices are stored column by column. */
 static opd_tensor *opdi_by_columns(opd_tensor *tensor) {
     return opdi_mt(opd_clone_full(opdi_mt(tensor), opd_value_int(OPDI_FORMAT_CONTIGUOUS)));
 }
-/* Returns a^-1 b for a triangular a, or b a^-1 if `left` is false. */
+/* Returns a^-1 b or, if `left` is false, b a^-1, for triangular matrices a: upper triangular if `upper`, with ones on
+   the diagonal if `unit`. */
 OPDI_INTERNAL opd_tensor *opdi_by_triangle(opd_tensor *a, opd_tensor *b, bool upper, bool left, bool unit) {
     return opd_linalg_solve_triangular_full(a, b, upper, left, unit);
 }
-/* Returns factor a^-H, where `factor` has the batch dims of a.  This is the gradient of log(det(a)) times `factor`. */
+/* Returns factor a^-H, where `factor` has one number for each matrix a.  This is the gradient of factor times
+   log(det(a)). */
 OPDI_INTERNAL opd_tensor *opdi_times_inverse(opd_tensor *a, opd_tensor *factor) {
     opd_tensor *diagonal = opd_mul(opdi_identity_like(a), opd_unsqueeze(opd_unsqueeze(factor, -1), -1));
     return opd_linalg_solve(opdi_mh(a), diagonal);
@@ -320,7 +324,7 @@ static int opdi_linalg_cholesky_ex_kernel(opd_call *call) {
     results.out[0] = opdi_solver_result(call, 0, input, n, n, OPDI_DTYPE(input));
     results.out[1] = results.out[0] ? opdi_solver_result(call, 1, input, -1, -1, OPD_INT32) : NULL;
     solver.upper = opd_arg_bool(call, 1);
-    if (!solver.upper && results.out[1]) {        /* the upper triangle of the transposed matrices, as they lie */
+    if (!solver.upper && results.out[1]) {        /* the same as upper, for the transposed matrices */
         results.out[0] = opdi_mt(results.out[0]);
         input = opdi_mt(input);
         solver.upper = true;
@@ -339,8 +343,8 @@ static int opdi_linalg_cholesky_ex_kernel(opd_call *call) {
     }
     return opdi_results_close(&results);
 }
-/* Computes the gradient L^-H phi(L^H g) L^-1, made Hermitian.  phi(x) is the lower triangle of x with half its
-   diagonal. */
+/* Computes the gradient L^-H phi(L^H g) L^-1, made Hermitian, where g is the gradient of L.  phi(x) is the lower
+   triangular part of x with its diagonal halved. */
 static int opdi_linalg_cholesky_ex_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *factor = opd_bw_result(bw, 0);
     if (!grad) { return 0; }
@@ -353,8 +357,7 @@ static int opdi_linalg_cholesky_ex_backward(opd_backward_call *bw) {
     sum = opdi_by_triangle(opdi_mh(factor), sum, true, true, false);
     return opd_bw_return(bw, 0, opdi_by_triangle(factor, sum, false, false, false));
 }
-/* opd_linalg_cholesky_ex: L with self = L L^T, or with upper L^T; info: 0, or the order of a minor that is not
-   positive */
+/* opd_linalg_cholesky_ex: L with self = L L^H (upper: L^H); info is 0, or the order of the first non-positive minor */
 OPDI_OP(linalg_cholesky_ex) {
     op->schema = "linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor "
         "info)";
@@ -369,7 +372,7 @@ static int opdi_linalg_cholesky_kernel(opd_call *call) {
     return opd_linalg_cholesky_ex_full(rets, input, opd_arg_bool(call, 1), false) ||
         opdi_errors_of(rets[1], "linalg.cholesky", input) ? -1 : opd_return_tensor(call, rets[0]);
 }
-/* opd_linalg_cholesky: linalg_cholesky_ex, which fails instead of returning info */
+/* opd_linalg_cholesky: L with self = L L^H (upper: L^H); fails if self is not positive definite */
 OPDI_OP(linalg_cholesky) {
     op->schema = "linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor";
     op->composite = opdi_linalg_cholesky_kernel;
@@ -377,11 +380,11 @@ OPDI_OP(linalg_cholesky) {
     op->out = "linalg_cholesky.out";
     op->cases = "[1,1]+; [2,1,1]+, upper=True";
 }
-/* cholesky, an older name: returns the lower factor or, with upper, its transpose. */
+/* cholesky, an older name of linalg_cholesky: returns the lower factor or, with upper, its conjugate transpose. */
 static int opdi_cholesky_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_linalg_cholesky_full(opd_arg_tensor(call, 0), opd_arg_bool(call, 1)));
 }
-/* opd_cholesky: linalg_cholesky */
+/* opd_cholesky: the same as linalg_cholesky */
 OPDI_OP(cholesky) {
     op->schema = "cholesky(Tensor self, bool upper=False) -> Tensor";
     op->composite = opdi_cholesky_kernel;
@@ -390,7 +393,8 @@ OPDI_OP(cholesky) {
     op->cases = "[1,1]+; [2,1,1]+, True";
 }
 
-/* Solves the equations with the Cholesky factor `input`, in result 0, which begins as a copy of b. */
+/* Solves A x = b with the Cholesky factor `input` of A: copies b to result 0 and overwrites it there with x.  `upper`:
+   the factor is upper triangular.  Returns 0, or -1 and sets an error. */
 static int opdi_cholesky_solved(opd_call *call, opd_tensor *b, opd_tensor *input, bool upper) {
     int64_t sizes[OPD_MAX_DIMS];
     int ndim;
@@ -441,7 +445,8 @@ static int opdi_cholesky_solve_kernel(opd_call *call) {
     return opdi_solver_check(b, "cholesky_solve_cpu") ? -1
         : opdi_cholesky_solved(call, b, input, opd_arg_bool(call, 2));
 }
-/* Computes the gradient of the factor L, -(sum + sum^H) L, where `sum` is a gradient of A = L L^H. */
+/* Computes the gradient of the factor L (`upper`: of L^H).  It is -(sum + sum^H) L, where `sum` is the gradient of A =
+   L L^H. */
 static opd_tensor *opdi_factor_gradient(opd_tensor *sum, opd_tensor *factor, bool upper) {
     sum = opd_add(sum, opdi_mh(sum));
     return opd_neg(upper ? opd_matmul(factor, sum) : opd_matmul(sum, factor));
@@ -454,7 +459,7 @@ static int opdi_cholesky_solve_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opdi_factor_gradient(opd_matmul(grad, opdi_mh(opd_bw_result(bw, 0))), factor, upper));
     return 0;
 }
-/* opd_cholesky_solve: solves A x = self, given the factor input2 of A */
+/* opd_cholesky_solve: solves A x = self, given the Cholesky factor input2 of A */
 OPDI_OP(cholesky_solve) {
     op->schema = "cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor";
     op->cpu = op->fake = opdi_cholesky_solve_kernel; op->backward = opdi_cholesky_solve_backward;
@@ -464,7 +469,7 @@ OPDI_OP(cholesky_solve) {
     op->out = "cholesky_solve.out";
     op->cases = "[1,3], [1,1]+; [1,2], [2,1,1]+, True";
 }
-/* Computes (L L^T)^-1: cholesky_solve with the identity on the right. */
+/* Computes (L L^H)^-1 by solving L L^H x = identity. */
 static int opdi_cholesky_inverse_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     opdi_results results;
@@ -501,7 +506,7 @@ static int opdi_cholesky_inverse_backward(opd_backward_call *bw) {
     opd_tensor *sum = opd_matmul(inverse, opd_matmul(opd_bw_grad(bw, 0), inverse));
     return opd_bw_return(bw, 0, opdi_factor_gradient(sum, opd_bw_tensor(bw, 0), opdi_bw_bool(bw, 1)));
 }
-/* opd_cholesky_inverse: the inverse of A, given its factor self */
+/* opd_cholesky_inverse: the inverse of A, given the Cholesky factor self of A */
 OPDI_OP(cholesky_inverse) {
     op->schema = "cholesky_inverse(Tensor self, bool upper=False) -> Tensor";
     op->cpu = op->fake = opdi_cholesky_inverse_kernel; op->backward = opdi_cholesky_inverse_backward;
@@ -512,10 +517,11 @@ OPDI_OP(cholesky_inverse) {
     op->cases = "[1,1]+; [2,1,1]+, True";
 }
 
-//== triangles: linalg_solve_triangular, triangular_solve ==============================================================
+//== triangular equations: linalg_solve_triangular, triangular_solve ===================================================
 
 static const char *opdi_equation(bool left) { return left ? "AX = B" : "XA = B"; }
-/* Checks that the square matrices tensor [.., n, n] fit b, which is [.., n, columns] (left) or [.., columns, n]. */
+/* Checks that matrices tensor [.., n, n] fit b, which must be [.., n, columns] if `left`, else [.., columns, n].
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_equation_check(const opd_tensor *tensor, const opd_tensor *b, bool left, const char *name) {
     if (opd_size(tensor, -1) == opd_size(b, left ? -2 : -1)) { return 0; }
     return opd_fail(OPD_ERROR_SHAPE, "%s: Incompatible shapes of A and B for the equation %s (%lldx%lld and %lldx%lld)",
@@ -571,7 +577,7 @@ static int opdi_linalg_solve_triangular_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, grad);
     return 0;
 }
-/* opd_linalg_solve_triangular: solves self x = B, or x self = B, for a triangle */
+/* opd_linalg_solve_triangular: solves self x = B or, if left is false, x self = B, for a triangular matrix self */
 OPDI_OP(linalg_solve_triangular) {
     op->schema = "linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool "
         "unitriangular=False) -> Tensor";
@@ -608,7 +614,7 @@ static int opdi_triangular_solve_kernel(opd_call *call) {
                                                     opd_arg_bool(call, 4))) ? -1
         : opd_return_tensor(call, opdi_by_columns(opdi_expand_to(input, sizes, ndim)));
 }
-/* opd_triangular_solve: solves A x = self for a triangle */
+/* opd_triangular_solve: solves A x = self for a triangular matrix A */
 OPDI_OP(triangular_solve) {
     op->schema = "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool "
         "unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)";

@@ -1,22 +1,23 @@
 #include "../ops.h"
 
-//== eigenvalues of any complex matrix =================================================================================
+//== eigenvalues of general complex matrices ===========================================================================
 //
-//  The method is that for real matrices, but it ends with a triangle: each step has a single shift and consists of
-//  rotations.
+//  The method is the same as for real matrices, but the result is an upper triangular matrix (no 2 x 2 blocks).  Each
+//  step uses a single shift and consists of rotations.
 
-/* A matrix h [n, n] on its way to a triangle, and how it was balanced.  q [n, n], stored by columns, satisfies a = q h
-   q^H; it is NULL if vectors are not wanted. */
+/* A complex matrix that is being reduced to upper triangular form (its Schur form).  h [n, n] is the matrix so far.  q
+   [n, n], stored by columns, satisfies a = q h q^H for the balanced matrix a; it is NULL if eigenvectors are not
+   needed.  range and scale describe the balancing (see opdi_balance_f64). */
 typedef struct opdi_cschur {
     int64_t n, range[2];
     opdi_complex *h, *q;
     double *scale;
 } opdi_cschur;
-/* Turns an eigenvector x of the balanced matrix into one of the original matrix. */
+/* Converts an eigenvector x [n] of the balanced matrix to an eigenvector of the original matrix, in place. */
 static void opdi_cschur_back(const opdi_cschur *schur, opdi_complex *x) {
     const int64_t low = schur->range[0], high = schur->range[1];
     for (int64_t i = low; i <= high; i++) { x[i] = opdi_complex_times(schur->scale[i], x[i]); }
-    for (int64_t k = 0; k < schur->n; k++) {       /* the last exchange first */
+    for (int64_t k = 0; k < schur->n; k++) {       /* undo exchanges, beginning with the last one */
         const int64_t i = k < low ? low - 1 - k : k, to = (int64_t)schur->scale[i];
         if (i >= low && i <= high) { continue; }
         const opdi_complex was = x[i];
@@ -24,7 +25,7 @@ static void opdi_cschur_back(const opdi_cschur *schur, opdi_complex *x) {
         x[to] = was;
     }
 }
-/* Scales a vector x [n] to length 1, and turns its phase so that the largest element is real. */
+/* Scales a vector x [n] to length 1, with a complex factor that makes its largest element real. */
 static void opdi_cschur_normalize(int64_t n, opdi_complex *x) {
     int64_t best = 0;
     double sum = 0;
@@ -42,7 +43,8 @@ static void opdi_cschur_exchange(const opdi_cschur *schur, int64_t i) {
     opdi_cblock_exchange(opdi_cblock_of(schur->h, n, 1), n, i, other);
     opdi_cblock_exchange(opdi_cblock_of(schur->h, 1, n), n, i, other);
 }
-/* Balances the matrix by the sizes of its elements.  `sizes` [n, n] is scratch memory for them. */
+/* Balances the matrix: the factors and exchanges are chosen from the absolute values of its elements.  `sizes` [n, n]
+   is scratch memory for these. */
 static void opdi_cschur_balance(opdi_cschur *schur, double *sizes) {
     const int64_t n = schur->n;
     for (int64_t i = 0; i < n * n; i++) { sizes[i] = opdi_complex_size(schur->h[i]); }
@@ -58,7 +60,8 @@ static void opdi_cschur_balance(opdi_cschur *schur, double *sizes) {
         }
     }
 }
-/* Computes c -= tau v (v^H c) for rows c [rows, columns], ld apart; sums [columns] is scratch memory. */
+/* Applies a reflection from the left to c [rows, columns], whose rows are ld apart: c -= tau v (v^H c).  sums [columns]
+   is scratch memory. */
 static void opdi_cschur_rows(int64_t rows, int64_t columns, const opdi_complex *v, opdi_complex tau, opdi_complex *c,
                              int64_t ld, opdi_complex *sums) {
     for (int64_t j = 0; j < columns; j++) { sums[j] = opdi_complex_make(0, 0); }
@@ -72,7 +75,8 @@ static void opdi_cschur_rows(int64_t rows, int64_t columns, const opdi_complex *
         for (int64_t j = 0; j < columns; j++) { row[j] = opdi_complex_sub(row[j], opdi_complex_mul(factor, sums[j])); }
     }
 }
-/* Computes c -= tau (c v) v^H for c [rows, columns]; `over` has the conjugates of v. */
+/* Applies a reflection from the right to c [rows, columns], whose rows are ld apart: c -= tau (c v) v^H.  over
+   [columns] has the conjugates of v. */
 static void opdi_cschur_columns(int64_t rows, int64_t columns, const opdi_complex *v, const opdi_complex *over,
                                 opdi_complex tau, opdi_complex *c, int64_t ld) {
     for (int64_t i = 0; i < rows; i++, c += ld) {
@@ -82,7 +86,7 @@ static void opdi_cschur_columns(int64_t rows, int64_t columns, const opdi_comple
         for (int64_t j = 0; j < columns; j++) { c[j] = opdi_complex_sub(c[j], opdi_complex_mul(sum, over[j])); }
     }
 }
-/* Reduces the matrix to Hessenberg form (zero below the diagonal that is next to the main one); room [3 n] is scratch
+/* Reduces the matrix to Hessenberg form: all elements below the first subdiagonal become 0.  room [3 n] is scratch
    memory. */
 static void opdi_cschur_start(const opdi_cschur *schur, opdi_complex *room) {
     const int64_t n = schur->n;
@@ -101,7 +105,8 @@ static void opdi_cschur_start(const opdi_cschur *schur, opdi_complex *room) {
         if (schur->q) { opdi_cschur_rows(count, n, over, tau, schur->q + (k + 1) * n, n, over + n); }
     }
 }
-/* Rotates two lines of count elements, `step` apart, to (c x + s y, c y - conj(s) x). */
+/* Rotates the vectors x and y, of `count` elements each, `step` apart: x becomes c x + s y, and y becomes c y - conj(s)
+   x. */
 static void opdi_cschur_rotate(opdi_complex *x, opdi_complex *y, int64_t count, int64_t step, double c,
                                opdi_complex s) {
     for (int64_t i = 0; i < count * step; i += step) {
@@ -112,7 +117,7 @@ static void opdi_cschur_rotate(opdi_complex *x, opdi_complex *y, int64_t count, 
         y[i].im = c * right.im - (s.re * left.im - s.im * left.re);
     }
 }
-/* Makes one QR step with a shift on rows first .. last.  If q is NULL, only the elements in these rows and columns
+/* Performs one QR step with a shift on rows first .. last.  If q is NULL, only elements in these rows and columns
    change. */
 static void opdi_cschur_step(const opdi_cschur *schur, int64_t first, int64_t last, opdi_complex shift) {
     const int64_t n = schur->n, right = schur->q ? n : last + 1, top = schur->q ? 0 : first;
@@ -136,8 +141,8 @@ static void opdi_cschur_step(const opdi_cschur *schur, int64_t first, int64_t la
         }
     }
 }
-/* Returns true if the element below the diagonal in row k is negligible, judged by its neighbours (Ahues and Tisseur,
-   as in LAPACK). */
+/* Returns true if the element below the diagonal in row k is negligible compared to the elements around it (Ahues and
+   Tisseur, as in LAPACK). */
 static bool opdi_cschur_splits(const opdi_cschur *schur, int64_t k) {
     const int64_t n = schur->n;
     const opdi_complex *h = schur->h + k * n + k;
@@ -152,8 +157,8 @@ static bool opdi_cschur_splits(const opdi_cschur *schur, int64_t k) {
     const double large = OPDI_MAX(own, gap), lesser = OPDI_MIN(own, gap), sum = large + more;
     return less * (more / sum) <= OPDI_MAX(least, DBL_EPSILON * (lesser * (large / sum)));
 }
-/* Returns Wilkinson's shift: of the two eigenvalues of the block in the last two rows, the one closer to its last
-   element. */
+/* Returns Wilkinson's shift for the 2 x 2 block whose lower right element is h[0]: the eigenvalue of the block that is
+   closer to this element.  n is the length of a row. */
 static opdi_complex opdi_cschur_shift(const opdi_complex *h, int64_t n) {
     const opdi_complex half = opdi_complex_times(0.5, opdi_complex_sub(h[-n - 1], h[0]));
     const opdi_complex product = opdi_complex_mul(h[-1], h[-n]);
@@ -162,7 +167,7 @@ static opdi_complex opdi_cschur_shift(const opdi_complex *h, int64_t n) {
     const opdi_complex sum = opdi_complex_add(half, root);
     return opdi_complex_zero(sum) ? h[0] : opdi_complex_sub(h[0], opdi_complex_div(product, sum));
 }
-/* Reduces h to a triangle.  Returns 0, or the number of an eigenvalue that did not converge. */
+/* Reduces h to upper triangular form.  Returns 0, or the number (from 1) of an eigenvalue that did not converge. */
 static int64_t opdi_cschur_run(const opdi_cschur *schur) {
     const int64_t n = schur->n;
     opdi_complex *h = schur->h;
@@ -182,7 +187,7 @@ static int64_t opdi_cschur_run(const opdi_cschur *schur) {
         }
         if (++sweep > OPDI_SWEEPS) { return last + 1; }
         opdi_complex shift = opdi_cschur_shift(h + last * (n + 1), n);
-        if (sweep % 10 == 0) {                    /* another shift, against going in circles */
+        if (sweep % 10 == 0) {                    /* every tenth time, use another shift to prevent endless cycles */
             shift = h[last * (n + 1)];
             shift.re += 0.75 * opdi_complex_size(h[last * n + last - 1]);
         }
@@ -190,8 +195,8 @@ static int64_t opdi_cschur_run(const opdi_cschur *schur) {
     }
     return 0;
 }
-/* Computes the eigenvector of eigenvalue k, x = q y, scaled to length 1 with a real largest element; y [n] is scratch
-   memory. */
+/* Computes the eigenvector x [n] for eigenvalue number k.  y [n] is scratch memory for the eigenvector of h; x is q y,
+   scaled to length 1 with a real largest element. */
 static void opdi_cschur_vector(const opdi_cschur *schur, int64_t k, opdi_complex *y, opdi_complex *x) {
     const int64_t n = schur->n;
     const opdi_complex *h = schur->h, value = h[k * (n + 1)];
@@ -213,7 +218,8 @@ static void opdi_cschur_vector(const opdi_cschur *schur, int64_t k, opdi_complex
     opdi_cschur_back(schur, x);
     opdi_cschur_normalize(n, x);
 }
-/* Computes the eigenvalues data[1] [n] of data[0] [n, n] and, with `vectors`, the eigenvectors data[2] [n, n]. */
+/* Computes the eigenvalues data[1] [n] of the matrix data[0] [n, n] and, if solver->vectors is set, the eigenvectors
+   data[2] [n, n].  Returns 0, or -1 if memory runs out. */
 static int opdi_eig_one_c128(const opdi_solver *solver, int64_t at) {
     const int64_t n = solver->rows;
     const opdi_complex *from = opdi_cblock_at(solver, 0, at, n).at;
@@ -229,7 +235,7 @@ static int opdi_eig_one_c128(const opdi_solver *solver, int64_t at) {
     double *const sizes = (double *)(void *)(room + 5 * n);
     schur.n = n;
     schur.scale = sizes + n * n;
-    (void)frexp(opdi_complex_largest(from, n * n), &power);       /* 0 for 0 */
+    (void)frexp(opdi_complex_largest(from, n * n), &power);       /* sets power to 0 if all elements are 0 */
     for (int64_t i = 0; i < n * n; i++) {
         schur.h[i] = opdi_complex_make(ldexp(from[i].re, -power), ldexp(from[i].im, -power));
         if (vectors) { schur.q[i] = opdi_complex_make(i % (n + 1) == 0, 0); }
@@ -295,8 +301,9 @@ static int opdi_eig_any(opd_call *call, const char *name, bool vectors) {
 }
 static int opdi_linalg_eig_kernel(opd_call *call) { return opdi_eig_any(call, "linalg.eig", true); }
 static int opdi__linalg_eigvals_kernel(opd_call *call) { return opdi_eig_any(call, "linalg.eigvals", false); }
-/* Computes the gradient V^-H (diag(gL) + (V^H gV - V^H V diag(re(V^H gV))) / conj(L_j - L_i)) V^H.  A real input gets
-   the real part. */
+/* Computes the gradient V^-H (diag(gL) + (V^H gV - V^H V diag(re(V^H gV))) / conj(L_j - L_i)) V^H.  V and L are the
+   eigenvectors and eigenvalues, gV and gL their gradients; the division is elementwise, and its diagonal is 0.  If
+   `real`, the input is real and gets the real part. */
 static opd_tensor *opdi_eig_gradient(opd_tensor *value_grad, opd_tensor *grad, opd_tensor *values,
                                      opd_tensor *vectors, bool real) {
     opd_tensor *turned = opdi_mh(vectors), *sum = NULL;
@@ -326,8 +333,8 @@ static int opdi__linalg_eigvals_backward(opd_backward_call *bw) {
         : opd_bw_return(bw, 0, opdi_eig_gradient(grad, NULL, rets[0], rets[1],
                                                  !opd_dtype_is_complex(opd_bw_dtype(bw, 0))));
 }
-/* Computes the tangents.  With X = V^-1 dA V: dL = diag(X), and dV = V (X / (L_j - L_i)) without the part that would
-   change the lengths of the vectors. */
+/* Computes the tangents of the eigenvalues L and the eigenvectors V.  With X = V^-1 dA V, dL is diag(X), and dV is V (X
+   / (L_j - L_i)), without the components that would change the lengths of the eigenvectors. */
 static int opdi_linalg_eig_jvp(opd_jvp_call *jv) {
     opd_tensor *tangent = opd_jvp_tangent(jv, 0), *values = opd_jvp_result(jv, 0), *vectors = opd_jvp_result(jv, 1);
     if (!tangent || !values) { return -1; }
@@ -341,7 +348,7 @@ static int opdi_linalg_eig_jvp(opd_jvp_call *jv) {
     inner = opd_sub(inner, opd_mul(vectors, opd_unsqueeze(longer, -2)));
     return opd_jvp_return(jv, 0, opd_clone(diagonal)) ? -1 : opd_jvp_return(jv, 1, inner);
 }
-/* opd_linalg_eig: eigenvalues and eigenvectors of any matrix, which are complex */
+/* opd_linalg_eig: eigenvalues and eigenvectors of general square matrices, as complex numbers */
 OPDI_OP(linalg_eig) {
     op->schema = "linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)";
     op->cpu = op->fake = opdi_linalg_eig_kernel; op->backward = opdi_linalg_eig_backward;
@@ -351,7 +358,7 @@ OPDI_OP(linalg_eig) {
     op->out = "linalg_eig.out(eigenvalues, eigenvectors)";
     op->cases = "";
 }
-/* opd__linalg_eigvals: the eigenvalues of any matrix */
+/* opd__linalg_eigvals: the eigenvalues of general square matrices, as complex numbers */
 OPDI_OP(_linalg_eigvals) {
     op->schema = "_linalg_eigvals(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi__linalg_eigvals_kernel; op->backward = opdi__linalg_eigvals_backward; op->save = "self";
@@ -362,7 +369,7 @@ OPDI_OP(_linalg_eigvals) {
 static int opdi_linalg_eigvals_kernel(opd_call *call) {
     return opd_return_tensor(call, opd__linalg_eigvals(opd_arg_tensor(call, 0)));
 }
-/* opd_linalg_eigvals: the eigenvalues of any matrix, which are complex */
+/* opd_linalg_eigvals: the eigenvalues of general square matrices, as complex numbers */
 OPDI_OP(linalg_eigvals) {
     op->schema = "linalg_eigvals(Tensor self) -> Tensor";
     op->composite = opdi_linalg_eigvals_kernel;

@@ -1,10 +1,10 @@
 #include "../ops.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>op:complex_factor matrices of complex numbers factored: Cholesky, LU, QR, L D L^H; triangles solved
+//  >>op:complex_factor factorizations of complex matrices: Cholesky, LU, QR, L D L^H; triangular solves
 //
-//  Does the work of >>op:factor for complex numbers: in complex128, column by column, without blocks.  Matrices of
-//  complex64 are converted first, and results are rounded back.
+//  This section is the counterpart of >>op:factor for complex numbers.  It computes in complex128, column by column,
+//  without blocks.  Matrices of complex64 are converted first, and results are rounded back.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_INTERNAL opdi_cblock opdi_cblock_of(opdi_complex *at, int64_t rs, int64_t cs) {
@@ -29,11 +29,11 @@ OPDI_INTERNAL opdi_cblock opdi_cblock_conj(opdi_cblock block) {
     block.conj = !block.conj;
     return block;
 }
-/* Returns matrix number `at` of the solver's tensor `which`.  Its rows are `width` long. */
+/* Returns matrix number `at` of tensor solver->data[which], whose rows have `width` elements. */
 OPDI_INTERNAL opdi_cblock opdi_cblock_at(const opdi_solver *solver, int which, int64_t at, int64_t width) {
     return opdi_cblock_of((opdi_complex *)opdi_solver_at(solver, which, at, sizeof(opdi_complex)), width, 1);
 }
-/* Subtracts `factor` times row `from` from row `to` of x [.., columns].  x must not be marked as conjugated. */
+/* Subtracts `factor` times row `from` of x [.., columns] from row `to`.  x must not be marked as conjugated. */
 static void opdi_cblock_minus(opdi_cblock x, int64_t columns, int64_t to, opdi_complex factor, int64_t from) {
     for (int64_t j = 0; j < columns; j++) {
         opdi_complex *place = x.at + to * x.rs + j * x.cs;
@@ -47,17 +47,18 @@ OPDI_INTERNAL void opdi_cblock_exchange(opdi_cblock x, int64_t columns, int64_t 
         x.at[other * x.rs + j * x.cs] = kept;
     }
 }
-/* Returns |re| + |im|, by which LAPACK chooses pivots. */
+/* Returns |re| + |im|, the size by which LAPACK chooses pivots. */
 OPDI_INTERNAL double opdi_complex_size(opdi_complex x) { return fabs(x.re) + fabs(x.im); }
-/* Returns the larger of |re| and |im|, or NaN. */
+/* Returns the larger of |re| and |im|, or NaN if one of them is NaN. */
 OPDI_INTERNAL double opdi_complex_span(opdi_complex x) {
     const double re = fabs(x.re), im = fabs(x.im);
     return re > im || isnan(re) ? re : im;
 }
 
-//== triangles and Cholesky ============================================================================================
+//== triangular solves and Cholesky ====================================================================================
 
-/* Solves t y = x in place of x [rows, columns] for a triangle t.  If `unit`, its diagonal counts as ones. */
+/* Solves t y = x for a triangular matrix t [rows, rows]; y overwrites x [rows, columns].  If `unit`, the diagonal of t
+   counts as ones. */
 static void opdi_complex_triangle(int64_t rows, int64_t columns, opdi_cblock t, opdi_cblock x, bool upper, bool unit) {
     for (int64_t step = 0; step < rows; step++) {
         const int64_t i = upper ? rows - 1 - step : step;
@@ -81,8 +82,8 @@ OPDI_INTERNAL int opdi_triangle_one_c128(const opdi_solver *solver, int64_t at) 
     opdi_complex_triangle(n, solver->columns, t, x, solver->upper == solver->left, solver->unit);
     return 0;
 }
-/* Factors a = L L^H in place.  Reads and writes only the lower triangle, and only the real parts of its diagonal.
-   Returns 0, or the number (from 1) of the column whose pivot has no square root. */
+/* Factors a = L L^H in place, where a is [n, n].  Reads and writes only the lower triangular part, and only the real
+   parts of its diagonal.  Returns 0, or the number (from 1) of the first column whose pivot is not positive. */
 static int64_t opdi_complex_cholesky(int64_t n, opdi_cblock a) {
     for (int64_t j = 0; j < n; j++) {
         double pivot = opdi_cblock_get(&a, j, j).re;
@@ -104,8 +105,8 @@ static int64_t opdi_complex_cholesky(int64_t n, opdi_cblock a) {
     }
     return 0;
 }
-/* Returns the lower factor L in data[0].  If `upper`, data[0] holds U with A = U^H U, and the result is the adjoint of
-   U. */
+/* Returns the lower triangular factor of matrix number `at` in data[0].  If solver->upper is set, data[0] holds U with
+   A = U^H U, and the result is U^H. */
 static opdi_cblock opdi_complex_lower_at(const opdi_solver *solver, int64_t at) {
     const opdi_cblock a = opdi_cblock_at(solver, 0, at, solver->rows);
     return solver->upper ? opdi_cblock_conj(opdi_cblock_turned(a)) : a;
@@ -152,7 +153,8 @@ OPDI_INTERNAL int opdi_lu_one_c128(const opdi_solver *solver, int64_t at) {
     }
     return 0;
 }
-/* Solves with lu's result in data[0].  turned: solves with the adjoint of the matrix. */
+/* Solves equations with the LU factors in data[0]; the solution overwrites data[1].  If solver->turned is set, uses the
+   conjugate transpose of the matrix.  Returns 0. */
 OPDI_INTERNAL int opdi_lu_solve_one_c128(const opdi_solver *solver, int64_t at) {
     const int64_t n = solver->rows, columns = solver->columns;
     const int32_t *pivots = solver->pivots + at * solver->npivots;
@@ -176,7 +178,8 @@ static opdi_complex opdi_complex_sgn(opdi_complex x) {
     const double size = opdi_complex_abs(x);
     return size == 0 ? opdi_complex_make(0, 0) : opdi_complex_make(x.re / size, x.im / size);
 }
-/* Computes determinants.  The logarithms of their sizes, data[2], are double. */
+/* Computes determinants from LU factors in data[0] into data[1].  If solver->vectors is set, data[1] gets x / |x| of
+   the determinant x, and data[2] the logarithm of |x| as a double. */
 OPDI_INTERNAL int opdi_det_one_c128(const opdi_solver *solver, int64_t at) {
     const int32_t *pivots = solver->pivots + at * solver->npivots;
     const opdi_cblock a = opdi_cblock_at(solver, 0, at, solver->rows);
@@ -193,10 +196,11 @@ OPDI_INTERNAL int opdi_det_one_c128(const opdi_solver *solver, int64_t at) {
     return 0;
 }
 
-//== QR by reflections =================================================================================================
+//== QR factorization by reflections ===================================================================================
 
-/* Makes the reflection 1 - tau v v^H whose adjoint takes x [count] to (beta, 0, ..., 0) with a real beta.  Writes beta
-   to x[0] and the rest of v behind it.  Returns tau. */
+/* Makes a reflection 1 - tau v v^H whose conjugate transpose maps x [count] to (beta, 0, ..., 0) with a real beta.
+   Writes beta to x[0], and v[1], v[2] and so on to x[1], x[2]; v[0] is 1.  Elements of x are `stride` apart.  Returns
+   tau. */
 OPDI_INTERNAL opdi_complex opdi_complex_reflection(int64_t count, opdi_complex *x, int64_t stride) {
     double most = 0, sum = 0;
     for (int64_t i = 1; i < count; i++) {
@@ -216,8 +220,8 @@ OPDI_INTERNAL opdi_complex opdi_complex_reflection(int64_t count, opdi_complex *
     x[0] = opdi_complex_make(beta, 0);
     return opdi_complex_make((beta - alpha.re) / beta, -alpha.im / beta);
 }
-/* Computes c = (1 - tau v v^H) c.  c [rows, columns] is not conjugated.  v is column 0 of a; its first element counts
-   as 1, whatever is stored there. */
+/* Computes c = (1 - tau v v^H) c for c [rows, columns], which must not be marked as conjugated.  v is column 0 of a,
+   except that v[0] is 1, whatever is stored there. */
 OPDI_INTERNAL void opdi_complex_reflect(int64_t rows, int64_t columns, opdi_cblock a, opdi_complex tau, opdi_cblock c) {
     opdi_complex sums[8];
     for (int64_t from = 0; from < columns && !opdi_complex_zero(tau); from += 8) {
@@ -243,8 +247,8 @@ OPDI_INTERNAL void opdi_complex_reflect(int64_t rows, int64_t columns, opdi_cblo
         }
     }
 }
-/* Applies `count` reflections to c [rows, columns].  Their v are stored below the diagonal of a.  Begins with the last
-   one or, if `turned`, with the first.  conj: uses the conjugate of each tau. */
+/* Applies `count` reflections to c [rows, columns].  The vector v of reflection i is stored below the diagonal in
+   column i of a.  The last reflection is applied first or, if `turned`, last.  If `conj`, each tau is conjugated. */
 OPDI_INTERNAL void opdi_complex_reflect_all(int64_t rows, int64_t columns, int64_t count, opdi_cblock a,
                                             const opdi_complex *tau, opdi_cblock c, bool turned, bool conj) {
     for (int64_t step = 0; step < count; step++) {
@@ -253,8 +257,8 @@ OPDI_INTERNAL void opdi_complex_reflect_all(int64_t rows, int64_t columns, int64
                              opdi_cblock_part(c, i, 0));
     }
 }
-/* Factors a [rows, columns] = Q R in place.  R, with a real diagonal, is stored above, and the v of the reflections
-   below the diagonal. */
+/* Factors a [rows, columns] = Q R in place.  R, with a real diagonal, is stored on and above the diagonal of a, the
+   vectors v of the reflections below it; tau is [min(rows, columns)]. */
 OPDI_INTERNAL void opdi_complex_geqrf(int64_t rows, int64_t columns, opdi_cblock a, opdi_complex *tau) {
     for (int64_t j = 0; j < OPDI_MIN(rows, columns); j++) {
         const opdi_cblock place = opdi_cblock_part(a, j, j);
@@ -278,7 +282,8 @@ OPDI_INTERNAL int opdi_orgqr_one_c128(const opdi_solver *solver, int64_t at) {
                              false, false);
     return 0;
 }
-/* Multiplies by Q.  c Q is the transpose of Q^T c^T, and Q^T consists of the reflections by the conjugates of the v. */
+/* Multiplies data[2] by Q.  If Q is on the right, computes the transpose Q^T c^T of c Q, for which Q^T is made from the
+   conjugates of the vectors v.  Returns 0. */
 OPDI_INTERNAL int opdi_ormqr_one_c128(const opdi_solver *solver, int64_t at) {
     opdi_cblock c = opdi_cblock_at(solver, 2, at, solver->left ? solver->columns : solver->rows);
     opdi_cblock a = opdi_cblock_at(solver, 0, at, solver->npivots);
@@ -291,15 +296,16 @@ OPDI_INTERNAL int opdi_ormqr_one_c128(const opdi_solver *solver, int64_t at) {
     return 0;
 }
 
-//== L D L^T and L D L^H with exchanges of rows and columns ============================================================
+//== L D L^T and L D L^H with row and column exchanges =================================================================
 //
 //  The method is that of >>op:factor for real numbers.  If the solver's `turned` is set, the matrix is Hermitian:
-//  elements above the diagonal are conjugates of those below, and the diagonal is real.
+//  elements above the diagonal are conjugates of the elements below, and the diagonal is real.
 
 static opdi_complex opdi_complex_mirrored(opdi_complex x, bool hermitian) {
     return hermitian ? opdi_complex_conj(x) : x;
 }
-/* Exchanges rows and columns i < j of the matrix, from i on.  Only the lower triangle is stored. */
+/* Exchanges rows and columns i < j of the matrix a [n, n], from column i on.  Only the lower triangular part is
+   stored. */
 static void opdi_complex_ldl_exchange(int64_t n, opdi_complex *a, int64_t i, int64_t j, bool hermitian) {
     for (int64_t k = i; k < n; k++) {
         if (k == j) { continue; }
@@ -312,8 +318,8 @@ static void opdi_complex_ldl_exchange(int64_t n, opdi_complex *a, int64_t i, int
     }
     a[j * n + i] = opdi_complex_mirrored(a[j * n + i], hermitian);
 }
-/* Returns the size (1 or 2) of the block that begins at k.  Sets *other to the row that must be exchanged with the last
-   row of the block. */
+/* Returns the size (1 or 2) of the diagonal block of D that begins at row k.  Sets *other to the row that must be
+   exchanged with the last row of the block. */
 static int opdi_complex_ldl_choose(int64_t n, const opdi_complex *a, int64_t k, int64_t *other) {
     const double alpha = 0.6403882032022076, first = opdi_complex_size(a[k * n + k]);  /* (1 + sqrt(17)) / 8 */
     double most = 0, beside = 0;
@@ -334,7 +340,8 @@ static int opdi_complex_ldl_choose(int64_t n, const opdi_complex *a, int64_t k, 
     *other = at;
     return opdi_complex_size(a[at * n + at]) >= alpha * beside ? 1 : 2;
 }
-/* Solves (x, y) D = (first, second) for the 2 x 2 block D on the diagonal that ends at row `last` of a. */
+/* Solves (x, y) D = (first, second) for a 2 x 2 diagonal block D, whose second row is row `last` of a.  *x and *y hold
+   first and second before the call. */
 static void opdi_complex_ldl_pair(int64_t n, const opdi_complex *a, int64_t last, bool hermitian, opdi_complex *x,
                                   opdi_complex *y) {
     const opdi_complex below = a[last * n + last - 1];
@@ -347,8 +354,8 @@ static void opdi_complex_ldl_pair(int64_t n, const opdi_complex *a, int64_t last
     *x = opdi_complex_div(opdi_complex_sub(opdi_complex_mul(low, first), opdi_complex_mul(beside, second)), det);
     *y = opdi_complex_div(opdi_complex_sub(opdi_complex_mul(high, second), opdi_complex_mul(above, first)), det);
 }
-/* Eliminates the block of `size` rows at k from the matrix below and right of it.  Leaves the columns of L where the
-   block's columns were. */
+/* Eliminates the diagonal block of `size` rows at row k: updates the matrix below and right of it, and writes the
+   columns of L to the columns of the block. */
 static void opdi_complex_ldl_eliminate(int64_t n, opdi_complex *a, int64_t k, int size, bool hermitian) {
     for (int64_t j = k + size; j < n; j++) {
         opdi_complex x = a[j * n + k], y = size == 2 ? a[j * n + k + 1] : opdi_complex_make(0, 0);
@@ -380,7 +387,7 @@ OPDI_INTERNAL int opdi_ldl_one_c128(const opdi_solver *solver, int64_t at) {
     for (int64_t k = 0; k < n; k += size) {
         size = opdi_complex_ldl_choose(n, a, k, &other);
         pivots[k] = (int32_t)(other + 1);
-        if (size == 1 && other == k && opdi_complex_zero(a[k * n + k])) {  /* all of the column is zero */
+        if (size == 1 && other == k && opdi_complex_zero(a[k * n + k])) {  /* the column consists of zeros */
             if (!solver->info[at]) { solver->info[at] = (int32_t)(k + 1); }
             continue;
         }
@@ -398,8 +405,9 @@ OPDI_INTERNAL int opdi_ldl_one_c128(const opdi_solver *solver, int64_t at) {
     }
     return 0;
 }
-/* Solves D y = x in place of x, for the block of D that ends at row `last`: one or two rows of x.  The matrix is seen
-   transposed here, so the element above the diagonal of D stands for the one below. */
+/* Solves D y = x in place of x [.., columns], for the diagonal block of D that ends at row `last` and has `size` rows.
+   opdi_complex_ldl_pair solves with D on the right, so for a Hermitian D the numbers are conjugated before and
+   after. */
 static void opdi_complex_ldl_divide(int64_t n, const opdi_complex *a, int64_t last, int size, bool hermitian,
                                     opdi_complex *x, int64_t columns) {
     for (int64_t j = 0; j < columns; j++) {

@@ -1,5 +1,5 @@
-/* Splits a complex matrix into its real and its imaginary part.  These begin `apart` numbers from each other; their
-   rows are ld apart. */
+/* Splits a complex matrix into matrices of its real and imaginary parts, at `to`.  The imaginary parts begin `apart`
+   numbers after the real parts; rows of both are ld apart. */
 static void OPDI_TYPED(complex_split)(const opd_tensor *from, char *to, int64_t ld, int64_t apart) {
     const OPDI_T *x = (const OPDI_T *)(const void *)from->data;
     OPDI_T *re = (OPDI_T *)(void *)to, *im = re + apart;
@@ -11,7 +11,8 @@ static void OPDI_TYPED(complex_split)(const opd_tensor *from, char *to, int64_t 
         }
     }
 }
-/* Writes to out the complex product, added up from the products of the parts [parts, rows, parts, columns]. */
+/* Combines the products of the real and imaginary parts of two matrices to their complex product `out` [rows, columns].
+   `product` is [2, rows, 2, columns]: part of the first factor, row, part of the second factor, column. */
 static void OPDI_TYPED(complex_merge)(opd_tensor *out, const char *product) {
     const int64_t rows = opdi_sizes(out)[0], columns = opdi_sizes(out)[1];
     const int64_t rs = 2 * opdi_strides(out)[0], cs = 2 * opdi_strides(out)[1];

@@ -1,19 +1,21 @@
 #include "../ops.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>op:distance  distances between rows
+//  >>op:distance  distances between the rows of matrices
 //----------------------------------------------------------------------------------------------------------------------
 
 //== distances between rows: _cdist_forward, _pdist_forward ============================================================
 //
-//  d_ij = (sum_k |x_ik - y_jk|^p)^(1/p).  For a single matrix, the result lists the pairs i < j.  The gradient of a row
-//  of x is summed over all rows of y, in order.  So each pair of a single matrix is processed twice, but no two threads
-//  write to one row.
+//  The distance of row i of x and row j of y is d_ij = (sum_k
+//  x_ik - y_jk
+//  ^p)^(1/p).  pdist has only one matrix; its result lists the distances of the pairs of rows i < j.  The gradient of a
+//  row of x is a sum over all rows of y, in order.  So pdist's gradient processes each pair twice, but no two threads
+//  write to the same row.
 
 typedef struct opdi_distances {
-    int64_t n, m, k;                              /* rows of x and of y, their length */
+    int64_t n, m, k;                              /* numbers of rows of x and of y, their length */
     double p;
-    bool pairs;                                   /* y is x */
+    bool pairs;                                   /* pdist: y is x */
     const void *x, *y, *g, *d;                    /* x [b, n, k], y [b, m, k]; gradient and distances [b, n, m] */
     void *out;                                    /* distances, or the gradient of x */
 } opdi_distances;
@@ -23,7 +25,7 @@ static int64_t opdi_distance_at(const opdi_distances *distances, int64_t i, int6
     return distances->pairs ? first * distances->n - first * (first + 1) / 2 + second - first - 1
         : i * distances->m + j;
 }
-enum { OPDI_DISTANCE_0, OPDI_DISTANCE_1, OPDI_DISTANCE_2, OPDI_DISTANCE_P, OPDI_DISTANCE_MAX };     /* p */
+enum { OPDI_DISTANCE_0, OPDI_DISTANCE_1, OPDI_DISTANCE_2, OPDI_DISTANCE_P, OPDI_DISTANCE_MAX };     /* the order p */
 static void opdi_distances_f32(void *ctx, int64_t begin, int64_t end);
 static void opdi_distances_f64(void *ctx, int64_t begin, int64_t end);
 static void opdi_distances_back_f32(void *ctx, int64_t begin, int64_t end);
@@ -34,8 +36,9 @@ static void opdi_distances_back_f64(void *ctx, int64_t begin, int64_t end);
 #include "distance_rows.typed.h"
 #include "../../typed/end.h"
 OPDI_COLD_BEGIN
-/* Writes to out the distances between the rows of input and of output; if output is NULL, those of the pairs of input.
-   If grad and delta (the distances) are given, writes the gradient of input instead. */
+/* Writes to out the distances between the rows of input and the rows of output or, if output is NULL, between the pairs
+   of rows of input.  If grad and delta (the distances) are given, writes the gradient of input instead.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_distances_run(opd_tensor *out, opd_tensor *input, opd_tensor *output, opd_tensor *grad,
                               opd_tensor *delta, double p) {
     const opd_scalar_type dtype = (opd_scalar_type)opdi_compute_dtype[opdi_compute_type((opd_scalar_type)out->dtype)];
@@ -93,7 +96,8 @@ static int opdi_cdist_check(const opd_tensor *input, const opd_tensor *output, d
     }
     return opdi_same_dtype(input, output);
 }
-/* Expands the batch dims of tensors[count] to their common sizes.  Sets sizes to these and *ndim to their number. */
+/* Expands the batch dims of tensors[count] to common sizes.  Sets sizes[*ndim] to the sizes of the last tensor.
+   Returns 0, or -1 and sets an error. */
 static int opdi_cdist_expand(opd_tensor **tensors, int count, int64_t *sizes, int *ndim) {
     int i;
     for (*ndim = 0, i = 0; i < count; i++) {
@@ -126,7 +130,7 @@ static int opdi__cdist_forward_kernel(opd_call *call) {
     opd_tensor *out = opd_result(call, 0, sizes, ndim, OPDI_DTYPE(tensors[0]));
     return !out ? -1 : !out->data ? 0 : opdi_distances_run(out, tensors[0], tensors[1], NULL, NULL, p);
 }
-/* Computes the gradient of cdist by x1 [.., n, columns] from grad and the distances, both [.., n, m]. */
+/* Computes the gradient of cdist with respect to x1 [.., n, columns] from grad and the distances, both [.., n, m]. */
 static int opdi__cdist_backward_kernel(opd_call *call) {
     static const int at[4] = {1, 2, 0, 4};        /* x, y, gradient, distances */
     opd_tensor *tensors[4];
@@ -154,7 +158,8 @@ static int opdi__cdist_backward_kernel(opd_call *call) {
                                                                        tensors[3], p) : opdi_fill_with(out,
         opd_value_int(0));
 }
-/* Computes |input|^2 - 2 x other + |other|^2 for input [n, k] and other [m, k] as one product. */
+/* Computes the distances for p = 2 as square roots of |x|^2 - 2 x y^T + |y|^2, for rows x of input [n, k] and rows y of
+   other [m, k].  The three terms are computed as a single matrix product. */
 static int opdi__euclidean_dist_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1), *firsts[3], *others[3];
     const int64_t last = -1;
@@ -176,8 +181,8 @@ static int opdi__cdist_forward_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_cdist_backward(opd_mT(grad), other, input, p, opd_mT(delta)));
     return 0;
 }
-/* Computes the gradients of _euclidean_dist.  With result = grad / delta, or 0 where delta is 0, x1 gets x1 sum(result)
-   - result x2.  x2 gets the same with x1 and x2 exchanged and result transposed. */
+/* Computes the gradients of _euclidean_dist.  With result = grad / delta, or 0 where delta is 0, the gradient of x1 is
+   x1 sum(result) - result x2.  The gradient of x2 is the same with x1 and x2 exchanged and result transposed. */
 static int opdi__euclidean_dist_backward(opd_backward_call *bw) {
     opd_tensor *delta = opd_bw_result(bw, 0), *result = opd_div(opd_bw_grad(bw, 0), delta), *in[2];
     const int64_t last = -1;
@@ -190,9 +195,9 @@ static int opdi__euclidean_dist_backward(opd_backward_call *bw) {
     }
     return 0;
 }
-/* Computes the derivatives of cdist's gradient by input, which is the sum over j of grad_ij factor_ijk third_ij.  Here
-   value = input_i - output_j, factor = sign(value) |value|^(p-1) and third = delta^(1-p).  The derivatives, in
-   direction `upper`, by grad, input, output and delta go to results; NULL means 0. */
+/* Computes the gradients of _cdist_backward, whose result for row i is the sum over j of grad_ij factor_ijk third_ij.
+   Here value = input_i - output_j, factor = sign(value) |value|^(p-1) and third = delta^(1-p).  `upper` is the gradient
+   of that result.  results[4] get the gradients of grad, input, output and delta; NULL means 0. */
 static void opdi_cdist_second(opd_tensor *upper, opd_tensor *grad, opd_tensor *input, opd_tensor *output,
                               opd_tensor *delta, double p, opd_tensor **results /*[4]*/) {
     const int64_t rows = -2, columns = -1, all = -3;
@@ -229,7 +234,7 @@ static int opdi__cdist_backward_backward(opd_backward_call *bw) {
     for (int i = 0; i < 4; i++) { OPDI_GIVE(i + i / 3, results[i]); }
     return 0;
 }
-/* Batches operators on matrices with batch dims: moves the examples in front of these. */
+/* Batches operators on matrices: the examples become the first batch dim. */
 static int opdi_matrices_batch(opd_call *call) {
     opd_value args[OPD_MAX_ARGS], ret;
     int ndim = 0;
@@ -240,7 +245,7 @@ static int opdi_matrices_batch(opd_call *call) {
     return opdi_batch_align(call, args, ndim, false) || opd_call_all(call->op, &ret, args, call->op->nargs) ? -1
         : opd_batch_return(call, ret.u.t, 0);
 }
-/* opd_cdist_forward: cdist */
+/* opd_cdist_forward: the operator under cdist that computes the distances */
 OPDI_OP(_cdist_forward) {
     op->schema = "_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor";
     op->cpu = op->fake = opdi__cdist_forward_kernel; op->backward = opdi__cdist_forward_backward;
@@ -250,7 +255,7 @@ OPDI_OP(_cdist_forward) {
     op->cases = "[3,4], [2,4], 2.0, None; [2,3,4], [1,2,4], 1.0, None; [3,2], [2,2], 1.5, None; [3,3], [4,3], 3.0, 2; "
         "[2,17], [2,17], inf, 1; [3,2], [2,2], 2.0, 1";
 }
-/* opd_cdist_backward: derivative of cdist */
+/* opd_cdist_backward: the gradient of cdist's x1 */
 OPDI_OP(_cdist_backward) {
     op->schema = "_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor";
     op->cpu = op->fake = opdi__cdist_backward_kernel; op->backward = opdi__cdist_backward_backward;
@@ -259,7 +264,7 @@ OPDI_OP(_cdist_backward) {
     op->out = "_cdist_backward.out";
     op->cases = "[3,2], [3,4], [2,4], 2.0, [3,2]+; [2,3,2], [2,3,4], [1,2,4], 1.5, [2,3,2]+";
 }
-/* opd_euclidean_dist: cdist of p = 2 by a matrix product */
+/* opd_euclidean_dist: cdist for p = 2, computed by a matrix product */
 OPDI_OP(_euclidean_dist) {
     op->schema = "_euclidean_dist(Tensor x1, Tensor x2) -> Tensor";
     op->any = opdi__euclidean_dist_kernel; op->backward = opdi__euclidean_dist_backward; op->save = "x1, x2, result";
@@ -268,7 +273,7 @@ OPDI_OP(_euclidean_dist) {
     op->cases = "[3,4], [2,4]; [2,3,4], [2,2,4]";
 }
 
-/* If there are many rows, computes cdist as a product, which autograd records; otherwise calls one operator. */
+/* cdist: calls _euclidean_dist if p is 2 and there are many rows (or compute_mode asks for it), else _cdist_forward. */
 static int opdi_cdist_kernel(opd_call *call) {
     opd_tensor *tensors[2];
     const double p = opd_arg_float(call, 2);
@@ -284,7 +289,7 @@ static int opdi_cdist_kernel(opd_call *call) {
     return opdi_cdist_expand(tensors, 2, sizes, &ndim) ? -1 : opd_return_tensor(call,
         opd_euclidean_dist(tensors[0], tensors[1]));
 }
-/* opd_cdist: p-norm distances between the rows of x1 and those of x2 */
+/* opd_cdist: the p-norm distance of each row of x1 to each row of x2 */
 OPDI_OP(cdist) {
     op->schema = "cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor";
     op->composite = opdi_cdist_kernel;
@@ -330,8 +335,8 @@ static int opdi__pdist_forward_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_pdist_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1).u.d,
                                                    opd_bw_result(bw, 0)));
 }
-/* Returns a symmetric matrix [count, count] that has each pair's number at (i, j) and (j, i).  opdi_matrix_pairs is the
-   transpose of this linear map. */
+/* Returns a symmetric matrix [count, count] that has the number of each pair i < j at (i, j) and (j, i).  tensor has
+   the numbers, `at` their positions i count + j.  opdi_matrix_pairs is the transpose of this linear map. */
 static opd_tensor *opdi_pairs_matrix(opd_tensor *tensor, opd_tensor *at, int64_t count) {
     const int64_t sizes[2] = {count, count}, flat = count * count;
     tensor = opd_index_put(opd_new_zeros(tensor, opd_ints_of(&flat, 1)), opd_tensors_of(&at, 1), tensor);
@@ -342,7 +347,7 @@ static opd_tensor *opdi_matrix_pairs(opd_tensor *tensor, opd_tensor *at, int64_t
     const int64_t flat = count * count;
     return tensor ? opd_index_select(opdi_reshape_to(opd_add(tensor, opd_mT(tensor)), &flat, 1), 0, at) : NULL;
 }
-/* Computes the gradients of _pdist_backward as those of _cdist_backward for a matrix with itself. */
+/* Computes the gradients of _pdist_backward like those of _cdist_backward with input as both matrices. */
 static int opdi__pdist_backward_backward(opd_backward_call *bw) {
     opd_tensor *input = opd_bw_tensor(bw, 1), *results[4];
     const int64_t count = opdi_sizes(input)[0];
@@ -357,7 +362,7 @@ static int opdi__pdist_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(3, results[3] ? opdi_matrix_pairs(results[3], at, count) : NULL);
     return 0;
 }
-/* opd_pdist_forward: pdist */
+/* opd_pdist_forward: the operator under pdist that computes the distances */
 OPDI_OP(_pdist_forward) {
     op->schema = "_pdist_forward(Tensor self, float p=2) -> Tensor";
     op->cpu = op->fake = opdi__pdist_forward_kernel; op->backward = opdi__pdist_forward_backward;
@@ -366,7 +371,7 @@ OPDI_OP(_pdist_forward) {
     op->out = "_pdist_forward.out";
     op->cases = "[4,3]; [3,2], 1.0; [3,2], 1.5; [4,3], 3.0; [2,17], inf; [1,3]";
 }
-/* opd_pdist_backward: derivative of pdist */
+/* opd_pdist_backward: the gradient of pdist's self */
 OPDI_OP(_pdist_backward) {
     op->schema = "_pdist_backward(Tensor grad, Tensor self, float p, Tensor pdist) -> Tensor";
     op->cpu = op->fake = opdi__pdist_backward_kernel; op->backward = opdi__pdist_backward_backward;
@@ -381,7 +386,7 @@ static int opdi_pdist_kernel(opd_call *call) {
     const double p = opd_arg_float(call, 1);
     return opdi_pdist_check(input, p) ? -1 : opd_return_tensor(call, opd_pdist_forward_full(opd_contiguous(input), p));
 }
-/* opd_pdist: p-norm distances between all pairs of rows */
+/* opd_pdist: the p-norm distances between all pairs of rows i < j, as a vector */
 OPDI_OP(pdist) {
     op->schema = "pdist(Tensor self, float p=2) -> Tensor";
     op->composite = opdi_pdist_kernel;

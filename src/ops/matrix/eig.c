@@ -1,34 +1,36 @@
 #include "../ops.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>op:eig       eigenvalues of any matrix
+//  >>op:eig       eigenvalues and eigenvectors of general square matrices
 //
-//  Rows and columns with an isolated eigenvalue go to the ends, and the others are scaled to similar lengths (Parlett
-//  and Reinsch).  Reflections reduce the matrix to Hessenberg form; panels of them are applied as products (Dongarra,
-//  Hammarling and Sorensen).  Double steps of QR with shifts reduce that to blocks of one row, and of two rows for
-//  pairs of complex eigenvalues (Francis).  In large matrices, many pairs of shifts follow each other through a window,
-//  whose turns are applied to the rest as one product.  Converged eigenvalues are searched in many of the last rows at
-//  once (Braman, Byers and Mathias).  Vectors are solved from the blocks backwards, many at a time.  The room
-//  uses >>op:spectral.
+//  The steps are: 1. Balancing: rows and columns with an isolated eigenvalue are moved to the ends, and the other rows
+//  and columns are scaled so that their norms become similar (Parlett and Reinsch).  2. Reflections reduce the matrix
+//  to Hessenberg form; panels of reflections are applied as matrix products (Dongarra, Hammarling and Sorensen).  3.
+//  Double-shift QR steps reduce this to the Schur form (Francis): an upper triangular matrix, except for blocks of two
+//  rows on the diagonal for pairs of complex eigenvalues.  In large matrices, many pairs of shifts follow each other
+//  through a window, and the reflections of a window are applied to the rest of the matrix as one product.  Converged
+//  eigenvalues are looked for in many of the last rows at once (Braman, Byers and Mathias).  4. The eigenvectors are
+//  computed from the Schur form by back substitution, many at a time.  This section uses >>op:spectral.
 //----------------------------------------------------------------------------------------------------------------------
 
 enum {
-    OPDI_SCHUR_SMALL = 64,                        /* up to so many rows, single double steps make blocks */
-    OPDI_SCHUR_PAIRS = 16,                        /* pairs of shifts in a row, and how far they go in one window */
+    OPDI_SCHUR_SMALL = 64,                        /* up to this size, only plain double steps */
+    OPDI_SCHUR_PAIRS = 16,                        /* pairs of shifts that follow each other */
     OPDI_SCHUR_STEPS = 48,
-    OPDI_SCHUR_AHEAD = 48,                        /* the number of last rows in which converged values are looked for */
+    OPDI_SCHUR_AHEAD = 48,                        /* last rows in which converged eigenvalues are sought */
     OPDI_SCHUR_WINDOW = 3 * OPDI_SCHUR_PAIRS + OPDI_SCHUR_STEPS + 2,
-    OPDI_SCHUR_ROW = 128,                         /* distance of a window's rows: more elements than a row has */
-    OPDI_SCHUR_VECTORS = 32                       /* solved together */
+    OPDI_SCHUR_ROW = 128,                         /* distance of a window's rows, more than their length */
+    OPDI_SCHUR_VECTORS = 32                       /* eigenvectors that are computed together */
 };
-/* Chases a bulge: applies reflections of rows and columns k .. k + 2 of h, for k = from .. to - 1.  Each reflection
-   moves on the elements that the one before left below the diagonal.  Changes rows of h from `top` on, columns before
-   `right`, and rows of q (NULL: none), whose first one belongs to row `base`.  Rows have spare elements behind `right`
-   and `width`, which are overwritten. */
+/* A chase of a bulge: for k = from .. to - 1, a reflection is applied to rows and columns k .. k + 2 of h.  It removes
+   the elements that the reflection before left below the subdiagonal, and so moves them one row further.  It changes
+   rows of h from `top` on, columns before `right`, and `width` elements of the rows of q (NULL: no q), whose first row
+   belongs to row `base` of h.  first and last are the ends of the diagonal block.  The spare elements behind `right`
+   and `width` in a row are overwritten. */
 typedef struct opdi_chase {
     void *h, *q;
     int64_t ld, ldq, width, base, first, last, from, to, top, right;
-    const double *shifts;                         /* of the first reflection; NULL: it only moves elements, too */
+    const double *shifts;                         /* for the first reflection; NULL: continue a chase */
 } opdi_chase;
 static void opdi_chase_plain_f32(const opdi_chase *chase);
 static void opdi_chase_plain_f64(const opdi_chase *chase);
@@ -41,10 +43,11 @@ OPDI_AVX512 static void opdi_chase_avx512_f64(const opdi_chase *chase);
 OPDI_INTERNAL void opdi_balance_f64(int64_t n, double *h, int64_t ld, double *scale, int64_t range[2]);
 OPDI_INTERNAL int opdi_eig_one_f32(const opdi_solver *solver, int64_t at);
 OPDI_INTERNAL int opdi_eig_one_f64(const opdi_solver *solver, int64_t at);
-/* Returns the smallest number that counts as different from 0, for elements of about 1. */
+/* Returns the smallest number that is not treated as 0 if elements of the matrix are about 1. */
 OPDI_INTERNAL double opdi_schur_least(int64_t n) { return DBL_MIN * (double)n / DBL_EPSILON; }
-/* Computes the first column of (h - s1) (h - s2), divided by a number that keeps it in range.  h[5] has its elements
-   (0, 0), (0, 1), (1, 0), (1, 1), (2, 1); shifts[4] has the real and imaginary parts of s1 and s2. */
+/* Computes v[3], the first column of (h - s1) (h - s2), divided by a number that prevents overflow.  h[5] holds the
+   elements (0, 0), (0, 1), (1, 0), (1, 1) and (2, 1) of the matrix; shifts[4] the real and imaginary parts of s1 and of
+   s2. */
 OPDI_ALWAYS void opdi_chase_start(const double h[5], const double shifts[4], double v[3]) {
     const double size = fabs(h[0] - shifts[2]) + fabs(shifts[3]) + fabs(h[2]);
     v[0] = v[1] = v[2] = 0;
@@ -54,13 +57,14 @@ OPDI_ALWAYS void opdi_chase_start(const double h[5], const double shifts[4], dou
     v[1] = below * (h[0] + h[3] - shifts[0] - shifts[2]);
     v[2] = below * h[4];
 }
-/* Makes the reflection 1 - tau (1, v[1], v[2]) (..)^T that takes v to (v[0], 0, 0), in place of v.  Returns tau. */
+/* Makes a reflection 1 - tau w w^T with w = (1, v[1], v[2]) that maps the old v to (v[0], 0, 0), where v[0], v[1] and
+   v[2] are the new values in v.  Returns tau. */
 OPDI_ALWAYS double opdi_chase_reflection(double v[3]) {
     const double sizes[3] = {fabs(v[0]), fabs(v[1]), fabs(v[2])};
     double most = OPDI_MAX(sizes[1], sizes[2]), scale = 1;
     if (most == 0) { return 0; }
     most = OPDI_MAX(most, sizes[0]);
-    if (most < 1e-140 || most > 1e140) {          /* squares would leave the range */
+    if (most < 1e-140 || most > 1e140) {          /* squares would overflow or underflow */
         scale = most;
         for (int i = 0; i < 3; i++) { v[i] /= most; }
     }
@@ -71,15 +75,15 @@ OPDI_ALWAYS double opdi_chase_reflection(double v[3]) {
     v[2] *= over;
     return tau;
 }
-/* Solves (h - value) x = x in place for a block h [size, size] of one or two rows.  Divisors that are too small are
-   replaced by `least`.  Returns the factor by which the rest of the vector must be multiplied, so that numbers do not
-   grow far beyond `limit`. */
+/* Solves (h - value) y = x, where h [size, size] is a diagonal block of one or two rows; y overwrites x.  Divisors that
+   are too small are replaced by `least`.  Returns a factor that x has also been multiplied by so that it does not grow
+   far beyond `limit`; the caller must multiply the rest of the vector by it. */
 static double opdi_schur_solve(int size, const double *h, opdi_complex value, double least, double limit,
                                opdi_complex *x) {
     opdi_complex high = opdi_complex_sub(opdi_complex_make(h[0], 0), value), det = high;
     opdi_complex low = opdi_complex_sub(opdi_complex_make(h[3], 0), value);
     double right = h[1], left = h[2], scale = 1, most = 0, factor = 1;
-    if (size == 2) {                              /* the block over its largest element */
+    if (size == 2) {                              /* divide the block by its largest element */
         scale = OPDI_MAX(hypot(high.re, high.im), hypot(low.re, low.im));
         scale = OPDI_MAX(OPDI_MAX(scale, least), OPDI_MAX(fabs(right), fabs(left)));
         high = opdi_complex_make(high.re / scale, high.im / scale);
@@ -109,8 +113,8 @@ static double opdi_schur_solve(int size, const double *h, opdi_complex value, do
     for (int i = 0; i < size; i++) { x[i] = opdi_complex_times(1 / most, x[i]); }
     return factor / most;
 }
-/* Solves a x = b [n] in place, for n of at most 4, with row exchanges.  Pivots below `least` are replaced by
-   `least`. */
+/* Solves a x = b for a matrix a [n, n] with n <= 4, with row exchanges; x overwrites b [n].  Pivots below `least` are
+   replaced by `least`. */
 static void opdi_small_solve(int n, double a[4][4], double *b, double least) {
     for (int k = 0; k < n; k++) {
         int best = k;
@@ -135,8 +139,8 @@ static void opdi_small_solve(int n, double a[4][4], double *b, double least) {
         b[k] /= a[k][k];
     }
 }
-/* Computes the columns x [p + q] that span the invariant subspace of the second block of d = [a, c; 0, b], where a is
-   [p, p] and b is [q, q].  They are (-y, 1) with a y - y b = c. */
+/* For d = [a, c; 0, b], where a is [p, p] and b is [q, q], computes q vectors x [q, p + q] that span the invariant
+   subspace with b's eigenvalues.  They are (-y, 1), where y solves a y - y b = c. */
 static void opdi_swap_span(int p, int q, double d[4][4], double x[2][4]) {
     double system[4][4] = {{0}}, right[4], most = 0;
     for (int i = 0; i < p + q; i++) { for (int j = 0; j < p + q; j++) { most = OPDI_MAX(most, fabs(d[i][j])); } }
@@ -153,8 +157,8 @@ static void opdi_swap_span(int p, int q, double d[4][4], double x[2][4]) {
         for (int i = 0; i < q; i++) { x[j][p + i] = i == j; }
     }
 }
-/* Makes the reflection (v, tau) that turns all elements of x from first + 1 to count - 1 into 0.  Only elements first
-   .. count - 1 of v are not 0.  Returns tau. */
+/* Makes a reflection 1 - tau v v^T that sets elements first + 1 .. count - 1 of x to 0.  Only elements first .. count -
+   1 of v are not 0.  Returns tau. */
 static double opdi_swap_reflection(int first, int count, const double *x, double *v) {
     double most = 0, sum = 0;
     for (int i = 0; i < count; i++) { v[i] = 0; }
@@ -166,7 +170,7 @@ static double opdi_swap_reflection(int first, int count, const double *x, double
     for (int i = first + 1; i < count; i++) { v[i] = x[i] / most / (lead - beta); }
     return (beta - lead) / beta;
 }
-/* Applies a reflection of opdi_swap_reflection to rows and columns of d, and to x unless it is NULL. */
+/* Applies a reflection of opdi_swap_reflection to rows and columns of d and, unless x is NULL, to x. */
 static void opdi_swap_apply(int count, const double *v, double tau, double d[4][4], double *x) {
     double dot = 0;
     for (int i = 0; i < count; i++) { dot += x ? v[i] * x[i] : 0; }

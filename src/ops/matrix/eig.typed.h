@@ -1,5 +1,6 @@
-/* A matrix h [n, n] on its way to blocks.  q [n, n] satisfies a = q^T h q, or is NULL; rows are ld apart.  Rows low ..
-   high were scaled (see balance).  Scratch memory: two windows, and `other` [OPDI_SCHUR_WINDOW, ld]. */
+/* A matrix h [n, n] that is being reduced to its Schur form.  q [n, n] satisfies a = q^T h q for the balanced matrix a,
+   or is NULL if eigenvectors are not needed; rows of h and q are ld apart.  Rows low .. high were scaled by `scale`
+   (see balance).  Scratch memory: `window` and `turn` for windows, and `other` [OPDI_SCHUR_WINDOW, ld]. */
 typedef struct OPDI_TYPED(schur) OPDI_TYPED(schur);
 struct OPDI_TYPED(schur) {
     int64_t n, ld, low, high;
@@ -37,8 +38,8 @@ static void OPDI_TYPED(balance_exchange)(int64_t n, OPDI_T *h, int64_t ld, int64
         h[j * ld + k] = x;
     }
 }
-/* Looks among rows (or `columns`) range[0] .. range[1] for the last one that has only zeros beside the diagonal.
-   Returns its number, or -1. */
+/* Searches rows (`columns`: columns) range[0] .. range[1] for the last one that is 0 outside of the diagonal.  Returns
+   its number, or -1 if there is none. */
 static int64_t OPDI_TYPED(balance_alone)(const OPDI_T *h, int64_t ld, const int64_t range[2], bool columns) {
     const int64_t along = columns ? ld : 1, across = columns ? 1 : ld;
     for (int64_t i = range[1]; i >= range[0]; i--) {
@@ -48,7 +49,7 @@ static int64_t OPDI_TYPED(balance_alone)(const OPDI_T *h, int64_t ld, const int6
     }
     return -1;
 }
-/* Returns the length of `count` elements of x. */
+/* Returns the norm of `count` elements of x, which are `step` apart. */
 static double OPDI_TYPED(balance_length)(const OPDI_T *x, int64_t step, int64_t count) {
     double most = 0, sum = 0;
     for (int64_t i = 0; i < count; i++) { most = OPDI_MAX(most, fabs((double)x[i * step])); }
@@ -58,9 +59,9 @@ static double OPDI_TYPED(balance_length)(const OPDI_T *x, int64_t step, int64_t 
     }
     return most * sqrt(sum);
 }
-/* Scales row and column i by a power of two that makes their lengths similar, if that is worth it.  Returns whether it
-   did.  Lengths include the diagonal, so that a matrix which is nearly a triangle is not scaled; its eigenvectors would
-   suffer (James, Langou and Lowery). */
+/* Multiplies column i and divides row i by a power of two that makes their norms similar, if that reduces the sum of
+   the norms by more than 5%.  Returns true if it did.  The norms include the diagonal, so that a nearly triangular
+   matrix is not scaled, which would make its eigenvectors less accurate (James, Langou and Lowery). */
 static bool OPDI_TYPED(balance_scale)(int64_t n, OPDI_T *h, int64_t ld, OPDI_T *scale, const int64_t range[2],
                                       int64_t i) {
     const double most = OPDI_BYTES == 4 ? 1e12 : 1e100, all_most = OPDI_BYTES == 4 ? 1e30 : 1e250;
@@ -84,8 +85,8 @@ static bool OPDI_TYPED(balance_scale)(int64_t n, OPDI_T *h, int64_t ld, OPDI_T *
     for (int64_t k = 0; k <= range[1]; k++) { h[k * ld + i] *= (OPDI_T)factor; }
     return true;
 }
-/* Balances h [n, n].  Sets range[2] to the first and last row that were scaled; scale[i] is the factor of such a row.
-   For each other row, scale[i] is the row that it was exchanged with. */
+/* Balances h [n, n].  Sets range[2] to the first and the last row that were scaled; scale[i] is the factor of row i in
+   this range.  For each row i outside, scale[i] is the row that it was exchanged with. */
 OPDI_INTERNAL void OPDI_TYPED(balance)(int64_t n, OPDI_T *h, int64_t ld, OPDI_T *scale, int64_t range[2]) {
     int64_t at;
     range[0] = 0;
@@ -106,12 +107,13 @@ OPDI_INTERNAL void OPDI_TYPED(balance)(int64_t n, OPDI_T *h, int64_t ld, OPDI_T 
         }
     }
 }
-/* Undoes the balancing: turns eigenvectors x [n, columns] of the balanced matrix into eigenvectors of the matrix. */
+/* Undoes the balancing: converts eigenvectors x [n, columns] of the balanced matrix to eigenvectors of the original
+   matrix. */
 static void OPDI_TYPED(balance_back)(const OPDI_TYPED(schur) *schur, OPDI_T *x, int64_t columns) {
     for (int64_t i = schur->low; i <= schur->high; i++) {
         for (int64_t j = 0; j < columns; j++) { x[i * columns + j] *= schur->scale[i]; }
     }
-    for (int64_t k = 0; k < schur->n; k++) {      /* the last exchange first */
+    for (int64_t k = 0; k < schur->n; k++) {      /* undo exchanges, beginning with the last one */
         const int64_t i = k < schur->low ? schur->low - 1 - k : k, to = (int64_t)schur->scale[i];
         for (int64_t j = 0; (i < schur->low || i > schur->high) && j < columns; j++) {
             const OPDI_T was = x[i * columns + j];
@@ -121,7 +123,8 @@ static void OPDI_TYPED(balance_back)(const OPDI_TYPED(schur) *schur, OPDI_T *x, 
     }
 }
 
-/* Computes rows a [count, columns] -= tau v (v^T a); room [columns] is scratch memory. */
+/* Applies a reflection from the left: a -= tau v (v^T a) for rows a [count, columns], which are ld apart.  room
+   [columns] is scratch memory. */
 static void OPDI_TYPED(turn_rows)(int64_t count, int64_t columns, const OPDI_T *v, OPDI_T tau, OPDI_T *a, int64_t ld,
                                   OPDI_T *room) {
     memset(room, 0, (size_t)columns * sizeof *room);
@@ -129,15 +132,17 @@ static void OPDI_TYPED(turn_rows)(int64_t count, int64_t columns, const OPDI_T *
     for (int64_t j = 0; j < columns; j++) { room[j] *= -tau; }
     OPDI_TYPED(slim_minus)(count, columns, 1, v, 1, 0, room, 0, a, ld);
 }
-/* Computes columns a [rows, count] -= tau (a v) v^T; room [rows] is scratch memory. */
+/* Applies a reflection from the right: a -= tau (a v) v^T for columns a [rows, count].  room [rows] is scratch
+   memory. */
 static void OPDI_TYPED(turn_columns)(int64_t rows, int64_t count, const OPDI_T *v, OPDI_T tau, OPDI_T *a, int64_t ld,
                                      OPDI_T *room) {
     opdi_dots(sizeof(OPDI_T), rows, count, a, ld, v, 0, 0, room, 1);
     for (int64_t i = 0; i < rows; i++) { room[i] *= tau; }
     OPDI_TYPED(slim_minus)(rows, count, 1, room, 1, 0, v, 0, a, ld);
 }
-/* Reduces rows and columns low .. high to Hessenberg form, one reflection after the other.  Also changes all rows
-   above, n columns, and rows of q [.., width] unless it is NULL.  room [2 n + width] is scratch memory. */
+/* Reduces rows and columns low .. high of chase->h to Hessenberg form, one reflection after another.  Also applies the
+   reflections to all rows above, to all n columns, and to rows of q [.., width] unless q is NULL.  room [2 n + width]
+   is scratch memory. */
 static void OPDI_TYPED(hessenberg_steps)(const opdi_chase *chase, int64_t low, int64_t high, OPDI_T *room) {
     const int64_t ld = chase->ld, n = chase->right;
     OPDI_T *const h = (OPDI_T *)chase->h, *const q = (OPDI_T *)chase->q, *const v = room + OPDI_MAX(n, chase->width);
@@ -153,8 +158,10 @@ static void OPDI_TYPED(hessenberg_steps)(const opdi_chase *chase, int64_t low, i
         if (q) { OPDI_TYPED(turn_rows)(count, chase->width, v, tau, q + (k + 1) * chase->ldq, chase->ldq, room); }
     }
 }
-/* Makes reflections k .. k + wide - 1.  Rows k + 1 .. high of their columns already include all earlier panels.  Leaves
-   the v below the diagonal, and rows of v and of y = a v t in `other`; t is [OPDI_PANEL, OPDI_PANEL]. */
+/* Makes reflections number k .. k + wide - 1, a panel.  Their columns in rows k + 1 .. high must already include the
+   effect of earlier panels.  Stores the vectors v below the diagonal of h, and also as rows of schur->other, followed
+   by rows of y = a v t there.  t [OPDI_PANEL, OPDI_PANEL] is the triangular matrix with which the product of the
+   reflections is 1 - v t v^T. */
 static void OPDI_TYPED(hessenberg_panel)(const OPDI_TYPED(schur) *schur, int64_t k, int64_t wide, OPDI_T *tau,
                                          OPDI_T *t) {
     const int64_t ld = schur->ld, count = schur->high - k;
@@ -186,7 +193,8 @@ static void OPDI_TYPED(hessenberg_panel)(const OPDI_TYPED(schur) *schur, int64_t
         }
     }
 }
-/* Reduces the matrix to Hessenberg form and makes q; tau is [n]. */
+/* Reduces the matrix to Hessenberg form and computes q.  tau [n] is scratch memory.  Returns 0, or -1 if memory runs
+   out. */
 static int OPDI_TYPED(hessenberg)(const OPDI_TYPED(schur) *schur, OPDI_T *tau) {
     const int64_t n = schur->n, ld = schur->ld, low = schur->low, end = schur->high + 1;
     const OPDI_TYPED(block) h = OPDI_TYPED(block_of)(schur->h, ld, 1);
@@ -217,8 +225,8 @@ static int OPDI_TYPED(hessenberg)(const OPDI_TYPED(schur) *schur, OPDI_T *tau) {
     return 0;
 }
 
-/* Returns true if the element below the diagonal in row k is negligible, judged by its neighbours (Ahues and Tisseur,
-   as in LAPACK).  The block has rows `low` to `high`. */
+/* Returns true if the element below the diagonal in row k is negligible compared to the elements around it (Ahues and
+   Tisseur, as in LAPACK).  `low` and `high` are the first and last row of the diagonal block. */
 static bool OPDI_TYPED(schur_splits)(const OPDI_T *at, int64_t ld, int64_t k, int64_t low, int64_t high, double least) {
     const double epsilon = OPDI_TYPED(epsilon)();
     const OPDI_T *const h = at + k * ld + k;
@@ -233,8 +241,8 @@ static bool OPDI_TYPED(schur_splits)(const OPDI_T *at, int64_t ld, int64_t k, in
     const double sum = large + more;
     return less * (more / sum) <= OPDI_MAX(least, epsilon * (lesser * (large / sum)));
 }
-/* Returns the first row of the block that ends at `last`, and sets the element that couples it to the row above to
-   0. */
+/* Finds the diagonal block that ends at row `last`.  Returns its first row, and sets the negligible element that
+   couples this row to the row above to 0. */
 static int64_t OPDI_TYPED(schur_first)(OPDI_T *h, int64_t ld, int64_t low, int64_t last, int64_t high, double least) {
     for (int64_t k = last; k > low; k--) {
         if (OPDI_TYPED(schur_splits)(h, ld, k, low, high, least)) {
@@ -244,8 +252,8 @@ static int64_t OPDI_TYPED(schur_first)(OPDI_T *h, int64_t ld, int64_t low, int64
     }
     return low;
 }
-/* Returns the eigenvalue of the block that begins at row k.  Of a pair, returns the one with a positive imaginary part.
-   *size: the number of the block's rows. */
+/* Returns the eigenvalue of the 1 x 1 or 2 x 2 block that begins at row k; of a complex pair, the one with a positive
+   imaginary part.  Sets *size to the number of rows of the block. */
 static opdi_complex OPDI_TYPED(schur_value)(const OPDI_T *at, int64_t ld, int64_t n, int64_t k, int *size) {
     const OPDI_T *const h = at + k * ld + k;
     *size = k + 1 < n && h[ld] != 0 ? 2 : 1;
@@ -253,7 +261,7 @@ static opdi_complex OPDI_TYPED(schur_value)(const OPDI_T *at, int64_t ld, int64_
     const double half = ((double)h[0] - (double)h[ld + 1]) / 2;
     return opdi_complex_make((double)h[0] - half, sqrt(fabs(half * half + (double)h[1] * (double)h[ld])));
 }
-/* If the eigenvalues of the 2 x 2 block at k are real, splits the block by a rotation. */
+/* If the eigenvalues of the 2 x 2 block at row k are real, makes the block triangular by a rotation. */
 static void OPDI_TYPED(schur_part)(const opdi_chase *chase, int64_t k) {
     const int64_t ld = chase->ld;
     OPDI_T *const h = (OPDI_T *)chase->h + k * ld + k;
@@ -261,7 +269,7 @@ static void OPDI_TYPED(schur_part)(const opdi_chase *chase, int64_t k) {
     if (square < 0) { return; }
     const double x = half + (half < 0 ? -sqrt(square) : sqrt(square)), y = (double)h[ld], length = hypot(x, y);
     const OPDI_T c = (OPDI_T)(length > 0 ? x / length : 1), s = (OPDI_T)(length > 0 ? y / length : 0);
-    for (int row = 0; row < (chase->q ? 2 : 1); row++) {                   /* of h, of q */
+    for (int row = 0; row < (chase->q ? 2 : 1); row++) {                   /* 0: rows of h, 1: rows of q */
         OPDI_T *const a = row ? (OPDI_T *)chase->q + (k - chase->base) * chase->ldq : h;
         const int64_t step = row ? chase->ldq : ld, count = row ? chase->width : chase->right - k;
         for (int64_t j = 0; j < count; j++) {
@@ -277,8 +285,8 @@ static void OPDI_TYPED(schur_part)(const opdi_chase *chase, int64_t k) {
     }
     h[ld] = 0;
 }
-/* Computes the pair of shifts for rows first .. last: usually the eigenvalues of the last two rows.  Now and then uses
-   other shifts, made from the last or first elements below the diagonal, to prevent endless cycles. */
+/* Computes a pair of shifts for a QR step on rows first .. last: usually the eigenvalues of the last two rows.  In
+   every tenth sweep, uses other shifts, made from elements below the diagonal, to prevent endless cycles. */
 static void OPDI_TYPED(schur_shifts)(const OPDI_T *at, int64_t ld, int64_t first, int64_t last, int sweep,
                                      double shifts[4]) {
     const OPDI_T *const h = at + last * ld + last;
@@ -286,7 +294,7 @@ static void OPDI_TYPED(schur_shifts)(const OPDI_T *at, int64_t ld, int64_t first
     const double square = gap * gap + (double)h[-1] * (double)h[-ld];
     shifts[0] = shifts[2] = half;
     shifts[1] = sqrt(fabs(square));
-    if (square > 0) {                             /* real shifts: twice the one that is closer to the last element */
+    if (square > 0) {                             /* real shifts: the one closer to the last element for both */
         shifts[0] = shifts[2] = half + (x < y ? -shifts[1] : shifts[1]);
         shifts[1] = 0;
     }
@@ -300,8 +308,8 @@ static void OPDI_TYPED(schur_shifts)(const OPDI_T *at, int64_t ld, int64_t first
     }
     shifts[3] = -shifts[1];
 }
-/* Returns the row at which a double step in rows first .. last may begin: the lowest one where two small elements below
-   the diagonal allow this. */
+/* Returns the row at which a double step on rows first .. last may begin: the last row at which two small elements
+   below the diagonal allow this. */
 static int64_t OPDI_TYPED(schur_start)(const OPDI_T *at, int64_t ld, int64_t first, int64_t last,
                                        const double *shifts) {
     for (int64_t k = last - 2; k > first; k--) {
@@ -315,8 +323,9 @@ static int64_t OPDI_TYPED(schur_start)(const OPDI_T *at, int64_t ld, int64_t fir
     }
     return first;
 }
-/* Reduces rows low .. high to blocks by double steps.  If `whole`, changes everything that `chase` describes, else only
-   the blocks themselves.  Returns 0, or the number of an eigenvalue that did not converge. */
+/* Reduces rows low .. high to Schur form by double steps.  If `whole`, applies the reflections to everything that
+   `chase` describes, else only to the diagonal block.  Returns 0, or the number of an eigenvalue that did not
+   converge. */
 static int64_t OPDI_TYPED(schur_steps)(opdi_chase *chase, int64_t low, int64_t high, bool whole, double least) {
     const int64_t ld = chase->ld;
     OPDI_T *const h = (OPDI_T *)chase->h;
@@ -346,7 +355,7 @@ static int64_t OPDI_TYPED(schur_steps)(opdi_chase *chase, int64_t low, int64_t h
     return 0;
 }
 
-/* Copies rows and columns first .. last of h to the window. */
+/* Copies rows and columns first .. last of h to schur->window. */
 static void OPDI_TYPED(window_open)(const OPDI_TYPED(schur) *schur, int64_t first, int64_t last) {
     const size_t size = (size_t)(last - first + 1) * sizeof(OPDI_T);
     memset(schur->window, 0, (size_t)((last - first + 1) * OPDI_SCHUR_ROW) * sizeof(OPDI_T));
@@ -354,8 +363,8 @@ static void OPDI_TYPED(window_open)(const OPDI_TYPED(schur) *schur, int64_t firs
         memcpy(schur->window + (i - first) * OPDI_SCHUR_ROW, schur->h + i * schur->ld + first, size);
     }
 }
-/* Describes a chase in a window of `count` columns.  Its turns are recorded in the rows of `turn` that belong to
-   `turned` rows of the window, from `base` on. */
+/* Returns a chase in a window of `count` columns.  Its reflections are accumulated in the matrix schur->turn, which
+   begins as the identity [turned, turned] and belongs to rows base .. base + turned - 1 of the window. */
 static opdi_chase OPDI_TYPED(window_chase)(const OPDI_TYPED(schur) *schur, int64_t count, int64_t base,
                                            int64_t turned) {
     opdi_chase chase;
@@ -369,15 +378,16 @@ static opdi_chase OPDI_TYPED(window_chase)(const OPDI_TYPED(schur) *schur, int64
     OPDI_TYPED(rows_identity)(turned, OPDI_SCHUR_ROW, schur->turn);
     return chase;
 }
-/* Applies the turns that were recorded for the window of rows first .. first + count - 1, in the block of rows top ..
-   last, to the matrix right of and above the window, and to q. */
+/* Applies the accumulated reflections of the window of rows first .. first + count - 1 to the rest of the matrix, right
+   of the window and above it, and to q.  top and last are the ends of the diagonal block.  Returns 0, or -1 if memory
+   runs out. */
 static int OPDI_TYPED(window_apply)(const OPDI_TYPED(schur) *schur, int64_t top, int64_t first, int64_t count,
                                     int64_t last) {
     const int64_t ld = schur->ld, from = first + count, right = schur->q ? schur->n : last + 1;
     const int64_t above = schur->q ? 0 : top;
     const OPDI_TYPED(block) turn = OPDI_TYPED(block_of)(schur->turn, OPDI_SCHUR_ROW, 1);
     OPDI_T *const other = schur->other;
-    for (int part = 0; part < 2; part++) {        /* rows of h, of q */
+    for (int part = 0; part < 2; part++) {        /* 0: rows of h, 1: rows of q */
         const int64_t start = part ? 0 : from, columns = (part ? schur->n : right) - start;
         if ((part && !schur->q) || columns <= 0) { continue; }
         OPDI_T *const at = (part ? schur->q : schur->h) + first * ld + start;
@@ -397,7 +407,8 @@ static int OPDI_TYPED(window_apply)(const OPDI_TYPED(schur) *schur, int64_t top,
     }
     return 0;
 }
-/* Runs pairs of shifts through rows first .. last in one sweep; each pair follows three rows behind the pair before. */
+/* Moves pairs of shifts through rows first .. last in one sweep; each pair follows three rows behind the pair before.
+   Returns 0, or -1 if memory runs out. */
 static int OPDI_TYPED(schur_sweep)(const OPDI_TYPED(schur) *schur, int64_t first, int64_t last, int pairs,
                                    double (*shifts)[4]) {
     const int64_t total = last - first + 3 * (pairs - 1);
@@ -426,8 +437,8 @@ static int OPDI_TYPED(schur_sweep)(const OPDI_TYPED(schur) *schur, int64_t first
     return 0;
 }
 
-/* Exchanges the block of p rows at k with the block of q rows behind it (Bai and Demmel).  If their eigenvalues are too
-   close to tell apart, changes nothing and returns false. */
+/* Exchanges the diagonal block of p rows at row k with the block of q rows behind it (Bai and Demmel).  If their
+   eigenvalues are too close to be told apart, changes nothing and returns false. */
 static bool OPDI_TYPED(schur_swap)(const opdi_chase *chase, int64_t k, int p, int q, OPDI_T *room) {
     const int count = p + q;
     OPDI_T *const h = (OPDI_T *)chase->h + k * chase->ld + k;
@@ -458,17 +469,18 @@ static bool OPDI_TYPED(schur_swap)(const opdi_chase *chase, int64_t k, int p, in
     if (p == 2) { OPDI_TYPED(schur_part)(chase, k + q); }
     return true;
 }
-/* Returns the number of rows (1 or 2) of the window's block that ends before row `end`. */
+/* Returns the number of rows (1 or 2) of the diagonal block of the window whose last row is end - 1. */
 static int OPDI_TYPED(block_before)(const opdi_chase *chase, int64_t end) {
     return end > 1 && ((const OPDI_T *)chase->h)[(end - 1) * chase->ld + end - 2] != 0 ? 2 : 1;
 }
-/* Deflates a window of `count` rows, which consists of blocks.  The element left of the window becomes a spike, a
-   column of numbers; blocks whose part of the spike is negligible move to the end.  Returns how many rows are left. */
+/* Deflates a window of `count` rows in Schur form.  The element left of the window becomes a column of numbers (the
+   spike).  Blocks at which the spike is negligible have converged and are moved to the end.  Returns the number of rows
+   that have not converged. */
 static int64_t OPDI_TYPED(schur_deflate)(const opdi_chase *chase, int64_t count, double spike, double least,
                                          OPDI_T *room) {
     const OPDI_T *const h = (const OPDI_T *)chase->h, *const q = (const OPDI_T *)chase->q;
     const int64_t ld = chase->ld;
-    for (int64_t done = 0; done < count; ) {      /* rows of blocks that cannot go and were moved to the top */
+    for (int64_t done = 0; done < count; ) {      /* rows that were moved to the top: not converged */
         const int size = OPDI_TYPED(block_before)(chase, count);
         const OPDI_T *const at = h + (count - size) * (ld + 1), *const part = q + (count - size) * chase->ldq;
         double own = fabs((double)at[0]), most = fabs((double)part[0]);
@@ -491,8 +503,8 @@ static int64_t OPDI_TYPED(schur_deflate)(const opdi_chase *chase, int64_t count,
     }
     return count;
 }
-/* Takes shifts from the eigenvalues of the first `count` rows, which are blocks.  Returns the number of pairs of
-   shifts. */
+/* Uses the eigenvalues of the first `count` rows of h as shifts, and stores them in pairs in `shifts`.  These rows are
+   already in Schur form.  Returns the number of pairs. */
 static int OPDI_TYPED(schur_gather)(const OPDI_T *h, int64_t ld, int64_t count, double (*shifts)[4]) {
     int pairs = 0, size;
     bool half = false;
@@ -500,7 +512,7 @@ static int OPDI_TYPED(schur_gather)(const OPDI_T *h, int64_t ld, int64_t count, 
         const opdi_complex value = OPDI_TYPED(schur_value)(h, ld, count, k, &size);
         double *const to = shifts[pairs];
         if (size == 2) {
-            if (half) { memcpy(shifts[pairs + 1], to, 4 * sizeof *to); }      /* one that waits for another */
+            if (half) { memcpy(shifts[pairs + 1], to, 4 * sizeof *to); }      /* an unpaired real shift moves on */
             to[0] = to[2] = value.re;
             to[1] = value.im;
             to[3] = -value.im;
@@ -515,9 +527,10 @@ static int OPDI_TYPED(schur_gather)(const OPDI_T *h, int64_t ld, int64_t count, 
     }
     return pairs > 0 || !half ? pairs : 1;
 }
-/* Reduces the last `count` rows up to row `last`, the window, to blocks.  Splits off the converged blocks, and returns
-   the rest of the window to Hessenberg form.  Returns the number of converged rows, -1 if memory runs out, or -2 if
-   eigenvalues do not converge.  *pairs: the number of pairs of shifts made from the other rows. */
+/* Reduces the window of the last `count` rows up to row `last` to Schur form.  Splits off converged blocks, and
+   restores the Hessenberg form of the rest.  Sets *pairs to the number of pairs of shifts, which are made from the rows
+   that did not converge.  Returns the number of converged rows, -1 if memory runs out, or -2 if eigenvalues of the
+   window did not converge. */
 static int64_t OPDI_TYPED(schur_window)(const OPDI_TYPED(schur) *schur, int64_t first, int64_t last, int64_t count,
                                         int *pairs, double (*shifts)[4]) {
     const int64_t top = last + 1 - count, ld = OPDI_SCHUR_ROW;
@@ -548,7 +561,7 @@ static int64_t OPDI_TYPED(schur_window)(const OPDI_TYPED(schur) *schur, int64_t 
     }
     return OPDI_TYPED(window_apply)(schur, first, top, count, last) ? -1 : count - rest;
 }
-/* Reduces h to blocks.  Returns 0, the number of an eigenvalue that does not converge, or -1 if memory runs out. */
+/* Reduces h to Schur form.  Returns 0, the number of an eigenvalue that did not converge, or -1 if memory runs out. */
 static int64_t OPDI_TYPED(schur_run)(const OPDI_TYPED(schur) *schur) {
     const int64_t ld = schur->ld, most = OPDI_SCHUR_SMALL;
     const double least = OPDI_TYPED(schur_least)(schur->n);
@@ -568,8 +581,9 @@ static int64_t OPDI_TYPED(schur_run)(const OPDI_TYPED(schur) *schur) {
             last -= gone;
             stalled = 0;
         }
-        if (7 * gone > window || last - first < most / 2) { continue; }      /* the next window may converge, too */
-        if (pairs == 0 || stalled % 6 == 5) {     /* others now and then, against going in circles */
+        /* enough rows have converged, or few are left: try another window before a sweep */
+        if (7 * gone > window || last - first < most / 2) { continue; }
+        if (pairs == 0 || stalled % 6 == 5) {     /* now and then other shifts, against endless cycles */
             for (pairs = 0; pairs < OPDI_SCHUR_PAIRS; pairs++) {
                 OPDI_TYPED(schur_shifts)(schur->h, ld, first, last - pairs, 20, shifts[pairs]);
             }
@@ -579,8 +593,8 @@ static int64_t OPDI_TYPED(schur_run)(const OPDI_TYPED(schur) *schur) {
     return 0;
 }
 
-/* Solves for rows [from, to) of the columns of y [.., ldy], whose rows below are known.  The columns are eigenvectors
-   first .. first + columns - 1.  The known rows end before row `known`. */
+/* Solves for rows [from, to) of the eigenvectors y [.., ldy], where the rows to .. known - 1 are already computed.  The
+   columns of y are the eigenvectors first .. first + columns - 1. */
 static void OPDI_TYPED(vectors_rows)(const OPDI_TYPED(schur) *schur, int64_t from, int64_t to, int64_t first,
                                      int64_t columns, OPDI_T *y, int64_t known) {
     const int64_t ld = schur->ld, ldy = OPDI_SCHUR_VECTORS + 1;
@@ -617,8 +631,9 @@ static void OPDI_TYPED(vectors_rows)(const OPDI_TYPED(schur) *schur, int64_t fro
         }
     }
 }
-/* Computes the eigenvectors y [first + columns, ..] of the blocks in rows first .. first + columns - 1.  The largest
-   element of each vector is about 1. */
+/* Computes the eigenvectors of the Schur form h for the eigenvalues in rows first .. first + columns - 1.  Writes them
+   as columns of y, whose rows are OPDI_SCHUR_VECTORS + 1 apart.  Only rows below first + columns can be nonzero.  The
+   vectors are scaled so that their largest element is about 1.  Returns 0, or -1 if memory runs out. */
 static int OPDI_TYPED(vectors_solve)(const OPDI_TYPED(schur) *schur, int64_t first, int64_t columns, OPDI_T *y) {
     const int64_t ld = schur->ld, ldy = OPDI_SCHUR_VECTORS + 1, known = first + columns;
     int wide;
@@ -628,7 +643,7 @@ static int OPDI_TYPED(vectors_solve)(const OPDI_TYPED(schur) *schur, int64_t fir
         const opdi_complex value = OPDI_TYPED(schur_value)(schur->h, ld, schur->n, first + j, &wide);
         OPDI_T *const at = y + (first + j) * ldy + j;
         at[0] = 1;
-        if (wide == 1) { continue; }              /* of two rows, the one with the larger elements */
+        if (wide == 1) { continue; }              /* 2 x 2 block: solve the row with the larger element */
         const bool upper = OPDI_FN(fabs)(h[1]) > OPDI_FN(fabs)(h[ld]);
         const OPDI_T most = upper ? h[1] : h[ld], im = (OPDI_T)value.im / most;
         const OPDI_T re = (OPDI_T)(value.re - (double)(upper ? h[0] : h[ld + 1])) / most;
@@ -658,8 +673,8 @@ static int OPDI_TYPED(vectors_solve)(const OPDI_TYPED(schur) *schur, int64_t fir
     }
     return 0;
 }
-/* Writes a vector x, whose numbers are `step` apart, with length 1 to the column of a complex matrix [n, n] that begins
-   at `to`.  If `wide` is 2, the numbers of x are pairs of a real and an imaginary part, and the largest element is made
+/* Writes a vector x [n], whose elements are `step` apart, with length 1 to a column of a complex matrix [n, n] that
+   begins at `to`.  If `wide` is 2, the elements of x are complex (two numbers each), and the largest one is made
    real. */
 static void OPDI_TYPED(vectors_write)(int64_t n, const OPDI_T *x, int64_t step, int wide, OPDI_T *to) {
     double most = 0, sum = 0, best = 0;
@@ -692,7 +707,9 @@ static void OPDI_TYPED(vectors_write)(int64_t n, const OPDI_T *x, int64_t step, 
         }
     }
 }
-/* Computes the complex eigenvectors [n, n] of the blocks; room has space for two [n, OPDI_SCHUR_VECTORS + 1]. */
+/* Computes the eigenvectors of the original matrix from its Schur form, and writes them as the columns of the complex
+   matrix `vectors` [n, n].  `room` is scratch memory for two matrices [n, OPDI_SCHUR_VECTORS + 1].  Returns 0, or -1 if
+   memory runs out. */
 static int OPDI_TYPED(schur_vectors)(const OPDI_TYPED(schur) *schur, OPDI_T *vectors, OPDI_T *room) {
     const int64_t n = schur->n, ld = schur->ld, ldy = OPDI_SCHUR_VECTORS + 1;
     OPDI_T *const y = room, *const x = room + n * ldy;
@@ -713,7 +730,7 @@ static int OPDI_TYPED(schur_vectors)(const OPDI_TYPED(schur) *schur, OPDI_T *vec
     }
     return 0;
 }
-/* Reduces a [n, n], scaled by 2^-power, to blocks.  Returns the same as schur_run. */
+/* Scales a [n, n] by 2^-power, balances it and reduces it to its Schur form.  Returns the same as schur_run. */
 static int64_t OPDI_TYPED(schur_of)(OPDI_TYPED(schur) *schur, const OPDI_T *a, int power) {
     const int64_t n = schur->n, ld = schur->ld;
     int64_t range[2];
@@ -740,8 +757,9 @@ static int64_t OPDI_TYPED(schur_of)(OPDI_TYPED(schur) *schur, const OPDI_T *a, i
     OPDI_TYPED(hessenberg_steps)(&chase, schur->low, schur->high, schur->other);
     return OPDI_TYPED(schur_steps)(&chase, schur->low, schur->high, schur->q != NULL, OPDI_TYPED(schur_least)(n));
 }
-/* Computes the complex eigenvalues data[1] [n] of data[0] [n, n] and, with `vectors`, the eigenvectors data[2] [n, n].
-   Matrices with elements far from 1 are scaled by a power of two. */
+/* Computes the complex eigenvalues data[1] [n] of data[0] [n, n] and, if solver->vectors is set, the eigenvectors
+   data[2] [n, n].  Matrices with very large or very small elements are scaled by a power of two first.  Returns 0, or
+   -1 if memory runs out. */
 OPDI_INTERNAL int OPDI_TYPED(eig_one)(const opdi_solver *solver, int64_t at) {
 #if defined(OPD_LAPACK)
     const int done = OPDI_TYPED(lapack_eig)(solver, at);
@@ -767,7 +785,7 @@ OPDI_INTERNAL int OPDI_TYPED(eig_one)(const opdi_solver *solver, int64_t at) {
     schur.turn = schur.window + windows;
     schur.other = schur.turn + windows;
     schur.scale = schur.other + other;
-    (void)frexp((double)OPDI_TYPED(largest)(from, n * n), &power);       /* 0 for 0 */
+    (void)frexp((double)OPDI_TYPED(largest)(from, n * n), &power);       /* sets power to 0 if all elements are 0 */
     power = power > range ? power - range : power < -range ? power + range : 0;
     const int64_t number = OPDI_TYPED(schur_of)(&schur, from, power);
     int rc = number < 0 ? -1 : 0;

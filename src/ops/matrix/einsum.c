@@ -7,8 +7,8 @@
 OPDI_LOOPS_BEGIN
 OPDI_COLD_BEGIN
 
-/* Contracts dims da of a with dims db of b.  Both become matrices for one product; the result has the other dims of a,
-   then those of b. */
+/* Contracts dims da[count] of a with dims db[count] of b by one matrix product.  The result has the other dims of a,
+   then the other dims of b.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_contract(opd_tensor *a, opd_tensor *b, const int64_t *da, const int64_t *db, int count) {
     int64_t pa[OPD_MAX_DIMS], pb[OPD_MAX_DIMS], sizes[OPD_MAX_DIMS], two[2], depth = 1, rows = 1, width = 1;
     bool in_a[OPD_MAX_DIMS] = {false}, in_b[OPD_MAX_DIMS] = {false};
@@ -56,8 +56,8 @@ static int opdi_wrap_dim(int64_t *dim, int ndim) {
     if (*dim < 0) { *dim += count; }
     return 0;
 }
-/* tensordot: contracts dims_self of a with dims_other of b.  If one of two such dims has size 1, the other is summed
-   first. */
+/* tensordot: contracts dims_self of a with dims_other of b.  If one of two contracted dims has size 1 and the other has
+   not, the other is summed first. */
 static int opdi_tensordot_kernel(opd_call *call) {
     opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1);
     opd_ints list = opd_arg_ints(call, 2), ints = opd_arg_ints(call, 3);
@@ -93,7 +93,7 @@ static int opdi_tensordot_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opdi_contract(a, b, da, db, count));
 }
-/* opd_tensordot: the sum of products over dims_self of self and dims_other of other */
+/* opd_tensordot: the sum of the products over dims_self of self and dims_other of other */
 OPDI_OP(tensordot) {
     op->schema = "tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor";
     op->composite = opdi_tensordot_kernel;
@@ -115,7 +115,7 @@ static int opdi_inner_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opdi_contract(a, b, &da, &db, 1));
 }
-/* opd_inner: the sum over the last dims */
+/* opd_inner: the sum of the products over the last dims of self and other */
 OPDI_OP(inner) {
     op->schema = "inner(Tensor self, Tensor other) -> Tensor";
     op->composite = opdi_inner_kernel;
@@ -123,8 +123,8 @@ OPDI_OP(inner) {
     op->cases = "[2,3], [4,3]; [3], [3]";
 }
 OPDI_COLD_END
-/* kron: each dim of the result combines a dim of a with one of b.  Makes one outer product, then merges pairs of
-   dims. */
+/* kron: each dim of the result combines a dim of self with a dim of other.  Computes one outer product with pairs of
+   dims, then merges each pair. */
 static int opdi_kron_kernel(opd_call *call) {
     opd_tensor *in[2];
     int64_t sizes[OPD_MAX_DIMS], out[OPD_MAX_DIMS];
@@ -145,7 +145,7 @@ static int opdi_kron_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_reshape_to(opd_mul(in[0], in[1]), out, count));
 }
 OPDI_COLD_BEGIN
-/* opd_kron: every element of self times all of other */
+/* opd_kron: the Kronecker product: every element of self times all of other */
 OPDI_OP(kron) {
     op->schema = "kron(Tensor self, Tensor other) -> Tensor";
     op->composite = opdi_kron_kernel;
@@ -166,7 +166,7 @@ static int opdi_norm_except_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_reshape(opd_norm_dim(opd_unsqueeze(v, -1), pow, OPD_INTS(-1), false),
                                                opd_ints_of(opdi_sizes(v), v->ndim)));
 }
-/* opd_norm_except_dim: norms over all dims but dim; -1: over all */
+/* opd_norm_except_dim: norms of order pow over all dims except dim, or over all dims if dim is -1 */
 OPDI_OP(norm_except_dim) {
     op->schema = "norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor";
     op->composite = opdi_norm_except_kernel;
@@ -175,20 +175,21 @@ OPDI_OP(norm_except_dim) {
 
 //== einsum ============================================================================================================
 //
-//  einsum computes sums of products whose dims are named by letters.  It works in PyTorch's order, so that results have
-//  its strides.  Each operand gets a dim for each letter, with the letters of the result first; then pairs of operands
-//  are multiplied by bmm.
+//  einsum computes sums of products; letters name the dims.  It follows PyTorch's order of operations, so that the
+//  result has the same strides.  Each operand is given one dim for each letter, with the letters of the result first;
+//  then pairs of operands are multiplied by bmm.
 
 enum { OPDI_EINSUM_LETTERS = 52, OPDI_EINSUM_DOTS = 52 };
-/* An equation and its letters.  It has for each letter how often it occurs on the left, its dim, and its size.  dims:
-   the number of all dims; out: the number of dims of the result. */
+/* An equation and its letters.  For each letter: how often it occurs left of the arrow (count), its dim (at) and its
+   size.  dots, dots_at, dots_size: number, first dim and sizes of the dims of "...".  dims: the number of all dims;
+   out: the number of dims of the result. */
 typedef struct opdi_einsum {
-    uint8_t labels[OPD_MAX_DIMS + 1];             /* of one operand */
+    uint8_t labels[OPD_MAX_DIMS + 1];             /* of the operand that was read last */
     int nlabels;
     int count[OPDI_EINSUM_LETTERS], at[OPDI_EINSUM_LETTERS];
     int64_t size[OPDI_EINSUM_LETTERS], dots_size[OPD_MAX_DIMS];
     int dots, dots_at, out, dims;
-    int seen[OPD_MAX_DIMS];                       /* operands in which a dim is not of size 1 */
+    int seen[OPD_MAX_DIMS];                       /* number of operands in which a dim's size is not 1 */
 } opdi_einsum;
 
 static int opdi_einsum_letter(char c) {
@@ -196,8 +197,8 @@ static int opdi_einsum_letter(char c) {
 }
 static char opdi_einsum_name(int label) { return (char)(label < 26 ? 'A' + label : 'a' + label - 26); }
 
-/* Reads the letters of operand i, up to a comma, the arrow or the end of the equation.  Returns the rest of the text,
-   or NULL and sets an error. */
+/* Reads the letters of operand i from `at` up to a comma, the arrow or the end of the equation into sum->labels.
+   `what` names the operand in messages.  Returns the rest of the text, or NULL and sets an error. */
 static const char *opdi_einsum_read(opdi_einsum *sum, const char *at, const char *equation, int i, const char *what) {
     bool dots = false;
     for (sum->nlabels = 0; *at && *at != ',' && *at != '-'; at++) {
@@ -227,8 +228,8 @@ static const char *opdi_einsum_read(opdi_einsum *sum, const char *at, const char
     }
     return at;
 }
-/* Reads the letters of operand i, at `at`, and checks them against its dims.  Returns the rest of the text, or NULL and
-   sets an error. */
+/* Reads the letters of operand i from `at` and checks that they match its ndim dims.  Returns the rest of the text, or
+   NULL and sets an error. */
 static const char *opdi_einsum_operand(opdi_einsum *sum, const char *at, const char *equation, int i, int ndim) {
     bool dots = false;
     if (!(at = opdi_einsum_read(sum, at, equation, i, "operand"))) { return NULL; }
@@ -240,8 +241,8 @@ static const char *opdi_einsum_operand(opdi_einsum *sum, const char *at, const c
                    dots ? "" : " and no ellipsis was given");
     return NULL;
 }
-/* Counts the letters left of the arrow.  Returns the address of the arrow, or of the end of the text if there is no
-   arrow, or NULL and sets an error. */
+/* Counts the letters left of the arrow for the operands `in`.  Returns the address of the arrow, or of the end of the
+   text if there is no arrow.  On failure, returns NULL and sets an error. */
 static const char *opdi_einsum_count(opdi_einsum *sum, const char *equation, opd_tensors in) {
     const char *at = equation;
     for (int i = 0; i < in.n; i++) {
@@ -263,8 +264,8 @@ static const char *opdi_einsum_count(opdi_einsum *sum, const char *equation, opd
     }
     return at;
 }
-/* Assigns dims to the dots and to the letters of the result, which are listed at `at`.  If there is no list, these are
-   the letters that occur once. */
+/* Assigns dims to "..." and to the letters of the result.  `at` points to the arrow; at the end of the text, the
+   letters that occur once form the result.  Returns 1 if there is an arrow, else 0, or -1 and sets an error. */
 static int opdi_einsum_result(opdi_einsum *sum, const char *at, const char *equation) {
     if (!*at) {
         sum->dims = sum->dots;
@@ -294,13 +295,13 @@ static int opdi_einsum_result(opdi_einsum *sum, const char *at, const char *equa
         sum->at[label] = sum->dims++;
     }
     sum->out = sum->dims;
-    if (!dots) {                                  /* the dims of dots are summed */
+    if (!dots) {                                  /* "..." is not in the result: its dims are summed */
         sum->dots_at = sum->dims;
         sum->dims += sum->dots;
     }
     return 1;
 }
-/* Reads the equation.  Returns 0, or -1 and sets an error. */
+/* Reads the equation for the operands `in` into *sum.  Returns 0, or -1 and sets an error. */
 static int opdi_einsum_open(opdi_einsum *sum, const char *equation, opd_tensors in) {
     memset(sum, 0, sizeof *sum);
     for (int label = 0; label < OPDI_EINSUM_LETTERS; label++) {
@@ -317,8 +318,8 @@ static int opdi_einsum_open(opdi_einsum *sum, const char *equation, opd_tensors 
     }
     return sum->dims <= OPD_MAX_DIMS ? 0 : opd_fail(OPD_ERROR_SHAPE, "einsum(): more than %d dimensions", OPD_MAX_DIMS);
 }
-/* Notes that a dim of operand i has this size.  *known is the size of the letter so far; it must agree.  Returns 0, or
-   -1 and sets an error. */
+/* Records that dim `at` has this size in operand i.  *known is the size of its letter so far; a size other than 1 must
+   agree with it.  `label` is for the message.  Returns 0, or -1 and sets an error. */
 static int opdi_einsum_meet(opdi_einsum *sum, int at, int64_t *known, int64_t size, int i, int label) {
     if (size == 1) { return 0; }
     if (*known != 1 && *known != size) {
@@ -331,8 +332,8 @@ static int opdi_einsum_meet(opdi_einsum *sum, int at, int64_t *known, int64_t si
     sum->seen[at]++;
     return 0;
 }
-/* Returns operand i with one dim for each letter.  For a letter that occurs twice in it, takes the diagonal.  On
-   failure, returns NULL and sets an error. */
+/* Returns operand i with one dim for each letter.  If a letter occurs twice in the operand, takes the diagonal of its
+   two dims.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_einsum_operand_dims(opdi_einsum *sum, opd_tensor *tensor, int i) {
     int64_t order[OPD_MAX_DIMS];
     int dim = 0;
@@ -381,10 +382,12 @@ static opd_tensor *opdi_einsum_factor(opd_tensor *tensor, const opdi_einsum_dims
     for (int i = 0; i < 3; i++) { sizes[i] = lists[i]->size; }
     return opd_reshape(opd_permute(tensor, opd_ints_of(order, count)), opd_ints_of(sizes, 3));
 }
-/* Returns the product of left and right, whose dims broadcast, summed over the dims `inner`, which stay with size 1.
-   Computes it as bmm of [both, left, inner] and [both, inner, right]. */
+/* Returns the product of left and right, whose dims broadcast, summed over the dims in `inner`, which remain with size
+   1.  Computes it as a bmm of [both, left, inner] and [both, inner, right], where `both` stands for the dims that left
+   and right share, and `left` and `right` for dims that only one of them has.  On failure, returns NULL and sets an
+   error. */
 static opd_tensor *opdi_einsum_pair(opd_tensor *left, opd_tensor *right, opdi_einsum_dims *inner) {
-    opdi_einsum_dims lists[3];                    /* in both, left, right */
+    opdi_einsum_dims lists[3];                    /* dims of both, of left only, of right only */
     const opdi_einsum_dims *order[4];
     int64_t sizes[OPD_MAX_DIMS], back[OPD_MAX_DIMS];
     int count = 0, next = 0;
@@ -425,7 +428,8 @@ static opd_tensor *opdi_einsum_pair(opd_tensor *left, opd_tensor *right, opdi_ei
     right = opdi_einsum_factor(right, order);
     return opd_permute(opd_view(opd_bmm(left, right), opd_ints_of(sizes, count)), opd_ints_of(back, count));
 }
-/* Multiplies left and right, and sums over the dims that no other operand has. */
+/* Multiplies left and right and sums over the dims that no other operand has.  On failure, returns NULL and sets an
+   error. */
 static opd_tensor *opdi_einsum_contract(opdi_einsum *sum, opd_tensor *left, opd_tensor *right) {
     opdi_einsum_dims inner, alone[2];
     inner.count = alone[0].count = alone[1].count = 0;
@@ -441,14 +445,15 @@ static opd_tensor *opdi_einsum_contract(opdi_einsum *sum, opd_tensor *left, opd_
     if (alone[1].count) { right = opdi_sum_over(right, alone[1].dims, alone[1].count, true); }
     return opdi_einsum_pair(left, right, &inner);
 }
-/* Returns the number of multiplications in a product of two operands: its number of elements before any dim is
-   summed. */
+/* Returns the number of multiplications in a product of two operands with sizes left[dims] and right[dims]: the number
+   of elements of their broadcast product. */
 static double opdi_einsum_work(const int64_t *left, const int64_t *right, int dims) {
     double work = 1;
     for (int dim = 0; dim < dims; dim++) { work *= (double)OPDI_MAX(left[dim], right[dim]); }
     return work;
 }
-/* Writes the sizes of the product of operands i and j after summing the dims that no other operand has. */
+/* Sets product[sum->dims] to the sizes of the product of operands i and j, after summing over the dims that no other
+   operand has.  sizes [count, sum->dims] holds the sizes of all operands. */
 static void opdi_einsum_product(const opdi_einsum *sum, const int64_t *sizes, int count, int i, int j,
                                 int64_t *product) {
     for (int dim = 0; dim < sum->dims; dim++) {
@@ -457,12 +462,13 @@ static void opdi_einsum_product(const opdi_einsum *sum, const int64_t *sizes, in
         product[dim] = stays ? OPDI_MAX(sizes[i * sum->dims + dim], sizes[j * sum->dims + dim]) : 1;
     }
 }
-/* How to choose the next pair of operands.  IN_ORDER takes the first two operands each time.  BY_WORK takes the pair
-   with the fewest multiplications among the pairs that are summed over a dim.  BY_GROWTH takes the pair whose product
-   adds the fewest elements. */
+/* How the next pair of operands is chosen.  IN_ORDER takes the product so far and the next operand.  BY_WORK takes the
+   pair with the fewest multiplications, preferably one that is summed over a dim.  BY_GROWTH takes the pair whose
+   product adds the fewest elements. */
 typedef enum opdi_einsum_search { OPDI_EINSUM_IN_ORDER, OPDI_EINSUM_BY_WORK, OPDI_EINSUM_BY_GROWTH } opdi_einsum_search;
-/* Writes to path the order in which pairs of operands are multiplied.  sizes [count, dims] are the operands' sizes, and
-   are overwritten.  Each product is appended behind the remaining operands.  Returns the number of multiplications. */
+/* Writes to `path` the pairs of operands in the order in which they are multiplied.  sizes [count, dims] holds the
+   operands' sizes and is overwritten.  Each product is appended to the list of the remaining operands.  Returns the
+   number of multiplications. */
 static double opdi_einsum_path(const opdi_einsum *sum, int64_t *sizes, int count, opdi_einsum_search how,
                                int64_t *path) {
     const int dims = sum->dims;
@@ -478,7 +484,7 @@ static double opdi_einsum_path(const opdi_einsum *sum, int64_t *sizes, int count
                 double score = opdi_einsum_work(left, right, dims);
                 bool summed = false;
                 for (int dim = sum->out; dim < dims; dim++) { summed = summed || (left[dim] != 1 && right[dim] != 1); }
-                if (!summed) { score *= 1e30; }       /* while there are others */
+                if (!summed) { score *= 1e30; }       /* only if no pair is summed over a dim */
                 if (how == OPDI_EINSUM_BY_GROWTH) {
                     opdi_einsum_product(sum, sizes, count, i, j, product);
                     score = opdi_einsum_work(product, product, dims) - opdi_einsum_work(left, left, dims) -
@@ -499,10 +505,10 @@ static double opdi_einsum_path(const opdi_einsum *sum, int64_t *sizes, int count
     }
     return all;
 }
-enum { OPDI_EINSUM_SEARCHED = 32 };               /* operands at most: pairs of pairs are looked at */
-/* Returns the order in which three or more operands are contracted.  None means one after the other, as PyTorch does.
-   Another order is only chosen if there are many multiplications and it saves at least half of them (Smith and Gray,
-   opt_einsum).  Results then differ only in rounding. */
+enum { OPDI_EINSUM_SEARCHED = 32 };               /* more operands are multiplied in order */
+/* Returns the order in which three or more operands are contracted, as pairs of indices.  None stands for the given
+   order, which PyTorch uses.  Another order is only chosen if there are many multiplications and it saves at least half
+   of them (Smith and Gray, opt_einsum).  The results then differ only by rounding errors. */
 static opd_value opdi_einsum_best(const opdi_einsum *sum, opd_tensor *const *list, int count) {
     const int dims = OPDI_MAX(sum->dims, 1);
     int64_t *sizes = NULL, *paths = NULL;
@@ -519,8 +525,8 @@ static opd_value opdi_einsum_best(const opdi_einsum *sum, opd_tensor *const *lis
     if (!sizes || !paths || !best || work[0] < 1e6 || work[best] > work[0] / 2) { return opd_value_none(); }
     return opd_value_ints(paths + 2 * count * best, 2 * (int64_t)(count - 1));
 }
-/* Contracts the `count` tensors in list, pair by pair, until one is left: each time the first two, or the pair in
-   path. */
+/* Contracts the `count` tensors in list, pair by pair, until one is left: the pairs in path or, if path is None, always
+   the first two.  Returns the result, or NULL and sets an error. */
 static opd_tensor *opdi_einsum_all(opdi_einsum *sum, opd_tensor **list, int count, const opd_value *path) {
     for (int64_t step = 0; count > 1; count--, step++) {
         int64_t i = 0, j = 1;
@@ -566,7 +572,7 @@ static int opdi_einsum_kernel(opd_call *call) {
     for (int dim = sum.out; dim < sum.dims; dim++) { dims[dim - sum.out] = dim; }
     return opd_return_tensor(call, opdi_sum_over(result, dims, sum.dims - sum.out, false));
 }
-/* opd_einsum: sums of products of elements, by letters: "ij,jk->ik"; in a cheap order, or in the order of path */
+/* opd_einsum: sums of products, e.g. "ij,jk->ik", where letters name dims; in a cheap order, or in the order of path */
 OPDI_OP(einsum) {
     op->schema = "einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor";
     op->composite = opdi_einsum_kernel;
@@ -577,8 +583,9 @@ OPDI_OP(einsum) {
 
 //== _trilinear, bilinear ==============================================================================================
 
-/* Writes the letters of a tensor's dims for einsum.  Dim i of `total` dims has the i-th letter; the dims in `absent`
-   get none.  Returns 0, or -1 and sets an error. */
+/* Appends the letters of a tensor's dims to an equation for einsum, at text + *at.  Dim i of `total` dims has letter i;
+   the dims in `absent` are left out.  ndim is the tensor's number of dims, which is checked, or -1.  Returns 0, or -1
+   and sets an error. */
 static int opdi_trilinear_letters(char *text, size_t *at, opd_ints absent, int total, int ndim) {
     bool out[26] = {false};
     for (int i = 0; i < absent.n; i++) {
@@ -596,8 +603,8 @@ static int opdi_trilinear_letters(char *text, size_t *at, opd_ints absent, int t
     for (int i = 0; i < total; i++) { if (!out[i]) { text[(*at)++] = (char)('a' + i); } }
     return 0;
 }
-/* _trilinear: computes the sum of i1 i2 i3 over the dims sumdim as an einsum.  Each operand first gets dims of size 1
-   where its expand list says. */
+/* _trilinear: computes the sum of i1 i2 i3 over the dims sumdim by an einsum.  The expand list of an operand names the
+   dims of the product that the operand does not have; it is repeated along these dims. */
 static int opdi_trilinear_kernel(opd_call *call) {
     opd_tensor *each[3];
     char text[4 * 26 + 5];
@@ -614,8 +621,8 @@ static int opdi_trilinear_kernel(opd_call *call) {
     text[at] = 0;
     return opd_return_tensor(call, opd_clone_full(opd_einsum(text, opd_tensors_of(each, 3)), opd_value_int(0)));
 }
-/* Computes the gradients.  That by one operand is the same product of the other two and grad; grad lacks the summed
-   dims. */
+/* Computes the gradients.  The gradient of one operand is the same product of the other two and grad; the dims that
+   were summed are dims that grad does not have. */
 static int opdi_trilinear_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *i1 = opd_bw_tensor(bw, 0), *i2 = opd_bw_tensor(bw, 1),
         *i3 = opd_bw_tensor(bw, 2);
@@ -676,7 +683,7 @@ static int opdi_bilinear_kernel(opd_call *call) {
     out = out ? opdi_reshape_to(out, sizes, last + 1) : NULL;
     return opd_return_tensor(call, out && bias ? opd_add(out, bias) : out);
 }
-/* opd__trilinear: the sum over sumdim of i1 * i2 * i3, each with dims of size 1 at its expand list */
+/* opd__trilinear: the sum over sumdim of i1 * i2 * i3, where each has new dims of size 1 at its expand list */
 OPDI_OP(_trilinear) {
     op->schema = "_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] expand3, int[] "
         "sumdim, int unroll_dim=1) -> Tensor";
@@ -686,7 +693,7 @@ OPDI_OP(_trilinear) {
     op->cases = "[2,3], [4,3,2], [2,2], (1,3), (0), (1,2), (2,3); [2,3], [1,3], [2,3], (), (), (), (1); [2], [3], [2], "
         "(1), (0), (1), (0)";
 }
-/* opd_bilinear: input1 weight[k] input2 + bias for each k */
+/* opd_bilinear: the sum of input1_i weight_kij input2_j over i and j, plus bias_k, for each k */
 OPDI_OP(bilinear) {
     op->schema = "bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor";
     op->composite = opdi_bilinear_kernel;
@@ -707,7 +714,7 @@ OPDI_SHARED int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src) {
     return opd_fail(OPD_ERROR_NOT_FOUND, "copies between devices are left out: OPD_NO_OPERATORS was defined");
 }
 #else
-/* Returns element `element` of argument i, an output_mask. */
+/* Returns element number `element` of argument i, an output_mask; false if there is none. */
 OPDI_INTERNAL bool opdi_mask_at(const opd_call *call, int i, int element) {
     const opd_value value = call->args[i];
     return value.tag == OPD_TAG_BOOLS && element < value.n && value.u.bools[element];

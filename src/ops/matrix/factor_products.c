@@ -4,13 +4,13 @@
 #if defined(OPDI_OPERATORS)
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>op:factor    matrices factored: Cholesky, LU, QR, L D L^T; triangles solved
+//  >>op:factor    factorizations of matrices: Cholesky, LU, QR, L D L^T; triangular solves
 //
-//  Each kernel copies its matrices into its results, row by row, and works there.  Factorisations split a matrix into
-//  halves, again and again, so that nearly all work is products of blocks.  A block has two strides, either of which
-//  may be negative.  So the code that solves with a lower triangle on the left also serves upper triangles and the
-//  right side.  Threads share the matrices of a batch; within large matrices, the product uses threads.  This section
-//  uses >>op:linalg.
+//  Each kernel copies the input matrices into its results, row by row, and works there.  Factorizations split a matrix
+//  into halves recursively, so that nearly all work consists of matrix products.  A block (a view of a matrix) has two
+//  strides, which may be negative.  So the code for solving with a lower triangular matrix on the left also serves
+//  upper triangular matrices and matrices on the right.  Threads share the matrices of a batch; within a large matrix,
+//  the matrix product uses threads.  This section uses >>op:linalg.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_LOOPS_BEGIN
@@ -29,10 +29,10 @@ OPDI_SOLVER_FN(ormqr_one)
 OPDI_SOLVER_FN(ldl_one)
 OPDI_SOLVER_FN(ldl_solve_one)
 OPDI_SOLVER_FN(lstsq_one)
-/* Estimates how the largest (or smallest) singular value of a triangle changes when a column is added; before that it
-   is `size`.  `along` is the product of its singular vector with the column, and gamma the element on the diagonal.
-   Sets turn[0] to the factor for the vector and turn[1] to the vector's next element.  The estimates are singular
-   values of the matrix [size, along; 0, gamma]. */
+/* Estimates how the largest (or `smallest`) singular value of a triangular matrix, `size` so far, changes when a column
+   is added.  `along` is the dot product of the singular vector with the new column, and gamma the new element on the
+   diagonal.  Sets turn[0] to the factor for the singular vector, and turn[1] to its next element.  Returns the new
+   singular value: one of the matrix [size, along; 0, gamma]. */
 static double opdi_estimate(bool smallest, double size, double along, double gamma, double turn[2]) {
     const double sum = size * size + along * along + gamma * gamma, det = fabs(size * gamma);
     const double gap = fabs(size) - fabs(gamma), root = sqrt((gap * gap + along * along) * (sum + 2 * det));
@@ -46,8 +46,8 @@ static double opdi_estimate(bool smallest, double size, double along, double gam
     turn[1] = smallest ? first : second;
     return !smallest ? sqrt(square) : square > 0 ? det / sqrt(square) : 0;
 }
-/* The product c -= a b for few rows or little depth.  c [rows, columns] and b [depth, columns] have contiguous rows,
-   ldc and ldb elements apart.  Element (i, k) of a is a[i * rs + k * cs]. */
+/* A product c -= a b with few rows or small depth.  c [rows, columns] and b [depth, columns] have contiguous rows,
+   which are ldc and ldb elements apart.  Element (i, k) of a is a[i * rs + k * cs]. */
 typedef struct opdi_slim {
     int64_t rows, columns, depth;
     const void *a;
@@ -59,10 +59,11 @@ typedef struct opdi_slim {
 } opdi_slim;
 static void opdi_slim_minus_plain_f32(const opdi_slim *slim);
 static void opdi_slim_minus_plain_f64(const opdi_slim *slim);
-/* A step on rows: of Cholesky and of L D L^T, with room for another vector behind the rows, or of LU. */
-enum { OPDI_NARROW = 32 };                          /* a matrix with so few columns is not split into halves */
+/* One step of a factorization: of Cholesky or L D L^T, with room for another vector behind the rows, or of LU. */
+enum { OPDI_NARROW = 32 };                          /* matrices with at most so many columns are not split */
 typedef struct opdi_factor_step {
-    int64_t n, columns, ld, k, size;              /* the step's number, and the size of its block (of LU: the row) */
+    int64_t n, columns, ld, k, size;              /* k: number of the step; size: of its block, or for LU the pivot's
+                                                     row */
     void *a, *room;
 } opdi_factor_step;
 typedef int64_t opdi_factor_fn(const opdi_factor_step *rows);
@@ -87,7 +88,8 @@ OPDI_AVX512 static void opdi_slim_minus_avx512_f32(const opdi_slim *slim);
 OPDI_AVX512 static void opdi_slim_minus_avx512_f64(const opdi_slim *slim);
 #endif
 #if defined(OPD_LAPACK)
-/* Declares LAPACK's routines for both types.  Fortran passes the lengths of texts behind all arguments, as size_t. */
+/* Declares LAPACK's routines for float and double.  Fortran passes the lengths of strings after all arguments, as
+   size_t. */
 #define OPDI_LAPACK_FN(name, arguments) \
     void s##name##_ arguments; \
     void d##name##_ arguments;
@@ -120,7 +122,7 @@ OPDI_LAPACK_FN(geev, (const char *jobvl, const char *jobvr, const int32_t *n, vo
 #if defined(__cplusplus)
 }
 #endif
-enum { OPDI_LAPACK_MOST = 20000 };                /* rows: squares of them are counted in 32 bits, four at a time */
+enum { OPDI_LAPACK_MOST = 20000 };                /* rows at most: 4 rows^2 must fit into 32 bits */
 #endif
 #include "../../typed/f32.h"
 #include "slim_updates.typed.h"

@@ -1,6 +1,7 @@
 //== Cholesky ==========================================================================================================
 
-/* Computes c -= a a^T for a [rows, depth].  Only the lower triangle of c and some elements above it are changed. */
+/* Computes c -= a a^T for a [rows, depth].  Changes only the lower triangular part of c and some elements above it.
+   Returns 0, or -1 if memory runs out. */
 static int OPDI_TYPED(lower_minus)(int64_t rows, int64_t depth, OPDI_TYPED(block) a, OPDI_TYPED(block) c) {
     const int64_t half = rows / 2;
     const OPDI_TYPED(block) below = OPDI_TYPED(part)(a, half, 0);
@@ -10,8 +11,8 @@ static int OPDI_TYPED(lower_minus)(int64_t rows, int64_t depth, OPDI_TYPED(block
         OPDI_TYPED(lower_minus)(half, depth, a, c) ? -1
         : OPDI_TYPED(lower_minus)(rows - half, depth, below, OPDI_TYPED(part)(c, half, half));
 }
-/* Factors a = L L^T in place.  Reads and writes the lower triangle and some elements above it.  Returns 0, the number
-   (from 1) of the column whose pivot has no square root, or -1 if memory runs out. */
+/* Factors a = L L^T in place.  Reads and writes the lower triangular part and some elements above it.  Returns 0, the
+   number (from 1) of the first column whose pivot is not positive, or -1 if memory runs out. */
 static int64_t OPDI_TYPED(cholesky)(int64_t n, OPDI_TYPED(block) a) {
     if (n > OPDI_NARROW) {
         const int64_t half = n / 2;
@@ -29,7 +30,7 @@ static int64_t OPDI_TYPED(cholesky)(int64_t n, OPDI_TYPED(block) a) {
     opdi_factor_step rows;
     memset(&rows, 0, sizeof rows);
     rows.n = n;
-    if (a.rs == 1 && n % 16 == 0) {               /* whole vectors, as they lie */
+    if (a.rs == 1 && n % 16 == 0) {               /* rows consist of whole vectors: no copy is needed */
         rows.ld = a.cs;
         rows.a = a.at;
         return OPDI_TYPED(factor_step)(0, &rows);
@@ -55,14 +56,15 @@ OPDI_INTERNAL int OPDI_TYPED(cholesky_one)(const opdi_solver *solver, int64_t at
     OPDI_TYPED(block) a = OPDI_TYPED(matrix_at)(solver, 0, at, n);
     if (solver->upper) { a = OPDI_TYPED(turned)(a); }
     const int64_t rc = OPDI_TYPED(cholesky)(n, a);
-    for (int64_t i = 0; i < n; i++) {             /* the elements above the diagonal, in rows as they lie */
+    for (int64_t i = 0; i < n; i++) {             /* set the elements above the diagonal to zero */
         const int64_t from = a.cs == 1 ? i + 1 : 0, to = a.cs == 1 ? n : i;
         memset(a.at + i * n + from, 0, (size_t)(to - from) * sizeof *a.at);
     }
     solver->info[at] = (int32_t)OPDI_MAX(rc, (int64_t)0);
     return rc < 0 ? -1 : 0;
 }
-/* Solves L L^T y = x in place of x, which is data[1] [rows, columns].  The factor L is data[0]. */
+/* Solves L L^T y = x, where L is data[0]; y overwrites x, which is data[1] [rows, columns].  Returns 0, or -1 if memory
+   runs out. */
 OPDI_INTERNAL int OPDI_TYPED(cholesky_solve_one)(const opdi_solver *solver, int64_t at) {
     const int64_t n = solver->rows;
     const OPDI_TYPED(block) x = OPDI_TYPED(matrix_at)(solver, 1, at, solver->columns);
@@ -74,7 +76,7 @@ OPDI_INTERNAL int OPDI_TYPED(cholesky_solve_one)(const opdi_solver *solver, int6
 
 //== LU with row exchanges =============================================================================================
 
-/* Exchanges rows i and pivots[i] - 1 of x for i = 0 .. count - 1, or `backwards` in reverse order. */
+/* Exchanges rows i and pivots[i] - 1 of x for i = 0 .. count - 1, in reverse order if `backwards` is set. */
 static void OPDI_TYPED(exchange)(OPDI_TYPED(block) x, int64_t columns, const int32_t *pivots, int64_t count,
                                  bool backwards) {
     for (int64_t step = 0; step < count; step++) {
@@ -87,7 +89,7 @@ static void OPDI_TYPED(exchange)(OPDI_TYPED(block) x, int64_t columns, const int
         }
     }
 }
-/* Does lu's work for a few columns, one after the other. */
+/* Does the work of lu for a matrix with few columns, one column after another. */
 static int64_t OPDI_TYPED(lu_narrow)(int64_t rows, int64_t columns, OPDI_TYPED(block) a, int32_t *pivots) {
     OPDI_T room[OPDI_NARROW];
     int64_t zero = 0;
@@ -118,7 +120,7 @@ static int64_t OPDI_TYPED(lu_narrow)(int64_t rows, int64_t columns, OPDI_TYPED(b
             a.at[best * a.rs + k] = kept;
         }
         for (int64_t i = j + 1; pivot != 0 && i < rows; i++) { a.at[i * a.rs + j] /= pivot; }
-        if (j + 1 < columns && j + 1 < rows) {    /* if the pivot is 0 or NaN, all below it are, too */
+        if (j + 1 < columns && j + 1 < rows) {    /* if the pivot is 0 or NaN, so are all elements below */
             OPDI_T *const below = a.at + (j + 1) * a.rs + j;
             OPDI_TYPED(slim_minus)(rows - j - 1, columns - j - 1, 1, below, a.rs, 0, a.at + j * a.rs + j + 1, 0,
                                   below + 1, a.rs);
@@ -126,8 +128,9 @@ static int64_t OPDI_TYPED(lu_narrow)(int64_t rows, int64_t columns, OPDI_TYPED(b
     }
     return zero;
 }
-/* Factors a = P L U in place.  pivots [min(rows, columns)], counted from 1, say which row each row was exchanged with.
-   Returns 0, the number of the first column with a zero on the diagonal of U, or -1 if memory runs out. */
+/* Factors a = P L U in place.  pivots [min(rows, columns)] tells for each row which row, counted from 1, it was
+   exchanged with.  Returns 0, the number (from 1) of the first column with a zero on the diagonal of U, or -1 if memory
+   runs out. */
 static int64_t OPDI_TYPED(lu)(int64_t rows, int64_t columns, OPDI_TYPED(block) a, int32_t *pivots) {
     const int64_t count = OPDI_MIN(rows, columns), half = count / 2;
     const OPDI_TYPED(block) right = OPDI_TYPED(part)(a, 0, half), below = OPDI_TYPED(part)(a, half, 0),
@@ -157,8 +160,9 @@ OPDI_INTERNAL int OPDI_TYPED(lu_one)(const opdi_solver *solver, int64_t at) {
     solver->info[at] = (int32_t)OPDI_MAX(rc, (int64_t)0);
     return rc < 0 ? -1 : 0;
 }
-/* Solves with the factors data[0] [rows, rows] in place of data[1]: [rows, columns], or [columns, rows] if the matrix
-   is on the right.  turned: solves with the transpose of the matrix. */
+/* Solves equations with the LU factors data[0] [rows, rows].  The solution overwrites data[1], which is [rows, columns]
+   or, if the matrix is on the right (solver->left is false), [columns, rows].  If solver->turned is set, uses the
+   transposed matrix.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int OPDI_TYPED(lu_solve_one)(const opdi_solver *solver, int64_t at) {
 #if defined(OPD_LAPACK)
     const int done = OPDI_TYPED(lapack_lu_solve)(solver, at);
@@ -182,8 +186,8 @@ OPDI_INTERNAL int OPDI_TYPED(lu_solve_one)(const opdi_solver *solver, int64_t at
     OPDI_TYPED(exchange)(x, columns, pivots, n, true);
     return 0;
 }
-/* Writes to data[1] the determinant, computed from lu's result in data[0].  With `vectors`, writes its sign to data[1]
-   and the logarithm of its size to data[2]. */
+/* Computes the determinant from the LU factors in data[0] and writes it to data[1].  If solver->vectors is set, writes
+   its sign to data[1] instead, and the logarithm of its absolute value to data[2]. */
 OPDI_INTERNAL int OPDI_TYPED(det_one)(const opdi_solver *solver, int64_t at) {
     const int32_t *pivots = solver->pivots + at * solver->npivots;
     const OPDI_TYPED(block) a = OPDI_TYPED(matrix_at)(solver, 0, at, solver->rows);
@@ -199,12 +203,13 @@ OPDI_INTERNAL int OPDI_TYPED(det_one)(const opdi_solver *solver, int64_t at) {
     return 0;
 }
 
-//== QR by reflections =================================================================================================
+//== QR factorization by reflections ===================================================================================
 //
-//  A reflection I - tau v v^T takes x to (beta, 0, ..., 0); v begins with 1.  The product of all reflections of a panel
-//  is I - V T V^T with T upper triangular, so the rest of the matrix is changed by products only.
+//  A reflection I - tau v v^T maps a vector x to (beta, 0, ..., 0); v[0] is 1.  The product of all reflections of a
+//  panel is I - V T V^T with an upper triangular T, so that the rest of the matrix is only changed by matrix products.
 
-/* Makes the reflection for x [count].  Writes beta to x[0] and the rest of v behind it.  Returns tau. */
+/* Makes the reflection for x [count], whose elements are `stride` apart.  Writes beta to x[0], and v[1], v[2] and so on
+   to x[1], x[2].  Returns tau. */
 OPDI_INTERNAL OPDI_T OPDI_TYPED(reflection)(int64_t count, OPDI_T *x, int64_t stride) {
     OPDI_T most = 0;
     double sum = 0;
@@ -224,8 +229,8 @@ OPDI_INTERNAL OPDI_T OPDI_TYPED(reflection)(int64_t count, OPDI_T *x, int64_t st
     x[0] = beta;
     return (beta - alpha) / beta;
 }
-/* Applies a reflection to columns [from, columns) of a [rows, columns], whose rows are contiguous.  Its v is in column
-   `from` - 1 of a.  room [columns] is scratch memory. */
+/* Applies a reflection to columns [from, columns) of a [rows, columns], whose rows are contiguous.  The reflection's v
+   is column from - 1 of a.  room [columns] is scratch memory. */
 OPDI_INTERNAL void OPDI_TYPED(reflect_one)(int64_t rows, int64_t from, int64_t columns, OPDI_TYPED(block) a, OPDI_T tau,
                                            OPDI_T *room) {
     const int64_t count = columns - from;
@@ -239,7 +244,8 @@ OPDI_INTERNAL void OPDI_TYPED(reflect_one)(int64_t rows, int64_t from, int64_t c
     }
     OPDI_TYPED(slim_minus)(rows - 1, count, 1, v, a.rs, 0, room, 0, a.at + a.rs + from, a.rs);
 }
-/* Computes the T of a panel's reflections, t [count, count], from their v [rows, count] and tau. */
+/* Computes T, t [count, count], for the `count` reflections of a panel with vectors v [rows, count] and factors tau.
+   dots [count, count] is scratch memory.  Returns 0, or -1 if memory runs out. */
 static int OPDI_TYPED(reflect_sum)(int64_t rows, int64_t count, OPDI_T *v, const OPDI_T *tau, OPDI_T *dots, OPDI_T *t) {
     const OPDI_TYPED(block) all = OPDI_TYPED(block_of)(v, count, 1);
     if (OPDI_TYPED(block_times)(count, count, rows, OPDI_TYPED(turned)(all), all, 0,
@@ -257,8 +263,8 @@ static int OPDI_TYPED(reflect_sum)(int64_t rows, int64_t count, OPDI_T *v, const
     }
     return 0;
 }
-/* Computes c = (I - V T V^T) c or, turned, (I - V T^T V^T) c, for c [rows, columns].  The v of the `count` reflections
-   are stored below the diagonal of a.  Returns 0, or -1 if memory runs out. */
+/* Computes c = (I - V T V^T) c or, if `turned`, c = (I - V T^T V^T) c, for c [rows, columns].  The vectors v of the
+   `count` reflections are stored below the diagonal of a.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int OPDI_TYPED(reflect)(int64_t rows, int64_t columns, int64_t count, OPDI_TYPED(block) a,
                                       const OPDI_T *tau, OPDI_TYPED(block) c, bool turned) {
     const size_t size = (size_t)(rows * count + 2 * count * count + 2 * count * columns) * sizeof(OPDI_T);
@@ -281,8 +287,8 @@ OPDI_INTERNAL int OPDI_TYPED(reflect)(int64_t rows, int64_t columns, int64_t cou
     opdi_free(v, size);
     return rc;
 }
-/* Factors a [rows, columns] = Q R in place.  R is stored above, and the v of the reflections below the diagonal; tau is
-   [min(rows, columns)]. */
+/* Factors a [rows, columns] = Q R in place.  R is stored on and above the diagonal, the vectors v of the reflections
+   below it; tau is [min(rows, columns)].  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int OPDI_TYPED(geqrf)(int64_t rows, int64_t columns, OPDI_TYPED(block) a, OPDI_T *tau) {
     const int64_t count = OPDI_MIN(rows, columns);
     OPDI_T room[OPDI_PANEL];
@@ -301,9 +307,9 @@ OPDI_INTERNAL int OPDI_TYPED(geqrf)(int64_t rows, int64_t columns, OPDI_TYPED(bl
     }
     return 0;
 }
-/* Computes c [rows, columns] = Q c, or Q^T c if `turned`.  Q consists of `count` reflections, whose v are stored below
-   the diagonal of a.  `identity`: c begins as the identity, so columns of c left of a panel's diagonal do not
-   change. */
+/* Computes c = Q c or, if `turned`, c = Q^T c, for c [rows, columns].  Q consists of `count` reflections, whose vectors
+   v are stored below the diagonal of a.  `identity`: c begins as the identity, so columns of c left of a panel's
+   diagonal are not changed.  Returns 0, or -1 if memory runs out. */
 static int OPDI_TYPED(ormqr)(int64_t rows, int64_t columns, int64_t count, OPDI_TYPED(block) a, const OPDI_T *tau,
                              OPDI_TYPED(block) c, bool turned, bool identity) {
     const int64_t panels = (count + OPDI_PANEL - 1) / OPDI_PANEL;
@@ -317,7 +323,8 @@ static int OPDI_TYPED(ormqr)(int64_t rows, int64_t columns, int64_t count, OPDI_
     }
     return 0;
 }
-/* Sets q [rows, columns] to the first columns of Q. */
+/* Sets q [rows, columns] to the first columns of Q, which consists of `count` reflections.  Returns 0, or -1 if memory
+   runs out. */
 OPDI_INTERNAL int OPDI_TYPED(orgqr)(int64_t rows, int64_t columns, int64_t count, OPDI_TYPED(block) a,
                                     const OPDI_T *tau, OPDI_TYPED(block) q) {
     for (int64_t i = 0; i < rows; i++) {
@@ -333,7 +340,7 @@ OPDI_INTERNAL int OPDI_TYPED(geqrf_one)(const opdi_solver *solver, int64_t at) {
     return OPDI_TYPED(geqrf)(solver->rows, solver->columns, OPDI_TYPED(matrix_at)(solver, 0, at, solver->columns),
                              OPDI_TYPED(matrix_at)(solver, 1, at, 1).at);
 }
-/* Computes Q, data[2] [rows, columns], from data[0] [rows, npivots] and tau, data[1] [count]. */
+/* Computes Q, data[2] [rows, columns], from the reflections in data[0] [rows, npivots] and tau, data[1] [count]. */
 OPDI_INTERNAL int OPDI_TYPED(orgqr_one)(const opdi_solver *solver, int64_t at) {
 #if defined(OPD_LAPACK)
     const int done = OPDI_TYPED(lapack_orgqr)(solver, at);
@@ -344,8 +351,8 @@ OPDI_INTERNAL int OPDI_TYPED(orgqr_one)(const opdi_solver *solver, int64_t at) {
                              OPDI_TYPED(matrix_at)(solver, 1, at, 1).at,
                              OPDI_TYPED(matrix_at)(solver, 2, at, solver->columns));
 }
-/* Multiplies data[2] by Q, which is given by data[0] [rows, npivots] and tau, data[1] [count].  data[2] is [rows,
-   columns], or [columns, rows] if Q is on the right. */
+/* Multiplies data[2] by Q, which consists of the reflections in data[0] [rows, npivots] and tau, data[1] [count].
+   data[2] is [rows, columns] or, if Q is on the right (solver->left is false), [columns, rows]. */
 OPDI_INTERNAL int OPDI_TYPED(ormqr_one)(const opdi_solver *solver, int64_t at) {
 #if defined(OPD_LAPACK)
     const int done = OPDI_TYPED(lapack_ormqr)(solver, at);
@@ -358,14 +365,14 @@ OPDI_INTERNAL int OPDI_TYPED(ormqr_one)(const opdi_solver *solver, int64_t at) {
                              OPDI_TYPED(matrix_at)(solver, 1, at, 1).at, c, solver->turned == solver->left, false);
 }
 
-//== least squares by QR with exchanges of columns =====================================================================
+//== least squares by QR with column exchanges =========================================================================
 //
-//  At each step, the column whose remaining part is the longest comes next, so that the corner of the triangle shows
-//  the rank.  The largest and smallest singular values of that corner are estimated as it grows, from the values before
-//  and the new column.
+//  In each step, the column with the largest remaining norm comes next.  So the rank can be read from the upper left
+//  corner of R.  The largest and the smallest singular value of this corner are estimated while it grows by one column
+//  at a time (opdi_estimate).
 
 #if defined(OPD_LAPACK)
-/* Does lstsq_one's work by LAPACK. */
+/* Does the work of lstsq_one with LAPACK. */
 static int OPDI_TYPED(lapack_lstsq)(const opdi_solver *solver, int64_t at) {
     const int32_t rows = (int32_t)solver->rows, columns = (int32_t)solver->columns, count = (int32_t)solver->count;
     const int32_t high = OPDI_MAX(rows, columns), ask = -1;
@@ -393,7 +400,7 @@ static int OPDI_TYPED(lapack_lstsq)(const opdi_solver *solver, int64_t at) {
     return 0;
 }
 #endif
-/* Returns the length of column j of a from row `first` on. */
+/* Returns the norm of column j of a, from row `first` on. */
 static double OPDI_TYPED(column_length)(int64_t rows, OPDI_TYPED(block) a, int64_t first, int64_t j) {
     double sum = 0;
     for (int64_t i = first; i < rows; i++) {
@@ -402,8 +409,8 @@ static double OPDI_TYPED(column_length)(int64_t rows, OPDI_TYPED(block) a, int64
     }
     return sqrt(sum);
 }
-/* Does geqrf's work, but reorders the columns of a on the way.  Writes their order, counted from 0, to pivots
-   [columns].  lengths [2 columns] and room [columns] are scratch memory. */
+/* Does the work of geqrf with column exchanges.  Writes the order of the columns, counted from 0, to pivots [columns].
+   lengths [2 columns] and room [columns] are scratch memory. */
 static void OPDI_TYPED(pivoted_qr)(int64_t rows, int64_t columns, OPDI_TYPED(block) a, OPDI_T *tau, int32_t *pivots,
                                    double *lengths, OPDI_T *room) {
     const double few = OPDI_BYTES == 4 ? 3.4526698300124393e-4 : 1.4901161193847656e-8;      /* sqrt(epsilon) */
@@ -436,15 +443,16 @@ static void OPDI_TYPED(pivoted_qr)(int64_t rows, int64_t columns, OPDI_TYPED(blo
         }
     }
 }
-/* Returns the rank: the number of leading columns of the triangle r for which no singular value is below `least` times
-   the largest.  room [2 n] holds the singular vectors of both values. */
+/* Returns the rank: the number of leading columns of the triangular matrix r [n, n] whose singular values are all at
+   least `least` times the largest one.  room [2 n] holds the singular vectors of the largest and the smallest singular
+   value. */
 static int64_t OPDI_TYPED(corner_rank)(int64_t n, OPDI_TYPED(block) r, double least, double *room) {
     double sizes[2], turn[2][2];
     sizes[0] = sizes[1] = n > 0 ? fabs((double)r.at[0]) : 0;
     if (!(sizes[0] > 0)) { return 0; }
     room[0] = room[n] = 1;
     for (int64_t k = 1; k < n; k++) {
-        for (int side = 0; side < 2; side++) {    /* of the largest, of the smallest */
+        for (int side = 0; side < 2; side++) {    /* 0: the largest, 1: the smallest */
             double along = 0;
             for (int64_t i = 0; i < k; i++) { along += room[side * n + i] * (double)r.at[i * r.rs + k]; }
             sizes[side] = opdi_estimate(side == 1, sizes[side], along, (double)r.at[k * r.rs + k], turn[side]);
@@ -457,8 +465,9 @@ static int64_t OPDI_TYPED(corner_rank)(int64_t n, OPDI_TYPED(block) r, double le
     }
     return n;
 }
-/* Computes the shortest solution x of rank `rank` from a = Q R and b, which are both overwritten.  A QR of the first
-   `rank` rows of R, transposed, removes the elements right of the corner. */
+/* Computes the least squares solution x of smallest norm for rank `rank` from a = Q R and b, which are both
+   overwritten.  A QR factorization of the transpose of the first `rank` rows of R eliminates the columns right of the
+   corner.  Returns 0, or -1 if memory runs out. */
 static int OPDI_TYPED(lstsq_solved)(const opdi_solver *solver, int64_t rank, OPDI_TYPED(block) a, const OPDI_T *tau,
                                     OPDI_TYPED(block) b, OPDI_TYPED(block) x, const int32_t *pivots) {
     const int64_t n = solver->columns, count = solver->count;
@@ -484,7 +493,7 @@ static int OPDI_TYPED(lstsq_solved)(const opdi_solver *solver, int64_t rank, OPD
     return rc;
 }
 /* Solves data[0] [rows, columns] x = data[1] [rows, count] by least squares.  Writes x to data[2] [columns, count] and
-   the rank to info. */
+   the rank to info.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int OPDI_TYPED(lstsq_one)(const opdi_solver *solver, int64_t at) {
 #if defined(OPD_LAPACK)
     const int done = OPDI_TYPED(lapack_lstsq)(solver, at);
@@ -511,13 +520,14 @@ OPDI_INTERNAL int OPDI_TYPED(lstsq_one)(const opdi_solver *solver, int64_t at) {
     return rc;
 }
 
-//== L D L^T with exchanges of rows and columns ========================================================================
+//== L D L^T with row and column exchanges =============================================================================
 //
-//  D has blocks of one or two rows on its diagonal, so that symmetric matrices that are not positive definite have
-//  factors, too.  A pivot k > 0 belongs to a block of one row, which was exchanged with row k.  Both pivots of a block
-//  of two rows are -k: its second row was exchanged with row k.
+//  D has blocks of one or two rows on its diagonal, so that symmetric matrices which are not positive definite have a
+//  factorization, too.  If pivots[i] is positive, row i is a block of one row and was exchanged with row pivots[i]
+//  (counted from 1).  For a block of two rows, both pivots are -k; its second row was exchanged with row k.
 
-/* Exchanges rows and columns i < j of the symmetric matrix, from column i on.  Only the lower triangle is stored. */
+/* Exchanges rows and columns i < j of a symmetric matrix a [n, n], from column i on.  Only the lower triangular part is
+   stored. */
 static void OPDI_TYPED(ldl_exchange)(int64_t n, OPDI_T *a, int64_t ld, int64_t i, int64_t j) {
     for (int64_t k = i; k < n; k++) {
         if (k == j) { continue; }
@@ -528,8 +538,9 @@ static void OPDI_TYPED(ldl_exchange)(int64_t n, OPDI_T *a, int64_t ld, int64_t i
         *y = kept;
     }
 }
-/* Returns the size (1 or 2) of the block that begins at k.  Sets *other to the row that must be exchanged with the last
-   row of the block.  The choice depends on the largest element below the diagonal (Bunch and Kaufman). */
+/* Returns the size (1 or 2) of the diagonal block of D that begins at row k.  Sets *other to the row that must be
+   exchanged with the last row of the block.  The choice depends on the largest elements beside the diagonal (Bunch and
+   Kaufman). */
 static int OPDI_TYPED(ldl_choose)(int64_t n, const OPDI_T *a, int64_t ld, int64_t k, int64_t *other) {
     const OPDI_T alpha = (OPDI_T)0.6403882032022076, first = OPDI_FN(fabs)(a[k * ld + k]);      /* (1 + sqrt(17)) / 8 */
     OPDI_T most = 0, beside = 0;
@@ -550,8 +561,8 @@ static int OPDI_TYPED(ldl_choose)(int64_t n, const OPDI_T *a, int64_t ld, int64_
     *other = at;
     return OPDI_FN(fabs)(a[at * ld + at]) >= alpha * beside ? 1 : 2;
 }
-/* Eliminates the block of `size` rows at k from the matrix below and right of it.  Leaves the columns of L where the
-   block's columns were.  room [2 ld] is scratch memory. */
+/* Eliminates the diagonal block of `size` rows at row k: updates the matrix below and right of it, and writes the
+   columns of L to the columns of the block.  room [2 ld] is scratch memory. */
 static void OPDI_TYPED(ldl_eliminate)(int64_t n, OPDI_T *a, int64_t ld, int64_t k, int size, OPDI_T *room) {
     const int64_t from = k + size;
     for (int64_t i = from; i < n; i++) {
@@ -592,7 +603,7 @@ OPDI_INTERNAL int OPDI_TYPED(ldl_one)(const opdi_solver *solver, int64_t at) {
     for (int64_t k = 0; k < n; k += size) {
         size = OPDI_TYPED(ldl_choose)(n, a, ld, k, &other);
         pivots[k] = (int32_t)(other + 1);
-        if (size == 1 && other == k && a[k * ld + k] == 0) {                /* all of the column is zero */
+        if (size == 1 && other == k && a[k * ld + k] == 0) {                /* the column consists of zeros */
             if (!solver->info[at]) { solver->info[at] = (int32_t)(k + 1); }
             continue;
         }
@@ -615,11 +626,12 @@ OPDI_INTERNAL int OPDI_TYPED(ldl_one)(const opdi_solver *solver, int64_t at) {
     opdi_free(a, length);
     return 0;
 }
-/* Subtracts `factor` times row `from` of x from row `to`. */
+/* Subtracts `factor` times row `from` of x [.., columns] from row `to`. */
 static void OPDI_TYPED(row_minus)(OPDI_T *x, int64_t columns, int64_t to, int64_t from, OPDI_T factor) {
     for (int64_t j = 0; j < columns; j++) { x[to * columns + j] -= factor * x[from * columns + j]; }
 }
-/* Solves with the factors data[0] [rows, rows] and their pivots, in place of data[1] [rows, columns]. */
+/* Solves equations with the L D L^T factors in data[0] [rows, rows] and their pivots.  The solution overwrites data[1]
+   [rows, columns].  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int OPDI_TYPED(ldl_solve_one)(const opdi_solver *solver, int64_t at) {
     const int64_t n = solver->rows, columns = solver->columns;
     const OPDI_T *a = OPDI_TYPED(matrix_at)(solver, 0, at, n).at;

@@ -29,7 +29,7 @@ static int opdi_linalg_inv_ex_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *over = opdi_mt(opd_bw_result(bw, 0));
     return grad ? opd_bw_return(bw, 0, opd_neg(opd_matmul(over, opd_matmul(grad, over)))) : 0;
 }
-/* opd_linalg_inv_ex: the inverse, and info */
+/* opd_linalg_inv_ex: the inverse, and info, which is 0 or the number of a zero pivot */
 OPDI_OP(linalg_inv_ex) {
     op->schema = "linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)";
     op->cpu = op->fake = opdi_linalg_inv_ex_kernel; op->backward = opdi_linalg_inv_ex_backward;
@@ -46,7 +46,7 @@ static int opdi_linalg_inv_kernel(opd_call *call) {
 static int opdi_inverse_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_linalg_inv(opd_arg_tensor(call, 0)));
 }
-/* opd_linalg_inv: the inverse */
+/* opd_linalg_inv: the inverse; fails for singular matrices */
 OPDI_OP(linalg_inv) {
     op->schema = "linalg_inv(Tensor A) -> Tensor";
     op->composite = opdi_linalg_inv_kernel;
@@ -54,7 +54,7 @@ OPDI_OP(linalg_inv) {
     op->out = "linalg_inv.out";
     op->cases = "[3,3]; [2,3,3]";
 }
-/* opd_inverse: linalg_inv */
+/* opd_inverse: the same as linalg_inv */
 OPDI_OP(inverse) {
     op->schema = "inverse(Tensor self) -> Tensor";
     op->composite = opdi_inverse_kernel;
@@ -63,8 +63,9 @@ OPDI_OP(inverse) {
     op->cases = "[3,3]";
 }
 
-/* Makes the results of a determinant operator: the determinant or, with `both`, its sign and logarithm; then LU and
-   pivots. */
+/* Makes the results of a determinant operator: the determinant or, if `both`, its sign and the logarithm of its
+   absolute value; then the LU factors and the pivots.  `name` is used in messages.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_det_any(opd_call *call, const char *name, bool both) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     opdi_solver solver;
@@ -94,8 +95,8 @@ static int opdi_det_any(opd_call *call, const char *name, bool both) {
 }
 static int opdi__linalg_det_kernel(opd_call *call) { return opdi_det_any(call, "linalg.det", false); }
 static int opdi__linalg_slogdet_kernel(opd_call *call) { return opdi_det_any(call, "linalg.slogdet", true); }
-/* Computes the determinant from LU by public operators: the determinant of U, negated if the number of row exchanges is
-   odd. */
+/* Computes determinants from LU factors and pivots by public operators: the product of the diagonal of U, negated if
+   the number of row exchanges is odd. */
 static opd_tensor *opdi_lu_determinant(opd_tensor *factors, opd_tensor *pivots) {
     const int64_t last = -1;
     opd_tensor *order = opd_cumsum(opd_ones_like(pivots), -1);
@@ -104,8 +105,9 @@ static opd_tensor *opdi_lu_determinant(opd_tensor *factors, opd_tensor *pivots) 
                                        opd_value_int(1));
     return opd_mul(opd_prod_dim(opd_diagonal_full(factors, 0, -2, -1), -1, false), sign);
 }
-/* Computes grad times the matrices of cofactors of a = U S V^T by public operators: U (for each singular value the
-   product of the others) V^T, with the sign of U V^T.  The result is finite for singular matrices, too. */
+/* Computes grad times the cofactor matrices of a = U S V^T by public operators: U P V^T with the sign of det(U V^T),
+   where P is diagonal and has for each singular value the product of all other ones.  The result is also finite for
+   singular matrices.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_cofactors(opd_tensor *a, opd_tensor *grad) {
     const int64_t n = opd_size(a, -1), last = -1;
     opd_tensor *rets[3], *parts[2];
@@ -121,8 +123,8 @@ static opd_tensor *opdi_cofactors(opd_tensor *a, opd_tensor *grad) {
     others = opd_mul(others, opd_unsqueeze(opd_mul(grad, sign), -1));
     return opd_matmul(opd_mul(rets[0], opd_unsqueeze(others, -2)), rets[2]);
 }
-/* Returns true for each matrix of a (not empty) that is singular up to rounding: the diagonal of its U has a negligible
-   element. */
+/* Returns true for each matrix of a (which has elements) that is numerically singular: the smallest element on the
+   diagonal of its U is negligible.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_singular_by_factors(opd_tensor *a) {
     const int64_t n = opd_size(a, -1), last = -1;
     const double least = (double)n * (opdi_real_dtype(a->dtype) == OPD_FLOAT64 ? DBL_EPSILON : (double)FLT_EPSILON);
@@ -132,9 +134,9 @@ static opd_tensor *opdi_singular_by_factors(opd_tensor *a) {
     opd_tensor *most = opd_amax(sizes, opd_ints_of(&last, 1), false);
     return opd_le(opd_amin(sizes, opd_ints_of(&last, 1), false), opd_mul_Scalar(most, opd_value_float(least)));
 }
-/* Computes conj(det) A^-H grad, itself differentiable.  Real matrices known to be singular use their singular values,
-   the others the inverse.  Both formulas run on the whole batch; a matrix that belongs to the other formula is replaced
-   by a harmless one. */
+/* Computes the gradient conj(det) A^-H grad by operators that can be differentiated again.  For real matrices that are
+   numerically singular, uses the singular values, for others the inverse.  Both ways run on the whole batch; matrices
+   that belong to the other way are replaced by regular ones. */
 static opd_tensor *opdi_det_gradient(opd_tensor *a, opd_tensor *grad, opd_tensor *det) {
     if (opd_size(a, -1) == 0 || opdi_is_complex(a)) { return opdi_times_inverse(a, opd_mul(grad, opdi_conj(det))); }
     opd_tensor *detached = opd_detach(a), *zero = detached ? opdi_singular_by_factors(detached) : NULL;
@@ -149,8 +151,8 @@ static opd_tensor *opdi_det_gradient(opd_tensor *a, opd_tensor *grad, opd_tensor
     opd_tensor *others = opdi_cofactors(opd_where_self(mask, a, order), grad);
     return opd_where_self(mask, others, opdi_times_inverse(opd_where_self(mask, one, a), opd_mul(grad, det)));
 }
-/* Computes conj(det) A^-H grad.  If no second derivative is needed, the factors of a singular matrix are changed
-   slightly, which is harmless because the determinant is smooth there. */
+/* Computes the gradient conj(det) A^-H grad.  If no second derivative is needed, zeros on the diagonal of U are
+   replaced by a tiny number, which hardly changes the result. */
 static int opdi__linalg_det_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *factors = opd_bw_result(bw, 1);
     if (!grad) { return 0; }
@@ -166,8 +168,9 @@ static int opdi__linalg_det_backward(opd_backward_call *bw) {
     opd_tensor *diagonal = opd_mul(opdi_identity_like(input), opd_unsqueeze(opd_unsqueeze(grad, -1), -1));
     return opd_bw_return(bw, 0, opd_linalg_lu_solve_full(factors, opd_bw_result(bw, 2), diagonal, true, true));
 }
-/* Computes A^-H (grad + i Im(conj(sign) g)), where g is the gradient of the sign.  A real sign has no derivative.  If
-   no second derivative is needed, the gradient of a singular matrix is infinite, and no error is reported. */
+/* Computes the gradient A^-H (grad + i Im(conj(sign) g)), where g is the gradient of the sign, and grad that of the
+   logarithm.  A real sign has no derivative.  If no second derivative is needed, the gradient of a singular matrix is
+   infinite, and no error is reported. */
 static int opdi__linalg_slogdet_backward(opd_backward_call *bw) {
     opd_tensor *turn = opd_bw_grad(bw, 0), *grad = opd_bw_grad(bw, 1), *input = opd_bw_tensor(bw, 0);
     if (turn && opd_dtype_is_complex(opd_bw_dtype(bw, 0))) {
@@ -180,8 +183,8 @@ static int opdi__linalg_slogdet_backward(opd_backward_call *bw) {
     opd_tensor *diagonal = opd_mul(opdi_identity_like(input), opd_unsqueeze(opd_unsqueeze(grad, -1), -1)), *rets[2];
     return opd_linalg_solve_ex(rets, opdi_mh(input), diagonal) ? -1 : opd_bw_return(bw, 0, rets[0]);
 }
-/* Computes the tangents.  With t the trace of A^-1 dA, the tangent of the logarithm is Re(t), and that of the sign is i
-   Im(t) sign. */
+/* Computes the tangents.  If t is the trace of A^-1 dA, the tangent of the logarithm is Re(t), and the tangent of the
+   sign is i Im(t) sign. */
 static int opdi__linalg_slogdet_jvp(opd_jvp_call *jv) {
     opd_tensor *tangent = opd_jvp_tangent(jv, 0), *sign = opd_jvp_result(jv, 0), *rets[2];
     const int64_t last = -1;
@@ -193,7 +196,7 @@ static int opdi__linalg_slogdet_jvp(opd_jvp_call *jv) {
     opd_tensor *turn = pair ? opd_mul(opd_sub(trace, size), sign) : opd_zeros_like(sign);
     return opd_jvp_return(jv, 0, turn) ? -1 : opd_jvp_return(jv, 1, size);
 }
-/* opd__linalg_det: the determinant, with A's factors */
+/* opd__linalg_det: the determinant, and A's LU factors and pivots */
 OPDI_OP(_linalg_det) {
     op->schema = "_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)";
     op->cpu = op->fake = opdi__linalg_det_kernel; op->backward = opdi__linalg_det_backward;
@@ -202,7 +205,7 @@ OPDI_OP(_linalg_det) {
     op->out = "_linalg_det.result(result, LU, pivots)";
     op->cases = "[3,3]; [2,3,3]";
 }
-/* opd__linalg_slogdet: sign and logarithm of the determinant, with A's factors */
+/* opd__linalg_slogdet: sign of the determinant, logarithm of its absolute value, and A's LU factors and pivots */
 OPDI_OP(_linalg_slogdet) {
     op->schema = "_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)";
     op->cpu = op->fake = opdi__linalg_slogdet_kernel; op->backward = opdi__linalg_slogdet_backward;
@@ -220,7 +223,8 @@ static int opdi_linalg_slogdet_kernel(opd_call *call) {
     return opd__linalg_slogdet(rets, opd_arg_tensor(call, 0)) || opd_return_tensor(call, rets[0]) ? -1
         : opd_return_tensor(call, rets[1]);
 }
-/* logdet: NaN for a negative determinant; complex for a complex one. */
+/* logdet: returns the logarithm of the determinant, which is NaN if the determinant is negative, and complex for
+   complex matrices. */
 static int opdi_logdet_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *rets[4];
     if (opdi_square_check(input, "logdet") || opdi_float_check(input, "logdet", true) ||
@@ -231,34 +235,34 @@ static int opdi_logdet_kernel(opd_call *call) {
     opd_tensor *negative = opd_eq_Scalar(rets[0], opd_value_int(-1));
     return opd_return_tensor(call, opd_masked_fill_Scalar(rets[1], negative, opd_value_float((double)NAN)));
 }
-/* opd_linalg_det: the determinant */
+/* opd_linalg_det: the determinants of square matrices */
 OPDI_OP(linalg_det) {
     op->schema = "linalg_det(Tensor A) -> Tensor";
     op->composite = opdi_linalg_det_kernel;
     op->out = "linalg_det.out";
     op->cases = "[3,3]; [2,3,3]";
 }
-/* opd_det: linalg_det */
+/* opd_det: the same as linalg_det */
 OPDI_OP(det) {
     op->schema = "det(Tensor self) -> Tensor";
     op->composite = opdi_linalg_det_kernel;
     op->cases = "[3,3]; [2,3,3]";
 }
-/* opd_linalg_slogdet: the determinant's sign, and its absolute value's logarithm */
+/* opd_linalg_slogdet: the sign of the determinant, and the logarithm of its absolute value */
 OPDI_OP(linalg_slogdet) {
     op->schema = "linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)";
     op->composite = opdi_linalg_slogdet_kernel;
     op->out = "linalg_slogdet.out(sign, logabsdet)";
     op->cases = "[3,3]; [2,3,3]";
 }
-/* opd_slogdet: linalg_slogdet */
+/* opd_slogdet: the same as linalg_slogdet */
 OPDI_OP(slogdet) {
     op->schema = "slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)";
     op->composite = opdi_linalg_slogdet_kernel;
     op->out = "slogdet.out(sign, logabsdet)";
     op->cases = "[3,3]";
 }
-/* opd_logdet: the determinant's logarithm */
+/* opd_logdet: the logarithm of the determinant */
 OPDI_OP(logdet) {
     op->schema = "logdet(Tensor self) -> Tensor";
     op->composite = opdi_logdet_kernel;
@@ -267,7 +271,8 @@ OPDI_OP(logdet) {
 
 //== QR: geqrf, linalg_householder_product, ormqr, linalg_qr ===========================================================
 
-/* Factors a copy of input into factors [.., rows, columns] and tau [.., min(rows, columns)], both contiguous. */
+/* Computes the QR factorization of input into factors [.., rows, columns] (R and the reflections) and tau [..,
+   min(rows, columns)], which are contiguous.  Returns 0, or -1 and sets an error. */
 static int opdi_geqrf_run(opd_tensor *factors, opd_tensor *tau, opd_tensor *input) {
     opdi_solver solver;
     memset(&solver, 0, sizeof solver);
@@ -312,7 +317,7 @@ static int opdi_geqrf_backward(opd_backward_call *bw) {
     (void)bw;
     return opd_fail(OPD_ERROR_AUTOGRAD, "the derivative for 'geqrf' is not implemented.");
 }
-/* opd_geqrf: R above, reflections below the diagonal, and the factors of the reflections */
+/* opd_geqrf: QR factors: R on and above the diagonal, the reflections' vectors below it; tau: their factors */
 OPDI_OP(geqrf) {
     op->schema = "geqrf(Tensor self) -> (Tensor a, Tensor tau)";
     op->cpu = op->fake = opdi_geqrf_kernel; op->backward = opdi_geqrf_backward;
@@ -321,7 +326,8 @@ OPDI_OP(geqrf) {
     op->cases = "";
 }
 
-/* Checks reflections, given as input [.., rows, columns] and tau [.., count].  Returns 0, or -1 and sets an error. */
+/* Checks reflections, whose vectors are in input [.., rows, columns] and whose factors are in tau [.., count].  Returns
+   0, or -1 and sets an error. */
 static int opdi_reflections_check(const opd_tensor *input, const opd_tensor *tau, const char *name) {
     bool same = tau->ndim == input->ndim - 1;
     if (input->ndim < 2) {
@@ -355,8 +361,8 @@ static int opdi_linalg_householder_product_kernel(opd_call *call) {
     tau = opdi_solver_dense(tau);
     return !input || !tau || opdi_orgqr_run(results.work[0], input, tau) ? -1 : opdi_results_close(&results);
 }
-/* Returns the vector v of reflection i, [.., rows, 1]: zeros, then 1 on the diagonal, then column i of input below
-   it. */
+/* Returns the vector v of reflection i as [.., rows, 1]: zeros, then 1 at row i, then the elements of column i of input
+   below row i. */
 static opd_tensor *opdi_reflection_of(opd_tensor *input, int64_t i) {
     opd_tensor *column = opd_narrow(input, -1, i, 1);
     const int64_t rows = opd_size(input, -2);
@@ -366,13 +372,14 @@ static opd_tensor *opdi_reflection_of(opd_tensor *input, int64_t i) {
     const int64_t pad[4] = {0, 0, i + 1, 0};
     return opd_add(pieces[0], opd_constant_pad_nd(pieces[1], opd_ints_of(pad, 4)));
 }
-/* Applies a reflection: returns x - tau v (v^H x). */
+/* Applies a reflection from the left: returns x - tau v (v^H x). */
 static opd_tensor *opdi_reflected(opd_tensor *v, opd_tensor *tau, opd_tensor *x) {
     return opd_sub(x, opd_mul(tau, opd_matmul(v, opd_matmul(opdi_mh(v), x))));
 }
-/* Computes the gradients of Q = H_1 .. H_k E by v and tau of each H_i.  grad passes from the left through H_1^H, H_2^H
-   and so on.  The matrix that each H_i was applied to is computed first, from H_k back to H_1.  With a = G^H v and b =
-   R^H v, tau gets -a^H b and v gets -(conj(tau) G b + tau R a). */
+/* Computes the gradients of Q = H_1 .. H_k E with respect to v and tau of each reflection H_i; E is the first columns
+   of the identity.  G is grad multiplied by H_1^H, H_2^H and so on up to H_(i-1)^H.  R is the matrix that H_i was
+   applied to, H_(i+1) .. H_k E, which is computed first.  With a = G^H v and b = R^H v, the gradient of tau is -a^H b,
+   and that of v is -(conj(tau) G b + tau R a).  Sets grads[2] to the gradients of input and tau (`all`). */
 static int opdi_reflections_gradient(opd_tensor *grad, opd_tensor *input, opd_tensor *all, opd_tensor **grads) {
     if (!grad || !input || !all) { return -1; }
     const int64_t count = opd_size(all, -1), columns = opd_size(input, -1), rows = opd_size(input, -2);
@@ -419,7 +426,7 @@ static int opdi_linalg_householder_product_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, grads[1]);
     return 0;
 }
-/* opd_linalg_householder_product: the first columns of the Q that geqrf's reflections make */
+/* opd_linalg_householder_product: the first columns of Q, given as the reflections that geqrf returns */
 OPDI_OP(linalg_householder_product) {
     op->schema = "linalg_householder_product(Tensor input, Tensor tau) -> Tensor";
     op->cpu = op->fake = opdi_linalg_householder_product_kernel;
@@ -432,7 +439,7 @@ OPDI_OP(linalg_householder_product) {
 static int opdi_orgqr_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_linalg_householder_product(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)));
 }
-/* opd_orgqr: linalg_householder_product */
+/* opd_orgqr: the same as linalg_householder_product */
 OPDI_OP(orgqr) {
     op->schema = "orgqr(Tensor self, Tensor input2) -> Tensor";
     op->composite = opdi_orgqr_kernel;
@@ -487,8 +494,9 @@ static int opdi_ormqr_kernel(opd_call *call) {
                            opdi_ormqr_one_f32, opdi_ormqr_one_f64, opdi_ormqr_one_c128) ? -1
                                : opdi_results_close(&results);
 }
-/* Computes the gradients of ormqr.  The gradient of `other` is grad times Q, transposed the other way.  The gradients
-   of the reflections are computed as for linalg_householder_product, for a Q with all rows. */
+/* Computes the gradients of ormqr.  The gradient of `other` is grad multiplied by the conjugate transpose of the matrix
+   that `other` was multiplied by.  The gradients of the reflections are computed as for linalg_householder_product, for
+   a square Q. */
 static int opdi_ormqr_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *tau = opd_bw_tensor(bw, 1),
         *other = opd_bw_tensor(bw, 2), *grads[2];
@@ -510,7 +518,7 @@ static int opdi_ormqr_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, grads[1]);
     return 0;
 }
-/* opd_ormqr: Q, given by reflections, times input3, or input3 times Q */
+/* opd_ormqr: Q, given by reflections, times input3 or, if left is false, input3 times Q; transpose: with Q^H */
 OPDI_OP(ormqr) {
     op->schema = "ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor";
     op->cpu = op->fake = opdi_ormqr_kernel; op->backward = opdi_ormqr_backward; op->save = "self, input2, input3";
@@ -519,7 +527,8 @@ OPDI_OP(ormqr) {
     op->cases = "[3,2], [2], [3,4]; [3,3], [3], [2,3], False, True; [2,4,2], [2,2], [2,3,4], False";
 }
 
-/* Returns the number of a mode: 0 for "reduced", 1 for "complete", 2 for "r", or -1 and sets an error. */
+/* Returns the number of a mode of linalg_qr: 0 for "reduced", 1 for "complete", 2 for "r".  On failure, returns -1 and
+   sets an error. */
 static int opdi_qr_mode(const char *mode) {
     const int which = strcmp(mode, "reduced") == 0 ? 0 : strcmp(mode, "complete") == 0 ? 1 : strcmp(mode, "r") == 0 ? 2
         : -1;
@@ -556,8 +565,8 @@ static int opdi_linalg_qr_kernel(opd_call *call) {
     }
     return opdi_results_close(&results);
 }
-/* Computes the gradient for rows >= columns: (gQ + Q s) R^-H.  s is the Hermitian matrix with the upper triangle of gR
-   R^H - Q^H gQ. */
+/* Computes the gradient for matrices with rows >= columns: (gQ + Q s) R^-H.  gQ and gR are the gradients of Q and R.  s
+   is the Hermitian matrix whose upper triangular part is that of gR R^H - Q^H gQ. */
 static opd_tensor *opdi_qr_gradient(opd_tensor *q_grad, opd_tensor *r_grad, opd_tensor *q, opd_tensor *r) {
     opd_tensor *sum = NULL, *turned = opdi_mh(r);
     if (r_grad) { sum = opd_matmul(r_grad, turned); }
@@ -593,7 +602,7 @@ static int opdi_linalg_qr_backward(opd_backward_call *bw) {
     parts[1] = opd_matmul(q, last);
     return opd_bw_return(bw, 0, opd_cat_full(opd_tensors_of(parts, 2), -1));
 }
-/* opd_linalg_qr: Q and R with A = Q R; mode 'reduced', 'complete', 'r' */
+/* opd_linalg_qr: Q and R with A = Q R; mode: "reduced", "complete" (square Q), "r" (only R) */
 OPDI_OP(linalg_qr) {
     op->schema = "linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)";
     op->cpu = op->fake = opdi_linalg_qr_kernel; op->backward = opdi_linalg_qr_backward; op->save = "Q, R";
@@ -606,7 +615,7 @@ static int opdi_qr_kernel(opd_call *call) {
     return opd_linalg_qr_full(rets, opd_arg_tensor(call, 0), opd_arg_bool(call, 1) ? "reduced" : "complete") ||
         opd_return_tensor(call, rets[0]) ? -1 : opd_return_tensor(call, rets[1]);
 }
-/* opd_qr: linalg_qr */
+/* opd_qr: linalg_qr; some: reduced, else complete */
 OPDI_OP(qr) {
     op->schema = "qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)";
     op->composite = opdi_qr_kernel;

@@ -2,7 +2,8 @@
 
 //== LU: linalg_lu_factor_ex, lu_unpack, linalg_lu =====================================================================
 
-/* Copies input into `factors` [.., rows, columns], contiguous, and factors it there.  Writes pivots and info. */
+/* Copies input to `factors` [.., rows, columns], which is contiguous, and factors it there.  Writes the pivots and
+   info.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lu_run(opd_tensor *factors, opd_tensor *pivots, opd_tensor *info, opd_tensor *input) {
     opdi_solver solver;
     memset(&solver, 0, sizeof solver);
@@ -49,9 +50,9 @@ static int opdi_linalg_lu_factor_ex_kernel(opd_call *call) {
     }
     return opdi_results_close(&results);
 }
-/* Computes the gradient of A = P L U from the gradients of L and U; either may be NULL.  L1 and U1 are the square parts
-   of L and U on the top and left.  First, the gradient of the columns right of U1 (or of the rows below L1) is moved to
-   these parts. */
+/* Computes the gradient of A = P L U from the gradients of L and U, either of which may be NULL.  L1 and U1 are the
+   square upper left parts of L and U.  The gradient of the columns right of U1 (or of the rows below L1) is first
+   converted to a contribution to the gradients of these parts. */
 static opd_tensor *opdi_lu_gradient(opd_tensor *lower_grad, opd_tensor *upper_grad, opd_tensor *permutation,
                                     opd_tensor *lower, opd_tensor *upper) {
     const int64_t rows = opd_size(lower, -2), columns = opd_size(upper, -1), count = OPDI_MIN(rows, columns);
@@ -87,7 +88,7 @@ static int opdi_linalg_lu_factor_ex_backward(opd_backward_call *bw) {
                                                  opd_triu(opd_narrow(grad, -2, 0, count)), parts[0], parts[1],
                                                  parts[2]));
 }
-/* opd_linalg_lu_factor_ex: L (below the diagonal) and U in one, exchanged rows from 1, and info */
+/* opd_linalg_lu_factor_ex: L below the diagonal, U on and above it; pivots: exchanged rows from 1; info */
 OPDI_OP(linalg_lu_factor_ex) {
     op->schema = "linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor "
         "pivots, Tensor info)";
@@ -103,21 +104,21 @@ static int opdi_linalg_lu_factor_kernel(opd_call *call) {
         opdi_errors_of(rets[2], "torch.linalg.lu_factor", input) || opd_return_tensor(call, rets[0]) ? -1
         : opd_return_tensor(call, rets[1]);
 }
-/* opd_linalg_lu_factor: linalg_lu_factor_ex, which fails instead of returning info */
+/* opd_linalg_lu_factor: LU and pivots; fails for singular matrices */
 OPDI_OP(linalg_lu_factor) {
     op->schema = "linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)";
     op->composite = opdi_linalg_lu_factor_kernel;
     op->out = "linalg_lu_factor.out(LU, pivots)";
     op->cases = "[3,3]; [2,4,2]";
 }
-/* _lu_with_info: ignores check_errors, as PyTorch does. */
+/* _lu_with_info: calls linalg_lu_factor_ex; ignores check_errors, as PyTorch does. */
 static int opdi__lu_with_info_kernel(opd_call *call) {
     opd_tensor *rets[3];
     if (opd_linalg_lu_factor_ex_full(rets, opd_arg_tensor(call, 0), opd_arg_bool(call, 1), false)) { return -1; }
     for (int i = 0; i < 3; i++) { if (opd_return_tensor(call, rets[i])) { return -1; } }
     return 0;
 }
-/* opd__lu_with_info: linalg_lu_factor_ex */
+/* opd__lu_with_info: the same as linalg_lu_factor_ex */
 OPDI_OP(_lu_with_info) {
     op->schema = "_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, "
         "Tensor info)";
@@ -126,8 +127,8 @@ OPDI_OP(_lu_with_info) {
     op->cases = "[3,3]";
 }
 
-/* Writes the permutation matrices [.., rows, rows] that stand for the row exchanges in pivots.  If a pivot is out of
-   range, returns -1 and sets an error; else returns 0. */
+/* Sets out [.., rows, rows] to the permutation matrices P of the row exchanges in pivots.  Returns 0, or -1 and sets an
+   error if a pivot is out of range. */
 static int opdi_permutation_write(opd_tensor *out, const opd_tensor *pivots, int64_t rows) {
     const int64_t count = opd_size(pivots, -1), batch = rows ? opdi_matrices_of(pivots, 1) : 0;
     const bool twice = out->dtype == OPD_FLOAT64, pair = opdi_is_complex(out);     /* complex: complex128 */
@@ -229,7 +230,7 @@ static int opdi_lu_unpack_backward(opd_backward_call *bw) {
     }
     return opd_bw_return(bw, 0, opdi_plus(lower, upper));
 }
-/* opd_lu_unpack: P, L and U from the results of linalg_lu_factor */
+/* opd_lu_unpack: P, L and U, given the results of linalg_lu_factor */
 OPDI_OP(lu_unpack) {
     op->schema = "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> "
         "(Tensor P, Tensor L, Tensor U)";
@@ -252,7 +253,7 @@ static int opdi_linalg_lu_kernel(opd_call *call) {
     for (int i = 0; i < 3; i++) { if (opd_return_tensor(call, parts[i])) { return -1; } }
     return 0;
 }
-/* opd_linalg_lu: P, L and U with A = P L U */
+/* opd_linalg_lu: the factors P, L and U of A = P L U */
 OPDI_OP(linalg_lu) {
     op->schema = "linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)";
     op->composite = opdi_linalg_lu_kernel;
@@ -260,17 +261,19 @@ OPDI_OP(linalg_lu) {
     op->cases = "[3,3]; [2,4,2]; [3,5]";
 }
 
-//== equations: linalg_lu_solve, _linalg_solve_ex, linalg_solve ========================================================
+//== linear equations: linalg_lu_solve, _linalg_solve_ex, linalg_solve =================================================
 
-/* Returns pivots [.., n] expanded to the batch sizes, ndim - 2 dims. */
+/* Returns pivots [.., n] as contiguous int32, expanded to the batch sizes batch[ndim - 2].  On failure, returns NULL
+   and sets an error. */
 static opd_tensor *opdi_pivots_as(opd_tensor *pivots, const int64_t *batch, int ndim) {
     int64_t sizes[OPD_MAX_DIMS];
     memcpy(sizes, batch, (size_t)(ndim - 2) * sizeof *sizes);
     sizes[ndim - 2] = opd_size(pivots, -1);
     return opdi_dense_as(opdi_expand_to(pivots, sizes, ndim - 1), OPD_INT32);
 }
-/* Solves with factors and pivots in place of x.  They have x's batch dims, or one set of them serves the whole
-   batch. */
+/* Solves equations with LU factors and pivots; the solution overwrites x.  The factors have x's batch dims, or there is
+   only one matrix for the whole batch.  The matrix is on the left if `left` is set; `turned`: its conjugate transpose
+   is used.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lu_solve_run(opd_tensor *factors, opd_tensor *pivots, opd_tensor *x, bool left, bool turned) {
     opdi_solver solver;
     int64_t step;
@@ -334,7 +337,8 @@ static int opdi_linalg_lu_solve_kernel(opd_call *call) {
         opdi_lu_solve_run(factors, pivots, results.work[0], left, opd_arg_bool(call, 4)) ? -1
             : opdi_results_close(&results);
 }
-/* Computes the gradient of LU by the solution x of an equation with A = P L U or its adjoint. */
+/* Computes the gradient of LU from the solution x of an equation with A = P L U or (`turned`) its conjugate transpose.
+   `grad` is the gradient of the right-hand side. */
 static opd_tensor *opdi_lu_solve_gradient(opd_backward_call *bw, opd_tensor *grad, bool left, bool turned) {
     opd_tensor *parts[3], *x = opd_bw_result(bw, 0);
     if (opd_lu_unpack_full(parts, opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), true, left == turned)) { return NULL; }
@@ -358,7 +362,7 @@ static int opdi_linalg_lu_solve_backward(opd_backward_call *bw) {
     OPDI_GIVE(2, opd_linalg_lu_solve_full(opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), grad, left, !turned));
     return 0;
 }
-/* opd_linalg_lu_solve: solves A x = B or x A = B, or with A^T, given LU and pivots of A */
+/* opd_linalg_lu_solve: solves A x = B or x A = B (adjoint: with A^H), given LU and pivots of A */
 OPDI_OP(linalg_lu_solve) {
     op->schema = "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor";
     op->cpu = op->fake = opdi_linalg_lu_solve_kernel; op->backward = opdi_linalg_lu_solve_backward;
@@ -371,7 +375,7 @@ static int opdi_lu_solve_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_linalg_lu_solve(opd_arg_tensor(call, 1), opd_arg_tensor(call, 2),
                                                        opd_arg_tensor(call, 0)));
 }
-/* opd_lu_solve: linalg_lu_solve */
+/* opd_lu_solve: linalg_lu_solve with its arguments in another order */
 OPDI_OP(lu_solve) {
     op->schema = "lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor";
     op->composite = opdi_lu_solve_kernel;
@@ -380,7 +384,8 @@ OPDI_OP(lu_solve) {
     op->cases = "";
 }
 
-/* Returns whether b consists of vectors for the matrices a: it has one dim, or all dims of a but the last. */
+/* Returns true if b consists of one vector for each matrix of a: if it has one dim, or all dims of a except the
+   last. */
 static bool opdi_is_vectors(const opd_tensor *a, const opd_tensor *b) {
     if (b->ndim == 1) { return true; }
     if (b->ndim != a->ndim - 1) { return false; }
@@ -445,7 +450,7 @@ static int opdi__linalg_solve_ex_backward(opd_backward_call *bw) {
         grad = opd_unsqueeze(grad, -1);
         x = opd_unsqueeze(x, -1);
     }
-    /* The factors are constant: they will do unless a second derivative is needed. */
+    /* The saved factors suffice if no second derivative is needed, because they have no history. */
     const bool again = opd_grad_mode_enabled() || opdi_is_dual(input) || (input->flags & OPDI_TRACED);
     if (again || opdi_is_complex(input)) { grad = opd_linalg_solve_full(opdi_mt(input), grad, left); }
     else { grad = opd_linalg_lu_solve_full(opd_bw_result(bw, 1), opd_bw_result(bw, 2), grad, left, true); }
@@ -453,8 +458,8 @@ static int opdi__linalg_solve_ex_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, vectors ? opd_squeeze_dim(grad, -1) : grad);
     return 0;
 }
-/* Batches with the examples in front.  Vectors temporarily get a last dim.  Everything that belongs to A gets as many
-   dims as A, and b equally many, so that matrices are not mistaken for vectors. */
+/* Batches _linalg_solve_ex: moves the examples to the first batch dim.  Vectors temporarily get a last dim.  A and b
+   are given equal numbers of dims, so that matrices are not mistaken for vectors. */
 static int opdi__linalg_solve_ex_batch(opd_call *call) {
     opd_value args[4], rets[4];
     opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1);
@@ -486,7 +491,7 @@ static int opdi__linalg_solve_ex_batch(opd_call *call) {
     }
     return 0;
 }
-/* opd__linalg_solve_ex: linalg_solve with A's factors and info */
+/* opd__linalg_solve_ex: linalg_solve_ex that also returns A's LU factors and pivots */
 OPDI_OP(_linalg_solve_ex) {
     op->schema = "_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor "
         "result, Tensor LU, Tensor pivots, Tensor info)";
@@ -505,7 +510,7 @@ static int opdi_linalg_solve_ex_kernel(opd_call *call) {
     return opd__linalg_solve_ex_full(rets, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_bool(call, 2),
                                      opd_arg_bool(call, 3)) ? -1 : opdi_solve_return(call, rets, NULL, true);
 }
-/* opd_linalg_solve_ex: linalg_solve, which returns info instead of failing */
+/* opd_linalg_solve_ex: linalg_solve that returns info instead of failing for singular matrices */
 OPDI_OP(linalg_solve_ex) {
     op->schema = "linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, "
         "Tensor info)";
@@ -518,7 +523,7 @@ static int opdi_linalg_solve_kernel(opd_call *call) {
     return opd__linalg_solve_ex_full(rets, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_bool(call, 2),
                                      false) ? -1 : opdi_solve_return(call, rets, "torch.linalg.solve", false);
 }
-/* opd_linalg_solve: solves A x = B, or x A = B */
+/* opd_linalg_solve: solves A x = B or, if left is false, x A = B */
 OPDI_OP(linalg_solve) {
     op->schema = "linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor";
     op->composite = opdi_linalg_solve_kernel;
@@ -562,7 +567,7 @@ static int opdi_linalg_ldl_factor_ex_backward(opd_backward_call *bw) {
     (void)bw;
     return opd_fail(OPD_ERROR_AUTOGRAD, "the derivative for 'linalg_ldl_factor_ex' is not implemented.");
 }
-/* opd_linalg_ldl_factor_ex: L and the block-diagonal D in one with P^T self P = L D L^T, exchanged rows, and info */
+/* opd_linalg_ldl_factor_ex: L and the block diagonal D in one with P^T self P = L D L^T; exchanged rows; info */
 OPDI_OP(linalg_ldl_factor_ex) {
     op->schema = "linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, "
         "Tensor pivots, Tensor info)";
@@ -577,7 +582,7 @@ static int opdi_linalg_ldl_factor_kernel(opd_call *call) {
         opdi_errors_of(rets[2], "torch.linalg.ldl_factor", input) || opd_return_tensor(call, rets[0]) ? -1
         : opd_return_tensor(call, rets[1]);
 }
-/* opd_linalg_ldl_factor: linalg_ldl_factor_ex, which fails instead of returning info */
+/* opd_linalg_ldl_factor: LD and pivots; fails for singular matrices */
 OPDI_OP(linalg_ldl_factor) {
     op->schema = "linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)";
     op->composite = opdi_linalg_ldl_factor_kernel;
@@ -611,7 +616,8 @@ static int opdi_ldl_check(const opd_tensor *factors, const opd_tensor *pivots, c
         : opd_fail(OPD_ERROR_DTYPE, "Expected b and A to have the same dtype, but found b of type %s and A of type %s "
                    "instead.", opd_dtype_cname(OPDI_DTYPE(b)), opd_dtype_cname(OPDI_DTYPE(factors)));
 }
-/* Checks that pivots are numbers of rows, and that negative pivots come in pairs. */
+/* Checks that pivots are row numbers (from 1) that the exchanges allow, and that negative pivots come in pairs.
+   Returns 0, or -1 and sets an error. */
 static int opdi_ldl_pivots_within(const opd_tensor *pivots) {
     const int64_t n = opd_size(pivots, -1);
     const int32_t *list = (const int32_t *)(const void *)pivots->data;
@@ -655,8 +661,7 @@ static int opdi_linalg_ldl_solve_kernel(opd_call *call) {
                            opdi_ldl_solve_one_f32, opdi_ldl_solve_one_f64, opdi_ldl_solve_one_c128) ? -1
         : opdi_results_close(&results);
 }
-/* Computes the gradient.  A is symmetric or Hermitian, so A^-H g is conj(A^-1 conj(g)) (symmetric) or A^-1 g
-   (Hermitian). */
+/* Computes the gradient of B: A^-H g.  If A is symmetric, this is conj(A^-1 conj(g)); if it is Hermitian, A^-1 g. */
 static int opdi_linalg_ldl_solve_backward(opd_backward_call *bw) {
     const bool hermitian = opdi_bw_bool(bw, 3);
     opd_tensor *grad = opd_bw_grad(bw, 0);
@@ -665,7 +670,7 @@ static int opdi_linalg_ldl_solve_backward(opd_backward_call *bw) {
     OPDI_GIVE(2, hermitian ? grad : opdi_conj(grad));
     return 0;
 }
-/* opd_linalg_ldl_solve: solves A x = B, given LD and pivots of A */
+/* opd_linalg_ldl_solve: solves A x = B, given the factors LD and pivots of A */
 OPDI_OP(linalg_ldl_solve) {
     op->schema = "linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor";
     op->cpu = op->fake = opdi_linalg_ldl_solve_kernel; op->backward = opdi_linalg_ldl_solve_backward;

@@ -1,12 +1,12 @@
 #include "../ops.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>op:matrices  products, powers and norms of matrices, ranks, pseudo-inverses, least squares
+//  >>op:matrices  products, powers and norms of matrices, ranks, pseudo-inverses, least squares solutions
 //
-//  Most are composed of >>op:equations, >>op:spectral and >>op:eig, which provide their derivatives.
+//  Most operators here call those of >>op:equations, >>op:spectral and >>op:eig, which have the backward functions.
 //----------------------------------------------------------------------------------------------------------------------
 
-//== products, powers and small forms ==================================================================================
+//== vector products, powers, Vandermonde matrices =====================================================================
 
 static int opdi_cross_kernel_with(opd_call *call, int64_t dim) {
     opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1);
@@ -31,21 +31,21 @@ static int opdi_cross_kernel_with(opd_call *call, int64_t dim) {
     return opd_return_tensor(call, opd_stack_full(opd_tensors_of(parts, 3), place));
 }
 static int opdi_linalg_cross_kernel(opd_call *call) { return opdi_cross_kernel_with(call, opd_arg_int(call, 2)); }
-/* cross: computes the product along dim; without it, along the first dim of size 3. */
+/* cross: computes the vector product along dim or, if dim is None, along the first dim of size 3. */
 static int opdi_cross_kernel(opd_call *call) {
     const opd_tensor *a = opd_arg_tensor(call, 0);
     if (!opd_arg_is_none(call, 2)) { return opdi_cross_kernel_with(call, opd_arg_int(call, 2)); }
     for (int i = 0; i < a->ndim; i++) { if (opdi_sizes(a)[i] == 3) { return opdi_cross_kernel_with(call, i); } }
     return opd_fail(OPD_ERROR_SHAPE, "no dimension of size 3 in input");
 }
-/* opd_linalg_cross: the vector product along dim */
+/* opd_linalg_cross: the vector product along dim, which has size 3 */
 OPDI_OP(linalg_cross) {
     op->schema = "linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor";
     op->composite = opdi_linalg_cross_kernel;
     op->out = "linalg_cross.out"; op->tags = OPDI_OPTAG_OUT_APART;
     op->cases = "[2,3], [2,3]; [3,2], [3,2], dim=0; [2,3], [1,3]";
 }
-/* opd_cross: linalg_cross; if there is no dim, along the first dim of size 3 */
+/* opd_cross: the vector product along dim or, without dim, along the first dim of size 3 */
 OPDI_OP(cross) {
     op->schema = "cross(Tensor self, Tensor other, int? dim=None) -> Tensor";
     op->composite = opdi_cross_kernel;
@@ -73,13 +73,13 @@ OPDI_OP(linalg_vecdot) {
     op->out = "linalg_vecdot.out";
     op->cases = "[2,3], [2,3]; [3,2], [1,2], dim=0";
 }
-/* Computes self^n by repeated squaring; for a negative n, the power of the inverse. */
+/* linalg_matrix_power: self^n by repeated squaring; if n is negative, the inverse to the power -n. */
 static int opdi_linalg_matrix_power_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *result = NULL;
     const int64_t n = opd_arg_int(call, 1);
     if (opdi_square_check(input, "linalg.matrix_power")) { return -1; }
     if (n == 0) {
-        return opd_return_tensor(call, opd_copy(input, opdi_identity_like(input)));     /* has a derivative: 0 */
+        return opd_return_tensor(call, opd_copy(input, opdi_identity_like(input)));     /* makes the gradient 0 */
     }
     if (n < 0) { input = opd_linalg_inv(input); }
     uint64_t rest = n < 0 ? (uint64_t)0 - (uint64_t)n : (uint64_t)n;
@@ -90,21 +90,21 @@ static int opdi_linalg_matrix_power_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_ok() ? result : NULL);
 }
-/* opd_linalg_matrix_power: the n-th power of a matrix, or of its inverse if n < 0 */
+/* opd_linalg_matrix_power: the n-th power of a square matrix, or of its inverse if n < 0 */
 OPDI_OP(linalg_matrix_power) {
     op->schema = "linalg_matrix_power(Tensor self, int n) -> Tensor";
     op->composite = opdi_linalg_matrix_power_kernel;
     op->out = "linalg_matrix_power.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[3,3], 3; [2,3,3], -2; [3,3], 0; [3,3], 1";
 }
-/* opd_matrix_power: linalg_matrix_power */
+/* opd_matrix_power: the same as linalg_matrix_power */
 OPDI_OP(matrix_power) {
     op->schema = "matrix_power(Tensor self, int n) -> Tensor";
     op->composite = opdi_linalg_matrix_power_kernel;
     op->out = "matrix_power.out";
     op->cases = "[3,3], 2";
 }
-/* Returns the powers 0 .. count - 1 of x [.., n], along a new last dim. */
+/* Returns powers 0 .. count - 1 of x [.., n] along a new last dim; `whole`: as int64. */
 static opd_tensor *opdi_powers_of(opd_tensor *x, int64_t count, bool whole) {
     const opd_scalar_type dtype = whole ? OPD_INT64 : opd_dtype(x);
     opd_tensor *column = opd_unsqueeze(opd_to_dtype(x, dtype), -1), *parts[2];
@@ -143,13 +143,13 @@ static int opdi_vander_kernel(opd_call *call) {
     opd_tensor *powers = opdi_powers_of(x, count, opd_dtype_is_integral(opd_dtype(x), true));
     return opd_return_tensor(call, opd_arg_bool(call, 2) ? powers : opd_flip(powers, opd_ints_of(&last, 1)));
 }
-/* opd_linalg_vander: powers 0 to N - 1 of x along a new last dim */
+/* opd_linalg_vander: the powers 0 to N - 1 of x, along a new last dim */
 OPDI_OP(linalg_vander) {
     op->schema = "linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor";
     op->composite = opdi_linalg_vander_kernel;
     op->cases = "[3]; [3,4]; [3], N=5; [3]i5";
 }
-/* opd_vander: powers of x in columns, the highest first or increasing */
+/* opd_vander: the columns are powers of x, from the highest on or, if increasing is true, from 0 on */
 OPDI_OP(vander) {
     op->schema = "vander(Tensor x, int? N=None, bool increasing=False) -> Tensor";
     op->composite = opdi_vander_kernel;
@@ -158,20 +158,20 @@ OPDI_OP(vander) {
 static int opdi_linalg_matmul_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_matmul(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)));
 }
-/* opd_linalg_matmul: matmul */
+/* opd_linalg_matmul: the same as matmul */
 OPDI_OP(linalg_matmul) {
     op->schema = "linalg_matmul(Tensor self, Tensor other) -> Tensor";
     op->composite = opdi_linalg_matmul_kernel;
     op->out = "linalg_matmul.out";
     op->cases = "[2,3], [3,2]; [3], [3]";
 }
-/* Returns the product of the sizes [from, to). */
+/* Returns the product of the sizes of dims [from, to). */
 static int64_t opdi_sizes_product(const opd_tensor *tensor, int from, int to) {
     int64_t count = 1;
     for (int i = from; i < to; i++) { count *= opdi_sizes(tensor)[i]; }
     return count;
 }
-/* tensorinv: takes self as a linear map from its last dims to its first `ind` dims, and computes the inverse map. */
+/* tensorinv: inverts self as a linear map from its last dims to its first `ind` dims. */
 static int opdi_linalg_tensorinv_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *rets[2];
     const int64_t ind = opd_arg_int(call, 1);
@@ -193,7 +193,7 @@ static int opdi_linalg_tensorinv_kernel(opd_call *call) {
     return !matrix || opd_linalg_inv_ex(rets, matrix) || opdi_errors_of(rets[1], "inv", matrix) ? -1
         : opd_return_tensor(call, opdi_reshape_to(rets[0], sizes, input->ndim));
 }
-/* opd_linalg_tensorinv: the inverse of self as a map between the first ind dims and the rest */
+/* opd_linalg_tensorinv: the inverse of self as a linear map from its last dims to its first ind dims */
 OPDI_OP(linalg_tensorinv) {
     op->schema = "linalg_tensorinv(Tensor self, int ind=2) -> Tensor";
     op->composite = opdi_linalg_tensorinv_kernel;
@@ -204,7 +204,7 @@ OPDI_OP(linalg_tensorinv) {
 
 //== norms of matrices and condition numbers ===========================================================================
 
-/* Returns the order of a norm as text for an error message. */
+/* Returns the order of a norm as text for an error message, either written to text[size] or the string itself. */
 static const char *opdi_order_text(opd_value order, char *text, size_t size) {
     if (order.tag == OPD_TAG_STR) { return order.u.s; }
     if (order.tag == OPD_TAG_INT) { (void)snprintf(text, size, "%lld", (long long)order.u.i); }
@@ -214,8 +214,8 @@ static const char *opdi_order_text(opd_value order, char *text, size_t size) {
 static bool opdi_is_text(opd_value value, const char *text) {
     return value.tag == OPD_TAG_STR && strcmp(value.u.s, text) == 0;
 }
-/* Checks the arguments of a matrix norm, and fills dims [2], counted from 0.  halves: dtypes of 16 bits are allowed.
-   Returns 0, or -1 and sets an error. */
+/* Checks the arguments of a matrix norm and sets dims[2] to `given`, counted from 0.  halves: 16-bit dtypes are
+   allowed.  Returns 0, or -1 and sets an error. */
 static int opdi_matrix_norm_check(opd_tensor *tensor, opd_ints given, opd_scalar_type dtype, bool halves,
                                   int64_t *dims) {
     const char *name = "linalg.matrix_norm";
@@ -236,15 +236,15 @@ static int opdi_matrix_norm_check(opd_tensor *tensor, opd_ints given, opd_scalar
     }
     return opdi_norm_dtype_check(tensor, dtype, name);
 }
-/* Returns the largest value along dim, or the smallest if `order` is negative.  The largest of no values is 0. */
+/* Returns the largest value along dim (0 if there are none) or, if `order` is negative, the smallest. */
 static opd_tensor *opdi_extreme_of(opd_tensor *tensor, double order, int64_t dim, bool keepdim) {
     const opd_ints dims = opd_ints_of(&dim, 1);
     if (!tensor) { return NULL; }
     if (order < 0) { return opd_amin(tensor, dims, keepdim); }
     return opd_size(tensor, (int)dim) == 0 ? opd_sum_dim(tensor, dims, keepdim) : opd_amax(tensor, dims, keepdim);
 }
-/* Computes a norm of the matrices in dims from their singular values: the largest or the smallest one, or for order 0
-   the sum of all. */
+/* Computes a norm of the matrices in dims[2] from their singular values: for order 2 the largest, for -2 the smallest,
+   for 0 the sum. */
 static opd_tensor *opdi_spectral_norm(opd_tensor *tensor, double order, const int64_t *dims, bool keepdim,
                                       opd_scalar_type dtype) {
     const int64_t last = -1;
@@ -260,7 +260,8 @@ static opd_tensor *opdi_spectral_norm(opd_tensor *tensor, double order, const in
     if (!keepdim) { return result; }
     return opd_unsqueeze(opd_unsqueeze(result, OPDI_MIN(dims[0], dims[1])), OPDI_MAX(dims[0], dims[1]));
 }
-/* Computes a matrix norm.  order: 'fro', 'nuc', or a number with absolute value 1, 2 or infinity. */
+/* Computes a matrix norm over the dims `given`.  order: 'fro', 'nuc', or a number whose absolute value is 1, 2 or
+   infinity. */
 static opd_tensor *opdi_matrix_norm(opd_tensor *tensor, opd_value order, opd_ints given, bool keepdim,
                                     opd_scalar_type dtype) {
     const bool text = order.tag == OPD_TAG_STR, frobenius = opdi_is_text(order, "fro");
@@ -288,7 +289,7 @@ static int opdi_linalg_matrix_norm_kernel(opd_call *call) {
                                                     opd_arg_ints(call, 2), opd_arg_bool(call, 3),
                                                     opd_arg_dtype(call, 4, OPD_DTYPE_NONE)));
 }
-/* opd_linalg_matrix_norm: matrix norms of order 1, 2 or infinity; a negative order takes the least value */
+/* opd_linalg_matrix_norm: matrix norm of order 1, 2 or infinity: the largest column sum, singular value or row sum */
 OPDI_OP(linalg_matrix_norm) {
     op->schema = "linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2,-1], bool keepdim=False, *, ScalarType? "
         "dtype=None) -> Tensor";
@@ -297,7 +298,7 @@ OPDI_OP(linalg_matrix_norm) {
     op->out = "linalg_matrix_norm.out";
     op->cases = "[2,3], 1; [3,2,2], -1, (0,-1), True; [2,3], 2";
 }
-/* opd_linalg_matrix_norm_str_ord: the norm 'fro', or 'nuc', which is the sum of the singular values */
+/* opd_linalg_matrix_norm_str_ord: matrix norm 'fro', or 'nuc', the sum of the singular values */
 OPDI_OP(linalg_matrix_norm_str_ord) {
     op->schema = "linalg_matrix_norm.str_ord(Tensor self, str ord=\"fro\", int[] dim=[-2,-1], bool keepdim=False, *, "
         "ScalarType? dtype=None) -> Tensor";
@@ -306,7 +307,7 @@ OPDI_OP(linalg_matrix_norm_str_ord) {
     op->out = "linalg_matrix_norm.str_ord_out";
     op->cases = "[2,3]; [2,3,2], 'nuc', (0,1), True";
 }
-/* Computes a vector norm or, with an order and two dims, a matrix norm. */
+/* Computes a vector norm or, if there are an order and two dims, a matrix norm. */
 static int opdi_linalg_norm_kernel(opd_call *call) {
     static const int64_t both[2] = {0, 1};
     opd_tensor *tensor = opd_arg_tensor(call, 0);
@@ -329,7 +330,7 @@ static int opdi_linalg_norm_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_linalg_vector_norm_full(tensor, order.tag == OPD_TAG_NONE ? opd_value_int(2)
                                                                : order, opd_call_args(call)[2], keepdim, want));
 }
-/* opd_linalg_norm: linalg_vector_norm, or with an order and two dims linalg_matrix_norm */
+/* opd_linalg_norm: linalg_vector_norm or, if there are ord and two dims, linalg_matrix_norm */
 OPDI_OP(linalg_norm) {
     op->schema = "linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
         "dtype=None) -> Tensor";
@@ -337,7 +338,7 @@ OPDI_OP(linalg_norm) {
     op->out = "linalg_norm.out";
     op->cases = "[2,3,2]; [2,3], 1; [2,3], 3, (1), True";
 }
-/* opd_linalg_norm_ord_str: linalg_matrix_norm, over both dims or two of them */
+/* opd_linalg_norm_ord_str: linalg_matrix_norm over the two dims of self, or over two given dims */
 OPDI_OP(linalg_norm_ord_str) {
     op->schema = "linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
         "dtype=None) -> Tensor";
@@ -354,7 +355,7 @@ static int opdi_nuclear_norm_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_matrix_norm(opd_arg_tensor(call, 0), opd_value_str("nuc"),
                                                     opd_ints_of(last, 2), opd_arg_bool(call, 1), OPD_DTYPE_NONE));
 }
-/* opd_nuclear_norm: the sum of the singular values */
+/* opd_nuclear_norm: the sum of the singular values of a matrix */
 OPDI_OP(nuclear_norm) {
     op->schema = "nuclear_norm(Tensor self, bool keepdim=False) -> Tensor";
     op->composite = opdi_nuclear_norm_kernel;
@@ -362,7 +363,7 @@ OPDI_OP(nuclear_norm) {
     op->out = "nuclear_norm.out";
     op->cases = "[2,3]; [2,3,2], True";
 }
-/* opd_nuclear_norm_dim: the sum of the singular values of the matrices in dims */
+/* opd_nuclear_norm_dim: the sums of the singular values of the matrices in two dims */
 OPDI_OP(nuclear_norm_dim) {
     op->schema = "nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor";
     op->composite = opdi_nuclear_norm_dim_kernel;
@@ -371,8 +372,7 @@ OPDI_OP(nuclear_norm_dim) {
     op->cases = "[2,3], (0,1); [2,3,2], (2,0), True";
 }
 
-/* Returns the condition number by the norm `order`: the norm of a times that of its inverse; infinite for a singular
-   matrix. */
+/* Returns the condition number for the norm `order`: norm(a) norm(a^-1), or infinity for a singular matrix. */
 static opd_tensor *opdi_condition_by_inverse(opd_tensor *input, opd_value order) {
     static const int64_t last[2] = {-2, -1};
     const opd_ints dims = opd_ints_of(last, 2);
@@ -382,7 +382,7 @@ static opd_tensor *opdi_condition_by_inverse(opd_tensor *input, opd_value order)
     opd_tensor *inverse = opd_masked_fill_Scalar(rets[0], none, opd_value_float(OPDI_INF));
     opd_tensor *number = opd_mul(opdi_matrix_norm(input, order, dims, false, OPD_DTYPE_NONE),
                                  opdi_matrix_norm(inverse, order, dims, false, OPD_DTYPE_NONE));
-    const opd_value infinite = opd_value_float(OPDI_INF);          /* 0 times infinity, too: nothing can be solved */
+    const opd_value infinite = opd_value_float(OPDI_INF);          /* 0 * infinity, too: nothing can be solved */
     return opd_nan_to_num_full(number, infinite, infinite, opd_value_float(-OPDI_INF));
 }
 static opd_tensor *opdi_condition(opd_tensor *input, opd_value order) {
@@ -423,7 +423,7 @@ static int opdi_linalg_cond_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opdi_condition(input, order.tag == OPD_TAG_NONE ? opd_value_int(2) : order));
 }
-/* opd_linalg_cond: the largest singular value over the smallest, or norm p of a matrix times norm p of its inverse */
+/* opd_linalg_cond: largest / smallest singular value or, with p, norm p of self times norm p of its inverse */
 OPDI_OP(linalg_cond) {
     op->schema = "linalg_cond(Tensor self, Scalar? p=None) -> Tensor";
     op->composite = opdi_linalg_cond_kernel;
@@ -431,7 +431,7 @@ OPDI_OP(linalg_cond) {
     op->out = "linalg_cond.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]; [3,3]g, 1; [2,2,2]g, -2";
 }
-/* opd_linalg_cond_p_str: norm 'fro' or 'nuc' of a matrix times the same norm of its inverse */
+/* opd_linalg_cond_p_str: norm 'fro' or 'nuc' of self times the same norm of its inverse */
 OPDI_OP(linalg_cond_p_str) {
     op->schema = "linalg_cond.p_str(Tensor self, str p) -> Tensor";
     op->composite = opdi_linalg_cond_kernel;
@@ -455,8 +455,8 @@ static double opdi_default_rtol(const opd_tensor *input) {
     const double least = opdi_real_dtype(input->dtype) == OPD_FLOAT64 ? DBL_EPSILON : (double)FLT_EPSILON;
     return least * (double)OPDI_MAX(opd_size(input, -1), opd_size(input, -2));
 }
-/* Returns the threshold up to which singular values [.., n] count as zero: max(atol, rtol * the largest one).  If atol
-   is NULL, 0 is used.  If rtol is NULL, it follows from the input's size, but is 0 where atol is positive. */
+/* Returns the threshold up to which singular values (sizes [.., n]) count as zero: max(atol, rtol * the largest one).
+   atol may be NULL (0).  If rtol is NULL, it depends on the size of input, or is 0 where atol is positive. */
 static opd_tensor *opdi_threshold(opd_tensor *input, opd_tensor *sizes, opd_tensor *atol, opd_tensor *rtol) {
     const int64_t last = -1;
     if (!rtol && input) {
@@ -491,8 +491,8 @@ static int opdi_linalg_matrix_rank_tensors_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_matrix_rank(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1),
                                                     opd_arg_tensor(call, 2), opd_arg_bool(call, 3)));
 }
-/* Reads tolerances [2], arguments 1 and 2: each is a number or None.  None becomes NULL, for which opdi_threshold uses
-   the default. */
+/* Sets tolerances[2] to arguments 1 and 2, or to NULL for None (see opdi_threshold).  Returns 0, or -1 and sets an
+   error. */
 static int opdi_tolerances_of(opd_call *call, opd_tensor **tolerances) {
     for (int i = 0; i < 2; i++) {
         tolerances[i] = NULL;
@@ -535,7 +535,7 @@ OPDI_OP(linalg_matrix_rank_tol_tensor) {
     op->cases = "[2,3], []u; [2,3,3], [2]u, True";
     op->tags = OPDI_OPTAG_OUT_CASTS;
 }
-/* opd_linalg_matrix_rank_atol_rtol_float: the number of singular values above atol and rtol times the largest */
+/* opd_linalg_matrix_rank_atol_rtol_float: number of singular values > max(atol, rtol * the largest one) */
 OPDI_OP(linalg_matrix_rank_atol_rtol_float) {
     op->schema = "linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool "
         "hermitian=False) -> Tensor";
@@ -544,7 +544,7 @@ OPDI_OP(linalg_matrix_rank_atol_rtol_float) {
     op->out = "linalg_matrix_rank.atol_rtol_float_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]; [2,3,3], atol=0.5; [3,2], rtol=0.1";
 }
-/* opd_linalg_matrix_rank_atol_rtol_tensor: the number of singular values above atol and rtol times the largest */
+/* opd_linalg_matrix_rank_atol_rtol_tensor: number of singular values > max(atol, rtol * the largest one) */
 OPDI_OP(linalg_matrix_rank_atol_rtol_tensor) {
     op->schema = "linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool "
         "hermitian=False) -> Tensor";
@@ -554,7 +554,7 @@ OPDI_OP(linalg_matrix_rank_atol_rtol_tensor) {
     op->cases = "[2,3]; [2,3,3], atol=[2]u; [3,2], rtol=[]u";
 }
 
-/* Returns the pseudo-inverse V S^+ U^T.  For Hermitian matrices, it is made from the eigenvalues. */
+/* Returns the pseudo-inverse V S^+ U^T or, if `hermitian`, the one made from the eigenvalues. */
 static opd_tensor *opdi_pseudo_inverse(opd_tensor *input, opd_tensor *atol, opd_tensor *rtol, bool hermitian) {
     opd_tensor *rets[3];
     const opd_scalar_type dtype = OPDI_DTYPE(input);
@@ -576,13 +576,13 @@ static opd_tensor *opdi_pseudo_inverse(opd_tensor *input, opd_tensor *atol, opd_
     opd_tensor *kept = opd_gt(sizes, opdi_threshold(input, sizes, atol, rtol));
     opd_tensor *inverse = opd_where_ScalarOther(kept, opd_reciprocal(rets[1]), opd_value_int(0));
     opd_tensor *result = opd_matmul(opd_mul(left, opd_unsqueeze(inverse, -2)), opdi_mh(right));
-    return result && result->ndim > 2 ? opd_clone(result) : result;       /* not a view of the product's result */
+    return result && result->ndim > 2 ? opd_clone(result) : result;       /* a copy, so that no view is returned */
 }
 static int opdi_linalg_pinv_tensors_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_pseudo_inverse(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1),
                                                        opd_arg_tensor(call, 2), opd_arg_bool(call, 3)));
 }
-/* Computes the gradient of P = A^+: -P^T g P^T + (1 - A P) g^T P P^T + P^T P g^T (1 - P A). */
+/* Computes the gradient of A from the gradient g of P = A^+: -P^T g P^T + (1 - A P) g^T P P^T + P^T P g^T (1 - P A). */
 static opd_tensor *opdi_pinv_gradient(opd_tensor *grad, opd_tensor *pinv, opd_tensor *input) {
     opd_tensor *over = opdi_mh(pinv), *turned = opdi_mh(grad);
     opd_tensor *first = opd_matmul(opd_matmul(turned, pinv), over);
@@ -614,7 +614,7 @@ static int opdi_linalg_pinv_rcond_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_pinv_with(input, opdi_number_beside(input, 0), opd_arg_tensor(call, 1),
                                                   opd_arg_bool(call, 2)));
 }
-/* opd_linalg_pinv_atol_rtol_tensor: the pseudo-inverse, from singular values above atol and rtol times the largest */
+/* opd_linalg_pinv_atol_rtol_tensor: pseudo-inverse from the singular values > max(atol, rtol * the largest one) */
 OPDI_OP(linalg_pinv_atol_rtol_tensor) {
     op->schema = "linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool "
         "hermitian=False) -> Tensor";
@@ -625,7 +625,7 @@ OPDI_OP(linalg_pinv_atol_rtol_tensor) {
     op->out = "linalg_pinv.atol_rtol_tensor_out";
     op->cases = "[2,3]; [3,2]; [2,3,3], atol=[2]i1; [3,2], rtol=[]i1";
 }
-/* opd_linalg_pinv_atol_rtol_float: the pseudo-inverse, from singular values above atol and rtol times the largest */
+/* opd_linalg_pinv_atol_rtol_float: pseudo-inverse from the singular values > max(atol, rtol * the largest one) */
 OPDI_OP(linalg_pinv_atol_rtol_float) {
     op->schema = "linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool "
         "hermitian=False) -> Tensor";
@@ -633,14 +633,14 @@ OPDI_OP(linalg_pinv_atol_rtol_float) {
     op->out = "linalg_pinv.atol_rtol_float_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]; [2,3,2], atol=0.1";
 }
-/* opd_linalg_pinv: the pseudo-inverse, from singular values above rcond times the largest */
+/* opd_linalg_pinv: the pseudo-inverse from the singular values > rcond * the largest one */
 OPDI_OP(linalg_pinv) {
     op->schema = "linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor";
     op->composite = opdi_linalg_pinv_kernel;
     op->out = "linalg_pinv.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3], 0.1";
 }
-/* opd_linalg_pinv_rcond_tensor: the pseudo-inverse, from singular values above rcond times the largest */
+/* opd_linalg_pinv_rcond_tensor: the pseudo-inverse from the singular values > rcond * the largest one */
 OPDI_OP(linalg_pinv_rcond_tensor) {
     op->schema = "linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor";
     op->composite = opdi_linalg_pinv_rcond_kernel;
@@ -648,7 +648,7 @@ OPDI_OP(linalg_pinv_rcond_tensor) {
     op->cases = "[2,3], []i1";
     op->tags = OPDI_OPTAG_OUT_CASTS;
 }
-/* opd_pinverse: linalg_pinv */
+/* opd_pinverse: the same as linalg_pinv */
 OPDI_OP(pinverse) {
     op->schema = "pinverse(Tensor self, float rcond=1e-15) -> Tensor";
     op->composite = opdi_linalg_pinv_kernel;
@@ -656,10 +656,10 @@ OPDI_OP(pinverse) {
     op->cases = "[2,3]";
 }
 
-//== several products, exponentials ====================================================================================
+//== products of several matrices, exponentials ========================================================================
 
-/* Finds the cheapest order of a product of `count` matrices of sizes sizes[0] x sizes[1], sizes[1] x sizes[2], and so
-   on.  Sets split[i * count + j] to the index at which the product of matrices i .. j is split in two. */
+/* Finds the cheapest order of a product of `count` matrices, where matrix i is sizes[i] x sizes[i + 1].  Sets split[i *
+   count + j] to the k for which matrices i .. j are best multiplied as (i .. k) (k + 1 .. j). */
 static void opdi_product_order(const int64_t *sizes, int64_t count, double *cost, int64_t *split) {
     for (int64_t i = 0; i < count; i++) { cost[i * count + i] = 0; }
     for (int64_t width = 1; width < count; width++) {
@@ -767,7 +767,7 @@ OPDI_OP(chain_matmul) {
     op->cases = "{[2,3],[3,4]}; {[2,2]}";
 }
 
-/* Computes exp(a) for small a as Taylor's sum up to a^16 / 16!, in powers of a^4. */
+/* Computes exp(a) for small a by its Taylor series up to a^16 / 16!, evaluated in powers of a^4. */
 static opd_tensor *opdi_exp_near_zero(opd_tensor *input) {
     opd_tensor *powers[5], *sum = NULL;
     double factor = 1, factors[17];
@@ -786,7 +786,7 @@ static opd_tensor *opdi_exp_near_zero(opd_tensor *input) {
     }
     return sum;
 }
-/* Computes exp(a) = exp(a / 2^k)^(2^k).  k is chosen for each matrix, so that a / 2^k is small; it is 0 if the matrix
+/* Computes exp(a) as exp(a / 2^k) to the power 2^k.  For each matrix, k is chosen so that a / 2^k is small; k is 0 if a
    is not finite. */
 static opd_tensor *opdi_exp_of(opd_tensor *input) {
     static const int64_t row = -2, column = -1;
@@ -824,7 +824,7 @@ static int opdi_linalg_matrix_exp_kernel(opd_call *call) {
     opd_tensor *result = !input ? NULL : number ? opd_exp(input) : opdi_exp_of(input);
     return result ? opdi_copy(out, result) : -1;
 }
-/* Computes the gradient: the upper right block of exp([a^T, grad; 0, a^T]). */
+/* Computes the gradient: the upper right block of exp([a^H, grad; 0, a^H]). */
 static int opdi_linalg_matrix_exp_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *turned = opdi_mh(opd_bw_tensor(bw, 0)), *parts[2], *rows[2];
     if (!turned) { return -1; }
@@ -838,7 +838,7 @@ static int opdi_linalg_matrix_exp_backward(opd_backward_call *bw) {
     opd_tensor *both = opd_linalg_matrix_exp(opd_cat_full(opd_tensors_of(rows, 2), -2));
     return opd_bw_return(bw, 0, opd_narrow(opd_narrow(both, -2, 0, n), -1, n, n));
 }
-/* opd_linalg_matrix_exp: the exponential of a matrix */
+/* opd_linalg_matrix_exp: the matrix exponential */
 OPDI_OP(linalg_matrix_exp) {
     op->schema = "linalg_matrix_exp(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_linalg_matrix_exp_kernel; op->backward = opdi_linalg_matrix_exp_backward;
@@ -851,16 +851,16 @@ OPDI_OP(linalg_matrix_exp) {
 static int opdi_matrix_exp_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_linalg_matrix_exp(opd_arg_tensor(call, 0)));
 }
-/* opd_matrix_exp: linalg_matrix_exp */
+/* opd_matrix_exp: the same as linalg_matrix_exp */
 OPDI_OP(matrix_exp) {
     op->schema = "matrix_exp(Tensor self) -> Tensor";
     op->composite = opdi_matrix_exp_kernel;
     op->cases = "[3,3]";
 }
 
-//== equations of tensors, and those without a solution ================================================================
+//== equations with tensors, least squares =============================================================================
 
-/* tensorsolve: solves self x = other, where self is a linear map from its last dims, or `dims`, to its first dims. */
+/* tensorsolve: solves self x = other, where self is a linear map from its last dims (or `dims`) to its first dims. */
 static int opdi_linalg_tensorsolve_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1);
     const opd_ints dims = opd_arg_ints(call, 2);
@@ -887,7 +887,7 @@ static int opdi_linalg_tensorsolve_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_reshape_to(opd_linalg_solve(matrix, opdi_reshape_to(other, &all, 1)),
                                                    opdi_sizes(input) + other->ndim, input->ndim - other->ndim));
 }
-/* opd_linalg_tensorsolve: solves self x = other; self maps its last dims to the first ones */
+/* opd_linalg_tensorsolve: solves self x = other, where self is a linear map from its last dims to its first dims */
 OPDI_OP(linalg_tensorsolve) {
     op->schema = "linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor";
     op->composite = opdi_linalg_tensorsolve_kernel;
@@ -896,7 +896,7 @@ OPDI_OP(linalg_tensorsolve) {
     op->cases = "[2,3,6], [2,3]; [2,4,2], [4], (0,2)";
 }
 
-/* svd, an older name: returns V instead of its transpose.  If vectors are not wanted, returns zeros in their place. */
+/* svd, an older name: returns V instead of V^H; without compute_uv, U and V are zeros. */
 static int opdi_svd_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *rets[3];
     int64_t sizes[OPD_MAX_DIMS];
@@ -917,7 +917,7 @@ static int opdi_svd_kernel(opd_call *call) {
     return opd_return_tensor(call, rets[0]) || opd_return_tensor(call, rets[1]) ? -1
         : opd_return_tensor(call, opdi_mh(rets[2]));
 }
-/* opd_svd: linalg_svd, with V instead of its transpose, and `some` instead of full_matrices */
+/* opd_svd: like linalg_svd, but returns V instead of V^H, and has `some` instead of full_matrices */
 OPDI_OP(svd) {
     op->schema = "svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)";
     op->composite = opdi_svd_kernel;
@@ -926,16 +926,16 @@ OPDI_OP(svd) {
     op->cases = "[2,3], True, False";
 }
 
-/* The arguments and results of linalg_lstsq, which works by QR (for full rank) or by singular values. */
+/* Arguments and results of linalg_lstsq, which uses QR (driver gels: full rank; gelsy) or singular values. */
 typedef struct opdi_lstsq {
     int64_t rows, columns;
     bool gels, gelsy, vectors;
     double rcond;
-    opd_tensor *own;                              /* the original matrices */
-    opd_tensor *a, *b;                            /* [.., rows, columns], [.., rows, count] of one batch */
+    opd_tensor *own;                              /* the matrices before broadcasting */
+    opd_tensor *a, *b;                            /* [.., rows, columns], [.., rows, count] */
     opd_tensor *x, *rank, *values;
 } opdi_lstsq;
-/* Returns true if b has one vector for each matrix of input.  Otherwise it has matrices. */
+/* Returns true if b has one vector for each matrix of input, false if it has matrices. */
 static bool opdi_lstsq_vectors(const opd_tensor *input, const opd_tensor *b) {
     return b->ndim == 1 || (b->ndim == input->ndim - 1 && opdi_has_sizes(b, opdi_sizes(input), b->ndim));
 }
@@ -963,7 +963,8 @@ static int opdi_lstsq_check(const opd_tensor *input, const opd_tensor *b, const 
     }
     return opdi_solver_check(input, "linalg_lstsq_cpu");
 }
-/* Fails if a matrix does not have full rank: if its triangle in r [.., n, n] has a zero on the diagonal. */
+/* Checks that matrices have full rank: r [.., n, n], their R, must have no zero on the diagonal.  `single`: no batch
+   dims. */
 static int opdi_lstsq_full_rank(opd_tensor *r, bool single) {
     opd_tensor *zero = opd_contiguous(opd_eq_Scalar(opd_diagonal_full(r, 0, -2, -1), opd_value_int(0)));
     const int64_t n = opd_size(r, -1);
@@ -978,8 +979,7 @@ static int opdi_lstsq_full_rank(opd_tensor *r, bool single) {
     }
     return 0;
 }
-/* Computes the solution for matrices of full rank: R^-1 Q^H b, or Q R^-H b with a^H = Q R.  For matrices of zeros, it
-   is 0. */
+/* Sets all->x for matrices of full rank to R^-1 Q^H b or, with a^H = Q R, to Q R^-H b.  If a matrix is zero, x is 0. */
 static int opdi_lstsq_by_qr(opdi_lstsq *all) {
     const bool wide = all->rows < all->columns;
     const int64_t both[2] = {-2, -1};
@@ -992,7 +992,7 @@ static int opdi_lstsq_by_qr(opdi_lstsq *all) {
     all->x = opd_masked_fill_Scalar(all->x, none, opd_value_int(0));
     return all->x ? 0 : -1;
 }
-/* Computes the shortest solution by singular values: V S^+ U^H b. */
+/* Sets all->x to the solution of smallest norm, from singular values: V S^+ U^H b. */
 static int opdi_lstsq_by_values(opdi_lstsq *all) {
     const int64_t last = -1;
     opd_tensor *rets[3];
@@ -1006,8 +1006,8 @@ static int opdi_lstsq_by_values(opdi_lstsq *all) {
     all->values = rets[1];
     return all->x && all->rank ? 0 : -1;
 }
-/* Returns the ranks with the batch sizes of `own`.  A matrix that serves several batch elements takes the rank of the
-   first. */
+/* Returns the ranks with the batch sizes of `own`.  A matrix that served several batch elements has equal ranks
+   there. */
 static opd_tensor *opdi_lstsq_ranks(opd_tensor *rank, const opd_tensor *own) {
     while (rank && rank->ndim > own->ndim - 2) { rank = opd_select(rank, 0, 0); }
     for (int dim = 0; rank && dim < rank->ndim; dim++) {
@@ -1015,7 +1015,7 @@ static opd_tensor *opdi_lstsq_ranks(opd_tensor *rank, const opd_tensor *own) {
     }
     return rank;
 }
-/* Computes the shortest solution by QR with exchanged columns, as LAPACK's gelsy does. */
+/* Sets all->x to the solution of smallest norm by QR with column exchanges, as LAPACK's gelsy does. */
 static int opdi_lstsq_by_pivots(opdi_lstsq *all) {
     opdi_solver solver;
     int64_t sizes[OPD_MAX_DIMS];
@@ -1047,8 +1047,7 @@ static int opdi_lstsq_by_pivots(opdi_lstsq *all) {
     all->rank = opdi_lstsq_ranks(opd_to_dtype(rank, OPD_INT64), all->own);
     return all->rank ? 0 : -1;
 }
-/* Makes result 0, x, stored by columns.  As in LAPACK, a column takes as much memory as a column of b, if that has more
-   rows. */
+/* Makes result 0 from all->x, stored by columns.  As in LAPACK, columns are max(rows, columns) elements apart. */
 static int opdi_lstsq_solution(opd_call *call, const opdi_lstsq *all) {
     int64_t strides[OPD_MAX_DIMS];
     const int64_t *sizes = opdi_sizes(all->x);
@@ -1063,14 +1062,14 @@ static int opdi_lstsq_solution(opd_call *call, const opdi_lstsq *all) {
     opd_tensor *x = all->vectors ? opd_squeeze_dim(all->x, -1) : all->x;
     return !out || !x ? -1 : opdi_no_data(out) ? 0 : opdi_copy(out, x);
 }
-/* Makes result i: a copy of tensor or, if that is NULL, a tensor of size [0]. */
+/* Makes result i: a copy of tensor or, if tensor is NULL, a tensor of size [0]. */
 static int opdi_lstsq_give(opd_call *call, int i, opd_tensor *tensor, opd_scalar_type dtype) {
     const int64_t none = 0;
     opd_tensor *out = opd_result(call, i, tensor ? opdi_sizes(tensor) : &none, tensor ? tensor->ndim : 1, dtype);
     return !out ? -1 : !tensor || opdi_no_data(out) ? 0 : opdi_copy(out, tensor);
 }
-/* Makes result 1: the sums of the squares of a x - b if there are more rows than columns and the rank is full, else a
-   tensor of size [0]. */
+/* Makes result 1, the sums of the squares of a x - b, if there are more rows than columns and the rank is full;
+   otherwise a tensor of size [0]. */
 static int opdi_lstsq_residuals(opd_call *call, const opdi_lstsq *all) {
     const int64_t row = -2;
     bool wanted = all->rows > all->columns && !all->gelsy;
@@ -1102,7 +1101,7 @@ static int opdi_linalg_lstsq_kernel(opd_call *call) {
     all.gelsy = strcmp(driver, "gelsy") == 0;
     all.vectors = opdi_lstsq_vectors(input, b);
     all.rcond = opd_arg_is_none(call, 2) ? opdi_default_rtol(input) : opd_arg_float(call, 2);
-    if (all.rcond < 0 || (strcmp(driver, "gelsd") == 0 && (all.rcond <= 0 || all.rcond >= 1))) {   /* as LAPACK */
+    if (all.rcond < 0 || (strcmp(driver, "gelsd") == 0 && (all.rcond <= 0 || all.rcond >= 1))) {   /* as LAPACK does */
         all.rcond = opdi_real_dtype(input->dtype) == OPD_FLOAT64 ? DBL_EPSILON : (double)FLT_EPSILON;
     }
     if (all.vectors && !(b = opd_unsqueeze(b, -1))) { return -1; }
@@ -1123,7 +1122,7 @@ static int opdi_linalg_lstsq_kernel(opd_call *call) {
     return opdi_lstsq_give(call, 3, all.gels || all.gelsy ? NULL : all.values,
                            (opd_scalar_type)opdi_real_dtype(input->dtype));
 }
-/* Computes the gradient through x = A^+ b and the residuals |A x - b|^2, which are at a minimum in x. */
+/* Computes the gradients from those of x = A^+ b and of the residuals |A x - b|^2, which are minimal at x. */
 static int opdi_linalg_lstsq_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *rest = opd_bw_grad(bw, 1), *input = opd_bw_tensor(bw, 0),
         *b = opd_bw_tensor(bw, 1), *x = opd_bw_result(bw, 0), *a_grad = NULL, *b_grad = NULL;
@@ -1149,7 +1148,7 @@ static int opdi_linalg_lstsq_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, b_grad && vectors ? opd_squeeze_dim(b_grad, -1) : b_grad);
     return opd_ok() ? 0 : -1;
 }
-/* Moves the examples in front of both arguments.  Vectors get a last dim temporarily. */
+/* Batches linalg_lstsq: moves the examples to the first dim.  Vectors temporarily get a last dim. */
 static int opdi_linalg_lstsq_batch(opd_call *call) {
     opd_value args[4], rets[4];
     opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1);
@@ -1182,8 +1181,7 @@ static int opdi_linalg_lstsq_batch(opd_call *call) {
     }
     return 0;
 }
-/* opd_linalg_lstsq: x with the least |self x - b|, its squares, rank and singular values; driver 'gels' for full rank
-   */
+/* opd_linalg_lstsq: x that minimizes |self x - b|; |self x - b|^2; rank; singular values; driver 'gels': full rank */
 OPDI_OP(linalg_lstsq) {
     op->schema = "linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, "
         "Tensor residuals, Tensor rank, Tensor singular_values)";

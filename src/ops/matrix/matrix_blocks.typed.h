@@ -1,6 +1,7 @@
-//== products and triangles ============================================================================================
+//== matrix products and triangular solves =============================================================================
 
-/* Writes the transpose of from [rows, columns] to `to` [columns, rows], in square pieces that fit into cache lines. */
+/* Writes the transpose of from [rows, columns] to `to` [columns, rows], in square pieces that fit into cache lines.
+   Rows are ldf and ldt apart. */
 OPDI_INTERNAL void OPDI_TYPED(transpose)(int64_t rows, int64_t columns, const OPDI_T *from, int64_t ldf, OPDI_T *to,
                                          int64_t ldt) {
     for (int64_t i = 0; i < rows; i += 16) {
@@ -12,7 +13,7 @@ OPDI_INTERNAL void OPDI_TYPED(transpose)(int64_t rows, int64_t columns, const OP
         }
     }
 }
-/* Computes c = a b + beta c for a [rows, depth] and b [depth, columns]. */
+/* Computes c = a b + beta c for a [rows, depth] and b [depth, columns].  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int OPDI_TYPED(block_times)(int64_t rows, int64_t columns, int64_t depth, OPDI_TYPED(block) a,
                                           OPDI_TYPED(block) b, double beta, OPDI_TYPED(block) c) {
     const int dtype = OPDI_BYTES == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
@@ -20,7 +21,8 @@ OPDI_INTERNAL int OPDI_TYPED(block_times)(int64_t rows, int64_t columns, int64_t
         right = opdi_gemm_in_of(b.at, dtype, b.rs, b.cs);
     return opdi_gemm(OPDI_BYTES, rows, columns, depth, &left, &right, beta, c.at, c.rs, c.cs);
 }
-/* Computes c -= a b.  The rows of b and c are contiguous. */
+/* Computes c -= a b for c [rows, columns] with few rows or small depth; see opdi_slim.  The rows of b and c are
+   contiguous. */
 OPDI_INTERNAL void OPDI_TYPED(slim_minus)(int64_t rows, int64_t columns, int64_t depth, const OPDI_T *a, int64_t rs,
                                           int64_t cs, const OPDI_T *b, int64_t ldb, OPDI_T *c, int64_t ldc) {
     opdi_slim slim;
@@ -47,7 +49,8 @@ OPDI_INTERNAL void OPDI_TYPED(slim_minus)(int64_t rows, int64_t columns, int64_t
 #endif
     OPDI_TYPED(slim_minus_plain)(&slim);
 }
-/* Runs one of the functions of factor steps: cholesky_rows (0), lu_rows (1) or ldl_rows (2). */
+/* Runs one of the functions for factorization steps: cholesky_rows (0), lu_rows (1) or ldl_rows (2), for this CPU.
+   Returns the function's result. */
 static int64_t OPDI_TYPED(factor_step)(int which, const opdi_factor_step *rows) {
     static opdi_factor_fn *const plain[3] = {OPDI_TYPED(cholesky_rows_plain), OPDI_TYPED(lu_rows_plain),
         OPDI_TYPED(ldl_rows_plain)};
@@ -75,8 +78,8 @@ static void OPDI_TYPED(block_minus_small)(int64_t rows, int64_t columns, int64_t
         }
     }
 }
-/* Computes c -= a b: negates a copy of the smaller factor and adds the product.  Returns 0, or -1 if memory runs
-   out. */
+/* Computes c -= a b for a [rows, depth] and b [depth, columns]: negates a copy of the smaller factor, then adds the
+   product.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int OPDI_TYPED(block_minus)(int64_t rows, int64_t columns, int64_t depth, OPDI_TYPED(block) a,
                                           OPDI_TYPED(block) b, OPDI_TYPED(block) c) {
     if (c.cs != 1 && c.rs == 1) {
@@ -108,8 +111,8 @@ OPDI_INTERNAL int OPDI_TYPED(block_minus)(int64_t rows, int64_t columns, int64_t
     opdi_free(copy, size);
     return rc;
 }
-/* Solves t y = x in place of x [rows, columns].  t is lower triangular; if `unit`, ones are used as its diagonal.
-   Returns 0, or -1 if memory runs out. */
+/* Solves t y = x for a lower triangular matrix t [rows, rows]; y overwrites x [rows, columns].  If `unit`, the diagonal
+   of t counts as ones.  Returns 0, or -1 if memory runs out. */
 static int OPDI_TYPED(lower_solve)(int64_t rows, int64_t columns, OPDI_TYPED(block) t, OPDI_TYPED(block) x, bool unit) {
     if (rows > 16) {
         const int64_t half = rows / 2;
@@ -137,7 +140,8 @@ static int OPDI_TYPED(lower_solve)(int64_t rows, int64_t columns, OPDI_TYPED(blo
     }
     return 0;
 }
-/* Does lower_solve's work for either triangle: an upper one is a lower one when read backwards. */
+/* Solves like lower_solve, but t may also be upper triangular (`upper`): with rows and columns in reverse order, it is
+   lower triangular. */
 static int OPDI_TYPED(triangle_solve)(int64_t rows, int64_t columns, OPDI_TYPED(block) t, OPDI_TYPED(block) x,
                                       bool upper, bool unit) {
     if (upper && rows > 0) {
@@ -149,8 +153,9 @@ static int OPDI_TYPED(triangle_solve)(int64_t rows, int64_t columns, OPDI_TYPED(
     }
     return OPDI_TYPED(lower_solve)(rows, columns, t, x, unit);
 }
-/* Solves with data[0], a triangle [rows, rows], in place of data[1]: [rows, columns], or [columns, rows] if the
-   triangle is on the right. */
+/* Solves equations with the triangular matrix data[0] [rows, rows].  The solution overwrites data[1], which is [rows,
+   columns] or, if the matrix is on the right (solver->left is false), [columns, rows].  Returns 0, or -1 if memory runs
+   out. */
 OPDI_INTERNAL int OPDI_TYPED(triangle_one)(const opdi_solver *solver, int64_t at) {
     const int64_t n = solver->rows;
     OPDI_TYPED(block) t = OPDI_TYPED(matrix_at)(solver, 0, at, n);
@@ -163,24 +168,25 @@ OPDI_INTERNAL int OPDI_TYPED(triangle_one)(const opdi_solver *solver, int64_t at
     return OPDI_TYPED(triangle_solve)(n, solver->columns, t, x, solver->upper == solver->left, solver->unit);
 }
 
-//== LAPACK, where OPD_LAPACK is defined ===============================================================================
+//== LAPACK, if OPD_LAPACK is defined ==================================================================================
 //
-//  Each function does the work of the function of the same name below.  It returns 1 for sizes that LAPACK cannot take:
-//  zero, or more than 32 bits.  Matrices are stored by rows here, so LAPACK's routines see each matrix transposed.
-//  This is used as it is if the transposed problem is equivalent; otherwise they get copies.
+//  Each function lapack_NAME does the work of the function NAME or NAME_one below.  It returns 0, -1 if memory runs
+//  out, or 1 for sizes that LAPACK cannot process: zero, or too large.  Matrices are stored by rows here, so LAPACK's
+//  routines see each matrix transposed.  If the transposed problem is equivalent, they get the matrix itself; otherwise
+//  they get copies.
 
 #if defined(OPD_LAPACK)
 static bool OPDI_TYPED(lapack_takes)(int64_t rows, int64_t columns) {
     return rows > 0 && columns > 0 && rows <= OPDI_LAPACK_MOST && columns <= OPDI_LAPACK_MOST;
 }
-/* Returns the length of working memory that a routine asked for: `wish`, a number of the matrix's type that may have
-   been rounded.  Returns 0 if it is too long. */
+/* Returns the length of the working memory that a routine asked for, given as the number `wish` of the matrix's type,
+   which may have been rounded.  Returns 0 if the length exceeds 32 bits. */
 static int32_t OPDI_TYPED(lapack_length)(OPDI_T wish) {
     const double length = (double)wish * 1.000001 + 1;
     return wish >= 0 && length < 2147483647.0 ? (int32_t)length : 0;
 }
-/* Returns a copy, stored by columns, of a [rows, columns], whose rows are `wide` long.  Behind it is memory for `more`
-   elements.  Returns NULL if memory runs out. */
+/* Returns a copy, stored by columns, of a [rows, columns], whose rows are `wide` elements apart.  The caller frees the
+   copy, behind which there is memory for `more` elements.  Returns NULL if memory runs out. */
 static OPDI_T *OPDI_TYPED(lapack_copy)(int64_t rows, int64_t columns, const OPDI_T *a, int64_t wide, int64_t more) {
     OPDI_T *copy = (OPDI_T *)opdi_alloc((size_t)(rows * columns + more) * sizeof(OPDI_T));
     if (copy) { OPDI_TYPED(transpose)(rows, columns, a, wide, copy, rows); }
@@ -196,7 +202,7 @@ static int OPDI_TYPED(lapack_cholesky)(const opdi_solver *solver, int64_t at) {
     OPDI_FORTRAN(potrf)(solver->upper ? "L" : "U", &n, a, &n, &solver->info[at], 1);
     for (int64_t i = 0; i < n; i++) {
         for (int64_t j = 0; j < i; j++) { a[solver->upper ? i * n + j : j * n + i] = 0; }
-        if (solver->info[at] == 0 && !(a[i * n + i] > 0)) { solver->info[at] = (int32_t)(i + 1); }     /* no number */
+        if (solver->info[at] == 0 && !(a[i * n + i] > 0)) { solver->info[at] = (int32_t)(i + 1); }     /* NaN */
     }
     return 0;
 }
@@ -266,7 +272,7 @@ static int OPDI_TYPED(lapack_orgqr)(const opdi_solver *solver, int64_t at) {
     OPDI_TYPED(lapack_free)(copy, rows, columns, length);
     return 0;
 }
-/* Computes Q c by rows as c^T Q^T by columns. */
+/* Computes Q c of matrices stored by rows as c^T Q^T of matrices stored by columns. */
 static int OPDI_TYPED(lapack_ormqr)(const opdi_solver *solver, int64_t at) {
     const int32_t rows = (int32_t)solver->rows, columns = (int32_t)solver->columns, count = (int32_t)solver->count;
     const int32_t high = solver->left ? columns : rows, wide = solver->left ? rows : columns, ask = -1;
@@ -286,8 +292,8 @@ static int OPDI_TYPED(lapack_ormqr)(const opdi_solver *solver, int64_t at) {
     OPDI_TYPED(lapack_free)(copy, rows, count, length);
     return 0;
 }
-/* Computes the eigenvalues data[1] of data[0] [n, n], whose elements are finite, and with `vectors` the eigenvectors
-   data[2]. */
+/* Computes the eigenvalues data[1] of data[0] [n, n], whose elements must be finite, and, if solver->vectors is set,
+   the eigenvectors data[2]. */
 static int OPDI_TYPED(lapack_eigh)(const opdi_solver *solver, int64_t at) {
     const int32_t n = (int32_t)solver->rows, ask = -1;
     const char *job = solver->vectors ? "V" : "N", *uplo = solver->upper ? "L" : "U";
@@ -310,8 +316,8 @@ static int OPDI_TYPED(lapack_eigh)(const opdi_solver *solver, int64_t at) {
     opdi_free(copy, size);
     return 0;
 }
-/* Does svd_one's work for finite numbers.  LAPACK sees the transposed matrix, so for it V is on the left and U^T on the
-   right. */
+/* Does the work of svd_one for finite numbers.  LAPACK sees the transposed matrix, so its left vectors are V and its
+   right vectors U^T. */
 static int OPDI_TYPED(lapack_svd)(const opdi_solver *solver, int64_t at) {
     const int32_t rows = (int32_t)solver->rows, columns = (int32_t)solver->columns, ask = -1;
     const int32_t least = OPDI_MIN(rows, columns), wide = solver->left ? rows : least;
@@ -333,8 +339,8 @@ static int OPDI_TYPED(lapack_svd)(const opdi_solver *solver, int64_t at) {
     opdi_free(copy, size);
     return 0;
 }
-/* Does eig_one's work.  For a pair of complex eigenvalues, LAPACK gives the real part of the vectors as one column and
-   the imaginary part as the next. */
+/* Does the work of eig_one.  For a pair of complex eigenvalues, LAPACK returns the real part of the eigenvector as one
+   column and the imaginary part as the next column. */
 static int OPDI_TYPED(lapack_eig)(const opdi_solver *solver, int64_t at) {
     const int32_t n = (int32_t)solver->rows, ask = -1;
     const char *job = solver->vectors ? "V" : "N";

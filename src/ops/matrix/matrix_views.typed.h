@@ -1,4 +1,4 @@
-/* A matrix: element (i, j) is at[i * rs + j * cs]. */
+/* A view of a matrix: element (i, j) is at[i * rs + j * cs]. */
 typedef struct OPDI_TYPED(block) OPDI_TYPED(block);
 struct OPDI_TYPED(block) {
     OPDI_T *at;
@@ -17,7 +17,7 @@ OPDI_ALWAYS OPDI_TYPED(block) OPDI_TYPED(part)(OPDI_TYPED(block) block, int64_t 
 OPDI_ALWAYS OPDI_TYPED(block) OPDI_TYPED(turned)(OPDI_TYPED(block) block) {
     return OPDI_TYPED(block_of)(block.at, block.cs, block.rs);
 }
-/* Returns matrix number `at` of the solver's tensor `which`.  Its rows are `width` long. */
+/* Returns matrix number `at` of tensor solver->data[which], whose rows have `width` elements. */
 OPDI_ALWAYS OPDI_TYPED(block) OPDI_TYPED(matrix_at)(const opdi_solver *solver, int which, int64_t at, int64_t width) {
     return OPDI_TYPED(block_of)((OPDI_T *)opdi_solver_at(solver, which, at, sizeof(OPDI_T)), width, 1);
 }

@@ -28,8 +28,9 @@ static int opdi_mm_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_mm(opdi_mt(opd_bw_tensor(bw, 0)), grad));
     return 0;
 }
-/* Computes the tangent of an operator that multiplies arguments `first` and `second`, and adds argument c (-1: none).
-   Calls the operator once for the tangent of each factor; the first call also adds c's tangent. */
+/* Computes the tangent of an operator that multiplies arguments number `first` and `second`, and adds argument number c
+   (-1: adds nothing).  Calls the operator once for the tangent of each factor; the first call also adds the tangent of
+   c.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_bilinear_jvp(opd_jvp_call *jv, int first, int second, int c) {
     opd_tensor *sum = NULL, *added = c < 0 ? NULL : opd_jvp_tensor(jv, c);
     opd_value args[OPD_MAX_ARGS];
@@ -48,7 +49,8 @@ OPDI_INTERNAL int opdi_bilinear_jvp(opd_jvp_call *jv, int first, int second, int
     }
     return opd_jvp_return(jv, 0, sum);
 }
-/* Computes the tangent of an operator with two or three tensor arguments, of which it multiplies the last two. */
+/* Computes the tangent of an operator that multiplies its last two tensor arguments; if there are three, it adds the
+   first. */
 static int opdi_product_jvp(opd_jvp_call *jv) {
     return jv->ninputs > 2 ? opdi_bilinear_jvp(jv, 1, 2, 0) : opdi_bilinear_jvp(jv, 0, 1, -1);
 }
@@ -108,7 +110,7 @@ static int opdi_addmm_activation_kernel(opd_call *call) {
     opd_tensor *sum = opd_addmm_full(args[0].u.t, args[1].u.t, args[2].u.t, args[3], args[4]);
     return opd_return_tensor(call, opd_arg_bool(call, 5) ? opd_gelu(sum) : opd_relu(sum));
 }
-/* opd__addmm_activation: relu, or gelu, of addmm */
+/* opd__addmm_activation: relu or, if use_gelu is true, gelu of addmm */
 OPDI_OP(_addmm_activation) {
     op->schema = "_addmm_activation(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, bool "
         "use_gelu=False) -> Tensor";
@@ -133,7 +135,7 @@ static int opdi_int_mm_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_mm(two[0], two[1]));
 }
-/* opd__int_mm: the product of two matrices of bytes, in int32 */
+/* opd__int_mm: the product of two matrices of 8-bit integers, as int32 */
 OPDI_OP(_int_mm) {
     op->schema = "_int_mm(Tensor self, Tensor mat2) -> Tensor";
     op->composite = opdi_int_mm_kernel;
@@ -141,8 +143,9 @@ OPDI_OP(_int_mm) {
     op->cases = "";
 }
 
-/* Reads two matrices, or batches of them, from argument `from` on, in the dtype in which they are multiplied: their own
-   dtype, or float32 for halves. */
+/* Sets two[2] to the matrices (`batches`: batches of matrices) in arguments `from` and from + 1, converted to the
+   argument behind them, out_dtype, to which *dtype is set.  out_dtype must be their own dtype or, for 16-bit floats,
+   float32.  Returns 0, or -1 and sets an error. */
 static int opdi_product_widened(opd_call *call, int from, bool batches, opd_scalar_type *dtype, opd_tensor **two) {
     const opd_scalar_type have = opd_dtype(opd_arg_tensor(call, from));
     const opd_scalar_type other = opd_dtype(opd_arg_tensor(call, from + 1));
@@ -187,21 +190,21 @@ static int opdi_added_dtype(opd_call *call, bool batches) {
 }
 static int opdi_addmm_dtype_kernel(opd_call *call) { return opdi_added_dtype(call, false); }
 static int opdi_baddbmm_dtype_kernel(opd_call *call) { return opdi_added_dtype(call, true); }
-/* opd_mm_dtype: mm of halves with a result in float32, or in their own dtype */
+/* opd_mm_dtype: mm of 16-bit floats with a result in float32 or in their own dtype */
 OPDI_OP(mm_dtype) {
     op->schema = "mm.dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor";
     op->composite = opdi_mm_dtype_kernel;
     op->out = "mm.dtype_out";
     op->cases = "";
 }
-/* opd_bmm_dtype: bmm of halves with a result in float32, or in their own dtype */
+/* opd_bmm_dtype: bmm of 16-bit floats with a result in float32 or in their own dtype */
 OPDI_OP(bmm_dtype) {
     op->schema = "bmm.dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor";
     op->composite = opdi_bmm_dtype_kernel;
     op->out = "bmm.dtype_out";
     op->cases = "";
 }
-/* opd_addmm_dtype: addmm of halves with a result in float32, or in their own dtype */
+/* opd_addmm_dtype: addmm of 16-bit floats with a result in float32 or in their own dtype */
 OPDI_OP(addmm_dtype) {
     op->schema = "addmm.dtype(Tensor self, Tensor mat1, Tensor mat2, ScalarType out_dtype, *, Scalar beta=1, Scalar "
         "alpha=1) -> Tensor";
@@ -209,7 +212,7 @@ OPDI_OP(addmm_dtype) {
     op->out = "addmm.dtype_out";
     op->cases = "";
 }
-/* opd_baddbmm_dtype: baddbmm of halves with a result in float32, or in their own dtype */
+/* opd_baddbmm_dtype: baddbmm of 16-bit floats with a result in float32 or in their own dtype */
 OPDI_OP(baddbmm_dtype) {
     op->schema = "baddbmm.dtype(Tensor self, Tensor batch1, Tensor batch2, ScalarType out_dtype, *, Scalar beta=1, "
         "Scalar alpha=1) -> Tensor";
@@ -250,7 +253,7 @@ static int opdi_bmm_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_bmm(opdi_mt(opd_bw_tensor(bw, 0)), grad));
     return 0;
 }
-/* opd_bmm: products of two batches of matrices */
+/* opd_bmm: the product of each pair of matrices of two batches */
 OPDI_OP(bmm) {
     op->schema = "bmm(Tensor self, Tensor mat2) -> Tensor";
     op->cpu = op->fake = opdi_bmm_kernel; op->backward = opdi_bmm_backward; op->save = "self(mat2), mat2(self)";
@@ -282,7 +285,7 @@ OPDI_OP(baddbmm) {
     op->cases = "[2,3,2], [2,3,4], [2,4,2]; [2], [2,3,4], [2,4,2], beta=0.5, alpha=2";
 }
 
-/* addbmm: computes beta self + alpha times the sum of the products of batch1 [b, n, m] with batch2 [b, m, p].  The
+/* addbmm: computes beta * self plus alpha times the sum of the products of batch1 [b, n, m] and batch2 [b, m, p].  The
    result is [n, p]. */
 static int opdi_addbmm_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *a = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2);
@@ -322,7 +325,7 @@ static int opdi_addbmm_backward(opd_backward_call *bw) {
     OPDI_GIVE(2, opdi_scale(opd_bmm(opdi_mt(a), wide), alpha));
     return 0;
 }
-/* opd_addbmm: beta * self + alpha * sum of bmm(batch1, batch2) */
+/* opd_addbmm: beta * self + alpha * the sum of the products of batch1 and batch2 */
 OPDI_OP(addbmm) {
     op->schema = "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor";
     op->cpu = op->fake = opdi_addbmm_kernel; op->backward = opdi_addbmm_backward;
@@ -334,8 +337,8 @@ OPDI_OP(addbmm) {
 
 //== mv, addmv, dot, vdot ==============================================================================================
 
-/* Computes mv (self is NULL) and addmv: alpha times the matrix in argument `first` times the vector in the next, plus
-   beta self.  The result is [rows].  Returns 0, or -1 and sets an error. */
+/* Computes mv (if self is NULL) or addmv: alpha times the product of the matrix in argument `first` and the vector in
+   the next argument, plus beta * self.  The result is [rows].  Returns 0, or -1 and sets an error. */
 static int opdi_mv_any(opd_call *call, opd_tensor *self, int first, opd_value beta, opd_value alpha) {
     opd_tensor *a = opd_arg_tensor(call, first), *value = opd_arg_tensor(call, first + 1);
     if (a->ndim != 2 || value->ndim != 1 || (self && self->ndim > 1)) {
@@ -387,7 +390,7 @@ static int opdi_addmv_backward(opd_backward_call *bw) {
     OPDI_GIVE(2, opdi_scale(opd_mv(opdi_mt(opd_bw_tensor(bw, 1)), grad), alpha));
     return 0;
 }
-/* opd_addmv: beta * self + alpha * mat vec */
+/* opd_addmv: beta * self + alpha * mat vec, where vec is a vector */
 OPDI_OP(addmv) {
     op->schema = "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor";
     op->cpu = op->fake = opdi_addmv_kernel; op->backward = opdi_addmv_backward; op->save = "mat(vec), vec(mat)";
@@ -397,8 +400,8 @@ OPDI_OP(addmv) {
     op->cases = "[2], [2,3], [3]; [2], [2,3], [3], beta=0.5, alpha=2";
 }
 
-/* Adds the product of two complex numbers a and b to sums[4], in float64, as four products of real numbers: both real
-   parts, both imaginary parts, the real part of a with the imaginary part of b, and the other way round. */
+/* Adds the product of two complex numbers a and b to sums[4] in float64, as four products of real numbers: re re, im
+   im, re(a) im(b) and im(a) re(b).  The numbers are complex128 if `wide` is set, else complex64. */
 OPDI_ALWAYS void opdi_complex_step(const char *a, const char *b, bool wide, double *sums) {
     const double re = wide ? ((const double *)(const void *)a)[0] : (double)((const float *)(const void *)a)[0];
     const double im = wide ? ((const double *)(const void *)a)[1] : (double)((const float *)(const void *)a)[1];
@@ -409,8 +412,8 @@ OPDI_ALWAYS void opdi_complex_step(const char *a, const char *b, bool wide, doub
     sums[2] += re * y;
     sums[3] += im * x;
 }
-/* Sets sums[4] to the sums of the products of `count` pairs of numbers, which are `as` and `bs` bytes apart.  Adds up
-   even and odd ones separately. */
+/* Sets sums[4] (see opdi_complex_step) to the sums for `count` pairs of numbers, which are `as` and `bs` bytes apart.
+   Pairs with even and odd indices are summed separately. */
 OPDI_ALWAYS void opdi_complex_sums(const char *a, const char *b, int64_t as, int64_t bs, int64_t count, bool wide,
                                    double *sums) {
     double even[4] = {0, 0, 0, 0}, odd[4] = {0, 0, 0, 0};
@@ -425,8 +428,9 @@ OPDI_ALWAYS void opdi_complex_sums(const char *a, const char *b, int64_t as, int
 OPDI_COLD_END
 #define OPDI_LANES(lanes, at) (*(const lanes *)(const void *)(at))
 OPDI_LOOPS_BEGIN
-/* Adds up products of contiguous numbers in their own type.  count is a multiple of 8, and one more number follows.
-   For even j, a[j] b[j + 1] and a[j + 1] b[j] are the products of a real and an imaginary part, so no shuffles are
+/* Adds the sums for `count` pairs of contiguous numbers to sums[4], computed in their own type.  count is a multiple of
+   8, and at least one more number follows.  The elements are an alternating sequence of real and imaginary parts: for
+   even j, a[j] b[j + 1] and a[j + 1] b[j] are products of a real and an imaginary part, so that no shuffles are
    needed. */
 OPDI_AVX2 static void opdi_complex_dot_f32(const void *x, const void *y, int64_t count, double *sums) {
     const float *a = (const float *)x, *b = (const float *)y;
@@ -469,7 +473,8 @@ OPDI_AVX2 static void opdi_complex_dot_f64(const void *x, const void *y, int64_t
 OPDI_LOOPS_END
 OPDI_COLD_BEGIN
 #endif
-/* Sums all products, by vector instructions if the numbers are contiguous. */
+/* Sets sums[4] (see opdi_complex_step) to the sums for all `count` pairs.  Uses vector instructions if the numbers are
+   contiguous. */
 static void opdi_complex_all(const char *a, const char *b, int64_t as, int64_t bs, int64_t count, bool wide,
                              double *sums) {
     double rest[4] = {0, 0, 0, 0};
@@ -478,7 +483,7 @@ static void opdi_complex_all(const char *a, const char *b, int64_t as, int64_t b
 #if defined(OPDI_X86)
     const int64_t size = wide ? 16 : 8;
     eights = opdi_cpu_level() > 0 && as == size && bs == size && count > 0 ? (count - 1) & ~(int64_t)7 : 0;
-    for (int64_t i = 0; i < eights; i += 1024) {  /* pieces whose sums are added as double */
+    for (int64_t i = 0; i < eights; i += 1024) {  /* pieces, whose sums are added in double */
         (wide ? opdi_complex_dot_f64 : opdi_complex_dot_f32)(a + i * size, b + i * size,
                                                              OPDI_MIN(eights - i, (int64_t)1024), sums);
     }
@@ -489,7 +494,8 @@ static void opdi_complex_all(const char *a, const char *b, int64_t as, int64_t b
     else { opdi_complex_sums(a, b, as, bs, count - eights, false, rest); }
     for (int k = 0; k < 4; k++) { sums[k] += rest[k]; }
 }
-/* Computes dot of complex vectors or, if `conjugated`, vdot, which conjugates a. */
+/* Computes dot of the complex vectors a and b or, if `conjugated`, vdot, in which a is conjugated.  Returns 0, or -1
+   and sets an error. */
 static int opdi_complex_dot(opd_call *call, const opd_tensor *a, const opd_tensor *b, bool conjugated) {
     const int64_t size = (int64_t)opd_dtype_size(OPDI_DTYPE(a)), as = opdi_strides(a)[0] * size;
     const int64_t bs = opdi_strides(b)[0] * size, count = a->numel;
@@ -535,7 +541,7 @@ static int opdi_dot_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_mul(grad, opd_bw_tensor(bw, 0)));
     return 0;
 }
-/* Computes the gradients of vdot(x, y) = conj(x) y: conj(g) y and g x. */
+/* Computes the gradients of vdot(x, y), the sum of conj(x) y: conj(g) y for x and g x for y. */
 static int opdi_vdot_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     OPDI_GIVE(0, opd_mul(opdi_conj(grad), opd_bw_tensor(bw, 1)));
@@ -544,7 +550,7 @@ static int opdi_vdot_backward(opd_backward_call *bw) {
 }
 static int opdi_dot_kernel(opd_call *call) { return opdi_dot_any(call, "dot"); }
 static int opdi_vdot_kernel(opd_call *call) { return opdi_dot_any(call, "vdot"); }
-/* opd_dot: the inner product of two vectors */
+/* opd_dot: the sum of the products of two vectors */
 OPDI_OP(dot) {
     op->schema = "dot(Tensor self, Tensor tensor) -> Tensor";
     op->cpu = op->fake = opdi_dot_kernel; op->backward = opdi_dot_backward; op->save = "self(tensor), tensor(self)";
@@ -553,7 +559,7 @@ OPDI_OP(dot) {
     op->out = "dot.out";
     op->cases = "[3], [3]";
 }
-/* opd_vdot: dot, self complex conjugate */
+/* opd_vdot: the sum of conj(self) * other for two vectors */
 OPDI_OP(vdot) {
     op->schema = "vdot(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_vdot_kernel; op->backward = opdi_vdot_backward; op->save = "self(other), other(self)";
@@ -593,7 +599,7 @@ static int opdi_outer_batch(opd_call *call) {
     factor.dim = other.dim = 0;
     return opd_batch_return(call, opdi_batch_product(factor, other, NULL, opdi_one(), opdi_one(), &dim), 0);
 }
-/* opd_outer: self_i * vec2_j */
+/* opd_outer: the matrix of the products self_i * vec2_j */
 OPDI_OP(outer) {
     op->schema = "outer(Tensor self, Tensor vec2) -> Tensor";
     op->composite = opdi_outer_kernel;
@@ -601,7 +607,7 @@ OPDI_OP(outer) {
     op->out = "outer.out"; op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_PART;
     op->cases = "[2], [3]";
 }
-/* opd_ger: outer */
+/* opd_ger: the same as outer */
 OPDI_OP(ger) {
     op->schema = "ger(Tensor self, Tensor vec2) -> Tensor";
     op->composite = opdi_outer_kernel;
@@ -610,7 +616,7 @@ OPDI_OP(ger) {
     op->cases = "[2], [3]";
 }
 OPDI_COLD_END
-/* Computes beta self + alpha vec1 vec2^T, with promotion (at::native::math_addr). */
+/* addr: computes beta * self + alpha * vec1 vec2^T with type promotion (at::native::math_addr). */
 static int opdi_addr_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *a = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2);
     const opd_value beta = opd_arg_value(call, 3), alpha = opd_arg_value(call, 4);
@@ -653,8 +659,8 @@ OPDI_OP(addr) {
 
 //== matmul, linear ====================================================================================================
 
-/* Returns true if matmul folds the batch dims of the operand with more dims (as t1) into the rows of a matrix: if that
-   needs no copy, or if the other operand requires a gradient (at::native::should_fold). */
+/* Returns true if matmul merges the batch dims of the operand with more dims, t1, with the rows of its matrices.  It
+   does so if this needs no copy, or if the other operand t2 requires grad (at::native::should_fold). */
 static bool opdi_matmul_folds(const opd_tensor *a, const opd_tensor *b) {
     const bool larger = a->ndim >= b->ndim;
     const opd_tensor *t1 = larger ? a : b, *t2 = larger ? b : a;
@@ -692,7 +698,8 @@ static opd_tensor *opdi_matmul_fold(opd_tensor *a, opd_tensor *b) {
     opd_tensor *output = opdi_reshape_to(opd_mm(t1, t2), sizes, count + 1);
     return larger ? output : opdi_mt(output);
 }
-/* Broadcasts the batches against each other, then calls bmm once. */
+/* Broadcasts the batch dims of a and b against each other, then calls bmm once.  A vector is a row of a or a column of
+   b.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_matmul_batches(opd_tensor *a, opd_tensor *b) {
     opd_tensor *in[2];
     int64_t sizes[OPD_MAX_DIMS], one[OPD_MAX_DIMS], three[3], batch = 1;
@@ -701,7 +708,7 @@ static opd_tensor *opdi_matmul_batches(opd_tensor *a, opd_tensor *b) {
     in[1] = b->ndim == 1 ? opdi_unsqueeze_at(b, 1) : b;
     if (!in[0] || !in[1]) { return NULL; }
     for (int k = 0; k < 2; k++) {
-        opdi_number fake;                         /* a tensor's batch dims alone, for broadcasting */
+        opdi_number fake;                         /* has only the batch dims of the tensor */
         memset(&fake, 0, sizeof fake);
         fake.t.ndim = (uint8_t)(in[k]->ndim - 2);
         fake.t.dims = opdi_sizes(in[k]);
@@ -744,7 +751,7 @@ static int opdi_matmul_batch(opd_call *call) {
     return na && nb && na <= 2 && nb <= 2 && (na == 2 || nb == 1) ? opdi_product_batch(call, na, nb, false)
         : opd_batch_matmul(call);
 }
-/* opd_matmul: the product for these numbers of dims: dot, mv, mm, or broadcast batches */
+/* opd_matmul: the product of vectors, matrices or batches of matrices, whose batch dims are broadcast */
 OPDI_OP(matmul) {
     op->schema = "matmul(Tensor self, Tensor other) -> Tensor";
     op->composite = opdi_matmul_kernel;
@@ -753,8 +760,8 @@ OPDI_OP(matmul) {
     op->cases = "[3], [3]; [2,3], [3]; [3], [3,2]; [2,3], [3,4]; [2,2,3], [3,4]; [2,3], [2,3,4]; [2,1,2,3], [3,3,2]";
 }
 
-/* linear: multiplies input by the transposed weight and adds bias.  Uses addmm for inputs of two dims and contiguous
-   ones of three, else matmul and add. */
+/* linear: multiplies input by the transposed weight and adds bias.  Uses addmm if input has two dims, or if it has
+   three and is contiguous, else matmul and add. */
 static int opdi_linear_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2);
     if (weight->ndim > 2) {
@@ -774,8 +781,8 @@ static int opdi_linear_kernel(opd_call *call) {
     opd_tensor *output = opd_matmul(input, wt);
     return opd_return_tensor(call, b ? opd_add(output, b) : output);
 }
-/* Batches the usual case, in which weight and bias serve all examples: the examples become one more dim of the
-   input. */
+/* Batches linear if all examples share weight and bias: the examples are one more dim of input.  Other cases are
+   decomposed. */
 static int opdi_linear_batch(opd_call *call) {
     int dim[3];
     opd_tensor *tensors[3];
@@ -785,7 +792,7 @@ static int opdi_linear_batch(opd_call *call) {
     }
     return opd_batch_return(call, opd_linear_full(opd_batch_front(tensors[0], dim[0]), tensors[1], tensors[2]), 0);
 }
-/* opd_linear: input weight^T + bias */
+/* opd_linear: the product of input and the transposed weight, plus bias */
 OPDI_OP(linear) {
     op->schema = "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor";
     op->composite = opdi_linear_kernel;

@@ -1,10 +1,10 @@
 #include "../ops.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>op:linalg    products of matrices
+//  >>op:linalg    matrix products
 //----------------------------------------------------------------------------------------------------------------------
 
-//== what the rooms below share ========================================================================================
+//== functions that the sections below share ===========================================================================
 
 OPDI_COLD_BEGIN
 
@@ -35,7 +35,8 @@ OPDI_INTERNAL opd_tensor *opdi_permute_to(opd_tensor *tensor, const int64_t *dim
     return opd_permute(tensor, opd_ints_of(dims, count));
 }
 
-/* Returns tensor itself if it is contiguous and of that dtype, else a copy that the innermost scope owns. */
+/* Returns tensor itself if it is contiguous and of this dtype, else a copy that the innermost scope owns.  On failure,
+   returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_dense_as(opd_tensor *tensor, opd_scalar_type dtype) {
     const unsigned as_it_is = OPDI_CONTIGUOUS;
     if (!tensor || (tensor->dtype == (int8_t)dtype && (tensor->flags & (as_it_is | OPDI_LAZY)) == as_it_is)) {
@@ -44,22 +45,22 @@ OPDI_INTERNAL opd_tensor *opdi_dense_as(opd_tensor *tensor, opd_scalar_type dtyp
     opd_tensor *c = opdi_own(opdi_tensor_make(opdi_sizes(tensor), NULL, tensor->ndim, dtype, OPD_CPU));
     return c && opdi_copy(c, tensor) == 0 ? c : NULL;
 }
-/* Returns a contiguous tensor of that dtype in which to compute `out`: out itself if possible.  If it is another
-   tensor, opdi_done_with later copies it to out. */
+/* Returns a contiguous tensor of this dtype in which a kernel computes the contents of `out`: out itself if possible,
+   else a new tensor, which opdi_done_with later copies to out.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_work_for(opd_tensor *out, opd_scalar_type dtype) {
     if (out->dtype == (int8_t)dtype && (out->flags & OPDI_CONTIGUOUS)) { return out; }
     return opdi_own(opdi_tensor_make(opdi_sizes(out), NULL, out->ndim, dtype, OPD_CPU));
 }
 OPDI_INTERNAL int opdi_done_with(opd_tensor *out, opd_tensor *work) { return work == out ? 0 : opdi_copy(out, work); }
-/* Returns the dtype in which a kernel for float and double (with `ints`, also int64) computes with elements of dtype
-   `dtype`.  On failure, returns -1 and sets PyTorch's error. */
+/* Returns the dtype in which a kernel for float32 and float64 (`ints`: also int64) computes with elements of dtype
+   `dtype`.  If the dtype is not supported, returns -1 and sets PyTorch's error, which names the kernel `what`. */
 OPDI_INTERNAL int opdi_kernel_dtype(opd_scalar_type dtype, bool ints, const char *what) {
     if (opd_dtype_is_floating(dtype) || (ints && opd_dtype_is_integral(dtype, false))) {
         return opdi_compute_dtype[opdi_compute_type(dtype)];
     }
     return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what, opd_dtype_cname(dtype));
 }
-/* Checks that tensor can be broadcast to sizes.  Returns 0, or -1 and sets the error of expand. */
+/* Checks that tensor can be broadcast to sizes[ndim].  Returns 0, or -1 and sets the error that expand would set. */
 OPDI_INTERNAL int opdi_expand_check(const opd_tensor *tensor, const int64_t *sizes, int ndim) {
     char to[256], from[256];
     int shift = ndim - tensor->ndim;
@@ -79,14 +80,14 @@ OPDI_INTERNAL int opdi_expand_check(const opd_tensor *tensor, const int64_t *siz
     }
     return 0;
 }
-/* Does opdi_kernel_dtype's work for kernels that end in opdi_product, which also takes complex numbers.  `none`: one of
-   the sizes is 0, so nothing is multiplied, and bool is also allowed. */
+/* Returns the same as opdi_kernel_dtype, but for kernels that call opdi_product, which also supports complex numbers.
+   `none`: the product has no terms or no elements, so that bool is also allowed. */
 OPDI_INTERNAL int opdi_product_dtype(opd_scalar_type dtype, bool none, const char *what) {
     if (opd_dtype_is_complex(dtype) && opdi_complex_left_out()) { return -1; }
     return opd_dtype_is_complex(dtype) || (none && dtype == OPD_BOOL) ? (int)dtype
         : opdi_kernel_dtype(dtype, true, what);
 }
-/* Returns whether the product of two tensors sums over nothing, or has no elements. */
+/* Returns true if a or b has no elements, so that their product has no elements or is a sum of no terms. */
 OPDI_INTERNAL bool opdi_product_none(const opd_tensor *a, const opd_tensor *b) {
     return a->numel == 0 || b->numel == 0;
 }
@@ -96,10 +97,9 @@ OPDI_INTERNAL int opdi_same_dtype(const opd_tensor *a, const opd_tensor *b) {
                     opd_dtype_cname((opd_scalar_type)b->dtype));
 }
 
-//== the product of vectors, matrices and batches of matrices ==========================================================
+//== products of vectors, matrices and batches of matrices =============================================================
 
-/* Describes a tensor of up to three dims as a batch of matrices.  A tensor of one dim is a column or, if `row`, a
-   row. */
+/* Returns a view of a tensor of up to three dims as a batch of matrices.  A vector is a column or, if `row`, a row. */
 static opdi_matrix opdi_matrix_of(const opd_tensor *tensor, bool row) {
     const int64_t *strides = opdi_strides(tensor) + tensor->ndim;
     opdi_matrix matrix;
@@ -116,8 +116,8 @@ static opdi_matrix opdi_matrix_of(const opd_tensor *tensor, bool row) {
     if (tensor->ndim == 3) { matrix.bs = strides[-3]; }
     return matrix;
 }
-/* Computes matrix number i of a batch, c = a b + beta c, as a dot product, an outer product or a general product.
-   Returns 0, or -1 if memory runs out. */
+/* Computes the product of pair number i of a batch of matrices, c = a b + beta c, as a dot product, an outer product or
+   a general product.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_product_at(const opdi_products *products, int64_t i, double beta) {
     const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)products->dtype),
         in = (int64_t)opd_dtype_size((opd_scalar_type)products->from);
@@ -150,7 +150,7 @@ static void opdi_products_range(void *ctx, int64_t begin, int64_t end) {
     }
 }
 /* Computes c = a b + beta c.  If c has fewer dims than a and b (addbmm), sums the products over the batch.  c has a
-   compute dtype; a and b have the same dtype, or are halves while c is float. */
+   compute dtype; a and b have the same dtype, or 16-bit floats if c is float32.  Returns 0, or -1 and sets an error. */
 static int opdi_product_run(opd_tensor *c, opd_tensor *a, opd_tensor *b, double beta) {
     opdi_products products;
     products.a = opdi_matrix_of(a, true);
@@ -193,7 +193,8 @@ static int opdi_product_run(opd_tensor *c, opd_tensor *a, opd_tensor *b, double 
     }
     return products.failed ? opd_fail(OPD_ERROR_MEMORY, "out of memory in a matrix product") : 0;
 }
-/* Computes weight = alpha weight + beta source, both contiguous and of a compute dtype; source may be NULL. */
+/* Computes weight = alpha weight + beta source.  Both are contiguous and have the same compute dtype; source may be
+   NULL. */
 static void opdi_axpby(opd_tensor *weight, const opd_tensor *source, opd_value alpha, opd_value beta) {
     const double a = opdi_number_f64(alpha), b = opdi_number_f64(beta);
     if (weight->dtype == OPD_FLOAT32) {
@@ -217,7 +218,7 @@ static void opdi_axpby(opd_tensor *weight, const opd_tensor *source, opd_value a
         for (int64_t i = 0; i < weight->numel; i++) { places[i] = ai * places[i] + (source ? bi * other[i] : 0); }
     }
 }
-enum { OPDI_SMALL_COMPLEX = 64 };                 /* rows, columns, depth of a small product of complex numbers */
+enum { OPDI_SMALL_COMPLEX = 64 };                 /* limit of rows, columns and depth */
 static void opdi_complex_split_f32(const opd_tensor *from, char *to, int64_t ld, int64_t apart);
 static void opdi_complex_split_f64(const opd_tensor *from, char *to, int64_t ld, int64_t apart);
 static void opdi_complex_merge_f32(opd_tensor *out, const char *product);
@@ -229,8 +230,9 @@ OPDI_COLD_END
 #include "complex_parts.typed.h"
 #include "../../typed/end.h"
 OPDI_COLD_BEGIN
-/* Computes a small product of complex matrices as one real product: of left [parts, rows, depth] and right [depth,
-   parts, columns], which contains the products of all parts. */
+/* Computes a small complex product a b as one real product: left [2, rows, depth] has the real and imaginary parts of
+   a, right [depth, 2, columns] those of b, and their product the products of all parts.  Returns 0, or -1 if memory
+   runs out. */
 static int opdi_complex_product_small(opd_tensor *out, const opd_tensor *a, const opd_tensor *b) {
     const int64_t rows = opdi_sizes(out)[0], columns = opdi_sizes(out)[1], depth = opdi_sizes(a)[1];
     const bool twice = out->dtype == OPD_COMPLEX128;
@@ -249,8 +251,8 @@ static int opdi_complex_product_small(opd_tensor *out, const opd_tensor *a, cons
     opdi_lend_end(left, bytes);
     return failed ? opd_fail(OPD_ERROR_MEMORY, "out of memory in a matrix product") : 0;
 }
-/* Does opdi_product's work for complex numbers by four products of real and imaginary parts.  First copies the parts,
-   so that their rows are contiguous. */
+/* Does the work of opdi_product for complex numbers by four products of real and imaginary parts, of which contiguous
+   copies are made first. */
 static int opdi_complex_product(opd_tensor *out, opd_tensor *self, opd_tensor *a, opd_tensor *b, opd_value beta,
                                 opd_value alpha) {
     const opd_scalar_type dtype = (opd_scalar_type)opdi_real_dtype(out->dtype);
@@ -279,12 +281,12 @@ static int opdi_complex_product(opd_tensor *out, opd_tensor *self, opd_tensor *a
     if (self) { sum = opd_add(sum, opdi_scale(self, beta)); }
     return sum ? opdi_copy(out, sum) : -1;
 }
-/* Computes out = alpha a b + beta self.  self may be NULL, and is not read if beta is 0.  Halves are rounded only once,
-   at the end. */
+/* Computes out = alpha a b + beta self.  self may be NULL, and is not read if beta is 0.  16-bit floats are rounded
+   only once, at the end.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_product(opd_tensor *out, opd_tensor *self, opd_tensor *a, opd_tensor *b, opd_value beta,
                                opd_value alpha) {
     const opd_scalar_type from = OPDI_DTYPE(a);
-    const bool whole = opd_dtype_is_integral(from, true);          /* of whose result the low bits are kept */
+    const bool whole = opd_dtype_is_integral(from, true);          /* the low bits of integer results are kept */
     const opd_scalar_type dtype = whole && from != OPD_INT64 ? OPD_INT32
         : (opd_scalar_type)opdi_compute_dtype[opdi_compute_type(from)];
     opd_tensor *sum = NULL;
@@ -324,7 +326,7 @@ OPDI_INTERNAL int opdi_product_result(opd_call *call, opd_tensor *self, opd_tens
 }
 OPDI_INTERNAL opd_value opdi_one(void) { return opd_value_int(1); }
 
-//== batching rules of products ========================================================================================
+//== batching rules for products =======================================================================================
 
 OPDI_INTERNAL opdi_factor opdi_factor_of(opd_call *call, int i) {
     opdi_factor factor;
@@ -352,11 +354,12 @@ static opd_tensor *opdi_batch_shape3(opd_tensor *tensor, int64_t first, int64_t 
     sizes[2] = channels;
     return opdi_batch_shape(tensor, sizes, 3);
 }
-/* Computes, for B examples, the products of a [rows, depth] and other [depth, place], or of batches of `count` such
-   factors.  A vector is a row of the first factor or a column of the second.  The result is [B, rows, place] or [B,
-   count, rows, place], without the dims that vectors lack; *dim is the position of B.  A factor that all examples share
-   is not repeated: the examples' rows form one matrix.  If `add` can be added to every row at no cost, this is done and
-   it becomes NULL. */
+/* Computes the products of `factor` [rows, depth] and `other` [depth, place] for B examples, or of batches of `count`
+   such matrices for each example.  A vector is a row as first factor and a column as second factor.  The result is [B,
+   rows, place] or [B, count, rows, place], without the dims that vectors lack; *dim is set to the position of B.  A
+   factor that all examples share is not repeated: instead, the rows of all examples form one matrix.  If *add, which is
+   multiplied by beta, can be added at no cost because it is the same for every row, adds it and sets *add to NULL;
+   alpha is the factor of the product.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_batch_product(opdi_factor factor, opdi_factor other, opd_tensor **add, opd_value beta,
                                              opd_value alpha, int *dim) {
     const int64_t size = opd_batch_size();
@@ -401,7 +404,8 @@ OPDI_INTERNAL opd_tensor *opdi_batch_product(opdi_factor factor, opdi_factor oth
     if (other.ndim > 1) { sizes[row++] = place; }
     return opdi_batch_shape(output, sizes, row);
 }
-/* Flattens a factor of a sum of products over n: [n, m, k] to [m, n k], or if `second` [n, k, p] to [n k, p]. */
+/* For a sum of products over n, flattens a first factor [n, m, k] to [m, n k], or (`second`) a second factor [n, k, p]
+   to [n k, p]. */
 static opdi_factor opdi_factor_summed(opdi_factor factor, bool second) {
     if (factor.dim > 0) {
         factor.tensor = opd_batch_front(factor.tensor, factor.dim);
@@ -412,14 +416,15 @@ static opdi_factor opdi_factor_summed(opdi_factor factor, bool second) {
     factor.ndim = 2;
     return factor;
 }
-/* Returns whether autocast gives two factors the same dtype in the products that a batching rule calls. */
+/* Returns true if autocast is on for the device and converts both factors to one dtype in products that a batching rule
+   calls. */
 static bool opdi_product_casts(const opd_tensor *input, const opd_tensor *output) {
     const int device = opdi_cast_device(input);
     return opdi_autocast_is_on(opdi_self(), device) && opdi_autocast_eligible(input, device) &&
            opdi_autocast_eligible(output, device);
 }
 /* Batches a product of factors with na and nb dims or, if `summed`, the sum of such products over a batch.  If the call
-   has three tensors, the first is added to the product. */
+   has three tensors, the first one is added to the product.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_product_batch(opd_call *call, int na, int nb, bool summed) {
     const int first = call->op->nargs > 2;
     const opd_tensor *input = call->args[first].u.t, *output = call->args[first + 1].u.t;

@@ -1,5 +1,5 @@
-/* Rotates columns [from, to) of the rows.  The row that one rotation shares with the next stays in registers between
-   them. */
+/* Applies the rotations *all to columns [from, to) of the rows.  A row that takes part in two consecutive rotations
+   stays in registers between them. */
 OPDI_TARGET static void OPDI_WIDE(rotate_piece)(const opdi_rotations *all, int64_t from, int64_t to) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
     const int64_t count = all->count, width = all->width;
@@ -12,7 +12,7 @@ OPDI_TARGET static void OPDI_WIDE(rotate_piece)(const opdi_rotations *all, int64
             const int64_t i = all->down ? count - 1 - step : step;
             const OPDI_T c = (OPDI_T)all->turns[2 * i], s = (OPDI_T)all->turns[2 * i + 1];
             OPDI_V *x = (OPDI_V *)(void *)(rows + i * width + j), *y = (OPDI_V *)(void *)(rows + (i + 1) * width + j);
-            if (all->down) {                      /* the lower row is at hand */
+            if (all->down) {                      /* the lower row is in registers */
                 const OPDI_V first = x[0], second = x[1];
                 y[0] = left * c - first * s;
                 y[1] = right * c - second * s;

@@ -29,8 +29,9 @@ OPDI_TARGET static void OPDI_WIDE(slim_minus)(const opdi_slim *slim) {
         }
     }
 }
-/* Computes the rows of L^T, which begin on the diagonal, from the elements of a in their place.  Each row uses all rows
-   above it at once, in four separate sums.  Returns 0, or the number of the row whose pivot has no square root. */
+/* Overwrites the upper triangular part of a [n, n], row by row, with the rows of L^T, where L L^T = a.  Each row uses
+   all rows above it at once, in four separate sums.  Returns 0, or the number (from 1) of the first row whose pivot is
+   not positive. */
 OPDI_TARGET static int64_t OPDI_WIDE(cholesky_rows)(const opdi_factor_step *rows) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
     const int64_t n = rows->n, ld = rows->ld;
@@ -58,9 +59,9 @@ OPDI_TARGET static int64_t OPDI_WIDE(cholesky_rows)(const opdi_factor_step *rows
     }
     return 0;
 }
-/* Exchanges row k and the row with the pivot.  Divides the column below the pivot by the pivot, and subtracts multiples
-   of the new row k from the rows below it.  In `room`, the elements before that column are 0, so that the rows'
-   elements there stay, if the quotients are finite. */
+/* Exchanges row k and the row with the pivot.  Then divides the column below the pivot by the pivot, and subtracts
+   multiples of the new row k from the rows below it.  room [columns] holds a copy of row k with zeros up to column k,
+   so that whole vectors can be subtracted; quotients that are not finite are treated separately. */
 OPDI_TARGET static int64_t OPDI_WIDE(lu_rows)(const opdi_factor_step *rows) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
     const int64_t ld = rows->ld, columns = rows->columns, k = rows->k, first = (k + 1) / WIDTH * WIDTH;
@@ -79,19 +80,19 @@ OPDI_TARGET static int64_t OPDI_WIDE(lu_rows)(const opdi_factor_step *rows) {
     }
     const OPDI_T pivot = top[k];
     for (int64_t j = first; j < columns; j++) { room[j] = j > k ? top[j] : 0; }
-    for (int64_t i = k + 1; i < rows->n; i++) {   /* if the pivot is 0 or NaN, all below it are, too */
+    for (int64_t i = k + 1; i < rows->n; i++) {   /* if the pivot is 0 or NaN, so are all elements below */
         OPDI_T *const row = a + i * ld, factor = pivot != 0 ? row[k] / pivot : row[k];
         const bool number = factor >= -1 && factor <= 1;
         for (c = number ? first : columns; c + WIDTH <= columns; c += WIDTH) {
             *(OPDI_V *)(void *)(row + c) -= *(const OPDI_V *)(const void *)(room + c) * factor;
         }
-        row[k] = factor;                          /* after the vector reads: the other order would wait */
+        row[k] = factor;                          /* stored after the vector loads, which would have to wait for it */
         for (c = number && c > k ? c : k + 1; c < columns; c++) { row[c] -= room[c] * factor; }
     }
     return 0;
 }
-/* Eliminates the block of `size` rows at k from the rows below it, up to somewhat right of the diagonal.  In a, the
-   columns of the block are already those of L; their original elements are in `room`. */
+/* Eliminates the diagonal block of `size` rows at row k from the rows below it, up to a few columns right of the
+   diagonal.  The block's columns in a are already those of L; `room` holds their original elements. */
 OPDI_TARGET static int64_t OPDI_WIDE(ldl_rows)(const opdi_factor_step *rows) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
     const int64_t n = rows->n, ld = rows->ld, from = rows->k + rows->size;

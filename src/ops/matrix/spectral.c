@@ -3,12 +3,13 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:spectral  eigenvalues of Hermitian matrices, and singular values
 //
-//  Both reduce a matrix by reflections to three diagonals or two, and then remove the outer ones by rotations with
-//  shifts.  The rotations of a sweep are recorded.  Afterwards they are applied to the rows of the transposed vectors,
-//  whose columns the threads share.  This section uses >>op:equations.
+//  Reflections first reduce a matrix to a tridiagonal one (eigenvalues) or to a bidiagonal one (singular values);
+//  rotations with shifts then make it diagonal.  The rotations of a sweep are recorded and afterwards applied to the
+//  rows of the transposed vectors, whose columns the threads share.  This section uses >>op:equations.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Rotations of rows first + i and first + i + 1, for i = 0, 1, ..., in this order or, if `down`, in reverse order. */
+/* Rotations of rows first + i and first + i + 1 for i = 0 .. count - 1, in this order or, if `down`, in reverse
+   order. */
 typedef struct opdi_rotations {
     void *rows;                                   /* [.., width] */
     int64_t width, first, count;
@@ -57,13 +58,13 @@ OPDI_SOLVER_FN(svd_one)
 #include "../../typed/end.h"
 OPDI_COLD_BEGIN
 
-//== Hermitian matrices, and singular values of complex ones ===========================================================
+//== Hermitian matrices, and singular values of complex matrices =======================================================
 //
-//  Reflections leave real numbers on the diagonals.  So the routines above compute the values and the rotations of the
-//  vectors as for real matrices; then the reflections are applied.
+//  After the reflections, the numbers on the diagonals are real.  So the functions above compute the values and the
+//  rotations of the vectors as for real matrices; then the reflections are applied to the vectors.
 
-/* Returns the largest absolute value of a real or imaginary part in a.  If one of them is NaN or infinite, returns NaN
-   or infinity. */
+/* Returns the largest absolute value of the real and imaginary parts in a [count].  If one of them is NaN or infinite,
+   returns NaN or infinity. */
 OPDI_INTERNAL double opdi_complex_largest(const opdi_complex *a, int64_t count) {
     double most = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -73,9 +74,9 @@ OPDI_INTERNAL double opdi_complex_largest(const opdi_complex *a, int64_t count) 
     }
     return most;
 }
-/* Reduces a Hermitian matrix a [n, n], both triangles stored, to a real diagonal d [n] and the diagonal e [n - 1]
-   beside it.  Leaves the reflection of rows and columns from i + 1 on in column i, and its factor in tau [n].  room [2
-   n] is scratch memory. */
+/* Reduces a Hermitian matrix a [n, n], of which both triangular parts are stored, to a tridiagonal matrix with real
+   diagonal d [n] and real off-diagonal e [n - 1].  Stores the vector of reflection i, which changes rows and columns
+   from i + 1 on, in column i of a, and its factor in tau [n].  room [2 n] is scratch memory. */
 static void opdi_complex_tridiagonal(int64_t n, opdi_complex *a, double *d, double *e, opdi_complex *tau,
                                      opdi_complex *room) {
     opdi_complex *v = room, *w = room + n;
@@ -108,8 +109,8 @@ static void opdi_complex_tridiagonal(int64_t n, opdi_complex *a, double *d, doub
         }
     }
 }
-/* Computes the double eigenvalues data[1] of data[0] [n, n] and, with `vectors`, the eigenvectors data[2] [n, n].  Only
-   one triangle is read. */
+/* Computes the eigenvalues data[1] (double) of the complex matrix data[0] [n, n] and, if solver->vectors is set, the
+   eigenvectors data[2] [n, n].  Reads only one triangular part.  Returns 0, or -1 if memory runs out. */
 static int opdi_eigh_one_c128(const opdi_solver *solver, int64_t at) {
     const int64_t n = solver->rows;
     opdi_cblock from = opdi_cblock_at(solver, 0, at, n);
@@ -151,15 +152,15 @@ static int opdi_eigh_one_c128(const opdi_solver *solver, int64_t at) {
     return 0;
 }
 
-/* The working memory of svd_one_c128 for a matrix [high, n]; a wide matrix is transposed first.  left and right [n, n]
-   are the transposed singular vectors of the real matrix, or NULL. */
+/* The working memory of svd_one_c128 for a matrix [high, n]; a matrix with more columns than rows is transposed first.
+   left and right [n, n] are the transposed singular vectors of the real bidiagonal matrix, or NULL. */
 typedef struct opdi_csvd {
-    int64_t high, n, wide;                        /* wide: columns of the left vectors */
-    opdi_complex *w, *a, *tau, *first, *second;   /* [high, n], [n, n], [n] each */
+    int64_t high, n, wide;                        /* wide: number of left vectors */
+    opdi_complex *w, *a, *tau, *first, *second;   /* [high, n], [n, n], three times [n] */
     double *d, *e, *turns, *left, *right;
 } opdi_csvd;
-/* Factors w = Q R, and reduces R, in a, to two diagonals: d, and e above it.  The reflections of columns stay below the
-   diagonal, those of rows right of it. */
+/* Factors w = Q R and reduces R, in a, to a bidiagonal matrix: diagonal d, and e above it.  The reflections of columns
+   are stored below the diagonal of a, the reflections of rows right of it. */
 static void opdi_csvd_reduce(const opdi_csvd *svd) {
     const int64_t n = svd->n;
     opdi_complex_geqrf(svd->high, n, opdi_cblock_of(svd->w, n, 1), svd->tau);
@@ -180,7 +181,8 @@ static void opdi_csvd_reduce(const opdi_csvd *svd) {
                              opdi_cblock_of(row + n, 1, n));
     }
 }
-/* Writes the left vectors to big [high, wide], and the adjoint of the right ones to inner [n, n]. */
+/* Writes the left singular vectors to big [high, wide], and the conjugate transpose of the right singular vectors to
+   inner [n, n]. */
 static void opdi_csvd_write(const opdi_csvd *svd, opdi_cblock big, opdi_cblock inner) {
     const int64_t n = svd->n;
     for (int64_t i = 0; i < svd->high; i++) {
@@ -217,8 +219,9 @@ static int opdi_csvd_alloc(opdi_csvd *svd, bool vectors, size_t *size) {
     for (int64_t i = 0; vectors && i < n * n; i++) { svd->left[i] = svd->right[i] = i % (n + 1) == 0; }
     return 0;
 }
-/* Computes the double singular values data[1] of data[0] [rows, columns] and, with `vectors`, U data[2] and V^H
-   data[3].  U and V^H are square if `left` is set. */
+/* Computes the singular values data[1] (double) of the complex matrix data[0] [rows, columns] and, if solver->vectors
+   is set, U (data[2]) and V^H (data[3]).  These are square if solver->left is set.  Returns 0, or -1 if memory runs
+   out. */
 static int opdi_svd_one_c128(const opdi_solver *solver, int64_t at) {
     const int64_t rows = solver->rows, columns = solver->columns, n = OPDI_MIN(rows, columns);
     const opdi_cblock from = opdi_cblock_at(solver, 0, at, columns);
@@ -232,7 +235,7 @@ static int opdi_svd_one_c128(const opdi_solver *solver, int64_t at) {
     if (n == 0 && svd.wide == 0) { return 0; }
     const double most = opdi_complex_largest(from.at, rows * columns), scale = most > 0 ? most : 1;
     if (!(most <= DBL_MAX)) {
-        solver->info[at] = -4;                         /* as LAPACK's */
+        solver->info[at] = -4;                         /* the value that LAPACK returns */
         return 0;
     }
     if (opdi_csvd_alloc(&svd, solver->vectors, &size)) { return -1; }
@@ -257,7 +260,7 @@ static int opdi_svd_one_c128(const opdi_solver *solver, int64_t at) {
     return 0;
 }
 
-//== symmetric matrices: _linalg_eigh ==================================================================================
+//== eigenvalues of symmetric matrices: _linalg_eigh ===================================================================
 
 static int opdi__linalg_eigh_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
@@ -291,13 +294,13 @@ static int opdi__linalg_eigh_kernel(opd_call *call) {
                            opdi_eigh_one_f64, opdi_eigh_one_c128) ||
         opdi_info_check("linalg.eigh", solver.info, batch, input->ndim == 2) ? -1 : opdi_results_close(&results);
 }
-/* Returns the differences x_j - x_i of the last dim, with ones on the diagonal. */
+/* Returns the differences x_j - x_i of the numbers in the last dim, as a matrix (i, j) with ones on its diagonal. */
 static opd_tensor *opdi_gaps(opd_tensor *x) {
     opd_tensor *gaps = opd_sub(opd_unsqueeze(x, -2), opd_unsqueeze(x, -1));
     return opd_add(gaps, opdi_identity_like(gaps));
 }
-/* Fails for gradients that depend on the phase of complex eigenvectors, which is arbitrary.  `diagonal` is the diagonal
-   of V^H gV. */
+/* Fails if a gradient depends on the phase of complex eigenvectors, which is arbitrary.  `diagonal` is the diagonal of
+   V^H gV, whose imaginary part must be 0.  Returns 0, or -1 and sets an error that names the function `name`. */
 OPDI_INTERNAL int opdi_phase_check(opd_tensor *diagonal, const char *name) {
     char text[320];
     (void)snprintf(text, sizeof text, "%s: The eigenvectors in the complex case are specified up to multiplication by "
@@ -305,8 +308,9 @@ OPDI_INTERNAL int opdi_phase_check(opd_tensor *diagonal, const char *name) {
     opd_tensor *turns = opd_abs(opd_imag(diagonal));
     return opd_assert_async_msg(opd_all(opd_le_Scalar(turns, opd_value_float(0.01))), text);
 }
-/* Computes the gradient V (diag(gL) + skew(V^H gV) / gaps) V^H with skew(x) = (x - x^H) / 2, because eigenvectors can
-   only turn. */
+/* Computes the gradient V (diag(gL) + skew(V^H gV) / gaps) V^H with skew(x) = (x - x^H) / 2.  V and L are the
+   eigenvectors and eigenvalues, gV and gL their gradients.  Only the skew part counts, because eigenvectors can only
+   rotate. */
 static int opdi__linalg_eigh_backward(opd_backward_call *bw) {
     opd_tensor *value_grad = opd_bw_grad(bw, 0), *grad = opd_bw_grad(bw, 1), *rets[2], *sum = NULL;
     rets[0] = opd_bw_result(bw, 0);
@@ -328,8 +332,8 @@ static int opdi__linalg_eigh_backward(opd_backward_call *bw) {
     else if (sum) { sum = opd_matmul(rets[1], value_grad ? opd_add(sum, opd_diag_embed(value_grad)) : sum); }
     return sum || !opd_ok() ? opd_bw_return(bw, 0, opd_matmul(sum, turned)) : 0;
 }
-/* Computes the tangents.  With X the Hermitian part of V^H dA V: dL = diag(X), and dV = V (X / gaps), where the
-   diagonal of X / gaps is left out. */
+/* Computes the tangents of the eigenvalues L and the eigenvectors V.  With X = V^H dA V, made Hermitian: dL = diag(X),
+   and dV = V (X / gaps), with 0 for the diagonal of X / gaps. */
 static int opdi__linalg_eigh_jvp(opd_jvp_call *jv) {
     const bool given = opd_jvp_value(jv, 2).u.i != 0;
     opd_tensor *tangent = opd_jvp_tangent(jv, 0), *rets[2];
@@ -344,7 +348,8 @@ static int opdi__linalg_eigh_jvp(opd_jvp_call *jv) {
     inner = opd_div(opd_sub(inner, opd_diag_embed(diagonal)), opdi_gaps(rets[0]));
     return given ? opd_jvp_return(jv, 1, opd_matmul(rets[1], inner)) : 0;
 }
-/* opd__linalg_eigh: eigenvalues in ascending order, and eigenvectors in columns; reads only the triangle UPLO */
+/* opd__linalg_eigh: eigenvalues, ascending, and eigenvectors as columns; reads only the triangular part UPLO ("L",
+   "U") */
 OPDI_OP(_linalg_eigh) {
     op->schema = "_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> (Tensor eigenvalues, Tensor "
         "eigenvectors)";
@@ -364,7 +369,7 @@ static int opdi_linalg_eigvalsh_kernel(opd_call *call) {
     return opd__linalg_eigh_full(rets, opd_arg_tensor(call, 0), opd_arg_str(call, 1), false) ? -1
         : opd_return_tensor(call, rets[0]);
 }
-/* opd_linalg_eigh: eigenvalues and eigenvectors of a symmetric matrix */
+/* opd_linalg_eigh: eigenvalues, in ascending order, and eigenvectors of a symmetric or Hermitian matrix */
 OPDI_OP(linalg_eigh) {
     op->schema = "linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)";
     op->composite = opdi_linalg_eigh_kernel;
@@ -372,7 +377,7 @@ OPDI_OP(linalg_eigh) {
     op->out = "linalg_eigh.eigvals(eigvals, eigvecs)";
     op->cases = "[1,1]";
 }
-/* opd_linalg_eigvalsh: the eigenvalues of a symmetric matrix */
+/* opd_linalg_eigvalsh: the eigenvalues, in ascending order, of a symmetric or Hermitian matrix */
 OPDI_OP(linalg_eigvalsh) {
     op->schema = "linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor";
     op->composite = opdi_linalg_eigvalsh_kernel;
@@ -425,8 +430,9 @@ static int opdi__linalg_svd_kernel(opd_call *call) {
                            opdi_svd_one_f32, opdi_svd_one_f64, opdi_svd_one_c128) ||
         opdi_info_check("linalg.svd", solver.info, batch, input->ndim == 2) ? -1 : opdi_results_close(&results);
 }
-/* Fails for gradients that depend on the common phase of pairs of complex singular vectors, which is arbitrary.  `left`
-   and `right` are the diagonals of U^H gU and of V^H gV; the imaginary parts of their sum must vanish. */
+/* Fails if a gradient depends on the common phase of pairs of complex singular vectors, which is arbitrary.  `left` and
+   `right` are the diagonals of U^H gU and of V^H gV; the imaginary part of their sum must be 0.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_svd_phase_check(opd_tensor *left, opd_tensor *right) {
     opd_tensor *turns = opd_abs(opd_imag(opdi_plus(left, right)));
     return opd_assert_async_msg(opd_all(opd_le_Scalar(turns, opd_value_float(0.01))),
@@ -435,7 +441,8 @@ static int opdi_svd_phase_check(opd_tensor *left, opd_tensor *right) {
                                 "term, making it ill-defined.");
 }
 /* Computes the gradient U ((skew(U^H gU) / E) S + S (skew(V^H gV) / E) + diag(gS + skew(U^H gU) / 2 S)) V^H, plus the
-   part outside of the spaces spanned by U and V.  E_ij = S_j^2 - S_i^2 and skew(x) = x - x^H. */
+   parts of gU and gV outside of the spaces spanned by U and V.  E_ij = S_j^2 - S_i^2 and skew(x) = x - x^H.  gU, gS and
+   gV are the gradients in grads[3], of which some may be NULL. */
 static opd_tensor *opdi_svd_gradient(opd_tensor **grads, opd_tensor *u, opd_tensor *s, opd_tensor *vh) {
     opd_tensor *line = opd_unsqueeze(s, -2), *column = opd_unsqueeze(s, -1), *sum = NULL, *part;
     opd_tensor *turns[2] = {NULL, NULL};
@@ -485,7 +492,7 @@ static int opdi__linalg_svd_backward(opd_backward_call *bw) {
     if (!grads[0] && !grads[1] && !grads[2]) { return 0; }
     if (!vectors && opd__linalg_svd(rets, opd_bw_tensor(bw, 0))) { return -1; }
     const int64_t count = opd_size(rets[1], -1);
-    if (vectors && full) {                        /* A does not determine the columns behind the first ones */
+    if (vectors && full) {                        /* only the first columns depend on A */
         rets[0] = opd_narrow(rets[0], -1, 0, count);
         rets[2] = opd_narrow(rets[2], -2, 0, count);
         if (grads[0]) { grads[0] = opd_narrow(grads[0], -1, 0, count); }
@@ -493,8 +500,8 @@ static int opdi__linalg_svd_backward(opd_backward_call *bw) {
     }
     return opd_bw_return(bw, 0, opdi_svd_gradient(grads, rets[0], rets[1], rets[2]));
 }
-/* Computes the tangents of U and V^H, padded to their sizes.  P = U^H dA V, X is P without its diagonal, and E is as
-   above.  U^H dU = (X S + S X^H) / E + i Im(diag(P)) / S and V^H dV = (S X + X^H S) / E. */
+/* Computes the tangents of U and V^H, padded with zeros to their sizes.  P = U^H dA V, X is P without its diagonal, and
+   E_ij = S_j^2 - S_i^2.  U^H dU = (X S + S X^H) / E + i Im(diag(P)) / S and V^H dV = (S X + X^H S) / E. */
 static int opdi_svd_vectors_jvp(opd_jvp_call *jv, opd_tensor *tangent, opd_tensor *u, opd_tensor *s, opd_tensor *vh) {
     const int64_t rows = opd_size(u, -2), columns = opd_size(vh, -1), count = opd_size(s, -1);
     int64_t pad[4] = {0, 0, 0, 0};
@@ -537,7 +544,7 @@ static int opdi__linalg_svd_jvp(opd_jvp_call *jv) {
     inner = opd_sum_dim(inner, opd_ints_of(&last, 1), false);                  /* the diagonal of U^H dA V */
     return opd_jvp_return(jv, 1, inner && opdi_is_complex(inner) ? opd_clone(opd_real(inner)) : inner);
 }
-/* opd__linalg_svd: U, S and V^T with A = U diag(S) V^T, singular values in descending order */
+/* opd__linalg_svd: U, S and V^H with A = U diag(S) V^H, singular values in descending order */
 OPDI_OP(_linalg_svd) {
     op->schema = "_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> "
         "(Tensor U, Tensor S, Tensor Vh)";
@@ -560,7 +567,7 @@ static int opdi_linalg_svdvals_kernel(opd_call *call) {
     return opd__linalg_svd_full(rets, opd_arg_tensor(call, 0), false, false, driver) ? -1
         : opd_return_tensor(call, rets[1]);
 }
-/* opd_linalg_svd: _linalg_svd */
+/* opd_linalg_svd: U, S and V^H with A = U diag(S) V^H; full_matrices: square U and V */
 OPDI_OP(linalg_svd) {
     op->schema = "linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor "
         "Vh)";
@@ -569,7 +576,7 @@ OPDI_OP(linalg_svd) {
     op->out = "linalg_svd.U(U, S, Vh)";
     op->cases = "";
 }
-/* opd_linalg_svdvals: the singular values */
+/* opd_linalg_svdvals: the singular values, in descending order */
 OPDI_OP(linalg_svdvals) {
     op->schema = "linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor";
     op->composite = opdi_linalg_svdvals_kernel;

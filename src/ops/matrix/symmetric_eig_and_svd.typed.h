@@ -1,4 +1,4 @@
-/* Rotates pieces [begin, end) of 64 columns each. */
+/* Applies the rotations in ctx, an opdi_rotations, to blocks [begin, end) of 64 columns each. */
 static void OPDI_TYPED(rotate)(void *ctx, int64_t begin, int64_t end) {
     const opdi_rotations *all = (const opdi_rotations *)ctx;
     const int64_t left = begin * 64, right = OPDI_MIN(end * 64, all->width);
@@ -10,18 +10,18 @@ static void OPDI_TYPED(rotate)(void *ctx, int64_t begin, int64_t end) {
 #endif
     for (int64_t from = left; from < right; from += 64) { piece(all, from, OPDI_MIN(from + 64, right)); }
 }
-/* Returns the distance of the rows of transposed vectors, in elements: an odd number of cache lines.  If it were a
-   power of two, the rows would share few sets of the cache. */
+/* Returns the distance between rows of n elements in working memory: an odd number of cache lines.  If it were a power
+   of two, the rows would share a few sets of the cache. */
 OPDI_INTERNAL int64_t OPDI_TYPED(row_length)(int64_t n) {
     const int64_t line = 64 / (int64_t)sizeof(OPDI_T);
     return n < 64 ? n : ((n + line - 1) / line | 1) * line;
 }
-/* Sets rows [n, wide] to the identity. */
+/* Sets rows [n, wide] to the identity matrix, padded with zeros. */
 OPDI_INTERNAL void OPDI_TYPED(rows_identity)(int64_t n, int64_t wide, OPDI_T *rows) {
     memset(rows, 0, (size_t)(n * wide) * sizeof *rows);
     for (int64_t i = 0; i < n; i++) { rows[i * wide + i] = 1; }
 }
-/* Returns the largest absolute value in a.  If an element is NaN or infinite, returns NaN or infinity. */
+/* Returns the largest absolute value in a [count].  If an element is NaN or infinite, returns NaN or infinity. */
 OPDI_INTERNAL OPDI_T OPDI_TYPED(largest)(const OPDI_T *a, int64_t count) {
     OPDI_T most = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -31,9 +31,9 @@ OPDI_INTERNAL OPDI_T OPDI_TYPED(largest)(const OPDI_T *a, int64_t count) {
     }
     return most;
 }
-/* Reduces a symmetric matrix a [n, n], both triangles stored, to its diagonal d [n] and the diagonal e [n - 1] beside
-   it.  Leaves the reflection of rows and columns from i + 1 on in row i, and its factor in tau [n].  room [2 n] is
-   scratch memory. */
+/* Reduces a symmetric matrix a [n, n], of which both triangular parts are stored, to a tridiagonal matrix with diagonal
+   d [n] and off-diagonal e [n - 1].  Stores the vector of reflection i, which changes rows and columns from i + 1 on,
+   in row i of a, and its factor in tau [n].  room [2 n] is scratch memory.  Returns 0, or -1 if memory runs out. */
 static int OPDI_TYPED(tridiagonal)(int64_t n, OPDI_T *a, double *d, double *e, OPDI_T *tau, OPDI_T *room) {
     for (int64_t i = 0; i + 1 < n; i++) {
         const int64_t rest = n - i - 1;
@@ -55,11 +55,12 @@ static int OPDI_TYPED(tridiagonal)(int64_t n, OPDI_T *a, double *d, double *e, O
     if (n > 0) { d[n - 1] = (double)a[n * n - 1]; }
     return 0;
 }
-/* Turns the tridiagonal matrix of d and e [n] into its eigenvalues d, and rows [n, wide] (NULL: none), the transposed
-   vectors so far, into its eigenvectors.  The method is implicit QL: a shift from the top, and a bulge that is chased
-   from the bottom up.  Elements that are small beside their neighbours count as zero.  If convergence takes long, so do
-   elements that are small beside the largest, because in matrices of low rank many elements are only rounding errors.
-   Returns 0, or the number of the eigenvalue that did not converge. */
+/* Computes the eigenvalues of the tridiagonal matrix with diagonal d and off-diagonal e [n], and overwrites d with
+   them.  rows [n, wide] (NULL: none) holds the transposed vectors so far, and is changed to the eigenvectors.  The
+   method is implicit QL: the shift comes from the top, and a bulge is moved from the bottom to the top.  Elements that
+   are small relative to their neighbours count as zero.  If convergence takes long, elements that are small relative to
+   the largest one count as zero, too, because in matrices of low rank many elements are only rounding errors.  turns is
+   scratch memory.  Returns 0, or the number of the eigenvalue that did not converge. */
 static int64_t OPDI_TYPED(ql)(int64_t n, double *d, double *e, OPDI_T *rows, int64_t wide, double *turns) {
     const double least = OPDI_BYTES == 4 ? (double)FLT_EPSILON / 8 : DBL_EPSILON;
     double most = 0;
@@ -114,8 +115,8 @@ static int64_t OPDI_TYPED(ql)(int64_t n, double *d, double *e, OPDI_T *rows, int
     }
     return 0;
 }
-/* Sorts values in ascending order or, if so asked, in descending order, and the rows of both matrices (NULL: none) with
-   them. */
+/* Sorts values [n] in ascending order or, if `down`, in descending order.  The rows of both matrices (NULL: none) are
+   moved along. */
 static void OPDI_TYPED(sort_rows)(int64_t n, double *values, OPDI_T *rows, OPDI_T *other, int64_t width, bool down) {
     for (int64_t i = 0; i < n; i++) {
         int64_t best = i;
@@ -138,8 +139,8 @@ static void OPDI_TYPED(sort_rows)(int64_t n, double *values, OPDI_T *rows, OPDI_
         }
     }
 }
-/* Computes the eigenvalues data[1] [n] of data[0] [n, n] and, with `vectors`, the eigenvectors data[2] [n, n].  Only
-   one triangle is read. */
+/* Computes the eigenvalues data[1] [n] of data[0] [n, n] and, if solver->vectors is set, the eigenvectors data[2] [n,
+   n].  Reads only one triangular part.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int OPDI_TYPED(eigh_one)(const opdi_solver *solver, int64_t at) {
     const int64_t n = solver->rows, wide = OPDI_TYPED(row_length)(n);
     const OPDI_TYPED(block) from = OPDI_TYPED(matrix_at)(solver, 0, at, n),
@@ -186,8 +187,9 @@ OPDI_INTERNAL int OPDI_TYPED(eigh_one)(const opdi_solver *solver, int64_t at) {
     return rc;
 }
 
-/* Reduces a [n, n] to two diagonals: d [n], and e [n - 1] above it.  The reflections of columns stay below the
-   diagonal, with factors tau; those of rows stay right of e, with factors pie [n].  room [n] is scratch memory. */
+/* Reduces a [n, n] to a bidiagonal matrix: diagonal d [n], and e [n - 1] above it.  The reflections of columns are
+   stored below the diagonal of a, their factors in tau [n]; the reflections of rows right of e, their factors in pie
+   [n].  room [n] is scratch memory.  Returns 0, or -1 if memory runs out. */
 static int OPDI_TYPED(bidiagonal)(int64_t n, OPDI_T *a, double *d, double *e, OPDI_T *tau, OPDI_T *pie, OPDI_T *room) {
     for (int64_t i = 0; i < n; i++) {
         const int64_t rest = n - i - 1;
@@ -220,8 +222,8 @@ static void OPDI_TYPED(rotate_all)(OPDI_T *rows, int64_t wide, int64_t first, in
     all.turns = turns;
     opdi_parallel_for((wide + 63) / 64, wide < 128 ? wide : 1, OPDI_TYPED(rotate), &all);
 }
-/* Makes one sweep over rows first .. last of the bidiagonal matrix.  left and right [n, wide] are the transposed
-   singular vectors, or NULL. */
+/* Performs one QR sweep with a shift on rows first .. last of the bidiagonal matrix d, e.  left and right [n, wide] are
+   the transposed singular vectors, which are rotated along, or NULL. */
 static void OPDI_TYPED(svd_sweep)(int64_t n, int64_t wide, int64_t first, int64_t last, double *d, double *e,
                                   OPDI_T *left, OPDI_T *right, double *turns) {
     double *others = turns + 2 * n;
@@ -255,7 +257,7 @@ static void OPDI_TYPED(svd_sweep)(int64_t n, int64_t wide, int64_t first, int64_
     OPDI_TYPED(rotate_all)(right, wide, first, last - first, turns);
     OPDI_TYPED(rotate_all)(left, wide, first, last - first, others);
 }
-/* Where d[first - 1] is zero, removes e[first - 1] by rotations of row first - 1 with the rows below it. */
+/* If d[first - 1] is zero, removes e[first - 1] by rotations of row first - 1 with the rows below it. */
 static void OPDI_TYPED(svd_cancel)(int64_t wide, int64_t first, int64_t last, double *d, double *e, OPDI_T *left) {
     double bulge = e[first - 1];
     e[first - 1] = 0;
@@ -274,8 +276,8 @@ static void OPDI_TYPED(svd_cancel)(int64_t wide, int64_t first, int64_t last, do
         }
     }
 }
-/* Turns the bidiagonal matrix into its singular values, in d.  Returns 0, or the number of a value that did not
-   converge. */
+/* Computes the singular values of the bidiagonal matrix d, e [n], and overwrites d with them.  left and right [n, wide]
+   (NULL: none) are rotated along.  Returns 0, or the number of a singular value that did not converge. */
 static int64_t OPDI_TYPED(svd_values)(int64_t n, int64_t wide, double *d, double *e, OPDI_T *left, OPDI_T *right,
                                       double *turns) {
     double most = 0;
@@ -301,13 +303,14 @@ static int64_t OPDI_TYPED(svd_values)(int64_t n, int64_t wide, double *d, double
     }
     return 0;
 }
-/* The working memory of svd_one for a matrix [high, n]; a wide matrix is transposed first. */
+/* The working memory of svd_one for a matrix [high, n]; a matrix with more columns than rows is transposed first. */
 typedef struct OPDI_TYPED(svd) {
-    int64_t high, n, wide, length;                /* wide: columns of the left vectors; length: of transposed ones */
+    int64_t high, n, wide, length;                /* wide: left vectors; length: of rows of left, right */
     double *d, *e, *turns;
     OPDI_T *w, *q, *a, *left, *right, *tau, *first, *second, *room;
 } OPDI_TYPED(svd);
-/* Factors w = Q R.  From R [n, n], in a, makes d, e and, if `vectors`, the transposed vectors left and right. */
+/* Factors w = Q R and reduces R [n, n], in a, to d and e.  If `vectors`, sets left and right to the products of the
+   reflections, transposed.  Returns 0, or -1 if memory runs out. */
 static int OPDI_TYPED(svd_reduce)(const OPDI_TYPED(svd) *svd, bool vectors) {
     const int64_t n = svd->n;
     if (OPDI_TYPED(geqrf)(svd->high, n, OPDI_TYPED(block_of)(svd->w, n, 1), svd->tau)) { return -1; }
@@ -322,8 +325,8 @@ static int OPDI_TYPED(svd_reduce)(const OPDI_TYPED(svd) *svd, bool vectors) {
         (n > 1 && OPDI_TYPED(orgqr)(n - 1, n - 1, n - 1, OPDI_TYPED(block_of)(svd->a + 1, 1, n), svd->second,
                                     OPDI_TYPED(part)(right, 1, 1))) ? -1 : 0;
 }
-/* Writes the singular vectors: Q times the left ones to big [high, wide], and the transposed right ones to inner [n,
-   n]. */
+/* Writes the left singular vectors, multiplied by Q, to big [high, wide], and the transposed right singular vectors to
+   inner [n, n].  Returns 0, or -1 if memory runs out. */
 static int OPDI_TYPED(svd_write)(const OPDI_TYPED(svd) *svd, OPDI_TYPED(block) big, OPDI_TYPED(block) inner) {
     const int64_t n = svd->n, high = svd->high, wide = svd->wide;
     const OPDI_TYPED(block) q = OPDI_TYPED(block_of)(svd->q, wide, 1);
@@ -336,8 +339,8 @@ static int OPDI_TYPED(svd_write)(const OPDI_TYPED(svd) *svd, OPDI_TYPED(block) b
     }
     return OPDI_TYPED(block_times)(high, n, n, q, OPDI_TYPED(block_of)(svd->left, 1, svd->length), 0, big);
 }
-/* Computes the singular values data[1] of data[0] [rows, columns] and, with `vectors`, U data[2] and V^T data[3].
-   U and V^T are square if `left` is set. */
+/* Computes the singular values data[1] of data[0] [rows, columns] and, if solver->vectors is set, U (data[2]) and V^T
+   (data[3]).  These are square if solver->left is set.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int OPDI_TYPED(svd_one)(const opdi_solver *solver, int64_t at) {
     const int64_t rows = solver->rows, columns = solver->columns, n = OPDI_MIN(rows, columns);
     const OPDI_TYPED(block) from = OPDI_TYPED(matrix_at)(solver, 0, at, columns);
@@ -353,7 +356,7 @@ OPDI_INTERNAL int OPDI_TYPED(svd_one)(const opdi_solver *solver, int64_t at) {
     const bool finite = most <= (OPDI_BYTES == 4 ? (OPDI_T)FLT_MAX : (OPDI_T)DBL_MAX);
     const size_t size = (size_t)(svd.high * (n + svd.wide) + n * n + 2 * n * svd.length + 4 * n) * sizeof(OPDI_T) +
         (size_t)(6 * n + 4) * sizeof(double);
-    solver->info[at] = finite ? 0 : -4;                /* as LAPACK's */
+    solver->info[at] = finite ? 0 : -4;                /* the value that LAPACK returns */
     if (!finite) { return 0; }
 #if defined(OPD_LAPACK)
     const int done = OPDI_TYPED(lapack_svd)(solver, at);

@@ -1,8 +1,8 @@
 #include "../ops.h"
 
-//== backward operators ================================================================================================
+//== operators that compute gradients of pointwise operators ===========================================================
 
-/* Runs a formula over (grad, self) with numbers from argument `first` on. */
+/* Runs a pointwise formula of grad and self (arguments 0 and 1), with `count` numbers from argument `first` on. */
 static int opdi_binary_params(opd_call *call, const opdi_formula *formula, int first, int count) {
     opd_tensor *ops[3];
     opdi_params params = opdi_params_of(call, first, count);
@@ -10,8 +10,8 @@ static int opdi_binary_params(opd_call *call, const opdi_formula *formula, int f
     ops[2] = opd_arg_tensor(call, 1);
     return opdi_pointwise(call, formula, ops, 2, &params);
 }
-/* Runs a formula over (self, grad) and one number.  PyTorch's iterator takes the operands in this order, which decides
-   the strides of the result. */
+/* Runs a pointwise formula of self and grad, in this order, and one number.  PyTorch's iterator takes the operands in
+   this order, which decides the strides of the result. */
 static int opdi_binary_swapped(opd_call *call, const opdi_formula *formula) {
     opd_tensor *ops[3];
     opdi_params params = opdi_params_of(call, 2, 1);
@@ -29,7 +29,7 @@ static int opdi_tanh_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_mul(opdi_conj(grad), opd_mul(opdi_muls(opdi_conj(other), -2), grad_out)));
     return 0;
 }
-/* opd_tanh_backward: derivative of tanh, by its output */
+/* opd_tanh_backward: the gradient of tanh, computed from its output */
 OPDI_OP(tanh_backward) {
     op->schema = "tanh_backward(Tensor grad_output, Tensor output) -> Tensor";
     op->cpu = op->fake = opdi_tanh_backward_kernel; op->backward = opdi_tanh_backward_backward;
@@ -47,7 +47,7 @@ static int opdi_sigmoid_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_mul(opd_mul(opdi_conj(grad), grad_out), opdi_adds(opdi_muls(opdi_conj(other), -2), 1)));
     return 0;
 }
-/* opd_sigmoid_backward: derivative of sigmoid, by its output */
+/* opd_sigmoid_backward: the gradient of sigmoid, computed from its output */
 OPDI_OP(sigmoid_backward) {
     op->schema = "sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor";
     op->cpu = op->fake = opdi_sigmoid_backward_kernel; op->backward = opdi_sigmoid_backward_backward;
@@ -69,7 +69,7 @@ static int opdi_threshold_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_zeros_like(grad));
     return 0;
 }
-/* opd_threshold_backward: derivative of threshold and relu */
+/* opd_threshold_backward: the gradient of threshold and relu */
 OPDI_OP(threshold_backward) {
     op->schema = "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor";
     op->cpu = op->fake = opdi_threshold_backward_kernel; op->backward = opdi_threshold_backward_backward;
@@ -89,7 +89,7 @@ static int opdi_hardtanh_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_zeros_like(grad));
     return 0;
 }
-/* opd_hardtanh_backward: derivative of hardtanh */
+/* opd_hardtanh_backward: the gradient of hardtanh */
 OPDI_OP(hardtanh_backward) {
     op->schema = "hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor";
     op->cpu = op->fake = opdi_hardtanh_backward_kernel; op->backward = opdi_hardtanh_backward_backward;
@@ -114,7 +114,7 @@ static int opdi_leaky_relu_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_zeros_like(grad));
     return 0;
 }
-/* opd_leaky_relu_backward: derivative of leaky_relu */
+/* opd_leaky_relu_backward: the gradient of leaky_relu */
 OPDI_OP(leaky_relu_backward) {
     op->schema = "leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> "
         "Tensor";
@@ -135,7 +135,7 @@ static int opdi_hardsigmoid_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_zeros_like(grad));
     return 0;
 }
-/* opd_hardsigmoid_backward: derivative of hardsigmoid */
+/* opd_hardsigmoid_backward: the gradient of hardsigmoid */
 OPDI_OP(hardsigmoid_backward) {
     op->schema = "hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_hardsigmoid_backward_kernel; op->backward = opdi_hardsigmoid_backward_backward;
@@ -158,7 +158,7 @@ static int opdi_hardswish_backward_backward(opd_backward_call *bw) {
                          opdi_muls(opd_mul(grad, grad_out), 1.0 / 3.0)));
     return 0;
 }
-/* opd_hardswish_backward: derivative of hardswish */
+/* opd_hardswish_backward: the gradient of hardswish */
 OPDI_OP(hardswish_backward) {
     op->schema = "hardswish_backward(Tensor grad_output, Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_hardswish_backward_kernel; op->backward = opdi_hardswish_backward_backward;
@@ -172,8 +172,8 @@ OPDI_FORMULA_D(softplus_backward, softplus_backward, 0)
 static int opdi_softplus_backward_kernel(opd_call *call) {
     return opdi_binary_params(call, &opdi_formula_softplus_backward, 2, 2);
 }
-/* Computes the second derivative of softplus by input: beta s (1 - s) below the threshold, with s = sigmoid(beta
-   input). */
+/* Computes the gradients of softplus_backward.  The second derivative of softplus with respect to input is beta s (1 -
+   s) with s = sigmoid(beta input), and 0 where beta input exceeds the threshold. */
 static int opdi_softplus_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1);
     const opd_value beta = opd_bw_value(bw, 2), limit = opd_bw_value(bw, 3);
@@ -184,7 +184,7 @@ static int opdi_softplus_backward_backward(opd_backward_call *bw) {
     opd_tensor *delta = opdi_scale(opd_sigmoid_backward(opd_mul(grad, grad_out), gate), beta);
     return opd_bw_return(bw, 1, opdi_unless(delta, opd_gt_Scalar(bx, limit)));
 }
-/* opd_softplus_backward: derivative of softplus */
+/* opd_softplus_backward: the gradient of softplus */
 OPDI_OP(softplus_backward) {
     op->schema = "softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor";
     op->cpu = op->fake = opdi_softplus_backward_kernel; op->backward = opdi_softplus_backward_backward;
@@ -197,7 +197,8 @@ OPDI_OP(softplus_backward) {
 static const opdi_formula opdi_formula_silu_backward = {{opdi_f32_vsilu_backward, opdi_f64_silu_backward, NULL},
     "silu_backward_cpu", 0, OPDI_NUMBER(silu_backward, silu_backward)};
 static int opdi_silu_backward_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_silu_backward); }
-/* Computes the second derivative of silu: s (1 - s) (2 + input (1 - 2 s)) with s = sigmoid(input). */
+/* Computes the gradients of silu_backward.  The second derivative of silu is s (1 - s) (2 + input (1 - 2 s)) with s =
+   sigmoid(input). */
 static int opdi_silu_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1);
     OPDI_GIVE(0, opd_silu_backward(grad, input));
@@ -206,7 +207,7 @@ static int opdi_silu_backward_backward(opd_backward_call *bw) {
     opd_tensor *delta = opdi_adds(opd_mul(input, opdi_adds(opdi_muls(gate, -2), 1)), 2);
     return opd_bw_return(bw, 1, opd_mul(opd_mul(opd_mul(grad, grad_out), opd_mul(gate, opdi_rsubs(1, gate))), delta));
 }
-/* opd_silu_backward: derivative of silu */
+/* opd_silu_backward: the gradient of silu */
 OPDI_OP(silu_backward) {
     op->schema = "silu_backward(Tensor grad_output, Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_silu_backward_kernel; op->backward = opdi_silu_backward_backward;
@@ -218,8 +219,8 @@ OPDI_OP(silu_backward) {
 
 OPDI_FORMULA_D(mish_backward, mish_backward, 0)
 static int opdi_mish_backward_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_mish_backward); }
-/* Computes the second derivative of mish: (1 - t^2) s (2 + input (1 - s - 2 t s)) with t = tanh(softplus(input)) and s
-   = sigmoid(input). */
+/* Computes the gradients of mish_backward.  The second derivative of mish is (1 - t^2) s (2 + input (1 - s - 2 t s))
+   with t = tanh(softplus(input)) and s = sigmoid(input). */
 static int opdi_mish_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1);
     OPDI_GIVE(0, opd_mish_backward(grad, input));
@@ -230,7 +231,7 @@ static int opdi_mish_backward_backward(opd_backward_call *bw) {
     delta = opd_mul(opd_mul(opdi_rsubs(1, opd_square(tensor)), gate), opdi_adds(delta, 2));
     return opd_bw_return(bw, 1, opd_mul(opd_mul(grad, grad_out), delta));
 }
-/* opd_mish_backward: derivative of mish */
+/* opd_mish_backward: the gradient of mish */
 OPDI_OP(mish_backward) {
     op->schema = "mish_backward(Tensor grad_output, Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_mish_backward_kernel; op->backward = opdi_mish_backward_backward;
@@ -243,8 +244,9 @@ static int opdi_gelu_backward_kernel(opd_call *call) {
     int k = opdi_gelu_approximate(opd_arg_str(call, 2));
     return k < 0 ? -1 : opdi_binary(call, k ? &opdi_formula_gelu_tanh_backward : &opdi_formula_gelu_backward);
 }
-/* Computes the second derivative of gelu: phi(x) (2 - x^2) with the input x.  tanh_form: with u = k (x + c x^3) and t =
-   tanh(u), it is (1 - t^2) (u' + x u'' / 2 - x t u'^2). */
+/* Returns the second derivative of gelu: phi(x) (2 - x^2) for the input x, where phi is the density of the normal
+   distribution.  If tanh_form, gelu is the approximation by tanh; with u = k (x + c x^3) and t = tanh(u), the second
+   derivative is (1 - t^2) (u' + x u'' / 2 - x t u'^2). */
 static opd_tensor *opdi_gelu_second(opd_tensor *input, bool tanh_form) {
     opd_tensor *x2 = opd_square(input);
     if (!tanh_form) {
@@ -264,7 +266,7 @@ static int opdi_gelu_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_mul(opd_mul(grad, grad_out), opdi_gelu_second(input, strcmp(approximate, "tanh") == 0)));
     return 0;
 }
-/* opd_gelu_backward: derivative of gelu */
+/* opd_gelu_backward: the gradient of gelu */
 OPDI_OP(gelu_backward) {
     op->schema = "gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor";
     op->cpu = op->fake = opdi_gelu_backward_kernel; op->backward = opdi_gelu_backward_backward;
@@ -290,9 +292,9 @@ static int opdi_elu_backward_kernel(opd_call *call) {
     return opdi_pointwise(call, result ? &opdi_formula_elu_backward_result : &opdi_formula_elu_backward, ops, 2,
                           &params);
 }
-/* Computes the second derivative of elu.  If the gradient was computed from self, it is alpha scale input_scale^2
-   e^(input input_scale) for input <= 0.  If it was computed from the result, it is linear in that, so the derivative is
-   input_scale. */
+/* Computes the gradients of elu_backward.  If elu_backward was computed from elu's input, the second derivative is
+   alpha scale input_scale^2 e^(input input_scale) for input <= 0.  If it was computed from elu's result (is_result), it
+   is a linear function of that result, with the derivative input_scale. */
 static int opdi_elu_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 5);
     const opd_value alpha = opd_bw_value(bw, 1), scale = opd_bw_value(bw, 2), input_scale = opd_bw_value(bw, 3);
@@ -306,7 +308,7 @@ static int opdi_elu_backward_backward(opd_backward_call *bw) {
     }
     return opd_bw_return(bw, 5, opdi_unless(delta, opd_ge_Scalar(input, opd_value_int(0))));
 }
-/* opd_elu_backward: derivative of elu */
+/* opd_elu_backward: the gradient of elu */
 OPDI_OP(elu_backward) {
     op->schema = "elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, "
         "Tensor self_or_result) -> Tensor";

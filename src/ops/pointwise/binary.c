@@ -1,7 +1,7 @@
 #include "../ops.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>op:binary    pointwise operators of two and more tensors, and what derivatives call
+//  >>op:binary    pointwise operators of two and more tensors, and operators for their gradients
 //----------------------------------------------------------------------------------------------------------------------
 
 //== add, sub, rsub, mul ===============================================================================================
@@ -11,7 +11,8 @@ OPDI_FORMULA_A(add_scaled, add_scaled, 0)
 OPDI_FORMULA_A(sub, sub, 0)
 OPDI_FORMULA_A(sub_scaled, sub_scaled, 0)
 OPDI_FORMULA_A(mul, mul, OPDI_NUMBER_KEPT)
-/* Checks `alpha` as at::native does (alpha_check). */
+/* Checks the argument `alpha` of an operator with results of this dtype, as at::native does (alpha_check).  Returns 0,
+   or -1 and sets an error. */
 OPDI_INTERNAL int opdi_alpha_check(opd_scalar_type dtype, opd_value alpha) {
     if (alpha.tag == OPD_TAG_COMPLEX && !opd_dtype_is_complex(dtype)) {
         return opd_fail(OPD_ERROR_DTYPE, "For non-complex input tensors, argument alpha must not be a complex number.");
@@ -35,7 +36,8 @@ static int opdi_sub_check(const opd_tensor *first, const opd_tensor *second) {
                     "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
                     "invert a mask, use the `~` or `logical_not()` operator instead.");
 }
-/* Computes ops[1] + alpha ops[2], or ops[1] - alpha ops[2]. */
+/* Computes ops[1] + alpha ops[2] or ops[1] - alpha ops[2], as result 0.  `plain` is the pointwise formula for alpha =
+   1, `scaled` the one with a factor.  Returns 0, or -1 and sets an error. */
 static int opdi_scaled(opd_call *call, opd_tensor **ops, opd_value alpha, const opdi_formula *plain,
                        const opdi_formula *scaled) {
     if (alpha.tag == OPD_TAG_INT && alpha.u.i == 1) { return opdi_pointwise(call, plain, ops, 2, &opdi_no_params); }
@@ -173,8 +175,8 @@ OPDI_FORMULA_A(div_floor, div_floor, OPDI_NOT_BOOL | OPDI_NUMBER_KEPT)
 OPDI_FORMULA_V(fmod, fmod, OPDI_NOT_BOOL)
 OPDI_FORMULA_V(remainder, remainder, OPDI_NOT_BOOL)
 static int opdi_div_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_div); }
-/* Returns the formula of a truncated quotient.  For two tensors of halves, the quotient is rounded to a half before it
-   is truncated. */
+/* Returns the pointwise formula of a truncated quotient.  For two tensors of 16-bit floats, the quotient is rounded to
+   16 bits before it is truncated. */
 static const opdi_formula *opdi_div_trunc_formula(opd_call *call) {
     opd_tensor *ops[2];
     opdi_number number;
@@ -225,7 +227,7 @@ static int opdi_remainder_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_mul(opd_neg(grad), opd_div_Tensor_mode(input, other, "floor")));
     return 0;
 }
-/* opd_div: self / other, rounded by rounding_mode "trunc" or "floor" if given */
+/* opd_div: self / other */
 OPDI_OP(div_Tensor) {
     op->schema = "div.Tensor(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_div_kernel; op->backward = opdi_div_backward; op->save = "self(other), other";
@@ -233,7 +235,7 @@ OPDI_OP(div_Tensor) {
     op->inplace = "div_.Tensor"; op->out = "div.out";
     op->cases = OPDI_CASES_DIV;
 }
-/* opd_div_Scalar: self / other, rounded by rounding_mode "trunc" or "floor" if given */
+/* opd_div_Scalar: self / other */
 OPDI_OP(div_Scalar) {
     op->schema = "div.Scalar(Tensor self, Scalar other) -> Tensor";
     op->cpu = op->fake = opdi_div_kernel; op->backward = opdi_div_Scalar_backward;
@@ -241,7 +243,7 @@ OPDI_OP(div_Scalar) {
     op->inplace = "div_.Scalar"; op->out = "div.Scalar_out";
     op->cases = "[2,3], 2; [2,3], 1.5";
 }
-/* opd_div_Tensor_mode: self / other, rounded by rounding_mode "trunc" or "floor" if given */
+/* opd_div_Tensor_mode: self / other, rounded towards 0 if rounding_mode is "trunc", down if it is "floor" */
 OPDI_OP(div_Tensor_mode) {
     op->schema = "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor";
     op->cpu = op->fake = opdi_div_mode_kernel; op->backward = opdi_div_mode_backward; op->save = "self(other), other";
@@ -250,7 +252,7 @@ OPDI_OP(div_Tensor_mode) {
     op->cases = "[2,3], [3]+, rounding_mode=None; [2,3], [3]+, rounding_mode='floor'; [2,3], [2,3]+, "
         "rounding_mode='trunc'";
 }
-/* opd_div_Scalar_mode: self / other, rounded by rounding_mode "trunc" or "floor" if given */
+/* opd_div_Scalar_mode: self / other, rounded towards 0 if rounding_mode is "trunc", down if it is "floor" */
 OPDI_OP(div_Scalar_mode) {
     op->schema = "div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor";
     op->cpu = op->fake = opdi_div_mode_kernel; op->backward = opdi_div_Scalar_mode_backward;
@@ -258,7 +260,7 @@ OPDI_OP(div_Scalar_mode) {
     op->inplace = "div_.Scalar_mode"; op->out = "div.Scalar_mode_out";
     op->cases = "[2,3], 2, rounding_mode=None; [2,3], 0.5, rounding_mode='floor'";
 }
-/* opd_floor_divide: floor(self / other) */
+/* opd_floor_divide: self / other, rounded down */
 OPDI_OP(floor_divide) {
     op->schema = "floor_divide(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_floor_divide_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -266,7 +268,7 @@ OPDI_OP(floor_divide) {
     op->inplace = "floor_divide_.Tensor"; op->out = "floor_divide.out";
     op->cases = OPDI_CASES_DIV;
 }
-/* opd_floor_divide_Scalar: floor(self / other) */
+/* opd_floor_divide_Scalar: self / other, rounded down */
 OPDI_OP(floor_divide_Scalar) {
     op->schema = "floor_divide.Scalar(Tensor self, Scalar other) -> Tensor";
     op->cpu = op->fake = opdi_floor_divide_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -274,7 +276,7 @@ OPDI_OP(floor_divide_Scalar) {
     op->inplace = "floor_divide_.Scalar";
     op->cases = "[2,3], 2";
 }
-/* opd_fmod: the remainder, with self's sign */
+/* opd_fmod: the remainder of self / other with the sign of self, as fmod in C */
 OPDI_OP(fmod_Tensor) {
     op->schema = "fmod.Tensor(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_fmod_kernel; op->backward = opdi_fmod_backward; op->save = "self(other), other(other)";
@@ -282,7 +284,7 @@ OPDI_OP(fmod_Tensor) {
     op->inplace = "fmod_.Tensor"; op->out = "fmod.Tensor_out";
     op->cases = OPDI_CASES_DIV;
 }
-/* opd_fmod_Scalar: the remainder, with self's sign */
+/* opd_fmod_Scalar: the remainder of self / other with the sign of self, as fmod in C */
 OPDI_OP(fmod_Scalar) {
     op->schema = "fmod.Scalar(Tensor self, Scalar other) -> Tensor";
     op->cpu = op->fake = opdi_fmod_kernel; op->backward = opdi_first_backward;
@@ -290,7 +292,7 @@ OPDI_OP(fmod_Scalar) {
     op->inplace = "fmod_.Scalar"; op->out = "fmod.Scalar_out";
     op->cases = "[2,3], 0.5";
 }
-/* opd_remainder: the remainder, with other's sign */
+/* opd_remainder: the remainder of self / other with the sign of other, as % in Python */
 OPDI_OP(remainder_Tensor) {
     op->schema = "remainder.Tensor(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_remainder_kernel; op->backward = opdi_remainder_backward;
@@ -299,7 +301,7 @@ OPDI_OP(remainder_Tensor) {
     op->inplace = "remainder_.Tensor"; op->out = "remainder.Tensor_out";
     op->cases = OPDI_CASES_DIV;
 }
-/* opd_remainder_Scalar: the remainder, with other's sign */
+/* opd_remainder_Scalar: the remainder of self / other with the sign of other, as % in Python */
 OPDI_OP(remainder_Scalar) {
     op->schema = "remainder.Scalar(Tensor self, Scalar other) -> Tensor";
     op->cpu = op->fake = opdi_remainder_kernel; op->backward = opdi_first_backward;
@@ -318,11 +320,11 @@ static const opdi_formula opdi_formula_pow_3 = {{opdi_f32_cube, opdi_f64_cube, o
 OPDI_FORMULA_F(pow_half, sqrt, 0)
 OPDI_FORMULA_F(pow_inverse, reciprocal, 0)
 OPDI_FORMULA_F(pow_rsqrt, rsqrt, 0)
-OPDI_FORMULA_A(pow_bool, ge, 0)                   /* x^1 = x, x^0 = 1 */
+OPDI_FORMULA_A(pow_bool, ge, 0)                   /* x^y is x >= y for bools */
 static int opdi_pow_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_pow); }
 OPDI_FORMULA_V(pow_Scalar, pow, OPDI_NOT_BOOL | OPDI_CONTIGUOUS_RESULT)
 static int opdi_pow_Scalar_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_pow_Scalar); }
-/* Computes powers.  Small constant exponents have loops of their own
+/* pow.Tensor_Scalar: computes powers.  Some exponents, such as 2 and 0.5, have their own loops
    (at::native::pow_tensor_scalar_optimized_kernel). */
 static int opdi_pow_Tensor_Scalar_kernel(opd_call *call) {
     opd_tensor *ops[3];
@@ -347,7 +349,7 @@ static int opdi_pow_Tensor_Scalar_kernel(opd_call *call) {
     const bool both = formula == &opdi_formula_pow || formula == &opdi_formula_pow_bool;
     return opdi_pointwise_typed(call, formula, ops, both ? 2 : 1, dtype, dtype, &opdi_no_params);
 }
-/* Computes d/dx input^e = e input^(e-1), which is 0 if e = 0. */
+/* Computes the gradient of input^e: e input^(e-1), or 0 if e is 0, times grad. */
 static int opdi_pow_Tensor_Scalar_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     opd_value value = opd_bw_value(bw, 1), less = value;
@@ -362,23 +364,24 @@ static int opdi_pow_Tensor_Scalar_backward(opd_backward_call *bw) {
     else { less = opd_value_int(opdi_wrap_sub(value.u.i, 1)); }
     return opd_bw_return(bw, 0, opd_mul(grad, opdi_scale(opd_pow_Tensor_Scalar(input, less), value)));
 }
-/* Returns true where the derivative of 0^extra by extra is 0: where extra is real and not negative. */
+/* Returns true where the derivative of 0^extra with respect to extra is 0: where extra is real and not negative. */
 static opd_tensor *opdi_pow_flat(opd_tensor *extra) {
     opd_tensor *flat = opd_ge_Scalar(opd_real(extra), opd_value_int(0));
     return opdi_is_complex(extra) ? opd_logical_and(flat, opd_isreal(extra)) : flat;
 }
-/* Computes d/de input^extra = input^extra log input, which is 0 where input = 0 and extra >= 0. */
+/* Computes the gradients of input^extra.  The derivative with respect to extra is input^extra log(input), or 0 where
+   input is 0 and extra >= 0. */
 static int opdi_pow_Tensor_Tensor_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *extra = opd_bw_tensor(bw, 1);
     const opd_value zero = opd_value_int(0);
-    if (opdi_is_complex(grad)) { input = opd_to_dtype(input, opd_dtype(grad)); }  /* negative ones have a logarithm */
+    if (opdi_is_complex(grad)) { input = opd_to_dtype(input, opd_dtype(grad)); }  /* then log(-1) is defined */
     OPDI_GIVE(0, opdi_unless(opd_mul(grad, opd_mul(extra, opd_pow_Tensor_Tensor(input, opdi_adds(extra, -1)))),
                              opd_eq_Scalar(extra, zero)));
     OPDI_GIVE(1, opd_mul(grad, opdi_unless(opd_mul(opd_bw_result(bw, 0), opd_log(input)),
                                            opd_logical_and(opd_eq_Scalar(input, zero), opdi_pow_flat(extra)))));
     return 0;
 }
-/* Returns log(value).  For complex numbers, also stores it with its imaginary part in logs. */
+/* Returns log(value).  If `pairs`, computes the complex logarithm, and also stores it in logs[2]. */
 static opd_value opdi_number_log(opd_value value, bool pairs, double *logs) {
     const double re = opdi_number_f64(value), im = value.tag == OPD_TAG_COMPLEX ? value.u.c[1] : 0;
     const opdi_complex log_of = opdi_complex_log(opdi_complex_make(re, im));
@@ -415,7 +418,7 @@ OPDI_OP(pow_Tensor_Scalar) {
     op->inplace = "pow_.Scalar"; op->out = "pow.Tensor_Scalar_out";
     op->cases = "[2,3], 2; [2,3]+, 1.5; [2,3]+, -1; [2,3], 3; [2,3], 0";
 }
-/* opd_pow_Scalar: self^exponent */
+/* opd_pow_Scalar: self^exponent, where self is a number */
 OPDI_OP(pow_Scalar) {
     op->schema = "pow.Scalar(Scalar self, Tensor exponent) -> Tensor";
     op->cpu = op->fake = opdi_pow_Scalar_kernel; op->backward = opdi_pow_Scalar_backward; op->save = "exponent, result";
@@ -427,7 +430,7 @@ OPDI_OP(pow_Scalar) {
 
 //== maximum, minimum, fmax, fmin ======================================================================================
 
-/* maximum and minimum.  Where both inputs are equal, each gets half of the gradient. */
+/* maximum and minimum.  Where both inputs are equal, each of them gets half of the gradient. */
 OPDI_FORMULA_A(maximum, maximum, 0)
 OPDI_FORMULA_A(minimum, minimum, 0)
 OPDI_FORMULA_A(fmax, fmax, 0)
@@ -436,11 +439,11 @@ static int opdi_maximum_kernel(opd_call *call) { return opdi_binary(call, &opdi_
 static int opdi_minimum_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_minimum); }
 static int opdi_fmax_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_fmax); }
 static int opdi_fmin_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_fmin); }
-/* Returns grad where self wins, grad / 2 where `equal` is true, and 0 where `loses` is true. */
+/* Returns grad where self determines the result, grad / 2 where `equal` is true, and 0 where `loses` is true. */
 static opd_tensor *opdi_tie(opd_tensor *grad, opd_tensor *equal, opd_tensor *loses) {
     return opdi_unless(opd_where_self(equal, opdi_muls(grad, 0.5), grad), loses);
 }
-/* Computes the gradients of maximum (larger) or minimum by the first argument and argument `other`. */
+/* Computes the gradients of maximum (`larger`) or minimum with respect to argument 0 and to argument number `other`. */
 static int opdi_extreme_share(opd_backward_call *bw, int other, bool larger) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *target = opd_bw_tensor(bw, other),
         *extra = opd_eq(input, target);
@@ -450,8 +453,8 @@ static int opdi_extreme_share(opd_backward_call *bw, int other, bool larger) {
 }
 static int opdi_maximum_backward(opd_backward_call *bw) { return opdi_extreme_share(bw, 1, true); }
 static int opdi_minimum_backward(opd_backward_call *bw) { return opdi_extreme_share(bw, 1, false); }
-/* Computes the gradients of fmax and fmin.  wins: true where the result is self and not other.  This function adds the
-   places where other is NaN. */
+/* Computes the gradients of fmax and fmin.  wins: true where self, but not other, determines the result; the elements
+   where other is NaN are added here. */
 static int opdi_fmaxmin_backward(opd_backward_call *bw, opd_tensor *wins) {
     opd_tensor *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1), *extra = opd_eq(input, other);
     opd_tensor *mask = opd_logical_or(wins, opd_isnan(other));
@@ -482,7 +485,7 @@ OPDI_OP(minimum) {
     op->out = "minimum.out";
     op->cases = OPDI_CASES_BINARY;
 }
-/* opd_fmax: the greater number; NaN if both are NaN */
+/* opd_fmax: the greater number; NaN only if both are NaN */
 OPDI_OP(fmax) {
     op->schema = "fmax(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_fmax_kernel; op->backward = opdi_fmax_backward; op->save = "self, other";
@@ -490,7 +493,7 @@ OPDI_OP(fmax) {
     op->out = "fmax.out";
     op->cases = OPDI_CASES_BINARY;
 }
-/* opd_fmin: the smaller number; NaN if both are NaN */
+/* opd_fmin: the smaller number; NaN only if both are NaN */
 OPDI_OP(fmin) {
     op->schema = "fmin(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_fmin_kernel; op->backward = opdi_fmin_backward; op->save = "self, other";
@@ -514,8 +517,9 @@ static int opdi_clamp_Tensor_kernel(opd_call *call) {
 }
 static int opdi_clamp_min_Tensor_backward(opd_backward_call *bw) { return opdi_extreme_share(bw, 1, true); }
 static int opdi_clamp_max_Tensor_backward(opd_backward_call *bw) { return opdi_extreme_share(bw, 1, false); }
-/* Computes the gradients.  input gets grad between the bounds.  low gets it where input < low <= high, and high where
-   input > high or high < low.  Where low < high and input equals one bound, input and that bound get half each. */
+/* Computes the gradients.  input gets grad where it is between the bounds.  low gets grad where input < low <= high,
+   and high where input > high or high < low.  Where low < high and input equals one of the bounds, input and this bound
+   get half of grad each. */
 static int opdi_clamp_Tensor_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *low = opd_bw_tensor(bw, 1),
         *high = opd_bw_tensor(bw, 2);

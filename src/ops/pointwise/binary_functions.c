@@ -1,10 +1,10 @@
 #include "../ops.h"
 
-//== two-argument functions ============================================================================================
+//== atan2, hypot, xlogy, logaddexp and similar functions ==============================================================
 
-/* Computes atan2(y, x) of finite numbers that are not both 0; gives NaN for others.  With t = the smaller over the
-   larger absolute value, it uses atan(t) or, for t above tan(pi / 8), pi / 4 + atan((t - 1) / (t + 1)).  The error is
-   at most 2 ulp. */
+/* Computes atan2(y, x) for 64 pairs of finite numbers that are not both 0; writes NaN for other pairs.  With t = the
+   smaller absolute value divided by the larger, uses atan(t) or, for t above tan(pi / 8), pi / 4 + atan((t - 1) / (t +
+   1)).  The error is at most 2 ulp. */
 #if defined(OPDI_X86)
 OPDI_LOOPS_BEGIN
 static const double opdi_atan_series[11] = {
@@ -67,8 +67,8 @@ OPDI_FORMULA_F(nextafter, nextafter, 0)
 OPDI_FORMULA_DI(heaviside, heaviside, 0)
 static int opdi_atan2_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_atan2); }
 static int opdi_hypot_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_hypot); }
-/* Computes x log(y) or x log1p(y) of halves.  As in PyTorch, the logarithm is rounded to halves before the
-   multiplication. */
+/* Computes x log(y) or x log1p(y).  For 16-bit floats, the logarithm is rounded to 16 bits before the multiplication,
+   as in PyTorch.  `formula` is the pointwise formula for other dtypes, `log` the operator for the logarithm. */
 static int opdi_times_log(opd_call *call, const opdi_formula *formula, opd_tensor *(*log)(opd_tensor *)) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1);
     if (x->dtype != y->dtype || !opdi_is_half((opd_scalar_type)x->dtype) || x->backend != OPD_CPU) {
@@ -102,7 +102,7 @@ static int opdi_atan2_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
     opd_tensor *sum = opd_add(opd_mul(input, input), opd_mul(other, other));
     opd_tensor *zero = opd_eq_Scalar(sum, opd_value_int(0));
-    opd_tensor *keep = opdi_unless(opd_reciprocal(opd_add(sum, zero)), zero);      /* none at 0, 0 */
+    opd_tensor *keep = opdi_unless(opd_reciprocal(opd_add(sum, zero)), zero);      /* 0 at (0, 0) */
     OPDI_GIVE(0, opd_mul(opd_mul(grad, other), keep));
     OPDI_GIVE(1, opd_mul(opd_mul(grad, opd_neg(input)), keep));
     return 0;
@@ -141,7 +141,7 @@ static int opdi_copysign_backward(opd_backward_call *bw) {
     if (opd_bw_needs(bw, 1)) { return opd_bw_return(bw, 1, opd_zeros_like(grad)); }
     return 0;
 }
-/* opd_atan2: the angle of the point (other, self) */
+/* opd_atan2: the angle of the point with the coordinates (other, self), from -pi to pi */
 OPDI_OP(atan2) {
     op->schema = "atan2(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_atan2_kernel; op->backward = opdi_atan2_backward; op->save = "self, other";
@@ -159,7 +159,7 @@ OPDI_OP(hypot) {
     op->inplace = "hypot_"; op->out = "hypot.out";
     op->cases = OPDI_CASES_BINARY;
 }
-/* opd_xlogy: self * log(other), 0 where self is 0 */
+/* opd_xlogy: self * log(other), but 0 where self is 0 */
 OPDI_OP(xlogy_Tensor) {
     op->schema = "xlogy.Tensor(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_xlogy_kernel; op->backward = opdi_xlogy_backward; op->save = "self, other";
@@ -193,13 +193,13 @@ OPDI_OP(copysign_Tensor) {
     op->cases = OPDI_CASES_BINARY;
 }
 
-/* Computes the gradients of nextafter: self's is grad, but 0 where self equals other; other's is 0. */
+/* Computes the gradients of nextafter: grad for self, but 0 where self equals other; 0 for other. */
 static int opdi_nextafter_backward(opd_backward_call *bw) {
     OPDI_GIVE(0, opdi_unless(opd_bw_grad(bw, 0), opd_eq(opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1))));
     OPDI_GIVE(1, opd_zeros_like(opd_bw_grad(bw, 0)));
     return 0;
 }
-/* opd_nextafter: the next number from self towards other */
+/* opd_nextafter: the floating point number next to self in the direction of other */
 OPDI_OP(nextafter) {
     op->schema = "nextafter(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_nextafter_kernel; op->backward = opdi_nextafter_backward; op->save = "self, other";
@@ -207,7 +207,7 @@ OPDI_OP(nextafter) {
     op->inplace = "nextafter_"; op->out = "nextafter.out";
     op->cases = "[2,3], [2,3]";
 }
-/* opd_heaviside: 0 where self is below 0, values where it is 0, else 1 */
+/* opd_heaviside: 0 where self < 0, values where self is 0, 1 where self > 0 */
 OPDI_OP(heaviside) {
     op->schema = "heaviside(Tensor self, Tensor values) -> Tensor";
     op->cpu = op->fake = opdi_heaviside_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -268,10 +268,11 @@ OPDI_OP(where_ScalarSelf) {
     op->cases = "[2,3]b, 1.5, [2,3]";
 }
 
-/* The result has self's dtype, to which value is cast.  PyTorch's masked_fill of a contiguous clone does the same. */
+/* The pointwise formula of masked_fill.  The result is contiguous, like the clone that PyTorch's masked_fill makes. */
 static const opdi_formula opdi_formula_masked_fill = {{opdi_f32_where, opdi_f64_where, opdi_i64_where}, "masked_fill",
                                                       OPDI_CONTIGUOUS_RESULT, OPDI_NUMBER(where, where)};
-/* masked_fill: returns `value`, a number or a tensor without dims, where the mask is true, else self. */
+/* masked_fill: returns `value`, a number or a tensor without dims, where mask is true, else self.  value is cast to
+   self's dtype. */
 static int opdi_masked_fill_kernel(opd_call *call) {
     opd_tensor *ops[4], *self = opd_arg_tensor(call, 0);
     const opd_scalar_type dtype = (opd_scalar_type)self->dtype;
@@ -313,7 +314,7 @@ OPDI_OP(masked_fill_Scalar) {
     op->cases = "[2,3], [2,3]b, 1.5; [2,3], [3]b, 0";
 }
 
-/* Batches masked_fill if each example has its own value, by where. */
+/* Batches masked_fill if each example has its own value: calls where. */
 static int opdi_masked_fill_where(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *value = opd_arg_tensor(call, 2);
     if (value->ndim != 0) { return opdi_masked_fill_kernel(call); }
@@ -340,7 +341,7 @@ OPDI_OP(masked_fill_Tensor) {
     op->cases = "[2,3], [2,3]b, []";
 }
 
-/* lerp: self + weight (end - self). */
+/* The pointwise formulas of lerp: self + weight (end - self). */
 OPDI_FORMULA_F(lerp, lerp, 0)
 OPDI_FORMULA_F(lerp_scalar, lerp_scalar, 0)
 static int opdi_lerp_check(const opd_tensor *tensor, const char *name, opd_scalar_type want) {

@@ -1,6 +1,6 @@
 #include "../ops.h"
 
-//== comparisons and logic: results are bool ===========================================================================
+//== comparisons, logical and bitwise operators ========================================================================
 
 OPDI_FORMULA_A(eq, eq, OPDI_TO_BOOL)
 static int opdi_eq_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_eq); }
@@ -118,7 +118,7 @@ OPDI_OP(ge_Scalar) {
 
 OPDI_FORMULA_DI(logical_and, logical_and, OPDI_TO_BOOL)
 static int opdi_logical_and_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_logical_and); }
-/* opd_logical_and: whether both are not 0 */
+/* opd_logical_and: true where self and other are both not 0 */
 OPDI_OP(logical_and) {
     op->schema = "logical_and(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_logical_and_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -129,7 +129,7 @@ OPDI_OP(logical_and) {
 
 OPDI_FORMULA_DI(logical_or, logical_or, OPDI_TO_BOOL)
 static int opdi_logical_or_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_logical_or); }
-/* opd_logical_or: whether either is not 0 */
+/* opd_logical_or: true where self or other or both are not 0 */
 OPDI_OP(logical_or) {
     op->schema = "logical_or(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_logical_or_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -140,7 +140,7 @@ OPDI_OP(logical_or) {
 
 OPDI_FORMULA_DI(logical_xor, logical_xor, OPDI_TO_BOOL)
 static int opdi_logical_xor_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_logical_xor); }
-/* opd_logical_xor: whether exactly one of the two is not 0 */
+/* opd_logical_xor: true where exactly one of self and other is not 0 */
 OPDI_OP(logical_xor) {
     op->schema = "logical_xor(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_logical_xor_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -294,13 +294,13 @@ static int opdi_and_kernel(opd_call *call) {
     return opd_return_tensor(call, other.tag == OPD_TAG_TENSOR ? opd_bitwise_and(self, other.u.t)
                              : opd_bitwise_and_Scalar(self, other));
 }
-/* opd_and_Tensor: self & other */
+/* opd_and_Tensor: self & other, for each bit */
 OPDI_OP(__and___Tensor) {
     op->schema = "__and__.Tensor(Tensor self, Tensor other) -> Tensor";
     op->composite = opdi_and_kernel;
     op->cases = "[2,3]i5, [3]i5";
 }
-/* opd_and_Scalar: self & other */
+/* opd_and_Scalar: self & other, for each bit */
 OPDI_OP(__and___Scalar) {
     op->schema = "__and__.Scalar(Tensor self, Scalar other) -> Tensor";
     op->composite = opdi_and_kernel;
@@ -312,13 +312,13 @@ static int opdi_iand_kernel(opd_call *call) {
     return opd_return_tensor(call, other.tag == OPD_TAG_TENSOR ? opd_bitwise_and_(self, other.u.t)
                              : opd_bitwise_and_Scalar_(self, other));
 }
-/* opd_iand_Tensor: self & other into self */
+/* opd_iand_Tensor: writes self & other to self */
 OPDI_OP(__iand___Tensor) {
     op->schema = "__iand__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)";
     op->composite = opdi_iand_kernel;
     op->cases = "[2,3]i5, [3]i5";
 }
-/* opd_iand_Scalar: self & other into self */
+/* opd_iand_Scalar: writes self & other to self */
 OPDI_OP(__iand___Scalar) {
     op->schema = "__iand__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)";
     op->composite = opdi_iand_kernel;
@@ -330,13 +330,13 @@ static int opdi_or_kernel(opd_call *call) {
     return opd_return_tensor(call, other.tag == OPD_TAG_TENSOR ? opd_bitwise_or(self, other.u.t)
                              : opd_bitwise_or_Scalar(self, other));
 }
-/* opd_or_Tensor: self | other */
+/* opd_or_Tensor: self | other, for each bit */
 OPDI_OP(__or___Tensor) {
     op->schema = "__or__.Tensor(Tensor self, Tensor other) -> Tensor";
     op->composite = opdi_or_kernel;
     op->cases = "[2,3]i5, [3]i5";
 }
-/* opd_or_Scalar: self | other */
+/* opd_or_Scalar: self | other, for each bit */
 OPDI_OP(__or___Scalar) {
     op->schema = "__or__.Scalar(Tensor self, Scalar other) -> Tensor";
     op->composite = opdi_or_kernel;
@@ -348,13 +348,13 @@ static int opdi_ior_kernel(opd_call *call) {
     return opd_return_tensor(call, other.tag == OPD_TAG_TENSOR ? opd_bitwise_or_(self, other.u.t)
                              : opd_bitwise_or_Scalar_(self, other));
 }
-/* opd_ior_Tensor: self | other into self */
+/* opd_ior_Tensor: writes self | other to self */
 OPDI_OP(__ior___Tensor) {
     op->schema = "__ior__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)";
     op->composite = opdi_ior_kernel;
     op->cases = "[2,3]i5, [3]i5";
 }
-/* opd_ior_Scalar: self | other into self */
+/* opd_ior_Scalar: writes self | other to self */
 OPDI_OP(__ior___Scalar) {
     op->schema = "__ior__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)";
     op->composite = opdi_ior_kernel;
@@ -366,14 +366,14 @@ static int opdi_xor_kernel(opd_call *call) {
     return opd_return_tensor(call, other.tag == OPD_TAG_TENSOR ? opd_bitwise_xor(self, other.u.t)
                              : opd_bitwise_xor_Scalar(self, other));
 }
-/* opd_xor_Tensor: self ^ other */
+/* opd_xor_Tensor: self ^ other, for each bit */
 OPDI_OP(__xor___Tensor) {
     op->schema = "__xor__.Tensor(Tensor self, Tensor other) -> Tensor";
     op->composite = opdi_xor_kernel;
     op->tags = OPD_OPTAG_POINTWISE;
     op->cases = "[2,3]i5, [3]i5";
 }
-/* opd_xor_Scalar: self ^ other */
+/* opd_xor_Scalar: self ^ other, for each bit */
 OPDI_OP(__xor___Scalar) {
     op->schema = "__xor__.Scalar(Tensor self, Scalar other) -> Tensor";
     op->composite = opdi_xor_kernel;
@@ -386,14 +386,14 @@ static int opdi_ixor_kernel(opd_call *call) {
     return opd_return_tensor(call, other.tag == OPD_TAG_TENSOR ? opd_bitwise_xor_(self, other.u.t)
                              : opd_bitwise_xor_Scalar_(self, other));
 }
-/* opd_ixor_Tensor: self ^ other into self */
+/* opd_ixor_Tensor: writes self ^ other to self */
 OPDI_OP(__ixor___Tensor) {
     op->schema = "__ixor__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)";
     op->composite = opdi_ixor_kernel;
     op->tags = OPD_OPTAG_POINTWISE;
     op->cases = "[2,3]i5, [3]i5";
 }
-/* opd_ixor_Scalar: self ^ other into self */
+/* opd_ixor_Scalar: writes self ^ other to self */
 OPDI_OP(__ixor___Scalar) {
     op->schema = "__ixor__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)";
     op->composite = opdi_ixor_kernel;
@@ -428,14 +428,14 @@ static int opdi_ilshift_kernel(opd_call *call) {
     return opd_return_tensor(call, other.tag == OPD_TAG_TENSOR ? opd_bitwise_left_shift_(self, other.u.t)
                              : opd_bitwise_left_shift_Tensor_Scalar_(self, other));
 }
-/* opd_ilshift_Tensor: self << other into self */
+/* opd_ilshift_Tensor: writes self << other to self */
 OPDI_OP(__ilshift___Tensor) {
     op->schema = "__ilshift__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)";
     op->composite = opdi_ilshift_kernel;
     op->tags = OPD_OPTAG_POINTWISE;
     op->cases = "[2,3]i5, [3]i5";
 }
-/* opd_ilshift_Scalar: self << other into self */
+/* opd_ilshift_Scalar: writes self << other to self */
 OPDI_OP(__ilshift___Scalar) {
     op->schema = "__ilshift__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)";
     op->composite = opdi_ilshift_kernel;
@@ -470,13 +470,13 @@ static int opdi_irshift_kernel(opd_call *call) {
     return opd_return_tensor(call, other.tag == OPD_TAG_TENSOR ? opd_bitwise_right_shift_(self, other.u.t)
                              : opd_bitwise_right_shift_Tensor_Scalar_(self, other));
 }
-/* opd_irshift_Tensor: self >> other into self */
+/* opd_irshift_Tensor: writes self >> other to self */
 OPDI_OP(__irshift___Tensor) {
     op->schema = "__irshift__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)";
     op->composite = opdi_irshift_kernel;
     op->cases = "[2,3]i5, [3]i5";
 }
-/* opd_irshift_Scalar: self >> other into self */
+/* opd_irshift_Scalar: writes self >> other to self */
 OPDI_OP(__irshift___Scalar) {
     op->schema = "__irshift__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)";
     op->composite = opdi_irshift_kernel;
@@ -485,7 +485,7 @@ OPDI_OP(__irshift___Scalar) {
 
 OPDI_FORMULA_I(gcd, gcd, OPDI_NOT_BOOL)
 static int opdi_gcd_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_gcd); }
-/* opd_gcd: greatest common divisor */
+/* opd_gcd: the greatest common divisor of two integers */
 OPDI_OP(gcd) {
     op->schema = "gcd(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_gcd_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -496,7 +496,7 @@ OPDI_OP(gcd) {
 
 OPDI_FORMULA_I(lcm, lcm, OPDI_NOT_BOOL)
 static int opdi_lcm_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_lcm); }
-/* opd_lcm: least common multiple */
+/* opd_lcm: the least common multiple of two integers */
 OPDI_OP(lcm) {
     op->schema = "lcm(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_lcm_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;

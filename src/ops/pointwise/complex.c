@@ -1,12 +1,13 @@
 #include "../ops.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>op:complex   complex numbers: arithmetic, functions, and the loops of their formulas
+//  >>op:complex   complex numbers: arithmetic, functions, and loops for pointwise formulas
 //
-//  Numbers are computed as complex128, a pair of doubles; complex64 is converted on its way in and out.  As in PyTorch,
-//  sums and products of contiguous complex64 numbers are computed as float.  Functions have the branch cuts, signed
-//  zeros and infinities of C99's <complex.h>, but do not use it.  Formulas take numbers, as in >>api:formulas; a
-//  formula that is not here fails for complex numbers.  This section uses the loops and knows no operator.
+//  Functions compute with complex128, pairs of doubles; complex64 is converted before and after.  As in PyTorch, sums
+//  and products of contiguous complex64 numbers are computed in float.  Functions have the branch cuts, signed zeros
+//  and infinities of C99's <complex.h>, but do not use it.  The pointwise formulas are those of >>api:formulas for
+//  complex numbers; a formula that is not here fails for complex tensors.  This section depends on the loops, but not
+//  on operators.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== arithmetic ========================================================================================================
@@ -14,14 +15,14 @@
 static inline bool opdi_complex_nan(opdi_complex x) { return isnan(x.re) || isnan(x.im); }
 OPDI_LOOPS_BEGIN
 #define OPDI_PAIR_LARGE 2.0370359763344861e90      /* 2^300 */
-/* Returns a power of two s such that squares of s a and s b neither overflow nor underflow to 0. */
+/* Returns a power of two s for which the squares of s a and s b neither overflow nor underflow to 0. */
 OPDI_LOOP_TEXT double opdi_pair_scale(double a, double b) {
     const double most = fabs(a) > fabs(b) ? fabs(a) : fabs(b), square = OPDI_PAIR_LARGE * OPDI_PAIR_LARGE;
     const double down = most > OPDI_PAIR_LARGE ? 1 / square : 1;
     return most < 1 / OPDI_PAIR_LARGE ? square : down;
 }
-/* Returns |a + bi|, which is infinite if a part is (as hypot).  The version _f32 takes floats, whose squares do not
-   overflow in double. */
+/* Returns |a + bi|, which is infinite if a part is infinite (like hypot).  opdi_pair_abs_f32 takes floats, whose
+   squares cannot overflow in double. */
 OPDI_LOOP_TEXT double opdi_pair_abs_f64(double a, double b) {
     const double scale = opdi_pair_scale(a, b), x = a * scale, y = b * scale, size = sqrt(x * x + y * y) * (1 / scale);
     return fabs(a) > DBL_MAX || fabs(b) > DBL_MAX ? INFINITY : size;
@@ -34,7 +35,7 @@ OPDI_LOOPS_END
 OPDI_COLD_BEGIN
 
 OPDI_INTERNAL double opdi_complex_abs(opdi_complex x) { return opdi_pair_abs_f64(x.re, x.im); }
-/* Returns x / y by Smith's method, without needless overflow. */
+/* Returns x / y by Smith's method, which avoids overflow of intermediate results. */
 OPDI_INTERNAL opdi_complex opdi_complex_div(opdi_complex x, opdi_complex y) {
     if (opdi_complex_zero(y)) { return opdi_complex_make(x.re / fabs(y.re), x.im / fabs(y.re)); }
     if (fabs(y.re) >= fabs(y.im)) {
@@ -50,15 +51,15 @@ OPDI_INTERNAL opdi_complex opdi_complex_div(opdi_complex x, opdi_complex y) {
 static opdi_complex opdi_complex_exp(opdi_complex x) {
     if (x.im == 0) { return opdi_complex_make(exp(x.re), x.im); }
     if (isinf(x.re) && !isfinite(x.im)) { return x.re < 0 ? opdi_complex_make(0, 0) : opdi_complex_make(x.re, NAN); }
-    const bool large = x.re > 709;                /* the size may overflow even if the parts do not */
+    const bool large = x.re > 709;                /* e^re may overflow even if the products do not */
     const double size = exp(large ? x.re / 2 : x.re), rest = large ? size : 1;
     return opdi_complex_make(size * cos(x.im) * rest, size * sin(x.im) * rest);
 }
-/* Returns log|x| + i arg(x).  If |x| is near 1, the real part is computed as log1p((a - 1)(a + 1) + b^2) / 2, where a
-   is the larger and b the smaller part. */
+/* Returns log|x| + i arg(x).  If |x| is near 1, the real part is log1p((a - 1)(a + 1) + b^2) / 2, where a is the larger
+   and b the smaller absolute value of the parts. */
 OPDI_INTERNAL opdi_complex opdi_complex_log(opdi_complex x) {
     const double a = fmax(fabs(x.re), fabs(x.im)), b = fmin(fabs(x.re), fabs(x.im));
-    const double size = hypot(x.re, x.im);        /* NaN where a part is */
+    const double size = hypot(x.re, x.im);        /* NaN if a part is NaN */
     const double log_of = size > 0.5 && size < 2 ? log1p((a - 1) * (a + 1) + b * b) / 2
         : isinf(size) && isfinite(a) ? log(hypot(a / 2, b / 2)) + 0.69314718055994530942 : log(size);
     return opdi_complex_make(log_of, atan2(x.im, x.re));
@@ -68,7 +69,7 @@ static opdi_complex opdi_complex_log1p(opdi_complex x) {
     if (!(fabs(x.re) < 0.5 && fabs(x.im) < 0.5)) { return opdi_complex_log(opdi_complex_make(1 + x.re, x.im)); }
     return opdi_complex_make(log1p(size) / 2, atan2(x.im, 1 + x.re));
 }
-/* Returns e^x - 1, whose real part is e^a cos b - 1 = expm1(a) cos b - 2 sin(b/2)^2. */
+/* Returns e^x - 1 for x = a + bi, whose real part is e^a cos(b) - 1 = expm1(a) cos(b) - 2 sin(b/2)^2. */
 static opdi_complex opdi_complex_expm1(opdi_complex x) {
     const double half = sin(x.im / 2);
     if (x.im == 0) { return opdi_complex_make(expm1(x.re), x.im); }
@@ -105,8 +106,8 @@ static opdi_complex opdi_complex_cosh(opdi_complex x) {
     if (!isfinite(x.im)) { return opdi_complex_make(isinf(x.re) ? INFINITY : NAN, x.re == 0 ? 0 : NAN); }
     return opdi_complex_make(cosh(x.re) * cos(x.im), x.re == 0 ? x.re * sin(x.im) : sinh(x.re) * sin(x.im));
 }
-/* Returns tanh by Kahan's formula: (k r s + i t) / (1 + k s^2) with t = tan b, s = sinh a, r = sqrt(1 + s^2) and k = 1
-   + t^2. */
+/* Returns tanh(a + bi) by Kahan's formula: (k r s + i t) / (1 + k s^2) with t = tan(b), s = sinh(a), r = sqrt(1 + s^2)
+   and k = 1 + t^2. */
 static opdi_complex opdi_complex_tanh(opdi_complex x) {
     if (x.im == 0) { return opdi_complex_make(tanh(x.re), x.im); }
     if (isinf(x.re)) { return opdi_complex_make(copysign(1, x.re), isfinite(x.im) ? copysign(0, sin(2 * x.im)) : 0); }
@@ -117,7 +118,7 @@ static opdi_complex opdi_complex_tanh(opdi_complex x) {
     const double t = tan(x.im), s = sinh(x.re), r = sqrt(1 + s * s), k = 1 + t * t, below = 1 + k * s * s;
     return opdi_complex_make(k * r * s / below, t / below);
 }
-/* Return i x and -i x, with which sin and tan are made from sinh and tanh. */
+/* These return i x and -i x; sin and tan are computed from sinh and tanh with them. */
 static opdi_complex opdi_complex_turn(opdi_complex x) { return opdi_complex_make(-x.im, x.re); }
 static opdi_complex opdi_complex_back(opdi_complex x) { return opdi_complex_make(x.im, -x.re); }
 static opdi_complex opdi_complex_sin(opdi_complex x) {
@@ -129,7 +130,7 @@ static opdi_complex opdi_complex_tan(opdi_complex x) {
 }
 OPDI_COLD_END
 OPDI_LOOPS_BEGIN
-/* Returns true if the squares of x's parts would overflow.  The inverse functions then use log(2x). */
+/* Returns true if the squares of x's parts would overflow.  The inverse functions then use log(2 x) instead. */
 static bool opdi_complex_large(opdi_complex x) { return fabs(x.re) > 1e150 || fabs(x.im) > 1e150; }
 static double opdi_complex_log2x(opdi_complex x) { return log(hypot(x.re / 2, x.im / 2)) + 2 * 0.69314718055994530942; }
 /* Returns asinh(x) = +-log(1 + u) with u = |x| + x^2 / (1 + sqrt(1 + x^2)), corrected by the rounding error of 1 +
@@ -139,7 +140,7 @@ static double opdi_complex_asinh_of(double x) {
     if (!(size < 1e150)) { return asinh(x); }
     return copysign(opdi_log1_f64(one) + (u - (one - 1)) / one, x);
 }
-/* Return the square roots of 1 - x and 1 + x, from which Kahan's formulas make the inverse functions. */
+/* These return the square roots of 1 - x and 1 + x, which Kahan's formulas for the inverse functions use. */
 static opdi_complex opdi_complex_root_less(opdi_complex x) {
     return opdi_complex_sqrt(opdi_complex_make(1 - x.re, -x.im));
 }
@@ -176,7 +177,7 @@ static opdi_complex opdi_complex_atanh(opdi_complex x) {
     if (opdi_complex_large(x)) {
         return opdi_complex_make(copysign(0, x.re), isnan(x.im) ? x.im : copysign(1.57079632679489661923, x.im));
     }
-    if (size == 1 && x.im != 0 && square < 1e-200) {  /* the square may be 0 */
+    if (size == 1 && x.im != 0 && square < 1e-200) {  /* x.im^2 may have become 0 */
         return opdi_complex_make(copysign(log(2 / fabs(x.im)) / 2, x.re), atan2(2 * x.im, -square) / 2);
     }
     return opdi_complex_make(copysign(log1p(4 * size / ((1 - size) * (1 - size) + square)) / 4, x.re),
@@ -196,8 +197,8 @@ static opdi_complex opdi_complex_pow(opdi_complex x, opdi_complex y) {
     if (opdi_complex_zero(x) && y.re > 0) { return opdi_complex_make(0, 0); }
     return opdi_complex_exp(opdi_complex_mul(y, opdi_complex_log(x)));
 }
-/* Returns log(e^x + e^y), starting from the number with the larger real part.  If both are infinite, computes the
-   exponentials themselves. */
+/* Returns log(e^x + e^y) as h + log1p(e^(l - h)), where h has the larger real part and l is the other one.  If both
+   real parts are infinity, computes the exponentials themselves. */
 OPDI_INTERNAL opdi_complex opdi_complex_logaddexp(opdi_complex x, opdi_complex y) {
     const bool second = x.re < y.re;
     const opdi_complex high = second ? y : x, low = second ? x : y;
@@ -212,17 +213,17 @@ static opdi_complex opdi_complex_sinc(opdi_complex x) {
     const opdi_complex px = opdi_complex_times(3.14159265358979323846, x);
     return opdi_complex_zero(x) ? opdi_complex_make(1, 0) : opdi_complex_div(opdi_complex_sin(px), px);
 }
-/* Returns x + k (y - x), computed from the nearer end. */
+/* Returns x + k (y - x), computed from the end that is nearer. */
 static opdi_complex opdi_complex_lerp(opdi_complex x, opdi_complex y, opdi_complex k) {
     const opdi_complex whole = opdi_complex_sub(y, x);
     if (opdi_complex_abs(k) < 0.5) { return opdi_complex_add(x, opdi_complex_mul(k, whole)); }
     return opdi_complex_sub(y, opdi_complex_mul(whole, opdi_complex_sub(opdi_complex_make(1, 0), k)));
 }
 
-//== formulas ==========================================================================================================
+//== pointwise formulas ================================================================================================
 
-/* The formulas, as in >>api:formulas: X(name, inputs, formula) with inputs x, y, z and a number a.  OPDI_B turns a
-   truth value into a number. */
+/* The pointwise formulas, as in >>api:formulas: X(name, inputs, formula) with the inputs x, y, z and a number a.
+   OPDI_B converts a truth value to a complex number. */
 #define OPDI_B(value) opdi_complex_make((value), 0)
 #define OPDI_COMPLEX_FORMULAS(X) \
     X(add_scaled, 2, opdi_complex_add(x, opdi_complex_mul(a, y))) \
@@ -265,7 +266,7 @@ static opdi_complex opdi_complex_lerp(opdi_complex x, opdi_complex y, opdi_compl
                                                                              opdi_complex_mul(y, y))))) \
     X(sigmoid_backward, 2, opdi_complex_mul(x, opdi_complex_conj(opdi_complex_mul( \
         opdi_complex_sub(opdi_complex_make(1, 0), y), y))))
-/* The formulas that also have loops over numbers in the layout of memory. */
+/* Pointwise formulas that also have faster loops over contiguous tensors, in which results are bool or real. */
 #define OPDI_COMPLEX_TO_REAL(X) \
     X(eq, 2, OPDI_B(x.re == y.re && x.im == y.im)) \
     X(ne, 2, OPDI_B(x.re != y.re || x.im != y.im)) \
@@ -273,7 +274,7 @@ static opdi_complex opdi_complex_lerp(opdi_complex x, opdi_complex y, opdi_compl
 #define OPDI_COMPLEX_INPUTS_1
 #define OPDI_COMPLEX_INPUTS_2 const opdi_complex y = ((const opdi_complex *)data[2])[i];
 #define OPDI_COMPLEX_INPUTS_3 OPDI_COMPLEX_INPUTS_2 const opdi_complex z = ((const opdi_complex *)data[3])[i];
-/* Defines opdi_c128_<name>, the loop of a formula. */
+/* Defines opdi_c128_<name>, the loop of a pointwise formula. */
 #define OPDI_COMPLEX_LOOP(name, inputs, formula) \
     static void opdi_c128_##name(void *const *data, int64_t count, const opdi_params *params) { \
         const opdi_complex a = opdi_complex_make(params->f64[0], params->imaginary[0]); \
@@ -287,19 +288,22 @@ static opdi_complex opdi_complex_lerp(opdi_complex x, opdi_complex y, opdi_compl
 OPDI_COMPLEX_FORMULAS(OPDI_COMPLEX_LOOP)
 OPDI_COMPLEX_TO_REAL(OPDI_COMPLEX_LOOP)
 OPDI_COLD_END
-/* Arithmetic on contiguous numbers, with loops compiled for speed.  These formulas treat real and imaginary parts
-   separately: X(name, inputs, part) computes a part from the parts of x and y. */
+/* Arithmetic on contiguous numbers, with loops that are compiled for speed.  These formulas treat real and imaginary
+   parts alike: X(name, inputs, part) computes each part of the result from the same part x of the first and y of the
+   second input. */
 #define OPDI_COMPLEX_PARTS(X) \
     X(add, 2, x + y) \
     X(sub, 2, x - y) \
     X(neg, 1, -x)
-/* X(name, inputs, real part, imaginary part) of a + bi and c + di.  Compiled without FMA, so that z conj(z) is real. */
+/* X(name, inputs, real part, imaginary part): the parts of the result for inputs a + bi and c + di.  Compiled without
+   FMA, so that z conj(z) is real. */
 #define OPDI_COMPLEX_PAIRS(X) \
     X(mul, 2, a * c - b * d, a * d + b * c) \
     X(square, 1, a * a - b * b, a * b + b * a) \
     X(conj, 1, a, -b)
 OPDI_LOOPS_BEGIN
-/* Computes out = f(a + bi, c + di) as in OPDI_COMPLEX_PAIRS. */
+/* Defines opdi_pair_<name>_<suffix>: sets *real and *imaginary to the parts of the result for a + bi and c + di, as
+   listed in OPDI_COMPLEX_PAIRS. */
 #define OPDI_PAIR_FN_OF(type, suffix, name, first, second) \
     OPDI_LOOP_TEXT void opdi_pair_##name##_##suffix(type a, type b, OPD_UNUSED type c, OPD_UNUSED type d, type *real, \
                                                     type *imaginary) { \
@@ -310,8 +314,9 @@ OPDI_LOOPS_BEGIN
     OPDI_PAIR_FN_OF(float, f32, name, first, second) \
     OPDI_PAIR_FN_OF(double, f64, name, first, second)
 OPDI_COMPLEX_PAIRS(OPDI_PAIR_FN)
-/* Computes 1 / (a + bi), which is 0 if a part is infinite.  `scale` is a power of two that keeps the squares in range.
-   Computes all alternatives before it chooses one, so that compilers make no branches. */
+/* Computes 1 / (a + bi), which is 0 if a part is infinite, and sets *real and *imaginary.  `scale` is a power of two
+   that prevents overflow of squares.  All alternatives are computed before one is chosen, so that compilers make no
+   branches. */
 OPDI_LOOP_TEXT void opdi_pair_over(double a, double b, double scale, double *real, double *imaginary) {
     const double x = a * scale, y = b * scale, square = x * x + y * y, over = 1 / square;
     const double re = x * over * scale, re_a = copysign(0, a) + 0 * b, re_b = 0 * a;
@@ -326,16 +331,16 @@ OPDI_LOOP_TEXT void opdi_pair_reciprocal_f64(double a, double b, OPD_UNUSED doub
                                              double *real, double *imaginary) {
     opdi_pair_over(a, b, opdi_pair_scale(a, b), real, imaginary);
 }
-/* Computes (a + bi) / (c + di) as opdi_complex_div does. */
+/* Computes (a + bi) / (c + di) like opdi_complex_div. */
 OPDI_LOOP_TEXT void opdi_pair_div_f64(double a, double b, double c, double d, double *real, double *imaginary) {
     const bool first = fabs(c) >= fabs(d), none = c == 0 && d == 0;
     const double most = first ? c : d, least = first ? d : c, k = least / most, below = most + least * k;
-    const double x = first ? a : b, y = first ? b : a;        /* x + y k, and y - x k with one sign or the other */
+    const double x = first ? a : b, y = first ? b : a;        /* for x + y k and +-(y - x k) */
     const double im = first ? y - x * k : x * k - y;
     *real = (none ? a : x + y * k) / (none ? fabs(c) : below);
     *imaginary = (none ? b : im) / (none ? fabs(c) : below);
 }
-/* Computes (a + bi) / |a + bi|, or 0 at 0.  `scale` is a power of two that keeps the squares in range. */
+/* Computes (a + bi) / |a + bi|, or 0 for 0.  `scale` is a power of two that prevents overflow of squares. */
 OPDI_LOOP_TEXT void opdi_pair_unit(double a, double b, double scale, double *real, double *imaginary) {
     const double x = a * scale, y = b * scale, square = x * x + y * y, size = sqrt(square);
     const double re = x / size, im = y / size;
@@ -346,7 +351,7 @@ OPDI_LOOP_TEXT void opdi_pair_sign_f64(double a, double b, OPD_UNUSED double c, 
                                        double *imaginary) {
     opdi_pair_unit(a, b, opdi_pair_scale(a, b), real, imaginary);
 }
-/* Defines these functions for float numbers.  They are computed as double, in which the squares fit. */
+/* Defines functions for floats that compute in double, in which squares of floats do not overflow. */
 #define OPDI_LONG_PAIR_FN(name, call) \
     OPDI_LOOP_TEXT void opdi_pair_##name##_f32(float a, float b, OPD_UNUSED float c, OPD_UNUSED float d, float *real, \
                                                float *imaginary) { \
@@ -358,9 +363,9 @@ OPDI_LOOP_TEXT void opdi_pair_sign_f64(double a, double b, OPD_UNUSED double c, 
 OPDI_LONG_PAIR_FN(reciprocal, opdi_pair_over((double)a, (double)b, 1, &re, &im))
 OPDI_LONG_PAIR_FN(div, opdi_pair_div_f64((double)a, (double)b, (double)c, (double)d, &re, &im))
 OPDI_LOOPS_END
-/* Functions made of exp(a) cos(b) and exp(a) sin(b), for 64 numbers at a time, by the loops of real numbers.  sin and
-   cos use m = exp(|b|) - 1: sinh |b| = (m + m / (m + 1)) / 2 and cosh(b) = 1 + m^2 / (2 (m + 1)).  If a part of a
-   number is 0, large or NaN, the function of a single number computes it. */
+/* Functions that are computed from exp(a) cos(b) and exp(a) sin(b), for 64 numbers a + bi at a time, by loops for real
+   numbers.  sin and cos use m = exp(|b|) - 1: sinh|b| = (m + m / (m + 1)) / 2 and cosh(b) = 1 + m^2 / (2 (m + 1)).  If
+   a part of a number is 0, large or NaN, the function for single numbers computes the result. */
 enum { OPDI_WAVE_EXP, OPDI_WAVE_SIGMOID, OPDI_WAVE_SIN, OPDI_WAVE_COS };
 OPDI_LOOPS_BEGIN
 #if defined(OPDI_X86)
@@ -371,7 +376,7 @@ OPDI_ALWAYS void opdi_complex_wave_exp(const opdi_complex *x, opdi_complex *y, d
         y[i].im = size * opdi_trig1_f64(b, 0);
     }
 }
-/* Computes sin (shift is 0) or cos (shift is 1). */
+/* Computes sin (`shift` is 0) or cos (`shift` is 1) of 64 numbers. */
 OPDI_ALWAYS void opdi_complex_wave_sine(const opdi_complex *x, opdi_complex *y, uint64_t shift) {
     OPDI_IVDEP for (int i = 0; i < 64; i++) {
         const double size = fabs(x[i].im), inner = size < 300 ? size : 300.0;
@@ -425,7 +430,7 @@ static void opdi_complex_wave(int wave, void *const *data, int64_t count) {
     for (; at < count; at++) { out[at] = opdi_complex_wave_one(wave, x[at]); }
 }
 #if defined(OPDI_X86)
-/* Computes the square roots rr + i ri of 64 numbers re + i im, whose squares are in range. */
+/* Computes the square roots rr + i ri of 64 numbers re + i im, whose squares must not overflow. */
 __attribute__((target("avx2"))) static void opdi_complex_roots(const double *re, const double *im, double *rr,
                                                                double *ri) {
     double size[64], root[64];
@@ -439,8 +444,9 @@ __attribute__((target("avx2"))) static void opdi_complex_roots(const double *re,
         ri[i] = re[i] >= 0 ? other : signed_root;
     }
 }
-/* Does opdi_complex_asin's work for 64 numbers that are neither large nor nearly real.  Writes the imaginary parts and,
-   for the real parts, which are angles, the second coordinate (the first is x.re). */
+/* Does the work of opdi_complex_asin for 64 numbers that are neither large nor nearly real.  Sets the imaginary parts
+   of y to those of the results.  The real part of a result is an angle: sets y.re to the second coordinate of a point
+   at this angle, whose first coordinate is x.re. */
 __attribute__((target("avx2"))) static void opdi_complex_wave_asin(const opdi_complex *x, opdi_complex *y) {
     double a[64], b[64], less[2][64], more[2][64], root[64], turned[64];
     OPDI_IVDEP for (int i = 0; i < 64; i++) {
@@ -459,7 +465,7 @@ __attribute__((target("avx2"))) static void opdi_complex_wave_asin(const opdi_co
         root[i] = 1 + turned[i] * turned[i];
     }
     opdi_vsqrt64(64, root, root);
-    OPDI_IVDEP for (int i = 0; i < 64; i++) {         /* as opdi_complex_asinh_of */
+    OPDI_IVDEP for (int i = 0; i < 64; i++) {         /* see opdi_complex_asinh_of */
         const double size = fabs(turned[i]), u = size + size * size / (1 + root[i]), one = 1 + u;
         y[i].im = copysign(opdi_log1_f64(one) + (u - (one - 1)) / one, turned[i]);
     }
@@ -483,7 +489,7 @@ static void opdi_c128_asin(void *const *data, int64_t count, const opdi_params *
     for (; at < count; at++) { out[at] = opdi_complex_asin(x[at]); }
     (void)params;
 }
-/* Defines opdi_c128_<name>, as above. */
+/* Defines opdi_c128_<name> for the functions above. */
 #define OPDI_COMPLEX_WAVES(X) X(exp, EXP) X(sigmoid, SIGMOID) X(sin, SIN) X(cos, COS)
 #define OPDI_COMPLEX_WAVE(name, wave) \
     static void opdi_c128_##name(void *const *data, int64_t count, const opdi_params *params) { \
@@ -493,7 +499,8 @@ static void opdi_c128_asin(void *const *data, int64_t count, const opdi_params *
 OPDI_COMPLEX_WAVES(OPDI_COMPLEX_WAVE)
 OPDI_COLD_END
 OPDI_LOOPS_BEGIN
-/* Defines loops over complex numbers with parts of a type: of a function, of comparisons, of sizes. */
+/* Define loops over contiguous complex numbers whose parts have type `type`: of functions, of comparisons and of
+   absolute values. */
 #define OPDI_PAIRS_LOOP(type, suffix) \
     typedef void opdi_pair_fn_##suffix(type a, type b, type c, type d, type *real, type *imaginary); \
     OPDI_LOOP_TEXT void opdi_pairs_##suffix(void *const *data, int inputs, int64_t count, opdi_pair_fn_##suffix one) { \
@@ -524,9 +531,9 @@ OPDI_LOOPS_BEGIN
     OPDI_PAIRS_ABS_LOOP(type, suffix)
 OPDI_PAIRS_LOOPS(float, f32)
 OPDI_PAIRS_LOOPS(double, f64)
-/* Computes z / |z| of 64 complex64 numbers in double, where the squares of floats are in range.  Runs in two steps: if
-   `out` is NULL, computes the squares of the sizes, whose roots are then taken by vectors; else divides the numbers by
-   these roots. */
+/* Computes z / |z| for 64 complex64 numbers in double, in which squares of floats do not overflow.  It is called twice:
+   with out NULL, it sets size [64] to the squares of the absolute values; the caller takes their roots, and then it
+   divides the numbers by these roots. */
 OPDI_ALWAYS void opdi_units_body(const float *x, double *size, float *out) {
     if (!out) {
         OPDI_IVDEP for (int i = 0; i < 64; i++) {
@@ -566,7 +573,7 @@ static void opdi_c64_sign(void *const *data, int64_t count, const opdi_params *p
     (void)params;
 }
 OPDI_LOOPS_END
-/* Defines opdi_<prefix>_<name>, which calls `run`, and compiles it for AVX2 too. */
+/* Defines opdi_<prefix>_<name>, a loop that calls `run`, which is also compiled for AVX2. */
 #if defined(OPDI_X86)
 #define OPDI_PAIRS_OF(prefix, name, run) \
     __attribute__((target("avx2"))) \
@@ -604,10 +611,10 @@ OPDI_LOOPS_END
 OPDI_LOOPS_BEGIN
 OPDI_COMPLEX_PARTS(OPDI_PARTS_BOTH)
 OPDI_COMPLEX_PAIRS(OPDI_PAIRS_BOTH)
-/* Also compiled for AVX-512, whose multiply-add rounds only once.  This changes no result, because products of float
-   numbers are exact in double. */
+/* The reciprocal is also compiled for AVX-512, whose multiply-add rounds only once.  This does not change the results,
+   because products of floats are exact in double. */
 #if defined(OPDI_X86)
-/* Inverts 64 numbers.  Returns false if one is 0 or has a part that is infinite or NaN. */
+/* Computes the reciprocals of 64 numbers.  Returns false if a number is 0 or has an infinite or NaN part. */
 OPDI_AVX512 static bool opdi_c64_reciprocal_block(const float *x, float *out) {
     uint32_t bits[128], other = 0;
     memcpy(bits, x, sizeof bits);
@@ -653,9 +660,9 @@ OPDI_PAIRS_OF(c128, unequal, opdi_pairs_equal_f64(data, count, false))
 OPDI_PAIRS_OF(c128, size, opdi_pairs_abs_f64(data, count))
 OPDI_LOOPS_END
 OPDI_COLD_BEGIN
-/* Defines opdi_complex_of_NAME, which returns a loop of a formula, or NULL if there is none.  For OPD_DTYPE_NONE, the
-   loop reads and writes complex128.  For a complex dtype, the loop reads numbers of that dtype as they lie in memory,
-   and writes such numbers, their absolute values or truth values. */
+/* Defines opdi_complex_of_<name>, which returns a loop of a pointwise formula, or NULL if there is none.  For
+   OPD_DTYPE_NONE, the loop reads and writes complex128.  For a complex dtype, the loop reads contiguous numbers of that
+   dtype, and writes such numbers, their absolute values or truth values. */
 #define OPDI_COMPLEX_OF(name, short64, short128) \
     OPDI_INTERNAL opdi_loop opdi_complex_of_##name(opd_scalar_type dtype) { \
         return dtype == OPD_DTYPE_NONE ? opdi_c128_##name : dtype == OPD_COMPLEX64 ? (short64) : (short128); \
@@ -677,7 +684,8 @@ OPDI_COMPLEX_OF_PAIRS(square)
 OPDI_COMPLEX_OF_PAIRS(reciprocal)
 OPDI_COMPLEX_OF_PAIRS(div)
 OPDI_COMPLEX_OF_PAIRS(sign)
-/* Contiguous tensors, and a loop over complex numbers that runs on them without number arguments. */
+/* A loop over complex numbers, without number arguments, and the contiguous tensors that it runs on: result and
+   inputs. */
 typedef struct opdi_pairs { opdi_loop loop; char *data[4]; int64_t size[4]; int nops; } opdi_pairs;
 static void opdi_pairs_range(void *ctx, int64_t begin, int64_t end) {
     const opdi_pairs *pairs = (const opdi_pairs *)ctx;
@@ -685,8 +693,8 @@ static void opdi_pairs_range(void *ctx, int64_t begin, int64_t end) {
     for (int k = 0; k < pairs->nops; k++) { data[k] = pairs->data[k] + begin * pairs->size[k]; }
     pairs->loop(data, end - begin, NULL);
 }
-/* Returns true if the result ops[0], of dtype `result`, and the inputs ops[1..nin], of dtype `common`, are contiguous
-   tensors of one shape. */
+/* Returns true if opdi_pairs_run can be used: the result ops[0] of dtype `result` and the inputs ops[1..nin] of dtype
+   `common` are contiguous CPU tensors of the same shape that do not overlap partially. */
 OPDI_INTERNAL bool opdi_pairs_alike(opd_tensor *const *ops, int nin, opd_scalar_type common, opd_scalar_type result) {
     for (int k = 0; k <= nin; k++) {
         if (ops[k]->dtype != (int8_t)(k ? common : result) || !(ops[k]->flags & OPDI_CONTIGUOUS) ||
@@ -697,7 +705,7 @@ OPDI_INTERNAL bool opdi_pairs_alike(opd_tensor *const *ops, int nin, opd_scalar_
     }
     return true;
 }
-/* Runs a loop over the contiguous result ops[0] and inputs ops[1..nin]. */
+/* Runs a loop over the contiguous result ops[0] and the inputs ops[1..nin]. */
 OPDI_INTERNAL void opdi_pairs_run(opdi_loop loop, opd_tensor *const *ops, int nin) {
     opdi_pairs pairs;
     pairs.loop = loop;
@@ -709,20 +717,21 @@ OPDI_INTERNAL void opdi_pairs_run(opdi_loop loop, opd_tensor *const *ops, int ni
     opdi_parallel_for(ops[0]->numel, OPDI_GRAIN, opdi_pairs_range, &pairs);
 }
 
-//== what kernels for real numbers do with complex ones ================================================================
+//== complex numbers in kernels for real numbers =======================================================================
 
-/* Fails if tensor is complex; `what` is the kernel's name.  Returns 0 or -1. */
+/* Fails if tensor is complex; `what` is the name of the kernel for the message.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_refuse_complex(const opd_tensor *tensor, const char *what) {
     return !opdi_is_complex(tensor) ? 0
         : opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what,
                    opd_dtype_cname((opd_scalar_type)tensor->dtype));
 }
-/* Returns a view of the real (part 0) or imaginary (part 1) part of a complex tensor; returns other tensors as they
-   are.  On failure, returns NULL and sets an error. */
+/* Returns a view of the real (part is 0) or imaginary (part is 1) part of a complex tensor; returns a real tensor
+   itself.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_part_of(opd_tensor *tensor, int part) {
     return opdi_is_complex(tensor) ? opd_select(opd_view_as_real(tensor), -1, part) : tensor;
 }
-/* Gives the call re + i im as result i, which must be its next result.  Returns 0, or -1 and sets an error. */
+/* Makes re + i im result number i of the call; the results before it must have been set.  Returns 0, or -1 and sets an
+   error. */
 OPDI_INTERNAL int opdi_give_parts(opd_call *call, int i, opd_tensor *re, opd_tensor *im) {
     if (!re || !im) { return -1; }
     opd_tensor *out = opd_result(call, i, opdi_sizes(re), re->ndim,
@@ -732,8 +741,9 @@ OPDI_INTERNAL int opdi_give_parts(opd_call *call, int i, opd_tensor *re, opd_ten
     if (!first || !second || opdi_copy(first, re) || opdi_copy(second, im)) { return -1; }
     return opd_return_tensor(call, out);
 }
-/* Calls the call's own operator with parts of its complex tensors.  If bit i of `imaginary` is set, argument i is
-   replaced by its imaginary part, else by its real part.  If bit i of `without` is set, argument i becomes None. */
+/* Calls the operator of `call` with parts of its complex tensors.  If bit i of `imaginary` is set, argument i is
+   replaced by its imaginary part, else by its real part.  If bit i of `without` is set, argument i becomes None.  rets
+   gets the results.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_call_parts(opd_call *call, unsigned imaginary, unsigned without, opd_value *rets) {
     const opdi_card *card = OPDI_ACQUIRE(&call->op->card);
     const opd_op *op = card && card->base ? card->base->op : call->op;
@@ -744,8 +754,8 @@ OPDI_INTERNAL int opdi_call_parts(opd_call *call, unsigned imaginary, unsigned w
     }
     return opd_ok() ? opd_call_all((opd_op *)(uintptr_t)op, rets, args, op->nargs) : -1;
 }
-/* The kernel of an operator that is linear in all its complex tensors together: runs the operator on the real parts,
-   then on the imaginary parts. */
+/* The kernel of an operator that is linear in all its complex tensors together: runs the operator once for the real
+   parts and once for the imaginary parts. */
 OPDI_INTERNAL int opdi_by_parts(opd_call *call) {
     opd_value re, im;
     if (opdi_call_parts(call, 0, 0, &re) || opdi_call_parts(call, ~0u, 0, &im)) { return -1; }

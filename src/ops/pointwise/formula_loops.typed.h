@@ -1,7 +1,7 @@
-/* Computes one element by a formula.  x, y, z are inputs and a, b, c numbers; those that a formula does not use have
-   any value. */
+/* Computes one element by a pointwise formula.  x, y, z are inputs and a, b, c are numbers.  Parameters that a formula
+   does not use have any value. */
 typedef OPD_T OPDI_LOOP(formula)(OPD_T x, OPD_T y, OPD_T z, OPD_T a, OPD_T b, OPD_T c, const opdi_params *params);
-/* Computes one element after another, which compiles quickly. */
+/* Computes one element after another; such loops compile quickly. */
 OPDI_LOOP_TEXT void OPDI_LOOP(each)(void *const *data, int64_t count, const opdi_params *params, int inputs,
                                     OPDI_LOOP(formula) *formula) {
     const OPD_T a = params->OPDI_NUMBERS[0], b = params->OPDI_NUMBERS[1], c = params->OPDI_NUMBERS[2];
@@ -13,7 +13,7 @@ OPDI_LOOP_TEXT void OPDI_LOOP(each)(void *const *data, int64_t count, const opdi
         out[i] = value;
     }
 }
-/* Computes 64 elements at a time in a loop of constant length, which compilers vectorise by default. */
+/* Computes 64 elements at a time in a loop of constant length, which compilers vectorize by default. */
 OPDI_LOOP_TEXT void OPDI_LOOP(blocks)(void *const *data, int64_t count, const opdi_params *params, int inputs,
                                       OPDI_LOOP(formula) *formula) {
     const OPD_T a = params->OPDI_NUMBERS[0], b = params->OPDI_NUMBERS[1], c = params->OPDI_NUMBERS[2];

@@ -1,17 +1,17 @@
 #include "../ops.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>op:pointwise the formulas' loops and the generic kernel
+//  >>op:pointwise loops for pointwise formulas, and the generic kernel
 //
-//  The loops are macros, which are compiled for each formula of OPD_FORMULAS_* (see >>api:formulas).  One generic
-//  kernel checks and promotes the inputs, makes the result and runs the loops, for the keys CPU and Meta alike.  A
-//  descriptor names its formula, its rule and its derivative.
+//  The loops are macros, which are compiled for each pointwise formula in OPD_FORMULAS_* (see >>api:formulas).  One
+//  generic kernel checks and promotes the inputs, makes the result and runs the loops, for CPU and fake tensors alike.
+//  An opdi_formula holds the loops of a formula and its rules, such as the dtype of results.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_LOOPS_BEGIN
 
 //== loops: opdi_<type>_<formula> ======================================================================================
-/* Defines a row's formula as a function of one element, from which its loops are compiled. */
+/* Defines a pointwise formula as a function of one element, from which its loops are compiled. */
 #define OPDI_LOOP_FORMULA(name, formula) \
     OPDI_LOOP_TEXT OPD_T OPDI_LOOP(at_##name)(OPD_UNUSED OPD_T x, OPD_UNUSED OPD_T y, OPD_UNUSED OPD_T z, \
         OPD_UNUSED OPD_T a, OPD_UNUSED OPD_T b, OPD_UNUSED OPD_T c, OPD_UNUSED const opdi_params *params) { \
@@ -26,7 +26,7 @@ OPDI_LOOPS_BEGIN
     OPDI_INTERNAL void OPDI_LOOP(name)(void *const *data, int64_t count, const opdi_params *params) { \
         OPDI_LOOP(blocks)(data, count, params, inputs, OPDI_LOOP(at_##name)); }
 #if defined(OPDI_X86)
-/* Defines the long loop for AVX2, and a short one for machines without. */
+/* Defines a vectorized loop for AVX2, and a simple loop for CPUs without AVX2. */
 #define OPDI_LOOP_WIDE(name, inputs, formula) \
     OPDI_LOOP_FORMULA(name, formula) \
     OPDI_AVX2 static void OPDI_LOOP(name##_avx2)(void *const *data, int64_t count, const opdi_params *params) { \
@@ -39,7 +39,7 @@ OPDI_LOOPS_BEGIN
 #else
 #define OPDI_LOOP_WIDE OPDI_LOOP_BLOCKS
 #endif
-/* The kinds of formulas in float, in double and in int64_t. */
+/* The loops for each kind of formula (S, V, W, D, M, N; see >>api:formulas) in float, double and int64_t. */
 #define OPDI_LOOP_F32_S OPDI_LOOP_EACH
 #define OPDI_LOOP_F32_V OPDI_LOOP_WIDE
 #define OPDI_LOOP_F32_W OPDI_LOOP_WIDE
@@ -103,7 +103,7 @@ OPD_FORMULAS_FLOAT(OPDI_LOOP_F64)
 #define OPD_T int64_t
 #define OPDI_LOOP(name) opdi_i64_##name
 #define OPDI_NUMBERS i64
-#define OPD_H(name) OPDI_H_##name                        /* functions that divide also take s */
+#define OPD_H(name) OPDI_H_##name                        /* functions that divide also take params */
 #define OPD_HELPER(name) opdi_h_i64_##name
 #define OPD_NOTES , const opdi_params *params
 #define OPD_PASS_NOTES , params
@@ -138,13 +138,14 @@ OPD_FORMULAS_INT(OPDI_LOOP_F64)
 #undef OPD_MUL
 #undef OPD_NEG
 
-//== activations in float, by blocks through the vector functions ======================================================
+//== activations in float, in blocks, by vector functions ==============================================================
 
 enum { OPDI_GELU, OPDI_GELU_TANH, OPDI_GELU_BACKWARD, OPDI_GELU_TANH_BACKWARD, OPDI_SILU, OPDI_SILU_BACKWARD };
-/* Sets dst[0..n) to expr of j; n is a multiple of 16. */
+/* Sets dst[j] to expr, in which j is the index, for all j below `count`, which is a multiple of 16. */
 #define OPDI_ACT(dst, expr) OPDI_SIXTEENS(dst[j] = (expr))
-/* Computes y = function(x) or, if grad is given, y = grad function'(x).  block and u are scratch memory.  All arrays
-   are [256], of which `count` elements are used, a multiple of 16. */
+/* Computes y = function(x) for one of the functions OPDI_GELU .. or, for the backward functions, y = grad *
+   function'(x).  block and u are scratch memory.  All arrays have 256 elements, of which `count`, a multiple of 16, are
+   used. */
 OPDI_ALWAYS void opdi_activation_body(int function, int64_t count, float *y, const float *grad, const float *x,
                                       float *block, float *u) {
     int64_t i;
@@ -192,7 +193,8 @@ OPDI_COLD static void opdi_activation_block(int function, int64_t count, float *
 #else
 #define opdi_activation_block opdi_activation_body
 #endif
-/* Runs opdi_activation_block on any number of elements.  Fewer than 16 last elements are filled up with zeros. */
+/* Runs opdi_activation_block on any number of elements.  The last elements are padded with zeros to a multiple of
+   16. */
 static void opdi_activation(int function, int64_t count, float *out, const float *grad, const float *x) {
     float xs[256], gs[256], ys[256], block[256], u[256];
     int64_t i = 0;
@@ -207,7 +209,7 @@ static void opdi_activation(int function, int64_t count, float *out, const float
     opdi_activation_block(function, whole, ys, gs, xs, block, u);
     memcpy(out + i, ys, (size_t)rows * sizeof(float));
 }
-/* Defines opdi_f32_v<name>, of (x) and of (g, x). */
+/* Defines opdi_f32_v<name>, a loop of input x or of inputs grad and x. */
 #define OPDI_ACTIVATION_LOOP(name, number, grad, arg)                                                       \
     OPDI_INTERNAL void opdi_f32_v##name(void *const *data, int64_t count, const opdi_params *params) {             \
         (void)params;                                                                                                 \
@@ -219,7 +221,7 @@ OPDI_ACTIVATION_LOOP(gelu_backward, OPDI_GELU_BACKWARD, 1, 2)
 OPDI_ACTIVATION_LOOP(gelu_tanh_backward, OPDI_GELU_TANH_BACKWARD, 1, 2)
 OPDI_ACTIVATION_LOOP(silu, OPDI_SILU, 1, 1)
 OPDI_ACTIVATION_LOOP(silu_backward, OPDI_SILU_BACKWARD, 1, 2)
-/* Computes log(1 + exp(a x)) / a, or x if a x is above b. */
+/* Computes log(1 + exp(a x)) / a, or x where a x > b, for the input x and the numbers a, b of params. */
 OPDI_INTERNAL void opdi_f32_vsoftplus(void *const *data, int64_t total, const opdi_params *params) {
     const float a = params->f32[0], b = params->f32[1];
     float block[256], xs[256];
@@ -237,12 +239,12 @@ OPDI_INTERNAL void opdi_f32_vsoftplus(void *const *data, int64_t total, const op
     }
 }
 
-//== powers and remainders by vectors ==================================================================================
+//== powers and remainders with vector instructions ====================================================================
 
 enum { OPDI_TWO_POW, OPDI_TWO_FMOD, OPDI_TWO_REMAINDER };
 #if defined(OPDI_X86)
-/* Returns x^y = 2^(y log2 x), computed in double.  If y is odd, the result has the sign of x.  Negative x with other y
-   gives no valid result. */
+/* Returns x^y = 2^(y log2(x)), computed in double.  If y is odd, the result has the sign of x.  If x is negative and y
+   is not an integer, the result is not valid. */
 OPDI_ALWAYS float opdi_pow1_f32(float x, float y) {
     double e;
     const double m = opdi_split_f64((double)fabsf(x), &e), s = (m - 1.0) / (m + 1.0), z = s * s;
@@ -267,12 +269,12 @@ OPDI_ALWAYS float opdi_pow1_f32(float x, float y) {
     const float whole = y + OPDI_MAGIC, odd = opdi_float(opdi_bits(power) ^ opdi_bits(whole) << 31);
     return opdi_pick(x < 0.0f, opdi_pick(whole - OPDI_MAGIC == y, odd, NAN), power);
 }
-/* Returns whether opdi_pow1_f32 cannot compute x^y. */
+/* Returns 1 if opdi_pow1_f32 cannot compute x^y, else 0. */
 OPDI_ALWAYS uint32_t opdi_pow_bad_f32(float x, float y) {
     return ((fabsf(x) > 0.0f) & (fabsf(x) < HUGE_VALF) & (fabsf(y) < 4194304.0f)) ? 0u : 1u;
 }
-/* Returns x^y, with twice the digits on the way: log(m) / 2 = s + s^3 (1/3 + z^2 P(z)) with s = (m - 1) / (m + 1) and z
-   = s^2.  Everything but P is computed in pairs of doubles. */
+/* Returns x^y.  log(m) / 2 is computed as s + s^3 (1/3 + z^2 P(z)) with s = (m - 1) / (m + 1) and z = s^2.  Everything
+   except P is computed with pairs of doubles, which have twice as many digits. */
 OPDI_ALWAYS double opdi_pow1_f64(double x, double y) {
     double e;
     const double m = opdi_split_f64(fabs(x), &e), f = m - 1.0, d = m + 1.0, d_low = m - (d - 1.0), inverse = 1.0 / d;
@@ -362,7 +364,7 @@ OPDI_INTERNAL opd_tensor *opdi_number_make(opdi_number *number, opd_value value)
     }
     return &number->t;
 }
-/* Returns argument i, a Tensor or a Scalar, as an operand.  *number stores a Scalar. */
+/* Returns argument i, a Tensor or a Scalar, as an operand.  A Scalar is stored in *number. */
 OPDI_INTERNAL opd_tensor *opdi_operand_of(const opd_call *call, int i, opdi_number *number) {
     opd_value value = opd_arg_value(call, i);
     return value.tag == OPD_TAG_TENSOR ? value.u.t : opdi_number_make(number, value);
@@ -377,8 +379,8 @@ OPDI_INTERNAL int64_t opdi_number_i64(opd_value value) {
     return value.tag == OPD_TAG_FLOAT ? opdi_to_i64(value.u.d) : value.tag == OPD_TAG_COMPLEX
         ? opdi_to_i64(value.u.c[0]) : value.u.i;
 }
-/* Returns whether a number can be cast to dtype, by the rules of c10::overflows: negative integers may wrap to uint8,
-   infinities stay, and only bool and complex types accept an imaginary part. */
+/* Returns true if a number can be cast to dtype, by the rules of c10::overflows: negative integers may wrap to uint8,
+   infinities are allowed, and only bool and complex dtypes accept an imaginary part. */
 OPDI_INTERNAL bool opdi_number_fits(opd_value value, opd_scalar_type dtype) {
     static const double top[5] = {255.0, 127.0, 32767.0, 2147483647.0, 9223372036854775807.0};
     const double d = opdi_number_f64(value);
@@ -404,16 +406,16 @@ OPDI_INTERNAL void opdi_params_set_f64(opdi_params *params, int element, double 
     params->i64[element] = opdi_to_i64(d);
 }
 OPDI_INTERNAL bool opdi_is_half(opd_scalar_type dtype) { return dtype == OPD_BFLOAT16 || dtype == OPD_FLOAT16; }
-/* If dtype is a half type, rounds number `element` of params to it.  Used by kernels in which PyTorch casts a Scalar to
-   half before it computes in float32. */
+/* If dtype is a 16-bit float, rounds number `element` of params to it.  For kernels in which PyTorch casts a Scalar to
+   16 bits before it computes in float32. */
 OPDI_INTERNAL void opdi_params_half(opdi_params *params, int element, opd_scalar_type dtype) {
     const float f = params->f32[element];
     if (!opdi_is_half(dtype)) { return; }
     opdi_params_set_f64(params, element, (double)(dtype == OPD_BFLOAT16 ? opdi_bf16_to_f32(opdi_f32_to_bf16(f))
                                                   : opdi_f16_to_f32(opdi_f32_to_f16(f))));
 }
-/* Sets number `element` of params to an argument.  Notes in `beyond` a number that overflows float32, and in `pairs`
-   one with an imaginary part, which an operation on real numbers then refuses. */
+/* Sets number `element` of params to `value`.  Sets params->beyond if the number overflows float32, and params->pairs
+   if it has an imaginary part, which operators on real numbers refuse. */
 OPDI_INTERNAL void opdi_params_set(opdi_params *params, int element, opd_value value) {
     opdi_params_set_f64(params, element, opdi_number_f64(value));
     params->i64[element] = opdi_number_i64(value);
@@ -422,8 +424,9 @@ OPDI_INTERNAL void opdi_params_set(opdi_params *params, int element, opd_value v
     params->beyond = params->beyond || (isinf(params->f32[element]) && !isinf(params->f64[element]));
 }
 
-/* Makes the result if the inputs are not all contiguous and of one shape.  It has the sizes to which they broadcast,
-   and the strides that TensorIterator chooses (TensorIteratorBase::fast_set_up, allocate_or_resize_outputs). */
+/* Makes the result if the inputs in[nin] are not all contiguous and of the same shape.  It has the sizes to which they
+   broadcast, and the strides that TensorIterator chooses (TensorIteratorBase::fast_set_up, allocate_or_resize_outputs).
+   On failure, returns NULL and sets an error. */
 OPDI_NOINLINE static opd_tensor *opdi_pointwise_result_slow(opd_call *call, opd_tensor *const *in, int nin,
                                                             opd_scalar_type dtype) {
     int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS], next = 1;
@@ -451,7 +454,8 @@ OPDI_NOINLINE static opd_tensor *opdi_pointwise_result_slow(opd_call *call, opd_
     if (ordered) { return opd_result(call, 0, sizes, ndim, dtype); }
     return opd_result_strided(call, 0, sizes, strides, ndim, dtype, opd_tensor_device(big));
 }
-/* Makes result 0 of a pointwise operator.  If the inputs do not broadcast, returns NULL and sets an error. */
+/* Makes result 0 of a pointwise operator with inputs in[nin].  If the inputs do not broadcast, returns NULL and sets an
+   error. */
 static opd_tensor *opdi_pointwise_result(opd_call *call, opd_tensor *const *in, int nin, opd_scalar_type dtype) {
     const opd_tensor *first = in[0];
     if (!(first->flags & OPDI_CONTIGUOUS)) { return opdi_pointwise_result_slow(call, in, nin, dtype); }
@@ -478,11 +482,12 @@ OPDI_INTERNAL const opdi_params opdi_no_params = {
     /* f64, f32, i64 */ {0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, /* zero, beyond */ NULL, false,
     /* imaginary, pairs */ {0, 0, 0, 0}, false};
 OPDI_COLD_BEGIN
-/* Fills in the operand for a number, or for a 0-dim tensor in host memory, among operands on a device. */
+/* Fills in the operand for a number, or for a tensor without dims in host memory, beside operands on a device.
+   `common` is the dtype of the operands, `compute` the type of the computation. */
 static int opdi_operand_number(opd_operand *operand, const opd_tensor *tensor, opd_scalar_type common, int compute) {
     const opd_scalar_type dtype = (opd_scalar_type)tensor->dtype;
     uint64_t count[2] = {0, 0}, raw[2];
-    if (opd_dtype_is_complex(dtype)) {            /* copies only */
+    if (opd_dtype_is_complex(dtype)) {            /* only in copies */
         float pair[2];
         if (dtype == OPD_COMPLEX128) { memcpy(operand->f64, tensor->data, sizeof operand->f64); }
         else {
@@ -515,8 +520,8 @@ static int opdi_operand_number(opd_operand *operand, const opd_tensor *tensor, o
     operand->i64 = opdi_f64_to_i64(operand->f64[0]);
     return 0;
 }
-/* Computes a formula on operands of a device, by the backend's own function in one pass.  The first operand is the
-   result. */
+/* Computes a pointwise formula (OPD_FORMULA_..) on a device, in one pass of the backend's function.  ops[0] is the
+   result, ops[1] to ops[nops - 1] are the inputs.  Returns 0, or -1 and sets an error. */
 static int opdi_device_run(opd_tensor *const *ops, int nops, int formula, opd_scalar_type common, int compute,
                            const opdi_params *params) {
     static const int64_t one = 1, none = 0;
@@ -573,8 +578,8 @@ static int opdi_device_run(opd_tensor *const *ops, int nops, int formula, opd_sc
     return opdi_backend_rc(backend->desc.pointwise(backend->desc.user, ops[0]->storage->index, &pointwise),
                            ops[0]->backend, "pointwise");
 }
-/* Copies src to dst on one device by the backend's function for formulas.  src may be a number in host memory.  Returns
-   0 or -1. */
+/* Copies src to dst on one device by the backend's function for pointwise formulas.  src may also be a number in host
+   memory.  Returns 0, or -1 and sets an error. */
 OPDI_SHARED int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src) {
     opd_tensor *ops[2];
     ops[0] = dst;
@@ -583,8 +588,8 @@ OPDI_SHARED int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src) {
     return opdi_device_run(ops, 2, OPD_FORMULA_copy, OPD_DTYPE_NONE, opdi_compute_type((opd_scalar_type)src->dtype),
                            &opdi_no_params);
 }
-/* Runs a loop of complex numbers as opdi_pointwise_typed runs others.  For tensors of other devices, the CPU computes.
-   fast: the loop for contiguous numbers of dtype `common`, or NULL. */
+/* Runs a loop of complex numbers like opdi_pointwise_typed.  Tensors of other devices are computed on the CPU.  `fast`
+   is a loop for contiguous numbers of dtype `common`, or NULL. */
 static int opdi_complex_run(opd_call *call, opdi_loop loop, opdi_loop fast, opd_tensor **ops, int nin,
                             opd_scalar_type common, opd_scalar_type result, const opdi_params *params,
                             bool contiguous) {
@@ -601,7 +606,7 @@ static int opdi_complex_run(opd_call *call, opdi_loop loop, opdi_loop fast, opd_
     opdi_pairs_run(fast, ops, nin);
     return 0;
 }
-/* Does opdi_pointwise_typed's work for complex numbers, which are computed as complex128. */
+/* Does the work of opdi_pointwise_typed for complex numbers, which are computed as complex128. */
 static int opdi_pointwise_complex(opd_call *call, const opdi_formula *formula, opd_tensor **ops, int nin,
                                   opd_scalar_type common, opd_scalar_type result, const opdi_params *params) {
     if (opdi_complex_left_out()) { return -1; }
@@ -611,8 +616,8 @@ static int opdi_pointwise_complex(opd_call *call, const opdi_formula *formula, o
                             (formula->rule & OPDI_CONTIGUOUS_RESULT) != 0);
 }
 OPDI_COLD_END
-/* Runs a formula on the inputs ops[1..nin], after promoting them to dtype `common`.  The result has dtype `result`.
-   Returns 0, or -1 and sets an error. */
+/* Runs a pointwise formula on the inputs ops[1..nin], after promoting them to dtype `common`.  Sets ops[0] to the
+   result, which has dtype `result`.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_pointwise_typed(opd_call *call, const opdi_formula *formula, opd_tensor **ops, int nin,
                                        opd_scalar_type common, opd_scalar_type result, const opdi_params *params) {
     if (common != OPD_FLOAT32) {
@@ -634,7 +639,7 @@ OPDI_INTERNAL int opdi_pointwise_typed(opd_call *call, const opdi_formula *formu
     if (formula->rule & OPDI_CONTIGUOUS_RESULT) { ops[0] = opdi_contiguous_result(call, ops + 1, nin, result); }
     else { ops[0] = opdi_pointwise_result(call, ops + 1, nin, result); }
     if (!ops[0]) { return -1; }
-    if (!ops[0]->data) { return 0; }              /* a fake, or no elements */
+    if (!ops[0]->data) { return 0; }              /* a fake tensor, or no elements */
     if (OPDI_UNLIKELY(ops[0]->backend != OPD_CPU)) {
         return opdi_device_run(ops, nin + 1, formula->number[compute == OPDI_I64], common, opdi_compute_type(common),
                                params);
@@ -652,17 +657,18 @@ OPDI_INTERNAL int opdi_pointwise(opd_call *call, const opdi_formula *formula, op
     const opd_scalar_type result = formula->rule & OPDI_TO_BOOL ? OPD_BOOL : common;
     if ((formula->rule & OPDI_NUMBER_KEPT) && ops[2]->ndim == 0 && (common == OPD_BFLOAT16 || common == OPD_FLOAT16) &&
         ops[2]->dtype != (int8_t)common) {
-        common = OPD_FLOAT32;                     /* in which halves are computed */
+        common = OPD_FLOAT32;                     /* the dtype in which 16-bit floats are computed */
     }
     return opdi_pointwise_typed(call, formula, ops, nin, common, result, params);
 }
-/* Runs a formula of one tensor without numbers. */
+/* Runs a pointwise formula of one tensor, without numbers.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_unary(opd_call *call, const opdi_formula *formula) {
     opd_tensor *ops[2];
     ops[1] = opd_arg_tensor(call, 0);
     return opdi_pointwise(call, formula, ops, 1, &opdi_no_params);
 }
-/* Does opdi_unary's work for a formula whose result is real for complex inputs. */
+/* Runs a pointwise formula of one tensor whose result is real even if the input is complex.  Returns 0, or -1 and sets
+   an error. */
 OPDI_INTERNAL int opdi_unary_real(opd_call *call, const opdi_formula *formula) {
     opd_tensor *ops[2];
     ops[1] = opd_arg_tensor(call, 0);
@@ -673,7 +679,7 @@ OPDI_INTERNAL int opdi_unary_real(opd_call *call, const opdi_formula *formula) {
     return opdi_pointwise_typed(call, formula, ops, 1, (opd_scalar_type)ops[1]->dtype,
                                 (opd_scalar_type)opdi_real_dtype(ops[1]->dtype), &opdi_no_params);
 }
-/* Runs a formula of two arguments; either may be a Scalar. */
+/* Runs a pointwise formula of arguments 0 and 1, each of which may be a Scalar.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_binary(opd_call *call, const opdi_formula *formula) {
     opd_tensor *ops[3];
     opdi_number number, other;
@@ -681,8 +687,8 @@ OPDI_INTERNAL int opdi_binary(opd_call *call, const opdi_formula *formula) {
     ops[2] = opdi_operand_of(call, 1, &other);
     return opdi_pointwise(call, formula, ops, 2, &opdi_no_params);
 }
-/* Does opdi_binary's work for integer division; division by zero fails before anything is written.  So does dividing
-   the smallest int64 or int32 by -1, which crashes PyTorch; narrower types wrap. */
+/* Runs a pointwise formula of two arguments for integer division.  Division by zero fails before anything is written,
+   and so does dividing the smallest int64 or int32 by -1, which crashes PyTorch; narrower types wrap. */
 OPDI_INTERNAL int opdi_binary_div(opd_call *call, const opdi_formula *formula) {
     opd_tensor *ops[3];
     opdi_number number, other;
@@ -692,7 +698,7 @@ OPDI_INTERNAL int opdi_binary_div(opd_call *call, const opdi_formula *formula) {
     ops[1] = opdi_operand_of(call, 0, &number);
     ops[2] = opdi_operand_of(call, 1, &other);
     opd_scalar_type common = opdi_result_type(ops + 1, 2);
-    if (opd_dtype_is_integral(common, true)) { call->elementwise = false; }      /* self is written only on success */
+    if (opd_dtype_is_integral(common, true)) { call->elementwise = false; }      /* self is only written on success */
     params.i64[0] = common == OPD_INT32 ? INT32_MIN : INT64_MIN;
     if (opdi_pointwise(call, formula, ops, 2, &params) != 0) { return -1; }
     if (zero == 2) {
@@ -703,15 +709,15 @@ OPDI_INTERNAL int opdi_binary_div(opd_call *call, const opdi_formula *formula) {
 
 OPDI_COLD_BEGIN
 
-//== what derivatives are written with =================================================================================
+//== helpers for backward functions ====================================================================================
 
-/* Returns tensor times a Scalar argument.  A factor of 1 is not multiplied. */
+/* Returns tensor times a Scalar argument; returns tensor itself if the factor is 1. */
 OPDI_INTERNAL opd_tensor *opdi_scale(opd_tensor *tensor, opd_value kept) {
     return kept.tag != OPD_TAG_COMPLEX && opdi_number_f64(kept) == 1.0 ? tensor : opd_mul_Scalar(tensor, kept);
 }
 
-/* Returns grad times the derivative of sinc, (cos(pi input) pi input - sin(pi input)) / (pi input^2), which is 0 at
-   0. */
+/* Returns grad times the derivative of sinc: (cos(pi input) pi input - sin(pi input)) / (pi input^2), or 0 where input
+   is 0. */
 OPDI_INTERNAL opd_tensor *opdi_sinc_derivative(opd_tensor *grad, opd_tensor *input) {
     opd_tensor *px = opdi_muls(input, 3.14159265358979323846);
     opd_tensor *delta = opd_div(opd_sub(opd_mul(opd_cos(px), px), opd_sin(px)), opd_mul(px, input));

@@ -1,5 +1,6 @@
-/* Returns x - trunc(x / y) y by FMA, without rounding errors.  If x / y was rounded up to the next whole number, the
-   result has the wrong sign, which adding y corrects. */
+/* Returns fmod(x, y), computed as x - trunc(x / y) y with an FMA, so without rounding errors.  If x / y was rounded up
+   to the next whole number, the remainder has the wrong sign; adding |y| with the sign of x corrects it.  If `python`
+   is true, returns the remainder of Python's %, which has the sign of y. */
 OPDI_ALWAYS OPDI_T OPDI_TYPED(mod1)(OPDI_T x, OPDI_T y, bool python) {
     const OPDI_T count = OPDI_FN(trunc)(x / y);
     OPDI_T rest = OPDI_FN(__builtin_fma)(-count, y, x);
@@ -7,11 +8,12 @@ OPDI_ALWAYS OPDI_T OPDI_TYPED(mod1)(OPDI_T x, OPDI_T y, bool python) {
     rest = OPDI_FN(copysign)(rest, x);
     return (python & (rest != 0) & ((y < 0) != (rest < 0))) ? rest + y : rest;
 }
-/* Returns whether mod1 cannot compute the result: the quotient has too many digits or is NaN. */
+/* Returns 1 if mod1 cannot compute the result, because the quotient is too large or NaN, or y is infinite, else 0. */
 OPDI_ALWAYS OPDI_BITS OPDI_TYPED(mod_bad)(OPDI_T x, OPDI_T y) {
     return ((OPDI_FN(fabs)(x / y) < (OPDI_T)4194304) & (OPDI_FN(fabs)(y) < (OPDI_T)HUGE_VAL)) ? 0u : 1u;
 }
-/* Computes out = function(x, y) for count elements, a multiple of 16.  flags: the elements without an answer. */
+/* Computes out[i] = value and flags[i] = flag for `count` elements, a multiple of 16.  A flag is not 0 if the value is
+   not valid; any[16] collects the flags. */
 #define OPDI_TWO_EACH(value, flag) \
     for (int64_t i = 0; i < count; i += 16) { \
         OPDI_IVDEP \

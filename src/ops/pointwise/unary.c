@@ -4,7 +4,7 @@
 //  >>op:unary     pointwise operators of one tensor
 //----------------------------------------------------------------------------------------------------------------------
 
-//== cards =============================================================================================================
+//== operator descriptors with their kernels and backward functions ====================================================
 
 OPDI_FORMULA_F(exp, exp, OPDI_TO_FLOAT)
 static int opdi_exp_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_exp); }
@@ -43,7 +43,7 @@ static int opdi_expm1_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *result = opd_bw_result(bw, 0);
     return opd_bw_return(bw, 0, opd_mul(grad, opdi_adds(result, 1)));
 }
-/* opd_expm1: e^self - 1, exact near 0 */
+/* opd_expm1: e^self - 1, accurate near 0 */
 OPDI_OP(expm1) {
     op->schema = "expm1(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_expm1_kernel; op->backward = opdi_expm1_backward; op->save = "result";
@@ -59,7 +59,7 @@ static int opdi_log_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_div(grad, input));
 }
-/* opd_log: natural logarithm */
+/* opd_log: the natural logarithm */
 OPDI_OP(log) {
     op->schema = "log(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_log_kernel; op->backward = opdi_log_backward; op->save = "self";
@@ -75,7 +75,7 @@ static int opdi_log2_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_div(grad, opdi_muls(input, 0.69314718055994530942)));
 }
-/* opd_log2: logarithm to base 2 */
+/* opd_log2: the logarithm to base 2 */
 OPDI_OP(log2) {
     op->schema = "log2(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_log2_kernel; op->backward = opdi_log2_backward; op->save = "self";
@@ -91,7 +91,7 @@ static int opdi_log10_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_div(grad, opdi_muls(input, 2.30258509299404568402)));
 }
-/* opd_log10: logarithm to base 10 */
+/* opd_log10: the logarithm to base 10 */
 OPDI_OP(log10) {
     op->schema = "log10(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_log10_kernel; op->backward = opdi_log10_backward; op->save = "self";
@@ -107,7 +107,7 @@ static int opdi_log1p_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_div(grad, opdi_adds(input, 1)));
 }
-/* opd_log1p: log(1 + self), exact near 0 */
+/* opd_log1p: log(1 + self), accurate near 0 */
 OPDI_OP(log1p) {
     op->schema = "log1p(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_log1p_kernel; op->backward = opdi_log1p_backward; op->save = "self";
@@ -123,7 +123,7 @@ static int opdi_sqrt_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *result = opd_bw_result(bw, 0);
     return opd_bw_return(bw, 0, opd_div(grad, opdi_muls(result, 2)));
 }
-/* opd_sqrt: square root */
+/* opd_sqrt: the square root */
 OPDI_OP(sqrt) {
     op->schema = "sqrt(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_sqrt_kernel; op->backward = opdi_sqrt_backward; op->save = "result";
@@ -310,7 +310,7 @@ static int opdi_asinh_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_mul(grad, opd_rsqrt(opdi_adds(opd_square(input), 1))));
 }
-/* opd_asinh: inverse of sinh */
+/* opd_asinh: the inverse of sinh */
 OPDI_OP(asinh) {
     op->schema = "asinh(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_asinh_kernel; op->backward = opdi_asinh_backward; op->save = "self";
@@ -323,13 +323,13 @@ OPDI_FORMULA_D(acosh, acosh, OPDI_TO_FLOAT)
 static int opdi_acosh_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_acosh); }
 static int opdi_acosh_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
-    if (input && opdi_is_complex(input)) {        /* left of 0, a root of the product has the other sign */
+    if (input && opdi_is_complex(input)) {        /* the root of the product would have the wrong sign left of 0 */
         opd_tensor *const roots = opd_mul(opd_rsqrt(opdi_adds(input, -1)), opd_rsqrt(opdi_adds(input, 1)));
         return opd_bw_return(bw, 0, opd_mul(grad, roots));
     }
     return opd_bw_return(bw, 0, opd_mul(grad, opd_rsqrt(opdi_adds(opd_square(input), -1))));
 }
-/* opd_acosh: inverse of cosh */
+/* opd_acosh: the inverse of cosh */
 OPDI_OP(acosh) {
     op->schema = "acosh(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_acosh_kernel; op->backward = opdi_acosh_backward; op->save = "self";
@@ -344,7 +344,7 @@ static int opdi_atanh_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_div(grad, opdi_rsubs(1, opd_square(input))));
 }
-/* opd_atanh: inverse of tanh */
+/* opd_atanh: the inverse of tanh */
 OPDI_OP(atanh) {
     op->schema = "atanh(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_atanh_kernel; op->backward = opdi_atanh_backward; op->save = "self";
@@ -422,7 +422,7 @@ static int opdi_sinc_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opdi_sinc_derivative(grad, input));
 }
-/* opd_sinc: sin(pi self) / (pi self), 1 at 0 */
+/* opd_sinc: sin(pi self) / (pi self), or 1 where self is 0 */
 OPDI_OP(sinc) {
     op->schema = "sinc(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_sinc_kernel; op->backward = opdi_sinc_backward; op->save = "self";
@@ -437,7 +437,7 @@ static int opdi_floor_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     return opd_bw_return(bw, 0, opd_zeros_like(grad));
 }
-/* opd_floor: the greatest integer not above self */
+/* opd_floor: the greatest integer that is not greater than self */
 OPDI_OP(floor) {
     op->schema = "floor(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_floor_kernel; op->backward = opdi_floor_backward;
@@ -452,7 +452,7 @@ static int opdi_frac_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     return opd_bw_return(bw, 0, grad);
 }
-/* opd_frac: self - trunc(self) */
+/* opd_frac: the fractional part, self - trunc(self) */
 OPDI_OP(frac) {
     op->schema = "frac(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_frac_kernel; op->backward = opdi_frac_backward;
@@ -473,7 +473,7 @@ static int opdi_sign_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     return opd_bw_return(bw, 0, opd_zeros_like(grad));
 }
-/* opd_sign: -1, 0 or 1 */
+/* opd_sign: -1 where self < 0, 0 where it is 0, 1 where self > 0 */
 OPDI_OP(sign) {
     op->schema = "sign(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_sign_kernel; op->backward = opdi_sign_backward;
@@ -542,7 +542,8 @@ OPDI_OP(mish) {
     op->cases = "[2,3]";
 }
 
-/* ceil, floor and similar.  Integers are already rounded: the int64 loop, that of floor, copies them. */
+/* The formulas of ceil, round, trunc and similar operators.  Integers are already rounded: the int64 loop of floor
+   copies them. */
 static const opdi_formula opdi_formula_ceil = {{opdi_f32_ceil, opdi_f64_ceil, opdi_i64_floor}, "ceil_cpu",
     OPDI_NOT_BOOL, OPDI_NUMBER(ceil, floor)};
 static const opdi_formula opdi_formula_round = {{opdi_f32_round, opdi_f64_round, opdi_i64_floor}, "round_cpu",
@@ -564,7 +565,7 @@ static int opdi_ceil_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     return opd_bw_return(bw, 0, opd_zeros_like(grad));
 }
-/* opd_ceil: the least integer not below self */
+/* opd_ceil: the least integer that is not less than self */
 OPDI_OP(ceil) {
     op->schema = "ceil(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_ceil_kernel; op->backward = opdi_ceil_backward;
@@ -578,7 +579,7 @@ static int opdi_round_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     return opd_bw_return(bw, 0, opd_zeros_like(grad));
 }
-/* opd_round: the nearest integer (or number with decimals digits), halves to even */
+/* opd_round: the nearest integer; the even one if two are equally near */
 OPDI_OP(round) {
     op->schema = "round(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_round_kernel; op->backward = opdi_round_backward;
@@ -592,7 +593,7 @@ static int opdi_trunc_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     return opd_bw_return(bw, 0, opd_zeros_like(grad));
 }
-/* opd_trunc: the integer part */
+/* opd_trunc: self without its fractional part */
 OPDI_OP(trunc) {
     op->schema = "trunc(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_trunc_kernel; op->backward = opdi_trunc_backward;
@@ -602,8 +603,8 @@ OPDI_OP(trunc) {
 }
 
 static int opdi_sgn_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_sgn); }
-/* Computes the gradient (g - Re(g conj(result)) result) / |input|, the part of g that moves along the unit circle; 0 at
-   0. */
+/* Computes the gradient (g - Re(g conj(result)) result) / |input|: the component of g along the unit circle.  It is 0
+   where input is 0. */
 static int opdi_sgn_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     if (!opdi_is_complex(input)) { return opd_bw_return(bw, 0, opd_zeros_like(grad)); }
@@ -612,7 +613,7 @@ static int opdi_sgn_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opdi_unless(opd_div(opd_sub(grad, along), size),
                                             opd_eq_Scalar(size, opd_value_int(0))));
 }
-/* opd_sgn: the sign; for complex numbers self / |self| */
+/* opd_sgn: the sign -1, 0 or 1; for complex numbers self / |self|, or 0 */
 OPDI_OP(sgn) {
     op->schema = "sgn(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_sgn_kernel; op->backward = opdi_sgn_backward; op->save = "self";
@@ -625,7 +626,7 @@ OPDI_FORMULA_DI(isnan, isnan, OPDI_TO_BOOL)
 OPDI_FORMULA_DI(signbit, signbit, OPDI_TO_BOOL)
 OPDI_FORMULA_DI(logical_not, logical_not, OPDI_TO_BOOL)
 static int opdi_isnan_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_isnan); }
-/* opd_isnan: whether NaN */
+/* opd_isnan: true where self is NaN */
 OPDI_OP(isnan) {
     op->schema = "isnan(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_isnan_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -635,7 +636,7 @@ OPDI_OP(isnan) {
 }
 
 static int opdi_isinf_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_isinf); }
-/* opd_isinf: whether infinite */
+/* opd_isinf: true where self is infinite */
 OPDI_OP(isinf) {
     op->schema = "isinf(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_isinf_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -645,7 +646,7 @@ OPDI_OP(isinf) {
 }
 
 static int opdi_isfinite_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_isfinite); }
-/* opd_isfinite: whether a number is neither infinite nor NaN */
+/* opd_isfinite: true where self is neither infinite nor NaN */
 OPDI_OP(isfinite) {
     op->schema = "isfinite(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_isfinite_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -655,7 +656,7 @@ OPDI_OP(isfinite) {
 }
 
 static int opdi_isposinf_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_isposinf); }
-/* opd_isposinf: whether +infinity */
+/* opd_isposinf: true where self is +infinity */
 OPDI_OP(isposinf) {
     op->schema = "isposinf(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_isposinf_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -665,7 +666,7 @@ OPDI_OP(isposinf) {
 }
 
 static int opdi_isneginf_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_isneginf); }
-/* opd_isneginf: whether -infinity */
+/* opd_isneginf: true where self is -infinity */
 OPDI_OP(isneginf) {
     op->schema = "isneginf(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_isneginf_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -675,7 +676,7 @@ OPDI_OP(isneginf) {
 }
 
 static int opdi_signbit_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_signbit); }
-/* opd_signbit: whether the sign is minus, also for -0 */
+/* opd_signbit: true where the sign of self is minus, also for -0 */
 OPDI_OP(signbit) {
     op->schema = "signbit(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_signbit_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -685,7 +686,7 @@ OPDI_OP(signbit) {
 }
 
 static int opdi_logical_not_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_logical_not); }
-/* opd_logical_not: whether 0 */
+/* opd_logical_not: true where self is 0 */
 OPDI_OP(logical_not) {
     op->schema = "logical_not(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_logical_not_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -694,7 +695,7 @@ OPDI_OP(logical_not) {
     op->cases = "[2,3]; [2,3]i5";
 }
 
-//== neg, bitwise_not, relu: bool has its own word =====================================================================
+//== neg, bitwise_not, relu: bool is treated separately ================================================================
 OPDI_FORMULA_A(neg, neg, 0)
 static int opdi_neg_kernel(opd_call *call) {
     if (opd_arg_tensor(call, 0)->dtype == OPD_BOOL) {
@@ -724,7 +725,7 @@ static int opdi_bitwise_not_kernel(opd_call *call) {
     bool b = opd_arg_tensor(call, 0)->dtype == OPD_BOOL;
     return opdi_unary(call, b ? &opdi_formula_bitwise_not_bool : &opdi_formula_bitwise_not);
 }
-/* opd_bitwise_not: inverts every bit; for bool: not */
+/* opd_bitwise_not: self with all bits inverted; for bool: not self */
 OPDI_OP(bitwise_not) {
     op->schema = "bitwise_not(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_bitwise_not_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -753,7 +754,7 @@ OPDI_OP(relu) {
     op->cases = "[2,3]";
 }
 
-/* silu: float32 has its block form. */
+/* silu; float32 has a loop that processes blocks. */
 static const opdi_formula opdi_formula_silu = {{opdi_f32_vsilu, opdi_f64_silu, NULL}, "silu_cpu", 0,
     OPDI_NUMBER(silu, silu)};
 static int opdi_silu_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_silu); }

@@ -1,6 +1,6 @@
 #include "../ops.h"
 
-//== unary operators with numbers ======================================================================================
+//== pointwise operators of one tensor and numbers =====================================================================
 
 OPDI_COLD_BEGIN
 
@@ -9,7 +9,7 @@ static int opdi_unary_params(opd_call *call, const opdi_formula *formula, const 
     ops[1] = opd_arg_tensor(call, 0);
     return opdi_pointwise(call, formula, ops, 1, params);
 }
-/* Reads arguments first .. first + count - 1 as the numbers of a formula, from number 0 on. */
+/* Returns params in which numbers 0 .. count - 1 of the formula are the arguments first .. first + count - 1. */
 OPDI_INTERNAL opdi_params opdi_params_of(const opd_call *call, int first, int count) {
     opdi_params params = opdi_no_params;
     for (int k = 0; k < count; k++) { opdi_params_set(&params, k, opd_arg_value(call, first + k)); }
@@ -17,8 +17,8 @@ OPDI_INTERNAL opdi_params opdi_params_of(const opd_call *call, int first, int co
 }
 #define OPDI_BW1(id) static int opdi_##id##_backward(opd_backward_call *bw)
 #define OPDI_KERNEL(id) static int opdi_##id##_kernel(opd_call *call)
-/* Gives zeros, with grad's sizes, as the gradients of the first two arguments.  It does not use grad * 0, which is NaN
-   for infinities. */
+/* Returns zeros with grad's sizes as the gradients of the first two arguments.  grad * 0 would be NaN where grad is
+   infinite. */
 OPDI_INTERNAL int opdi_zero_backward(opd_backward_call *bw) {
     for (int i = 0; i < 2; i++) {
         if (opd_bw_needs(bw, i) && opd_bw_return(bw, i, opd_zeros_like(opd_bw_grad(bw, 0))) != 0) { return -1; }
@@ -31,12 +31,12 @@ static const opdi_formula opdi_formula_clamp = {{opdi_f32_clamp, opdi_f64_clamp,
 OPDI_INTERNAL const opdi_formula opdi_formula_clamp_tensor =
     {{opdi_f32_clamp_tensor, opdi_f64_clamp_tensor, opdi_i64_clamp_tensor}, "clamp_cpu", OPDI_NOT_BOOL,
     OPDI_NUMBER(clamp_tensor, clamp_tensor)};
-/* Clamps argument 0 to the bounds in params, computing in dtype `dtype`. */
+/* Computes clamp of argument 0 with the bounds in params, in dtype `dtype`.  Returns 0, or -1 and sets an error. */
 static int opdi_clamp_run(opd_call *call, opd_scalar_type dtype, const opdi_params *params) {
     opd_tensor *ops[4];
     opdi_number number;
     ops[1] = opd_arg_tensor(call, 0);
-    if (opd_dtype_is_integral(dtype, false)) {    /* a bound that excludes all numbers of the dtype */
+    if (opd_dtype_is_integral(dtype, false)) {    /* refuse bounds that exclude all numbers of the dtype */
         const int64_t top = dtype == OPD_UINT8 ? 255 : (int64_t)(UINT64_MAX >> (65 - 8 * opd_dtype_size(dtype)));
         const bool low = params->i64[0] > top;
         if (low || params->i64[1] < (dtype == OPD_UINT8 ? 0 : -top - 1)) {
@@ -50,8 +50,8 @@ static int opdi_clamp_run(opd_call *call, opd_scalar_type dtype, const opdi_para
     ops[2] = ops[3] = opdi_number_make(&number, opd_value_float(NAN));   /* a NaN bound makes everything NaN */
     return opdi_pointwise_typed(call, &opdi_formula_clamp_tensor, ops, 3, dtype, dtype, params);
 }
-/* Reads the bounds into params.  Both take part in type promotion, which decides the result's dtype (at::meta
-   clamp). */
+/* Runs clamp with the bounds low and high, each of which may be None.  Both take part in type promotion, which decides
+   the dtype of the result (at::meta clamp).  Returns 0, or -1 and sets an error. */
 static int opdi_clamp_bounds(opd_call *call, opd_value low, opd_value high) {
     opd_tensor *ops[4];
     opdi_number numbers[2];
@@ -81,7 +81,8 @@ static int opdi_clamp_min_kernel(opd_call *call) {
 static int opdi_clamp_max_kernel(opd_call *call) {
     return opdi_clamp_bounds(call, opd_value_none(), opd_arg_value(call, 1));
 }
-/* Returns the gradient: grad where low < input < high, else 0; at a bound, the result does not depend on input. */
+/* Returns the gradient of clamp: grad where low < input < high, else 0; at the bounds, the result does not depend on
+   input. */
 static opd_tensor *opdi_clamp_mask(opd_tensor *grad, opd_tensor *input, opd_value low, opd_value high) {
     if (low.tag != OPD_TAG_NONE) { grad = opdi_where(opd_gt_Scalar(input, low), grad); }
     return high.tag != OPD_TAG_NONE ? opdi_where(opd_lt_Scalar(input, high), grad) : grad;
@@ -138,7 +139,7 @@ static int opdi_hardtanh_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_hardtanh_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1),
                                                       opd_bw_value(bw, 2)));
 }
-/* opd_hardtanh: self, limited to min_val and max_val */
+/* opd_hardtanh: self limited to [min_val, max_val] */
 OPDI_OP(hardtanh) {
     op->schema = "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor";
     op->cpu = op->fake = opdi_hardtanh_kernel; op->backward = opdi_hardtanh_backward; op->save = "self";
@@ -152,7 +153,7 @@ static int opdi_relu6_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_hardtanh_backward(grad, input, opd_value_int(0), opd_value_int(6)));
 }
-/* opd_relu6: self, limited to 0 and 6 */
+/* opd_relu6: self limited to [0, 6] */
 OPDI_OP(relu6) {
     op->schema = "relu6(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_relu6_kernel; op->backward = opdi_relu6_backward; op->save = "self";
@@ -170,7 +171,7 @@ OPDI_INTERNAL const opdi_formula opdi_formula_gelu_backward = {{opdi_f32_vgelu_b
 OPDI_INTERNAL const opdi_formula opdi_formula_gelu_tanh_backward =
     {{opdi_f32_vgelu_tanh_backward, opdi_f64_gelu_tanh_backward, NULL}, "GeluBackwardKernelImpl", 0,
     OPDI_NUMBER(gelu_tanh_backward, gelu_tanh_backward)};
-/* Returns 0 for "none", 1 for "tanh", or -1 and sets an error. */
+/* Returns 0 for the text "none" and 1 for "tanh".  For other texts, returns -1 and sets an error. */
 OPDI_INTERNAL int opdi_gelu_approximate(const char *text) {
     if (text && strcmp(text, "none") == 0) { return 0; }
     if (text && strcmp(text, "tanh") == 0) { return 1; }
@@ -184,7 +185,7 @@ static int opdi_gelu_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_gelu_backward_full(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw,
         1).u.s));
 }
-/* opd_gelu: self * Phi(self); approximate "tanh": by tanh */
+/* opd_gelu: self * Phi(self), with the normal distribution Phi; approximate="tanh": approximated by a tanh */
 OPDI_OP(gelu) {
     op->schema = "gelu(Tensor self, *, str approximate='none') -> Tensor";
     op->cpu = op->fake = opdi_gelu_kernel; op->backward = opdi_gelu_backward; op->save = "self";
@@ -202,7 +203,7 @@ static int opdi_leaky_relu_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_leaky_relu_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1),
                                                         false));
 }
-/* opd_leaky_relu: self, times negative_slope where it is below 0 */
+/* opd_leaky_relu: self where self > 0, else negative_slope * self */
 OPDI_OP(leaky_relu) {
     op->schema = "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor";
     op->cpu = op->fake = opdi_leaky_relu_kernel; op->backward = opdi_leaky_relu_backward; op->save = "self";
@@ -211,10 +212,10 @@ OPDI_OP(leaky_relu) {
     op->cases = "[2,3]; [2,3], 0.2";
 }
 
-/* The numbers of elu: (e^(x input_scale) - 1) alpha scale for x <= 0, else x scale. */
+/* Returns the numbers of the formula of elu: (e^(x input_scale) - 1) alpha scale for x <= 0, else x scale. */
 OPDI_INTERNAL opdi_params opdi_elu_params(opd_value alpha, opd_value scale, opd_value input_scale) {
     opdi_params params = opdi_no_params;
-    opdi_params_set(&params, 0, alpha);           /* refuses a number that does not fit; the product replaces it */
+    opdi_params_set(&params, 0, alpha);           /* refuses an alpha that does not fit */
     opdi_params_set_f64(&params, 0, opdi_number_f64(alpha) * opdi_number_f64(scale));
     opdi_params_set(&params, 1, scale);
     opdi_params_set(&params, 2, input_scale);
@@ -229,7 +230,7 @@ static int opdi_elu_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_elu_backward(opd_bw_grad(bw, 0), opd_bw_value(bw, 1), opd_bw_value(bw, 2),
                                                  opd_bw_value(bw, 3), false, opd_bw_tensor(bw, 0)));
 }
-/* opd_elu: self, but alpha * (e^self - 1) where it is below 0 */
+/* opd_elu: scale * self where self > 0, else scale * alpha * (e^(input_scale * self) - 1) */
 OPDI_OP(elu) {
     op->schema = "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor";
     op->cpu = op->fake = opdi_elu_kernel; op->backward = opdi_elu_backward; op->save = "self";
@@ -238,7 +239,7 @@ OPDI_OP(elu) {
     op->cases = "[2,3]; [2,3], 2, 0.5, 1.5";
 }
 
-/* selu and celu are elu with other numbers (at::native::selu, celu). */
+/* selu and celu are elu with other constants (at::native::selu, celu). */
 static int opdi_selu_kernel(opd_call *call) {
     opdi_params params = opdi_elu_params(opd_value_float(1.6732632423543772848170429916717),
                                          opd_value_float(1.0507009873554804934193349852946),
@@ -252,7 +253,7 @@ static int opdi_selu_backward(opd_backward_call *bw) {
                                           opd_value_float(1.0507009873554804934193349852946), opd_value_int(1), false,
                                           input));
 }
-/* opd_selu: elu with the constants that keep mean and variance */
+/* opd_selu: elu with the constants that preserve mean 0 and variance 1 */
 OPDI_OP(selu) {
     op->schema = "selu(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_selu_kernel; op->backward = opdi_selu_backward; op->save = "self";
@@ -273,7 +274,7 @@ static int opdi_celu_backward(opd_backward_call *bw) {
                                                  opd_value_float(1 / alpha),
                                                  false, opd_bw_tensor(bw, 0)));
 }
-/* opd_celu: self, but alpha * (e^(self / alpha) - 1) where it is below 0 */
+/* opd_celu: self where self > 0, else alpha * (e^(self / alpha) - 1) */
 OPDI_OP(celu) {
     op->schema = "celu(Tensor self, Scalar alpha=1.) -> Tensor";
     op->cpu = op->fake = opdi_celu_kernel; op->backward = opdi_celu_backward; op->save = "self";
@@ -292,7 +293,7 @@ static int opdi_softplus_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_softplus_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1),
                                                       opd_bw_value(bw, 2)));
 }
-/* opd_softplus: log(1 + e^(beta self)) / beta */
+/* opd_softplus: log(1 + e^(beta self)) / beta, or self where beta * self > threshold */
 OPDI_OP(softplus) {
     op->schema = "softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor";
     op->cpu = op->fake = opdi_softplus_kernel; op->backward = opdi_softplus_backward; op->save = "self";
@@ -316,7 +317,7 @@ static int opdi_threshold_kernel(opd_call *call) {
 static int opdi_threshold_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_threshold_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1)));
 }
-/* opd_threshold: self where it is above threshold, else value */
+/* opd_threshold: self where self > threshold, else value */
 OPDI_OP(threshold) {
     op->schema = "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor";
     op->cpu = op->fake = opdi_threshold_kernel; op->backward = opdi_threshold_backward; op->save = "self";
@@ -333,7 +334,7 @@ static int opdi_round_decimals_kernel(opd_call *call) {
     opdi_params_set_f64(&params, 1, decimals < 0);
     return opdi_unary_params(call, &opdi_formula_round_decimals, &params);
 }
-/* opd_round_decimals: the nearest integer (or number with decimals digits), halves to even */
+/* opd_round_decimals: self rounded to this number of decimal digits; halves are rounded to even digits */
 OPDI_OP(round_decimals) {
     op->schema = "round.decimals(Tensor self, *, int decimals) -> Tensor";
     op->cpu = op->fake = opdi_round_decimals_kernel; op->backward = opdi_zero_backward;
@@ -356,7 +357,7 @@ static int opdi_softshrink_kernel(opd_call *call) {
 static int opdi_softshrink_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_softshrink_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1)));
 }
-/* opd_softshrink: self moved towards 0 by lambd */
+/* opd_softshrink: self moved towards 0 by lambd, but not beyond 0 */
 OPDI_OP(softshrink) {
     op->schema = "softshrink(Tensor self, Scalar lambd=0.5) -> Tensor";
     op->cpu = op->fake = opdi_softshrink_kernel; op->backward = opdi_softshrink_backward; op->save = "self";
@@ -374,7 +375,7 @@ static int opdi_hardshrink_kernel(opd_call *call) {
 static int opdi_hardshrink_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_hardshrink_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1)));
 }
-/* opd_hardshrink: self, but 0 within lambd of 0 */
+/* opd_hardshrink: self, but 0 where |self| <= lambd */
 OPDI_OP(hardshrink) {
     op->schema = "hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor";
     op->cpu = op->fake = opdi_hardshrink_kernel; op->backward = opdi_hardshrink_backward; op->save = "self";
@@ -383,7 +384,7 @@ OPDI_OP(hardshrink) {
     op->cases = "[2,3]; [2,3], 0.2";
 }
 
-/* For both shrinks, the gradient is 0 inside [-lambd, lambd]. */
+/* The gradient of softshrink and hardshrink is 0 where |self| <= lambd, else grad. */
 OPDI_FORMULA_F(shrink_backward, shrink_backward, 0)
 static int opdi_shrink_backward_kernel(opd_call *call) {
     opdi_params params = opdi_params_of(call, 2, 1);
@@ -393,7 +394,8 @@ static int opdi_shrink_backward_kernel(opd_call *call) {
     opdi_params_half(&params, 0, (opd_scalar_type)ops[2]->dtype);
     return opdi_pointwise(call, &opdi_formula_shrink_backward, ops, 2, &params);
 }
-/* Computes the gradients of grad f'(input), where f' is piecewise constant: by grad, the same operator; by input, 0. */
+/* Computes the gradients of grad f'(input) for a piecewise constant f': for grad, the same operator applied; for input,
+   0. */
 static int opdi_softshrink_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 1);
     if (opd_bw_needs(bw, 0) && opd_bw_return(bw, 0, opd_softshrink_backward(grad, input, opd_bw_value(bw, 2))) != 0) {
@@ -401,7 +403,7 @@ static int opdi_softshrink_backward_backward(opd_backward_call *bw) {
         }
     return opd_bw_needs(bw, 1) ? opd_bw_return(bw, 1, opd_zeros_like(grad)) : 0;
 }
-/* opd_softshrink_backward: derivative of softshrink */
+/* opd_softshrink_backward: the gradient of softshrink */
 OPDI_OP(softshrink_backward) {
     op->schema = "softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor";
     op->cpu = op->fake = opdi_shrink_backward_kernel; op->backward = opdi_softshrink_backward_backward;
@@ -410,7 +412,7 @@ OPDI_OP(softshrink_backward) {
     op->out = "softshrink_backward.grad_input(grad_input)";
     op->cases = "[2,3], [2,3], 0.5";
 }
-/* opd_hardshrink_backward: derivative of hardshrink */
+/* opd_hardshrink_backward: the gradient of hardshrink */
 OPDI_OP(hardshrink_backward) {
     op->schema = "hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor";
     op->cpu = op->fake = opdi_shrink_backward_kernel; op->backward = opdi_softshrink_backward_backward;
@@ -420,8 +422,8 @@ OPDI_OP(hardshrink_backward) {
     op->cases = "[2,3], [2,3], 0.5";
 }
 
-/* nan_to_num.  An argument that is None means: 0 for NaN, and the dtype's largest or smallest number for an
-   infinity. */
+/* nan_to_num.  If an argument is None, NaN is replaced by 0, and infinities by the largest or smallest number of the
+   dtype. */
 static const opdi_formula opdi_formula_nan_to_num =
     {{opdi_f32_nan_to_num, opdi_f64_nan_to_num, opdi_i64_floor}, "nan_to_num", 0, OPDI_NUMBER(nan_to_num, floor)};
 static double opdi_dtype_max(int8_t t) {
@@ -441,7 +443,7 @@ static int opdi_nan_to_num_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opdi_where(opd_isfinite(input), grad));
 }
-/* opd_nan_to_num: replaces NaN and infinities by these numbers */
+/* opd_nan_to_num: self with NaN, infinity and -infinity replaced by nan, posinf and neginf */
 OPDI_OP(nan_to_num) {
     op->schema = "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor";
     op->cpu = op->fake = opdi_nan_to_num_kernel; op->backward = opdi_nan_to_num_backward; op->save = "self";
@@ -468,7 +470,7 @@ static int opdi_deg2rad_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     return opd_bw_return(bw, 0, opdi_muls(grad, 3.14159265358979323846 / 180.0));
 }
-/* opd_deg2rad: degrees as radians */
+/* opd_deg2rad: converts degrees to radians */
 OPDI_OP(deg2rad) {
     op->schema = "deg2rad(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_deg2rad_kernel; op->backward = opdi_deg2rad_backward;
@@ -482,7 +484,7 @@ static int opdi_rad2deg_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     return opd_bw_return(bw, 0, opdi_muls(grad, 180.0 / 3.14159265358979323846));
 }
-/* opd_rad2deg: radians as degrees */
+/* opd_rad2deg: converts radians to degrees */
 OPDI_OP(rad2deg) {
     op->schema = "rad2deg(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_rad2deg_kernel; op->backward = opdi_rad2deg_backward;
@@ -492,7 +494,7 @@ OPDI_OP(rad2deg) {
 }
 
 OPDI_COLD_END
-/* logit: eps clamps to [eps, 1 - eps]. */
+/* logit: log(p / (1 - p)), where p is the input limited to [eps, 1 - eps], the numbers of params. */
 static void opdi_f64_vlogit(void *const *data, int64_t count, const opdi_params *params) {
     const double low = params->f64[0], high = params->f64[1], *x = (const double *)data[1];
     double ratio[256];
@@ -506,7 +508,7 @@ static void opdi_f64_vlogit(void *const *data, int64_t count, const opdi_params 
     }
 }
 OPDI_LOOPS_BEGIN
-/* Replaces 256 numbers x, clamped between low and high, by their odds x / (1 - x). */
+/* Replaces 256 numbers x, limited to [low, high], by their odds x / (1 - x). */
 OPDI_ALWAYS void opdi_odds_body(float low, float high, float *x) {
     OPDI_IVDEP
     for (int i = 0; i < 256; i++) {
@@ -535,7 +537,8 @@ OPDI_LOOPS_END
 OPDI_COLD_BEGIN
 static const opdi_formula opdi_formula_logit = {{opdi_f32_vlogit, opdi_f64_vlogit, NULL}, "logit_cpu", OPDI_TO_FLOAT,
     OPDI_NUMBER(logit, logit)};
-/* Computes logit of halves.  Each step is rounded to halves, as in PyTorch's kernel on the CPU. */
+/* Computes logit for 16-bit floats.  Each step is rounded to 16 bits, as in PyTorch's CPU kernel.  eps: NULL or the
+   bound. */
 static opd_tensor *opdi_logit_of_halves(opd_tensor *x, const double *eps) {
     if (eps) {
         opd_tensor *low = opd_full(opd_ints_of(NULL, 0), opd_value_float(*eps), (opd_scalar_type)x->dtype);
@@ -559,7 +562,7 @@ static int opdi_logit_backward(opd_backward_call *bw) {
     opd_value eps = opd_bw_value(bw, 1);
     return opd_bw_return(bw, 0, opd_logit_backward_full(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), eps));
 }
-/* opd_logit: log(self / (1 - self)), with self limited to eps and 1 - eps */
+/* opd_logit: log(self / (1 - self)), with self limited to [eps, 1 - eps] if eps is given */
 OPDI_OP(logit) {
     op->schema = "logit(Tensor self, float? eps=None) -> Tensor";
     op->cpu = op->fake = opdi_logit_kernel; op->backward = opdi_logit_backward; op->save = "self";
@@ -590,7 +593,7 @@ static int opdi_logit_backward_backward(opd_backward_call *bw) {
                          opd_mul(opd_mul(grad, opd_logit_backward_full(grad_out, input, eps)),
                                  opd_div(opdi_adds(opdi_muls(input, 2), -1), opd_mul(input, opdi_rsubs(1, input)))));
 }
-/* opd_logit_backward: derivative of logit */
+/* opd_logit_backward: the gradient of logit */
 OPDI_OP(logit_backward) {
     op->schema = "logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor";
     op->cpu = op->fake = opdi_logit_backward_kernel; op->backward = opdi_logit_backward_backward;

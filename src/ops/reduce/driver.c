@@ -1,14 +1,15 @@
 #include "../ops.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>op:reduce    sums, products, variances over dims
+//  >>op:reduce    sums, products and variances over dims
 //----------------------------------------------------------------------------------------------------------------------
 
-//== dims of a reduction ===============================================================================================
+//== the dims of a reduction ===========================================================================================
 
 OPDI_COLD_BEGIN
 
-/* Sets *mask to a bit for each dim in the list, or to all dims if the list is empty (at::dim_list_to_bitset). */
+/* Sets bit i of *mask for each dim i in the list, or all bits if the list is empty (at::dim_list_to_bitset).  Returns
+   0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_reduce_mask(opd_ints dims, int ndim, uint64_t *mask) {
     *mask = dims.n ? 0 : OPDI_ALL_DIMS;
     for (int64_t i = 0; i < dims.n; i++) {
@@ -21,8 +22,8 @@ OPDI_INTERNAL int opdi_reduce_mask(opd_ints dims, int ndim, uint64_t *mask) {
     }
     return 0;
 }
-/* Writes to sizes[] the sizes of tensor without the dims in mask or, if `keep`, with 1 for these.  Returns their
-   number. */
+/* Sets sizes[] to the sizes of tensor without the dims in mask or, if `keep`, with size 1 for these.  Returns the
+   number of sizes. */
 OPDI_INTERNAL int opdi_reduce_sizes(const opd_tensor *tensor, uint64_t mask, bool keep, int64_t *sizes) {
     int count = 0;
     for (int dim = 0; dim < tensor->ndim; dim++) {
@@ -34,11 +35,13 @@ OPDI_INTERNAL int opdi_reduce_sizes(const opd_tensor *tensor, uint64_t mask, boo
 
 //== the reduction driver ==============================================================================================
 //
-// The input is viewed as `outer` rows of n elements.  A fold takes a row into a state, piece by piece; a piece is
-// contiguous and in a compute type.  If there are few long rows, they are cut into chunks, whose states are joined in
-// order.  The chunks depend only on the sizes, so the number of threads does not change a result.
+//  The input is viewed as `outer` rows of `count` elements, one row for each element of the result.  A fold adds the
+//  elements of a row to a state, piece by piece; a piece is contiguous and has a compute type.  If there are only a few
+//  long rows, they are cut into chunks, whose states are joined in order.  The chunks depend only on the sizes, so the
+//  number of threads does not change a result.
 
-/* Adds a dim of all operands.  If the strides allow it, merges it with the last dim of its group. */
+/* Adds a dim with this size and these strides of the operands to reduce->it.  If the strides allow it, merges the dim
+   with the one added last, unless that is before number `first`. */
 static void opdi_reduce_add(opdi_reduce *reduce, int first, int64_t size, const int64_t *strides) {
     opdi_iter *iter = &reduce->it;
     int last = iter->ndim - 1;
@@ -55,8 +58,8 @@ static void opdi_reduce_add(opdi_reduce *reduce, int first, int64_t size, const 
     for (int k = 0; k < iter->nops; k++) { iter->op[k].stride[iter->ndim] = strides[k]; }
     iter->ndim++;
 }
-/* Writes to perm the dims in the order in which they are walked, innermost first: those in mask if `reduced`, else the
-   others.  Reduced dims are sorted by stride unless `ordered`.  Returns their number. */
+/* Sets perm[] to dims in the order in which they are walked, innermost first: the dims in mask if `reduced`, else the
+   other dims.  Reduced dims are sorted by stride unless `ordered`.  Returns the number of dims. */
 static int opdi_reduce_order(const opd_tensor *tensor, uint64_t mask, bool reduced, bool ordered, int *perm) {
     int i, count = 0;
     for (int dim = tensor->ndim - 1; dim >= 0; dim--) {
@@ -69,8 +72,8 @@ static int opdi_reduce_order(const opd_tensor *tensor, uint64_t mask, bool reduc
     }
     return count;
 }
-/* Describes the reduction of tensor's dims in mask.  outs have the sizes that remain: without the reduced dims or, if
-   `keep`, with size 1 for them. */
+/* Fills in *reduce for a reduction of tensor over the dims in mask.  outs[nouts] are the results, without the reduced
+   dims or, if `keep`, with size 1 for these.  `ordered`: elements of a row are folded in the order of their indices. */
 static void opdi_reduce_init(opdi_reduce *reduce, opd_tensor *tensor, uint64_t mask, bool keep, opd_tensor *const *outs,
                              int nouts, int compute, bool ordered) {
     opdi_iter *iter = &reduce->it;
@@ -127,8 +130,8 @@ static void opdi_reduce_init(opdi_reduce *reduce, opd_tensor *tensor, uint64_t m
 OPDI_COLD_END
 OPDI_INTERNAL void opdi_fold_sum_f32(opdi_folded *folded, const void *x, int64_t count, int64_t at,
                                      const opdi_reduce *reduce);
-/* Adds up `count` elements from `at` on if they are contiguous and of a dtype that has a loop of its own: 16-bit floats
-   or complex64.  Returns false if not. */
+/* Adds up `count` elements from element number `at` on, if they are contiguous and their dtype has a special loop:
+   16-bit floats or complex64.  Returns false otherwise. */
 static bool opdi_reduce_shorts(const opdi_reduce *reduce, int64_t at, int64_t count, opdi_folded *folded) {
     if (reduce->it.compute == OPDI_C128 && reduce->it.op[0].load == opdi_cvt_c128_c64 && count >= 64 &&
         reduce->it.op[0].walk == OPDI_WALK_LINEAR && reduce->fold->step[OPDI_C128] == opdi_fold_sum_c128) {
@@ -155,7 +158,7 @@ static bool opdi_reduce_shorts(const opdi_reduce *reduce, int64_t at, int64_t co
     return false;
 #endif
 }
-/* Folds elements [begin, end) of a row into *folded. */
+/* Folds elements [begin, end) of row number `row` into *folded. */
 static void opdi_reduce_part(const opdi_reduce *reduce, int64_t row, int64_t begin, int64_t end, opdi_folded *folded) {
     const opdi_iter *iter = &reduce->it;
     const opdi_operand *operand = &iter->op[0];
@@ -182,7 +185,7 @@ static void opdi_reduce_part(const opdi_reduce *reduce, int64_t row, int64_t beg
         opdi_iter_step(iter, idx, rows);
     }
 }
-/* Writes the results of the row at idx. */
+/* Writes the results of the row whose output coordinates are in idx: the fields of *folded that the fold names. */
 static void opdi_reduce_store(const opdi_reduce *reduce, const int64_t *idx, opdi_folded *folded) {
     if (reduce->fold->finish) { reduce->fold->finish(folded, reduce); }
     for (int k = 0; k < reduce->nouts; k++) {
@@ -204,8 +207,8 @@ static void opdi_reduce_store(const opdi_reduce *reduce, const int64_t *idx, opd
         else { reduce->it.op[k + 1].store(at, out == OPDI_OUT_F ? &folded->f : &folded->g, 1); }
     }
 }
-/* Writes `wide` neighbouring results from idx on, if they are sums that are stored as floats without conversion.
-   Returns false if not. */
+/* Writes the results of `wide` neighbouring rows, the first of which has the output coordinates idx, if they are sums
+   that are stored as float32 without conversion.  Returns false otherwise. */
 static bool opdi_reduce_stored(const opdi_reduce *reduce, const int64_t *idx, const opdi_folded *foldeds,
                                int64_t wide) {
     const opdi_operand *operand = &reduce->it.op[1];
@@ -219,8 +222,8 @@ static bool opdi_reduce_stored(const opdi_reduce *reduce, const int64_t *idx, co
     for (int64_t j = 0; j < wide; j++) { ((float *)(void *)at)[j] = (float)foldeds[j].f; }
     return true;
 }
-/* Sets idx to the beginning of output row number `row`, with reduced dims at 0.  opdi_reduce_next then moves on to the
-   next row. */
+/* Sets idx to the coordinates of the first element of row number `row`: the reduced dims are at 0.  opdi_reduce_next
+   moves idx to the next row. */
 static void opdi_reduce_index(const opdi_reduce *reduce, int64_t row, int64_t *idx) {
     int dim;
     for (dim = 0; dim < reduce->nred; dim++) { idx[dim] = 0; }
@@ -235,7 +238,8 @@ static void opdi_reduce_next(const opdi_reduce *reduce, int64_t *idx) {
         idx[dim] = 0;
     }
 }
-/* Reduces items [begin, end), each of which is a chunk of a row.  Loads several short rows at a time. */
+/* Reduces items [begin, end) of ctx, an opdi_reduce; an item is a chunk of a row.  Short rows are loaded several at a
+   time. */
 static void opdi_reduce_rows(void *ctx, int64_t begin, int64_t end) {
     const opdi_reduce *reduce = (const opdi_reduce *)ctx;
     const opdi_operand *operand = &reduce->it.op[0];
@@ -275,11 +279,11 @@ static void opdi_reduce_rows(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
-#define OPDI_COLUMNS_WIDE 1024                    /* columns of a fold that has a loop over them: 4 KiB at least */
-#define OPDI_COLUMN_ROWS 64                       /* rows added up before they go into the states */
-#define OPDI_COLUMN_LINE 32                       /* rows that are transposed if a fold has no such loop, */
-/* For rows whose outputs lie side by side: moves `base` to the next element of all of them, whose index is red.
-   Returns the new base. */
+#define OPDI_COLUMNS_WIDE 1024                    /* columns at a time, for folds with a column loop */
+#define OPDI_COLUMN_ROWS 64                       /* rows summed before they are added to the states */
+#define OPDI_COLUMN_LINE 32                       /* rows transposed at a time, for other folds */
+/* For rows whose elements lie side by side in memory: moves `base` to the next element of all these rows, whose
+   coordinates in the reduced dims are in red[].  Returns the new base. */
 static const char *opdi_reduce_down(const opdi_reduce *reduce, const char *base, int64_t *red) {
     for (int dim = 0; dim < reduce->nred; dim++) {
         base += reduce->it.op[0].stride[dim];
@@ -289,12 +293,12 @@ static const char *opdi_reduce_down(const opdi_reduce *reduce, const char *base,
     }
     return base;
 }
-/* Returns true if the fold sums floats, which opdi_sum_four reads in place. */
+/* Returns true if the fold is a sum of floats that can be read in place by opdi_sum_four. */
 static bool opdi_reduce_sums(const opdi_reduce *reduce) {
     return reduce->it.compute == OPDI_F32 && !reduce->it.op[0].convert && reduce->nred == 1 &&
         reduce->fold->column[OPDI_F32] == opdi_f32_add && reduce->it.op[0].stride[0] % 4 == 0;
 }
-/* Adds to the states of `wide` columns the sums that were accumulated for them. */
+/* Adds the sums acc[wide] that were accumulated for `wide` columns to their states. */
 static void opdi_reduce_columns_end(const opdi_reduce *reduce, const void *acc, int64_t wide, opdi_folded *foldeds) {
     const opdi_fold_step step = reduce->fold->step[reduce->it.compute];
     const size_t es = opd_dtype_size((opd_scalar_type)reduce->it.common);
@@ -304,8 +308,9 @@ static void opdi_reduce_columns_end(const opdi_reduce *reduce, const void *acc, 
     }
     for (int64_t j = 0; j < wide; j++) { step(&foldeds[j], (const char *)acc + (size_t)j * es, 1, 0, reduce); }
 }
-/* Folds `count` elements of `wide` rows into foldeds, if the rows are short and follow each other in memory.  `group`
-   rows, a power of two, are treated as one, whose halves are joined in the end. */
+/* Folds `count` elements of each of `wide` rows into foldeds, if the rows are short and follow each other in memory.
+   `group` elements of each row, a power of two, are folded in parallel; in the end, their halves are joined
+   repeatedly. */
 static void opdi_reduce_grouped(const opdi_reduce *reduce, const char *base, int64_t count, int64_t group, int64_t wide,
                                 opdi_folded *foldeds) {
     const opdi_operand *operand = &reduce->it.op[0];
@@ -335,7 +340,8 @@ static void opdi_reduce_grouped(const opdi_reduce *reduce, const char *base, int
     }
     opdi_reduce_columns_end(reduce, acc, wide, foldeds);
 }
-/* Folds elements [from, to) of `wide` rows into foldeds by a loop over columns, which takes 64 elements at a time. */
+/* Folds elements [from, to) of `wide` rows into foldeds with a loop over columns, which adds up 64 elements of each row
+   before they are added to its state. */
 static void opdi_reduce_looped(const opdi_reduce *reduce, const char *base, int64_t *red, int64_t from, int64_t to,
                                int64_t wide, opdi_folded *foldeds) {
     const opdi_operand *operand = &reduce->it.op[0];
@@ -375,8 +381,8 @@ static void opdi_reduce_looped(const opdi_reduce *reduce, const char *base, int6
         if (inner == OPDI_COLUMN_ROWS - 1 || k + 1 == to) { opdi_reduce_columns_end(reduce, acc, wide, foldeds); }
     }
 }
-/* Does opdi_reduce_looped's work for folds without such a loop: takes 32 elements of each row at a time, in place or as
-   a transposed copy. */
+/* Does the work of opdi_reduce_looped for folds that have no loop over columns: takes 32 elements of each row at a
+   time, in place or as a transposed copy. */
 static void opdi_reduce_turned(const opdi_reduce *reduce, const char *base, int64_t *red, int64_t from, int64_t to,
                                int64_t wide, opdi_folded *foldeds) {
     const opdi_operand *operand = &reduce->it.op[0];
@@ -400,13 +406,14 @@ static void opdi_reduce_turned(const opdi_reduce *reduce, const char *base, int6
         }
     }
 }
-/* Reduces items [begin, end), each a chunk of rows for a tile of outputs that lie side by side in the input. */
+/* Reduces items [begin, end) of ctx, an opdi_reduce, whose rows lie side by side in memory.  An item is a chunk of the
+   elements of a tile of such rows. */
 static void opdi_reduce_columns(void *ctx, int64_t begin, int64_t end) {
     const opdi_reduce *reduce = (const opdi_reduce *)ctx;
     const opdi_iter *iter = &reduce->it;
     const opdi_operand *operand = &iter->op[0];
     const int64_t width = iter->sizes[reduce->nred];
-    opdi_folded foldeds[OPDI_COLUMNS_WIDE];        /* 32 KiB */
+    opdi_folded foldeds[OPDI_COLUMNS_WIDE];        /* takes 32 KiB */
     for (int64_t item = begin; item < end; item++) {
         const int64_t chunk = item % reduce->chunks, col = item / reduce->chunks % reduce->tiles * reduce->tile,
             from = chunk * reduce->chunk;
@@ -448,7 +455,7 @@ static void opdi_reduce_join(void *ctx, int64_t begin, int64_t end) {
     }
 }
 #define OPDI_REDUCE_CHUNK 131072
-/* Runs a reduction that opdi_reduce_init described. */
+/* Runs a reduction that opdi_reduce_init has prepared.  Returns 0, or -1 if memory runs out. */
 static int opdi_reduce_run(opdi_reduce *reduce) {
     const opdi_iter *iter = &reduce->it;
     int64_t items = reduce->outer, work = reduce->count;
@@ -483,8 +490,9 @@ static int opdi_reduce_run(opdi_reduce *reduce) {
     return 0;
 }
 OPDI_COLD_BEGIN
-/* Runs a whole kernel: makes results of these dtypes, and folds tensor over the dims in mask in the compute type
-   `compute`. */
+/* The kernel of a reduction: makes results of dtypes out0 and out1 (if there are two), and folds tensor over the dims
+   in mask, computing in dtype `compute`.  `keep`: reduced dims keep size 1.  p is a number for the fold.  Returns 0, or
+   -1 and sets an error. */
 OPDI_INTERNAL int opdi_reduce_kernel(opd_call *call, const opdi_fold *fold, opd_tensor *tensor, uint64_t mask,
                                      bool keep, opd_scalar_type compute, opd_scalar_type out0, opd_scalar_type out1,
                                      double p) {
@@ -509,7 +517,7 @@ OPDI_INTERNAL int opdi_reduce_kernel(opd_call *call, const opdi_fold *fold, opd_
                      fold->out[0] == OPDI_OUT_INDEX || fold->out[1] == OPDI_OUT_INDEX);
     reduce.fold = fold;
     reduce.number = p;
-    for (int k = 0; k < nouts; k++) {             /* results are stored from double or int64 */
+    for (int k = 0; k < nouts; k++) {             /* results are converted from double or int64 */
         const opdi_fold_out out = fold->out[k];
         const bool whole = out == OPDI_OUT_I || out == OPDI_OUT_INDEX ||
             ((out == OPDI_OUT_F_OR_I || out == OPDI_OUT_G_OR_N) && type == OPDI_I64);
@@ -537,7 +545,7 @@ OPDI_INTERNAL void opdi_fold_sum_f32(opdi_folded *folded, const void *x, int64_t
 #endif
     folded->f += opdi_sum_f32_plain((const float *)x, count);
 }
-/* Defines the fold `name`, whose text is name_body, with a version for AVX2 for pieces that are long enough. */
+/* Defines the fold `name`, whose code is in name_body; long pieces use a version for AVX2. */
 OPDI_FOLD_SUM(opdi_fold_sum_f64, double, x)
 OPDI_LOOP_TEXT void opdi_fold_sum_i64_body(opdi_folded *folded, const void *px, int64_t count, int64_t at,
                                            const opdi_reduce *reduce) {
@@ -559,7 +567,7 @@ OPDI_LOOP_TEXT void opdi_fold_sum_i64_body(opdi_folded *folded, const void *px, 
     folded->i = (int64_t)sum;
 }
 OPDI_FOLD_WIDE(opdi_fold_sum_i64)
-/* Eight numbers side by side. */
+/* Sums of complex128, eight numbers in parallel. */
 OPDI_LOOP_TEXT void opdi_fold_sum_c128_body(opdi_folded *folded, const void *px, int64_t count, int64_t at,
                                             const opdi_reduce *reduce) {
     const double *x = (const double *)px;
@@ -593,28 +601,29 @@ OPDI_INTERNAL const opdi_fold opdi_the_sum = {
     /* out, what */ {OPDI_OUT_F_OR_I, OPDI_OUT_NONE}, "sum_cpu"};
 OPDI_COLD_BEGIN
 
-/* Returns the dtype of a sum or product: the requested dtype, else that of the out= tensor, else int64 for integers.
-   The computation has this dtype, too. */
+/* Returns the dtype of a sum or product, in which it is also computed: argument number i of the call if given, else the
+   dtype of the out= tensor, else int64 for integers, else the dtype of the input. */
 OPDI_INTERNAL opd_scalar_type opdi_reduce_dtype(const opd_call *call, int i, const opd_tensor *tensor) {
     if (!opd_arg_is_none(call, i)) { return opd_arg_dtype(call, i, OPD_FLOAT32); }
     if (call->targets) { return (opd_scalar_type)call->targets[0]->dtype; }
     return opd_dtype_is_integral((opd_scalar_type)tensor->dtype, true) ? OPD_INT64 : (opd_scalar_type)tensor->dtype;
 }
-/* Returns a compute type that holds both the input and the requested dtype. */
+/* Returns a dtype to compute in that can represent both the input and results of `dtype`. */
 OPDI_INTERNAL opd_scalar_type opdi_reduce_compute(const opd_tensor *tensor, opd_scalar_type dtype) {
     if (dtype == OPD_BOOL || opd_dtype_is_integral(dtype, true)) { return OPD_INT64; }
     return dtype == OPD_FLOAT64 || dtype == OPD_FLOAT32 ? dtype : tensor->dtype == OPD_FLOAT64 ? OPD_FLOAT64
         : OPD_FLOAT32;
 }
 
-//== what the derivatives of reductions are written with ===============================================================
+//== helpers for the backward functions of reductions ==================================================================
 
-/* Returns grad, the gradient of a reduction, with the reduced dims restored with size 1. */
+/* Returns grad, the gradient of a reduction over `dims`, with the reduced dims restored with size 1.  If `keep`, grad
+   already has them.  ndim is the number of dims of the input. */
 OPDI_INTERNAL opd_tensor *opdi_unreduce(opd_tensor *grad, opd_ints dims, bool keep, int ndim) {
     uint64_t mask;
     if (keep || ndim == 0 || !grad) { return grad; }
     if (opdi_reduce_mask(dims, ndim, &mask) != 0) { return NULL; }
-    if (mask == OPDI_ALL_DIMS) { return grad; }   /* 0-dim: broadcasts as it is */
+    if (mask == OPDI_ALL_DIMS) { return grad; }   /* no dims: broadcasts without a change */
     for (int dim = 0; dim < ndim && grad; dim++) { if (mask >> dim & 1) { grad = opd_unsqueeze(grad, dim); } }
     return grad;
 }
@@ -623,16 +632,16 @@ OPDI_INTERNAL opd_ints opdi_bw_dims(opd_backward_call *bw, int i) {
     return value.tag == OPD_TAG_INTS ? opd_ints_of(value.u.ints, value.n) : opd_ints_of(NULL, 0);
 }
 OPDI_INTERNAL bool opdi_bw_bool(opd_backward_call *bw, int i) { return opd_bw_value(bw, i).u.i != 0; }
-/* Returns grad expanded to the sizes of argument 0, the input.  Arguments i and i + 1 are dims and keepdim; if i < 0,
-   all dims were reduced. */
+/* Returns grad expanded to the sizes of argument 0, the input.  Arguments i and i + 1 of the forward call are dims and
+   keepdim; a negative i means that all dims were reduced.  On failure, returns NULL. */
 OPDI_INTERNAL opd_tensor *opdi_bw_spread(opd_backward_call *bw, opd_tensor *grad, int i) {
     const opd_ints sizes = opd_bw_sizes(bw, 0);
     if (i >= 0) { grad = opdi_unreduce(grad, opdi_bw_dims(bw, i), opdi_bw_bool(bw, i + 1), (int)sizes.n); }
     return grad ? opd_expand(grad, sizes) : NULL;
 }
 
-/* Batches an operator that reduces a tensor to one element.  Returns the tensor of all examples, and sets *dims to the
-   dims that belong to one example. */
+/* For batching an operator that reduces a tensor to one element: returns the tensor of all examples, with the examples
+   in dim 0, and sets *dims (in room) to the other dims.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_batch_whole(opd_call *call, int64_t *room, opd_ints *dims) {
     opd_tensor *all = opdi_batch_front_arg(call, 0);
     *dims = opdi_batch_all_dims(opd_arg_tensor(call, 0)->ndim, room);

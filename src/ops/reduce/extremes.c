@@ -1,15 +1,15 @@
 #include "../ops.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>op:extremes  the largest and smallest over dims, any and all, norms
+//  >>op:extremes  the largest and smallest elements over dims, any and all, norms
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_COLD_BEGIN
 
-//== largest and smallest ==============================================================================================
+//== largest and smallest elements =====================================================================================
 
-/* Fails if a dim to be reduced is empty: the extreme of no elements has no value
-   (at::native::zero_numel_check_dims). */
+/* Fails if a dim to be reduced has size 0, because the largest of no elements is not defined
+   (at::native::zero_numel_check_dims).  Returns 0, or -1 and sets an error that names `name`. */
 OPDI_INTERNAL int opdi_reduce_nonempty(const opd_tensor *tensor, opd_ints dims, const char *name) {
     if (tensor->numel > 0) { return 0; }
     if (dims.n == 0) {
@@ -27,7 +27,7 @@ OPDI_INTERNAL int opdi_reduce_nonempty(const opd_tensor *tensor, opd_ints dims, 
     return 0;
 }
 OPDI_COLD_END
-/* Folds the extreme of n > 0 elements, or NaN if there is one.  OP is > or <. */
+/* Defines a fold that finds the extreme of n > 0 elements, or NaN if an element is NaN.  OP is > or <. */
 #define OPDI_MORE(x, OP, y) ((((x) OP (y)) | ((x) != (x))) ? (x) : (y))
 #define OPDI_MORE_LANES(from, x, OP, count) for (j = from; j < count; j++) { a[j] = OPDI_MORE((x)[j], OP, a[j]); }
 #define OPDI_MORE_HALVES(OP) \
@@ -49,8 +49,8 @@ OPDI_FOLD_EXTREME(opdi_fold_max_i64, int64_t, i, >)
 OPDI_FOLD_EXTREME(opdi_fold_less_f32, float, f, <)
 OPDI_FOLD_EXTREME(opdi_fold_min_f64, double, f, <)
 OPDI_FOLD_EXTREME(opdi_fold_min_i64, int64_t, i, <)
-/* Folds the extreme of floats: the largest, or the smallest if `most` is false.  Takes 64 elements at a time by the
-   processor's instruction for it. */
+/* Folds the extreme of float32 elements: the largest or, if `most` is false, the smallest.  Most elements are processed
+   by the CPU's vector instructions for this. */
 static void opdi_fold_extreme_f32(bool most, OPDI_FOLD_ARGS) {
     const float *x = (const float *)px;
     void (*const fold)(OPDI_FOLD_ARGS) = most ? opdi_fold_more_f32 : opdi_fold_less_f32;
@@ -79,7 +79,8 @@ static const opdi_fold opdi_the_min = {
     /* column */ {opdi_f32_minimum, opdi_f64_minimum, opdi_i64_minimum}, /* side */ {NULL, NULL},
     /* join, finish */ opdi_join_min, NULL, /* init */ {OPDI_INF, 0, INT64_MAX, 0},
     /* out, what */ {OPDI_OUT_F_OR_I, OPDI_OUT_NONE}, "min_cpu"};
-/* Folds the first extreme, or the first NaN, and its place.  n: its index, -1 before the first element. */
+/* Defines a fold that finds the first extreme, or the first NaN, and its index.  folded->n is the index so far, or -1
+   before the first element.  OP is <= or >=. */
 #define OPDI_FOLD_WHERE(name, type, field, OP)                                                              \
     static void name(opdi_folded *folded, const void *px, int64_t count, int64_t at, const opdi_reduce *reduce) { \
         const type *x = (const type *)px; type best = (type)folded->field; int64_t i, index = folded->n;    \
@@ -96,7 +97,7 @@ OPDI_FOLD_WHERE(opdi_fold_argmax_i64, int64_t, i, <=)
 OPDI_FOLD_WHERE(opdi_fold_argmin_f32, float, f, >=)
 OPDI_FOLD_WHERE(opdi_fold_argmin_f64, double, f, >=)
 OPDI_FOLD_WHERE(opdi_fold_argmin_i64, int64_t, i, >=)
-/* Chunks are joined in order, so of equal elements the earlier one stays. */
+/* Joins states of two chunks.  Chunks are joined in order, so that the first of equal elements is kept. */
 static void opdi_join_where(opdi_folded *folded, const opdi_folded *with, const opdi_reduce *reduce) {
     opdi_folded next = *with;
     if (reduce->it.compute == OPDI_I64) {
@@ -160,8 +161,8 @@ static int opdi_reduce_arg(opd_call *call, const opdi_fold *fold, const char *na
 static int opdi_argmax_kernel(opd_call *call) { return opdi_reduce_arg(call, &opdi_the_argmax, "argmax"); }
 static int opdi_argmin_kernel(opd_call *call) { return opdi_reduce_arg(call, &opdi_the_argmin, "argmin"); }
 
-/* Returns grad shared evenly among the elements of input that equal the extreme value; NaN equals NaN here.  grad and
-   value broadcast to input. */
+/* Returns grad, divided equally among the elements of input that equal `value`, the extreme; a NaN equals NaN here.
+   grad and value broadcast to input. */
 static opd_tensor *opdi_share(opd_tensor *grad, opd_tensor *input, opd_tensor *value, opd_ints dims) {
     opd_tensor *mask = opd_logical_or(opd_eq(input, value), opd_logical_and(opd_isnan(input), opd_isnan(value)));
     return opdi_where(mask, opd_expand_as(opd_div(grad, opd_sum_dim(mask, dims, true)), input));
@@ -169,7 +170,7 @@ static opd_tensor *opdi_share(opd_tensor *grad, opd_tensor *input, opd_tensor *v
 static opd_tensor *opdi_share_all(opd_tensor *grad, opd_tensor *input, opd_tensor *value) {
     return opdi_share(grad, input, value, opd_ints_of(NULL, 0));
 }
-/* Does opdi_share's work, but NaN does not equal NaN (scale_grad_by_count). */
+/* Does the work of opdi_share, except that NaN does not equal NaN (scale_grad_by_count). */
 static opd_tensor *opdi_share_equal(opd_tensor *grad, opd_tensor *input, opd_tensor *value, opd_ints dims) {
     opd_tensor *mask = opd_eq(input, value);
     return opd_div(opd_mul(grad, mask), opd_sum_dim(mask, dims, true));
@@ -184,8 +185,8 @@ static int opdi_amax_backward(opd_backward_call *bw) {
     opd_tensor *value = opdi_unreduce(opd_bw_result(bw, 0), dims, opdi_bw_bool(bw, 2), input->ndim);
     return opd_bw_return(bw, 0, opdi_share_equal(grad, input, value, dims));
 }
-/* Returns the gradient of elements that were selected along dim: grad at the places in `index`, zeros elsewhere
-   (value_selecting_reduction_backward). */
+/* Returns the gradient of elements that were selected along dim: zeros of these sizes with grad at the positions in
+   `index` (value_selecting_reduction_backward).  `keep`: grad and index have the reduced dim with size 1. */
 static opd_tensor *opdi_unselect(opd_tensor *grad, int64_t dim, opd_tensor *index, opd_ints sizes, bool keep) {
     if (!keep && sizes.n > 0) {
         grad = opd_unsqueeze(grad, dim);
@@ -204,14 +205,14 @@ static int opdi_value_selecting_reduction_backward_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_unselect(opd_arg_tensor(call, 0), opd_arg_int(call, 1), opd_arg_tensor(call, 2),
                                                  opd_arg_ints(call, 3), opd_arg_bool(call, 4)));
 }
-/* opd_value_selecting_reduction_backward: derivative of max, min, median and mode over a dim */
+/* opd_value_selecting_reduction_backward: the gradient of max, min, median and mode over a dim */
 OPDI_OP(value_selecting_reduction_backward) {
     op->schema = "value_selecting_reduction_backward(Tensor grad, int dim, Tensor indices, int[] sizes, bool keepdim) "
         "-> Tensor";
     op->composite = opdi_value_selecting_reduction_backward_kernel;
     op->cases = "";
 }
-/* opd_amax(self, dim, keepdim): the greatest over dims; ties share the gradient */
+/* opd_amax(self, dim, keepdim): the greatest element over dims; equal elements share the gradient */
 OPDI_OP(amax) {
     op->schema = "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor";
     op->cpu = op->fake = opdi_amax_kernel; op->backward = opdi_amax_backward; op->save = "self, result";
@@ -220,7 +221,7 @@ OPDI_OP(amax) {
     op->out = "amax.out";
     op->cases = OPDI_CASES_DIMS;
 }
-/* opd_amin(self, dim, keepdim): the smallest over dims; ties share the gradient */
+/* opd_amin(self, dim, keepdim): the smallest element over dims; equal elements share the gradient */
 OPDI_OP(amin) {
     op->schema = "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor";
     op->cpu = op->fake = opdi_amin_kernel; op->backward = opdi_amax_backward; op->save = "self, result";
@@ -239,7 +240,7 @@ static int opdi_max_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_whole(call, room, &dims);
     return opd_batch_return(call, opdi_batch_nonempty(call, "max") ? NULL : opd_amax(all, dims, false), 0);
 }
-/* opd_max: the greatest element of self; along dim, with its index; or of two tensors */
+/* opd_max: the greatest element of self */
 OPDI_OP(max) {
     op->schema = "max(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_max_kernel; op->backward = opdi_max_backward; op->save = "self, result";
@@ -254,7 +255,7 @@ static int opdi_min_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_whole(call, room, &dims);
     return opd_batch_return(call, opdi_batch_nonempty(call, "min") ? NULL : opd_amin(all, dims, false), 0);
 }
-/* opd_min: the smallest element of self; along dim, with its index; or of two tensors */
+/* opd_min: the smallest element of self */
 OPDI_OP(min) {
     op->schema = "min(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_min_kernel; op->backward = opdi_max_backward; op->save = "self, result";
@@ -264,7 +265,7 @@ OPDI_OP(min) {
 }
 #define OPDI_CASES_WHERE "[2,3], 1; [2,3,2], -2, True; []; [2,3]i5, 0"
 #define OPDI_CASES_SELECT "[2,3], 1; [2,3,2], -2, True; [2,3]i5, 0"
-/* opd_max_dim(self, dim, keepdim): the greatest element of self; along dim, with its index; or of two tensors */
+/* opd_max_dim(self, dim, keepdim): the greatest element along dim, and its index */
 OPDI_OP(max_dim) {
     op->schema = "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)";
     op->cpu = op->fake = opdi_max_dim_kernel; op->backward = opdi_max_dim_backward; op->save = "indices";
@@ -273,7 +274,7 @@ OPDI_OP(max_dim) {
     op->out = "max.dim_max(max, max_values)";
     op->cases = OPDI_CASES_SELECT;
 }
-/* opd_min_dim(self, dim, keepdim): the smallest element of self; along dim, with its index; or of two tensors */
+/* opd_min_dim(self, dim, keepdim): the smallest element along dim, and its index */
 OPDI_OP(min_dim) {
     op->schema = "min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)";
     op->cpu = op->fake = opdi_min_dim_kernel; op->backward = opdi_max_dim_backward; op->save = "indices";
@@ -282,7 +283,7 @@ OPDI_OP(min_dim) {
     op->out = "min.dim_min(min, min_indices)";
     op->cases = OPDI_CASES_SELECT;
 }
-/* opd_argmax: the index of the greatest element, in self as one row, or along dim */
+/* opd_argmax: the index of the greatest element along dim or, without dim, in self as one row */
 OPDI_OP(argmax) {
     op->schema = "argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor";
     op->cpu = op->fake = opdi_argmax_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -291,7 +292,7 @@ OPDI_OP(argmax) {
     op->out = "argmax.out";
     op->cases = "[2,3]; [2,3], 1, True";
 }
-/* opd_argmin: the index of the smallest element, in self as one row, or along dim */
+/* opd_argmin: the index of the smallest element along dim or, without dim, in self as one row */
 OPDI_OP(argmin) {
     op->schema = "argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor";
     op->cpu = op->fake = opdi_argmin_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -307,7 +308,7 @@ static int opdi_max_other_kernel(opd_call *call) {
 static int opdi_min_other_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_minimum(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)));
 }
-/* opd_max_other: the greatest element of self; along dim, with its index; or of two tensors */
+/* opd_max_other: the greater of each two elements of self and other */
 OPDI_OP(max_other) {
     op->schema = "max.other(Tensor self, Tensor other) -> Tensor";
     op->composite = opdi_max_other_kernel;
@@ -315,7 +316,7 @@ OPDI_OP(max_other) {
     op->out = "max.out"; op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_PART;
     op->cases = "[2,3], [3]";
 }
-/* opd_min_other: the smallest element of self; along dim, with its index; or of two tensors */
+/* opd_min_other: the smaller of each two elements of self and other */
 OPDI_OP(min_other) {
     op->schema = "min.other(Tensor self, Tensor other) -> Tensor";
     op->composite = opdi_min_other_kernel;
@@ -325,7 +326,7 @@ OPDI_OP(min_other) {
 }
 
 OPDI_COLD_END
-/* Folds both extremes.  f or i is the largest so far; g or count is the smallest. */
+/* Folds both extremes.  folded->f (for integers i) is the largest element so far, folded->g (n) the smallest. */
 static void opdi_fold_both_f32(opdi_folded *folded, const void *x, int64_t count, int64_t at,
                                const opdi_reduce *reduce) {
     opdi_folded other = *folded;
@@ -393,7 +394,7 @@ static int opdi_aminmax_backward(opd_backward_call *bw) {
     }
     return sum ? opd_bw_return(bw, 0, sum) : 0;
 }
-/* opd_aminmax: the smallest and the greatest */
+/* opd_aminmax: the smallest and the greatest element, of all or along dim */
 OPDI_OP(aminmax) {
     op->schema = "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)";
     op->cpu = op->fake = opdi_aminmax_kernel; op->backward = opdi_aminmax_backward; op->save = "self, min, max";
@@ -428,10 +429,10 @@ static void opdi_finish_all(opdi_folded *folded, const opdi_reduce *reduce) { fo
 #define OPDI_COUNT_PARTS \
     /* step */ {opdi_fold_count_f32, opdi_fold_count_f64, opdi_fold_count_i64}, /* column */ {NULL, NULL, NULL}, \
     /* side */ {NULL, NULL}, /* join */ opdi_join_sum
-/* For bool, the counts are sums: elements are 0 and 1 as integers. */
+/* For bool, counts are sums: the elements are loaded as the integers 0 and 1. */
 #define OPDI_TRUTH_PARTS \
     {NULL, NULL, opdi_fold_sum_i64}, {NULL, NULL, opdi_i64_add}, /* side */ {NULL, NULL}, /* join */ opdi_join_sum
-/* any, all, the count; the same of bool */
+/* Indices of the folds below; OPDI_OF_BOOL is added for bool. */
 enum { OPDI_ANY, OPDI_ALL, OPDI_COUNT, OPDI_OF_BOOL };
 static const opdi_fold opdi_the_truth[6] = {
     {OPDI_COUNT_PARTS, opdi_finish_any, /* init */ {0, 0, 0, 0}, {OPDI_OUT_I, OPDI_OUT_NONE}, "any"},
@@ -486,7 +487,7 @@ static int opdi_any_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_whole(call, room, &dims);
     return opd_batch_return(call, opd_any_dims(all, dims, false), 0);
 }
-/* opd_any: whether any is not 0 */
+/* opd_any: true if an element is not 0 */
 OPDI_OP(any) {
     op->schema = "any(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_any_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -502,7 +503,7 @@ static int opdi_all_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_whole(call, room, &dims);
     return opd_batch_return(call, opd_all_dims(all, dims, false), 0);
 }
-/* opd_all: whether none is 0 */
+/* opd_all: true if no element is 0 */
 OPDI_OP(all) {
     op->schema = "all(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_all_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -510,7 +511,7 @@ OPDI_OP(all) {
     op->out = "all.all_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]; [2,3]b";
 }
-/* opd_any_dim(self, dim, keepdim): whether any is not 0 */
+/* opd_any_dim(self, dim, keepdim): true where an element along dim is not 0 */
 OPDI_OP(any_dim) {
     op->schema = "any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor";
     op->cpu = op->fake = opdi_any_dim_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -519,7 +520,7 @@ OPDI_OP(any_dim) {
     op->out = "any.out";
     op->cases = "[2,3]b, 1";
 }
-/* opd_all_dim(self, dim, keepdim): whether none is 0 */
+/* opd_all_dim(self, dim, keepdim): true where no element along dim is 0 */
 OPDI_OP(all_dim) {
     op->schema = "all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor";
     op->cpu = op->fake = opdi_all_dim_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -527,7 +528,7 @@ OPDI_OP(all_dim) {
     op->out = "all.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]b, 1";
 }
-/* opd_any_dims(self, dim, keepdim): whether any is not 0 */
+/* opd_any_dims(self, dim, keepdim): true where an element over dims is not 0 */
 OPDI_OP(any_dims) {
     op->schema = "any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor";
     op->cpu = op->fake = opdi_any_dims_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -536,7 +537,7 @@ OPDI_OP(any_dims) {
     op->out = "any.dims_out";
     op->cases = "[2,3]b, (0,1)";
 }
-/* opd_all_dims(self, dim, keepdim): whether none is 0 */
+/* opd_all_dims(self, dim, keepdim): true where no element over dims is 0 */
 OPDI_OP(all_dims) {
     op->schema = "all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor";
     op->cpu = op->fake = opdi_all_dims_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -544,7 +545,7 @@ OPDI_OP(all_dims) {
     op->out = "all.dims_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]b, (0,1)";
 }
-/* opd_count_nonzero_dim: the number of elements that are not 0 */
+/* opd_count_nonzero_dim: the number of nonzero elements over dims */
 OPDI_OP(count_nonzero_dim_IntList) {
     op->schema = "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor";
     op->cpu = op->fake = opdi_count_nonzero_dims_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -552,7 +553,7 @@ OPDI_OP(count_nonzero_dim_IntList) {
     op->out = "count_nonzero.dim_IntList_out";
     op->cases = "[2,3]b, (0)";
 }
-/* opd_count_nonzero: how many are not 0 */
+/* opd_count_nonzero: the number of nonzero elements, of all or along dim */
 OPDI_OP(count_nonzero) {
     op->schema = "count_nonzero(Tensor self, int? dim=None) -> Tensor";
     op->cpu = op->fake = opdi_count_nonzero_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;

@@ -1,18 +1,19 @@
 #include "../ops.h"
 
-//== the line driver ===================================================================================================
+//== lines: operators along one dim ====================================================================================
 //
-// These operators turn each line of a tensor, along one dim, into a line that may have another length: softmax, scans,
-// sorting.  A line function gets contiguous input of the compute type and writes contiguous output; these may be the
-// tensors' own memory.  Long lines that need copies are processed in pieces, `passes` times, so that memory does not
-// grow with them.  A piece passes data to the next one in tmp.  The last pass writes the outputs.
+//  These operators compute from each line of a tensor along one dim a new line, which may have another length: softmax,
+//  scans, sorting.  A line function gets contiguous input of the compute type and writes contiguous output; these may
+//  be the tensors' own memory.  If operands of long lines must be copied, the lines are processed in pieces, so that
+//  the copies stay small.  lines->passes tells how many times all pieces of a line are passed to the function; it keeps
+//  its state between calls in tmp, and writes the output in the last pass.
 
 OPDI_COLD_BEGIN
 
 #define OPDI_LINE_PIECE 2048     /* elements */
 OPDI_COLD_END
-/* Describes the lines along dim of ops: the inputs, then the outputs.  If bit i of `index` is set, operand i is
-   int64_t; other operands have the compute type. */
+/* Fills in *lines for the lines of ops[nops] along dim: nin inputs, then the outputs.  If bit i of `index` is set,
+   operand i has dtype int64; the other operands are converted to the compute type. */
 OPDI_INTERNAL void opdi_lines_init(opdi_lines *lines, opd_tensor *const *ops, int nin, int nops, int dim, int compute,
                                    unsigned index) {
     const opd_tensor *tensor = ops[0];
@@ -51,8 +52,8 @@ OPDI_INTERNAL void opdi_lines_init(opdi_lines *lines, opd_tensor *const *ops, in
             : (lines->len[k] * lines->work[k] + 63) & ~(int64_t)63;
     }
 }
-/* Loads `count` elements from `at` on, `step` bytes apart, converts them, and writes them to the contiguous buf.
-   opdi_line_store does the reverse. */
+/* Loads `count` elements of operand number `element` from `at` on, lines->step bytes apart, converts them to the
+   compute type, and writes them to buf.  opdi_line_store does the reverse. */
 static void opdi_line_load(const opdi_lines *lines, int element, const char *at, char *buf, int64_t count) {
     uint64_t raw[OPDI_BLOCK];
     int64_t rows;
@@ -87,7 +88,7 @@ static void opdi_line_store(const opdi_lines *lines, int element, char *at, cons
         opdi_scatter(at + i * lines->step[element], lines->step[element], raw, rows, lines->size[element]);
     }
 }
-/* Returns elements [from, from + count) of an input line for functions that get it unconverted: their address in
+/* Returns elements [from, from + count) of an input line, not converted, as contiguous memory: their address in
    `memory`, or a copy in buf. */
 OPDI_INTERNAL const void *opdi_line_read(const opdi_lines *lines, const void *memory, int64_t from, int64_t count,
                                          void *buf) {
@@ -96,8 +97,8 @@ OPDI_INTERNAL const void *opdi_line_read(const opdi_lines *lines, const void *me
     opdi_line_load(lines, 0, at, (char *)buf, count);
     return buf;
 }
-/* Processes one line, whose operands begin at at[], piece by piece in each pass.  buf are buffers for the operands; tmp
-   is scratch memory. */
+/* Processes one line, whose operands begin at at[], piece by piece in each pass.  buf[] holds copies of operands; tmp
+   is scratch memory for the line function. */
 static void opdi_line_go(const opdi_lines *lines, char *const *at, char *const *buf, char *tmp) {
     const int passes = OPDI_MAX(lines->passes, 1);
     opdi_piece piece;
@@ -123,11 +124,11 @@ static void opdi_line_go(const opdi_lines *lines, char *const *at, char *const *
     }
 }
 /* Processes lines [begin, end) of ctx, an opdi_lines.  Copies of operands are on the stack or, if they are large, on
-   the heap.  Sets `failed` if memory runs out. */
+   the heap.  Sets lines->failed if memory runs out. */
 static void opdi_lines_range(void *ctx, int64_t begin, int64_t end) {
     opdi_lines *lines = (opdi_lines *)ctx;
     int64_t idx[OPD_MAX_DIMS], rest = begin;
-    uint64_t local[1024];                         /* 8 KiB, before the heap is asked */
+    uint64_t local[1024];                         /* 8 KiB; if more is needed, the heap is used */
     size_t bytes = lines->tmp + 64;
     char *mem = (char *)local, *buf[4];
     for (int k = 0; k < lines->nops; k++) { bytes += (size_t)lines->room[k]; }
@@ -156,7 +157,7 @@ static void opdi_lines_range(void *ctx, int64_t begin, int64_t end) {
     }
     if (mem != (char *)local) { opdi_lend_end(mem, bytes); }
 }
-/* Decides how much of a line is processed at a time, and sets the sizes of buffers accordingly. */
+/* Decides how many elements of a line are processed at a time, and sets the sizes of the buffers. */
 static void opdi_lines_pieces(opdi_lines *lines) {
     int64_t bytes = 0;
     lines->piece = lines->count;
@@ -187,7 +188,8 @@ OPDI_INTERNAL int opdi_lines_run(opdi_lines *lines, opdi_line_fn fn, int64_t cos
 //-- softmax --------------------------------------------------------------------------------------------- >>op:_softmax
 
 OPDI_COLD_END
-/* Returns the largest of `count` > 0 elements, ignoring NaN; a NaN will show in the sum of exponentials. */
+/* Returns the largest of `count` > 0 elements, ignoring NaN; the caller notices a NaN in the sum of the
+   exponentials. */
 OPDI_ALWAYS float opdi_line_max_body(const float *x, int64_t count) {
     float a[32];
     int64_t i = 0;
@@ -203,7 +205,7 @@ OPDI_ALWAYS float opdi_line_max_body(const float *x, int64_t count) {
     for (int j = 1; j < 8; j++) { a[0] = a[j] > a[0] ? a[j] : a[0]; }
     return a[0];
 }
-/* Computes out = (x - c) * k. */
+/* Computes out = (x - c) * k for `count` elements. */
 OPDI_ALWAYS void opdi_line_affine_body(float *out, const float *x, float c, float k, int64_t count) {
     int64_t i = 0;
     for (; i + 32 <= count; i += 32) {
@@ -217,13 +219,13 @@ OPDI_ALWAYS void opdi_line_affine64_body(double *out, const double *x, double c,
     OPDI_SIXTEENS(out[j] = (x[j] - c) * k)
     for (; i < count; i++) { out[i] = (x[i] - c) * k; }
 }
-/* Computes out = (x - c) - k. */
+/* Computes out = (x - c) - k for `count` elements. */
 OPDI_ALWAYS void opdi_line_less_body(float *out, const float *x, float c, float k, int64_t count) {
     int64_t i;
     OPDI_SIXTEENS(out[j] = (x[j] - c) - k)
     for (; i < count; i++) { out[i] = (x[i] - c) - k; }
 }
-/* sum of x y */
+/* Returns the sum of x[i] y[i] over `count` elements. */
 OPDI_ALWAYS double opdi_line_dot_body(const float *x, const float *y, int64_t count) {
     double total = 0;
     float a[32];
@@ -282,7 +284,7 @@ OPDI_INTERNAL double opdi_line_dot(const float *x, const float *y, int64_t count
     OPDI_LINE_WIDE(return opdi_line_dot_avx2(x, y, count))
     return opdi_line_dot_body(x, y, count);
 }
-/* Computes out = x - c y. */
+/* Computes out = x - c y for `count` elements. */
 static void opdi_line_minus(float *out, const float *x, const float *y, float c, int64_t count) {
     int64_t i;
     OPDI_SIXTEENS(out[j] = x[j] - y[j] * c)
@@ -293,11 +295,11 @@ OPDI_INTERNAL double opdi_line_sum(const float *x, int64_t count) {
     opdi_fold_sum_f32(&folded, x, count, 0, NULL);
     return folded.f;
 }
-/* The results of passes 0 and 1 of a softmax: the largest element of a line, and the sum of exp(x - top). */
+/* The results of passes 0 and 1 of softmax for a line: its largest element, and the sum of exp(x - top). */
 typedef struct opdi_softmax_state { double top, sum; } opdi_softmax_state;
-/* Computes softmax of a line, or its logarithm (flag).  Pass 0 finds the largest element, pass 1 sums the exponentials,
-   and pass 2 writes the result; tmp holds the opdi_softmax_state.  If the line is one piece, the result's memory keeps
-   the exponentials meanwhile. */
+/* Computes softmax of a line or, if lines->flag is set, its logarithm.  Pass 0 finds the largest element, pass 1 sums
+   the exponentials, and pass 2 writes the result; tmp holds the opdi_softmax_state.  If the whole line is one piece,
+   pass 1 stores the exponentials in the result. */
 static void opdi_line_softmax_f32(const opdi_lines *lines, const opdi_piece *at, const void *const *in,
                                   void *const *out, char *tmp) {
     opdi_softmax_state *state = (opdi_softmax_state *)(void *)tmp;
@@ -336,7 +338,7 @@ static void opdi_line_softmax_f32(const opdi_lines *lines, const opdi_piece *at,
         opdi_line_affine(o + i, o + i, 0, (float)(1.0 / state->sum), rows);
     }
 }
-/* Does the work of opdi_line_softmax_f32 for doubles. */
+/* Does the work of opdi_line_softmax_f32 for float64. */
 static void opdi_line_softmax_f64(const opdi_lines *lines, const opdi_piece *at, const void *const *in,
                                   void *const *out, char *tmp) {
     opdi_softmax_state *state = (opdi_softmax_state *)(void *)tmp;
@@ -376,8 +378,8 @@ static void opdi_line_softmax_f64(const opdi_lines *lines, const opdi_piece *at,
     opdi_vexp64(count, o, o);
     opdi_line_affine64(o, o, 0, 1 / state->sum, count);
 }
-/* Computes the gradient of a line of softmax, y (grad - sum(grad y)) or, for the logarithm (flag), grad - exp(y)
-   sum(grad). */
+/* Computes the gradient of softmax for a line: y (grad - sum(grad y)) or, if lines->flag is set, of its logarithm: grad
+   - exp(y) sum(grad).  Pass 0 computes the sum. */
 static void opdi_line_softmax_backward_f32(const opdi_lines *lines, const opdi_piece *at, const void *const *in,
                                            void *const *out, char *tmp) {
     opdi_softmax_state *state = (opdi_softmax_state *)(void *)tmp;
@@ -433,15 +435,16 @@ static void opdi_line_softmax_backward_f64(const opdi_lines *lines, const opdi_p
         state->sum = folded.f;
     }
 }
-/* Softmax of lines that lie side by side as columns, up to 256 at a time.  A row has one element of each line. */
+/* Softmax of lines that lie side by side in memory, as up to 256 columns at a time.  Row i has element i of each
+   line. */
 enum { OPDI_COLUMN_TOP, OPDI_COLUMN_LESS, OPDI_COLUMN_TIMES, OPDI_COLUMN_PART, OPDI_COLUMN_SUM, OPDI_COLUMN_DOT,
        OPDI_COLUMN_BACK, OPDI_COLUMN_LOG_BACK, OPDI_COLUMN_ADD };
 typedef struct opdi_columns {
     float top[OPDI_COLUMNS], factor[OPDI_COLUMNS], in[2][OPDI_COLUMNS], out[OPDI_COLUMNS];
-    float part[OPDI_COLUMNS];                     /* sums of a few rows that are not in `sum` yet */
+    float part[OPDI_COLUMNS];                     /* sums of some rows, not yet added to sum */
     double sum[OPDI_COLUMNS];
 } opdi_columns;
-/* Processes a row x (and y) of count columns as `what` says. */
+/* Does one step, OPDI_COLUMN_.., for a row x (and y) of count columns; `to` is the output row. */
 OPDI_ALWAYS void opdi_column_row_body(int what, opdi_columns *columns, float *to, const float *x, const float *y,
                                       int64_t count) {
     float *top = columns->top, *factor = columns->factor;
@@ -469,7 +472,8 @@ static void opdi_column_row(int what, opdi_columns *columns, float *to, const fl
     OPDI_LINE_WIDE(opdi_column_row_avx2(what, columns, to, x, y, count); return)
     opdi_column_row_body(what, columns, to, x, y, count);
 }
-/* Computes to = e^(x - the tops) of a row of count columns, and adds these to their partial sums. */
+/* Computes to = exp(x - top) for a row of count columns, and adds the results to the partial sums.  lv is the CPU
+   level. */
 OPDI_ALWAYS void opdi_column_exp_body(int lv, opdi_columns *columns, float *to, const float *x, int64_t count) {
     float *const top = columns->top, *const part = columns->part;
     int64_t i = 0;
@@ -502,7 +506,8 @@ static void opdi_column_exp(opdi_columns *columns, float *to, const float *x, in
 #endif
     opdi_column_exp_body(0, columns, to, x, count);
 }
-/* Returns row i of operand k as floats.  Its columns begin at `at`.  The row is read in place or copied. */
+/* Returns row i of operand k as floats: `count` columns, the first of which begins at `at`.  The row is in place or a
+   converted copy. */
 static const float *opdi_column_in(const opdi_lines *lines, opdi_columns *columns, int k, const char *at, int64_t i,
                                    int64_t count) {
     const char *row = at + i * lines->step[k];
@@ -510,7 +515,8 @@ static const float *opdi_column_in(const opdi_lines *lines, opdi_columns *column
     lines->load[k](columns->in[k], row, count);
     return columns->in[k];
 }
-/* Computes softmax of count columns, or its logarithm, as opdi_line_softmax_f32 does. */
+/* Computes softmax of count columns or, if lines->flag is set, its logarithm, by the method of opdi_line_softmax_f32.
+   at[] are the addresses of the columns in the operands. */
 static void opdi_columns_softmax(const opdi_lines *lines, opdi_columns *columns, char *const *at, int64_t count) {
     const bool kept = !lines->flag && !lines->store[1];
     for (int64_t j = 0; j < count; j++) {
@@ -547,7 +553,7 @@ static void opdi_columns_softmax(const opdi_lines *lines, opdi_columns *columns,
         if (lines->store[1]) { lines->store[1](row, to, count); }
     }
 }
-/* Computes the gradient of softmax of columns as opdi_line_softmax_backward_f32 does. */
+/* Computes the gradient of softmax for count columns, by the method of opdi_line_softmax_backward_f32. */
 static void opdi_columns_softmax_backward(const opdi_lines *lines, opdi_columns *columns, char *const *at,
                                           int64_t count) {
     for (int64_t j = 0; j < count; j++) { columns->sum[j] = 0; }
@@ -571,7 +577,7 @@ static void opdi_columns_softmax_backward(const opdi_lines *lines, opdi_columns 
     }
 }
 /* Sets at[] to the addresses at which the columns of block number `item` begin in each operand.  Returns the number of
-   columns. */
+   columns of the block. */
 static int64_t opdi_columns_at(const opdi_lines *lines, int64_t item, char **at) {
     const int64_t blocks = (lines->sizes[0] - 1) / OPDI_COLUMNS + 1, from = item % blocks * OPDI_COLUMNS;
     int64_t rest = item / blocks;
@@ -582,7 +588,7 @@ static int64_t opdi_columns_at(const opdi_lines *lines, int64_t item, char **at)
     }
     return OPDI_MIN(lines->sizes[0] - from, OPDI_COLUMNS);
 }
-/* Computes running sums of blocks [begin, end) of columns of ctx, an opdi_lines. */
+/* Computes cumulative sums of columns, for blocks [begin, end) of columns of ctx, an opdi_lines. */
 OPDI_INTERNAL void opdi_columns_cumsum(void *ctx, int64_t begin, int64_t end) {
     const opdi_lines *lines = (const opdi_lines *)ctx;
     opdi_columns columns;
@@ -599,7 +605,8 @@ OPDI_INTERNAL void opdi_columns_cumsum(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
-/* Processes blocks [begin, end) of columns of ctx, an opdi_lines. */
+/* Computes softmax (one input) or its gradient (two inputs) for blocks [begin, end) of columns of ctx, an
+   opdi_lines. */
 static void opdi_columns_range(void *ctx, int64_t begin, int64_t end) {
     const opdi_lines *lines = (const opdi_lines *)ctx;
     opdi_columns columns;
@@ -611,8 +618,8 @@ static void opdi_columns_range(void *ctx, int64_t begin, int64_t end) {
     }
 }
 OPDI_COLD_BEGIN
-/* Runs fn on blocks of lines, if these are floats, lie side by side, and are numerous enough.  Returns whether it
-   did. */
+/* Runs fn on blocks of columns if the lines are float32, lie side by side in memory, and are numerous enough.  Returns
+   true if it did. */
 OPDI_INTERNAL bool opdi_columns_run(opdi_lines *lines, int type, opdi_range_fn fn) {
     if (type != OPDI_F32 || lines->ndim == 0 || lines->sizes[0] < 8) { return false; }
     for (int k = 0; k < lines->nops; k++) {
@@ -623,8 +630,8 @@ OPDI_INTERNAL bool opdi_columns_run(opdi_lines *lines, int type, opdi_range_fn f
     opdi_parallel_for(items, OPDI_MAX(OPDI_GRAIN / each, (int64_t)1), fn, lines);
     return true;
 }
-/* Computes softmax or (logarithm) log_softmax of argument 0 along the dim of argument 1.  Returns 0, or -1 and sets an
-   error. */
+/* Computes softmax or, if `logarithm`, log_softmax of argument 0 along the dim in argument 1.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_softmax_of(opd_call *call, bool logarithm) {
     opd_tensor *tensor = opd_arg_tensor(call, 0), *ops[2];
     const opd_scalar_type dtype = (opd_scalar_type)tensor->dtype;
@@ -649,8 +656,8 @@ static int opdi_softmax_of(opd_call *call, bool logarithm) {
     if (opdi_columns_run(&lines, type, opdi_columns_range)) { return 0; }
     return opdi_lines_run(&lines, type == OPDI_F64 ? opdi_line_softmax_f64 : opdi_line_softmax_f32, 1);
 }
-/* Computes the gradient of softmax or (logarithm) log_softmax from grad, argument 0, and the output, argument 1, along
-   the dim of argument 2.  Returns 0, or -1 and sets an error. */
+/* Computes the gradient of softmax or, if `logarithm`, log_softmax.  Argument 0 is grad, argument 1 the output,
+   argument 2 the dim.  Returns 0, or -1 and sets an error. */
 static int opdi_softmax_backward_of(opd_call *call, bool logarithm) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *ops[3];
     const int dim = opdi_dim_of(opd_arg_int(call, 2), grad->ndim);
@@ -711,7 +718,7 @@ static int opdi__log_softmax_backward_data_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_mul(opd_mul(opd_neg(opdi_sum_keep(grad_out, dim)), extra), grad));
     return 0;
 }
-/* opd__softmax: softmax along dim; half_to_float: turns halves into floats */
+/* opd__softmax: softmax along dim; half_to_float=True fails on the CPU, as in PyTorch */
 OPDI_OP(_softmax) {
     op->schema = "_softmax(Tensor self, int dim, bool half_to_float) -> Tensor";
     op->cpu = op->fake = opdi__softmax_kernel; op->backward = opdi__softmax_backward; op->save = "result";
@@ -720,7 +727,7 @@ OPDI_OP(_softmax) {
     op->out = "_softmax.out";
     op->cases = "[2,3], 1, False; [2,3,2], 1, False";
 }
-/* opd__log_softmax: log_softmax along dim; half_to_float: turns halves into floats */
+/* opd__log_softmax: log_softmax along dim; half_to_float=True fails on the CPU, as in PyTorch */
 OPDI_OP(_log_softmax) {
     op->schema = "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor";
     op->cpu = op->fake = opdi__log_softmax_kernel; op->backward = opdi__log_softmax_backward; op->save = "result";
@@ -729,7 +736,7 @@ OPDI_OP(_log_softmax) {
     op->out = "_log_softmax.out";
     op->cases = "[2,3], 1, False; [2,3,2], 1, False";
 }
-/* opd__softmax_backward_data: derivative of softmax, by its output */
+/* opd__softmax_backward_data: the gradient of softmax, computed from its output */
 OPDI_OP(_softmax_backward_data) {
     op->schema = "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor";
     op->cpu = op->fake = opdi__softmax_backward_data_kernel; op->backward = opdi__softmax_backward_data_backward;
@@ -738,7 +745,7 @@ OPDI_OP(_softmax_backward_data) {
     op->out = "_softmax_backward_data.out(grad_input)";
     op->cases = "[2,3], [2,3], 1, 6";
 }
-/* opd__log_softmax_backward_data: derivative of log_softmax, by its output */
+/* opd__log_softmax_backward_data: the gradient of log_softmax, computed from its output */
 OPDI_OP(_log_softmax_backward_data) {
     op->schema = "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> "
         "Tensor";
@@ -758,7 +765,7 @@ static int opdi_softmax_composite(opd_call *call, bool logarithm) {
 }
 static int opdi_softmax_int_kernel(opd_call *call) { return opdi_softmax_composite(call, false); }
 static int opdi_log_softmax_int_kernel(opd_call *call) { return opdi_softmax_composite(call, true); }
-/* opd_softmax: e^self / sum e^self along dim */
+/* opd_softmax: e^self divided by the sum of e^self along dim */
 OPDI_OP(softmax_int) {
     op->schema = "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor";
     op->composite = opdi_softmax_int_kernel;
@@ -766,7 +773,7 @@ OPDI_OP(softmax_int) {
     op->out = "softmax.int_out";
     op->cases = "[2,3], 1";
 }
-/* opd_log_softmax: self - log(sum e^self) along dim */
+/* opd_log_softmax: self - log(the sum of e^self along dim) */
 OPDI_OP(log_softmax_int) {
     op->schema = "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor";
     op->composite = opdi_log_softmax_int_kernel;
@@ -774,14 +781,14 @@ OPDI_OP(log_softmax_int) {
     op->out = "log_softmax.int_out";
     op->cases = "[2,3], 1";
 }
-/* opd_special_softmax: softmax */
+/* opd_special_softmax: the same as softmax */
 OPDI_OP(special_softmax) {
     op->schema = "special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor";
     op->composite = opdi_softmax_int_kernel;
     op->autocast = OPD_AUTOCAST_SET_NOT_CPU;
     op->cases = "[2,3], 1";
 }
-/* opd_special_log_softmax: log_softmax */
+/* opd_special_log_softmax: the same as log_softmax */
 OPDI_OP(special_log_softmax) {
     op->schema = "special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor";
     op->composite = opdi_log_softmax_int_kernel;

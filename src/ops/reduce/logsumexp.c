@@ -1,17 +1,18 @@
 #include "../ops.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>op:lines     along one dim: softmax, running sums
+//  >>op:lines     operators along one dim: softmax, cumulative sums
 //----------------------------------------------------------------------------------------------------------------------
 
 //== logsumexp =========================================================================================================
 
-/* block = exp(block). */
+/* These compute block = exp(block) for count elements. */
 static inline void opdi_exps_f32(float *block, int64_t count) { opdi_vexp(count, block, block); }
 static inline void opdi_exps_f64(double *block, int64_t count) { opdi_vexp64(count, block, block); }
-/* The parameters of a step of rows side by side. */
+/* The parameters of a side function, which folds `count` rows that lie side by side, `depth` elements each, into
+   foldeds. */
 #define OPDI_SIDE_ARGS opdi_folded *foldeds, const void *px, int64_t count, int64_t depth
-/* Defines the step `name` of rows side by side, whose text is name_body, with a version for AVX2 if available. */
+/* Defines the side function `name`, whose code is in name_body, with a version for AVX2 if available. */
 #if defined(OPDI_X86)
 #define OPDI_SIDE_WIDE(name) \
     OPDI_AVX2 static void OPDI_TYPED(name##_avx2)(OPDI_SIDE_ARGS) { \
@@ -78,7 +79,7 @@ static int opdi_logsumexp_backward(opd_backward_call *bw) {
     opd_tensor *result = opdi_unreduce(opd_bw_result(bw, 0), dims, opdi_bw_bool(bw, 2), input->ndim);
     return opd_bw_return(bw, 0, opd_mul(grad, opd_exp(opd_sub(input, result))));
 }
-/* opd_logsumexp: log(sum e^self) over dims */
+/* opd_logsumexp: log(the sum of e^self over dims) */
 OPDI_OP(logsumexp) {
     op->schema = "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor";
     op->cpu = op->fake = opdi_logsumexp_kernel; op->backward = opdi_logsumexp_backward; op->save = "self, result";
@@ -91,7 +92,7 @@ static int opdi_special_logsumexp_kernel(opd_call *call) {
     return opd_return_tensor(call,
                              opd_logsumexp_full(opd_arg_tensor(call, 0), opd_arg_ints(call, 1), opd_arg_bool(call, 2)));
 }
-/* opd_special_logsumexp(self, dim, keepdim): logsumexp */
+/* opd_special_logsumexp(self, dim, keepdim): the same as logsumexp */
 OPDI_OP(special_logsumexp) {
     op->schema = "special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor";
     op->composite = opdi_special_logsumexp_kernel;
@@ -99,7 +100,7 @@ OPDI_OP(special_logsumexp) {
     op->cases = "[2,3], (1)";
 }
 
-/* sum_to_size: returns self summed over the dims that size does not have (at::sum_to). */
+/* sum_to_size: returns self summed over the dims in which `size` has size 1 or no dim (at::sum_to). */
 static int opdi_sum_to_size_kernel(opd_call *call) {
     opd_tensor *tensor = opd_arg_tensor(call, 0);
     const opd_ints size = opd_arg_ints(call, 1);
@@ -120,7 +121,7 @@ static int opdi_sum_to_size_kernel(opd_call *call) {
     if (count) { tensor = opd_sum_dim(tensor, opd_ints_of(dims, count), true); }
     return opd_return_tensor(call, tensor && lead > 0 ? opd_view(tensor, size) : tensor);
 }
-/* opd_sum_to_size: the sum over the dims that expand from size would have repeated */
+/* opd_sum_to_size: self summed to this size, the reverse of expand: over the dims that expand would have repeated */
 OPDI_OP(sum_to_size) {
     op->schema = "sum_to_size(Tensor self, int[] size) -> Tensor";
     op->composite = opdi_sum_to_size_kernel;
@@ -140,7 +141,7 @@ static int opdi_nanmean_kernel(opd_call *call) {
     opd_tensor *sum = opd_nansum_full(tensor, opd_value_of_ints(dims), keep, opd_call_args(call)[3]);
     return opd_return_tensor(call, opd_div(sum, count));
 }
-/* opd_nanmean: the mean without NaN */
+/* opd_nanmean: the mean of the elements that are not NaN, of all or over dims */
 OPDI_OP(nanmean) {
     op->schema = "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor";
     op->composite = opdi_nanmean_kernel;
@@ -148,7 +149,7 @@ OPDI_OP(nanmean) {
     op->cases = "[2,3]; [2,3], (1)";
 }
 
-/* Computes the sum along the diagonal, which is a view of one dim. */
+/* trace: computes the sum of the diagonal, which is a view with one dim. */
 static int opdi_trace_kernel(opd_call *call) {
     opd_tensor *tensor = opd_arg_tensor(call, 0);
     const opd_scalar_type dtype = opd_dtype_is_integral((opd_scalar_type)tensor->dtype, true) ? OPD_INT64
@@ -186,14 +187,14 @@ OPDI_OP(trace) {
     op->cases = "[3,3]; [2,4]";
 }
 
-/* Returns true if sizes and all values are equal. */
+/* equal: returns true if self and other have the same sizes and equal elements. */
 static int opdi_equal_kernel(opd_call *call) {
     opd_tensor *first = opd_arg_tensor(call, 0), *second = opd_arg_tensor(call, 1);
     if (!opdi_same_sizes(first, second)) { return opd_return_bool(call, false); }
     opd_tensor *all = opd_all(opd_eq(first, second));
     return all ? opd_return_bool(call, opd_item_i64(all) != 0) : -1;
 }
-/* opd_equal: whether sizes and all elements are the same */
+/* opd_equal: true if the sizes and all elements of self and other are equal */
 OPDI_OP(equal) {
     op->schema = "equal(Tensor self, Tensor other) -> bool";
     op->cpu = opdi_equal_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -201,7 +202,7 @@ OPDI_OP(equal) {
     op->cases = "[2,3], [2,3]; [2], [3]";
 }
 
-/* Computes self == other or |self - other| <= atol + |rtol other|; the latter only where the difference is finite
+/* isclose: returns true where self == other or, if the difference is finite, |self - other| <= atol + |rtol other|
    (aten/src/ATen/native/TensorCompare.cpp). */
 static int opdi_isclose_kernel(opd_call *call) {
     opd_tensor *first = opd_arg_tensor(call, 0), *second = opd_arg_tensor(call, 1);
@@ -230,7 +231,7 @@ static int opdi_isclose_kernel(opd_call *call) {
     return opd_return_tensor(call, close);
 }
 #define OPDI_CLOSE_ARGS "Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False"
-/* opd_isclose: |self - other| <= atol + rtol |other| */
+/* opd_isclose: true where |self - other| <= atol + rtol |other| */
 OPDI_OP(isclose) {
     op->schema = "isclose(" OPDI_CLOSE_ARGS ") -> Tensor";
     op->composite = opdi_isclose_kernel;
@@ -242,7 +243,7 @@ static int opdi_allclose_kernel(opd_call *call) {
                                                opd_arg_float(call, 3), opd_arg_bool(call, 4)));
     return all ? opd_return_bool(call, opd_item_i64(all) != 0) : -1;
 }
-/* opd_allclose: whether isclose is true everywhere */
+/* opd_allclose: true if isclose is true for all elements */
 OPDI_OP(allclose) {
     op->schema = "allclose(" OPDI_CLOSE_ARGS ") -> bool";
     op->any = opdi_allclose_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -251,7 +252,8 @@ OPDI_OP(allclose) {
 }
 
 OPDI_COLD_END
-/* Returns the indices of the elements that are not 0, one row each, in order.  Their number depends on the data. */
+/* nonzero: returns the coordinates of the elements that are not 0, in order, as rows [count, ndim].  count depends on
+   the elements. */
 static int opdi_nonzero_kernel(opd_call *call) {
     opd_tensor *tensor = opd_arg_tensor(call, 0), *out = NULL;
     if (opdi_is_complex(tensor) && !(tensor = opd_ne_Scalar(tensor, opd_value_int(0)))) { return -1; }
@@ -295,7 +297,7 @@ static int opdi_nonzero_kernel(opd_call *call) {
         sizes[1] = tensor->ndim;
         strides[0] = 1;
         strides[1] = count ? count : 1;
-        /* columns, as PyTorch */
+        /* stored by columns, as in PyTorch */
         out = opd_result_strided(call, 0, sizes, strides, 2, OPD_INT64, opd_tensor_device(tensor));
         if (!out) { return -1; }
         if (!out->data || out->numel == 0) { break; }
@@ -304,7 +306,7 @@ static int opdi_nonzero_kernel(opd_call *call) {
     return 0;
 }
 OPDI_COLD_BEGIN
-/* opd_nonzero: the indices of the elements that are not 0: [count, dims] */
+/* opd_nonzero: the coordinates of the elements that are not 0, one row for each: [count, dims] */
 OPDI_OP(nonzero) {
     op->schema = "nonzero(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_nonzero_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;

@@ -1,4 +1,4 @@
-/* Returns the largest of `top` and those elements of x[0 .. count) that are finite or -inf. */
+/* Returns the largest of `top` and the elements of x [count] that are not +infinity or NaN. */
 static double OPDI_TYPED(finite_max)(const OPDI_T *x, int64_t count, OPDI_T top) {
     OPDI_T a[16];
     int64_t i = 0;
@@ -14,15 +14,15 @@ static double OPDI_TYPED(finite_max)(const OPDI_T *x, int64_t count, OPDI_T top)
     for (int j = 1; j < 16; j++) { a[0] = a[j] > a[0] ? a[j] : a[0]; }
     return (double)a[0];
 }
-/* Returns sum plus all of x[0 .. count). */
+/* Returns sum plus all elements of x [count]. */
 static double OPDI_TYPED(fold_added)(double sum, const OPDI_T *x, int64_t count) {
     opdi_folded folded = {0, 0, 0, 0};
     folded.f = sum;
     OPDI_TYPED(fold_sum)(&folded, x, count, 0, NULL);
     return folded.f;
 }
-/* Adds `count` elements to the state: folded->f is the largest finite element so far, and folded->g the sum of exp(x -
-   f).  Infinities and NaN make g infinite or NaN. */
+/* Folds `count` elements of a logsumexp: folded->f is the largest finite element so far, and folded->g the sum of exp(x
+   - folded->f).  Infinities and NaN make folded->g infinite or NaN. */
 static void OPDI_TYPED(fold_lse)(opdi_folded *folded, const void *px, int64_t count, int64_t at,
                                  const opdi_reduce *reduce) {
     const OPDI_T *x = (const OPDI_T *)px;
@@ -47,7 +47,7 @@ static void OPDI_TYPED(fold_lse)(opdi_folded *folded, const void *px, int64_t co
         folded->g = OPDI_TYPED(fold_added)(folded->g, block, rows);
     }
 }
-/* Does fold_var's work for rows that lie side by side. */
+/* Does the work of fold_var for `count` rows that lie side by side. */
 OPDI_ALWAYS void OPDI_TYPED(side_var_body)(OPDI_SIDE_ARGS) {
     double sum[OPDI_COLUMNS_TURNED] = {0}, off[OPDI_COLUMNS_TURNED] = {0}, mean[OPDI_COLUMNS_TURNED],
         shift[OPDI_COLUMNS_TURNED] = {0};
@@ -75,7 +75,7 @@ OPDI_ALWAYS void OPDI_TYPED(side_var_body)(OPDI_SIDE_ARGS) {
     }
 }
 OPDI_SIDE_WIDE(side_var)
-/* Does fold_lse's work for rows that lie side by side. */
+/* Does the work of fold_lse for `count` rows that lie side by side. */
 OPDI_ALWAYS void OPDI_TYPED(side_lse_body)(OPDI_SIDE_ARGS) {
     OPDI_T top[OPDI_COLUMNS_TURNED], block[OPDI_COLUMNS_TURNED];
     double sum[OPDI_COLUMNS_TURNED] = {0};

@@ -8,7 +8,7 @@ OPDI_FOLD_SUM(opdi_fold_square_f32, float, (double)x * (double)x)
 OPDI_FOLD_SUM(opdi_fold_square_f64, double, x * x)
 OPDI_FOLD_SUM(opdi_fold_power_f32, float, pow(fabs((double)x), reduce->number))
 OPDI_FOLD_SUM(opdi_fold_power_f64, double, pow(fabs(x), reduce->number))
-/* Folds |x| by the extremes, a block at a time. */
+/* Defines a fold that finds the largest or smallest |x|, a block of 256 elements at a time. */
 #define OPDI_FOLD_ABS_EXTREME(name, type, fold)                                                             \
     static void name(opdi_folded *folded, const void *px, int64_t count, int64_t at, const opdi_reduce *reduce) { \
         const type *x = (const type *)px; type block[256]; int64_t i, k, rows;                              \
@@ -45,7 +45,8 @@ static const opdi_fold *opdi_norm_fold(double p) {
     return &opdi_the_norms[p == OPDI_INF ? 3 : p == -OPDI_INF ? 4 : 5];
 }
 static double opdi_norm_order(opd_value value) { return value.tag == OPD_TAG_NONE ? 2.0 : opdi_number_f64(value); }
-/* Checks that a norm's requested dtype can hold the input's values. */
+/* Checks that the dtype requested for a norm can represent the elements of the input.  `name` is used in messages.
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_norm_dtype_check(const opd_tensor *tensor, opd_scalar_type dtype, const char *name) {
     const opd_scalar_type in = opd_dtype(tensor);
     const bool complex = opd_dtype_is_complex(in);
@@ -62,15 +63,15 @@ OPDI_INTERNAL int opdi_norm_dtype_check(const opd_tensor *tensor, opd_scalar_typ
         : opd_fail(OPD_ERROR_DTYPE, "%s: the dtype of the input (%s) should be convertible without narrowing to the "
                    "specified dtype (%s)", name, opd_dtype_cname(in), opd_dtype_cname(dtype));
 }
-/* Computes the norm of order p of argument 0 over `dims`, which stay with size 1 if `keep`.  `want` is the result's
-   dtype, or None; `name` is the operator's name in errors.  Returns 0, or -1 and sets an error. */
+/* Computes the norm of order p of argument 0 over `dims`, which keep size 1 if `keep`.  `want` is the dtype of the
+   result, or None; `name` is the operator's name in messages.  Returns 0, or -1 and sets an error. */
 static int opdi_reduce_norm(opd_call *call, double p, opd_ints dims, bool keep, opd_value want, const char *name) {
     opd_tensor *tensor = opd_arg_tensor(call, 0);
     opd_scalar_type given = want.tag == OPD_TAG_NONE ? OPD_DTYPE_NONE : (opd_scalar_type)want.u.i;
     const bool whole = opd_dtype_is_integral(opd_dtype(tensor), true) ||
         (given != OPD_DTYPE_NONE && opd_dtype_is_integral(given, true));
     if (!whole && opdi_norm_dtype_check(tensor, given, "linalg.vector_norm")) { return -1; }
-    if (opdi_is_complex(tensor)) {                /* the norm of the absolute values */
+    if (opdi_is_complex(tensor)) {                /* uses the absolute values */
         if (given != OPD_DTYPE_NONE) { given = (opd_scalar_type)opdi_real_dtype((int8_t)given); }
         if (!(tensor = opd_abs(tensor))) { return -1; }
     }
@@ -125,7 +126,8 @@ static int opdi_norm_ScalarOpt_dim_dtype_kernel(opd_call *call) {
 static opd_tensor *opdi_pow_of(opd_tensor *tensor, double p) {
     return opd_pow_Tensor_Scalar(tensor, opd_value_float(p));
 }
-/* Computes at::norm_backward.  grad and result have their reduced dims restored. */
+/* Returns the gradient of the p-norm `result` of input over dims (at::norm_backward).  grad and result have the reduced
+   dims with size 1. */
 OPDI_INTERNAL opd_tensor *opdi_norm_gradient(opd_tensor *grad, opd_tensor *input, double p, opd_tensor *result,
                                              opd_ints dims) {
     if (p == 0) { return opd_zeros_like(input); }
@@ -145,8 +147,8 @@ OPDI_INTERNAL opd_tensor *opdi_norm_gradient(opd_tensor *grad, opd_tensor *input
     if (p < 2) { return opd_mul(opd_mul(opd_sgn(input), opdi_pow_of(opd_abs(input), p - 1)), grad); }
     return opd_mul(opd_mul(input, opdi_pow_of(opd_abs(input), p - 2)), grad);
 }
-/* Computes the gradient of a norm.  If dim_arg >= 0, the arguments from there on are dims and keepdim; -1: all dims
-   were reduced. */
+/* Computes the gradient of a norm.  If dim_arg >= 0, arguments dim_arg and dim_arg + 1 of the forward call are dims and
+   keepdim; if it is -1, all dims were reduced.  Returns 0, or -1 and sets an error. */
 static int opdi_norm_backward_of(opd_backward_call *bw, int dim_arg) {
     const opd_ints dims = dim_arg < 0 ? opd_ints_of(NULL, 0) : opdi_bw_dims(bw, dim_arg);
     const bool keep = dim_arg >= 0 && opdi_bw_bool(bw, dim_arg + 1);
@@ -162,7 +164,7 @@ static int opdi_norm_backward_of(opd_backward_call *bw, int dim_arg) {
 }
 static int opdi_norm_all_backward(opd_backward_call *bw) { return opdi_norm_backward_of(bw, -1); }
 static int opdi_norm_dims_backward(opd_backward_call *bw) { return opdi_norm_backward_of(bw, 2); }
-/* linalg__powsum: the sum of |self|^ord, in float32 for halves. */
+/* linalg__powsum: computes the sum of |self|^ord over dims, in float32 for 16-bit floats. */
 static int opdi_powsum_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const double p = opdi_norm_order(opd_arg_value(call, 1));
@@ -178,14 +180,14 @@ static int opdi_powsum_kernel(opd_call *call) {
     opd_tensor *sum = opd_sum_dim(powers, opd_arg_ints(call, 2), opd_arg_bool(call, 3));
     return opd_return_tensor(call, opd_to_dtype(sum, dtype));
 }
-/* opd_linalg__powsum: sum |self|^ord over dims */
+/* opd_linalg__powsum: the sum of |self|^ord over dims */
 OPDI_OP(linalg__powsum) {
     op->schema = "linalg__powsum(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
         "dtype=None) -> Tensor";
     op->composite = opdi_powsum_kernel;
     op->cases = "[2,3]; [2,3], 3, (1), True; [2,3], 1.5";
 }
-/* opd_linalg_vector_norm: (sum |self|^ord)^(1 / ord) over dims */
+/* opd_linalg_vector_norm: (the sum of |self|^ord over dims)^(1 / ord) */
 OPDI_OP(linalg_vector_norm) {
     op->schema = "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
         "dtype=None) -> Tensor";
@@ -197,7 +199,7 @@ OPDI_OP(linalg_vector_norm) {
     op->cases = "[2,3]; [2,3], 3, (1); [2,3], 1.5, (0), True";
 }
 
-/* renorm: scales each slice of self along dim to p-norm maxnorm, if its norm is above that. */
+/* renorm: scales each slice of self along dim whose p-norm is above maxnorm down to p-norm maxnorm. */
 static int opdi_renorm_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const double p = opdi_scalar_of(&call->args[1]), most = opdi_scalar_of(&call->args[3]);
@@ -223,14 +225,15 @@ static int opdi_renorm_kernel(opd_call *call) {
     opd_tensor *norm = opd_linalg_vector_norm_full(self, opd_value_float(p), opd_value_ints(dims, count), true,
                                                    half ? opd_value_int(OPD_FLOAT32) : OPD_NONE);
     opd_tensor *over = opd_gt_Scalar(norm, opd_value_float(most)), *one = opd_ones_like(norm);
-    norm = opd_where_self(over, norm, one);      /* no slope where nothing is scaled, whatever most is */
+    norm = opd_where_self(over, norm, one);      /* 1 where nothing is scaled, so that the gradient is right for any
+                                                    maxnorm */
     opd_tensor *factor = opd_mul_Scalar(opd_reciprocal(opd_add_Scalar(norm, opd_value_float(1e-7))),
                                         opd_value_float(isinf(most) ? 1 : most));
     factor = opd_where_self(over, factor, one);
     factor = factor && half ? opd_to_dtype(factor, real) : factor;
     return opd_return_tensor(call, opd_contiguous(opd_mul(self, factor)));
 }
-/* opd_renorm: self, with slices along dim scaled down to p-norm maxnorm if their norm is above it */
+/* opd_renorm: self, in which each slice along dim whose p-norm is above maxnorm is scaled down to that norm */
 OPDI_OP(renorm) {
     op->schema = "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor";
     op->composite = opdi_renorm_kernel;
@@ -245,7 +248,7 @@ static int opdi_norm_Scalar_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_whole(call, room, &dims);
     return opd_batch_return(call, opd_norm_dim(all, opd_arg_value(call, 1), dims, false), 0);
 }
-/* opd_norm_Scalar(self, p): (sum |self|^p)^(1 / p) over all elements */
+/* opd_norm_Scalar(self, p): (the sum of |self|^p over all elements)^(1 / p) */
 OPDI_OP(norm_Scalar) {
     op->schema = "norm.Scalar(Tensor self, Scalar p=2) -> Tensor";
     op->cpu = op->fake = opdi_norm_Scalar_kernel; op->backward = opdi_norm_all_backward; op->save = "self, result";
@@ -262,7 +265,7 @@ static int opdi_norm_ScalarOpt_dtype_batch(opd_call *call) {
     return opd_batch_return(
         call, opd_norm_dim_dtype(all, opd_arg_value(call, 1), dims, false, opd_arg_dtype(call, 2, OPD_DTYPE_NONE)), 0);
 }
-/* opd_norm_dtype: (sum |self|^p)^(1 / p) over all elements, computed in dtype */
+/* opd_norm_dtype: (the sum of |self|^p over all elements)^(1 / p), computed in dtype */
 OPDI_OP(norm_ScalarOpt_dtype) {
     op->schema = "norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor";
     op->cpu = op->fake = opdi_norm_ScalarOpt_dtype_kernel; op->backward = opdi_norm_all_backward;
@@ -271,7 +274,7 @@ OPDI_OP(norm_ScalarOpt_dtype) {
     op->out = "norm.ScalarOpt_dtype_out";
     op->cases = "[2,3], 2, dtype=7";
 }
-/* opd_norm_dim(self, p, dim, keepdim): (sum |self|^p)^(1 / p) over dims */
+/* opd_norm_dim(self, p, dim, keepdim): (the sum of |self|^p over dims)^(1 / p) */
 OPDI_OP(norm_ScalarOpt_dim) {
     op->schema = "norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor";
     op->cpu = op->fake = opdi_norm_ScalarOpt_dim_kernel; op->backward = opdi_norm_dims_backward;
@@ -281,7 +284,7 @@ OPDI_OP(norm_ScalarOpt_dim) {
     op->out = "norm.out";
     op->cases = "[2,3], 2, (1); [2,3], 3, (0), True";
 }
-/* opd_norm_dim_dtype: (sum |self|^p)^(1 / p) over dims */
+/* opd_norm_dim_dtype: (the sum of |self|^p over dims)^(1 / p), computed in dtype */
 OPDI_OP(norm_ScalarOpt_dim_dtype) {
     op->schema = "norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> "
         "Tensor";
@@ -309,7 +312,7 @@ static int opdi_frobenius_norm_dim_kernel(opd_call *call) {
     if (opdi_is_complex(square)) { square = opd_real(square); }
     return opd_return_tensor(call, opd_sqrt(opd_sum_dim(square, dims, keep)));
 }
-/* opd_frobenius_norm(self, dim, keepdim): sqrt(sum |self|^2) over dims */
+/* opd_frobenius_norm(self, dim, keepdim): the square root of the sum of |self|^2 over dims */
 OPDI_OP(frobenius_norm_dim) {
     op->schema = "frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor";
     op->composite = opdi_frobenius_norm_dim_kernel;

@@ -2,13 +2,13 @@
 
 //== integrals of samples: trapezoid, cumulative_trapezoid =============================================================
 
-/* Returns the elements [start, end) along dim.  Negative numbers count from the end; an `end` of 0 means the end of the
+/* Returns the elements [start, end) along dim.  Negative numbers count from the end; `end` 0 stands for the end of the
    dim. */
 static opd_tensor *opdi_stretch(opd_tensor *tensor, int dim, int64_t start, int64_t end) {
     return opd_slice(tensor, dim, opd_value_int(start), end ? opd_value_int(end) : OPD_NONE, 1);
 }
-/* Returns the distances between neighbouring places in x, which is [size] or [.., size, ..], in a shape with as many
-   dims as y.  On failure, returns NULL and sets an error. */
+/* Returns the differences of neighbouring coordinates in x, which is [size] or [.., size, ..], with as many dims as y.
+   `name` is used in messages.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_trapezoid_steps(opd_tensor *y, opd_tensor *x, int dim, const char *name) {
     int64_t sizes[OPD_MAX_DIMS];
     if (y->dtype == OPD_BOOL || x->dtype == OPD_BOOL) {
@@ -31,11 +31,11 @@ static opd_tensor *opdi_trapezoid_steps(opd_tensor *y, opd_tensor *x, int dim, c
     if (x->ndim == 1 || x->ndim < y->ndim) { x = opd_view(x, opd_ints_of(sizes, y->ndim)); }
     return opd_sub(opdi_stretch(x, dim, 1, 0), opdi_stretch(x, dim, 0, -1));
 }
-/* Returns the sums of each two neighbours along dim. */
+/* Returns the sum of each two neighbours along dim. */
 static opd_tensor *opdi_neighbour_sums(opd_tensor *y, int dim) {
     return opd_add(opdi_stretch(y, dim, 0, -1), opdi_stretch(y, dim, 1, 0));
 }
-/* Checks samples and their step, a number.  Returns 0, or -1 and sets an error. */
+/* Checks the samples y and their distance, the number `step`.  Returns 0, or -1 and sets an error. */
 static int opdi_trapezoid_check(opd_call *call, const opd_tensor *y, opd_value step) {
     if (y->dtype == OPD_BOOL) {
         return opd_fail(OPD_ERROR_DTYPE, "%s: received a bool input for `y`, but bool is not supported",
@@ -44,7 +44,7 @@ static int opdi_trapezoid_check(opd_call *call, const opd_tensor *y, opd_value s
     return step.tag != OPD_TAG_BOOL && step.tag != OPD_TAG_COMPLEX ? 0
         : opd_fail(OPD_ERROR_DTYPE, "%s: Currently, we only support dx as a real number.", call->op->schema->name);
 }
-/* Returns the integral of no samples along dim: zeros of y's dtype. */
+/* Returns the integral along a dim of size 0: zeros of y's dtype, without dim. */
 static opd_tensor *opdi_trapezoid_nothing(opd_tensor *y, int dim) {
     int64_t sizes[OPD_MAX_DIMS];
     for (int i = 0; i < y->ndim - 1; i++) { sizes[i] = opdi_sizes(y)[i + (i >= dim)]; }
@@ -57,7 +57,7 @@ static int opdi_trapezoid_dim(opd_call *call, const opd_tensor *y, int i) {
     }
     return opdi_dim_of(opd_arg_int(call, i), y->ndim);
 }
-/* trapezoid.x: computes the sum along dim of (left + right) * (right place - left place) / 2. */
+/* trapezoid.x: computes the sum along dim of (y[i] + y[i + 1]) * (x[i + 1] - x[i]) / 2. */
 static int opdi_trapezoid_x_kernel(opd_call *call) {
     opd_tensor *y = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1);
     const int dim = opdi_trapezoid_dim(call, y, 2);
@@ -70,7 +70,7 @@ static int opdi_trapezoid_x_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_div_Scalar(opd_sum_dim(parts, opd_ints_of(&along, 1), false),
                                                   opd_value_float(2)));
 }
-/* Computes (the sum along dim - half of the first and the last) * dx. */
+/* trapezoid.dx: computes (the sum of y along dim - half of the first and last element) * dx. */
 static int opdi_trapezoid_dx_kernel(opd_call *call) {
     opd_tensor *y = opd_arg_tensor(call, 0);
     const int dim = opdi_trapezoid_dim(call, y, 2);
@@ -98,37 +98,37 @@ static int opdi_cumulative_trapezoid_dx_kernel(opd_call *call) {
     opd_tensor *parts = opdi_muls(opdi_neighbour_sums(y, dim), opdi_number_f64(opd_arg_value(call, 1)) / 2);
     return opd_return_tensor(call, opd_cumsum(parts, dim));
 }
-/* opd_trapezoid_x: the integral of y along dim by the trapezoidal rule, at the places x */
+/* opd_trapezoid_x: the integral of the samples y at the coordinates x along dim, by the trapezoidal rule */
 OPDI_OP(trapezoid_x) {
     op->schema = "trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor";
     op->composite = opdi_trapezoid_x_kernel;
     op->cases = "[2,4], [4]; [2,4], [2,4]; [3,2], [3], dim=0";
 }
-/* opd_trapezoid_dx: the integral of y along dim by the trapezoidal rule, in steps of dx */
+/* opd_trapezoid_dx: the integral of the samples y along dim, which are dx apart, by the trapezoidal rule */
 OPDI_OP(trapezoid_dx) {
     op->schema = "trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor";
     op->composite = opdi_trapezoid_dx_kernel;
     op->cases = "[2,4]; [3,2], dx=0.5, dim=0";
 }
-/* opd_trapz_x: trapezoid.x */
+/* opd_trapz_x: the same as trapezoid.x */
 OPDI_OP(trapz_x) {
     op->schema = "trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor";
     op->composite = opdi_trapezoid_x_kernel;
     op->cases = "[2,4], [4]";
 }
-/* opd_trapz_dx: trapezoid.dx */
+/* opd_trapz_dx: the same as trapezoid.dx */
 OPDI_OP(trapz_dx) {
     op->schema = "trapz.dx(Tensor y, *, float dx=1, int dim=-1) -> Tensor";
     op->composite = opdi_trapezoid_dx_kernel;
     op->cases = "[2,4], dx=0.5";
 }
-/* opd_cumulative_trapezoid_x: the integrals up to each element along dim, at the places x */
+/* opd_cumulative_trapezoid_x: trapezoid.x from the first element up to each element along dim */
 OPDI_OP(cumulative_trapezoid_x) {
     op->schema = "cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor";
     op->composite = opdi_cumulative_trapezoid_x_kernel;
     op->cases = "[2,4], [4]; [2,3,2], [2,3,2], dim=1";
 }
-/* opd_cumulative_trapezoid_dx: the integrals up to each element along dim, in steps of dx */
+/* opd_cumulative_trapezoid_dx: trapezoid.dx from the first element up to each element along dim */
 OPDI_OP(cumulative_trapezoid_dx) {
     op->schema = "cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor";
     op->composite = opdi_cumulative_trapezoid_dx_kernel;
@@ -137,18 +137,19 @@ OPDI_OP(cumulative_trapezoid_dx) {
 
 //== gradient: derivatives of samples ==================================================================================
 //
-//  Inside, the derivative is (next - before) / (twice the step).  If places are given instead of a step, it is the
-//  derivative of a parabola through three samples.  At both ends, two samples are used (edge_order 1) or three (2).
+//  Between the ends, the derivative is (next - before) / (2 step).  If coordinates are given instead of a step, it is
+//  the derivative of the parabola through three neighbouring samples.  At both ends, two (edge_order 1) or three
+//  (edge_order 2) samples are used.
 
-/* Returns number i of a list of numbers.  If value is a single number, it stands for all. */
+/* Returns number i of a list of numbers; if value is a single number, returns this number. */
 OPDI_INTERNAL opd_value opdi_listed_number(opd_value value, int64_t i) {
     if (value.tag == OPD_TAG_LIST) { return value.u.list[i]; }
     if (value.tag == OPD_TAG_INTS) { return opd_value_int(value.u.ints[i]); }
     if (value.tag == OPD_TAG_FLOATS) { return opd_value_float(value.u.floats[i]); }
     return value.tag == OPD_TAG_BOOLS ? opd_value_int(value.u.bools[i]) : value;
 }
-/* Returns a first + b second + c third.  These are slices of self, `length` long along dim, that begin at index `at`
-   and the next two.  The weights a, b, c are numbers, or tensors that broadcast. */
+/* Returns the sum of three slices of self with weights: slice i begins at index at + i and has `length` elements along
+   dim.  Its weight is weights[i], a tensor that broadcasts, or numbers[i] if weights is NULL. */
 static opd_tensor *opdi_three_points(opd_tensor *self, int dim, int64_t at, int64_t length, opd_tensor *const *weights,
                                      const double *numbers) {
     opd_tensor *sum = NULL;
@@ -159,7 +160,8 @@ static opd_tensor *opdi_three_points(opd_tensor *self, int dim, int64_t at, int6
     }
     return sum;
 }
-/* Computes the derivative along dim of samples in steps of one size. */
+/* Returns the derivative along dim of samples whose distance is `step`.  `order` is the edge_order.  On failure,
+   returns NULL and sets an error. */
 static opd_tensor *opdi_gradient_even(opd_tensor *self, int dim, opd_value step, int64_t order) {
     static const double first[3] = {-1.5, 2, -0.5}, last[3] = {0.5, -2, 1.5};
     const int64_t count = opdi_sizes(self)[dim];
@@ -177,8 +179,9 @@ static opd_tensor *opdi_gradient_even(opd_tensor *self, int dim, opd_value step,
     list[2] = opd_div_Scalar(list[2], step);
     return opd_ok() ? opd_cat_full(opd_tensors_of(list, 3), dim) : NULL;
 }
-/* Computes the weights with which three samples give the derivative of a parabola at the middle one (where is 0), the
-   first (-1) or the last (1).  x and y are the steps before and behind the middle sample. */
+/* Sets weights[3] to the weights by which three samples give the derivative of a parabola at the middle one (`where` is
+   0), the first (-1) or the last (1).  x and y are the distances from the middle sample to the one before and the one
+   behind. */
 static void opdi_parabola(opd_tensor **weights, opd_tensor *x, opd_tensor *y, int where) {
     opd_tensor *sum = opd_add(x, y), *xx = opd_mul(x, sum), *yy = opd_mul(y, sum), *xy = opd_mul(x, y);
     if (where == 0) {
@@ -195,7 +198,8 @@ static void opdi_parabola(opd_tensor **weights, opd_tensor *x, opd_tensor *y, in
         weights[2] = opd_div(opd_add(sum, y), yy);
     }
 }
-/* Computes the derivative along dim of samples at the places of a vector. */
+/* Returns the derivative along dim of samples at the coordinates in the vector `places`.  `order` is the edge_order.
+   On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_gradient_places(opd_tensor *self, int dim, opd_tensor *places, int64_t order) {
     const int64_t count = opdi_sizes(self)[dim];
     opd_tensor *list[3], *weights[3], *steps = opd_sub(opdi_stretch(places, 0, 1, 0), opdi_stretch(places, 0, 0, -1));
@@ -217,7 +221,8 @@ static opd_tensor *opdi_gradient_places(opd_tensor *self, int dim, opd_tensor *p
     }
     return opd_ok() ? opd_cat_full(opd_tensors_of(list, 3), dim) : NULL;
 }
-/* Checks sizes and places.  Returns 0, or -1 and sets an error. */
+/* Checks that dim has enough samples for the edge_order `order`, and that `places` has a coordinate for each.  Returns
+   0, or -1 and sets an error. */
 static int opdi_gradient_check(opd_tensor *self, int dim, const opd_tensor *places, int64_t order) {
     if (opdi_sizes(self)[dim] < order + 1) {
         return opd_fail(OPD_ERROR_SHAPE, "torch.gradient expected each dimension size to be at least edge_order+1");
@@ -233,8 +238,8 @@ static int opdi_gradient_check(opd_tensor *self, int dim, const opd_tensor *plac
     }
     return 0;
 }
-/* Computes the derivatives along `dims`, or along all dims if there are none.  `spacing` has steps or places: one for
-   each dim, or one for all. */
+/* Computes the derivatives of argument 0 along `dims` or, if `all`, along all dims.  `spacing` has a step or a vector
+   of coordinates for each dim, or one for all dims.  `order` is the edge_order.  Returns 0, or -1 and sets an error. */
 static int opdi_gradient(opd_call *call, opd_value spacing, opd_ints dims, bool all, int64_t order) {
     opd_tensor *self = opd_arg_tensor(call, 0), *list[OPD_MAX_DIMS];
     const int64_t count = all ? self->ndim : dims.n;
@@ -269,7 +274,7 @@ static int opdi_gradient(opd_call *call, opd_value spacing, opd_ints dims, bool 
     }
     return opd_return_tensors(call, list, count);
 }
-/* Runs gradient with one dim or None in argument 2. */
+/* Runs gradient along the dim in argument 2 or, if it is None, along all dims. */
 static int opdi_gradient_one_kernel(opd_call *call) {
     const bool all = opd_arg_is_none(call, 2);
     const int64_t dim = all ? 0 : opd_arg_int(call, 2);
@@ -282,46 +287,47 @@ static int opdi_gradient_list_kernel(opd_call *call) {
 static int opdi_gradient_array_kernel(opd_call *call) {
     return opdi_gradient(call, opd_value_int(1), opd_arg_ints(call, 1), false, opd_arg_int(call, 2));
 }
-/* opd_gradient_scalarint: derivatives of samples along dims by central differences, in steps of spacing */
+/* opd_gradient_scalarint: derivatives of samples along dim or all dims, by central differences; spacing is their
+   distance */
 OPDI_OP(gradient_scalarint) {
     op->schema = "gradient.scalarint(Tensor self, *, Scalar? spacing=None, int? dim=None, int edge_order=1) -> "
         "Tensor[]";
     op->composite = opdi_gradient_one_kernel;
     op->cases = "[3,4]; [5], spacing=0.5, edge_order=2; [3,4], spacing=2, dim=1";
 }
-/* opd_gradient_scalararray: gradient over several dims, in steps of one size */
+/* opd_gradient_scalararray: gradient along several dims; spacing is the distance of samples in all dims */
 OPDI_OP(gradient_scalararray) {
     op->schema = "gradient.scalararray(Tensor self, *, Scalar spacing, int[] dim, int edge_order=1) -> Tensor[]";
     op->composite = opdi_gradient_list_kernel;
     op->cases = "[3,4], spacing=0.5, dim=(0,1)";
 }
-/* opd_gradient_array: gradient over several dims, in steps of 1 */
+/* opd_gradient_array: gradient along several dims; samples have the distance 1 */
 OPDI_OP(gradient_array) {
     op->schema = "gradient.array(Tensor self, *, int[] dim, int edge_order=1) -> Tensor[]";
     op->composite = opdi_gradient_array_kernel;
     op->cases = "[3,4], dim=(1,)";
 }
-/* opd_gradient_scalarrayint: gradient, with one step for each dim */
+/* opd_gradient_scalarrayint: gradient, where spacing has the distance of samples in each dim */
 OPDI_OP(gradient_scalarrayint) {
     op->schema = "gradient.scalarrayint(Tensor self, *, Scalar[] spacing, int? dim=None, int edge_order=1) -> "
         "Tensor[]";
     op->composite = opdi_gradient_one_kernel;
     op->cases = "[3,4], spacing=(2,3)";
 }
-/* opd_gradient_scalarrayarray: gradient over several dims, with one step for each */
+/* opd_gradient_scalarrayarray: gradient along several dims, where spacing has the distance of samples in each dim */
 OPDI_OP(gradient_scalarrayarray) {
     op->schema = "gradient.scalarrayarray(Tensor self, *, Scalar[] spacing, int[] dim, int edge_order=1) -> Tensor[]";
     op->composite = opdi_gradient_list_kernel;
     op->cases = "[3,4], spacing=(2,3), dim=(1,0), edge_order=2";
 }
-/* opd_gradient_tensorarrayint: gradient, with a vector of places for each dim */
+/* opd_gradient_tensorarrayint: gradient, where spacing has a vector of coordinates for each dim */
 OPDI_OP(gradient_tensorarrayint) {
     op->schema = "gradient.tensorarrayint(Tensor self, *, Tensor[] spacing, int? dim=None, int edge_order=1) -> "
         "Tensor[]";
     op->composite = opdi_gradient_one_kernel;
     op->cases = "[3,4], spacing={[3]+,[4]+}";
 }
-/* opd_gradient_tensorarray: gradient over several dims, with a vector of places for each */
+/* opd_gradient_tensorarray: gradient along several dims, where spacing has a vector of coordinates for each */
 OPDI_OP(gradient_tensorarray) {
     op->schema = "gradient.tensorarray(Tensor self, *, Tensor[] spacing, int[] dim, int edge_order=1) -> Tensor[]";
     op->composite = opdi_gradient_list_kernel;
@@ -330,7 +336,7 @@ OPDI_OP(gradient_tensorarray) {
 
 //== quantile, nanquantile =============================================================================================
 
-/* How a rank between two elements is rounded or interpolated. */
+/* How a rank that is not a whole number is rounded, or how its two neighbours are interpolated. */
 enum { OPDI_QUANTILE_LINEAR, OPDI_QUANTILE_LOWER, OPDI_QUANTILE_HIGHER, OPDI_QUANTILE_MIDPOINT, OPDI_QUANTILE_NEAREST };
 static int opdi_quantile_way(const char *name) {
     static const char *const names[5] = {"linear", "lower", "higher", "midpoint", "nearest"};
@@ -349,9 +355,9 @@ static int opdi_quantile_check(const opd_tensor *self, opd_tensor *q) {
     if (self->numel == 0) { return opd_fail(OPD_ERROR_SHAPE, "quantile() input tensor must be non-empty"); }
     return 0;
 }
-/* Sets ends[2] to the least and the largest element of a number or vector; both are NaN if an element is.  Reads the
-   elements directly, so that no layer notices.  Returns false if there is no element, or if they cannot be read: in an
-   example of a batch, without memory, or on another device. */
+/* Sets ends[2] to the smallest and the largest element of a tensor with at most one dim; both are NaN if an element is
+   NaN.  Reads the elements directly, not by operators.  Returns false if there is no element, or if elements cannot be
+   read: those of a batched tensor, of a fake tensor or on another device. */
 static bool opdi_ends_of(const opd_tensor *tensor, double *ends) {
     if (!tensor->data || !tensor->numel || (tensor->flags & OPDI_BATCHED) || tensor->backend != OPD_CPU) {
         return false;
@@ -366,8 +372,8 @@ static bool opdi_ends_of(const opd_tensor *tensor, double *ends) {
     }
     return true;
 }
-/* Returns the ranks [.., parts] of the quantiles q [parts] among the elements of sorted [.., count], where NaN comes
-   last.  If there is a NaN, the rank is that of the last element; with `skips`, NaN does not count. */
+/* Returns the ranks [.., parts] of the quantiles q [parts] in sorted [.., count], where NaN comes last.  If there is a
+   NaN, the rank is that of the last element; if `skips`, NaN is not counted instead. */
 static opd_tensor *opdi_quantile_ranks(opd_tensor *sorted, opd_tensor *q, bool skips) {
     const int64_t last = opdi_sizes(sorted)[sorted->ndim - 1] - 1, along = -1;
     opd_tensor *nan = opd_isnan(sorted);
@@ -379,8 +385,7 @@ static opd_tensor *opdi_quantile_ranks(opd_tensor *sorted, opd_tensor *q, bool s
     opd_tensor *ranks = opd_mul_Scalar(q, opd_value_int(last));
     return opd_masked_fill_Scalar(ranks, opd_any_dim(nan, -1, true), opd_value_int(last));
 }
-/* Returns the elements of `sorted` at these ranks.  `way` says how a rank between two elements is rounded or
-   interpolated. */
+/* Returns the elements of `sorted` at these ranks, rounded or interpolated by `way` (OPDI_QUANTILE_..). */
 static opd_tensor *opdi_quantile_read(opd_tensor *sorted, opd_tensor *ranks, int way) {
     if (way == OPDI_QUANTILE_LOWER) { ranks = opd_floor(ranks); }
     if (way == OPDI_QUANTILE_HIGHER) { ranks = opd_ceil(ranks); }
@@ -412,7 +417,7 @@ static int opdi_quantile(opd_call *call, opd_tensor *q, bool skips) {
     ranks = opd_expand(ranks, opd_ints_of(sizes, pair[0]->ndim));
     opd_tensor *result = opdi_quantile_read(pair[0], ranks, way);
     if (!result) { return -1; }
-    /* result has the parts last and, unless all elements form one line, the reduced dim with size 1 */
+    /* q is the last dim of result; the reduced dim is there with size 1, unless all elements form one line */
     if (whole && keep) {
         for (int i = 0; i < ndim; i++) { sizes[i] = 1; }
         sizes[ndim] = parts;
@@ -432,7 +437,7 @@ static int opdi_quantile_number(opd_call *call, bool skips) {
 }
 static int opdi_quantile_scalar_kernel(opd_call *call) { return opdi_quantile_number(call, false); }
 static int opdi_nanquantile_scalar_kernel(opd_call *call) { return opdi_quantile_number(call, true); }
-/* opd_quantile: the numbers below which the parts q of the elements along dim lie */
+/* opd_quantile: for each number in q, the value below which this fraction of the elements along dim lies */
 OPDI_OP(quantile) {
     op->schema = "quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> "
         "Tensor";
@@ -442,7 +447,7 @@ OPDI_OP(quantile) {
     op->cases = "[2,5], [3]u; [2,5], []u, 1; [3,4], [2]u, 0, True; [6], []u, 0, interpolation='nearest'; "
         "[2,3], [2]u, None, True, interpolation='midpoint'";
 }
-/* opd_quantile_scalar: the number below which the part q of the elements along dim lies */
+/* opd_quantile_scalar: the value below which the fraction q of the elements along dim lies */
 OPDI_OP(quantile_scalar) {
     op->schema = "quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str "
         "interpolation='linear') -> Tensor";
@@ -473,7 +478,8 @@ OPDI_OP(nanquantile_scalar) {
 
 //== cov, corrcoef =====================================================================================================
 
-/* Checks weights of the `count` columns.  Returns 0, or -1 and sets an error. */
+/* Checks the weights of the `count` columns, which must be integers if `whole`, else floats.  `name` is used in
+   messages.  Returns 0, or -1 and sets an error. */
 static int opdi_cov_weights(opd_tensor *weights, int64_t count, const char *name, bool whole) {
     double ends[2];
     if (!weights) { return 0; }
@@ -495,9 +501,10 @@ static int opdi_cov_weights(opd_tensor *weights, int64_t count, const char *name
     }
     return 0;
 }
-/* The transpose, complex conjugate. */
+/* Returns the conjugate transpose. */
 static opd_tensor *opdi_cov_turned(opd_tensor *tensor) { return opdi_conj(opd_t(tensor)); }
-/* Computes (x - its mean) (w (x - its mean))^T / norm, where norm is the sum of the weights w minus the correction. */
+/* cov: computes (x - m) (w (x - m))^H / norm for the rows x and their weighted means m, with norm = the sum of the
+   weights w minus the correction (more general with aweights). */
 static int opdi_cov_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *often = opd_arg_tensor(call, 2), *share = opd_arg_tensor(call, 3);
     const int64_t correction = opd_arg_int(call, 1), along = 1;
@@ -518,7 +525,7 @@ static int opdi_cov_kernel(opd_call *call) {
     }
     if (often && share) { weights = opd_mul(often, share); }
     if (!weights) {
-        for (int i = 0; i < 2; i++) {             /* twice, as opdi_centred does, also for whole numbers */
+        for (int i = 0; i < 2; i++) {             /* subtracted twice, like in opdi_centred */
             opd_tensor *mean = opd_div_Scalar(opd_sum_dim(self, opd_ints_of(&along, 1), true), opd_value_int(count));
             self = opd_sub(self, mean);
         }
@@ -542,8 +549,8 @@ static int opdi_cov_kernel(opd_call *call) {
 static opd_tensor *opdi_corrcoef_clip(opd_tensor *real) {
     return opd_clamp_full(real, opd_value_int(-1), opd_value_int(1));
 }
-/* Computes covariances divided by both standard deviations, limited to [-1, 1]; real and imaginary parts are limited
-   separately. */
+/* corrcoef: returns the covariances divided by both standard deviations, limited to [-1, 1]; the real and imaginary
+   parts of complex numbers are limited separately. */
 static int opdi_corrcoef_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const int64_t column[2] = {-1, 1}, row[2] = {1, -1};
@@ -562,13 +569,13 @@ static int opdi_corrcoef_kernel(opd_call *call) {
     return opd_return_tensor(call, !pairs ? opdi_corrcoef_clip(cov)
                              : opd_complex(opdi_corrcoef_clip(opd_real(cov)), opdi_corrcoef_clip(opd_imag(cov))));
 }
-/* opd_cov: covariances of the rows of self, whose columns are observations */
+/* opd_cov: the covariances of the rows of self; columns are observations */
 OPDI_OP(cov) {
     op->schema = "cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor";
     op->composite = opdi_cov_kernel;
     op->cases = "[3,4]; [5], correction=0; [2,4], aweights=[4]+; [2,4], correction=2, fweights=[4]i5, aweights=[4]+";
 }
-/* opd_corrcoef: correlations of the rows of self */
+/* opd_corrcoef: the correlation coefficients of the rows of self; columns are observations */
 OPDI_OP(corrcoef) {
     op->schema = "corrcoef(Tensor self) -> Tensor";
     op->composite = opdi_corrcoef_kernel;

@@ -1,6 +1,6 @@
 #include "../ops.h"
 
-//== scans =============================================================================================================
+//== cumulative sums, products, logsumexp, maxima ======================================================================
 
 #define OPDI_LINE_SCAN(name, type, A, first, body)                                                          \
     static void name(const opdi_lines *lines, const opdi_piece *at, const void *const *in, void *const *out, \
@@ -27,8 +27,9 @@ OPDI_LINE_SCAN(opdi_line_logcumsumexp_f64, double, double, -OPDI_INF, a = opdi_l
 static const opdi_line_fn opdi_line_cumsum[3] = {opdi_line_cumsum_f32, opdi_line_cumsum_f64, opdi_line_cumsum_i64};
 static const opdi_line_fn opdi_line_cumprod[3] = {opdi_line_cumprod_f32, opdi_line_cumprod_f64, opdi_line_cumprod_i64};
 static const opdi_line_fn opdi_line_logcumsumexp[3] = {opdi_line_logcumsumexp_f32, opdi_line_logcumsumexp_f64, NULL};
-/* Computes the running sums of groups [begin, end) of lines of ctx, an opdi_lines.  A group has four contiguous lines
-   of floats, which are summed at the same time, because each addition waits for the one before in its line. */
+/* Computes the cumulative sums of groups [begin, end) of lines of ctx, an opdi_lines.  A group has four contiguous
+   lines of float32.  They are summed at the same time, because within a line each addition must wait for the one
+   before. */
 static void opdi_lines_cumsum(void *ctx, int64_t begin, int64_t end) {
     const opdi_lines *lines = (const opdi_lines *)ctx;
     for (int64_t item = begin; item < end; item++) {
@@ -50,7 +51,7 @@ static void opdi_lines_cumsum(void *ctx, int64_t begin, int64_t end) {
     }
 }
 OPDI_COLD_BEGIN
-/* Runs the lines through opdi_lines_cumsum if they are of that kind.  Returns whether it did. */
+/* Runs opdi_lines_cumsum if the lines are contiguous float32.  Returns true if it did. */
 static bool opdi_lines_cumsum_try(opdi_lines *lines, int type) {
     if (type != OPDI_F32 || lines->ndim != 1 || lines->load[0] || lines->store[1] || lines->step[0] != 4 ||
         lines->step[1] != 4) {
@@ -59,8 +60,7 @@ static bool opdi_lines_cumsum_try(opdi_lines *lines, int type) {
     opdi_parallel_for((lines->outer + 3) / 4, OPDI_GRAIN / (4 * lines->count) + 1, opdi_lines_cumsum, lines);
     return true;
 }
-/* Does opdi_scan's work for complex numbers.  what: 's' for sums, 'p' for products, 'l' for logarithms of sums of
-   exponentials. */
+/* Does the work of opdi_scan for complex numbers.  `what` is 's' for sums, 'p' for products, 'l' for logsumexp. */
 static int opdi_complex_scan(opd_call *call, opd_tensor *tensor, int dim, opd_scalar_type dtype, char what) {
     if (opdi_complex_left_out()) { return -1; }
     opd_tensor *out = opdi_updates_self(call) ? tensor
@@ -81,8 +81,9 @@ static int opdi_complex_scan(opd_call *call, opd_tensor *tensor, int dim, opd_sc
     }
     return opdi_copy(out, work);
 }
-/* Scans along a dim of argument 0, by the function in `fns` for the compute type.  The result has dtype `dtype`, or is
-   argument 0 itself.  `what` is the operator's name in errors.  Returns 0, or -1 and sets an error. */
+/* Scans argument 0 along the dim in argument 1, by the line function in fns[] for the compute type.  The result has
+   dtype `dtype`, or is argument 0 itself in an in-place form.  `what` is the operator's name in messages.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_scan(opd_call *call, const opdi_line_fn *fns, opd_scalar_type dtype, const char *what) {
     opd_tensor *tensor = opd_arg_tensor(call, 0), *ops[2];
     const int dim = opdi_dim_of(opd_arg_int(call, 1), tensor->ndim), type = opdi_compute_type(dtype);
@@ -121,7 +122,7 @@ static int opdi_cumprod_kernel(opd_call *call) {
 static int opdi_logcumsumexp_kernel(opd_call *call) {
     return opdi_scan(call, opdi_line_logcumsumexp, opd_dtype(opd_arg_tensor(call, 0)), "logcumsumexp_out_cpu");
 }
-/* Returns the running sums of grad from the end of dim. */
+/* Returns the cumulative sums of grad along dim, from the end to the beginning. */
 static opd_tensor *opdi_sum_from_end(opd_tensor *grad, int64_t dim) {
     if (!grad || opd_numel(grad) <= 1 || opd_size(grad, (int)dim) == 1) { return grad; }
     return opdi_flip_dim(opd_cumsum(opdi_flip_dim(grad, dim), dim), dim);
@@ -129,8 +130,9 @@ static opd_tensor *opdi_sum_from_end(opd_tensor *grad, int64_t dim) {
 static int opdi_cumsum_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opdi_sum_from_end(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i));
 }
-/* Computes the gradient of cumprod.  If input has no zeros, it is the sum from the end of grad output, divided by
-   input.  Otherwise each element k is computed from the products without input[k]. */
+/* Returns the gradient of cumprod with respect to input.  If input has no zeros, it is the cumulative sum from the end
+   of grad * output, divided by input.  Otherwise each element k is computed from products without input[k].  On
+   failure, returns NULL and sets an error. */
 static opd_tensor *opdi_cumprod_gradient(opd_tensor *grad, opd_tensor *input, int64_t dim, opd_tensor *output) {
     opd_tensor *result = NULL;
     if (!grad || !input || !output) { return NULL; }
@@ -160,14 +162,14 @@ static int opdi_cumprod_backward_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_conj(opdi_cumprod_gradient(opdi_conj(opd_arg_tensor(call, 0)),
         opd_arg_tensor(call, 1), opd_arg_int(call, 2), opd_arg_tensor(call, 3))));
 }
-/* Computes the positive and negative parts of the gradient in logarithms. */
+/* Computes the gradient from logarithms, separately for positive and negative elements of grad. */
 static int opdi_logcumsumexp_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *output = opd_bw_result(bw, 0), *part[2];
     const int64_t dim = opd_bw_value(bw, 1).u.i;
     const double lowest = grad->dtype == OPD_FLOAT64 ? -1.7976931348623157e308 : grad->dtype == OPD_FLOAT16 ? -65504.0
                           : grad->dtype == OPD_BFLOAT16 ? -3.3895313892515355e38 : -3.4028234663852886e38;
     if (opd_bw_sizes(bw, 0).n == 0 || grad->numel == 0) { return opd_bw_return(bw, 0, grad); }
-    if (opdi_is_complex(grad)) {                  /* a logarithm has every sign */
+    if (opdi_is_complex(grad)) {                  /* all complex numbers have logarithms */
         opd_tensor *last = opd_logcumsumexp(opdi_flip_dim(opd_sub(opd_log(grad), output), dim), dim);
         return opd_bw_return(bw, 0, opd_exp(opd_add(opdi_flip_dim(last, dim), input)));
     }
@@ -181,7 +183,7 @@ static int opdi_logcumsumexp_backward(opd_backward_call *bw) {
     }
     return opd_bw_return(bw, 0, opd_sub(part[0], part[1]));
 }
-/* opd_cumsum: sums up to each element along dim */
+/* opd_cumsum: cumulative sums along dim */
 OPDI_OP(cumsum) {
     op->schema = "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor";
     op->cpu = op->fake = opdi_cumsum_kernel; op->backward = opdi_cumsum_backward; op->jvp = OPD_JVP_LINEAR;
@@ -191,7 +193,7 @@ OPDI_OP(cumsum) {
     op->inplace = "cumsum_"; op->out = "cumsum.out";
     op->cases = "[2,3], 1; [2,3]i5, 0; [], 0";
 }
-/* opd_cumprod: products up to each element along dim */
+/* opd_cumprod: cumulative products along dim */
 OPDI_OP(cumprod) {
     op->schema = "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor";
     op->cpu = op->fake = opdi_cumprod_kernel; op->backward = opdi_cumprod_backward; op->save = "self, result";
@@ -200,7 +202,7 @@ OPDI_OP(cumprod) {
     op->cases = "[2,3], 1; [2,3]i5, 0; [], 0";
     op->tags = OPDI_OPTAG_OUT_PART;
 }
-/* opd_logcumsumexp: logsumexp up to each element along dim */
+/* opd_logcumsumexp: the logsumexp of the elements up to each element along dim */
 OPDI_OP(logcumsumexp) {
     op->schema = "logcumsumexp(Tensor self, int dim) -> Tensor";
     op->cpu = op->fake = opdi_logcumsumexp_kernel; op->backward = opdi_logcumsumexp_backward; op->save = "self, result";
@@ -209,7 +211,7 @@ OPDI_OP(logcumsumexp) {
     op->cases = "[2,3], 1; [], 0";
     op->tags = OPDI_OPTAG_OUT_PART;
 }
-/* opd_cumprod_backward: derivative of cumprod */
+/* opd_cumprod_backward: the gradient of cumprod's input */
 OPDI_OP(cumprod_backward) {
     op->schema = "cumprod_backward(Tensor grad, Tensor input, int dim, Tensor output) -> Tensor";
     op->composite = opdi_cumprod_backward_kernel;
@@ -231,8 +233,9 @@ static void opdi_line_cummax_i64(const opdi_lines *lines, const opdi_piece *part
 #include "running_maximum.typed.h"
 #include "../../typed/end.h"
 static const opdi_line_fn opdi_line_cummax[3] = {opdi_line_cummax_f32, opdi_line_cummax_f64, opdi_line_cummax_i64};
-/* Computes the values and indices of an operator by a line function.  The lines of the results have `len` elements; 0
-   means one element, with the dim reduced. */
+/* Computes two results, values and their indices, by a line function of fns[].  The lines of the results have `len`
+   elements; if `reduce`, they have one, and the dim is removed unless `keep`.  `cost` is the work per element, `what`
+   the operator's name in messages.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lines_select(opd_call *call, const opdi_line_fn *fns, int64_t dim_arg, int64_t len, bool reduce,
                                     bool keep, opdi_lines *lines, int64_t cost, const char *what) {
     opd_tensor *tensor = opd_arg_tensor(call, 0), *ops[3], views[2];
@@ -246,7 +249,7 @@ OPDI_INTERNAL int opdi_lines_select(opd_call *call, const opdi_line_fn *fns, int
     int ndim = opdi_reduce_sizes(tensor, reduce ? (uint64_t)1 << dim : 0, keep, sizes);
     if (!reduce && tensor->ndim) { sizes[dim] = len; }
     ops[0] = tensor;
-    {   /* sorted lines keep the order of strides */
+    {   /* results of sort keep the order of self's strides */
         int64_t like[OPD_MAX_DIMS];
         const int64_t *strides = lines->keep_strides ? like : NULL;
         if (strides) { opdi_strides_like(tensor, like); }
@@ -256,7 +259,7 @@ OPDI_INTERNAL int opdi_lines_select(opd_call *call, const opdi_line_fn *fns, int
     }
     if (!ops[2]) { return -1; }
     if (!ops[1]->data || ops[1]->numel == 0) { return 0; }
-    for (int k = 0; k < 2 && reduce && !keep && tensor->ndim; k++) {  /* results viewed with the dim restored */
+    for (int k = 0; k < 2 && reduce && !keep && tensor->ndim; k++) {  /* views of the results with the reduced dim */
         opd_tensor *full = ops[k + 1];
         views[k] = *full;
         for (int axis = 0; axis < tensor->ndim; axis++) {
@@ -302,7 +305,7 @@ static int opdi_cummax_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opdi_scatter_dim(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0), opd_bw_value(bw, 1).u.i,
                                                  opd_bw_result(bw, 1), true));
 }
-/* opd_cummax: the greatest element up to each element along dim, and its index */
+/* opd_cummax: the greatest element so far for each element along dim, and its index */
 OPDI_OP(cummax) {
     op->schema = "cummax(Tensor self, int dim)" OPDI_PAIR;
     op->cpu = op->fake = opdi_cummax_kernel; op->backward = opdi_cummax_backward; op->save = "indices";
@@ -310,7 +313,7 @@ OPDI_OP(cummax) {
     op->out = "cummax.out(values, indices)";
     op->cases = "[2,3], 1; [2,3]i5, 0";
 }
-/* opd_cummin: the smallest element up to each element along dim, and its index */
+/* opd_cummin: the smallest element so far for each element along dim, and its index */
 OPDI_OP(cummin) {
     op->schema = "cummin(Tensor self, int dim)" OPDI_PAIR;
     op->cpu = op->fake = opdi_cummin_kernel; op->backward = opdi_cummax_backward; op->save = "indices";
@@ -319,9 +322,10 @@ OPDI_OP(cummin) {
     op->cases = "[2,3], 1; [2,3]i5, 0";
 }
 
-//== differences of neighbours =========================================================================================
+//== differences of neighbouring elements: diff ========================================================================
 
-/* Checks a tensor that diff puts in front of self or behind it.  Returns 0, or -1 and sets an error. */
+/* Checks a tensor (or NULL) that diff joins to self along dim: its other sizes must be equal.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_diff_end_check(const opd_tensor *self, const opd_tensor *more, int dim) {
     if (!more) { return 0; }
     if (more->ndim != self->ndim) {
@@ -335,8 +339,8 @@ static int opdi_diff_end_check(const opd_tensor *self, const opd_tensor *more, i
     }
     return 0;
 }
-/* diff: n times, replaces each element but the first by its difference to the one before.  For bool, this is whether
-   they differ. */
+/* diff: replaces, n times, each element except the first by its difference from the one before; for bool, by whether
+   the two differ. */
 static int opdi_diff_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *list[3], *prepend = opd_arg_tensor(call, 3),
         *append = opd_arg_tensor(call, 4);
@@ -361,7 +365,7 @@ static int opdi_diff_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, self);
 }
-/* opd_diff: n times the difference of each element to the one before along dim; prepend and append are joined first */
+/* opd_diff: the differences of neighbouring elements along dim, n times; prepend and append are joined to self first */
 OPDI_OP(diff) {
     op->schema = "diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor";
     op->composite = opdi_diff_kernel;

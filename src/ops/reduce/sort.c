@@ -1,7 +1,7 @@
 #include "../ops.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>op:sort      sorting, selection, integrals and statistics of samples
+//  >>op:sort      sorting and selection; integrals and statistics of samples
 //----------------------------------------------------------------------------------------------------------------------
 
 //== sorting ===========================================================================================================
@@ -16,7 +16,8 @@ OPDI_ALWAYS uint32_t opdi_key_f32(uint32_t u) {
     u &= zero;
     return (u ^ (((uint32_t)0 - (u >> 31)) | 0x80000000u)) | nan;
 }
-/* Computes the sort keys of `count` numbers, a multiple of 16.  Keys of float32 are in the upper half of a word. */
+/* Computes the sort keys of `count` numbers of compute type `type`; count is a multiple of 16.  Unsigned comparison of
+   keys gives the order of the numbers; `flip` inverts it.  Keys of float32 are in the upper half of a word. */
 OPDI_ALWAYS void opdi_keys_body(uint64_t *place, const void *px, int64_t count, int type, uint64_t flip) {
     const uint32_t *x32 = (const uint32_t *)px;
     const uint64_t *x64 = (const uint64_t *)px;
@@ -33,8 +34,8 @@ OPDI_ALWAYS void opdi_keys_body(uint64_t *place, const void *px, int64_t count, 
         }
     }
 }
-/* Writes the indices of the keys below `limit`, among `count` keys, a multiple of 16.  Returns the number of these
-   keys. */
+/* Writes the indices of the keys that are less than `limit` to places.  `count` is a multiple of 16.  Returns the
+   number of these keys. */
 OPDI_ALWAYS int64_t opdi_keys_below_body(int32_t *places, const uint64_t *keys, int64_t count, uint64_t limit) {
     int64_t found = 0;
     for (int64_t i = 0; i < count; i += 16) {
@@ -59,7 +60,7 @@ OPDI_AVX512 static int64_t opdi_keys_below_avx512(int32_t *places, const uint64_
 #else
 #define OPDI_KEYS_WIDE(wide)
 #endif
-/* Run the two functions for any count, in memory whose size is the next multiple of 16. */
+/* These run the two functions above for any count, in memory whose size is rounded up to a multiple of 16. */
 static void opdi_keys_of(uint64_t *place, const void *px, int64_t count, int type, bool descending) {
     const int64_t most = count & ~(int64_t)15, size = type == OPDI_F32 ? 4 : 8;
     const uint64_t flip = descending ? UINT64_MAX : 0;
@@ -76,10 +77,10 @@ static int64_t opdi_keys_below(int32_t *places, uint64_t *keys, int64_t count, u
     OPDI_KEYS_WIDE(return opdi_keys_below_avx512(places, keys, up, limit))
     return opdi_keys_below_body(places, keys, up, limit);
 }
-#define OPDI_COUNTED 128                          /* from so many keys on, counting digits is faster than merging, */
-#define OPDI_COUNTED_WIDE 8192                    /* and digits of eleven bits are faster than of eight */
-/* Replaces the count of each digit by the index at which its keys begin.  Returns false if all keys have the same
-   digit. */
+#define OPDI_COUNTED 128                          /* from so many keys on, counting sort is faster than merging */
+#define OPDI_COUNTED_WIDE 8192                    /* from so many on, digits of 11 bits are faster than 8 */
+/* Replaces the number of keys with each digit by the index at which these keys begin.  `all` is the number of keys.
+   Returns false if all keys have the same digit. */
 static bool opdi_digits_begin(int64_t *count, int digits, int64_t all) {
     int64_t at = 0;
     for (int digit = 0; digit < digits; digit++) {
@@ -90,8 +91,8 @@ static bool opdi_digits_begin(int64_t *count, int digits, int64_t all) {
     }
     return true;
 }
-/* Sorts stably by one digit of eight bits after another, and skips digits that are equal in all keys.  Returns the
-   array that has the result. */
+/* Sorts keys stably by one digit of eight bits after another, beginning with the lowest; skips digits that are equal in
+   all keys.  Returns the array with the result, which is key or other. */
 static opdi_key *opdi_keys_by_digits(opdi_key *key, opdi_key *other, int64_t count) {
     int64_t many[8][256];
     memset(many, 0, sizeof many);
@@ -108,7 +109,7 @@ static opdi_key *opdi_keys_by_digits(opdi_key *key, opdi_key *other, int64_t cou
     }
     return key;
 }
-/* Does opdi_keys_by_digits' work for words, which are sorted by their upper halves. */
+/* Does the work of opdi_keys_by_digits for words, which are sorted by their upper halves. */
 static uint64_t *opdi_words_by_digits(uint64_t *word, uint64_t *other, int64_t count) {
     const int bits = count < OPDI_COUNTED_WIDE ? 8 : 11, digits = 1 << bits;
     const uint64_t mask = (uint64_t)digits - 1;
@@ -124,8 +125,8 @@ static uint64_t *opdi_words_by_digits(uint64_t *word, uint64_t *other, int64_t c
     }
     return word;
 }
-/* Sorts stably.  Many keys are sorted by their digits.  Few are sorted by insertion in runs of 16, which are then
-   merged pass by pass.  Returns the array that has the result: key or other. */
+/* Sorts keys stably.  Many keys are sorted by their digits.  A few are sorted by insertion in runs of 16, which are
+   then merged pass by pass.  Returns the array with the result: key or other. */
 OPDI_INTERNAL opdi_key *opdi_keys_sort(opdi_key *key, opdi_key *other, int64_t count) {
     int64_t j, k, rows;
     if (count >= 4 * OPDI_COUNTED) { return opdi_keys_by_digits(key, other, count); }
@@ -149,7 +150,7 @@ OPDI_INTERNAL opdi_key *opdi_keys_sort(opdi_key *key, opdi_key *other, int64_t c
     }
     return key;
 }
-/* Defines opdi_line_NAME, the functions of opdi_line_NAME_body by type. */
+/* Defines opdi_line_NAME, an array of line functions for the compute types, which call opdi_line_NAME_body. */
 #define OPDI_LINE_OF(name, tensor, type)                                                                          \
     static void opdi_line_##name##_##tensor(const opdi_lines *lines, const opdi_piece *at, const void *const *in, \
                                             void *const *out, char *tmp) {                                        \
@@ -160,7 +161,7 @@ OPDI_INTERNAL opdi_key *opdi_keys_sort(opdi_key *key, opdi_key *other, int64_t c
     OPDI_LINE_OF(name, f32, OPDI_F32) OPDI_LINE_OF(name, f64, OPDI_F64) OPDI_LINE_OF(name, i64, OPDI_I64)         \
     static const opdi_line_fn opdi_line_##name[3] = {opdi_line_##name##_f32, opdi_line_##name##_f64,              \
                                                      opdi_line_##name##_i64};
-/* Runs body for every element of the line at p, with its key in `key` and its place in `i`. */
+/* Runs `body` for every element of the line at `pointer`, with its sort key in `key` and its index in `i`. */
 #define OPDI_LINE_EACH(pointer, body) {                                                                           \
         uint64_t block[OPDI_BLOCK], keys[OPDI_BLOCK + 16], key;                                                   \
         int64_t from, rows, j, i;                                                                                 \
@@ -182,8 +183,8 @@ static void opdi_line_take(const opdi_lines *lines, const void *memory, int64_t 
         default: *(uint64_t *)(void *)to = *(const uint64_t *)(const void *)x;
     }
 }
-/* Does opdi_line_take's work for `count` elements, whose indices are already in the second output.  It is a separate
-   loop, so that many reads overlap. */
+/* Does the work of opdi_line_take for `count` elements, whose indices are already in output 1.  The loop does nothing
+   else, so that many reads overlap. */
 #define OPDI_TAKE_EACH(type) { \
         const char *const x = (const char *)memory; \
         char *const to = (char *)out[0]; \
@@ -202,18 +203,17 @@ static void opdi_line_take_all(const opdi_lines *lines, const void *memory, void
     }
 }
 #undef OPDI_TAKE_EACH
-/* Sorts the keys of the line at `memory`.  Returns them. */
+/* Returns the sorted keys of the line at `memory`, with indices, in tmp. */
 OPDI_ALWAYS opdi_key *opdi_line_sorted(const opdi_lines *lines, const void *memory, char *tmp, int type,
                                        bool descending) {
     opdi_key *other = (opdi_key *)(void *)tmp;
     OPDI_LINE_EACH(memory, other[i].key = key; other[i].index = i;)
     return opdi_keys_sort(other, other + lines->count, lines->count);
 }
-/* Returns whether a key and its index should share one word: the line must be long, but its indices must fit into 31
-   bits. */
+/* Returns true if a key and its index should share one word: if the line is long, but its indices fit into 31 bits. */
 static bool opdi_line_in_words(int64_t count) { return count >= OPDI_COUNTED && count >> 31 == 0; }
-/* Returns a word for each element of the sorted line, with the key in the upper and the index in the lower half.
-   Returns NULL if keys need more than 32 bits. */
+/* Returns a word for each element of the sorted line, with its key in the upper and its index in the lower half.
+   Returns NULL if keys need more than 32 bits or the line is too short. */
 OPDI_ALWAYS uint64_t *opdi_line_words(const opdi_lines *lines, const void *memory, char *tmp, int type) {
     const bool descending = lines->flag;
     uint64_t *word = (uint64_t *)(void *)tmp, least = UINT64_MAX, most = 0;
@@ -227,7 +227,7 @@ OPDI_ALWAYS uint64_t *opdi_line_words(const opdi_lines *lines, const void *memor
     }
     return opdi_words_by_digits(word, word + lines->count, lines->count);
 }
-/* Writes the first len[1] elements of the sorted line. */
+/* Sorts the line at `memory` and writes its first lines->len[1] elements and their indices. */
 OPDI_ALWAYS void opdi_line_sort_body(const opdi_lines *lines, const void *memory, void *const *out, char *tmp,
                                      int type) {
     const uint64_t *word = opdi_line_words(lines, memory, tmp, type);
@@ -239,16 +239,16 @@ OPDI_ALWAYS void opdi_line_sort_body(const opdi_lines *lines, const void *memory
 }
 OPDI_LINE_TYPES(sort)
 
-/* Selection.  The k-th key is found by counting digits, one digit after another, from the highest digit that differs.
-   The line is not copied.  count[] is in tmp. */
+/* Selection: the k-th smallest key is found by counting digits, one digit after another, from the highest digit in
+   which keys differ.  The line is not copied.  The counts are in tmp. */
 #define OPDI_DIGIT 11
 #define OPDI_DIGITS ((int64_t)1 << OPDI_DIGIT)
-/* Returns the key at index *place of the sorted line.  Sets *place to the key's index among the keys equal to it. */
+/* Returns the key that has index *place in the sorted line.  Sets *place to its index among the keys equal to it. */
 OPDI_ALWAYS uint64_t opdi_line_nth(const opdi_lines *lines, const void *memory, char *tmp, int type, bool descending,
                                    int64_t *place) {
     int64_t *count = (int64_t *)(void *)tmp;
     uint64_t least = UINT64_MAX, most = 0, prefix = 0;
-    const int end = type == OPDI_F32 ? 32 : 0;    /* where keys end */
+    const int end = type == OPDI_F32 ? 32 : 0;    /* the lowest bit of keys */
     const int digit = lines->count < 4 * OPDI_DIGITS ? 8 : OPDI_DIGIT;
     const uint64_t digits = ((uint64_t)1 << digit) - 1;
     int shift = 64, dim;
@@ -269,9 +269,9 @@ OPDI_ALWAYS uint64_t opdi_line_nth(const opdi_lines *lines, const void *memory, 
     if (end && descending) { prefix |= 0xffffffffu; }
     return prefix;
 }
-/* Writes the first len[1] elements of the sorted line, if these are few.  Keeps the best elements so far, appends each
-   element that is better than the last of them, and sorts again when the memory is full.  Returns false if so many were
-   appended, as in a falling line, that counting is faster. */
+/* Writes the first lines->len[1] elements of the sorted line, if they are few.  Keeps the best elements so far, appends
+   each element that is better than the last of them, and sorts again when the memory is full.  Returns false if so many
+   were appended, as in a line of decreasing keys, that counting digits is faster. */
 #define OPDI_TOP_ROOM(want) (2 * (want) + OPDI_BLOCK)
 OPDI_ALWAYS bool opdi_line_few_body(const opdi_lines *lines, const void *memory, void *const *out, char *tmp,
                                     int type) {
@@ -302,8 +302,8 @@ OPDI_ALWAYS bool opdi_line_few_body(const opdi_lines *lines, const void *memory,
     for (int64_t i = 0; i < want; i++) { opdi_line_take(lines, memory, few[i].index, out, i); }
     return true;
 }
-/* Does this for many elements: takes all elements that come before the len[1]-th, then as many equal to it as are
-   needed. */
+/* Writes the first lines->len[1] elements of the sorted line: collects all elements that come before the last of these,
+   and as many equal to it as are needed, and sorts them. */
 OPDI_ALWAYS void opdi_line_top_body(const opdi_lines *lines, const void *memory, void *const *out, char *tmp,
                                     int type) {
     const bool descending = lines->flag;
@@ -317,7 +317,8 @@ OPDI_ALWAYS void opdi_line_top_body(const opdi_lines *lines, const void *memory,
     for (count = 0; count < want; count++) { opdi_line_take(lines, memory, other[count].index, out, count); }
 }
 OPDI_LINE_TYPES(top)
-/* Writes one element of the sorted line: the k-th or, if flag2 is set, the median, which ignores NaN if flag is set. */
+/* Writes one element of the sorted line: number lines->number or, if lines->flag2 is set, the median; if lines->flag is
+   set too, it ignores NaN. */
 OPDI_ALWAYS void opdi_line_pick_body(const opdi_lines *lines, const void *memory, void *const *out, char *tmp,
                                      int type) {
     const bool descending = false;
@@ -332,7 +333,7 @@ OPDI_ALWAYS void opdi_line_pick_body(const opdi_lines *lines, const void *memory
     OPDI_LINE_EACH(memory, if (key == wanted && k-- == 0) { opdi_line_take(lines, memory, i, out, 0); return; })
 }
 OPDI_LINE_TYPES(pick)
-/* Writes the most frequent value (of several, the smallest) and the index of its last occurrence. */
+/* Writes the most frequent element (if there are several, the smallest) and the index of its last occurrence. */
 OPDI_ALWAYS void opdi_line_mode_body(const opdi_lines *lines, const void *memory, void *const *out, char *tmp,
                                      int type) {
     const opdi_key *key = opdi_line_sorted(lines, memory, tmp, type, false);
@@ -350,7 +351,7 @@ OPDI_ALWAYS void opdi_line_mode_body(const opdi_lines *lines, const void *memory
 }
 OPDI_LINE_TYPES(mode)
 
-/* Returns the size of dim, or 1 for a 0-dim tensor.  On failure, returns -1 and sets an error. */
+/* Returns the size of dim, or 1 for a tensor without dims.  On failure, returns -1 and sets an error. */
 static int64_t opdi_line_size(const opd_tensor *tensor, int64_t dim) {
     const int d = opdi_dim_of(dim, tensor->ndim);
     return d < 0 ? -1 : tensor->ndim ? opdi_sizes(tensor)[d] : 1;
@@ -426,7 +427,8 @@ static int opdi_nanmedian_dim_kernel(opd_call *call) {
 static int opdi_mode_kernel(opd_call *call) {
     return opdi_pick_of(call, opdi_line_mode, opd_arg_int(call, 1), 0, false, false, opd_arg_bool(call, 2), "mode");
 }
-/* Computes the median of all elements, as one line in a contiguous copy. */
+/* Computes the median of all elements: those of a contiguous copy as one line.  If skip_nan, NaN is ignored.  Returns
+   0, or -1 and sets an error. */
 static int opdi_median_all(opd_call *call, bool skip_nan) {
     opd_tensor *tensor = opd_arg_tensor(call, 0), *ops[3];
     const int type = opdi_compute_type((opd_scalar_type)tensor->dtype);
@@ -439,7 +441,7 @@ static int opdi_median_all(opd_call *call, bool skip_nan) {
     ops[1] = opd_result(call, 0, NULL, 0, (opd_scalar_type)tensor->dtype);
     if (!ops[1]) { return -1; }
     if (!ops[1]->data || !tensor->data) { return 0; }
-    if (tensor->numel == 0) {                     /* NaN; of integers, their smallest */
+    if (tensor->numel == 0) {                     /* the median is NaN, or the smallest integer */
         const double nan = (double)NAN;
         const int64_t least = tensor->dtype == OPD_INT64 ? INT64_MIN : tensor->dtype == OPD_INT32 ? INT32_MIN : 0;
         opdi_store_of(type == OPDI_I64 ? OPDI_I64 : OPDI_F64, tensor->dtype)(
@@ -479,7 +481,7 @@ static int opdi_sort_stable_backward(opd_backward_call *bw) { return opdi_bw_sel
 static int opdi_topk_backward(opd_backward_call *bw) { return opdi_bw_select(bw, 2, -1); }
 static int opdi_kthvalue_backward(opd_backward_call *bw) { return opdi_bw_select(bw, 2, 3); }
 static int opdi_select_dim_backward(opd_backward_call *bw) { return opdi_bw_select(bw, 1, 2); }
-/* opd_sort: self in order along dim, and the old indices; stable: equal elements stay in order */
+/* opd_sort: self in ascending (descending) order along dim, and the indices in self */
 OPDI_OP(sort) {
     op->schema = "sort(Tensor self, int dim=-1, bool descending=False)" OPDI_PAIR;
     op->cpu = op->fake = opdi_sort_kernel; op->backward = opdi_sort_backward; op->save = "indices";
@@ -487,7 +489,7 @@ OPDI_OP(sort) {
     op->out = "sort.values(values, indices)";
     op->cases = "[2,3]; [2,3], 0, True; [2,3]i5";
 }
-/* opd_sort_stable(self, stable, dim, descending): self in order along dim, and old indices; stable: keeps equal ones */
+/* opd_sort_stable(self, stable, dim, descending): sort; with stable, equal elements keep their order */
 OPDI_OP(sort_stable) {
     op->schema = "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False)" OPDI_PAIR;
     op->cpu = op->fake = opdi_sort_stable_kernel; op->backward = opdi_sort_stable_backward; op->save = "indices";
@@ -496,7 +498,7 @@ OPDI_OP(sort_stable) {
     op->cases = "[2,3], stable=True; [2,3], stable=True, dim=0, descending=True";
     op->tags = OPDI_OPTAG_OUT_PART;
 }
-/* opd_topk: the k greatest (largest false: smallest) elements along dim, and their indices */
+/* opd_topk: the k greatest elements along dim (largest=False: the k smallest), and their indices */
 OPDI_OP(topk) {
     op->schema = "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True)" OPDI_PAIR;
     op->cpu = op->fake = opdi_topk_kernel; op->backward = opdi_topk_backward; op->save = "indices";
@@ -513,7 +515,7 @@ OPDI_OP(kthvalue) {
     op->cases = "[2,5], 2; [5,2], 3, 0, True";
     op->tags = OPDI_OPTAG_OUT_APART;
 }
-/* opd_median_dim(self, dim, keepdim): the lower median of all elements, or along dim with its index */
+/* opd_median_dim(self, dim, keepdim): the median along dim (the lower one of two), and its index */
 OPDI_OP(median_dim) {
     op->schema = "median.dim(Tensor self, int dim, bool keepdim=False)" OPDI_PAIR;
     op->cpu = op->fake = opdi_median_dim_kernel; op->backward = opdi_select_dim_backward; op->save = "indices";
@@ -522,7 +524,7 @@ OPDI_OP(median_dim) {
     op->cases = "[2,5], 1; [5,2], 0, True";
     op->tags = OPDI_OPTAG_OUT_APART;
 }
-/* opd_nanmedian_dim(self, dim, keepdim): the median, ignoring NaN */
+/* opd_nanmedian_dim(self, dim, keepdim): the median of the elements along dim that are not NaN, and its index */
 OPDI_OP(nanmedian_dim) {
     op->schema = "nanmedian.dim(Tensor self, int dim, bool keepdim=False)" OPDI_PAIR;
     op->cpu = op->fake = opdi_nanmedian_dim_kernel; op->backward = opdi_select_dim_backward; op->save = "indices";
@@ -531,7 +533,7 @@ OPDI_OP(nanmedian_dim) {
     op->cases = "[2,5], 1; [5,2], 0, True";
     op->tags = OPDI_OPTAG_OUT_APART;
 }
-/* opd_mode: the most frequent element along dim, and its index */
+/* opd_mode: the most frequent element along dim, and the index of its last occurrence */
 OPDI_OP(mode) {
     op->schema = "mode(Tensor self, int dim=-1, bool keepdim=False)" OPDI_PAIR;
     op->cpu = op->fake = opdi_mode_kernel; op->backward = opdi_select_dim_backward; op->save = "indices";
@@ -551,7 +553,7 @@ static int opdi_median_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_whole(call, room, &dims);
     return opd_batch_return(call, opdi_batch_median(opdi_batch_flat(all), false), 0);
 }
-/* opd_median: the lower median of all elements, or along dim with its index */
+/* opd_median: the median of all elements (the lower one of two) */
 OPDI_OP(median) {
     op->schema = "median(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_median_kernel; op->backward = opdi_max_backward; op->save = "self, result";
@@ -566,7 +568,7 @@ static int opdi_nanmedian_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_whole(call, room, &dims);
     return opd_batch_return(call, opdi_batch_median(opdi_batch_flat(all), true), 0);
 }
-/* opd_nanmedian: the median, ignoring NaN */
+/* opd_nanmedian: the median of all elements that are not NaN */
 OPDI_OP(nanmedian) {
     op->schema = "nanmedian(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_nanmedian_kernel; op->backward = opdi_max_backward; op->save = "self, result";
@@ -591,20 +593,20 @@ static int opdi_argsort_stable_kernel(opd_call *call) {
     return opdi_sorted_part(call, true, opd_arg_int(call, 2), opd_arg_bool(call, 3), 1);
 }
 static int opdi_msort_kernel(opd_call *call) { return opdi_sorted_part(call, false, 0, false, 0); }
-/* opd_argsort: the indices from which sort takes its elements */
+/* opd_argsort: the indices that sort returns */
 OPDI_OP(argsort) {
     op->schema = "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor";
     op->composite = opdi_argsort_kernel;
     op->cases = "[2,3]; [2,3], 0, True";
 }
-/* opd_argsort_stable(self, stable, dim, descending): the indices from which sort takes its elements */
+/* opd_argsort_stable(self, stable, dim, descending): the indices that sort.stable returns */
 OPDI_OP(argsort_stable) {
     op->schema = "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor";
     op->composite = opdi_argsort_stable_kernel;
     op->out = "argsort.stable_out";
     op->cases = "[2,3], stable=True";
 }
-/* opd_msort: sort along dim 0 */
+/* opd_msort: self sorted along dim 0 */
 OPDI_OP(msort) {
     op->schema = "msort(Tensor self) -> Tensor";
     op->composite = opdi_msort_kernel;

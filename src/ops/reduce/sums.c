@@ -33,7 +33,7 @@ static int opdi_sum_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_whole(call, room, &dims);
     return opd_batch_return(call, opd_sum_dim_full(all, dims, false, opd_arg_value(call, 1)), 0);
 }
-/* opd_sum: the sum of all elements, or over dims */
+/* opd_sum: the sum of all elements */
 OPDI_OP(sum) {
     op->schema = "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor";
     op->cpu = op->fake = opdi_sum_kernel; op->backward = opdi_sum_backward; op->jvp = OPD_JVP_LINEAR;
@@ -41,7 +41,7 @@ OPDI_OP(sum) {
     op->out = "sum.out";
     op->cases = OPDI_CASES_ALL;
 }
-/* opd_sum_dim(self, dim, keepdim): the sum of all elements, or over dims */
+/* opd_sum_dim(self, dim, keepdim): the sum over dims */
 OPDI_OP(sum_dim_IntList) {
     op->schema = "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor";
     op->cpu = op->fake = opdi_sum_dim_kernel; op->backward = opdi_sum_dim_backward; op->jvp = OPD_JVP_LINEAR;
@@ -67,7 +67,7 @@ static int opdi_nansum_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0,
                          opdi_unless(opdi_bw_spread(bw, opd_bw_grad(bw, 0), 1), opd_isnan(opd_bw_tensor(bw, 0))));
 }
-/* opd_nansum: the sum, ignoring NaN */
+/* opd_nansum: the sum of the elements that are not NaN, of all or over dims */
 OPDI_OP(nansum) {
     op->schema = "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor";
     op->cpu = op->fake = opdi_nansum_kernel; op->backward = opdi_nansum_backward; op->save = "self";
@@ -107,7 +107,8 @@ static int opdi_mean_kernel(opd_call *call) { return opdi_reduce_mean(call, opd_
 static int opdi_mean_dim_kernel(opd_call *call) {
     return opdi_reduce_mean(call, opd_arg_ints(call, 1), opd_arg_bool(call, 2), 3);
 }
-/* Returns how many elements of argument 0 one result stands for. */
+/* Returns the number of elements of argument 0 for each element of a result that was reduced over `dims`, or -1 and
+   sets an error. */
 static int64_t opdi_bw_count(opd_backward_call *bw, opd_ints dims) {
     const opd_ints sizes = opd_bw_sizes(bw, 0);
     uint64_t mask;
@@ -130,7 +131,7 @@ static int opdi_mean_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_whole(call, room, &dims);
     return opd_batch_return(call, opd_mean_dim_full(all, dims, false, opd_arg_value(call, 1)), 0);
 }
-/* opd_mean: the mean of all elements, or over dims */
+/* opd_mean: the mean of all elements */
 OPDI_OP(mean) {
     op->schema = "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor";
     op->cpu = op->fake = opdi_mean_kernel; op->backward = opdi_mean_backward; op->jvp = OPD_JVP_LINEAR;
@@ -138,7 +139,7 @@ OPDI_OP(mean) {
     op->flops = opdi_flops_elements;
     op->cases = "[2,3]; []";
 }
-/* opd_mean_dim(self, dim, keepdim): the mean of all elements, or over dims */
+/* opd_mean_dim(self, dim, keepdim): the mean over dims */
 OPDI_OP(mean_dim) {
     op->schema = "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor";
     op->cpu = op->fake = opdi_mean_dim_kernel; op->backward = opdi_mean_dim_backward; op->jvp = OPD_JVP_LINEAR;
@@ -149,7 +150,7 @@ OPDI_OP(mean_dim) {
 }
 
 OPDI_COLD_END
-/* Defines a fold that multiplies x[0 .. count) into 32 products side by side. */
+/* Defines a fold that multiplies the elements of x [count], with 32 products in parallel. */
 #define OPDI_FOLD_PROD(name, type)                                                                          \
     OPDI_LOOP_TEXT void name##_body(OPDI_FOLD_ARGS) {                                                       \
         const type *x = (const type *)px; double a[32]; int64_t i = 0; int j; (void)at; (void)reduce;       \
@@ -217,7 +218,8 @@ OPDI_INTERNAL opd_tensor *opdi_cat_dim(opd_tensor *first, opd_tensor *second, in
     opd_tensor *list[2] = {first, second};
     return first && second ? opd_cat_full(opd_tensors_of(list, 2), dim) : NULL;
 }
-/* Returns zeros of these sizes with src at position `index` along dim. */
+/* Returns zeros of these sizes into which src is written (`add`: added) at the positions in `index` along dim.  On
+   failure, returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_scatter_dim(opd_tensor *src, opd_ints sizes, int64_t dim, opd_tensor *index, bool add) {
     opd_tensor *const zeros = src && index ? opd_new_zeros(src, sizes) : NULL;
     return !zeros ? NULL : add ? opd_scatter_add(zeros, dim, index, src) : opd_scatter(zeros, dim, index, src);
@@ -240,8 +242,8 @@ static opd_tensor *opdi_prod_others(opd_tensor *grad, opd_tensor *input, int64_t
     return opd_mul(grad, opd_mul(left, opdi_flip_dim(right, dim)));
 }
 OPDI_INTERNAL opd_tensor *opdi_dense_as(opd_tensor *tensor, opd_scalar_type dtype);
-/* Returns true if a formula with a division might meet a zero: if input has one or cannot be read.  A recorded call
-   must be right for any numbers. */
+/* Returns true if a division by elements of input might divide by zero: if it has a zero, or if the elements cannot be
+   read.  While calls are recorded, returns true, because the recorded calls must be right for any elements. */
 OPDI_INTERNAL bool opdi_may_have_zero(opd_tensor *input) {
     bool zero = false;
     while (input->flags & OPDI_BATCHED) { input = opdi_batched_of(input)->value; }
@@ -298,7 +300,7 @@ static int opdi_prod_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_whole(call, room, &dims);
     return opd_batch_return(call, opd_prod_dim_full(opdi_batch_flat(all), 1, false, opd_arg_value(call, 1)), 0);
 }
-/* opd_prod: the product of all, or over dim */
+/* opd_prod: the product of all elements */
 OPDI_OP(prod) {
     op->schema = "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor";
     op->cpu = op->fake = opdi_prod_kernel; op->backward = opdi_prod_backward; op->save = "self, result";
@@ -307,7 +309,7 @@ OPDI_OP(prod) {
     op->out = "prod.out";
     op->cases = OPDI_CASES_ALL;
 }
-/* opd_prod_dim(self, dim, keepdim): the product of all, or over dim */
+/* opd_prod_dim(self, dim, keepdim): the product along dim */
 OPDI_OP(prod_dim_int) {
     op->schema = "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor";
     op->cpu = op->fake = opdi_prod_dim_kernel; op->backward = opdi_prod_dim_backward; op->save = "self, result";
@@ -322,8 +324,8 @@ OPDI_COLD_END
 
 /* The state of a variance.  f: the mean minus a shift; g: the sum of squared deviations; n: the count; i: the bits of
    the shift.  Each piece takes two passes, and pieces are joined by the method of Chan, Golub and LeVeque.  For
-   doubles, the shift is the first element, so that the summed numbers are as small as their spread.  Floats are exact
-   as doubles and need no shift. */
+   float64, the shift is the first element, so that the numbers that are summed are about as small as the deviations.
+   float32 elements need no shift, because they are summed in double. */
 OPDI_INTERNAL double opdi_var_shift(const opdi_folded *folded) {
     double shift;
     memcpy(&shift, &folded->i, sizeof shift);
@@ -373,12 +375,12 @@ static const opdi_fold opdi_the_var[4] = {
     {OPDI_VAR_PARTS, opdi_finish_var, /* init */ {0, 0, 0, 0}, {OPDI_OUT_G, OPDI_OUT_F}, "std_cpu"},
     {OPDI_VAR_PARTS, opdi_finish_std, /* init */ {0, 0, 0, 0}, {OPDI_OUT_G, OPDI_OUT_F}, "std_cpu"}};
 static double opdi_correction(opd_value value) { return value.tag == OPD_TAG_NONE ? 1.0 : opdi_number_f64(value); }
-/* Writes tensor as result i of the call.  Returns 0, or -1 and sets an error. */
+/* Makes result i of the call a copy of tensor.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_give_result(opd_call *call, int i, opd_tensor *tensor) {
     opd_tensor *out = tensor ? opd_result(call, i, opd_sizes(tensor), opd_ndim(tensor), opd_dtype(tensor)) : NULL;
     return !out ? -1 : out->data ? opdi_copy_into(out, tensor) : 0;
 }
-/* Does opdi_reduce_var's work for complex numbers: adds the variances of the real and the imaginary parts. */
+/* Does the work of opdi_reduce_var for complex numbers: adds the variances of the real and imaginary parts. */
 static int opdi_complex_var(opd_call *call, opd_tensor *tensor, int which) {
     static opd_op *op;
     opd_tensor *parts = opd_view_as_real(tensor), *var = NULL;
@@ -393,7 +395,7 @@ static int opdi_complex_var(opd_call *call, opd_tensor *tensor, int which) {
     return which < 2 ? 0
         : opdi_give_result(call, 1, opd_mean_dim(tensor, opd_arg_ints(call, 1), opd_arg_bool(call, 3)));
 }
-/* which: 0 var, 1 std, 2 var_mean, 3 std_mean */
+/* Computes var (`which` is 0), std (1), var_mean (2) or std_mean (3).  Returns 0, or -1 and sets an error. */
 static int opdi_reduce_var(opd_call *call, int which) {
     static const char *const names[4] = {"var", "std", "var_mean", "std_mean"};
     opd_tensor *tensor = opd_arg_tensor(call, 0);
@@ -412,14 +414,14 @@ static int opdi_var_correction_kernel(opd_call *call) { return opdi_reduce_var(c
 static int opdi_std_correction_kernel(opd_call *call) { return opdi_reduce_var(call, 1); }
 static int opdi_var_mean_correction_kernel(opd_call *call) { return opdi_reduce_var(call, 2); }
 static int opdi_std_mean_correction_kernel(opd_call *call) { return opdi_reduce_var(call, 3); }
-/* Returns tensor minus its mean over dims.  Subtracts the mean twice, because the first mean is rounded, and its error
-   may be as large as the deviations.  On failure, returns NULL and sets an error. */
+/* Returns tensor minus its mean over dims.  The mean is subtracted twice, because the first mean is rounded, and its
+   error may be as large as the deviations.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_centred(opd_tensor *tensor, opd_ints dims) {
     tensor = opd_sub(tensor, opd_mean_dim(tensor, dims, true));
     return opd_sub(tensor, opd_mean_dim(tensor, dims, true));
 }
-/* Computes the gradient of var, 2 / (count - correction) grad (input - mean(input)).  For std (root), grad is first
-   divided by 2 std, or becomes 0 if std is 0. */
+/* Computes the gradient of var: 2 / (count - correction) grad (input - mean(input)).  For std (`root`), grad is first
+   divided by 2 std, or set to 0 where std is 0.  If with_mean, adds the gradient of the mean. */
 static int opdi_var_backward_of(opd_backward_call *bw, bool root, bool with_mean) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *gm = with_mean ? opd_bw_grad(bw, 1) : NULL,
         *input = opd_bw_tensor(bw, 0), *delta = NULL;
@@ -448,7 +450,7 @@ static int opdi_std_correction_backward(opd_backward_call *bw) { return opdi_var
 static int opdi_var_mean_correction_backward(opd_backward_call *bw) { return opdi_var_backward_of(bw, false, true); }
 static int opdi_std_mean_correction_backward(opd_backward_call *bw) { return opdi_var_backward_of(bw, true, true); }
 #define OPDI_CASES_VAR "[2,3], (1); [2,3,2], (0,-1), correction=0, keepdim=True; [4], None"
-/* opd_var_correction(self, dim, correction, keepdim): the sum of squared deviations over n - correction (1) */
+/* opd_var_correction(self, dim, correction, keepdim): variance: sum of squared deviations / (n - correction (1)) */
 OPDI_OP(var_correction) {
     op->schema = "var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
         "Tensor";
@@ -459,7 +461,7 @@ OPDI_OP(var_correction) {
     op->out = "var.correction_out";
     op->cases = OPDI_CASES_VAR;
 }
-/* opd_std_correction(self, dim, correction, keepdim): the root of var */
+/* opd_std_correction(self, dim, correction, keepdim): the standard deviation: the square root of var */
 OPDI_OP(std_correction) {
     op->schema = "std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
         "Tensor";
@@ -471,7 +473,7 @@ OPDI_OP(std_correction) {
     op->out = "std.correction_out";
     op->cases = OPDI_CASES_VAR;
 }
-/* opd_var_mean_correction(self, dim, correction, keepdim): var and mean */
+/* opd_var_mean_correction(self, dim, correction, keepdim): the variance and the mean */
 OPDI_OP(var_mean_correction) {
     op->schema = "var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) "
         "-> (Tensor, Tensor)";
@@ -482,7 +484,7 @@ OPDI_OP(var_mean_correction) {
     op->out = "var_mean.correction_out(out0, out1)";
     op->cases = OPDI_CASES_VAR;
 }
-/* opd_std_mean_correction(self, dim, correction, keepdim): std and mean */
+/* opd_std_mean_correction(self, dim, correction, keepdim): the standard deviation and the mean */
 OPDI_OP(std_mean_correction) {
     op->schema = "std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) "
         "-> (Tensor, Tensor)";
@@ -494,7 +496,8 @@ OPDI_OP(std_mean_correction) {
     op->cases = OPDI_CASES_VAR;
 }
 
-/* Runs the forms that have `unbiased` instead of a correction: true means 1, false means 0. */
+/* Runs an overload that has `unbiased` instead of a correction (true: correction 1, false: 0).  `name` is the operator
+   to call; dims: there are arguments dim and keepdim.  Returns 0, or -1 and sets an error. */
 static int opdi_var_composite(opd_call *call, opd_op **handle, const char *name, bool dims) {
     opd_value values[4], rets[2];
     values[0] = opd_value_tensor(opd_arg_tensor(call, 0));
@@ -514,14 +517,14 @@ static int opdi_var_dim_kernel(opd_call *call) {
     static opd_op *op;
     return opdi_var_composite(call, &op, OPDI_NAME(var_correction, "aten::var.correction"), true);
 }
-/* opd_var: variance: the sum of squared deviations over n - correction (1) */
+/* opd_var: the variance of all elements: the sum of squared deviations / (n - 1), or / n if unbiased is false */
 OPDI_OP(var) {
     op->schema = "var(Tensor self, bool unbiased=True) -> Tensor";
     op->composite = opdi_var_kernel;
     op->flops = opdi_flops_elements;
     op->cases = "[2,3]; [2,3], False";
 }
-/* opd_var_dim: variance: the sum of squared deviations over n - correction (1) */
+/* opd_var_dim: the variance over dims: the sum of squared deviations / (n - 1), or / n if unbiased is false */
 OPDI_OP(var_dim) {
     op->schema = "var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor";
     op->composite = opdi_var_dim_kernel;
@@ -539,14 +542,14 @@ static int opdi_std_dim_kernel(opd_call *call) {
     static opd_op *op;
     return opdi_var_composite(call, &op, OPDI_NAME(std_correction, "aten::std.correction"), true);
 }
-/* opd_std: the root of var */
+/* opd_std: the standard deviation of all elements: the square root of var */
 OPDI_OP(std) {
     op->schema = "std(Tensor self, bool unbiased=True) -> Tensor";
     op->composite = opdi_std_kernel;
     op->flops = opdi_flops_elements;
     op->cases = "[2,3]; [2,3], False";
 }
-/* opd_std_dim: the root of var */
+/* opd_std_dim: the standard deviation over dims: the square root of var */
 OPDI_OP(std_dim) {
     op->schema = "std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor";
     op->composite = opdi_std_dim_kernel;
@@ -563,14 +566,14 @@ static int opdi_var_mean_dim_kernel(opd_call *call) {
     static opd_op *op;
     return opdi_var_composite(call, &op, OPDI_NAME(var_mean_correction, "aten::var_mean.correction"), true);
 }
-/* opd_var_mean: var and mean */
+/* opd_var_mean: the variance and the mean of all elements */
 OPDI_OP(var_mean) {
     op->schema = "var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)";
     op->composite = opdi_var_mean_kernel;
     op->flops = opdi_flops_elements;
     op->cases = "[2,3]; [2,3], False";
 }
-/* opd_var_mean_dim: var and mean */
+/* opd_var_mean_dim: the variance and the mean over dims */
 OPDI_OP(var_mean_dim) {
     op->schema = "var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)";
     op->composite = opdi_var_mean_dim_kernel;
@@ -586,14 +589,14 @@ static int opdi_std_mean_dim_kernel(opd_call *call) {
     static opd_op *op;
     return opdi_var_composite(call, &op, OPDI_NAME(std_mean_correction, "aten::std_mean.correction"), true);
 }
-/* opd_std_mean: std and mean */
+/* opd_std_mean: the standard deviation and the mean of all elements */
 OPDI_OP(std_mean) {
     op->schema = "std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)";
     op->composite = opdi_std_mean_kernel;
     op->flops = opdi_flops_elements;
     op->cases = "[2,3]; [2,3], False";
 }
-/* opd_std_mean_dim: std and mean */
+/* opd_std_mean_dim: the standard deviation and the mean over dims */
 OPDI_OP(std_mean_dim) {
     op->schema = "std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)";
     op->composite = opdi_std_mean_dim_kernel;

@@ -1,4 +1,5 @@
-/* Joins x[0 .. count) to a variance, in blocks of 1024 whose own mean is computed first. */
+/* Adds the elements of x [count] to the state of a variance, in blocks of 1024 elements, for each of which the mean is
+   computed first. */
 OPDI_ALWAYS void OPDI_TYPED(fold_var_body)(OPDI_FOLD_ARGS) {
     const OPDI_T *x = (const OPDI_T *)px;
     int64_t i, rows;

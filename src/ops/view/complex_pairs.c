@@ -1,10 +1,10 @@
 #include "../ops.h"
 
-//== complex numbers as pairs ==========================================================================================
+//== complex tensors as pairs of real numbers ==========================================================================
 //
-//  conj of a complex tensor is a view that is conjugated when it is read.  imag of such a view is a view that is
-//  negated when it is read.  These views have the key Conjugate or Negative, whose fallback computes the numbers for
-//  each kernel that reads them (opdi_lazy_fallback).
+//  conj of a complex tensor is a view that is conjugated when it is read; imag of such a view is a view that is negated
+//  when it is read.  These views have the dispatch key Conjugate or Negative.  The fallback of this key
+//  (opdi_lazy_fallback) passes computed copies to each kernel that reads such a view.
 
 static int opdi_view_as_real_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -22,8 +22,8 @@ static int opdi_view_as_real_kernel(opd_call *call) {
     opdi_geometry_insert(&geometry, geometry.ndim, 2, 1);
     return opdi_return_retyped(call, self, &geometry, (opd_scalar_type)opdi_real_dtype(self->dtype));
 }
-/* view_as_complex: views a float tensor [.., 2] of real and imaginary parts as a complex tensor [..].  The last stride
-   must be 1; the other strides and the offset must be even. */
+/* view_as_complex: returns a view of a float tensor [.., 2] of real and imaginary parts as a complex tensor [..].  The
+   last stride must be 1; the other strides and the offset must be even. */
 static int opdi_view_as_complex_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const int last = self->ndim - 1;
@@ -51,8 +51,9 @@ static int opdi_view_as_complex_kernel(opd_call *call) {
     return opdi_return_retyped(call, self, &geometry, self->dtype == OPD_FLOAT16 ? OPD_COMPLEX32
                                : self->dtype == OPD_FLOAT32 ? OPD_COMPLEX64 : OPD_COMPLEX128);
 }
-/* Computes the gradient.  If examples are complex numbers themselves, the tangents of views of their parts are found by
-   the parts' last dim. */
+/* Computes the gradient of view_as_real.  If grad is batched, makes the complex numbers from the two parts, which are
+   selected in the last dim: then the tangents of views of the parts are found even if each example is a single
+   number. */
 static int opdi_view_as_real_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     if (!grad || !(grad->flags & OPDI_BATCHED)) {
@@ -63,14 +64,14 @@ static int opdi_view_as_real_backward(opd_backward_call *bw) {
 static int opdi_view_as_complex_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_view_as_real(opd_bw_grad(bw, 0)));
 }
-/* opd_view_as_real: complex numbers as a real tensor with a last dim of 2 */
+/* opd_view_as_real: complex numbers as a real tensor with a last dim of size 2, without a copy */
 OPDI_OP(view_as_real) {
     op->schema = "view_as_real(Tensor(a) self) -> Tensor(a)";
     op->any = opdi_view_as_real_kernel; op->backward = opdi_view_as_real_backward;
     op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPDI_OPTAG_CONJUGATES;
     op->cases = "";
 }
-/* opd_view_as_complex: a real tensor with a last dim of 2 as complex numbers */
+/* opd_view_as_complex: a real tensor with a last dim of size 2 as complex numbers, without a copy */
 OPDI_OP(view_as_complex) {
     op->schema = "view_as_complex(Tensor(a) self) -> Tensor(a)";
     op->any = opdi_view_as_complex_kernel; op->backward = opdi_view_as_complex_backward;
@@ -97,7 +98,7 @@ static int opdi_conj_copy_kernel(opd_call *call) {
     return opdi_draft_done(out, tensor);
 }
 static int opdi_conj_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_conj(opd_bw_grad(bw, 0))); }
-/* Computes conj on another device as a copy with negated imaginary parts. */
+/* Computes conj for another device: copies argument 0 and negates the imaginary parts. */
 static int opdi_conj_device_kernel(opd_call *call) {
     opd_tensor *out = opd_clone(opd_arg_tensor(call, 0));
     if (out && opd_dtype_is_complex(opd_dtype(out))) {
@@ -106,7 +107,7 @@ static int opdi_conj_device_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, out);
 }
-/* opd_conj_copy: the complex conjugate as a copy */
+/* opd_conj_copy: a copy with complex conjugate elements */
 OPDI_OP(_conj_physical) {
     op->schema = "_conj_physical(Tensor self) -> Tensor";
     op->cpu = opdi_conj_copy_kernel; op->fake = op->cpu; op->any = opdi_conj_device_kernel;
@@ -118,7 +119,8 @@ OPDI_OP(_conj_physical) {
     op->cases = "[2,3]";
 }
 
-/* Returns a view of argument 0 with `key`, one of OPDI_LAZY_KEYS, added; if argument 0 has this key, it is removed. */
+/* Returns a view of argument 0 whose keys include `key`, one of OPDI_LAZY_KEYS, if those of argument 0 do not, and vice
+   versa. */
 static int opdi_turn_over(opd_call *call, uint64_t key) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     opd_tensor *view = opdi_view(self, opdi_sizes(self), opdi_strides(self), self->ndim, 0);
@@ -134,7 +136,7 @@ static int opdi_neg_view_kernel(opd_call *call) {
     }
     return opdi_turn_over(call, OPD_BIT_OF(OPD_F_NEGATIVE));
 }
-/* opd_conj_view: a view that is conjugated when it is read, if complex */
+/* opd_conj_view: a view of a complex tensor that is conjugated when it is read */
 OPDI_OP(_conj) {
     op->schema = "_conj(Tensor(a) self) -> Tensor(a)";
     op->any = opdi_conj_view_kernel; op->backward = opdi_conj_backward; op->jvp = OPD_JVP_LINEAR;
@@ -160,7 +162,7 @@ static int opdi_conj_copied_kernel(opd_call *call) {
     if (!opdi_is_complex(self)) { return opd_return_tensor(call, opd_clone_full(self, rows)); }
     return opd_return_tensor(call, opd_clone_full(opd_resolve_conj(opd_conj(self)), rows));
 }
-/* opd_view_as_real_copy: view_as_real, as a copy */
+/* opd_view_as_real_copy: view_as_real that returns a copy */
 OPDI_OP(view_as_real_copy) {
     op->schema = "view_as_real_copy(Tensor self) -> Tensor";
     op->composite = opdi_view_copy_kernel;
@@ -169,7 +171,7 @@ OPDI_OP(view_as_real_copy) {
     op->out = "view_as_real_copy.out";
     op->cases = "";
 }
-/* opd_view_as_complex_copy: view_as_complex, as a copy */
+/* opd_view_as_complex_copy: view_as_complex that returns a copy */
 OPDI_OP(view_as_complex_copy) {
     op->schema = "view_as_complex_copy(Tensor self) -> Tensor";
     op->composite = opdi_view_copy_kernel;
@@ -178,7 +180,7 @@ OPDI_OP(view_as_complex_copy) {
     op->out = "view_as_complex_copy.out";
     op->cases = "[3,2]";
 }
-/* opd__conj_copy: conj, as a copy */
+/* opd__conj_copy: conj that returns a copy */
 OPDI_OP(_conj_copy) {
     op->schema = "_conj_copy(Tensor self) -> Tensor";
     op->composite = opdi_conj_copied_kernel;
@@ -186,7 +188,7 @@ OPDI_OP(_conj_copy) {
     op->out = "_conj_copy.out";
     op->cases = "[2,3]";
 }
-/* opd__neg_view_copy: -self */
+/* opd__neg_view_copy: a copy with negated elements */
 OPDI_OP(_neg_view_copy) {
     op->schema = "_neg_view_copy(Tensor self) -> Tensor";
     op->composite = opdi_neg_view_copy_kernel;
@@ -204,13 +206,13 @@ static int opdi_conj_physical_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     return opd_return_tensor(call, opdi_is_complex(self) ? opd_conj_copy(self) : self);
 }
-/* opd_conj: the complex conjugate, a view that is computed when it is read */
+/* opd_conj: the complex conjugate: a view that is conjugated when it is read; self if it is real */
 OPDI_OP(conj) {
     op->schema = "conj(Tensor(a) self) -> Tensor(a)";
     op->composite = opdi_conj_kernel;
     op->cases = "[2,3]";
 }
-/* opd_conj_physical: the complex conjugate as a copy; self if it is real */
+/* opd_conj_physical: a copy with complex conjugate elements; self if it is real */
 OPDI_OP(conj_physical) {
     op->schema = "conj_physical(Tensor self) -> Tensor";
     op->composite = opdi_conj_physical_kernel;
@@ -219,7 +221,7 @@ OPDI_OP(conj_physical) {
     op->cases = "[2,3]";
 }
 
-/* real and imag. */
+/* real and imag: return views of the real and imaginary parts.  real also accepts real tensors and returns them. */
 static int opdi_real_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const bool real = strcmp(call->op->schema->name, "real") == 0;
@@ -240,13 +242,13 @@ static int opdi_positive_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, self);
 }
-/* opd_real: the real part */
+/* opd_real: the real part, a view; self if it is real */
 OPDI_OP(real) {
     op->schema = "real(Tensor(a) self) -> Tensor(a)";
     op->composite = opdi_real_kernel;
     op->cases = "[2,3]";
 }
-/* opd_imag: the imaginary part */
+/* opd_imag: the imaginary part, a view */
 OPDI_OP(imag) {
     op->schema = "imag(Tensor(a) self) -> Tensor(a)";
     op->composite = opdi_real_kernel;
@@ -260,19 +262,19 @@ static int opdi_resolve_neg_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     return opd_return_tensor(call, opd_is_neg(self) ? opd_clone(self) : self);
 }
-/* opd_resolve_conj: self, with its conjugation computed if it is such a view */
+/* opd_resolve_conj: if self is a view that is conjugated when read, a conjugated copy, else self */
 OPDI_OP(resolve_conj) {
     op->schema = "resolve_conj(Tensor(a) self) -> Tensor(a)";
     op->composite = opdi_resolve_conj_kernel;
     op->cases = "[2,3]";
 }
-/* opd_resolve_neg: self, with its negation computed if it is such a view */
+/* opd_resolve_neg: if self is a view that is negated when read, a negated copy, else self */
 OPDI_OP(resolve_neg) {
     op->schema = "resolve_neg(Tensor(a) self) -> Tensor(a)";
     op->composite = opdi_resolve_neg_kernel;
     op->cases = "[2,3]";
 }
-/* angle: for real numbers, pi if they are negative, else 0; NaN stays. */
+/* angle: for real numbers, returns pi if they are negative, 0 if not, and NaN for NaN. */
 static int opdi_angle_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_scalar_type dtype = (opd_scalar_type)self->dtype;
@@ -281,10 +283,10 @@ static int opdi_angle_kernel(opd_call *call) {
                                      opd_dtype_is_integral(dtype, true) ? OPD_FLOAT32 : dtype);
     opd_tensor *out = opd_mul_Scalar(below, opd_value_float(3.14159265358979323846));
     return opd_return_tensor(call, opd_dtype_is_integral(dtype, true) ? out
-                             : opd_where_self(opd_isnan(self), opd_floor(self), out));       /* of derivative 0 */
+                             : opd_where_self(opd_isnan(self), opd_floor(self), out));       /* for a gradient of 0 */
 }
-/* Returns two tensors of one shape as the parts of a complex tensor, whose dims lie in memory in the order of
-   theirs. */
+/* Returns a complex tensor with the real parts pair[0] and the imaginary parts pair[1], which have the same sizes.  Its
+   dims lie in memory in the same order as theirs.  On failure, returns NULL. */
 static opd_tensor *opdi_complex_joined(opd_tensor **pair) {
     const int ndim = pair[0]->ndim;
     int perm[OPD_MAX_DIMS];
@@ -300,8 +302,8 @@ static opd_tensor *opdi_complex_joined(opd_tensor **pair) {
     opd_tensor *joined = opd_ok() ? opd_view_as_complex(opd_stack_full(opd_tensors_of(pair, 2), -1)) : NULL;
     return rows || !joined ? joined : opd_permute(joined, opd_ints_of(back, ndim));
 }
-/* complex, polar: makes a complex tensor from two tensors that broadcast: its parts, or (polar) sizes and angles.
-   Broadcasts the parts by subtracting zeros, which keeps -0. */
+/* complex and (`polar`) polar: make a complex tensor from two tensors that broadcast: real and imaginary parts, or
+   absolute values and angles.  They are broadcast by subtracting zeros, which keeps -0. */
 static int opdi_complex_of_parts(opd_call *call, bool polar) {
     opd_tensor *first = opd_arg_tensor(call, 0), *second = opd_arg_tensor(call, 1), *pair[2];
     for (int i = 0; i < 2; i++) {
@@ -329,7 +331,7 @@ static int opdi_isreal_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_is_complex(self) ? opd_eq_Scalar(opd_imag(self), opd_value_int(0))
                              : opd_eq(opd_zeros_like(self), opd_zeros_like(self)));
 }
-/* opd_angle: the argument of complex numbers; for real ones pi where they are negative, else 0 */
+/* opd_angle: the angle of complex numbers; for real numbers pi where they are negative, else 0 */
 OPDI_OP(angle) {
     op->schema = "angle(Tensor self) -> Tensor";
     op->composite = opdi_angle_kernel;
@@ -337,7 +339,7 @@ OPDI_OP(angle) {
     op->out = "angle.out";
     op->cases = "[2,3]; [2,3]i5";
 }
-/* opd_complex: real + i imag */
+/* opd_complex: complex numbers with these real and imaginary parts */
 OPDI_OP(complex) {
     op->schema = "complex(Tensor real, Tensor imag) -> Tensor";
     op->composite = opdi_complex_kernel;
@@ -345,7 +347,7 @@ OPDI_OP(complex) {
     op->out = "complex.out";
     op->cases = "[2,3], [2,3]; [2,3], [3]";
 }
-/* opd_polar: abs (cos(angle) + i sin(angle)) */
+/* opd_polar: complex numbers with these absolute values and angles */
 OPDI_OP(polar) {
     op->schema = "polar(Tensor abs, Tensor angle) -> Tensor";
     op->composite = opdi_polar_kernel;
@@ -353,13 +355,13 @@ OPDI_OP(polar) {
     op->out = "polar.out";
     op->cases = "[2,3]+, [2,3]";
 }
-/* opd_isreal: whether the imaginary part is 0 */
+/* opd_isreal: true where the imaginary part is 0 */
 OPDI_OP(isreal) {
     op->schema = "isreal(Tensor self) -> Tensor";
     op->composite = opdi_isreal_kernel;
     op->cases = "[2,3]; [2,3]i5";
 }
-/* opd_positive: self */
+/* opd_positive: self, unchanged; fails for bool */
 OPDI_OP(positive) {
     op->schema = "positive(Tensor(a) self) -> Tensor(a)";
     op->composite = opdi_positive_kernel;

@@ -1,10 +1,10 @@
 #include "../ops.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>op:copy      conversions, repetitions, copies of views, diagonal matrices
+//  >>op:copy      conversions, repetitions, views as copies, diagonal matrices
 //----------------------------------------------------------------------------------------------------------------------
 
-//== to ================================================================================================================
+//== to: conversions of dtype and device ===============================================================================
 
 static int opdi_to_device_kernel(opd_call *call) {
     return opdi_to(call, opd_arg_value(call, 2), opd_arg_value(call, 1), opd_arg_bool(call, 4), opd_arg_value(call, 5));
@@ -22,28 +22,28 @@ static int opdi_to_dtype_layout_kernel(opd_call *call) {
 }
 static int opdi_type_as_kernel(opd_call *call) { return opdi_to_like(call, opd_arg_tensor(call, 1), false, OPD_NONE); }
 #define OPDI_TO_TEXT "bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)"
-/* opd_to_device: self in this dtype, or on this device; returns self if nothing changes */
+/* opd_to_device: self converted to this dtype and device; self itself if nothing changes */
 OPDI_OP(to_device) {
     op->schema = "to.device(Tensor(a) self, Device device, ScalarType dtype, " OPDI_TO_TEXT;
     op->composite = opdi_to_device_kernel;
     op->tags = OPDI_OPTAG_NUMBERS;
     op->cases = "";
 }
-/* opd_to_other: self in other's dtype and on its device; returns self if nothing changes */
+/* opd_to_other: self converted to other's dtype and device; self itself if nothing changes */
 OPDI_OP(to_other) {
     op->schema = "to.other(Tensor(a) self, Tensor other, " OPDI_TO_TEXT;
     op->composite = opdi_to_other_kernel;
     op->tags = OPDI_OPTAG_NUMBERS;
     op->cases = "[2,3], [2]i5";
 }
-/* opd_to_dtype_layout: self in this dtype, or on this device; returns self if nothing changes */
+/* opd_to_dtype_layout: self converted to this dtype and device; self itself if nothing changes */
 OPDI_OP(to_dtype_layout) {
     op->schema = "to.dtype_layout(Tensor(a) self, *, " OPDI_OPTIONS_TEXT ", " OPDI_TO_TEXT;
     op->composite = opdi_to_dtype_layout_kernel;
     op->tags = OPDI_OPTAG_NUMBERS;
     op->cases = "[2,3], dtype=7; [2,3]";
 }
-/* opd_type_as: self in other's dtype */
+/* opd_type_as: self converted to other's dtype */
 OPDI_OP(type_as) {
     op->schema = "type_as(Tensor self, Tensor other) -> Tensor";
     op->composite = opdi_type_as_kernel;
@@ -53,7 +53,7 @@ static int opdi_chalf_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_to_dtype_full(opd_arg_tensor(call, 0), OPD_COMPLEX32, false, false,
                                                      opd_call_args(call)[1]));
 }
-/* opd_chalf: self as complex32 */
+/* opd_chalf: self converted to complex32 */
 OPDI_OP(chalf) {
     op->schema = "chalf(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor";
     op->composite = opdi_chalf_kernel;
@@ -61,7 +61,7 @@ OPDI_OP(chalf) {
 }
 
 static int opdi_same_kernel(opd_call *call) { return opd_return_tensor(call, opd_arg_tensor(call, 0)); }
-/* opd_lift_fresh: self; marks a tensor from outside in a recorded program */
+/* opd_lift_fresh: self; marks a constant tensor in a recorded program */
 OPDI_OP(lift_fresh) {
     op->schema = "lift_fresh(Tensor(a) self) -> Tensor(a)";
     op->composite = opdi_same_kernel;
@@ -72,7 +72,7 @@ static int opdi_lift_fresh_copy_kernel(opd_call *call) {
     const opd_value rows = opd_value_int(OPDI_FORMAT_CONTIGUOUS);
     return opd_return_tensor(call, opd_clone_full(opd_arg_tensor(call, 0), rows));
 }
-/* opd_lift_fresh_copy: a copy */
+/* opd_lift_fresh_copy: a copy of self; see lift_fresh */
 OPDI_OP(lift_fresh_copy) {
     op->schema = "lift_fresh_copy(Tensor self) -> Tensor";
     op->composite = opdi_lift_fresh_copy_kernel;
@@ -83,8 +83,8 @@ OPDI_OP(lift_fresh_copy) {
 
 //== repeat, flip, roll ================================================================================================
 
-/* The dims (r0, s0, r1, s1, ..) of a repeated tensor, each number of repeats in front of a size; dims of size 1 are
-   left out.  sums: the dims that count repeats. */
+/* The dims of a repeated tensor as (r0, s0, r1, s1, ..): for each dim, the number of repeats and the size.  Dims of
+   size 1 are left out.  out and in are strides of the result and of the input, sums the dims that count repeats. */
 typedef struct opdi_tiling {
     int n;
     int64_t sizes[OPD_MAX_DIMS], out[OPD_MAX_DIMS], in[OPD_MAX_DIMS], sums[OPD_MAX_DIMS];
@@ -101,8 +101,8 @@ static int opdi_tiling_add(opdi_tiling *tiling, int64_t size, int64_t out, int64
     tiling->in[tiling->n++] = in;
     return 0;
 }
-/* Fills *tiling for an input with these sizes and strides (NULL: none); its dims correspond to the last of the repeats.
-   Returns 0, or -1 and sets an error. */
+/* Fills *tiling for an input with the sizes `in`, whose dims belong to the last of the repeats, and the given strides
+   (NULL: not needed).  Returns 0, or -1 and sets an error. */
 static int opdi_tiling_make(opdi_tiling *tiling, opd_ints in, const int64_t *in_strides, const int64_t *out_strides,
                             opd_ints repeats) {
     tiling->n = tiling->nsums = 0;
@@ -115,7 +115,7 @@ static int opdi_tiling_make(opdi_tiling *tiling, opd_ints in, const int64_t *in_
     return 0;
 }
 /* repeat: repeats self repeats[i] times along dim i; if there are more repeats than dims, self gets dims of size 1 in
-   front.  Makes a single copy, between views that have separate dims for the repetitions. */
+   front.  Makes a single copy between two views, in which repeats have separate dims. */
 static int opdi_repeat_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     opd_ints repeats = opd_arg_ints(call, 1);
@@ -157,7 +157,7 @@ static int opdi_repeat_batch(opd_call *call) {
     return opd_batch_return(call, opd_repeat(opdi_batch_pad(opdi_batch_front_arg(call, 0), (int)repeats.n),
                                              opdi_batch_ints(1, repeats, room)), 0);
 }
-/* opd_repeat: self repeated so many times along each dim, as a copy */
+/* opd_repeat: a copy of self, repeated repeats[i] times along dim i */
 OPDI_OP(repeat) {
     op->schema = "repeat(Tensor self, SymInt[] repeats) -> Tensor";
     op->any = opdi_repeat_kernel; op->backward = opdi_repeat_backward;
@@ -176,14 +176,14 @@ static int opdi_tile_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_repeat(self, opd_ints_of(repeats, self->ndim)));
 }
-/* opd_tile: repeat, with 1 for the dims that are left out in front */
+/* opd_tile: repeat; missing numbers in front of dims count as 1 */
 OPDI_OP(tile) {
     op->schema = "tile(Tensor self, SymInt[] dims) -> Tensor";
     op->composite = opdi_tile_kernel;
     op->cases = "[2,3], (2); [3], (2,2)";
 }
 
-/* Views self backwards: begins with the last element and has negative strides. */
+/* flip: copies a view of self that begins with the last element of each flipped dim and has negative strides there. */
 static int opdi_flip_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     opd_ints dims = opd_arg_ints(call, 1);
@@ -219,7 +219,7 @@ static int opdi_flip_backward(opd_backward_call *bw) {
     opd_value dims = opd_bw_value(bw, 1);
     return opd_bw_return(bw, 0, opd_flip(opd_bw_grad(bw, 0), opd_ints_of(dims.u.ints, dims.n)));
 }
-/* opd_flip: self with these dims in reverse order */
+/* opd_flip: a copy of self with these dims in reverse order */
 OPDI_OP(flip) {
     op->schema = "flip(Tensor self, int[] dims) -> Tensor";
     op->cpu = op->fake = opdi_flip_kernel; op->backward = opdi_flip_backward;
@@ -234,27 +234,28 @@ static int opdi_flip_one_kernel(opd_call *call) {
     if (self->ndim <= dim) { return opd_fail(OPD_ERROR_SHAPE, "Input must be >= %d-d.", (int)dim + 1); }
     return opd_return_tensor(call, opd_flip(self, opd_ints_of(&dim, 1)));
 }
-/* opd_fliplr: dim 1 in reverse order */
+/* opd_fliplr: a copy of self with dim 1 in reverse order */
 OPDI_OP(fliplr) {
     op->schema = "fliplr(Tensor self) -> Tensor";
     op->composite = opdi_flip_one_kernel;
     op->cases = "[2,3]";
 }
-/* opd_flipud: dim 0 in reverse order */
+/* opd_flipud: a copy of self with dim 0 in reverse order */
 OPDI_OP(flipud) {
     op->schema = "flipud(Tensor self) -> Tensor";
     op->composite = opdi_flip_one_kernel;
     op->cases = "[2,3]";
 }
 
-/* Sets out to self rolled along one dim: its two blocks change places. */
+/* Sets out to self rolled along one dim by `shift`: the two blocks of the dim are exchanged.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_roll_one(opd_tensor *out, opd_tensor *self, int dim, int64_t shift) {
     int64_t size = opdi_sizes(self)[dim], cut = shift % size;
     opdi_geometry geometry, other;
     if (cut < 0) { cut += size; }
     opdi_geometry_of(&geometry, self);
     opdi_geometry_of(&other, out);
-    for (int k = 0; k < 2; k++) {                 /* [0, size - cut) goes to cut, the rest to 0 */
+    for (int k = 0; k < 2; k++) {                 /* [0, size - cut) moves to index cut, the rest to index 0 */
         geometry.sizes[dim] = other.sizes[dim] = k ? cut : size - cut;
         if (geometry.sizes[dim] == 0) { continue; }
         opd_tensor *from = opdi_view(self, geometry.sizes, geometry.strides, geometry.ndim,
@@ -265,8 +266,8 @@ static int opdi_roll_one(opd_tensor *out, opd_tensor *self, int dim, int64_t shi
     }
     return 0;
 }
-/* roll: moves elements along each of dims by its shift; elements that leave at one end come in at the other.  Makes one
-   pass per dim, the last one into the result.  If there are no dims, self is rolled as one row. */
+/* roll: moves elements along each of dims by its shift; elements that leave at one end enter at the other.  Makes one
+   pass per dim, the last one into the result.  If dims is empty, self is rolled as one row. */
 static int opdi_roll_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *now, *next;
     opd_ints shifts = opd_arg_ints(call, 1), dims = opd_arg_ints(call, 2);
@@ -306,7 +307,7 @@ static int opdi_roll_backward(opd_backward_call *bw) {
     return back ? opd_bw_return(bw, 0, opd_roll_full(opd_bw_grad(bw, 0), opd_ints_of(back, shifts.n),
                                                      opd_ints_of(dims.u.ints, dims.n))) : -1;
 }
-/* Batches roll.  If there are no dims, the elements of each example are rolled as one row. */
+/* Batches roll.  If dims is empty, the elements of each example are rolled as one row. */
 static int opdi_roll_batch(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     opd_ints shifts = opd_arg_ints(call, 1);
@@ -316,7 +317,7 @@ static int opdi_roll_batch(opd_call *call) {
     opd_tensor *all = opd_roll_full(opdi_batch_flat(opdi_batch_front_arg(call, 0)), shifts, opd_ints_of(&one, 1));
     return opd_batch_return(call, opd_reshape(all, opdi_batch_ints(opd_batch_size(), opdi_sizes_of(self), room)), 0);
 }
-/* opd_roll: self with elements moved by shifts along dims; they come in again at the other end */
+/* opd_roll: self with elements moved by shifts along dims; elements that leave at one end enter at the other */
 OPDI_OP(roll) {
     op->schema = "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor";
     op->any = opdi_roll_kernel; op->backward = opdi_roll_backward;
@@ -325,8 +326,8 @@ OPDI_OP(roll) {
     op->cases = "[2,3], (1); [2,3], (1), (1); [2,3], (1,-1), (0,1)";
 }
 
-/* rot90: turns self k times by 90 degrees from the first of two dims towards the second.  This is a flip and, for an
-   odd k, a transposition.  The result is never a view of self. */
+/* rot90: rotates self k times by 90 degrees from the first of two dims towards the second: a flip and, for an odd k, a
+   transposition.  The result is always a copy. */
 static int opdi_rot90_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     int64_t depth = opd_arg_int(call, 1) % 4;
@@ -355,7 +356,7 @@ static int opdi_rot90_kernel(opd_call *call) {
     opd_tensor *tensor = opd_flip(self, depth == 2 ? dims : opd_ints_of(&dims.data[depth == 1], 1));
     return opd_return_tensor(call, depth == 2 ? tensor : opd_transpose(tensor, dims.data[0], dims.data[1]));
 }
-/* opd_rot90: self turned by k right angles in the plane of dims */
+/* opd_rot90: self rotated k times by 90 degrees in the plane of two dims */
 OPDI_OP(rot90) {
     op->schema = "rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor";
     op->composite = opdi_rot90_kernel;
@@ -363,7 +364,7 @@ OPDI_OP(rot90) {
     op->cases = "[2,3]; [2,3], 2; [2,3,2], 3, (1,2); [2,3], 0";
 }
 
-//== the same, written into self's own description =====================================================================
+//== in-place forms of views, which change self's sizes and strides ====================================================
 
 static int opdi_redescribed(opd_call *call, opd_tensor *tensor, const opdi_geometry *geometry) {
     return opdi_redescribe(tensor, geometry->sizes, geometry->strides, geometry->ndim, 0) ? -1 : opd_return_tensor(call,
@@ -415,70 +416,70 @@ static int opdi_detach__autograd(opd_call *call) {
     if (opdi_is_dual(self) && opdi_family_new(self)) { return -1; }
     return opdi_detach_here(self) ? -1 : opd_return_tensor(call, self);
 }
-/* opd_detach_: removes self's history */
+/* opd_detach_: removes the autograd history of self */
 OPDI_OP(detach_) {
     op->schema = "detach_(Tensor(a!) self) -> Tensor(a!)";
     op->any = opdi_detach__kernel; op->autograd = opdi_detach__autograd; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = opdi_batch_detach_; op->tags = OPD_OPTAG_INPLACE_VIEW;
     op->cases = "[2,3]";
 }
-/* opd_transpose_: transpose, in place */
+/* opd_transpose_: transpose in place: exchanges two dims of self */
 OPDI_OP(transpose_) {
     op->schema = "transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)";
     op->any = opdi_transpose__kernel; op->backward = opdi_transpose_backward;
     op->vmap = OPD_BATCH_VIEW; op->tags = OPD_OPTAG_INPLACE_VIEW;
     op->cases = "[2,3], 0, 1";
 }
-/* opd_t_: t of self itself */
+/* opd_t_: t in place: exchanges the two dims of self */
 OPDI_OP(t_) {
     op->schema = "t_(Tensor(a!) self) -> Tensor(a!)";
     op->any = opdi_transpose__kernel; op->backward = opdi_t_backward;
     op->vmap = OPD_BATCH_VIEW; op->tags = OPD_OPTAG_INPLACE_VIEW;
     op->cases = "[2,3]";
 }
-/* opd_unsqueeze_: unsqueeze, in place */
+/* opd_unsqueeze_: unsqueeze in place: adds a dim of size 1 to self */
 OPDI_OP(unsqueeze_) {
     op->schema = "unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)";
     op->any = opdi_unsqueeze__kernel; op->backward = opdi_unsqueeze_backward;
     op->vmap = OPD_BATCH_VIEW; op->tags = OPD_OPTAG_INPLACE_VIEW;
     op->cases = "[2,3], 1; [2,3], -1";
 }
-/* opd_squeeze_: squeeze, in place */
+/* opd_squeeze_: squeeze in place: removes the dims of size 1 from self */
 OPDI_OP(squeeze_) {
     op->schema = "squeeze_(Tensor(a!) self) -> Tensor(a!)";
     op->any = opdi_squeeze__kernel; op->backward = opdi_view_backward;
     op->vmap = OPD_BATCH_VIEW; op->tags = OPD_OPTAG_INPLACE_VIEW;
     op->cases = "[2,1,3]";
 }
-/* opd_squeeze_dim_: squeeze, in place */
+/* opd_squeeze_dim_: squeeze in place: removes dim from self if its size is 1 */
 OPDI_OP(squeeze__dim) {
     op->schema = "squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)";
     op->any = opdi_squeeze__kernel; op->backward = opdi_view_backward;
     op->vmap = OPD_BATCH_VIEW; op->tags = OPD_OPTAG_INPLACE_VIEW;
     op->cases = "[2,1,3], 1";
 }
-/* opd_squeeze_dims_: squeeze, in place */
+/* opd_squeeze_dims_: squeeze in place: removes these dims from self if their size is 1 */
 OPDI_OP(squeeze__dims) {
     op->schema = "squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)";
     op->any = opdi_squeeze__kernel; op->backward = opdi_view_backward;
     op->vmap = OPD_BATCH_VIEW; op->tags = OPD_OPTAG_INPLACE_VIEW;
     op->cases = "[2,1,3,1], (1,-1)";
 }
-/* opd_swapaxes_: transpose, in place */
+/* opd_swapaxes_: the same as transpose_ */
 OPDI_OP(swapaxes_) {
     op->schema = "swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)";
     op->any = opdi_transpose__kernel; op->backward = opdi_transpose_backward;
     op->vmap = OPD_BATCH_VIEW; op->tags = OPD_OPTAG_INPLACE_VIEW;
     op->cases = "[2,3], 0, 1";
 }
-/* opd_swapdims_: transpose, in place */
+/* opd_swapdims_: the same as transpose_ */
 OPDI_OP(swapdims_) {
     op->schema = "swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)";
     op->any = opdi_transpose__kernel; op->backward = opdi_transpose_backward;
     op->vmap = OPD_BATCH_VIEW; op->tags = OPD_OPTAG_INPLACE_VIEW;
     op->cases = "[2,3], 0, 1";
 }
-/* opd_as_strided_: as_strided, in place */
+/* opd_as_strided_: as_strided in place: gives self these sizes, strides and offset */
 OPDI_OP(as_strided_) {
     op->schema = "as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> "
         "Tensor(a!)";
@@ -509,21 +510,22 @@ static int opdi_resize_kernel(opd_call *call) {
 static int opdi_resize_as_kernel(opd_call *call) {
     return opdi_resize_to(call, opdi_sizes_of(opd_arg_tensor(call, 1)), opdi_resize_format(call));
 }
-/* Fails for a tensor that requires grad: such a tensor cannot be resized, because its sizes come from its history. */
+/* The autograd kernel of resize_ and resize_as_: fails for a tensor that requires grad, because its sizes must match
+   its history. */
 static int opdi_resize_autograd(opd_call *call) {
     return opdi_requires_grad(opd_arg_tensor(call, 0))
         ? opd_fail(OPD_ERROR_AUTOGRAD, "cannot resize variables that require grad") : opdi_below_autograd(call);
 }
-/* opd_resize_: self with these sizes; new elements are not initialised */
+/* opd_resize_: gives self these sizes; new elements are not initialized */
 OPDI_OP(resize_) {
     op->schema = "resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)";
     op->any = opdi_resize_kernel; op->autograd = opdi_resize_autograd; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = opdi_batch_resize; op->tags = OPD_OPTAG_INPLACE_VIEW | OPD_OPTAG_CORE;
     op->cases = "[2,3], (3,2)";
 }
-/* opd_resize_as_: self with the_template's sizes */
+/* opd_resize_as_: gives self the sizes of the_template */
 OPDI_OP(resize_as_) {
-    /* which PyTorch gives no tag */
+    /* PyTorch gives this operator no tag */
     op->schema = "resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)";
     op->any = opdi_resize_as_kernel; op->autograd = opdi_resize_autograd; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = opdi_batch_resize;

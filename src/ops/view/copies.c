@@ -1,8 +1,9 @@
 #include "../ops.h"
 
-//== copies ============================================================================================================
+//== copy, clone, contiguous, to =======================================================================================
 
-/* Copies src, which is broadcast, to dst.  Checks the arguments even if there is no memory to copy. */
+/* Copies src, which is broadcast, to dst.  Also checks the arguments if dst is a fake tensor.  Returns 0, or -1 and
+   sets an error. */
 OPDI_INTERNAL int opdi_copy_into(opd_tensor *dst, const opd_tensor *src) {
     opdi_geometry geometry;
     if (dst == src) { return 0; }
@@ -23,7 +24,7 @@ static int opdi_copy_kernel(opd_call *call) {
     opd_tensor *out = opdi_written(call);
     return out ? opdi_copy_into(out, opd_arg_tensor(call, 1)) : -1;
 }
-/* Computes the gradient of a copy: moves grad back to the device that argument i came from. */
+/* Computes the gradient of a copy with respect to argument i: moves grad back to the device of this argument. */
 static int opdi_copied_back(opd_backward_call *bw, int i) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     const opd_device to = opd_bw_device(bw, i);
@@ -38,7 +39,7 @@ static int opdi_copy_backward(opd_backward_call *bw) {
     if (opd_bw_needs(bw, 0) && opd_bw_return(bw, 0, opd_zeros_like(grad))) { return -1; }
     return opd_bw_needs(bw, 1) ? opdi_copied_back(bw, 1) : 0;
 }
-/* opd_copy_: writes src into self, broadcast, converted, and between devices */
+/* opd_copy_: copies src to self; src is broadcast, converted, and moved between devices if necessary */
 OPDI_OP(copy_) {
     op->schema = "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)";
     op->any = opdi_copy__kernel; op->backward = opdi_copy_backward;
@@ -53,7 +54,7 @@ static int opdi_copy_batch(opd_call *call) {
     src = opdi_batch_pad(opdi_batch_front_arg(call, 1), opd_arg_tensor(call, 0)->ndim);
     return opd_batch_return(call, opd_copy_full(opdi_batch_front_arg(call, 0), src, opd_arg_bool(call, 2)), 0);
 }
-/* opd_copy: src with self's sizes and dtype */
+/* opd_copy: src, broadcast to self's sizes and converted to its dtype */
 OPDI_OP(copy) {
     op->schema = "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor";
     op->any = opdi_copy_kernel; op->backward = opdi_copy_backward; op->jvp = OPD_JVP_POINTWISE;
@@ -74,7 +75,7 @@ static int opdi_clone_kernel(opd_call *call) {
                                        opdi_arg_format(call, 1));
     return out ? opdi_copy_into(out, self) : -1;
 }
-/* Returns true if tensor, one example among others, has gaps in memory although a copy of it alone would be
+/* Returns true if tensor, one example of a batch, has gaps in memory, although a copy of it alone would be
    contiguous. */
 static bool opdi_copies_to_rows(const opd_tensor *tensor) {
     int last = -1;
@@ -85,7 +86,7 @@ static bool opdi_copies_to_rows(const opd_tensor *tensor) {
     }
     return !opdi_is_dense(tensor);
 }
-/* Batches copies that have a memory format.  For a contiguous format, each example becomes contiguous. */
+/* Batches copies that take a memory format.  For the contiguous format, each example becomes contiguous. */
 static int opdi_copy_format_batch(opd_call *call) {
     opd_value args[8], *value = &args[call->op->nargs - 1], ret;
     memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
@@ -100,7 +101,7 @@ static int opdi_copy_format_batch(opd_call *call) {
     if (!(args[0].u.t = opdi_batch_front_arg(call, 0))) { return -1; }
     return opd_call_all(call->op, &ret, args, call->op->nargs) ? -1 : opd_batch_return(call, ret.u.t, 0);
 }
-/* opd_clone: a copy */
+/* opd_clone: a copy of self */
 OPDI_OP(clone) {
     op->schema = "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor";
     op->any = opdi_clone_kernel; op->backward = opdi_pass_backward; op->jvp = OPD_JVP_POINTWISE;
@@ -121,8 +122,8 @@ static int opdi_to_copy_kernel(opd_call *call) {
     opd_tensor *out = opdi_result_like(call, self, options.dtype, options.device, options.format);
     return out ? opdi_copy_into(out, self) : -1;
 }
-/* The engine casts a gradient back to the input's dtype. */
-/* opd_to_copy(self, dtype): a copy of another dtype or device */
+/* Needs no cast in the backward function: the engine casts a gradient to the input's dtype. */
+/* opd_to_copy(self, dtype): a copy of self in another dtype or on another device */
 OPDI_OP(_to_copy) {
     op->schema = "_to_copy(Tensor self, *, " OPDI_OPTIONS_TEXT ", bool non_blocking=False, MemoryFormat? "
         "memory_format=None) -> Tensor";
@@ -154,23 +155,23 @@ static int opdi_contiguous_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_clone_full(self, opd_value_int(format)));
 }
-/* opd_contiguous: self if it is dense in this memory format, else a copy */
+/* opd_contiguous: self if it is contiguous in this memory format, else a contiguous copy */
 OPDI_OP(contiguous) {
     op->schema = "contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)";
     op->composite = opdi_contiguous_kernel;
     op->cases = "[2,3]";
 }
 
-/* Returns true if tensor is on that device.  A device without an index means the current device of its type. */
+/* Returns true if tensor is on this device.  A device without an index stands for the current device of its type. */
 OPDI_INTERNAL bool opdi_is_at(const opd_tensor *tensor, opd_device device) {
-    const opd_device its = opd_tensor_device(tensor);  /* that of a fake, too */
+    const opd_device its = opd_tensor_device(tensor);  /* for a fake tensor, the device that it stands for */
     if (device.type != its.type || device.type == OPD_CPU || device.type == OPD_META) {
         return device.type == its.type;
     }
     return its.index == (device.index >= 0 ? device.index : opd_device_current((opd_backend)device.type).index);
 }
-/* Gives the call self converted to dtype, device and format, as at::native::to_impl does; gives self itself if nothing
-   changes and `copy` is false.  Returns 0 or -1. */
+/* Makes the result self converted to dtype, device and format, as at::native::to_impl does; self itself if nothing
+   changes and `copy` is false.  Arguments that are None mean no change.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_to(opd_call *call, opd_value dtype, opd_value device, bool copy, opd_value format) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     bool same = (dtype.tag != OPD_TAG_INT || dtype.u.i == self->dtype) &&
@@ -179,7 +180,7 @@ OPDI_INTERNAL int opdi_to(opd_call *call, opd_value dtype, opd_value device, boo
         (format.tag != OPD_TAG_INT || format.u.i == OPDI_FORMAT_PRESERVE || opdi_has_format(self, format.u.i))) {
         return opd_return_tensor(call, self);
     }
-    if (device.tag == OPD_TAG_DEVICE && device.u.device.index < 0) {       /* before a kernel of self's device */
+    if (device.tag == OPD_TAG_DEVICE && device.u.device.index < 0) {       /* resolved before self's kernel is called */
         device = opd_value_device(opd_device_current((opd_backend)device.u.device.type));
     }
     return opd_return_tensor(call, opd_to_copy_full(self, dtype, OPD_NONE, device, OPD_NONE, false, format));
@@ -187,7 +188,7 @@ OPDI_INTERNAL int opdi_to(opd_call *call, opd_value dtype, opd_value device, boo
 static int opdi_to_dtype_kernel(opd_call *call) {
     return opdi_to(call, opd_arg_value(call, 1), OPD_NONE, opd_arg_bool(call, 3), opd_arg_value(call, 4));
 }
-/* opd_to_dtype: self in this dtype, or on this device; returns self if nothing changes */
+/* opd_to_dtype: self converted to this dtype; self itself if nothing changes */
 OPDI_OP(to_dtype) {
     op->schema = "to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? "
         "memory_format=None) -> Tensor(a)";
@@ -196,7 +197,7 @@ OPDI_OP(to_dtype) {
     op->cases = "[2,3], 7; [2,3], 6";
 }
 
-//== the value of a tensor =============================================================================================
+//== the number in a tensor ============================================================================================
 
 static int opdi_item_kernel(opd_call *call) {
     opd_tensor one;
@@ -214,7 +215,7 @@ static int opdi_item_kernel(opd_call *call) {
     return tensor->dtype == OPD_BOOL ? opd_return_bool(call, opdi_element_i64(tensor, 0) != 0)
         : opd_return_int(call, opdi_item_whole(tensor));
 }
-/* opd_local_scalar_dense: the number in a tensor of one element */
+/* opd_local_scalar_dense: the number in a tensor with one element */
 OPDI_OP(_local_scalar_dense) {
     op->schema = "_local_scalar_dense(Tensor self) -> Scalar";
     op->any = opdi_item_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -226,7 +227,7 @@ OPDI_OP(_local_scalar_dense) {
 static int opdi_item_composite(opd_call *call) {
     return opd_return_value(call, opd_local_scalar_dense(opd_arg_tensor(call, 0)));
 }
-/* opd_item: the number in a tensor of one element */
+/* opd_item: the number in a tensor with one element */
 OPDI_OP(item) {
     op->schema = "item(Tensor self) -> Scalar";
     op->composite = opdi_item_composite;
@@ -234,9 +235,10 @@ OPDI_OP(item) {
     op->cases = "[]; [1]i5";
 }
 
-//== view as another dtype =============================================================================================
+//== view.dtype ========================================================================================================
 
-/* Returns a view of the same memory as another dtype. */
+/* Makes the result a view of self's memory with another dtype and this geometry.  Returns 0, or -1 and sets an
+   error. */
 OPDI_INTERNAL int opdi_return_retyped(opd_call *call, opd_tensor *self, const opdi_geometry *geometry,
                                       opd_scalar_type dtype) {
     opd_tensor *value = opdi_tensor_on(self->storage, self->data, geometry->sizes, geometry->strides, geometry->ndim,
@@ -245,8 +247,8 @@ OPDI_INTERNAL int opdi_return_retyped(opd_call *call, opd_tensor *self, const op
     opdi_view_of(value, self);
     return opd_return_tensor(call, opdi_own(value));
 }
-/* Views self's bytes as elements of another dtype.  If these have another size, the last dim, which must have stride 1,
-   becomes longer or shorter.  Fails if its bytes do not divide evenly. */
+/* view.dtype: returns a view of self's bytes as elements of another dtype.  If these have another size, the last dim,
+   which must have stride 1, becomes longer or shorter; its bytes must be a multiple of the new size. */
 static int opdi_view_dtype_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     opd_scalar_type dtype = opd_arg_dtype(call, 1, OPD_FLOAT32);
@@ -285,12 +287,12 @@ static int opdi_view_dtype_kernel(opd_call *call) {
     }
     return opdi_return_retyped(call, self, &geometry, dtype);
 }
-/* Computes the gradient of view.dtype, which exists only if the dtype stays the same. */
+/* Computes the gradient of view.dtype, which exists only if the dtype stayed the same. */
 static int opdi_view_dtype_backward(opd_backward_call *bw) {
     if (opd_bw_value(bw, 1).u.i == (int64_t)opd_bw_dtype(bw, 0)) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
     return opd_fail(OPD_ERROR_AUTOGRAD, "view.dtype: a view as another dtype has no derivative");
 }
-/* opd_view_dtype: the same bytes as elements of another dtype, without a copy */
+/* opd_view_dtype: self's bytes as elements of another dtype, without a copy */
 OPDI_OP(view_dtype) {
     op->schema = "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)";
     op->any = opdi_view_dtype_kernel; op->backward = opdi_view_dtype_backward;

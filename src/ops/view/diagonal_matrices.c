@@ -2,7 +2,8 @@
 
 //== diagonal matrices =================================================================================================
 
-/* diag_embed: makes a tensor with self's last dim on the diagonal of dims dim1 and dim2, and zeros elsewhere. */
+/* diag_embed: makes a tensor of zeros with self's last dim on the diagonal number `offset` of the new dims dim1 and
+   dim2. */
 static int opdi_diag_embed_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     int dim = opdi_dim_of(opd_arg_int(call, 2), self->ndim + 1),
@@ -28,7 +29,7 @@ static int opdi_diag_embed_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_diagonal_full(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i, opd_bw_value(bw, 2).u.i,
                                                   opd_bw_value(bw, 3).u.i));
 }
-/* opd_diag_embed: the last dim as a diagonal of new dims dim1 and dim2 */
+/* opd_diag_embed: zeros with the last dim of self on the diagonal of new dims dim1 and dim2 */
 OPDI_OP(diag_embed) {
     op->schema = "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor";
     op->any = opdi_diag_embed_kernel; op->backward = opdi_diag_embed_backward;
@@ -50,21 +51,22 @@ static int opdi_diagflat_kernel(opd_call *call) {
     opd_tensor *tensor = opd_ravel(opd_arg_tensor(call, 0));
     return tensor ? opd_return_tensor(call, opdi_diag_of(tensor, opd_arg_int(call, 1))) : -1;
 }
-/* opd_diag: the diagonal of a matrix, or the matrix with a vector as its diagonal */
+/* opd_diag: the diagonal of a matrix, or a matrix that has the vector self on its diagonal */
 OPDI_OP(diag) {
     op->schema = "diag(Tensor self, int diagonal=0) -> Tensor";
     op->composite = opdi_diag_kernel;
     op->out = "diag.out";
     op->cases = "[3]; [3,4], 1";
 }
-/* opd_diagflat: the matrix with all elements of self as its diagonal */
+/* opd_diagflat: a matrix that has all elements of self on its diagonal */
 OPDI_OP(diagflat) {
     op->schema = "diagflat(Tensor self, int offset=0) -> Tensor";
     op->composite = opdi_diagflat_kernel;
     op->cases = "[2,2]";
 }
 
-/* atleast_1d, 2d, 3d: the digit of the name is the number of dims. */
+/* Adds dims of size 1 for atleast_1d, atleast_2d and atleast_3d; the digit in the operator's name is the number of
+   dims. */
 static opd_tensor *opdi_at_least(const opd_call *call, opd_tensor *tensor) {
     static const int64_t ones[3] = {1, 1, 1};
     const int want = call->op->schema->name[8] - '0';
@@ -82,7 +84,7 @@ static int opdi_at_least_all_kernel(opd_call *call) {
     for (int64_t i = 0; list && i < in.n; i++) { if (!(list[i] = opdi_at_least(call, in.data[i]))) { return -1; } }
     return list ? opd_return_tensors(call, list, in.n) : -1;
 }
-/* opd_atleast_1d: at least one dim */
+/* opd_atleast_1d: self with at least one dim */
 OPDI_OP(atleast_1d) {
     op->schema = "atleast_1d(Tensor self) -> Tensor";
     op->composite = opdi_at_least_kernel;
@@ -100,19 +102,19 @@ OPDI_OP(atleast_3d) {
     op->composite = opdi_at_least_kernel;
     op->cases = "[]; [2]; [2,3]";
 }
-/* opd_atleast_1d_Sequence: the tensors with at least one dim */
+/* opd_atleast_1d_Sequence: each of the tensors with at least one dim */
 OPDI_OP(atleast_1d_Sequence) {
     op->schema = "atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]";
     op->composite = opdi_at_least_all_kernel;
     op->cases = "{[],[2]}";
 }
-/* opd_atleast_2d_Sequence: the tensors with at least two dims */
+/* opd_atleast_2d_Sequence: each of the tensors with at least two dims */
 OPDI_OP(atleast_2d_Sequence) {
     op->schema = "atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]";
     op->composite = opdi_at_least_all_kernel;
     op->cases = "{[],[2]}";
 }
-/* opd_atleast_3d_Sequence: the tensors with at least three dims */
+/* opd_atleast_3d_Sequence: each of the tensors with at least three dims */
 OPDI_OP(atleast_3d_Sequence) {
     op->schema = "atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]";
     op->composite = opdi_at_least_all_kernel;

@@ -2,9 +2,9 @@
 
 //== diagonal, unfold ==================================================================================================
 
-/* Sets *geometry to that of tensor's diagonal in dims dim1 and dim2: both dims are removed, and a last dim with the
-   diagonal's length is added.  Returns the offset of the diagonal from tensor's first element, or -1 and sets an
-   error. */
+/* Sets *geometry to the geometry of tensor's diagonal number `offset` in dims dim1 and dim2: these dims are removed,
+   and a last dim with the length of the diagonal is added.  Returns the offset of the diagonal from tensor's first
+   element in memory, or -1 and sets an error. */
 OPDI_INTERNAL int64_t opdi_diagonal_geometry(const opd_tensor *tensor, int64_t offset, int64_t dim1, int64_t dim2,
                                              opdi_geometry *geometry) {
     int dim = opdi_dim_of(dim1, tensor->ndim), b = dim < 0 ? -1 : opdi_dim_of(dim2, tensor->ndim);
@@ -48,7 +48,7 @@ static int opdi_diagonal_backward_bw(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_diagonal_full(opd_bw_grad(bw, 0), opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.i,
                                                   opd_bw_value(bw, 4).u.i));
 }
-/* opd_diagonal: the diagonal of dims dim1 and dim2, as the last dim */
+/* opd_diagonal: the diagonal of dims dim1 and dim2, as the last dim of a view */
 OPDI_OP(diagonal) {
     op->schema = "diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)";
     op->any = opdi_diagonal_kernel; op->backward = opdi_diagonal_bw;
@@ -59,13 +59,13 @@ static int opdi_linalg_diagonal_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_diagonal_full(opd_arg_tensor(call, 0), opd_arg_int(call, 1),
                                                      opd_arg_int(call, 2), opd_arg_int(call, 3)));
 }
-/* opd_linalg_diagonal: the diagonal of the last two dims */
+/* opd_linalg_diagonal: the diagonal of the last two dims, as the last dim of a view */
 OPDI_OP(linalg_diagonal) {
     op->schema = "linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)";
     op->composite = opdi_linalg_diagonal_kernel;
     op->cases = "[3,4]; [2,3,4], offset=1; [2,3,3], offset=-1, dim1=0, dim2=1";
 }
-/* opd_diagonal_backward: derivative of diagonal */
+/* opd_diagonal_backward: the gradient of diagonal */
 OPDI_OP(diagonal_backward) {
     op->schema = "diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2) -> "
         "Tensor";
@@ -75,8 +75,8 @@ OPDI_OP(diagonal_backward) {
     op->cases = "[3], (3,4), 0, 0, 1";
 }
 
-/* Describes the view of windows of `size` elements, `step` apart, along a dim.  The position within a window becomes
-   the last dim. */
+/* Sets *geometry to the geometry of a view of windows of `size` elements of dim, which begin `step` elements apart: dim
+   counts the windows, and a new last dim the elements of a window.  Returns 0, or -1 and sets an error. */
 static int opdi_unfold_geometry(const opd_tensor *tensor, int64_t dim, int64_t size, int64_t step,
                                 opdi_geometry *geometry) {
     int d = opdi_dim_of(dim, tensor->ndim);
@@ -110,8 +110,8 @@ static int opdi_unfold_bw(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_unfold_backward(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0), opd_bw_value(bw, 1).u.i,
                                                     opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.i));
 }
-/* Computes the gradient, one position within the windows after another: windows overlap, but elements at the same
-   position of different windows do not. */
+/* unfold_backward: adds grad to zeros, one position within the windows after another: windows may overlap, but elements
+   at the same position of different windows do not. */
 static int opdi_unfold_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0),
         *out = opdi_zero_result(call, opd_arg_ints(call, 1), (opd_scalar_type)grad->dtype);
@@ -132,14 +132,14 @@ static int opdi_unfold_backward_bw(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_unfold(opd_bw_grad(bw, 0), opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.i,
                                            opd_bw_value(bw, 4).u.i));
 }
-/* opd_unfold: windows of dim: dim counts the windows, and a new last dim has their elements */
+/* opd_unfold: a view of windows of dim: dim counts the windows, and a new last dim their elements */
 OPDI_OP(unfold) {
     op->schema = "unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)";
     op->any = opdi_unfold_kernel; op->backward = opdi_unfold_bw;
     op->vmap = OPD_BATCH_SHIFT_DIM;
     op->cases = "[5], 0, 3, 1; [2,6], -1, 2, 3; [5], 0, 2, 2";
 }
-/* opd_unfold_backward: derivative of unfold */
+/* opd_unfold_backward: the gradient of unfold */
 OPDI_OP(unfold_backward) {
     op->schema = "unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> Tensor";
     op->any = opdi_unfold_backward_kernel; op->backward = opdi_unfold_backward_bw;
@@ -148,10 +148,10 @@ OPDI_OP(unfold_backward) {
     op->cases = "[3,3], (5), 0, 3, 1";
 }
 
-//== lists of parts ====================================================================================================
+//== split, unbind, chunk and other lists of parts =====================================================================
 
-/* Returns memory for `count` tensors that lasts until the kernel or backward function ends, or NULL and sets an
-   error. */
+/* Returns memory for a list of `count` tensors, which is freed when the kernel or backward function ends.  On failure,
+   returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor **opdi_list_room(int64_t count) {
     if (count < 0 || count > INT32_MAX) {
         (void)opd_fail(OPD_ERROR_SHAPE, "%lld results are too many", (long long)count);
@@ -159,13 +159,14 @@ OPDI_INTERNAL opd_tensor **opdi_list_room(int64_t count) {
     }
     return (opd_tensor **)opdi_scope_alloc((size_t)OPDI_MAX(count, 1) * sizeof(opd_tensor *));
 }
-/* The sizes of the parts of a split: a list, or pieces of one size with a shorter last one. */
+/* The sizes of the `count` parts of a split: a list, or (sizes is NULL) `each`, except for a shorter last part. */
 typedef struct opdi_parts { const int64_t *sizes; int64_t each, count, total; } opdi_parts;
 static int64_t opdi_parts_size(const opdi_parts *parts, int64_t i) {
     return parts->sizes ? parts->sizes[i] : i + 1 < parts->count ? parts->each
         : parts->total - parts->each * (parts->count - 1);
 }
-/* Reads argument 1 of a split: a size or a list of sizes.  `total`: the size of the dim. */
+/* Reads argument 1 of a split, `value`, into *parts: a size or a list of sizes.  `total` is the size of dim.  Returns
+   0, or -1 and sets an error. */
 static int opdi_parts_of(opdi_parts *parts, opd_value value, int64_t total, int dim) {
     int64_t sum = 0;
     char text[256];
@@ -204,7 +205,7 @@ static int opdi_parts_of(opdi_parts *parts, opd_value value, int64_t total, int 
                     "at dimension %d), but got split_sizes=%s", (long long)total, dim,
                     opdi_sizes_text(value.u.ints, value.n, text, sizeof text));
 }
-/* split.Tensor, split_with_sizes */
+/* split.Tensor and split_with_sizes: return a list of views. */
 static int opdi_split_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), **list;
     int dim = opdi_dim_of(opd_arg_int(call, 2), self->ndim);
@@ -227,7 +228,8 @@ static int opdi_split_kernel(opd_call *call) {
     }
     return opd_return_tensors(call, list, parts.count);
 }
-/* Returns the gradient of result i, or zeros of these sizes if there is none. */
+/* Returns the gradient of result i of `count` or, if it has none, zeros of these sizes.  Returns NULL if no result has
+   a gradient. */
 static opd_tensor *opdi_grad_or_zeros(opd_backward_call *bw, int64_t i, int64_t count, opd_ints sizes) {
     opd_tensor *grad = opd_bw_grad(bw, (int)i);
     for (int64_t k = 0; !grad && k < count; k++) {
@@ -253,7 +255,7 @@ static int opdi_split_backward(opd_backward_call *bw) {
     }
     return opd_bw_return(bw, 0, opd_cat_full(opd_tensors_of(list, parts.count), dim));
 }
-/* unbind: returns a list of views, one for each index of dim, without that dim. */
+/* unbind: returns a list of views, one for each index of dim, without dim. */
 static int opdi_unbind_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), **list;
     int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
@@ -287,21 +289,21 @@ static int opdi_unbind_backward(opd_backward_call *bw) {
     }
     return opd_bw_return(bw, 0, opd_stack_full(opd_tensors_of(list, count), dim));
 }
-/* opd_split_with_sizes: parts of these sizes along dim */
+/* opd_split_with_sizes: a list of views: parts of these sizes along dim */
 OPDI_OP(split_with_sizes) {
     op->schema = "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]";
     op->any = opdi_split_kernel; op->backward = opdi_split_backward;
     op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE;
     op->cases = "[5,2], (2,3); [2,5], (1,0,4), -1";
 }
-/* opd_split: parts of this size (these sizes) along dim */
+/* opd_split: a list of views: parts of this size along dim; the last one may be smaller */
 OPDI_OP(split_Tensor) {
     op->schema = "split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]";
     op->any = opdi_split_kernel; op->backward = opdi_split_backward;
     op->vmap = OPD_BATCH_SHIFT_DIM;
     op->cases = "[5,2], 2; [2,5], 3, 1";
 }
-/* opd_unbind: the slices of dim, each without that dim */
+/* opd_unbind: a list of views: the slices at each index of dim, without dim */
 OPDI_OP(unbind_int) {
     op->schema = "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]";
     op->any = opdi_unbind_kernel; op->backward = opdi_unbind_backward;
@@ -309,13 +311,14 @@ OPDI_OP(unbind_int) {
     op->cases = "[2,3]; [2,3], 1";
 }
 
-/* Gives the call the list as its result.  Results of the unsafe forms are not tied to self. */
+/* Makes the list the result of the call.  For operators named unsafe_.., the results no longer count as views of self.
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_return_list(opd_call *call, opd_tensors list) {
     const bool unsafe = strncmp(call->op->schema->name, "unsafe_", strlen("unsafe_")) == 0;
     for (int64_t i = 0; i < list.n && unsafe; i++) { opdi_view_untie(list.data[i]); }
     return opd_ok() ? opd_return_tensors(call, list.data, list.n) : -1;
 }
-/* split.sizes and the unsafe forms. */
+/* split.sizes, unsafe_split and unsafe_split_with_sizes: call split or split_with_sizes. */
 static int opdi_split_of_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     opd_value value = opd_arg_value(call, 1);
@@ -344,41 +347,41 @@ static int opdi_chunk_kernel(opd_call *call) {
     memset(zeros, 0, (size_t)chunks * sizeof *zeros);
     return opdi_return_list(call, opd_split_with_sizes_full(self, opd_ints_of(zeros, chunks), dim));
 }
-/* opd_split_sizes: parts of this size (these sizes) along dim */
+/* opd_split_sizes: a list of views: parts of these sizes along dim */
 OPDI_OP(split_sizes) {
     op->schema = "split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]";
     op->composite = opdi_split_of_kernel;
     op->cases = "[5,2], (2,3)";
 }
-/* opd_unsafe_split: split into parts that may be written separately */
+/* opd_unsafe_split: split; the parts do not count as views of self */
 OPDI_OP(unsafe_split_Tensor) {
     op->schema = "unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]";
     op->composite = opdi_split_of_kernel;
     op->out = "unsafe_split.Tensor_out";
     op->cases = "[5,2], 2";
 }
-/* opd_unsafe_split_with_sizes: split_with_sizes into parts that may be written separately */
+/* opd_unsafe_split_with_sizes: split_with_sizes; the parts do not count as views of self */
 OPDI_OP(unsafe_split_with_sizes) {
     op->schema = "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]";
     op->composite = opdi_split_of_kernel;
     op->out = "unsafe_split_with_sizes.out";
     op->cases = "[5,2], (2,3)";
 }
-/* opd_chunk: at most so many parts along dim, all of one size but for a smaller last one */
+/* opd_chunk: a list of at most `chunks` views: parts of equal size along dim, except for a smaller last one */
 OPDI_OP(chunk) {
     op->schema = "chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]";
     op->composite = opdi_chunk_kernel;
     op->cases = "[5,2], 2; [2,3], 3, 1";
 }
-/* opd_unsafe_chunk: chunk into parts that may be written separately */
+/* opd_unsafe_chunk: chunk; the parts do not count as views of self */
 OPDI_OP(unsafe_chunk) {
     op->schema = "unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]";
     op->composite = opdi_chunk_kernel;
     op->cases = "[5,2], 2";
 }
 
-/* Cuts self into `count` slices of sizes as equal as possible, the longer ones first.  Each slice is a separate
-   view. */
+/* Cuts self into `count` slices along dim, with sizes as equal as possible, the longer ones first.  Each slice is a
+   view of its own.  Returns 0, or -1 and sets an error. */
 static int opdi_tensor_split_sections(opd_call *call, opd_tensor *self, int64_t count, int64_t dim) {
     int d = opdi_dim_of(dim, self->ndim);
     opd_tensor **list;
@@ -394,7 +397,8 @@ static int opdi_tensor_split_sections(opd_call *call, opd_tensor *self, int64_t 
     }
     return opd_return_tensors(call, list, count);
 }
-/* Cuts self before each of the indices in `at`, which count as in Python's slices. */
+/* Cuts self along dim before each of the indices in `at`, which may be negative or too large, as in Python's slices.
+   Returns 0, or -1 and sets an error. */
 static int opdi_tensor_split_indices(opd_call *call, opd_tensor *self, opd_ints at, int64_t dim) {
     opd_tensor **list = opdi_list_room(at.n + 1);
     for (int64_t i = 0; list && i <= at.n; i++) {
@@ -404,8 +408,8 @@ static int opdi_tensor_split_indices(opd_call *call, opd_tensor *self, opd_ints 
     }
     return list ? opd_return_tensors(call, list, at.n + 1) : -1;
 }
-/* Runs tensor_split of argument 0 along dim.  `value` is a number of parts, a list of indices, or an int64 tensor on
-   the CPU that holds one or the other.  Returns 0, or -1 and sets an error. */
+/* Runs tensor_split of argument 0 along dim.  `value` is a number of parts, a list of indices, or an int64 CPU tensor
+   that holds a number or a list.  Returns 0, or -1 and sets an error. */
 static int opdi_tensor_split_by(opd_call *call, opd_value value, int64_t dim) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     if (self->ndim == 0) {
@@ -430,19 +434,19 @@ static int opdi_tensor_split_by(opd_call *call, opd_value value, int64_t dim) {
 static int opdi_tensor_split_kernel(opd_call *call) {
     return opdi_tensor_split_by(call, opd_arg_value(call, 1), opd_arg_int(call, 2));
 }
-/* opd_tensor_split: parts as equal as possible, or cut at these indices */
+/* opd_tensor_split: a list of views: `sections` parts along dim, with sizes as equal as possible */
 OPDI_OP(tensor_split_sections) {
     op->schema = "tensor_split.sections(Tensor(a -> *) self, int sections, int dim=0) -> Tensor(a)[]";
     op->composite = opdi_tensor_split_kernel;
     op->cases = "[5,2], 2";
 }
-/* opd_tensor_split_indices: parts as equal as possible, or cut at these indices */
+/* opd_tensor_split_indices: a list of views: self cut along dim before each of these indices */
 OPDI_OP(tensor_split_indices) {
     op->schema = "tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]";
     op->composite = opdi_tensor_split_kernel;
     op->cases = "[5,2], (1,3)";
 }
-/* opd_tensor_split_tensor: parts as equal as possible, or cut at these indices */
+/* opd_tensor_split_tensor: tensor_split, with the number of parts or the indices in a tensor */
 OPDI_OP(tensor_split_tensor_indices_or_sections) {
     op->schema = "tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int "
         "dim=0) -> Tensor(a)[]";
@@ -450,7 +454,7 @@ OPDI_OP(tensor_split_tensor_indices_or_sections) {
     op->cases = "";
 }
 
-/* hsplit, vsplit and dsplit: split along dim 1 (dim 0 of a vector), 0 and 2. */
+/* hsplit, vsplit and dsplit: call tensor_split for dim 1 (for vectors dim 0), dim 0 and dim 2. */
 static int opdi_xsplit_kernel(opd_call *call) {
     const opd_tensor *self = opd_arg_tensor(call, 0);
     const char *name = call->op->schema->name;
@@ -468,47 +472,47 @@ static int opdi_xsplit_kernel(opd_call *call) {
     }
     return opdi_tensor_split_by(call, value, dim);
 }
-/* opd_hsplit: tensor_split along dim 1 (for vectors, along dim 0) */
+/* opd_hsplit: self cut into equal parts along dim 1 (for vectors, along dim 0) */
 OPDI_OP(hsplit_int) {
     op->schema = "hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]";
     op->composite = opdi_xsplit_kernel;
     op->cases = "[2,4], 2";
 }
-/* opd_hsplit_array: tensor_split along dim 1 (for vectors, along dim 0) */
+/* opd_hsplit_array: self cut before these indices along dim 1 (for vectors, along dim 0) */
 OPDI_OP(hsplit_array) {
     op->schema = "hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]";
     op->composite = opdi_xsplit_kernel;
     op->cases = "[2,4], (1,3)";
 }
-/* opd_vsplit: tensor_split along dim 0 */
+/* opd_vsplit: self cut into equal parts along dim 0 */
 OPDI_OP(vsplit_int) {
     op->schema = "vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]";
     op->composite = opdi_xsplit_kernel;
     op->cases = "[2,4], 2";
 }
-/* opd_vsplit_array: tensor_split along dim 0 */
+/* opd_vsplit_array: self cut before these indices along dim 0 */
 OPDI_OP(vsplit_array) {
     op->schema = "vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]";
     op->composite = opdi_xsplit_kernel;
     op->cases = "[2,4], (1)";
 }
-/* opd_dsplit: tensor_split along dim 2 */
+/* opd_dsplit: self cut into equal parts along dim 2 */
 OPDI_OP(dsplit_int) {
     op->schema = "dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]";
     op->composite = opdi_xsplit_kernel;
     op->cases = "[2,2,4], 2";
 }
-/* opd_dsplit_array: tensor_split along dim 2 */
+/* opd_dsplit_array: self cut before these indices along dim 2 */
 OPDI_OP(dsplit_array) {
     op->schema = "dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]";
     op->composite = opdi_xsplit_kernel;
     op->cases = "[2,2,4], (1)";
 }
 
-//== made of views =====================================================================================================
+//== operators that call views: narrow, movedim, mT, unflatten, meshgrid ===============================================
 
-/* Returns a view of `length` elements of dim from `start` on; a negative start counts from the end.  On failure,
-   returns NULL and sets narrow's error. */
+/* Returns a view of `length` elements of dim, from index `start` on; a negative start counts from the end.  On failure,
+   returns NULL and sets the error of narrow. */
 static opd_tensor *opdi_narrowed(opd_tensor *tensor, int64_t dim, int64_t start, int64_t length) {
     int d = opdi_dim_of(dim, tensor->ndim);
     if (tensor->ndim == 0) {
@@ -551,19 +555,19 @@ static int opdi_narrow_copy_kernel(opd_call *call) {
                                      opd_arg_int(call, 3));
     return opd_return_tensor(call, opd_clone_full(part, opd_value_int(OPDI_FORMAT_CONTIGUOUS)));
 }
-/* opd_narrow: length elements of dim from start on */
+/* opd_narrow: a view of `length` elements of dim, from index start on */
 OPDI_OP(narrow) {
     op->schema = "narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)";
     op->composite = opdi_narrow_kernel;
     op->cases = "[5,2], 0, 1, 3";
 }
-/* opd_narrow_Tensor: length elements of dim from start on */
+/* opd_narrow_Tensor: a view of `length` elements of dim, from index start on */
 OPDI_OP(narrow_Tensor) {
     op->schema = "narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)";
     op->composite = opdi_narrow_Tensor_kernel;
     op->cases = "";
 }
-/* opd_narrow_copy: narrow, as a copy */
+/* opd_narrow_copy: narrow that returns a copy */
 OPDI_OP(narrow_copy) {
     op->schema = "narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor";
     op->composite = opdi_narrow_copy_kernel;
@@ -612,25 +616,25 @@ static int opdi_movedim_kernel(opd_call *call) {
 static int opdi_movedims_kernel(opd_call *call) {
     return opdi_move_dims(call, opd_arg_ints(call, 1), opd_arg_ints(call, 2));
 }
-/* opd_movedim: self with the dims source moved to the places destination */
+/* opd_movedim: a view of self with dim source moved to position destination */
 OPDI_OP(movedim_int) {
     op->schema = "movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)";
     op->composite = opdi_movedim_kernel;
     op->cases = "[2,3,4], 0, 2";
 }
-/* opd_movedim_intlist: self with the dims source moved to the places destination */
+/* opd_movedim_intlist: a view of self with dims source[i] moved to positions destination[i] */
 OPDI_OP(movedim_intlist) {
     op->schema = "movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)";
     op->composite = opdi_movedims_kernel;
     op->cases = "[2,3,4], (0,1), (2,0)";
 }
-/* opd_moveaxis: movedim */
+/* opd_moveaxis: the same as movedim */
 OPDI_OP(moveaxis_int) {
     op->schema = "moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)";
     op->composite = opdi_movedim_kernel;
     op->cases = "[2,3,4], 0, 2";
 }
-/* opd_moveaxis_intlist: movedim */
+/* opd_moveaxis_intlist: the same as movedim */
 OPDI_OP(moveaxis_intlist) {
     op->schema = "moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)";
     op->composite = opdi_movedims_kernel;
@@ -640,13 +644,13 @@ OPDI_OP(moveaxis_intlist) {
 static int opdi_swap_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_transpose(opd_arg_tensor(call, 0), opd_arg_int(call, 1), opd_arg_int(call, 2)));
 }
-/* opd_swapaxes: transpose */
+/* opd_swapaxes: the same as transpose */
 OPDI_OP(swapaxes) {
     op->schema = "swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)";
     op->composite = opdi_swap_kernel;
     op->cases = "[2,3], 0, 1";
 }
-/* opd_swapdims: transpose */
+/* opd_swapdims: the same as transpose */
 OPDI_OP(swapdims) {
     op->schema = "swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)";
     op->composite = opdi_swap_kernel;
@@ -659,14 +663,14 @@ static int opdi_numpy_T_kernel(opd_call *call) {
     for (int i = 0; i < self->ndim; i++) { perm[i] = self->ndim - 1 - i; }
     return opd_return_tensor(call, opd_permute(self, opd_ints_of(perm, self->ndim)));
 }
-/* opd_numpy_T: all dims in reverse order */
+/* opd_numpy_T: a view of self with all dims in reverse order */
 OPDI_OP(numpy_T) {
     op->schema = "numpy_T(Tensor(a) self) -> Tensor(a)";
     op->composite = opdi_numpy_T_kernel;
     op->cases = "[2,3,4]";
 }
 
-/* mT, mH, matrix_H, adjoint */
+/* mT, mH, matrix_H and adjoint: return views with the last two dims exchanged; all but mT are conjugated. */
 static int opdi_matrix_transpose_kernel(opd_call *call) {
     const char *name = call->op->schema->name;
     opd_tensor *self = strcmp(name, "mT") == 0 ? opd_arg_tensor(call, 0) : opd_conj(opd_arg_tensor(call, 0));
@@ -685,13 +689,13 @@ static int opdi_matrix_transpose_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_transpose(self, -2, -1));
 }
-/* opd_mT: the last two dims swapped */
+/* opd_mT: a view of self with the last two dims exchanged */
 OPDI_OP(mT) {
     op->schema = "mT(Tensor(a) self) -> Tensor(a)";
     op->composite = opdi_matrix_transpose_kernel;
     op->cases = "[2,3]";
 }
-/* opd_mH: self with the last two dims swapped and complex numbers conjugated */
+/* opd_mH: self with the last two dims exchanged and complex numbers conjugated */
 OPDI_OP(mH) {
     op->schema = "mH(Tensor(a) self) -> Tensor(a)";
     op->composite = opdi_matrix_transpose_kernel;
@@ -703,14 +707,14 @@ OPDI_OP(matrix_H) {
     op->composite = opdi_matrix_transpose_kernel;
     op->cases = "[2,3]";
 }
-/* opd_adjoint: self with the last two dims swapped and complex numbers conjugated */
+/* opd_adjoint: the same as mH */
 OPDI_OP(adjoint) {
     op->schema = "adjoint(Tensor(a) self) -> Tensor(a)";
     op->composite = opdi_matrix_transpose_kernel;
     op->cases = "[2,3]";
 }
 
-/* unflatten: returns a view of self in which dim is split into dims of the given sizes; one of these may be -1. */
+/* unflatten: returns a view of self in which dim is split into dims of the given sizes; one size may be -1. */
 static int opdi_unflatten_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim), count = 0;
@@ -733,7 +737,7 @@ static int opdi_unflatten_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_view(self, opd_ints_of(sizes, count)));
 }
-/* opd_unflatten: self with dim split into dims of these sizes */
+/* opd_unflatten: a view of self in which dim is split into dims of these sizes */
 OPDI_OP(unflatten_int) {
     op->schema = "unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)";
     op->composite = opdi_unflatten_kernel;
@@ -746,7 +750,7 @@ static int opdi_ravel_kernel(opd_call *call) {
     int64_t numel = tensor ? tensor->numel : all;
     return opd_return_tensor(call, opd_view(tensor, opd_ints_of(&numel, 1)));
 }
-/* opd_ravel: one dim */
+/* opd_ravel: self as a vector, a view if possible, else a copy */
 OPDI_OP(ravel) {
     op->schema = "ravel(Tensor(a) self) -> Tensor(a)";
     op->composite = opdi_ravel_kernel;
@@ -756,7 +760,7 @@ OPDI_OP(ravel) {
 static int opdi_broadcast_to_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_expand(opd_arg_tensor(call, 0), opd_arg_ints(call, 1)));
 }
-/* opd_broadcast_to: expand */
+/* opd_broadcast_to: the same as expand */
 OPDI_OP(broadcast_to) {
     op->schema = "broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)";
     op->composite = opdi_broadcast_to_kernel;
@@ -774,15 +778,15 @@ static int opdi_broadcast_tensors_kernel(opd_call *call) {
     }
     return list ? opd_return_tensors(call, list, in.n) : -1;
 }
-/* opd_broadcast_tensors: all tensors expanded to their common size */
+/* opd_broadcast_tensors: all tensors, expanded to the sizes to which they broadcast */
 OPDI_OP(broadcast_tensors) {
     op->schema = "broadcast_tensors(Tensor[] tensors) -> Tensor[]";
     op->composite = opdi_broadcast_tensors_kernel;
     op->cases = "{[3],[2,1]}";
 }
 
-/* Expands vector number i (or a number) along dim i of the grid that all vectors span.  `swap`: exchanges the first two
-   dims. */
+/* meshgrid: returns vector number i (or a number) expanded along dim i of the grid that all vectors span, for each i.
+   If `swap`, the first two dims of the grid are exchanged. */
 static int opdi_meshgrid(opd_call *call, bool swap) {
     const opd_tensors in = opd_arg_tensors(call, 0);
     opd_tensor **list = in.n > 0 && in.n <= OPD_MAX_DIMS ? opdi_list_room(in.n) : NULL;
@@ -818,13 +822,13 @@ static int opdi_meshgrid_indexing_kernel(opd_call *call) {
     return opd_fail(OPD_ERROR_ARGUMENT, "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: %s",
                     indexing);
 }
-/* opd_meshgrid: each vector expanded along its dim of the grid that all vectors span */
+/* opd_meshgrid: each vector, expanded along its dim of the grid that all vectors span */
 OPDI_OP(meshgrid) {
     op->schema = "meshgrid(Tensor[] tensors) -> Tensor[]";
     op->composite = opdi_meshgrid_kernel;
     op->cases = "{[3],[2]}; {[3],[],[2]}";
 }
-/* opd_meshgrid_indexing: meshgrid; 'xy': with the first two dims exchanged */
+/* opd_meshgrid_indexing: meshgrid; with indexing "xy", the first two dims are exchanged */
 OPDI_OP(meshgrid_indexing) {
     op->schema = "meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]";
     op->composite = opdi_meshgrid_indexing_kernel;

@@ -1,12 +1,12 @@
 #include "../ops.h"
 
-//== questions =========================================================================================================
+//== properties of tensors =============================================================================================
 
 static int opdi_is_same_size_kernel(opd_call *call) {
     const opd_tensor *first = opd_arg_tensor(call, 0);
     return opd_return_bool(call, opdi_has_sizes(opd_arg_tensor(call, 1), opdi_sizes(first), first->ndim));
 }
-/* size.int, stride.int */
+/* size.int and stride.int. */
 static int opdi_size_kernel(opd_call *call) {
     const opd_tensor *tensor = opd_arg_tensor(call, 0);
     int dim = opdi_dim_of(opd_arg_int(call, 1), tensor->ndim);
@@ -19,7 +19,7 @@ static int opdi_size_kernel(opd_call *call) {
                           : opdi_strides(tensor)[dim]);
 }
 static int opdi_numel_kernel(opd_call *call) { return opd_return_int(call, opd_arg_tensor(call, 0)->numel); }
-/* sym_is_contiguous: whether self is contiguous, row by row or with the channels last. */
+/* sym_is_contiguous: returns true if self is contiguous in this memory format (row by row, or channels last). */
 static int opdi_sym_is_contiguous_kernel(opd_call *call) {
     const opd_tensor *tensor = opd_arg_tensor(call, 0);
     const int64_t format = opd_arg_int(call, 1);
@@ -30,7 +30,7 @@ static int opdi_sym_is_contiguous_kernel(opd_call *call) {
                            : opd_is_contiguous(tensor));
 }
 static int opdi_dim_kernel(opd_call *call) { return opd_return_int(call, opd_arg_tensor(call, 0)->ndim); }
-/* opd_is_same_size: whether both have the same sizes */
+/* opd_is_same_size: true if self and other have the same sizes */
 OPDI_OP(is_same_size) {
     op->schema = "is_same_size(Tensor self, Tensor other) -> bool";
     op->any = opdi_is_same_size_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -75,56 +75,56 @@ static int opdi_is_floating_kernel(opd_call *call) {
 static int opdi_is_complex_kernel(opd_call *call) {
     return opd_return_bool(call, opd_dtype_is_complex((opd_scalar_type)opd_arg_tensor(call, 0)->dtype));
 }
-/* opd_storage_offset: the place of self's first element in its memory */
+/* opd_storage_offset: the index of self's first element in its storage */
 OPDI_OP(storage_offset) {
     op->schema = "storage_offset(Tensor self) -> int";
     op->any = opdi_storage_offset_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = opdi_batch_ask;
     op->cases = "[2,3]";
 }
-/* opd_is_floating_point: whether self's dtype is floating point */
+/* opd_is_floating_point: true if self's dtype is a floating point dtype */
 OPDI_OP(is_floating_point) {
     op->schema = "is_floating_point(Tensor self) -> bool";
     op->any = opdi_is_floating_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = opdi_batch_ask;
     op->cases = "[2,3]; [2]i3";
 }
-/* opd_is_complex: whether self's dtype is complex */
+/* opd_is_complex: true if self's dtype is complex */
 OPDI_OP(is_complex) {
     op->schema = "is_complex(Tensor self) -> bool";
     op->any = opdi_is_complex_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = opdi_batch_ask;
     op->cases = "[2,3]";
 }
-/* opd_sym_size: size.int in exported programs */
+/* opd_sym_size: size.int, as it is named in exported programs */
 OPDI_OP(sym_size_int) {
     op->schema = "sym_size.int(Tensor self, int dim) -> SymInt";
     op->any = opdi_size_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = opdi_batch_ask; op->tags = OPD_OPTAG_CORE;
     op->cases = "[2,3], 1";
 }
-/* opd_sym_stride: stride.int in exported programs */
+/* opd_sym_stride: stride.int, as it is named in exported programs */
 OPDI_OP(sym_stride_int) {
     op->schema = "sym_stride.int(Tensor self, int dim) -> SymInt";
     op->any = opdi_size_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = opdi_batch_ask; op->tags = OPD_OPTAG_CORE;
     op->cases = "[2,3], 0";
 }
-/* opd_sym_numel: numel in exported programs */
+/* opd_sym_numel: numel, as it is named in exported programs */
 OPDI_OP(sym_numel) {
     op->schema = "sym_numel(Tensor self) -> SymInt";
     op->any = opdi_numel_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = opdi_batch_ask; op->tags = OPD_OPTAG_CORE;
     op->cases = "[2,3]";
 }
-/* opd_sym_storage_offset: storage_offset in exported programs */
+/* opd_sym_storage_offset: storage_offset, as it is named in exported programs */
 OPDI_OP(sym_storage_offset) {
     op->schema = "sym_storage_offset(Tensor self) -> SymInt";
     op->any = opdi_storage_offset_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = opdi_batch_ask; op->tags = OPD_OPTAG_CORE;
     op->cases = "[2,3]";
 }
-/* opd_sym_is_contiguous: whether elements lie in rows, or with the channels last, in exported programs */
+/* opd_sym_is_contiguous: true if self is contiguous in this memory format; used in exported programs */
 OPDI_OP(sym_is_contiguous) {
     op->schema = "sym_is_contiguous(Tensor self, MemoryFormat memory_format=contiguous_format) -> SymBool";
     op->any = opdi_sym_is_contiguous_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -132,14 +132,14 @@ OPDI_OP(sym_is_contiguous) {
     op->cases = "[2,3]; [2,3,2,2], 2; [2,2,1,1,1], 3";
 }
 
-//== checks that exported programs carry ===============================================================================
+//== assertions, which exported programs contain =======================================================================
 
-/* Returns the number in *value, of any kind, as double. */
+/* Returns the number in *value, of any tag, as double: of a complex number, its real part. */
 OPDI_INTERNAL double opdi_scalar_of(const opd_value *value) {
     return value->tag == OPD_TAG_FLOAT ? value->u.d : value->tag == OPD_TAG_COMPLEX ? value->u.c[0]
         : (double)value->u.i;
 }
-/* Returns whether the tensor's only element is not 0.  On failure, returns -1 and sets an error. */
+/* Returns 1 if the tensor's only element is not 0, else 0.  On failure, returns -1 and sets an error. */
 static int opdi_truth(opd_tensor *tensor) {
     if (tensor->numel != 1) {
         return opd_fail(OPD_ERROR_ARGUMENT, "Boolean value of Tensor with %s is ambiguous",
@@ -154,7 +154,7 @@ static int opdi_is_nonzero_kernel(opd_call *call) {
     const int truth = opdi_truth(opd_arg_tensor(call, 0));
     return truth < 0 ? -1 : opd_return_bool(call, truth != 0);
 }
-/* Runs an assertion.  A functional one returns a copy of its last argument. */
+/* Ends an assertion that holds: an operator named _functional_.. returns a copy of its last argument. */
 static int opdi_assert_done(opd_call *call) {
     return call->op->nrets ? opd_return_tensor(call, opd_clone(opd_arg_tensor(call, call->op->nargs - 1))) : 0;
 }
@@ -166,9 +166,9 @@ static int opdi_assert_async_kernel(opd_call *call) {
     }
     return truth < 0 ? -1 : opdi_assert_done(call);
 }
-/* If there is no memory, there is nothing to check. */
+/* _assert_async of a fake tensor: there is no memory to check. */
 static int opdi_assert_async_fake(opd_call *call) { return opdi_assert_done(call); }
-/* Checks all examples at once: none of their elements may be 0. */
+/* Batches _assert_async: checks all examples at once; none of their elements may be 0. */
 static int opdi_assert_async_batch(opd_call *call) {
     int dim;
     opd_value args[3], rets[1];
@@ -177,7 +177,7 @@ static int opdi_assert_async_batch(opd_call *call) {
     if (!tensor) { return -1; }
     const bool numbers = dim >= 0 && tensor->numel == opd_size(tensor, dim);
     if (numbers) { tensor = opd_all(opd_ne_Scalar(tensor, opd_value_int(0))); }
-    else if (dim >= 0) { tensor = opd_select(tensor, dim, 0); }            /* which is refused */
+    else if (dim >= 0) { tensor = opd_select(tensor, dim, 0); }            /* fails: an example has several elements */
     args[0].u.t = tensor;
     if (call->op->nrets) { args[2].u.t = opd_batch_value(args[2].u.t, &dim); }
     if (!tensor || opd_call_all(call->op, rets, args, call->op->nargs)) { return -1; }
@@ -188,7 +188,7 @@ static int opdi_assert_scalar_kernel(opd_call *call) {
     if (opdi_scalar_of(&call->args[0]) != 0) { return opdi_assert_done(call); }
     return opd_fail(OPD_ERROR_ARGUMENT, "%s", text && *text ? text : "Assertion is failed");
 }
-/* sym_constrain_range and sym_constrain_range_for_size: check that size is between min and max. */
+/* sym_constrain_range and sym_constrain_range_for_size: fail unless size is in [min, max]. */
 static int opdi_constrain_kernel(opd_call *call) {
     const bool sized = strstr(call->op->schema->name, "for_size") != NULL;
     const opd_value *given = &call->args[0];
@@ -211,8 +211,8 @@ static int opdi_constrain_kernel(opd_call *call) {
     return opd_fail(OPD_ERROR_ARGUMENT, "Invalid value range for %lld between [%lld, %lld].", (long long)size,
                     (long long)low, (long long)high);
 }
-/* Fails if `have`, one of the tensor's lists (sizes, strides, ...), differs from the list in argument i.  name: the
-   list's name. */
+/* Fails unless have[count], one of the tensor's lists (sizes or strides), equals the list in argument i, if that is
+   given.  `name` is the name of the list for the message.  Returns 0, or -1 and sets an error. */
 static int opdi_assert_list(const char *name, opd_call *call, int i, const int64_t *have, int count) {
     const opd_ints list = opd_arg_is_none(call, i) ? opd_ints_of(have, count) : opd_arg_ints(call, i);
     char expected[256], got[256];
@@ -241,7 +241,7 @@ static int opdi_assert_metadata_kernel(opd_call *call) {
     return layout.tag != OPD_TAG_INT || layout.u.i == 0 ? 0
         : opd_fail(OPD_ERROR_ARGUMENT, "Tensor layout mismatch! Expected: %lld, Got: Strided", (long long)layout.u.i);
 }
-/* opd_is_nonzero: whether self's only element is not 0 */
+/* opd_is_nonzero: true if the only element of self is not 0 */
 OPDI_OP(is_nonzero) {
     op->schema = "is_nonzero(Tensor self) -> bool";
     op->composite = opdi_is_nonzero_kernel;
@@ -254,56 +254,56 @@ OPDI_OP(_assert_async) {
     op->vmap = opdi_assert_async_batch;
     op->cases = "[1]+";
 }
-/* opd_assert_async_msg: fails with this text if the only element of self is 0 */
+/* opd_assert_async_msg: fails with the message assert_msg if the only element of self is 0 */
 OPDI_OP(_assert_async_msg) {
     op->schema = "_assert_async.msg(Tensor self, str assert_msg) -> ()";
     op->cpu = opdi_assert_async_kernel; op->fake = opdi_assert_async_fake; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = opdi_assert_async_batch;
     op->cases = "[1]+, 'it is not'";
 }
-/* opd_functional_assert_async_msg: _assert_async.msg; returns a copy of dep_token */
+/* opd_functional_assert_async_msg: _assert_async.msg that returns a copy of dep_token */
 OPDI_OP(_functional_assert_async_msg) {
     op->schema = "_functional_assert_async.msg(Tensor self, str assert_msg, Tensor dep_token) -> Tensor";
     op->cpu = opdi_assert_async_kernel; op->fake = opdi_assert_async_fake; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = opdi_assert_async_batch;
     op->cases = "[1]+, 'it is not', [2]";
 }
-/* opd_assert_scalar: fails with this text if self is 0 */
+/* opd_assert_scalar: fails with the message assert_msg if self is 0 */
 OPDI_OP(_assert_scalar) {
     op->schema = "_assert_scalar(Scalar self, str assert_msg) -> ()";
     op->any = opdi_assert_scalar_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_LOOP;
     op->cases = "1, 'it is not'";
 }
-/* opd_functional_assert_scalar: _assert_scalar; returns a copy of dep_token */
+/* opd_functional_assert_scalar: _assert_scalar that returns a copy of dep_token */
 OPDI_OP(_functional_assert_scalar) {
     op->schema = "_functional_assert_scalar(Scalar self, str assert_msg, Tensor dep_token) -> Tensor";
     op->any = opdi_assert_scalar_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_LOOP;
     op->cases = "1, 'it is not', [2]";
 }
-/* opd_sym_constrain_range: fails unless size is within min and max */
+/* opd_sym_constrain_range: fails unless size is in [min, max] */
 OPDI_OP(sym_constrain_range) {
     op->schema = "sym_constrain_range(Scalar size, *, int? min=None, int? max=None) -> ()";
     op->any = opdi_constrain_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_LOOP;
     op->cases = "3, min=1, max=4";
 }
-/* opd_sym_constrain_range_for_size: sym_constrain_range for a size */
+/* opd_sym_constrain_range_for_size: sym_constrain_range for the size of a dim */
 OPDI_OP(sym_constrain_range_for_size) {
     op->schema = "sym_constrain_range_for_size(Scalar size, *, int? min=None, int? max=None) -> ()";
     op->any = opdi_constrain_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_LOOP;
     op->cases = "3, min=1, max=4";
 }
-/* opd_functional_sym_constrain_range: sym_constrain_range; returns a copy of dep_token */
+/* opd_functional_sym_constrain_range: sym_constrain_range that returns a copy of dep_token */
 OPDI_OP(_functional_sym_constrain_range) {
     op->schema = "_functional_sym_constrain_range(Scalar size, int? min, int? max, Tensor dep_token) -> Tensor";
     op->any = opdi_constrain_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_LOOP;
     op->cases = "3, 1, 4, [2]";
 }
-/* opd_functional_sym_constrain_range_for_size: sym_constrain_range_for_size; returns a copy of dep_token */
+/* opd_functional_sym_constrain_range_for_size: sym_constrain_range_for_size that returns a copy of dep_token */
 OPDI_OP(_functional_sym_constrain_range_for_size) {
     op->schema = "_functional_sym_constrain_range_for_size(Scalar size, int? min, int? max, Tensor dep_token) -> "
         "Tensor";

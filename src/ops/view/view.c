@@ -1,7 +1,7 @@
 #include "../ops.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>op:view      views: the same elements under other sizes, parts, dims
+//  >>op:view      views: tensors that share memory with others, with other sizes, parts or dims
 //----------------------------------------------------------------------------------------------------------------------
 
 //== helpers ===========================================================================================================
@@ -41,10 +41,10 @@ OPDI_INTERNAL int opdi_return_geometry(opd_call *call, opd_tensor *tensor, const
     return opdi_return_view(call, tensor, geometry->sizes, geometry->strides, geometry->ndim, offset);
 }
 
-//== view, reshape =====================================================================================================
+//== view, reshape, flatten ============================================================================================
 
-/* Replaces a -1 in `shape` by the size with which all sizes give numel elements (at::infer_size).  Returns 0, or -1 and
-   sets an error. */
+/* Copies `shape` to sizes and replaces a -1 by the size for which all sizes give numel elements (at::infer_size).
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_infer_size(opd_ints shape, int64_t numel, int64_t *sizes) {
     int64_t product = 1;
     int unknown = -1;
@@ -73,7 +73,7 @@ OPDI_INTERNAL int opdi_infer_size(opd_ints shape, int64_t numel, int64_t *sizes)
     return opd_fail(OPD_ERROR_SHAPE, "shape '%s' is invalid for input of size %lld",
                     opdi_sizes_text(shape.data, (int)shape.n, text, sizeof text), (long long)numel);
 }
-/* Computes the strides of a view of tensor with these sizes.  Returns false if there is no such view
+/* Sets strides[ndim] to the strides of a view of tensor with these sizes.  Returns false if there is no such view
    (at::detail::computeStride). */
 static bool opdi_view_strides(const opd_tensor *tensor, const int64_t *sizes, int ndim, int64_t *strides) {
     const int64_t *old = opdi_sizes(tensor), *steps = opdi_strides(tensor);
@@ -117,8 +117,8 @@ static int opdi_view_kernel(opd_call *call) {
 OPDI_INTERNAL int opdi_view_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_reshape(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0)));
 }
-/* Batches view and _unsafe_view: the number of examples comes first in the new sizes.  _unsafe_view may copy, because
-   its result is not tied to self. */
+/* Batches view and _unsafe_view: the number of examples is the first of the new sizes.  _unsafe_view may copy, because
+   its result does not count as a view of self. */
 static int opdi_view_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_front_arg(call, 0);
     opd_ints shape = opd_arg_ints(call, 1);
@@ -127,7 +127,7 @@ static int opdi_view_batch(opd_call *call) {
     shape = opdi_batch_ints(opd_batch_size(), opd_ints_of(sizes, shape.n), room);
     return opd_batch_return(call, call->op->schema->name[0] == '_' ? opd_reshape(all, shape) : opd_view(all, shape), 0);
 }
-/* opd_view: the same elements in other sizes, without a copy */
+/* opd_view: the same elements with other sizes, without a copy */
 OPDI_OP(view) {
     op->schema = "view(Tensor(a) self, SymInt[] size) -> Tensor(a)";
     op->any = opdi_view_kernel; op->backward = opdi_view_backward;
@@ -135,13 +135,13 @@ OPDI_OP(view) {
     op->cases = "[2,3], (3,2); [2,3], (-1); [], (1,1)";
 }
 
-/* _unsafe_view: views a tensor that nothing else uses, so that the result need not be tied to it. */
+/* _unsafe_view: views a tensor that nothing else uses; the result does not count as a view of it. */
 static int opdi_unsafe_view_kernel(opd_call *call) {
     if (opdi_view_kernel(call)) { return -1; }
     opdi_view_untie(call->rets[0].u.t);
     return 0;
 }
-/* opd_unsafe_view: view of a tensor that has no other user */
+/* opd_unsafe_view: view of a tensor that nothing else uses */
 OPDI_OP(_unsafe_view) {
     op->schema = "_unsafe_view(Tensor self, SymInt[] size) -> Tensor";
     op->any = opdi_unsafe_view_kernel; op->backward = opdi_view_backward;
@@ -163,7 +163,7 @@ static int opdi_as_strided_at(opd_call *call, int64_t offset) {
 static int opdi_reshape_alias_kernel(opd_call *call) {
     return opdi_as_strided_at(call, opd_offset(opd_arg_tensor(call, 0)));
 }
-/* opd_reshape_alias: a view with the given strides, for reshape */
+/* opd_reshape_alias: a view with these sizes and strides, used by reshape */
 OPDI_OP(_reshape_alias) {
     op->schema = "_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)";
     op->any = opdi_reshape_alias_kernel; op->backward = opdi_view_backward;
@@ -171,7 +171,7 @@ OPDI_OP(_reshape_alias) {
     op->cases = "[2,3], (3,2), (2,1)";
 }
 
-/* Returns a view if one exists, else a copy. */
+/* reshape: returns a view if one exists, else a copy. */
 static int opdi_reshape_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     opd_ints shape = opd_arg_ints(call, 1);
@@ -183,7 +183,7 @@ static int opdi_reshape_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_unsafe_view(opd_clone_full(self, opd_value_int(OPDI_FORMAT_CONTIGUOUS)), shape));
 }
-/* opd_reshape: the same elements in other sizes; a copy only if the strides require one */
+/* opd_reshape: the same elements with other sizes; a copy only if there is no such view */
 OPDI_OP(reshape) {
     op->schema = "reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)";
     op->composite = opdi_reshape_kernel;
@@ -199,27 +199,27 @@ static int opdi_reshape_as_kernel(opd_call *call) {
 static int opdi_expand_as_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_expand(opd_arg_tensor(call, 0), opdi_sizes_of(opd_arg_tensor(call, 1))));
 }
-/* opd_view_as: view of other's sizes */
+/* opd_view_as: self viewed with other's sizes */
 OPDI_OP(view_as) {
     op->schema = "view_as(Tensor(a) self, Tensor other) -> Tensor(a)";
     op->composite = opdi_view_as_kernel;
     op->cases = "[2,3], [3,2]";
 }
-/* opd_reshape_as: reshape to other's sizes */
+/* opd_reshape_as: self reshaped to other's sizes */
 OPDI_OP(reshape_as) {
     op->schema = "reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)";
     op->composite = opdi_reshape_as_kernel;
     op->cases = "[2,3], [3,2]";
 }
-/* opd_expand_as: expand to other's sizes */
+/* opd_expand_as: self expanded to other's sizes */
 OPDI_OP(expand_as) {
     op->schema = "expand_as(Tensor(a) self, Tensor other) -> Tensor(a)";
     op->composite = opdi_expand_as_kernel;
     op->cases = "[3], [2,3]";
 }
 
-/* Joins dims start_dim to end_dim of self into one; a tensor without dims becomes [1].  Returns a view if the strides
-   allow it, else a copy. */
+/* flatten: merges dims start_dim to end_dim of self into one dim; a tensor without dims becomes [1].  Returns a view if
+   the strides allow it, else a copy. */
 static int opdi_flatten_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     int first = opdi_dim_of(opd_arg_int(call, 1), self->ndim),
@@ -240,7 +240,7 @@ static int opdi_flatten_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_reshape(self, opd_ints_of(sizes, count)));
 }
-/* opd_flatten: self with dims start_dim to end_dim joined into one */
+/* opd_flatten: self with dims start_dim to end_dim merged into one dim */
 OPDI_OP(flatten_using_ints) {
     op->schema = "flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)";
     op->composite = opdi_flatten_kernel;
@@ -249,7 +249,8 @@ OPDI_OP(flatten_using_ints) {
 
 //== expand ============================================================================================================
 
-/* Does the work of at::inferExpandGeometry.  Returns 0, or -1 and sets an error. */
+/* Sets *geometry to the geometry of tensor expanded to the sizes `to` (at::inferExpandGeometry).  Returns 0, or -1 and
+   sets an error. */
 OPDI_INTERNAL int opdi_expand_geometry(const opd_tensor *tensor, opd_ints to, opdi_geometry *geometry) {
     char first[256], second[256];
     if (to.n > OPD_MAX_DIMS) { return (int)opdi_count(to.data, OPD_MAX_DIMS + 1, 1); }
@@ -289,7 +290,7 @@ static int opdi_expand_kernel(opd_call *call) {
     return opdi_expand_geometry(self, opd_arg_ints(call, 1), &geometry) ? -1 : opdi_return_geometry(call, self,
         &geometry, 0);
 }
-/* Passes the gradient on unchanged; the engine sums it if the argument was broadcast. */
+/* Returns grad as the gradient of argument 0; the engine sums it if the argument was broadcast. */
 OPDI_INTERNAL int opdi_pass_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
 static int opdi_expand_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_front_arg(call, 0);
@@ -298,11 +299,11 @@ static int opdi_expand_batch(opd_call *call) {
     int ndim = (int)sizes.n - opd_arg_tensor(call, 0)->ndim;
     bool wrong = ndim < 0;
     for (int i = 0; i < ndim; i++) { wrong = wrong || sizes.data[i] < 0; }
-    if (wrong) { return opd_batch_view(call); }   /* which says so */
+    if (wrong) { return opd_batch_view(call); }   /* sets the error */
     all = opd_expand(opdi_batch_pad(all, (int)sizes.n), opdi_batch_ints(opd_batch_size(), sizes, room));
     return opd_batch_return(call, all, 0);
 }
-/* opd_expand: dims of size 1 repeated to these sizes, without a copy; -1 keeps a size */
+/* opd_expand: a view in which dims of size 1 are repeated to these sizes; -1 keeps a size */
 OPDI_OP(expand) {
     op->schema = "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)";
     op->any = opdi_expand_kernel; op->backward = opdi_pass_backward;
@@ -310,7 +311,7 @@ OPDI_OP(expand) {
     op->cases = "[3,1], (3,4); [3], (2,-1); [], (2)";
 }
 
-//== dims in another order, dims of one ================================================================================
+//== transpose, permute, squeeze, unsqueeze ============================================================================
 
 static int opdi_return_swapped(opd_call *call, opd_tensor *self, int first, int second) {
     opdi_geometry geometry;
@@ -332,7 +333,7 @@ static int opdi_transpose_kernel(opd_call *call) {
 OPDI_INTERNAL int opdi_transpose_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_transpose(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i, opd_bw_value(bw, 2).u.i));
 }
-/* opd_transpose: dims dim0 and dim1 swapped */
+/* opd_transpose: a view of self with dims dim0 and dim1 exchanged */
 OPDI_OP(transpose_int) {
     op->schema = "transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)";
     op->any = opdi_transpose_kernel; op->backward = opdi_transpose_backward;
@@ -352,7 +353,7 @@ static int opdi_t_batch(opd_call *call) {
     if (opd_arg_tensor(call, 0)->ndim != 2) { return opd_batch_view(call); }
     return opd_batch_return(call, opd_transpose(opdi_batch_front_arg(call, 0), 1, 2), 0);
 }
-/* opd_t: the transpose of a matrix; tensors with fewer dims stay unchanged */
+/* opd_t: the transpose of a matrix, as a view; tensors with fewer dims stay unchanged */
 OPDI_OP(t) {
     op->schema = "t(Tensor(a) self) -> Tensor(a)";
     op->any = opdi_t_kernel; op->backward = opdi_t_backward;
@@ -360,7 +361,8 @@ OPDI_OP(t) {
     op->cases = "[2,3]; [3]";
 }
 
-/* Sets perm[i] to the dim, out of ndim, that dims[i] names. */
+/* Sets perm[i] to dims[i], counted from 0, for the ndim dims of a tensor.  Fails unless each dim is named once.
+   Returns 0, or -1 and sets an error. */
 static int opdi_permutation(opd_ints dims, int ndim, int64_t *perm) {
     bool seen[OPD_MAX_DIMS];
     int dim;
@@ -405,7 +407,7 @@ static int opdi_permute_batch(opd_call *call) {
     return opd_batch_return(call, opd_permute(opdi_batch_front_arg(call, 0),
                                               opdi_batch_ints(0, opd_ints_of(perm, dims.n), room)), 0);
 }
-/* opd_permute: dims in this order */
+/* opd_permute: a view of self with its dims in this order */
 OPDI_OP(permute) {
     op->schema = "permute(Tensor(a) self, int[] dims) -> Tensor(a)";
     op->any = opdi_permute_kernel; op->backward = opdi_permute_backward;
@@ -430,7 +432,7 @@ static int opdi_unsqueeze_kernel(opd_call *call) {
 OPDI_INTERNAL int opdi_unsqueeze_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_squeeze_dim(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i));
 }
-/* opd_unsqueeze: a dim of size 1 before dim */
+/* opd_unsqueeze: a view of self with a new dim of size 1 at position dim */
 OPDI_OP(unsqueeze) {
     op->schema = "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)";
     op->any = opdi_unsqueeze_kernel; op->backward = opdi_unsqueeze_backward;
@@ -438,8 +440,8 @@ OPDI_OP(unsqueeze) {
     op->cases = "[2,3], 1; [2,3], -1; [], 0";
 }
 
-/* Sets *geometry to that of self without dims of size one: without all of them, or without the dims that argument 1
-   names. */
+/* Sets *geometry to the geometry of argument 0 without dims of size 1: without all of them or, if there is an argument
+   1, without those of the dims in it.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_geometry_squeezed(const opd_call *call, opdi_geometry *geometry) {
     const opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_value value = call->op->nargs < 2 ? opd_value_none() : opd_arg_value(call, 1);
@@ -469,21 +471,21 @@ static int opdi_squeeze_batch(opd_call *call) {
     if (ndim == 0) { return opd_batch_view(call); }
     return opd_batch_return(call, opd_squeeze_dims(opdi_batch_front_arg(call, 0), opdi_batch_all_dims(ndim, dims)), 0);
 }
-/* opd_squeeze: self without its dims of size 1 */
+/* opd_squeeze: a view of self without its dims of size 1 */
 OPDI_OP(squeeze) {
     op->schema = "squeeze(Tensor(a) self) -> Tensor(a)";
     op->any = opdi_squeeze_kernel; op->backward = opdi_view_backward;
     op->vmap = opdi_squeeze_batch;
     op->cases = "[2,1,3,1]; [1]";
 }
-/* opd_squeeze_dim: self without dim, if its size is 1 */
+/* opd_squeeze_dim: a view of self without dim, if its size is 1 */
 OPDI_OP(squeeze_dim) {
     op->schema = "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)";
     op->any = opdi_squeeze_kernel; op->backward = opdi_view_backward;
     op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE;
     op->cases = "[2,1,3], 1; [2,3], 0; [], 0";
 }
-/* opd_squeeze_dims: self without the named dims whose size is 1 */
+/* opd_squeeze_dims: a view of self without those of these dims whose size is 1 */
 OPDI_OP(squeeze_dims) {
     op->schema = "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)";
     op->any = opdi_squeeze_kernel; op->backward = opdi_view_backward;
@@ -500,7 +502,7 @@ OPDI_SHARED int opdi_detach_kernel(opd_call *call) {
     opdi_view_untie(call->rets[0].u.t);
     return 0;
 }
-/* opd_detach: self without history */
+/* opd_detach: a view of self without autograd history */
 OPDI_OP(detach) {
     op->schema = "detach(Tensor(a) self) -> Tensor(a)";
     op->any = opdi_detach_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -515,9 +517,10 @@ OPDI_OP(alias) {
     op->cases = "[2,3]";
 }
 
-//== parts =============================================================================================================
+//== parts of tensors: select, slice, as_strided =======================================================================
 
-/* Sets *geometry to that of the slice of tensor at `index` of dim.  Returns its offset, or -1 on failure. */
+/* Sets *geometry to the geometry of the slice of tensor at `index` of dim, without dim.  Returns its offset in memory
+   from the first element of tensor, or -1 and sets an error. */
 static int64_t opdi_select_geometry(const opd_tensor *tensor, int64_t dim, int64_t index, opdi_geometry *geometry) {
     char text[256];
     int axis;
@@ -542,7 +545,7 @@ static int opdi_select_bw(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_select_backward(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0), opd_bw_value(bw, 1).u.i,
                                                     opd_bw_value(bw, 2).u.i));
 }
-/* opd_select: the part of dim at index, without that dim */
+/* opd_select: a view of the slice of self at index of dim, without dim */
 OPDI_OP(select_int) {
     op->schema = "select.int(Tensor(a) self, int dim, int index) -> Tensor(a)";
     op->any = opdi_select_kernel; op->backward = opdi_select_bw;
@@ -550,8 +553,8 @@ OPDI_OP(select_int) {
     op->cases = "[2,3], 0, 1; [2,3], -1, -2";
 }
 
-/* Sets *geometry to that of every step-th index of dim in [start, end), where both are limited to the dim's size.
-   Returns the offset, or -1 on failure. */
+/* Sets *geometry to the geometry of every step-th slice of dim in [start, end), both of which are limited to the size
+   of dim.  Returns its offset in memory from the first element of tensor, or -1 and sets an error. */
 static int64_t opdi_slice_geometry(const opd_tensor *tensor, int64_t dim, int64_t start, int64_t end, int64_t step,
                                    opdi_geometry *geometry) {
     int axis;
@@ -584,7 +587,7 @@ static int opdi_slice_bw(opd_backward_call *bw) {
                                                    end.tag == OPD_TAG_INT ? end.u.i : INT64_MAX,
                                                    opd_bw_value(bw, 4).u.i));
 }
-/* opd_slice(self, dim, start, end, step): start to end of dim in steps */
+/* opd_slice(self, dim, start, end, step): a view of every step-th slice of dim from start up to, not including, end */
 OPDI_OP(slice_Tensor) {
     op->schema = "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> "
         "Tensor(a)";
@@ -597,8 +600,8 @@ static int opdi_as_strided_kernel(opd_call *call) {
     opd_value offset = opd_arg_value(call, 3);
     return opdi_as_strided_at(call, offset.tag == OPD_TAG_INT ? offset.u.i : opd_offset(opd_arg_tensor(call, 0)));
 }
-/* Computes the gradient of as_strided.  The saved values are the sizes and strides of self and of the result, and the
-   offset between the two. */
+/* Computes the gradient of as_strided.  The saved values are the sizes and strides of self, the sizes and strides of
+   the result, and the offset of the result from self. */
 OPDI_SHARED int opdi_as_strided_bw(opd_backward_call *bw) {
     opd_value values[4];
     for (int i = 0; i < 4; i++) { values[i] = opd_bw_value(bw, i); }
@@ -608,7 +611,8 @@ OPDI_SHARED int opdi_as_strided_bw(opd_backward_call *bw) {
                                                         opd_ints_of(values[3].u.ints, values[3].n),
                                                         opd_bw_value(bw, 4).u.i));
 }
-/* Records as_strided by hand, because its backward function needs self's strides but not self. */
+/* The autograd kernel of as_strided: records the call itself, because the backward function needs self's strides, but
+   not self. */
 static int opdi_as_strided_autograd(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     opd_value offset = opd_arg_value(call, 3), values[5];
@@ -623,7 +627,7 @@ static int opdi_as_strided_autograd(opd_call *call) {
     values[4] = opd_value_int(offset.tag == OPD_TAG_INT ? offset.u.i - opd_offset(self) : 0);
     return opd_autograd_record("AsStridedBackward0", opdi_as_strided_bw, &self, 1, NULL, 0, values, 5, &result, 1);
 }
-/* opd_as_strided: a view of self's storage by sizes, strides and offset */
+/* opd_as_strided: a view of self's storage with these sizes, strides and offset */
 OPDI_OP(as_strided) {
     op->schema = "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)";
     op->any = opdi_as_strided_kernel; op->autograd = opdi_as_strided_autograd;
@@ -631,9 +635,9 @@ OPDI_OP(as_strided) {
     op->cases = "[3,4], (2,2), (4,1); [6], (2,2), (1,1), 1";
 }
 
-//== their gradients: zeros with the gradient at its place =============================================================
+//== gradients of parts: zeros into which the gradient is written ======================================================
 
-/* Makes a result of zeros with these sizes. */
+/* Makes result 0 with these sizes and fills it with zeros.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_zero_result(opd_call *call, opd_ints sizes, opd_scalar_type dtype) {
     opd_tensor *out = opd_result(call, 0, sizes.data, (int)OPDI_MIN(sizes.n, OPD_MAX_DIMS + 1), dtype);
     return out && opdi_fill_with(out, opd_value_int(0)) == 0 ? out : NULL;
@@ -658,7 +662,7 @@ static int opdi_select_backward_kernel(opd_call *call) {
 static int opdi_select_backward_bw(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_select(opd_bw_grad(bw, 0), opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.i));
 }
-/* opd_select_backward: derivative of select */
+/* opd_select_backward: the gradient of select */
 OPDI_OP(select_backward) {
     op->schema = "select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, int index) -> Tensor";
     op->any = opdi_select_backward_kernel; op->backward = opdi_select_backward_bw;
@@ -680,7 +684,7 @@ static int opdi_slice_backward_bw(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_slice(opd_bw_grad(bw, 0), opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3),
                                           opd_bw_value(bw, 4), opd_bw_value(bw, 5).u.i));
 }
-/* opd_slice_backward: derivative of slice */
+/* opd_slice_backward: the gradient of slice */
 OPDI_OP(slice_backward) {
     op->schema = "slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt "
         "step) -> Tensor";
@@ -691,8 +695,8 @@ OPDI_OP(slice_backward) {
 }
 
 OPDI_COLD_END
-/* Walks over a view of base given by (sizes, strides, at).  Adds `values` to its elements, in order, or if `take` reads
-   values from them. */
+/* Walks over the view of base with these sizes and strides that begins at element `at`.  Adds `values` (NULL: ones) to
+   its elements, in order, or, if `take`, copies its elements to `values`. */
 static void opdi_walk_strided(double *base, double *values, opd_ints sizes, opd_ints strides, int64_t at, bool take) {
     int64_t idx[OPD_MAX_DIMS], pos = at;
     int dim;
@@ -714,9 +718,9 @@ static opd_tensor *opdi_doubles(opd_ints sizes, const opd_tensor *from) {
     if (!tensor || (from ? opdi_copy(tensor, from) : opdi_fill_with(tensor, opd_value_int(0)))) { return NULL; }
     return tensor;
 }
-/* Computes the gradient of as_strided.  Adds grad up in a base that has the elements of both geometries, then reads
-   that base by the input's geometry.  Elements of the input that share memory share the sum
-   (torch/csrc/autograd/FunctionsManual.cpp).  storage_offset counts from the input's first element. */
+/* as_strided_backward: adds grad to a base buffer by the geometry of the result, then reads the base by the geometry of
+   the input.  The base has all elements of both geometries.  Elements of the input that share memory share the sum
+   equally (torch/csrc/autograd/FunctionsManual.cpp).  storage_offset counts from the input's first element. */
 static int opdi_as_strided_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *base, *count = NULL;
     opd_ints in = opd_arg_ints(call, 1), in_strides = opd_arg_ints(call, 2), size = opd_arg_ints(call, 3),
@@ -739,7 +743,7 @@ static int opdi_as_strided_backward_kernel(opd_call *call) {
     if (first < 0 || second < 0 || offset > INT64_MAX / 4 || offset < -(INT64_MAX / 4)) {
         return opd_fail(OPD_ERROR_SHAPE, "sizes and strides do not fit into memory");
     }
-    /* the usual case: a part of a contiguous input, with each element once */
+    /* the usual case: the view has each element of a part of a contiguous input once */
     if (offset >= 0 && second + offset <= first && (out->flags & OPDI_CONTIGUOUS) &&
         opdi_strides_contiguous(in.data, in_strides.data, (int)in.n)) {
         if (!(base = opdi_view(out, size.data, stride.data, (int)size.n, offset))) { return -1; }
@@ -765,8 +769,8 @@ static int opdi_as_strided_backward_kernel(opd_call *call) {
     return opdi_copy(out, input);
 }
 OPDI_COLD_BEGIN
-/* Computes the gradient of as_strided_backward, its transpose.  Adds grad up in a base by the input's geometry, where
-   elements that share memory share the sum, then reads the base by the other geometry. */
+/* Computes the gradient of as_strided_backward, its transpose: adds grad to a base buffer by the geometry of the input,
+   where elements that share memory share the sum equally, then reads the base by the geometry of the result. */
 static int opdi_as_strided_backward_bw(opd_backward_call *bw) {
     opd_value values[4];
     int64_t offset = opd_bw_value(bw, 5).u.i, low = OPDI_MIN(offset, 0), step = 1;
@@ -787,7 +791,7 @@ static int opdi_as_strided_backward_bw(opd_backward_call *bw) {
     opd_tensor *base = opd_as_strided_backward(grad, whole, one, in, in_strides, -low);
     return opd_bw_return(bw, 0, opd_as_strided_full(base, size, stride, opd_value_int(offset - low)));
 }
-/* Batches as_strided_backward, with the bases of the examples one behind the other in memory. */
+/* Batches as_strided_backward, with the bases of the examples one after another in memory. */
 static int opdi_as_strided_backward_batch(opd_call *call) {
     int64_t room[4][OPD_MAX_DIMS];
     const int64_t offset = opd_arg_int(call, 5), low = OPDI_MIN(offset, 0), count = opd_batch_size();
@@ -805,7 +809,7 @@ static int opdi_as_strided_backward_batch(opd_call *call) {
     return opd_batch_return(call, opd_as_strided_backward(opdi_batch_front_arg(call, 0), lists[0], lists[1], lists[2],
                                                           lists[3], offset), 0);
 }
-/* opd_as_strided_backward: derivative of as_strided */
+/* opd_as_strided_backward: the gradient of as_strided */
 OPDI_OP(as_strided_backward) {
     op->schema = "as_strided_backward(Tensor grad_output, SymInt[] input_sizes, SymInt[] input_strides, SymInt[] "
         "size, SymInt[] stride, SymInt storage_offset) -> Tensor";

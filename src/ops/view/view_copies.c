@@ -1,9 +1,9 @@
 #include "../ops.h"
 
-//== copies of views ===================================================================================================
+//== operators that return copies of views =============================================================================
 
-/* Runs an operator such as "aten::select_copy.int": calls "aten::select.int" and gives a contiguous clone of its
-   result.  A result that is not a view with these sizes is copied. */
+/* The kernel of operators such as "aten::select_copy.int": calls "aten::select.int" and returns a contiguous copy of
+   its result, or copies of its list of results.  view_copy calls reshape. */
 OPDI_INTERNAL int opdi_view_copy_kernel(opd_call *call) {
     char name[96];
     const char *own = call->op->name, *at = strstr(own, "_copy");
@@ -20,7 +20,7 @@ OPDI_INTERNAL int opdi_view_copy_kernel(opd_call *call) {
     for (int32_t i = 0; i < got.n; i++) { if (!(list[i] = opd_clone_full(got.u.tensors[i], rows))) { return -1; } }
     return opd_return_tensors(call, list, got.n);
 }
-/* opd_view_copy: view, as a copy */
+/* opd_view_copy: view that returns a copy */
 OPDI_OP(view_copy) {
     op->schema = "view_copy(Tensor self, SymInt[] size) -> Tensor";
     op->composite = opdi_view_copy_kernel;
@@ -29,7 +29,7 @@ OPDI_OP(view_copy) {
     op->out = "view_copy.out";
     op->cases = "[2,3], (3,2)";
 }
-/* opd_view_copy_dtype: view.dtype, as a copy */
+/* opd_view_copy_dtype: view.dtype that returns a copy */
 OPDI_OP(view_copy_dtype) {
     op->schema = "view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor";
     op->composite = opdi_view_copy_kernel;
@@ -38,7 +38,7 @@ OPDI_OP(view_copy_dtype) {
     op->out = "view_copy.dtype_out";
     op->cases = "[2,4]i5, 7";
 }
-/* opd_reshape_alias_copy: reshape_alias, as a copy */
+/* opd_reshape_alias_copy: _reshape_alias that returns a copy */
 OPDI_OP(_reshape_alias_copy) {
     op->schema = "_reshape_alias_copy(Tensor self, SymInt[] size, SymInt[] stride) -> Tensor";
     op->composite = opdi_view_copy_kernel;
@@ -47,7 +47,7 @@ OPDI_OP(_reshape_alias_copy) {
     op->out = "_reshape_alias_copy.out";
     op->cases = "[2,3], (3,2), (2,1)";
 }
-/* opd_expand_copy: expand, as a copy */
+/* opd_expand_copy: expand that returns a copy */
 OPDI_OP(expand_copy) {
     op->schema = "expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor";
     op->composite = opdi_view_copy_kernel;
@@ -56,7 +56,7 @@ OPDI_OP(expand_copy) {
     op->out = "expand_copy.out";
     op->cases = "[3], (2,3)";
 }
-/* opd_transpose_copy: transpose, as a copy */
+/* opd_transpose_copy: transpose that returns a copy */
 OPDI_OP(transpose_copy_int) {
     op->schema = "transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor";
     op->composite = opdi_view_copy_kernel;
@@ -65,7 +65,7 @@ OPDI_OP(transpose_copy_int) {
     op->out = "transpose_copy.int_out";
     op->cases = "[2,3], 0, 1";
 }
-/* opd_t_copy: t, as a copy */
+/* opd_t_copy: t that returns a copy */
 OPDI_OP(t_copy) {
     op->schema = "t_copy(Tensor self) -> Tensor";
     op->composite = opdi_view_copy_kernel;
@@ -74,7 +74,7 @@ OPDI_OP(t_copy) {
     op->out = "t_copy.out";
     op->cases = "[2,3]";
 }
-/* opd_permute_copy: permute, as a copy */
+/* opd_permute_copy: permute that returns a copy */
 OPDI_OP(permute_copy) {
     op->schema = "permute_copy(Tensor self, int[] dims) -> Tensor";
     op->composite = opdi_view_copy_kernel;
@@ -83,7 +83,7 @@ OPDI_OP(permute_copy) {
     op->out = "permute_copy.out";
     op->cases = "[2,3], (1,0)";
 }
-/* opd_select_copy: select, as a copy */
+/* opd_select_copy: select that returns a copy */
 OPDI_OP(select_copy_int) {
     op->schema = "select_copy.int(Tensor self, int dim, SymInt index) -> Tensor";
     op->composite = opdi_view_copy_kernel;
@@ -92,7 +92,7 @@ OPDI_OP(select_copy_int) {
     op->out = "select_copy.int_out";
     op->cases = "[2,3], 0, 1";
 }
-/* opd_slice_copy(self, dim, start, end, step): slice, as a copy */
+/* opd_slice_copy(self, dim, start, end, step): slice that returns a copy */
 OPDI_OP(slice_copy_Tensor) {
     op->schema = "slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> "
         "Tensor";
@@ -102,7 +102,7 @@ OPDI_OP(slice_copy_Tensor) {
     op->out = "slice_copy.Tensor_out";
     op->cases = "[4,3], 0, 1, 3";
 }
-/* opd_unsqueeze_copy: unsqueeze, as a copy */
+/* opd_unsqueeze_copy: unsqueeze that returns a copy */
 OPDI_OP(unsqueeze_copy) {
     op->schema = "unsqueeze_copy(Tensor self, int dim) -> Tensor";
     op->composite = opdi_view_copy_kernel;
@@ -111,7 +111,7 @@ OPDI_OP(unsqueeze_copy) {
     op->out = "unsqueeze_copy.out";
     op->cases = "[2,3], 1";
 }
-/* opd_squeeze_copy: squeeze, as a copy */
+/* opd_squeeze_copy: squeeze that returns a copy */
 OPDI_OP(squeeze_copy) {
     op->schema = "squeeze_copy(Tensor self) -> Tensor";
     op->composite = opdi_view_copy_kernel;
@@ -120,7 +120,7 @@ OPDI_OP(squeeze_copy) {
     op->out = "squeeze_copy.out";
     op->cases = "[2,1,3]";
 }
-/* opd_squeeze_copy_dim: squeeze, as a copy */
+/* opd_squeeze_copy_dim: squeeze.dim that returns a copy */
 OPDI_OP(squeeze_copy_dim) {
     op->schema = "squeeze_copy.dim(Tensor self, int dim) -> Tensor";
     op->composite = opdi_view_copy_kernel;
@@ -129,7 +129,7 @@ OPDI_OP(squeeze_copy_dim) {
     op->out = "squeeze_copy.dim_out";
     op->cases = "[2,1,3], 1";
 }
-/* opd_squeeze_copy_dims: squeeze, as a copy */
+/* opd_squeeze_copy_dims: squeeze.dims that returns a copy */
 OPDI_OP(squeeze_copy_dims) {
     op->schema = "squeeze_copy.dims(Tensor self, int[] dim) -> Tensor";
     op->composite = opdi_view_copy_kernel;
@@ -138,7 +138,7 @@ OPDI_OP(squeeze_copy_dims) {
     op->out = "squeeze_copy.dims_out";
     op->cases = "[2,1,3,1], (1,-1)";
 }
-/* opd_detach_copy: detach, as a copy */
+/* opd_detach_copy: detach that returns a copy */
 OPDI_OP(detach_copy) {
     op->schema = "detach_copy(Tensor self) -> Tensor";
     op->composite = opdi_view_copy_kernel;
@@ -147,7 +147,7 @@ OPDI_OP(detach_copy) {
     op->out = "detach_copy.out";
     op->cases = "[2,3]";
 }
-/* opd_alias_copy: alias, as a copy */
+/* opd_alias_copy: alias that returns a copy */
 OPDI_OP(alias_copy) {
     op->schema = "alias_copy(Tensor self) -> Tensor";
     op->composite = opdi_view_copy_kernel;
@@ -156,7 +156,7 @@ OPDI_OP(alias_copy) {
     op->out = "alias_copy.out";
     op->cases = "[2,3]";
 }
-/* opd_as_strided_copy: as_strided, as a copy */
+/* opd_as_strided_copy: as_strided that returns a copy */
 OPDI_OP(as_strided_copy) {
     op->schema = "as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor";
     op->composite = opdi_view_copy_kernel;
@@ -165,7 +165,7 @@ OPDI_OP(as_strided_copy) {
     op->out = "as_strided_copy.out";
     op->cases = "[3,4], (2,2), (4,1)";
 }
-/* opd_diagonal_copy: diagonal, as a copy */
+/* opd_diagonal_copy: diagonal that returns a copy */
 OPDI_OP(diagonal_copy) {
     op->schema = "diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor";
     op->composite = opdi_view_copy_kernel;
@@ -174,7 +174,7 @@ OPDI_OP(diagonal_copy) {
     op->out = "diagonal_copy.out";
     op->cases = "[3,4]";
 }
-/* opd_unfold_copy: unfold, as a copy */
+/* opd_unfold_copy: unfold that returns a copy */
 OPDI_OP(unfold_copy) {
     op->schema = "unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor";
     op->composite = opdi_view_copy_kernel;
@@ -183,7 +183,7 @@ OPDI_OP(unfold_copy) {
     op->out = "unfold_copy.out";
     op->cases = "[5], 0, 3, 1";
 }
-/* opd_split_copy: split, as a copy */
+/* opd_split_copy: split that returns copies */
 OPDI_OP(split_copy_Tensor) {
     op->schema = "split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]";
     op->composite = opdi_view_copy_kernel;
@@ -192,7 +192,7 @@ OPDI_OP(split_copy_Tensor) {
     op->out = "split_copy.Tensor_out";
     op->cases = "[5,2], 2";
 }
-/* opd_split_with_sizes_copy: split_with_sizes, as a copy */
+/* opd_split_with_sizes_copy: split_with_sizes that returns copies */
 OPDI_OP(split_with_sizes_copy) {
     op->schema = "split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]";
     op->composite = opdi_view_copy_kernel;
@@ -201,7 +201,7 @@ OPDI_OP(split_with_sizes_copy) {
     op->out = "split_with_sizes_copy.out";
     op->cases = "[5,2], (2,3)";
 }
-/* opd_unbind_copy: unbind, as a copy */
+/* opd_unbind_copy: unbind that returns copies */
 OPDI_OP(unbind_copy_int) {
     op->schema = "unbind_copy.int(Tensor self, int dim=0) -> Tensor[]";
     op->composite = opdi_view_copy_kernel;
