@@ -23,21 +23,22 @@
    SEVERAL PROCESSES, a GPU each
      All ranks of an existing group call opd_group_device_add(group, device) (over MPI: examples/mpi_group.c).  Then
      NCCL 2.14 or newer moves the tensors of that device.  The group moves CPU tensors as before.  NCCL is only needed
-     when it is used, not for compiling: the call loads libnccl.so.2, or the file that OPD_NCCL names.  Collectives run
-     on a separate stream of the group, and the host does not wait for them.  NCCL has no reductions of int16, no
-     bitwise reductions except of bool, no product, min or max of complex numbers, and no tags.  These transfers go
-     through the host.  A capture cannot contain collectives.
+     when it is used, not for compiling: the call loads libnccl.so.2, or the file named by the environment variable
+     OPD_NCCL.  Collectives run on a separate stream of the group, and the host does not wait for them.  NCCL has no
+     reductions of int16, no bitwise reductions except of bool, no product, min or max of complex numbers, and no tags.
+     These transfers go through the host.  A capture cannot contain collectives.
 
-     If a transfer exceeds the group's timeout, or NCCL reports that it failed, the group ends on this rank.  Its
-     streams go on.  Calls of the group, copies to the host and waits for the device then fail with an error that names
-     the group, until opd_group_unregister.
+     If a transfer exceeds the group's timeout, or NCCL reports that it failed, the group is ended on this rank.  Its
+     communicator is aborted, so that work queued on the streams behind it does not hang.  From then until
+     opd_group_unregister, calls of the group, copies to the host and waits for the device fail with an error that
+     names the group.
 
    CONTENTS (search for the anchor)
-     >>cu:platform       errors, devices, launches, types, what threads of a block do together
+     >>cu:platform       errors, devices, launches, types, block-wide operations
      >>cu:memory         the caching allocator, pinned memory, copies
      >>cu:streams        streams, events, graphs
      >>cu:groups         process groups over NCCL
-     >>cu:pointwise      the formulas
+     >>cu:pointwise      pointwise formulas
      >>cu:copy           strided and converting copies
      >>cu:random         random numbers
      >>cu:reductions     sums, extremes, norms
@@ -48,8 +49,9 @@
      >>cu:losses         losses
      >>cu:matmul         matrix products
      >>cu:convolution    convolution
+     >>cu:attention      attention
      >>cu:optimizers     steps of optimizers
-     >>cu:registration   which kernel is for which operator
+     >>cu:registration   registering kernels for operators
 
    Licence: that of opdispatch.h.
 */
@@ -81,27 +83,27 @@
 #include <type_traits>
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>cu:platform    errors, devices, launches, types, what threads of a block do together
+//  >>cu:platform    errors, devices, launches, types, block-wide operations
 //----------------------------------------------------------------------------------------------------------------------
 
 #define OPDI_CU_MAX_DEVICES 16
 #define OPDI_CU_WARP 32
 #define OPDI_CU_ALL_LANES 0xffffffffu
-#define OPDI_CU_GRID 0x7fffffff                  /* maximum of blocks in x */
+#define OPDI_CU_GRID 0x7fffffff                  /* maximum number of blocks along x */
 
-/* A row of the list of kernels.  A section's list ends with {NULL, NULL}. */
+/* The name of an operator and its kernel.  A section's list of kernels ends with {NULL, NULL}. */
 typedef struct opdi_cu_row { const char *name; opd_kernel kernel; } opdi_cu_row;
 
-static bool opdi_cu_debug;                       /* synchronise after each launch */
+static bool opdi_cu_debug;                       /* wait after each launch */
 
-/* Returns true for errors after which no CUDA call of this process can succeed: memory errors (ECC, NVLink, contained),
-   an illegal address, a timeout, an assertion, the hardware errors from "stack" to "launch", and errors of tensor
-   memory. */
+/* Returns whether no CUDA call of this process can succeed after the error e: a memory error (214, 220, 226), an
+   illegal address (700), a timeout (702), a failed assertion (710), an error of the hardware or of a launch (714 to
+   719), or an error of tensor memory (721). */
 static bool opdi_cu_sticks(cudaError_t e) {
     const int n = (int)e;
     return n == 214 || n == 220 || n == 226 || n == 700 || n == 702 || n == 710 || (n >= 714 && n <= 719) || n == 721;
 }
-/* Returns 0, or -1 and sets an error that says what failed. */
+/* Sets an error that says that `what` failed with e.  Returns -1. */
 static int opdi_cu_failed(cudaError_t e, const char *what) {
     (void)cudaGetLastError();                    /* clears an error that is not permanent */
     return opd_fail(e == cudaErrorMemoryAllocation ? OPD_ERROR_MEMORY : OPD_ERROR_KERNEL,
@@ -121,7 +123,8 @@ static int opdi_cu_failed(cudaError_t e, const char *what) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 750
 #error "opdispatch_cuda.cu: needs compute capability 7.5 (nvcc -arch=sm_75) or newer"
 #endif
-/* The compiled kinds of GPUs, oldest first. nvcc without -arch makes code for 7.5 alone. */
+/* Warns if code was compiled for compute capability 7.5 alone, which is what nvcc without -arch does.
+   __CUDA_ARCH_LIST__ lists the versions, oldest first. */
 #if defined(__CUDA_ARCH_LIST__) && !defined(__CUDA_ARCH__)
 #define OPDI_CU_FIRST(first, ...) first
 #define OPDI_CU_SECOND(first, second, ...) second
@@ -134,7 +137,7 @@ convolve bfloat16.  -arch=native, or -arch=all-major"
 
 //== devices ===========================================================================================================
 
-static int opdi_cu_ndevices;                     /* found at the start */
+static int opdi_cu_ndevices;                     /* found when the plug-in starts */
 /* The properties of a device that are needed often. */
 typedef struct opdi_cu_device { int multiprocessors, threads, shared, major, minor; } opdi_cu_device;
 static opdi_cu_device opdi_cu_devices[OPDI_CU_MAX_DEVICES];
@@ -145,9 +148,10 @@ static int opdi_cu_current() {
     return cudaGetDevice(&d) == cudaSuccess && d < OPDI_CU_MAX_DEVICES ? d : 0;
 }
 static const opdi_cu_device *opdi_cu_properties() { return &opdi_cu_devices[opdi_cu_current()]; }
-/* Returns the stream for kernels and copies of this thread. */
+/* Returns the calling thread's current stream of the current device. */
 static cudaStream_t opdi_cu_stream() { return opdi_cu_streams[opdi_cu_current()]; }
-/* While an object of this type lives, the calling thread's current device is `index`.  -1 means no change. */
+/* While an object of this type exists, the calling thread's current device is `index`, or, if this is -1, the device
+   that was current before. */
 struct opdi_cu_on {
     int was, index;
     opdi_cu_on(int index_) : was(opdi_cu_current()), index(index_ < 0 ? was : index_) {
@@ -158,21 +162,23 @@ struct opdi_cu_on {
     opdi_cu_on &operator=(const opdi_cu_on &) = delete;
 };
 
-//== what kernels find wrong ===========================================================================================
+//== faults that kernels find ==========================================================================================
 //
-//  An index out of range is never used as an address.  The kernel notes it in host memory and goes on.  The next call
-//  that waits for the device fails and names the operator; in debug mode the launch itself does.
+//  An index that is out of range is never used as an address.  The kernel notes it as a fault, in memory of the host,
+//  and goes on.  The next call that waits for the device fails and names the operator; in debug mode, the launch itself
+//  fails.
 
 typedef struct opdi_cu_fault {
     volatile int32_t set;
     const opd_op *op;
-    const char *text;                             /* NULL: the fault is an index */
+    const char *text;                             /* the message; NULL: the message is that of an index */
     int64_t index, size;
 } opdi_cu_fault;
-static std::atomic<opdi_cu_fault *> opdi_cu_the_fault;     /* pinned; made for the first kernel that may note a fault */
+static std::atomic<opdi_cu_fault *> opdi_cu_the_fault;     /* pinned memory, allocated for the first kernel that may
+                                                              note a fault */
 static opdi_cu_fault *opdi_cu_fault_make();
 
-/* The argument through which a kernel notes faults.  opdi_cu_guard_of makes it. */
+/* The argument with which a kernel notes faults.  opdi_cu_guard_of makes it. */
 struct opdi_cu_guard {
     opdi_cu_fault *fault;
     const opd_op *op;
@@ -183,30 +189,30 @@ struct opdi_cu_guard {
         __threadfence_system();
         fault->set = 1;
     }
-    /* Returns whether an index is inside, and notes it if not. */
+    /* Returns whether 0 <= index < size; notes a fault if not. */
     __device__ __forceinline__ bool inside(int64_t index, int64_t size) const {
         if ((uint64_t)index < (uint64_t)size) { return true; }
         note(index, size);
         return false;
     }
 };
-/* Makes the guard of a kernel.  If fault is NULL, an error was set, and no kernel is launched. */
+/* Makes the guard of a kernel.  If this fails, sets an error; opdi_cu_launch then does not launch the kernel. */
 static opdi_cu_guard opdi_cu_guard_of(const opd_call *call, const char *text = NULL) {
     const opdi_cu_guard g = {opdi_cu_fault_make(), opd_call_operator(call), text};
     return g;
 }
-static std::atomic<int> opdi_cu_nlost;           /* number of process groups that have ended with an error, */
-static int opdi_cu_lost_check();                 /* and their effect on the current device */
+static std::atomic<int> opdi_cu_nlost;           /* number of process groups that have ended after an error */
+static int opdi_cu_lost_check();                 /* fails if one of these is on the current device */
 static std::atomic<int> opdi_cu_ngroups;
-static void opdi_cu_groups_flush(int index);     /* called before the host waits for a device */
-/* Called after waiting for the device.  Returns -1 and sets an error if a kernel noted a fault, which is then
-   forgotten, or if a process group of the device has ended; else returns 0. */
+static void opdi_cu_groups_flush(int index);     /* begins sends and receives, before the host waits for a device */
+/* Called after waiting for the device.  If a kernel has noted a fault (which is forgotten now), or a process group of
+   the device has ended, sets an error and returns -1; otherwise returns 0. */
 static int opdi_cu_faults() {
     opdi_cu_fault *f = opdi_cu_the_fault, found;
     if (opdi_cu_nlost != 0 && opdi_cu_lost_check()) { return -1; }
     if (!f || !f->set) { return 0; }
     found.op = f->op; found.text = f->text; found.index = f->index; found.size = f->size;
-    f->set = 0;                                   /* the next fault may be noted from here on */
+    f->set = 0;                                   /* from here on, the next fault can be noted */
     if (found.text) { return opd_fail(OPD_ERROR_INDEX, "%s on CUDA: %s", opd_op_name(found.op), found.text); }
     return opd_fail(OPD_ERROR_INDEX, "%s on CUDA: index %lld is out of bounds for dimension with size %lld",
                     opd_op_name(found.op), (long long)found.index, (long long)found.size);
@@ -216,7 +222,7 @@ static int opdi_cu_faults() {
 
 static __host__ __device__ __forceinline__ int64_t opdi_cu_ceil(int64_t n, int64_t d) { return (n + d - 1) / d; }
 /* Returns the number of blocks for n items, one per thread, for kernels that loop with a step of gridDim.x *
-   blockDim.x.  It is a few times the number of blocks that run at once. */
+   blockDim.x.  It is at most a few times the number of blocks that run at once. */
 static dim3 opdi_cu_grid(int64_t n, int threads) {
     const opdi_cu_device *p = opdi_cu_properties();
     const int64_t most = (int64_t)p->multiprocessors * (p->threads / threads) * 8, want = opdi_cu_ceil(n, threads);
@@ -235,7 +241,7 @@ static int opdi_cu_launch_failed(cudaError_t e, const void *kernel) {
     return opdi_cu_failed(e, name);
 }
 static bool opdi_cu_captured(cudaStream_t stream);
-/* In debug mode, waits for the work queued last, unless the stream is captured. */
+/* In debug mode, waits for the work on the stream, unless the stream is being captured. */
 static cudaError_t opdi_cu_debug_wait(cudaStream_t stream) {
     return !opdi_cu_debug || opdi_cu_captured(stream) ? cudaSuccess : cudaStreamSynchronize(stream);
 }
@@ -245,7 +251,8 @@ template <typename... P, typename... A>
 static int opdi_cu_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, A... args) {
     cudaLaunchConfig_t config = cudaLaunchConfig_t();
     cudaError_t e = cudaSuccess;
-    if (!opd_ok()) { return -1; }                /* opdi_cu_data has failed for a tensor that is elsewhere */
+    if (!opd_ok()) { return -1; }                /* for example, opdi_cu_data has failed for a tensor on another
+                                                    device */
     config.gridDim = grid;
     config.blockDim = block;
     config.dynamicSmemBytes = shared;
@@ -259,7 +266,8 @@ static int opdi_cu_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t sh
     return opdi_cu_launch_failed(e, (const void *)kernel);
 }
 
-/* Marks for loops to be unrolled or not, also in macros, and for functions that are not inlined. */
+/* OPDI_CU_UNROLL and OPDI_CU_ROLLED say whether the following loop is unrolled; they can also be used in macros.
+   OPDI_CU_NOINLINE: the function is not inlined. */
 #if defined(OPD_CUDA_EMULATED)
 #define OPDI_CU_UNROLL
 #define OPDI_CU_ROLLED
@@ -281,13 +289,16 @@ extern __shared__ __align__(16) unsigned char opdi_cu_shared_memory[];
 
 typedef __half opdi_cu_f16;
 typedef __nv_bfloat16 opdi_cu_bf16;
-struct alignas(16) opdi_cu_16 { uint64_t a, b; };                       /* 16 bytes that are moved without conversion */
+struct alignas(16) opdi_cu_16 { uint64_t a, b; };                       /* 16 bytes, for moving elements without
+                                                                           conversion */
 
-/* Fails because no kernel exists for a dtype.  This should not happen: dtypes were checked when the result was made. */
+/* Sets an error because no kernel exists for a dtype, and returns -1.  This should not happen: dtypes are checked when
+   the result is made. */
 static int opdi_cu_no_dtype(opd_scalar_type dtype) {
     return opd_fail(OPD_ERROR_DTYPE, "not implemented for '%s' on CUDA", opd_dtype_cname(dtype));
 }
-/* OPDI_CU_FLOATS(dtype, T, body): runs body with T the type of dtype, in a function that returns int. */
+/* OPDI_CU_FLOATS(dtype, T, statements) runs the statements with T the C++ type of dtype, in a function that returns
+   int.  OPDI_CU_INTS and the macros below do the same for other sets of dtypes. */
 #define OPDI_CU_CASE(number, type, T, ...) case number: { typedef type T; __VA_ARGS__; break; }
 #define OPDI_CU_CASES_FLOAT(T, ...) \
     OPDI_CU_CASE(OPD_FLOAT32, float, T, __VA_ARGS__) OPDI_CU_CASE(OPD_FLOAT64, double, T, __VA_ARGS__) \
@@ -300,22 +311,23 @@ static int opdi_cu_no_dtype(opd_scalar_type dtype) {
     switch (dtype) { OPDI_CU_CASES_FLOAT(T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
 #define OPDI_CU_INTS(dtype, T, ...) \
     switch (dtype) { OPDI_CU_CASES_INT(T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
-/* All dtypes but the complex ones. */
+/* For all dtypes except the complex ones. */
 #define OPDI_CU_ALL(dtype, T, ...) \
     switch (dtype) { OPDI_CU_CASES_FLOAT(T, __VA_ARGS__) OPDI_CU_CASES_INT(T, __VA_ARGS__) \
         OPDI_CU_CASE(OPD_BOOL, bool, T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
-/* Selects by the size of an element, for kernels that only move elements: uint8_t to uint64_t, and 16 bytes. */
+/* For all sizes of elements, for kernels that only move elements: T is uint8_t to uint64_t, or opdi_cu_16. */
 #define OPDI_CU_SIZES(dtype, T, ...) \
     switch (opd_dtype_size(dtype)) { \
         OPDI_CU_CASE(1, uint8_t, T, __VA_ARGS__) OPDI_CU_CASE(2, uint16_t, T, __VA_ARGS__) \
         OPDI_CU_CASE(4, uint32_t, T, __VA_ARGS__) OPDI_CU_CASE(8, uint64_t, T, __VA_ARGS__) \
         OPDI_CU_CASE(16, opdi_cu_16, T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
-/* The dtypes of indices, int32 and int64. */
+/* For the dtypes of indices: int32 and int64. */
 #define OPDI_CU_INDEX(dtype, T, ...) \
     switch (dtype) { OPDI_CU_CASE(OPD_INT32, int32_t, T, __VA_ARGS__) OPDI_CU_CASE(OPD_INT64, int64_t, T, __VA_ARGS__) \
         default: return opdi_cu_no_dtype(dtype); }
 
-/* The type in which sums of T are computed: float for 16-bit floats, int64_t for integers and bool. */
+/* The type in which sums of T are computed: float for float and 16-bit floats, double, or int64_t for integers and
+   bool. */
 template <typename T> struct opdi_cu_acc_of { typedef int64_t type; };
 template <> struct opdi_cu_acc_of<float> { typedef float type; };
 template <> struct opdi_cu_acc_of<double> { typedef double type; };
@@ -323,11 +335,11 @@ template <> struct opdi_cu_acc_of<opdi_cu_f16> { typedef float type; };
 template <> struct opdi_cu_acc_of<opdi_cu_bf16> { typedef float type; };
 template <typename T> using opdi_cu_acc = typename opdi_cu_acc_of<T>::type;
 
-/* Converts a number to another type: 16-bit floats through float; bool is "not zero". */
+/* Converts a number to type C: 16-bit floats by way of float; to bool, by comparing with 0. */
 template <typename C, typename T> struct opdi_cu_convert {
     static __host__ __device__ __forceinline__ C of(T v) { return static_cast<C>(v); }
 };
-/* Converts floats to integers of less than 32 bits: takes the low bits of the int64_t. */
+/* Converts floats to integers of up to 32 bits: takes the low bits of the int64_t. */
 template <typename C> __host__ __device__ __forceinline__ C opdi_cu_narrow(int64_t v) { return static_cast<C>(v); }
 #define OPDI_CU_CONVERT_NARROW(C) \
     template <> struct opdi_cu_convert<C, float> { \
@@ -373,14 +385,15 @@ OPDI_CU_CONVERT_SHORT(opdi_cu_bf16, opdi_cu_bf16, v)
 OPDI_CU_CONVERT_SHORT(opdi_cu_f16, opdi_cu_bf16, __float2half_rn(__bfloat162float(v)))
 OPDI_CU_CONVERT_SHORT(opdi_cu_bf16, opdi_cu_f16, __float2bfloat16_rn(__half2float(v)))
 
-/* opdi_cu_cast<float>(v), opdi_cu_load<float>(p): *p as a float; opdi_cu_store(p, v): stores v in *p. */
+/* opdi_cu_cast<C>(v) returns v converted to C, opdi_cu_load<C>(p) returns *p converted to C, and opdi_cu_store(p, v)
+   stores v in *p. */
 template <typename C, typename T> __host__ __device__ __forceinline__ C opdi_cu_cast(T v) {
     return opdi_cu_convert<C, T>::of(v);
 }
 template <typename C, typename T> __device__ __forceinline__ C opdi_cu_load(const T *p) { return opdi_cu_cast<C>(*p); }
 template <typename T, typename C> __device__ __forceinline__ void opdi_cu_store(T *p, C v) { *p = opdi_cu_cast<T>(v); }
 
-/* N elements that are loaded and stored by one instruction.  N * sizeof(T) is at most 16; addresses are multiples of
+/* N elements that are loaded or stored by one instruction.  N * sizeof(T) is at most 16, and addresses are multiples of
    it. */
 template <typename T, int N> struct alignas(sizeof(T) * N) opdi_cu_vector { T at[N]; };
 template <int N, typename T> __device__ __forceinline__ opdi_cu_vector<T, N> opdi_cu_load_vector(const T *p) {
@@ -389,8 +402,8 @@ template <int N, typename T> __device__ __forceinline__ opdi_cu_vector<T, N> opd
 template <int N, typename T> __device__ __forceinline__ void opdi_cu_store_vector(T *p, opdi_cu_vector<T, N> v) {
     *reinterpret_cast<opdi_cu_vector<T, N> *>(p) = v;
 }
-/* Returns element w of the vector in the compute type.  Two bfloat16 share a register until then, and become floats by
-   a shift or a mask; as separate elements each would take a register. */
+/* Returns element w of a vector in the compute type.  Until then, two bfloat16 share a register, from which a shift or
+   a mask makes a float; as separate elements, each would take a register. */
 template <typename C, typename T, int W>
 __device__ __forceinline__ C opdi_cu_taken(const opdi_cu_vector<T, W> &v, int w) {
     if constexpr (std::is_same<T, opdi_cu_bf16>::value && W % 2 == 0) {
@@ -403,31 +416,33 @@ static __host__ __device__ __forceinline__ bool opdi_cu_aligned(const void *p) {
 
 //== tensors ===========================================================================================================
 
-/* Returns result i of a call whose results were made by opd_results_from_fake, or NULL if it is undefined. */
+/* Returns result i of a call whose results were made by opd_results_from_fake, or NULL if the result is undefined. */
 static opd_tensor *opdi_cu_result(opd_call *call, int i) {
     const opd_value *v = &opd_call_rets(call)[i];
     return v->tag == OPD_TAG_TENSOR ? v->u.t : NULL;
 }
-/* Returns the typed address of a CUDA tensor's first element, or NULL and sets an error if it is elsewhere. */
+/* Returns the address of a CUDA tensor's first element, or NULL and sets an error if the tensor is on another
+   device. */
 template <typename T> static T *opdi_cu_data(const opd_tensor *t) {
     return static_cast<T *>(opd_device_data(t, OPD_CUDA));
 }
-/* Returns a new tensor on this device for use within a kernel, whose scope owns it.  On failure, returns NULL and sets
-   an error. */
+/* Returns a new tensor on the current device, which the innermost scope owns.  Returns NULL and sets an error if it
+   fails. */
 static opd_tensor *opdi_cu_new(opd_ints sizes, opd_scalar_type dtype) {
     return opd_tensor_new_on(sizes, dtype, opd_device_of(OPD_CUDA, -1));
 }
-/* Returns scratch memory, which is stream-ordered like every tensor, or NULL and sets an error. */
+/* Returns scratch memory on the current device, or NULL and sets an error.  Like the memory of each tensor, it may be
+   reused by later work on the same stream. */
 static void *opdi_cu_scratch(int64_t bytes) {
     const int64_t n = bytes < 1 ? 1 : bytes;
     opd_tensor *t = opdi_cu_new(opd_ints_of(&n, 1), OPD_UINT8);
     return t ? opd_device_data(t, OPD_CUDA) : NULL;
 }
 
-//== what threads do together ==========================================================================================
+//== operations of a warp or block =====================================================================================
 
-/* These return the value v, whole words long, of another lane: the lane whose number differs by `mask`, or the lane
-   `delta` further up. */
+/* Returns the value v of another lane: the lane whose number differs in the bits of `mask`.  The size of v is a
+   multiple of 4 bytes. */
 template <typename A> __device__ __forceinline__ A opdi_cu_shuffle_xor(A v, int mask) {
     static_assert(sizeof(A) % 4 == 0, "whole words");
     union { A v; int w[sizeof(A) / 4]; } u = {v};
@@ -435,27 +450,27 @@ template <typename A> __device__ __forceinline__ A opdi_cu_shuffle_xor(A v, int 
     for (int i = 0; i < (int)(sizeof(A) / 4); i++) { u.w[i] = __shfl_xor_sync(OPDI_CU_ALL_LANES, u.w[i], mask); }
     return u.v;
 }
-/* Folds the values of a warp's lanes by f.  Every lane gets the result. */
+/* Combines the values v of a warp's lanes by f.  Each lane gets the result. */
 template <typename A, typename F> __device__ __forceinline__ A opdi_cu_warp_reduce(A v, F f) {
 #pragma unroll
     for (int m = OPDI_CU_WARP / 2; m > 0; m /= 2) { v = f(v, opdi_cu_shuffle_xor(v, m)); }
     return v;
 }
-/* Folds the values of all threads of a block (blockDim.x only, whole warps) by f, whose neutral value is `none`.  Every
-   thread must take part, and every thread gets the result. */
+/* Combines the values v of all threads of a block by f, whose neutral value is `none`.  The block has only dim x, and
+   whole warps.  All threads must call this, and each gets the result. */
 template <typename A, typename F> __device__ A opdi_cu_block_reduce(A v, F f, A none) {
     __shared__ __align__(16) unsigned char room[OPDI_CU_WARP * sizeof(A)];
     A *parts = reinterpret_cast<A *>(room);
     const int lane = threadIdx.x % OPDI_CU_WARP, warp = threadIdx.x / OPDI_CU_WARP;
     v = opdi_cu_warp_reduce(v, f);
-    __syncthreads();                              /* parts may still be read from the previous call */
+    __syncthreads();                              /* `parts` may still be read by a previous call */
     if (lane == 0) { parts[warp] = v; }
     __syncthreads();
     v = lane < (int)blockDim.x / OPDI_CU_WARP ? parts[lane] : none;
     return opdi_cu_warp_reduce(v, f);
 }
 struct opdi_cu_sum { template <typename A> __device__ __forceinline__ A operator()(A a, A b) const { return a + b; } };
-/* NaN wins, as in max and min of PyTorch. */
+/* The larger or smaller of two numbers, or NaN if either is NaN, as PyTorch's max and min. */
 struct opdi_cu_max {
     template <typename A> __device__ __forceinline__ A operator()(A a, A b) const { return a > b || a != a ? a : b; }
 };
@@ -466,29 +481,30 @@ struct opdi_cu_min {
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:memory      the caching allocator, pinned memory, copies
 //
-//  Segments come from cudaMalloc and are cut into blocks.  Free blocks are joined with their free neighbours, and kept
-//  by stream and size.  A block is reused on the stream that it was made on, where the order of work makes this safe.
-//  While a stream is captured, its memory comes from a pool of the capture, which no other work gets.
+//  cudaMalloc provides segments, which are cut into blocks.  Neighbouring free blocks are joined.  Free blocks are kept
+//  by stream and size.  A block is reused only on the stream that it was allocated on, where the order of the work
+//  makes this safe.  While a stream is captured, its memory comes from a pool of the capture, which no other work uses.
 //
-//  A block that other streams use, too (opd_tensor_record_stream), is marked with an event on each of these streams
-//  when it is freed.  Pinned memory that copies read or write is marked in the same way.  The block can be reused when
-//  all events have passed.
+//  If other streams use a block, too (opd_tensor_record_stream), an event is recorded on each of these streams when the
+//  block is freed.  The same is done for pinned memory that copies read or write.  The block can be reused when all its
+//  events have passed.
 //
-//  The lock is only held for bookkeeping.  It is released while CUDA allocates or frees memory, or waits for events.
+//  The lock is only held while these tables are read or changed.  It is released while CUDA allocates or frees memory,
+//  or waits for events.
 //----------------------------------------------------------------------------------------------------------------------
 
 struct opdi_cu_pool;
 typedef struct opdi_cu_use { int device; cudaStream_t stream; } opdi_cu_use;
-/* A block of device memory.  If `pool` is NULL, it is a block of pinned host memory. */
+/* A block of device memory or, if `pool` is NULL, of pinned host memory. */
 typedef struct opdi_cu_piece {
     char *at;
     size_t bytes;
     opdi_cu_pool *pool;
     cudaStream_t stream;
-    opdi_cu_piece *before, *after;                /* neighbours in the segment */
+    opdi_cu_piece *before, *after;                /* neighbours in the segment, or NULL */
     bool used;
-    int marks;                                    /* number of events that it waits for */
-    std::vector<opdi_cu_use> uses;                /* uses by other streams */
+    int marks;                                    /* number of events that the block waits for */
+    std::vector<opdi_cu_use> uses;                /* other streams that use the block */
 } opdi_cu_piece;
 struct opdi_cu_piece_order {
     bool operator()(const opdi_cu_piece *a, const opdi_cu_piece *b) const {
@@ -496,8 +512,8 @@ struct opdi_cu_piece_order {
             : a->bytes != b->bytes ? a->bytes < b->bytes : a->at < b->at;
     }
 };
-/* The random words that a generator provides in a capture, counted from the position of its sequence.  In `state`, the
-   kernels of a replay find the key and that position. */
+/* The random words that a generator provides during a capture.  In a replay, they are counted from the position that
+   the generator has then.  `state` is the memory from which the kernels of a replay read the key and this position. */
 typedef struct opdi_cu_sequence {
     opd_generator *generator;
     uint64_t key, at;
@@ -509,30 +525,33 @@ struct opdi_cu_pool {
     int device;
     bool captures;
     std::set<opdi_cu_piece *, opdi_cu_piece_order> free;
-    cudaStream_t stream;                          /* of a capture: its first stream, */
-    unsigned long long id;                        /* CUDA's id of it, */
-    const char *broken;                           /* a request that cannot be captured, or NULL */
+    cudaStream_t stream;                          /* for a capture: its first stream */
+    unsigned long long id;                        /* for a capture: CUDA's id */
+    const char *broken;                           /* a request that made the capture fail, or NULL */
     std::vector<opdi_cu_sequence> sequences;
 };
 typedef struct opdi_cu_mark { cudaEvent_t event; opdi_cu_piece *of; } opdi_cu_mark;
 static std::mutex opdi_cu_memory_lock;            /* protects the variables below */
 typedef std::unique_lock<std::mutex> opdi_cu_hold;
-static std::mutex opdi_cu_release_lock;           /* while memory goes back to CUDA; taken before the other lock */
+static std::mutex opdi_cu_release_lock;           /* held while memory is given back to CUDA; taken before the other
+                                                     lock */
 static opdi_cu_pool opdi_cu_pools[OPDI_CU_MAX_DEVICES];
 static std::unordered_map<void *, opdi_cu_piece *> *opdi_cu_all_pieces;          /* by address; never destroyed */
 static std::map<char *, opdi_cu_piece *> *opdi_cu_all_pinned;
 static std::multimap<size_t, opdi_cu_piece *> *opdi_cu_free_pinned;
 static int64_t opdi_cu_cached_bytes[OPDI_CU_MAX_DEVICES];
-static bool opdi_cu_no_cache;                     /* OPD_CUDA_NO_CACHE=1: every block comes from cudaMalloc */
-static std::vector<opdi_cu_pool *> *opdi_cu_capturing;                           /* pools of the current captures; */
-static std::atomic<int> opdi_cu_ncapturing;                                      /* their number */
+static bool opdi_cu_no_cache;                     /* OPD_CUDA_NO_CACHE=1: each block is allocated by cudaMalloc */
+static std::vector<opdi_cu_pool *> *opdi_cu_capturing;                           /* pools of the current captures */
+static std::atomic<int> opdi_cu_ncapturing;                                      /* number of the current captures */
 static std::vector<opdi_cu_mark> *opdi_cu_marks;
-static std::vector<opdi_cu_piece *> *opdi_cu_held;            /* to be marked when all captures have ended */
-static std::vector<opdi_cu_use> *opdi_cu_idle_streams;        /* freed streams */
+static std::vector<opdi_cu_piece *> *opdi_cu_held;            /* blocks whose events are recorded when all captures have
+                                                                 ended */
+static std::vector<opdi_cu_use> *opdi_cu_idle_streams;        /* freed streams, for reuse */
 
-//== what is captured ==================================================================================================
+//== captures of streams ===============================================================================================
 
-/* Returns the pool of the capture that a stream takes part in, or NULL.  Called under the lock. */
+/* Returns the pool of the capture that a stream takes part in, or NULL if it is not being captured.  Called under the
+   lock. */
 static opdi_cu_pool *opdi_cu_capture_pool(cudaStream_t stream) {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     unsigned long long id = 0;
@@ -548,8 +567,8 @@ static bool opdi_cu_captured(cudaStream_t stream) {
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
     return opdi_cu_capture_pool(stream) != NULL;
 }
-/* Returns 0 unless the stream is being captured.  If it is, marks the capture as broken, returns -1 and sets an
-   error. */
+/* Returns 0 unless the stream is being captured.  If it is, marks its capture as broken, sets an error and returns -1.
+   `what` names the request. */
 static int opdi_cu_uncaptured(cudaStream_t stream, const char *what) {
     if (opdi_cu_ncapturing == 0) { return 0; }
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
@@ -559,7 +578,7 @@ static int opdi_cu_uncaptured(cudaStream_t stream, const char *what) {
     return opd_fail(OPD_ERROR_KERNEL, "CUDA: %s cannot be captured: what is captured is done when it is replayed",
                     what);
 }
-/* Returns 0 unless some stream of the device is being captured.  If one is, returns -1 and sets an error. */
+/* Returns 0 unless a stream of device `index` is being captured.  If there is one, sets an error and returns -1. */
 static int opdi_cu_none_captured(int index, const char *what) {
     if (opdi_cu_ncapturing == 0) { return 0; }
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
@@ -574,8 +593,8 @@ static int opdi_cu_none_captured(int index, const char *what) {
 
 //== blocks ============================================================================================================
 
-#define OPDI_CU_SMALL ((size_t)1 << 20)           /* up to here from segments of 2 MiB; larger ones of 20 MiB, */
-#define OPDI_CU_LARGE ((size_t)10 << 20)          /* and from here on each has its own segment */
+#define OPDI_CU_SMALL ((size_t)1 << 20)           /* smaller blocks come from segments of 2 MiB, others from 20 MiB; */
+#define OPDI_CU_LARGE ((size_t)10 << 20)          /* from this size on, each block has a segment of its own */
 static size_t opdi_cu_segment_bytes(size_t bytes) {
     const size_t mega = (size_t)2 << 20;
     return bytes <= OPDI_CU_SMALL ? mega : bytes < OPDI_CU_LARGE ? 10 * mega : (bytes + mega - 1) / mega * mega;
@@ -589,7 +608,7 @@ static void opdi_cu_piece_take(opdi_cu_piece *p) {
     p->pool->free.erase(p);
 }
 /* Returns the smallest free block of the stream with at least this many bytes, or NULL.  Small blocks are not cut from
-   large ones. */
+   large ones.  If `whole` is true, the block must be a whole segment. */
 static opdi_cu_piece *opdi_cu_piece_find(opdi_cu_pool *pool, cudaStream_t stream, size_t bytes, bool whole) {
     opdi_cu_piece key = {NULL, bytes, pool, stream, NULL, NULL, false, 0, {}};
     for (auto i = pool->free.lower_bound(&key); i != pool->free.end() && (*i)->stream == stream; ++i) {
@@ -599,13 +618,13 @@ static opdi_cu_piece *opdi_cu_piece_find(opdi_cu_pool *pool, cudaStream_t stream
     return NULL;
 }
 static void opdi_cu_release(int device);
-/* Returns whether a pool still exists: a capture's pool may be freed while the lock is not held. */
+/* Returns whether a pool still exists.  (The pool of a capture may be freed while the lock is released.) */
 static bool opdi_cu_pool_lives(const opdi_cu_pool *pool) {
     for (const opdi_cu_pool &p : opdi_cu_pools) { if (pool == &p) { return true; } }
     for (const opdi_cu_pool *p : *opdi_cu_capturing) { if (pool == p) { return true; } }
     return false;
 }
-/* Returns a new segment, or NULL if memory is exhausted.  Releases the lock meanwhile. */
+/* Allocates a segment, and returns it as a block, or NULL if memory is exhausted.  Releases the lock meanwhile. */
 static opdi_cu_piece *opdi_cu_segment(opdi_cu_hold &hold, opdi_cu_pool *pool, int device, cudaStream_t stream,
                                       size_t bytes) {
     const opdi_cu_on on(device);
@@ -629,7 +648,7 @@ static opdi_cu_piece *opdi_cu_segment(opdi_cu_hold &hold, opdi_cu_pool *pool, in
     (*opdi_cu_all_pieces)[at] = p;
     return p;
 }
-/* Splits a block: the part behind `bytes` becomes a separate block. */
+/* Makes the part of a block behind its first `bytes` bytes a separate free block, unless the part is too small. */
 static void opdi_cu_piece_split(opdi_cu_piece *p, size_t bytes) {
     opdi_cu_piece *rest;
     if (p->bytes - bytes < (p->bytes > OPDI_CU_LARGE ? OPDI_CU_SMALL : 512)) { return; }
@@ -640,7 +659,7 @@ static void opdi_cu_piece_split(opdi_cu_piece *p, size_t bytes) {
     (*opdi_cu_all_pieces)[rest->at] = rest;
     opdi_cu_piece_free(rest);
 }
-/* Joins block p with the block behind it. */
+/* Joins block p with the block behind it in the segment. */
 static void opdi_cu_piece_join(opdi_cu_piece *p) {
     opdi_cu_piece *q = p->after;
     p->bytes += q->bytes; p->after = q->after;
@@ -666,7 +685,7 @@ static void opdi_cu_use_add(opdi_cu_piece *p, int device, cudaStream_t stream) {
     for (const opdi_cu_use &u : p->uses) { if (u.stream == stream && u.device == device) { return; } }
     p->uses.push_back({device, stream});
 }
-/* Frees a block at once, or if other streams use it, when their queued work is done.  While a capture goes on, no event
+/* Frees a block: at once or, if other streams use it, when the work queued on them is done.  During a capture, no event
    is recorded, because it would become a part of the capture; such blocks are freed later. */
 static void opdi_cu_retire(opdi_cu_piece *p) {
     if (!p->uses.empty() && !opdi_cu_capturing->empty()) { opdi_cu_held->push_back(p); return; }
@@ -700,7 +719,7 @@ static void opdi_cu_marks_pass() {
     }
     opdi_cu_marks->swap(left);
 }
-/* Waits for all blocks that have events now, and frees them.  Releases the lock while it waits. */
+/* Waits for the events of all blocks, and frees the blocks.  Releases the lock while it waits. */
 static void opdi_cu_marks_wait(opdi_cu_hold &hold) {
     std::vector<opdi_cu_mark> all;
     all.swap(*opdi_cu_marks);
@@ -711,7 +730,8 @@ static void opdi_cu_marks_wait(opdi_cu_hold &hold) {
     hold.lock();
     for (const opdi_cu_mark &m : all) { opdi_cu_mark_passed(m); }
 }
-/* Called when a stream is freed.  Its uses of blocks end, and blocks made on it move to the default stream. */
+/* Called when a stream is freed.  The stream no longer counts as a user of blocks, and blocks that were allocated on it
+   move to the default stream. */
 static void opdi_cu_stream_forget(int device, cudaStream_t stream) {
     auto forget = [&](opdi_cu_piece *p) {
         for (auto u = p->uses.begin(); u != p->uses.end();) {
@@ -726,10 +746,10 @@ static void opdi_cu_stream_forget(int device, cudaStream_t stream) {
     for (auto &i : *opdi_cu_all_pinned) { forget(i.second); }
 }
 
-//== what the backend calls ============================================================================================
+//== functions of the backend: memory ==================================================================================
 
-/* Returns a block of a pool; its size is a multiple of 512 bytes.  On failure, returns NULL, with an error set or with
-   none if memory is exhausted.  Releases the lock while it gets a segment. */
+/* Returns a block of a pool.  `bytes` is a multiple of 512.  Returns NULL if memory is exhausted, or NULL and sets an
+   error.  Releases the lock while it allocates a segment. */
 static opdi_cu_piece *opdi_cu_piece_new(opdi_cu_hold &hold, opdi_cu_pool *pool, cudaStream_t stream, size_t bytes) {
     const int device = pool->device;
     opdi_cu_pool *around = &opdi_cu_pools[device];
@@ -737,12 +757,12 @@ static opdi_cu_piece *opdi_cu_piece_new(opdi_cu_hold &hold, opdi_cu_pool *pool, 
     if (!opdi_cu_marks->empty()) { opdi_cu_marks_pass(); }
     if ((p = opdi_cu_piece_find(pool, stream, bytes, false)) != NULL) { opdi_cu_piece_take(p); }
     else if (pool->captures && (p = opdi_cu_piece_find(around, stream, bytes, true)) != NULL) {
-        opdi_cu_piece_take(p);                    /* moves a whole segment from the device to the capture */
+        opdi_cu_piece_take(p);                    /* moves a whole segment from the device's pool to the capture's */
         p->pool = pool;
     }
     else if (!(p = opdi_cu_segment(hold, pool, device, stream, opdi_cu_segment_bytes(bytes))) &&
              !(p = opdi_cu_segment(hold, pool, device, stream, bytes))) {
-        /* waiting for other uses may have freed a block */
+        /* while memory was given back, blocks may have become free */
         p = opdi_cu_pool_lives(pool) ? opdi_cu_piece_find(pool, stream, bytes, false) : NULL;
         if (!p) { return NULL; }
         opdi_cu_piece_take(p);
@@ -808,7 +828,7 @@ static void opdi_cu_free(void *user, int index, void *data, size_t bytes) {
     const bool known = i != opdi_cu_all_pieces->end();
     if (known) { opdi_cu_retire(i->second); }
     hold.unlock();
-    if (!known && opdi_cu_no_cache) { (void)cudaFree(data); }     /* waits for the device */
+    if (!known && opdi_cu_no_cache) { (void)cudaFree(data); }     /* cudaFree waits for the device */
 }
 static int opdi_cu_record_stream(void *user, int index, void *data, int64_t stream) {
     const cudaStream_t s = (cudaStream_t)(intptr_t)stream;
@@ -819,8 +839,8 @@ static int opdi_cu_record_stream(void *user, int index, void *data, int64_t stre
     if (i->second->stream != s || i->second->pool->device != index) { opdi_cu_use_add(i->second, index, s); }
     return 0;
 }
-/* Returns to the device the segments in which no block is used, one thread at a time.  Other threads that run out of
-   memory meanwhile wait here and then try again. */
+/* Gives back to CUDA the segments in which no block is used.  Only one thread at a time does this.  Other threads that
+   run out of memory meanwhile wait here, and then try again. */
 static void opdi_cu_release(int device) {
     std::lock_guard<std::mutex> alone(opdi_cu_release_lock);
     opdi_cu_hold hold(opdi_cu_memory_lock);
@@ -830,7 +850,8 @@ static void opdi_cu_release(int device) {
     for (opdi_cu_piece *p : opdi_cu_pools[device].free) { if (!p->before && !p->after) { whole.push_back(p); } }
     for (opdi_cu_piece *p : whole) { opdi_cu_piece_take(p); opdi_cu_all_pieces->erase(p->at); }
     hold.unlock();
-    for (opdi_cu_piece *p : whole) { (void)cudaFree(p->at); delete p; }       /* waits for work that uses it */
+    for (opdi_cu_piece *p : whole) { (void)cudaFree(p->at); delete p; }       /* cudaFree waits for work that uses the
+                                                                                 memory */
 }
 static void opdi_cu_release_pinned() {
     std::multimap<size_t, opdi_cu_piece *> all;
@@ -856,7 +877,7 @@ static int64_t opdi_cu_cached(void *user, int index) {
 
 //== pinned memory =====================================================================================================
 
-/* Rounds a size up to one of a few sizes, by an eighth at most, so that blocks can be reused. */
+/* Rounds a size up to one of a limited number of sizes, by an eighth at most, so that more blocks can be reused. */
 static size_t opdi_cu_pinned_bytes(size_t bytes) {
     size_t step = 512;
     while (step <= bytes / 16) { step *= 2; }
@@ -901,7 +922,8 @@ static opdi_cu_piece *opdi_cu_pinned_of(const void *p) {
     return (const char *)p < i->second->at + i->second->bytes ? i->second : NULL;
 }
 
-/* Returns the host memory where kernels note faults, which the first call allocates, or NULL and sets an error. */
+/* Returns the memory of the host in which kernels note faults; the first call allocates it.  Returns NULL and sets an
+   error if it fails. */
 static opdi_cu_fault *opdi_cu_fault_make() {
     opdi_cu_fault *f = opdi_cu_the_fault, *none = NULL;
     cudaError_t e;
@@ -912,26 +934,27 @@ static opdi_cu_fault *opdi_cu_fault_make() {
     }
     memset((void *)f, 0, sizeof *f);
     if (opdi_cu_the_fault.compare_exchange_strong(none, f)) { return f; }
-    (void)cudaFreeHost((void *)f);                /* another thread was first */
+    (void)cudaFreeHost((void *)f);                /* another thread was faster */
     return none;
 }
 
 //== copies ============================================================================================================
 
-/* Enables direct copies between two devices, if the machine supports them.  Tried once per pair. */
+/* Enables direct copies between two devices, if the machine supports them.  This is tried once per pair. */
 static void opdi_cu_peer(int from, int to) {
     static std::atomic<bool> asked[OPDI_CU_MAX_DEVICES][OPDI_CU_MAX_DEVICES];
     const opdi_cu_on on(from);
     int can = 0;
     if (asked[from][to].exchange(true)) { return; }
     if (cudaDeviceCanAccessPeer(&can, from, to) == cudaSuccess && can) { (void)cudaDeviceEnablePeerAccess(to, 0); }
-    (void)cudaGetLastError();                     /* other code in this process was first */
+    (void)cudaGetLastError();                     /* an error here means that the copies were enabled already */
 }
 static int opdi_cu_stream_wait(void *user, int index, int64_t stream, int other_index, int64_t other);
-/* Returns the device whose current stream runs a copy: the source, or the destination if the source is the host. */
+/* Returns the device on whose current stream a copy runs: the source or, if the source is the host, the destination.  A
+   negative index means the host. */
 static int opdi_cu_copy_index(int to_index, int from_index) { return from_index >= 0 ? from_index : to_index; }
-/* Copies from one device to another.  The copy waits for the work queued on both current streams; later work on them
-   waits for the copy. */
+/* Begins a copy between devices, or between a device and the host.  It waits for the work queued on the current streams
+   of both devices; later work on these streams waits for the copy.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_copy_queue(void *to, int to_index, const void *from, int from_index, size_t bytes) {
     const int index = opdi_cu_copy_index(to_index, from_index);
     const opdi_cu_on on(index);
@@ -974,7 +997,7 @@ static int opdi_cu_copy_bytes(void *user, void *to, int to_index, const void *fr
 //  >>cu:streams     streams, events, graphs
 //
 //  The numbers of streams, events and captures are their addresses; stream 0 is CUDA's default stream.  Freed streams
-//  are kept and reused, so that a thread whose current stream was freed still has a stream.
+//  are kept and reused, so that a thread whose current stream was freed by another thread still has a stream.
 //----------------------------------------------------------------------------------------------------------------------
 
 static int opdi_cu_device_count(void *user) { (void)user; return opdi_cu_ndevices; }
@@ -1011,7 +1034,7 @@ static int opdi_cu_stream_new(void *user, int index, int64_t *stream) {
     return 0;
 }
 static void opdi_cu_capture_drop(cudaStream_t stream);
-/* Waits for a stream's work and frees the stream.  Its cached memory then belongs to the default stream. */
+/* Waits for a stream's work, and frees the stream.  Its cached memory then belongs to the default stream. */
 static void opdi_cu_stream_free(void *user, int index, int64_t stream) {
     const opdi_cu_on on(index);
     const cudaStream_t s = (cudaStream_t)(intptr_t)stream;
@@ -1104,18 +1127,19 @@ static int opdi_cu_stream_wait(void *user, int index, int64_t stream, int other_
 
 //== captures ==========================================================================================================
 //
-//  In a capture, the words of a generator are counted from its position at the first draw.  They are given back when
-//  the capture ends, and taken at each replay.  The replay writes the position to device memory, where the kernels read
-//  it.
+//  During a capture, the random words of a generator are counted from the generator's position at the first draw.  They
+//  are given back to the generator when the capture ends, and taken again at each replay.  The replay writes the
+//  generator's position to memory on the device, from which the kernels read it.
 
 typedef struct opdi_cu_graph {
     cudaGraphExec_t exec;
     opdi_cu_pool *pool;
-    cudaStream_t last;                            /* the stream where it ran last, or was captured; */
-    cudaEvent_t done;                             /* passes when that run has finished */
+    cudaStream_t last;                            /* the stream on which it ran last or, before, was captured */
+    cudaEvent_t done;                             /* the event of the end of this run */
 } opdi_cu_graph;
 
-/* Frees a capture's pool: its blocks go to the pool of the device.  Blocks in use become free there later. */
+/* Frees the pool of a capture.  Its blocks go to the pool of the device; blocks that are in use can be reused from
+   there when they are freed. */
 static void opdi_cu_pool_free(opdi_cu_pool *pool) {
     opdi_cu_pool *to = &opdi_cu_pools[pool->device];
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
@@ -1127,7 +1151,7 @@ static void opdi_cu_pool_free(opdi_cu_pool *pool) {
     }
     delete pool;
 }
-/* Ends the capture on a stream.  Sets *graph, or on failure *e.  Returns the capture's pool, or NULL if the stream is
+/* Ends the capture of a stream.  Sets *graph, or *e if it fails.  Returns the capture's pool, or NULL if the stream is
    not being captured. */
 static opdi_cu_pool *opdi_cu_capture_stop(cudaStream_t stream, cudaGraph_t *graph, cudaError_t *e) {
     opdi_cu_pool *pool = NULL;
@@ -1158,7 +1182,8 @@ static void opdi_cu_capture_drop(cudaStream_t stream) {
     if (pool) { opdi_cu_pool_free(pool); }
 }
 static bool opdi_cu_blas_take(cublasStatus_t *s);
-/* Begins a capture.  First makes the objects that are made only once: the fault memory and a cuBLAS handle. */
+/* Begins a capture.  First makes the memory for faults and a cuBLAS handle, which otherwise the first use would make,
+   perhaps during the capture.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_capture_begin(void *user, int index, int64_t stream) {
     const opdi_cu_on on(index);
     cublasStatus_t blas;
@@ -1217,8 +1242,9 @@ static int opdi_cu_capture_end(void *user, int index, int64_t stream, int64_t *c
     return -1;
 }
 
-/* If the device's current stream is being captured, sets *state to the memory from which the kernels read the position,
-   and makes d->at relative to that position.  Returns 0, or -1 and sets an error. */
+/* If the current stream of the device is being captured, sets *state to the memory from which the kernels of a replay
+   read the generator's key and position, and makes d->at relative to this position.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_cu_sequence_of(int index, opd_draw *d, const uint64_t **state) {
     if (opdi_cu_ncapturing == 0) { return 0; }
     opdi_cu_hold hold(opdi_cu_memory_lock);
@@ -1227,7 +1253,7 @@ static int opdi_cu_sequence_of(int index, opd_draw *d, const uint64_t **state) {
     if (!pool) { return 0; }
     for (opdi_cu_sequence &other : pool->sequences) { if (other.generator == d->generator) { q = &other; } }
     if (!q) {
-        /* not from the capture's memory, because kernels of the graph could write to it before this is read */
+        /* not from the capture's memory: kernels of the graph could write to it before it is read */
         opdi_cu_piece *p = opdi_cu_piece_new(hold, &opdi_cu_pools[index], opdi_cu_streams[index], 512);
         if (!p || !opdi_cu_pool_lives(pool)) {
             if (p) { opdi_cu_give(p); }
@@ -1245,8 +1271,8 @@ static int opdi_cu_sequence_of(int index, opd_draw *d, const uint64_t **state) {
     return 0;
 }
 __global__ void opdi_cu_set_state(uint64_t *state, uint64_t key, uint64_t at) { state[0] = key; state[1] = at; }
-/* Takes from the generators the words that a replay needs, and writes their positions to where the replay's kernels
-   read them. */
+/* Takes the random words for a replay from the generators, and writes their keys and positions to the memory from which
+   the replay's kernels read them.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_sequences_take(const opdi_cu_pool *pool) {
     for (const opdi_cu_sequence &q : pool->sequences) {
         uint64_t key, at = opd_generator_take(q.generator, q.words, &key);
@@ -1254,8 +1280,8 @@ static int opdi_cu_sequences_take(const opdi_cu_pool *pool) {
     }
     return 0;
 }
-/* Replays a graph.  A replay first waits for the previous one, even on another stream, because both use the same
-   memory. */
+/* Replays a graph on a stream.  It first waits for the previous replay, even on another stream, because both use the
+   same memory.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_capture_replay(void *user, int index, int64_t capture, int64_t stream) {
     const opdi_cu_on on(index);
     opdi_cu_graph *g = (opdi_cu_graph *)(intptr_t)capture;
@@ -1277,7 +1303,7 @@ static void opdi_cu_capture_free(void *user, int index, int64_t capture) {
     const opdi_cu_on on(index);
     opdi_cu_graph *g = (opdi_cu_graph *)(intptr_t)capture;
     (void)user;
-    (void)cudaEventSynchronize(g->done);          /* it may still run */
+    (void)cudaEventSynchronize(g->done);          /* a replay may still be running */
     (void)cudaGraphExecDestroy(g->exec);
     (void)cudaEventDestroy(g->done);
     (void)cudaGetLastError();
@@ -1295,19 +1321,20 @@ static bool opdi_cu_debug_set(void *user, bool on) {
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:groups      process groups over NCCL
 //
-//  The implementation of opd_group_device_add.  A group has a communicator and a stream.  A collective waits on that
-//  stream for all earlier work of the current stream, and before the result is used, the current stream waits for the
-//  collective.  Sends and receives are kept, and begun together with those that follow, in any order, as ncclGroupStart
-//  requires.  They begin when one of them is waited for, another function is called, the host waits for the device or
-//  group, or some time has passed.  Each group has a thread that watches its transfers.  If a rank ends or NCCL reports
-//  an error, the thread aborts the communicator, so that streams go on.  Every later wait for the device then gets the
-//  error.
+//  This is the implementation of opd_group_device_add.  A group has an NCCL communicator and a stream.  On that stream,
+//  a collective waits for all earlier work of the current stream.  Before its result is used, the current stream waits
+//  for the collective.  Sends and receives are not begun at once, but together with those that follow, between
+//  ncclGroupStart and ncclGroupEnd, so that their order does not matter.  They begin when one of them is waited for,
+//  another function of the group is called, the host waits for the device or group, or 50 ms have passed.  Each group
+//  has a thread that watches its transfers.  If a transfer takes too long or NCCL reports an error, the thread aborts
+//  the communicator, so that the work behind it on the streams does not hang.  From then on, each wait for the device
+//  fails with this error.
 //----------------------------------------------------------------------------------------------------------------------
 
-//== NCCL's functions, by its manual ===================================================================================
+//== functions of NCCL, declared from its manual =======================================================================
 
 typedef struct opdi_cu_nccl_id { char bytes[OPD_GROUP_ID]; } opdi_cu_nccl_id;
-/* ncclConfig_t as of 2.14, which its size and version say. */
+/* ncclConfig_t of version 2.14, which its members size and version say. */
 typedef struct opdi_cu_nccl_config { size_t size; unsigned magic, version; int blocking; } opdi_cu_nccl_config;
 #define OPDI_CU_NCCL_FIRST 21400                 /* version 2.14 */
 enum { OPDI_CU_NCCL_INVALID_USAGE = 5, OPDI_CU_NCCL_IN_PROGRESS = 7 };
@@ -1341,13 +1368,15 @@ static struct opdi_cu_nccl_functions {
 } opdi_cu_nccl;
 static std::mutex opdi_cu_nccl_lock;
 
-/* Returns a function of the library.  If it does not exist, returns NULL and sets *missing to its name. */
+/* Returns the address of a function of the library.  If it does not exist, returns NULL and sets *missing to its name,
+   unless that is set. */
 static void *opdi_cu_nccl_find(void *library, const char *name, const char **missing) {
     void *const found = dlsym(library, name);
     if (!found && !*missing) { *missing = name; }
     return found;
 }
-/* Loads NCCL once.  Returns 0, or -1 and sets an error that names the missing part; then the next call tries again. */
+/* Loads NCCL, unless it is loaded.  Returns 0, or -1 and sets an error that names the missing part; the next call then
+   tries again. */
 static int opdi_cu_nccl_load() {
     std::lock_guard<std::mutex> guard(opdi_cu_nccl_lock);
     const char *name = getenv("OPD_NCCL"), *missing = NULL;
@@ -1382,10 +1411,11 @@ static int opdi_cu_nccl_load() {
     return -1;
 }
 
-//== what NCCL can =====================================================================================================
+//== transfers that NCCL supports ======================================================================================
 
-/* Finds how NCCL can reduce a dtype: NCCL's type and operation, and how many NCCL elements make one of ours (2 for
-   complex numbers).  Returns false if NCCL cannot.  Bools are reduced by "any" or "all". */
+/* Finds NCCL's type and operation for a reduction of a dtype, and the number of NCCL elements per element: *each is 2
+   for complex numbers, otherwise 1.  Returns false if NCCL does not support the reduction.  Bools are reduced by "any"
+   or "all". */
 static bool opdi_cu_nccl_reduction(opd_scalar_type dtype, opd_reduction reduction, int *type, int *op, int64_t *each) {
     const bool wide = opd_dtype_is_complex(dtype);
     *each = wide ? 2 : 1;
@@ -1415,8 +1445,7 @@ static bool opdi_cu_nccl_reduction(opd_scalar_type dtype, opd_reduction reductio
 static bool opdi_cu_nccl_pair(const opd_transfer *t) {
     return t->kind == OPD_COLLECTIVE_SEND || t->kind == OPD_COLLECTIVE_RECV;
 }
-/* Returns whether NCCL can run the transfer.  NCCL has no tags: messages arrive in the order in which they were
-   sent. */
+/* Returns whether NCCL supports a transfer.  NCCL has no tags: messages arrive in the order in which they were sent. */
 static bool opdi_cu_group_takes(void *user, const opd_transfer *t) {
     int type, op;
     int64_t each;
@@ -1430,40 +1459,44 @@ static bool opdi_cu_group_takes(void *user, const opd_transfer *t) {
 
 //== groups ============================================================================================================
 
-static int64_t opdi_cu_clock() {                  /* in milliseconds */
+static int64_t opdi_cu_clock() {                  /* returns milliseconds */
     return std::chrono::duration_cast<std::chrono::milliseconds>(
         std::chrono::steady_clock::now().time_since_epoch()).count();
 }
-#define OPDI_CU_KEPT_MS 50                       /* the longest time that a send or receive is kept back */
+#define OPDI_CU_KEPT_MS 50                       /* the longest time for which a send or receive is kept back */
 /* A transfer that a caller requested. */
 typedef struct opdi_cu_move {
     opd_transfer what;
-    std::vector<int64_t> counts;                  /* of an all-to-all: sent to each rank, then received */
-    cudaEvent_t ready, done;                      /* ready: it waits for this; done: it has finished */
+    std::vector<int64_t> counts;                  /* for an all-to-all: the numbers of elements sent to each rank, then
+                                                     received */
+    cudaEvent_t ready, done;                      /* ready: the event that the transfer waits for; done: the event of
+                                                     its end */
     bool queued, passed, held;  /* queued: done was recorded; passed: done has passed; held: a caller may wait for it */
-    int64_t asked, begun;        /* asked: time of the request; begun: since when its data are ready; 0: not yet seen */
+    int64_t asked, begun;        /* times of the request, and since when `ready` has passed; 0: not yet */
     unsigned long long number;
 } opdi_cu_move;
 typedef struct opdi_cu_group {
     std::mutex lock;                              /* protects all members below */
     std::condition_variable wake;
     std::thread watch;
-    char name[64], lost[500];                     /* lost: why the group has ended, or "" */
+    char name[64], lost[500];                     /* lost: why the group has ended after an error, or "" */
     int device, rank, size;
     int64_t timeout_ms;
     void *comm;
     cudaStream_t stream;
     unsigned long long count;
-    std::list<opdi_cu_move *> kept, running;      /* kept: sends and receives not yet begun; running: queued */
+    std::list<opdi_cu_move *> kept, running;      /* kept: sends and receives not begun yet; running: transfers on the
+                                                     stream */
     bool ends;
 } opdi_cu_group;
-/* All groups, listed by device, and the groups that ended after an error: results on their devices cannot be trusted.
-   A device's lock may be held while NCCL waits for other ranks. */
+/* All groups, by device, and the groups that have ended after an error; results on their devices cannot be trusted.  A
+   device's lock may be held while NCCL waits for other ranks. */
 static std::mutex opdi_cu_groups_lock[OPDI_CU_MAX_DEVICES], opdi_cu_lost_lock;
 static std::list<opdi_cu_group *> *const opdi_cu_groups = new std::list<opdi_cu_group *>[OPDI_CU_MAX_DEVICES];
 static std::vector<const opdi_cu_group *> *opdi_cu_lost_groups;
 
-/* If a group of the current device has ended, returns -1 and sets that group's error; else returns 0. */
+/* If a group of the current device has ended after an error, sets the group's error and returns -1; otherwise returns
+   0. */
 static int opdi_cu_lost_check() {
     const int device = opdi_cu_current();
     std::lock_guard<std::mutex> guard(opdi_cu_lost_lock);
@@ -1490,8 +1523,8 @@ static const char *opdi_cu_move_name(const opdi_cu_move *m) {
                                         "reduce", "gather", "scatter", "send", "recv", "barrier"};
     return names[m->what.kind <= OPD_COLLECTIVE_BARRIER ? m->what.kind : 0];
 }
-/* Ends the group after an error, so that it runs no more transfers and streams do not hang.  Called under the group's
-   lock. */
+/* Ends the group after an error: aborts its communicator, so that streams do not hang, and lets it run no more
+   transfers.  `m` is the transfer that failed, or NULL.  Called under the group's lock. */
 static void opdi_cu_group_lose(opdi_cu_group *g, const opdi_cu_move *m, const char *why) {
     void *const comm = g->comm;
     char which[100] = "";
@@ -1511,7 +1544,8 @@ static void opdi_cu_group_lose(opdi_cu_group *g, const opdi_cu_move *m, const ch
     if (comm) { (void)opdi_cu_nccl.CommAbort(comm); }
 }
 static int opdi_cu_group_gone(const opdi_cu_group *g) { return opd_fail(OPD_ERROR_KERNEL, "%s", g->lost); }
-/* Waits until NCCL has accepted the work that it was given.  Returns 0, or -1 and ends the group. */
+/* Waits until NCCL has accepted work for the group that returned `result`.  `m` is its transfer, or NULL.  Returns 0,
+   or ends the group and returns -1. */
 static int opdi_cu_group_settle(opdi_cu_group *g, const opdi_cu_move *m, int result) {
     const int64_t begun = opdi_cu_clock();
     char why[200];
@@ -1532,8 +1566,8 @@ static int opdi_cu_group_settle(opdi_cu_group *g, const opdi_cu_move *m, int res
 
 //== transfers =========================================================================================================
 
-/* Passes a transfer that is not an NCCL collective to NCCL as sends and receives.  Returns the first error of NCCL, or
-   0. */
+/* Passes a transfer to NCCL as sends and receives, for transfers that are not collectives of NCCL.  Returns NCCL's
+   first error, or 0. */
 static int opdi_cu_move_parts(const opdi_cu_group *g, const opdi_cu_move *m) {
     const opd_transfer *const t = &m->what;
     const size_t size = opd_dtype_size(t->dtype), bytes = (size_t)t->count * size;
@@ -1564,7 +1598,8 @@ static int opdi_cu_move_parts(const opdi_cu_group *g, const opdi_cu_move *m) {
     }
     return result;
 }
-/* Passes a transfer to NCCL if NCCL has it as a collective, and sets *result.  Otherwise returns false. */
+/* If a transfer is a collective of NCCL, passes it to NCCL, sets *result to NCCL's result, and returns true.  Otherwise
+   returns false. */
 static bool opdi_cu_move_whole(const opdi_cu_group *g, const opdi_cu_move *m, int *result) {
     const opd_transfer *const t = &m->what;
     const size_t bytes = (size_t)t->count * opd_dtype_size(t->dtype);
@@ -1591,8 +1626,8 @@ static bool opdi_cu_move_whole(const opdi_cu_group *g, const opdi_cu_move *m, in
     default: return false;
     }
 }
-/* Begins some transfers together, each after the work that it depends on.  Returns 0, or -1 and ends the group.  Called
-   under the group's lock, while its device is the current one. */
+/* Begins transfers together, after the work that each depends on.  Returns 0, or ends the group and returns -1.  Called
+   under the group's lock, while the group's device is current. */
 static int opdi_cu_group_queue(opdi_cu_group *g, std::list<opdi_cu_move *> &moves) {
     opdi_cu_move *const first = moves.front();
     cudaError_t e = cudaSuccess;
@@ -1618,14 +1653,14 @@ static int opdi_cu_group_queue(opdi_cu_group *g, std::list<opdi_cu_move *> &move
     g->wake.notify_all();
     return 0;
 }
-/* Begins the sends and receives that were kept back. */
+/* Begins the sends and receives that were kept back.  Returns 0, or -1 if the group has ended. */
 static int opdi_cu_group_flush(opdi_cu_group *g) {
     std::list<opdi_cu_move *> moves;
     if (g->lost[0]) { return -1; }
     if (g->kept.empty()) { return 0; }
     moves.swap(g->kept);
     const int rc = opdi_cu_group_queue(g, moves);
-    if (rc) { g->running.splice(g->running.end(), moves); }   /* the end of the group frees these */
+    if (rc) { g->running.splice(g->running.end(), moves); }   /* opdi_cu_group_free frees them */
     return rc;
 }
 static int opdi_cu_group_begin(void *user) {
@@ -1652,7 +1687,7 @@ static void opdi_cu_move_free(opdi_cu_move *m) {
     if (m->done) { (void)cudaEventDestroy(m->done); }
     delete m;
 }
-/* Notes that the caller no longer waits for a transfer.  The transfer is freed once it has also finished. */
+/* Records that the caller no longer waits for a transfer.  The transfer is freed as soon as it has also finished. */
 static void opdi_cu_move_drop(opdi_cu_move *m) {
     m->held = false;
     if (m->passed) { opdi_cu_move_free(m); }
@@ -1735,10 +1770,10 @@ static int opdi_cu_group_test(void *user, void *request) {
     return 0;
 }
 
-//== who looks after them ==============================================================================================
+//== watching transfers ================================================================================================
 
-/* Removes transfers that have finished.  Ends the group if a rank has kept it waiting for too long.  Called under the
-   group's lock. */
+/* Removes transfers that have finished.  Ends the group if NCCL reports an error, or a transfer takes longer than the
+   timeout.  Called under the group's lock. */
 static void opdi_cu_group_look(opdi_cu_group *g) {
     const int64_t now = opdi_cu_clock();
     char why[200];
@@ -1794,7 +1829,8 @@ static int opdi_cu_group_abandon(void *user, const char *why) {
     opdi_cu_group_lose(g, NULL, why);
     return 0;
 }
-/* Waits until all ranks have finished with the communicator, and frees it. */
+/* Waits for the group's transfers, ends its watching thread, and frees the communicator when all ranks have finished
+   with it. */
 static void opdi_cu_group_leave(opdi_cu_group *g) {
     std::unique_lock<std::mutex> hold(g->lock);
     (void)opdi_cu_group_flush(g);
@@ -1829,7 +1865,7 @@ static int opdi_cu_group_destroy(void *user) {
     return rc;
 }
 
-//== what the backend has ==============================================================================================
+//== functions of the backend ==========================================================================================
 
 static int opdi_cu_group_id(void *user, int index, void *id) {
     const opdi_cu_on on(index);
@@ -1849,7 +1885,7 @@ static int opdi_cu_group_ready(void *user) {
     opdi_cu_group_list(g, true);
     return 0;
 }
-/* Begins to join the other ranks in one communicator.  Returns 0, or -1 and sets an error. */
+/* Begins to join the other ranks in a communicator, whose id is `id`.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_group_join(opdi_cu_group *g, const void *id) {
     opdi_cu_nccl_config config;
     opdi_cu_nccl_id key;
@@ -1890,18 +1926,20 @@ static int opdi_cu_group_new(void *user, int index, const opd_group_desc *group,
 }
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>cu:pointwise   the formulas
+//  >>cu:pointwise   pointwise formulas
 //
-//  Each formula is a functor, which three kernels run.  Contiguous operands of one dtype are processed 16 bytes at a
-//  time.  Operands of one dtype with strides or repetition are processed in the same way along the innermost dimension,
-//  if possible.  All others are processed element by element, with dtypes known only at run time.
+//  Each pointwise formula becomes a functor, which three kernels can run.  Contiguous operands of the same dtype are
+//  processed 16 bytes at a time.  Operands of the same dtype that have strides or repeated elements are processed in
+//  the same way along the innermost dim, if that is possible.  All other operands are processed one element at a time,
+//  with dtypes that are known only at run time.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* The numbers of a formula: a, b, c, and in `in` the operands that are numbers instead of tensors. */
+/* The numbers of a pointwise formula: its parameters a, b, c, and in `in` those operands that are numbers instead of
+   tensors. */
 template <typename C> struct opdi_cu_pw_numbers { C a, b, c, in[3]; };
 
 template <int F, typename C> struct opdi_cu_pw_formula;
-/* heavy: more than plain arithmetic, so that few copies of it are made. */
+/* heavy: more than plain arithmetic, so that few copies of the code are made */
 #define OPDI_CU_HEAVY_W 0
 #define OPDI_CU_HEAVY_V 0
 #define OPDI_CU_HEAVY_S 1
@@ -1954,7 +1992,7 @@ OPD_FORMULAS_FLOAT(OPDI_CU_FORMULA)
 #define OPD_NEG(x) ((int64_t)(0 - (uint64_t)(x)))
 #define OPD_NOTES
 #define OPD_PASS_NOTES
-#define OPD_NOTE(k)                               /* the result is 0; in PyTorch it is undefined */
+#define OPD_NOTE(k)                               /* the result is 0, where PyTorch's is undefined */
 #define OPD_SMALLEST INT64_MIN
 #define OPD_FORMULA_HELPERS_INT
 #include "opdispatch.h"
@@ -1972,8 +2010,8 @@ OPD_FORMULAS_INT(OPDI_CU_FORMULA)
 #undef OPD_NOTE
 #undef OPD_SMALLEST
 
-/* Returns whether the fast kernels store bool for formula f, as for comparisons, instead of the inputs' type.  (`where`
-   reads a bool, its condition, but does not store one.) */
+/* Returns whether the fast kernels store bool for pointwise formula f (a comparison, for example), instead of the
+   inputs' type.  (`where` reads a bool, but does not store it.) */
 __host__ __device__ constexpr bool opdi_cu_asks(int f) {
     return f == OPD_FORMULA_eq || f == OPD_FORMULA_ne || f == OPD_FORMULA_lt || f == OPD_FORMULA_le ||
            f == OPD_FORMULA_gt || f == OPD_FORMULA_ge || f == OPD_FORMULA_logical_not ||
@@ -1984,21 +2022,21 @@ __host__ __device__ constexpr bool opdi_cu_asks(int f) {
 template <bool B, typename T> struct opdi_cu_or_bool { typedef T type; };
 template <typename T> struct opdi_cu_or_bool<true, T> { typedef bool type; };
 
-//== rows ==============================================================================================================
+//== kernels for contiguous operands ===================================================================================
 
 #define OPDI_CU_TEAM 256
 
 template <typename C> struct opdi_cu_pw_flat {
     void *out;
-    const void *in[3];                            /* NULL: a number */
+    const void *in[3];                            /* NULL: the operand is a number */
     int64_t n;
-    int32_t numbers;                              /* bit k: in[k] is a number */
+    int32_t numbers;                              /* bit k: in[k] is NULL */
     opdi_cu_pw_numbers<C> s;
 };
-/* Loads the first `runs` of U runs of N elements, `step` apart; does nothing if p is NULL, because then the operand is
-   a number.  The runs of all operands are loaded before any is used, so that all loads are in flight at once.
-   Afterwards the mask `numbers` tells which operands are numbers; the compiler does not know that this is the same
-   condition. */
+/* Loads the first `runs` of U runs of N elements, which are `step` apart.  If p is NULL, the operand is a number, and
+   nothing is loaded.  A kernel loads the runs of all operands before it uses any, so that all loads are in flight at
+   once.  Afterwards it finds out from the mask `numbers` which operands are numbers; the compiler does not know that
+   this is the same condition. */
 template <int N, int U, typename T>
 __device__ __forceinline__ void opdi_cu_pw_fetch(opdi_cu_vector<T, N> *to /*[U]*/, const T *p, int64_t i, int step,
                                                  int runs) {
@@ -2011,8 +2049,8 @@ template <typename C, typename T, int N>
 __device__ __forceinline__ C opdi_cu_pw_taken(const opdi_cu_vector<T, N> &v, int j, bool number, C s) {
     return number ? s : opdi_cu_taken<C>(v, j);
 }
-/* Returns how many runs of 16 bytes a thread computes: enough to keep loads in flight with one or two operands, but few
-   copies of the code of heavy formulas. */
+/* Returns the number of runs of 16 bytes that a thread computes: enough to keep loads in flight with one or two
+   operands, but with few copies of the code of heavy formulas. */
 __host__ __device__ constexpr int opdi_cu_pw_unrolled(int inputs, bool heavy, int size) {
     return heavy ? inputs == 1 && size >= 4 ? 2 : 1 : inputs == 1 ? 4 : 2;
 }
@@ -2054,10 +2092,10 @@ opdi_cu_pointwise_flat(const opdi_cu_pw_flat<C> f) {
     }
 }
 
-//== strides ===========================================================================================================
+//== kernels for operands with strides =================================================================================
 
 #define OPDI_CU_PW_DIMS 12
-/* Computes n / d for n below 2^31 by a multiplication: (n * m >> 32) + n >> s. */
+/* Computes n / d for n below 2^31 as ((n * m >> 32) + n) >> s. */
 struct opdi_cu_pw_divider {
     uint32_t d, m, s;
     __device__ __forceinline__ uint32_t of(uint32_t n) const { return (__umulhi(n, m) + n) >> s; }
@@ -2068,16 +2106,15 @@ static opdi_cu_pw_divider opdi_cu_divide_by(uint32_t d) {
     r.m = (uint32_t)((((uint64_t)1 << 32) * (((uint64_t)1 << r.s) - d)) / d + 1);
     return r;
 }
-/* The layout of up to four operands, with fewer than 2^31 elements.  Dim 0 is the innermost; strides are in
-   elements. */
+/* The layout of up to four operands with fewer than 2^31 elements.  Dim 0 is the innermost; strides are in elements. */
 struct opdi_cu_pw_walk {
     int32_t ndim, n;
     opdi_cu_pw_divider sizes[OPDI_CU_PW_DIMS];
     int64_t strides[4][OPDI_CU_PW_DIMS];
-    void *data[4];                                /* NULL: a number */
+    void *data[4];                                /* NULL: the operand is a number */
     int32_t dtype[4];
 };
-/* Computes the offsets of element i in K operands. */
+/* Computes the offset of element i in each of K operands. */
 template <int K> __device__ __forceinline__ void opdi_cu_pw_offsets(const opdi_cu_pw_walk &w, uint32_t i, int64_t *at) {
 #pragma unroll
     for (int k = 0; k < K; k++) { at[k] = 0; }
@@ -2092,10 +2129,10 @@ template <int K> __device__ __forceinline__ void opdi_cu_pw_offsets(const opdi_c
 #pragma unroll
     for (int k = 0; k < K; k++) { at[k] += (int64_t)i * w.strides[k][w.ndim - 1]; }
 }
-/* Processes element i, or, if `run` is set, the N elements from i * N on.  These are contiguous, or one element
-   repeated. */
+/* The arguments of the kernel for operands with strides.  A thread processes element i or, if `run` is true, the N
+   elements from i * N on, which are contiguous in each operand, or the same element. */
 template <typename C> struct opdi_cu_pw_strided { opdi_cu_pw_walk w; opdi_cu_pw_numbers<C> s; int32_t run, numbers; };
-/* Loads the N elements at p.  A repeated element (stride 0) is put into the first position only. */
+/* Loads the N elements at p + at.  If `stride` is 0, they are the same element, which is only stored as to->at[0]. */
 template <int N, typename T>
 __device__ __forceinline__ void opdi_cu_pw_fetch_run(opdi_cu_vector<T, N> *to, const T *p, int64_t at, int64_t stride) {
     if (!p) { return; }
@@ -2146,7 +2183,7 @@ opdi_cu_pointwise_strided(const opdi_cu_pw_strided<C> f) {
     }
 }
 
-//== dtypes known at run time ==========================================================================================
+//== kernels for dtypes known at run time ==============================================================================
 
 #define OPDI_CU_EACH_DTYPE(X) \
     X(OPD_FLOAT32, float) X(OPD_FLOAT64, double) X(OPD_FLOAT16, opdi_cu_f16) X(OPD_BFLOAT16, opdi_cu_bf16) \
@@ -2166,7 +2203,7 @@ template <typename C> __device__ OPDI_CU_NOINLINE void opdi_cu_store_as(void *p,
         default: break;
     }
 }
-/* Returns v after it was converted to `dtype` and back. */
+/* Returns v converted to `dtype` and back. */
 template <typename C> __device__ OPDI_CU_NOINLINE C opdi_cu_through(C v, int dtype) {
     switch (dtype) {
 #define OPDI_CU_THROUGH_CASE(number, T) case number: return opdi_cu_cast<C>(opdi_cu_cast<T>(v));
@@ -2174,7 +2211,7 @@ template <typename C> __device__ OPDI_CU_NOINLINE C opdi_cu_through(C v, int dty
         default: return v;
     }
 }
-/* common: the dtype to which inputs of other dtypes are converted first.  -1: inputs are only converted to the compute
+/* common: the dtype to which inputs of other dtypes are converted first; -1: they are only converted to the compute
    type. */
 template <typename C> struct opdi_cu_pw_general { opdi_cu_pw_walk w; opdi_cu_pw_numbers<C> s; int32_t common; };
 template <typename C>
@@ -2199,9 +2236,10 @@ opdi_cu_pointwise_general(const opdi_cu_pw_general<C> f) {
     }
 }
 
-//== which kernel ======================================================================================================
+//== choosing a kernel =================================================================================================
 
-/* The kernels of a formula in compute type C.  A kernel is NULL if it does not exist for that dtype or formula. */
+/* The kernels of a pointwise formula with compute type C.  A kernel is NULL if there is none for the dtype or
+   formula. */
 template <typename C> struct opdi_cu_pw_kernels {
     void (*flat[3])(opdi_cu_pw_flat<C>);             /* by opdi_cu_fast_dtype */
     void (*strided[3])(opdi_cu_pw_strided<C>);
@@ -2209,7 +2247,7 @@ template <typename C> struct opdi_cu_pw_kernels {
     int inputs;
     bool heavy;
 };
-/* Selects the kernel for operands with strides.  Heavy formulas have none. */
+/* Returns the kernel for operands with strides, or NULL for heavy formulas, which have none. */
 template <int F, typename C, typename T, bool heavy> struct opdi_cu_pw_pick {
     static void (*strided())(opdi_cu_pw_strided<C>) { return opdi_cu_pointwise_strided<F, C, T>; }
 };
@@ -2267,13 +2305,13 @@ static opdi_cu_pw_kernels<int64_t> opdi_cu_pw_kernels_of(int formula, int64_t) {
         default: return opdi_cu_pw_kernels<int64_t>();
     }
 }
-/* Returns the index of a fast kernel's dtype in opdi_cu_pw_kernels, or -1 for another dtype. */
+/* Returns the index in opdi_cu_pw_kernels of the fast kernels for a dtype, or -1 if there are none. */
 static int opdi_cu_fast_dtype(opd_scalar_type t, float) {
     return t == OPD_FLOAT32 ? 0 : t == OPD_FLOAT16 ? 1 : t == OPD_BFLOAT16 ? 2 : -1;
 }
 static int opdi_cu_fast_dtype(opd_scalar_type t, double) { return t == OPD_FLOAT64 ? 0 : -1; }
 static int opdi_cu_fast_dtype(opd_scalar_type t, int64_t) { return t == OPD_INT64 ? 0 : t == OPD_INT32 ? 1 : -1; }
-/* Returns the index of the fast kernel for these operands' dtypes. */
+/* Returns the index of the fast kernels for these operands, or -1 if their dtypes differ or have none. */
 template <typename C> static int opdi_cu_pw_fast(const opd_pointwise *p) {
     const int which = opdi_cu_fast_dtype(p->common, C(0));
     int k;
@@ -2305,7 +2343,7 @@ static int32_t opdi_cu_pw_which_numbers(const opd_pointwise *p) {
     for (k = 1; k < p->noperands; k++) { bits |= p->operands[k].data ? 0 : 1 << (k - 1); }
     return bits;
 }
-/* Makes a walk over all elements.  Returns false if there are too many elements or dimensions. */
+/* Makes a walk over all elements.  Returns false if there are too many elements or dims. */
 static bool opdi_cu_pw_walk_of(const opd_pointwise *p, opdi_cu_pw_walk *w) {
     int k, d;
     if (p->ndim > OPDI_CU_PW_DIMS || p->numel > INT32_MAX) { return false; }
@@ -2321,8 +2359,8 @@ static bool opdi_cu_pw_walk_of(const opd_pointwise *p, opdi_cu_pw_walk *w) {
     }
     return true;
 }
-/* Returns whether operands can be processed in runs of N: at any multiple of N, the next N elements of every operand
-   are contiguous and aligned, or one element repeated. */
+/* Returns whether `nops` operands can be processed in runs of n elements: at each multiple of n, the next n elements of
+   an operand are contiguous and aligned, or the same element. */
 static bool opdi_cu_pw_in_runs(const opdi_cu_pw_walk *w, int nops, int n) {
     int k, d;
     if (w->sizes[0].d % (uint32_t)n || w->strides[0][0] != 1) { return false; }
@@ -2367,7 +2405,8 @@ static int opdi_cu_pointwise_one(const opd_pointwise *p) {
     return p->compute == OPD_FLOAT32 ? opdi_cu_pointwise_part<float>(p)
         : p->compute == OPD_FLOAT64 ? opdi_cu_pointwise_part<double>(p) : opdi_cu_pointwise_part<int64_t>(p);
 }
-/* Runs one part.  If the part is too large for one launch (1), splits it along its outermost dimension. */
+/* Computes a pointwise formula.  If there are too many elements or dims for one launch, splits the outermost dim.
+   Returns 0, or -1 and sets an error. */
 static int opdi_cu_pointwise_split(const opd_pointwise *p) {
     const int rc = opdi_cu_pointwise_one(p), last = p->ndim - 1;
     int64_t sizes[OPD_MAX_DIMS], at, step = p->ndim > OPDI_CU_PW_DIMS ? 1 : opdi_cu_ceil(p->sizes[last], 2);
@@ -2425,9 +2464,9 @@ template <typename Q, typename P> struct opdi_cu_pw_moved<opdi_cu_pw_complex<Q>,
     }
 };
 
-/* Copies within one dtype, contiguous or not; dtypes of one size share a type, uint8_t to opdi_cu_16.  If `in` is NULL,
-   writes `number` everywhere.  If `run` is set, w.n counts runs of N elements; with one dim, `rest` single elements
-   follow the runs. */
+/* Copies elements of one dtype, contiguous or not.  Dtypes of the same size share a type T, from uint8_t to opdi_cu_16.
+   If the source is NULL, writes `number` everywhere.  If `run` is true, w.n is the number of runs of 16 bytes; if there
+   is only one dim, `rest` single elements follow the runs. */
 template <typename T> struct opdi_cu_pw_move { opdi_cu_pw_walk w; T number; int32_t run, rest; };
 template <typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM) opdi_cu_copy_same(const opdi_cu_pw_move<T> m) {
     constexpr int N = 16 / sizeof(T), U = 4;
@@ -2483,10 +2522,10 @@ template <typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM) opdi_cu_co
         for (int u = 0; u < U; u++) { if (i + u * step < n) { out[at[u][0]] = v[u]; } }
     }
 }
-/* A transposition by tiles through shared memory.  out has stride 1 along dim 0; in has it along dim `across`, which
-   becomes dim 1 of the walk.  The other dims are batches.  The grid's x counts tiles along dims 0 and 1, its y batches.
-   Tiles of short elements are larger, so that as many bytes are in flight.  Rows of a tile are padded by a word to
-   avoid bank conflicts. */
+/* A transposition by tiles through shared memory.  The destination has stride 1 along dim 0, the source along dim 1.
+   The other dims are batches.  blockIdx.x counts the tiles along dims 0 and 1, blockIdx.y the batches.  Tiles of short
+   elements are larger, so that as many bytes are on their way.  A row of a tile is padded by a word to avoid bank
+   conflicts. */
 __host__ __device__ constexpr int opdi_cu_turned_side(int size) { return size <= 2 ? 64 : 32; }
 template <typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM, 4)
 opdi_cu_copy_turned(const opdi_cu_pw_walk w, int batches) {
@@ -2517,7 +2556,7 @@ opdi_cu_copy_turned(const opdi_cu_pw_walk w, int batches) {
         }
     }
 }
-/* Copies between two dtypes.  Runs have 8 elements, of up to 4 bytes each. */
+/* These two functions load and store N neighbouring elements, in pieces of at most 16 bytes. */
 template <int N, typename T> __device__ __forceinline__ void opdi_cu_load_pieces(const T *p, T *to /*[N]*/) {
     constexpr int P = N * sizeof(T) > 16 ? 16 / sizeof(T) : N;
     OPDI_CU_UNROLL
@@ -2570,8 +2609,8 @@ opdi_cu_copy_convert(const opdi_cu_pw_walk w, int run, int rest) {
         out[at[0]] = opdi_cu_pw_moved<To, From>::of(in[at[1]]);
     }
 }
-/* Returns whether two operands can be walked in runs of N elements.  If there is one dim, *rest becomes the number of
-   elements behind the last run. */
+/* Prepares a walk over two operands in runs of n elements, and returns whether this is possible.  If there is only one
+   dim, sets *rest to the number of elements behind the last run. */
 static bool opdi_cu_pw_runs(opdi_cu_pw_walk *w, int n, int32_t *rest) {
     const opdi_cu_pw_divider size = w->sizes[0];
     *rest = 0;
@@ -2597,7 +2636,7 @@ template <typename To> static int opdi_cu_copy_from(opdi_cu_pw_walk w, opd_scala
     }
     return opdi_cu_launch(kernel, opdi_cu_grid(w.n, OPDI_CU_TEAM), OPDI_CU_TEAM, 0, w, run, rest);
 }
-/* Moves dim `d` of a walk to position 1, and the dims between up by one. */
+/* Moves dim `d` of a walk to position 1, and the dims from 1 to d - 1 up by one position. */
 static void opdi_cu_pw_walk_bring(opdi_cu_pw_walk *w, int d) {
     const opdi_cu_pw_divider size = w->sizes[d];
     const int64_t a = w->strides[0][d], b = w->strides[1][d];
@@ -2626,7 +2665,7 @@ template <typename T> static int opdi_cu_copy_one_type(opdi_cu_pw_walk *w, T num
     m.run = sizeof(T) < 16 && opdi_cu_pw_runs(&m.w, 16 / (int)sizeof(T), &m.rest);
     return opdi_cu_launch(opdi_cu_copy_same<T>, opdi_cu_grid(opdi_cu_ceil(m.w.n, 4), OPDI_CU_TEAM), OPDI_CU_TEAM, 0, m);
 }
-/* Puts a number, as an element of dtype `t`, into the bytes of out[2]. */
+/* Writes the number of an operand, as an element of dtype `t`, into the bytes of out[2]. */
 template <typename T> static void opdi_cu_pw_element_put(double *out, T v) { memcpy(out, &v, sizeof v); }
 static void opdi_cu_pw_element(const opd_operand *o, opd_scalar_type t, double *out /*[2]*/) {
     const bool whole = opd_dtype_is_integral(o->dtype, true);
@@ -2644,7 +2683,7 @@ static void opdi_cu_pw_element(const opd_operand *o, opd_scalar_type t, double *
         default: break;
     }
 }
-/* Copies one part.  Returns 1 if the part is too large for one launch. */
+/* Copies a part of a tensor.  Returns 0, 1 if the part is too large for one launch, or -1 and sets an error. */
 static int opdi_cu_copy_part(const opd_pointwise *p) {
     const opd_scalar_type to = p->operands[0].dtype, from = p->operands[1].dtype;
     opdi_cu_pw_walk w;
@@ -2667,12 +2706,12 @@ static int opdi_cu_copy_part(const opd_pointwise *p) {
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:random      random numbers
 //
-//  Random numbers are counter-based, and the same as the CPU's for the same seed: see opd_draw.  Uniform and integer
-//  numbers are the same bit for bit.  Numbers that need a logarithm, sine or cosine (normal, exponential) may differ in
-//  the last bits, because CUDA's functions do.
+//  Random numbers are computed from a counter, and are the same as on the CPU for the same seed (see opd_draw).
+//  Uniform numbers and integers are equal bit for bit.  Numbers that need a logarithm, sine or cosine (normal,
+//  exponential) may differ in the last bits, because these functions differ in CUDA.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Philox 4x32-10: computes four words from a counter. */
+/* Computes four random words from a key and a counter, by Philox 4x32-10. */
 __device__ __forceinline__ void opdi_cu_philox(uint64_t key, uint64_t counter, uint32_t *out /*[4]*/) {
     uint32_t a = (uint32_t)counter, b = (uint32_t)(counter >> 32), c = 0, d = 0, k0 = (uint32_t)key;
     uint32_t k1 = (uint32_t)(key >> 32);
@@ -2686,7 +2725,7 @@ __device__ __forceinline__ void opdi_cu_philox(uint64_t key, uint64_t counter, u
     }
     out[0] = a; out[1] = b; out[2] = c; out[3] = d;
 }
-/* x * y + z, rounded twice as on the CPU. */
+/* Returns x * y + z, rounded after each operation, as on the CPU. */
 __device__ __forceinline__ float opdi_cu_mul_add(float x, float y, float z) {
 #if defined(OPD_CUDA_EMULATED)
     const float p = x * y;
@@ -2705,7 +2744,8 @@ __device__ __forceinline__ double opdi_cu_mul_add(double x, double y, double z) 
 }
 __device__ __forceinline__ float opdi_cu_log1p(float x) { return log1pf(x); }
 __device__ __forceinline__ double opdi_cu_log1p(double x) { return log1p(x); }
-/* Turns four random words into four numbers: uniform ones or, if `normal`, two pairs of normal ones. */
+/* Converts four random words to numbers: four uniform floats (two doubles) or, if `normal` is true, pairs of normal
+   numbers. */
 __device__ __forceinline__ void opdi_cu_drawn(const uint32_t *r /*[4]*/, bool normal, float *x /*[4]*/) {
 #pragma unroll
     for (int k = 0; k < 4; k++) { x[k] = (float)(int32_t)(r[k] >> 8) * 5.9604644775390625e-8f; }
@@ -2730,9 +2770,9 @@ __device__ __forceinline__ void opdi_cu_drawn(const uint32_t *r /*[4]*/, bool no
     x[0] = radius * c;
     x[1] = radius * s;
 }
-/* state: in a capture, the generator's key and the position from which d.at is counted; if NULL, d.key and d.at are
-   used as they are.  W: float or double, the type of the random numbers.  bits: how many bits of a uniform number are
-   kept; 0 means all. */
+/* Draws random floats.  state: in a capture, the generator's key and the position from which d.at is counted; if it is
+   NULL, d.key and d.at are used.  W: the type in which numbers are computed, float or double.  bits: how many different
+   values a uniform number in [0, 1) can have, or 0 for all. */
 template <typename T, typename W> __global__ void opdi_cu_draw_floats(opd_draw d, const uint64_t *state, W bits) {
     constexpr int per = 16 / sizeof(W), wide = per * sizeof(T) <= 16 ? per : 16 / sizeof(T);     /* stored at once */
     const int64_t step = (int64_t)gridDim.x * blockDim.x, nblocks = (d.numel + per - 1) / per;
@@ -2806,7 +2846,7 @@ static int opdi_cu_draw(void *user, int index, const opd_draw *d) {
 
 //== dropout ===========================================================================================================
 
-/* out = x mask scale, for contiguous, aligned memory. */
+/* out = x mask scale, for contiguous, aligned memory */
 template <typename T> __global__ void opdi_cu_dropout_kernel(const T *x, const bool *mask, T *out, opdi_cu_acc<T> scale,
                                                              int64_t n) {
     typedef opdi_cu_acc<T> A;
@@ -2824,7 +2864,7 @@ template <typename T> __global__ void opdi_cu_dropout_kernel(const T *x, const b
         opdi_cu_store_vector<W>(out + i * W, v);
     }
 }
-/* The gradient of native_dropout, and dropout itself: argument 0 times mask times scale. */
+/* Runs native_dropout_backward, which also computes dropout itself: argument 0 times the mask times the scale. */
 static int opdi_cu_native_dropout_backward(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1), *out;
     const double scale = opd_arg_float(call, 2);
@@ -2857,28 +2897,32 @@ static const opdi_cu_row opdi_cu_rows_random[] = {
 
    A fold defines the operation: F<C> has a State, and init, take (elements in), join (two states), store (results). */
 
-/* The destination of results: element `at` of up to two tensors. */
+/* Where results are stored: element at[k] of data[k]. */
 typedef struct opdi_cu_results { void *data[2]; int dtype[2]; int64_t at[2]; } opdi_cu_results;
-#define OPDI_CU_REDUCE_DIMS 12                    /* after joining; a tensor with more is copied first */
+#define OPDI_CU_REDUCE_DIMS 12                    /* after dims were joined; a tensor with more dims is copied first */
 typedef struct opdi_cu_reduction {
     const char *x;
-    const char *second;                           /* a pair's second tensor, with the layout of the first; or NULL */
-    int dtype, bytes;                             /* of the input; of one element */
+    const char *second;                           /* the second tensor of a reduction of pairs, with the first's layout,
+                                                     or NULL */
+    int dtype, bytes;                             /* dtype of the input; bytes of an element */
     bool odd;                                     /* loads of 16 bytes are not possible */
-    int nred, nkept;                              /* numbers of dims, at least one each; innermost first */
+    int nred, nkept;                              /* numbers of reduced and kept dims, at least 1; innermost dims come
+                                                     first */
     int64_t rsize[OPDI_CU_REDUCE_DIMS], rstride[OPDI_CU_REDUCE_DIMS];
-    opdi_cu_pw_divider by[OPDI_CU_REDUCE_DIMS];   /* for rsize, if n is below 2^31 */
-    bool far;                                     /* n is not below 2^31, and there are several dims */
+    opdi_cu_pw_divider by[OPDI_CU_REDUCE_DIMS];   /* for division by rsize, if n is below 2^31 */
+    bool far;                                     /* n is at least 2^31, and several dims are reduced */
     int64_t ksize[OPDI_CU_REDUCE_DIMS], kstride[OPDI_CU_REDUCE_DIMS], ostride[2][OPDI_CU_REDUCE_DIMS];
-    int64_t n, outer;                             /* elements of a row; rows */
-    int64_t chunk;                                /* elements of a chunk */
-    int chunks;                                   /* per row; if more than one, states go to `states` [chunks][outer] */
+    int64_t n, outer;                             /* elements of a row; number of rows */
+    int64_t chunk;                                /* elements of a chunk of a row */
+    int chunks;                                   /* chunks per row; if there are several, their states are stored in
+                                                     `states` [chunks][outer] */
     void *states;
     opdi_cu_results out;
 } opdi_cu_reduction;
 
-/* Reads elements of type T, as the type C in which folds compute: one element, or W neighbours at an address that is a
-   multiple of W elements.  W elements are loaded unchanged (Raw) and only cast when all loads are in flight. */
+/* Reads elements of type T and converts them to C, the type in which folds compute: one element, or W neighbours at an
+   address that is a multiple of W elements.  W elements are first loaded unchanged (as Raw), and converted when all
+   loads are in flight. */
 template <class T> struct opdi_cu_reader {
     typedef opdi_cu_acc<T> C;
     enum { W = 16 / sizeof(T) };
@@ -2894,7 +2938,8 @@ template <class T> struct opdi_cu_reader {
         for (int k = 0; k < W; k++) { c[k] = opdi_cu_cast<C>(raw.at[k]); }
     }
 };
-/* Types that are told apart at run time, so that there are few kernels: float16 and bfloat16; integers and bool. */
+/* For few kernels, some types are distinguished only at run time: float16 and bfloat16 (opdi_cu_shorts), and integers
+   and bool (opdi_cu_integers). */
 struct opdi_cu_shorts {};
 template <> struct opdi_cu_reader<opdi_cu_shorts> {
     typedef float C;
@@ -2919,7 +2964,7 @@ struct opdi_cu_integers {};
 template <> struct opdi_cu_reader<opdi_cu_integers> {
     typedef int64_t C;
     enum { W = 4 };
-    struct Raw { uint64_t w[W]; };                /* as many bytes as W elements have */
+    struct Raw { uint64_t w[W]; };                /* large enough for W elements of each integer type */
     template <class T> static __device__ __forceinline__ void some(const char *p, int64_t i, Raw *raw) {
         const opdi_cu_vector<T, W> v = opdi_cu_load_vector<W>((const T *)p + i);
         OPDI_CU_UNROLL
@@ -2953,7 +2998,7 @@ template <> struct opdi_cu_reader<opdi_cu_integers> {
         for (int k = 0; k < W; k++) { c[k] = (int64_t)(raw.w[k] << up) >> up; }
     }
 };
-/* Reads two tensors of T at once: their elements form pairs. */
+/* Reads two tensors of T at once, whose elements form pairs. */
 template <class A> struct opdi_cu_pair { A x, g; };
 template <class T> struct opdi_cu_pairs {};
 template <class T> struct opdi_cu_reader<opdi_cu_pairs<T> > {
@@ -2982,7 +3027,7 @@ template <class T> struct opdi_cu_reader<opdi_cu_pairs<T> > {
     }
 };
 
-/* Stores v, of type V, as element i of a tensor of any dtype. */
+/* Converts v to a dtype and stores it as element i of the memory at p. */
 template <class V> __device__ __forceinline__ void opdi_cu_put(void *p, int dtype, int64_t i, V v) {
     switch (dtype) {
         case OPD_FLOAT32: opdi_cu_store((float *)p + i, v); break;
@@ -2998,9 +3043,9 @@ template <class V> __device__ __forceinline__ void opdi_cu_put(void *p, int dtyp
     }
 }
 
-/* Joins the states s of `lanes` neighbouring threads; lanes is a power of two.  If lanes > 32, these threads must be
-   the whole block along x.  If lanes <= 32, every thread gets the result, else only the first warp.  room: memory for
-   32 states. */
+/* Joins the states s of `lanes` neighbouring threads; lanes is a power of two.  If lanes > 32, these are all threads of
+   the block along x, and only the first warp gets the result.  Otherwise, each thread gets it.  `room` has space for 32
+   states. */
 template <class F> __device__ __forceinline__ void opdi_cu_fold_lanes(const F &f, typename F::State &s, int lanes,
                                                                       typename F::State *room) {
     for (int bits = (lanes < 32 ? lanes : 32) / 2; bits > 0; bits /= 2) {
@@ -3022,7 +3067,7 @@ template <class F> __device__ __forceinline__ void opdi_cu_fold_lanes(const F &f
     }
 }
 
-/* Does opdi_cu_put's work for floating dtypes only. */
+/* Same as opdi_cu_put, for floating dtypes only. */
 template <class V> __device__ __forceinline__ void opdi_cu_put_float(void *p, int dtype, int64_t i, V v) {
     switch (dtype) {
         case OPD_FLOAT32: opdi_cu_store((float *)p + i, v); break;
@@ -3034,9 +3079,10 @@ template <class V> __device__ __forceinline__ void opdi_cu_put_float(void *p, in
 
 //== folds =============================================================================================================
 
-/* The arguments of a fold: a number of the operator, the elements of a row, and the variant. */
+/* The arguments of a fold: p is a number given to the operator, n the number of elements of a row; kind and flag choose
+   a variant (see each fold). */
 typedef struct opdi_cu_fold { double p; int64_t n; int kind, flag; } opdi_cu_fold;
-/* A fold that takes elements one by one. */
+/* Defines `take` of a fold by its function `one`, which takes a single element. */
 #define OPDI_CU_TAKE_EACH                                                                                             \
     template <int N> __device__ __forceinline__ void take(State &s, const C *x, int64_t at, int64_t step) const {    \
         OPDI_CU_UNROLL                                                                                               \
@@ -3051,7 +3097,8 @@ template <class C> __device__ __forceinline__ C opdi_cu_times(C a, C b) { return
 template <> __device__ __forceinline__ int64_t opdi_cu_times<int64_t>(int64_t a, int64_t b) {
     return (int64_t)((uint64_t)a * (uint64_t)b);
 }
-/* The term that is added: x itself, or by `flag` x if it is not NaN, |x|, or x^2. */
+/* The term that a sum adds for x: x itself (opdi_cu_map_same), or (opdi_cu_map_flag), as `flag` says,
+   x without NaN (0 instead), |x| or x^2. */
 enum { OPDI_CU_NANSUM, OPDI_CU_ABS, OPDI_CU_SQUARE };
 struct opdi_cu_map_same {
     template <class C> static __device__ __forceinline__ C of(C x, const opdi_cu_fold &) { return x; }
@@ -3061,14 +3108,14 @@ struct opdi_cu_map_flag {
         return how.flag == OPDI_CU_NANSUM ? (x == x ? x : (C)0) : how.flag == OPDI_CU_ABS ? (x < 0 ? -x : x) : x * x;
     }
 };
-/* Sums. kind: unchanged, divided by n, the square root, or the p-th root. */
+/* Sums.  kind: the result is the sum, the sum divided by n, its square root, or its p-th root. */
 enum { OPDI_CU_PLAIN, OPDI_CU_MEAN, OPDI_CU_ROOT, OPDI_CU_ROOT_P };
 template <class C_, class MAP> struct opdi_cu_fold_sums {
     typedef C_ C;
     typedef struct State { C v; } State;
     opdi_cu_fold how;
     __device__ __forceinline__ State init(int64_t) const { State s; s.v = 0; return s; }
-    /* Adds N elements in pairs first: the chains are shorter, and the errors smaller. */
+    /* Adds the N elements pairwise first, which shortens the chain of additions and makes rounding errors smaller. */
     template <int N> __device__ __forceinline__ void take(State &s, const C *x, int64_t, int64_t) const {
         C v[N];
         OPDI_CU_UNROLL
@@ -3105,14 +3152,14 @@ template <class C_> struct opdi_cu_fold_prod {
     }
 };
 
-/* The infinities of floating types, or the limits of int64_t. */
+/* Infinity and -infinity for floating types, or the limits of int64_t. */
 template <class C> __device__ __forceinline__ C opdi_cu_highest() { return (C)INFINITY; }
 template <> __device__ __forceinline__ int64_t opdi_cu_highest<int64_t>() { return INT64_MAX; }
 template <class C> __device__ __forceinline__ C opdi_cu_lowest() { return -(C)INFINITY; }
 template <> __device__ __forceinline__ int64_t opdi_cu_lowest<int64_t>() { return INT64_MIN; }
 
-/* Finds the largest (flag: smallest) element, or NaN if there is one.  kind 1: compares |x|, and without elements gives
-   0 (flag: infinity). */
+/* Finds the largest element (the smallest, if flag is 1), or NaN if there is a NaN.  kind 1: compares absolute values;
+   if there are no elements, the result is 0 (infinity, if flag is 1). */
 template <class C_> struct opdi_cu_fold_extreme {
     typedef C_ C;
     typedef struct State { C v; } State;
@@ -3145,8 +3192,8 @@ template <class C_> struct opdi_cu_fold_extreme {
         opdi_cu_put(out.data[0], out.dtype[0], out.at[0], s.v);
     }
 };
-/* Finds the first largest (flag: smallest) element, or the first NaN, and its index.  kind 1: only the index is a
-   result. */
+/* Finds the first of the largest elements (the smallest, if flag is 1), or the first NaN, and its index.  kind 1: only
+   the index is stored. */
 template <class C_> struct opdi_cu_fold_where {
     typedef C_ C;
     typedef struct State { C v; int64_t at; } State;
@@ -3158,7 +3205,8 @@ template <class C_> struct opdi_cu_fold_where {
         const bool equal = nan ? had : x == s.v;
         if (at >= 0 && (s.at < 0 || better || (equal && at < s.at))) { s.v = x; s.at = at; }
     }
-    /* Finds the best of N first.  Its index is only computed if it is better than the best so far, which is rare. */
+    /* Finds the best of the N elements first.  Computes its index only if it may be better than the best so far, which
+       is rare. */
     template <int N> __device__ __forceinline__ void take(State &s, const C *x, int64_t at, int64_t step) const {
         C top = x[0];
         OPDI_CU_UNROLL
@@ -3181,8 +3229,9 @@ template <class C_> struct opdi_cu_fold_where {
         ((int64_t *)out.data[1])[out.at[1]] = s.at;
     }
 };
-/* Counts the elements that are not 0, ignoring the highest `flag` bits of 64: floating types are read as integers, and
-   the sign of a zero must not count.  kind 1: whether any element is not 0; kind 2: whether all n are not 0. */
+/* Counts the elements that are not 0, without their highest `flag` bits of 64.  (Floating types are read as integers;
+   the sign of a zero must not count.)  kind 0: the result is the number; 1: whether any element is not 0; 2: whether
+   all n are not 0. */
 template <class C_> struct opdi_cu_fold_count {
     typedef C_ C;
     typedef struct State { int64_t v; } State;
@@ -3200,20 +3249,21 @@ template <class C_> struct opdi_cu_fold_count {
         opdi_cu_put(out.data[0], out.dtype[0], out.at[0], v);
     }
 };
-/* Computes the mean and the sum of squared deviations, and joins them by the method of Chan, Golub and LeVeque.  kind
-   0: the result is the variance; 1: its root; 2 and 3: the same, with the mean as a second result.  p: the
-   correction. */
+/* Computes the mean and the sum of squared deviations of chunks, and joins them by the method of Chan, Golub and
+   LeVeque.  kind 0: the result is the variance; 1: its square root; 2, 3: the same, and the mean is the second result.
+   p: the correction, which is subtracted from the number of elements. */
 template <class C_> struct opdi_cu_fold_var {
     typedef C_ C;
     typedef struct State { C mean, squares; int64_t n; } State;
     opdi_cu_fold how;
     __device__ __forceinline__ State init(int64_t) const { State s; s.mean = s.squares = 0; s.n = 0; return s; }
-    /* mean = a + d m / n,  squares = a + b + d^2 k m / n  with d = b - a, of k and m elements, n = k + m */
+    /* For means a, b and sums of squares of m and k elements, and n = m + k, d = b - a: the joined mean is a + d k / n,
+       and d^2 m k / n is added to the sums of squares. */
     static __device__ __forceinline__ void join(State &s, const State &with) {
         if (with.n == 0) { return; }
         const int64_t n = s.n + with.n;
         const C part = (C)with.n / (C)n, d = with.mean - s.mean;
-        s.mean += d - d == 0 ? d * part : with.mean;                 /* infinities behave as in a sum */
+        s.mean += d - d == 0 ? d * part : with.mean;                 /* infinities give the same mean as a sum would */
         s.squares += with.squares + d * d * ((C)s.n * part);
         s.n = n;
     }
@@ -3237,8 +3287,8 @@ template <class C_> struct opdi_cu_fold_var {
 };
 template <class C> __device__ __forceinline__ C opdi_cu_exp(C x) { return (C)exp(x); }
 template <> __device__ __forceinline__ float opdi_cu_exp<float>(float x) { return expf(x); }
-/* Computes the logarithm of the sum of exponentials.  `top` is the largest finite element so far, and `sum` the sum of
-   exp(x - top) so far.  Infinities and NaN make the sum infinite or NaN. */
+/* Computes the logarithm of the sum of exponentials.  `top` is the largest finite element so far, and `sum` is the sum
+   of exp(x - top) so far.  Infinities and NaN make the sum infinite or NaN. */
 template <class C_> struct opdi_cu_fold_lse {
     typedef C_ C;
     typedef struct State { C top, sum; } State;
@@ -3271,8 +3321,8 @@ template <class C_> struct opdi_cu_fold_lse {
 
 //== kernels ===========================================================================================================
 
-/* Writes i with the digits of a mixed radix, `sizes`, and returns the sum of digits times strides.  Divides in 32 bits
-   if they suffice, and not at all for one dim. */
+/* Writes i as a number whose digit d has the radix sizes[d], lowest digit first, and returns the sum of the digits
+   times the strides.  Divides in 32 bits if they suffice, and not at all for one dim. */
 __device__ __forceinline__ int64_t opdi_cu_offset(int64_t i, const int64_t *sizes, const int64_t *strides, int ndim) {
     int64_t at = 0;
     OPDI_CU_ROLLED
@@ -3287,7 +3337,7 @@ __device__ __forceinline__ int64_t opdi_cu_offset(int64_t i, const int64_t *size
 __device__ OPDI_CU_NOINLINE int64_t opdi_cu_far_offset(const opdi_cu_reduction &r, int64_t i) {
     return opdi_cu_offset(i, r.rsize, r.rstride, r.nred);
 }
-/* Computes the offsets of U elements of a row: number `first`, first + step, and so on. */
+/* Computes the offsets of U elements of a row: elements number first, first + step, and so on. */
 template <int U>
 __device__ __forceinline__ void opdi_cu_reduce_at(const opdi_cu_reduction &r, int64_t first, int64_t step,
                                                   int64_t *at /*[U]*/) {
@@ -3314,7 +3364,8 @@ __device__ __forceinline__ void opdi_cu_reduce_at(const opdi_cu_reduction &r, in
         for (int u = 0; u < U; u++) { at[u] += (int64_t)i[u] * r.rstride[r.nred - 1]; }
     }
 }
-/* Stores the result of a row.  part: s is only the state of a chunk, and is kept for opdi_cu_reduce_chunks. */
+/* Stores the result of a row.  If `part` is true, s is only the state of a chunk, and is stored for
+   opdi_cu_reduce_chunks. */
 template <class F>
 __device__ __forceinline__ void opdi_cu_reduce_put(const opdi_cu_reduction &r, const F &f, int64_t row,
                                                    const typename F::State &s, bool part) {
@@ -3324,8 +3375,8 @@ __device__ __forceinline__ void opdi_cu_reduce_put(const opdi_cu_reduction &r, c
     out.at[1] = opdi_cu_offset(row, r.ksize, r.ostride[1], r.nkept);
     f.store(s, out);
 }
-/* Takes in the elements of the row at x at positions first, first + step, ... below `end`: N elements from each
-   position on.  Four positions are loaded at a time. */
+/* Adds elements of the row at x to state s: N elements from each of the positions first, first + step, ... below `end`.
+   Loads from four positions at a time. */
 template <class T, class F, int N>
 __device__ __forceinline__ void opdi_cu_reduce_walk(const opdi_cu_reduction &r, const F &f, const char *x,
                                                     int64_t first, int64_t end, int64_t step, typename F::State &s) {
@@ -3366,9 +3417,9 @@ __device__ __forceinline__ void opdi_cu_reduce_walk(const opdi_cu_reduction &r, 
         f.template take<N>(s, c, i, 1);
     }
 }
-/* Takes in elements [begin, end) of the row at x by `lanes` threads, of which the calling thread is number `lane`.
-   Between the first and the last aligned address, 16 bytes are loaded at a time.  If several dims are reduced, rows
-   begin and end at aligned addresses. */
+/* Adds elements [begin, end) of the row at x to the states of `lanes` threads; the calling thread is number `lane`, and
+   its state is s.  Between the first and the last aligned address, loads 16 bytes at a time.  If several dims are
+   reduced, rows begin and end at aligned addresses. */
 template <class T, class F, bool VEC>
 __device__ __forceinline__ void opdi_cu_reduce_part(const opdi_cu_reduction &r, const F &f, const char *x,
                                                     int64_t begin, int64_t end, int lane, int lanes,
@@ -3390,8 +3441,8 @@ __device__ __forceinline__ void opdi_cu_reduce_part(const opdi_cu_reduction &r, 
     }
     opdi_cu_reduce_walk<T, F, W>(r, f, x, begin + (int64_t)lane * W, end, (int64_t)lanes * W, s);
 }
-/* Reduces rows, with blockDim.x threads per row and blockDim.y rows per block.  blockIdx.y is the number of the
-   chunk. */
+/* Reduces rows, with blockDim.x threads per row and blockDim.y rows per block.  blockIdx.y is the number of the chunk
+   of each row. */
 template <class T, class F, bool VEC> __global__ void
 opdi_cu_reduce_rows(const __grid_constant__ opdi_cu_reduction r, const F f) {
     __shared__ __align__(16) unsigned char room[OPDI_CU_WARP * sizeof(typename F::State)];
@@ -3409,8 +3460,8 @@ opdi_cu_reduce_rows(const __grid_constant__ opdi_cu_reduction r, const F f) {
         if (threadIdx.x == 0 && row < r.outer) { opdi_cu_reduce_put(r, f, row, s, r.chunks > 1); }
     }
 }
-/* Joins the states of all threads of a column; each thread has N columns.  The threads with threadIdx.y 0 get the
-   results. */
+/* Joins the states of the threads of a block that have the same columns, N per thread.  The threads with threadIdx.y =
+   0 get the results. */
 template <int N, class F>
 __device__ __forceinline__ void opdi_cu_fold_down(const F &f, typename F::State *s /*[N]*/,
                                                   typename F::State *shared) {
@@ -3429,8 +3480,8 @@ __device__ __forceinline__ void opdi_cu_fold_down(const F &f, typename F::State 
         }
     }
 }
-/* Reduces columns.  blockDim.x neighbouring threads have N columns each; blockDim.y threads share the rows of a column.
-   blockIdx.y is the number of the chunk. */
+/* Reduces columns.  Each of blockDim.x neighbouring threads has N columns, whose rows blockDim.y threads share.
+   blockIdx.y is the number of the chunk of the rows. */
 template <class T, class F, bool VEC> __global__ void
 opdi_cu_reduce_columns(const __grid_constant__ opdi_cu_reduction r, const F f) {
     typedef opdi_cu_reader<T> R;
@@ -3444,7 +3495,7 @@ opdi_cu_reduce_columns(const __grid_constant__ opdi_cu_reduction r, const F f) {
     OPDI_CU_ROLLED
     for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
         const int64_t column = item % tiles * wide + me * N, first = item / tiles * r.ksize[0];
-        const bool in = column < r.ksize[0];      /* VEC: the number of columns is a multiple of N */
+        const bool in = column < r.ksize[0];      /* if VEC, the number of columns is a multiple of N */
         const char *x = r.x + (opdi_cu_offset(first, r.ksize, r.kstride, r.nkept) + column * r.kstride[0]) * r.bytes;
         S s[N];
         int64_t i = begin + y, at[U];
@@ -3491,8 +3542,8 @@ opdi_cu_reduce_columns(const __grid_constant__ opdi_cu_reduction r, const F f) {
         }
     }
 }
-/* Joins each row's chunk states into its result, with blockDim.y threads per row.  threadIdx.x runs over rows, so that
-   neighbouring threads read adjacent states. */
+/* Joins the states of a row's chunks and stores the result, with blockDim.y threads per row.  threadIdx.x runs over
+   rows, so that neighbouring threads read adjacent states. */
 template <class F> __global__ void __launch_bounds__(512)
 opdi_cu_reduce_chunks(const __grid_constant__ opdi_cu_reduction r, const F f) {
     OPDI_CU_SHARED(room);
@@ -3520,8 +3571,8 @@ static uint64_t opdi_cu_dims_mask(opd_ints dims, int ndim) {
     }
     return mask;
 }
-/* Lists the dims of x that are in `mask` (if not `in`, those that are not), innermost first.  Sorts them by stride
-   unless `ordered`. */
+/* Lists the dims of x that are in `mask` or, if `in` is false, those that are not, innermost first.  Sorts them by
+   stride unless `ordered` is true.  Returns their number. */
 static int opdi_cu_dims_order(const opd_tensor *x, uint64_t mask, bool in, bool ordered, int *dims) {
     const int64_t *sizes = opd_sizes(x), *strides = opd_strides(x);
     int n = 0, i;
@@ -3532,8 +3583,8 @@ static int opdi_cu_dims_order(const opd_tensor *x, uint64_t mask, bool in, bool 
     }
     return n;
 }
-/* Describes the reduction of x's dims in `mask` to the results y0 and y1; y1 may be NULL.  Returns -1 if there are too
-   many dims. */
+/* Describes in *r the reduction of the dims of x in `mask`, with the results y0 and y1; y1 may be NULL.  If `ordered`
+   is true, the order of the elements stays.  Returns 0, or -1 (without an error) if there are too many dims. */
 static int opdi_cu_reduce_plan(opdi_cu_reduction *r, const opd_tensor *x, uint64_t mask, opd_tensor *y0, opd_tensor *y1,
                                bool ordered) {
     const int64_t *sizes = opd_sizes(x), *strides = opd_strides(x);
@@ -3579,16 +3630,17 @@ static int opdi_cu_reduce_plan(opdi_cu_reduction *r, const opd_tensor *x, uint64
     r->chunk = r->n; r->chunks = 1;
     return 0;
 }
-/* Returns whether every load of W elements begins at a multiple of W.  Loads go along the innermost reduced dim (rows)
-   or kept dim, whose stride is 1.  Another dim may also have stride 1, if elements are used more than once. */
+/* Returns whether each load of W elements begins at a multiple of W.  Loads go along the innermost reduced dim if
+   `rows` is true, otherwise along the innermost kept dim; its stride is 1.  Another dim may also have stride 1, if
+   elements are used more than once. */
 static bool opdi_cu_reduce_even(const opdi_cu_reduction *r, int W, bool rows) {
     bool even = (uintptr_t)r->x / (size_t)r->bytes % (size_t)W == 0 && (rows ? r->rsize : r->ksize)[0] % W == 0;
     for (int d = rows; d < r->nred; d++) { even = even && r->rstride[d] % W == 0; }
     for (int d = !rows; d < r->nkept; d++) { even = even && r->kstride[d] % W == 0; }
     return even;
 }
-/* If there are fewer than 512 blocks, cuts rows into chunks to get about 4,096 blocks.  A chunk has at least `least`
-   elements. */
+/* If there would be fewer than 512 blocks, cuts rows into chunks, so that there are about 4,096 blocks.  A chunk has at
+   least `least` elements. */
 static void opdi_cu_reduce_cut(opdi_cu_reduction *r, int64_t blocks, int64_t least) {
     int64_t chunks = blocks < 512 ? 4096 / blocks : 1;
     if (chunks > r->n / least) { chunks = r->n / least; }
@@ -3643,7 +3695,7 @@ template <class T, class F> static int opdi_cu_reduce_launch(opdi_cu_reduction *
     return opdi_cu_launch(opdi_cu_reduce_chunks<F>, opdi_cu_grid_rows(opdi_cu_ceil(r->outer, block.x)), block,
                           block.x * (block.y / 2) * sizeof(S), *r, f);
 }
-/* The kinds of dtypes that a fold supports.  Other dtypes were converted before. */
+/* The kinds of dtypes that a fold supports: floating, integers, or both.  Other dtypes have been converted before. */
 enum { OPDI_CU_F = 1, OPDI_CU_I = 2, OPDI_CU_FI = 3 };
 template <template <class> class F, int KINDS> static int opdi_cu_reduce_typed(opdi_cu_reduction *r, opdi_cu_fold how) {
     const bool integers = opd_dtype_is_integral((opd_scalar_type)r->dtype, true);
@@ -3661,7 +3713,8 @@ template <template <class> class F, int KINDS> static int opdi_cu_reduce_typed(o
     }
     return opdi_cu_no_dtype((opd_scalar_type)r->dtype);
 }
-/* Folds over x's dims in `mask` to the results y0 and y1; y1 may be NULL. */
+/* Reduces the dims of x in `mask` by the fold F, to the results y0 and y1; y1 may be NULL.  `ordered`: see
+   opdi_cu_reduce_plan.  Returns 0, or -1 and sets an error. */
 template <template <class> class F, int KINDS>
 static int opdi_cu_reduce(opd_tensor *x, uint64_t mask, opd_tensor *y0, opd_tensor *y1, opdi_cu_fold how,
                           bool ordered) {
@@ -3675,7 +3728,7 @@ static int opdi_cu_reduce(opd_tensor *x, uint64_t mask, opd_tensor *y0, opd_tens
         }
     }
     how.n = r.n;
-    if (KINDS == OPDI_CU_I && !opd_dtype_is_integral((opd_scalar_type)r.dtype, true)) {     /* read as bits */
+    if (KINDS == OPDI_CU_I && !opd_dtype_is_integral((opd_scalar_type)r.dtype, true)) {     /* only the bits are read */
         how.flag = 65 - 8 * r.bytes;
         r.dtype = r.bytes == 8 ? OPD_INT64 : r.bytes == 4 ? OPD_INT32 : OPD_INT16;
     }
@@ -3685,8 +3738,8 @@ static opdi_cu_fold opdi_cu_how(int kind, int flag = 0, double p = 0) {
     const opdi_cu_fold how = {p, 0, kind, flag};
     return how;
 }
-/* Converts x so that folds can read it for a result of dtype `dtype`: integers become int64 for an integer result;
-   floats stay. */
+/* Converts x for a fold whose result has dtype `dtype`: for an integer result, floats become int64; for a floating
+   result, integers become floats.  Returns NULL and sets an error if it fails. */
 static opd_tensor *opdi_cu_reduce_input(opd_tensor *x, opd_scalar_type dtype) {
     const bool whole = x && opd_dtype_is_integral(opd_dtype(x), true);
     if (opd_dtype_is_integral(dtype, true)) { return whole ? x : opd_to_dtype(x, OPD_INT64); }
@@ -3725,7 +3778,7 @@ static int opdi_cu_prod_dim(opd_call *call) {
     const int64_t dim = opd_arg_int(call, 1);
     return opdi_cu_sum_of<opdi_cu_fold_prod>(call, opd_ints_of(&dim, 1), 0);
 }
-/* Computes the sum of the diagonal, which is a view with one dim. */
+/* Runs trace: sums the diagonal, which is a view with one dim. */
 static int opdi_cu_trace(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y;
     int64_t n, stride;
@@ -3753,7 +3806,7 @@ static int opdi_cu_std(opd_call *call) { return opdi_cu_var_of(call, 1); }
 static int opdi_cu_var_mean(opd_call *call) { return opdi_cu_var_of(call, 2); }
 static int opdi_cu_std_mean(opd_call *call) { return opdi_cu_var_of(call, 3); }
 
-//== largest and smallest ==============================================================================================
+//== max, min and their indices ========================================================================================
 
 static int opdi_cu_extreme_of(opd_call *call, opd_ints dims, bool least) {
     opd_tensor *x = opd_arg_tensor(call, 0);
@@ -3766,7 +3819,7 @@ static int opdi_cu_amax(opd_call *call) { return opdi_cu_extreme_of(call, opd_ar
 static int opdi_cu_amin(opd_call *call) { return opdi_cu_extreme_of(call, opd_arg_ints(call, 1), true); }
 static int opdi_cu_max_all(opd_call *call) { return opdi_cu_extreme_of(call, opdi_cu_no_dims(), false); }
 static int opdi_cu_min_all(opd_call *call) { return opdi_cu_extreme_of(call, opdi_cu_no_dims(), true); }
-/* Reads argument `i`, which is a dim, or None for all dims, as a mask. */
+/* Returns argument i, a dim or None for all dims, as a mask of dims. */
 static uint64_t opdi_cu_dim_mask(opd_call *call, int i) {
     const int64_t dim = opd_arg_int(call, i);
     return opdi_cu_dims_mask(opd_ints_of(&dim, opd_arg_is_none(call, i) ? 0 : 1), opd_ndim(opd_arg_tensor(call, 0)));
@@ -3794,7 +3847,8 @@ static int opdi_cu_aminmax(opd_call *call) {
 
 //== any, all, count_nonzero, equal ====================================================================================
 
-/* Counts elements that are not 0.  kind: 0 their number, 1 whether any is, 2 whether all are. */
+/* Counts the elements that are not 0.  kind 0: the result is their number; 1: whether there are any; 2: whether all
+   elements are not 0.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_count_of(opd_call *call, uint64_t mask, int kind) {
     if (opd_results_from_fake(call)) { return -1; }
     return opdi_cu_reduce<opdi_cu_fold_count, OPDI_CU_I>(opd_arg_tensor(call, 0), mask, opdi_cu_result(call, 0), NULL,
@@ -3846,7 +3900,7 @@ static int opdi_cu_norm_of(opd_call *call, opd_ints dims) {
             : opdi_cu_how(OPDI_CU_ROOT, OPDI_CU_SQUARE);
         return opdi_cu_reduce<opdi_cu_fold_mapped, OPDI_CU_F>(x, mask, y, NULL, how, false);
     }
-    if (p - p != 0) {                             /* an infinity */
+    if (p - p != 0) {                             /* p is infinite */
         return opdi_cu_reduce<opdi_cu_fold_extreme, OPDI_CU_FI>(x, mask, y, NULL, opdi_cu_how(1, p < 0), false);
     }
     if (opd_dtype(x) == OPD_FLOAT16 || opd_dtype(x) == OPD_BFLOAT16) { x = opd_to_dtype(x, OPD_FLOAT32); }
@@ -3887,23 +3941,24 @@ static const opdi_cu_row opdi_cu_rows_reductions[] = {
 //  >>cu:softmax     softmax and norms over rows
 //----------------------------------------------------------------------------------------------------------------------
 
-//== rows ==============================================================================================================
+//== kernels for rows ==================================================================================================
 //
-//  These kernels work on rows of n contiguous elements: softmax, layer and group norm. threadIdx.x is a thread's lane
-//  among those that share a row, and threadIdx.y is the row in the block.  Of every lanes * W elements, a thread has W
-//  neighbours (16 bytes, or one).  If PACKS > 0, a row is loaded once and stays in registers, with PACKS times W
-//  elements per thread.  If PACKS is 0, each pass loads it again, which for rows that long is from the cache.
+//  These kernels (softmax, layer norm and group norm) process rows of n contiguous elements.  threadIdx.x is the number
+//  of a thread (its lane) among the threads that share a row, and threadIdx.y is the row in the block.  Of each lanes *
+//  W elements, a thread has W neighbours, called a pack (16 bytes, or one element).  If PACKS > 0, a thread loads its
+//  PACKS packs of the row once and keeps them in registers.  If PACKS is 0, it loads them again in each pass, from the
+//  cache for rows of this length.
 
-/* Loops.  OPDI_CU_EACH_PACK(p, i) runs over the packs that this thread keeps in registers: p is the number of a pack,
-   and i its first element, which may be behind the end of the row.  OPDI_CU_EACH_ROUND(i), used if PACKS is 0, runs
-   over all packs of this thread. */
+/* Two loops.  OPDI_CU_EACH_PACK(p, i) runs over the packs that a thread keeps in registers: p is the number of a pack,
+   and i is its first element, which may be behind the end of the row.  OPDI_CU_EACH_ROUND(i) runs over all packs of a
+   thread if PACKS is 0. */
 #define OPDI_CU_EACH_PACK(p, i)                                                                                       \
     OPDI_CU_UNROLL                                                                                                    \
     for (int p = 0, i = lane * W; p < (PACKS ? PACKS : 1); p++, i += lanes * W)
 #define OPDI_CU_EACH_ROUND(i)                                                                                         \
     for (int64_t i = (int64_t)lane * W; in && i < n; i += (int64_t)lanes * W)
-/* Loads all packs of this thread at once, so that all loads are in flight before one is used.  Returns how many of them
-   the row has. */
+/* Loads all packs of this thread before any is used, so that all loads are in flight at once.  Returns how many of the
+   packs are in the row. */
 template <int W, int PACKS, typename T>
 __device__ __forceinline__ int opdi_cu_load_packs(const T *row, int n, int lane, int lanes, bool in,
                                                   opdi_cu_vector<T, W> *v /*[PACKS]*/) {
@@ -3912,8 +3967,8 @@ __device__ __forceinline__ int opdi_cu_load_packs(const T *row, int n, int lane,
     return there;
 }
 
-/* Makes the compiler treat packs of bfloat16 as changed.  It then converts them to float again, instead of keeping the
-   float values in registers. */
+/* Makes the compiler believe that packs of bfloat16 have changed.  Then it converts them to float again, instead of
+   keeping the floats in registers. */
 template <typename T, int W> __device__ __forceinline__ void opdi_cu_anew(opdi_cu_vector<T, W> *v, int n) {
 #if !defined(OPD_CUDA_EMULATED)
     if constexpr (std::is_same<T, opdi_cu_bf16>::value && W % 2 == 0) {
@@ -3940,7 +3995,8 @@ template <int W, typename T, typename C> __device__ __forceinline__ void opdi_cu
     for (int w = 0; w < W; w++) { v.at[w] = opdi_cu_cast<T>(c[w]); }
     opdi_cu_store_vector<W>(p, v);
 }
-/* Folds the values of a row's threads by f, whose neutral value is `none`.  Every thread gets the result. */
+/* Combines the values v of the threads that share a row by f, whose neutral value is `none`.  Each thread gets the
+   result. */
 template <typename A, typename F> __device__ __forceinline__ A opdi_cu_row_reduce(A v, F f, A none, int lanes) {
     if (lanes > OPDI_CU_WARP) { return opdi_cu_block_reduce(v, f, none); }
     for (int m = lanes / 2; m > 0; m /= 2) { v = f(v, opdi_cu_shuffle_xor(v, m)); }
@@ -3949,10 +4005,10 @@ template <typename A, typename F> __device__ __forceinline__ A opdi_cu_row_reduc
 struct opdi_cu_top {
     template <typename A> __device__ __forceinline__ A operator()(A a, A b) const { return a > b ? a : b; }
 };
-/* How rows of n elements are distributed. */
+/* The distribution of rows over threads and blocks. */
 typedef struct opdi_cu_row_plan { dim3 grid, block; int packs; bool vec; } opdi_cu_row_plan;
-/* Plans rows of n elements.  As n grows: up to a warp of threads with one pack each; then up to `most` packs (1, 2 or
-   4) per thread; then up to 1,024 threads.  For longer rows, packs is 0. */
+/* Plans rows of n elements.  As n grows, there are first up to 32 threads per row with one pack each, then up to `most`
+   packs (1, 2 or 4) per thread, then up to 1,024 threads.  For longer rows, `packs` is 0. */
 static opdi_cu_row_plan opdi_cu_row_plan_of(int64_t rows, int64_t n, int W, bool vec, int most) {
     opdi_cu_row_plan p;
     int lanes = 1;
@@ -3962,7 +4018,7 @@ static opdi_cu_row_plan opdi_cu_row_plan_of(int64_t rows, int64_t n, int W, bool
     while (p.packs < most && (int64_t)lanes * p.packs * W < n) { p.packs *= 2; }
     while (lanes < 1024 && (int64_t)lanes * p.packs * W < n) { lanes *= 2; }
     if ((int64_t)lanes * p.packs * W < n) { p.packs = 0; }
-    if (!vec && p.packs > 0) { p.packs = most; }  /* one kernel for all of these */
+    if (!vec && p.packs > 0) { p.packs = most; }  /* without vectors, there is only the kernel for `most` packs */
     p.vec = vec;
     p.block = dim3((unsigned)lanes, lanes < 128 ? (unsigned)(128 / lanes) : 1u);
     if (lanes > OPDI_CU_WARP) { p.block.y = 1; }
@@ -3974,7 +4030,7 @@ static opdi_cu_row_plan opdi_cu_row_plan_of(int64_t rows, int64_t n, int W, bool
     (!(plan).vec ? (plan).packs ? kernel<T, 1, MOST> : kernel<T, 1, 0>                                                \
      : (plan).packs == 1 ? kernel<T, 16 / (int)sizeof(T), 1> : (plan).packs == 2 ? kernel<T, 16 / (int)sizeof(T), 2>  \
      : (plan).packs == 4 ? kernel<T, 16 / (int)sizeof(T), MOST> : kernel<T, 16 / (int)sizeof(T), 0>)
-/* Returns y itself if it is contiguous, else a new tensor to compute in.  opdi_cu_settle then copies that to y. */
+/* Returns contiguous memory in which to compute y: y itself, or a new tensor, which opdi_cu_settle then copies to y. */
 static opd_tensor *opdi_cu_desk(opd_tensor *y) {
     return !y || opd_is_contiguous(y) ? y : opdi_cu_new(opd_ints_of(opd_sizes(y), opd_ndim(y)), opd_dtype(y));
 }
@@ -3985,8 +4041,8 @@ static opd_scalar_type opdi_cu_acc_dtype(opd_scalar_type dtype) {
 
 //== softmax ===========================================================================================================
 
-/* The largest element `top` so far, and the sum of exp(x - top), while elements are read.  A row of nothing but -inf,
-   or with inf or NaN, gives NaN. */
+/* The largest element `top` and the sum of exp(x - top) of the elements read so far.  A row that has only -inf, or an
+   inf or NaN, gives NaN. */
 template <typename C> struct opdi_cu_exps {
     C top, sum;
     template <int W> __device__ __forceinline__ void take(const C *x) {
@@ -4008,7 +4064,7 @@ struct opdi_cu_exps_join {
         return a;
     }
 };
-/* Writes exp(x - top) / sum or, for the logarithm, x - top - log(sum). */
+/* Writes exp(x - top) / sum or, if `logarithm` is true, x - top - log(sum). */
 template <typename T, int W, int PACKS>
 __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, int64_t rows, int64_t n,
                                                              bool logarithm) {
@@ -4069,7 +4125,8 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, i
         }
     }
 }
-/* Computes the gradient: y (g - sum(g y)), or for the logarithm g - exp(y) sum(g). */
+/* The gradient is y (g - sum(g y)) or, if `logarithm` is true, g - exp(y) sum(g).  This function returns a pack's part
+   of sum(g y) or sum(g); opdi_cu_softmax_gradient writes a pack of the gradient. */
 template <typename C, typename T, int W>
 __device__ __forceinline__ C opdi_cu_softmax_product(const opdi_cu_vector<T, W> &g, const opdi_cu_vector<T, W> &y,
                                                      bool logarithm) {
@@ -4126,8 +4183,8 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_backward_rows(const T *g
         }
     }
 }
-/* Softmax along a dim that has `inner` elements behind it.  threadIdx.x runs over columns; blockDim.y threads share a
-   column. */
+/* Computes softmax along a dim with `inner` elements behind it.  threadIdx.x runs over columns, each of which
+   blockDim.y threads share. */
 template <typename T> __global__ void opdi_cu_softmax_columns(const T *x, T *y, int64_t outer, int64_t n, int64_t inner,
                                                               bool logarithm) {
     typedef opdi_cu_acc<T> C;
@@ -4197,7 +4254,7 @@ template <typename T> __global__ void opdi_cu_softmax_backward_columns(const T *
         }
     }
 }
-/* [outer, n, inner]: the parts into which dim splits the tensor. */
+/* The product of the sizes before dim, the size of dim, and the product of the sizes behind it. */
 typedef struct opdi_cu_line { int64_t outer, n, inner; } opdi_cu_line;
 static opdi_cu_line opdi_cu_line_of(const opd_tensor *x, int64_t dim) {
     opdi_cu_line l = {1, 1, 1};
@@ -4205,7 +4262,7 @@ static opdi_cu_line opdi_cu_line_of(const opd_tensor *x, int64_t dim) {
     for (int d = 0; d < opd_ndim(x); d++) { *(d < at ? &l.outer : d == at ? &l.n : &l.inner) *= opd_sizes(x)[d]; }
     return l;
 }
-/* Returns a block whose x threads run along `inner` and whose y threads share the columns. */
+/* Returns the sizes of a block whose threads run along `inner` in x, and share the columns in y. */
 static dim3 opdi_cu_column_block(opdi_cu_line l) {
     unsigned wide = 1, down = 1;
     while (wide < 32 && wide < l.inner) { wide *= 2; }
@@ -4228,7 +4285,7 @@ static int opdi_cu_softmax_of(opd_call *call, bool logarithm) {
         const int W = 16 / (int)sizeof(T);
         if (l.inner == 1) {
             const bool vec = l.n % W == 0 && opdi_cu_aligned(from) && opdi_cu_aligned(to);
-            const int most = sizeof(T) == 4 ? 4 : 2;                  /* the limit of registers */
+            const int most = sizeof(T) == 4 ? 4 : 2;                  /* limited by registers */
             const opdi_cu_row_plan p = opdi_cu_row_plan_of(l.outer, l.n, W, vec, most);
             if (opdi_cu_launch(OPDI_CU_ROW_KERNEL(p, opdi_cu_softmax_rows, T, most), p.grid, p.block, 0, from, to,
                                l.outer, l.n, logarithm)) { return -1; }
@@ -4275,18 +4332,19 @@ static int opdi_cu_log_softmax_backward(opd_call *call) { return opdi_cu_softmax
 
 //== layer and group norm ==============================================================================================
 
-/* A norm of rows of n elements.  In a layer norm (hw is 0), each element of a row has a weight.  In a group norm, each
-   channel has one: there are c channels, and a row has `per` of them, with `hw` elements each. */
+/* A norm of rows of n elements.  In a layer norm (hw is 0), each element of a row has its own weight.  In a group norm,
+   each channel has a weight: there are c channels, and a row has `per` channels of hw elements each. */
 typedef struct opdi_cu_norm {
-    const void *x, *g, *w, *b;                    /* w and b: NULL, or of x's type; `wide`: of the compute type */
-    void *y, *save_mean, *save_rstd;              /* the result; statistics of dtype `stat` */
-    const void *mean, *rstd;                      /* of the forward pass, in the compute type */
+    const void *x, *g, *w, *b;                    /* w, b: NULL, or of x's type; if `wide` is true, of the compute
+                                                     type */
+    void *y, *save_mean, *save_rstd;              /* the result; the saved statistics, of dtype `stat` */
+    const void *mean, *rstd;                      /* saved by the forward pass, in the compute type */
     double eps;
     int64_t rows, n, hw, per, c;
     int stat;
     bool wide;
 } opdi_cu_norm;
-/* Loads W weights, those of elements i, i + 1, ... of a row whose first channel is `channel`. */
+/* Loads the W weights of elements i, i + 1, ... of a row whose first channel is number `channel`. */
 template <typename T, int W, typename C, typename I>
 __device__ __forceinline__ void opdi_cu_norm_weights(const opdi_cu_norm &k, const void *p, int64_t channel, I i,
                                                      C *c) {
@@ -4307,7 +4365,7 @@ struct opdi_cu_var_join {
         return a;
     }
 };
-/* y = (x - mean) rstd w + b of W elements */
+/* y = (x - mean) rstd w + b, for W elements from number i on */
 template <typename T, int W, typename C, typename I>
 __device__ __forceinline__ void opdi_cu_norm_put(const opdi_cu_norm &k, T *y, const opdi_cu_vector<T, W> &v, C mean,
                                                  C rstd, int64_t channel, I i) {
@@ -4378,7 +4436,7 @@ __global__ void __launch_bounds__(1024) opdi_cu_norm_rows(const opdi_cu_norm k) 
         }
     }
 }
-/* dx = rstd (w g - mean(w g) - (x - mean) rstd^2 mean(w g (x - mean))) */
+/* Computes dx = rstd (w g - mean(w g) - (x - mean) rstd^2 mean(w g (x - mean))), with means over a row. */
 template <typename T, int W, int PACKS>
 __global__ void __launch_bounds__(1024) opdi_cu_norm_backward_rows(const opdi_cu_norm k) {
     typedef opdi_cu_acc<T> C;
@@ -4435,8 +4493,8 @@ __global__ void __launch_bounds__(1024) opdi_cu_norm_backward_rows(const opdi_cu
         }
     }
 }
-/* Sums g and g (x - mean) rstd.  `per` consecutive rows of this reduction share one mean and rstd.  If `per` is 0, each
-   element of a row has its own, by its index. */
+/* Sums g, and g (x - mean) rstd.  If `per` is greater than 0, `per` consecutive rows of this reduction share a mean and
+   rstd.  If it is 0, the element with index i in a row uses mean[i] and rstd[i]. */
 template <class A> struct opdi_cu_fold_pairs {
     typedef opdi_cu_pair<A> C;
     typedef struct State { A gx, g, mean, rstd; } State;
@@ -4459,15 +4517,15 @@ template <class A> struct opdi_cu_fold_pairs {
         if (out.data[1]) { opdi_cu_put(out.data[1], out.dtype[1], out.at[1], s.g); }
     }
 };
-/* Returns a contiguous tensor viewed with other sizes; NULL stays NULL. */
+/* Returns a view of a contiguous tensor with other sizes, or NULL if t is NULL. */
 static opd_tensor *opdi_cu_seen_as(opd_tensor *t, const int64_t *sizes, int ndim) {
     int64_t strides[4], n = 1;
     if (!t) { return NULL; }
     for (int d = ndim - 1; d >= 0; d--) { strides[d] = n; n *= sizes[d]; }
     return opd_tensor_view(t, sizes, strides, ndim, opd_offset(t));
 }
-/* Computes the sums of opdi_cu_fold_pairs for [a, c, n] over the dims in `mask`.  gx and g are contiguous tensors of
-   the remaining dims; either may be NULL. */
+/* Computes the sums of opdi_cu_fold_pairs of x and `second` (g), both [a, c, n], over the dims in `mask`.  The results
+   gx and g are contiguous and have the other dims; either may be NULL.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_pair_sums(opd_tensor *x, opd_tensor *second, int64_t a, int64_t c, int64_t n, uint64_t mask,
                              opd_tensor *mean, opd_tensor *rstd, int64_t per, opd_tensor *gx, opd_tensor *g) {
     const int64_t sizes[3] = {a, c, n}, left[3] = {mask & 1 ? 1 : a, mask & 2 ? 1 : c, mask & 4 ? 1 : n};
@@ -4490,7 +4548,7 @@ static int opdi_cu_pair_sums(opd_tensor *x, opd_tensor *second, int64_t a, int64
     })
     return 0;
 }
-/* Returns t as a contiguous tensor of this dtype; NULL stays NULL.  Sets *bad on failure. */
+/* Returns t as a contiguous tensor of this dtype, or NULL if t is NULL.  Sets *bad to true if it fails. */
 static opd_tensor *opdi_cu_norm_in(opd_tensor *t, opd_scalar_type dtype, bool *bad) {
     if (!t) { return NULL; }
     if (opd_dtype(t) != dtype) { t = opd_to_dtype(t, dtype); }
@@ -4499,7 +4557,7 @@ static opd_tensor *opdi_cu_norm_in(opd_tensor *t, opd_scalar_type dtype, bool *b
     return t;
 }
 static const void *opdi_cu_norm_data(opd_tensor *t) { return t ? opd_device_data(t, OPD_CUDA) : NULL; }
-/* Sets w, b and wide of *k from the weight and the bias, made contiguous. */
+/* Makes the weight w and the bias b contiguous, and sets w, b and wide of *k.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_norm_params(opdi_cu_norm *k, opd_tensor *x, opd_tensor *w, opd_tensor *b) {
     const opd_scalar_type dtype = w ? opd_dtype(w) : b ? opd_dtype(b) : opd_dtype(x);
     bool bad = false;
@@ -4514,7 +4572,8 @@ static bool opdi_cu_norm_vector(const opdi_cu_norm *k, int W) {
     return k->n % W == 0 && k->hw % W == 0 && opdi_cu_aligned(k->x) && opdi_cu_aligned(k->y) && opdi_cu_aligned(k->g) &&
         (k->hw || (opdi_cu_aligned(k->w) && opdi_cu_aligned(k->b)));
 }
-/* Runs the forward pass.  The caller has set rows, n, hw, per and c of *k. */
+/* Runs the forward pass of the norm *k, in which the caller has set rows, n, hw, per and c.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_cu_norm_forward(opd_call *call, opd_tensor *x, opd_tensor *w, opd_tensor *b, double eps,
                                 opdi_cu_norm *k) {
     opd_tensor *out[3], *desk[3];
@@ -4537,7 +4596,8 @@ static int opdi_cu_norm_forward(opd_call *call, opd_tensor *x, opd_tensor *w, op
     for (int i = 0; i < 3; i++) { if (opdi_cu_settle(out[i], desk[i])) { return -1; } }
     return 0;
 }
-/* Computes the gradient by x. x and g are contiguous; mean and rstd have the compute type. */
+/* Computes dx, the gradient with respect to x.  x and g are contiguous; mean and rstd have the compute type.  Returns
+   0, or -1 and sets an error. */
 static int opdi_cu_norm_dx(opd_tensor *dx, opd_tensor *g, opd_tensor *x, opd_tensor *mean, opd_tensor *rstd,
                            opd_tensor *w, opdi_cu_norm *k) {
     opd_tensor *desk = opdi_cu_desk(dx);
@@ -4584,7 +4644,7 @@ static int opdi_cu_layer_norm_backward(opd_call *call) {
     if (opdi_cu_pair_sums(x, g, k.rows, k.n, 1, 1, mean, rstd, 0, wdesk, bdesk)) { return -1; }
     return opdi_cu_settle(dw, wdesk) || opdi_cu_settle(db, bdesk) ? -1 : 0;
 }
-/* Reads N, C, HxW and group, the arguments from `first` on, into *k. */
+/* Reads N, C, HxW and group, which are the arguments from number `first` on, into *k. */
 static void opdi_cu_group_norm_read(opd_call *call, int first, opdi_cu_norm *k) {
     const int64_t groups = opd_arg_int(call, first + 3);
     k->c = opd_arg_int(call, first + 1);
@@ -4612,7 +4672,7 @@ static int opdi_cu_group_norm_backward(opd_call *call) {
     mean = opdi_cu_norm_in(mean, acc, &bad); rstd = opdi_cu_norm_in(rstd, acc, &bad);
     g = opdi_cu_norm_in(g, opd_dtype(x), &bad); x = opdi_cu_norm_in(x, opd_dtype(x), &bad);
     if (bad || opdi_cu_norm_dx(opdi_cu_result(call, 0), g, x, mean, rstd, opd_arg_tensor(call, 4), &k)) { return -1; }
-    /* over the pixels of each channel, then over the images */
+    /* sums over the pixels of each channel, then over the images */
     for (int i = 0; i < 2; i++) {
         sums[i] = opdi_cu_result(call, 1 + i) ? opdi_cu_new(opd_ints_of(sizes, 2), acc) : NULL;
         if (opdi_cu_result(call, 1 + i) && !sums[i]) { return -1; }
@@ -4629,17 +4689,18 @@ static int opdi_cu_group_norm_backward(opd_call *call) {
 
 //== batch norm ========================================================================================================
 
-/* The numbers of one channel: y = (x - mean) scale + shift, or backward dx = scale (g - shift - (x - mean) slope). */
+/* The coefficients of a channel: forward, y = (x - mean) scale + shift; backward, dx = scale (g - shift - (x - mean)
+   slope). */
 template <typename A> struct opdi_cu_channel { A mean, scale, shift, slope; };
 typedef struct opdi_cu_batch {
     int64_t c;
-    const void *mean, *var, *w, *b;               /* var: of the batch, or running; in the compute type */
+    const void *mean, *var, *w, *b;               /* mean, var: of the batch, or running; in the compute type */
     bool wide, eval;
-    const void *run_mean, *run_var;               /* previous values, or NULL */
-    void *new_mean, *new_var, *save_mean, *save_rstd;      /* new values, of dtype `stat` */
+    const void *run_mean, *run_var;               /* previous running values, or NULL */
+    void *new_mean, *new_var, *save_mean, *save_rstd;      /* new running and saved values, of dtype `stat` */
     int stat;
     double eps, momentum, count;
-    const void *rstd, *gx, *g;                    /* backward: sums of g (x - mean) rstd, and of g */
+    const void *rstd, *gx, *g;                    /* backward: rstd, and the sums of g (x - mean) rstd and of g */
     void *channels;
 } opdi_cu_batch;
 template <typename T> __global__ void opdi_cu_batch_channels(const opdi_cu_batch k) {
@@ -4665,8 +4726,8 @@ template <typename T> __global__ void opdi_cu_batch_channels(const opdi_cu_batch
                                   (1 - k.momentum) * (double)((const A *)k.run_var)[c]);
     }
 }
-/* Computes the numbers of each channel for the gradient.  With batch statistics, shift is the mean of g, and slope is
-   the mean of g (x - mean) rstd^2.  With running statistics both are 0. */
+/* Computes the coefficients of each channel for the gradient.  With statistics of the batch, shift is the mean of g,
+   and slope is the mean of g (x - mean) rstd^2.  With running statistics (`eval`), both are 0. */
 template <typename T> __global__ void opdi_cu_batch_backward_channels(const opdi_cu_batch k) {
     typedef opdi_cu_acc<T> A;
     const int64_t c = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -4679,8 +4740,8 @@ template <typename T> __global__ void opdi_cu_batch_backward_channels(const opdi
     to.slope = k.eval ? (A)0 : (A)((double)((const A *)k.gx)[c] * (double)rstd / k.count);
     ((opdi_cu_channel<A> *)k.channels)[c] = to;
 }
-/* Applies each channel's numbers to x [a, c, hw]; g is not NULL in the backward pass.  If W > 1, hw is a multiple of W,
-   or hw is 1 and c is a multiple of W. */
+/* Applies the coefficients of each channel to x [a, c, hw] or, in the backward pass, to x and g; in the forward pass, g
+   is NULL.  If W > 1, hw is a multiple of W, or hw is 1 and c is a multiple of W. */
 template <typename T, int W> __global__ void opdi_cu_batch_apply(const T *x, const T *g, T *y, int64_t total, int64_t c,
                                                                  int64_t hw, const void *channels, bool eval) {
     typedef opdi_cu_acc<T> A;
@@ -4743,7 +4804,8 @@ static int opdi_cu_batch_norm(opd_call *call) {
     if (!mean || !var) { return -1; }
     if (train && opdi_cu_reduce<opdi_cu_fold_var, OPDI_CU_F>(opdi_cu_seen_as(x, three, 3), 5, var, mean, opdi_cu_how(2),
                                                          false)) { return -1; }
-    for (int i = 0; i < 2 && train && opd_numel(x) != 0; i++) {      /* an empty batch does not change them */
+    for (int i = 0; i < 2 && train && opd_numel(x) != 0; i++) {      /* an empty batch does not change the running
+                                                                        values */
         if (run[i] && !(now[i] = opdi_cu_new(opd_ints_of(&c, 1), acc))) { return -1; }
     }
     k.c = c; k.count = (double)(three[0] * hw); k.eval = !train;
@@ -4787,7 +4849,8 @@ static int opdi_cu_batch_norm_backward(opd_call *call) {
     if (opdi_cu_pair_sums(x, g, opd_size(x, 0), c, opdi_cu_pixels(x), 5, mean, rstd, 1, sums[0], sums[1])) {
         return -1;
     }
-    if (opd_numel(x) == 0 && !opd_zero_(sums[0])) { return -1; }             /* the sums are zero, whatever the mean */
+    if (opd_numel(x) == 0 && !opd_zero_(sums[0])) { return -1; }             /* the sums are 0, even if the mean is
+                                                                                NaN */
     for (int i = 0; i < 2; i++) {
         out = opdi_cu_result(call, 1 + i);
         if (out && !opd_copy_(out, sums[i])) { return -1; }
@@ -4825,10 +4888,11 @@ static const opdi_cu_row opdi_cu_rows_softmax[] = {
 
 //== scans =============================================================================================================
 //
-//  A line along the dim is processed in tiles of 4 elements per thread.  Each thread scans its own, and the threads'
-//  totals are scanned within warps and across them.  The total so far is carried to the next tile.  Short lines are
-//  processed by a warp, or by a thread if the lines are adjacent.  Few long lines are cut into chunks: first the
-//  chunks' totals are computed, then the chunks with the total before them. join(a, b) joins b behind a.
+//  A line along the dim is processed in tiles, with 4 elements per thread.  Each thread scans its elements, and the
+//  totals of the threads are scanned within and across warps.  The total so far is carried to the next tile.  A short
+//  line is processed by a warp or, if neighbouring lines are adjacent in memory, by a thread.  If there are few long
+//  lines, they are cut into chunks: first, the totals of the chunks are computed, then each chunk is scanned, beginning
+//  with the total of the chunks before it.  join(a, b) joins b behind a.
 
 template <typename A> __device__ __forceinline__ A opdi_cu_shuffle_up(A v, int by) {
     static_assert(sizeof(A) % 4 == 0, "whole words");
@@ -4857,7 +4921,7 @@ template <typename T> struct opdi_cu_scan_prod {
     static __device__ __forceinline__ S join(S a, S b) { a.v = opdi_cu_times(a.v, b.v); return a; }
     static __device__ __forceinline__ void store(const S &s, T *y, int64_t *, int64_t i) { opdi_cu_store(y + i, s.v); }
 };
-/* log(sum exp) in two parts: the largest term m, and the sum of the other terms divided by exp(m).  The result is thus
+/* log(sum exp) in two parts: the largest term m, and the sum of exp(x - m) of the other terms.  Thus, the result is
    rounded only once, at the end. */
 template <typename C> struct opdi_cu_scan_terms { C m, others; };
 template <typename T> struct opdi_cu_scan_exps {
@@ -4874,8 +4938,8 @@ template <typename T> struct opdi_cu_scan_exps {
         opdi_cu_store(y + i, s.m + (C)log1p(s.others));
     }
 };
-/* The largest (LEAST: smallest) element so far and its index; of equal ones, the last.  NaN stays once it has
-   occurred. */
+/* The largest element so far (the smallest, if LEAST) and its index; of equal elements, the last.  Once there has been
+   a NaN, it stays. */
 template <typename T, bool LEAST> struct opdi_cu_scan_extreme {
     typedef opdi_cu_acc<T> C;
     typedef opdi_cu_scan_place<C> S;
@@ -4893,15 +4957,16 @@ template <typename T, bool LEAST> struct opdi_cu_scan_extreme {
 template <typename T> using opdi_cu_scan_max = opdi_cu_scan_extreme<T, false>;
 template <typename T> using opdi_cu_scan_min = opdi_cu_scan_extreme<T, true>;
 
-/* Lines [outer, n, inner].  Each line has `chunks` chunks of `chunk` elements.  If there are several chunks, a first
-   pass (totals) writes the total of each to `states` [lines][chunks]; these totals are then scanned. */
+/* The plan of a scan of lines [outer, n, inner].  Each line has `chunks` chunks of `chunk` elements.  If there are
+   several, a first pass (with `totals`) writes the total of each chunk to `states` [lines][chunks], and these totals
+   are scanned. */
 typedef struct opdi_cu_scan_plan {
     opdi_cu_line l;
     int64_t chunk, chunks;
     void *states;
-    bool totals, vector;                          /* vector: four neighbours are loaded at once */
+    bool totals, vector;                          /* vector: four neighbouring elements are loaded at once */
 } opdi_cu_scan_plan;
-/* Scans chunks, with blockDim.x threads (a warp, or 8) per chunk and blockDim.y chunks per block. */
+/* Scans chunks, with blockDim.x threads (one warp or several) per chunk, and blockDim.y chunks per block. */
 template <typename T, typename L>
 __global__ void opdi_cu_scan_lines(const opdi_cu_scan_plan k, const T *x, T *y, int64_t *index) {
     typedef typename L::C C;
@@ -4969,8 +5034,7 @@ __global__ void opdi_cu_scan_lines(const opdi_cu_scan_plan k, const T *x, T *y, 
         if (k.totals && in && me == 0) { ((S *)k.states)[item] = carry; }
     }
 }
-/* Replaces the totals of a line's chunks, at most 512, by running totals up to each chunk's end.  A block handles one
-   line. */
+/* Scans the totals of each line's chunks, of which there are at most 512.  A block processes one line. */
 template <typename L> __global__ void __launch_bounds__(512) opdi_cu_scan_totals(typename L::S *states, int chunks) {
     typedef typename L::S S;
     __shared__ __align__(16) unsigned char room[512 * sizeof(S)];
@@ -4987,7 +5051,7 @@ template <typename L> __global__ void __launch_bounds__(512) opdi_cu_scan_totals
     }
     if (c < chunks) { states[c] = s; }
 }
-/* A thread scans one line.  The threads of a warp have adjacent lines. */
+/* Scans lines, one per thread.  The threads of a warp have adjacent lines. */
 template <typename T, typename L>
 __global__ void opdi_cu_scan_columns(const opdi_cu_line l, const T *x, T *y, int64_t *index) {
     typedef typename L::C C;
@@ -5027,7 +5091,8 @@ template <typename T, typename L> static int opdi_cu_scan_run(opdi_cu_line l, co
     return opdi_cu_launch(opdi_cu_scan_lines<T, L>, opdi_cu_grid_rows(opdi_cu_ceil(lines * k.chunks, block.y)), block,
                           0, k, x, y, index);
 }
-/* Scans along the dim that argument 1 names.  Writes one result or, if `two`, also the indices. */
+/* Scans along the dim that argument 1 names.  Writes result 0 and, if `two` is true, the indices as result 1.  Returns
+   0, or -1 and sets an error. */
 template <template <class> class L, bool INTEGERS> static int opdi_cu_scan_of(opd_call *call, bool two) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y, *index = NULL, *desk, *index_desk = NULL;
     const opdi_cu_line l = opdi_cu_line_of(x, opd_arg_int(call, 1));
@@ -5055,10 +5120,11 @@ static int opdi_cu_cummin(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_
 
 //== sorting ===========================================================================================================
 //
-//  The rows consist of pairs of a key and an index.  Keys are unsigned numbers in the order of the values: NaN above
-//  all, -0 equal to 0, and all inverted to sort in descending order.  The index breaks ties, so every method of sorting
-//  is stable.  Tiles are sorted by a bitonic network in shared memory, several rows per tile if they are short.  Longer
-//  rows are then merged.  Each pass doubles the length of runs, and a block makes 2,048 elements of the result.
+//  Rows of pairs (key, index) are sorted.  Keys are unsigned numbers in the order of the values: NaN is greater than
+//  all numbers, -0 equals 0, and all bits are inverted for descending order.  If keys are equal, the index decides, so
+//  each sorting method is stable.  Tiles are sorted by a bitonic network in shared memory; a tile has several rows if
+//  they are short.  The tiles of longer rows are then merged.  Each pass doubles the length of the sorted runs, and a
+//  block writes 2,048 elements of the result.
 
 #define OPDI_CU_SORTED 2048
 
@@ -5075,7 +5141,7 @@ static __device__ __forceinline__ uint32_t opdi_cu_key(float v) {
     const uint32_t u = __float_as_uint(v == 0 ? 0.0f : v);
     return v != v ? ~(uint32_t)0 : u >> 31 ? ~u : u | 0x80000000u;
 }
-/* The type from which keys are made: float for 16-bit floats, int32_t for short integers and bool. */
+/* The type from which a key is made: float for 16-bit floats, int32_t for bool and integers of up to 32 bits. */
 template <typename T> struct opdi_cu_key_from { typedef int32_t type; };
 template <> struct opdi_cu_key_from<int64_t> { typedef int64_t type; };
 template <> struct opdi_cu_key_from<double> { typedef double type; };
@@ -5083,16 +5149,17 @@ template <> struct opdi_cu_key_from<float> { typedef float type; };
 template <> struct opdi_cu_key_from<opdi_cu_f16> { typedef float type; };
 template <> struct opdi_cu_key_from<opdi_cu_bf16> { typedef float type; };
 
-/* Sorts rows of n elements.  Either writes the first k of each row to results [rows][k], or leaves whole rows in keys
-   and index. */
+/* The arguments for sorting rows of n elements.  Either the first k elements of each row are written to values and
+   places [rows][k], or the whole sorted rows are left in keys and index. */
 template <typename T> struct opdi_cu_sort {
     typedef typename opdi_cu_key_of<T>::K K;
     const T *x;
     int64_t rows, n, k;
-    const uint32_t *picked;                       /* not NULL: the n of each `line` elements to sort */
+    const uint32_t *picked;                       /* if not NULL, [rows][n] positions in rows of `line` elements: only
+                                                     these are sorted */
     int64_t line;
     bool descending;
-    K *keys;                                      /* NULL: the results are written */
+    K *keys;                                      /* NULL: values and places are written */
     uint32_t *index;
     T *values;
     int64_t *places;
@@ -5107,14 +5174,15 @@ __device__ __forceinline__ typename opdi_cu_key_of<T>::K opdi_cu_key_at(const op
                                                                         int64_t at) {
     return opdi_cu_key_made(s, s.x[row * s.line + at]);
 }
-/* A block sorts `tile` positions.  These are tile / seg rows of n <= seg elements or, if seg is tile, a piece of a
-   longer row. */
+/* Sorts tiles, one per block.  A tile has `tile` elements: tile / seg rows of n <= seg elements or, if seg is tile, a
+   piece of a longer row. */
 template <typename T> __global__ void opdi_cu_sort_tiles(const opdi_cu_sort<T> s, int tile, int seg) {
     typedef typename opdi_cu_key_of<T>::K K;
     OPDI_CU_SHARED(room);
     K *keys = (K *)room;
     uint32_t *index = (uint32_t *)(keys + tile);
-    const int64_t pieces = s.n > seg ? opdi_cu_ceil(s.n, seg) : 1, rows = tile / seg;      /* rows: per tile */
+    const int64_t pieces = s.n > seg ? opdi_cu_ceil(s.n, seg) : 1, rows = tile / seg;      /* rows: number of rows per
+                                                                                              tile */
     const int64_t tiles = s.n > seg ? s.rows * pieces : opdi_cu_ceil(s.rows, rows);
     for (int64_t t = blockIdx.x; t < tiles; t += gridDim.x) {
         const int64_t row0 = s.n > seg ? t / pieces : t * rows, at0 = s.n > seg ? t % pieces * seg : 0;
@@ -5152,8 +5220,8 @@ template <typename T> __global__ void opdi_cu_sort_tiles(const opdi_cu_sort<T> s
         }
     }
 }
-/* Returns how many of the first `diag` elements of the merged runs a and b come from a.  Of equal keys, those of a come
-   first. */
+/* Returns how many of the first `diag` elements of the merged runs a and b come from a.  If keys are equal, those of a
+   come first. */
 template <typename K>
 __device__ __forceinline__ int64_t opdi_cu_merge_path(const K *a, int64_t na, const K *b, int64_t nb, int64_t diag) {
     int64_t low = diag > nb ? diag - nb : 0, high = diag < na ? diag : na;
@@ -5163,7 +5231,7 @@ __device__ __forceinline__ int64_t opdi_cu_merge_path(const K *a, int64_t na, co
     }
     return low;
 }
-/* Merges neighbouring sorted runs of `width` elements, in rows of n elements. */
+/* Merges neighbouring sorted runs of `width` elements in rows of n elements. */
 template <typename K>
 __global__ void opdi_cu_sort_merge(const K *keys, const uint32_t *index, K *to_keys, uint32_t *to_index, int64_t rows,
                                    int64_t n, int64_t width) {
@@ -5208,7 +5276,8 @@ template <typename T> __global__ void opdi_cu_sort_emit(const opdi_cu_sort<T> s)
         s.places[i] = at;
     }
 }
-/* Sorts all rows.  If `keep`, leaves whole rows in s->keys and s->index; otherwise writes the results. */
+/* Sorts all rows.  If `keep` is true, leaves the sorted rows in s->keys and s->index; otherwise writes s->values and
+   s->places.  Returns 0, or -1 and sets an error. */
 template <typename T> static int opdi_cu_sort_run(opdi_cu_sort<T> *s, bool keep) {
     typedef typename opdi_cu_key_of<T>::K K;
     const bool longer = s->n > OPDI_CU_SORTED;
@@ -5251,28 +5320,30 @@ template <typename T> static int opdi_cu_sort_run(opdi_cu_sort<T> *s, bool keep)
     }
     return 0;
 }
-//== the first k of long rows, or the k-th =============================================================================
+//== selecting the first k elements of long rows, or the k-th ==========================================================
 //
-//  The k-th element is found without sorting, by digits of 11 bits: first the digits of the key, then those of the
-//  index.  So no two elements are equal, and ties end as in a stable sort.  For each digit, a kernel counts the
-//  elements whose higher digits match those found so far; several blocks share a row if there are few.  Then the digit
-//  of the k-th element is picked.  All elements up to the k-th are gathered in any order and sorted as one tile.  The
-//  counts are integers, so results are the same each time.
+//  The k-th element of a row is found without sorting, digit by digit of 11 bits: first the digits of the key, then
+//  those of the index.  Because of the index, no two elements are equal, and ties are decided as by a stable sort.  For
+//  each digit, a kernel counts the elements whose higher digits match those found so far; if there are few rows,
+//  several blocks share a row.  Another kernel then picks the digit of the k-th element.  To get the first k elements,
+//  all elements up to the k-th are gathered in any order, and sorted as one tile.  The counts are integers, so results
+//  are the same each time.
 
 enum { OPDI_CU_DIGIT_BITS = 11, OPDI_CU_DIGITS = 1 << OPDI_CU_DIGIT_BITS, OPDI_CU_SELECT_THREADS = 512 };
-/* What is known of a row's k-th element: its highest digits, and how many of the elements with these digits come before
-   it.  done: all elements with these digits are among the first k. */
+/* What is known of a row's k-th element: its highest digits (key, index), and how many elements with these digits come
+   before it (before).  done: all elements with these digits are among the first k, so that no more digits are needed.
+   gathered: number of elements gathered. */
 typedef struct opdi_cu_found { uint64_t key; uint32_t index, before; int32_t done, gathered; } opdi_cu_found;
 enum { OPDI_CU_DIGIT_OF_KEY, OPDI_CU_DIGIT_OF_INDEX, OPDI_CU_DIGIT_NAN };
 typedef struct opdi_cu_select {
     opdi_cu_found *found;                         /* [rows] */
-    unsigned *counts;                             /* [rows][OPDI_CU_DIGITS], 0 before and after each digit */
+    unsigned *counts;                             /* [rows][OPDI_CU_DIGITS]; all 0 before and after each digit */
     uint32_t *picked;                             /* [rows][k] */
-    int64_t chunk;                                /* elements of a row that a block counts */
-    int what, shift, bits;                        /* the digit */
+    int64_t chunk;                                /* elements of a row that a block processes */
+    int what, shift, bits;                        /* what: a member of the enum above; shift, bits: the digit in it */
 } opdi_cu_select;
 
-/* Calls f(place, key) for each element of the block's chunk of a row that belongs to the calling thread. */
+/* Calls f(position, key) for the calling thread's share of the block's chunk of a row. */
 template <typename T, typename F>
 __device__ __forceinline__ void opdi_cu_select_each(const opdi_cu_sort<T> &s, int64_t row, int64_t chunk, const F &f) {
     const int64_t begin = blockIdx.x * chunk, end = begin + chunk < s.n ? begin + chunk : s.n;
@@ -5316,7 +5387,7 @@ opdi_cu_select_count(const opdi_cu_sort<T> s, const opdi_cu_select k) {
         }
     }
 }
-/* Begins the search for the k-th element of each row, counted from 1.  If kth is 0, the median is searched for, as in
+/* Begins the search for element number kth of each row, counted from 1.  If kth is 0, it is the median, as in
    opdi_cu_sort_pick. */
 static __global__ void opdi_cu_select_start(const opdi_cu_select k, int64_t rows, int64_t n, int64_t kth, bool skip) {
     const int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -5328,8 +5399,8 @@ static __global__ void opdi_cu_select_start(const opdi_cu_select k, int64_t rows
     k.found[row].before = (uint32_t)(kth ? kth - 1 : numbers == n ? (n - 1) / 2 : !skip ? numbers : numbers == 0 ? 0
                                      : (numbers - 1) / 2);
 }
-/* Picks the digit of the wanted element; a block handles one row.  early: if all elements with these digits are among
-   the first k, they need not be told apart. */
+/* Picks the digit of the wanted element; a block processes one row.  If `early` is true, the search ends when all
+   elements with these digits are among the first k. */
 static __global__ void __launch_bounds__(256) opdi_cu_select_digit(const opdi_cu_select k, bool early) {
     __shared__ unsigned warps[8];
     const int each = OPDI_CU_DIGITS / 256, lane = threadIdx.x % OPDI_CU_WARP, warp = threadIdx.x / OPDI_CU_WARP;
@@ -5368,7 +5439,7 @@ static __global__ void __launch_bounds__(256) opdi_cu_select_digit(const opdi_cu
 template <typename T> __global__ void __launch_bounds__(OPDI_CU_SELECT_THREADS)
 opdi_cu_select_gather(const opdi_cu_sort<T> s, const opdi_cu_select k) {
     for (int64_t row = blockIdx.y; row < s.rows; row += gridDim.y) {
-        const uint64_t last = k.found[row].key;       /* not the whole struct: other threads count in `gathered` */
+        const uint64_t last = k.found[row].key;       /* not the whole struct, as other threads change `gathered` */
         const uint32_t index = k.found[row].index;
         opdi_cu_select_each(s, row, k.chunk, [&](uint32_t at, typename opdi_cu_key_of<T>::K key) {
             if (key < last || (key == last && at <= index)) {
@@ -5384,17 +5455,18 @@ template <typename T> __global__ void opdi_cu_select_emit(const opdi_cu_sort<T> 
     s.values[row] = s.x[row * s.n + k.found[row].index];
     if (s.places) { s.places[row] = k.found[row].index; }
 }
-/* Returns the number of bits that v needs. */
+/* Returns the number of bits of v, without leading zeros. */
 static int opdi_cu_bits(uint64_t v) {
     int bits = 0;
     for (; v; v >>= 1) { bits++; }
     return bits;
 }
-/* Returns whether it is less work to find the first k of n elements than to sort them all. */
+/* Returns whether it is less work to select the first k of n elements than to sort all. */
 static bool opdi_cu_select_pays(int64_t n, int64_t k) {
     return n >= 8 * OPDI_CU_SORTED && k <= OPDI_CU_SORTED && n < (int64_t)~(uint32_t)0;
 }
-/* Finds the k-th element of each row; if k is 0, the median. */
+/* Finds element number kth of each row, counted from 1, or, if kth is 0, the median.  `floating`: there may be NaN.
+   `skip`: see opdi_cu_sort_pick; `early`: see opdi_cu_select_digit.  Returns 0, or -1 and sets an error. */
 template <typename T> static int opdi_cu_select_run(const opdi_cu_sort<T> *s, opdi_cu_select *k, int64_t kth,
                                                     bool floating, bool skip, bool early) {
     const int64_t chunks = opdi_cu_ceil(2048, s->rows), most = s->n / 8192;
@@ -5421,7 +5493,8 @@ template <typename T> static int opdi_cu_select_run(const opdi_cu_sort<T> *s, op
     }
     return 0;
 }
-/* Writes the first s->k of each row to the results, sorted. */
+/* Writes the first s->k elements of each row, sorted, to s->values and s->places.  Returns 0, or -1 and sets an
+   error. */
 template <typename T> static int opdi_cu_select_first(opdi_cu_sort<T> *s) {
     opdi_cu_select k;
     k.picked = (uint32_t *)opdi_cu_scratch(s->rows * s->k * 4);
@@ -5438,13 +5511,13 @@ template <typename T> static int opdi_cu_select_one(opdi_cu_sort<T> *s, int64_t 
     if (opdi_cu_select_run(s, &k, kth, floating, skip, false)) { return -1; }
     return opdi_cu_launch(opdi_cu_select_emit<T>, (unsigned)opdi_cu_ceil(s->rows, 64), 64, 0, *s, k);
 }
-/* Returns t with dim last: a contiguous copy if `copy` is true, else a view. */
+/* Returns t with `dim` as its last dim: as a contiguous tensor if `copy` is true, otherwise as a view. */
 static opd_tensor *opdi_cu_dim_last(opd_tensor *t, int64_t dim, bool copy) {
     if (t && opd_ndim(t) > 1) { t = opd_movedim(t, dim, -1); }
     return t && copy ? opd_contiguous(t) : t;
 }
-/* Writes the first k elements along dim, sorted, and their indices to the call's two results.  If k < 0, writes all
-   elements. */
+/* Writes the first k elements along dim (all, if k < 0), sorted, and their indices to the call's two results.  Returns
+   0, or -1 and sets an error. */
 static int opdi_cu_sort_of(opd_call *call, int64_t dim, int64_t k, bool descending) {
     opd_tensor *x = opd_arg_tensor(call, 0), *out[2], *last[2], *desk[2];
     if (opd_results_from_fake(call)) { return -1; }
@@ -5479,10 +5552,10 @@ static int opdi_cu_topk(opd_call *call) {
     return opdi_cu_sort_of(call, opd_arg_int(call, 2), opd_arg_int(call, 1), opd_arg_bool(call, 3));
 }
 
-//== one element of the sorted row: kthvalue, median, mode =============================================================
+//== kthvalue, median, mode ============================================================================================
 
-/* Picks the k-th element of each sorted row, counted from 1.  If k is 0, picks the median, the lower one if there are
-   two.  The median is NaN if the row has a NaN; with `skip`, NaN is ignored. */
+/* Picks element number k of each sorted row, counted from 1.  If k is 0, picks the median (of two, the lower).  The
+   median is NaN if the row has a NaN; if `skip` is true, NaN is ignored. */
 template <typename T> __global__ void opdi_cu_sort_pick(const opdi_cu_sort<T> s, int64_t k, bool floating, bool skip) {
     typedef typename opdi_cu_key_of<T>::K K;
     for (int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; row < s.rows;
@@ -5503,7 +5576,8 @@ template <typename T> __global__ void opdi_cu_sort_pick(const opdi_cu_sort<T> s,
         if (s.places) { s.places[row] = at; }
     }
 }
-/* The most frequent value, the smallest of several, and its last position.  A block handles a row. */
+/* A run of `many` equal elements of a sorted row, which begins at `first`.  The mode is the value of the longest run
+   (of several, the smallest value), and its index is that of the run's last element.  A block processes one row. */
 typedef struct opdi_cu_run { int64_t many, first; } opdi_cu_run;
 struct opdi_cu_run_join {
     __device__ __forceinline__ opdi_cu_run operator()(opdi_cu_run a, opdi_cu_run b) const {
@@ -5521,7 +5595,7 @@ template <typename T> __global__ void opdi_cu_sort_mode(const opdi_cu_sort<T> s)
             const K key = keys[i];
             if (i > 0 && keys[i - 1] == key) { continue; }
             while (low + step <= s.n && keys[low + step - 1] == key) { low += step; step *= 2; }
-            high = low + step - 1 < s.n ? low + step - 1 : s.n;   /* the run ends in [low, high] */
+            high = low + step - 1 < s.n ? low + step - 1 : s.n;   /* the run ends at a position from low to high */
             while (low < high) {
                 const int64_t mid = (low + high) / 2;
                 if (keys[mid] == key) { low = mid + 1; } else { high = mid; }
@@ -5538,8 +5612,9 @@ template <typename T> __global__ void opdi_cu_sort_mode(const opdi_cu_sort<T> s)
     }
 }
 enum { OPDI_CU_PICK, OPDI_CU_MODE };
-/* Picks one element from each row of x, a contiguous tensor whose last dim is the rows' dim.  Writes the elements to
-   `values` and their indices to `places`, unless that is NULL. */
+/* Picks one element from each row of x, a contiguous tensor whose last dim holds the rows: if `what` is OPDI_CU_PICK,
+   element number k (see opdi_cu_sort_pick), otherwise the mode.  Writes the elements to `values` and, unless it is
+   NULL, their indices to `places`.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_pick_rows(opd_tensor *x, opd_tensor *values, opd_tensor *places, int what, int64_t k, bool skip) {
     OPDI_CU_ALL(opd_dtype(x), T, {
         opdi_cu_sort<T> s;
@@ -5586,8 +5661,9 @@ static int opdi_cu_nanmedian_dim(opd_call *call) {
 static int opdi_cu_mode(opd_call *call) {
     return opdi_cu_pick_of(call, opd_arg_int(call, 1), OPDI_CU_MODE, 0, false);
 }
-/* Computes the median of all elements.  Of no elements, it is NaN, for int64 and int32 the smallest number, and for
-   other types 0. */
+/* Computes the median of all elements; `skip`: see opdi_cu_sort_pick.  If there are no elements, the result is NaN for
+   floating types, the smallest number for int64 and int32, and 0 for other types.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_cu_median_all(opd_call *call, bool skip) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y;
     const int64_t n = opd_numel(x);
@@ -5615,11 +5691,11 @@ static const opdi_cu_row opdi_cu_rows_scans[] = {
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:indexing    indexing, joining, scattering
 //
-//  Nearly all kernels here are one loop over positions, which calls a functor for each position.  Elements are moved by
-//  their size, so that one kernel of each size serves all dtypes.
+//  Nearly all kernels of this section are the same loop over positions, which calls a functor for each position.
+//  Elements are moved by their size, so that one kernel per size serves all dtypes.
 //----------------------------------------------------------------------------------------------------------------------
 
-//== one loop for all ==================================================================================================
+//== the loop over positions ===========================================================================================
 
 template <class F> __global__ void opdi_cu_each_kernel(int64_t n, F f) {
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
@@ -5629,12 +5705,12 @@ template <class F> static int opdi_cu_each(int64_t n, const F &f) {
     const int block = 256;
     return n <= 0 ? 0 : opdi_cu_launch(opdi_cu_each_kernel<F>, opdi_cu_grid(n, block), block, 0, n, f);
 }
-/* Selects the type of units by a number of bytes. */
+/* Runs the statements with T the type of a unit of `bytes` bytes. */
 #define OPDI_CU_UNITS(bytes, T, ...) \
     switch (bytes) { OPDI_CU_CASE(1, uint8_t, T, __VA_ARGS__) OPDI_CU_CASE(2, uint16_t, T, __VA_ARGS__) \
         OPDI_CU_CASE(4, uint32_t, T, __VA_ARGS__) OPDI_CU_CASE(8, uint64_t, T, __VA_ARGS__) \
         default: { typedef opdi_cu_16 T; __VA_ARGS__; break; } }
-/* Returns i / n, and sets *r to the remainder.  Uses 32 bits if they suffice, as they nearly always do. */
+/* Returns i / n, and sets *r to the remainder.  Divides in 32 bits if both numbers fit, as they nearly always do. */
 static __device__ __forceinline__ int64_t opdi_cu_divide(int64_t i, int64_t n, int64_t *r) {
     if (((uint64_t)(i | n) >> 32) == 0) {
         const uint32_t q = (uint32_t)i / (uint32_t)n;
@@ -5646,11 +5722,11 @@ static __device__ __forceinline__ int64_t opdi_cu_divide(int64_t i, int64_t n, i
     return q;
 }
 
-/* Sizes, and for each of K operands its strides in elements. */
+/* Sizes, and the strides of K operands in elements. */
 template <int K> struct opdi_cu_strided {
     int n;
     int64_t size[OPD_MAX_DIMS], stride[K][OPD_MAX_DIMS];
-    /* Computes the offset in each operand of position i of the sizes, in row-major order. */
+    /* Computes the offset of position i, in row-major order, in each operand. */
     __device__ __forceinline__ void at(int64_t i, int64_t *offset) const {
         for (int k = 0; k < K; k++) { offset[k] = 0; }
         for (int d = n - 1; d > 0; d--) {
@@ -5661,7 +5737,8 @@ template <int K> struct opdi_cu_strided {
         if (n > 0) { for (int k = 0; k < K; k++) { offset[k] += i * stride[k][0]; } }
     }
     void begin() { n = 0; }
-    /* Adds a dim inside the existing ones.  Dims that can be joined for all operands become one. */
+    /* Adds a dim of size s inside the existing dims.  It is joined with the dim before it if that is possible for all
+       operands. */
     void add(int64_t s, const int64_t *strides) {
         int k;
         if (s == 1) { return; }
@@ -5673,30 +5750,30 @@ template <int K> struct opdi_cu_strided {
 
 //== tensors ===========================================================================================================
 
-/* Returns dim counted from the front.  A 0-dim tensor counts as having one dim. */
+/* Returns `dim` counted from the front.  A 0-dim tensor counts as if it had one dim. */
 static int opdi_cu_dim(int64_t dim, const opd_tensor *t) {
     const int n = opd_ndim(t) > 0 ? opd_ndim(t) : 1;
     return (int)(dim < 0 ? dim + n : dim);
 }
-/* Returns t as a contiguous tensor of that dtype, or t itself if it is one. */
+/* Returns t as a contiguous tensor of `dtype`; this is t itself if possible. */
 static opd_tensor *opdi_cu_as(opd_tensor *t, opd_scalar_type dtype) {
     if (t && opd_dtype(t) != dtype) { t = opd_to_dtype(t, dtype); }
     return t && !opd_is_contiguous(t) ? opd_contiguous(t) : t;
 }
-/* Returns the type for sums: float for float and the 16-bit types, double, and int64_t for integers. */
+/* Returns the compute type for sums: float32 for float32 and 16-bit floats, float64, or int64 for integers. */
 static opd_scalar_type opdi_cu_compute_dtype(opd_scalar_type t) {
     return t == OPD_FLOAT64 ? OPD_FLOAT64 : opd_dtype_is_floating(t) ? OPD_FLOAT32 : OPD_INT64;
 }
-/* Returns contiguous memory of a dtype in which to compute `out`: out itself if it is suitable. */
+/* Returns contiguous memory of `dtype` in which to compute `out`; this is `out` itself if possible. */
 static opd_tensor *opdi_cu_desk(opd_tensor *out, opd_scalar_type dtype) {
     return opd_dtype(out) == dtype ? opdi_cu_desk(out) : opdi_cu_new(opd_ints_of(opd_sizes(out), opd_ndim(out)), dtype);
 }
-/* Does opdi_cu_desk's work, and fills the memory with the contents of `out`. */
+/* Same as opdi_cu_desk, but the memory has the contents of `out`.  Returns NULL and sets an error if it fails. */
 static opd_tensor *opdi_cu_desk_filled(opd_tensor *out, opd_scalar_type dtype) {
     opd_tensor *d = opdi_cu_desk(out, dtype);
     return d == out || (d && opd_copy_(d, out)) ? d : NULL;
 }
-/* Returns a number as a 0-dim tensor on the device. */
+/* Returns a number as a 0-dim tensor of `dtype` on the device. */
 static opd_tensor *opdi_cu_number(opd_value v, opd_scalar_type dtype) {
     opd_tensor *t = opdi_cu_new(opd_ints_of(NULL, 0), dtype);
     return t ? opd_fill_(t, v) : NULL;
@@ -5705,12 +5782,12 @@ static opd_tensor *opdi_cu_number(opd_value v, opd_scalar_type dtype) {
 static opd_tensor *opdi_cu_arg_as(opd_call *call, int i, const opd_tensor *like, opd_scalar_type dtype) {
     const opd_value v = opd_arg_value(call, i);
     if (v.tag != OPD_TAG_TENSOR) { return opdi_cu_number(v, dtype); }
-    if (opd_tensor_device(v.u.t).type != OPD_CUDA) {                 /* a number in host memory */
+    if (opd_tensor_device(v.u.t).type != OPD_CUDA) {                 /* a number in memory of the host */
         return opdi_cu_as(opd_to_device(v.u.t, opd_tensor_device(like), dtype), dtype);
     }
     return opdi_cu_as(v.u.t, dtype);
 }
-/* Returns the largest number of bytes, at most 16, that divides `bytes`, a and b. */
+/* Returns the largest power of two, at most 16, that divides `bytes` and the addresses a and b. */
 static int64_t opdi_cu_unit(int64_t bytes, uintptr_t a, uintptr_t b) {
     int64_t u = 16;
     while (((uint64_t)bytes | (uint64_t)a | (uint64_t)b) % (uint64_t)u) { u /= 2; }
@@ -5722,10 +5799,10 @@ static int64_t opdi_cu_span(const int64_t *sizes, int from, int to) {
     return n;
 }
 
-//== gather, scatter, and the same by rows =============================================================================
+//== gather, scatter, and selecting rows ===============================================================================
 //
-//  For every position p of `index`, b's element is at p. a's element is at p with coordinate `dim` replaced by
-//  index[p].
+//  For each position p of `index`, there is an element of b at p, and an element of a at p with the coordinate `dim`
+//  replaced by index[p].
 
 enum { OPDI_CU_GATHER = 0, OPDI_CU_SCATTER, OPDI_CU_ADD, OPDI_CU_MUL, OPDI_CU_MAX, OPDI_CU_MIN };
 
@@ -5740,7 +5817,7 @@ static __device__ __forceinline__ unsigned long long opdi_cu_bits_of(double x) {
 }
 static __device__ __forceinline__ unsigned long long opdi_cu_bits_of(int64_t x) { return (unsigned long long)x; }
 
-/* Returns a * b, which wraps for int64_t. */
+/* Returns a * b; int64_t wraps around. */
 static __device__ __forceinline__ int64_t opdi_cu_times(int64_t a, int64_t b) {
     return (int64_t)((uint64_t)a * (uint64_t)b);
 }
@@ -5752,8 +5829,8 @@ static __device__ __forceinline__ void opdi_cu_atomic_add(double *p, double v) {
 static __device__ __forceinline__ void opdi_cu_atomic_add(int64_t *p, int64_t v) {
     atomicAdd((unsigned long long *)p, (unsigned long long)v);
 }
-/* Load and store at an address where other threads store at the same time.  A number of up to 8 bytes is never torn:
-   one of the stored values remains. */
+/* Load and store a number at an address where other threads store at the same time.  Up to 8 bytes are stored in one
+   piece, so that one of the stored numbers remains. */
 template <class T> static __device__ __forceinline__ T opdi_cu_load_common(const T *p) {
     return *(const volatile T *)p;
 }
@@ -5762,7 +5839,8 @@ static __device__ __forceinline__ void opdi_cu_store_common(opdi_cu_16 *p, opdi_
     opdi_cu_store_common(&p->a, v.a);
     opdi_cu_store_common(&p->b, v.b);
 }
-/* Combines *p with v in one atomic step, by the operation `how`.  A maximum or minimum keeps NaN. */
+/* Replaces *p by the combination of *p and v, in one atomic step.  `how` is the operation.  For a maximum or minimum,
+   NaN stays. */
 template <class T> static __device__ void opdi_cu_atomic(int how, T *p, T v) {
     if (how == OPDI_CU_ADD) { opdi_cu_atomic_add(p, v); return; }
     auto *at = (decltype(opdi_cu_bits_of(v)) *)p;
@@ -5777,15 +5855,15 @@ template <class T> static __device__ void opdi_cu_atomic(int how, T *p, T v) {
     }
 }
 
-/* The operands of a walk over `index`: index itself, `a` without dim `dim`, and b. */
+/* The operands of a walk over `index`: index itself, `a` (with stride 0 along `dim`), and b. */
 struct opdi_cu_indexed {
     opdi_cu_strided<3> walk;
     const int64_t *index;
     void *a, *b;
-    int64_t at, size;                             /* a's stride and size along dim */
+    int64_t at, size;                             /* stride and size of a along `dim` */
     double alpha;
     int how;
-    bool wrap;                                    /* negative indices count from the end */
+    bool wrap;                                    /* true: negative indices count from the end */
     opdi_cu_guard guard;
     __device__ __forceinline__ bool place(int64_t i, int64_t *pa, int64_t *pb) const {
         int64_t o[3], k;
@@ -5806,7 +5884,7 @@ template <class T> struct opdi_cu_gather : opdi_cu_indexed {
         ((T *)b)[pb] = there ? ((const T *)a)[pa] : T();
     }
 };
-/* If an index occurs twice, either of the two elements may be the one that stays. */
+/* If an index occurs twice, either of the two elements may remain. */
 template <class T> struct opdi_cu_scatter : opdi_cu_indexed {
     explicit opdi_cu_scatter(const opdi_cu_indexed &x) : opdi_cu_indexed(x) { }
     __device__ void operator()(int64_t i) const {
@@ -5814,7 +5892,7 @@ template <class T> struct opdi_cu_scatter : opdi_cu_indexed {
         if (place(i, &pa, &pb)) { opdi_cu_store_common((T *)a + pa, ((const T *)b)[pb]); }
     }
 };
-/* Adds or folds atomically: the order of a sum is not determined, as in PyTorch. */
+/* Combines elements atomically.  The order of additions varies, as in PyTorch. */
 template <class T> struct opdi_cu_scatter_fold : opdi_cu_indexed {
     explicit opdi_cu_scatter_fold(const opdi_cu_indexed &x) : opdi_cu_indexed(x) { }
     __device__ void operator()(int64_t i) const {
@@ -5822,8 +5900,8 @@ template <class T> struct opdi_cu_scatter_fold : opdi_cu_indexed {
         if (place(i, &pa, &pb)) { opdi_cu_atomic(how, (T *)a + pa, opdi_cu_times((T)alpha, ((const T *)b)[pb])); }
     }
 };
-/* Gathers, scatters or folds as `how` says.  a and b have one dtype.  b has at least index's sizes, or is one number.
-   Folds exist for compute types only. */
+/* Gathers, scatters or combines, as `how` says.  a and b have the same dtype.  b has at least the sizes of index, or is
+   one number.  Combining is possible only for compute types.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_indexed_run(const opd_call *call, int how, opd_tensor *a, int dim, opd_tensor *index,
                                opd_tensor *b, bool wrap, double alpha) {
     const int nd = opd_ndim(a);
@@ -5854,7 +5932,8 @@ static int opdi_cu_gather_kernel(opd_call *call) {
     return opdi_cu_indexed_run(call, OPDI_CU_GATHER, self, opdi_cu_dim(opd_arg_int(call, 1), self), index,
                                opdi_cu_result(call, 0), false, 1);
 }
-/* scatter(self, dim, index, src or value), and its variants that fold, which compute in the compute type. */
+/* Runs scatter(self, dim, index, src or value), or a variant that combines elements, in the compute type, as `how`
+   says. */
 static int opdi_cu_scatter_how(opd_call *call, int how) {
     if (how != OPDI_CU_SCATTER && opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
     opd_tensor *index = opd_arg_tensor(call, 2), *out = opd_result_update(call), *src, *desk = out;
@@ -5877,7 +5956,7 @@ static int opdi_cu_scatter_reduce_kernel(opd_call *call) {
     }
     return opdi_cu_scatter_how(call, *how == 'a' ? OPDI_CU_ADD : OPDI_CU_MUL);
 }
-/* Divides each sum by its count, or by 1 if nothing was counted, rounding down for integers. */
+/* Divides each sum by its count, or by 1 if the count is 0.  Integers are rounded down. */
 template <class T> struct opdi_cu_share {
     T *desk;
     const int64_t *count;
@@ -5886,7 +5965,9 @@ template <class T> struct opdi_cu_share {
     static __device__ int64_t divide(int64_t x, int64_t k) { return x / k - (x % k < 0); }
     __device__ void operator()(int64_t i) const { desk[i] = divide(desk[i], count[i] > 1 ? count[i] : 1); }
 };
-/* Folds src into out along dim, at the positions in index.  `name`: sum, prod, mean, amax or amin. */
+/* Combines elements of src with elements of out along dim, at the positions in index.  `name` is sum, prod, mean, amax
+   or amin.  If `include_self` is false, the previous elements of out do not count.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_cu_reduce_into(const opd_call *call, opd_tensor *out, int dim, opd_tensor *index, opd_tensor *src,
                                const char *name, bool include_self) {
     const opd_scalar_type t = opdi_cu_compute_dtype(opd_dtype(out));
@@ -5896,7 +5977,7 @@ static int opdi_cu_reduce_into(const opd_call *call, opd_tensor *out, int dim, o
     opd_tensor *desk = opdi_cu_desk_filled(out, t), *count, *one;
     if (opd_dtype(src) != t) { src = opdi_cu_as(src, t); }
     if (!desk || !src) { return -1; }
-    if (!include_self) {                          /* positions that are written start from the neutral value */
+    if (!include_self) {                          /* positions to be written start from the neutral value */
         const opd_value start = how == OPDI_CU_MUL ? opd_value_int(1) : how == OPDI_CU_ADD ? opd_value_int(0)
             : whole ? opd_value_int(how == OPDI_CU_MAX ? INT64_MIN : INT64_MAX)
             : opd_value_float(how == OPDI_CU_MAX ? -INFINITY : INFINITY);
@@ -5931,14 +6012,14 @@ static int opdi_cu_scatter_reduce_two_kernel(opd_call *call) {
     return !out ? -1 : opdi_cu_reduce_into(call, out, opdi_cu_dim(opd_arg_int(call, 1), out), opd_arg_tensor(call, 2),
                                            opd_arg_tensor(call, 3), opd_arg_str(call, 4), opd_arg_bool(call, 5));
 }
-/* Expands a vector of indices along dim to a tensor with the given sizes. */
+/* Expands a vector of indices along dim to a tensor of the given sizes.  Returns NULL and sets an error if it fails. */
 static opd_tensor *opdi_cu_spread(opd_tensor *index, int dim, const int64_t *sizes, int ndim) {
     int64_t strides[OPD_MAX_DIMS];
     index = opdi_cu_as(index, OPD_INT64);
     for (int d = 0; d < ndim; d++) { strides[d] = d == dim ? 1 : 0; }
     return index ? opd_tensor_view(index, sizes, strides, ndim, opd_offset(index)) : NULL;
 }
-/* Run index_add and index_copy(self, dim, index, source, ...). */
+/* These functions run index_add and index_copy(self, dim, index, source, ...). */
 static int opdi_cu_index_add_kernel(opd_call *call) {
     if (opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
     opd_tensor *src = opd_arg_tensor(call, 3), *out = opd_result_update(call), *desk, *index;
@@ -5981,7 +6062,8 @@ static int opdi_cu_index_reduce_kernel(opd_call *call) {
     return !index ? -1 : opdi_cu_reduce_into(call, out, dim, index, src, opd_arg_str(call, 4), opd_arg_bool(call, 5));
 }
 
-/* b[outer][j][inner] = a[outer][index[j]][inner], in units of T */
+/* b[outer][j][inner] = a[outer][index[j]][inner], in units of T.  If `wrap` is true, negative indices count from the
+   end. */
 template <class T> struct opdi_cu_select_rows {
     const T *a;
     T *b;
@@ -5997,7 +6079,8 @@ template <class T> struct opdi_cu_select_rows {
         b[i] = guard.inside(k, size) ? a[(o * size + k) * inner + c] : T();
     }
 };
-/* out = the rows of `a` at index along dim, in the order outer, index, inner. */
+/* Copies the rows of `a` along dim that index lists to `out` [outer, index, inner].  Returns 0, or -1 and sets an
+   error. */
 static int opdi_cu_rows_select(const opd_call *call, opd_tensor *a, int dim, opd_tensor *index, opd_tensor *out,
                                bool wrap) {
     const int nd = opd_ndim(a);
@@ -6027,7 +6110,7 @@ static int opdi_cu_embedding_kernel(opd_call *call) {
     return opdi_cu_rows_select(call, opd_arg_tensor(call, 0), 0, opd_arg_tensor(call, 1), opdi_cu_result(call, 0),
                                false);
 }
-/* Returns t, with all its elements in order, as one dim. */
+/* Returns the elements of t, in row-major order, as a tensor of one dim. */
 static opd_tensor *opdi_cu_flat(opd_tensor *t) {
     const int64_t one = 1, n = opd_numel(t);
     t = opdi_cu_as(t, opd_dtype(t));
@@ -6039,19 +6122,19 @@ static int opdi_cu_take_kernel(opd_call *call) {
     return opdi_cu_rows_select(call, self, 0, opd_arg_tensor(call, 1), opdi_cu_result(call, 0), true);
 }
 
-//== what is not zero: how many, and which =============================================================================
+//== nonzero, masked_select, masked_scatter ============================================================================
 //
-//  There are three steps.  The first counts the selected elements of each tile.  The second computes the beginning of
-//  each tile's results and the total; the host waits for the total if it is the result's size.  The third goes through
-//  the tiles again, with the position of each selected element.
+//  There are three steps.  The first counts the selected elements of each tile.  The second computes where each tile's
+//  results begin, and the total; the host waits for the total if it is the size of the result.  The third goes through
+//  the tiles again, now with the position of each selected element in the result.
 
 enum { OPDI_CU_PICK_THREADS = 256, OPDI_CU_PICK_TILE = 2048 };
 
-/* x[i] = x[0] + ... + x[i - 1]; x[n] becomes the total.  Runs in one block. */
+/* Replaces each x[i] by the sum of the elements before it, and sets x[n] to the total.  Runs in one block. */
 static __global__ void opdi_cu_offsets_kernel(int64_t *x, int64_t n) {
     __shared__ int64_t warps[OPDI_CU_WARP];
     const int lane = threadIdx.x % OPDI_CU_WARP, warp = threadIdx.x / OPDI_CU_WARP;
-    const int E = 8;                              /* neighbouring elements of a thread */
+    const int E = 8;                              /* neighbouring elements per thread */
     int64_t carry = 0;
     for (int64_t from = 0; from < n; from += blockDim.x * E) {
         const int64_t i = from + threadIdx.x * E;
@@ -6105,8 +6188,8 @@ template <class P, class E> __global__ void opdi_cu_pick_kernel(int64_t n, P in,
         __syncthreads();
     }
 }
-/* Counts the selected elements of *tiles tiles.  Returns, for each tile, the number before it; the element behind the
-   last one is the total. */
+/* Counts the selected elements (for which in(i) is true) of *tiles tiles.  Returns an array with the number of selected
+   elements before each tile, then the total.  Returns NULL and sets an error if it fails. */
 template <class P> static int64_t *opdi_cu_count(int64_t n, const P &in, int64_t *tiles) {
     *tiles = opdi_cu_ceil(n, OPDI_CU_PICK_TILE);
     int64_t *counts = (int64_t *)opdi_cu_scratch((*tiles + 1) * 8);
@@ -6120,7 +6203,7 @@ template <class P, class E> static int opdi_cu_pick(int64_t n, const P &in, cons
     return n <= 0 ? 0 : opdi_cu_launch(opdi_cu_pick_kernel<P, E>, (unsigned)opdi_cu_ceil(n, OPDI_CU_PICK_TILE),
                                        OPDI_CU_PICK_THREADS, 0, n, in, counts, each);
 }
-/* Waits for a number that kernels have computed and returns it.  On failure, returns -1 and sets an error. */
+/* Waits for a number that kernels have computed, and returns it.  Returns -1 and sets an error if it fails. */
 static int64_t opdi_cu_fetch(const int64_t *at) {
     int64_t v = -1;
     return opdi_cu_copy_bytes(NULL, &v, -1, at, opdi_cu_current(), sizeof v) ? -1 : v;
@@ -6132,7 +6215,7 @@ template <class T> struct opdi_cu_is_true {
 };
 /* Writes the coordinates of element i to row `at` of the result. */
 struct opdi_cu_place {
-    opdi_cu_strided<1> walk;                         /* stride 1: only the sizes are used */
+    opdi_cu_strided<1> walk;                         /* only its sizes are used */
     int64_t *out, row, column;
     __device__ void operator()(int64_t i, int64_t at) const {
         for (int d = walk.n - 1; d >= 0; d--) {
@@ -6166,11 +6249,11 @@ static int opdi_cu_nonzero_kernel(opd_call *call) {
     OPDI_CU_ALL(opd_dtype(t), T, return opdi_cu_nonzero_of<T>(call, t))
 }
 
-/* masked_select: out[at] = self[i]; masked_scatter: self[i] = source[at] */
+/* masked_select: list[at] = self[i].  masked_scatter (`back`): self[i] = list[at]. */
 template <class T> struct opdi_cu_masked {
     opdi_cu_strided<1> walk;                         /* of self */
     T *self, *list;
-    int64_t n;                                    /* of list */
+    int64_t n;                                    /* length of list */
     bool back;
     opdi_cu_guard guard;
     __device__ void operator()(int64_t i, int64_t at) const {
@@ -6180,7 +6263,7 @@ template <class T> struct opdi_cu_masked {
         if (guard.inside(at, n)) { self[o] = list[at]; }
     }
 };
-/* Returns the mask expanded to these sizes, as bytes. */
+/* Returns the mask as a contiguous tensor of these sizes. */
 static opd_tensor *opdi_cu_mask(opd_tensor *mask, const int64_t *sizes, int ndim) {
     mask = opd_expand(mask, opd_ints_of(sizes, ndim));
     return mask ? opdi_cu_as(mask, opd_dtype(mask)) : NULL;
@@ -6224,7 +6307,7 @@ static int opdi_cu_masked_scatter_kernel(opd_call *call) {
     OPDI_CU_SIZES(opd_dtype(out), T, return opdi_cu_masked_move<T>(call, out, mask, src))
     return 0;
 }
-/* Fills where the mask is true.  The operands of the walk are out, self and mask. */
+/* Sets out to `value` where the mask is true, otherwise to self.  The operands of the walk are out, self and mask. */
 template <class T> struct opdi_cu_fill_masked {
     opdi_cu_strided<3> walk;
     T *out;
@@ -6261,18 +6344,18 @@ static int opdi_cu_masked_fill_kernel(opd_call *call) {
 //== index, index_put, put: lists of index tensors =====================================================================
 
 enum { OPDI_CU_READ = 0, OPDI_CU_WRITE, OPDI_CU_ACCUMULATE };
-/* The indexing of self by a list of indices, with values [before][q][after], where q counts the positions of the
-   indices.  `before` and `after` are the dims of self before and behind the indexed ones.  If the indexed dims are not
-   neighbours, all other dims count as `after`. */
+/* The indexing of `self` by a list of index tensors.  The values are [before][q][after], where q counts the positions
+   of the index tensors, and `before` and `after` are the dims of `self` before and behind the indexed dims.  If the
+   indexed dims are not neighbours, all other dims count as `after`. */
 struct opdi_cu_list {
     int n;                                        /* number of indexed dims */
-    const int64_t *index[OPD_MAX_DIMS];           /* [nq] each */
+    const int64_t *index[OPD_MAX_DIMS];           /* by indexed dim: [nq] */
     int64_t size[OPD_MAX_DIMS], stride[OPD_MAX_DIMS];
     opdi_cu_strided<1> before, after;
     int64_t nb, nq, na;
-    int64_t one;                                  /* stride of values: 1, or 0 if values is one number */
+    int64_t one;                                  /* stride of values: 1, or 0 if there is only one value */
     opdi_cu_guard guard;
-    /* Returns the offset of q in self along the indexed dims, or -1 if an index is out of range. */
+    /* Returns the offset in `self` of position q of the indices, or -1 if an index is out of range. */
     __device__ __forceinline__ int64_t place(int64_t q) const {
         int64_t at = 0;
         for (int d = 0; d < n; d++) {
@@ -6302,26 +6385,28 @@ template <class T> struct opdi_cu_list_move {
         if (back) { *p = values[i * list.one]; } else { values[i] = *p; }
     }
 };
-/* keys[q] = the offset of position q in self.  The keys are then sorted. */
+/* keys[q] = the offset in `self` of position q of the indices.  The keys are then sorted. */
 struct opdi_cu_list_keys {
     opdi_cu_list list;
-    int64_t *keys, skip;                          /* skip: a key that is ignored; -1: none */
+    int64_t *keys, skip;                          /* skip: an offset that is ignored, or -1 */
     __device__ void operator()(int64_t q) const {
         const int64_t at = list.place(q);
         keys[q] = skip >= 0 && at == skip ? -1 : at;
     }
 };
-/* Sums the values of each key, always in the same order.  The sorted keys are cut into pieces of OPDI_CU_PIECE.  If a
-   key continues in the next piece, its sum so far is left in `partial` and joined afterwards. */
+/* Adds to each element of `self` the sum of its values, always in the same order.  The sorted keys are cut into pieces
+   of OPDI_CU_PIECE.  If a key continues in the next piece, the sum so far is stored in `partial`, and joined
+   afterwards. */
 enum { OPDI_CU_PIECE = 32 };
 template <class T> struct opdi_cu_list_sum {
     opdi_cu_list list;
-    const int64_t *keys, *order;                  /* [nq] sorted keys, and their previous positions */
+    const int64_t *keys, *order;                  /* [nq] sorted keys, and their positions before sorting */
     T *self;
     const T *values;
-    T *partial;                                   /* [nb][pieces][2][na]: of the first key, and of the last */
+    T *partial;                                   /* [nb][pieces][2][na]: sums of the first and of the last key of a
+                                                     piece */
     int64_t pieces;
-    bool scale;                                   /* divide by the number of times that the key occurs */
+    bool scale;                                   /* divide each sum by the number of its values */
     __device__ __forceinline__ void split(int64_t i, int64_t *b, int64_t *piece, int64_t *a) const {
         *b = opdi_cu_divide(opdi_cu_divide(i, list.na, a), pieces, piece);
     }
@@ -6351,7 +6436,7 @@ template <class T> struct opdi_cu_list_sum {
         }
     }
 };
-/* Joins the sums of keys that begin in one piece and continue in the next. */
+/* Joins the sums of a key whose values begin in one piece and continue in the next. */
 template <class T> struct opdi_cu_list_join : opdi_cu_list_sum<T> {
     explicit opdi_cu_list_join(const opdi_cu_list_sum<T> &x) : opdi_cu_list_sum<T>(x) { }
     __device__ void operator()(int64_t i) const {
@@ -6386,7 +6471,8 @@ template <class T> static int opdi_cu_list_sums(const opdi_cu_list *p, opd_tenso
     if (!f.partial || !opd_ok()) { return -1; }
     return opdi_cu_each(n, f) || (f.pieces > 1 && opdi_cu_each(n, opdi_cu_list_join<T>(f))) ? -1 : 0;
 }
-/* Replaces a mask by one index tensor for each of its dims: the positions where the mask is true. */
+/* Replaces a mask by an index tensor for each of its dims: the coordinates of the elements that are true.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_cu_mask_index(opd_tensor *mask, opd_tensor **out) {
     opd_tensor *at = opd_nonzero(mask);
     for (int d = 0; d < opd_ndim(mask); d++) {
@@ -6395,7 +6481,8 @@ static int opdi_cu_mask_index(opd_tensor *mask, opd_tensor **out) {
     }
     return 0;
 }
-/* Sets index[d] for each dim of self; NULL means the whole dim (at::native::expandTensors). */
+/* Sets index[d] to the index tensor of each dim of `self`, or to NULL for the whole dim (as at::native::expandTensors
+   does).  Returns 0, or -1 and sets an error. */
 static int opdi_cu_list_expand(const opd_tensor *self, opd_tensors list, opd_tensor **index) {
     const int ndim = opd_ndim(self);
     int n = 0;
@@ -6431,7 +6518,8 @@ static int opdi_cu_list_expand(const opd_tensor *self, opd_tensors list, opd_ten
     for (; n < ndim; n++) { index[n] = NULL; }
     return 0;
 }
-/* Makes the plan of self[list] and computes the sizes of the result. */
+/* Makes the plan *p of self[list], and writes the sizes of the result to `out`, and their number to *nout.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_cu_list_make(const opd_call *call, opdi_cu_list *p, const opd_tensor *self, opd_tensors list,
                              int64_t *out, int *nout) {
     const int ndim = opd_ndim(self);
@@ -6479,15 +6567,15 @@ static int opdi_cu_list_make(const opd_call *call, opdi_cu_list *p, const opd_te
     }
     return 0;
 }
-/* Copies in units larger than an element if all strides and addresses allow it.  Returns the size of a unit in
-   bytes. */
+/* Changes the plan to copy units larger than an element, if all strides and addresses allow it.  Returns the size of a
+   unit in bytes. */
 static int64_t opdi_cu_list_units(opdi_cu_list *p, int64_t bytes, const void *self, const void *values) {
     int64_t all = bytes, unit, f;
     int d;
     if (p->after.n != 1 || p->after.stride[0][0] != 1 || !p->one) { return bytes; }
     for (d = 0; d < p->n; d++) { all |= p->stride[d] * bytes; }
     for (d = 0; d < p->before.n; d++) { all |= p->before.stride[0][d] * bytes; }
-    all = (all & ~bytes) | (p->na * bytes);       /* a row must be whole units, an element need not */
+    all = (all & ~bytes) | (p->na * bytes);       /* a row must consist of whole units, an element need not */
     unit = opdi_cu_unit(all, (uintptr_t)self, (uintptr_t)values);
     if (unit <= bytes) { return bytes; }
     f = unit / bytes;
@@ -6506,8 +6594,9 @@ static int opdi_cu_list_run(opdi_cu_list *p, opd_tensor *self, opd_tensor *value
     })
     return 0;
 }
-/* Makes a result whose dims lie in memory in the order of self's dims and the indices' dims, as on the CPU.  A fake
-   kernel cannot find this order if there are masks, because then the number of elements depends on the data. */
+/* Makes a result.  The order of its dims in memory is that of the dims of `self` and the index tensors, as on the CPU.
+   The Meta kernel finds this order.  If there are masks, it cannot, because the number of elements then depends on the
+   data; the result is then contiguous.  Returns NULL and sets an error if it fails. */
 static opd_tensor *opdi_cu_index_result(opd_call *call, opd_tensor *self, opd_tensors list, const int64_t *sizes,
                                         int n) {
     const opd_device meta = opd_device_of(OPD_META, 0);
@@ -6531,7 +6620,8 @@ static int opdi_cu_index_kernel(opd_call *call) {
     desk = out ? opdi_cu_desk(out, opd_dtype(self)) : NULL;
     return desk && opdi_cu_list_run(&p, self, desk, false) == 0 ? opdi_cu_settle(out, desk) : -1;
 }
-/* Adds values to self at the listed positions, both in a compute type.  The key `skip` is ignored. */
+/* Adds `values` to `self` at the listed positions; both have a compute type.  Values for the offset `skip` are ignored.
+   If `scale` is true, each sum is divided by the number of its values.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_list_add(const opdi_cu_list *p, opd_tensor *self, opd_tensor *values, int64_t skip, bool scale) {
     opd_tensor *keys = opdi_cu_new(opd_ints_of(&p->nq, 1), OPD_INT64), *sorted[2];
     const int64_t n = p->nb * p->nq * p->na;
@@ -6543,7 +6633,8 @@ static int opdi_cu_list_add(const opdi_cu_list *p, opd_tensor *self, opd_tensor 
         : opd_dtype(self) == OPD_FLOAT64 ? opdi_cu_list_sums<double>(p, sorted, self, values, scale)
         : opdi_cu_list_sums<int64_t>(p, sorted, self, values, scale);
 }
-/* Writes or adds values at the list's positions in out, which holds a copy of self. */
+/* Writes `values` to the listed positions of `out` or, if `accumulate` is true, adds them.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_cu_list_put(const opd_call *call, opd_tensor *out, opd_tensors list, opd_tensor *values,
                             bool accumulate) {
     const opd_scalar_type t = accumulate ? opdi_cu_compute_dtype(opd_dtype(out)) : opd_dtype(out);
@@ -6570,7 +6661,7 @@ static int opdi_cu_index_put_kernel(opd_call *call) {
     return !out ? -1 : opdi_cu_list_put(call, out, opd_arg_tensors(call, 1), opd_arg_tensor(call, 2),
                                         opd_arg_bool(call, 3));
 }
-/* put(self, index, source, accumulate): indexes self as if it had one dim. */
+/* Runs put(self, index, source, accumulate), which indexes `self` as if it had one dim. */
 static int opdi_cu_put_kernel(opd_call *call) {
     if (opd_arg_bool(call, 3) && opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
     opd_tensor *out = opd_result_update(call), *desk, *flat, *index, *src;
@@ -6581,7 +6672,7 @@ static int opdi_cu_put_kernel(opd_call *call) {
     if (!src || opdi_cu_list_put(call, flat, opd_tensors_of(&index, 1), src, opd_arg_bool(call, 3))) { return -1; }
     return opdi_cu_settle(out, desk);
 }
-/* embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq). */
+/* Runs embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq). */
 static int opdi_cu_embedding_backward_kernel(opd_call *call) {
     if (opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *out, *desk;
@@ -6601,7 +6692,7 @@ static int opdi_cu_embedding_backward_kernel(opd_call *call) {
 //== cat, stack ========================================================================================================
 
 enum { OPDI_CU_PIECES = 64 };
-/* Tensors that are joined, each [outer][len]: their pieces of each row of the result. */
+/* Tensors to be joined: tensor k, [outer][len[k]], becomes columns at[k] .. of `out`, [outer][row]. */
 template <class T> struct opdi_cu_pieces {
     const T *from[OPDI_CU_PIECES];
     int64_t len[OPDI_CU_PIECES], at[OPDI_CU_PIECES];
@@ -6618,7 +6709,7 @@ template <class T> __global__ void opdi_cu_join_kernel(opdi_cu_pieces<T> p) {
         p.out[o * p.row + at + c] = from[i];
     }
 }
-/* Copies the *n pieces that were collected, in one launch, and sets *n to 0. */
+/* Copies the *n tensors that were collected, in one launch, and sets *n to 0.  Returns 0, or -1 and sets an error. */
 template <class T> static int opdi_cu_join_some(opdi_cu_pieces<T> *p, int *n) {
     int64_t most = 0;
     const int count = *n;
@@ -6632,7 +6723,7 @@ template <class T> static int opdi_cu_join_some(opdi_cu_pieces<T> *p, int *n) {
 static bool opdi_cu_join_skips(const opd_tensor *t, bool stack) {
     return !stack && opd_ndim(t) == 1 && opd_numel(t) == 0;
 }
-/* Returns the size of t along dim `dim` of the result. */
+/* Returns how much of the result's dim `dim` tensor t fills. */
 static int64_t opdi_cu_join_size(const opd_tensor *t, int dim, bool stack) { return stack ? 1 : opd_sizes(t)[dim]; }
 template <class T> static int opdi_cu_join_units(opd_tensor *out, opd_tensors list, int dim, bool stack) {
     const int64_t bytes = (int64_t)opd_dtype_size(opd_dtype(out));
@@ -6673,7 +6764,7 @@ static int opdi_cu_join(opd_call *call, bool stack) {
         unit = u < unit ? u : unit;
     }
     if (straight) { OPDI_CU_UNITS(unit, T, return opdi_cu_join_units<T>(out, list, dim, stack)) }
-    for (k = 0; k < list.n; k++) {                /* other strides or dtypes: a copy for each */
+    for (k = 0; k < list.n; k++) {                /* tensors with other strides or dtypes are copied one by one */
         opd_tensor *t = list.data[k], *piece;
         int64_t strides[OPD_MAX_DIMS];
         if (opdi_cu_join_skips(t, stack)) { continue; }
@@ -6687,10 +6778,11 @@ static int opdi_cu_join(opd_call *call, bool stack) {
 static int opdi_cu_cat_kernel(opd_call *call) { return opdi_cu_join(call, false); }
 static int opdi_cu_stack_kernel(opd_call *call) { return opdi_cu_join(call, true); }
 
-//== writing through a view: slice_scatter and its kin =================================================================
+//== writing through a view: slice_scatter and similar operators =======================================================
 
-/* For a view that counts elements in memory: returns a tensor with the strides and contents of self.  This is `out`
-   itself if its strides are the same, or if elements of self overlap. */
+/* Returns a tensor with the strides and contents of `self`, for a view that is defined by positions in memory.  Returns
+   `out` itself if it has these strides, or if elements of `self` overlap.  Returns NULL and sets an error if it
+   fails. */
 static opd_tensor *opdi_cu_lies_as(opd_tensor *self, opd_tensor *out) {
     const opd_value none = opd_value_none();
     bool same = true;
@@ -6745,7 +6837,7 @@ static int opdi_cu_one_hot_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *out, *desk;
     int64_t n = opd_arg_int(call, 1), sizes[OPD_MAX_DIMS];
     if (n == -1 && opd_numel(x) > 0 && opd_ndim(x) < OPD_MAX_DIMS && opd_dtype(x) == OPD_INT64) {
-        n = opd_item_i64(opd_max(x)) + 1;         /* waits */
+        n = opd_item_i64(opd_max(x)) + 1;         /* waits for the device */
         if (!opd_ok()) { return -1; }
         for (int d = 0; d < opd_ndim(x); d++) { sizes[d] = opd_sizes(x)[d]; }
         sizes[opd_ndim(x)] = n < 1 ? 1 : n;
@@ -6760,7 +6852,8 @@ static int opdi_cu_one_hot_kernel(opd_call *call) {
     return opdi_cu_each(opd_numel(desk), f) ? -1 : opdi_cu_settle(out, desk);
 }
 
-template <class T> struct opdi_cu_repeats {       /* ends[i] = repeats[i]; an invalid one makes an impossible sum */
+template <class T> struct opdi_cu_repeats {       /* ends[i] = repeats[i], or an impossible number if repeats[i] is
+                                                     negative */
     const T *x;
     int64_t *ends;
     __device__ void operator()(int64_t i) const {
@@ -6768,7 +6861,7 @@ template <class T> struct opdi_cu_repeats {       /* ends[i] = repeats[i]; an in
         ends[i] = v < 0 ? INT64_MIN / 2 : v;
     }
 };
-/* out[i] = the last number j whose repetitions begin at or before i. */
+/* out[i] = the number j for which begins[j] <= i < begins[j + 1] */
 template <class T> struct opdi_cu_repeat {
     const int64_t *begins;                        /* [n + 1] */
     int64_t n;
@@ -6810,14 +6903,15 @@ static int opdi_cu_repeat_interleave_kernel(opd_call *call) {
     OPDI_CU_INDEX(opd_dtype(r), T, return opdi_cu_repeat_of<T>(call, r))
 }
 
-/* Finds the first position whose number is not below v, or with `right` the first one above v.  Integers are compared
-   as int64, other numbers as double. */
+/* Finds the first position whose number is not less than the value or, if `right` is true, the first whose number is
+   greater.  Integers are compared as int64, other numbers as double. */
 template <class T, class C, class O> struct opdi_cu_search {
     const T *seq, *values;
     const int64_t *order;
     O *out;
-    int64_t n, m;                             /* length of a row of seq, of values; m is 0 if seq has one row for all */
-    C number;                                     /* used if values is NULL */
+    int64_t n, m;                             /* lengths of a row of seq and of values; m is 0 if seq is one row for all
+                                                 values */
+    C number;                                     /* the value, if `values` is NULL */
     opdi_cu_guard guard;
     __device__ void operator()(int64_t i, bool right) const {
         const int64_t row = m ? i / m : 0;
@@ -6854,7 +6948,7 @@ template <class T, class O> static int opdi_cu_search_of(const opd_call *call, o
 static int opdi_cu_search_run(opd_call *call, opd_tensor *seq, opd_value v, opd_tensor *sorter, bool right) {
     opd_tensor *out = opdi_cu_result(call, 0), *desk, *values = v.tag == OPD_TAG_TENSOR ? v.u.t : NULL;
     if (!out || !(desk = opdi_cu_desk(out, opd_dtype(out))) || opd_numel(out) == 0) { return out ? 0 : -1; }
-    if (values && opd_tensor_device(values).type != OPD_CUDA) {              /* a number on the host */
+    if (values && opd_tensor_device(values).type != OPD_CUDA) {              /* a value on the host */
         v = opd_dtype_is_floating(opd_dtype(values)) ? opd_value_float(opd_item_f64(values))
             : opd_value_int(opd_item_i64(values));
         values = NULL;
@@ -6915,7 +7009,7 @@ static int opdi_cu_triangle_run(opd_call *call, bool lower) {
 static int opdi_cu_tril_kernel(opd_call *call) { return opdi_cu_triangle_run(call, true); }
 static int opdi_cu_triu_kernel(opd_call *call) { return opdi_cu_triangle_run(call, false); }
 
-/* Copies x to out.  Flipped dims have negative strides. */
+/* Copies x to out.  Flipped dims have negative strides in x. */
 template <class T> struct opdi_cu_walk_copy {
     opdi_cu_strided<2> walk;
     T *out;
@@ -6939,7 +7033,7 @@ static int opdi_cu_flip_kernel(opd_call *call) {
         at += (opd_sizes(x)[d] - 1) * strides[d];
         strides[d] = -strides[d];
     }
-    for (d = 0; d < n; d++) {                     /* dims in the order of out's memory */
+    for (d = 0; d < n; d++) {                     /* sorts the dims by their order in out's memory */
         for (k = d; k > 0 && opd_strides(out)[order[k - 1]] < opd_strides(out)[d]; k--) { order[k] = order[k - 1]; }
         order[k] = d;
     }
@@ -6956,16 +7050,18 @@ static int opdi_cu_flip_kernel(opd_call *call) {
     return 0;
 }
 
-//== bags of rows ======================================================================================================
+//== embedding_bag =====================================================================================================
 
-/* Each thread computes one element of one bag's result.  mode: 0 sum, 1 mean, 2 maximum. */
+/* Each thread computes one element of the result of a bag (a range of indices of rows of w).  mode: 0 sum, 1 mean, 2
+   maximum. */
 template <typename T> struct opdi_cu_bags {
-    int64_t n, bags, offsets, d, rows, skip;      /* n: number of indices; rows: of w */
+    int64_t n, bags, offsets, d, rows, skip;      /* n: number of indices; rows: of w; d: length of a row; skip: an
+                                                     index that is ignored */
     int mode;
-    const T *w, *factors;                         /* factors: NULL, or one for each index */
-    const int64_t *index, *at;                    /* at [offsets]: the beginnings of bags; the last may be the end */
+    const T *w, *factors;                         /* factors: NULL, or a factor for each index */
+    const int64_t *index, *at;                    /* at [offsets]: where bags begin; the last may be the end */
     T *out;
-    int64_t *counts, *most;                       /* [bags]; NULL or [bags, d] */
+    int64_t *counts, *most;                       /* counts [bags]; most: NULL, or [bags, d] */
     opdi_cu_guard guard, starts;
     __device__ void operator()(int64_t e) const {
         typedef opdi_cu_acc<T> A;
@@ -6991,7 +7087,7 @@ template <typename T> struct opdi_cu_bags {
         if (c == 0) { counts[b] = mode == 0 ? 0 : count; }
     }
 };
-/* Computes the bag of index number i: the number of offsets that do not exceed i, minus one. */
+/* Finds the bag of index number i: the number of offsets that are not greater than i, minus 1. */
 struct opdi_cu_bag_of {
     int64_t offsets;
     const int64_t *at;
@@ -7005,8 +7101,8 @@ struct opdi_cu_bag_of {
         bags[i] = a - 1;
     }
 };
-/* _embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset,
-   padding_idx) */
+/* Runs _embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights,
+   include_last_offset, padding_idx). */
 static int opdi_cu_embedding_bag_kernel(opd_call *call) {
     opd_tensor *w = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *at = opd_arg_tensor(call, 2);
     opd_tensor *factors = opd_arg_tensor(call, 6), *r[4], *desk[4];
@@ -7069,7 +7165,7 @@ static const opdi_cu_row opdi_cu_rows_indexing[] = {
 
 //== padding ===========================================================================================================
 
-/* Pads: out = x at positions inside of x, else value. */
+/* Pads x with a constant: out = x at positions inside of x, otherwise *value. */
 template <class T> struct opdi_cu_pad {
     int n;
     int64_t out_size[OPD_MAX_DIMS], size[OPD_MAX_DIMS], low[OPD_MAX_DIMS], stride[OPD_MAX_DIMS];
@@ -7087,7 +7183,7 @@ template <class T> struct opdi_cu_pad {
         out[i] = inside ? x[at] : *value;
     }
 };
-/* constant_pad_nd(self, pad, value) */
+/* Runs constant_pad_nd(self, pad, value). */
 static int opdi_cu_constant_pad_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *out, *desk, *value;
     const opd_ints pad = opd_arg_ints(call, 1);
@@ -7099,7 +7195,7 @@ static int opdi_cu_constant_pad_kernel(opd_call *call) {
     OPDI_CU_SIZES(opd_dtype(x), T, {
         opdi_cu_pad<T> f;
         f.n = 0;
-        for (int d = 0; d < n; d++) {             /* a dim without padding is joined with the one before it */
+        for (int d = 0; d < n; d++) {             /* joins a dim without padding with the dim before it */
             const int k = 2 * (n - 1 - d), m = f.n - 1;
             const int64_t low = k < (int)pad.n ? pad.data[k] : 0, size = opd_sizes(x)[d];
             if (m >= 0 && low == 0 && opd_sizes(out)[d] == size && f.stride[m] == opd_strides(x)[d] * size) {
@@ -7115,8 +7211,8 @@ static int opdi_cu_constant_pad_kernel(opd_call *call) {
     return opdi_cu_settle(out, desk);
 }
 
-/* reflection_pad and replication_pad of the last three dims.  If fewer dims are padded, the first of the three have
-   size 1. */
+/* reflection_pad and replication_pad (if `reflect` is false) of the last three dims.  If fewer dims are padded, the
+   first of the three have size 1. */
 struct opdi_cu_mirror {
     int64_t in[3], out[3], low[3];
     bool reflect;
@@ -7127,8 +7223,8 @@ struct opdi_cu_mirror {
         if (!reflect) { return i < 0 ? 0 : i >= n ? n - 1 : i; }
         return i < 0 ? -i : i >= n ? 2 * (n - 1) - i : i;
     }
-    /* Finds the outputs that are copies of coordinate i of x, along dim d, in rising order.  Returns the k-th of them,
-       -1 if there is no such copy for this k, or -2 behind the last. */
+    /* Finds the coordinates of out that are copies of coordinate i of x, along dim d, in rising order.  Returns copy
+       number k, or -1 if there is no copy with this number, or -2 if there are no more. */
     __device__ __forceinline__ int64_t to(int d, int64_t i, int64_t k) const {
         const int64_t n = in[d];
         if (reflect) {
@@ -7175,8 +7271,8 @@ template <class T> struct opdi_cu_mirror_pad_backward {
 static bool opdi_cu_is_named(const opd_call *call, const char *prefix) {
     return strncmp(opd_op_name(opd_call_operator(call)) + strlen("aten::"), prefix, strlen(prefix)) == 0;
 }
-/* Computes `out` from `from`: forward with Forth, which moves elements of any type, or backward (`back`) with Back,
-   which adds floats. */
+/* Computes `out` from `from`: by Forth, which moves elements of any type, or, if `back` is true, by Back, which adds
+   floats.  Returns 0, or -1 and sets an error. */
 template <template <class> class Forth, template <class> class Back, class P>
 static int opdi_cu_forth_or_back(const P &p, opd_tensor *from, opd_tensor *out, bool back) {
     opd_tensor *desk = opdi_cu_desk(out, opd_dtype(out));
@@ -7194,8 +7290,8 @@ static int opdi_cu_forth_or_back(const P &p, opd_tensor *from, opd_tensor *out, 
     }
     return opdi_cu_settle(out, desk);
 }
-/* Runs a padding or its gradient.  The arguments are (self, padding), or for the gradient (grad_output, self,
-   padding). */
+/* Runs a padding with the arguments (self, padding) or, if `back` is true, its gradient with (grad_output, self,
+   padding).  Returns 0, or -1 and sets an error. */
 static int opdi_cu_mirror_run(opd_call *call, bool back) {
     opd_tensor *from = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, back), *out, *padded;
     const opd_ints pad = opd_arg_ints(call, 1 + back);
@@ -7217,26 +7313,29 @@ static int opdi_cu_mirror_pad_backward_kernel(opd_call *call) { return opdi_cu_m
 
 //== pooling ===========================================================================================================
 
-/* The layout of an image [n, c, z, h, w] with any strides. */
+/* The strides of an image [n, c, z, h, w]. */
 struct opdi_cu_image {
     int64_t stride[5];
     __device__ __forceinline__ int64_t at(const int64_t *p, int64_t z, int64_t h, int64_t w) const {
         return p[0] * stride[0] + p[1] * stride[1] + z * stride[2] + h * stride[3] + w * stride[4];
     }
 };
-/* Pooling windows over x, in up to three dims. */
+/* Pooling windows over x, in up to three dims: their number is out, and k, s, p, d are kernel size, stride, padding and
+   dilation. */
 struct opdi_cu_windows {
     int64_t n, c, in[3], out[3], k[3], s[3], p[3], d[3], divisor;
-    opdi_cu_image x, y, at;                       /* x: also its gradient; y: also its gradient; at: positions */
-    bool adaptive, include_pad, last;             /* last: channels of the output are adjacent in memory */
+    opdi_cu_image x, y, at;                       /* layouts of x and its gradient, y and its gradient, and the
+                                                     positions of maxima */
+    bool adaptive, include_pad, last;             /* last: channels are adjacent in the tensor that is written */
     opdi_cu_guard guard;
-    /* Splits position i of the output into n, c and three coordinates. */
+    /* Splits position i of the result into plane[] = {n, c} and the coordinates o[3]. */
     __device__ __forceinline__ void split(int64_t i, const int64_t *size, int64_t *plane, int64_t *o) const {
         if (last) { i = opdi_cu_divide(i, c, &plane[1]); }
         for (int e = 2; e >= 0; e--) { i = opdi_cu_divide(i, size[e], &o[e]); }
         if (last) { plane[0] = i; } else { plane[0] = opdi_cu_divide(i, c, &plane[1]); }
     }
-    /* Window o of dim e covers lo, lo + d, ... below hi.  Returns the divisor of an average. */
+    /* Sets *lo and *hi for window o along dim e: the window covers *lo, *lo + d, ... below *hi.  Returns the divisor
+       for an average. */
     __device__ __forceinline__ int64_t window(int e, int64_t o, int64_t *lo, int64_t *hi) const {
         if (adaptive) {
             int64_t r;
@@ -7251,7 +7350,7 @@ struct opdi_cu_windows {
         if (*hi > in[e]) { *hi = in[e]; }
         return include_pad ? end - begin : *hi - *lo;
     }
-    /* The windows of dim e that may cover i are lo up to, but not including, hi. */
+    /* Sets *lo and *hi for coordinate i along dim e: windows *lo to *hi - 1 may cover it. */
     __device__ __forceinline__ void windows(int e, int64_t i, int64_t *lo, int64_t *hi) const {
         int64_t r;
         if (adaptive) {
@@ -7312,7 +7411,7 @@ template <class T> struct opdi_cu_avg_pool {
         opdi_cu_store(y + v.y.at(plane, o[0], o[1], o[2]), n ? sum / (A)n : (A)0);
     }
 };
-/* Computes the gradient of x: each element adds up the gradients y of the windows that may cover it. */
+/* Computes the gradient of x: for each element, adds the gradients y of the windows that may cover it. */
 template <class T, bool maximum> struct opdi_cu_pool_backward {
     opdi_cu_windows v;
     const T *y;
@@ -7340,7 +7439,7 @@ template <class T, bool maximum> struct opdi_cu_pool_backward {
         opdi_cu_store(x + v.x.at(plane, p[0], p[1], p[2]), sum);
     }
 };
-/* *p += v for every type of float. */
+/* Adds v to *p in one atomic step, for each type of float. */
 static __device__ __forceinline__ void opdi_cu_atomic_more(float *p, float v) { atomicAdd(p, v); }
 static __device__ __forceinline__ void opdi_cu_atomic_more(double *p, double v) { atomicAdd(p, v); }
 template <class T> static __device__ void opdi_cu_atomic_more(T *p, T v) {
@@ -7352,8 +7451,8 @@ template <class T> static __device__ void opdi_cu_atomic_more(T *p, T v) {
         seen = atomicCAS(at, was, u.bits);
     } while (seen != was);
 }
-/* Adds, one by one, the gradients at positions outside of their window, which the gathering kernel does not reach.
-   Positions that come from max_pool are always inside. */
+/* Adds the gradients at positions outside of their window, which opdi_cu_pool_backward does not find.  Positions
+   computed by max_pool are always inside. */
 template <class T> struct opdi_cu_pool_strays {
     opdi_cu_windows v;
     const T *y;
@@ -7380,15 +7479,15 @@ static void opdi_cu_image_of(opdi_cu_image *m, const opd_tensor *t, int nd) {
     m->stride[1] = opd_strides(t)[n - nd - 1];
     for (int e = 0; e < 3; e++) { m->stride[2 + e] = e < 3 - nd ? 0 : opd_strides(t)[n - 3 + e]; }
 }
-/* Reads argument i, an int[nd], into the last nd of out[3].  It may be a single number.  If it is empty and `otherwise`
-   is not NULL, takes the numbers from there. */
+/* Reads argument i, an int[nd] or a single number, into the last nd of out[3], and sets the others to `fill`.  If the
+   argument is empty and `otherwise` is not NULL, copies `otherwise`. */
 static void opdi_cu_pool_list(opd_call *call, int i, int nd, int64_t *out, int64_t fill, const int64_t *otherwise) {
     const opd_ints l = opd_arg_ints(call, i);
     for (int e = 0; e < 3; e++) {
         out[e] = l.n == 0 && otherwise ? otherwise[e] : e < 3 - nd ? fill : l.data[l.n == 1 ? 0 : e - 3 + nd];
     }
 }
-/* Sets the sizes of the input from x, and the number of windows from y.  Everything else gets its default. */
+/* Sets the sizes of the input from x and the number of windows from y, and everything else to its default. */
 static void opdi_cu_windows_of(opd_call *call, opdi_cu_windows *v, const opd_tensor *x, const opd_tensor *y, int nd) {
     const int n = opd_ndim(x);
     v->n = n == nd + 2 ? opd_sizes(x)[0] : 1;
@@ -7404,8 +7503,8 @@ static void opdi_cu_windows_of(opd_call *call, opdi_cu_windows *v, const opd_ten
     v->adaptive = v->include_pad = false;
     v->guard = opdi_cu_guard_of(call, "max pooling backward: an index is out of range");
 }
-/* Reads kernel_size, stride and padding from argument `first` on.  The next argument is dilation for a maximum; for an
-   average the next ones are ceil_mode, count_include_pad and divisor_override. */
+/* Reads kernel_size, stride and padding, the arguments from number `first` on.  If `maximum` is true, the next argument
+   is dilation.  Otherwise, the next arguments are ceil_mode, count_include_pad and divisor_override. */
 static void opdi_cu_windows_read(opd_call *call, opdi_cu_windows *v, int first, int nd, bool maximum) {
     opdi_cu_pool_list(call, first, nd, v->k, 1, NULL);
     opdi_cu_pool_list(call, first + 1, nd, v->s, 1, v->k);
@@ -7414,7 +7513,7 @@ static void opdi_cu_windows_read(opd_call *call, opdi_cu_windows *v, int first, 
     v->include_pad = opd_arg_bool(call, first + 4);
     v->divisor = opd_arg_is_none(call, first + 5) ? 0 : opd_arg_int(call, first + 5);
 }
-/* Returns whether channels are adjacent in the memory of t. */
+/* Returns whether the channels of t are adjacent in memory. */
 static bool opdi_cu_channels_last(const opd_tensor *t, int nd) {
     const int n = opd_ndim(t);
     return n == nd + 2 && opd_strides(t)[1] == 1 && opd_sizes(t)[1] > 1 && opd_strides(t)[n - 1] == opd_sizes(t)[1];
@@ -7443,7 +7542,8 @@ static int opdi_cu_pool_forward(opd_call *call, int nd, bool maximum, bool adapt
         return opdi_cu_each(opd_numel(y), f);
     })
 }
-/* Computes the gradient of a pooling.  The arguments of the call are (grad_output, self, ...). */
+/* Computes the gradient of a pooling.  The call's arguments are (grad_output, self, ...).  `at` has the positions of
+   the maxima, or is NULL for an average.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_pool_gradient(opd_call *call, int nd, opd_tensor *at, bool adaptive) {
     opd_tensor *g = opd_arg_tensor(call, 0), *out;
     opdi_cu_windows v;
@@ -7489,7 +7589,7 @@ OPDI_CU_POOLS(3)
 
 //== im2col, col2im ====================================================================================================
 
-/* The sizes of an image [n, c, h, w] and of its columns [n, c k k, blocks]. */
+/* The sizes of an image [n, c, h, w] and of its columns [n, c k[0] k[1], out[0] out[1]]. */
 struct opdi_cu_blocks {
     int64_t in[2], out[2], k[2], d[2], p[2], s[2];
 };
@@ -7507,7 +7607,7 @@ template <class T> struct opdi_cu_im2col {
         col[i] = h >= 0 && h < v.in[0] && w >= 0 && w < v.in[1] ? x[(rest * v.in[0] + h) * v.in[1] + w] : T();
     }
 };
-/* Each pixel is the sum of the column elements that it was copied to. */
+/* Each pixel is the sum of the elements of the columns that are copies of it. */
 template <class T> struct opdi_cu_col2im {
     opdi_cu_blocks v;
     const T *col;
@@ -7533,8 +7633,8 @@ template <class T> struct opdi_cu_col2im {
         opdi_cu_store(x + i, sum);
     }
 };
-/* Runs im2col, or col2im if `back`.  The arguments are (self, kernel_size, dilation, padding, stride); col2im has
-   output_size behind self. */
+/* Runs im2col or, if `back` is true, col2im.  The arguments are (self, kernel_size, dilation, padding, stride); col2im
+   has output_size behind self.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_im2col_run(opd_call *call, bool back) {
     opd_tensor *from = opd_arg_tensor(call, 0), *out;
     opdi_cu_blocks v;
@@ -7576,10 +7676,11 @@ static const opdi_cu_row opdi_cu_rows_pooling[] = {
 
 //== resampling ========================================================================================================
 //
-//  Output i of a side reads two inputs, lo and lo + 1, with weights that both directions share. lo grows with i, so the
-//  gradient of an input is gathered from a range of outputs, which is found by a search.
+//  Along each dim, an output reads two inputs, `lo` and the next.  The forward and the backward pass use the same
+//  weights.  As `lo` grows with the output's number, the outputs that read an input are neighbours, which a search
+//  finds; their gradients are added.
 
-/* One side: m inputs, n outputs. */
+/* A dim to be resampled, from m inputs to n outputs. */
 struct opdi_cu_side { int64_t m, n; double scale; bool nearest, corners; };
 /* The type in which positions and weights are computed. */
 template <typename T> struct opdi_cu_weights_of { typedef float type; };
@@ -7595,7 +7696,7 @@ template <typename A> __device__ __forceinline__ opdi_cu_look opdi_cu_looks(cons
     l.w[0] = 1 - l.w[1];
     return l;
 }
-/* Returns the first output that reads input `lo` or a later one. */
+/* Returns the first output whose `lo` is the given input or a later one. */
 template <typename A> __device__ __forceinline__ int64_t opdi_cu_first_look(const opdi_cu_side &s, int64_t lo) {
     int64_t a = 0, b = s.n;
     while (a < b) {
@@ -7617,7 +7718,7 @@ template <typename T> __global__ void opdi_cu_upsample_kernel(const opdi_cu_side
             (A)v.w[1] * ((A)h.w[0] * opdi_cu_load<A>(b + h.lo) + (A)h.w[1] * opdi_cu_load<A>(b + h.hi)));
     }
 }
-/* x[i, j] = weighted sum of the outputs that read (i, j) */
+/* x[i, j] = the weighted sum of the outputs y that read (i, j) */
 template <typename T> __global__ void opdi_cu_upsample_back_kernel(const opdi_cu_side r, const opdi_cu_side c,
     int64_t all, T *x, const T *y) {
     typedef typename opdi_cu_weights_of<T>::type A;
@@ -7640,8 +7741,8 @@ template <typename T> __global__ void opdi_cu_upsample_back_kernel(const opdi_cu
         opdi_cu_store(x + i, sum);
     }
 }
-/* Runs an upsampling or its gradient.  The scale factors are argument `scales` and the next one; align_corners comes
-   before them. */
+/* Runs an upsampling or, if `back` is true, its gradient.  Argument number `scales` and the next are the scale factors;
+   if `nearest` is false, align_corners comes before them.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_upsample_of(opd_call *call, bool nearest, bool back) {
     const int scales = 2 + !nearest + back;
     opd_tensor *from = opd_arg_tensor(call, 0), *to, *work;
@@ -7681,8 +7782,8 @@ static int opdi_cu_upsample_bilinear_back(opd_call *call) { return opdi_cu_upsam
 
 //== grid_sampler_2d ===================================================================================================
 //
-//  As on the CPU, an output reads one, two or four rows and columns.  A thread handles one point of the grid and all
-//  channels of the image there.  The gradient of the image is added atomically, in any order, as in PyTorch.
+//  As on the CPU, an output reads one, two or four rows and columns of the image.  A thread processes one point of the
+//  grid for all channels.  The gradient of the image is added atomically, in any order, as in PyTorch.
 
 struct opdi_cu_grid_how { int64_t n, c, in[2], out[2]; int how, outside; bool corners; };
 template <typename T> struct opdi_cu_lines { int count; int64_t at[4]; T w[4], d[4]; };
@@ -7731,11 +7832,11 @@ template <typename T> __device__ void opdi_cu_grid_lines(const opdi_cu_grid_how 
         l->at[i] = line >= 0 && line < (T)size ? (int64_t)line : -1;
     }
 }
-/* Handles one point of the grid: computes y, or the gradients if g is given. */
+/* Processes one point of the grid: computes y or, if g is not NULL, the gradients. */
 template <typename T> struct opdi_cu_grid_place {
     opdi_cu_grid_how k;
     const T *x, *grid, *g;
-    T *y, *dx, *dgrid;                            /* dx: or NULL */
+    T *y, *dx, *dgrid;                            /* dx: may be NULL */
     __device__ void operator()(int64_t place) const {
         const int64_t area = k.in[0] * k.in[1], points = k.out[0] * k.out[1], n = place / points, p = place % points;
         opdi_cu_lines<T> r, c;
@@ -7767,8 +7868,8 @@ template <typename T> static int opdi_cu_grid_go(const opdi_cu_grid_how &k, opd_
                                      dgrid ? opdi_cu_data<T>(dgrid) : NULL};
     return opdi_cu_each(k.n * k.out[0] * k.out[1], f);
 }
-/* grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners).  Its derivative (`back`) has the
-   gradient in front of these arguments and output_mask behind them. */
+/* Runs grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners) or, if `back` is true, its
+   gradient, which has grad_output in front of these arguments and output_mask behind them. */
 static int opdi_cu_grid_of(opd_call *call, bool back) {
     opd_tensor *g = back ? opd_arg_tensor(call, 0) : NULL, *x = opd_arg_tensor(call, back);
     opd_tensor *grid = opd_arg_tensor(call, back + 1), *r[2] = {NULL, NULL}, *desk[2] = {NULL, NULL};
@@ -7809,7 +7910,7 @@ static const opdi_cu_row opdi_cu_rows_resampling[] = {
     {"upsample_nearest2d", opdi_cu_upsample_nearest}, {"upsample_nearest2d_backward", opdi_cu_upsample_nearest_back},
     {"upsample_bilinear2d", opdi_cu_upsample_bilinear},
     {"upsample_bilinear2d_backward", opdi_cu_upsample_bilinear_back},
-    /* the other forms run on the CPU, with copies there and back */
+    /* the other upsamplings run on the CPU, with copies to the host and back */
     {"upsample_nearest1d", opd_cpu_fallback}, {"upsample_nearest1d_backward", opd_cpu_fallback},
     {"upsample_nearest3d", opd_cpu_fallback}, {"upsample_nearest3d_backward", opd_cpu_fallback},
     {"_upsample_nearest_exact1d", opd_cpu_fallback}, {"_upsample_nearest_exact1d_backward", opd_cpu_fallback},
@@ -7828,14 +7929,15 @@ static const opdi_cu_row opdi_cu_rows_resampling[] = {
 
 //== nll_loss ==========================================================================================================
 
-/* Input x [n, c, inner] and targets [n, inner].  Targets equal to `ignore` do not count.  Neither do targets out of
-   range, which are noted as a fault. */
+/* Input x [n, c, inner] and targets [n, inner].  Targets equal to `ignore` do not count.  Targets that are out of range
+   do not count either, and are noted as a fault. */
 template <typename T> struct opdi_cu_nll {
-    const T *x, *w;                               /* w: NULL, or the classes' weights */
+    const T *x, *w;                               /* w: weights of the classes, or NULL */
     const int64_t *target;
     int64_t n, c, inner, ignore;
     opdi_cu_guard guard;
-    /* Returns the weight of target i, and sets *at to its element of x. */
+    /* Returns the weight of target i, and sets *at to the position of its element in x, or to -1 if the target does not
+       count. */
     __device__ __forceinline__ opdi_cu_acc<T> weight(int64_t i, int64_t *at) const {
         const int64_t t = target[i];
         *at = -1;
@@ -7854,7 +7956,7 @@ template <typename T> __global__ void opdi_cu_nll_each(const opdi_cu_nll<T> k, T
     }
     if (blockIdx.x == 0 && threadIdx.x == 0) { opdi_cu_store(total, (A)0); }
 }
-/* Sums the losses and the weights.  parts [2][gridDim.x] gets the sums of each block, which a kernel of one block then
+/* Sums the losses and the weights.  parts [2][gridDim.x] gets the sums of each block, which opdi_cu_nll_total then
    adds. */
 template <typename T> __global__ void opdi_cu_nll_sums(const opdi_cu_nll<T> k, opdi_cu_acc<T> *parts) {
     typedef opdi_cu_acc<T> A;
@@ -7878,8 +7980,8 @@ __global__ void opdi_cu_nll_total(const opdi_cu_acc<T> *parts, int blocks, bool 
     const A weights = opdi_cu_block_reduce(i < blocks ? parts[blocks + i] : (A)0, opdi_cu_sum(), (A)0);
     if (i == 0) { opdi_cu_store(y, mean ? sum / weights : sum); opdi_cu_store(total, weights); }
 }
-/* Each element of dx [n, c, inner] is -w g at its target, and 0 elsewhere.  one: one g serves all targets; with `mean`,
-   it is divided by the total weight. */
+/* dx [n, c, inner] is -w g at the target, and 0 elsewhere.  If `one` is true, the same g serves all targets; if also
+   `mean` is true, it is divided by the total weight. */
 template <typename T> __global__ void opdi_cu_nll_back(const opdi_cu_nll<T> k, const T *g, bool one, bool mean,
                                                        const T *total, T *dx) {
     typedef opdi_cu_acc<T> A;
@@ -7889,15 +7991,16 @@ template <typename T> __global__ void opdi_cu_nll_back(const opdi_cu_nll<T> k, c
         const int64_t q = i / k.inner, t = q / k.c * k.inner + i % k.inner;
         A v = 0;
         int64_t at;
-        if (q % k.c == 0 || k.target[t] == q % k.c) {             /* the thread of the first class checks the target */
+        if (q % k.c == 0 || k.target[t] == q % k.c) {             /* the thread of the first class also checks the
+                                                                     target */
             const A w = k.weight(t, &at);
             if (at == i) { v = -w * (one ? scale : opdi_cu_load<A>(g + t)); }
         }
         opdi_cu_store(dx + i, v);
     }
 }
-/* Reads the arguments of nll_loss into *k.  x, target and weight are arguments from `input` on; `first` is the index of
-   the argument `reduction`. */
+/* Reads the arguments of nll_loss into *k.  Arguments from number `input` on are x, target and weight; argument number
+   `first` is the reduction.  Returns 0, or -1 and sets an error. */
 template <typename T>
 static int opdi_cu_nll_of(opd_call *call, int input, int first, opdi_cu_nll<T> *k) {
     opd_tensor *x = opd_contiguous(opd_arg_tensor(call, input)),
@@ -7965,16 +8068,16 @@ static const opdi_cu_row opdi_cu_rows_losses[] = {
     {"nll_loss_backward", opdi_cu_nll_backward}, {"nll_loss2d_backward", opdi_cu_nll_backward},
     {NULL, NULL}};
 
-//== distances between rows ============================================================================================
+//== distances between the rows of matrices ============================================================================
 //
-//  d_ij = (sum_k |x_ik - y_jk|^p)^(1/p).  For one matrix (y is x) the result has the pairs i < j, one after another.  A
-//  block computes tiles of 16 x 16 distances in shared memory.  The gradient of an element of x is one thread's sum
-//  over the rows of y.
+//  d_ij = (sum_k |x_ik - y_jk|^p)^(1/p).  If there is only one matrix (y is x), the result has the pairs i < j, one
+//  after another.  A block computes tiles of 16 x 16 distances, for which it copies rows to shared memory.  For the
+//  gradient with respect to an element of x, one thread sums over the rows of y.
 
 enum { OPDI_CU_TILE = 16 };
 enum opdi_cu_norm_kind { OPDI_CU_NORM_0, OPDI_CU_NORM_1, OPDI_CU_NORM_2, OPDI_CU_NORM_P, OPDI_CU_NORM_MAX };
-/* x is [b, n, k] and y [b, m, k]; g and d are [b, n, m], or the pairs of one matrix; out is like g for distances, like
-   x for the gradient. */
+/* x is [b, n, k] and y is [b, m, k].  g (gradients) and d (distances) are [b, n, m] or, if `pairs` is true, the pairs
+   of one matrix.  out has the sizes of g for distances, or the sizes of x for the gradient. */
 template <typename T> struct opdi_cu_distances {
     int64_t b, n, m, k;
     T p;
@@ -8016,7 +8119,8 @@ template <int KIND, typename T> __global__ void opdi_cu_distances_kernel(const o
         if (i0 + v < k.n && j0 + u < k.m && (!k.pairs || i0 + v < j0 + u)) { k.out[k.at(b, i0 + v, j0 + u)] = s; }
     }
 }
-/* Returns the factor of the gradient: g sign(v) |v|^(p-1) / d^(p-1), or 0 if the two rows are equal. */
+/* Returns what a distance d between two rows adds to the gradient of x, where v is the difference of the two elements:
+   g sign(v) |v|^(p-1) / d^(p-1), or 0 if the rows are equal. */
 template <int KIND, typename T> __device__ __forceinline__ T opdi_cu_distance_back(T v, T g, T d, T p) {
     const T size = v < 0 ? -v : v, one = (T)((v > 0) - (v < 0));
     switch (KIND) {
@@ -8061,8 +8165,8 @@ template <typename T> static int opdi_cu_distances_of(opd_tensor *out, opd_tenso
         : p == 2 ? opdi_cu_distances_go<OPDI_CU_NORM_2>(f, g)
         : p > 1e300 ? opdi_cu_distances_go<OPDI_CU_NORM_MAX>(f, g) : opdi_cu_distances_go<OPDI_CU_NORM_P>(f, g);
 }
-/* Computes the result of the call: distances of x and y (if y is NULL, of the pairs of x).  If g and d are given,
-   computes the gradient by x. */
+/* Computes result 0 of the call: the distances of the rows of x and y or, if y is NULL, of the pairs of rows of x.  If
+   g and d are given, computes the gradient with respect to x.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_distances_run(opd_call *call, opd_tensor *x, opd_tensor *y, opd_tensor *g, opd_tensor *d, double p) {
     opd_tensor *out = opdi_cu_result(call, 0), *desk;
     const opd_scalar_type t = opdi_cu_compute_dtype(opd_dtype(out));
@@ -8074,7 +8178,7 @@ static int opdi_cu_distances_run(opd_call *call, opd_tensor *x, opd_tensor *y, o
     return (t == OPD_FLOAT64 ? opdi_cu_distances_of<double>(desk, x, y, g, d, p)
             : opdi_cu_distances_of<float>(desk, x, y, g, d, p)) ? -1 : opdi_cu_settle(out, desk);
 }
-/* Returns t [.., a, b] expanded to the batch dims of out. */
+/* Returns t [.., a, b], expanded to the batch dims of out. */
 static opd_tensor *opdi_cu_batched_as(opd_tensor *t, const opd_tensor *out) {
     int64_t sizes[OPD_MAX_DIMS];
     const int n = opd_ndim(out);
@@ -8082,7 +8186,8 @@ static opd_tensor *opdi_cu_batched_as(opd_tensor *t, const opd_tensor *out) {
     sizes[n - 2] = opd_size(t, -2); sizes[n - 1] = opd_size(t, -1);
     return opd_expand(t, opd_ints_of(sizes, n));
 }
-/* _cdist_forward(x1, x2, p, compute_mode).  Many rows are computed by a product, as on the CPU. */
+/* Runs _cdist_forward(x1, x2, p, compute_mode).  If there are many rows and p is 2, uses a matrix product, as on the
+   CPU. */
 static int opdi_cu_cdist_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *out;
     const int64_t mode = opd_arg_is_none(call, 3) ? 0 : opd_arg_int(call, 3);
@@ -8099,7 +8204,7 @@ static int opdi_cu_cdist_kernel(opd_call *call) {
     y = opdi_cu_batched_as(y, out);
     return x && y ? opdi_cu_distances_run(call, x, y, NULL, NULL, p) : -1;
 }
-/* _cdist_backward(grad, x1, x2, p, cdist) */
+/* Runs _cdist_backward(grad, x1, x2, p, cdist). */
 static int opdi_cu_cdist_backward_kernel(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *y = opd_arg_tensor(call, 2);
     opd_tensor *d = opd_arg_tensor(call, 4), *out;
@@ -8116,7 +8221,7 @@ static int opdi_cu_pdist_kernel(opd_call *call) {
     return opd_results_from_fake(call) ? -1
         : opdi_cu_distances_run(call, opd_arg_tensor(call, 0), NULL, NULL, NULL, opd_arg_float(call, 1));
 }
-/* _pdist_backward(grad, self, p, pdist) */
+/* Runs _pdist_backward(grad, self, p, pdist). */
 static int opdi_cu_pdist_backward_kernel(opd_call *call) {
     return opd_results_from_fake(call) ? -1
         : opdi_cu_distances_run(call, opd_arg_tensor(call, 1), NULL, opd_arg_tensor(call, 0), opd_arg_tensor(call, 3),
@@ -8125,11 +8230,11 @@ static int opdi_cu_pdist_backward_kernel(opd_call *call) {
 static const opdi_cu_row opdi_cu_rows_distances[] = {
     {"_cdist_forward", opdi_cu_cdist_kernel}, {"_cdist_backward", opdi_cu_cdist_backward_kernel},
     {"_pdist_forward", opdi_cu_pdist_kernel}, {"_pdist_backward", opdi_cu_pdist_backward_kernel},
-    /* Fourier transforms run on the CPU, with copies there and back */
+    /* Fourier transforms run on the CPU, with copies to the host and back */
     {"_fft_r2c", opd_cpu_fallback}, {"_fft_c2r", opd_cpu_fallback}, {"_fft_c2c", opd_cpu_fallback},
     {"_ctc_loss", opd_cpu_fallback}, {"_ctc_loss_backward", opd_cpu_fallback},
     {"frexp.Tensor", opd_cpu_fallback}, {"embedding_renorm", opd_cpu_fallback},
-    /* so do factorisations of matrices */
+    /* so do factorizations of matrices */
     {"_linalg_check_errors", opd_cpu_fallback}, {"linalg_cholesky_ex", opd_cpu_fallback},
     {"cholesky_solve", opd_cpu_fallback}, {"cholesky_inverse", opd_cpu_fallback},
     {"linalg_solve_triangular", opd_cpu_fallback}, {"linalg_lu_factor_ex", opd_cpu_fallback},
@@ -8187,10 +8292,10 @@ static const opdi_cu_row opdi_cu_rows_distances[] = {
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:matmul      matrix products
 //
-//  cuBLAS is used for floating point, a plain kernel for integers.  All products have the form out[n] = alpha a[n] b[n]
-//  + beta out[n] with a [n, m, k], b [n, k, p] and contiguous out [n, m, p].  A vector is a row or a column. cuBLAS
-//  gives the same bits each time for the products of one stream.  If a thread computes on several streams at once, the
-//  last bits may differ.
+//  cuBLAS computes products of floating-point matrices, a simple kernel those of integers.  Each product has the form
+//  out[n] = alpha a[n] b[n] + beta out[n], with a [n, m, k], b [n, k, p] and contiguous out [n, m, p].  A vector counts
+//  as a row or a column.  For products on one stream, cuBLAS gives the same bits each time.  If a thread computes on
+//  several streams at once, the last bits may differ.
 //----------------------------------------------------------------------------------------------------------------------
 
 static int opdi_cu_blas_failed(cublasStatus_t s, const char *what) {
@@ -8198,8 +8303,8 @@ static int opdi_cu_blas_failed(cublasStatus_t s, const char *what) {
     return opd_fail(s == CUBLAS_STATUS_ALLOC_FAILED ? OPD_ERROR_MEMORY : OPD_ERROR_KERNEL, "cuBLAS error: %s in %s",
                     cublasGetStatusString(s), what);
 }
-/* A thread's cuBLAS handles, one for each device.  When the thread ends, other threads reuse them: destroying a handle
-   waits for the device, which would break a capture. */
+/* The cuBLAS handles of a thread, one per device.  When the thread ends, other threads may take its handles.  They are
+   not destroyed, because that waits for the device, which would break a capture. */
 static std::mutex opdi_cu_handles_lock;
 static std::vector<cublasHandle_t> *opdi_cu_idle_handles;     /* [OPDI_CU_MAX_DEVICES]; never destroyed */
 struct opdi_cu_handles {
@@ -8210,7 +8315,8 @@ struct opdi_cu_handles {
     }
 };
 static thread_local opdi_cu_handles opdi_cu_blas_handles;
-/* Takes a handle for the current device if this thread has none.  Returns false and sets *s on failure. */
+/* If this thread has no handle for the current device, takes or makes a handle.  Returns false and sets *s if it
+   fails. */
 static bool opdi_cu_blas_take(cublasStatus_t *s) {
     const int index = opdi_cu_current();
     cublasHandle_t *h = &opdi_cu_blas_handles.at[index];
@@ -8237,11 +8343,12 @@ static cublasHandle_t opdi_cu_blas() {
     return NULL;
 }
 
-/* A batch of matrices [n, rows, cols].  Strides are in elements. */
+/* A batch of matrices [n, rows, cols]; the strides are in elements. */
 struct opdi_cu_matrix { const void *data; int64_t batch, row, col; };
 struct opdi_cu_product { int64_t n, m, k, p; opdi_cu_matrix a, b; void *out; int64_t out_batch; };
 
-/* Returns whether cuBLAS can read the matrix without a copy.  *turned: whether the matrix is column-major. */
+/* Returns whether cuBLAS can read a matrix without a copy.  Sets *ld to its leading dimension, and *turned to whether
+   it is column-major. */
 static bool opdi_cu_leading(const opdi_cu_matrix *x, int64_t rows, int64_t cols, int64_t *ld, bool *turned) {
     const int64_t row = rows == 1 ? cols : x->row, col = cols == 1 ? (rows == 1 || row != 1 ? 1 : rows) : x->col;
     *turned = col != 1;
@@ -8258,8 +8365,8 @@ static bool opdi_cu_cuda_type(opd_scalar_type t, cudaDataType *type) {
     }
 }
 
-/* out = alpha a b + beta out.  cuBLAS takes rows for columns, so this computes out^T = b^T a^T.  out_type may be
-   float32 if the factors are 16-bit floats. */
+/* Computes out = alpha a b + beta out.  cuBLAS takes rows for columns, so it is asked for out^T = b^T a^T.  out_dtype
+   may be float32 if the factors are 16-bit floats.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_gemm(const opdi_cu_product *q, opd_scalar_type dtype, opd_scalar_type out_dtype, double alpha,
     double beta) {
     const float alpha32 = (float)alpha, beta32 = (float)beta;
@@ -8307,7 +8414,7 @@ template <typename T> static int opdi_cu_product_plain(const opdi_cu_product *q,
     return opdi_cu_launch(opdi_cu_product_kernel<T>, opdi_cu_grid(q->n * q->m * q->p, 256), dim3(256), 0, *q, al, be);
 }
 static double opdi_cu_number(opd_value v) { return v.tag == OPD_TAG_FLOAT ? v.u.d : (double)v.u.i; }
-/* Computes the product for any sizes and dtype. */
+/* Computes a product of any sizes and dtype.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_product_run(const opdi_cu_product *q, opd_scalar_type dtype, opd_value alpha, opd_value beta) {
     const bool fits = q->m <= INT32_MAX && q->k <= INT32_MAX && q->p <= INT32_MAX && q->n <= INT32_MAX;
     cudaDataType type;
@@ -8319,8 +8426,9 @@ static int opdi_cu_product_run(const opdi_cu_product *q, opd_scalar_type dtype, 
     return -1;
 }
 
-/* Reads a factor [rows, cols] or [n, rows, cols] into *x; a vector becomes one row or one column.  If cuBLAS cannot
-   read the factor, it is copied first. */
+/* Reads a factor [rows, cols] or [n, rows, cols] into *x.  A vector becomes a column if `column` is true, otherwise a
+   row.  If cuBLAS cannot read the factor, it is copied; `copied` says that this has been done.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_cu_factor(opd_tensor *t, bool column, opdi_cu_matrix *x, bool copied) {
     const int64_t *sizes = opd_sizes(t), *strides = opd_strides(t);
     const int nd = opd_ndim(t);
@@ -8338,7 +8446,7 @@ static int opdi_cu_factor(opd_tensor *t, bool column, opdi_cu_matrix *x, bool co
     t = opd_contiguous(t);
     return t ? opdi_cu_factor(t, column, x, true) : -1;
 }
-/* Makes result 0 as beta self + alpha a b.  self may be NULL. */
+/* Sets result 0 of the call to beta self + alpha a b; self may be NULL.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_product_of(opd_call *call, opd_tensor *self, opd_tensor *a, opd_tensor *b, opd_value beta,
     opd_value alpha) {
     opdi_cu_product q;
@@ -8369,7 +8477,7 @@ static int opdi_cu_addmm(opd_call *call) {
     return opdi_cu_product_of(call, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_tensor(call, 2),
                               opd_arg_value(call, 3), opd_arg_value(call, 4));
 }
-/* addbmm: adds the products of a batch to the result, one after another. */
+/* Runs addbmm: adds the products of a batch to the result, one after another. */
 static int opdi_cu_addbmm(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *a = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2), *sum = NULL;
     const opd_value alpha = opd_arg_value(call, 4);
@@ -8390,7 +8498,7 @@ static int opdi_cu_addbmm(opd_call *call) {
     return opd_copy_(out, sum) ? 0 : -1;
 }
 
-/* Computes the dot product sum a[i] b[i]: first one part per block, then the sum of the parts. */
+/* Computes the parts of the dot product sum a[i] b[i], one per block.  Another kernel adds the parts. */
 template <typename T> __global__ void opdi_cu_dot_kernel(const T *a, int64_t sa, const T *b, int64_t sb, int64_t n,
     opdi_cu_acc<T> *parts) {
     typedef opdi_cu_acc<T> A;
@@ -8432,21 +8540,22 @@ static const opdi_cu_row opdi_cu_rows_matmul[] = {
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:convolution convolution
 //
-//  There are three problems: y = conv(x, w), its gradient gx by x, and its gradient gw by w.  A transposed convolution
-//  exchanges x and y. float16 and bfloat16 use one implicit matrix product on tensor cores. y and gx of float32 use an
-//  implicit product of plain multiply-adds.  Otherwise the patches are laid out as columns for cuBLAS.  Integers, and
-//  convolutions with few channels per group, have a plain kernel.  There are up to three spatial dims; if there are
-//  fewer, they are the last of the three.
+//  There are three problems: y = conv(x, w), and the gradients gx and gw with respect to x and w.  A transposed
+//  convolution is computed like gx, with x and y exchanged.  For float16 and bfloat16, an implicit matrix product runs
+//  on tensor cores.  For float32, y and gx are computed by an implicit product of plain multiply-adds.  Otherwise,
+//  patches of the image are stored as columns of a matrix, which cuBLAS multiplies.  Integers, and convolutions with
+//  few channels per group, have a simple kernel.  There are up to three spatial dims.  If there are fewer, they are the
+//  last of the three, and the others have size 1.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* x [n, c, in], w [oc, c / groups, k], y [n, oc, out] */
+/* x [n, c, in], w [oc, c / groups, k], y [n, oc, out]; s: strides, p: padding, d: dilation */
 struct opdi_cu_conv { int64_t n, c, oc, groups; int in[3], out[3], k[3], s[3], p[3], d[3]; };
 static __host__ __device__ __forceinline__ int64_t opdi_cu_volume(const int *v) { return (int64_t)v[0] * v[1] * v[2]; }
 
-/* These two functions find the element that a tap of the kernel reads: an element of x to compute y, or of y to compute
-   gx (BACK).  `opdi_cu_conv_place` sets at[3], the position from which the taps of element `o` of the result are
-   counted.  `opdi_cu_conv_reads` returns the element that tap[3] reads from there, or -1 if that is outside of the
-   image. */
+/* These two functions find the element that a tap of the kernel reads: an element of x to compute y or, if BACK, an
+   element of y to compute gx.  opdi_cu_conv_place sets at[3] to the position of element `o` of the result, from which
+   its taps are counted.  opdi_cu_conv_reads returns the element that tap[3] reads from there, or -1 if it is outside of
+   the image. */
 template <bool BACK> static __device__ __forceinline__ void opdi_cu_conv_place(const opdi_cu_conv &q, int o, int *at) {
     const int *side = BACK ? q.in : q.out;
     const int line = o / side[2], slice = line / side[1];
@@ -8467,16 +8576,16 @@ static __device__ __forceinline__ int opdi_cu_conv_reads(const opdi_cu_conv &q, 
     }
     return inside ? (to[0] * side[1] + to[1]) * side[2] + to[2] : -1;
 }
-/* A loop over the taps, whose statement uses tap[3] and the tap's number t. */
+/* A loop over the taps of q.  Its statement can use the tap's coordinates tap[3] and its number t. */
 #define OPDI_CU_TAPS(q, tap, t) \
     for (int tap[3] = {0, 0, 0}, t = 0; tap[0] < (q).k[0]; tap[0]++) \
         for (tap[1] = 0; tap[1] < (q).k[1]; tap[1]++) \
             for (tap[2] = 0; tap[2] < (q).k[2]; tap[2]++, t++)
 
-//== few channels a group ==============================================================================================
+//== convolutions with few channels per group ==========================================================================
 
-/* to[n, r, i] = sum over c, t of from[n, c, reads(i, t)] w[...], with one thread per element.  Computes y from x, or gx
-   from y. */
+/* to[n, r, i] = sum over c, t of from[n, c, reads(i, t)] w[...], with one thread per element.  Computes y from x or, if
+   BACK, gx from y. */
 struct opdi_cu_conv_sides { opdi_cu_pw_divider area, rows, groups; };
 template <typename T, bool BACK>
 __global__ void opdi_cu_conv_each_kernel(opdi_cu_conv q, opdi_cu_conv_sides by, const T *from, const T *w, T *to) {
@@ -8502,7 +8611,8 @@ __global__ void opdi_cu_conv_each_kernel(opdi_cu_conv q, opdi_cu_conv_sides by, 
         opdi_cu_store(to + i, sum);
     }
 }
-/* Launches the kernel several times, each time for so many images that they have at most 2^30 elements. */
+/* Computes y or (BACK) gx.  Launches the kernel several times, each time for so many images that their results have at
+   most 2^30 elements. */
 template <typename T, bool BACK> static int opdi_cu_conv_each(opdi_cu_conv q, const T *from, const T *w, T *to) {
     const int64_t area = opdi_cu_volume(BACK ? q.in : q.out), channels = BACK ? q.c : q.oc, one = area * channels;
     const int64_t read = opdi_cu_volume(BACK ? q.out : q.in) * (BACK ? q.oc : q.c), images = q.n;
@@ -8518,7 +8628,7 @@ template <typename T, bool BACK> static int opdi_cu_conv_each(opdi_cu_conv q, co
     }
     return 0;
 }
-/* gw[o, c, t] = sum over n, i of y[n, o, i] x[n, c, reads(i, t)], with one block per element. */
+/* gw[o, c, t] = sum over n, i of y[n, o, i] x[n, c, reads(i, t)], with one block per element */
 template <typename T> __global__ void __launch_bounds__(256)
     opdi_cu_conv_each_gw_kernel(opdi_cu_conv q, const T *x, const T *y, opdi_cu_acc<T> *w) {
     typedef opdi_cu_acc<T> A;
@@ -8543,12 +8653,14 @@ template <typename T> __global__ void __launch_bounds__(256)
     }
 }
 
-//== by columns ========================================================================================================
+//== convolutions as products with a matrix of columns =================================================================
 
-/* The layout of columns: element t, o of channel c of image n is at n * image + (c * taps + t) * row + o. */
+/* The layout of the columns: the element for tap t, output position o, channel c and image n is at n * image + (c *
+   taps + t) * row + o. */
 struct opdi_cu_columns { int64_t image, row; };
-/* col[n, c, t, o] = x[n, c, reads(o, t)] for `images` images, and 0 where a tap reads outside of the image.  A thread
-   handles one position of one channel: it computes the position once and then writes all taps. */
+/* col[n, c, t, o] = x[n, c, reads(o, t)] for `images` images, or 0 where a tap reads outside of the image.  A thread
+   handles one output position of one channel: it computes the position once, and then writes the elements for all
+   taps. */
 template <typename T> __global__ void opdi_cu_unfold_kernel(opdi_cu_conv q, int64_t images, const T *x, T *col,
                                                             opdi_cu_columns to) {
     const int64_t area = opdi_cu_volume(q.out), image = opdi_cu_volume(q.in), taps = opdi_cu_volume(q.k);
@@ -8598,8 +8710,9 @@ static bool opdi_cu_conv_is_product(const opdi_cu_conv *q) {
     for (int i = 0; i < 3; i++) { if (q->k[i] != 1 || q->s[i] != 1 || q->p[i] != 0) { return false; } }
     return true;
 }
-/* Multiplies the columns [kk, area] of a few images, group by group.  One batched product covers the images of a group,
-   or the groups of an image, whichever are more.  `what`: y = w col, or col = w^T y. */
+/* Multiplies the columns [kk, area] of `images` images by the weights.  A batched product covers the images of a group,
+   or the groups of an image, whichever are more.  `what` is OPDI_CU_CONV_Y: y = w col, or OPDI_CU_CONV_GX: col = w^T y.
+   Returns 0, or -1 and sets an error. */
 static int opdi_cu_conv_products(const opdi_cu_conv *q, int what, int64_t images, opd_scalar_type dtype, void *col,
     void *w, void *y) {
     const int64_t area = opdi_cu_volume(q->out), og = q->oc / q->groups, kk = q->c / q->groups * opdi_cu_volume(q->k);
@@ -8624,8 +8737,9 @@ static int opdi_cu_conv_products(const opdi_cu_conv *q, int what, int64_t images
     }
     return 0;
 }
-/* Computes w = y col^T in w_dtype, or adds it to w.  There is one product per group, over the positions of all images,
-   which follow each other in y [oc, images, area] and col [c * taps, images, area]. */
+/* Computes w = y col^T in w_dtype or, if `add` is true, adds it to w.  There is one product per group, over the
+   positions of all images, which follow each other in y [oc, images, area] and col [c * taps, images, area].  Returns
+   0, or -1 and sets an error. */
 static int opdi_cu_conv_gw_product(const opdi_cu_conv *q, int64_t images, opd_scalar_type dtype, void *col, void *w,
     void *y, opd_scalar_type w_dtype, bool add) {
     const int64_t places = images * opdi_cu_volume(q->out), og = q->oc / q->groups,
@@ -8635,8 +8749,8 @@ static int opdi_cu_conv_gw_product(const opdi_cu_conv *q, int64_t images, opd_sc
     b.n = q->groups; b.m = og; b.k = places; b.p = kk; b.a = ym; b.b = ct; b.out = w; b.out_batch = og * kk;
     return opdi_cu_gemm(&b, dtype, w_dtype, 1, add ? 1 : 0);
 }
-/* Works through the batch with as many images at a time as fit into 256 MiB of columns.  The gradient gw of 16-bit
-   floats is summed in float32. */
+/* Computes y, gx or gw, as `what` says, with as many images at a time as fit into 256 MiB of columns.  The gradient gw
+   of 16-bit floats is computed in float32.  Returns 0, or -1 and sets an error. */
 template <typename T> static int opdi_cu_conv_columns(const opdi_cu_conv *q, int what, opd_scalar_type dtype, T *x,
     void *w, T *y) {
     const int64_t area = opdi_cu_volume(q->out), image = opdi_cu_volume(q->in),
@@ -8670,13 +8784,14 @@ template <typename T> static int opdi_cu_conv_columns(const opdi_cu_conv *q, int
     return 0;
 }
 
-//== float32 by multiply-adds ==========================================================================================
+//== float32 convolutions by multiply-adds =============================================================================
 //
-//  The same product as on tensor cores, but without them: to [n, rows, places] = weights^T [rows, taps c] patches [taps
-//  c, n places].  A block computes a tile of ROWS channels and 128 places, of which a thread has 8 (4 if ROWS is 32) by
-//  8.  The patches are never stored: eight rows of the inner dimension are read into shared memory while the previous
-//  eight are multiplied.  A thread reads the numbers of one place.  The tap and channel that it reads are the same for
-//  its warp, and the tap's position is computed once for all channels.  The limit are the multiply-adds: 64 for 16
+//  This computes the same product as the kernel for tensor cores: to [n, rows, places] = weights^T [rows, taps c]
+//  patches [taps c, n places].  A block computes a tile of ROWS channels and 128 places (output positions), of which a
+//  thread has 8 x 8 (4 x 8 if ROWS is 32).  The patches are not stored in memory: eight rows of the inner dimension are
+//  read into shared memory while the previous eight are multiplied.  A thread reads elements of only one place.  All
+//  threads of a warp read the same tap and channel, and the tap's position is computed once for all channels.  The
+//  speed is limited by the multiply-adds: 64 for 16 numbers from shared memory.
 //  numbers from shared memory.
 
 enum { OPDI_CU_IM_PLACES = 128, OPDI_CU_IM_K = 8 };
@@ -8684,13 +8799,15 @@ enum { OPDI_CU_IM_PLACES = 128, OPDI_CU_IM_K = 8 };
 /* The matrix product that the kernel computes. */
 struct opdi_cu_im {
     opdi_cu_conv q;
-    int channels, rows, padded;                   /* per group: read; written; rows, rounded up to a multiple of ROWS */
-    int tiles;                                    /* of rows, per group */
-    int from_area, area, places;                 /* elements per image read; per image written; of all images written */
-    bool back;                                    /* computes gx from y */
+    int channels, rows, padded;                   /* channels: read, per group; rows: channels written, per group;
+                                                     padded: rows, rounded up to a multiple of ROWS */
+    int tiles;                                    /* tiles of rows, per group */
+    int from_area, area, places;                 /* positions of an image read; of an image written; of all images
+                                                    written */
+    bool back;                                    /* true: computes gx from y */
 };
-/* to[g, t, c, r]: the weight of tap t from input channel c to output channel r.  Channels r from `rows` on are padding
-   and become 0. */
+/* to[g, t, c, r] is the weight of tap t from input channel c to output channel r.  For r >= `rows`, it is padding and
+   0. */
 static __global__ void opdi_cu_im_weights_kernel(opdi_cu_im m, const float *w, float *to, int64_t all) {
     const int taps = (int)opdi_cu_volume(m.q.k), cg = m.back ? m.rows : m.channels;
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
@@ -8706,13 +8823,14 @@ template <int ROWS, bool BACK>
 __global__ void __launch_bounds__(OPDI_CU_IM_THREADS(ROWS), ROWS == 128 ? 2 : BACK ? 3 : 4)
     opdi_cu_im_kernel(opdi_cu_im m, const float *from, const float *weights, const float *bias, float *to) {
     enum { THREADS = OPDI_CU_IM_THREADS(ROWS), OWN = ROWS == 32 ? 4 : 8, K = OPDI_CU_IM_K, P = OPDI_CU_IM_PLACES };
-    enum { LOADS = K * P / THREADS, QUADS = ROWS / 4 };           /* loads of a thread; quads of a row of weights */
+    enum { LOADS = K * P / THREADS, QUADS = ROWS / 4 };           /* loads of a thread; groups of four in a row of
+                                                                     weights */
     typedef opdi_cu_vector<float, 4> quad;
     __shared__ __align__(16) float a[2][K][ROWS], b[2][K][P];
     const int tid = (int)threadIdx.x, group = (int)blockIdx.z;
     const int row = (int)(blockIdx.x % (unsigned)m.tiles) * ROWS, place = (int)(blockIdx.x / (unsigned)m.tiles) * P;
     const int taps = (int)opdi_cu_volume(m.q.k), inner = taps * m.channels;
-    /* this thread reads place `mine`, and LOADS of the K from `first` on */
+    /* this thread reads place `mine`, and LOADS of the K rows of a stage, from row `first` on */
     const int mine = place + tid % P, first = tid / P * LOADS;
     const int n = mine / m.area;
     int at[3], tap[3] = {0, 0, 0}, c = first, k = first;
@@ -8722,8 +8840,9 @@ __global__ void __launch_bounds__(OPDI_CU_IM_THREADS(ROWS), ROWS == 128 ? 2 : BA
     float held[LOADS], sums[OWN][8];
     quad four = {{0, 0, 0, 0}};
     int reads = -1;
-    bool moved = true;                            /* c has a new tap, whose position is not yet known */
-    const int x = tid % 16, y = tid / 16;        /* this thread has places from x * 4 and 64 + x * 4, rows from y * 4 */
+    bool moved = true;                            /* c belongs to a new tap, whose position has not been computed yet */
+    const int x = tid % 16, y = tid / 16;        /* this thread has places x * 4 .. and 64 + x * 4 .., and rows y * 4
+                                                    .. */
     OPDI_CU_UNROLL
     for (int i = 0; i < OWN; i++) {
         OPDI_CU_UNROLL
@@ -8777,7 +8896,7 @@ __global__ void __launch_bounds__(OPDI_CU_IM_THREADS(ROWS), ROWS == 128 ? 2 : BA
         }
         __syncthreads();
     }
-    /* rows of this thread: 4 from y * 4 on, and 4 more in the lower half; places: 4 and 4 */
+    /* this thread has 4 rows from y * 4 on, and (unless ROWS is 32) 4 in the lower half; and 4 places in each half */
     const bool whole = m.area % 4 == 0 && opdi_cu_aligned(to);
     OPDI_CU_UNROLL
     for (int j = 0; j < 8; j += 4) {
@@ -8807,9 +8926,9 @@ __global__ void __launch_bounds__(OPDI_CU_IM_THREADS(ROWS), ROWS == 128 ? 2 : BA
         }
     }
 }
-/* Returns the tile height ROWS for a product with `rows` output channels. */
+/* Returns the height ROWS of a tile for a product with `rows` output channels. */
 static int opdi_cu_im_tile(int64_t rows) { return rows > 64 ? 128 : rows > 32 ? 64 : 32; }
-/* Returns whether this kernel is worth using: the product keeps most multiprocessors busy, and its places can be
+/* Returns whether the float32 kernel is worth using: the product keeps most multiprocessors busy, and its places can be
    counted in 32 bits. */
 static bool opdi_cu_im_fits(const opdi_cu_conv *q, int what) {
     const bool back = what == OPDI_CU_CONV_GX;
@@ -8823,7 +8942,8 @@ static bool opdi_cu_im_fits(const opdi_cu_conv *q, int what) {
         channels * (back ? out : in) < INT32_MAX && q->n * (back ? in : out) < INT32_MAX - OPDI_CU_IM_PLACES &&
         channels * taps < (1 << 24) && blocks / q->groups < INT32_MAX;
 }
-/* Computes y = conv(x, w) + bias, or gx from gy.  `from` is read and `to` is written; both are contiguous. */
+/* Computes y = conv(x, w) + bias, or gx from gy, as `what` says.  `from` is read and `to` is written; both are
+   contiguous.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_conv_im(const opdi_cu_conv *q, int what, const float *from, const float *w, const float *bias,
     float *to) {
     opdi_cu_im m;
@@ -8850,26 +8970,27 @@ static int opdi_cu_conv_im(const opdi_cu_conv *q, int what, const float *from, c
                           grid, dim3(OPDI_CU_IM_THREADS(tile)), 0, m, from, (const float *)turned, bias, to);
 }
 
-//== on tensor cores ===================================================================================================
+//== convolutions on tensor cores ======================================================================================
 //
-//  y [pixels, oc] = patches [pixels, taps c] w^T.  A block of four warps computes a tile of 128 pixels and 64 channels,
-//  each warp 64 x 32 of it.  Channels are last and padded to a multiple of 8, so that 16 bytes belong to one tap.  A
-//  stage is 32 of the inner dimension.  Stages are copied into shared memory without passing through registers (from
-//  8.0 on), two ahead of the multiplied one, with zeros for positions outside of the image.  Offsets that all taps of a
-//  pixel share are computed before the loop.  A stage is 12 KiB for 2 * 128 * 64 * 32 = 524,288 operations, 43 per
-//  byte.  Most of its pixels have been read for the tap before, so they come from L1.  The limit is shared memory: a
-//  stage moves 36 KiB through it, 288 clocks of 128 bytes, while the tensor cores need about 205 (16816 products by
-//  mma.sync, not by Hopper's own wgmma).
+//  y [pixels, oc] = patches [pixels, taps c] w^T.  A block of four warps computes a tile of 128 pixels and 64 channels
+//  (64 x 32 per warp).  Channels are the last dim, and padded to a multiple of 8, so that 16 bytes belong to one tap.
+//  A stage is 32 rows of the inner dimension.  Stages are copied into shared memory without passing through registers
+//  (from compute capability 8.0 on), two stages ahead of the one that is multiplied, with zeros for positions outside
+//  of the image.  Offsets that are the same for all taps of a pixel are computed before the loop.  A stage is 12 KiB
+//  for 2 * 128 * 64 * 32 = 524,288 operations, or 43 per byte.  Most of its pixels have already been read for the
+//  previous tap, so they come from L1.  The speed is limited by shared memory: a stage moves 36 KiB through it, which
+//  takes 288 clocks at 128 bytes, while the tensor cores need about 205 (with 16 x 8 x 16 products by mma.sync, not
+//  Hopper's own wgmma).
 
 #define OPDI_CU_TC_M 128
 #define OPDI_CU_TC_N 64
 #define OPDI_CU_TC_K 32
-#define OPDI_CU_TC_LD (OPDI_CU_TC_K + 8)          /* row length in shared memory: no two rows begin in one bank */
+#define OPDI_CU_TC_LD (OPDI_CU_TC_K + 8)          /* row length in shared memory: rows begin in different banks */
 #define OPDI_CU_TC_STAGES 3
 #define OPDI_CU_TC_THREADS 128
 
-/* Whether products of T were compiled: those of bfloat16 exist only for compute capability 8.0 and up.  The host asks
-   opdi_cu_tc_compiled instead; a kernel that was launched without asking stops. */
+/* Whether products of T were compiled: products of bfloat16 exist only for compute capability 8.0 or newer.  The host
+   calls opdi_cu_tc_compiled to find out.  A kernel without compiled products traps. */
 template <typename T> struct opdi_cu_tc_there {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
     enum { yes = std::is_same<T, opdi_cu_f16>::value };
@@ -8882,9 +9003,9 @@ template <typename T> struct opdi_cu_tc_there {
 #else
 #define OPDI_CU_TC_STOP(T) if constexpr (!opdi_cu_tc_there<T>::yes) { __trap(); }
 #endif
-/* Copies 16 bytes from device memory (or zeros) to shared memory.  The bytes have arrived only after
-   opdi_cu_stages_wait.  A commit ends a stage.  After wait<n>, all stages but the last n have arrived for the calling
-   thread. */
+/* opdi_cu_stage_16 begins to copy 16 bytes from device memory to shared memory or, if `there` is false, writes zeros.
+   opdi_cu_stages_commit ends a stage.  opdi_cu_stages_wait<n> waits until all stages but the last n have arrived for
+   the calling thread. */
 __device__ __forceinline__ void opdi_cu_stage_16(void *to, const void *from, bool there) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" : : "r"((unsigned)__cvta_generic_to_shared(to)),
@@ -8912,10 +9033,10 @@ __device__ __forceinline__ uint32_t opdi_cu_two(opdi_cu_f16 a, opdi_cu_f16 b) {
 __device__ __forceinline__ uint32_t opdi_cu_two(opdi_cu_bf16 a, opdi_cu_bf16 b) {
     return (uint32_t)__bfloat16_as_ushort(b) << 16 | __bfloat16_as_ushort(a);
 }
-/* Products of 16 x 16 x 16 by a warp: s += a b for tiles in shared memory.  a is [m][k] (TURNED: [k][m]) and b [n][k]
-   (TURNED: [k][n]); rows are ld elements apart.  `place`: how far behind the tile's first element a lane loads.  From
-   compute capability 8.0 on, the instructions are used directly, because CUDA's fragments compute addresses again for
-   each load, and load bfloat16 word by word. */
+/* Products of 16 x 16 x 16 by a warp: s += a b, for tiles in shared memory.  a is [m][k] (if TURNED, [k][m]) and b is
+   [n][k] (if TURNED, [k][n]); rows are `ld` elements apart.  place_a and place_b return the distance from a tile's
+   first element to the element that a lane loads.  From compute capability 8.0 on, the instructions are used directly,
+   because CUDA's fragments compute addresses for each load, and load bfloat16 word by word. */
 template <typename T, bool TURNED> struct opdi_cu_mma {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     struct Part { uint32_t r[4]; };
@@ -8956,12 +9077,12 @@ template <typename T, bool TURNED> struct opdi_cu_mma {
             if (std::is_same<T, opdi_cu_f16>::value) { OPDI_CU_MMA("f16") } else { OPDI_CU_MMA("bf16") }
         }
     }
-    /* For element i of a lane's sums: its row, its column, and which of the lane's two rows that is.  An even element
-       and the next one are neighbours in a row. */
+    /* The row and the column of element i of a lane's sums, and which of the lane's two rows it is.  An even element
+       and the next element are neighbours in a row. */
     static __device__ __forceinline__ int row(int i) { return threadIdx.x % 32 / 4 + i / 2 % 2 * 8; }
     static __device__ __forceinline__ int column(int i) { return threadIdx.x % 4 * 2 + i % 2 + i / 4 * 8; }
     static __device__ __forceinline__ constexpr int of_two(int i) { return i / 2 % 2; }
-    /* The maximum, or the sum, over the lanes that hold elements of a row. */
+    /* The maximum or the sum of `v` over the lanes that have elements of a row. */
     static __device__ __forceinline__ float row_most(float v) {
         v = fmaxf(v, __shfl_xor_sync(OPDI_CU_ALL_LANES, v, 1));
         return fmaxf(v, __shfl_xor_sync(OPDI_CU_ALL_LANES, v, 2));
@@ -8970,12 +9091,12 @@ template <typename T, bool TURNED> struct opdi_cu_mma {
         v += __shfl_xor_sync(OPDI_CU_ALL_LANES, v, 1);
         return v + __shfl_xor_sync(OPDI_CU_ALL_LANES, v, 2);
     }
-    /* to[m * down + n * across] = the sums */
+    /* to[m * down + n * across] = element (m, n) of the sums */
     static __device__ __forceinline__ void store(float *to, const S &s, int down, int across) {
         OPDI_CU_UNROLL
         for (int i = 0; i < 8; i++) { to[row(i) * down + column(i) * across] = s.x[i]; }
     }
-    /* Rounds sums and makes them the first factor of another product. */
+    /* Rounds the sums to T and makes them the first factor of another product. */
     static __device__ __forceinline__ void turn(A &a, const S &s) {
         OPDI_CU_UNROLL
         for (int i = 0; i < 4; i++) {
@@ -8999,7 +9120,7 @@ template <typename T, bool TURNED> struct opdi_cu_mma {
     template <typename OtherB> static __device__ __forceinline__ void add(S &s, const A &a, const OtherB &b) {
         nvcuda::wmma::mma_sync(s, a, b, s);
     }
-    /* The layout in the emulation; no other layout is asked for. */
+    /* These functions describe the emulation's layout of sums.  They are not called for older GPUs. */
     static __device__ __forceinline__ int row(int) { return threadIdx.x % 32 / 2; }
     static __device__ __forceinline__ int column(int i) { return threadIdx.x % 2 * 8 + i; }
     static __device__ __forceinline__ constexpr int of_two(int) { return 0; }
@@ -9018,7 +9139,7 @@ template <typename T, bool TURNED> struct opdi_cu_mma {
 #endif
 };
 
-/* to[n, i, g, c] = from[n, g, c, i], and 0 from cg to cp */
+/* to[n, i, g, c] = from[n, g, c, i], or 0 for c from cg to cp - 1 */
 template <typename T> __global__ void __launch_bounds__(256)
 opdi_cu_channels_last_kernel(const T *from, T *to, int64_t n, int64_t groups, int64_t cg, int64_t cp, int64_t area) {
     constexpr int S = 64, rows = 256 / S;
@@ -9045,8 +9166,9 @@ opdi_cu_channels_last_kernel(const T *from, T *to, int64_t n, int64_t groups, in
         }
     }
 }
-/* A row of patches: the element that its first tap reads, which may be outside of the image, and a bit for each tap
-   that is inside.  Bits 0 to 11 are for taps along the last dim, 12 to 21 and 22 to 31 for the other two dims. */
+/* A row of the matrix of patches: the element that its first tap reads (which may be outside of the image), and a bit
+   for each tap that is inside.  Bits 0 to 11 are for the taps along the last dim, 12 to 21 for the dim before, 22 to 30
+   for the first. */
 #define OPDI_CU_TC_TAPS {9, 10, 12}
 struct opdi_cu_pixel { int at; uint32_t inside; };
 __device__ __forceinline__ uint32_t opdi_cu_taps_inside(int from, int taps, int apart, int size) {
@@ -9068,8 +9190,8 @@ __device__ __forceinline__ opdi_cu_pixel opdi_cu_pixel_of(const opdi_cu_conv &q,
     if (m >= pixels) { p.inside = 0; }
     return p;
 }
-/* The position of a chunk of eight channels while it walks over the inner dimension: the distance of the tap's elements
-   from the first element of a pixel's patch, and the tap's bits. */
+/* The position of a group of eight channels on its way through the inner dimension: the channel c, the tap z, h, w, the
+   distance `at` from the patch's first element to the tap's elements, and the bits of the tap. */
 struct opdi_cu_walk {
     int c, z, h, w, at;
     uint32_t bits;
@@ -9082,8 +9204,8 @@ struct opdi_cu_walk {
         }
     }
 };
-/* Computes a tile of y.  x [n, in, groups, cp] and w [oc, taps, cp] have padded channels; y is [n, oc, out], or
-   channels last (LAST). */
+/* Computes a tile of y.  x [n, in, groups, cp] and w [oc, taps, cp] have padded channels.  y is [n, oc, out] or, if
+   LAST, [n, out, oc]. */
 template <typename T, bool LAST>
 __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T *x, const T *w, const T *bias, T *y,
                                                   int cp, int tiles_n, unsigned char *room) {
@@ -9095,13 +9217,14 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
         line = (int)q.groups * cp;
     const int m0 = (int)(blockIdx.x / tiles_n) * OPDI_CU_TC_M, n0 = (int)(blockIdx.x % tiles_n) * OPDI_CU_TC_N;
     const int area = (int)opdi_cu_volume(q.out), pixels = (int)q.n * area, kk = (int)opdi_cu_volume(q.k) * cp;
-    const int chunk = t % 4 * 8, row = t / 4;     /* this thread: rows row, row + 32, ... of both */
+    const int chunk = t % 4 * 8, row = t / 4;     /* this thread copies rows row, row + 32, ... of patches and
+                                                     weights */
     const int wm = warp % 2 * 64, wn = warp / 2 * 32, steps = (kk + OPDI_CU_TC_K - 1) / OPDI_CU_TC_K;
     typename M::S sum[4][2];
     opdi_cu_pixel px[A];
     opdi_cu_walk walk = {chunk, 0, 0, 0, 0, 1u | 1u << 12 | 1u << 22};
     const T *wrow = w + (int64_t)(group * og + n0 + row) * kk + chunk;
-    T *to = tiles + row * LD + chunk;             /* the next stage, and this thread's part of it */
+    T *to = tiles + row * LD + chunk;             /* this thread's part of the next stage */
     int left = kk - chunk, slot = 0;
     OPDI_CU_UNROLL
     for (int i = 0; i < A; i++) {
@@ -9110,7 +9233,7 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
     }
     OPDI_CU_UNROLL
     for (int i = 0; i < 4; i++) { for (int j = 0; j < 2; j++) { M::zero(sum[i][j]); } }
-    const auto bring = [&]() {                    /* brings the next stage; nothing behind the last one */
+    const auto bring = [&]() {                    /* begins to copy the next stage, if there is one */
         if (left > -OPDI_CU_TC_K) {
             const bool tap = left > 0;
             walk.settle(q, cp, line);
@@ -9136,7 +9259,8 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
     OPDI_CU_ROLLED
     for (int s = 0, at = 0; s < steps; s++) {
         opdi_cu_stages_wait<OPDI_CU_TC_STAGES - 2>();
-        __syncthreads();                          /* all parts have arrived, and the stage before is finished */
+        __syncthreads();                          /* all parts of the stage have arrived, and the previous stage is
+                                                     finished */
         bring();
         OPDI_CU_UNROLL
         for (int l = 0; l < OPDI_CU_TC_K; l += 16) {
@@ -9153,7 +9277,8 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
         if (++at == OPDI_CU_TC_STAGES) { at = 0; as -= OPDI_CU_TC_STAGES * stage; bs -= OPDI_CU_TC_STAGES * stage; }
     }
     opdi_cu_stages_wait<0>();
-    __syncthreads();                              /* the sums replace the stages: [64][132], or [128][68] */
+    __syncthreads();                              /* the sums take the place of the stages: [64][132] or, if LAST,
+                                                     [128][68] */
     float *out = reinterpret_cast<float *>(room);
     constexpr int ld = LAST ? OPDI_CU_TC_N + 4 : OPDI_CU_TC_M + 4, across = LAST ? OPDI_CU_TC_N / 8 : OPDI_CU_TC_M / 8;
     OPDI_CU_UNROLL
@@ -9164,7 +9289,7 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
         }
     }
     __syncthreads();
-    /* writes eight neighbours of the result at a time, channels or pixels, in one store if they are aligned */
+    /* writes eight neighbouring channels or pixels of the result at a time, by one store if they are aligned */
     const bool whole = opdi_cu_aligned(y) && (LAST ? og % 8 == 0 && q.oc % 8 == 0 : area % 8 == 0);
     OPDI_CU_ROLLED
     for (int i = t; i < OPDI_CU_TC_M * OPDI_CU_TC_N / 8; i += OPDI_CU_TC_THREADS) {
@@ -9185,7 +9310,7 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
             all.z = opdi_cu_two(v.at[4], v.at[5]); all.w = opdi_cu_two(v.at[6], v.at[7]);
 #if defined(OPD_CUDA_EMULATED)
             *reinterpret_cast<uint4 *>(to) = all;
-#else                                             /* which the compiler splits elsewhere */
+#else                                             /* as the compiler would split an ordinary store */
             asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" : : "l"(__cvta_generic_to_global(to)),
                          "r"(all.x), "r"(all.y), "r"(all.z), "r"(all.w) : "memory");
 #endif
@@ -9207,9 +9332,9 @@ opdi_cu_conv_tc_kernel(const __grid_constant__ opdi_cu_conv q, const T *x, const
     if constexpr (opdi_cu_tc_there<T>::yes) { opdi_cu_conv_tile<T, LAST>(q, x, w, bias, y, cp, tiles_n, room); }
 }
 
-/* Computes the gradient by w, as parts [split][oc, taps, cp]: each part sums over some of the pixels of y [pixels,
-   groups, op] and of the patches of x.  A block computes 64 channels of each for one tap and one part, in stages of 32
-   pixels.  The parts are then added in a fixed order. */
+/* Computes the gradient with respect to w in parts [split][oc, taps, cp].  Each part is a sum over some of the pixels
+   of y [pixels, groups, op] and of the patches of x.  A block computes 64 x 64 channels for one tap and one part, in
+   stages of 32 pixels.  The parts are then added in a fixed order. */
 #define OPDI_CU_GW_SIDE 64
 #define OPDI_CU_GW_K 32
 #define OPDI_CU_GW_LD (OPDI_CU_GW_SIDE + 8)
@@ -9294,7 +9419,7 @@ opdi_cu_conv_gw_kernel(const __grid_constant__ opdi_cu_conv q, const __grid_cons
     OPDI_CU_TC_STOP(T)
     if constexpr (opdi_cu_tc_there<T>::yes) { opdi_cu_conv_gw_tile<T>(q, k, x, y, parts, room); }
 }
-/* w[o, c, t] = the sum of parts[split][o, t, c] */
+/* w[o, c, t] = the sum of parts[split][o, t, c] over all splits */
 template <typename T> __global__ void opdi_cu_conv_gw_end_kernel(const float *parts, T *w, int splits, int64_t cg,
                                                                  int64_t cp, int64_t taps, int64_t all) {
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
@@ -9306,8 +9431,8 @@ template <typename T> __global__ void opdi_cu_conv_gw_end_kernel(const float *pa
         if (c < cg) { opdi_cu_store(w + (o * cg + c) * taps + t, sum); }
     }
 }
-/* to[o, t, c] = w[o, c, t].  For gradients, input and output channels change places and taps are reversed: to[g, c, t,
-   o] = w[g, o, c, taps - 1 - t].  Elements from `from_c` to cp are padding and become 0. */
+/* to[o, t, c] = w[o, c, t].  If `back` is true, input and output channels are exchanged and the order of taps is
+   reversed: to[g, c, t, o] = w[g, o, c, taps - 1 - t].  Elements from `inner` to cp - 1 are padding and become 0. */
 template <typename T> __global__ void opdi_cu_conv_weights_kernel(opdi_cu_conv q, const T *w, T *to, int cp,
     bool back) {
     const int64_t taps = opdi_cu_volume(q.k), cg = q.c / q.groups, og = q.oc / q.groups, rows = back ? q.c : q.oc,
@@ -9319,8 +9444,9 @@ template <typename T> __global__ void opdi_cu_conv_weights_kernel(opdi_cu_conv q
         to[i] = c < inner ? w[at] : T(0.0f);
     }
 }
-/* Returns x [n, groups * cg, image] with channels last, padded to cp per group, or x itself if it has this form.  On
-   failure, returns NULL and sets an error. */
+/* Returns x [n, groups * cg, image] in channels-last order, with each group's channels padded to a multiple of 8.  If x
+   has this form already (`last` says that it is channels last), returns x itself.  Returns NULL and sets an error if it
+   fails. */
 template <typename T> static const T *opdi_cu_conv_turned(const opdi_cu_conv *q, const T *x, bool last, int64_t cg,
                                                          int64_t image) {
     const int64_t cp = opdi_cu_ceil(cg, 8) * 8;
@@ -9354,7 +9480,8 @@ template <typename T> static int opdi_cu_conv_tc(opdi_cu_conv q, const T *x, con
                           OPDI_CU_TC_STAGES * (OPDI_CU_TC_M + OPDI_CU_TC_N) * OPDI_CU_TC_LD * sizeof(T), q, x, wt,
                           bias, y, (int)cp, (int)tiles_n);
 }
-/* Splits the pixels into parts of 512 or more, so that there are about 512 blocks. */
+/* Computes gw.  Splits the pixels into parts of at least 512, so that there are about 512 blocks.  Returns 0, or -1 and
+   sets an error. */
 template <typename T> static int opdi_cu_conv_gw(const opdi_cu_conv *q, const T *x, T *w, const T *y, bool x_last,
                                                   bool y_last) {
     const int64_t cg = q->c / q->groups, og = q->oc / q->groups, taps = opdi_cu_volume(q->k),
@@ -9378,8 +9505,8 @@ template <typename T> static int opdi_cu_conv_gw(const opdi_cu_conv *q, const T 
     return opdi_cu_launch(opdi_cu_conv_gw_end_kernel<T>, opdi_cu_grid(all, 256), dim3(256), 0, (const float *)parts, w,
                           k.splits, cg, (int64_t)k.cp, taps, all);
 }
-/* Returns whether the code that runs on the current device was compiled for compute capability 8.0 or newer.  It may be
-   the device's own code, or code that the driver makes from an older version.  The answer is cached. */
+/* Returns whether the code for the current device was compiled for compute capability 8.0 or newer.  This may be code
+   for this device, or code for an older one that the driver has recompiled.  The answer is cached. */
 static bool opdi_cu_tc_compiled() {
     static std::atomic<signed char> known[OPDI_CU_MAX_DEVICES];       /* 1: yes, -1: no */
     std::atomic<signed char> &k = known[opdi_cu_current()];
@@ -9391,7 +9518,7 @@ static bool opdi_cu_tc_compiled() {
     }
     return k > 0;
 }
-/* Returns whether the tensor core kernel is worth using and its grid is possible. */
+/* Returns whether the kernel for tensor cores is worth using and its grid is possible. */
 static bool opdi_cu_conv_tc_fits(const opdi_cu_conv *q, int what, opd_scalar_type dtype) {
     const int64_t cg = q->c / q->groups, og = q->oc / q->groups, taps = opdi_cu_volume(q->k);
     if (dtype != OPD_FLOAT16 && (dtype != OPD_BFLOAT16 || !opdi_cu_tc_compiled())) { return false; }
@@ -9408,11 +9535,11 @@ static bool opdi_cu_conv_tc_fits(const opdi_cu_conv *q, int what, opd_scalar_typ
     return true;
 }
 
-//== which of them =====================================================================================================
+//== choosing a kernel =================================================================================================
 
 struct opdi_cu_conv_call { opdi_cu_conv v; bool transposed; };
-/* Reads stride, padding, dilation, transposed, output_padding and groups from argument `first` on, which the Meta
-   kernel has checked. y is the result of the convolution. */
+/* Reads stride, padding, dilation, transposed and groups from the arguments from number `first` on, which the Meta
+   kernel has checked.  y is the result of the convolution.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_conv_read(opd_call *call, int first, const opd_tensor *x, const opd_tensor *w, const opd_tensor *y,
     opdi_cu_conv_call *q) {
     const opd_ints s = opd_arg_ints(call, first), p = opd_arg_ints(call, first + 1), d = opd_arg_ints(call, first + 2);
@@ -9441,8 +9568,8 @@ static int opdi_cu_conv_read(opd_call *call, int first, const opd_tensor *x, con
     }
     return 0;
 }
-/* Returns whether t is stored channels last, as opdispatch's convolutions expect and produce it: dim 1 has stride 1,
-   then follow the last dim, the dim before it, and so on. */
+/* Returns whether t is stored in channels-last order, as the library's convolutions expect and produce it: dim 1 has
+   stride 1; the last dim has the next larger stride, then the dim before it, and so on. */
 static bool opdi_cu_is_channels_last(const opd_tensor *t) {
     int64_t next = opd_ndim(t) > 2 ? opd_size(t, 1) : 0;
     if (opd_ndim(t) < 4 || opd_strides(t)[1] != 1) { return false; }
@@ -9452,8 +9579,8 @@ static bool opdi_cu_is_channels_last(const opd_tensor *t) {
     }
     return opd_strides(t)[0] == next;
 }
-/* Computes one of the three problems for contiguous tensors of one dtype.  `bias` [oc], unless NULL, is added to y.
-   The result must not be empty. */
+/* Computes y or gx, as `what` says, for contiguous tensors of one dtype.  The result must not be empty.  Returns 0, or
+   -1 and sets an error. */
 template <typename T> static int opdi_cu_conv_typed(const opdi_cu_conv *q, int what, opd_tensor *x, opd_tensor *w,
     opd_tensor *y) {
     T *xs = opdi_cu_data<T>(x), *ws = opdi_cu_data<T>(w), *ys = opdi_cu_data<T>(y);
@@ -9468,7 +9595,7 @@ template <typename T> static int opdi_cu_conv_typed(const opdi_cu_conv *q, int w
 template <typename T> static int opdi_cu_conv_typed_gw(const opdi_cu_conv *q, opd_tensor *x, opd_tensor *w,
     opd_tensor *y) {
     T *xs = opdi_cu_data<T>(x), *ys = opdi_cu_data<T>(y);
-    void *ws = opdi_cu_data<void>(w);             /* of the type that sums are computed in */
+    void *ws = opdi_cu_data<void>(w);             /* of the type in which sums are computed */
     if (q->c / q->groups >= 4 || q->groups == 1) {
         return opdi_cu_conv_columns<T>(q, OPDI_CU_CONV_GW, opd_dtype(x), xs, ws, ys);
     }
@@ -9501,7 +9628,8 @@ static int opdi_cu_bias(opd_tensor *y, opd_tensor *b) {
                                                       opdi_cu_data<T>(b), c, all / opd_size(y, 0) / c, all))
     return -1;
 }
-/* Computes the result named by `what` (y, or the gradient in x or w), whose memory may have any layout. */
+/* Computes the result that `what` says: y, gx (in x) or gw (in w).  The tensors may have any strides.  `bias` is added
+   to y, unless it is NULL.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_conv_run(const opdi_cu_conv *q, int what, opd_tensor *x, opd_tensor *w, opd_tensor *y,
     opd_tensor *bias) {
     opd_tensor *to = what == OPDI_CU_CONV_Y ? y : what == OPDI_CU_CONV_GX ? x : w, *work;
@@ -9589,24 +9717,26 @@ static const opdi_cu_row opdi_cu_rows_convolution[] = {
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:attention   attention
 //
-//  softmax(scale q k^T) v of float16 and bfloat16 in one kernel.  The scores are never stored in memory.  The kernel
-//  also stores the logarithms of the rows' sums, which the derivative reads.  All other cases are computed in parts.
-//  The operator has the name of PyTorch's kernel for the CPU and computes the same.
+//  For float16 and bfloat16, one kernel computes softmax(scale q k^T) v without storing the scores in memory.  It also
+//  stores the logarithm of each row's sum of exponentials (lse), which the backward function reads.  All other cases
+//  are computed by separate operators.  The operator has the name of PyTorch's kernel for the CPU, and the same
+//  results.
 //----------------------------------------------------------------------------------------------------------------------
 
-//== in one kernel =====================================================================================================
+//== attention in one kernel ===========================================================================================
 //
-//  A block of four warps computes 64 rows of q, each warp 16 of them, with 64 keys at a time.  A warp's scores stay in
-//  registers, where they become the first factor of the product with v.  Each row keeps its maximum score so far and
-//  its sum.  If the maximum grows, the sums so far are scaled down.  Meanwhile the next 64 keys and values are copied
-//  into shared memory.  Depths below D are padded with zeros.
+//  A block of four warps computes 64 rows of q (16 per warp), for 64 keys at a time.  A warp's scores stay in
+//  registers, where they become the first factor of the product with v.  For each row, the warp keeps the maximum of
+//  the scores so far and the sum of their exponentials.  If the maximum grows, the sum and the product so far are
+//  scaled down.  Meanwhile, the next 64 keys and values are copied into shared memory.  If the depth (the number of
+//  columns of q, k and v) is less than D, it is padded with zeros.
 
 enum { OPDI_CU_AT_ROWS = 64, OPDI_CU_AT_KEYS = 64, OPDI_CU_AT_THREADS = 128 };
-/* The heads of one tensor.  Strides are in elements. */
+/* The heads of a tensor [batch, head, row, depth].  Strides are in elements; that of the depth is 1. */
 struct opdi_cu_heads { void *data; int64_t batch, head, row; };
 struct opdi_cu_attention {
-    opdi_cu_heads q, k, v, out, lse;              /* lse: float */
-    int rows, keys, depth, group;                 /* group: number of heads of q for one head of k and v */
+    opdi_cu_heads q, k, v, out, lse;              /* lse: [batch, head, row] of float */
+    int rows, keys, depth, group;                 /* group: number of heads of q that share a head of k and v */
     float scale;                                  /* greater than 0 */
     bool causal;
 };
@@ -9614,8 +9744,8 @@ struct opdi_cu_attention {
 template <typename T> __device__ __forceinline__ T *opdi_cu_head(const opdi_cu_heads &h, int64_t batch, int64_t head) {
     return static_cast<T *>(h.data) + batch * h.batch + head * h.head;
 }
-/* Copies 64 rows of a tensor, from row `first` on, into shared memory.  Missing rows (from `rows` on) and missing
-   columns (from `depth` on) become zeros. */
+/* Copies 64 rows of a tensor, from row `first` on, into shared memory.  Rows from `rows` on and columns from `depth`
+   on, which do not exist, become zeros. */
 template <typename T, int D>
 __device__ __forceinline__ void opdi_cu_bring_rows(T *to, const T *from, int64_t stride, int first, int rows,
                                                    int depth) {
@@ -9629,12 +9759,13 @@ __device__ __forceinline__ void opdi_cu_bring_rows(T *to, const T *from, int64_t
 template <typename T, int D>
 __device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &a, unsigned char *room) {
     typedef opdi_cu_mma<T, false> M;
-    typedef opdi_cu_mma<T, true> V;               /* v is read by columns */
+    typedef opdi_cu_mma<T, true> V;               /* v is read column by column */
     constexpr int LD = D + 8, TILE = 64 * LD;
     const float log2e = 1.44269504f, scale = a.scale * log2e;
-    T *qs = reinterpret_cast<T *>(room);          /* q, then twice k and v, 64 rows each */
+    T *qs = reinterpret_cast<T *>(room);          /* 64 rows of q, then twice 64 rows of k and v */
     const int warp = (int)threadIdx.x / 32, head = (int)blockIdx.y, batch = (int)blockIdx.z;
-    const int first = (int)(gridDim.x - 1 - blockIdx.x) * OPDI_CU_AT_ROWS;  /* if causal, the longest rows come first */
+    const int first = (int)(gridDim.x - 1 - blockIdx.x) * OPDI_CU_AT_ROWS;  /* if causal, the blocks with most keys
+                                                                               start first */
     const T *k = opdi_cu_head<const T>(a.k, batch, head / a.group);
     const T *v = opdi_cu_head<const T>(a.v, batch, head / a.group);
     const int last = a.causal && first + OPDI_CU_AT_ROWS < a.keys ? first + OPDI_CU_AT_ROWS : a.keys;
@@ -9655,7 +9786,8 @@ __device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &
         typename M::S s[4];
         float top[2], fade[2];
         opdi_cu_stages_wait<0>();
-        __syncthreads();                          /* this tile has arrived, and all warps have finished the last one */
+        __syncthreads();                          /* this tile has arrived, and all warps have finished the previous
+                                                     tile */
         if (j == 0) {
             OPDI_CU_UNROLL
             for (int d = 0; d < D / 16; d++) { M::load(fq[d], qs + warp * 16 * LD + d * 16 + M::place_a(LD), LD); }
@@ -9753,7 +9885,7 @@ opdi_cu_attention_kernel(const __grid_constant__ opdi_cu_attention a) {
 #if defined(OPD_CUDA_EMULATED) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800)
     opdi_cu_attention_rows<T, D>(a, room);
 #elif defined(__CUDA_ARCH__)
-    __trap();                                     /* the host calls opdi_cu_tc_compiled first */
+    __trap();                                     /* not reached: the host calls opdi_cu_tc_compiled first */
 #endif
 }
 
@@ -9776,13 +9908,14 @@ static bool opdi_cu_attention_fits(const opd_tensor *q, const opd_tensor *k, con
         depth > 0 && depth <= 128 && depth % 8 == 0 && opd_numel(q) > 0 && opd_numel(k) > 0 &&
         opd_size(q, 0) <= 65535 && opd_size(q, 1) <= 65535 && opd_size(q, 2) < (1 << 30) && opd_size(k, 2) < (1 << 30);
 }
-/* Repeats each head of k or v once for every head of q that uses it.  `heads`: the number of heads of q. */
+/* Repeats each head of k or v for all heads of q that use it.  `heads` is the number of heads of q.  Returns NULL and
+   sets an error if it fails. */
 static opd_tensor *opdi_cu_heads_repeated(opd_tensor *t, int64_t heads) {
     return opd_size(t, 1) == heads ? t
         : opd_repeat_interleave_full(t, heads / opd_size(t, 1), opd_value_int(1), OPD_NONE);
 }
-/* Computes attention as separate products and a softmax, in float32 or float64, and writes out and lse.  Returns 0, or
-   -1 and sets an error. */
+/* Computes attention by separate products and a softmax, in the dtype of lse (float32 or float64), and writes `out` and
+   `lse`.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_attention_parts(opd_tensor *q, opd_tensor *k, opd_tensor *v, opd_tensor *mask, double scale,
     bool causal, opd_tensor *out, opd_tensor *lse) {
     const opd_scalar_type work = opd_dtype(lse);
@@ -9841,16 +9974,16 @@ static const opdi_cu_row opdi_cu_rows_attention[] = {
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:optimizers  steps of optimizers
 //
-//  A list of tensors is processed in few launches.  A block takes a piece of one tensor, which it finds in a table that
-//  is an argument of the kernel.  Numbers on the device (steps, scales, learning rates) are read there, so that a step
-//  waits for nothing and can be captured.
+//  A list of tensors is processed in few launches.  A block processes a piece of one tensor, which it finds in a table
+//  that is an argument of the kernel.  Numbers on the device (steps, scales, learning rates) are read there, so that a
+//  step does not wait for them and can be captured.
 //----------------------------------------------------------------------------------------------------------------------
 
 enum { OPDI_CU_STEP_TENSORS = 48, OPDI_CU_STEP_OPERANDS = 5, OPDI_CU_STEP_PIECE = 16384, OPDI_CU_STEP_THREADS = 256 };
-/* A number: `value`, or one that kernels read on the device. */
+/* A number: if `at` is NULL, `value`, otherwise the number at this address on the device. */
 struct opdi_cu_scalar {
     const void *at;
-    bool wide;                                    /* float64, else float32 */
+    bool wide;                                    /* the number at `at` is float64, otherwise float32 */
     double value;
     __device__ double get() const { return !at ? value : wide ? *(const double *)at : *(const float *)at; }
 };
@@ -9858,7 +9991,7 @@ struct opdi_cu_step_table {
     void *p[OPDI_CU_STEP_OPERANDS][OPDI_CU_STEP_TENSORS];
     opdi_cu_scalar step[OPDI_CU_STEP_TENSORS];
     int64_t numel[OPDI_CU_STEP_TENSORS];
-    int32_t first[OPDI_CU_STEP_TENSORS + 1];      /* first block of each tensor */
+    int32_t first[OPDI_CU_STEP_TENSORS + 1];      /* number of each tensor's first block */
     int32_t n;
 };
 static int opdi_cu_scalar_of(opdi_cu_scalar *s, opd_value v) {
@@ -9872,15 +10005,17 @@ static int opdi_cu_scalar_of(opdi_cu_scalar *s, opd_value v) {
     s->at = t ? opdi_cu_data<void>(t) : NULL;
     return s->at ? 0 : -1;
 }
-/* Each element has `operands` values, of which S::apply changes the first `written` (and the last, if s.back()).  One
-   thread calls begin, which reads the tensor's step count and returns the numbers that all threads of the block use. */
+/* Calls S::apply for each element of the tensors.  An element has `operands` values, of which S::apply changes the
+   first `written` (and all, if s.back() is true).  A thread of each block calls S::begin, which reads the tensor's step
+   count and returns numbers that all threads of the block use. */
 template <class T, class S> __global__ void opdi_cu_step_kernel(opdi_cu_step_table table, S s) {
     typedef opdi_cu_acc<T> A;
     enum { N = 16 / sizeof(T), K = S::operands };
     __shared__ __align__(16) unsigned char room[sizeof(typename S::numbers)];
     typename S::numbers *shared = reinterpret_cast<typename S::numbers *>(room);
     int low = 0, high = table.n - 1;
-    while (low < high) {                          /* finds the last tensor whose first block is not after this one */
+    while (low < high) {                          /* finds the tensor of this block: the last whose first block is not
+                                                     behind this one */
         const int mid = (low + high + 1) / 2;
         if (table.first[mid] <= (int)blockIdx.x) { low = mid; } else { high = mid - 1; }
     }
@@ -9916,7 +10051,8 @@ template <class T, class S> __global__ void opdi_cu_step_kernel(opdi_cu_step_tab
         for (int k = 0; k < K; k++) { if (k < S::written || s.back()) { opdi_cu_store(p[k] + i, a[k]); } }
     }
 }
-/* A table that is being filled, and the copies of tensors that had to be made contiguous. */
+/* A table that is being filled, and the tensors: `own` as they were given, `row` as the kernel uses them (copies, if
+   the layouts differ). */
 typedef struct opdi_cu_steps {
     opdi_cu_step_table table;
     opd_tensor *own[OPDI_CU_STEP_OPERANDS][OPDI_CU_STEP_TENSORS], *row[OPDI_CU_STEP_OPERANDS][OPDI_CU_STEP_TENSORS];
@@ -9941,13 +10077,14 @@ template <class S> static int opdi_cu_steps_flush(opdi_cu_steps *b, const S &s) 
     b->table.n = 0;
     return 0;
 }
-/* Returns whether the elements of t fill its memory without gaps, in any order of dims. */
+/* Returns whether t has as many elements as its memory from the first to the last of them, so that it has no gaps. */
 static bool opdi_cu_dense(const opd_tensor *t) {
     int64_t reach = 1;
     for (int d = 0; d < opd_ndim(t); d++) { reach += (opd_sizes(t)[d] - 1) * opd_strides(t)[d]; }
     return opd_numel(t) == 0 || reach == opd_numel(t);
 }
-/* Adds one parameter to the table: its operands, and its step count (NULL: none). */
+/* Adds a parameter to the table: its operands t, and its step count, or NULL.  Runs the table first if it is full or
+   has another dtype.  Returns 0, or -1 and sets an error. */
 template <class S> static int opdi_cu_steps_add(opdi_cu_steps *b, const S &s, opd_tensor *const *t, opd_tensor *step) {
     const opd_scalar_type dtype = opd_dtype(t[0]);
     const int operands = S::operands;
@@ -9974,7 +10111,7 @@ template <class S> static int opdi_cu_steps_add(opdi_cu_steps *b, const S &s, op
     return opd_ok() ? 0 : -1;
 }
 
-/* Operands x, m, v, with amsgrad the maximum of v, and g. */
+/* The operands are x, m, v, the maximum of v (if amsgrad), and g. */
 template <bool amsgrad> struct opdi_cu_adam {
     enum { operands = amsgrad ? 5 : 4, written = amsgrad ? 4 : 3 };
     struct numbers { double decay, step, scale, grad_scale; bool skip; };
@@ -10007,7 +10144,7 @@ template <bool amsgrad> struct opdi_cu_adam {
         a[0] = a[0] * (A)q.decay - a[1] * (A)q.step / (root(w) * (A)q.scale + (A)eps);
     }
 };
-/* Operands x, b if there is momentum, and g. */
+/* The operands are x, b (if `buffer`), and g. */
 template <bool buffer> struct opdi_cu_sgd {
     enum { operands = buffer ? 3 : 2, written = buffer ? 2 : 1 };
     struct numbers { double lr, grad_scale; bool skip; };
@@ -10022,7 +10159,8 @@ template <bool buffer> struct opdi_cu_sgd {
         q.skip = found.get() == 1;
         return q;
     }
-    /* g = sign g + l2 x;  b = momentum b + w g, at first g;  x -= lr (b, or g + momentum b) */
+    /* g = sign g + l2 x;  b = momentum b + w g, or g in the first step;  x -= lr b, or, if nesterov, lr (g + momentum
+       b) */
     template <class A> __device__ void apply(A *a, const numbers &q) const {
         A *last = a + operands - 1, g;
         if (scaled) { *last = *last / (A)q.grad_scale; }
@@ -10035,7 +10173,7 @@ template <bool buffer> struct opdi_cu_sgd {
         a[0] = a[0] - g * (A)q.lr;
     }
 };
-/* Multiplies the elements of a tensor by scale, and notes whether one is not finite. */
+/* Multiplies the elements of a tensor by `scale`, and sets *found to 1 if any element is not finite. */
 struct opdi_cu_unscale {
     enum { operands = 1, written = 1 };
     struct numbers { double scale; bool skip; };
@@ -10050,8 +10188,8 @@ struct opdi_cu_unscale {
     }
 };
 
-/* Arguments: self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps,
-   amsgrad, maximize, grad_scale, found_inf */
+/* Runs Adam or, if `decoupled` is true, AdamW.  Arguments: self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs,
+   state_steps, lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf. */
 template <bool amsgrad> static int opdi_cu_adam_run(opd_call *call, bool decoupled) {
     const opd_tensors params = opd_arg_tensors(call, 0);
     opdi_cu_adam<amsgrad> s;
@@ -10076,14 +10214,14 @@ template <bool amsgrad> static int opdi_cu_adam_run(opd_call *call, bool decoupl
     return opdi_cu_steps_flush(&b, s);
 }
 static int opdi_cu_adam_any(opd_call *call, bool decoupled) {
-    if (opd_results_from_fake(call)) { return -1; }                          /* it checks the arguments */
+    if (opd_results_from_fake(call)) { return -1; }                          /* the Meta kernel checks the arguments */
     return opd_arg_bool(call, 11) ? opdi_cu_adam_run<true>(call, decoupled) : opdi_cu_adam_run<false>(call, decoupled);
 }
 static int opdi_cu_fused_adam_kernel(opd_call *call) { return opdi_cu_adam_any(call, false); }
 static int opdi_cu_fused_adamw_kernel(opd_call *call) { return opdi_cu_adam_any(call, true); }
 
-/* Arguments: self, grads, momentum_buffer_list, weight_decay, momentum, lr, dampening, nesterov, maximize,
-   is_first_step, grad_scale, found_inf */
+/* Runs SGD; `buffer` is true if there are momentum buffers.  Arguments: self, grads, momentum_buffer_list,
+   weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step, grad_scale, found_inf. */
 template <bool buffer> static int opdi_cu_sgd_run(opd_call *call) {
     const opd_tensors params = opd_arg_tensors(call, 0);
     opdi_cu_sgd<buffer> s;
@@ -10112,7 +10250,7 @@ static int opdi_cu_fused_sgd_kernel(opd_call *call) {
     return momentum > 0 || momentum < 0 ? opdi_cu_sgd_run<true>(call) : opdi_cu_sgd_run<false>(call);
 }
 
-/* _amp_foreach_non_finite_check_and_unscale_(self, found_inf, inv_scale) */
+/* Runs _amp_foreach_non_finite_check_and_unscale_(self, found_inf, inv_scale). */
 static int opdi_cu_amp_unscale_kernel(opd_call *call) {
     const opd_tensors grads = opd_arg_tensors(call, 0);
     opd_tensor *found = opd_arg_tensor(call, 1);
@@ -10128,7 +10266,8 @@ static int opdi_cu_amp_unscale_kernel(opd_call *call) {
     }
     return opd_ok() ? opdi_cu_steps_flush(&b, s) : -1;
 }
-/* Decreases the scale if an element was not finite.  Increases it after `interval` steps in which all were finite. */
+/* Multiplies the scale by `backoff` if an element was not finite, or by `growth` after `interval` steps in which all
+   elements were finite. */
 template <class T, class I> __global__ void opdi_cu_amp_update(T *scale, I *tracker, opdi_cu_scalar found, float growth,
                                                                float backoff, int64_t interval) {
     float grown = (float)*scale;
@@ -10136,12 +10275,13 @@ template <class T, class I> __global__ void opdi_cu_amp_update(T *scale, I *trac
     if (found.get() > 0) { grown *= backoff; }
     else if ((successful = (int64_t)*tracker + 1) == interval) {
         successful = 0;
-        if (grown * growth < INFINITY) { grown *= growth; }                  /* it must stay within float32 */
+        if (grown * growth < INFINITY) { grown *= growth; }                  /* the scale must stay finite */
     }
     *scale = (T)grown;
     *tracker = (I)successful;
 }
-/* Arguments: self, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval */
+/* Runs _amp_update_scale_.  Arguments: self, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor,
+   growth_interval. */
 template <class T> static int opdi_cu_amp_update_of(opd_call *call) {
     opd_tensor *scale = opd_arg_tensor(call, 0), *tracker = opd_arg_tensor(call, 1);
     const float growth = (float)opd_arg_float(call, 3), backoff = (float)opd_arg_float(call, 4);
@@ -10167,7 +10307,7 @@ static const opdi_cu_row opdi_cu_rows_optimizers[] = {
     {NULL, NULL}};
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>cu:registration which kernel is for which operator
+//  >>cu:registration registering kernels for operators
 //----------------------------------------------------------------------------------------------------------------------
 
 static const opdi_cu_row *const opdi_cu_rows[] = {
@@ -10175,8 +10315,8 @@ static const opdi_cu_row *const opdi_cu_rows[] = {
     opdi_cu_rows_pooling, opdi_cu_rows_resampling, opdi_cu_rows_losses, opdi_cu_rows_distances, opdi_cu_rows_matmul,
     opdi_cu_rows_convolution, opdi_cu_rows_attention, opdi_cu_rows_optimizers};
 
-/* Returns the number of GPUs of this machine, or 0 if there is none or no driver; later errors say so.  Makes no
-   context on any GPU, which is left to the first call that needs one. */
+/* Returns the number of GPUs that can be used.  If it is 0, because there is no GPU or no driver, later errors will say
+   so.  Does not make a context on any GPU; the first call that needs a context makes it. */
 static int opdi_cu_find_devices() {
     static char why[400];
     int n = 0, i;

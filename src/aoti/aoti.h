@@ -1,11 +1,12 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>aoti_h       compiled models and extensions: types that several files use
 //
-//  A library is copied into a file in memory (memfd, or a temporary file that is deleted afterwards).  In the copy,
-//  dependencies on libtorch are replaced by a small library, which is made in memory, too.  The small library has one
-//  stub for each function that the copy imports.  The stubs have the imported names with another first letter, in the
-//  copy as well.  So symbols cannot clash with a libtorch that this process may have loaded, nor between models.  All
-//  this code uses only public functions, so it may be compiled in another file than the implementation.
+//  To load a library, its file is copied into a file in memory (memfd, or a temporary file that is deleted afterwards).
+//  In the copy, the dependencies on libtorch are replaced by a dependency on a small library of stubs, which is also
+//  made in memory.  It has one stub for each function that the copy imports from PyTorch.  In the copy and in the
+//  stubs, the first letter of these functions' names is changed, so that symbols cannot clash with a libtorch that the
+//  process may have loaded, nor between models.  All this code uses only public functions of opdispatch.h, so it may be
+//  compiled in another file than the implementation.
 //----------------------------------------------------------------------------------------------------------------------
 
 #include "../ops/ops.h"
@@ -24,7 +25,7 @@
 
 #if defined(__linux__) && defined(__LP64__) && (defined(__x86_64__) || defined(__aarch64__)) && !defined(OPD_NO_PLUGINS)
 #define OPDI_AOTI_THERE
-#define OPDI_AOTI_HERE                            /* until the last of the section's files */
+#define OPDI_AOTI_HERE                            /* undefined again after the last file of this section */
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
@@ -36,13 +37,13 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#if !defined(__cplusplus)                         /* not declared in strict C */
+#if !defined(__cplusplus)                         /* declarations that strict C leaves out */
 extern long syscall(long number, ...);
 extern int mkstemp(char *path);
 extern char *realpath(const char *path, char *whole);
 #endif
 
-#if defined(__TINYC__)                            /* programs have no threads */
+#if defined(__TINYC__)                            /* programs compiled by tcc have no threads */
 #define OPDI_AOTI_THREAD
 #define OPDI_AOTI_NEXT(count) (++(count))
 #else
@@ -50,7 +51,7 @@ extern char *realpath(const char *path, char *whole);
 #define OPDI_AOTI_NEXT(count) __atomic_add_fetch(&(count), 1, __ATOMIC_RELAXED)
 #endif
 
-//== what a compiled model exports, and handles of tensors that it holds ===============================================
+//== exported functions of compiled models, and their handles of tensors ===============================================
 
 typedef void (*opdi_aoti_fn)(void);
 enum {
@@ -62,57 +63,58 @@ enum {
 };
 typedef struct opdi_aoti_row opdi_aoti_row;
 typedef struct opdi_aoti_range { const char *begin, *end; } opdi_aoti_range;
-/* A shared library that was written to a file of its own, in memory or in a temporary folder. */
+/* A shared library that was written to a file in memory or in a folder for temporary files. */
 typedef struct opdi_aoti_image { int fd; char path[160]; bool temporary; void *handle; } opdi_aoti_image;
 struct opd_aoti {
-    const char *who;             /* for errors: the function that loads it */
+    const char *who;             /* for errors: name of the function that loads the model */
     char *path, *name;
-    char *names;                 /* names of all models in the package, one after another; "" at the end */
+    char *names;                 /* names of all models in the package, each with a 0 at its end; "" ends the list */
     opdi_aoti_image image, stubs;
     opdi_aoti_fn functions[OPDI_AOTI_FUNCTIONS];
     void *container;
-    opdi_aoti_row **rows;        /* the stubs of operators point to these */
+    opdi_aoti_row **rows;        /* descriptions of operators, to which the stubs point */
     int64_t nrows;
     opd_json *metadata, *nodes;
-    opd_tensor *blob;            /* the package's constants in one block, or NULL */
-    char **weight_names;         /* the name of each weight, if weights are separate entries of the package */
+    opd_tensor *blob;            /* the package's constants as a block of bytes, or NULL */
+    char **weight_names;         /* if weights are entries of the package: their names */
     opd_tensor **weights;
     int64_t nweights;
-    opdi_aoti_range *ranges;     /* memory of constants that the model has allocated */
+    opdi_aoti_range *ranges;     /* memory of constants, which the model has allocated */
     int64_t nranges;
     size_t ninputs, noutputs, nconstants;
-    bool empty;                  /* compiled without weights, and none were given yet */
-    bool unchecked, exceptions;  /* exceptions: the model throws C++ exceptions; otherwise it is C, and a check that
-                                    fails leaves it by longjmp */
+    bool empty;                  /* compiled without weights, and they have not been given yet */
+    bool unchecked, exceptions;  /* exceptions: the model throws C++ exceptions; otherwise, it is C, and a failing check
+                                    leaves it by longjmp */
 };
 typedef struct opdi_aoti_handle {
     opd_tensor *tensor;
     bool packed;
-    bool *gone;                  /* set to true when the box is freed; may be NULL */
+    bool *gone;                  /* set to true when the handle is freed; may be NULL */
 } opdi_aoti_handle;
 
-//== operators that compiled models call with flat arguments of C ======================================================
+//== operators that are called with the arguments of a C function ======================================================
 
 enum { OPDI_AOTI_ARGS = OPD_MAX_ARGS };
-/* The type of a parameter.  `kind`: T tensor, O tensor that may be NULL, i integer, b bool, e number of a dtype, layout
-   or format, d double, f float, s text, D device, G generator. */
+/* The type of a parameter.  kind: T tensor, O tensor that may be NULL, i integer, b bool, e number of a dtype, layout
+   or format, d double, f float, s string, D device, G generator.  out: it is written, and given by keyword. */
 typedef struct opdi_aoti_param { char kind; bool optional, list, optional_items, out; } opdi_aoti_param;
 typedef int (*opdi_aoti_compose)(const opd_value *args, void *const *handles, opd_value *rets);
 struct opdi_aoti_row {
-    const char *symbol;          /* the name that the model uses */
-    opd_op *op;                  /* NULL: `compose` is called instead */
+    const char *symbol;          /* name of the function that the model imports */
+    opd_op *op;                  /* the operator; if it is NULL, `compose` is called instead */
     opdi_aoti_compose compose;
     opdi_aoti_param params[OPDI_AOTI_ARGS];
-    int order[OPDI_AOTI_ARGS];   /* order of the arguments in C */
+    int order[OPDI_AOTI_ARGS];   /* the C function's parameter k is params[order[k]] */
     int nparams, nrets;
-    char rets[16];               /* kinds of results: T, i, b or d */
-    bool returns;                /* results are returned through pointers; false for out and in-place forms */
+    char rets[16];               /* kinds of the results: T, i, b or d */
+    bool returns;                /* results are stored through pointers behind the arguments; false for out and in-place
+                                    forms */
 };
 
-//== operators that PyTorch has for oneDNN, vector functions ===========================================================
+//== oneDNN's operators in PyTorch, vector functions ===================================================================
 
-/* Functions that are not operators of ATen, or that take other arguments than the operator; the schema is ours.  If
-   `compose` is NULL, the operator of that name is called with the arguments. */
+/* A function that is not an operator of ATen, or that does not have the operator's arguments.  The schema is written
+   here.  If `compose` is NULL, the operator that the schema names is called. */
 typedef struct opdi_aoti_other { const char *symbol, *schema; opdi_aoti_compose compose; } opdi_aoti_other;
 typedef struct opdi_aoti_math {
     const char *name;
@@ -121,30 +123,33 @@ typedef struct opdi_aoti_math {
     float (*f32_2)(float x, float y);
     double (*f64_2)(double x, double y);
 } opdi_aoti_math;
-/* The data of a stub of a vector function: the function, and the number and the size of a vector's elements. */
+/* The data of the stub of a vector function: the function, the number of elements of a vector, and their size in
+   bytes. */
 typedef struct opdi_aoti_vector { const opdi_aoti_math *math; int count, element; } opdi_aoti_vector;
 
-//== extensions: values on their stacks ================================================================================
+//== extensions: values on the stack of a kernel =======================================================================
 
 typedef struct opdi_ext opdi_ext;
 typedef void (*opdi_ext_fn)(uint64_t *stack, uint64_t nargs, uint64_t nrets);
-/* Runs a kernel that may throw.  Returns the exception, or NULL. */
+/* Runs a kernel that may throw a C++ exception.  Returns the exception, or NULL. */
 typedef void *(*opdi_ext_call_fn)(opdi_ext_fn fn, uint64_t *stack, uint64_t nargs, uint64_t nrets);
-/* The types of the words on a kernel's stack, from its schema.  There is one more kind: S, a Scalar. */
+/* The types of the words on a kernel's stack, from the schema of its operator.  There is one more kind than in
+   opdi_aoti_param: S, a Scalar. */
 typedef struct opdi_ext_signature {
     opdi_aoti_param args[OPD_MAX_ARGS], rets[OPD_MAX_ARGS];
     int nargs, nrets;
-    char unknown[60];            /* a type that the stable interface does not support */
+    char unknown[60];            /* a type in the schema that the stable interface does not support */
 } opdi_ext_signature;
-/* A registration of an extension.  Registrations are collected while the extension's code runs, and done afterwards. */
+/* A registration of an extension.  Registrations are collected while the extension's own code runs, and carried out
+   afterwards. */
 typedef struct opdi_ext_entry {
     struct opdi_ext_entry *next;
     opdi_ext *ext;
     char *text;                  /* a schema, or the name of the operator that the kernel is for */
     opdi_ext_fn fn;              /* the kernel; NULL: `text` is a schema */
     uint32_t tags;
-    bool builtin;                /* the operator of the schema is already defined here */
-    opdi_ext_signature *signature;                /* of a kernel; NULL: not read yet */
+    bool builtin;                /* opdispatch.h already defines the operator of the schema */
+    opdi_ext_signature *signature;                /* types of the kernel's arguments and results; NULL: not read yet */
 } opdi_ext_entry;
 typedef struct opdi_ext_library {
     struct opdi_ext_library *next;
@@ -156,13 +161,14 @@ typedef struct opdi_ext_library {
     opd_library *library;
 } opdi_ext_library;
 struct opdi_ext {
-    opd_aoti model;              /* has the extension's path and its two library files */
+    opd_aoti model;              /* the extension's path and its two library files */
     opdi_ext *next;
     opdi_ext_library *libraries;
     opd_library *derivatives;    /* registrations that opdispatch adds to those of the extension */
     opdi_ext_call_fn call;
-    int operators, skipped;      /* skipped: number of kernels that are for unsupported devices */
-    int64_t holds;               /* number of users of its code: itself while it is loaded, kernels, memory */
+    int operators, skipped;      /* skipped: number of kernels that were ignored, as they are for other devices */
+    int64_t holds;               /* number of users of its code: the extension itself while it is loaded, its kernels,
+                                    its memory */
     bool committed;
 };
 
@@ -170,10 +176,10 @@ struct opdi_ext {
 
 #define OPDI_EXT_STRING_REPLACE "_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE15_M_replace_coldEPcmPKcmm"
 
-//== the functions by name =============================================================================================
+//== functions by name =================================================================================================
 
-/* The kind of a function.  The stub jumps to a PLAIN function, returns the number of a CONSTANT, and passes the number
-   of a THIRD as the third argument. */
+/* A PLAIN function is called with the caller's arguments; a THIRD function gets `number` as its third argument; the
+   stub of a CONSTANT returns `number`. */
 typedef enum opdi_aoti_kind { OPDI_AOTI_PLAIN, OPDI_AOTI_CONSTANT, OPDI_AOTI_THIRD } opdi_aoti_kind;
 typedef struct opdi_aoti_symbol {
     const char *name;
@@ -185,20 +191,21 @@ typedef struct opdi_aoti_symbol {
 //== the library of stubs, libraries as files in memory ================================================================
 
 typedef struct opdi_aoti_bytes { unsigned char *data; size_t length, room; bool failed; } opdi_aoti_bytes;
-/* A library of stubs that is being made: code, names, symbols. */
+/* A library of stubs while it is made: its code, names and symbols. */
 typedef struct opdi_aoti_library {
     opdi_aoti_bytes code, names, symbols;
     uint32_t count;
-    size_t call_at, call_size;   /* position and size of the function that catches exceptions, if there is one */
-    uint32_t needed[16];         /* positions of the names of the libraries that it depends on */
+    size_t call_at, call_size;   /* position and size of the function `.call`, which catches exceptions; 0 if there is
+                                    none */
+    uint32_t needed[16];         /* positions in `names` of the libraries that it depends on */
     int nneeded;
 } opdi_aoti_library;
 
-//== the model's library: checked, and directed to the functions here ==================================================
+//== the model's library: checks, and redirection to the stubs =========================================================
 
 typedef struct opdi_aoti_elf {
     opd_aoti *model;
-    unsigned char *data;         /* a private copy of the library, which is changed */
+    unsigned char *data;         /* a private copy of the library's file, which is changed */
     size_t size;
     Elf64_Phdr segments[64];
     int nsegments;
@@ -207,23 +214,23 @@ typedef struct opdi_aoti_elf {
     char *names;
     size_t names_size;
     Elf64_Sym *symbols;
-    uint16_t *versions;          /* versions of the symbols, or NULL */
+    uint16_t *versions;          /* version of each symbol, or NULL */
     size_t nsymbols;
 } opdi_aoti_elf;
 
-/* The state of a thread that runs or loads a model.  If a check fails in a model that is written in C, the check jumps
-   to `out`. */
+/* The state of a thread that loads or runs a model.  If a check fails in a model that is written in C, opdi_aoti_check
+   jumps to `out`. */
 typedef struct opdi_aoti_frame {
     opd_aoti *model;
-    bool loading;                /* while loading: tensors that are made over memory are constants */
+    bool loading;                /* the model is being loaded: tensors that are made over memory are constants */
     jmp_buf *out;
     struct opdi_aoti_frame *outer;
 } opdi_aoti_frame;
 typedef struct opdi_aoti_c64 { float re, im; } opdi_aoti_c64;
 typedef struct opdi_aoti_c128 { double re, im; } opdi_aoti_c128;
 
-/* The functions of the side that owns the objects to which words on a stack point: this library, or PyTorch if PyTorch
-   calls our operators. */
+/* The functions of the owner of the objects to which words on a stack point: this library, or PyTorch when it calls
+   operators of this library. */
 typedef struct opdi_ext_side {
     int32_t (*list_new)(size_t room, void **out);
     int32_t (*list_size)(void *list, size_t *out);
@@ -236,15 +243,15 @@ typedef struct opdi_ext_side {
     int32_t (*cell_new)(uint64_t **out);
     int32_t (*cell_free)(uint64_t *cell);
     int32_t (*tensor_free)(void *handle);
-    int32_t (*tensor_give)(opd_tensor *tensor, void **out);   /* a NULL tensor becomes an undefined one */
+    int32_t (*tensor_give)(opd_tensor *tensor, void **out);   /* makes an undefined tensor if `tensor` is NULL */
     opd_tensor *(*tensor_take)(void *handle);
 } opdi_ext_side;
-/* A value that was taken from a stack.  Its objects are kept until the call is over. */
+/* A handle or text that was taken from a stack.  It is kept until the call is over. */
 typedef struct opdi_ext_taken {
     struct opdi_ext_taken *next;
     const opdi_ext_side *side;
     void *handle, *text;
-    opd_tensor *tensor;          /* the tensor that the handle stands for */
+    opd_tensor *tensor;          /* the tensor of the handle */
 } opdi_ext_taken;
 typedef struct opdi_aoti_pair { const char *name; void *handle; } opdi_aoti_pair;
 typedef struct opdi_aoti_export { const char *name; bool needed; } opdi_aoti_export;
@@ -264,8 +271,8 @@ typedef int32_t (*opdi_aoti_blob_fn)(void *container, const uint8_t *blob);
 typedef int32_t (*opdi_aoti_blob_size_fn)(void *container, uint64_t *bytes);
 typedef int32_t (*opdi_aoti_error_fn)(const char **message);
 #define OPDI_AOTI_CALL(model, which, type) (*(type *)(void *)&(model)->functions[which])
-enum { OPDI_AOTI_MATHS = 40 };                     /* number of functions of numbers */
-/* The functions that throw C++ exceptions; they are found in the library that models are linked with. */
+enum { OPDI_AOTI_MATHS = 40 };                     /* number of the vector functions */
+/* The functions that throw C++ exceptions, found in a library that models are linked with. */
 typedef struct opdi_aoti_throwing {
     void *(*allocate)(size_t size);
     void (*throws)(void *exception, void *type, void (*destroy)(void *));
@@ -273,7 +280,7 @@ typedef struct opdi_aoti_throwing {
     void (*destroy)(void *exception);
     void *type;
 } opdi_aoti_throwing;
-/* The functions that catch and read exceptions; they are found in the libraries that the extension is linked with. */
+/* The functions that catch and read C++ exceptions, found in the libraries that extensions are linked with. */
 typedef struct opdi_ext_catching {
     void (*set_register)(void *context, int number, uintptr_t value);
     void (*set_place)(void *context, uintptr_t place);
@@ -281,9 +288,10 @@ typedef struct opdi_ext_catching {
     void *(*caught)(void *exception);
     void (*done)(void);
     void *(*type)(void);
-    void *base;                  /* the type of std::exception */
+    void *base;                  /* the type_info of std::exception */
 } opdi_ext_catching;
-/* C++'s new and delete, for memory that one side allocates and the other frees. */
+/* C++'s new and delete, for memory that this library allocates and an extension frees, or the reverse.  `replace`: see
+   opdi_ext_string_replace. */
 typedef struct opdi_ext_memory_of_cxx {
     void *(*make)(size_t bytes);
     void (*unmake)(void *memory);

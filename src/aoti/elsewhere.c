@@ -1,6 +1,6 @@
 #include "aoti.h"
 
-//== where compiled libraries do not run ===============================================================================
+//== stubs for platforms without compiled libraries ====================================================================
 
 static int opdi_aoti_without(const char *what) {
     return opd_fail(OPD_ERROR_REGISTER, "%s: compiled libraries run on Linux, on x86-64 and aarch64, and not where "

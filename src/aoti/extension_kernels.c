@@ -16,7 +16,7 @@ OPDI_INTERNAL void opdi_ext_let_go(opdi_ext *ext) {
 }
 OPDI_INTERNAL void opdi_ext_kernel_gone(void *user) { opdi_ext_let_go(((opdi_ext_entry *)user)->ext); }
 
-/* The offset in the code of `.call` (opdi_ext_code_call) at which it goes on after an exception was caught. */
+/* The position in the code of `.call` (opdi_ext_code_call) where execution goes on after an exception was caught. */
 #if defined(__x86_64__)
 enum { OPDI_EXT_LANDING = 24 };
 #else
@@ -25,19 +25,19 @@ enum { OPDI_EXT_LANDING = 36 };
 
 OPDI_INTERNAL opdi_ext_catching opdi_ext_cxx;
 
-/* The personality function of the frame that calls kernels.  The unwinder calls it; it says that all exceptions are
-   caught. */
+/* The C++ personality function of `.call`, which calls kernels.  The unwinder asks it what to do with an exception; it
+   answers that `.call` catches each exception. */
 OPDI_INTERNAL int opdi_ext_personality(int version, int actions, uint64_t kind, void *exception, void *context) {
     (void)kind;
-    if (version != 1 || (actions & 8) || !opdi_ext_cxx.set_register) { return 8; }        /* go on */
-    if (actions & 1) { return 6; }                                                        /* caught here */
+    if (version != 1 || (actions & 8) || !opdi_ext_cxx.set_register) { return 8; }        /* go on unwinding */
+    if (actions & 1) { return 6; }                                                        /* it is caught here */
     if (!(actions & 4)) { return 8; }
     opdi_ext_cxx.set_register(context, 0, (uintptr_t)exception);
     opdi_ext_cxx.set_place(context, opdi_ext_cxx.begin(context) + OPDI_EXT_LANDING);
-    return 7;                                                                           /* go on at the landing place */
+    return 7;                                                                           /* go on at OPDI_EXT_LANDING */
 }
-/* Asks the C++ library whether a type is derived from std::exception.  If so, sets *object to the object's
-   std::exception part. */
+/* Asks the C++ library whether a type is derived from std::exception.  If so, moves *object to the std::exception part
+   of the object. */
 static bool opdi_ext_is_exception(void *type, void **object) {
     typedef bool (*catch_fn)(const void *self, const void *thrown, void **object, unsigned outer);
     catch_fn catches = NULL;
@@ -46,13 +46,13 @@ static bool opdi_ext_is_exception(void *type, void **object) {
     memcpy(&catches, &table[4], sizeof catches);
     return catches(opdi_ext_cxx.base, type, object, 1);
 }
-/* Sets an error from an exception, unless an error is pending, and frees the exception. */
+/* Sets an error with the message of an exception, unless an error is pending, and frees the exception. */
 static void opdi_ext_caught(void *exception) {
     typedef const char *(*what_fn)(const void *self);
     what_fn what = NULL;
     uint64_t kind;
     memcpy(&kind, exception, sizeof kind);
-    void *object = (char *)exception + 32;                    /* behind the unwinder's header */
+    void *object = (char *)exception + 32;                    /* behind the unwinder's header of 32 bytes */
     (void)opdi_ext_cxx.caught(exception);
     const bool plain = (kind & 255) == 0;                     /* not a reference to an exception stored elsewhere */
     if (plain && opdi_ext_is_exception(opdi_ext_cxx.type(), &object)) {
@@ -64,13 +64,13 @@ static void opdi_ext_caught(void *exception) {
     if (opd_ok()) { (void)opd_fail(OPD_ERROR_KERNEL, "%.*s", (int)(length < 1500 ? length : 1500), text); }
     opdi_ext_cxx.done();
 }
-/* Frees the objects that words on a stack own. */
+/* Frees the objects that the words on a stack own. */
 static void opdi_ext_drop(const opdi_aoti_param *params, int count, const uint64_t *stack) {
     opdi_ext_taken *taken = NULL;
     for (int i = 0; i < count; i++) { (void)opdi_ext_take(&opdi_ext_ours, &params[i], stack[i], &taken); }
     opdi_ext_give_back(taken);
 }
-/* Gives the call the results of a kernel.  Returns 0, or -1 and sets an error. */
+/* Makes the words on a kernel's stack the results of `call`.  Returns 0, or -1 and sets an error. */
 static int opdi_ext_return(opd_call *call, const opdi_ext_signature *signature, const uint64_t *stack) {
     opdi_ext_taken *taken = NULL;
     for (int i = 0; i < signature->nrets; i++) {
@@ -83,12 +83,13 @@ static int opdi_ext_return(opd_call *call, const opdi_ext_signature *signature, 
     opdi_ext_give_back(taken);
     return opd_ok() ? 0 : -1;
 }
-/* The kernel of all operators that extensions define. */
+/* The kernel that is registered for each kernel of an extension: puts the arguments on a stack and calls the
+   extension's function. */
 OPDI_INTERNAL int opdi_ext_kernel(opd_call *call) {
     opdi_ext_entry *entry = (opdi_ext_entry *)opd_call_user(call);
     opdi_ext_signature *signature = entry->signature, *own = NULL;
     uint64_t words[16], *stack = words;
-    if (!signature) {                             /* its schema came later, from another library */
+    if (!signature) {                             /* the schema was registered later, by another library */
         signature = own = (opdi_ext_signature *)malloc(sizeof *own);
         if (!own) { return opdi_aoti_no_memory(); }
         if (!opdi_ext_signature_of(opd_call_operator(call), own)) {
@@ -124,15 +125,15 @@ OPDI_INTERNAL int opdi_ext_kernel(opd_call *call) {
     return opd_ok() ? 0 : -1;
 }
 
-//== extensions: what they call ========================================================================================
+//== extensions: functions that they call ==============================================================================
 
 static char *opdi_ext_copy(const char *text) {
     char *copy = text ? (char *)malloc(strlen(text) + 1) : NULL;
     if (text && !copy) { (void)opdi_aoti_no_memory(); }
     return copy ? strcpy(copy, text) : NULL;
 }
-/* While the extension's own code runs, no function may fail, because it would throw an exception that nobody catches.
-   So registrations are only noted, and done afterwards. */
+/* While an extension's own code runs during loading, no function may fail, because the extension would throw an
+   exception that nobody catches.  So registrations are only recorded now, and carried out by opdi_ext_commit. */
 static int32_t opdi_ext_library_new(opd_library_kind kind, const char *ns, const char *key, const char *file,
                                     uint32_t line, opdi_ext_library **out) {
     opdi_ext *ext = opdi_ext_loading;
@@ -183,7 +184,7 @@ static int32_t opdi_ext_register(opdi_ext_library *library, const char *text, op
 OPDI_INTERNAL int32_t opdi_ext_def(void *library, const char *schema) {
     return opdi_ext_register((opdi_ext_library *)library, schema, NULL, 0);
 }
-/* `tags` are bits of our tags.  A tag that does not exist here is 0. */
+/* Each of `tags` is the bit of a tag, or 0 for a tag that this library does not have. */
 OPDI_INTERNAL int32_t opdi_ext_def_tags(void *library, const char *schema, const int32_t *tags, int32_t count) {
     uint32_t bits = 0;
     for (int32_t i = 0; i < count; i++) { bits |= (uint32_t)tags[i]; }
@@ -202,7 +203,7 @@ OPDI_INTERNAL int32_t opdi_ext_module(void *library, const char *module, const c
     (void)context;
     return 0;
 }
-/* The schema of aten::from_file, which reads the first elements of a file into a tensor.  This library has no such
+/* The schema of aten::from_file, which makes a tensor of the first elements of a file.  The library does not have this
    operator. */
 static const char opdi_ext_from_file_schema[] =
     "aten::from_file(str filename, bool? shared=None, int? size=0, *, ScalarType? dtype=None, Layout? layout=None, "
@@ -224,7 +225,8 @@ static int opdi_ext_from_file(const opd_value *args, opd_value *rets) {
     return whole ? 0 : opd_fail(OPD_ERROR_FILE, "aten::from_file: %.400s: %s", args[0].u.s,
                                 file ? "it has fewer elements than were asked for" : strerror(why));
 }
-/* Calls an operator with the arguments on a stack, and replaces them by its results. */
+/* Calls an operator with the arguments on a stack, and replaces them by its results.  Returns 0, or 1 if an error is
+   pending. */
 OPDI_INTERNAL int32_t opdi_ext_dispatch(const char *name, const char *overload, uint64_t *stack, uint64_t version) {
     opdi_ext_signature *signature = (opdi_ext_signature *)malloc(sizeof *signature);
     opd_value values[OPD_MAX_ARGS], rets[OPD_MAX_ARGS];
@@ -288,7 +290,7 @@ OPDI_INTERNAL int32_t opdi_ext_requires_grad(void *handle, bool on) {
     if (tensor) { (void)opd_tensor_set_requires_grad(tensor, on); }
     return opdi_aoti_status();
 }
-/* Memory of an extension, with a reference to the extension, because its code frees the memory. */
+/* Memory that an extension gave to a tensor.  It holds a reference to the extension, whose code frees the memory. */
 typedef struct opdi_ext_memory { opdi_ext *ext; void (*deleter)(void *data, void *user); void *user; } opdi_ext_memory;
 static void opdi_ext_memory_free(void *data, void *user) {
     opdi_ext_memory *memory = (opdi_ext_memory *)user;
@@ -315,7 +317,7 @@ OPDI_INTERNAL int32_t opdi_ext_from_blob(void *data, int64_t ndim, const int64_t
     return opdi_aoti_wrap(data, ndim, sizes, strides, offset, dtype, device, memory ? opdi_ext_memory_free : NULL,
                           memory, out);
 }
-/* Called to use a device that is not supported.  Fails with an error. */
+/* Replaces functions that need a device which is not supported: sets an error and returns 1. */
 OPDI_INTERNAL int32_t opdi_ext_no_device(void) {
     (void)opd_fail(OPD_ERROR_ARGUMENT, "an extension asks for CUDA: only its kernels for the CPU run here");
     return 1;
@@ -324,23 +326,24 @@ OPDI_INTERNAL int32_t opdi_ext_no_generator(void) {
     (void)opd_fail(OPD_ERROR_ARGUMENT, "an extension asks for a generator, which is not handed over");
     return 1;
 }
-/* Replaces functions of CUDA's run-time library.  Returns the error that there is no device. */
+/* Replaces functions of CUDA's run-time library: returns cudaErrorNoDevice. */
 OPDI_INTERNAL int32_t opdi_ext_cuda(void) { return 100; }
 OPDI_INTERNAL void *opdi_ext_cuda_null(void) { return NULL; }
-/* A function of std::string that C++ libraries before gcc 13 lack, and that PyTorch provides.  Replaces `length`
-   characters at `place` by `count` characters of `text`, which may be part of the same string.  `rest` characters
-   follow the replaced ones. */
+/* Replaces std::string's _M_replace_cold, which PyTorch provides because C++ libraries before gcc 13 lack it.  Replaces
+   the `length` characters at `place` by the `count` characters of `text`, which may be part of the same string.  `rest`
+   is the number of characters behind the replaced ones. */
 OPDI_INTERNAL void opdi_ext_string_replace(void *self, char *place, size_t length, const char *text, size_t count,
                                            size_t rest) {
     char small[200], *copy = count <= sizeof small ? small : (char *)malloc(count);
     (void)self;
-    if (!copy) { abort(); }                       /* it must not throw */
+    if (!copy) { abort(); }                       /* an exception must not be thrown here */
     if (count) { memcpy(copy, text, count); }
     if (rest && length != count) { memmove(place + count, place + length, rest); }
     if (count) { memcpy(place, copy, count); }
     if (copy != small) { free(copy); }
 }
-/* These replace the C library's functions by which extensions look for functions of PyTorch. */
+/* opdi_ext_open, opdi_ext_close and opdi_ext_symbol replace dlopen, dlclose and dlsym in extensions, which look for
+   functions of PyTorch with them. */
 OPDI_INTERNAL char opdi_ext_torch;
 OPDI_INTERNAL void *opdi_ext_open(const char *name, int mode) {
     return name && (strstr(name, "libtorch") || strstr(name, "libc10")) ? (void *)&opdi_ext_torch : dlopen(name, mode);

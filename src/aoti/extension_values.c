@@ -1,14 +1,14 @@
 #include "aoti.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>extension_kernels extensions of PyTorch: values, kernels, what they call
+//  >>extension_kernels extensions of PyTorch: values, kernels, functions that extensions call
 //----------------------------------------------------------------------------------------------------------------------
 
-//== extensions: values on their stacks ================================================================================
+//== extensions: values on the stack of a kernel =======================================================================
 
-//  An extension's kernel gets a stack of 64-bit words.  The kernel takes over the objects that the arguments own, and
-//  leaves its results there.  A tensor is a handle, a list or string an object of ours, and an optional value a cell on
-//  the heap or NULL.
+//  A kernel of an extension gets its arguments on a stack of 64-bit words, and leaves its results there.  A tensor is a
+//  handle, a list or string is a pointer to an opdi_ext_list or opdi_ext_text, and an optional value is a pointer to a
+//  cell on the heap, or NULL.  The receiver of a word owns the object that it points to.
 
 typedef struct opdi_ext_list { uint64_t *words; size_t count, room; } opdi_ext_list;
 typedef struct opdi_ext_text { size_t length; char *data; } opdi_ext_text;
@@ -118,7 +118,8 @@ OPDI_INTERNAL const opdi_ext_side opdi_ext_ours = {
     opdi_aoti_free_handle, opdi_ext_tensor_give, opdi_ext_tensor_take
 };
 
-/* Reads types up to the closing parenthesis into `params`.  Returns -1 if a type is unknown. */
+/* Reads the types of a schema from *from up to the closing parenthesis into `params`.  `named` is true for arguments,
+   which have names.  Returns their number, or writes an unknown type to `unknown` and returns -1. */
 static int opdi_ext_read_types(const char **from, opdi_aoti_param *params, bool named, char *unknown) {
     const char *at = *from;
     int count = 0;
@@ -143,7 +144,7 @@ static int opdi_ext_read_types(const char **from, opdi_aoti_param *params, bool 
     *from = at;
     return count;
 }
-/* Reads a schema, "ns::name(...) -> ...".  If a type is unknown, returns false and names the type in
+/* Reads a schema, "ns::name(...) -> ...", into `signature`.  If a type is unknown, returns false and writes the type to
    signature->unknown. */
 OPDI_INTERNAL bool opdi_ext_read_signature(const char *schema, opdi_ext_signature *signature) {
     const char *at = strchr(schema, '(');
@@ -197,7 +198,8 @@ static uint64_t opdi_ext_give_list(const opdi_ext_side *side, const opdi_aoti_pa
     }
     return (uint64_t)(uintptr_t)list;
 }
-/* Returns the word that stands for a value on a stack and owns the object that it points to, or 0 and sets an error. */
+/* Returns the word that represents a value on a stack.  It owns the object that it points to.  Returns 0 and sets an
+   error if it fails. */
 OPDI_INTERNAL uint64_t opdi_ext_give(const opdi_ext_side *side, const opdi_aoti_param *param, const opd_value *value) {
     void *handle = NULL;
     uint64_t word = 0;
@@ -257,9 +259,9 @@ OPDI_INTERNAL void opdi_ext_give_back(opdi_ext_taken *all) {
 }
 OPDI_INTERNAL opd_value opdi_ext_take(const opdi_ext_side *side, const opdi_aoti_param *param, uint64_t word,
                                       opdi_ext_taken **all);
-/* Returns the value of a list that has these items. */
+/* Returns a list of `count` items, in the form that the parameter's type needs. */
 static opd_value opdi_ext_list_value(const opdi_aoti_param *param, opd_value *items, int count) {
-    void *memory = items + count;                 /* as much room again follows the items */
+    void *memory = items + count;                 /* behind the items, there is as much free memory again */
     for (int i = 0; i < count; i++) {
         switch (param->kind) {
         case 'T': ((opd_tensor **)memory)[i] = items[i].tag == OPD_TAG_TENSOR ? items[i].u.t : NULL; break;
@@ -292,7 +294,8 @@ static opd_value opdi_ext_take_list(const opdi_ext_side *side, const opdi_aoti_p
     else { (void)opd_fail(OPD_ERROR_ARGUMENT, "an extension gives a list that is NULL"); }
     return items ? opdi_ext_list_value(param, items, (int)count) : opd_value_none();
 }
-/* Returns the value that a word stands for.  The memory of the value lives as long as the entries of *all. */
+/* Takes a word from a stack and returns its value.  Objects that the value needs are added to *all, and live until
+   opdi_ext_give_back(*all). */
 OPDI_INTERNAL opd_value opdi_ext_take(const opdi_ext_side *side, const opdi_aoti_param *param, uint64_t word,
                                       opdi_ext_taken **all) {
     opdi_ext_taken *taken = NULL;

@@ -3,7 +3,7 @@
 //== extensions: loading ===============================================================================================
 
 OPDI_INTERNAL void opdi_ext_free(opdi_ext *ext) {
-    opdi_aoti_image_free(&ext->model.image);      /* its last code runs here */
+    opdi_aoti_image_free(&ext->model.image);      /* the extension's destructors run here */
     opdi_aoti_image_free(&ext->model.stubs);
     while (ext->libraries) {
         opdi_ext_library *library = ext->libraries;
@@ -25,7 +25,7 @@ OPDI_INTERNAL void opdi_ext_free(opdi_ext *ext) {
     free(ext->model.path);
     free(ext);
 }
-/* Replaces dlsym for extensions.  For functions of PyTorch, returns our implementations. */
+/* Replaces dlsym in extensions.  For the names of PyTorch's functions, returns the functions of this library. */
 OPDI_INTERNAL void *opdi_ext_symbol(void *library, const char *name) {
     void *found = NULL;
     const bool torch = name && (strncmp(name, "aoti_torch_", 11) == 0 || strncmp(name, "torch_", 6) == 0);
@@ -36,7 +36,7 @@ OPDI_INTERNAL void *opdi_ext_symbol(void *library, const char *name) {
     }
     return torch || library == (void *)&opdi_ext_torch ? found : dlsym(library, name);
 }
-/* Returns true for libraries that need a device.  Their functions are not called here, so the libraries need not be
+/* Returns whether a library is part of CUDA or HIP.  Its functions are never called here, so it need not be
    installed. */
 static bool opdi_ext_is_cuda(const char *name) {
     static const char *const begins[] = {"libcuda", "libnv", "libcu", "libamdhip", "libhip"};
@@ -45,8 +45,8 @@ static bool opdi_ext_is_cuda(const char *name) {
     }
     return false;
 }
-/* Finds a library that the extension looks for relative to its own folder, which does not work for our copy of it.
-   Writes the library's path to `text`.  Returns false if there is no such library. */
+/* Finds a library that the extension expects relative to its own folder ($ORIGIN), where the copy of the extension does
+   not find it.  Writes the library's path to `text`.  Returns false if there is no such library. */
 static bool opdi_ext_beside(const opdi_aoti_elf *elf, const char *needed, char *text, size_t cap) {
     const uint64_t runpath = opdi_aoti_entry(elf, DT_RUNPATH), rpath = opdi_aoti_entry(elf, DT_RPATH);
     const uint64_t at = runpath ? runpath : rpath;
@@ -63,8 +63,8 @@ static bool opdi_ext_beside(const opdi_aoti_elf *elf, const char *needed, char *
     }
     return false;
 }
-/* Returns true if our copy of the extension no longer depends on a library itself: the library needs a device, or it
-   lies beside the extension and our library of stubs depends on it. */
+/* Returns whether a library is removed from the dependencies of the extension's copy: it is part of CUDA or HIP, or
+   lies beside the extension, so that the library of stubs depends on it instead. */
 static bool opdi_ext_is_replaced(const opdi_aoti_elf *elf, const char *name) {
     char text[2000];
     return opdi_ext_is_cuda(name) || opdi_ext_beside(elf, name, text, sizeof text);
@@ -84,7 +84,7 @@ static void opdi_ext_need_beside(const opdi_aoti_elf *elf, opdi_aoti_library *li
         free(whole);
     }
 }
-/* Returns the name of the library that provides a symbol's version, or NULL if the symbol has no version. */
+/* Returns the name of the library that provides the version of a symbol, or NULL if the symbol has no version. */
 static const char *opdi_ext_library_of(const opdi_aoti_elf *elf, size_t symbol) {
     const uint16_t version = elf->versions ? elf->versions[symbol] & 0x7fff : 0;
     uint64_t at = version > 1 ? opdi_aoti_entry(elf, DT_VERNEED) : 0;
@@ -100,7 +100,7 @@ static const char *opdi_ext_library_of(const opdi_aoti_elf *elf, size_t symbol) 
     }
     return NULL;
 }
-/* Removes the versions of replaced libraries from the list of required versions. */
+/* Removes the libraries that are replaced from the list of required versions. */
 static void opdi_ext_drop_versions(opdi_aoti_elf *elf) {
     Elf64_Dyn *first = NULL, *count = NULL;
     Elf64_Verneed *before = NULL;
@@ -121,10 +121,11 @@ static void opdi_ext_drop_versions(opdi_aoti_elf *elf) {
         }
         at = next;
     }
-    /* none is left, so there is no entry */
+    /* the list is empty now: disable both entries */
     if (count && count->d_un.d_val == 0) { first->d_tag = count->d_tag = 0x6ffffef5; }
 }
-/* How a symbol that an extension imports is replaced: by a stub of ours, or not at all (OTHER, BESIDE). */
+/* The replacement of a symbol that an extension imports.  OTHER, BESIDE: none; STUB: a stub of a function here; CUDA: a
+   stub that returns an error or NULL; MISSING: a C++ function of PyTorch, which does not exist here. */
 typedef enum opdi_ext_choice {
     OPDI_EXT_OTHER, OPDI_EXT_STUB, OPDI_EXT_CUDA, OPDI_EXT_MISSING, OPDI_EXT_BESIDE
 } opdi_ext_choice;
@@ -157,8 +158,8 @@ static int opdi_ext_say_missing(const opdi_aoti_elf *elf, const char *missing, b
              "stable interface" : "the library asks for %.700s: not here", missing);
     return opdi_aoti_bad(elf->model, text);
 }
-/* In the table of names, a changed letter marks a name as ours.  Names may share their ends, so all of them are changed
-   at once.  Returns true if the change would affect a name that is not ours. */
+/* A name is marked as replaced by changing its first letter in the table of names.  Names may share their ends, so a
+   change can affect several names.  Returns true if it would affect a name that is not replaced. */
 static bool opdi_ext_shared(const opdi_aoti_elf *elf, const char *names, const uint8_t *choices, size_t at) {
     const size_t place = elf->symbols[at].st_name;
     for (size_t i = 1; i < elf->nsymbols; i++) {
@@ -168,7 +169,8 @@ static bool opdi_ext_shared(const opdi_aoti_elf *elf, const char *names, const u
     }
     return false;
 }
-/* Makes the stub of a symbol, under its changed name. */
+/* Makes the stub of function `name` under the changed name `as`.  Returns 1, or 0 if there is no such function, or -1
+   and sets an error. */
 static int opdi_ext_stub(const opdi_aoti_elf *elf, opdi_aoti_library *library, const char *name, const char *as,
                          opdi_ext_choice choice) {
     if (choice != OPDI_EXT_CUDA) { return opdi_aoti_stub(elf->model, library, name, as); }
@@ -177,7 +179,7 @@ static int opdi_ext_stub(const opdi_aoti_elf *elf, opdi_aoti_library *library, c
     opdi_aoti_code_jump(&library->code, pointer ? (opdi_aoti_fn)opdi_ext_cuda_null : (opdi_aoti_fn)opdi_ext_cuda, NULL);
     return 1;
 }
-/* Makes stubs for all functions of PyTorch and CUDA that the library imports. */
+/* Makes stubs for all functions of PyTorch and CUDA that the extension imports.  Returns 0, or -1 and sets an error. */
 static int opdi_ext_bind(opdi_aoti_elf *elf, opdi_aoti_library *library) {
     char missing[700] = "";
     bool cxx = false;
@@ -210,7 +212,8 @@ static int opdi_ext_bind(opdi_aoti_elf *elf, opdi_aoti_library *library) {
     free(names);
     return opd_ok() ? 0 : -1;
 }
-/* Replaces the dependencies on PyTorch and CUDA by our library of stubs, whose name overwrites one of theirs. */
+/* Replaces the dependencies on PyTorch and CUDA by the library of stubs.  Its name overwrites the name of one of
+   PyTorch's libraries.  Returns 0, or -1 and sets an error. */
 static int opdi_ext_redirect(opdi_aoti_elf *elf, const char *name) {
     uint64_t first = 0;
     bool asks = false;
@@ -238,16 +241,17 @@ static int opdi_ext_redirect(opdi_aoti_elf *elf, const char *name) {
     memcpy(elf->names + first, name, strlen(name) + 1);
     return 0;
 }
-/* Finds a function in the process (where a sanitizer may have its own) or, if it is not there, in a library. */
+/* Finds a function in the process (where a sanitizer may have its own) or else in `library`.  Stores its address, or
+   NULL, in *out. */
 static void opdi_ext_find(void *library, const char *name, void *out) {
     opdi_aoti_find(NULL, name, out);
     if (!*(void **)out) { opdi_aoti_find(library, name, out); }
 }
-/* Finds the C++ functions that are needed before an extension's code runs. */
+/* Finds the C++ functions that must be known before an extension's code runs. */
 OPDI_INTERNAL void opdi_ext_find_cxx(void) {
     void *library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
     void *unwinder = dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!library || !unwinder) { return; }        /* without these, C++ extensions cannot be loaded */
+    if (!library || !unwinder) { return; }        /* without these libraries, there are no C++ extensions */
     opdi_ext_find(library, "_Znwm", &opdi_ext_heap.make);
     opdi_ext_find(library, "_ZdlPv", &opdi_ext_heap.unmake);
     opdi_ext_find(library, OPDI_EXT_STRING_REPLACE, &opdi_ext_heap.replace);
@@ -259,8 +263,8 @@ OPDI_INTERNAL void opdi_ext_find_cxx(void) {
     opdi_ext_find(unwinder, "_Unwind_SetIP", &opdi_ext_cxx.set_place);
     opdi_ext_find(unwinder, "_Unwind_GetRegionStart", &opdi_ext_cxx.begin);
 }
-/* Loads the extension from its bytes, which it owns and changes.  The extension's code runs, and its registrations are
-   noted. */
+/* Loads an extension from the bytes of its file, which are changed.  Runs the extension's own code, which records its
+   registrations.  Returns 0, or -1 and sets an error. */
 static int opdi_ext_load_library(opdi_ext *ext, unsigned char *data, size_t size) {
     static uint32_t libraries;
     opdi_aoti_elf elf;
@@ -325,7 +329,7 @@ static int opdi_ext_read(opdi_ext *ext) {
     if (fd >= 0) { (void)close(fd); }
     return rc;
 }
-/* Returns whether a key belongs to a device on which extensions cannot have memory here. */
+/* Returns whether a dispatch key belongs to a device on which extensions are not supported. */
 static bool opdi_ext_is_other_device(const char *key) {
     static const char *const ends[] = {"CUDA", "HIP", "XPU", "MPS", "MTIA", "HPU", "XLA", "PrivateUse1"};
     for (size_t i = 0; key && i < sizeof ends / sizeof *ends; i++) {
@@ -350,8 +354,8 @@ static int opdi_ext_commit_kernel(opdi_ext *ext, opdi_ext_library *library, opdi
     opdi_ext_let_go(ext);
     return -1;
 }
-/* Returns whether an entry defines an operator of torchvision that opdispatch.h has, too.  In that case our definition
-   stays, with its derivative, and gets the extension's kernels. */
+/* Returns whether an entry defines an operator of torchvision that opdispatch.h defines, too.  If so, the definition of
+   opdispatch.h stays, with its backward function, and gets the extension's kernels. */
 static bool opdi_ext_is_builtin(const opdi_ext_library *library, const opdi_ext_entry *entry) {
     static const char *const names[] = {"nms(", "roi_align(", "_roi_align_backward("};
     char text[600], name[100];
@@ -359,7 +363,7 @@ static bool opdi_ext_is_builtin(const opdi_ext_library *library, const opdi_ext_
     for (size_t i = 0; i < sizeof names / sizeof *names && strcmp(library->ns, "torchvision") == 0; i++) {
         if (strncmp(entry->text, names[i], strlen(names[i])) != 0) { continue; }
         snprintf(name, sizeof name, "torchvision::%.*s", (int)strlen(names[i]) - 1, names[i]);
-        /* looking the operator up, or listing the namespace, would register ours */
+        /* opd_find or listing the namespace would register the operators of opdispatch.h */
         for (opd_op *op = opd_op_next(NULL); op && !there; op = opd_op_next(op)) {
             if (strcmp(opd_op_name(op), name) == 0) { there = op; }
         }
@@ -374,7 +378,8 @@ static void opdi_ext_define(opdi_ext *ext, const opdi_ext_library *library, opdi
     entry->builtin = opdi_ext_is_builtin(library, entry);
     if (entry->builtin || opd_def_with(library->library, entry->text, &options) == 0) { ext->operators++; }
 }
-/* Does all noted registrations: first the definitions, then the kernels.  Returns 0, or -1 and sets an error. */
+/* Carries out all recorded registrations: first the definitions, then the kernels.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_ext_commit(opdi_ext *ext) {
     for (opdi_ext_library *library = ext->libraries; library && opd_ok(); library = library->next) {
         if (!library->ns) { return opdi_aoti_bad(&ext->model, "it registers operators without a namespace"); }
@@ -394,7 +399,7 @@ static int opdi_ext_commit(opdi_ext *ext) {
     ext->committed = true;
     return opd_ok() ? 0 : -1;
 }
-/* Undoes all registrations, and unloads the library when nothing needs its code any more. */
+/* Undoes all registrations of an extension.  Its library is unloaded as soon as nothing needs its code any more. */
 static void opdi_ext_undo(opdi_ext *ext) {
     opd_library_close(ext->derivatives);
     ext->derivatives = NULL;
@@ -416,7 +421,7 @@ static int opdi_ext_loaded(const char *path) {
     (void)pthread_mutex_unlock(&opdi_ext_lock);
     return operators;
 }
-/* Puts the extension's path in front of an error of the registry. */
+/* Puts the extension's path in front of a pending error of the registry. */
 static void opdi_ext_explain(const opdi_ext *ext) {
     char text[1200];
     const opd_code code = opd_error_code();
@@ -453,7 +458,7 @@ int opd_extension_load(const char *path) {
     OPDI_NEEDS_ALL();
 #endif
     if (!opd_ok()) { return -1; }
-    (void)pthread_mutex_lock(&opdi_ext_load_lock);            /* one load at a time */
+    (void)pthread_mutex_lock(&opdi_ext_load_lock);            /* only one thread loads at a time */
     const int operators = opdi_ext_load(path);
     (void)pthread_mutex_unlock(&opdi_ext_load_lock);
     return operators;

@@ -205,8 +205,8 @@ OPDI_INTERNAL const opdi_aoti_symbol opdi_aoti_symbols[] = {
 };
 OPDI_INTERNAL const size_t opdi_aoti_nsymbols = sizeof opdi_aoti_symbols / sizeof *opdi_aoti_symbols;
 
-/* Finds the operator, such as aten::add.Tensor, that a symbol such as aoti_torch_cpu_add_Tensor stands for.  Names and
-   overloads may have underscores themselves.  Returns NULL if there is none. */
+/* Finds the operator (such as aten::add.Tensor) of a symbol (such as aoti_torch_cpu_add_Tensor).  Names and overloads
+   may contain underscores, so each split is tried.  Returns NULL if there is none. */
 static opd_op *opdi_aoti_find_operator(const char *symbol) {
     char name[300];
     const char *rest = strncmp(symbol, "aoti_torch_cpu_", 15) == 0 || strncmp(symbol, "aoti_torch_aten_", 16) == 0
@@ -222,8 +222,8 @@ static opd_op *opdi_aoti_find_operator(const char *symbol) {
     }
     return op;
 }
-/* Makes the row for an operator that a model imports; the model owns the row.  Returns NULL if there is no such
-   operator, or NULL and sets an error. */
+/* Makes the description of an operator that a model imports as `symbol`; the model owns it.  Returns NULL if there is
+   no such operator, or NULL and sets an error. */
 OPDI_INTERNAL opdi_aoti_row *opdi_aoti_row_of(opd_aoti *model, const char *symbol) {
     const opdi_aoti_other *other = NULL;
     char text[2000], name[200];

@@ -1,20 +1,21 @@
 #include "aoti.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>in_torch      operators of this library in PyTorch
+//  >>in_torch      this library's operators in PyTorch
 //----------------------------------------------------------------------------------------------------------------------
 
-//== the reverse: operators of ours in PyTorch =========================================================================
+//== the reverse of extensions: registering operators in PyTorch =======================================================
 
-//  When the library that includes this code is loaded into PyTorch, the operators that its sources define are
-//  registered there.  PyTorch passes no user data to a kernel, so each has a stub that passes its row.
+//  When PyTorch loads a library that contains this code, the operators that the library's source files define are
+//  registered in PyTorch.  PyTorch does not pass user data to a kernel, so each operator has a stub, which passes the
+//  operator's opdi_torch_row.
 
 typedef struct opdi_torch_row {
     opd_op *op;
     opdi_ext_signature signature;
-    bool gradient;               /* the stub computes the operator's derivative */
+    bool gradient;               /* the stub computes the gradients of the operator's arguments */
 } opdi_torch_row;
-/* PyTorch's functions.  They are found by name when the library is loaded. */
+/* Functions of PyTorch, found by name when the library is loaded. */
 static struct {
     int32_t (*fragment)(const char *ns, const char *file, uint32_t line, void **out);
     int32_t (*implementation)(const char *ns, const char *key, const char *file, uint32_t line, void **out);
@@ -32,10 +33,10 @@ static struct {
     int32_t (*undefined)(void **out);
     int32_t (*empty)(int64_t ndim, const int64_t *sizes, const int64_t *strides, int32_t dtype, int32_t device,
                      int32_t index, void **out);
-    const char *(*what)(void);   /* message of the last failure; NULL: PyTorch before 2.13 */
+    const char *(*what)(void);   /* returns the message of the last failure; NULL: PyTorch is older than 2.13 */
     opdi_ext_side side;
 } opdi_torch;
-static OPDI_AOTI_THREAD const opdi_ext_taken *opdi_torch_taken;      /* the arguments of the current call */
+static OPDI_AOTI_THREAD const opdi_ext_taken *opdi_torch_taken;      /* arguments of the current call */
 
 static const char *opdi_torch_find(void *library) {
     const struct { const char *name; void *to; } functions[] = {
@@ -67,7 +68,8 @@ static const char *opdi_torch_why(void) {
     return text ? text : "PyTorch refuses it";
 }
 static int opdi_torch_check(int32_t rc) { return rc ? opd_fail(OPD_ERROR_ARGUMENT, "%s", opdi_torch_why()) : 0; }
-/* Returns a tensor of this library over the memory of a tensor of PyTorch. */
+/* Returns a tensor of this library that uses the memory of a tensor of PyTorch.  Returns NULL if that tensor is
+   undefined, or NULL and sets an error. */
 static opd_tensor *opdi_torch_take(void *handle) {
     int64_t ndim = 0, *sizes = NULL, *strides = NULL;
     int32_t dtype = 0, device = 0;
@@ -87,7 +89,7 @@ static opd_tensor *opdi_torch_take(void *handle) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "a tensor of %d dims, or of a dtype that is not known", (int)ndim);
         return NULL;
     }
-    if (device == 14) {                           /* meta: sizes without memory */
+    if (device == 14) {                           /* a meta tensor has sizes, but no memory */
         return opd_to_device(opd_empty_strided(opd_ints_of(sizes, ndim), opd_ints_of(strides, ndim),
                                                (opd_scalar_type)dtype),
                              opd_device_of(OPD_META, -1), (opd_scalar_type)dtype);
@@ -96,7 +98,8 @@ static opd_tensor *opdi_torch_take(void *handle) {
     return data ? opd_tensor_wrap(data, opd_ints_of(sizes, ndim), strides, (opd_scalar_type)dtype, NULL, NULL)
         : opd_empty_strided(opd_ints_of(sizes, ndim), opd_ints_of(strides, ndim), (opd_scalar_type)dtype);
 }
-/* Makes a result a tensor of PyTorch: if it is identical to an argument, that argument, otherwise a copy. */
+/* Makes a tensor of PyTorch for a result: if the result is one of the arguments, a handle of that argument; otherwise a
+   copy.  Returns 0, or 1 and sets an error. */
 static int32_t opdi_torch_give(opd_tensor *tensor, void **out) {
     int64_t strides[OPD_MAX_DIMS], step = 1;
     void *data = NULL;
@@ -119,7 +122,8 @@ static int32_t opdi_torch_give(opd_tensor *tensor, void **out) {
                     opd_detach(tensor));
     return 0;
 }
-/* Computes the gradients of an operator's results by its arguments: one for each argument, NULL if it has none. */
+/* Computes the gradients of an operator's arguments.  values[0] has the gradients of the results, the rest are the
+   arguments.  grads[i] is the gradient of argument i, or NULL.  Returns 0, or -1 and sets an error. */
 static int opdi_torch_gradient(const opdi_torch_row *row, opd_value *values, opd_tensor **grads) {
     const int nargs = row->signature.nargs - 1;
     opd_tensor *outputs[OPD_MAX_ARGS], *given[OPD_MAX_ARGS], *inputs[OPD_MAX_ARGS], *found[OPD_MAX_ARGS];
@@ -173,8 +177,8 @@ static void opdi_torch_run(const opdi_torch_row *row, uint64_t *stack) {
     opdi_torch_taken = NULL;
     opdi_ext_give_back(taken);
 }
-/* The function that PyTorch calls; its stub passes the row in the place of the number of results.  Throws an exception
-   on an error. */
+/* The kernel that PyTorch calls.  The operator's stub passes `row` in place of the number of results.  If an error is
+   pending afterwards, throws it as a C++ exception. */
 static void opdi_torch_kernel(uint64_t *stack, uint64_t nargs, const opdi_torch_row *row) {
     char text[2000];
     (void)nargs;
@@ -189,8 +193,8 @@ static void opdi_torch_kernel(uint64_t *stack, uint64_t nargs, const opdi_torch_
     opdi_aoti_cxx.throws(exception, opdi_aoti_cxx.type, opdi_aoti_cxx.destroy);
 }
 
-/* The row of an operator and the schema under which it is registered, without a namespace: NAME or, if the operator has
-   a derivative and no list of tensors, also NAME_vjp(Tensor?[] grads, ...). */
+/* An operator, and the schema under which it is registered, without a namespace.  This is NAME or, if `gradient` was
+   true, NAME_vjp(Tensor?[] grads, ...), which only operators with a derivative and without lists of tensors have. */
 typedef struct opdi_torch_entry { opdi_torch_row row; char ns[64], schema[4100], name[200]; } opdi_torch_entry;
 static bool opdi_torch_entry_of(opd_op *op, bool gradient, opdi_torch_entry *entry) {
     char text[4000];
@@ -221,7 +225,8 @@ static bool opdi_torch_entry_of(opd_op *op, bool gradient, opdi_torch_entry *ent
     }
     return opdi_ext_read_signature(entry->schema, &entry->row.signature);
 }
-/* Returns whether an operator is in a namespace of built-in operators. */
+/* Returns whether an operator was defined by the library's source files, as its namespace does not belong to built-in
+   operators. */
 static bool opdi_torch_is_ours(const opd_op *op) {
     static const char *const builtin[] = {"aten::", "torchvision::", "prim::", "prims::", "_c10d_functional::",
                                           "c10d::", "quantized::", "_quantized::"};
@@ -249,7 +254,8 @@ static int opdi_torch_register_one(const opdi_torch_entry *entry, opdi_ext_fn fn
     }
     return 0;
 }
-/* Makes the stubs and registers them.  Returns 0, or -1 and sets an error; then nothing is registered. */
+/* Makes the stubs of all entries and registers them.  Returns 0, or undoes all registrations, sets an error and returns
+   -1. */
 static int opdi_torch_register(opdi_torch_entry *entries, int count) {
     static opd_aoti model;
     opdi_aoti_library library;
@@ -290,7 +296,7 @@ static int opdi_torch_register(opdi_torch_entry *entries, int count) {
 }
 /* Runs when PyTorch loads the library, after the constructors of its source files. */
 __attribute__((constructor)) static void opdi_torch_load(void) {
-    void *library = dlopen("libtorch_cpu.so", RTLD_NOW | 4 /* only if it is there */);
+    void *library = dlopen("libtorch_cpu.so", RTLD_NOW | 4 /* RTLD_NOLOAD */);
     const char *missing = library ? opdi_torch_find(library) : "libtorch_cpu.so (import torch first)";
     int count = 0, room = 0;
     if (missing) {
@@ -306,7 +312,7 @@ __attribute__((constructor)) static void opdi_torch_load(void) {
     opdi_torch.side.cell_free = opdi_ext_cell_free;
     opdi_torch.side.tensor_give = opdi_torch_give;
     opdi_torch.side.tensor_take = opdi_torch_take;
-    (void)opd_find_quiet("");                     /* runs the registration blocks of the sources */
+    (void)opd_find_quiet("");                     /* runs the registration blocks of the source files */
     for (opd_op *op = opd_op_next(NULL); op; op = opd_op_next(op)) { room += 2; }
     opdi_torch_entry *entries = (opdi_torch_entry *)calloc((size_t)room + 1, sizeof *entries);
     for (opd_op *op = opd_op_next(NULL); op && entries; op = opd_op_next(op)) {

@@ -1,14 +1,14 @@
 #include "aoti.h"
 
-//== the model's library: checked, and directed to ours ================================================================
+//== the model's library: checks, and redirection to the stubs =========================================================
 
 OPDI_INTERNAL int opdi_aoti_damaged(const opdi_aoti_elf *elf, const char *what) {
     char text[200];
     snprintf(text, sizeof text, "the library is damaged: %s", what);
     return opdi_aoti_bad(elf->model, text);
 }
-/* Returns the address, in the library's file, of `count` bytes at a virtual address, or NULL if the file does not have
-   them. */
+/* Returns the place, in the copy of the library's file, of the `count` bytes at a virtual address, or NULL if the file
+   does not contain them. */
 OPDI_INTERNAL void *opdi_aoti_at(const opdi_aoti_elf *elf, uint64_t address, uint64_t count) {
     for (int i = 0; i < elf->nsegments; i++) {
         const Elf64_Phdr *segment = &elf->segments[i];
@@ -19,7 +19,8 @@ OPDI_INTERNAL void *opdi_aoti_at(const opdi_aoti_elf *elf, uint64_t address, uin
     }
     return NULL;
 }
-/* Returns whether `count` bytes at an address are in the library's memory, in a segment with these rights. */
+/* Returns whether `count` bytes at a virtual address belong to a segment of the library that has these rights (PF_R,
+   ...). */
 static bool opdi_aoti_is_mapped(const opdi_aoti_elf *elf, uint64_t address, uint64_t count, uint32_t rights) {
     for (int i = 0; i < elf->nsegments; i++) {
         const Elf64_Phdr *segment = &elf->segments[i];
@@ -91,7 +92,7 @@ OPDI_INTERNAL int opdi_aoti_elf_head(opdi_aoti_elf *elf) {
     for (int i = 0; i < elf->nsegments; i++) {
         const Elf64_Phdr *segment = &elf->segments[i];
         if (segment->p_type == PT_GNU_STACK && (segment->p_flags & PF_X)) {
-            /* no model needs an executable stack, but linkers demand one for constants that assemblers made */
+            /* models do not need an executable stack; the flag comes from assembler code for constants */
             const uint32_t flags = PF_R | PF_W;
             memcpy(elf->data + head.e_phoff + (size_t)i * sizeof *segment + offsetof(Elf64_Phdr, p_flags), &flags, 4);
         }
@@ -105,14 +106,14 @@ OPDI_INTERNAL int opdi_aoti_elf_head(opdi_aoti_elf *elf) {
     }
     return 0;
 }
-/* Returns the number of symbols, from the GNU hash table, or 0 if it is damaged. */
+/* Returns the number of symbols according to the GNU hash table at `address`, or 0 if the table is damaged. */
 static size_t opdi_aoti_gnu_count(const opdi_aoti_elf *elf, uint64_t address) {
     uint32_t head[4], most = 0, link;
     const unsigned char *at = (const unsigned char *)opdi_aoti_at(elf, address, sizeof head);
     if (!at) { return 0; }
     memcpy(head, at, sizeof head);
     if (head[2] == 0 || (head[2] & (head[2] - 1)) || !opdi_aoti_at(elf, address + 16, 8 * (uint64_t)head[2])) {
-        return 0;                                 /* the loader relies on valid values */
+        return 0;                                 /* the loader relies on valid values here */
     }
     const uint64_t buckets = address + 16 + 8 * (uint64_t)head[2], chains = buckets + 4 * (uint64_t)head[0];
     const unsigned char *all = (const unsigned char *)opdi_aoti_at(elf, buckets, 4 * (uint64_t)head[0]);
@@ -129,8 +130,8 @@ static size_t opdi_aoti_gnu_count(const opdi_aoti_elf *elf, uint64_t address) {
         if (link & 1) { return (size_t)most + 1; }
     }
 }
-/* Returns the number of symbols to which relocations refer.  If the library exports no symbol, the hash table does not
-   tell how many there are. */
+/* Returns the number of the last symbol that a relocation uses, plus 1.  If a library exports no symbol, its hash table
+   does not tell how many symbols it has. */
 static size_t opdi_aoti_moved_count(const opdi_aoti_elf *elf) {
     static const int64_t tables[][2] = {{DT_RELA, DT_RELASZ}, {DT_JMPREL, DT_PLTRELSZ}};
     size_t count = 0;
@@ -192,7 +193,7 @@ OPDI_INTERNAL int opdi_aoti_elf_tables(opdi_aoti_elf *elf) {
     }
     return 0;
 }
-/* Returns whether an address is in a list of functions that run when the library is loaded or unloaded. */
+/* Returns whether an address is in the list of functions that run when the library is loaded or unloaded. */
 static bool opdi_aoti_runs_at_load(const opdi_aoti_elf *elf, uint64_t address) {
     static const int64_t arrays[][2] = {{DT_INIT_ARRAY, DT_INIT_ARRAYSZ}, {DT_FINI_ARRAY, DT_FINI_ARRAYSZ}};
     for (int i = 0; i < 2; i++) {
@@ -201,7 +202,8 @@ static bool opdi_aoti_runs_at_load(const opdi_aoti_elf *elf, uint64_t address) {
     }
     return false;
 }
-/* Checks a table of relocations: each must refer to an existing symbol and lie within the library. */
+/* Checks a table of relocations: each must use an existing symbol and change writable memory of the library.  Returns
+   0, or -1 and sets an error. */
 static int opdi_aoti_elf_moves(const opdi_aoti_elf *elf, uint64_t address, uint64_t bytes) {
     const unsigned char *table = (const unsigned char *)opdi_aoti_at(elf, address, bytes);
     if (bytes == 0) { return 0; }
@@ -235,7 +237,7 @@ OPDI_INTERNAL int opdi_aoti_elf_check(const opdi_aoti_elf *elf) {
             return opdi_aoti_damaged(elf, "what it runs when it is loaded");
         }
     }
-    /* the list of the required versions */
+    /* the list of required versions */
     uint64_t at = opdi_aoti_entry(elf, DT_VERNEED);
     for (uint64_t left = at ? opdi_aoti_entry(elf, 0x6fffffff) : 0; left; left--) {
         Elf64_Verneed need;
@@ -256,12 +258,12 @@ OPDI_INTERNAL int opdi_aoti_elf_check(const opdi_aoti_elf *elf) {
     return 0;
 }
 
-/* Returns whether a name is one of PyTorch's libraries, which our library replaces. */
+/* Returns whether a name is the name of one of PyTorch's libraries, which the library of stubs replaces. */
 OPDI_INTERNAL bool opdi_aoti_is_torch(const char *name) {
     return strncmp(name, "libtorch", 8) == 0 || strncmp(name, "libc10", 6) == 0 || strncmp(name, "libsleef", 8) == 0;
 }
-/* Replaces the dependencies on PyTorch's libraries by our library of stubs, whose name overwrites the first of their
-   names: both have 11 letters. */
+/* Replaces the dependencies on PyTorch's libraries by the library of stubs, called `name`.  This name overwrites the
+   first name that is long enough: both libtorch.so and `name` have 11 letters.  Returns 0, or -1 and sets an error. */
 static int opdi_aoti_elf_redirect(const opdi_aoti_elf *elf, const char *name) {
     uint64_t first = 0;
     for (size_t i = 0; i < elf->ndynamic; i++) {
@@ -282,7 +284,8 @@ static int opdi_aoti_elf_redirect(const opdi_aoti_elf *elf, const char *name) {
     memcpy(elf->names + first, name, strlen(name) + 1);
     return 0;
 }
-/* Makes a stub for a function.  Returns 1, 0 if there is no such function, or -1 and sets an error. */
+/* Makes a stub called `as` for function `name`.  Returns 1, or 0 if there is no such function, or -1 and sets an
+   error. */
 OPDI_INTERNAL int opdi_aoti_stub(opd_aoti *model, opdi_aoti_library *library, const char *name, const char *as) {
     int count, element;
     for (size_t i = 0; i < opdi_aoti_nsymbols; i++) {
@@ -314,12 +317,14 @@ OPDI_INTERNAL int opdi_aoti_stub(opd_aoti *model, opdi_aoti_library *library, co
     }
     return !opd_ok() ? -1 : row || math ? 1 : 0;
 }
-/* Changes the first letter of a function's name in the model's table of names, which makes it the name of our stub. */
+/* Changes the first letter of a symbol's name in the model's table of names, so that it becomes the name of the
+   stub. */
 static void opdi_aoti_rename(const opdi_aoti_elf *elf, size_t at) {
     elf->names[elf->symbols[at].st_name] = '.';
     if (elf->versions) { elf->versions[at] = 1; }
 }
-/* Makes stubs for all functions that the library imports, unless they belong to another library. */
+/* Makes stubs for all functions that the library imports, unless another library provides them.  If `unchecked` is
+   false, getenv is replaced, too.  Returns 0, or -1 and sets an error. */
 static int opdi_aoti_elf_bind(opdi_aoti_elf *elf, opdi_aoti_library *library, bool unchecked) {
     char missing[700] = "", as[300];
     int more = 0;
@@ -354,7 +359,8 @@ static int opdi_aoti_elf_bind(opdi_aoti_elf *elf, opdi_aoti_library *library, bo
     }
     return opd_ok() ? 0 : -1;
 }
-/* Returns whether this processor supports vectors of 64 or 32 bytes. */
+/* Returns whether this processor has the instruction set `isa`, such as "AVX2".  Where this cannot be found out, only
+   checks that the instruction set belongs to this architecture. */
 static bool opdi_aoti_cpu_has(const char *isa) {
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__TINYC__)
     __builtin_cpu_init();
@@ -384,7 +390,8 @@ OPDI_INTERNAL int opdi_aoti_check_isa(const opd_aoti *model, const char *isas) {
     }
     return 0;
 }
-/* Loads a library from its bytes, which it owns and changes: checks it, makes the library of stubs, and loads both. */
+/* Loads a model's library from the bytes of its file, which are changed: checks it, makes the library of stubs, and
+   loads both.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_aoti_load_library(opd_aoti *model, unsigned char *data, size_t size) {
     static uint32_t libraries;
     opdi_aoti_elf elf;
@@ -400,7 +407,7 @@ OPDI_INTERNAL int opdi_aoti_load_library(opd_aoti *model, unsigned char *data, s
     elf.size = size;
     if (opdi_aoti_elf_head(&elf) || opdi_aoti_elf_tables(&elf) || opdi_aoti_elf_check(&elf)) { return -1; }
     snprintf(name, sizeof name, "opd%05x.so", OPDI_AOTI_NEXT(libraries) & 0xfffff);
-    opdi_aoti_name(&library, "");                             /* index 0 means no symbol */
+    opdi_aoti_name(&library, "");                             /* symbol 0 is the undefined symbol */
     memset(library.symbols.data, 0, library.symbols.length);
     opdi_aoti_code_common(&library.code);
     rc = opdi_aoti_elf_bind(&elf, &library, model->unchecked) || opdi_aoti_elf_redirect(&elf, name) ? -1 : 0;

@@ -1,7 +1,7 @@
 #include "aoti.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>aoti_tensors  compiled models: what they export, their tensors, weights in blocks
+//  >>aoti_tensors  compiled models: exported functions, tensors, packed weights
 //----------------------------------------------------------------------------------------------------------------------
 
 //== functions that models export ======================================================================================
@@ -26,15 +26,15 @@ OPDI_INTERNAL OPDI_AOTI_THREAD opdi_aoti_frame *opdi_aoti_current;
 
 //== handles ===========================================================================================================
 //
-//  A handle is the form in which a model knows a tensor: a box that owns a reference.  A box without a tensor is
-//  undefined, and is filled later. packed: it is the weight of a product or convolution that was stored in blocks;
-//  ndim: its number of dims.
+//  A compiled model refers to a tensor by a handle: a box (opdi_aoti_handle) that owns a reference to the tensor.  A
+//  box without a tensor is undefined, and is filled later.  packed: the tensor is the unpacked weight of a product or
+//  convolution that was stored in oneDNN's blocks.
 
 OPDI_INTERNAL int opdi_aoti_no_memory(void) { return opd_fail(OPD_ERROR_MEMORY, "out of memory"); }
 /* Returns 0, or 1 if an error is pending, as models expect. */
 OPDI_INTERNAL int32_t opdi_aoti_status(void) { return opd_ok() ? 0 : 1; }
-/* Makes a box (the handle that models use) that holds tensor.  Returns 0, or 1 if tensor is NULL or an error is
-   pending. */
+/* Makes a box for a reference to `tensor`, and stores the handle in *out.  Returns 0, or 1 if `tensor` is NULL or an
+   error is pending. */
 OPDI_INTERNAL int32_t opdi_aoti_box(opd_tensor *tensor, void **out) {
     opdi_aoti_handle *handle = NULL;
     if (!opd_ok() || !tensor) { return 1; }
@@ -59,7 +59,7 @@ OPDI_INTERNAL int32_t opdi_aoti_free_handle(void *box) {
     }
     return 0;
 }
-/* Converts a device to c10's number. */
+/* Returns c10's number of a device type. */
 OPDI_INTERNAL int32_t opdi_aoti_device_number(opd_device device) {
     switch (device.type) {
     case OPD_CPU: return 0;
@@ -78,7 +78,7 @@ OPDI_INTERNAL opd_device opdi_aoti_device(int64_t number, int64_t index) {
         : OPD_PRIVATEUSE1;
     return opd_device_of(type, type == OPD_CPU ? -1 : (int)index);
 }
-/* Returns 0 for the CPU, or -1 and sets an error for another device. */
+/* Returns 0 if `device`, a number of c10, is the CPU; otherwise sets an error and returns -1. */
 OPDI_INTERNAL int opdi_aoti_cpu_only(int32_t device) {
     return device == 0 ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "a compiled model asks for memory on device type %d: only "
                                       "models for the CPU run here", (int)device);

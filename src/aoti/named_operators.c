@@ -1,9 +1,10 @@
 #include "aoti.h"
 
-//== operators that models name ========================================================================================
+//== operators called by name ==========================================================================================
 
-//  An operator that is not in the table of functions is called by its number in a list of the package, where nodes are
-//  written as by torch.export.  Fixed arguments are in the list; tensors and integers are passed in the call.
+//  If a compiled model needs an operator that has no C function in AOTInductor's table, it calls opdi_aoti_proxy with
+//  the operator's number in a list in the package.  The list describes calls in the JSON format of torch.export.  It
+//  holds the constant arguments; the call passes tensors and integers.
 
 typedef struct opdi_aoti_flat {
     opd_aoti *model;
@@ -34,7 +35,7 @@ static int64_t opdi_aoti_flat_int(opdi_aoti_flat *flat) {
     }
     return flat->ints[flat->at_int++];
 }
-/* Converts the numbers that torch.export has for dtypes and layouts. */
+/* Converts torch.export's number of a dtype to ATen's. */
 static opd_value opdi_aoti_export_dtype(int64_t number) {
     static const int dtypes[] = {-1, OPD_UINT8, OPD_INT8, OPD_INT16, OPD_INT32, OPD_INT64, OPD_FLOAT16, OPD_FLOAT32,
                                  OPD_FLOAT64, OPD_COMPLEX32, OPD_COMPLEX64, OPD_COMPLEX128, OPD_BOOL, OPD_BFLOAT16};
@@ -70,7 +71,8 @@ static opd_value opdi_aoti_flat_list(opdi_aoti_flat *flat, const char *kind, int
     while (ints && n < count) { ints[n++] = opdi_aoti_flat_int(flat); }
     return opd_value_ints(ints, n);
 }
-/* Returns the value of an argument such as {"as_int": 3}. */
+/* Returns the value of an argument such as {"as_int": 3}.  Integers and tensors are taken from those that the call
+   passes. */
 static opd_value opdi_aoti_flat_value(opdi_aoti_flat *flat, int64_t arg) {
     const opd_json *json = flat->model->nodes;
     const int64_t value = opd_json_first(json, arg);
@@ -90,7 +92,8 @@ static opd_value opdi_aoti_flat_value(opdi_aoti_flat *flat, int64_t arg) {
     if (strcmp(kind, "as_scalar_type") == 0) { return opdi_aoti_export_dtype(opd_json_int(json, value, 0)); }
     if (strcmp(kind, "as_layout") == 0) { return opd_value_int(0); }
     if (strcmp(kind, "as_memory_format") == 0) {
-        static const int formats[] = {0, 0, 2, 3, 1};         /* unknown, contiguous, channels last, 3d, preserve */
+        static const int formats[] = {0, 0, 2, 3, 1};         /* by torch.export's number: unknown, contiguous,
+                                                                 channels_last, channels_last_3d, preserve */
         const int64_t number = opd_json_int(json, value, 0);
         return opd_value_int(number >= 0 && number < 5 ? formats[number] : 0);
     }
@@ -101,7 +104,7 @@ static opd_value opdi_aoti_flat_value(opdi_aoti_flat *flat, int64_t arg) {
                    kind);
     return opd_value_none();
 }
-/* Puts a result into the box that the model has made for it. */
+/* Stores a result in the next box, which the model has made for it.  Returns 0, or -1 and sets an error. */
 static int opdi_aoti_flat_give(opdi_aoti_flat *flat, const opd_value *value) {
     if (value->tag == OPD_TAG_TENSORS) {
         for (int i = 0; i < value->n; i++) {

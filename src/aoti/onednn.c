@@ -1,6 +1,6 @@
 #include "aoti.h"
 
-//== operators that PyTorch has for oneDNN =============================================================================
+//== oneDNN's operators in PyTorch =====================================================================================
 
 typedef struct opdi_aoti_unary { const char *name; opd_tensor *(*apply)(opd_tensor *self); } opdi_aoti_unary;
 static const opdi_aoti_unary opdi_aoti_unaries[] = {
@@ -8,8 +8,8 @@ static const opdi_aoti_unary opdi_aoti_unaries[] = {
     {"hardsigmoid", opd_hardsigmoid}, {"swish", opd_silu}, {"silu", opd_silu}, {"abs", opd_abs}, {"exp", opd_exp},
     {"sqrt", opd_sqrt}, {"square", opd_square}, {"log", opd_log}, {"mish", opd_mish}
 };
-/* Applies the function that follows a product.  It is given by its name, its numbers, and its variant ("tanh" for
-   gelu). */
+/* Applies a function to the result of a product.  `name` is its name, `numbers` are its parameters, and `way` is its
+   variant ("tanh" for gelu).  Returns NULL and sets an error if the function is unknown. */
 static opd_tensor *opdi_aoti_apply(opd_tensor *self, const opd_value *name, const opd_value *numbers,
                                    const opd_value *way) {
     const opd_value *list = numbers->tag == OPD_TAG_LIST ? numbers->u.list : NULL;
@@ -51,7 +51,7 @@ static int opdi_aoti_return(opd_value *rets, opd_tensor *tensor) {
     rets[0] = opd_value_tensor(tensor);
     return tensor ? 0 : -1;
 }
-/* Returns whether the channels of a tensor are last in memory, judged by the strides as PyTorch does. */
+/* Returns whether a tensor is in channels_last format, which the strides decide as in PyTorch. */
 static bool opdi_aoti_channels_last(const opd_tensor *tensor) {
     const int ndim = opd_ndim(tensor);
     const int64_t *sizes = opd_sizes(tensor), *strides = opd_strides(tensor);
@@ -64,12 +64,15 @@ static bool opdi_aoti_channels_last(const opd_tensor *tensor) {
     }
     return true;
 }
-/* Gives the result of a convolution the memory layout of its input. */
+/* Gives the result of a convolution the memory format of its input `like`.  Returns NULL and sets an error if it
+   fails. */
 static opd_tensor *opdi_aoti_laid_out(opd_tensor *self, const opd_tensor *like) {
     return !self ? NULL : opdi_aoti_channels_last(like)
         ? opd_contiguous_full(self, opd_ndim(self) == 4 ? 2 : 3) : opd_contiguous(self);
 }
-/* Merges the groups of a packed weight, [g, o/g, i/g, ...]. */
+/* Merges the groups of a convolution's packed weight, [g, o/g, i/g, ...].  `ndim` is the number of dims of the input.
+   If `transposed` is true, the weight is that of a transposed convolution.  Returns NULL and sets an error if it
+   fails. */
 static opd_tensor *opdi_aoti_ungrouped(opd_tensor *weight, void *handle, int ndim, bool transposed) {
     const bool packed = handle && ((opdi_aoti_handle *)handle)->packed;
     if (!packed) { return weight; }
@@ -105,7 +108,7 @@ static int opdi_aoti_conv_binary(const opd_value *args, void *const *handles, op
     return opdi_aoti_return(rets, opdi_aoti_laid_out(opdi_aoti_apply(self, &args[10], &args[11], &args[12]),
                                                      args[0].u.t));
 }
-/* Writes the result into `other`, which is the first argument. */
+/* Writes the result into the first argument.  Returns 0, or -1 and sets an error. */
 static int opdi_aoti_conv_binary_inplace(const opd_value *args, void *const *handles, opd_value *rets) {
     opd_tensor *self = opdi_aoti_convolve(&args[1], &args[3], &args[4], &args[2], handles[2], NULL);
     if (self) { self = opdi_aoti_combine(self, args[0].u.t, &args[8], &args[9]); }
@@ -136,8 +139,8 @@ static int opdi_aoti_mkl_linear(const opd_value *args, void *const *handles, opd
     (void)handles;
     return opdi_aoti_return(rets, opd_linear_full(args[0].u.t, args[2].u.t, opdi_aoti_arg(&args[3])));
 }
-/* Converts a packed weight of a recurrent layer, [1, 1, features, gates, outputs], to PyTorch's form, [gates * outputs,
-   features]. */
+/* Converts the packed weight of a recurrent layer, [1, 1, features, gates, outputs], to PyTorch's format, [gates *
+   outputs, features].  Returns NULL and sets an error if it fails. */
 static opd_tensor *opdi_aoti_gates(opd_tensor *weight, void *handle) {
     static const int64_t order[5] = {0, 1, 3, 4, 2};
     int64_t sizes[2];
@@ -146,8 +149,10 @@ static opd_tensor *opdi_aoti_gates(opd_tensor *weight, void *handle) {
     sizes[1] = opd_size(weight, 2);
     return opd_reshape(opd_permute(weight, opd_ints_of(order, 5)), opd_ints_of(sizes, 2));
 }
-/* Runs one layer in one direction.  The input is [steps, examples, features].  `mode` is 0 for relu, 1 for tanh, 2 for
-   LSTM, 3 for GRU.  The results are the outputs, both final states, and the workspace for training, which is empty. */
+/* Runs a recurrent layer in one direction.  args[0] is the input, [steps, examples, features], or [examples, steps,
+   features] if args[14] (batch_first) is true.  args[9] is the mode: 0 relu, 1 tanh, 2 LSTM, 3 GRU.  The results are
+   the outputs, both final states, and the workspace for training, which is empty.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_aoti_rnn_layer(const opd_value *args, void *const *handles, opd_value *rets) {
     static const char *const names[] = {"aten::rnn_relu.input", "aten::rnn_tanh.input", "aten::lstm.input",
                                         "aten::gru.input"};
@@ -159,7 +164,7 @@ static int opdi_aoti_rnn_layer(const opd_value *args, void *const *handles, opd_
     if (mode < 0 || mode > 3) { return opd_fail(OPD_ERROR_ARGUMENT, "a recurrent layer of mode %d", (int)mode); }
     if (args[8].n > 0) { return opd_fail(OPD_ERROR_ARGUMENT, "a recurrent layer over packed sequences"); }
     for (int i = 0; i < 4; i++) { weights[i] = opdi_aoti_gates(args[1 + i].u.t, handles[1 + i]); }
-    /* the state may be [examples, features] */
+    /* a state may be [examples, features] */
     for (int i = 0; i < 2; i++) {
         states[i] = args[5 + i].u.t;
         if (states[i] && opd_ndim(states[i]) == 2) { states[i] = opd_unsqueeze(states[i], 0); }
@@ -220,14 +225,16 @@ static int opdi_aoti_int_mm(const opd_value *args, void *const *handles, opd_val
     opd_tensor *product = a && b ? opd_mm(a, b) : NULL;
     return product && opd_copy_(args[2].u.t, product) ? 0 : -1;
 }
-/* Multiplies by a matrix of integers, [n, k], each row of which has a factor. */
+/* Multiplies args[0] by the transpose of an int8 matrix args[1], [n, k].  args[2] has a factor for each row of the
+   matrix.  Returns 0, or -1 and sets an error. */
 static int opdi_aoti_int8_mm(const opd_value *args, void *const *handles, opd_value *rets) {
     (void)handles;
     opd_tensor *weight = opd_to_dtype(args[1].u.t, opd_dtype(args[0].u.t));
     opd_tensor *product = weight ? opd_mm(args[0].u.t, opd_t(weight)) : NULL;
     return opdi_aoti_return(rets, product ? opd_to_dtype(opd_mul(product, args[2].u.t), opd_dtype(args[0].u.t)) : NULL);
 }
-/* Computes the gradient of masked_scatter by its source: the elements of grad that mask selects, then zeros. */
+/* Computes the gradient of masked_scatter with respect to its source: the elements of the gradient args[0] that the
+   mask args[1] selects, then zeros.  args[2] are the sizes of the source.  Returns 0, or -1 and sets an error. */
 static int opdi_aoti_masked_backward(const opd_value *args, void *const *handles, opd_value *rets) {
     int64_t count = 1, first = 0;
     (void)handles;
@@ -253,7 +260,7 @@ static int opdi_aoti_uniform(const opd_value *args, void *const *handles, opd_va
     values[2] = args[2];
     return opdi_aoti_return(rets, like ? opd_call_op(OPD_OP(&uniform, "aten::uniform_"), values, 3) : NULL);
 }
-/* Runs rand_like and randn_like with the default generator. */
+/* These functions run rand_like and randn_like with the default generator. */
 static int opdi_aoti_rand_like(const opd_value *args, void *const *handles, opd_value *rets) {
     static opd_op *rand_like;
     opd_value values[6];
@@ -345,8 +352,8 @@ OPDI_INTERNAL const size_t opdi_aoti_nothers = sizeof opdi_aoti_others / sizeof 
 
 //== vector functions ==================================================================================================
 //
-//  Models call vector functions by Sleef's names, such as Sleef_expf16_u10.  The stub stores the vectors in memory, and
-//  loads the result from there.
+//  Models call vector functions by the names of the library Sleef, such as Sleef_expf16_u10.  The stub stores the
+//  vectors in memory, calls opdi_aoti_vector_run, and loads the result from there.
 
 OPDI_INTERNAL const opdi_aoti_math opdi_aoti_maths[OPDI_AOTI_MATHS] = {
     {"exp", expf, exp, NULL, NULL}, {"tanh", tanhf, tanh, NULL, NULL}, {"log", logf, log, NULL, NULL},
@@ -378,7 +385,8 @@ OPDI_INTERNAL void opdi_aoti_vector_run(void *first, const void *second, const o
     else if (vector->element == 4) { for (int i = 0; i < vector->count; i++) { f[i] = math->f32_2(f[i], f_2[i]); } }
     else { for (int i = 0; i < vector->count; i++) { d[i] = math->f64_2(d[i], d_2[i]); } }
 }
-/* Finds the function for a name like Sleef_expf16_u10, and sets *count and *element.  Returns NULL if there is none. */
+/* Finds the function with a name such as Sleef_expf16_u10.  Sets *count to the number of elements of a vector, and
+   *element to their size in bytes.  Returns NULL if there is none. */
 OPDI_INTERNAL const opdi_aoti_math *opdi_aoti_vector_of(const char *name, int *count, int *element) {
     if (strncmp(name, "Sleef_", 6) != 0) { return NULL; }
     for (size_t i = 0; i < OPDI_AOTI_MATHS; i++) {

@@ -1,18 +1,19 @@
 #include "aoti.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>aoti_operators compiled models: operators that they call
+//  >>aoti_operators compiled models: calls of operators
 //----------------------------------------------------------------------------------------------------------------------
 
-//== operators: calls with flat arguments of C =========================================================================
+//== operators that are called with the arguments of a C function ======================================================
 
-//  The arguments of a function like aoti_torch_cpu_addmm_out follow from the operator's schema.  Results that are
-//  written come first.  A tensor is a handle, an optional value a pointer that may be NULL, and a list a pointer and a
-//  count.  Behind the arguments follow pointers for the results.  So one function reads the arguments of all operators,
-//  from the registers and the stack as the stub has stored them.  It uses a row that is made from the schema when the
-//  model is loaded.
+//  The arguments of a C function like aoti_torch_cpu_addmm_out follow from the operator's schema.  Out arguments come
+//  first.  A tensor is a handle, an optional value is a pointer that may be NULL, and a list is a pointer and a count.
+//  Behind the arguments there are pointers to which results are written.  A single function, opdi_aoti_operator, reads
+//  the arguments of all operators, from registers and stack as the operator's stub has stored them.  It uses a
+//  description (opdi_aoti_row), which is made from the schema when the model is loaded.
 
-/* Reads a type of a schema, with its suffixes, into `param`. */
+/* Reads the type of a schema at *at, with its suffixes, into `param`, and moves *at behind it.  Returns false if the
+   type is unknown. */
 OPDI_INTERNAL bool opdi_aoti_read_type(const char **at, opdi_aoti_param *param) {
     static const char *const words[] = {"Tensor", "int", "SymInt", "float", "Scalar", "bool", "str", "ScalarType",
                                         "Layout", "MemoryFormat", "Device", "Generator", "float32", "Handle"};
@@ -52,7 +53,7 @@ OPDI_INTERNAL bool opdi_aoti_read_type(const char **at, opdi_aoti_param *param) 
     *at = here;
     return param->kind != 0;
 }
-/* Skips an argument's name and default, and the comma. */
+/* Returns the position behind an argument's name and default and the comma. */
 OPDI_INTERNAL const char *opdi_aoti_next_arg(const char *at) {
     int depth = 0;
     for (char quote = 0; *at && (quote || depth || (*at != ',' && *at != ')')); at++) {
@@ -62,13 +63,13 @@ OPDI_INTERNAL const char *opdi_aoti_next_arg(const char *at) {
     }
     return *at == ',' ? at + 1 : at;
 }
-/* Fills a row from a schema, "name.overload(...) -> ...".  Returns false if a type is not supported for such
-   functions. */
+/* Fills a description from a schema, "name.overload(...) -> ...".  Returns false if a C function cannot have one of the
+   types. */
 OPDI_INTERNAL bool opdi_aoti_read_schema(opdi_aoti_row *row, const char *schema) {
     const char *at = strchr(schema, '(');
     bool keywords = false, outs = false;
     if (!at) { return false; }
-    const char *end = schema + strcspn(schema, ".(");         /* end of the name without overload */
+    const char *end = schema + strcspn(schema, ".(");         /* end of the name, without the overload */
     const bool inplace = end - schema > 2 && end[-1] == '_' && end[-2] != '_';
     for (at++; *at && *at != ')';) {
         while (*at == ' ') { at++; }
@@ -102,12 +103,12 @@ OPDI_INTERNAL bool opdi_aoti_read_schema(opdi_aoti_row *row, const char *schema)
     return true;
 }
 
-/* The arguments of a call, as the stub has stored them. */
+/* The arguments of a call, as the operator's stub has stored them; nints and nfloats count those read so far. */
 typedef struct opdi_aoti_args {
     const uint64_t *ints, *stack;
     const double *floats;
     int nints, nfloats;
-    void *memory[2 * OPDI_AOTI_ARGS];             /* memory of lists that were made for this call */
+    void *memory[2 * OPDI_AOTI_ARGS];             /* lists that were allocated for this call */
     int nmemory;
 } opdi_aoti_args;
 #if defined(__x86_64__)
@@ -125,7 +126,7 @@ static double opdi_aoti_double(opdi_aoti_args *args) {
     memcpy(&number, args->stack++, sizeof number);
     return number;
 }
-/* Reads a float, which is stored in the lower half of its slot. */
+/* Reads a float, which is in the lower half of its word. */
 static double opdi_aoti_float(opdi_aoti_args *args) {
     const double word = opdi_aoti_double(args);
     float number;
@@ -138,7 +139,7 @@ static void *opdi_aoti_memory(opdi_aoti_args *args, int64_t count, size_t elemen
     else { (void)opdi_aoti_no_memory(); }
     return memory;
 }
-/* Returns the value to which a pointer refers. */
+/* Returns the optional value at `at`.  If it is a tensor, sets *handle to its handle. */
 static opd_value opdi_aoti_value_at(const opdi_aoti_param *param, const void *at, void **handle) {
     switch (param->kind) {
     case 'T':
@@ -181,7 +182,7 @@ static opd_value opdi_aoti_list(opdi_aoti_args *args, const opdi_aoti_param *par
         for (int64_t i = 0; bools && i < count; i++) { bools[i] = ((const int32_t *)data)[i] != 0; }
         return opd_value_bools(bools, bools ? count : 0);
     }
-    if (param->kind == 'd' && param->optional_items) {                        /* double ** */
+    if (param->kind == 'd' && param->optional_items) {                        /* a double ** */
         opd_value *items = (opd_value *)opdi_aoti_memory(args, count, sizeof *items);
         for (int64_t i = 0; items && i < count; i++) {
             const double *number = ((const double *const *)data)[i];
@@ -193,7 +194,7 @@ static opd_value opdi_aoti_list(opdi_aoti_args *args, const opdi_aoti_param *par
     (void)opd_fail(OPD_ERROR_ARGUMENT, "a list of a kind that compiled models do not give");
     return opd_value_none();
 }
-/* Reads the next argument.  If it is a tensor, sets *handle to its handle. */
+/* Reads the next argument of a call.  If it is a tensor, sets *handle to its handle. */
 static opd_value opdi_aoti_read(opdi_aoti_args *args, const opdi_aoti_param *param, void **handle) {
     if (param->list) { return opdi_aoti_list(args, param); }
     if (param->kind == 'D') {
@@ -225,7 +226,7 @@ static opd_value opdi_aoti_read(opdi_aoti_args *args, const opdi_aoti_param *par
     default: return opd_value_float(opdi_aoti_double(args));
     }
 }
-/* Stores a result through a pointer.  Returns 0 or 1. */
+/* Stores a result of this kind at `out`, unless `out` is NULL.  Returns 0, or 1 if an error is pending. */
 static int32_t opdi_aoti_give(char kind, const opd_value *value, void *out) {
     if (!out) { return 0; }
     if (kind == 'T' && value->tag == OPD_TAG_TENSOR) { return opdi_aoti_box(value->u.t, (void **)out); }
@@ -237,7 +238,8 @@ static int32_t opdi_aoti_give(char kind, const opd_value *value, void *out) {
     else { *(int64_t *)out = value->tag == OPD_TAG_NONE ? 0 : value->u.i; }
     return 0;
 }
-/* The function that the stubs of operators call. */
+/* Called by the stubs of operators: reads the arguments, calls the operator that `row` describes, and stores its
+   results.  Returns 0, or 1 and sets an error. */
 OPDI_INTERNAL int32_t opdi_aoti_operator(const opdi_aoti_row *row, const uint64_t *ints, const double *floats, const
                                          uint64_t *stack) {
     opd_value values[OPDI_AOTI_ARGS], rets[16];

@@ -22,7 +22,8 @@ OPDI_INTERNAL bool opdi_aoti_ends(const char *text, const char *end) {
     const size_t length = strlen(text), ending = strlen(end);
     return length >= ending && strcmp(text + length - ending, end) == 0;
 }
-/* Collects the names of all models in a package, and chooses the model `wanted`. */
+/* Collects the names of all models in a package, and chooses the model `wanted` or, if it is NULL, "model" or the first
+   model.  Returns 0, or -1 and sets an error. */
 static int opdi_aoti_choose(opd_aoti *model, const opd_tensor_file *file, const char *wanted) {
     char text[600];
     size_t room = 2;
@@ -52,8 +53,8 @@ static int opdi_aoti_choose(opd_aoti *model, const opd_tensor_file *file, const 
     model->name = opdi_aoti_copy_text(chosen, strlen(chosen));
     return model->name ? 0 : -1;
 }
-/* Finds the entry of the chosen model whose name ends with `end` and does not contain `without` (unless NULL).  Returns
-   -1 if there is none. */
+/* Finds the entry of the chosen model whose name ends with `end` and does not contain `without` (if that is not NULL).
+   Returns the number of the entry, or -1 if there is none. */
 static int64_t opdi_aoti_find_entry(const opd_aoti *model, const opd_tensor_file *file, const char *end,
                                     const char *without) {
     const size_t length = strlen(model->name);
@@ -66,7 +67,7 @@ static int64_t opdi_aoti_find_entry(const opd_aoti *model, const opd_tensor_file
     }
     return -1;
 }
-/* Reads an entry as JSON.  On failure, returns NULL and sets an error. */
+/* Reads an entry as JSON.  Returns NULL and sets an error if it fails. */
 static opd_json *opdi_aoti_entry_json(const opd_tensor_file *file, int64_t entry) {
     opd_scope scope = opd_scope_open();
     const opd_tensor *bytes = opd_tensor_file_bytes(file, entry);
@@ -74,7 +75,8 @@ static opd_json *opdi_aoti_entry_json(const opd_tensor_file *file, int64_t entry
     opd_scope_close(&scope);
     return json;
 }
-/* Checks by the package's metadata that it is for a machine like this one. */
+/* Checks with the package's metadata that the model was compiled for a machine like this.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_aoti_check_metadata(const opd_aoti *model) {
     const char *const here = OPDI_AOTI_MACHINE == EM_X86_64 ? "x86_64" : "aarch64";
     char text[300];
@@ -96,7 +98,7 @@ static int opdi_aoti_check_metadata(const opd_aoti *model) {
     }
     return opdi_aoti_check_isa(model, opd_aoti_metadata(model, "AOTI_CPU_ISA"));
 }
-/* Checks the format version of the package's archive. */
+/* Checks the version of the package's format.  Returns 0, or -1 and sets an error. */
 static int opdi_aoti_check_version(const opd_aoti *model, const opd_tensor_file *file) {
     char text[160];
     for (int64_t i = 0; i < opd_tensor_file_count(file); i++) {
@@ -112,10 +114,10 @@ static int opdi_aoti_check_version(const opd_aoti *model, const opd_tensor_file 
     }
     return opd_ok() ? 0 : -1;
 }
-/* Releases the bytes from which a file within the package was read. */
+/* Releases the bytes of the package from which an inner file was read. */
 static void opdi_aoti_close_bytes(void *data, void *user) { opdi_aoti_let_go(data, user); }
-/* Reads one weight of the list: ["weight_0", [sizes], [strides], offset].  On failure, returns NULL and sets an
-   error. */
+/* Reads a weight, described by ["weight_0", [sizes], [strides], offset] at `value` in the JSON.  Returns NULL and sets
+   an error if it fails. */
 static opd_tensor *opdi_aoti_read_weight(const opd_aoti *model, const opd_tensor_file *file, const opd_json *json,
                                          int64_t value) {
     int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS], entry = -1;
@@ -147,8 +149,8 @@ static opd_tensor *opdi_aoti_read_weight(const opd_aoti *model, const opd_tensor
     opd_tensor_file_close(inner);
     return tensor;
 }
-/* Opens the weights that are stored as separate entries, listed in entry `list`.  Their memory is the mapped file.
-   Returns 0, or -1 and sets an error. */
+/* Opens the weights that are separate entries of the package; entry number `list` lists them.  The tensors use the
+   memory of the mapped file.  Returns 0, or -1 and sets an error. */
 static int opdi_aoti_read_weights(opd_aoti *model, const opd_tensor_file *file, int64_t list) {
     opd_json *json = opdi_aoti_entry_json(file, list);
     const int64_t count = json ? opd_json_count(json, 0) : 0;
@@ -185,7 +187,7 @@ OPDI_INTERNAL int opdi_aoti_open_package(opd_aoti *model, const char *wanted) {
         if (bin >= 0 && opd_ok()) { model->blob = opd_keep(opd_tensor_file_bytes(file, bin)); }
         opd_tensor *bytes = opd_ok() && opdi_aoti_check_metadata(model) == 0 ? opd_tensor_file_bytes(file, library)
             : NULL;
-        /* the map is private, so changes do not reach the file; but the tables must be aligned */
+        /* the file is mapped privately, so it is not changed; but the library's tables must be aligned */
         if (bytes && (uintptr_t)opd_data(bytes) % 16) { bytes = opd_clone(bytes); }
         if (bytes) {
             rc = opdi_aoti_load_library(model, (unsigned char *)opd_data(bytes), (size_t)opd_numel(bytes));

@@ -6,7 +6,7 @@
 
 //== calls into models =================================================================================================
 
-/* Returns the model's message about its last failure. */
+/* Returns the model's message about its last failure, or a text that says there is none. */
 static const char *opdi_aoti_last_error(const opd_aoti *model) {
     const char *text = NULL;
     opdi_aoti_error_fn error = NULL;
@@ -48,8 +48,8 @@ static int opdi_aoti_count(opd_aoti *model, int which, size_t *count) {
     memcpy(&fn, &model->functions[which], sizeof fn);
     return fn(model->container, count) ? opdi_aoti_failed(model, "opd_aoti_load") : 0;
 }
-/* Makes the container (the model's object), reads the numbers of inputs, outputs and constants, and gives it the
-   constants that the package has. */
+/* Makes the container (the model's object), and gives it the block of constants in the package, if there is one.
+   Returns 0, or -1 and sets an error. */
 static int opdi_aoti_start_container(opd_aoti *model, int copies) {
     opdi_aoti_create_fn create;
     opdi_aoti_blob_fn blob;
@@ -80,7 +80,8 @@ static int opdi_aoti_start(opd_aoti *model, int copies) {
 }
 static int opdi_aoti_give_constants(opd_aoti *model, const char *const *names, opd_tensors tensors, bool share,
                                     const char *who);
-/* Gives the model the weights that are separate entries of the package, and notes whether the model has weights. */
+/* Gives the model the weights that are separate entries of the package, and finds out whether the model was compiled
+   without weights.  Returns 0, or -1 and sets an error. */
 static int opdi_aoti_fill(opd_aoti *model) {
     opdi_aoti_entries_fn entries;
     const opdi_aoti_pair *pairs = NULL;
@@ -206,7 +207,7 @@ static int opdi_aoti_check_input(const opd_aoti *model, int i, opd_tensor *input
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_aoti_run: input %d ('%s') is a conjugate or negative view: "
                         "opd_resolve_conj or opd_resolve_neg computes it", i, name ? name : "");
     }
-    (void)opd_data(input);       /* sets an error if it has no memory of its own */
+    (void)opd_data(input);       /* sets an error if the tensor has no memory of its own */
     return opd_ok() ? 0 : -1;
 }
 static bool opdi_aoti_is_constant(const opd_aoti *model, const opd_tensor *tensor) {
@@ -216,16 +217,16 @@ static bool opdi_aoti_is_constant(const opd_aoti *model, const opd_tensor *tenso
     }
     return false;
 }
-/* Takes a result out of its box, and gives it to the innermost scope.  If its memory belongs to the model, it is
-   copied. */
+/* Returns the tensor in the box of a result, for the innermost scope.  If its memory belongs to the model, returns a
+   copy. */
 static opd_tensor *opdi_aoti_unbox(const opd_aoti *model, void *box) {
     opd_tensor *tensor = opdi_aoti_tensor(box);
     if (!tensor) { return NULL; }
     return opdi_aoti_is_constant(model, tensor) ? opd_clone(tensor)
         : opd_tensor_view(tensor, opd_sizes(tensor), opd_strides(tensor), opd_ndim(tensor), opd_offset(tensor));
 }
-/* Frees the boxes that a run leaves, each once.  A model may return one box in several places: a result that it returns
-   twice, or an input that is also a result.  gone[i] is true if the model itself has freed input i. */
+/* Frees the boxes that are left after a run, each only once.  A box may occur in several places: if the model returns a
+   result twice, or returns an input as a result.  gone[i] is true if the model itself has freed input i. */
 static void opdi_aoti_free_boxes(void **boxes, size_t count, const bool *gone, size_t ninputs) {
     for (size_t i = 0; i < count; i++) {
         if (i < ninputs && gone[i]) { boxes[i] = NULL; }
@@ -324,7 +325,7 @@ int opd_aoti_constant_at(const opd_aoti *model, int64_t i, opd_aoti_constant *co
     constant->buffer = type == 2;
     return 0;
 }
-/* Finds a constant by one of its two names.  On failure, returns -1 and sets an error. */
+/* Finds a constant by either of its two names, and fills *constant.  Returns its number, or -1 and sets an error. */
 static int64_t opdi_aoti_find_constant(const opd_aoti *model, const char *name, opd_aoti_constant *constant,
                                        const char *who) {
     for (int pass = 0; pass < 2; pass++) {
@@ -363,7 +364,7 @@ opd_tensor *opd_aoti_constant_get(opd_aoti *model, const char *name) {
                    name);
     return NULL;
 }
-/* Returns a copy of tensor in memory of `bytes` bytes, because models copy that many. */
+/* Returns a copy of `tensor` whose memory has `bytes` bytes, because models copy that many. */
 static opd_tensor *opdi_aoti_padded(opd_tensor *tensor, int64_t bytes) {
     opd_tensor *memory = opd_zeros(opd_ints_of(&bytes, 1), OPD_UINT8);
     opd_tensor *flat = memory && opd_ok() ? opd_view_dtype(memory, opd_dtype(tensor)) : NULL;
@@ -371,7 +372,8 @@ static opd_tensor *opdi_aoti_padded(opd_tensor *tensor, int64_t bytes) {
         : NULL;
     return padded ? opd_copy_(padded, tensor) : NULL;
 }
-/* Checks whether a tensor can be a constant's value, and makes its box.  Otherwise sets an error. */
+/* Checks whether a tensor can be the value of constant `name`, and makes its box in *pair.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_aoti_value_box(opd_aoti *model, const char *name, opd_tensor *tensor, opdi_aoti_pair *pair,
                                const char *who) {
     opd_aoti_constant constant;
@@ -388,7 +390,8 @@ static int opdi_aoti_value_box(opd_aoti *model, const char *name, opd_tensor *te
     pair->name = constant.symbol;
     return opdi_aoti_box(tensor, &pair->handle) ? -1 : 0;
 }
-/* Checks that a model without weights is given all of them at once. */
+/* Checks that a model that was compiled without weights gets all of them in the same call.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_aoti_check_all(const opd_aoti *model, const opdi_aoti_pair *pairs, int64_t count, const char *who) {
     opd_aoti_constant constant;
     for (int64_t i = 0; i < opd_aoti_constants(model); i++) {
@@ -402,8 +405,8 @@ static int opdi_aoti_check_all(const opd_aoti *model, const opdi_aoti_pair *pair
     }
     return opd_ok() ? 0 : -1;
 }
-/* Gives constants to the model.  If `share` is true, the model keeps the tensors and uses their memory; otherwise it
-   copies them. */
+/* Gives constants to the model.  If `share` is true, the model keeps the tensors and uses their memory; otherwise, it
+   copies their values.  Returns 0, or -1 and sets an error. */
 static int opdi_aoti_give_constants(opd_aoti *model, const char *const *names, opd_tensors tensors, bool share,
                                     const char *who) {
     opdi_aoti_pairs_fn update;

@@ -27,8 +27,8 @@ static void opdi_aoti_align(opdi_aoti_bytes *bytes, size_t align) {
 
 #if defined(__x86_64__)
 
-/* Writes: push rbp; mov rbp, rsp; code that makes room for 6 integers and 8 doubles and stores them; a call of
-   opdi_aoti_operator(r11, integers, doubles, stack). */
+/* Writes the code that all stubs of operators share: push rbp; mov rbp, rsp; then it stores the registers of 6 integers
+   and 8 doubles on the stack, calls opdi_aoti_operator(r11, integers, doubles, stack), and returns. */
 OPDI_INTERNAL void opdi_aoti_code_common(opdi_aoti_bytes *code) {
     OPDI_AOTI_CODE(code, "\x55\x48\x89\xe5\x48\x83\xec\x70\x48\x89\x3c\x24\x48\x89\x74\x24\x08\x48\x89\x54\x24\x10");
     OPDI_AOTI_CODE(code, "\x48\x89\x4c\x24\x18\x4c\x89\x44\x24\x20\x4c\x89\x4c\x24\x28\xf2\x0f\x11\x44\x24\x30");
@@ -39,7 +39,7 @@ OPDI_INTERNAL void opdi_aoti_code_common(opdi_aoti_bytes *code) {
     opdi_aoti_put_word(code, (uint64_t)(uintptr_t)opdi_aoti_operator);
     OPDI_AOTI_CODE(code, "\xff\xd0\xc9\xc3");
 }
-/* Writes: mov r11, row; jmp to the common code, which is at position 0. */
+/* Writes the stub of an operator: mov r11, row; jmp to the common code at position 0. */
 OPDI_INTERNAL void opdi_aoti_code_operator(opdi_aoti_bytes *code, const void *row) {
     OPDI_AOTI_CODE(code, "\xf3\x0f\x1e\xfa\x49\xbb");
     opdi_aoti_put_word(code, (uint64_t)(uintptr_t)row);
@@ -47,7 +47,8 @@ OPDI_INTERNAL void opdi_aoti_code_operator(opdi_aoti_bytes *code, const void *ro
     const int32_t back = -(int32_t)(code->length + 4);
     opdi_aoti_put(code, &back, 4);
 }
-/* Writes: mov rax, fn; jmp rax.  If there is a third argument, first writes: mov rdx, number. */
+/* Writes a stub that jumps to a function: mov rax, fn; jmp rax.  If `third` is not NULL, the stub begins with mov rdx,
+   *third. */
 OPDI_INTERNAL void opdi_aoti_code_jump(opdi_aoti_bytes *code, opdi_aoti_fn fn, const uint64_t *third) {
     OPDI_AOTI_CODE(code, "\xf3\x0f\x1e\xfa");
     if (third) {
@@ -58,14 +59,14 @@ OPDI_INTERNAL void opdi_aoti_code_jump(opdi_aoti_bytes *code, opdi_aoti_fn fn, c
     opdi_aoti_put_word(code, (uint64_t)(uintptr_t)fn);
     OPDI_AOTI_CODE(code, "\xff\xe0");
 }
-/* Writes: mov rax, number; ret. */
+/* Writes a stub that returns a number: mov rax, number; ret. */
 OPDI_INTERNAL void opdi_aoti_code_constant(opdi_aoti_bytes *code, uint64_t number) {
     OPDI_AOTI_CODE(code, "\xf3\x0f\x1e\xfa\x48\xb8");
     opdi_aoti_put_word(code, number);
     OPDI_AOTI_CODE(code, "\xc3");
 }
-/* Writes code that stores two registers of 16, 32 or 64 bytes on an aligned stack, calls opdi_aoti_vector_run(first,
-   second, vector), and loads the first register. */
+/* Writes the stub of a vector function: stores two registers of 16, 32 or 64 bytes on an aligned stack, calls
+   opdi_aoti_vector_run(first, second, vector), and loads the first register. */
 OPDI_INTERNAL void opdi_aoti_code_vector(opdi_aoti_bytes *code, const opdi_aoti_vector *vector) {
     const int bytes = vector->count * vector->element;
     OPDI_AOTI_CODE(code, "\xf3\x0f\x1e\xfa\x55\x48\x89\xe5\x48\x83\xe4\xc0\x48\x81\xec\x80\x00\x00\x00");
@@ -85,13 +86,13 @@ OPDI_INTERNAL void opdi_aoti_code_vector(opdi_aoti_bytes *code, const opdi_aoti_
     OPDI_AOTI_CODE(code, "\xc9\xc3");
 }
 /* Writes the function `.call`, an opdi_ext_call_fn.  It calls the kernel from a frame that the unwinder knows, and
-   returns a caught exception. push rbp; mov rbp, rsp; mov rax, rdi; mov rdi, rsi; mov rsi, rdx; mov rdx, rcx; call rax;
-   xor eax, eax; from here: pop rbp; ret */
+   returns an exception that it catches there, or 0.  The code: push rbp; mov rbp, rsp; mov rax, rdi; mov rdi, rsi; mov
+   rsi, rdx; mov rdx, rcx; call rax; xor eax, eax; (OPDI_EXT_LANDING:) pop rbp; ret. */
 OPDI_INTERNAL void opdi_ext_code_call(opdi_aoti_bytes *code) {
     OPDI_AOTI_CODE(code, "\xf3\x0f\x1e\xfa\x55\x48\x89\xe5\x48\x89\xf8\x48\x89\xf7\x48\x89\xd6\x48\x89\xca");
     OPDI_AOTI_CODE(code, "\xff\xd0\x31\xc0\x5d\xc3");
 }
-/* The unwind description of that frame: at the entry, after the push, after the mov. */
+/* The description of the frame of `.call` for the unwinder: at the entry, after the push, after the mov. */
 static const char opdi_ext_frame_first[] = "\x01zPR\0\x01\x78\x10\x0a";
 static const char opdi_ext_frame_entry[] = "\x0c\x07\x08\x90\x01";
 static const char opdi_ext_frame_then[] = "\x45\x0e\x10\x86\x02\x43\x0d\x06";
@@ -101,8 +102,8 @@ static const char opdi_ext_frame_then[] = "\x45\x0e\x10\x86\x02\x43\x0d\x06";
 static void opdi_aoti_put_codes(opdi_aoti_bytes *code, const uint32_t *words, size_t count) {
     opdi_aoti_put(code, words, 4 * count);
 }
-/* Writes: stp x29, x30; code that stores 8 integers and 8 doubles; a call of opdi_aoti_operator(x16, integers, doubles,
-   stack). */
+/* Writes the code that all stubs of operators share: stp x29, x30; then it stores the registers of 8 integers and 8
+   doubles on the stack, calls opdi_aoti_operator(x16, integers, doubles, stack), and returns. */
 OPDI_INTERNAL void opdi_aoti_code_common(opdi_aoti_bytes *code) {
     static const uint32_t words[] = {
         0xa9b67bfd, 0x910003fd, 0xa90107e0, 0xa9020fe2, 0xa90317e4, 0xa9041fe6, 0x6d0507e0, 0x6d060fe2, 0x6d0717e4,
@@ -110,14 +111,15 @@ OPDI_INTERNAL void opdi_aoti_code_common(opdi_aoti_bytes *code) {
     opdi_aoti_put_codes(code, words, sizeof words / sizeof *words);
     opdi_aoti_put_word(code, (uint64_t)(uintptr_t)opdi_aoti_operator);
 }
-/* Writes: bti c; ldr x16, row; b to the common code, which is at position 0. */
+/* Writes the stub of an operator: bti c; ldr x16, row; b to the common code at position 0. */
 OPDI_INTERNAL void opdi_aoti_code_operator(opdi_aoti_bytes *code, const void *row) {
     const uint32_t back = (uint32_t)-(int32_t)((code->length + 8) / 4) & 0x3ffffff;
     const uint32_t words[] = {0xd503245f, 0x58000070, 0x14000000 | back, 0xd503201f};
     opdi_aoti_put_codes(code, words, 4);
     opdi_aoti_put_word(code, (uint64_t)(uintptr_t)row);
 }
-/* Writes: bti c; (ldr x2, number;) ldr x16, fn; br x16. */
+/* Writes a stub that jumps to a function: bti c; ldr x16, fn; br x16.  If `third` is not NULL, ldr x2, *third comes
+   first. */
 OPDI_INTERNAL void opdi_aoti_code_jump(opdi_aoti_bytes *code, opdi_aoti_fn fn, const uint64_t *third) {
     static const uint32_t plain[] = {0xd503245f, 0x58000070, 0xd61f0200, 0xd503201f};
     static const uint32_t more[] = {0xd503245f, 0x58000062, 0x58000090, 0xd61f0200};
@@ -125,14 +127,14 @@ OPDI_INTERNAL void opdi_aoti_code_jump(opdi_aoti_bytes *code, opdi_aoti_fn fn, c
     if (third) { opdi_aoti_put_word(code, *third); }
     opdi_aoti_put_word(code, (uint64_t)(uintptr_t)fn);
 }
-/* Writes: bti c; ldr x0, number; ret. */
+/* Writes a stub that returns a number: bti c; ldr x0, number; ret. */
 OPDI_INTERNAL void opdi_aoti_code_constant(opdi_aoti_bytes *code, uint64_t number) {
     static const uint32_t words[] = {0xd503245f, 0x58000060, 0xd65f03c0, 0xd503201f};
     opdi_aoti_put_codes(code, words, 4);
     opdi_aoti_put_word(code, number);
 }
-/* Writes code that stores two registers of 16 bytes, calls opdi_aoti_vector_run(first, second, vector), and loads the
-   first register. */
+/* Writes the stub of a vector function: stores two registers of 16 bytes, calls opdi_aoti_vector_run(first, second,
+   vector), and loads the first register. */
 OPDI_INTERNAL void opdi_aoti_code_vector(opdi_aoti_bytes *code, const opdi_aoti_vector *vector) {
     static const uint32_t words[] = {
         0xd503245f, 0xa9bd7bfd, 0x910003fd, 0xad0087e0, 0x910043e0, 0x910083e1, 0x580000c2, 0x580000f0, 0xd63f0200,
@@ -142,14 +144,14 @@ OPDI_INTERNAL void opdi_aoti_code_vector(opdi_aoti_bytes *code, const opdi_aoti_
     opdi_aoti_put_word(code, (uint64_t)(uintptr_t)opdi_aoti_vector_run);
 }
 /* Writes the function `.call`, an opdi_ext_call_fn.  It calls the kernel from a frame that the unwinder knows, and
-   returns a caught exception. bti c; stp x29, x30; mov x29, sp; mov x16, x0; mov x0, x1; mov x1, x2; mov x2, x3; blr
-   x16; mov x0, 0; from here: ldp x29, x30; ret */
+   returns an exception that it catches there, or 0.  The code: bti c; stp x29, x30; mov x29, sp; mov x16, x0; mov x0,
+   x1; mov x1, x2; mov x2, x3; blr x16; mov x0, 0; (OPDI_EXT_LANDING:) ldp x29, x30; ret. */
 OPDI_INTERNAL void opdi_ext_code_call(opdi_aoti_bytes *code) {
     static const uint32_t words[] = {0xd503245f, 0xa9bf7bfd, 0x910003fd, 0xaa0003f0, 0xaa0103e0, 0xaa0203e1,
                                      0xaa0303e2, 0xd63f0200, 0xd2800000, 0xa8c17bfd, 0xd65f03c0};
     opdi_aoti_put_codes(code, words, sizeof words / sizeof *words);
 }
-/* The unwind description of that frame: at the entry, after the stp, after the mov. */
+/* The description of the frame of `.call` for the unwinder: at the entry, after the stp, after the mov. */
 static const char opdi_ext_frame_first[] = "\x01zPR\0\x04\x78\x1e\x0a";
 static const char opdi_ext_frame_entry[] = "\x0c\x1f\x00";
 static const char opdi_ext_frame_then[] = "\x42\x0e\x10\x9d\x02\x9e\x01\x41\x0d\x1d";
@@ -164,7 +166,7 @@ static uint32_t opdi_aoti_hash(const char *name) {
     }
     return hash;
 }
-/* Adds a symbol of this name for the code that is written next. */
+/* Adds a symbol called `name` for the code that is written next. */
 OPDI_INTERNAL void opdi_aoti_name(opdi_aoti_library *library, const char *name) {
     Elf64_Sym symbol;
     opdi_aoti_align(&library->code, 16);
@@ -172,7 +174,8 @@ OPDI_INTERNAL void opdi_aoti_name(opdi_aoti_library *library, const char *name) 
     symbol.st_name = (uint32_t)library->names.length;
     symbol.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
     symbol.st_shndx = 1;
-    symbol.st_value = library->code.length;                   /* relative to the code, whose address is added later */
+    symbol.st_value = library->code.length;                   /* relative to the code, whose address is added by
+                                                                 opdi_aoti_link */
     symbol.st_size = 1;
     opdi_aoti_put(&library->names, name, strlen(name) + 1);
     opdi_aoti_put(&library->symbols, &symbol, sizeof symbol);
@@ -190,7 +193,7 @@ static void opdi_aoti_segment(Elf64_Phdr *segment, uint32_t type, uint32_t flags
     segment->p_filesz = segment->p_memsz = bytes;
     segment->p_align = type == PT_LOAD ? OPDI_AOTI_PAGE : 16;
 }
-/* Writes the hash table of symbols: one bucket for two symbols, and the chains. */
+/* Writes the hash table of the symbols: half as many buckets as symbols, then the chains. */
 static void opdi_aoti_put_hash(opdi_aoti_bytes *file, const opdi_aoti_library *library) {
     const uint32_t buckets = library->count / 2 + 1, heads[2] = {buckets, library->count};
     uint32_t *table = (uint32_t *)calloc(buckets + library->count, sizeof *table);
@@ -210,8 +213,8 @@ static void opdi_aoti_put_hash(opdi_aoti_bytes *file, const opdi_aoti_library *l
     free(table);
 }
 enum { OPDI_EXT_FRAMES = 120 };
-/* Writes the unwind tables of the function that catches exceptions: a table with one entry, and the description of the
-   function's frame.  `header`, `frames` and `code` are positions in the file.  The numbers are those of DWARF. */
+/* Writes the unwind tables of the function `.call`: a table with one entry, and the description of its frame.
+   `header`, `frames`, `second` and `code` are positions in the file.  The numbers are DWARF's. */
 static void opdi_ext_put_frames(opdi_aoti_bytes *file, const opdi_aoti_library *library, size_t code) {
     static const unsigned char kinds[4] = {1, 0x1b, 3, 0x3b};
     const size_t header = file->length, frames = header + 24, second = frames + 48;
@@ -226,24 +229,25 @@ static void opdi_ext_put_frames(opdi_aoti_bytes *file, const opdi_aoti_library *
     words[4] = 0;
     opdi_aoti_put(file, kinds, 4);
     opdi_aoti_put(file, words, 20);
-    /* the common entry: its length, 0, then the state at entry */
+    /* the common entry (CIE): its length, 0, then the state at the entry of a function */
     const uint64_t catches = (uint64_t)(uintptr_t)opdi_ext_personality;
     const uint32_t first[2] = {44, 0};
     size_t used = 8;
     memcpy(room, first, 8);
     memcpy(room + used, opdi_ext_frame_first, sizeof opdi_ext_frame_first - 1);
-    used += sizeof opdi_ext_frame_first;          /* with the 0 at its end; a plain address follows */
+    used += sizeof opdi_ext_frame_first;          /* with the 0 at its end; an address follows */
     memcpy(room + used, &catches, 8);
     used += 8;
     room[used++] = 0x1b;
     memcpy(room + used, opdi_ext_frame_entry, sizeof opdi_ext_frame_entry - 1);
-    /* the function's entry: its length, the distance to the common entry, address, size, and changes of the frame */
+    /* the function's entry (FDE): its length, the distance to the CIE, address, size, and changes of the frame */
     const int32_t own[4] = {36, 52, (int32_t)((int64_t)at - (int64_t)(second + 8)), (int32_t)library->call_size};
     memcpy(room + 48, own, 16);
     memcpy(room + 65, opdi_ext_frame_then, sizeof opdi_ext_frame_then - 1);
     opdi_aoti_put(file, room, sizeof room);
 }
-/* Lays out the file: names and symbols are readable, code is executable, and the table for the loader is writable. */
+/* Writes the file of a library of stubs called `name`.  Names and symbols are readable, the code is executable, and the
+   dynamic section, which the loader changes, is writable. */
 OPDI_INTERNAL void opdi_aoti_link(opdi_aoti_library *library, const char *name, opdi_aoti_bytes *file) {
     Elf64_Ehdr head;
     Elf64_Phdr segments[6];
@@ -262,7 +266,7 @@ OPDI_INTERNAL void opdi_aoti_link(opdi_aoti_library *library, const char *name, 
     head.e_phentsize = sizeof *segments;
     head.e_phnum = 6;
     opdi_aoti_put(file, &head, sizeof head);
-    opdi_aoti_put(file, segments, sizeof segments);           /* filled below */
+    opdi_aoti_put(file, segments, sizeof segments);           /* filled in below */
     const size_t hash = file->length;
     opdi_aoti_put_hash(file, library);
     opdi_aoti_align(file, 16);
@@ -324,8 +328,8 @@ static int opdi_aoti_write(int fd, const unsigned char *data, size_t count) {
     }
     return 0;
 }
-/* Writes a path of the file descriptor that no other image has had, because the loader takes two files with the same
-   path for one file.  In the path, `//` and `/.` are the binary digits of a number. */
+/* Writes a path of the file descriptor that no other image has had, because the loader takes files with the same path
+   for the same file.  The path contains a number, as binary digits `//` (0) and `/.` (1). */
 static void opdi_aoti_fd_path(char *path, size_t cap, int fd) {
     static uint32_t images;
     uint32_t number = OPDI_AOTI_NEXT(images);
@@ -337,8 +341,8 @@ static void opdi_aoti_fd_path(char *path, size_t cap, int fd) {
     *at = 0;
     snprintf(path, cap, "/proc/self/fd%s/%d", digits, fd);
 }
-/* Makes a file of these bytes that can be loaded: in memory or, if that is not allowed, in a folder for temporary
-   files. */
+/* Makes a file of these bytes that can be loaded: in memory if `in_memory` is true, otherwise in a folder for temporary
+   files.  Returns 0, or -1; sets an error only for a temporary file. */
 static int opdi_aoti_image_new(opd_aoti *model, opdi_aoti_image *image, const unsigned char *data, size_t count,
                                bool in_memory) {
     image->temporary = !in_memory;
@@ -363,7 +367,8 @@ OPDI_INTERNAL void opdi_aoti_image_free(opdi_aoti_image *image) {
     image->fd = -1;
     image->path[0] = 0;
 }
-/* Makes a file by opdi_aoti_image_new and loads it.  Returns 0, or -1 and sets an error. */
+/* Loads a library from its bytes: from a file in memory or, if that is not allowed, from a temporary file.  Returns 0,
+   or -1 and sets an error. */
 OPDI_INTERNAL int opdi_aoti_image_load(opd_aoti *model, opdi_aoti_image *image, const unsigned char *data, size_t count)
                                        {
     const char *why = NULL;
@@ -373,7 +378,7 @@ OPDI_INTERNAL int opdi_aoti_image_load(opd_aoti *model, opdi_aoti_image *image, 
             return 0;
         }
         why = opd_ok() && image->fd >= 0 ? dlerror() : NULL;
-        /* a symbol that the loader misses would be missing in the other file, too */
+        /* a symbol that is missing now would also be missing in the second attempt */
         if (why && (strstr(why, "undefined symbol") || strstr(why, "version `") ||
                     strstr(why, "cannot open shared object file: No such file") != NULL)) {
             const char *text = strstr(why, ": ");

@@ -1,6 +1,6 @@
 #include "aoti.h"
 
-//== tensors: what models call =========================================================================================
+//== tensors: functions that models call ===============================================================================
 
 OPDI_INTERNAL bool opdi_aoti_grad_mode(void) { return opd_grad_mode_enabled(); }
 OPDI_INTERNAL void opdi_aoti_grad_mode_set(bool on) { (void)opd_grad_mode_set(on); }
@@ -27,7 +27,8 @@ OPDI_INTERNAL int32_t opdi_aoti_get_numel(void *handle, int64_t *out) {
     *out = opd_numel(opdi_aoti_tensor(handle));
     return opdi_aoti_status();
 }
-/* Gives a tensor's sizes.  Models read sizes and strides through pointers that C++ does not declare const. */
+/* Sets *out to a tensor's sizes.  Models read sizes and strides through pointers that C++ does not declare const.
+   Returns 0, or 1 and sets an error. */
 OPDI_INTERNAL int32_t opdi_aoti_get_sizes(void *handle, const int64_t **out) {
     *out = opd_sizes(opdi_aoti_tensor(handle));
     return opdi_aoti_status();
@@ -109,7 +110,8 @@ OPDI_INTERNAL int32_t opdi_aoti_assign(void *from, void *to) {
     return 0;
 }
 OPDI_INTERNAL int32_t opdi_aoti_assign_out(void *from, void **out) { return opdi_aoti_new_handle(from, out); }
-/* Makes a tensor over self's storage, from an offset on, with these sizes and strides in elements. */
+/* Makes a tensor with these sizes, strides and offset (in elements) over the storage of `self`.  Returns 0, or 1 and
+   sets an error. */
 OPDI_INTERNAL int32_t opdi_aoti_view(void *self, int64_t ndim, const int64_t *sizes, const int64_t *strides, int64_t
                                      offset, void **out) {
     opd_tensor *tensor = opdi_aoti_tensor(self);
@@ -135,7 +137,7 @@ OPDI_INTERNAL int32_t opdi_aoti_empty_strided(int64_t ndim, const int64_t *sizes
     opd_scope_close(&scope);
     return rc;
 }
-/* Returns how many elements a tensor of these sizes and strides spans. */
+/* Returns the number of elements from the first to the last element of a tensor with these sizes and strides. */
 OPDI_INTERNAL int64_t opdi_aoti_span(const int64_t *sizes, const int64_t *strides, int64_t ndim) {
     int64_t span = 1;
     for (int64_t i = 0; i < ndim; i++) {
@@ -144,7 +146,7 @@ OPDI_INTERNAL int64_t opdi_aoti_span(const int64_t *sizes, const int64_t *stride
     }
     return span;
 }
-/* Releases the object that holds the memory of a tensor over foreign memory. */
+/* Releases the tensor `user`, whose memory another tensor has used. */
 OPDI_INTERNAL void opdi_aoti_let_go(void *data, void *user) {
     (void)data;
     opd_release((opd_tensor *)user);
@@ -166,7 +168,8 @@ OPDI_INTERNAL int32_t opdi_aoti_from_pool(void *self, int64_t offset, int32_t dt
     opd_scope_close(&scope);
     return rc;
 }
-/* Remembers memory of constants: results must not use that memory, because it is gone when the model is freed. */
+/* Records that memory belongs to constants of the model that is being loaded.  Results must not use such memory,
+   because it is freed with the model. */
 static void opdi_aoti_remember(const void *data, int64_t bytes) {
     opd_aoti *model = opdi_aoti_current && opdi_aoti_current->loading ? opdi_aoti_current->model : NULL;
     if (!model || bytes <= 0) { return; }

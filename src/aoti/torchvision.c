@@ -1,17 +1,18 @@
 #include "aoti.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>extensions    extensions of PyTorch: torchvision's, loading
+//  >>extensions    extensions of PyTorch: additions for torchvision, loading
 //----------------------------------------------------------------------------------------------------------------------
 
-//== extensions: torchvision ===========================================================================================
+//== extensions: additions for torchvision =============================================================================
 
-//  The binary of torchvision has the kernels of its operators and of their derivatives.  The Python part says which
-//  derivative belongs to which operator, the shapes of results, and the effect of autocast.  Here the same is said for
-//  operators with these schemas, and no others.
+//  The compiled library of torchvision has the kernels of its operators and of their derivatives.  Its Python code says
+//  which derivative belongs to which operator, which sizes results have, and how autocast acts.  This file says the
+//  same for the operators with exactly these schemas.
 
-/* Calls the operator that computes the gradient of the first argument.  Its arguments are the saved tensors, `before`
-   numbers, the sizes of the first argument, and `after` numbers. */
+/* Calls the operator `name`, which computes the gradient of the first argument.  Its arguments are the gradient of the
+   result, the saved tensors, `before` arguments from number 2 on, the sizes of the first argument, and the next `after`
+   arguments.  Returns 0, or -1 and sets an error. */
 static int opdi_ext_roi_backward(opd_backward_call *bw, const char *name, int before, int after) {
     opd_context *ctx = opd_bw_context(bw);
     opd_value args[16];
@@ -39,7 +40,8 @@ static int opdi_ext_ps_roi_align_backward(opd_backward_call *bw) {
 static int opdi_ext_ps_roi_pool_backward(opd_backward_call *bw) {
     return opdi_ext_roi_backward(bw, "torchvision::_ps_roi_pool_backward", 3, 0);
 }
-/* Saves the regions (argument 1), and the second result, which says where elements were selected. */
+/* Saves the regions (argument 1) and, if there is one, the second result, which says where the elements of the first
+   come from.  Returns 0, or -1 and sets an error. */
 static int opdi_ext_roi_setup(opd_context *ctx) {
     opd_tensor *saved[2];
     const opd_value second = opd_context_output(ctx, 1);
@@ -83,8 +85,8 @@ static int opdi_ext_roi_check(opd_call *call) {
               opd_dtype_name(opd_dtype(rois)));
     return opd_ok() ? 0 : -1;
 }
-/* Computes the sizes of results: one row for each region.  If `divided` is true, the channels are divided among the
-   cells. */
+/* Computes the sizes of the results: one row for each region.  If `divided` is true, the channels are divided among the
+   cells of the region.  `second` is true if there are two results.  Returns 0, or -1 and sets an error. */
 static int opdi_ext_roi_shape(opd_call *call, bool second, bool divided) {
     int64_t sizes[4];
     if (opdi_ext_roi_check(call)) { return -1; }
@@ -136,7 +138,7 @@ static int opdi_ext_deform_grad_fake(opd_call *call) {
     }
     return opd_ok() ? 0 : -1;
 }
-/* The kernel at AutocastCPU: computes in float32, and returns the dtype of the input. */
+/* The kernel at AutocastCPU: computes in float32, and returns a tensor of the input's dtype. */
 static int opdi_ext_roi_align_autocast(opd_call *call) {
     static opd_op *roi_align;
     opd_value args[7];
@@ -152,7 +154,7 @@ static int opdi_ext_roi_align_autocast(opd_call *call) {
 }
 
 typedef struct opdi_ext_vision_op {
-    const char *schema;          /* the schema, as the library defines it */
+    const char *schema;          /* the schema as torchvision defines it */
     opd_kernel fake;
     opd_backward_fn backward;
     opd_setup_fn setup;
@@ -189,8 +191,8 @@ static const opdi_ext_vision_op opdi_ext_vision_ops[] = {
      "SymInt groups, SymInt offset_groups, bool use_mask) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
      opdi_ext_deform_grad_fake, NULL, NULL}
 };
-/* Adds behaviour that the library defines in Python.  If opdispatch.h has defined the operator, adds only its behaviour
-   under autocast. */
+/* Adds the behaviour of an operator that torchvision defines in Python.  If `builtin` is true, opdispatch.h has defined
+   the operator, and only the behaviour under autocast is added. */
 static void opdi_ext_vision_add(opdi_ext *ext, const char *schema, bool builtin) {
     char name[60];
     const opdi_ext_vision_op *known = NULL;

@@ -1,18 +1,18 @@
 #include "aoti.h"
 
-//== weights in blocks =================================================================================================
+//== packed weights ====================================================================================================
 //
-//  If a model is compiled with frozen weights, the weights of products and convolutions are stored as oneDNN needs
-//  them: in nested blocks, followed by a description of 768 bytes and the number of groups.  They are unpacked here.
+//  In a model that was compiled with frozen weights, the weights of products and convolutions are stored in oneDNN's
+//  format: in nested blocks, followed by a description of 768 bytes and the number of groups.  They are unpacked here.
 
 enum { OPDI_AOTI_DIMS = 12 };
 typedef struct opdi_aoti_blocks {
     int32_t ndim, kind, inner;
     int64_t dims[OPDI_AOTI_DIMS], padded[OPDI_AOTI_DIMS], strides[OPDI_AOTI_DIMS], offset;
-    int64_t sizes[OPDI_AOTI_DIMS], which[OPDI_AOTI_DIMS];      /* of the inner blocks, outermost first: the sizes, and
-                                                                  which dims they divide */
+    int64_t sizes[OPDI_AOTI_DIMS], which[OPDI_AOTI_DIMS];      /* inner blocks, outermost first: their sizes, and the
+                                                                  dims that they divide */
 } opdi_aoti_blocks;
-/* Reads the description of a packed weight.  Returns false if its kind is unknown. */
+/* Reads the description of a packed weight.  Returns false if the format is unknown or damaged. */
 static bool opdi_aoti_read_blocks(const uint8_t *bytes, int64_t count, opdi_aoti_blocks *blocks) {
     if (count < 768) { return false; }
     memcpy(&blocks->ndim, bytes + 4, 4);
@@ -42,7 +42,7 @@ static bool opdi_aoti_read_blocks(const uint8_t *bytes, int64_t count, opdi_aoti
     }
     return true;
 }
-/* Returns the position, in the blocks, of the element that has an index. */
+/* Returns the position of an element, given by its index, in the packed weight, in elements. */
 static int64_t opdi_aoti_block_place(const opdi_aoti_blocks *blocks, const int64_t *index) {
     int64_t rest[OPDI_AOTI_DIMS], place = blocks->offset, step = 1;
     memcpy(rest, index, sizeof rest);
@@ -55,7 +55,7 @@ static int64_t opdi_aoti_block_place(const opdi_aoti_blocks *blocks, const int64
     for (int i = 0; i < blocks->ndim; i++) { place += rest[i] * blocks->strides[i]; }
     return place;
 }
-/* Fills a dense tensor with the elements of the blocks. */
+/* Fills a dense tensor with the elements of a packed weight.  `element` is the size of an element in bytes. */
 static void opdi_aoti_unpack(const opdi_aoti_blocks *blocks, const char *from, char *to, size_t element) {
     int64_t index[OPDI_AOTI_DIMS] = {0}, count = 1;
     for (int i = 0; i < blocks->ndim; i++) { count *= blocks->dims[i]; }
@@ -101,7 +101,8 @@ OPDI_INTERNAL int32_t opdi_aoti_clone(void *self, void **out) {
     if (rc == 0) { ((opdi_aoti_handle *)*out)->packed = ((opdi_aoti_handle *)self)->packed; }
     return rc;
 }
-/* Makes a copy of all memory that self spans, with self's strides, even if elements overlap. */
+/* Makes a copy of all memory that `self` spans, with the strides of `self`, even if elements overlap.  Returns 0, or 1
+   and sets an error. */
 OPDI_INTERNAL int32_t opdi_aoti_clone_strides(void *self, void **out) {
     opd_tensor *tensor = opdi_aoti_tensor(self);
     if (!tensor) { return 1; }
@@ -132,7 +133,7 @@ OPDI_INTERNAL int32_t opdi_aoti_zero(void *self) {
     opd_scope_close(&scope);
     return opdi_aoti_status();
 }
-/* Reads the number in a tensor of one element, as dtype. */
+/* Reads the element of a tensor of one element, converted to `dtype`, into *out.  Returns 0, or 1 and sets an error. */
 OPDI_INTERNAL int32_t opdi_aoti_item(void *self, void *out, int64_t dtype) {
     opd_tensor *tensor = opdi_aoti_tensor(self);
     if (tensor && opd_numel(tensor) != 1) {
@@ -153,7 +154,8 @@ static int32_t opdi_aoti_number(const void *number, opd_scalar_type dtype, void 
     opd_scope_close(&scope);
     return rc;
 }
-/* Makes a tensor of one integer or bool of `dtype` from the lowest bytes of `bits`. */
+/* Makes a tensor of one integer or bool of `dtype` from the lowest bytes of `bits`.  Returns 0, or 1 and sets an
+   error. */
 OPDI_INTERNAL int32_t opdi_aoti_from_bits(uint64_t bits, void **out, int64_t dtype) {
     return opdi_aoti_number(&bits, (opd_scalar_type)dtype, out);
 }
@@ -171,7 +173,7 @@ OPDI_INTERNAL int32_t opdi_aoti_from_c128(opdi_aoti_c128 number, void **out) {
 }
 OPDI_INTERNAL size_t opdi_aoti_dtype_size(int32_t dtype) { return opd_dtype_size((opd_scalar_type)dtype); }
 
-//== checks, words, and what does nothing here =========================================================================
+//== checks, texts, and functions that do nothing here =================================================================
 
 OPDI_INTERNAL opdi_aoti_throwing opdi_aoti_cxx;
 
@@ -179,7 +181,7 @@ OPDI_INTERNAL void opdi_aoti_find(void *library, const char *name, void *out) {
     void *found = dlsym(library, name);
     memcpy(out, &found, sizeof found);
 }
-/* Finds C++ functions in a library that a model has loaded.  Returns whether all are there. */
+/* Finds C++ functions in a library and the libraries that it depends on.  Returns whether all were found. */
 OPDI_INTERNAL bool opdi_aoti_find_cxx(void *library) {
     opdi_aoti_find(library, "__cxa_allocate_exception", &opdi_aoti_cxx.allocate);
     opdi_aoti_find(library, "_ZNSt13runtime_errorC1EPKc", &opdi_aoti_cxx.construct);
@@ -189,7 +191,8 @@ OPDI_INTERNAL bool opdi_aoti_find_cxx(void *library) {
     return opdi_aoti_cxx.allocate && opdi_aoti_cxx.construct && opdi_aoti_cxx.destroy && opdi_aoti_cxx.type &&
         opdi_aoti_cxx.throws;
 }
-/* Called by the checks of a model.  If the check failed, sets an error and leaves the model. */
+/* Called by the checks of a model.  If `holds` is false, the check failed: sets an error and leaves the model, by
+   longjmp or an exception. */
 OPDI_INTERNAL void opdi_aoti_check(bool holds, const char *function, const char *file, uint32_t line, const char *text)
                                    {
     if (holds) { return; }
@@ -198,7 +201,7 @@ OPDI_INTERNAL void opdi_aoti_check(bool holds, const char *function, const char 
     (void)line;
     (void)opd_fail(OPD_ERROR_ARGUMENT, "%s", text ? text : "a check of the compiled model failed");
     if (opdi_aoti_current && !opdi_aoti_current->model->exceptions) { longjmp(*opdi_aoti_current->out, 1); }
-    void *exception = opdi_aoti_cxx.allocate(2 * sizeof(void *));             /* the size of a runtime_error */
+    void *exception = opdi_aoti_cxx.allocate(2 * sizeof(void *));             /* the size of a std::runtime_error */
     opdi_aoti_cxx.construct(exception, text ? text : "");
     opdi_aoti_cxx.throws(exception, opdi_aoti_cxx.type, opdi_aoti_cxx.destroy);
 }
@@ -232,7 +235,7 @@ OPDI_INTERNAL int32_t opdi_aoti_check_finite(const char *name, void *handle) {
     }
     return opdi_aoti_status();
 }
-/* Functions that return handles of objects that do not exist here: they return NULL, and freeing NULL is allowed. */
+/* These functions return handles of objects that do not exist here: they set the handle to NULL, which may be freed. */
 static int32_t opdi_aoti_none_1(void **out) {
     *out = NULL;
     return 0;
@@ -260,7 +263,8 @@ OPDI_INTERNAL int32_t opdi_aoti_zero_out(int32_t *out) {
     *out = 0;
     return 0;
 }
-/* Replaces the C library's getenv for one name: models check their inputs if that variable is set. */
+/* Replaces getenv in models: AOTI_RUNTIME_CHECK_INPUTS, if not set, counts as set, so that models check their
+   inputs. */
 OPDI_INTERNAL char *opdi_aoti_getenv(const char *name) {
     static char one[] = "1";
     char *value = getenv(name);

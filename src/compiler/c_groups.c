@@ -1,6 +1,6 @@
 #include "compiler.h"
 
-//== groups as functions ==============================================================================================
+//== groups of nests: the buffers that they use, and their names =======================================================
 
 static void opdi_group_buffer(opdi_group_buffers *buffers, opdi_buffer *buffer, bool written) {
     int i = 0;
@@ -34,7 +34,7 @@ static void opdi_c_write_sizes(opdi_cfile *file, const opdi_nest *nest) {
 OPDI_INTERNAL bool opdi_group_contracts(const opdi_group *group) {
     return group->nnests == 1 && opdi_nest_contracts(group->nests[0]);
 }
-/* Writes a group's name. */
+/* Writes a group's name to `name`: "k3_add" for group 3, whose last nest is from the operator add. */
 OPDI_INTERNAL void opdi_group_name(const opdi_group *group, char name[64]) {
     const char *what = group->nests[group->nnests - 1]->what;
     size_t length = (size_t)snprintf(name, 64, "k%d_", (int)group->id);
@@ -43,13 +43,15 @@ OPDI_INTERNAL void opdi_group_name(const opdi_group *group, char name[64]) {
     }
     name[length] = 0;
 }
-//== calls =============================================================================================================
+//== calls of operators ================================================================================================
 //
-//  A file that may call operators gets functions for the calls, which pass the bytes of the tensors to opdispatch.
+//  A file whose code may call operators gets C functions for these calls.  They pass the bytes of the tensors to
+//  opdispatch.
 
 static void opdi_c_write_given(opdi_cfile *file, const opdi_called *called, const opd_value *value, const char *to,
                                bool written);
-/* Writes the declaration of the tensor that has this number among the tensors in a call's arguments. */
+/* Writes lines that declare the tensor variable `to`, for tensor number `number` of a call's arguments.  If `written`
+   is true, the operator writes the tensor. */
 static void opdi_c_write_tensor(opdi_cfile *file, const opdi_called *called, int64_t number, const char *to,
                                 bool written) {
     const opdi_called_tensor *const slot = &called->in[number];
@@ -73,7 +75,8 @@ static void opdi_c_write_tensor(opdi_cfile *file, const opdi_called *called, int
                           (long long)slot->place, name, (int)slot->ndim, "(opd_scalar_type)", (int)slot->dtype);
     }
 }
-/* Writes the array (with its elements) that a value of a call points to. */
+/* Writes an array variable with the elements of `value`, which is an argument of a call, and a line that stores the
+   array in the value `to`. */
 static void opdi_c_write_array(opdi_cfile *file, const opdi_called *called, const opd_value *value, const char *to,
                                bool written) {
     static const char *const kinds[OPD_TAG_COUNT] = {
@@ -107,7 +110,7 @@ static void opdi_c_write_array(opdi_cfile *file, const opdi_called *called, cons
     if (value->tag == OPD_TAG_COMPLEX) { opdi_c_write_line(file, "%s = opd_value_complex(v%d);", to, id); }
     else { opdi_c_write_line(file, "%s = opd_value_%s(v%d, %d);", to, kinds[value->tag], id, count); }
 }
-/* Writes a value of a call: "args[2] = opd_value_int(3);". */
+/* Writes a line that sets the argument `to` of a call to `value`: "args[2] = opd_value_int(3);". */
 static void opdi_c_write_given(opdi_cfile *file, const opdi_called *called, const opd_value *value, const char *to,
                                bool written) {
     char name[24];
@@ -141,7 +144,7 @@ static void opdi_c_write_given(opdi_cfile *file, const opdi_called *called, cons
     default: opdi_c_write_array(file, called, value, to, written); break;
     }
 }
-/* The text of the C function that stores a result of a call. */
+/* The text of a C function that copies a result of a call to the call's output bytes. */
 OPDI_INTERNAL const char opdi_c_given[] =
     "static int called_gives(const opd_value *value, int element, uint8_t *to, const int64_t *sizes, int ndim,\n"
     "                        opd_scalar_type dtype) {\n"
@@ -156,7 +159,8 @@ OPDI_INTERNAL const char opdi_c_given[] =
     "    tensor = opd_copy_(opd_tensor_wrap(to, opd_ints_of(sizes, ndim), NULL, dtype, NULL, NULL), tensor);\n"
     "    return tensor && opd_ok() ? 0 : 4;\n"
     "}\n";
-/* Writes the function that calls an operator.  For code that runs in this process, one function serves all calls. */
+/* Writes the function that calls an operator.  Code that runs in this process does not need such a function: it calls
+   opdi_c_model.call. */
 static void opdi_c_write_called(opdi_cfile *file, opdi_group *group) {
     const opdi_called *const called = group->nests[0]->called;
     char name[64], place[32];
@@ -192,7 +196,7 @@ static void opdi_c_write_called(opdi_cfile *file, opdi_group *group) {
     opdi_c_write(file, "}\n");
 }
 
-//== groups ============================================================================================================
+//== groups of nests, written as C functions ===========================================================================
 
 OPDI_INTERNAL void opdi_c_write_group(opdi_cfile *file, opdi_group *group) {
     opdi_group_buffers buffers;

@@ -2,7 +2,7 @@
 
 //== reductions ========================================================================================================
 
-/* Writes the line that adds one more value to `sum`. */
+/* Writes the line that combines the variable `sum` with one more value, according to the nest's reduction. */
 static void opdi_c_write_reduce(opdi_cfile *file, const opdi_nest *nest, const char *sum, const char *value) {
     const bool sums = nest->reduction == OPDI_OVER_SUM || nest->reduction == OPDI_OVER_PROD;
     opdi_c_write_indent(file);
@@ -42,22 +42,23 @@ static void opdi_c_write_first(opdi_cfile *file, const opdi_nest *nest, opd_scal
     default: opdi_c_write(file, "0"); break;
     }
 }
-/* The number of floats that one sum adds one after the other.  More of them would round differently from an uncompiled
-   run, which adds in blocks. */
+/* The number of floats that are added one after the other in float.  Longer sums would differ from those of an
+   uncompiled run, which adds in blocks. */
 #define OPDI_C_ADDED 256
-/* Returns whether a sum, divided among `lanes` sums, has so many terms that these must be doubles. */
+/* Returns whether a sum has so many terms that its partial sums, of which there are `lanes`, must be doubles. */
 static bool opdi_nest_deep(const opdi_nest *nest, int lanes) {
     int64_t count = 1;
     for (int i = nest->ndim - nest->nreduce; i < nest->ndim; i++) { count *= nest->sizes[i]; }
     return nest->reduction == OPDI_OVER_SUM && nest->value->dtype == OPD_FLOAT32 && count / lanes > OPDI_C_ADDED;
 }
-/* Writes to `text` the number of a loop's iterations that form whole groups of sixteen. */
+/* Writes to `text` the size of a loop, rounded down to a multiple of 16. */
 static void opdi_c_write_sixteens(char text[48], const opdi_nest *nest, int loop) {
     const long long size = (long long)nest->sizes[loop];
     if (opdi_nest_open(nest, loop)) { (void)snprintf(text, 48, "%lld / 16 * 16", size); }
     else { (void)snprintf(text, 48, "%lld", size / 16 * 16); }
 }
-/* Writes the index of a loop that runs in groups of sixteen, if the value to reduce depends on the index. */
+/* Writes the line that computes the index of a loop from `first`, the start of a group of iterations, and the lane l,
+   if the value to reduce depends on this index. */
 static void opdi_c_write_lane(opdi_cfile *file, const opdi_nest *nest, int loop, const char *first) {
     uint32_t loops = 0;
     opdi_fold_loops(nest->value, nest->ndim, &loops);
@@ -66,7 +67,7 @@ static void opdi_c_write_lane(opdi_cfile *file, const opdi_nest *nest, int loop,
 static bool opdi_over_places(opdi_over reduction) {
     return reduction == OPDI_OVER_ARGMAX || reduction == OPDI_OVER_ARGMIN || reduction == OPDI_OVER_POOLED;
 }
-/* Writes the loops of a reduction for one element of its result, and stores it in the variable `result`. */
+/* Writes the loops that compute one element of a reduction's result, and store it in the variable `result`. */
 static void opdi_c_write_reduction(opdi_cfile *file, opdi_nest *nest, const char *result) {
     const int first = nest->ndim - nest->nreduce, last = nest->ndim - 1;
     const bool places = opdi_over_places(nest->reduction);
@@ -107,7 +108,7 @@ static void opdi_c_write_reduction(opdi_cfile *file, opdi_nest *nest, const char
         opdi_c_write_close(file, nest->nreduce);
         return;
     }
-    if (lanes) {                                  /* sixteen sums, from which a compiler makes vectors */
+    if (lanes) {                                  /* sixteen sums, which the C compiler can turn into vectors */
         opdi_c_write_line(file, "%s %s_16[16];", type, sum);
         opdi_c_write_line(file, "for (int l = 0; l < 16; l++) { %s_16[l] = %s; }", sum, sum);
     }
@@ -141,12 +142,12 @@ static void opdi_c_write_reduction(opdi_cfile *file, opdi_nest *nest, const char
     }
     if (deep) { opdi_c_write_line(file, "const float %s = (float)%s;", result, sum); }
 }
-/* Returns how many adjacent results a reduction computes at once. */
+/* Returns the number of adjacent results that a reduction over a loop of this size computes at once. */
 static int opdi_across_lanes(int64_t size) {
     return size >= 16 ? 16 : size >= 8 ? 8 : 4;
 }
-/* Returns whether a reduction sums products of two loads of floats, each of which is adjacent or equal for adjacent
-   results of loop `lane`. */
+/* Returns whether a reduction sums products of two loads of floats which, from one result of loop `lane` to the next,
+   advance by one element or stay the same. */
 static bool opdi_across_products(const opdi_nest *nest, int lane) {
     const opdi_expr *const value = nest->value;
     bool any = false;
@@ -161,7 +162,7 @@ static bool opdi_across_products(const opdi_nest *nest, int lane) {
     }
     return any;
 }
-/* Writes the line that adds one product to each of several sums. */
+/* Writes the line that adds one product to each of `lanes` sums, for adjacent results of loop `lane`. */
 static void opdi_c_write_across_product(opdi_cfile *file, const opdi_nest *nest, int lane, int lanes) {
     const opdi_access *x = &nest->value->in[0]->access, *y = &nest->value->in[1]->access;
     if (x->strides[lane] && !y->strides[lane]) {
@@ -180,7 +181,8 @@ static void opdi_c_write_across_product(opdi_cfile *file, const opdi_nest *nest,
     opdi_c_write_element(file, y, nest->ndim, false, "");
     opdi_c_write(file, ");\n");
 }
-/* Writes the loops that compute the sums of adjacent results, and stores these in the row from index `from` on. */
+/* Writes the loops that compute the sums of `lanes` adjacent results, and store them in the C array `row` from index
+   `from` on. */
 static void opdi_c_write_across_sums(opdi_cfile *file, opdi_nest *nest, int lane, int lanes, int from) {
     const int inner = nest->ndim - nest->nreduce;
     char value[32];
@@ -211,8 +213,9 @@ static void opdi_c_write_across_sums(opdi_cfile *file, opdi_nest *nest, int lane
     opdi_c_write_line(file, "for (int l = 0; l < %d; l++) { row[%d + l] = (%s)sums[l]; }", lanes, from,
                       opdi_c_value(nest->value->dtype));
 }
-/* Writes a reduction that computes 16, 8 or 4 results at once; its operands are adjacent along loop `lane`.  The last
-   block may overlap the block before it.  The operations on a sum are done once for each result, in rows. */
+/* Writes a reduction that computes 16, 8 or 4 results of loop `lane` at once, because its operands are adjacent along
+   that loop.  The last such block may overlap the block before it.  The sums are stored in a row, and a second loop
+   computes nest->finish and stores the results. */
 static void opdi_c_write_across(opdi_cfile *file, opdi_nest *nest, int lane) {
     const int64_t size = nest->sizes[lane];
     const int lanes = opdi_across_lanes(size), number = (int)++file->next, part = 2048;
@@ -245,10 +248,11 @@ static void opdi_c_write_across(opdi_cfile *file, opdi_nest *nest, int lane) {
     opdi_c_write_store(file, nest, value);
     opdi_c_write_close(file, 2);
 }
-/* The types of keys that are sorted. */
+/* The types of sort keys, and the ends of the names of functions for them. */
 static const struct { const char *type, *end; bool floats; } opdi_c_keys[] = {
     {"float", "f32", true}, {"double", "f64", true}, {"int64_t", "i64", false}};
-/* The C functions that sort keys of type $; their names end with @. */
+/* The text of the C functions that sort keys.  It is written once for each type: $ stands for the type, @ for the end
+   of its functions' names. */
 static const char opdi_c_first[] =
     "/* Whether place i comes before place k when keys are sorted: NaN is the largest. */\n"
     "static inline int first_@(const $ *keys, long step, int most, int64_t i, int64_t k) {\n"
@@ -296,7 +300,8 @@ static void opdi_c_write_typed(opdi_cfile *file, const char *text, const char *t
         else { opdi_string_add_n(file->out, text, 1); }
     }
 }
-/* Writes the function that computes a tile of `rows` rows, of floats or, if `wide` is true, of doubles. */
+/* Writes the C function that computes a tile of `rows` rows of a matrix product, of doubles if `wide` is true, else of
+   floats. */
 static void opdi_c_write_tiled(opdi_cfile *file, int rows, bool wide) {
     const char *const type = wide ? "double" : "float", *const vector = wide ? "vector64" : "vector";
     const char *const width = wide ? "WIDTH64" : "WIDTH";
@@ -318,7 +323,8 @@ static void opdi_c_write_tiled(opdi_cfile *file, int rows, bool wide) {
     }
     opdi_c_write_close(file, 2);
 }
-/* The C functions that compute a tile of one to six rows of type $; their names end with @. */
+/* The text of the C function that calls the function for a tile of one to six rows.  $ stands for the type, @ for the
+   end of the functions' names. */
 static const char opdi_c_tiles[] =
     "static void tiles_@(long rows, long depth, const $ *left, const $ *right, long step, $ *tile) {\n"
     "    switch (rows) {\n"
@@ -330,7 +336,7 @@ static const char opdi_c_tiles[] =
     "    default: tile6_@(depth, left, right, step, tile); break;\n"
     "    }\n"
     "}\n";
-/* Writes those functions of families (one function for each type or size) that are called. */
+/* Writes the functions for sorting and for tiles that are called, for each type and size that is needed. */
 OPDI_INTERNAL void opdi_c_write_families(opdi_cfile *file) {
     for (int i = 0; i < 3; i++) {
         if (!(file->sorts >> i & 1)) { continue; }
@@ -344,7 +350,7 @@ OPDI_INTERNAL void opdi_c_write_families(opdi_cfile *file) {
         else { opdi_c_write_typed(file, opdi_c_tiles, i < 32 ? "float" : "double", i < 32 ? "f32" : "f64"); }
     }
 }
-/* Writes a nest that sorts: a call for each row. */
+/* Writes the loops of a nest that sorts: they call a sorting function for each row. */
 static void opdi_c_write_sorted(opdi_cfile *file, const opdi_nest *nest) {
     const opdi_access *const keys = &nest->value->access;
     const int rows = nest->ndim - 2;
@@ -360,7 +366,7 @@ static void opdi_c_write_sorted(opdi_cfile *file, const opdi_nest *nest) {
     opdi_c_write(file, ", %lld);\n", (long long)nest->sizes[rows]);
     opdi_c_write_close(file, rows);
 }
-/* Writes a nest inside the group's outer loops. */
+/* Writes the loops of a nest.  The loops before number `outer` are the group's outer loops, which are open already. */
 OPDI_INTERNAL void opdi_c_write_nest(opdi_cfile *file, opdi_nest *nest, int outer) {
     const int inner = nest->ndim - nest->nreduce;
     char value[32], sum[32];
@@ -399,14 +405,14 @@ OPDI_INTERNAL void opdi_c_write_nest(opdi_cfile *file, opdi_nest *nest, int oute
     opdi_c_write_close(file, outer == inner ? 1 : inner - outer);
 }
 
-//== products ==========================================================================================================
+//== matrix products ===================================================================================================
 
 static const opdi_access *opdi_contraction_load(const opdi_expr *expr) {
     while (expr->kind == OPDI_EXPR_CAST) { expr = expr->in[0]; }
     return &expr->access;
 }
-/* Returns whether an operand has the same elements in every run, and in every iteration of the loops that both operands
-   have, so that it can be packed early. */
+/* Returns whether an operand can be packed before all runs: it is a constant, and does not depend on the loops over the
+   batch or on open sizes. */
 static bool opdi_contraction_early(const opdi_contraction *all, const opdi_access *access) {
     const int inner = all->nest->ndim - all->nest->nreduce;
     for (int i = 0; i < all->nbatch; i++) { if (access->strides[all->batch[i]]) { return false; } }
@@ -421,7 +427,8 @@ OPDI_INTERNAL void opdi_contraction_of(opdi_contraction *all, opdi_nest *nest) {
     all->nest = nest;
     all->left = opdi_contraction_load(nest->value->in[0]);
     all->right = opdi_contraction_load(nest->value->in[1]);
-    for (int i = inner - 1; i >= 0; i--) {        /* n belongs to the operand that alone has the innermost dim */
+    for (int i = inner - 1; i >= 0; i--) {        /* `right` becomes the operand that alone depends on the innermost
+                                                     loop */
         const bool left = all->left->strides[i] != 0, right = all->right->strides[i] != 0;
         if (left == right) { continue; }
         if (left) {
@@ -455,7 +462,7 @@ OPDI_INTERNAL void opdi_contraction_of(opdi_contraction *all, opdi_nest *nest) {
     all->left_early = opdi_contraction_early(all, all->left);
     all->right_early = !all->direct && opdi_contraction_early(all, all->right);
 }
-/* Returns the type in which a product is summed. */
+/* Returns the C type in which a product is summed. */
 OPDI_INTERNAL const char *opdi_contraction_type(const opdi_contraction *all) {
     return all->nest->value->dtype == OPD_FLOAT64 ? "double" : "float";
 }
@@ -467,14 +474,13 @@ OPDI_INTERNAL int64_t opdi_contraction_left(const opdi_contraction *all) {
     const int64_t rows = (all->rows + all->tile - 1) / all->tile * all->tile;
     return (rows * all->depth * (int64_t)opd_dtype_size(all->nest->value->dtype) + 63) / 64 * 64;
 }
-/* Returns the bytes of the packed right operand: of the columns of one tile, or of all columns if it is packed
-   early. */
+/* Returns the bytes of the packed right operand: all columns if it is packed early, else the columns of one tile. */
 OPDI_INTERNAL int64_t opdi_contraction_right(const opdi_contraction *all) {
     const int64_t columns = all->right_early ? (all->columns + 63) / 64 * 64 : 64;
     return (all->depth * columns * (int64_t)opd_dtype_size(all->nest->value->dtype) + 63) / 64 * 64;
 }
-/* Writes "s0 * (at / 7) + s1 * (at % 7)", the offset of an access at the joint iteration number `at` of the given
-   loops. */
+/* Writes the offset of an access, "s0 * (at / 7) + s1 * (at % 7)", at iteration number `at` of the given loops, counted
+   over all of them. */
 static void opdi_c_write_digits(opdi_cfile *file, const opdi_access *access, const opdi_nest *nest, const int *loops,
                             int count, const char *at) {
     int64_t below = 1;
@@ -492,7 +498,8 @@ static void opdi_c_write_digits(opdi_cfile *file, const opdi_access *access, con
     }
     if (!any) { opdi_c_write(file, "0"); }
 }
-/* Writes "const long i3 = at / 7 % 5;" for each of the loops: its index at their joint iteration number `at`. */
+/* Writes a line "const long i3 = at / 7 % 5;" for each of the given loops: its index at iteration number `at`, counted
+   over all of these loops. */
 static void opdi_c_write_loops(opdi_cfile *file, const opdi_nest *nest, const int *loops, int count, const char *at) {
     int64_t below = 1;
     for (int i = count - 1; i >= 0; i--) {
@@ -504,14 +511,15 @@ static void opdi_c_write_loops(opdi_cfile *file, const opdi_nest *nest, const in
         below *= nest->sizes[loops[i]];
     }
 }
-/* Writes an element of an operand, converted.  `more` is the element's offset inside the batch. */
+/* Writes element `more` of the array `pointer`, the elements of an operand, converted from a 16-bit float to float. */
 static void opdi_c_write_operand(opdi_cfile *file, const opdi_access *access, const char *pointer, const char *more) {
     const bool half = access->dtype == OPD_BFLOAT16 || access->dtype == OPD_FLOAT16;
     const char *const helper = access->dtype == OPD_BFLOAT16 ? "from_bf16" : "from_f16";
     if (half) { opdi_c_need(file, helper); }
     opdi_c_write(file, half ? "%s(%s[%s])" : "%s%s[%s]", half ? helper : "", pointer, more);
 }
-/* Writes to `text` the number of rows of a tile, or the name of the variable with that number. */
+/* Writes to `text` the number of rows of a tile or, if the last tile may have fewer rows, the name of the C variable
+   with that number. */
 static void opdi_contraction_high(const opdi_contraction *all, char text[16]) {
     (void)snprintf(text, 16, all->few ? "high" : "%d", all->tile);
 }
@@ -521,7 +529,7 @@ static void opdi_c_write_high(opdi_cfile *file, const opdi_contraction *all, con
                       all->tile,
                       (long long)all->rows, first, all->tile);
 }
-/* Writes the loops over the depth of an operand, and its offset there. */
+/* Writes the loops over the depth of an operand, and the line that declares `from`, its address at that depth. */
 static void opdi_c_write_depth(opdi_cfile *file, const opdi_contraction *all, const opdi_access *access) {
     opdi_c_write_line(file, "long depth = 0;");
     for (int i = 0; i < all->nk; i++) { opdi_c_write_for(file, all->k[i], all->nest->sizes[all->k[i]]); }
@@ -534,7 +542,7 @@ static void opdi_c_write_depth(opdi_cfile *file, const opdi_contraction *all, co
     }
     opdi_c_write(file, ";\n");
 }
-/* Writes loops that pack a tile's rows of the left operand, over the whole depth: to[k * width + row]. */
+/* Writes the loops that pack the rows of one tile of the left operand over the whole depth, as to[k * width + row]. */
 static void opdi_c_write_pack_left(opdi_cfile *file, const opdi_contraction *all) {
     char width[16];
     opdi_contraction_high(all, width);
@@ -554,7 +562,8 @@ static void opdi_c_write_pack_left(opdi_cfile *file, const opdi_contraction *all
     opdi_c_write_line(file, "depth++;");
     opdi_c_write_close(file, all->nk);
 }
-/* Writes loops that pack the columns of the right operand, in runs of elements that are a constant step apart. */
+/* Writes the loops that pack the columns of one tile of the right operand.  Columns that are a constant step apart are
+   copied in one loop. */
 static void opdi_c_write_pack_right(opdi_cfile *file, const opdi_contraction *all) {
     const char *const width = opdi_contraction_width(all), *const type = opdi_contraction_type(all);
     const long long step = all->nn ? (long long)all->right->strides[all->n[all->nn - 1]] : 0;
@@ -583,7 +592,7 @@ static void opdi_c_write_pack_right(opdi_cfile *file, const opdi_contraction *al
     opdi_c_write_line(file, "depth++;");
     opdi_c_write_close(file, all->nk);
 }
-/* Writes the line that finds the first element of an operand in a batch. */
+/* Writes the line that declares `source`, the address of an operand's first element in the current batch. */
 static void opdi_c_write_source(opdi_cfile *file, const opdi_contraction *all, const opdi_access *access) {
     const char *const type = opdi_c_type(access->dtype);
     char name[64];
@@ -598,7 +607,7 @@ static void opdi_c_write_source(opdi_cfile *file, const opdi_contraction *all, c
     if (access->offset) { opdi_c_write(file, " + %lld", (long long)access->offset); }
     opdi_c_write(file, ";\n");
 }
-/* Writes the loops that pack the left operand by tiles of rows. */
+/* Writes the loops that pack all tiles of rows of the left operand. */
 static void opdi_c_write_left(opdi_cfile *file, const opdi_contraction *all) {
     opdi_c_write_open(file, "for (long first = 0; first < %lld; first += %d) {", (long long)all->rows, all->tile);
     opdi_c_write_high(file, all, "first");
@@ -609,7 +618,7 @@ static void opdi_c_write_left(opdi_cfile *file, const opdi_contraction *all) {
     opdi_c_write_pack_left(file, all);
     opdi_c_write_close(file, 1);
 }
-/* Writes the loops that pack a tile's columns of the right operand. */
+/* Writes the loops that pack the columns of one tile of the right operand. */
 static void opdi_c_write_right_pack(opdi_cfile *file, const opdi_contraction *all) {
     opdi_c_write_source(file, all, all->right);
     if (all->direct) {
@@ -626,7 +635,8 @@ static void opdi_c_write_right_pack(opdi_cfile *file, const opdi_contraction *al
     opdi_c_write_pack_right(file, all);
     if (all->direct) { opdi_c_write_close(file, 1); }
 }
-/* Writes the loops over tiles of columns, which are packed or, if possible, read directly. */
+/* Opens the loop over tiles of columns, and writes the code that packs the columns of a tile or, if possible, finds
+   their address without packing. */
 static void opdi_c_write_right(opdi_cfile *file, const opdi_contraction *all) {
     const char *const width = opdi_contraction_width(all), *const type = opdi_contraction_type(all);
     opdi_c_write_open(file, "for (long first = 0; first < %lld; first += %s) {", (long long)all->columns, width);
@@ -641,7 +651,7 @@ static void opdi_c_write_right(opdi_cfile *file, const opdi_contraction *all) {
     opdi_c_write_line(file, "long step = %s;", width);
     opdi_c_write_right_pack(file, all);
 }
-/* Writes the functions that pack constant operands once. */
+/* Writes the functions that pack constant operands, once before all runs. */
 OPDI_INTERNAL void opdi_c_write_early_packs(opdi_cfile *file, const opdi_contraction *all, const char *name) {
     const char *const type = opdi_contraction_type(all);
     char operand[64];
@@ -668,8 +678,8 @@ OPDI_INTERNAL void opdi_c_write_early_packs(opdi_cfile *file, const opdi_contrac
         opdi_c_write(file, "}\n");
     }
 }
-/* Writes the loops over a tile's columns, in runs along the last loop of n.  The inner loop's index is the column in
-   the run.  Returns how many loops it opened. */
+/* Writes the loops over a tile's columns.  If several loops form a column's number, iterations of the last of them form
+   runs, and the innermost loop written is over a run.  Returns the number of loops that it opened. */
 static int opdi_c_write_columns(opdi_cfile *file, const opdi_contraction *all) {
     const opdi_nest *const nest = all->nest;
     const int last = all->nn - 1;
@@ -689,8 +699,8 @@ static int opdi_c_write_columns(opdi_cfile *file, const opdi_contraction *all) {
     opdi_c_write_line(file, "const long i%d = start + column;", all->n[last]);
     return 2;
 }
-/* Writes the code that computes a tile.  If the depth is large, the tile is computed in parts, whose sums are
-   doubles. */
+/* Writes the code that computes a tile.  If the depth is large, the tile is computed in parts, and the parts are added
+   as doubles. */
 static void opdi_c_write_tile(opdi_cfile *file, const opdi_contraction *all, const char *helper) {
     const char *const type = opdi_contraction_type(all), *const width = opdi_contraction_width(all);
     const char *const rows = all->few ? "high, " : "";
@@ -721,7 +731,8 @@ OPDI_INTERNAL void opdi_c_write_contraction(opdi_cfile *file, opdi_nest *nest) {
     const char *const type = opdi_contraction_type(&all), *const width = opdi_contraction_width(&all);
     (void)snprintf(helper, sizeof helper, "tile%d_%s", all.tile, *type == 'd' ? "f64" : "f32");
     if (all.few) { (void)snprintf(helper, sizeof helper, "tiles_%s", *type == 'd' ? "f64" : "f32"); }
-    file->tiles[*type == 'd'] |= all.few ? 0xfeu : 1u << all.tile;        /* of one to six rows, and their dispatcher */
+    file->tiles[*type == 'd'] |= all.few ? 0xfeu : 1u << all.tile;        /* if few: tiles of one to six rows, and the
+                                                                             function that chooses */
     if (all.left_early) { opdi_c_write_line(file, "(void)%s;", all.left->buffer->name); }
     if (all.right_early) { opdi_c_write_line(file, "(void)%s;", all.right->buffer->name); }
     for (int i = 0; i < all.nbatch; i++) { opdi_c_write_for(file, all.batch[i], nest->sizes[all.batch[i]]); }

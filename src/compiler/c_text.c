@@ -1,7 +1,7 @@
 #include "compiler.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>writing_c    nests as a text of C
+//  >>writing_c    nests as C text
 //----------------------------------------------------------------------------------------------------------------------
 
 static void opdi_c_write_arguments(opdi_cfile *file, const char *format, va_list ap) {
@@ -21,7 +21,7 @@ OPD_PRINTF_LIKE(2, 3) OPDI_INTERNAL void opdi_c_write(opdi_cfile *file, const ch
 OPDI_INTERNAL void opdi_c_write_indent(opdi_cfile *file) {
     for (int i = 0; i < file->indent; i++) { opdi_string_add(file->out, "    "); }
 }
-/* Writes a line. */
+/* Writes a line, with its indentation. */
 OPD_PRINTF_LIKE(2, 3) OPDI_INTERNAL void opdi_c_write_line(opdi_cfile *file, const char *format, ...) {
     va_list ap;
     opdi_c_write_indent(file);
@@ -30,7 +30,7 @@ OPD_PRINTF_LIKE(2, 3) OPDI_INTERNAL void opdi_c_write_line(opdi_cfile *file, con
     va_end(ap);
     opdi_string_add(file->out, "\n");
 }
-/* Writes a line that opens a block. */
+/* Writes a line that opens a block, such as "for (...) {".  Lines that follow are indented further. */
 OPD_PRINTF_LIKE(2, 3) OPDI_INTERNAL void opdi_c_write_open(opdi_cfile *file, const char *format, ...) {
     va_list ap;
     opdi_c_write_indent(file);
@@ -40,7 +40,7 @@ OPD_PRINTF_LIKE(2, 3) OPDI_INTERNAL void opdi_c_write_open(opdi_cfile *file, con
     opdi_string_add(file->out, "\n");
     file->indent++;
 }
-/* Closes blocks. */
+/* Writes lines that close `count` blocks. */
 OPDI_INTERNAL void opdi_c_write_close(opdi_cfile *file, int count) {
     for (; count > 0; count--) {
         file->indent--;
@@ -48,10 +48,12 @@ OPDI_INTERNAL void opdi_c_write_close(opdi_cfile *file, int count) {
     }
 }
 
-/* The beginning of every file.  A vector has LANES floats that a compiler adds at once, and a tile has PARTS vectors of
-   columns.  FRESH precedes each call, because tensors of several types use the same memory in turn: clang otherwise
-   moves a read of one type past a write of another.  APART forbids inlining: after some hundred inlined calls, gcc no
-   longer unrolls loops. */
+/* The first lines of every written file.
+   LANES: the number of floats that the compiler's vectors can hold.  PARTS: the number of vectors in a row of a
+   tile.
+   FRESH: placed before each call of a group, because tensors of several types use the same memory in turn; without it,
+   clang moves a read of one type past a write of another.
+   APART: forbids inlining, because after some hundred inlined calls gcc no longer unrolls loops. */
 OPDI_INTERNAL const char opdi_c_prelude[] =
     "#include <math.h>\n"
     "#include <stdint.h>\n"
@@ -70,8 +72,8 @@ OPDI_INTERNAL const char opdi_c_prelude[] =
     "typedef double vector64 __attribute__((vector_size(4 * LANES), aligned(8), may_alias));\n"
     "#define WIDTH (LANES * PARTS)\n#define WIDTH64 (LANES / 2 * PARTS)\n"
     "#else\ntypedef float vector;\ntypedef double vector64;\n#define WIDTH PARTS\n#define WIDTH64 PARTS\n#endif\n\n";
-/* The text of helpers for a floating-point type of C, with a suffix for their names and a suffix for functions of
-   libm. */
+/* The text of helper functions for a floating-point type of C.  name: the end of their names; f: the end of libm's
+   names. */
 #define OPDI_C_REMAINDER(type, name, f) {"remainder_" name, \
     "static inline " type " remainder_" name "(" type " x, " type " y) {\n" \
     "    const " type " mod = fmod" f "(x, y);\n" \
@@ -130,8 +132,8 @@ OPDI_INTERNAL const char opdi_c_prelude[] =
     OPDI_C_LOGADDEXP2(type, name, f), OPDI_C_LOGIT(type, name, f), OPDI_C_EXP_RATIO(type, name, f), \
     OPDI_C_GELU_SLOPE(type, name, f), OPDI_C_GELU_TANH_SLOPE(type, name, f), OPDI_C_SILU_SLOPE(type, name, f), \
     OPDI_C_MISH_SLOPE(type, name, f)
-/* The text of helpers for several sums: they add a number times other numbers, or the products of two rows of
-   numbers. */
+/* The text of helper functions for `count` sums at once: they add a number times other numbers, or the products of two
+   rows of numbers. */
 #define OPDI_C_SUMS(count, bytes) {"sums_" count, \
     "#if LANES > 1\n" \
     "typedef float lanes_" count " __attribute__((vector_size(" bytes "), aligned(4), may_alias));\n" \
@@ -378,7 +380,7 @@ OPDI_INTERNAL const opdi_c_helper opdi_c_helpers[] = {
     "    const double m = x > y || x != x ? x : y;\n"
     "    return m < z || m != m ? m : z;\n"
     "}\n"},
-    /* special functions, with the formulas of op:special */
+    /* special functions, computed as in op:special */
     {"powers_f64",
     "/* Adds up table[k] x^k. */\n"
     "static inline double powers_f64(const double *table, int count, double x) {\n"
@@ -631,7 +633,7 @@ OPDI_INTERNAL void opdi_c_need(opdi_cfile *file, const char *name) {
     for (size_t i = 0; i < sizeof opdi_c_helpers / sizeof *opdi_c_helpers; i++) {
         if (strcmp(opdi_c_helpers[i].name, name) != 0) { continue; }
         file->helpers[i / 64] |= (uint64_t)1 << (i % 64);
-        const char *at = opdi_c_helpers[i].text;  /* helpers that this one calls */
+        const char *at = opdi_c_helpers[i].text;  /* the helpers that this helper calls */
         for (size_t k = 0; k < i; k++) {
             if (strstr(at, opdi_c_helpers[k].name)) { opdi_c_need(file, opdi_c_helpers[k].name); }
         }
@@ -661,8 +663,8 @@ OPDI_INTERNAL const char *opdi_c_type(opd_scalar_type dtype) {
     default: return NULL;
     }
 }
-/* Returns the C type in which values of a dtype are computed.  Values of 16-bit floats are floats, rounded to 16
-   bits. */
+/* Returns the C type in which values of a dtype are computed.  16-bit floats are computed as floats, and rounded to 16
+   bits after each operation. */
 OPDI_INTERNAL const char *opdi_c_value(opd_scalar_type dtype) {
     return dtype == OPD_FLOAT16 || dtype == OPD_BFLOAT16 ? "float" : opdi_c_type(dtype);
 }
@@ -671,8 +673,8 @@ OPDI_INTERNAL void opdi_c_name(const opdi_buffer *buffer, char name[64]) {
         (void)snprintf(name, 64, "%s", buffer->name);
     } else { (void)snprintf(name, 64, "t%d", (int)buffer->id); }
 }
-/* Writes "4 * i0 + i1 + 3", the place of an element.  Leaves out the loops before number `from`, which select the
-   row. */
+/* Writes the offset of an element, such as "4 * i0 + i1 + 3", as a C expression.  Leaves out the loops before number
+   `from`: if only one row is stored, they do not count. */
 static void opdi_c_write_place(opdi_cfile *file, const opdi_access *access, int ndim, int from, int64_t offset) {
     bool any = false;
     for (int i = from; i < ndim; i++) {
@@ -687,7 +689,8 @@ static void opdi_c_write_place(opdi_cfile *file, const opdi_access *access, int 
             : offset));
     }
 }
-/* Returns whether a buffer is kept in a row of the group, and sets *low to the row's first element. */
+/* Returns whether a buffer exists only as one row, in a C array of the group's function, and sets *low to the row's
+   first element. */
 static bool opdi_c_in_row(const opdi_cfile *file, const opdi_access *access, int64_t *low) {
     const opdi_group *const group = file->group;
     if (!access->buffer->group || access->buffer->group != group) { return false; }
@@ -700,7 +703,8 @@ static bool opdi_c_in_row(const opdi_cfile *file, const opdi_access *access, int
     }
     return false;
 }
-/* Writes an element as an lvalue. */
+/* Writes the element of an access, as a C expression that can be assigned to.  `more` is text that is added to its
+   offset. */
 OPDI_INTERNAL void opdi_c_write_element(opdi_cfile *file, const opdi_access *access, int ndim, bool written,
                                         const char *more) {
     char name[64];
@@ -728,7 +732,7 @@ OPDI_INTERNAL void opdi_c_write_number(opdi_cfile *file, opd_scalar_type dtype, 
     } else { opdi_c_write(file, i64 == INT64_MIN ? "INT64_MIN" : "%lld", (long long)i64); }
 }
 
-/* Writes the k-th number of an expression. */
+/* Writes number k of an expression, f64[k] or i64[k], as a C expression. */
 static void opdi_c_write_xpr_number(opdi_cfile *file, const opdi_expr *expr, int k) {
     static const char *const forms[][2] = {
         {"", ""}, {"", ""}, {"1.0 / ", ""}, {"sqrt((double)", ")"}, {"1.0 / sqrt((double)", ")"}};
@@ -743,7 +747,8 @@ static void opdi_c_write_xpr_number(opdi_cfile *file, const opdi_expr *expr, int
 }
 
 typedef struct opdi_formula_args { char names[3][32]; const opdi_expr *expr; } opdi_formula_args;
-/* Writes the text of a formula for a type, with its operands inserted. */
+/* Writes the text of a pointwise formula, which is a macro's text, as C for the type of args->expr, with the names of
+   its operands inserted. */
 static void opdi_c_write_formula(opdi_cfile *file, const char *text, size_t length, const opdi_formula_args *args) {
     const opd_scalar_type dtype = args->expr->dtype;
     const bool wide = dtype == OPD_FLOAT64, whole = dtype == OPD_INT64;
@@ -766,7 +771,7 @@ static void opdi_c_write_formula(opdi_cfile *file, const char *text, size_t leng
         }
         int sign = -1;
         for (int i = 0; i < 4; i++) { if (word == 7 && strncmp(text, signs[i].macro, 8) == 0) { sign = i; } }
-        if (sign >= 0) {                          /* OPD_ADD(first, second) */
+        if (sign >= 0) {                          /* the word is the macro of a sum, difference, product or negation */
             const char *const first = text + 8, *at = first, *second = NULL;
             for (int depth = 1; depth; at++) {
                 depth += (*at == '(') - (*at == ')');
@@ -835,7 +840,7 @@ static const char *opdi_formula_text(const opdi_expr *expr) {
     return opdi_formula_texts[expr->formula];
 }
 
-/* Writes a cast of the value `from` between dtypes. */
+/* Writes a cast of the value `from`, of dtype `was`, to `dtype`. */
 static void opdi_c_write_cast(opdi_cfile *file, const char *from, opd_scalar_type was, opd_scalar_type dtype) {
     const bool floating = opd_dtype_is_floating(was);
     if (dtype == OPD_BOOL) { opdi_c_write(file, "%s != 0", from); }
@@ -849,7 +854,7 @@ static void opdi_c_write_cast(opdi_cfile *file, const char *from, opd_scalar_typ
         opdi_c_write(file, "(%s)%s(%s)", opdi_c_value(dtype), name, from);
     } else { opdi_c_write(file, "(%s)%s", opdi_c_value(dtype), from); }
 }
-/* Returns whether an expression divides integers by a number that may be zero. */
+/* Returns whether an expression divides an integer by a number that may be zero. */
 static bool opdi_expr_divides(const opdi_expr *expr) {
     static const char *const names[] = {"div_trunc", "div_floor", "fmod", "remainder"};
     if (expr->kind != OPDI_EXPR_FORMULA || expr->dtype != OPD_INT64 ||
@@ -859,8 +864,8 @@ static bool opdi_expr_divides(const opdi_expr *expr) {
     for (int i = 0; i < 4; i++) { if (strcmp(opdi_formula_names[expr->formula], names[i]) == 0) { return true; } }
     return false;
 }
-/* Writes the lines that check the indices in the variables `in`.  Writes to `more` the text that adds the indices to an
-   element's place. */
+/* Writes the lines that check the indices in the C variables `in`; out-of-range indices make the function return 1.
+   Writes to `more` the text that adds the indices to an element's offset. */
 static void opdi_c_write_indices(opdi_cfile *file, const opdi_expr *expr, const char *name, char in[][32],
                                  char more[256]) {
     for (int i = 0, at = 0; i < expr->nin; i++) {
@@ -873,7 +878,8 @@ static void opdi_c_write_indices(opdi_cfile *file, const opdi_expr *expr, const 
         at += snprintf(more + at, (size_t)(256 - at), " + %lld * %s_%d", (long long)expr->index_strides[i], name, i);
     }
 }
-/* Writes the lines that compute a value, after those of its operands, and sets `name` to the value's variable. */
+/* Writes the lines that compute a value: first those of its operands, then a line that declares a variable.  Sets
+   `name` to the variable's name. */
 OPDI_INTERNAL void opdi_c_write_value(opdi_cfile *file, opdi_expr *expr, int ndim, char name[32]) {
     char in[OPDI_NEST_INDICES][32], more[256] = "";
     if (expr->kind == OPDI_EXPR_RESULT) {
@@ -919,7 +925,7 @@ OPDI_INTERNAL void opdi_c_write_value(opdi_cfile *file, opdi_expr *expr, int ndi
     }
     opdi_c_write(file, ";\n");
 }
-/* Writes the line that stores a variable. */
+/* Writes the line that stores the variable `name` as the nest's result. */
 OPDI_INTERNAL void opdi_c_write_store(opdi_cfile *file, opdi_nest *nest, const char *name) {
     const opdi_access *const access = &nest->out;
     const bool half = access->dtype == OPD_BFLOAT16 || access->dtype == OPD_FLOAT16;

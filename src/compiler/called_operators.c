@@ -1,17 +1,18 @@
 #include "compiler.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>called_operators operators without a form in C, which compiled graphs call
+//  >>called_operators operators that cannot be written as C code: calls from compiled graphs
 //
-//  The nest of a call is never changed.  It reads a buffer into which its tensors were copied one after the other, and
-//  writes another, from which its results are copied.  The nests around it are fused with these copies and need not
-//  know the call.
+//  A call is recorded as a nest that no pass changes.  It reads one buffer, into which its tensors were copied one
+//  after the other, and writes another buffer, from which its results are copied.  Other nests are fused with these
+//  copies like with any copy.
 //----------------------------------------------------------------------------------------------------------------------
 
 typedef int (*opdi_called_each)(opd_tensor *tensor, int from, int element, void *user);
 
-/* Fills `sizes` with the loops over a tensor's elements (as elements of a dtype that has a C type) and `access` with
-   the elements' strides.  Returns the number of loops, or -1 and sets an error. */
+/* Sets `sizes` to the sizes of loops over a tensor's elements, and `access` to the elements' strides.  Elements without
+   a C type are visited as several elements of a dtype that has one.  Returns the number of loops, or -1 and sets an
+   error. */
 OPDI_INTERNAL int opdi_called_loops(const opd_tensor *tensor, int64_t sizes[OPDI_NEST_DIMS], opdi_access *access) {
     int64_t strides[OPDI_NEST_DIMS];
     int each;
@@ -31,8 +32,8 @@ OPDI_INTERNAL int opdi_called_loops(const opd_tensor *tensor, int64_t sizes[OPDI
     }
     return opdi_access_set(access, opd_device_data(tensor, OPD_LAZY), unit, strides, n) ? -1 : n;
 }
-/* Records a copy of a tensor to its place in a buffer or, if `back` is true, from there.  Returns 0, or -1 and sets an
-   error. */
+/* Records a copy of a tensor into the buffer of a call, at slot->place, or from there to the tensor if `back` is true.
+   Returns 0, or -1 and sets an error. */
 static int opdi_called_copy(const opdi_called_tensor *slot, const opd_tensor *tensor, opdi_buffer *buffer, bool back) {
     int64_t sizes[OPDI_NEST_DIMS], count = 1;
     opdi_access mine, other;
@@ -53,7 +54,8 @@ static int opdi_called_copy(const opdi_called_tensor *slot, const opd_tensor *te
     nest->out = back ? mine : other;
     return opdi_nest_add(nest, load);
 }
-/* Gives a tensor a place in a buffer, behind the tensors that end at byte *end, and advances *end. */
+/* Fills `slot` with a tensor's properties and a place in a buffer, behind the tensors that end at byte *end.  Advances
+   *end. */
 static void opdi_called_slot(opdi_called_tensor *slot, const opd_tensor *tensor, size_t *end) {
     slot->dtype = opd_dtype(tensor);
     slot->ndim = opd_ndim(tensor);
@@ -61,7 +63,7 @@ static void opdi_called_slot(opdi_called_tensor *slot, const opd_tensor *tensor,
     memcpy(slot->sizes, opd_sizes(tensor), (size_t)slot->ndim * sizeof *slot->sizes);
     *end += ((size_t)opd_numel(tensor) * opd_dtype_size(slot->dtype) + 63) / 64 * 64;
 }
-/* Fills the slot of a tensor argument, or of None.  Returns 0, or -1 and sets an error. */
+/* Adds a tensor argument, which may be None (NULL), to called->in.  Returns 0, or -1 and sets an error. */
 static int opdi_called_argument(opdi_called *called, const opd_tensor *tensor) {
     opdi_called_tensor *const slot = &called->in[called->nin++];
     slot->place = -1;
@@ -78,7 +80,7 @@ static int opdi_called_argument(opdi_called *called, const opd_tensor *tensor) {
     memcpy(slot->number, opd_data((opd_tensor *)(uintptr_t)tensor), opd_dtype_size(slot->dtype));
     return 0;
 }
-/* Returns whether a value can be kept for later runs, which objects of the current run cannot. */
+/* Returns whether a value can be stored for later runs.  Objects of the current run cannot. */
 static bool opdi_called_keeps(const opd_value *value) {
     bool keeps = value->tag != OPD_TAG_OBJECT && value->tag != OPD_TAG_CELL;
     for (int32_t i = 0; value->tag == OPD_TAG_LIST && i < value->n; i++) {
@@ -86,7 +88,7 @@ static bool opdi_called_keeps(const opd_value *value) {
     }
     return keeps;
 }
-/* Keeps the arguments of a call for later runs.  Returns 0, or -1 and sets an error. */
+/* Stores the arguments of a call in called->args, for later runs.  Returns 0, or -1 and sets an error. */
 static int opdi_called_arguments(opdi_called *called, const opd_value *args) {
     for (int i = 0; i < called->nargs; i++) {
         const opd_value *const value = &args[i];
@@ -114,7 +116,7 @@ static int opdi_called_arguments(opdi_called *called, const opd_value *args) {
     }
     return 0;
 }
-/* Returns the number of tensors in the values. */
+/* Returns the number of tensors in `count` values, including tensors in lists. */
 static int opdi_called_count(const opd_value *values, int count) {
     int sum = 0;
     for (int i = 0; i < count; i++) {
@@ -139,8 +141,8 @@ static int opdi_called_outputs(const opd_op *op, const opd_value *args, const op
     }
     return rc;
 }
-/* The state while the results of a call are recorded: each first gets a place in a buffer, and then is copied from
-   there. */
+/* The state while the results of a call are recorded: first each result gets a place in a buffer, then each is copied
+   from its place. */
 typedef struct opdi_called_job { opdi_called *called; opdi_buffer *from; int32_t at; } opdi_called_job;
 static int opdi_called_place(opd_tensor *tensor, int from, int element, void *user) {
     opdi_called_job *const job = (opdi_called_job *)user;
@@ -159,7 +161,8 @@ static int opdi_called_copy_back(opd_tensor *tensor, int from, int element, void
     opdi_called_job *const job = (opdi_called_job *)user;
     return opdi_called_copy(&job->called->out[job->at++], tensor, job->from, true);
 }
-/* Returns why compiled code cannot call an operator, or NULL if it can. */
+/* Returns a reason why compiled code cannot call an operator, or NULL if it can.  rets: the results of its fake kernel,
+   or NULL if they are not known yet. */
 OPDI_INTERNAL const char *opdi_called_refuses(const opdi_recording *recording, opd_op *op, const opd_value *rets) {
     if (!recording->calls || recording->open || !op->schema) { return "it"; }
     if (opd_op_tags(op) & (OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE | OPD_OPTAG_DATA_DEPENDENT_OUTPUT |
@@ -175,8 +178,8 @@ OPDI_INTERNAL const char *opdi_called_refuses(const opdi_recording *recording, o
     }
     return NULL;
 }
-/* Returns tensor number `at` of all tensors in a call's arguments, or NULL after the last one.  Sets *written to
-   whether the call writes it. */
+/* Returns tensor number `at` of all tensors in a call's arguments, or NULL if there are fewer.  Sets *written to true
+   if the operator writes it. */
 static opd_tensor *opdi_called_tensor_at(const opd_op *op, const opd_value *args, int at, bool *written) {
     for (int i = 0; i < op->nargs; i++) {
         const bool list = args[i].tag == OPD_TAG_TENSORS;
@@ -189,13 +192,13 @@ static opd_tensor *opdi_called_tensor_at(const opd_op *op, const opd_value *args
     }
     return NULL;
 }
-/* Returns whether two tensors share memory. */
+/* Returns whether the memory of two tensors overlaps. */
 static bool opdi_called_meet(const opd_tensor *a, const opd_tensor *b) {
     const char *const first = (const char *)a->data, *const second = (const char *)b->data;
     return a->numel && b->numel && first && second && first < second + opdi_span(b) && second < first + opdi_span(a);
 }
-/* Returns why tensors cannot be passed to an operator as copies, or NULL if they can.  They cannot if a written tensor
-   shares memory with itself or another argument, or if a result is an argument though the schema does not say so. */
+/* Returns a reason why the tensors of a call cannot be passed as copies, or NULL if they can.  They cannot if a written
+   tensor overlaps itself or another argument, or if a result is an argument although the schema does not say so. */
 static const char *opdi_called_shares(const opd_op *op, const opd_value *args, const opd_value *rets) {
     bool written, other;
     opd_tensor *a, *b;
@@ -214,8 +217,8 @@ static const char *opdi_called_shares(const opd_op *op, const opd_value *args, c
     }
     return NULL;
 }
-/* Returns whether all tensors of a call are contiguous or repeat one element.  For other tensors, random numbers are
-   generated in the order of memory. */
+/* Returns whether all tensors of a call are contiguous or repeat one element.  Otherwise random numbers would be
+   generated in another order, that of the tensors' memory, which the copies do not have. */
 static bool opdi_called_rows(const opd_op *op, const opd_value *args) {
     bool written, rows = true;
     const opd_tensor *tensor;
@@ -226,7 +229,8 @@ static bool opdi_called_rows(const opd_op *op, const opd_value *args) {
     }
     return rows;
 }
-/* Records the nest of a call with its input buffer and output buffer.  Returns 0, or -1 and sets an error. */
+/* Records the nest of a call, which reads the buffer `in` and writes the buffer `out`.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_called_nest(opdi_called *called, opdi_buffer *in, opdi_buffer *out) {
     const int64_t sizes[2] = {(int64_t)out->bytes, (int64_t)in->bytes};
     opdi_nest *const nest = opdi_nest_new(sizes, 2, 1);
@@ -242,13 +246,13 @@ static int opdi_called_nest(opdi_called *called, opdi_buffer *in, opdi_buffer *o
     nest->called = called;
     return opdi_nest_add(nest, load);
 }
-/* Returns a new buffer of `bytes` bytes, or NULL and sets an error. */
+/* Returns a new buffer of `bytes` bytes (at least 64), or NULL and sets an error. */
 static opdi_buffer *opdi_called_buffer(size_t bytes) {
     opdi_buffer *const buffer = opdi_buffer_new(opdi_recording_now, OPDI_MAX(bytes, (size_t)64), OPDI_BUFFER_TEMPORARY);
     if (buffer) { buffer->dtype = OPD_UINT8; }
     return buffer;
 }
-/* Returns a new call of an operator with these arguments, without results yet, or NULL and sets an error. */
+/* Returns a new call of `op` with the arguments `args`, whose results are not known yet, or NULL and sets an error. */
 static opdi_called *opdi_called_new(opd_op *op, const opd_value *args) {
     opdi_recording *const recording = opdi_recording_now;
     opdi_called *const called = (opdi_called *)opdi_recording_alloc(recording, sizeof *called);
@@ -260,7 +264,7 @@ static opdi_called *opdi_called_new(opd_op *op, const opd_value *args) {
                                                             sizeof *called->in);
     return called->args && called->in && opdi_called_arguments(called, args) == 0 ? called : NULL;
 }
-/* Copies the tensors of a call to its input buffer.  Returns 0, or -1 and sets an error. */
+/* Records copies of the tensors of a call to its input buffer.  Returns 0, or -1 and sets an error. */
 static int opdi_called_gather(const opdi_called *called, const opd_value *args, opdi_buffer *in) {
     for (int i = 0; i < called->nargs; i++) {
         const opd_value *const kept = &called->args[i];
@@ -274,8 +278,8 @@ static int opdi_called_gather(const opdi_called *called, const opd_value *args, 
     }
     return 0;
 }
-/* Undoes what a lowering has recorded after the nest `last`, and drops its results, so that the operator is called
-   instead. */
+/* Removes the nests recorded after `last`, by a lowering that failed, and releases its results.  The operator is then
+   called instead. */
 OPDI_INTERNAL void opdi_called_instead(opd_call *call, opdi_nest *last) {
     opdi_recording *const recording = opdi_recording_now;
     recording->last = last;
@@ -284,7 +288,7 @@ OPDI_INTERNAL void opdi_called_instead(opd_call *call, opdi_nest *last) {
     call->filled = call->owned = 0;
     call->cursor = 0;
 }
-/* Returns whether a call has complex arguments, or others without a C type, which lowerings do not handle. */
+/* Returns whether a call has complex arguments, or other arguments without a C type, which lowerings do not support. */
 OPDI_INTERNAL bool opdi_called_unfit(const opd_call *call) {
     bool unfit = false;
     int each;
@@ -305,8 +309,8 @@ OPDI_INTERNAL const char *opdi_lower_name(const char *name) {
     const char *const end = strstr(name, "::");
     return end ? end + 2 : name;
 }
-/* Runs an operator that has no other kernel on the lazy device: records a call of it.  Returns 0, or -1 and sets an
-   error. */
+/* The kernel on the lazy device for operators that have no other kernel there: records a call of the operator.  Returns
+   0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_called_record(opd_call *call) {
     opd_op *const op = opd_call_operator(call);
     opdi_recording *const recording = opdi_recording_now;
@@ -333,7 +337,7 @@ OPDI_INTERNAL int opdi_called_record(opd_call *call) {
     called->nout = job.at;
     opdi_buffer *const in = opdi_called_buffer(called->in_bytes), *const out = opdi_called_buffer(called->out_bytes);
     if (!in || !out) { return -1; }
-    out->kept = called->nout == 0 || draws;       /* it is called for its checks or its random numbers */
+    out->kept = called->nout == 0 || draws;       /* it must run although nothing reads its results */
     called->id = recording->ncalled++;
     called->next = recording->called;
     recording->called = called;
@@ -343,9 +347,9 @@ OPDI_INTERNAL int opdi_called_record(opd_call *call) {
         opdi_called_outputs(op, args, rets, opdi_called_copy_back, &job) ? -1 : 0;
 }
 
-//== when it is called =================================================================================================
+//== running called operators ==========================================================================================
 
-/* Copies a call into memory of `arena`.  Returns NULL and sets an error if it fails. */
+/* Returns a copy of a call in the memory of `arena`, or NULL and sets an error. */
 OPDI_INTERNAL opdi_called *opdi_called_keep(opdi_arena *arena, const opdi_called *called) {
     const size_t in = (size_t)called->nin * sizeof *called->in, out = (size_t)called->nout * sizeof *called->out;
     opdi_called *const copy = (opdi_called *)opdi_arena_alloc(arena, sizeof *copy);
@@ -367,7 +371,7 @@ OPDI_INTERNAL opdi_called *opdi_called_keep(opdi_arena *arena, const opdi_called
     }
     return copy;
 }
-/* Returns the number that the call gets as an argument instead of a tensor. */
+/* Returns the number in `slot`, which the call gets as an argument instead of a tensor. */
 OPDI_INTERNAL opd_value opdi_called_number(const opdi_called_tensor *slot) {
     int64_t whole = 0;
     if (slot->dtype == OPD_BOOL) { return opd_value_bool(*(const uint8_t *)slot->number != 0); }
@@ -376,15 +380,15 @@ OPDI_INTERNAL opd_value opdi_called_number(const opdi_called_tensor *slot) {
     memcpy(&whole, slot->number, sizeof whole);
     return opd_value_int(whole);
 }
-/* Returns the tensor of an argument.  It is a copy if the operator writes it, otherwise it uses the memory at `in`.
-   Returns NULL and sets an error if it fails. */
+/* Returns the tensor of an argument.  If the operator writes it, the tensor is a copy, otherwise it uses the memory at
+   `in`.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_called_tensor_of(const opdi_called_tensor *slot, const unsigned char *in, bool written) {
     if (slot->place == OPDI_CALLED_NUMBER) { return opd_tensor_wrapped_number(opdi_called_number(slot)); }
     const opd_ints sizes = opd_ints_of(slot->sizes, slot->ndim);
     return written ? opd_tensor_from(in + slot->place, sizes, slot->dtype)
         : opd_tensor_wrap((void *)(uintptr_t)(in + slot->place), sizes, NULL, slot->dtype, NULL, NULL);
 }
-/* State while the results of a call are stored. */
+/* The state while the results of a call are stored in the memory at `out`. */
 typedef struct opdi_called_gives { const opdi_called *called; unsigned char *out; int32_t at; } opdi_called_gives;
 static int opdi_called_give(opd_tensor *tensor, int from, int element, void *user) {
     opdi_called_gives *const gives = (opdi_called_gives *)user;
@@ -400,7 +404,8 @@ static int opdi_called_give(opd_tensor *tensor, int from, int element, void *use
                                            slot->dtype, NULL, NULL);
     return to && opd_copy_(to, tensor) ? 0 : -1;
 }
-/* Fills `args` with the arguments of a call, in the innermost scope.  Returns 0, or -1 and sets an error. */
+/* Sets `args` to the arguments of a call, whose tensors are read from `in` and belong to the innermost scope.  Returns
+   0, or -1 and sets an error. */
 static int opdi_called_fill(const opdi_called *called, const unsigned char *in, opd_value *args) {
     for (int i = 0; i < called->nargs; i++) {
         const opd_value *const kept = &called->args[i];
@@ -423,7 +428,8 @@ static int opdi_called_fill(const opdi_called *called, const unsigned char *in, 
     }
     return 0;
 }
-/* Returns how often arguments have been written that the operator, by its schema, must not write. */
+/* Returns the sum of the version counters of all arguments that the operator must not write, according to its schema.
+   It has changed if the operator wrote one of them. */
 static uint64_t opdi_called_writes(const opdi_called *called, const opd_value *args) {
     uint64_t sum = 0;
     bool written;
@@ -433,7 +439,7 @@ static uint64_t opdi_called_writes(const opdi_called *called, const opd_value *a
     }
     return sum;
 }
-/* Calls an operator and stores its results.  Returns 0, or -1 and sets an error. */
+/* Calls an operator with `args`, and stores its results at `out`.  Returns 0, or -1 and sets an error. */
 static int opdi_called_now(const opdi_called *called, const opd_value *args, unsigned char *out) {
     opd_value rets[OPDI_MAX_RETURNS];
     opdi_called_gives gives = {called, out, 0};
@@ -447,8 +453,8 @@ static int opdi_called_now(const opdi_called *called, const opd_value *args, uns
     return gives.at == called->nout ? 0 : opd_fail(OPD_ERROR_KERNEL, "%s: results are fewer than the operator's fake "
                                                    "kernel says", opd_op_name(called->op));
 }
-/* Calls an operator of a compiled graph with the bytes at `in`, and stores its results at `out`.  Returns 0, or 4 and
-   sets an error. */
+/* Calls an operator of a compiled graph with the tensors at `in`, and stores its results at `out`.  Returns 0, or 4 and
+   sets an error; the compiled code then returns 4, too. */
 OPDI_INTERNAL int opdi_called_run(const opdi_called *called, const unsigned char *in, unsigned char *out) {
     opd_scope scope = opd_scope_open();
     const bool was = opd_grad_mode_set(false);

@@ -15,99 +15,107 @@
 typedef enum opdi_buffer_role {
     OPDI_BUFFER_TEMPORARY, OPDI_BUFFER_INPUT, OPDI_BUFFER_CONSTANT
 } opdi_buffer_role;
-/* A block of memory in a recording. */
+/* A block of memory in a recording, the memory of one or more tensors. */
 typedef struct opdi_buffer {
     size_t bytes;
-    opd_scalar_type dtype;                        /* dtype of its elements at their first use */
+    opd_scalar_type dtype;                        /* dtype of its elements when it was first used */
     int32_t role, id;
-    int64_t index;                                /* of an input: its number; of a constant: its byte offset among
-                                                     all */
-    bool output;                                  /* whether it is a result of the function */
-    const void *data;                             /* of a constant: its bytes, in host memory */
-    const opd_tensor *tensor;                     /* the constant */
+    int64_t index;                                /* inputs: the input's number; constants: byte offset among all
+                                                     constants */
+    bool output;                                  /* true if it is a result of the function */
+    const void *data;                             /* constants: the bytes, in host memory */
+    const opd_tensor *tensor;                     /* constants: the tensor; NULL: made by the graph */
     const char *name;
-    size_t used;                                  /* how many of its bytes are used */
-    struct opdi_nest *writer, *reader;            /* writer: the last nest that writes it; reader: the last that reads
-                                                     it */
-    int32_t writes, reads, readers;               /* writes: writing nests; reads: loads; readers: reading nests */
-    bool fixed;                                   /* whether its contents are the same in every run */
-    bool folded;                                  /* a constant from which the compiler has made other constants */
-    bool front;                                   /* whether it is computed before everything else */
-    bool kept;                                    /* its writer stays even if nothing reads it */
-    struct opdi_group *group;                     /* the only group that uses it, or NULL; if set, memory for one row is
-                                                     enough */
-    int32_t first, last;                          /* the first and the last group that use it */
-    int64_t place;                                /* its offset in the arena, or -1 */
+    size_t used;                                  /* the number of its bytes that are accessed */
+    struct opdi_nest *writer, *reader;            /* the last nest that writes it, and the last that reads it */
+    int32_t writes, reads, readers;               /* writes: number of nests that write it; reads: number of loads;
+                                                     readers: number of nests that read it */
+    bool fixed;                                   /* true if its contents are the same in every run */
+    bool folded;                                  /* the compiler has computed other constants from this constant */
+    bool front;                                   /* it is computed before everything else */
+    bool kept;                                    /* the nest that writes it must stay even if nothing reads it */
+    struct opdi_group *group;                     /* the only group that uses it; then memory for one row is enough;
+                                                     NULL: several groups use it */
+    int32_t first, last;                          /* numbers of the first and the last group that use it */
+    int64_t place;                                /* its offset in the arena; -1: it is not in the arena */
 } opdi_buffer;
-/* The elements of a buffer that the loops of a nest access: element number offset + sum of strides[i] * index of loop
-   i. */
+/* The elements of a buffer that a nest reads or writes.  Each iteration accesses the element with the number offset +
+   sum over i of strides[i] * (index of loop i). */
 typedef struct opdi_access {
     opdi_buffer *buffer;
     opd_scalar_type dtype;
     int64_t offset, strides[OPDI_NEST_DIMS];
 } opdi_access;
-/* How a floating-point number in an expression follows from an integer: n, 1 / n, sqrt(n), 1 / sqrt(n). */
+/* How a number of an expression is computed from an integer n.  WHOLE: n, PART: 1 / n, ROOT: sqrt(n), ROOT_PART: 1 /
+   sqrt(n).  NONE: it is a plain number. */
 enum { OPDI_FORM_NONE, OPDI_FORM_WHOLE, OPDI_FORM_PART, OPDI_FORM_ROOT, OPDI_FORM_ROOT_PART };
 typedef enum opdi_expr_kind {
     OPDI_EXPR_LOAD, OPDI_EXPR_NUMBER, OPDI_EXPR_FORMULA, OPDI_EXPR_CAST,
-    OPDI_EXPR_COUNT,                              /* offset + sum of strides * index, an int64 */
-    OPDI_EXPR_RESULT,                             /* the result of the reduction, used in `finish` */
-    OPDI_EXPR_PLACE                               /* has no value, only the indices for the nest's store */
+    OPDI_EXPR_COUNT,                              /* an int64: access.offset + sum of access.strides[i] * (index of loop
+                                                     i) */
+    OPDI_EXPR_RESULT,                             /* the result of the nest's reduction; only in `finish` */
+    OPDI_EXPR_PLACE                               /* no value: has the indices of the nest's store */
 } opdi_expr_kind;
-/* A value inside the loops of a nest.  A load may have further indices, which are values themselves: its element is
-   that of `access` + sum of index_strides[k] * in[k].  Each in[k] must be in [0, index_sizes[k]) or, if `wraps` is
-   true, in [-index_sizes[k], index_sizes[k]). */
+/* A value that is computed in the loops of a nest.  A load may have up to four indices, which are values themselves.
+   Then it reads the element of `access` plus the sum of index_strides[k] * in[k].  Each in[k] must be in [0,
+   index_sizes[k]) or, if `wraps` is true, in [-index_sizes[k], index_sizes[k]). */
 typedef struct opdi_expr {
     opdi_expr_kind kind;
     opd_scalar_type dtype;
     int32_t formula, nin, mark, round;
     struct opdi_expr *in[OPDI_NEST_INDICES];
-    double f64[3];                                /* of a formula: its constants a, b, c; or a number */
+    double f64[3];                                /* formulas: the constants a, b and c; numbers: the number, in
+                                                     f64[0] */
     int64_t i64[3];
     opdi_access access;
     int64_t index_strides[OPDI_NEST_INDICES], index_sizes[OPDI_NEST_INDICES];
-    int32_t order;                                /* its position in the list that is made of a recording
-                                                     (opdi_open_list) */
-    int8_t forms[3];                              /* how f64[k] follows from i64[k], which depends on an open size */
-    bool wraps;                                   /* indices may be negative, to count from the end */
+    int32_t order;                                /* its position in the list that opdi_open_list_unit makes of a
+                                                     recording */
+    int8_t forms[3];                              /* OPDI_FORM_...: how f64[k] is computed from i64[k] if that depends
+                                                     on an open size */
+    bool wraps;                                   /* indices may be negative, and then count from the end */
 } opdi_expr;
 typedef enum opdi_over {
     OPDI_OVER_NONE, OPDI_OVER_SUM, OPDI_OVER_PROD, OPDI_OVER_MAX, OPDI_OVER_MIN, OPDI_OVER_ANY,
     OPDI_OVER_ALL, OPDI_OVER_ARGMAX, OPDI_OVER_ARGMIN,
-    OPDI_OVER_POOLED,                             /* as argmax, but gives the last of several NaNs, as PyTorch's pools
-                                                     do */
-    OPDI_OVER_MOST, OPDI_OVER_LEAST,              /* the places of the largest and following elements, one per
-                                                     iteration of the last loop that is not reduced.  Nothing changes
-                                                     such a nest (opdi_nest_stays). */
-    OPDI_OVER_CALLED                              /* a call, over all bytes that it reads (opdi_called); not changed,
-                                                     either */
+    OPDI_OVER_POOLED,                             /* like ARGMAX, but of several NaNs it finds the last, as PyTorch's
+                                                     pooling operators do */
+    OPDI_OVER_MOST, OPDI_OVER_LEAST,              /* sorting: the indices of the largest (smallest) elements in order,
+                                                     one per iteration of the last loop that is not reduced.  No pass
+                                                     changes such a nest (opdi_nest_stays). */
+    OPDI_OVER_CALLED                              /* a call of an operator (opdi_called), over all bytes that it reads;
+                                                     no pass changes it */
 } opdi_over;
-/* Loops, outermost first, and the value that they store.  The innermost `nreduce` loops are reduced: the value is
-   summed over them, or combined as `reduction` says, and `out` does not depend on them. */
+/* A nest: a set of loops, the outermost first, and the value that they store.  The innermost `nreduce` loops are
+   reduced: the value is combined over them as `reduction` says, and `out` does not depend on them. */
 typedef struct opdi_nest {
     struct opdi_nest *next, *prev;
     int32_t ndim, nreduce, id;
     int64_t sizes[OPDI_NEST_DIMS];
     opdi_over reduction;
     opdi_access out;
-    opdi_expr *value, *finish;                    /* finish: of a reduction: the value stored for its result, or NULL */
-    opdi_expr *place;                             /* the further indices of `out` (as those of a load), or NULL */
-    bool follows;                                 /* it reads values that earlier iterations have stored */
-    bool open;                                    /* whether a number in the nest depends on an open size */
-    uint32_t open_loops, open_strides;            /* masks: the loops, and the strides of `out`, that depend on one */
-    const char *what;                             /* the operator's name */
-    struct opdi_called *called;                   /* a call of an operator instead of loops, or NULL */
+    opdi_expr *value, *finish;                    /* finish: the value to store for the result of a reduction, see
+                                                     OPDI_EXPR_RESULT; NULL: the result itself */
+    opdi_expr *place;                             /* an OPDI_EXPR_PLACE with indices for the store (like those of a
+                                                     load), or NULL */
+    bool follows;                                 /* an iteration reads values that earlier iterations stored */
+    bool open;                                    /* true if a number in the nest depends on an open size */
+    uint32_t open_loops, open_strides;            /* masks: the loops whose sizes, and the strides of `out`, that depend
+                                                     on an open size */
+    const char *what;                             /* the name of the operator that recorded it */
+    struct opdi_called *called;                   /* the call, if this is a call of an operator; else NULL */
 } opdi_nest;
-/* A result that a graph computed from numbers that may depend on open sizes: a truth value that decides what runs, a
-   quotient, a remainder, a maximum or a minimum. */
+/* A result that a graph computed from numbers that may depend on open sizes: a truth value that decides which nodes
+   run, a quotient, a remainder, a maximum or a minimum. */
 typedef struct opdi_decision {
     struct opdi_decision *next;
-    const char *name;                             /* name of the function that computed it */
-    int32_t kind, count, first;                   /* kind: opdi_decision_kind; count: numbers it got; first: those in
-                                                     its first argument */
-    int64_t result, *numbers;                     /* numbers: what it got; floats are stored as their bits */
+    const char *name;                             /* name of the operator or builtin that computed it */
+    int32_t kind, count, first;                   /* kind: opdi_decision_kind; count: number of integers in the
+                                                     arguments; first: number of those in the first argument */
+    int64_t result, *numbers;                     /* numbers: the integers in the arguments; floats are stored as their
+                                                     bits */
 } opdi_decision;
-/* A condition that fusing found true and relied on: less <= more. */
+/* A condition that held while nests were fused, and on which the fused code relies: less <= more. */
 typedef struct opdi_fact { int64_t less, more; } opdi_fact;
 /* The state of a recording. */
 typedef struct opdi_recording {
@@ -115,19 +123,20 @@ typedef struct opdi_recording {
     opdi_buffer **buffers;                        /* [nbuffers], by their number */
     opdi_nest *first, *last;
     int32_t nbuffers, nnests, room;
-    const char *what;                             /* the operator that runs now */
-    bool open;                                    /* whether conditions are noted (opdi_fact) */
-    bool loose;                                   /* the recording is only compared: extra copies do not matter */
-    bool calls;                                   /* operators that cannot be written in C are called */
-    bool draws;                                   /* so are operators that use random numbers */
+    const char *what;                             /* the name of the operator that is running */
+    bool open;                                    /* sizes are open, so conditions (opdi_fact) are recorded */
+    bool loose;                                   /* the recording is only compared with another, so copies that could
+                                                     be avoided do not matter */
+    bool calls;                                   /* operators that cannot be written in C may be called */
+    bool draws;                                   /* operators that use random numbers may be called, too */
     struct opdi_called *called;                   /* the called operators, newest first */
     int32_t ncalled;
     opdi_fact *facts;
     int32_t nfacts, facts_room, ndecisions;
     opdi_decision *decisions, *last_decision;
 } opdi_recording;
-/* Special functions, on doubles only.  These formulas exist only in nests: their numbers follow those of the other
-   formulas, and no device has them. */
+/* Pointwise formulas of special functions, which are computed in double only.  They exist only in nests: no device
+   computes them.  Their numbers follow the numbers of the public pointwise formulas. */
 #define OPDI_NEST_FORMULAS(X) \
     X(lgamma, 1, D, OPD_H(lgamma)(x)) X(digamma, 1, D, OPD_H(digamma)(x)) X(erfinv, 1, D, OPD_H(erfinv)(x)) \
     X(ndtri, 1, D, OPD_H(ndtri)(x)) X(erfcx, 1, D, OPD_H(erfcx)(x)) X(log_ndtr, 1, D, OPD_H(log_ndtr)(x)) \
@@ -141,20 +150,21 @@ enum { OPDI_FORMULAS = OPD_FORMULA_COUNT + 12 };
 
 #if !defined(OPD_NO_COMPILER)
 #if defined(OPDI_CORE)
-/* A tensor of a call, which is contiguous from byte `place` of a buffer on.  If `place` is -1, the argument is None; if
-   it is OPDI_CALLED_NUMBER, the argument is a number instead of a tensor. */
+/* A tensor of a call.  It is contiguous, and begins at byte `place` of a buffer.  If `place` is -1, the argument is
+   None; if it is OPDI_CALLED_NUMBER, the argument is a number instead of a tensor. */
 #define OPDI_CALLED_NUMBER (-2)
 typedef struct opdi_called_tensor {
     opd_scalar_type dtype;
     int32_t ndim;
-    int32_t from, element;                        /* of a result: from: its number, or ~argument; element: its index in
-                                                     a list, or -1 */
+    int32_t from, element;                        /* results: from: number of the result, or ~(number of the written
+                                                     argument); element: index in a list, or -1 */
     int64_t place;
-    double number[2];                             /* a complex number; an integer has its bits in number[0] */
+    double number[2];                             /* CALLED_NUMBER: the number; integers as bits in number[0] */
     int64_t sizes[OPD_MAX_DIMS];
 } opdi_called_tensor;
-/* A call of an operator.  In `args`, a tensor is {TENSOR, n: its number in `in`}, and a list {TENSORS, n, u.i: number
-   of its first tensor}.  `out` has the results that are tensors, then the arguments that the operator writes. */
+/* A call of an operator.  In `args`, a tensor is {TENSOR, n: its index in `in`}, and a list {TENSORS, n: count, u.i:
+   index of its first tensor in `in`}.  `out` has the results that are tensors, then the arguments that the operator
+   writes. */
 typedef struct opdi_called {
     struct opdi_called *next;
     opd_op *op;
@@ -162,7 +172,8 @@ typedef struct opdi_called {
     opd_value *args;
     opdi_called_tensor *in, *out;
     size_t in_bytes, out_bytes;
-    bool draws;                                   /* it uses the generator in each run, in the order of the calls */
+    bool draws;                                   /* it uses random numbers: it must run in each run, and in the order
+                                                     of the recording */
 } opdi_called;
 #endif
 #endif
@@ -183,12 +194,12 @@ typedef struct opdi_lower_pool {
 
 #if !defined(OPD_NO_COMPILER)
 #if defined(OPDI_CORE)
-/* The elements that tensor[indices] reads or writes: the sizes of the loops, and for each dim of the tensor its loop,
-   or -1 if an index selects there. */
+/* The elements that tensor[indices] reads or writes: the sizes of the loops and, for each dim of the tensor, the loop
+   over it, or -1 if an index selects the element. */
 typedef struct opdi_lower_places {
     int64_t sizes[2 * OPD_MAX_DIMS];
-    int dims[OPD_MAX_DIMS], ndim, where, wide;    /* where: the first loop over the indices; wide: the number of these
-                                                     loops */
+    int dims[OPD_MAX_DIMS], ndim, where, wide;    /* where: the first loop over the indices' elements; wide: the number
+                                                     of these loops */
 } opdi_lower_places;
 #endif
 #endif
@@ -199,15 +210,15 @@ typedef struct opdi_lower_places {
 #if defined(OPDI_CORE)
 typedef void (*opdi_access_seen)(opdi_access *access, void *user);
 #define OPDI_GROUP_NESTS 24
-/* Nests that are computed together: in each iteration of their common outer loops, one runs after the other. */
+/* Nests that share their `outer` outermost loops: in each iteration of these loops, one nest runs after the other. */
 typedef struct opdi_group {
     struct opdi_group *next;
     opdi_nest *nests[OPDI_GROUP_NESTS];
     int32_t nnests, outer, id;
-    bool early;                                   /* it needs only constants, so it runs once */
-    int64_t left, right;                          /* of a matrix product: places of its packed operands */
-    int64_t scratch, scratch_bytes;               /* the packed operands' memory in the arena, unless they are packed
-                                                     early */
+    bool early;                                   /* it reads only constants, so it runs once, before all runs */
+    int64_t left, right;                          /* matrix products: byte offsets of the packed operands */
+    int64_t scratch, scratch_bytes;               /* matrix products: memory in the arena for the packed operands,
+                                                     unless they are packed early */
 } opdi_group;
 #endif
 #endif
@@ -216,25 +227,26 @@ typedef struct opdi_group {
 
 #if !defined(OPD_NO_COMPILER)
 #if defined(OPDI_CORE)
-/* The state while a file is written. */
+/* The state while a C file is written. */
 typedef struct opdi_cfile {
     opdi_recording *recording;
-    opdi_string *out;                             /* the text of the functions */
-    opdi_string code;                             /* the text of the groups */
+    opdi_string *out;                             /* the text that is being written */
+    opdi_string code;                             /* unused */
     const char *name;
     int32_t next;                                 /* number of the next variable */
     int indent;
-    uint64_t helpers[4];                          /* mask of those opdi_c_helpers that are called */
-    uint32_t tiles[2], sorts;                     /* masks: tiles: heights of tiles, of floats and of doubles; sorts:
-                                                     opdi_c_keys */
+    uint64_t helpers[4];                          /* mask: the opdi_c_helpers that are called */
+    uint32_t tiles[2], sorts;                     /* masks: tiles: the numbers of rows for which tile functions of float
+                                                     [0] and double [1] are called; sorts: the rows of opdi_c_keys for
+                                                     which sorting functions are called */
     bool failed;
-    bool table;                                   /* constants are found in a table of pointers */
-    int open;                                     /* number of open sizes, which functions get as arguments */
+    bool table;                                   /* the code is for this process: constants are found in a table */
+    int open;                                     /* number of open sizes, which are arguments of functions */
     const opdi_group *group;
-    const char *result;                           /* the variable that has the result of a reduction */
+    const char *result;                           /* name of the C variable with a reduction's result */
 } opdi_cfile;
 enum { OPDI_C_HELPERS = 86 };
-/* Helpers that groups call.  Each one comes after the helpers that it calls. */
+/* Helper functions that groups call.  Each follows the helpers that it calls itself. */
 typedef struct opdi_c_helper { const char *name, *text; } opdi_c_helper;
 #endif
 #endif
@@ -244,7 +256,8 @@ typedef struct opdi_c_helper { const char *name, *text; } opdi_c_helper;
 #if !defined(OPD_NO_COMPILER)
 #if defined(OPDI_CORE)
 /* A sum of products of two loads, seen as a matrix product: out[batch, m, n] = sum over k of left[batch, m, k] *
-   right[batch, n, k].  The elements of `out` are adjacent along n. */
+   right[batch, n, k].  m, n, k and batch have the numbers of the nest's loops.  Elements of `out` are adjacent along
+   n. */
 typedef struct opdi_contraction {
     opdi_nest *nest;
     const opdi_access *left, *right;
@@ -253,7 +266,7 @@ typedef struct opdi_contraction {
     int tile;                                     /* number of rows of a tile */
     bool few;                                     /* the last tile may have fewer rows */
     bool direct;                                  /* the right operand is read without packing */
-    bool left_early, right_early;                 /* the operand is constant and packed only once */
+    bool left_early, right_early;                 /* the operand is constant, and packed once before all runs */
     opdi_buffer *left_pack, *right_pack;
 } opdi_contraction;
 #endif
@@ -276,50 +289,52 @@ typedef struct opdi_group_buffers {
 
 #if !defined(OPD_NO_COMPILER)
 #if defined(OPDI_CORE)
-/* A number that depends on open sizes: the sum of times[i][k] * first size ^ i * second size ^ k. */
+/* A number that depends on open sizes: the sum of times[i][k] * (first size ^ i) * (second size ^ k). */
 typedef struct opdi_open_terms { int64_t times[3][3]; } opdi_open_terms;
 /* An input or output of a unit. */
 typedef struct opdi_unit_end {
     opdi_buffer *buffer;
-    const char *name;                             /* the name that the user gave it */
+    const char *name;                             /* the name in the graph, before it became a C name */
     opd_scalar_type dtype;
     int ndim;
     int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];
 } opdi_unit_end;
-/* A result that is a view of another result or of an input, numbered as in `from`.  `offset` is counted from the first
-   element of that result or input. */
+/* A result that is a view of result or input `of`, numbered as in opdi_unit.from.  `offset` is counted in elements from
+   the first element of that tensor. */
 typedef struct opdi_unit_view {
     int32_t of, ndim;
     int64_t offset, sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];
 } opdi_unit_view;
-/* A stand-in on the lazy device, the tensor that it represents, and the address of that tensor's data. */
+/* A stand-in on the lazy device, the tensor that it represents, and the address of the stand-in's data when it was
+   made. */
 typedef struct opdi_unit_lent { const opd_tensor *lazy, *tensor; const void *data; } opdi_unit_lent;
-/* A graph or program while it is compiled. */
+/* A graph or program that is being compiled. */
 typedef struct opdi_unit {
-    const char *what, *name;                      /* what: the API function that was called; name: of the C functions */
+    const char *what, *name;                      /* what: the public function that was called, for errors; name: the
+                                                     prefix of the C functions */
     opdi_recording recording;
     opdi_unit_end *inputs, *outputs;
     int ninputs, noutputs, ngroups, nodes;
     opdi_group *groups;
     int64_t weights, fixed, arena;                /* sizes in bytes */
-    bool file;                                    /* the header is written to a file of its own */
-    bool whole;                                   /* inputs must begin where their memory begins */
-    bool asks;                                    /* whether the graph reads the grad mode */
+    bool file;                                    /* the header is written to a separate file */
+    bool whole;                                   /* each input must begin at the first byte of its storage */
+    bool asks;                                    /* the graph reads the grad mode */
     int nopen;                                    /* number of open sizes */
-    int64_t least[2], most[2];                    /* least and most: the ranges of the open sizes */
-    bool here, frozen;                            /* here: for this process; frozen: constants are in a table, else they
-                                                     are inputs */
+    int64_t least[2], most[2];                    /* the ranges of the open sizes */
+    bool here, frozen;                            /* here: the code runs in this process; frozen: constants are in a
+                                                     table of pointers, else they are inputs */
     opd_tensor **stand_ins;                       /* the stand-ins of the inputs */
     opdi_unit_lent *lent;                         /* stand-ins that the graph must not change */
-    const opd_tensor **constants;                 /* the constants that are inputs, after the user's inputs */
-    int32_t *from;                /* for each result: its output, ~i for input i, or OPDI_FROM_NUMBER, OPDI_FROM_VIEW */
-    const opdi_buffer **shown;                    /* the memory that results use */
-    opd_tensor **shown_as;                        /* the results */
+    const opd_tensor **constants;                 /* constants that are passed as inputs, after the user's inputs */
+    int32_t *from;                /* for each result: its output, ~i for input i, or OPDI_FROM_NUMBER or _VIEW */
+    const opdi_buffer **shown;                    /* the buffers of results that are outputs */
+    opd_tensor **shown_as;                        /* the tensors of these results */
     opd_value *numbers;                           /* results that are the same number in every run */
     opdi_unit_view *views;                        /* results that are views */
     int nconstants, nresults, nlent;
-    opdi_open_terms *shapes;                      /* of outputs with open sizes: two numbers (size, stride) for each
-                                                     dim */
+    opdi_open_terms *shapes;                      /* with open sizes: two numbers (size, stride) for each dim of each
+                                                     output */
 } opdi_unit;
 #define OPDI_FROM_NUMBER INT32_MIN
 #define OPDI_FROM_VIEW (INT32_MIN + 1)
@@ -330,7 +345,7 @@ typedef struct opdi_unit {
 
 #if !defined(OPD_NO_COMPILER)
 #if defined(OPDI_CORE)
-/* A graph or program that is to be written, with an example of each input. */
+/* A graph or program to compile, with an example of each input. */
 typedef struct opdi_unit_source {
     const char *what;
     const opd_graph *graph;
@@ -344,18 +359,20 @@ enum { OPDI_OPEN_POINTS = 10 };
 typedef struct opdi_open_at { int64_t sizes[2]; } opdi_open_at;
 typedef struct opdi_open_entry {
     int64_t value;
-    const char *what, *why;                       /* what: the operator; why: the error if this entry differs */
-    const opdi_open_terms *terms;                 /* NULL if it is the same for all sizes */
-    int32_t kind, form;                           /* form: as in opdi_expr */
+    const char *what, *why;                       /* what: the operator, for errors; why: the error to report if
+                                                     recordings differ in this entry */
+    const opdi_open_terms *terms;                 /* NULL: the entry is the same for all sizes */
+    int32_t kind, form;                           /* form: an OPDI_FORM_..., as in opdi_expr */
 } opdi_open_entry;
 typedef struct opdi_open_list { opdi_open_entry *entries; int32_t count, room; } opdi_open_list;
 typedef struct opdi_open {
     const opdi_unit_source *source;
     opdi_unit units[2];
-    int n, npoints;                               /* n: number of open sizes; npoints: number of recordings */
-    bool here, frozen;                            /* as in a unit */
+    int n, npoints;                               /* n: number of open sizes; npoints: number of recordings, each with
+                                                     other sizes */
+    bool here, frozen;                            /* same as in opdi_unit */
     opdi_open_at points[OPDI_OPEN_POINTS], least, most;
-    opdi_arena arena;                             /* memory of the lists */
+    opdi_arena arena;                             /* memory of the lists' terms and of the decisions */
     opdi_open_list lists[OPDI_OPEN_POINTS], plain, fused;
     opdi_decision *decisions[OPDI_OPEN_POINTS];   /* the decisions in each recording */
     int32_t ndecisions[OPDI_OPEN_POINTS];
@@ -367,7 +384,8 @@ typedef struct opdi_open {
 
 #if !defined(OPD_NO_COMPILER)
 #if defined(OPDI_CORE)
-/* The state while a unit is recorded: new tensors of the thread are on the lazy device, and random numbers are off. */
+/* The state of the thread while a unit is recorded.  New tensors are then on the lazy device, and using random numbers
+   is an error. */
 typedef struct opdi_unit_job { opd_scope scope; bool was; } opdi_unit_job;
 #endif
 #endif

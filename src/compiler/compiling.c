@@ -1,14 +1,14 @@
 #include "compiler.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>compiling    graphs as C are written, or compiled and loaded here
+//  >>compiling    writing graphs as C files, or compiling and loading them in this process
 //
-//  Functions that a user calls: to write files of C, and to make functions of a graph while the program runs.
+//  Public functions: some write C files, others compile a graph while the program runs and run the compiled code.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_COLD_BEGIN
 
-/* Words that a model's name must not be, because they have a meaning in C, C++ or the written text. */
+/* Words that must not be used as a model's name, because they have a meaning in C, in C++ or in the written text. */
 static const char opdi_c_words[] =
     " alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl const constexpr "
     "const_cast continue decltype default delete do double dynamic_cast else enum explicit export extern false float "
@@ -27,11 +27,11 @@ static const char opdi_c_words[] =
     "first_i64 sink_f32 sink_f64 sink_i64 sorted_f32 sorted_f64 sorted_i64 tile1_f32 tile2_f32 tile3_f32 tile4_f32 "
     "tile5_f32 tile6_f32 tiles_f32 tiles_f64 tile1_f64 tile2_f64 tile3_f64 tile4_f64 tile5_f64 tile6_f64 "
     "FRESH APART lanes_4 lanes_8 lanes_16 NO_SUMS_4 NO_SUMS_8 NO_SUMS_16 ";
-/* Returns whether a model must not have that name. */
+/* Returns whether `name` must not be used as a model's name. */
 static bool opdi_c_taken(const char *name) {
     char word[48];
     const size_t length = strlen(name), kernel = name[0] == 'k' ? strspn(name + 1, "0123456789") : 0;
-    for (size_t cut = 0; cut < 2 && cut < length; cut++) {     /* also sinf and sinl */
+    for (size_t cut = 0; cut < 2 && cut < length; cut++) {     /* cut 1: also names such as sinf and sinl */
         if (cut && name[length - 1] != 'f' && name[length - 1] != 'l') { break; }
         (void)snprintf(word, sizeof word, " %.*s ", (int)(length - cut), name);
         if (strstr(opdi_c_words, word)) { return true; }
@@ -40,7 +40,8 @@ static bool opdi_c_taken(const char *name) {
         strstr(name, "int32") || strstr(name, "int64") || strstr(name, "intptr") || strstr(name, "intmax") ||
         strncmp(name, "__", 2) == 0;
 }
-/* Begins a unit: checks the name and opens the lazy device.  Returns 0, or -1 and sets an error. */
+/* Begins a unit for the public function `what`: checks the model's name and registers the lazy device.  Returns 0, or
+   -1 and sets an error. */
 OPDI_INTERNAL int opdi_unit_begin(opdi_unit *unit, const char *what, const opd_c_options *options) {
     const char *const name = options && options->name ? options->name : "model";
     memset(unit, 0, sizeof *unit);
@@ -74,7 +75,7 @@ OPDI_INTERNAL void opdi_unit_job_end(opdi_unit_job *job) {
     (void)opd_grad_mode_set(job->was);
     opd_scope_close(&job->scope);
 }
-/* Writes a graph or a program.  Returns 0, or -1 and sets an error. */
+/* Compiles a graph or a program to C files in the folder.  Returns 0, or -1 and sets an error. */
 static int opdi_unit_written(const opdi_unit_source *source, const char *folder) {
     const bool any = source->options && source->options->open;
     opdi_open *const open = any ? (opdi_open *)opdi_alloc(sizeof *open) : NULL;
@@ -142,60 +143,62 @@ int opd_program_write_c(const opd_program *program, const opd_value *inputs, int
 
 OPDI_COLD_END
 
-//== graphs that are compiled here =====================================================================================
+//== graphs that are compiled and run in this process ==================================================================
 //
-//  A graph or program is compiled separately for each kind of inputs, after an uncompiled run has shown that they are
-//  valid.  Its constants are inputs, whose memory is looked up in each run.  Frozen constants are found in a table of
-//  pointers.
+//  A graph or program is compiled separately for each kind of inputs (dtypes, sizes, ...), after an uncompiled run has
+//  shown that the inputs are valid.  Its constants are passed as inputs: their addresses are looked up in each run.  If
+//  constants are frozen, the code finds them in a table of pointers.
 
-/* The struct of a model as the text declares it. */
+/* The struct of a model, as the generated code declares it. */
 typedef struct opdi_c_model {
-    const unsigned char *weights;                 /* if constants are frozen: a table of pointers */
+    const unsigned char *weights;                 /* if constants are frozen, a table of pointers */
     unsigned char *fixed, *arena;
-    int (*call)(void *context, int which, const void *in, void *out);          /* calls operators without a form in C */
+    int (*call)(void *context, int which, const void *in, void *out);          /* calls operator number `which`, which
+                                                                                  cannot be written in C */
     void *context;
 } opdi_c_model;
-/* A kind of inputs (with the same dtypes, sizes, ...), and the code compiled for it. */
+/* A kind of inputs (dtypes, sizes, ...), and the code that was compiled for it. */
 typedef struct opdi_variant {
     struct opdi_variant *next;
-    opdi_arena memory;                            /* has everything that this points to */
-    opd_value *inputs;                            /* the user's inputs; of tensors only the tag */
-    opdi_unit_end *ends, *outputs;                /* ends: the user's tensors, then the constants */
-    bool *written;                                /* for each of `ends`: whether it is written */
-    int32_t *from;                                /* for each result, as in a unit */
+    opdi_arena memory;                            /* memory of everything that this struct points to */
+    opd_value *inputs;                            /* the values of inputs; for tensors, only the tag counts */
+    opdi_unit_end *ends, *outputs;                /* ends: properties of the input tensors, then of the constants */
+    bool *written;                                /* for each of `ends`: true if the code writes it */
+    int32_t *from;                                /* for each result: as in opdi_unit */
     opd_value *numbers;                           /* results that are not tensors */
     opdi_unit_view *views;                        /* results that are views */
     opd_tensor **constants, **frozen;
     opdi_unit_end *kept;                          /* properties of the frozen constants */
-    opdi_storage **storages;                      /* memory of the frozen constants, held so that no address is
-                                                     reused */
+    opdi_storage **storages;                      /* storages of the frozen constants; references, so that their
+                                                     addresses are not reused */
     uint32_t *versions;
-    const void **table;                           /* addresses of the frozen constants */
+    const void **table;                           /* the addresses of the frozen constants' data */
     int ninputs, nends, nconstants, nfrozen, noutputs, nresults;
-    bool writes, draws, whole, asks;              /* as in a unit */
+    bool writes, draws, whole, asks;              /* writes: the code writes an input; draws: an operator of the
+                                                 code draws random numbers; whole, asks: as in opdi_unit */
     int64_t arena_bytes, fixed_bytes;
     int nopen;                                    /* number of open sizes */
-    int *open[2];                                 /* for each input, the dim with the open size */
+    int *open[2];                                 /* for each input: the dim with this open size, or -1 */
     int64_t least[2], most[2];
-    opdi_open_terms *shapes;                      /* of outputs, as in opdi_unit */
-    void *library, *fixed, *spare;                /* spare: an arena that no run uses */
+    opdi_open_terms *shapes;                      /* the outputs' sizes and strides, as in opdi_unit */
+    void *library, *fixed, *spare;                /* spare: memory for one run's arena, if not in use */
     opdi_c_model model;
-    opdi_called **called;                         /* called operators, by their number */
+    opdi_called **called;                         /* the operators that the code calls, by number */
     int (*call)(const opdi_c_model *model, void *const *inputs, void *const *outputs);
-    const char *why;                              /* why this kind of inputs is not compiled; NULL: it is */
+    const char *why;                              /* the reason why this kind is not compiled; NULL: it is compiled */
 } opdi_variant;
 struct opd_compiled {
-    const opd_graph *graph;                       /* NULL if it is a program */
+    const opd_graph *graph;                       /* NULL: a program is compiled */
     const opd_program *program;
     const char *what;
     char name[48];
-    char *flags;                                  /* NULL: flags for this machine */
+    char *flags;                                  /* flags for the C compiler; NULL: flags for this machine */
     bool frozen, said;
     int kinds, count;
-    int ninputs, *dims;                           /* dims: two for each input: the dims that have open sizes */
-    opd_c_options open;                           /* which sizes are open */
-    opdi_mutex lock;                              /* held while a kind is compiled; protects plain, count, variants */
-    int plain;                                    /* number of uncompiled runs that are going on */
+    int ninputs, *dims;                           /* dims: the two arrays `open` and `open_2` of the options */
+    opd_c_options open;                           /* the options for open sizes */
+    opdi_mutex lock;                              /* held while code is compiled; protects plain, count, variants */
+    int plain;                                    /* number of uncompiled runs in progress */
     opdi_variant *variants;
     const char *reason;
 };
@@ -214,8 +217,9 @@ static void opdi_end_keep(opdi_unit_end *end, const opd_tensor *tensor) {
     memcpy(end->sizes, tensor->dims, tensor->ndim * sizeof *end->sizes);
     memcpy(end->strides, tensor->dims + tensor->ndim, tensor->ndim * sizeof *end->strides);
 }
-/* Returns whether a tensor fits an input whose dims `open` (-1: none) have open sizes.  The open sizes must be in their
-   ranges and equal to those that other inputs have set in `sizes` (0: not set yet). */
+/* Returns whether a tensor fits the input `end`, whose dims open[0] and open[1] (-1: none) have open sizes.  These
+   sizes must be in their ranges.  sizes[i] is set to open size i by the first input that has it; other inputs must have
+   the same size (0: not set yet). */
 static bool opdi_end_fits_open(const opdi_variant *variant, const opdi_unit_end *end, const opd_tensor *tensor,
                                const int open[2], int64_t sizes[2]) {
     int64_t dense = 1;
@@ -241,7 +245,7 @@ static bool opdi_end_fits_open(const opdi_variant *variant, const opdi_unit_end 
     }
     return true;
 }
-/* Returns whether inputs are of a kind, and sets `sizes` to their open sizes. */
+/* Returns whether inputs are of the variant's kind, and sets `sizes` to their open sizes. */
 static bool opdi_variant_fits(const opdi_variant *variant, const opd_value *inputs, int ninputs, int64_t sizes[2]) {
     sizes[0] = sizes[1] = 0;
     if (ninputs != variant->ninputs) { return false; }
@@ -266,7 +270,8 @@ static bool opdi_variant_fits(const opdi_variant *variant, const opd_value *inpu
     return true;
 }
 
-/* Returns why calls of this thread do not compute in the usual way, or NULL if they do. */
+/* Returns a reason why calls on this thread must not be replaced by compiled code, because a mode or transform is
+   active; NULL if there is none. */
 static const char *opdi_compiled_modes(const opdi_thread *thread) {
     const opdi_innermost *const in = &thread->innermost;
     if (thread->state.autocast) { return "an autocast region is open"; }
@@ -277,7 +282,8 @@ static const char *opdi_compiled_modes(const opdi_thread *thread) {
     if (OPDI_LOAD(&opdi_works_running)) { return "a collective operation is on its way"; }
     return NULL;
 }
-/* Returns why a tensor cannot be passed to compiled code, or NULL if it can. */
+/* Returns a reason why a tensor cannot be passed to compiled code, or NULL if it can.  written: true if the code writes
+   it. */
 static const char *opdi_compiled_tensor(const opdi_thread *thread, const opd_tensor *tensor, bool written) {
     const unsigned unusual = OPDI_WRAPPED | OPDI_LAZY | OPDI_STORED | OPDI_BATCHED | OPDI_TRACED;
     const bool view = tensor->flags & OPDI_IS_VIEW;
@@ -295,7 +301,8 @@ static const char *opdi_compiled_tensor(const opdi_thread *thread, const opd_ten
 static bool opdi_tensors_overlap(const opd_tensor *a, const opd_tensor *b) {
     return a->numel && b->numel && a->data < b->data + opdi_span(b) && b->data < a->data + opdi_span(a);
 }
-/* Fills `all` with the tensors that a run passes to compiled code.  Returns why they cannot be passed, or NULL. */
+/* Fills `all` with the tensors that a run passes to compiled code: inputs, then constants.  Returns a reason why they
+   cannot be passed, or NULL if they can. */
 static const char *opdi_variant_tensors(const opdi_thread *thread, const opdi_variant *variant, const opd_value *inputs,
                                         opd_tensor **all) {
     int count = 0;
@@ -329,7 +336,8 @@ static const char *opdi_variant_tensors(const opdi_thread *thread, const opdi_va
     }
     return NULL;
 }
-/* Returns a new output of a run.  With open sizes, `shapes` has the numbers for its dims. */
+/* Returns a new tensor for output `end` of a run.  If there are open sizes, its sizes and strides are computed from
+   `shapes` for the sizes `at`.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_variant_output(const opdi_unit_end *end, const opdi_open_terms *shapes,
                                        const opdi_open_at *at) {
     int64_t all[2][OPD_MAX_DIMS];
@@ -339,7 +347,7 @@ static opd_tensor *opdi_variant_output(const opdi_unit_end *end, const opdi_open
     for (int i = 0; i < 2 * end->ndim; i++) { all[i % 2][i / 2] = opdi_open_number(&shapes[i], at); }
     return opd_empty_strided(opd_ints_of(all[0], end->ndim), opd_ints_of(all[1], end->ndim), end->dtype);
 }
-/* Calls the compiled code of a variant. */
+/* Calls the compiled code of a variant, with the open sizes as arguments.  Returns its return code; 0 is success. */
 static int opdi_variant_call(const opdi_variant *variant, const opdi_c_model *model, const int64_t sizes[2],
                              void *const *inputs, void *const *outputs) {
     int (*one)(const opdi_c_model *, long, void *const *, void *const *);
@@ -350,7 +358,7 @@ static int opdi_variant_call(const opdi_variant *variant, const opdi_c_model *mo
     return variant->nopen == 1 ? one(model, (long)sizes[0], inputs, outputs)
         : two(model, (long)sizes[0], (long)sizes[1], inputs, outputs);
 }
-/* Returns an arena for a run: the spare one that opdi_variant_give kept, or a new one. */
+/* Returns memory for the arena of a run: the spare memory that opdi_variant_give kept, or new memory. */
 static void *opdi_variant_take(opdi_variant *variant) {
     void *arena = OPDI_ACQUIRE(&variant->spare);
     while (arena && !OPDI_EXCHANGE(&variant->spare, &arena, NULL)) { }
@@ -362,8 +370,9 @@ static void opdi_variant_give(opdi_variant *variant, void *arena) {
         opdi_free(arena, (size_t)variant->arena_bytes + 64);
     }
 }
-/* Runs compiled code on tensors, in the innermost scope.  Returns 0, or 1 if the code reported an error before it wrote
-   anything, or -1 and sets an error. */
+/* Runs compiled code on the tensors `all`.  New results belong to the innermost scope.  Returns 0.  If the code fails,
+   and it neither writes its inputs nor draws random numbers, returns 1, so that the caller can run the graph
+   uncompiled.  For other failures, returns -1 and sets an error. */
 static int opdi_variant_run(opdi_variant *variant, const int64_t sizes[2], opd_tensor **all, opd_value *results) {
     opdi_c_model model = variant->model;
     const opdi_open_at at = {{sizes[0], sizes[1]}};
@@ -402,7 +411,7 @@ static int opdi_variant_run(opdi_variant *variant, const int64_t sizes[2], opd_t
         results[i] = opd_value_tensor(tensor);
     }
     const bool once = variant->writes || variant->draws;
-    if (rc && !once) { opd_error_clear(); }       /* a called operator failed; the uncompiled run repeats the error */
+    if (rc && !once) { opd_error_clear(); }       /* e.g. of a called operator; the uncompiled run repeats it */
     if (rc == 0 || !once) { return rc != 0; }
     if (!opd_ok()) { return -1; }
     return opd_fail(OPD_ERROR_INDEX, rc == 1 ? "opd_compiled_run: an index is out of range"
@@ -410,7 +419,7 @@ static int opdi_variant_run(opdi_variant *variant, const int64_t sizes[2], opd_t
 }
 
 OPDI_COLD_BEGIN
-/* Frees a compiled variant. */
+/* Frees a variant and unloads its code. */
 static void opdi_variant_free(opdi_variant *variant) {
     if (!variant) { return; }
 #if !defined(OPD_NO_PLUGINS)
@@ -429,12 +438,12 @@ static void *opdi_variant_alloc(opdi_variant *variant, int count, size_t size) {
     if (memory) { memset(memory, 0, (size_t)(count + 1) * size); }
     return memory;
 }
-/* Runs, for compiled code, an operator that cannot be written in C. */
+/* Runs, for compiled code, operator number `which`, which cannot be written in C. */
 static int opdi_variant_called(void *context, int which, const void *in, void *out) {
     const opdi_variant *const variant = (const opdi_variant *)context;
     return opdi_called_run(variant->called[which], (const unsigned char *)in, (unsigned char *)out);
 }
-/* Stores in a variant what recording a unit has found.  Returns 0, or -1 and sets an error. */
+/* Stores in a variant the properties of a unit that its runs need.  Returns 0, or -1 and sets an error. */
 static int opdi_variant_keep(opdi_variant *variant, const opdi_unit *unit) {
     const opdi_recording *const recording = &unit->recording;
     variant->nends = unit->ninputs;
@@ -477,7 +486,7 @@ static int opdi_variant_keep(opdi_variant *variant, const opdi_unit *unit) {
         if (buffer->writes) {
             return opd_fail(OPD_ERROR_ARGUMENT, "%s: a frozen constant is written", unit->what);
         }
-        if (!tensor) {                            /* a constant that the graph's own numbers made */
+        if (!tensor) {                            /* a constant that was computed while the graph was recorded */
             void *const copy = opdi_arena_alloc(&variant->memory, buffer->bytes);
             if (!copy) { return -1; }
             memcpy(copy, buffer->data, buffer->bytes);
@@ -502,7 +511,7 @@ static int opdi_variant_keep(opdi_variant *variant, const opdi_unit *unit) {
     variant->model.context = variant;
     return variant->called ? 0 : -1;
 }
-/* Compiles the text of a unit and loads it.  Returns 0, or -1 and sets an error. */
+/* Compiles the C text `source` and loads it.  Returns 0, or -1 and sets an error. */
 static int opdi_variant_load(opdi_variant *variant, const opd_compiled *compiled, const char *source) {
 #if defined(OPD_NO_PLUGINS)
     (void)variant;
@@ -514,7 +523,7 @@ static int opdi_variant_load(opdi_variant *variant, const opd_compiled *compiled
     char path[OPDI_PATH], name[64];
     int rc = -1;
     for (int i = 0; flags[i] && rc; i++) {
-        if (i) { opd_error_clear(); }             /* the C compiler may not know these flags */
+        if (i) { opd_error_clear(); }             /* other flags: the C compiler may not know the first ones */
         const char *const given = compiled->flags ? compiled->flags : flags[i];
         rc = opdi_build_text(compiled->what, compiled->name, source, given, path);
         if (compiled->flags) { break; }
@@ -537,7 +546,7 @@ static int opdi_variant_load(opdi_variant *variant, const opd_compiled *compiled
     return 0;
 #endif
 }
-/* Fails for kinds of inputs that graphs in C do not support.  Returns 0, or -1 and sets an error. */
+/* Fails if the inputs are of a kind that graphs in C do not support.  Returns 0, or -1 and sets an error. */
 static int opdi_compiled_kinds(const opd_compiled *compiled, const opd_value *inputs, int ninputs) {
     bool wrong = false;
     for (int i = 0; i < ninputs && compiled->graph; i++) { wrong = wrong || inputs[i].tag != OPD_TAG_TENSOR; }
@@ -551,8 +560,7 @@ static int opdi_compiled_kinds(const opd_compiled *compiled, const opd_value *in
     return wrong ? opd_fail(OPD_ERROR_ARGUMENT, "%s: an input is left out, or is a number of a graph, or a tensor in "
                             "the place of a number", compiled->what) : 0;
 }
-/* Stores the properties of the tensors, for a kind of inputs that is not compiled.  Returns 0, or -1 and sets an
-   error. */
+/* Stores the properties of the input tensors in a variant that is not compiled.  Returns 0, or -1 and sets an error. */
 static int opdi_variant_ends(opdi_variant *variant, const opd_value *inputs) {
     int count = 0;
     variant->ends = (opdi_unit_end *)opdi_variant_alloc(variant, variant->ninputs, sizeof *variant->ends);
@@ -562,7 +570,7 @@ static int opdi_variant_ends(opdi_variant *variant, const opd_value *inputs) {
     }
     return variant->ends ? 0 : -1;
 }
-/* Records a unit and writes its text.  Returns 0, or -1 and sets an error. */
+/* Records a graph as a unit, and writes its C code to `text`.  Returns 0, or -1 and sets an error. */
 static int opdi_compiled_text(const opd_compiled *compiled, opdi_unit *unit, const opd_value *inputs, int ninputs,
                               opdi_string *text) {
     const opdi_unit_source source = {compiled->what, compiled->graph, compiled->program, inputs, ninputs,
@@ -577,7 +585,7 @@ static int opdi_compiled_text(const opd_compiled *compiled, opdi_unit *unit, con
     opdi_string_free(&header);
     return rc;
 }
-/* Records a unit with open sizes, if inputs have them, and writes its text.  Returns 0, or -1 and sets an error. */
+/* Records a graph as a unit with open sizes, and writes its C code to `text`.  Returns 0, or -1 and sets an error. */
 static int opdi_compiled_text_open(const opd_compiled *compiled, opdi_open *open, const opd_value *inputs, int ninputs,
                                    opdi_string *text) {
     const opdi_unit_source source = {compiled->what, compiled->graph, compiled->program, inputs, ninputs,
@@ -592,7 +600,8 @@ static int opdi_compiled_text_open(const opd_compiled *compiled, opdi_open *open
     opdi_string_free(&header);
     return rc;
 }
-/* Compiles and loads a unit's text.  Returns 0, or -1 and sets an error. */
+/* Stores the properties of a unit in a variant, and compiles and loads the unit's text.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_variant_made(opdi_variant *variant, const opd_compiled *compiled, opdi_unit *unit,
                              const opdi_string *text) {
     unit->nresults = compiled->graph ? compiled->graph->noutputs : 0;
@@ -601,7 +610,8 @@ static int opdi_variant_made(opdi_variant *variant, const opd_compiled *compiled
 #endif
     return opdi_variant_keep(variant, unit) || opdi_variant_load(variant, compiled, text->data) ? -1 : 0;
 }
-/* Makes a variant with open sizes.  Returns 0, or -1 and sets an error. */
+/* Makes the code of a variant with open sizes: records, writes, compiles and loads it.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_variant_make_open(opdi_variant *variant, const opd_compiled *compiled, const opd_value *inputs,
                                   int ninputs) {
     opdi_string text = {NULL, 0, 0, false};
@@ -635,7 +645,7 @@ static int opdi_variant_make_open(opdi_variant *variant, const opd_compiled *com
     opdi_free(open, sizeof *open);
     return rc;
 }
-/* Makes a variant: records, writes, compiles and loads it.  Returns 0, or -1 and sets an error. */
+/* Makes the code of a variant: records, writes, compiles and loads it.  Returns 0, or -1 and sets an error. */
 static int opdi_variant_make(opdi_variant *variant, const opd_compiled *compiled, const opd_value *inputs,
                              int ninputs) {
     opdi_string text = {NULL, 0, 0, false};
@@ -656,7 +666,7 @@ static opdi_variant *opdi_variant_new(const opd_value *inputs, int ninputs) {
     for (int i = 0; i < ninputs && variant->inputs; i++) { variant->inputs[i] = inputs[i]; }
     return variant;
 }
-/* Returns whether inputs have the dims whose sizes are open. */
+/* Returns whether the inputs' dims with open sizes exist, and have sizes in the requested ranges. */
 static bool opdi_compiled_opens(const opd_compiled *compiled, const opd_value *inputs, int ninputs) {
     const opd_c_options *const options = &compiled->open;
     if (!options->open || ninputs != compiled->ninputs) { return false; }
@@ -671,7 +681,8 @@ static bool opdi_compiled_opens(const opd_compiled *compiled, const opd_value *i
     }
     return true;
 }
-/* Adds a variant with open sizes for these inputs.  Returns NULL if the sizes cannot be open. */
+/* Makes a variant with open sizes for these inputs.  Returns NULL if that is impossible.  Then warns, and open sizes
+   are not tried again. */
 static opdi_variant *opdi_compiled_add_open(opd_compiled *compiled, const opd_value *inputs, int ninputs) {
     if (!opdi_compiled_opens(compiled, inputs, ninputs)) { return NULL; }
     opdi_variant *const variant = opdi_variant_new(inputs, ninputs);
@@ -686,8 +697,9 @@ static opdi_variant *opdi_compiled_add_open(opd_compiled *compiled, const opd_va
     opdi_variant_free(variant);
     return NULL;
 }
-/* Adds a variant for a kind of inputs, after an uncompiled run.  If the kind cannot be compiled, its later runs stay
-   uncompiled.  The lock must be held. */
+/* Adds a variant for the kind of these inputs, which a run without compiled code has shown to be valid.  If the kind
+   cannot be compiled, adds a variant without code, so that its later runs stay uncompiled.  The caller holds the
+   lock. */
 static void opdi_compiled_add(opd_compiled *compiled, const opd_value *inputs, int ninputs) {
     opdi_variant *variant = opdi_compiled_add_open(compiled, inputs, ninputs);
     const bool made = variant != NULL;
@@ -702,7 +714,8 @@ static void opdi_compiled_add(opd_compiled *compiled, const opd_value *inputs, i
         (void)snprintf(why, sizeof why, "%s", opd_error_message());
         opd_error_clear();
         variant->why = memory || !variant->inputs ? NULL : opdi_arena_copy(&variant->memory, why, strlen(why));
-        if (!variant->why || opdi_variant_ends(variant, inputs)) {       /* a later run tries to compile again */
+        if (!variant->why || opdi_variant_ends(variant, inputs)) {       /* memory ran out: a later run tries to compile
+                                                                            again */
             opd_error_clear();
             opdi_variant_free(variant);
             return;
@@ -714,8 +727,9 @@ static void opdi_compiled_add(opd_compiled *compiled, const opd_value *inputs, i
     compiled->count++;
     OPDI_PUBLISH(&compiled->variants, variant);
 }
-/* Runs the graph or program uncompiled.  Then compiles it for this kind of inputs, unless another thread is running
-   it. */
+/* Runs the graph or program without compiled code.  Then compiles it for this kind of inputs, unless other threads are
+   running it or `why` is not NULL, a reason not to compile it.  Returns the number of results, or -1 and sets an
+   error. */
 static int opdi_compiled_plain(opd_compiled *compiled, const opd_value *inputs, int ninputs, opd_value *outputs,
                                int cap, const char *why) {
     opdi_lock(&compiled->lock);
@@ -738,7 +752,7 @@ static int opdi_compiled_plain(opd_compiled *compiled, const opd_value *inputs, 
     opdi_unlock(&compiled->lock);
     return rc;
 }
-/* Stores which dims have open sizes.  Returns 0, or -1 and sets an error. */
+/* Stores the options that tell which dims have open sizes.  Returns 0, or -1 and sets an error. */
 static int opdi_compiled_open(opd_compiled *compiled, const opd_compile_options *options) {
     const int n = compiled->ninputs;
     compiled->open.name = compiled->name;
@@ -824,7 +838,7 @@ const char *opd_compiled_reason(const opd_compiled *compiled) {
 }
 OPDI_COLD_END
 
-/* Returns why inputs are of no kind that could be compiled, or NULL if they can be compiled. */
+/* Returns a reason why these inputs cannot be passed to any compiled code, or NULL if they can. */
 static const char *opdi_compiled_inputs(const opdi_thread *thread, const opd_value *inputs, int ninputs) {
     if (ninputs > 0 && !inputs) { return "the inputs are wrong"; }
     for (int i = 0; i < ninputs; i++) {
@@ -839,7 +853,7 @@ static const char *opdi_compiled_inputs(const opdi_thread *thread, const opd_val
     }
     return NULL;
 }
-/* Returns why a program's tensors cannot be passed to compiled code, or NULL if they can. */
+/* Returns a reason why a program's own tensors cannot be passed to compiled code, or NULL if they can. */
 static const char *opdi_compiled_module(const opdi_thread *thread, const opd_compiled *compiled) {
     const char *why = NULL;
 #if !defined(OPD_NO_PROGRAMS)

@@ -1,29 +1,30 @@
 #include "compiler.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>fusing       nests become fewer: values are computed where they are read, and rows stay in the cache
+//  >>fusing       making nests fewer: values are computed where they are read, and rows stay in the cache
 //
-//    opdi_fuse_versions     splits a buffer in two if it is written again as a whole
-//    opdi_fuse_values       computes the stored value of a nest in the nest that reads it (opdi_map_find finds the
-//                           indices), or in the reduction before it (`finish`)
-//    opdi_fuse_rows         puts nests over the same rows into a group, which runs through the rows once
+//    opdi_fuse_versions     replaces a buffer that is overwritten as a whole by a new buffer, from there on
+//    opdi_fuse_values       computes the value that a nest stores in the nests that read it (opdi_map_find finds the
+//                           element), or moves a nest behind a reduction into the reduction (opdi_nest.finish)
+//    opdi_fuse_constants    multiplies a product's scale into its constant operand
+//    opdi_fuse_rows         puts nests over the same rows into a group, which visits each row once
 //----------------------------------------------------------------------------------------------------------------------
 
-/* How the loops of one nest follow from those of another nest: index of loop j = offset[j] + sum of by[j][k] * loop
-   k. */
+/* How the loops of one nest are computed from the loops k of another: index of loop j = offset[j] + sum over k of
+   by[j][k] * (index of loop k). */
 typedef struct opdi_map {
     int ndim;
     int64_t offset[OPDI_NEST_DIMS], by[OPDI_NEST_DIMS][OPDI_NEST_DIMS];
 } opdi_map;
 
 static void opdi_expr_split(opdi_expr *expr, int dim, int ndim, int64_t inner);
-/* Splits a loop's stride in two. */
+/* Changes an access if its nest's loop `dim` is split into two, of which the inner has the size `inner`. */
 static void opdi_access_split(opdi_access *access, int dim, int ndim, int64_t inner) {
     memmove(access->strides + dim + 1, access->strides + dim, (size_t)(ndim - dim) * sizeof *access->strides);
     access->strides[dim] *= inner;
 }
-/* The number of the current walk over expressions: expressions marked with it were visited, so that shared ones are
-   visited once. */
+/* The number of the current walk over an expression.  Each visited node is marked with it, so that nodes that are used
+   several times are visited once. */
 OPDI_INTERNAL OPDI_TLS int32_t opdi_expr_round;
 static void opdi_expr_split(opdi_expr *expr, int dim, int ndim, int64_t inner) {
     if (!expr || expr->round == opdi_expr_round) { return; }
@@ -33,8 +34,8 @@ static void opdi_expr_split(opdi_expr *expr, int dim, int ndim, int64_t inner) {
     }
     for (int i = 0; i < expr->nin; i++) { opdi_expr_split(expr->in[i], dim, ndim, inner); }
 }
-/* Splits a loop into two, the inner of size `inner`, which must divide its size.  Returns false if there are too many
-   loops. */
+/* Splits loop `dim` into two loops, of which the inner has the size `inner`, a divisor of the loop's size.  Returns
+   false if the nest already has the maximum number of loops. */
 static bool opdi_nest_split(opdi_nest *nest, int dim, int64_t inner) {
     if (nest->ndim == OPDI_NEST_DIMS) { return false; }
     opdi_expr_round++;
@@ -50,12 +51,12 @@ static bool opdi_nest_split(opdi_nest *nest, int dim, int64_t inner) {
     return true;
 }
 static void opdi_nest_drop(opdi_nest *nest, int dim);
-/* Joins two loops that were split. */
+/* Joins the loops dim and dim + 1, which opdi_nest_split made of one loop. */
 static void opdi_nest_join(opdi_nest *nest, int dim) {
     nest->sizes[dim + 1] *= nest->sizes[dim];
     opdi_nest_drop(nest, dim);
 }
-/* Returns whether the strides visit `count` adjacent elements, each exactly once. */
+/* Returns whether loops with these strides visit each of `count` adjacent elements exactly once. */
 static bool opdi_access_dense(const int64_t *sizes, const int64_t *strides, int ndim, int64_t count) {
     int64_t next = 1;
     uint32_t done = 0;
@@ -73,18 +74,19 @@ static bool opdi_access_dense(const int64_t *sizes, const int64_t *strides, int 
     }
     return next == count;
 }
-/* The changes made while searching for a map: the loops that were split, in order, and the number of facts before. */
+/* The changes made while a map was searched: the loops that were split, in order.  facts: the number of facts
+   before. */
 typedef struct opdi_map_done { int32_t facts, nsplit; int8_t split[OPDI_NEST_DIMS]; } opdi_map_done;
-/* Undoes the changes of a search that failed: forgets facts and joins split loops.  Returns false. */
+/* Undoes the changes of a search that failed: removes the new facts, and joins split loops.  Returns false. */
 static bool opdi_map_not(opdi_nest *consumer, opdi_map_done *done) {
     opdi_recording_now->nfacts = done->facts;
     while (done->nsplit) { opdi_nest_join(consumer, done->split[--done->nsplit]); }
     return false;
 }
-/* Finds how the loops of a producer, which stores element `to`, follow from the loops of a consumer, which reads
-   element `from`: the loops of both are like digits of the same address.  Splits a loop of the consumer if it covers
-   several loops of the producer.  `count` is the number of the producer's loops.  Returns false if there is no such
-   map. */
+/* Finds how the loops of `producer`, which stores the element `to`, are computed from the loops of `consumer`, which
+   reads the element `from`.  The loops of both are treated as digits of the element's offset, where strides are the
+   values of the digits.  Splits a loop of the consumer if it spans several loops of the producer.  `count` is the
+   number of the producer's loops that count.  Returns false if no such map is found. */
 static bool opdi_map_find(opdi_map *map, opdi_nest *consumer, const opdi_access *from, const opdi_nest *producer,
                           const opdi_access *to, int count) {
     int64_t most[OPDI_NEST_DIMS] = {0};
@@ -96,7 +98,7 @@ again:
     int64_t left = from->offset - to->offset;
     if (left < 0) { return opdi_map_not(consumer, &done); }
     opdi_relies(0, left);
-    for (;;) {                                    /* digits of the offset, largest stride first */
+    for (;;) {                                    /* the constant offset, digit by digit, largest stride first */
         int best = -1;
         for (int j = 0; j < count; j++) {
             if (producer->sizes[j] > 1 && !map->offset[j] && to->strides[j] > 0 && to->strides[j] <= left &&
@@ -129,7 +131,7 @@ again:
             opdi_relies(most[best] + 1, size);
             continue;
         }
-        const int64_t inner = size / step;        /* the loop continues into the next digit */
+        const int64_t inner = size / step;        /* the loop spans several digits: split it, and search again */
         if (size % step || inner < 2 || consumer->sizes[k] % inner || map->offset[best] ||
             !opdi_nest_split(consumer, k, inner)) { return opdi_map_not(consumer, &done); }
         done.split[done.nsplit++] = (int8_t)k;
@@ -138,7 +140,7 @@ again:
     return true;
 }
 
-/* Returns a copy of an access, converted from the producer's to the consumer's loops. */
+/* Returns a copy of an access with its loops replaced by those of another nest, of which there are `ndim`. */
 static opdi_access opdi_access_mapped(const opdi_access *access, const opdi_map *map, int ndim) {
     opdi_access mapped = *access;
     memset(mapped.strides, 0, sizeof mapped.strides);
@@ -148,8 +150,8 @@ static opdi_access opdi_access_mapped(const opdi_access *access, const opdi_map 
     }
     return mapped;
 }
-/* Returns a copy of an expression, converted to the loops of another nest.  In the copy, loads of the buffer `instead`
-   are replaced by `with`.  Returns NULL and sets an error if it fails. */
+/* Returns a copy of an expression with its loops replaced by those of another nest, of which there are `ndim`.  Loads
+   of the buffer `instead` are replaced by `with`.  Returns NULL and sets an error if it fails. */
 static opdi_expr *opdi_expr_mapped(const opdi_expr *expr, const opdi_map *map, int ndim, const opdi_buffer *instead,
                                    opdi_expr *with) {
     if (instead && expr->kind == OPDI_EXPR_LOAD && expr->access.buffer == instead) { return with; }
@@ -166,7 +168,7 @@ static opdi_expr *opdi_expr_mapped(const opdi_expr *expr, const opdi_map *map, i
     return copy;
 }
 
-//== who reads and writes what =========================================================================================
+//== readers and writers of buffers ====================================================================================
 
 static void opdi_expr_visit(opdi_expr *expr, opdi_access_seen seen, void *user) {
     if (!expr || expr->round == opdi_expr_round) { return; }
@@ -174,7 +176,7 @@ static void opdi_expr_visit(opdi_expr *expr, opdi_access_seen seen, void *user) 
     if (expr->kind == OPDI_EXPR_LOAD) { seen(&expr->access, user); }
     for (int i = 0; i < expr->nin; i++) { opdi_expr_visit(expr->in[i], seen, user); }
 }
-/* Calls `seen` once for each load of an expression. */
+/* Calls `seen` once for each load in an expression. */
 static void opdi_expr_walk(opdi_expr *expr, opdi_access_seen seen, void *user) {
     opdi_expr_round++;
     opdi_expr_visit(expr, seen, user);
@@ -190,13 +192,13 @@ OPDI_INTERNAL int64_t opdi_nest_rounds(const opdi_nest *nest, int count) {
     for (int i = 0; i < count; i++) { rounds *= nest->sizes[i]; }
     return rounds;
 }
-/* Returns whether a nest overwrites its whole buffer. */
+/* Returns whether a nest overwrites all used bytes of its buffer. */
 static bool opdi_nest_fills(const opdi_nest *nest) {
     const int outer = nest->ndim - nest->nreduce;
     const int64_t count = (int64_t)(nest->out.buffer->bytes / opd_dtype_size(nest->out.dtype));
     const int64_t rounds = opdi_nest_rounds(nest, outer);
     const size_t bytes = (size_t)rounds * opd_dtype_size(nest->out.dtype);
-    /* memory comes in whole blocks; nothing reads behind the last element */
+    /* memory is allocated in whole blocks: bytes behind the last used element do not count */
     const bool fills = !nest->place && nest->out.offset == 0 &&
         opdi_access_dense(nest->sizes, nest->out.strides, outer, rounds) && rounds <= count &&
         bytes >= nest->out.buffer->used;
@@ -226,7 +228,7 @@ OPDI_INTERNAL void opdi_nest_remove(opdi_recording *recording, opdi_nest *nest) 
     if (nest->prev) { nest->prev->next = nest->next; } else { recording->first = nest->next; }
     if (nest->next) { nest->next->prev = nest->prev; } else { recording->last = nest->prev; }
 }
-/* Removes nests whose results nothing reads. */
+/* Removes nests whose results are not used. */
 OPDI_INTERNAL void opdi_fuse_dead(opdi_recording *recording) {
     bool again = true;
     while (again) {
@@ -243,12 +245,12 @@ OPDI_INTERNAL void opdi_fuse_dead(opdi_recording *recording) {
     }
 }
 
-/* Replaces the buffer of an access by the buffer's current version. */
+/* Replaces the buffer of an access by the buffer's current version.  user: the current version of each buffer. */
 static void opdi_seen_version(opdi_access *access, void *user) {
     opdi_buffer **const now = (opdi_buffer **)user;
     access->buffer = now[access->buffer->id];
 }
-/* Notes how many bytes of a buffer are used. */
+/* Extends buffer->used to the bytes that an access of a nest reaches. */
 static void opdi_seen_used(opdi_access *access, const opdi_nest *nest, int ndim) {
     int64_t last = access->offset;
     for (int i = 0; i < ndim; i++) { last += OPDI_MAX(access->strides[i], 0) * (nest->sizes[i] - 1); }
@@ -259,8 +261,8 @@ static void opdi_seen_used_by(opdi_access *access, void *user) {
     const opdi_nest *const nest = (const opdi_nest *)user;
     if (access->dtype != OPD_DTYPE_NONE) { opdi_seen_used(access, nest, nest->ndim); }
 }
-/* If a buffer is written again as a whole, replaces it by a new buffer from there on.  Returns 0, or -1 and sets an
-   error. */
+/* If a nest overwrites a whole buffer that was written before, it and all later nests use a new buffer instead.
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fuse_versions(opdi_recording *recording) {
     const int count = recording->nbuffers;
     opdi_buffer **const now = (opdi_buffer **)opdi_recording_alloc(recording, (size_t)count * sizeof *now);
@@ -297,7 +299,7 @@ static bool opdi_nest_reads(opdi_nest *nest, const opdi_buffer *buffer) {
     return check.reads;
 }
 
-//== values are computed where they are read ===========================================================================
+//== computing values where they are read ==============================================================================
 
 /* Returns the cost of an expression: 1 for simple arithmetic, more for functions. */
 static int opdi_expr_cost(const opdi_expr *expr) {
@@ -312,12 +314,12 @@ static void opdi_seen_written(opdi_access *access, void *user) {
     *bad = *bad || (access->buffer->writes > 0 && access->buffer->role != OPDI_BUFFER_TEMPORARY) ||
         access->buffer->writes > 1;
 }
-/* Returns whether a nest must stay as it was recorded, with its loops in order and a single load as operand. */
+/* Returns whether a nest must stay as it was recorded, with its loops in order and a single load as its value. */
 OPDI_INTERNAL bool opdi_nest_stays(const opdi_nest *nest) {
     return nest->reduction == OPDI_OVER_MOST || nest->reduction == OPDI_OVER_LEAST || nest->called;
 }
-/* Returns whether a product uses each element of its operands repeatedly, because each operand has loops that the other
-   does not have. */
+/* Returns whether a sum of products uses each element of its operands several times, because each operand has loops on
+   which the other does not depend. */
 static bool opdi_nest_shares(const opdi_nest *nest) {
     const opdi_expr *in[2] = {nest->value->in[0], nest->value->in[1]};
     bool alone[2] = {false, false};
@@ -329,15 +331,15 @@ static bool opdi_nest_shares(const opdi_nest *nest) {
     }
     return alone[0] && alone[1];
 }
-/* Returns whether a cast changes no number. */
+/* Returns whether a cast changes no value. */
 static bool opdi_expr_cast_exact(const opdi_expr *cast) {
     const opd_scalar_type from = cast->in[0]->dtype, to = cast->dtype;
     if (from == to) { return true; }
     return (to == OPD_FLOAT64 && from != OPD_INT64) ||
         (to == OPD_FLOAT32 && from != OPD_FLOAT64 && from != OPD_INT64 && from != OPD_INT32);
 }
-/* Returns whether a nest sums products of two loads so that it is computed as a matrix product, with packed
-   operands. */
+/* Returns whether a nest is computed as a matrix product with packed operands: it sums products of two loads, and
+   opdi_nest_shares is true. */
 OPDI_INTERNAL bool opdi_nest_contracts(const opdi_nest *nest) {
     const opdi_expr *const value = nest->value;
     if (nest->reduction != OPDI_OVER_SUM || value->kind != OPDI_EXPR_FORMULA || value->formula != OPD_FORMULA_mul ||
@@ -345,7 +347,7 @@ OPDI_INTERNAL bool opdi_nest_contracts(const opdi_nest *nest) {
     for (int i = 0; i < 2; i++) {
         const opdi_expr *in = value->in[i];
         if (in->kind == OPDI_EXPR_CAST) { in = in->in[0]; }
-        while (in->kind == OPDI_EXPR_CAST) {      /* packing converts only once: inner casts must be exact */
+        while (in->kind == OPDI_EXPR_CAST) {      /* packing converts once, so inner casts must be exact */
             if (!opdi_expr_cast_exact(in)) { return false; }
             in = in->in[0];
         }
@@ -367,8 +369,8 @@ static opdi_expr *opdi_expr_replaced(opdi_recording *recording, opdi_nest *nest,
     ++*done;
     return opdi_expr_mapped(producer->value, &map, nest->ndim, NULL, NULL);
 }
-/* In a nest that loads the producer's result, computes the producer's value instead.  Returns how many loads were
-   replaced, or -1 and sets an error. */
+/* In a nest that loads the result of `producer`, replaces these loads by the producer's value.  Returns the number of
+   replaced loads, or -1 and sets an error. */
 static int opdi_fuse_into(opdi_recording *recording, opdi_nest *nest, opdi_nest *producer) {
     int done = 0;
     const bool contracts = !recording->loose && opdi_nest_contracts(nest);
@@ -377,7 +379,7 @@ static int opdi_fuse_into(opdi_recording *recording, opdi_nest *nest, opdi_nest 
         opdi_nest_reads(producer, nest->out.buffer)) {
         return 0;
     }
-    for (int round = 0; round < 8; round++) {     /* after splitting loops, the search starts again */
+    for (int round = 0; round < 8; round++) {     /* again after a loop was split, because maps are then different */
         const int ndim = nest->ndim;
         opdi_expr *const value = opdi_expr_replaced(recording, nest, nest->value, producer, contracts, &done);
         if (!value) { return -1; }
@@ -396,7 +398,7 @@ static bool opdi_access_equal(const opdi_access *access, const opdi_access *othe
 }
 typedef struct opdi_finish_check {
     const opdi_nest *reduction, *nest;
-    const opdi_access *first;                     /* the access that reads the reduction's result */
+    const opdi_access *first;                     /* the first access that reads the reduction's result */
     bool bad;
 } opdi_finish_check;
 static void opdi_seen_finish(opdi_access *access, void *user) {
@@ -410,8 +412,8 @@ static void opdi_seen_finish(opdi_access *access, void *user) {
         check->bad = true;
     }
 }
-/* Moves a nest that reads a reduction's result element by element, as its only reader, into the reduction's `finish`.
-   Returns 1, or 0 if it cannot be moved, or -1 and sets an error. */
+/* If `nest` reads a reduction's result element by element, and is its only reader, moves its value into
+   reduction->finish and removes the nest.  Returns 1, 0 if that is impossible, or -1 and sets an error. */
 static int opdi_fuse_finish(opdi_recording *recording, opdi_nest *reduction, opdi_nest *nest) {
     opdi_finish_check check = {reduction, nest, NULL, false};
     const int outer = reduction->ndim - reduction->nreduce;
@@ -422,7 +424,7 @@ static int opdi_fuse_finish(opdi_recording *recording, opdi_nest *reduction, opd
     opdi_nest_walk(nest, opdi_seen_finish, &check);
     if (check.bad || !check.first || nest->out.buffer->writes > 1) { return 0; }
     for (opdi_nest *other = reduction->next; other != nest; other = other->next) {
-        if (opdi_nest_reads(other, nest->out.buffer)) { return 0; }       /* that nest would see the old contents */
+        if (opdi_nest_reads(other, nest->out.buffer)) { return 0; }       /* that nest would read the new contents */
     }
     const int nreduce = reduction->nreduce;
     if (!opdi_map_find(&map, reduction, &reduction->out, nest, check.first, nest->ndim)) { return 0; }
@@ -447,10 +449,11 @@ static void opdi_seen_first(opdi_access *access, void *user) {
     opdi_first_check *const check = (opdi_first_check *)user;
     check->first = check->first && (buffer->role == OPDI_BUFFER_TEMPORARY ? buffer->front : !buffer->writes);
 }
-/* Moves small nests to the front that have no sums and read nothing that a nest writes, such as the scale of a batch
-   norm.  Their results are then available when a product is finished with them. */
+/* Moves small nests without a reduction to the beginning of the recording if they read only inputs, constants and
+   results of other nests that were moved there; an example is the scale of a batch norm.  Their results then exist when
+   a product is finished with them. */
 static void opdi_fuse_front(opdi_recording *recording) {
-    opdi_nest *last = NULL;                       /* the last nest of those in front */
+    opdi_nest *last = NULL;                       /* the last nest that was moved to the beginning */
     int32_t id = 0;
     opdi_fuse_count(recording);
     for (opdi_nest *nest = recording->first, *next; nest; nest = next) {
@@ -472,8 +475,8 @@ static void opdi_fuse_front(opdi_recording *recording) {
     }
     for (opdi_nest *nest = recording->first; nest; nest = nest->next) { nest->id = id++; }
 }
-/* Moves the values of all nests into the nests that read them, or into reductions.  Returns 0, or -1 and sets an
-   error. */
+/* Replaces loads of nests' results by the values of these nests, and moves nests into reductions, where possible.
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fuse_values(opdi_recording *recording) {
     opdi_fuse_count(recording);
     for (opdi_nest *producer = recording->first, *next; producer; producer = next) {
@@ -519,25 +522,26 @@ OPDI_INTERNAL int opdi_fuse_values(opdi_recording *recording) {
     return 0;
 }
 
-//== what multiplies and adds behind a product is a part of its constant operand =======================================
+//== multiplying a scale behind a product into the product's constant operand ==========================================
 //
-//  A batch norm, or any scale and shift by constants, may follow a convolution or product with a constant operand.
-//  Then result * scale + shift, in loops that the operand has, is a product with the operand times scale.  The scaled
-//  operand and the shift are computed here, in double.
+//  A batch norm, or another scale and shift by constants, may follow a convolution or product with a constant operand.
+//  If result * scale + shift depends only on loops that the operand has, it equals the product with the operand times
+//  scale, plus shift.  The new operand and the shift are computed while compiling, in double.
 
-/* A value of the form scale * r + shift, where r is the nest's result. */
+/* The value of an expression at one position: scale * r + shift, where r is the nest's result. */
 typedef struct opdi_fold_pair { double scale, shift; } opdi_fold_pair;
 static bool opdi_expr_has_result(const opdi_expr *expr) {
     if (expr->kind == OPDI_EXPR_RESULT) { return true; }
     for (int i = 0; i < expr->nin; i++) { if (opdi_expr_has_result(expr->in[i])) { return true; } }
     return false;
 }
-/* A position in loops, and the number of visits that are left: an expression in which values are used twice, again and
-   again, would take too many visits. */
+/* The index of each loop, and the number of nodes that may still be visited.  The limit is needed because a node that
+   is used several times is visited several times. */
 #define OPDI_FOLD_VISITS 1000
 typedef struct opdi_fold_at { const int64_t *at; int ndim, *visits; } opdi_fold_at;
 static bool opdi_fold_value(const opdi_expr *expr, opdi_fold_at where, opdi_fold_pair *value);
-/* Reads an element of a constant, or computes one from constants.  Returns false for anything else. */
+/* Sets *value to an element of a constant, or of a buffer that is computed from constants.  Returns false if the access
+   reads anything else. */
 static bool opdi_fold_load(const opdi_access *access, opdi_fold_at where, opdi_fold_pair *value) {
     const opdi_buffer *const buffer = access->buffer;
     int64_t place = access->offset, inner[OPDI_NEST_DIMS] = {0};
@@ -554,7 +558,8 @@ static bool opdi_fold_load(const opdi_access *access, opdi_fold_at where, opdi_f
     const opdi_nest *const nest = buffer->writer;
     if (buffer->role != OPDI_BUFFER_TEMPORARY || buffer->writes != 1 || nest->reduction || nest->nreduce ||
         nest->out.dtype != access->dtype || !opdi_nest_fills(nest)) { return false; }
-    for (int64_t left = place, below = INT64_MAX; left;) {     /* digits, largest stride first */
+    for (int64_t left = place, below = INT64_MAX; left;) {     /* the loops' indexes, as digits of the offset, largest
+                                                                  stride first */
         int best = -1;
         for (int i = 0; i < nest->ndim; i++) {
             const int64_t stride = nest->out.strides[i];
@@ -599,8 +604,8 @@ static bool opdi_fold_formula(const opdi_expr *expr, const opdi_fold_pair *x, co
     default: return false;
     }
 }
-/* Computes the value of an expression at a position.  Returns false if it does not have the form scale * result +
-   shift, or has too many parts. */
+/* Sets *value to the value of an expression at a position.  Returns false if the value does not have the form scale *
+   result + shift, or if the expression has too many nodes. */
 static bool opdi_fold_value(const opdi_expr *expr, opdi_fold_at where, opdi_fold_pair *value) {
     opdi_fold_pair in[2] = {{0, 0}, {0, 0}};
     value->scale = value->shift = 0;
@@ -630,7 +635,8 @@ OPDI_INTERNAL void opdi_fold_loops(const opdi_expr *expr, int ndim, uint32_t *lo
     }
     for (int i = 0; i < expr->nin; i++) { opdi_fold_loops(expr->in[i], ndim, loops); }
 }
-/* The state of a search for the expression that has `of` as an operand; `several` tells whether there are several. */
+/* The state of a search for the node that has the node `of` as an operand.  several: there is more than one such
+   node. */
 typedef struct opdi_fold_parent { const opdi_expr *of; opdi_expr *parent; bool several; } opdi_fold_parent;
 static void opdi_fold_parents(opdi_expr *expr, opdi_fold_parent *find) {
     if (!expr || expr->round == opdi_expr_round) { return; }
@@ -648,8 +654,8 @@ static opdi_expr *opdi_expr_result(opdi_expr *expr) {
     for (int i = 0; i < expr->nin && !found; i++) { found = opdi_expr_result(expr->in[i]); }
     return found;
 }
-/* Returns the largest part of a nest's `finish` that has the form scale * result + shift and depends only on loops of
-   the mask `loops`, or NULL. */
+/* Returns the largest part of nest->finish that contains the result, has the form scale * result + shift, and depends
+   only on loops of the mask `loops`.  Returns NULL if there is none. */
 static opdi_expr *opdi_fold_part(const opdi_nest *nest, uint32_t loops) {
     const int64_t at[OPDI_NEST_DIMS] = {0};
     opdi_expr *part = opdi_expr_result(nest->finish);
@@ -673,7 +679,8 @@ static opdi_expr *opdi_fold_part(const opdi_nest *nest, uint32_t loops) {
     }
     return any ? part : NULL;
 }
-/* Returns the constant operand of a sum of products if exactly one operand is constant, or NULL. */
+/* Returns the load of a constant if the nest is a sum of products in which exactly one factor is a constant, else
+   NULL. */
 static opdi_expr *opdi_fold_operand(const opdi_nest *nest) {
     opdi_expr *found = NULL;
     const opdi_expr *const value = nest->value;
@@ -691,8 +698,8 @@ static opdi_expr *opdi_fold_operand(const opdi_nest *nest) {
     }
     return found;
 }
-/* Makes a constant that has an element for each iteration of the loops in a mask.  Returns a load of the constant, or
-   NULL and sets an error. */
+/* Makes a constant with one element for each iteration of the loops in a mask.  Its name contains `name`; its elements
+   are not set.  Returns a load of the constant, or NULL and sets an error. */
 static opdi_expr *opdi_fold_constant(opdi_recording *recording, const opdi_nest *nest, uint32_t loops,
                                      const char *name) {
     opdi_expr *const load = opdi_expr_new(OPDI_EXPR_LOAD, nest->value->dtype);
@@ -715,7 +722,8 @@ static opdi_expr *opdi_fold_constant(opdi_recording *recording, const opdi_nest 
     load->access.buffer = buffer;
     return load;
 }
-/* Stores a number in a constant under construction.  Returns false if the dtype cannot represent it. */
+/* Stores a number in a constant that `load` reads.  Returns false if the number is infinite or NaN in the constant's
+   dtype. */
 static bool opdi_fold_store(const opdi_expr *load, int64_t place, double number) {
     void *const data = (void *)(uintptr_t)load->access.buffer->data;
     if (load->dtype == OPD_FLOAT64) { ((double *)data)[place] = number; }
@@ -736,8 +744,9 @@ static int64_t opdi_fold_place(const opdi_access *access, int ndim, const int64_
     for (int i = 0; i < ndim; i++) { place += access->strides[i] * at[i]; }
     return place;
 }
-/* Computes the new operand and the shift, and sets *scaled if a scale is not 1.  Returns false if a number is too large
-   or NaN. */
+/* Computes the elements of the new operand and of the shift.  `part` is the expression scale * result + shift; the
+   shift depends on the loops `outer`, the operand `was` on the loops `loops`.  Returns false if all scales are 1, or if
+   a number is infinite or NaN.  *scaled: whether a scale is not 1. */
 static bool opdi_fold_fill(const opdi_nest *nest, const opdi_expr *part, const opdi_access *was,
                            const opdi_expr *operand,
                            const opdi_expr *shift, uint32_t loops, uint32_t outer, bool *scaled) {
@@ -769,7 +778,8 @@ static void opdi_seen_folded(opdi_expr *expr) {
     }
     for (int i = 0; i < expr->nin; i++) { opdi_seen_folded(expr->in[i]); }
 }
-/* Folds operations on a nest's result into its constant operand, if possible.  Returns 0, or -1 and sets an error. */
+/* If possible, multiplies the scale that follows a nest's sum into the sum's constant operand, and replaces the scale
+   and shift by the addition of a constant.  Returns 0, or -1 and sets an error. */
 static int opdi_fold_nest(opdi_recording *recording, opdi_nest *nest) {
     opdi_expr *const operand = nest->finish ? opdi_fold_operand(nest) : NULL;
     uint32_t loops = 0, outer = 0;
@@ -795,7 +805,8 @@ static int opdi_fold_nest(opdi_recording *recording, opdi_nest *nest) {
     part->nin = 2;
     return 0;
 }
-/* Folds constants in all nests.  Returns 0, or -1 and sets an error. */
+/* Calls opdi_fold_nest for all nests, and then removes nests that are no longer used.  Returns 0, or -1 and sets an
+   error. */
 OPDI_INTERNAL int opdi_fuse_constants(opdi_recording *recording) {
     opdi_fuse_count(recording);
     for (opdi_nest *nest = recording->first; nest; nest = nest->next) {
@@ -805,7 +816,7 @@ OPDI_INTERNAL int opdi_fuse_constants(opdi_recording *recording) {
     return 0;
 }
 
-//== loops are put in order ============================================================================================
+//== order of loops ====================================================================================================
 
 static void opdi_expr_each(opdi_expr *expr, void (*change)(opdi_access *access, void *user), void *user) {
     if (!expr || expr->round == opdi_expr_round) { return; }
@@ -813,7 +824,7 @@ static void opdi_expr_each(opdi_expr *expr, void (*change)(opdi_access *access, 
     if (expr->kind == OPDI_EXPR_LOAD || expr->kind == OPDI_EXPR_COUNT) { change(&expr->access, user); }
     for (int i = 0; i < expr->nin; i++) { opdi_expr_each(expr->in[i], change, user); }
 }
-/* Calls `change` once for each access of a nest, including the store. */
+/* Calls `change` once for each access of a nest, including its store. */
 static void opdi_nest_each(opdi_nest *nest, void (*change)(opdi_access *access, void *user), void *user) {
     opdi_expr_round++;
     change(&nest->out, user);
@@ -853,22 +864,22 @@ static void opdi_seen_across(opdi_access *access, void *user) {
     check->unit = check->unit || stride == 1;
     check->row = check->row || access->strides[check->reduced] == 1;
 }
-/* Returns whether a reduction's operands are adjacent for adjacent results along a loop.  Computing several results at
-   once is then faster. */
+/* Returns whether adjacent results of a reduction, along loop `lane`, read adjacent operands, so that it is faster to
+   compute several results at once. */
 static bool opdi_nest_beside(opdi_nest *nest, int lane) {
     opdi_across_check check = {lane, nest->ndim - 1, true, false, false};
     if (nest->sizes[lane] < 4 || opdi_nest_open(nest, lane)) { return false; }
     opdi_expr_walk(nest->value, opdi_seen_across, &check);
     return check.close && check.unit && !(check.row && nest->sizes[check.reduced] >= 32);
 }
-/* Returns whether a reduction computes several results of its last loop at once. */
+/* Returns whether a reduction computes several results at once, along its last loop that is not reduced. */
 OPDI_INTERNAL bool opdi_nest_across(opdi_nest *nest) {
     const int lane = nest->ndim - nest->nreduce - 1;
     const bool sums = nest->reduction == OPDI_OVER_SUM || nest->reduction == OPDI_OVER_MAX ||
         nest->reduction == OPDI_OVER_MIN;
     return sums && lane >= 0 && nest->nreduce && opdi_nest_beside(nest, lane);
 }
-/* Moves a loop behind all others that are not reduced. */
+/* Moves a loop behind all other loops that are not reduced. */
 static void opdi_nest_order_last(opdi_nest *nest, int loop) {
     for (int k = loop; k + 1 < nest->ndim - nest->nreduce; k++) {
         opdi_loops_change change = {k, k + 1, 0, true};
@@ -878,8 +889,8 @@ static void opdi_nest_order_last(opdi_nest *nest, int loop) {
         nest->sizes[k + 1] = size;
     }
 }
-/* Moves a loop whose results can be computed side by side behind the other loops that are not reduced.  For a product,
-   chooses a long loop whose results are only a few elements apart. */
+/* Moves a loop along which several results can be computed at once behind the other loops that are not reduced.  For a
+   matrix product, this is a loop of at least 16 iterations whose results are at most 8 elements apart. */
 static void opdi_nest_order_across(opdi_nest *nest) {
     const int last = nest->ndim - nest->nreduce - 1;
     const bool sums = nest->reduction == OPDI_OVER_SUM || nest->reduction == OPDI_OVER_MAX ||
@@ -894,8 +905,8 @@ static void opdi_nest_order_across(opdi_nest *nest) {
         return;
     }
 }
-/* Joins loops that can run as one, removes loops of one iteration, and makes the innermost loop the one with adjacent
-   elements. */
+/* Joins loops that can run as one loop, removes loops of one iteration, and moves the loop with adjacent elements to
+   the innermost place. */
 OPDI_INTERNAL void opdi_nest_order(opdi_nest *nest) {
     const opdi_access *const out = &nest->out;
     if (opdi_nest_stays(nest)) { return; }
@@ -915,7 +926,8 @@ OPDI_INTERNAL void opdi_nest_order(opdi_nest *nest) {
     }
     for (int i = nest->ndim - 2; i >= 0; i--) {
         opdi_loops_change change = {i, i + 1, nest->sizes[i + 1], true};
-        if (i == nest->ndim - nest->nreduce - 1) { continue; }     /* only one of the two loops is reduced */
+        if (i == nest->ndim - nest->nreduce - 1) { continue; }     /* the two loops cannot be joined: only one of them
+                                                                      is reduced */
         opdi_nest_each(nest, opdi_loops_fit, &change);
         if (!change.fits) { continue; }
         nest->sizes[i + 1] *= nest->sizes[i];
@@ -925,9 +937,9 @@ OPDI_INTERNAL void opdi_nest_order(opdi_nest *nest) {
     opdi_nest_order_across(nest);
 }
 
-//== rows ==============================================================================================================
+//== groups of nests over the same rows ================================================================================
 
-/* The sizes that a nest's loops would have after splitting. */
+/* The sizes that a nest's loops would have after loops were split. */
 typedef struct opdi_rows_sizes { int ndim, nreduce; int64_t sizes[OPDI_NEST_DIMS]; } opdi_rows_sizes;
 static bool opdi_rows_split(opdi_rows_sizes *one, int dim, int64_t size) {
     if (one->sizes[dim] == size) { return true; }
@@ -938,8 +950,8 @@ static bool opdi_rows_split(opdi_rows_sizes *one, int dim, int64_t size) {
     one->ndim++;
     return true;
 }
-/* Splits the first loops of two nests, which together have `rows` iterations, into loops of equal sizes.  Returns the
-   number of these loops, or -1 if it is impossible. */
+/* Splits the first loops of two nests so that loops of equal sizes have `rows` iterations together.  Returns the number
+   of these loops, or -1 if that is impossible. */
 static int opdi_rows_align(opdi_rows_sizes *nest, opdi_rows_sizes *other, int64_t rows) {
     int64_t left = rows;
     int i = 0;
@@ -957,11 +969,11 @@ static int opdi_rows_align(opdi_rows_sizes *nest, opdi_rows_sizes *other, int64_
 typedef struct opdi_rows_test {
     const opdi_nest *reader;
     const opdi_access *written;
-    int64_t low, high;                            /* the range of elements written in a row */
+    int64_t low, high;                            /* the range of elements that the nest writes in one row */
     int outer;
     bool bad;
 } opdi_rows_test;
-/* Sets *low and *high to the first and last element that the loops from `from` to `to` reach. */
+/* Sets *low and *high to the first and the last element that an access reaches in the loops from `from` to `to` - 1. */
 OPDI_INTERNAL void opdi_access_range(const opdi_access *access, const opdi_nest *nest, int from, int to, int64_t *low,
                                      int64_t *high) {
     *low = *high = access->offset;
@@ -988,7 +1000,8 @@ static void opdi_seen_indexed(opdi_expr *expr, const opdi_buffer *buffer, bool *
     if (expr->kind == OPDI_EXPR_LOAD && expr->nin && expr->access.buffer == buffer) { *bad = true; }
     for (int i = 0; i < expr->nin; i++) { opdi_seen_indexed(expr->in[i], buffer, bad); }
 }
-/* Returns whether the elements that `writer` writes in a row are used by `other` only in the same row. */
+/* Returns whether `other` uses elements that `writer` writes in a row only in the same row.  The first `outer` loops
+   are those over the rows. */
 static bool opdi_rows_apart(opdi_nest *writer, opdi_nest *other, int outer) {
     opdi_rows_test check = {other, &writer->out, 0, 0, outer, false};
     int64_t least = INT64_MAX;
@@ -996,7 +1009,7 @@ static bool opdi_rows_apart(opdi_nest *writer, opdi_nest *other, int outer) {
         (opdi_nest_reads(other, writer->out.buffer) || other->out.buffer == writer->out.buffer)) { return false; }
     opdi_access_range(&writer->out, writer, outer, writer->ndim - writer->nreduce, &check.low, &check.high);
     for (int i = 0; i < outer; i++) { least = OPDI_MIN(least, writer->out.strides[i]); }
-    if (least <= check.high - check.low) {        /* its own rows overlap */
+    if (least <= check.high - check.low) {        /* the rows that `writer` writes overlap each other */
         return other->out.buffer != writer->out.buffer && !opdi_nest_reads(other, writer->out.buffer);
     }
     for (int i = 0; i < outer; i++) { opdi_relies(check.high - check.low + 1, writer->out.strides[i]); }
@@ -1006,9 +1019,9 @@ static bool opdi_rows_apart(opdi_nest *writer, opdi_nest *other, int outer) {
     if (other->out.buffer == writer->out.buffer) { opdi_seen_rows(&other->out, &check); }
     return !check.bad;
 }
-/* Splits loops of a group's nests and of one more nest, so that the first loops of all have equal sizes and together
-   `rows` iterations.  Returns the number of these loops, and sets `split` to which loops were split.  Returns -1
-   without changes if it is impossible. */
+/* Splits loops of a group's nests and of one more nest, so that the first loops of all nests have equal sizes and
+   together `rows` iterations.  Returns the number of these loops, and sets split[i] to the mask of loops of nest i that
+   were split.  Returns -1 without changes if that is impossible. */
 static int opdi_group_split(opdi_group *group, opdi_nest *nest, int64_t rows, uint32_t *split) {
     opdi_rows_sizes all[OPDI_GROUP_NESTS + 1];
     const int count = group->nnests;
@@ -1037,7 +1050,7 @@ static int opdi_group_split(opdi_group *group, opdi_nest *nest, int64_t rows, ui
     }
     return outer;
 }
-/* Returns whether a nest that has the same first loops can join a group. */
+/* Returns whether a nest can join a group.  The first `outer` loops of all nests already have equal sizes. */
 static bool opdi_group_fits(opdi_group *group, opdi_nest *nest, int outer) {
     bool shares = false;
     for (int i = 0; i < group->nnests; i++) {
@@ -1054,8 +1067,8 @@ static bool opdi_group_fits(opdi_group *group, opdi_nest *nest, int outer) {
     }
     return true;
 }
-/* Adds a nest to a group with `rows` rows, and splits loops if needed.  Returns false without changes if the nest
-   cannot join the group. */
+/* Adds a nest to a group whose outer loops have `rows` iterations, and splits loops if needed.  Returns false, without
+   changes, if the nest cannot join the group. */
 static bool opdi_group_takes(opdi_group *group, opdi_nest *nest, int64_t rows) {
     uint32_t split[OPDI_GROUP_NESTS + 1] = {0};
     const int outer = opdi_group_split(group, nest, rows, split);
@@ -1072,7 +1085,7 @@ static bool opdi_group_takes(opdi_group *group, opdi_nest *nest, int64_t rows) {
     }
     return false;
 }
-/* Puts all nests into groups.  Returns the first group, or NULL and sets an error. */
+/* Puts all nests into groups, in order.  Returns the first group, or NULL and sets an error. */
 OPDI_INTERNAL opdi_group *opdi_fuse_rows(opdi_recording *recording) {
     opdi_group *first = NULL, *last = NULL;
     int32_t id = 0;

@@ -1,8 +1,9 @@
 #include "compiler.h"
 
-//== what is written with other operators ==============================================================================
+//== lowerings that call other operators ===============================================================================
 
-/* Returns rows of self at places along dim that are known at compile time, or NULL and sets an error. */
+/* Returns the rows of self, along dim, with the numbers `places` [count], which are known while compiling.  On failure,
+   returns NULL and sets an error. */
 static opd_tensor *opdi_lower_rows_at(opd_tensor *self, int dim, const int64_t *places, int64_t count) {
     opd_tensor *const host = opd_empty(opd_ints_of(&count, 1), OPD_INT64);
     if (!self || !host) { return NULL; }
@@ -10,8 +11,8 @@ static opd_tensor *opdi_lower_rows_at(opd_tensor *self, int dim, const int64_t *
     opd_tensor *const at = opd_to_device(host, opd_device_of(OPD_LAZY, 0), OPD_INT64);
     return at ? opd_index_select(self, dim, at) : NULL;
 }
-/* Returns numbers that are known at compile time as a tensor of a dtype, along dim `dim` of `ndim` dims, for
-   broadcasting.  Returns NULL and sets an error if it fails. */
+/* Returns a tensor on the lazy device with the `count` numbers, which are known while compiling.  It has `ndim` dims,
+   all of size 1 but `dim`, for broadcasting.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_lower_known(const double *numbers, int64_t count, int dim, int ndim,
                                            opd_scalar_type dtype) {
     int64_t sizes[OPD_MAX_DIMS];
@@ -22,10 +23,11 @@ OPDI_INTERNAL opd_tensor *opdi_lower_known(const double *numbers, int64_t count,
     host = opd_to_dtype(host, dtype);
     return host ? opd_to_device(host, opd_device_of(OPD_LAZY, 0), dtype) : NULL;
 }
-/* How interpolation changes a size: for each result, the places that it reads and their weights. */
+/* How interpolation changes a size: for each of `count` results, the `taps` elements that it reads, and their
+   weights. */
 typedef struct opdi_lower_taps { int64_t count, *places[4]; double *weights[4]; int taps; } opdi_lower_taps;
-/* Computes the weights of four neighbours for cubic interpolation (A = -0.75).  The position is t behind the second
-   one. */
+/* Computes the weights of four adjacent elements for cubic interpolation (A = -0.75), at the position t behind the
+   second of them. */
 static void opdi_lower_cubic(double t, double weights[4]) {
     const double a = -0.75, x[4] = {t + 1, t, 1 - t, 2 - t};
     for (int k = 0; k < 4; k++) {
@@ -33,8 +35,9 @@ static void opdi_lower_cubic(double t, double weights[4]) {
             : ((a + 2) * x[k] - (a + 3)) * x[k] * x[k] + 1;
     }
 }
-/* Fills *all with these places and weights.  `taps` is 1 (nearest; with `exact`, nearest to the centre), 2 (linear) or
-   4 (cubic).  `factor` is the reciprocal of the scale that was given, or 0.  Returns 0, or -1 and sets an error. */
+/* Fills all->places and all->weights for a dim of `in` elements and `out` results.  all->taps is 1 (nearest; if `exact`
+   is true, the element whose centre is nearest), 2 (linear) or 4 (cubic).  `factor` is the reciprocal of the scale that
+   the user gave, or 0.  `corners`: align_corners.  `wide`: compute in double.  Returns 0, or -1 and sets an error. */
 static int opdi_lower_taps_of(opdi_lower_taps *all, int64_t in, int64_t out, double factor, bool corners, bool exact,
                               bool wide) {
     const double scale = opdi_lower_rounded(corners ? out > 1 ? (double)(in - 1) / (double)(out - 1) : 0
@@ -98,8 +101,9 @@ OPDI_INTERNAL int opdi_lower_upsample_dims(opd_call *call) {
     }
     return opdi_lower_give(call, 0, out);
 }
-/* Returns the windows of an adaptive pool along dim, with the elements of each in dim + 1.  Shorter windows repeat
-   their last element, and `lengths` gets the true lengths.  Returns NULL and sets an error if it fails. */
+/* Returns the windows of an adaptive pool along dim, with the elements of each window along dim + 1; there are `most`
+   of them.  Shorter windows repeat their last element.  lengths[i] becomes the length of window i; `places` is scratch
+   memory.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_lower_adaptive_windows(opd_tensor *self, int dim, int64_t out, double *lengths, int64_t *places,
                                                int64_t most) {
     const int64_t in = opd_sizes(self)[dim];
@@ -112,13 +116,14 @@ static opd_tensor *opdi_lower_adaptive_windows(opd_tensor *self, int dim, int64_
     const int64_t sizes[2] = {out, most};
     return rows ? opd_unflatten(rows, dim, opd_ints_of(sizes, 2)) : NULL;
 }
-/* Returns the length of an adaptive pool's longest window. */
+/* Returns the length of the longest window of an adaptive pool from `in` elements to `out`. */
 static int64_t opdi_lower_adaptive_most(int64_t in, int64_t out) {
     int64_t most = 0;
     for (int64_t i = 0; i < out; i++) { most = OPDI_MAX(most, ((i + 1) * in + out - 1) / out - i * in / out); }
     return most;
 }
-/* Lowers _adaptive_avg_pool2d and 3d with windows of different lengths, by means along one dim after the other. */
+/* Lowers _adaptive_avg_pool2d and 3d with windows of different lengths, by means along the last `count` dims, one dim
+   after another. */
 OPDI_INTERNAL int opdi_lower_adaptive_means(opd_call *call, int count) {
     opd_tensor *const result = opd_call_rets(call)[0].u.t;
     opd_tensor *out = opd_arg_tensor(call, 0);
@@ -145,7 +150,8 @@ OPDI_INTERNAL int opdi_lower_adaptive_means(opd_call *call, int count) {
 OPDI_INTERNAL int opdi_lower_adaptive_3d(opd_call *call) {
     return opd_results_from_fake(call) ? -1 : opdi_lower_adaptive_means(call, 3);
 }
-/* Computes the largest values of rows along a dim, and their places as pools define them. */
+/* Sets pair[0] to the largest values along a dim, and pair[1] to their indices, as pooling operators define them.
+   Returns 0, or -1 and sets an error. */
 static int opdi_lower_pooled_rows(opd_tensor *pair[2], opd_tensor *self, int dim) {
     for (int i = 0; i < 2; i++) {
         opd_tensor *const kept = opdi_lower_reduced(self, (uint64_t)1 << dim, i ? OPDI_OVER_POOLED : OPDI_OVER_MAX,
@@ -154,7 +160,7 @@ static int opdi_lower_pooled_rows(opd_tensor *pair[2], opd_tensor *self, int dim
     }
     return 0;
 }
-/* Lowers adaptive_max_pool2d: values, and their places in the image. */
+/* Lowers adaptive_max_pool2d, with two results: values, and their indices in the image. */
 OPDI_INTERNAL int opdi_lower_adaptive_max(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     if (opd_results_from_fake(call)) { return -1; }
@@ -165,7 +171,7 @@ OPDI_INTERNAL int opdi_lower_adaptive_max(opd_call *call) {
     double *lengths = NULL;
     opd_tensor *windows = self, *at[2], *pair[2];
     if (!opd_numel(result)) { return 0; }
-    for (int i = 1; i >= 0; i--) {                /* columns first, so that rows stay where they are */
+    for (int i = 1; i >= 0; i--) {                /* columns first: then rows keep their dim */
         most[i] = opdi_lower_adaptive_most(in[i], out[i]);
         places[i] = (int64_t *)opdi_recording_alloc(opdi_recording_now, (size_t)(out[i] * most[i]) * 8);
         lengths = (double *)opdi_recording_alloc(opdi_recording_now, (size_t)out[i] * 8);
@@ -175,7 +181,7 @@ OPDI_INTERNAL int opdi_lower_adaptive_max(opd_call *call) {
     windows = windows ? opd_flatten_full(opd_movedim(windows, first + 1, first + 2), first + 2, first + 3) : NULL;
     if (!windows || opdi_lower_pooled_rows(pair, windows, first + 2) ||
         opdi_lower_give(call, 0, pair[0])) { return -1; }
-    for (int i = 0; i < 2; i++) {                 /* the place in the window becomes one in the image */
+    for (int i = 0; i < 2; i++) {                 /* convert the index in the window to an index in the image */
         opd_tensor *const inside = i ? opd_remainder_Scalar(pair[1], opd_value_int(most[1]))
             : opd_div_Scalar_mode(pair[1], opd_value_int(most[1]), "floor");
         const int64_t step = most[i];
@@ -193,10 +199,12 @@ OPDI_INTERNAL int opdi_lower_adaptive_max(opd_call *call) {
     }
     return opdi_lower_give(call, 1, opd_add(opd_mul_Scalar(at[0], opd_value_int(in[1])), at[1]));
 }
-/* Positions of a grid along one dim: the lines that each one reads, their weights, and whether they are inside. */
+/* For positions along one dim of an image, tensors with: the `count` rows or columns that each position reads (at),
+   their weights, and whether they are inside of the image (there).  lost: NaN for positions that are not finite, else
+   0. */
 typedef struct opdi_lower_lines { int count; opd_tensor *at[4], *weights[4], *there[4], *lost; } opdi_lower_lines;
-/* Moves positions into [0, size), by reflection or to the nearest border.  Returns NULL and sets an error if it
-   fails. */
+/* Moves positions that are outside of [0, size) into it: if `reflects` is true by reflection, else to the nearest
+   border. On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_lower_inside(opd_tensor *at, int64_t size, bool reflects, bool corners) {
     const double low = corners ? 0 : -0.5, span = (double)(corners ? size - 1 : size);
     if (reflects && span > 0) {
@@ -210,8 +218,8 @@ static opd_tensor *opdi_lower_inside(opd_tensor *at, int64_t size, bool reflects
     at = at ? opd_where_self(opd_gt_Scalar(at, opd_value_int(0)), at, opd_zeros_like(at)) : NULL;
     return at ? opd_clamp_max(at, opd_value_int(size - 1)) : NULL;
 }
-/* Fills `lines` for positions along a dim of `size` elements, given as coordinates from -1 to 1.  Returns 0, or -1 and
-   sets an error. */
+/* Fills `lines` for the positions `at`, given as coordinates from -1 to 1 along a dim of `size` elements.  outside: the
+   padding mode; corners: align_corners.  Returns 0, or -1 and sets an error. */
 static int opdi_lower_lines_of(opdi_lower_lines *lines, opd_tensor *at, int64_t size, int64_t outside, bool corners) {
     at = opd_add_Scalar(at, opd_value_int(1));
     at = corners ? opd_mul_Scalar(opd_div_Scalar(at, opd_value_int(2)), opd_value_int(size - 1))
@@ -226,7 +234,7 @@ static int opdi_lower_lines_of(opdi_lower_lines *lines, opd_tensor *at, int64_t 
     for (int k = 0; k < lines->count && t && opd_ok(); k++) {
         opd_tensor *line = opd_add_Scalar(first, opd_value_int(k - (lines->count == 4))), *w = t;
         if (lines->count == 2) { w = k ? t : opd_add_Scalar(opd_neg(t), opd_value_int(1)); }
-        if (lines->count == 4) {                  /* cubic weights (A = -3/4) of the line's distance */
+        if (lines->count == 4) {                  /* cubic weights (A = -3/4) for the distance of row or column k */
             const double a = -0.75;
             const bool outer = k == 0 || k == 3;
             const double c[4] = {outer ? a : a + 2, outer ? -5 * a : -(a + 3), outer ? 8 * a : 0, outer ? -4 * a : 1};
@@ -282,7 +290,8 @@ OPDI_INTERNAL int opdi_lower_grid(opd_call *call) {
     if (sum && how != 1) { sum = opd_add(sum, opd_unsqueeze(opd_add(lines[0].lost, lines[1].lost), 1)); }
     return opdi_lower_give(call, 0, sum);
 }
-/* Lowers im2col by reading windows of the padded image in place, and col2im by adding each place of the windows. */
+/* Lowers im2col, which reads windows of the padded image without copying them, and col2im, which adds the windows to
+   the image, one position of the window after another. */
 OPDI_INTERNAL int opdi_lower_columns(opd_call *call) {
     const bool back = strstr(opd_op_name(opd_call_operator(call)), "col2im") != NULL;
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -351,8 +360,8 @@ OPDI_INTERNAL int opdi_lower_counted(opd_call *call) {
     self = self ? opd_to_dtype(self, wide) : NULL;
     return self ? opdi_lower_give_as(call, 0, opdi_lower_reduced(self, mask, OPDI_OVER_SUM, wide)) : -1;
 }
-/* Lowers kthvalue and median.dim: the element at a place of the sorted order, and its index.  A median is NaN if any
-   element is NaN. */
+/* Lowers kthvalue and median.dim: the element at one index of the sorted order, and where it was.  A median is NaN if
+   any element is NaN. */
 OPDI_INTERNAL int opdi_lower_kth(opd_call *call) {
     const bool median = strstr(opd_op_name(opd_call_operator(call)), "median") != NULL;
     opd_tensor *const self = opd_arg_tensor(call, 0);
@@ -419,8 +428,8 @@ OPDI_INTERNAL int opdi_lower_trace(opd_call *call) {
     return diagonal ? opdi_lower_give_as(call, 0, opdi_lower_reduced(diagonal, 1, OPDI_OVER_SUM,
         opdi_lower_wide(opd_dtype(opd_call_rets(call)[0].u.t)))) : -1;
 }
-/* Lowers reflection_pad and replication_pad of one to three dims.  For each dim, rows are read at places that are
-   formulas of the index. */
+/* Lowers reflection_pad and replication_pad of one to three dims.  For each dim, reads rows at indices computed from
+   the loop's index. */
 OPDI_INTERNAL int opdi_lower_pad_rows(opd_call *call) {
     const bool reflects = strstr(opd_op_name(opd_call_operator(call)), "reflection") != NULL;
     const opd_ints pad = opd_arg_ints(call, 1);
@@ -457,7 +466,8 @@ OPDI_INTERNAL int opdi_lower_searchsorted(opd_call *call) {
     opd_tensor *const sum = beyond ? opd_sum_dim(opd_logical_not(beyond), opd_ints_of(&last, 1), false) : NULL;
     return opdi_lower_give(call, 0, sum);
 }
-/* Returns a norm of any order over a mask of dims, which keep size 1, or NULL and sets an error. */
+/* Returns the norm of order `order` over the dims in a mask, which keep size 1.  On failure, returns NULL and sets an
+   error. */
 static opd_tensor *opdi_lower_norm_of(opd_tensor *self, double order, uint64_t mask) {
     const opd_scalar_type wide = opdi_lower_wide(opd_dtype(self));
     const bool most = order > DBL_MAX, least = order < -DBL_MAX;
@@ -472,7 +482,7 @@ static opd_tensor *opdi_lower_norm_of(opd_tensor *self, double order, uint64_t m
     if (!out || order == 0 || order == 1 || most || least) { return out; }
     return order == 2 ? opd_sqrt(out) : opd_pow_Tensor_Scalar(out, opd_value_float(1 / order));
 }
-/* Lowers linalg_vector_norm and norm: Scalar, ScalarOpt_dim and the forms with a dtype. */
+/* Lowers linalg_vector_norm and the overloads of norm. */
 OPDI_INTERNAL int opdi_lower_norm(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     const opd_value given = opd_arg_value(call, 1);
@@ -489,7 +499,7 @@ OPDI_INTERNAL int opdi_lower_norm(opd_call *call) {
     opd_tensor *const x = opd_to_dtype(self, opdi_lower_wide(opd_dtype(opd_call_rets(call)[0].u.t)));
     return x ? opdi_lower_give_as(call, 0, opdi_lower_norm_of(x, order, mask)) : -1;
 }
-/* Lowers _cdist_forward and _euclidean_dist: norms of the differences of all rows. */
+/* Lowers _cdist_forward and _euclidean_dist: norms of the differences of all pairs of rows. */
 OPDI_INTERNAL int opdi_lower_cdist(opd_call *call) {
     opd_tensor *const first = opd_arg_tensor(call, 0), *const second = opd_arg_tensor(call, 1);
     const double order = opd_call_nargs(call) > 2 ? opd_arg_float(call, 2) : 2;
@@ -500,7 +510,7 @@ OPDI_INTERNAL int opdi_lower_cdist(opd_call *call) {
     return less ? opdi_lower_give_as(call, 0, opdi_lower_norm_of(less, order, last)) : -1;
 }
 
-/* Lowers take: reads self, flattened, at indices. */
+/* Lowers take: reads elements of self, which is flattened, at indices. */
 OPDI_INTERNAL int opdi_lower_take_flat(opd_call *call) {
     opd_tensor *const flat = opd_flatten(opd_arg_tensor(call, 0)), *const index = opd_arg_tensor(call, 1);
     int by[OPD_MAX_DIMS], none = -1;
@@ -514,7 +524,7 @@ OPDI_INTERNAL int opdi_lower_take_flat(opd_call *call) {
     load->wraps = true;
     return opdi_nest_add(nest, load);
 }
-/* Lowers put: writes or adds to self, flattened, at indices. */
+/* Lowers put: writes elements of self, which is flattened, at indices, or adds to them. */
 OPDI_INTERNAL int opdi_lower_put_flat(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0), *const source = opd_flatten(opd_arg_tensor(call, 2));
     opd_tensor *const index = opd_flatten(opd_arg_tensor(call, 1));
@@ -549,7 +559,7 @@ OPDI_INTERNAL int opdi_lower_softmax_back(opd_call *call) {
                                                OPDI_OVER_SUM, wide);
     return sum ? opdi_lower_give(call, 0, opd_sub(grad, opd_mul(out, sum))) : -1;
 }
-/* What a loss with targets reads, for each target: its class (0 if ignored), whether it counts, and its weight. */
+/* For each target of a loss: its class (0 if it is ignored), whether it counts, and its weight. */
 typedef struct opdi_lower_nll { opd_tensor *at, *counts, *weights; int dim; } opdi_lower_nll;
 static int opdi_lower_nll_of(opdi_lower_nll *all, opd_tensor *self, opd_tensor *target, opd_tensor *weight,
                              int64_t ignored) {
@@ -568,7 +578,7 @@ static int opdi_lower_nll_of(opdi_lower_nll *all, opd_tensor *self, opd_tensor *
     all->at = opd_unsqueeze(all->at, all->dim);
     return all->weights && all->at ? 0 : -1;
 }
-/* Lowers nll_loss_forward and nll_loss2d_forward: the loss, and the sum of weights. */
+/* Lowers nll_loss_forward and nll_loss2d_forward, with two results: the loss, and the sum of the weights. */
 OPDI_INTERNAL int opdi_lower_nll_forward(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0), *const target = opd_arg_tensor(call, 1);
     const int64_t reduction = opd_arg_int(call, 3);
@@ -589,7 +599,7 @@ OPDI_INTERNAL int opdi_lower_nll_forward(opd_call *call) {
     sum = total && reduction == 1 ? opd_div(sum, total) : sum;
     return total && opdi_lower_give_as(call, 0, sum) == 0 ? opdi_lower_give_as(call, 1, total) : -1;
 }
-/* Lowers nll_loss_backward and nll_loss2d_backward: the gradient of each target's class. */
+/* Lowers nll_loss_backward and nll_loss2d_backward: only the class of each target has a gradient. */
 OPDI_INTERNAL int opdi_lower_nll_backward(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 1), *const target = opd_arg_tensor(call, 2);
     opdi_lower_nll all;
@@ -633,7 +643,7 @@ OPDI_INTERNAL int opdi_lower_median(opd_call *call) {
     if (opd_results_from_fake(call) || opd_median_dim(pair, self, 0, false)) { return -1; }
     return opdi_lower_give_as(call, 0, pair[0]);
 }
-/* Lowers special functions of one or two tensors to the formula of that name, on doubles. */
+/* Lowers special functions of one or two tensors to the pointwise formula of the same name, computed in double. */
 OPDI_INTERNAL int opdi_lower_special(opd_call *call) {
     const char *name = opd_op_name(opd_call_operator(call)) + 6;
     opdi_expr *in[2] = {NULL, NULL};

@@ -1,9 +1,9 @@
 #include "compiler.h"
 
-//== what is written at indices ========================================================================================
+//== writing at indices ================================================================================================
 
-/* Begins a result that is self with some elements changed: copies self, unless self is the result.  Returns NULL and
-   sets an error if it fails. */
+/* Returns the call's result after copying self to it, for operators that return self with some elements changed.  If
+   self is the result, copies nothing.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_lower_updated(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     if (opd_results_from_fake(call)) { return NULL; }
@@ -11,8 +11,8 @@ static opd_tensor *opdi_lower_updated(opd_call *call) {
     const bool same = opd_numel(self) == 0 || opd_device_data(self, OPD_LAZY) == opd_device_data(result, OPD_LAZY);
     return same || opd_copy_(result, self) ? result : NULL;
 }
-/* Stores values in a result, converted to its dtype, at the indices in `place`.  `dims` has the loop for each dim of
-   the result, or -1 if an index selects there.  Returns 0 or -1. */
+/* Stores values, converted to the result's dtype, at the indices in `place`.  `dims` has the loop for each dim of the
+   result, or -1 if an index selects the element.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_put(opd_tensor *result, opd_tensor *values, const int *dims, opdi_expr *place) {
     int by[OPD_MAX_DIMS];
     opd_tensor *const from = opd_clone(opd_to_dtype(values, opd_dtype(result)));
@@ -24,8 +24,8 @@ OPDI_INTERNAL int opdi_lower_put(opd_tensor *result, opd_tensor *values, const i
     nest->place = place;
     return opdi_nest_add(nest, load);
 }
-/* Lowers index_copy (index is one row along dim) and scatter (index has the source's dims, and its sizes limit the
-   write). */
+/* Lowers index_copy, whose index is one row along dim, and scatter, whose index has the source's dims; only elements of
+   the source for which there is an index are written. */
 OPDI_INTERNAL int opdi_lower_scatter(opd_call *call) {
     opd_tensor *const index = opd_arg_tensor(call, 2);
     const bool scatter = strstr(opd_op_name(opd_call_operator(call)), "scatter") != NULL;
@@ -51,7 +51,7 @@ OPDI_INTERNAL int opdi_lower_scatter(opd_call *call) {
     return opd_numel(index) ? opdi_lower_put(result, values, dims, place) : 0;
 }
 static int opdi_lower_index_more(opd_call *call);
-/* Lowers index_put with tensors of integers for some dims, which broadcast. */
+/* Lowers index_put, with integer tensors for some dims; the index tensors broadcast. */
 OPDI_INTERNAL int opdi_lower_index_put(opd_call *call) {
     const opd_tensors indices = opd_arg_tensors(call, 1);
     opd_tensor *values = opd_arg_tensor(call, 2);
@@ -65,7 +65,7 @@ OPDI_INTERNAL int opdi_lower_index_put(opd_call *call) {
     return values && opd_numel(values) ? opdi_lower_put(result, values, places.dims, place) : opd_ok() ? 0 : -1;
 }
 
-//== what is put together ==============================================================================================
+//== concatenation, padding, flip, tril and triu =======================================================================
 
 OPDI_INTERNAL int opdi_lower_cat(opd_call *call) {
     const opd_tensors tensors = opd_arg_tensors(call, 0);
@@ -96,7 +96,7 @@ OPDI_INTERNAL int opdi_lower_pad(opd_call *call) {
                                                       opd_arg_value(call, 2)));
 }
 
-/* Lowers flip by reading from the other end. */
+/* Lowers flip: reads the flipped dims backwards. */
 OPDI_INTERNAL int opdi_lower_flip(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     const opd_ints dims = opd_arg_ints(call, 1);
@@ -114,7 +114,7 @@ OPDI_INTERNAL int opdi_lower_flip(opd_call *call) {
     }
     return opdi_nest_add(nest, load);
 }
-/* Lowers tril and triu: elements whose column is too far from the row are zero. */
+/* Lowers tril and triu: elements on the wrong side of the diagonal become zero. */
 OPDI_INTERNAL int opdi_lower_triangle(opd_call *call) {
     const bool lower = strstr(opd_op_name(opd_call_operator(call)), "tril") != NULL;
     const int64_t steps[2] = {-1, 1};
@@ -126,10 +126,10 @@ OPDI_INTERNAL int opdi_lower_triangle(opd_call *call) {
     return kept ? opdi_lower_give(call, 0, opd_where_self(kept, self, opd_zeros_like(self))) : -1;
 }
 
-//== what is added up at indices =======================================================================================
+//== adding at indices =================================================================================================
 
-/* Combines elements of `acc` at the indices in `place` with values by a formula, one value after the other.  `dims` is
-   as in opdi_lower_put.  Returns 0 or -1. */
+/* Combines elements of `acc` at the indices in `place` with values by a pointwise formula, one value after another.
+   `dims` is as in opdi_lower_put.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_put_more(opd_tensor *acc, opd_tensor *values, const int *dims, opdi_expr *place,
                                       opd_formula formula) {
     int by[OPD_MAX_DIMS];
@@ -147,7 +147,9 @@ OPDI_INTERNAL int opdi_lower_put_more(opd_tensor *acc, opd_tensor *values, const
     nest->place = place;
     return opdi_nest_add(nest, opdi_expr_formula(formula, opd_dtype(acc), was, load));
 }
-/* Returns the indices along a dim of acc, for one row of values or for each element, or NULL and sets an error. */
+/* Returns the expression that selects elements of acc along `dim` by `index`, and sets `dims` as for opdi_lower_put.
+   If `row` is true, `index` is one row, else it has an index for each element.  On failure, returns NULL and sets an
+   error. */
 OPDI_INTERNAL opdi_expr *opdi_lower_row_place(opd_tensor *acc, int dim, opd_tensor *index, bool row, int *dims) {
     int by[OPD_MAX_DIMS];
     for (int i = 0; i < opd_ndim(acc); i++) {
@@ -158,8 +160,9 @@ OPDI_INTERNAL opdi_expr *opdi_lower_row_place(opd_tensor *acc, int dim, opd_tens
     return place && opdi_lower_index_by(place, opdi_expr_load(index, row ? &dim : by), opd_strides(acc)[dim],
                                         opd_sizes(acc)[dim]) == 0 ? place : NULL;
 }
-/* Combines rows of `acc` (if `row` is true: `index` is one row), or single elements, with values.  Unless `include` is
-   true, the neutral element is stored there first.  Returns 0 or -1. */
+/* Combines rows of `acc` (if `row` is true: `index` is one row), or single elements, with values; `how` is the
+   reduction's name.  If `include` is false, the elements are first set to the neutral element of the reduction.
+   Returns 0, or -1 and sets an error. */
 static int opdi_lower_more_along(opd_tensor *acc, int dim, opd_tensor *index, opd_tensor *values, bool row,
                                  const char *how, bool include) {
     const bool most = strcmp(how, "amax") == 0, least = strcmp(how, "amin") == 0, times = strncmp(how, "prod", 4) == 0;
@@ -177,7 +180,8 @@ static int opdi_lower_more_along(opd_tensor *acc, int dim, opd_tensor *index, op
                                most ? OPD_FORMULA_maximum : least ? OPD_FORMULA_minimum : times ? OPD_FORMULA_mul
                                : OPD_FORMULA_add);
 }
-/* Lowers scatter_add, scatter_reduce, scatter.reduce, scatter.value_reduce, index_add and index_reduce. */
+/* Lowers scatter_add, scatter_reduce, scatter.reduce, scatter.value_reduce, index_add and index_reduce.  Returns 0, or
+   -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_more(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     const bool row = strstr(name, "index_") != NULL, by_name = strstr(name, "reduce") != NULL;
@@ -212,7 +216,7 @@ OPDI_INTERNAL int opdi_lower_more(opd_call *call) {
     }
     return opdi_lower_give(call, 0, acc);
 }
-/* Lowers index_put with accumulate. */
+/* Lowers index_put with accumulate=True. */
 static int opdi_lower_index_more(opd_call *call) {
     const opd_tensors indices = opd_arg_tensors(call, 1);
     opd_tensor *const self = opd_arg_tensor(call, 0), *values = opd_arg_tensor(call, 2);
@@ -248,7 +252,7 @@ OPDI_INTERNAL int opdi_lower_index_fill(opd_call *call) {
     place->wraps = true;
     return opd_numel(values) ? opdi_lower_put(result, values, dims, place) : 0;
 }
-/* Lowers one_hot.  A class that is out of range is reported as an index out of range. */
+/* Lowers one_hot.  A class that is out of range is reported as an index that is out of range. */
 OPDI_INTERNAL int opdi_lower_one_hot(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     const int ndim = opd_ndim(self);
@@ -263,7 +267,7 @@ OPDI_INTERNAL int opdi_lower_one_hot(opd_call *call) {
     if (!ones || !opd_fill_(result, opd_value_int(0))) { return -1; }
     return opdi_lower_put(result, ones, dims, opdi_lower_row_place(result, ndim, at, false, dims));
 }
-/* Lowers slice_scatter and similar operators by copying the source into a view of the result. */
+/* Lowers slice_scatter and similar operators: copies the source into a view of the result. */
 OPDI_INTERNAL int opdi_lower_view_put(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     opd_tensor *const src = opd_arg_tensor(call, 1), *const result = opdi_lower_updated(call);

@@ -1,36 +1,36 @@
 #include "compiler.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>nests        what a graph computes, as loops over memory: recorded on the lazy device
+//  >>nests        a graph as loop nests over memory, recorded on the lazy device
 //
-//  A graph that is to be compiled runs once on a device that computes nothing.  Its memory has only addresses.  Each
-//  operation, such as a formula over strided operands or a reduction, is noted as a nest: loops, and a value stored in
-//  or summed over them.  Views, broadcasting, promotion, in-place and out= forms are resolved before, so nests know
-//  memory but no operators.  Operators become nests because lowerings (opdi_nest_lowerings) express them by smaller
-//  operators.
+//  To compile a graph, the library runs it once on the lazy device, which computes nothing: its memory consists of
+//  addresses only.  Each operation, such as a pointwise formula or a reduction, is recorded as a nest: a set of loops,
+//  with a value that they store or sum.  Views, broadcasting, type promotion, in-place and out= forms are resolved
+//  earlier, so a nest refers to memory, not to operators.  Operators get their nests from lowerings
+//  (opdi_nest_lowerings), most of which call simpler operators.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* The bit from which on a buffer's addresses contain its number.  32-bit addresses have no room for it, so
-   opdi_lazy_open fails there. */
+/* The number of low bits of an address that are an offset in a buffer; the bits above are the buffer's number + 1.
+   32-bit addresses are too short for this, so opdi_lazy_open fails there. */
 #define OPDI_NEST_SHIFT (sizeof(void *) > 4 ? 34 : 20)
 
 OPDI_INTERNAL OPDI_TLS opdi_recording *opdi_recording_now;
 
-/* Returns `size` cleared bytes that live as long as the recording, or NULL and sets an error. */
+/* Returns `size` zeroed bytes that live as long as the recording, or NULL and sets an error. */
 OPDI_INTERNAL void *opdi_recording_alloc(opdi_recording *recording, size_t size) {
     void *const memory = opdi_arena_alloc(&recording->arena, size + 8);
     if (memory) { memset(memory, 0, size + 8); }
     return memory;
 }
-/* Called when fusing relies on less <= more.  If a size is open, notes this condition, which must hold for all
-   sizes. */
+/* Called when fused code relies on the condition less <= more.  If sizes are open, stores the condition, which must
+   hold for all sizes. */
 OPDI_INTERNAL void opdi_relies(int64_t less, int64_t more) {
     opdi_recording *const recording = opdi_recording_now;
     if (!recording->open) { return; }
     if (recording->nfacts == recording->facts_room) {
         const int32_t room = OPDI_MAX(2 * recording->facts_room, 256);
         opdi_fact *const all = (opdi_fact *)opdi_recording_alloc(recording, (size_t)room * sizeof *all);
-        if (!all) { return; }                     /* the error is set */
+        if (!all) { return; }                     /* the error is set already */
         if (recording->nfacts) { memcpy(all, recording->facts, (size_t)recording->nfacts * sizeof *all); }
         recording->facts = all;
         recording->facts_room = room;
@@ -38,11 +38,11 @@ OPDI_INTERNAL void opdi_relies(int64_t less, int64_t more) {
     recording->facts[recording->nfacts].less = less;
     recording->facts[recording->nfacts++].more = more;
 }
-/* Returns whether the size of a nest's loop depends on an open size. */
+/* Returns whether the number of iterations of a nest's loop depends on an open size. */
 OPDI_INTERNAL bool opdi_nest_open(const opdi_nest *nest, int loop) {
     return nest->open_loops >> loop & 1;
 }
-/* Adds a buffer and returns it, or NULL and sets an error. */
+/* Adds a buffer to the recording.  Returns NULL and sets an error if it fails. */
 OPDI_INTERNAL opdi_buffer *opdi_buffer_new(opdi_recording *recording, size_t bytes, opdi_buffer_role role) {
     opdi_buffer *const buffer = (opdi_buffer *)opdi_recording_alloc(recording, sizeof *buffer);
     if (!buffer) { return NULL; }
@@ -69,17 +69,17 @@ OPDI_INTERNAL bool opdi_c_letter(char letter) {
     return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || (letter >= '0' && letter <= '9') ||
         letter == '_';
 }
-/* Returns the address of a buffer's first byte.  There is no memory at that address. */
+/* Returns the address of a buffer's first byte on the lazy device.  It cannot be dereferenced. */
 OPDI_INTERNAL void *opdi_buffer_address(const opdi_buffer *buffer) {
     return (void *)(((uintptr_t)buffer->id + 1) << OPDI_NEST_SHIFT);
 }
-/* Returns the buffer that contains an address, or NULL. */
+/* Returns the buffer that contains an address of the lazy device, or NULL. */
 OPDI_INTERNAL opdi_buffer *opdi_buffer_at(const opdi_recording *recording, const void *address) {
     const uintptr_t id = ((uintptr_t)address >> OPDI_NEST_SHIFT) - 1;
     return id < (uintptr_t)recording->nbuffers ? recording->buffers[id] : NULL;
 }
 
-//== nests are made ====================================================================================================
+//== recording nests ===================================================================================================
 
 /* Returns "first, second" in the recording's memory, or `first` if memory runs out. */
 OPDI_INTERNAL const char *opdi_recording_joined(opdi_recording *recording, const char *first, const char *second) {
@@ -88,7 +88,8 @@ OPDI_INTERNAL const char *opdi_recording_joined(opdi_recording *recording, const
     if (joined) { (void)snprintf(joined, size, "%s, %s", first, second); }
     return joined ? joined : first;
 }
-/* Begins a nest with loops of these sizes, outermost first.  Returns NULL and sets an error if it fails. */
+/* Makes a nest with loops of these sizes, the outermost first; the last `nreduce` loops are reduced.  The caller
+   completes it and calls opdi_nest_add.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_nest *opdi_nest_new(const int64_t *sizes, int ndim, int nreduce) {
     opdi_recording *const recording = opdi_recording_now;
     if (ndim > OPDI_NEST_DIMS) {
@@ -104,7 +105,7 @@ OPDI_INTERNAL opdi_nest *opdi_nest_new(const int64_t *sizes, int ndim, int nredu
     nest->what = recording->what;
     return nest;
 }
-/* Returns a value of a dtype, whose other fields the caller fills, or NULL and sets an error. */
+/* Returns a new expression, whose other members the caller sets, or NULL and sets an error. */
 OPDI_INTERNAL opdi_expr *opdi_expr_new(opdi_expr_kind kind, opd_scalar_type dtype) {
     opdi_expr *const expr = (opdi_expr *)opdi_recording_alloc(opdi_recording_now, sizeof *expr);
     if (expr) {
@@ -113,7 +114,8 @@ OPDI_INTERNAL opdi_expr *opdi_expr_new(opdi_expr_kind kind, opd_scalar_type dtyp
     }
     return expr;
 }
-/* Returns whether a value loads from the memory that an access writes, but from other elements. */
+/* Returns whether an expression loads from the buffer that `out` writes, but from other elements than those of the same
+   iteration. */
 OPDI_INTERNAL bool opdi_expr_overlaps(const opdi_expr *expr, const opdi_access *out) {
     if (expr->kind == OPDI_EXPR_LOAD && expr->access.buffer == out->buffer &&
         (expr->nin || expr->access.offset != out->offset || expr->access.dtype != out->dtype ||
@@ -122,7 +124,8 @@ OPDI_INTERNAL bool opdi_expr_overlaps(const opdi_expr *expr, const opdi_access *
     return false;
 }
 OPDI_INTERNAL int opdi_nest_add(opdi_nest *nest, opdi_expr *value);
-/* Adds a nest that stores its results in new memory, and a nest that copies them to their place. */
+/* Adds a nest that stores its results in new memory, and a second nest that copies them to the elements that the first
+   should have written.  Returns 0, or -1 and sets an error. */
 static int opdi_nest_add_apart(opdi_nest *nest, opdi_expr *value) {
     const int outer = nest->ndim - nest->nreduce;
     int64_t count = 1;
@@ -150,7 +153,8 @@ OPDI_INTERNAL opdi_expr *opdi_expr_number(opd_scalar_type dtype, double f64, int
     number->i64[0] = i64;
     return number;
 }
-/* Returns the value of a reduction over no elements, or NULL and sets an error. */
+/* Turns a reduction over no elements into a nest without reduction.  Returns its value, 0 or 1, or NULL and sets an
+   error. */
 static opdi_expr *opdi_nest_nothing(opdi_nest *nest) {
     const bool one = nest->reduction == OPDI_OVER_PROD || nest->reduction == OPDI_OVER_ALL;
     nest->ndim -= nest->nreduce;
@@ -158,17 +162,18 @@ static opdi_expr *opdi_nest_nothing(opdi_nest *nest) {
     nest->reduction = OPDI_OVER_NONE;
     return opdi_expr_number(nest->out.dtype, one, one);
 }
-/* Completes a nest and appends it to the recording.  Returns 0 or -1. */
+/* Completes a nest with its value, and appends it to the recording.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_nest_add(opdi_nest *nest, opdi_expr *value) {
     opdi_recording *const recording = opdi_recording_now;
     if (!nest || !value) { return -1; }
     for (int i = 0; i < nest->ndim; i++) {
         if (nest->sizes[i]) { continue; }
-        if (i < nest->ndim - nest->nreduce) { return 0; }     /* it stores nothing */
+        if (i < nest->ndim - nest->nreduce) { return 0; }     /* no iterations: it would store nothing */
         value = opdi_nest_nothing(nest);
         if (!value) { return -1; }
     }
-    if (nest->reduction && !nest->nreduce && nest->ndim < OPDI_NEST_DIMS) {    /* a reduction of a single number */
+    if (nest->reduction && !nest->nreduce && nest->ndim < OPDI_NEST_DIMS) {    /* a reduction of a single number gets a
+                                                                                  loop of size 1 */
         nest->sizes[nest->ndim++] = 1;
         nest->nreduce = 1;
     }
@@ -203,8 +208,8 @@ OPDI_INTERNAL opdi_expr *opdi_expr_formula(opd_formula formula, opd_scalar_type 
     call->nin = y ? 2 : 1;
     return call;
 }
-/* Returns the dtype as which elements without a C type can be copied, and sets *each to how many elements of that dtype
-   form one element.  Other dtypes are returned unchanged. */
+/* Returns the dtype in which elements of `dtype` are copied.  If `dtype` has no C type, this is another dtype, and
+   *each becomes the number of its elements that form one element. */
 OPDI_INTERNAL opd_scalar_type opdi_nest_unit(opd_scalar_type dtype, int *each) {
     *each = opd_dtype_is_complex(dtype) ? 2 : 1;
     switch ((int)dtype) {
@@ -216,12 +221,12 @@ OPDI_INTERNAL opd_scalar_type opdi_nest_unit(opd_scalar_type dtype, int *each) {
     default: return opd_dtype_is_floating(dtype) && opd_dtype_size(dtype) == 1 ? OPD_UINT8 : dtype;
     }
 }
-/* Fills an access with the elements at `data`, with strides for each loop (NULL: all 0).  Returns 0, or -1 and sets an
-   error. */
+/* Sets *access to the elements at address `data`, with the strides of `ndim` loops (NULL: all 0).  Returns 0, or -1 and
+   sets an error. */
 OPDI_INTERNAL int opdi_access_set(opdi_access *access, const void *data, opd_scalar_type dtype, const int64_t *strides,
                                   int ndim) {
     opdi_buffer *const buffer = data ? opdi_buffer_at(opdi_recording_now, data)
-        : opdi_buffer_new(opdi_recording_now, 0, OPDI_BUFFER_TEMPORARY);       /* an empty tensor is never read */
+        : opdi_buffer_new(opdi_recording_now, 0, OPDI_BUFFER_TEMPORARY);       /* an empty tensor has no address */
     int each;
     if (opdi_nest_unit(dtype, &each) != dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "%s: %s cannot be compiled",
@@ -241,8 +246,8 @@ OPDI_INTERNAL int opdi_access_set(opdi_access *access, const void *data, opd_sca
     if (strides) { memcpy(access->strides, strides, (size_t)ndim * sizeof *strides); }
     return 0;
 }
-/* Returns a load of a tensor's element.  `by` has, for each dim of the tensor, the loop that is its index, or -1 for
-   index 0. */
+/* Returns a load of a tensor's element.  by[i] is the loop whose index is the index in dim i, or -1 for index 0.  On
+   failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_expr *opdi_expr_load(const opd_tensor *tensor, const int *by) {
     opdi_expr *const load = opdi_expr_new(OPDI_EXPR_LOAD, opd_dtype(tensor));
     if (!load || opdi_access_set(&load->access, opd_device_data(tensor, OPD_LAZY), opd_dtype(tensor), NULL, 0)) {
@@ -262,7 +267,7 @@ OPDI_INTERNAL int opdi_nest_out(opdi_nest *nest, const opd_tensor *tensor, const
     return 0;
 }
 
-//== the device ========================================================================================================
+//== memory, copies and pointwise formulas of the lazy device ==========================================================
 
 OPDI_INTERNAL void *opdi_lazy_alloc(void *user, int index, size_t bytes) {
     (void)user;
@@ -278,7 +283,7 @@ OPDI_INTERNAL void opdi_lazy_free(void *user, int index, void *data, size_t byte
     (void)data;
     (void)bytes;
 }
-/* Records a copy of bytes as a copy of elements. */
+/* Records a copy of bytes inside the lazy device as a copy of elements.  Returns 0, or -1 and sets an error. */
 static int opdi_lazy_copy_inside(void *to, const void *from, size_t bytes) {
     const opdi_buffer *const known = opdi_buffer_at(opdi_recording_now, from);
     const opdi_buffer *const other = opdi_buffer_at(opdi_recording_now, to);
@@ -295,8 +300,8 @@ static int opdi_lazy_copy_inside(void *to, const void *from, size_t bytes) {
         opdi_access_set(&load->access, from, dtype, &one, 1)) { return -1; }
     return opdi_nest_add(nest, load);
 }
-/* Records a copy.  Data from the host becomes a constant, which each run copies, so that a graph may change the
-   copy. */
+/* Records a copy to the lazy device.  Data from the host becomes a constant, which each run copies, so that the graph
+   may change the copy.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lazy_copy(void *user, void *to, int to_index, const void *from, int from_index, size_t bytes) {
     opdi_recording *const recording = opdi_recording_now;
     (void)user;
@@ -326,7 +331,7 @@ OPDI_INTERNAL const char *const opdi_formula_kinds[] = {
     OPD_FORMULAS_INT_OWN(OPDI_FORMULA_KIND) "W",
     OPDI_NEST_FORMULAS(OPDI_FORMULA_KIND)
 };
-/* Records an elementwise formula. */
+/* Records a pointwise formula as a nest.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lazy_pointwise(void *user, int index, const opd_pointwise *pointwise) {
     opdi_recording *const recording = opdi_recording_now;
     int64_t sizes[OPD_MAX_DIMS];

@@ -1,17 +1,19 @@
 #include "compiler.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>open_sizes   graphs as C for sizes that are arguments
+//  >>open_sizes   graphs as C, for sizes that are arguments of the code
 //
-//  To write a graph whose sizes are arguments, it is recorded with several sizes.  A recording becomes a list of words,
-//  which must be equal for all sizes, and of numbers.  Each number must be a sum of multiples of the sizes, their
-//  squares and products.  Three sizes determine the sum (nine pairs if two sizes are open), and one more confirms it.
-//  They are primes, which divide nothing by chance.  Fused recordings give the numbers of nests.  The text is written
-//  with several sizes too, and differences become expressions.  Conditions on which fusing relied must hold for all
-//  sizes.  Some sizes, among them the smallest, are recorded again and compared with the list.
+//  To compile a graph whose sizes are arguments, the graph is recorded several times, with different sizes.  Each
+//  recording becomes a list of words, which must be equal for all sizes, and of numbers.  Each number must be a sum of
+//  multiples of the sizes, their squares and products.  Three sizes determine the sum (nine pairs of sizes if two sizes
+//  are open), and one more confirms it.  The sizes are primes, because primes rarely divide another number by chance.
+//  The numbers of nests are found in the same way, from fused recordings.  The C text is also written for several
+//  sizes; where the texts differ, the number is replaced by an expression.  Conditions on which fused code relies must
+//  hold for all sizes.  Finally, the graph is recorded with some other sizes, among them the smallest, and compared
+//  with the list.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Records a graph or program.  Returns 0, or -1 and sets an error. */
+/* Records a graph or program with these inputs.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_unit_record(opdi_unit *unit, const opdi_unit_source *source, const opd_value *inputs) {
     if (source->graph) {
         opd_tensor **const all = (opd_tensor **)opdi_scope_alloc((size_t)(source->ninputs + 1) * sizeof *all);
@@ -25,13 +27,13 @@ OPDI_INTERNAL int opdi_unit_record(opdi_unit *unit, const opdi_unit_source *sour
 #endif
 }
 
-/* The kinds of entries in a list: a word that must be equal for all sizes, a number, a number that is not negative, a
-   number that is at least 1, a double, or a double that is a float. */
+/* The kinds of entries in a list.  WORD: must be equal for all sizes.  NUMBER: any integer.  COUNT: an integer that is
+   never negative.  SOME: an integer that is at least 1.  DOUBLE: a double.  FLOAT: a double that is used as a float. */
 typedef enum opdi_open_kind {
     OPDI_OPEN_WORD, OPDI_OPEN_NUMBER, OPDI_OPEN_COUNT, OPDI_OPEN_SOME, OPDI_OPEN_DOUBLE, OPDI_OPEN_FLOAT
 } opdi_open_kind;
 
-//-- numbers -----------------------------------------------------------------------------------------------------------
+//-- numbers as sums of multiples of the sizes -------------------------------------------------------------------------
 
 /* Finds the polynomial c[0] + c[1] x + c[2] x^2 through three points.  Returns false if its coefficients are not
    integers. */
@@ -43,7 +45,7 @@ static bool opdi_open_line(const int64_t x[3], const int64_t y[3], int64_t c[3])
     return (y[1] - y[0]) % (x[1] - x[0]) == 0 && (y[2] - y[1]) % (x[2] - x[1]) == 0 &&
         (second - first) % (x[2] - x[0]) == 0;
 }
-/* Computes a number for given sizes. */
+/* Returns the number with these terms for the sizes `at`. */
 OPDI_INTERNAL int64_t opdi_open_number(const opdi_open_terms *terms, const opdi_open_at *at) {
     int64_t sum = 0;
     for (int i = 2; i >= 0; i--) {
@@ -52,7 +54,8 @@ OPDI_INTERNAL int64_t opdi_open_number(const opdi_open_terms *terms, const opdi_
     }
     return sum;
 }
-/* Finds the terms of a number that is numbers[i] at points[i].  Returns false if there are no such terms. */
+/* Finds the terms of a number that is numbers[i] for the sizes points[i].  Returns false if there are none, so that the
+   number is not a sum of multiples of the sizes, their squares and products. */
 static bool opdi_open_fit(const opdi_open_at *points, int npoints, const int64_t *numbers, opdi_open_terms *terms) {
     const int64_t x[3] = {points[0].sizes[0], points[1].sizes[0], points[2].sizes[0]};
     const int64_t y[3] = {points[0].sizes[1], npoints > 4 ? points[3].sizes[1] : 0, npoints > 4 ? points[6].sizes[1]
@@ -68,12 +71,12 @@ static bool opdi_open_fit(const opdi_open_at *points, int npoints, const int64_t
     }
     return opdi_open_number(terms, &points[npoints - 1]) == numbers[npoints - 1];
 }
-/* Returns an upper (`above`) or lower bound of a number over all sizes from `least` to `most`.  The bound is exact if
-   the number only grows or only shrinks with each size. */
+/* Returns a bound of a number over all sizes from open->least to open->most: an upper bound if `above` is true, else a
+   lower bound.  The bound is exact if the number only grows or only shrinks with each size. */
 static double opdi_open_bound(const opdi_open *open, const opdi_open_terms *terms, bool above) {
     double sum = 0, moved[3][3] = {{0}};
     static const double choose[3][3] = {{1, 0, 0}, {1, 1, 0}, {1, 2, 1}};
-    for (int i = 0; i < 9; i++) {                 /* rewritten in the differences from the least sizes */
+    for (int i = 0; i < 9; i++) {                 /* rewrite the sum in terms of (size - smallest size) */
         for (int k = 0; k < 9; k++) {
             const int a = i / 3, b = i % 3, c = k / 3, d = k % 3;
             if (c > a || d > b) { continue; }
@@ -88,7 +91,8 @@ static double opdi_open_bound(const opdi_open *open, const opdi_open_terms *term
     }
     return sum;
 }
-/* Returns a double that follows from an integer (see OPDI_FORM_...), computed as a C program does. */
+/* Returns a double that is computed from an integer as `form` (OPDI_FORM_...) says, by the same operations as in the
+   generated code; if `single` is true, rounded to float. */
 static double opdi_open_formed(int32_t form, int64_t number, bool single) {
     const double x = (double)number;
     const double value = form == OPDI_FORM_WHOLE ? x : form == OPDI_FORM_PART ? 1.0 / x
@@ -101,21 +105,23 @@ static double opdi_open_double(int64_t bits) {
     return value;
 }
 
-//-- lists -------------------------------------------------------------------------------------------------------------
+//-- recordings as lists of words and numbers --------------------------------------------------------------------------
 
-/* The state of a walk over a recording, which makes a list of its entries, or sets its numbers from such a list. */
+/* The state of a walk over a unit, which either makes the list of its words and numbers or, if `sets` is true, sets the
+   unit's numbers from a list. */
 typedef struct opdi_open_walk {
     opdi_open *open;
     opdi_open_list *list;
-    const opdi_open_at *at;                       /* the sizes; NULL: numbers become their maximum */
-    bool sets, differs;                           /* sets: numbers are set; differs: a visited number depends on the
+    const opdi_open_at *at;                       /* if sets: numbers for these sizes; NULL: the maximum for all
                                                      sizes */
-    int32_t next, exprs, buffers, *order;          /* order: of buffers, by their first use */
+    bool sets, differs;                           /* differs: one of the numbers visited so far depends on the sizes */
+    int32_t next, exprs, buffers, *order;          /* next: next entry to read; order: number of each buffer, by first
+                                                      use */
     const char *what;
 } opdi_open_walk;
 
-/* Adds an entry to the list or, if numbers are set, returns the list's next entry.  Returns NULL and sets an error if
-   it fails. */
+/* Adds an entry to the list or, if walk->sets is true, returns the list's next entry.  On failure, returns NULL and
+   sets an error. */
 static opdi_open_entry *opdi_open_entry_next(opdi_open_walk *walk, opdi_open_kind kind, int64_t value,
                                              const char *why) {
     opdi_open_list *const list = walk->list;
@@ -137,12 +143,14 @@ static opdi_open_entry *opdi_open_entry_next(opdi_open_walk *walk, opdi_open_kin
     entry->why = why;
     return entry;
 }
-/* Adds a word (which must not depend on sizes) to the list.  Returns the word in the list. */
+/* Adds a word, which must not depend on the sizes, to the list.  If recordings differ in it, `why` is the error.
+   Returns the word in the list. */
 static int64_t opdi_open_word(opdi_open_walk *walk, int64_t word, const char *why) {
     const opdi_open_entry *const entry = opdi_open_entry_next(walk, OPDI_OPEN_WORD, word, why);
     return entry ? entry->value : word;
 }
-/* Adds a number to the list, or sets it from the list.  Returns whether it depends on the sizes. */
+/* Adds a number to the list or, if walk->sets is true, sets *number from the list.  Returns whether the number depends
+   on the sizes. */
 static bool opdi_open_put(opdi_open_walk *walk, int64_t *number, opdi_open_kind kind) {
     const opdi_open_entry *const entry = opdi_open_entry_next(walk, kind, *number, "a number is no sum of multiples of "
         "open sizes, their squares and products");
@@ -154,7 +162,7 @@ static bool opdi_open_put(opdi_open_walk *walk, int64_t *number, opdi_open_kind 
     walk->differs = true;
     return true;
 }
-/* Adds the k-th number of a floating-point expression to the list, or sets it from the list. */
+/* Adds expr->f64[k] to the list or, if walk->sets is true, sets it from the list. */
 static void opdi_open_put_double(opdi_open_walk *walk, opdi_expr *expr, int k) {
     const bool single = expr->dtype != OPD_FLOAT64;
     int64_t bits;
@@ -169,7 +177,7 @@ static void opdi_open_put_double(opdi_open_walk *walk, opdi_expr *expr, int k) {
     expr->f64[k] = opdi_open_formed(entry->form, number, entry->kind == OPDI_OPEN_FLOAT);
     walk->differs = true;
 }
-/* Adds to the list which buffer is used and, at its first use, its properties. */
+/* Adds to the list the number of a buffer and, at its first use, its properties. */
 static void opdi_open_buffer(opdi_open_walk *walk, const opdi_buffer *buffer) {
     static const char why[] = "what is computed depends on the open size";
     static const char known[] = "numbers that are known before it runs depend on the open size";
@@ -184,7 +192,8 @@ static void opdi_open_buffer(opdi_open_walk *walk, const opdi_buffer *buffer) {
     (void)opdi_open_word(walk, buffer->role * 65536 + (buffer->dtype + 1) * 2 + buffer->output, why);
     if (buffer->role == OPDI_BUFFER_INPUT) { (void)opdi_open_word(walk, buffer->index, why); }
     if (buffer->role != OPDI_BUFFER_CONSTANT) { return; }
-    const bool known_by_name = buffer->tensor && buffer->bytes > 65536;  /* small ones may be made while it runs */
+    const bool known_by_name = buffer->tensor && buffer->bytes > 65536;  /* small constants may be new in each
+                                                                            recording: compare contents */
     uint64_t hash = known_by_name ? (uint64_t)(uintptr_t)buffer->tensor : 0;
     for (size_t i = 0; i < buffer->bytes && !known_by_name && buffer->data; i += 8) {
         uint64_t part = 0;
@@ -195,8 +204,8 @@ static void opdi_open_buffer(opdi_open_walk *walk, const opdi_buffer *buffer) {
     (void)opdi_open_word(walk, (int64_t)buffer->bytes, known);
     (void)opdi_open_word(walk, (int64_t)hash, known);
 }
-/* Adds an access to the list, or sets it from the list.  Ignores the strides of the loops in the mask `ones`, which
-   have one iteration.  Returns the mask of loops whose strides depend on the sizes. */
+/* Adds an access to the list, or sets it from the list.  Ignores the strides of loops in the mask `ones`: loops with
+   one iteration.  Returns the mask of loops whose strides depend on the sizes. */
 static uint32_t opdi_open_access(opdi_open_walk *walk, opdi_access *access, int ndim, uint32_t ones) {
     uint32_t differ = 0;
     opdi_open_buffer(walk, access->buffer);
@@ -208,7 +217,7 @@ static uint32_t opdi_open_access(opdi_open_walk *walk, opdi_access *access, int 
     }
     return differ;
 }
-/* Adds an expression to the list, or sets it from the list. */
+/* Adds an expression to the list, or sets its numbers from the list. */
 static void opdi_open_xpr(opdi_open_walk *walk, opdi_expr *expr, int ndim, uint32_t ones) {
     static const char why[] = "a value, or how it is computed, depends on the open size";
     const bool met = expr && expr->round == opdi_expr_round;
@@ -232,7 +241,7 @@ static void opdi_open_xpr(opdi_open_walk *walk, opdi_expr *expr, int ndim, uint3
         opdi_open_xpr(walk, expr->in[i], ndim, ones);
     }
 }
-/* Adds a nest to the list, or sets it from the list. */
+/* Adds a nest to the list, or sets its numbers from the list. */
 static void opdi_open_nest(opdi_open_walk *walk, opdi_nest *nest) {
     static const char why[] = "how it is computed depends on the open size";
     const int inner = nest->ndim - nest->nreduce;
@@ -272,8 +281,8 @@ static void opdi_open_ends(opdi_open_walk *walk, opdi_unit_end *ends, int count)
         }
     }
 }
-/* Adds a whole unit to the list, or sets it from the list: nests, inputs and outputs, groups, and the conditions on
-   which fusing relied. */
+/* Adds a whole unit to the list, or sets its numbers from the list: nests, inputs and outputs, groups, and conditions
+   on which the fused code relies.  Returns 0, or -1 and sets an error. */
 static int opdi_open_unit(opdi_open_walk *walk, opdi_unit *unit) {
     static const char whether[] = "whether it is computed depends on the open size";
     static const char together[] = "what is computed together depends on the open size";
@@ -314,8 +323,8 @@ static int opdi_open_not(const opdi_open *open, const opdi_open_entry *entry, co
     return opd_fail(OPD_ERROR_ARGUMENT, "%s: with an open size: %s: %s", open->source->what,
                     entry->what ? entry->what : "the graph", why);
 }
-/* Returns the index of the first entry in which two lists differ or, if `words` is true, of the first word in which
-   they differ, or -1. */
+/* Returns the index of the first entry in which two lists differ or, if `words` is true, differ in their kinds or
+   words; returns -1 if there is none. */
 static int32_t opdi_open_differs(const opdi_open_list *one, const opdi_open_list *other, bool words) {
     for (int32_t i = 0; i < one->count; i++) {
         const opdi_open_entry *const a = &one->entries[i], *const b = &other->entries[i];
@@ -324,7 +333,8 @@ static int32_t opdi_open_differs(const opdi_open_list *one, const opdi_open_list
     }
     return one->count < other->count ? one->count - 1 : -1;
 }
-/* Finds how a double entry follows from an integer, for a float with rounding.  Returns false if it does not. */
+/* Finds how entry number `at` of the lists, a floating-point number, is computed from an integer (entry->form), which
+   has the terms *terms.  Tries float rounding, too, if the number is a float.  Returns false if it finds no way. */
 static bool opdi_open_fit_double(const opdi_open *open, int32_t at, opdi_open_entry *entry, opdi_open_terms *terms) {
     const bool single = entry->kind == OPDI_OPEN_FLOAT;
     for (int32_t way = 0; way < (single ? 8 : 4); way++) {
@@ -346,8 +356,8 @@ static bool opdi_open_fit_double(const opdi_open *open, int32_t at, opdi_open_en
     }
     return false;
 }
-/* Joins the lists of all points into one, in which different numbers become sums of multiples of sizes.  Returns 0, or
-   -1 and sets an error. */
+/* Joins the lists for all sizes into one list.  Numbers that differ become sums of multiples of the sizes.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_open_join(opdi_open *open, opdi_open_list *joined) {
     *joined = open->lists[0];
     for (int k = 1; k < open->npoints; k++) {
@@ -382,7 +392,7 @@ static int opdi_open_join(opdi_open *open, opdi_open_list *joined) {
     return 0;
 }
 
-/* Enlarges a buffer that is computed to the bytes that an access reaches. */
+/* Enlarges a temporary buffer to the bytes that an access reaches. */
 static void opdi_open_extent(const opdi_nest *nest, const opdi_access *access, const opdi_expr *indices, int ndim) {
     int64_t last = access->offset;
     for (int i = 0; i < ndim; i++) {
@@ -402,8 +412,8 @@ static void opdi_open_extents(const opdi_nest *nest, opdi_expr *expr) {
     if (expr->kind == OPDI_EXPR_LOAD) { opdi_open_extent(nest, &expr->access, expr, nest->ndim); }
     for (int i = 0; i < expr->nin; i++) { opdi_open_extents(nest, expr->in[i]); }
 }
-/* Sets the numbers of a unit to their values for the sizes `at` or, if `at` is NULL, to their maximum.  Returns 0, or
-   -1 and sets an error. */
+/* Sets the numbers of a unit from a list, for the sizes `at` or, if `at` is NULL, to their maximum.  Returns 0, or -1
+   and sets an error. */
 static int opdi_open_set(opdi_open *open, opdi_unit *unit, opdi_open_list *list, const opdi_open_at *at) {
     opdi_open_walk walk;
     memset(&walk, 0, sizeof walk);
@@ -426,17 +436,19 @@ static int opdi_open_set(opdi_open *open, opdi_unit *unit, opdi_open_list *list,
     return 0;
 }
 
-//-- what numbers decide -----------------------------------------------------------------------------------------------
+//-- decisions that depend on numbers ----------------------------------------------------------------------------------
 //
-//  A graph compares and divides sizes before it computes.  A few recordings do not show at which sizes the result
-//  changes.  So each result must follow for all sizes from the form of the numbers.
+//  While a graph is recorded, it compares and divides sizes.  A few recordings do not show at which sizes the result
+//  would be different.  So it is checked, from the numbers' sums of multiples of sizes, that each result is the same
+//  for all sizes.
 
 typedef enum opdi_decision_kind {
     OPDI_DECIDES_LT, OPDI_DECIDES_LE, OPDI_DECIDES_GT, OPDI_DECIDES_GE, OPDI_DECIDES_EQ, OPDI_DECIDES_NE,
     OPDI_DECIDES_NOT_ZERO, OPDI_DECIDES_LESS, OPDI_DECIDES_MORE, OPDI_DECIDES_PARTS,
-    OPDI_DECIDES_OTHER, OPDI_DECIDES_NOTHING      /* OTHER: another truth value; NOTHING: independent of numbers */
+    OPDI_DECIDES_OTHER, OPDI_DECIDES_NOTHING      /* OTHER: another function with a bool result; NOTHING: a result that
+                                                     does not matter */
 } opdi_decision_kind;
-/* Returns how many numbers a value contains, and stores them in `into` unless that is NULL. */
+/* Returns the number of integers in a value, which may be a list, and stores them in `into`, unless that is NULL. */
 static int32_t opdi_decision_numbers(const opd_value *value, int64_t *into) {
     const opd_value plain = opdi_value_plain(value);
     opd_value element = plain;
@@ -451,7 +463,7 @@ static int32_t opdi_decision_numbers(const opd_value *value, int64_t *into) {
     }
     return count;
 }
-/* Returns the kind of decision that a function makes, by its name: "aten::lt.int(int a, int b) -> bool",
+/* Returns the kind of decision that a function makes, from its name, such as "aten::lt.int(int a, int b) -> bool" or
    "_operator.lt". */
 static opdi_decision_kind opdi_decision_of(const char *name) {
     static const struct { const char *word; opdi_decision_kind kind; } all[] = {
@@ -470,7 +482,7 @@ static opdi_decision_kind opdi_decision_of(const char *name) {
     }
     return OPDI_DECIDES_OTHER;
 }
-/* Notes the result of a function of numbers while a graph is recorded (an opdi_graph_watch). */
+/* An opdi_graph_watch: stores the result of a function of numbers while a graph is recorded. */
 static void opdi_decided(const char *name, const opd_value *args, int nargs, const opd_value *ret) {
     opdi_recording *const recording = opdi_recording_now;
     opdi_decision_kind kind = opdi_decision_of(name);
@@ -486,7 +498,7 @@ static void opdi_decided(const char *name, const opd_value *args, int nargs, con
     if (!count || !recording) { return; }
     opdi_decision *const decision = (opdi_decision *)opdi_recording_alloc(recording, sizeof *decision);
     int64_t *const numbers = (int64_t *)opdi_recording_alloc(recording, (size_t)count * sizeof *numbers);
-    if (!decision || !numbers) { return; }        /* the error is set */
+    if (!decision || !numbers) { return; }        /* memory ran out; the error is set */
     decision->name = name;
     decision->kind = (int32_t)(floats ? OPDI_DECIDES_OTHER : kind);
     decision->first = opdi_decision_numbers(&args[0], numbers);
@@ -501,7 +513,8 @@ static void opdi_decided(const char *name, const opd_value *args, int nargs, con
     recording->last_decision = decision;
     recording->ndecisions++;
 }
-/* Keeps the decisions that the recording with the sizes of a point has made.  Returns 0, or -1 and sets an error. */
+/* Copies the decisions of the recording for the sizes points[point] to open->decisions.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_open_keep_decisions(opdi_open *open, int point, const opdi_recording *recording) {
     const size_t room = (size_t)recording->ndecisions + 1;
     opdi_decision *const all = (opdi_decision *)opdi_arena_alloc(&open->arena, room * sizeof *all);
@@ -516,8 +529,8 @@ static int opdi_open_keep_decisions(opdi_open *open, int point, const opdi_recor
     open->ndecisions[point] = count;
     return all ? 0 : -1;
 }
-/* Collects one number of a decision at all points: its argument `at`, or its result if `at` is -1.  Returns whether the
-   numbers differ. */
+/* Sets numbers[k] to one number of decision `which` for the sizes points[k]: its argument number `at`, or its result if
+   `at` is -1.  Returns whether the numbers differ. */
 static bool opdi_open_decided(const opdi_open *open, int32_t which, int at, int64_t *numbers) {
     bool differ = false;
     for (int k = 0; k < open->npoints; k++) {
@@ -527,7 +540,8 @@ static bool opdi_open_decided(const opdi_open *open, int32_t which, int at, int6
     }
     return differ;
 }
-/* Returns whether times * (a - b) - less is not negative for all sizes.  If b is NULL, it counts as 0. */
+/* Returns whether times * (a - b) - less >= 0 for all sizes; b may be NULL, which means 0.  a[k] and b[k] are numbers
+   for the sizes points[k]. */
 static bool opdi_open_always(const opdi_open *open, const int64_t *a, const int64_t *b, int64_t times, int64_t less) {
     int64_t numbers[OPDI_OPEN_POINTS];
     opdi_open_terms terms;
@@ -535,7 +549,7 @@ static bool opdi_open_always(const opdi_open *open, const int64_t *a, const int6
     return opdi_open_fit(open->points, open->npoints, numbers, &terms) && opdi_open_bound(open, &terms, false) >= 0 &&
         opdi_open_bound(open, &terms, true) <= 4503599627370496.0;
 }
-/* Returns whether the comparison of a with b has the same result for all sizes. */
+/* Returns whether the comparison `kind` of a with b has the result `truth` for all sizes. */
 static bool opdi_open_compares(const opdi_open *open, int32_t kind, bool truth, const int64_t *a, const int64_t *b) {
     const bool less = kind == OPDI_DECIDES_LT || kind == OPDI_DECIDES_GE;
     const int64_t turn = (less || kind == OPDI_DECIDES_LE) == truth ? 1 : -1;
@@ -553,7 +567,7 @@ static bool opdi_open_compares(const opdi_open *open, int32_t kind, bool truth, 
     }
     return opdi_open_always(open, b, a, turn, (kind == OPDI_DECIDES_LT) == truth);
 }
-/* Returns whether the quotient and remainder of a and b can be computed, for all sizes, as sums of multiples of
+/* Returns whether the floor quotient of a and b is a sum of multiples of the sizes, with the right remainder, for all
    sizes. */
 static bool opdi_open_parts(const opdi_open *open, const int64_t *a, const int64_t *b) {
     int64_t rest[OPDI_OPEN_POINTS], whole[OPDI_OPEN_POINTS];
@@ -566,7 +580,8 @@ static bool opdi_open_parts(const opdi_open *open, const int64_t *a, const int64
     return opdi_open_fit(open->points, open->npoints, whole, &terms) && opdi_open_always(open, rest, NULL, 1, 0) &&
         opdi_open_always(open, b, rest, 1, 1);
 }
-/* Returns whether the maximum or minimum of some numbers is the same one of them for all sizes. */
+/* Returns whether the result of decision `which` is the maximum (if `more` is true) or minimum of its `count` arguments
+   for all sizes. */
 static bool opdi_open_extreme(const opdi_open *open, int32_t which, int32_t count, const int64_t *result, bool more) {
     for (int32_t i = 0; i < count; i++) {
         int64_t numbers[OPDI_OPEN_POINTS];
@@ -575,7 +590,7 @@ static bool opdi_open_extreme(const opdi_open *open, int32_t which, int32_t coun
     }
     return true;
 }
-/* Returns whether lists of sizes are equal for all sizes, or different for all. */
+/* Returns whether two lists of sizes are equal for all sizes (if `equal` is true), or different for all sizes. */
 static bool opdi_open_lists(const opdi_open *open, int32_t which, bool equal) {
     const opdi_decision *const decision = &open->decisions[0][which];
     const int32_t count = decision->first;
@@ -599,7 +614,9 @@ static bool opdi_open_settled(const opdi_open *open, int32_t which) {
     const bool truth = decision->result != 0, changes = opdi_open_decided(open, which, -1, result);
     if (!differ) { return !changes; }
     if (kind == OPDI_DECIDES_LESS || kind == OPDI_DECIDES_MORE || kind == OPDI_DECIDES_PARTS) {
-        if (!opdi_open_fit(open->points, open->npoints, result, &terms)) { return true; }       /* nothing can use it */
+        if (!opdi_open_fit(open->points, open->npoints, result, &terms)) { return true; }       /* not such a sum: no
+                                                                                                   recorded number can
+                                                                                                   depend on it */
         if (kind != OPDI_DECIDES_PARTS) {
             return opdi_open_extreme(open, which, decision->count, result, kind == OPDI_DECIDES_MORE);
         }
@@ -617,7 +634,8 @@ static bool opdi_open_settled(const opdi_open *open, int32_t which) {
     (void)opdi_open_decided(open, which, 1, b);
     return kind == OPDI_DECIDES_PARTS ? opdi_open_parts(open, a, b) : opdi_open_compares(open, kind, truth, a, b);
 }
-/* Checks that all decisions in the recordings hold for all sizes.  Returns 0, or -1 and sets an error. */
+/* Checks that the recordings made the same decisions, and that these hold for all sizes.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_open_decisions(const opdi_open *open) {
     for (int32_t i = 0; i < open->ndecisions[0]; i++) {
         const opdi_decision *const one = &open->decisions[0][i];
@@ -637,13 +655,13 @@ static int opdi_open_decisions(const opdi_open *open) {
 
 //-- recordings --------------------------------------------------------------------------------------------------------
 
-/* Returns the dim of an input that has the first or second open size, or -1. */
+/* Returns the dim of input `input` that has the first open size or, if `which` is 1, the second; -1 if it has none. */
 static int opdi_open_dim(const opdi_unit_source *source, int which, int input) {
     const int *const dims = which ? source->options->open_2 : source->options->open;
     return dims ? dims[input] : -1;
 }
-/* Fills `inputs` with tensors like the examples but with other open sizes; their elements are not read.  Returns 0 or
-   -1. */
+/* Fills `inputs` with values like the examples, but with the open sizes `at`.  The elements of the tensors are not set,
+   because they are not read.  Returns 0, or -1 and sets an error. */
 static int opdi_open_inputs(const opdi_unit_source *source, const opdi_open_at *at, opd_value *inputs) {
     for (int i = 0; i < source->ninputs; i++) {
         const int dims[2] = {opdi_open_dim(source, 0, i), opdi_open_dim(source, 1, i)};
@@ -661,7 +679,8 @@ static int opdi_open_inputs(const opdi_unit_source *source, const opdi_open_at *
     }
     return 0;
 }
-/* Checks a dim of an input that is to be open.  Returns 0, or -1 and sets an error. */
+/* Checks the dim of input i that is to have open size `which`.  *size is that size in the inputs checked before, or 0.
+   Returns 0, or -1 and sets an error. */
 static int opdi_open_check_dim(opdi_unit *unit, const opdi_unit_source *source, int which, int i, int64_t *size) {
     const int dim = opdi_open_dim(source, which, i);
     const opd_tensor *const tensor = source->inputs[i].tag == OPD_TAG_TENSOR ? source->inputs[i].u.t : NULL;
@@ -684,7 +703,7 @@ static int opdi_open_check_dim(opdi_unit *unit, const opdi_unit_source *source, 
 #endif
     return opdi_unit_begins(unit, graph, tensor);
 }
-/* Checks the options for open sizes.  Returns 0, or -1 and sets an error. */
+/* Checks the options for open sizes against the example inputs.  Returns 0, or -1 and sets an error. */
 static int opdi_open_check(opdi_open *open) {
     const opdi_unit_source *const source = open->source;
     for (int k = 0; k < open->n; k++) {
@@ -703,7 +722,7 @@ static int opdi_open_check(opdi_open *open) {
     }
     return 0;
 }
-/* Records with given open sizes.  Returns 0, or -1 and sets an error. */
+/* Records the graph with the open sizes `at` in open->units[which].  Returns 0, or -1 and sets an error. */
 static int opdi_open_record(opdi_open *open, int which, const opdi_open_at *at) {
     opdi_unit *const unit = &open->units[which];
     const opdi_unit_source *const source = open->source;
@@ -727,13 +746,14 @@ static int opdi_open_record(opdi_open *open, int which, const opdi_open_at *at) 
     opdi_graph_watched = NULL;
     return rc;
 }
-/* Checks that a recording with the sizes `at` equals the list for these sizes.  Returns 0, or -1 and sets an error. */
+/* Checks that a new recording with the sizes `at` equals the recording that the list open->plain describes for these
+   sizes. Returns 0, or -1 and sets an error. */
 static int opdi_open_holds(opdi_open *open, const opdi_open_at *at) {
     opdi_unit *const said = &open->units[0], *const seen = &open->units[1];
     opdi_open_list *const lists = open->lists;
     if (opdi_open_record(open, 0, &open->points[0]) || opdi_open_set(open, said, &open->plain, at)) { return -1; }
     for (opdi_nest *nest = said->recording.first, *next; nest; nest = next) {
-        next = nest->next;                        /* recordings have no nests that store nothing */
+        next = nest->next;                        /* nests without iterations: a recording does not have them */
         if (!opdi_nest_rounds(nest, nest->ndim - nest->nreduce)) { opdi_nest_remove(&said->recording, nest); }
     }
     said->recording.loose = true;
@@ -749,9 +769,9 @@ static int opdi_open_holds(opdi_open *open, const opdi_open_at *at) {
                     lists[0].entries[where].why);
 }
 
-//-- the text ----------------------------------------------------------------------------------------------------------
+//-- the C text --------------------------------------------------------------------------------------------------------
 
-/* Writes a number as an expression: "(2 * open_size * open_size + 1)". */
+/* Writes a number as a C expression, such as "(2 * open_size * open_size + 1)". */
 static void opdi_open_expression(opdi_string *out, const opdi_open_terms *terms) {
     char text[400] = "", part[160];
     int parts = 0, factors = 0;
@@ -781,8 +801,9 @@ static size_t opdi_open_letters(const char *text) {
     while (opdi_c_letter(text[length]) || (text[length] == '.' && length)) { length++; }
     return length;
 }
-/* Joins several texts, which were written with different sizes, into one.  `most` gets the largest multiples in it.
-   Returns false if the texts differ in more than numbers. */
+/* Joins the texts for the sizes `points` into one text.  A number that differs is replaced by an expression.
+   most->times[i][k] becomes the largest multiple of that term, without sign.  Returns false if the texts differ in
+   anything but numbers. */
 static bool opdi_open_text(opdi_string *out, const opdi_string *texts, const opdi_open_at *points, int npoints,
                            opdi_open_terms *most) {
     const char *at[OPDI_OPEN_POINTS];
@@ -813,8 +834,8 @@ static bool opdi_open_text(opdi_string *out, const opdi_string *texts, const opd
     for (int i = 1; i < npoints; i++) { if (*at[i]) { return false; } }
     return !out->failed;
 }
-/* If a long has 32 bits, numbers may exceed it even for sizes within their ranges.  Adds to a unit's text a check that
-   rejects such sizes. */
+/* If a long has 32 bits, numbers could overflow although the sizes are in their ranges.  Adds to the text a check that
+   makes the code return 3 for such sizes. */
 static void opdi_open_small(const opdi_open *open, opdi_string *text, const opdi_open_terms *most) {
     static const char begin[] = "{ return 3; }\n";
     opdi_string all = {NULL, 0, 0, false};
@@ -843,7 +864,7 @@ static void opdi_open_small(const opdi_open *open, opdi_string *text, const opdi
     opdi_string_free(text);
     *text = all;
 }
-/* Returns whether all functions of a text that use open sizes get them as arguments. */
+/* Returns whether all C functions in a text that use open sizes have them as arguments. */
 static bool opdi_open_given(const char *text) {
     bool inside = false, given = false;
     for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
@@ -858,21 +879,21 @@ static bool opdi_open_given(const char *text) {
     }
     return true;
 }
-/* Returns a number for the form in which a group is planned and written.  The form must not depend on the sizes. */
+/* Returns a number for the way in which a group is planned and written.  It must be the same for all sizes. */
 static int opdi_open_form(const opdi_group *group) {
     opdi_contraction all;
     if (!opdi_group_contracts(group)) { return 0; }
     opdi_contraction_of(&all, group->nests[0]);
     return 1 | all.tile << 1 | all.direct << 5 | all.left_early << 6 | all.right_early << 7;
 }
-/* Returns the total number of dims of the outputs. */
+/* Returns the number of dims of all outputs together. */
 OPDI_INTERNAL int opdi_open_dims(const opdi_unit *unit) {
     int dims = 0;
     for (int i = 0; i < unit->noutputs; i++) { dims += unit->outputs[i].ndim; }
     return dims;
 }
-/* Collects the sizes and strides of the outputs at a point and, at the last point, finds their terms.  Returns 0, or -1
-   and sets an error. */
+/* Collects the sizes and strides of the outputs for the sizes points[point] in `numbers`.  For the last point, finds
+   their terms and stores them in unit->shapes.  Returns 0, or -1 and sets an error. */
 static int opdi_open_shapes(opdi_open *open, opdi_unit *unit, const opdi_open_at *points, int point,
                             int64_t *numbers) {
     int count = 0;
@@ -891,7 +912,7 @@ static int opdi_open_shapes(opdi_open *open, opdi_unit *unit, const opdi_open_at
     }
     return unit->shapes ? 0 : -1;
 }
-/* Plans memory for the maximum over all sizes, and writes the source and the header.  Returns 0, or -1 and sets an
+/* Plans memory that is enough for all sizes, and writes the C text and the header.  Returns 0, or -1 and sets an
    error. */
 static int opdi_open_texts(opdi_open *open, opdi_string *source, opdi_string *header) {
     static const int64_t sizes[2][4] = {{10007, 10009, 10037, 10039}, {20011, 20021, 20023, 20029}};
@@ -935,7 +956,7 @@ static int opdi_open_texts(opdi_open *open, opdi_string *source, opdi_string *he
     return rc;
 }
 
-//-- all of it ---------------------------------------------------------------------------------------------------------
+//-- compiling with open sizes -----------------------------------------------------------------------------------------
 
 /* Checks that a program accepts the sizes `at` or, if `at` is NULL, the smallest and the largest sizes.  Returns 0, or
    -1 and sets an error. */
@@ -958,13 +979,15 @@ static bool opdi_open_is_prime(int64_t number) {
     while (by * by <= number && number % by) { by++; }
     return by * by > number;
 }
-/* Returns the next prime from `from` on, in steps of `step`.  If `apart` is true, adding one to the prime gives twice
-   another prime, because a graph may also use a size plus one, such as a cache's length plus one token. */
+/* Returns the first prime p from `from` on, in steps of `step` (1 or -1).  If `apart` is true, (p + 1) / 2 must be
+   prime, too: a graph may also use a size plus one, such as the length of a cache plus one token, which then has few
+   divisors. */
 static int64_t opdi_open_prime(int64_t from, int step, bool apart) {
     while (from > 2 && (!opdi_open_is_prime(from) || (apart && !opdi_open_is_prime((from + 1) / 2)))) { from += step; }
     return from;
 }
-/* Returns the largest open size, from `from` down, that a program accepts. */
+/* Returns the largest value of open size `which`, from `from` down, that the program accepts, or open->most if none
+   above it is accepted. */
 static int64_t opdi_open_taken(const opdi_open *open, int which, int64_t from) {
     for (; from > open->most.sizes[which]; from--) {
         opdi_open_at at = open->most;
@@ -974,9 +997,9 @@ static int64_t opdi_open_taken(const opdi_open *open, int which, int64_t from) {
     }
     return from;
 }
-/* Finds sizes to record.  Rounds 0 and 1 take sizes above the largest requested size, or above the smallest if the
-   largest is 4096 or more.  Round 2 takes the largest sizes that a program accepts, round 3 the largest requested
-   sizes.  Returns false if there are none. */
+/* Chooses the sizes to record (open->points).  Rounds 0 and 1 take sizes above the largest requested size, or above the
+   smallest if the largest is 4096 or more.  Round 2 takes the largest sizes that a program accepts, round 3 the largest
+   requested sizes.  Returns false if this round has no sizes. */
 static bool opdi_open_sizes(opdi_open *open, int round) {
     int64_t sizes[2][4] = {{0}}, used = 0;
     for (int k = 0; k < open->n; k++) {
@@ -984,7 +1007,8 @@ static bool opdi_open_sizes(opdi_open *open, int round) {
         const bool down = round > 1;
         int64_t at = round == 3 ? most + 1 : down ? opdi_open_taken(open, k, OPDI_MAX(most, 250)) + 1
             : OPDI_MAX(most < 4096 ? most : least, 100);
-        if (k) { at = down ? OPDI_MIN(at, used) : OPDI_MAX(at, used); }       /* the two sizes are never equal */
+        if (k) { at = down ? OPDI_MIN(at, used) : OPDI_MAX(at, used); }       /* so that the two sizes are never
+                                                                                 equal */
         for (int i = 0; i < 4; i++) {
             at = opdi_open_prime(down ? at - 1 : at + 1, down ? -1 : 1, round == 0);
             sizes[k][down ? 3 - i : i] = at;
@@ -1000,8 +1024,8 @@ static bool opdi_open_sizes(opdi_open *open, int round) {
     }
     return true;
 }
-/* Checks sizes at the ends of their ranges (for two sizes, all four combinations) and in the middle.  Returns 0, or -1
-   and sets an error. */
+/* Checks some sizes by opdi_open_holds: at the ends of their ranges (if two sizes are open, all four combinations) and
+   in the middle.  Returns 0, or -1 and sets an error. */
 static int opdi_open_samples(opdi_open *open) {
     for (int i = 0; i < 4 && open->n > 1; i++) {
         const opdi_open_at at = {{i & 1 ? open->most.sizes[0] : open->least.sizes[0],
@@ -1022,7 +1046,8 @@ static int opdi_open_samples(opdi_open *open) {
     }
     return 0;
 }
-/* Records with these sizes, compares the recordings, and writes the texts.  Returns 0, or -1 and sets an error. */
+/* Records the graph with the sizes open->points, checks and joins the recordings, and writes the texts.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_open_try(opdi_open *open, opdi_string *source, opdi_string *header) {
     opdi_unit *const unit = &open->units[0];
     for (int i = 0; i < open->npoints; i++) {
@@ -1032,13 +1057,15 @@ static int opdi_open_try(opdi_open *open, opdi_string *source, opdi_string *head
     if (opdi_open_decisions(open) || opdi_open_join(open, &open->plain) || opdi_open_samples(open)) { return -1; }
     for (int i = 0; i < open->npoints; i++) {
         if (opdi_open_record(open, 0, &open->points[i]) ||
-            opdi_open_set(open, unit, &open->plain, &open->points[i])) { return -1; }       /* open ones are marked */
+            opdi_open_set(open, unit, &open->plain, &open->points[i])) { return -1; }       /* this marks loops with
+                                                                                               open sizes */
         unit->recording.open = true;
         if (opdi_unit_groups(unit) || opdi_open_list_unit(open, unit, &open->lists[i])) { return -1; }
     }
     return opdi_open_join(open, &open->fused) || opdi_open_texts(open, source, header) ? -1 : 0;
 }
-/* Produces the text of a unit with open sizes.  Returns 0, or -1 and sets an error. */
+/* Writes the C text and the header of a graph with open sizes, trying several sets of sizes to record.  Returns 0, or
+   -1 and sets an error. */
 OPDI_INTERNAL int opdi_open_find(opdi_open *open, opdi_string *source, opdi_string *header) {
     const opd_c_options *const options = open->source->options;
     open->n = options->open_2 ? 2 : 1;

@@ -1,15 +1,15 @@
 #include "compiler.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>compiled_units graphs as C: recorded, fused, written
+//  >>compiled_units graphs as C: recording, fusing and writing
 //
-//  A unit is a recording with its inputs and outputs.  It becomes two texts, a C file and its header.  Files are for
-//  other programs.  A graph that is compiled for this process has the same text, which is built by $CC and loaded.
+//  A unit is a recording with its inputs and outputs.  It is written as two texts, a C file and its header.  Files are
+//  for use in other programs.  If a graph is compiled for this process, the same text is compiled by $CC and loaded.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Protects the lazy device, which the first compilation registers with its kernels. */
+/* Protects the registration of the lazy device and its kernels, by the first compilation. */
 static opdi_mutex opdi_lazy_lock = OPDI_MUTEX_INIT;
-static int opdi_lazy_state;                       /* 0: not registered yet; 1: registered by us; -1: other code has the
+static int opdi_lazy_state;                       /* 0: not registered yet; 1: registered; -1: other code uses the
                                                      device */
 OPDI_INTERNAL int opdi_lazy_open(const char *what) {
     if (sizeof(void *) < 8) {
@@ -37,9 +37,10 @@ OPDI_INTERNAL int opdi_lazy_open(const char *what) {
     return opd_ok() ? opd_fail(OPD_ERROR_REGISTER, "%s: the lazy device belongs to the program", what) : -1;
 }
 
-//== a unit is recorded ================================================================================================
+//== recording a unit ==================================================================================================
 
-/* Returns a C name made of `prefix` and `name` that no other buffer has. */
+/* Returns a C name, made of `prefix` and `name`, that is not the name of another buffer.  On failure, returns NULL and
+   sets an error. */
 static const char *opdi_unit_name(opdi_unit *unit, const char *prefix, const char *name) {
     char *const text = (char *)opdi_recording_alloc(&unit->recording, 64);
     int length = 0;
@@ -51,12 +52,12 @@ static const char *opdi_unit_name(opdi_unit *unit, const char *prefix, const cha
         const char *const other = unit->recording.buffers[i]->name;
         if (!other || strcmp(other, text) != 0) { continue; }
         (void)snprintf(text + length, (size_t)(64 - length), "_%d", ++count);
-        i = -1;                                   /* another buffer may have the new name too */
+        i = -1;                                   /* check all buffers again with the new name */
     }
     return text;
 }
-/* Returns a tensor of the lazy device that is like a host tensor and whose memory is a new buffer.  Returns NULL and
-   sets an error if it fails. */
+/* Returns a stand-in for a host tensor: a tensor of the lazy device with the same sizes, strides and dtype, whose
+   memory is a new buffer.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_unit_stand_in(opdi_unit *unit, const opd_tensor *tensor, opdi_buffer_role role,
                                       const char *name) {
     int64_t last = 0;
@@ -94,7 +95,8 @@ static int opdi_unit_end_set(opdi_unit *unit, opdi_unit_end *end, const opd_tens
     memcpy(end->strides, opd_strides(tensor), (size_t)end->ndim * sizeof *end->strides);
     return end->buffer ? 0 : -1;
 }
-/* Notes a stand-in that the graph must not change, to check it later (opdi_unit_left).  Returns the stand-in. */
+/* Adds a stand-in to the list of tensors that the graph must not change, which opdi_unit_left checks.  Returns the
+   stand-in. */
 static opd_tensor *opdi_unit_lends(opdi_unit *unit, opd_tensor *lazy, const opd_tensor *tensor) {
     if (!lazy) { return NULL; }
     opdi_unit_lent *const lent = &unit->lent[unit->nlent++];
@@ -110,13 +112,13 @@ static opd_tensor *opdi_unit_input(opdi_unit *unit, const opd_tensor *tensor, co
     opdi_unit_end *const end = &unit->inputs[unit->ninputs];
     opdi_buffer *const buffer = unit->recording.buffers[unit->recording.nbuffers - 1];
     if (opdi_unit_end_set(unit, end, lazy, name)) { return NULL; }
-    end->buffer = buffer;                         /* also for an empty input, which has no address */
+    end->buffer = buffer;                         /* not found by address if the input is empty */
     end->buffer->index = unit->ninputs;
     unit->stand_ins[unit->ninputs++] = lazy;
     return unit->here ? opdi_unit_lends(unit, lazy, tensor) : lazy;
 }
-/* Fails if the graph changed sizes, strides or memory of an input or constant (as t_ does), because compiled code does
-   not change them.  Returns 0 or -1. */
+/* Fails if the graph changed the sizes, strides or memory of an input or constant (as t_ does), because compiled code
+   does not change them.  Returns 0, or -1 and sets an error. */
 static int opdi_unit_left(const opdi_unit *unit) {
     for (int i = 0; i < unit->nlent; i++) {
         const opd_tensor *const lazy = unit->lent[i].lazy, *const tensor = unit->lent[i].tensor;
@@ -128,7 +130,8 @@ static int opdi_unit_left(const opdi_unit *unit) {
     }
     return 0;
 }
-/* Adds a tensor that is not an input of the user: as a constant or, if it may change, as an input after the user's. */
+/* Adds a tensor that is not an input of the user: as a constant or, if the code runs in this process and constants are
+   not frozen, as an input after the user's inputs.  Returns its stand-in, or NULL and sets an error. */
 static opd_tensor *opdi_unit_constant(opdi_unit *unit, const opd_tensor *tensor, const char *name) {
     if (!unit->here || unit->frozen) {
         return opdi_unit_lends(unit, opdi_unit_stand_in(unit, tensor, OPDI_BUFFER_CONSTANT, name), tensor);
@@ -136,7 +139,7 @@ static opd_tensor *opdi_unit_constant(opdi_unit *unit, const opd_tensor *tensor,
     unit->constants[unit->nconstants++] = tensor;
     return opdi_unit_input(unit, tensor, name);
 }
-/* Makes room for a unit's inputs and outputs.  Returns 0, or -1 and sets an error. */
+/* Makes space for a unit's inputs and outputs.  Returns 0, or -1 and sets an error. */
 static int opdi_unit_room(opdi_unit *unit, int ninputs, int noutputs) {
     opdi_recording *const recording = &unit->recording;
     unit->inputs = (opdi_unit_end *)opdi_recording_alloc(recording, (size_t)ninputs * sizeof *unit->inputs);
@@ -152,7 +155,7 @@ static int opdi_unit_room(opdi_unit *unit, int ninputs, int noutputs) {
     return unit->inputs && unit->outputs && unit->stand_ins && unit->lent && unit->constants && unit->from &&
         unit->shown && unit->shown_as && unit->numbers && unit->views ? 0 : -1;
 }
-/* Records a copy of elements of a dtype without a C type.  Returns 0, or -1 and sets an error. */
+/* Records a copy of elements whose dtype has no C type.  Returns 0, or -1 and sets an error. */
 static int opdi_unit_copy_bits(const opd_tensor *to, opd_tensor *from) {
     int64_t sizes[OPDI_NEST_DIMS];
     opdi_access out, in;
@@ -167,14 +170,15 @@ static int opdi_unit_copy_bits(const opd_tensor *to, opd_tensor *from) {
     nest->out = out;
     return opdi_nest_add(nest, load);
 }
-/* Adds an output, which is a copy of the computed tensor.  For a C file it is contiguous, because such files know no
-   strides; for this process it keeps its strides if it fills its memory. */
+/* Adds an output, and records a copy of `tensor` to it.  In C files, outputs are contiguous, because these do not tell
+   strides.  For this process, an output has the strides of the tensor if that fills its memory.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_unit_output(opdi_unit *unit, opd_tensor *tensor, const char *name) {
     if (!unit->recording.calls && !opdi_c_type(opd_dtype(tensor))) {
         return opd_fail(OPD_ERROR_DTYPE, "%s: output %s is of dtype %s, which cannot be compiled", unit->what, name,
                         opd_dtype_name(opd_dtype(tensor)));
     }
-    if (opd_tensor_device(tensor).type == OPD_CPU) {  /* it depends on no input */
+    if (opd_tensor_device(tensor).type == OPD_CPU) {  /* the result does not depend on an input */
         tensor = opdi_unit_stand_in(unit, opd_contiguous(tensor), OPDI_BUFFER_CONSTANT, opdi_unit_name(unit, "c_",
             name));
     }
@@ -191,8 +195,8 @@ static int opdi_unit_output(opdi_unit *unit, opd_tensor *tensor, const char *nam
     unit->noutputs++;
     return 0;
 }
-/* Records result `at` as a view of an output that fills its memory, or of input or constant ~of.  Returns whether the
-   result is such a view. */
+/* If `tensor` can be a view of `base`, records result `at` as such a view.  base is output `of`, which must fill its
+   memory, or input ~of if `of` is negative.  Returns whether the result was recorded. */
 static bool opdi_unit_is_view(opdi_unit *unit, int at, const opd_tensor *tensor, int32_t of, const opd_tensor *base,
                               const opdi_buffer *buffer) {
     opdi_unit_view *const view = &unit->views[at];
@@ -210,8 +214,9 @@ static bool opdi_unit_is_view(opdi_unit *unit, int at, const opd_tensor *tensor,
     unit->from[at] = OPDI_FROM_VIEW;
     return true;
 }
-/* Adds result `at`.  For this process, a returned input is the input itself, and views of inputs and of whole results
-   are views.  Other views fail, because writes to their base would not change a new tensor. */
+/* Adds result `at`.  If the code runs in this process, a result that is an input is returned as this input, and a view
+   of an input or of another result becomes a view.  Other views fail, because writes to their base would not change a
+   new tensor. Returns 0, or -1 and sets an error. */
 static int opdi_unit_result(opdi_unit *unit, int at, opd_tensor *tensor, const char *name) {
     unit->from[at] = unit->noutputs;
     if (!unit->here) { return opdi_unit_output(unit, tensor, name); }
@@ -244,8 +249,8 @@ static int opdi_unit_result(opdi_unit *unit, int at, opd_tensor *tensor, const c
     }
     return opdi_unit_output(unit, tensor, name);
 }
-/* Fails if an input does not begin where its memory begins, and the graph reads elements before it.  Returns 0 or
-   -1. */
+/* If the graph may read elements before an input's first element (by as_strided), sets unit->whole, and fails if the
+   input does not begin at the first byte of its memory.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_unit_begins(opdi_unit *unit, const opd_graph *graph, const opd_tensor *input) {
     const bool inside = input && input->storage && opd_tensor_device(input).type == OPD_CPU &&
         input->data != input->storage->data;
@@ -261,14 +266,14 @@ OPDI_INTERNAL int opdi_unit_begins(opdi_unit *unit, const opd_graph *graph, cons
     }
     return 0;
 }
-/* Builtin functions that are refused: they have other effects than results, or their result differs for inputs of one
-   kind. */
+/* Builtins that cannot be compiled for this process: they have side effects, or their result may differ between inputs
+   of the same kind. */
 static const char opdi_unit_refused[] =
     " prim::Print prim::SetAttr prim::grad prim::requires_grad aten::warn aten::manual_seed aten::requires_grad_ "
     "profiler::_record_function_enter profiler::_record_function_enter_new profiler::_record_function_exit "
     "aten::is_leaf aten::is_inference aten::is_set_to aten::get_device aten::stride ";
-/* For this process, fails if a node reads state of the thread or has effects besides computing.  Returns 0, or -1 and
-   sets an error. */
+/* If the code runs in this process, fails if a node calls a builtin that cannot be compiled, and sets unit->asks if a
+   node reads the grad mode.  Returns 0, or -1 and sets an error. */
 static int opdi_unit_asks(opdi_unit *unit, const opdi_gnode *node) {
     for (; node && unit->here; node = opdi_gnode_after(node)) {
         char word[72];
@@ -284,8 +289,8 @@ static int opdi_unit_asks(opdi_unit *unit, const opdi_gnode *node) {
     }
     return 0;
 }
-/* Fuses recorded nests into fewer nests.  If `folds` is true, constants are computed, too.  Returns 0, or -1 and sets
-   an error. */
+/* Fuses the recorded nests into fewer nests.  If `folds` is true, also computes constants (opdi_fuse_constants).
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_unit_fewer(opdi_unit *unit, bool folds) {
     opdi_recording *const recording = &unit->recording;
     if (opdi_fuse_versions(recording)) { return -1; }
@@ -296,7 +301,7 @@ OPDI_INTERNAL int opdi_unit_fewer(opdi_unit *unit, bool folds) {
     opdi_fuse_count(recording);
     return opd_ok() ? 0 : -1;
 }
-/* Fuses recorded nests and puts them into groups. */
+/* Fuses the recorded nests and puts them into groups.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_unit_groups(opdi_unit *unit) {
     if (opdi_unit_fewer(unit, true)) { return -1; }
     if (unit->recording.first && !(unit->groups = opdi_fuse_rows(&unit->recording))) { return -1; }
@@ -307,9 +312,10 @@ OPDI_INTERNAL int opdi_plan_memory(opdi_unit *unit);
 /* Fuses a recording and plans its memory.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_unit_fuse(opdi_unit *unit) { return opdi_unit_groups(unit) || opdi_plan_memory(unit) ? -1 : 0; }
 
-/* A graph's constant that a stand-in replaces for now. */
+/* A constant of a graph that is replaced by a stand-in while the graph is recorded. */
 typedef struct opdi_graph_lent { opdi_gnode *node; opd_value constant; } opdi_graph_lent;
-/* Replaces a graph's constants by stand-ins of the lazy device.  Returns their number, or -1 and sets an error. */
+/* Replaces a graph's constants by stand-ins, and stores the constants in `lent`.  Returns their number, or -1 and sets
+   an error. */
 static int opdi_unit_lend(opdi_unit *unit, const opd_graph *graph, opdi_graph_lent *lent) {
     int count = 0;
     for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
@@ -334,7 +340,8 @@ static int opdi_unit_lend(opdi_unit *unit, const opd_graph *graph, opdi_graph_le
     opdi_graph_changed((opd_graph *)(uintptr_t)graph);
     return count;
 }
-/* Records a graph of tensors.  No other thread may run the graph meanwhile.  Returns 0, or -1 and sets an error. */
+/* Records a graph whose inputs are tensors.  No other thread may run the graph at the same time.  Returns 0, or -1 and
+   sets an error. */
 OPDI_INTERNAL int opdi_unit_graph(opdi_unit *unit, const opd_graph *graph, opd_tensor *const *inputs, int ninputs) {
     int constants = 0;
     for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
@@ -368,8 +375,8 @@ OPDI_INTERNAL int opdi_unit_graph(opdi_unit *unit, const opd_graph *graph, opd_t
     return noutputs < 0 ? -1 : 0;
 }
 #if !defined(OPD_NO_PROGRAMS)
-/* Records an exported program.  Its tensors are constants or, if it writes them, its state.  Returns 0, or -1 and sets
-   an error. */
+/* Records an exported program.  Its own tensors become constants or inputs, see opdi_unit_constant.  Returns 0, or -1
+   and sets an error. */
 OPDI_INTERNAL int opdi_unit_program(opdi_unit *unit, const opd_program *program, const opd_value *inputs) {
     const opd_graph *const graph = program->graph;
     const int64_t tensors = opd_module_count(program->module);
@@ -428,7 +435,7 @@ OPDI_INTERNAL int opdi_unit_program(opdi_unit *unit, const opd_program *program,
 }
 #endif
 
-//== memory ============================================================================================================
+//== planning memory ===================================================================================================
 
 static bool opdi_buffer_waits(const opdi_buffer *buffer) {
     return buffer->role == OPDI_BUFFER_TEMPORARY && !buffer->output && !buffer->group && buffer->first >= 0;
@@ -439,7 +446,8 @@ static void opdi_seen_early(opdi_access *access, void *user) {
     const bool constant = buffer->role == OPDI_BUFFER_CONSTANT && !buffer->writes;
     if (!constant && !buffer->fixed) { ((opdi_early_check *)user)->early = false; }
 }
-/* Finds the groups that need only constants; their results are fixed. */
+/* Finds the groups that read only constants and results of other such groups.  They run once, and their results are
+   fixed. */
 static void opdi_plan_early(opdi_unit *unit) {
     for (opdi_group *group = unit->groups; group; group = group->next) {
         opdi_early_check check = {true};
@@ -459,12 +467,13 @@ static void opdi_plan_early(opdi_unit *unit) {
         for (int i = 0; i < group->nnests && !check.early; i++) { group->nests[i]->out.buffer->fixed = false; }
     }
 }
-/* Returns whether the length of the rows that a nest writes depends on an open size. */
+/* Returns whether the length of the rows that a nest writes depends on an open size.  Loops before `outer` are those
+   over the rows. */
 static bool opdi_plan_row_open(const opdi_nest *nest, int outer) {
     const uint32_t all = (1u << (nest->ndim - nest->nreduce)) - 1, row = all & ~((1u << outer) - 1);
     return ((nest->open_loops | nest->open_strides) & row) != 0;
 }
-/* Memory that is used from one group to another, with a pointer to its place. */
+/* A block of memory that is used by groups number `first` to `last`; *place becomes its offset in the arena. */
 typedef struct opdi_plan_block {
     int64_t bytes, *place, best;
     int32_t first, last, number;
@@ -475,11 +484,11 @@ static int opdi_plan_order(const void *a, const void *b) {
     const int order = (first->rank < second->rank) - (first->rank > second->rank);
     return order ? order : (first->number > second->number) - (first->number < second->number);
 }
-/* Returns the place for a block: in the smallest gap, large enough, between earlier blocks that are in use at the same
-   time, or behind these blocks. */
+/* Returns an offset for a block: that of the smallest gap that is large enough between the `count` blocks placed before
+   that are in use at the same time, or the end of these blocks. */
 static int64_t opdi_plan_place(const opdi_plan_block *blocks, int count, const opdi_plan_block *block) {
     int64_t best = -1, least = INT64_MAX, end = 0;
-    for (;;) {                                    /* from one gap to the next */
+    for (;;) {                                    /* find the gaps, in the order of memory */
         int64_t next = INT64_MAX, after = end;
         for (int i = 0; i < count; i++) {
             const opdi_plan_block *const other = &blocks[i];
@@ -500,7 +509,8 @@ static int64_t opdi_plan_place(const opdi_plan_block *blocks, int count, const o
         end = next;
     }
 }
-/* Sets the ranks by which blocks are sorted: size, their order or its reverse, duration, or size times duration. */
+/* Sets the ranks by which blocks are sorted.  way: 0: size, 1: first use, 2: size times duration, 3: duration, 4: last
+   use, latest first. */
 static void opdi_plan_rank(opdi_plan_block *blocks, int count, int way) {
     for (int i = 0; i < count; i++) {
         const double bytes = (double)blocks[i].bytes, time = (double)(blocks[i].last - blocks[i].first + 1);
@@ -508,7 +518,8 @@ static void opdi_plan_rank(opdi_plan_block *blocks, int count, int way) {
             : way == 3 ? time : (double)blocks[i].last;
     }
 }
-/* Places blocks one after the other.  Returns the number of bytes used, and sets *top to the block that ends last. */
+/* Places all blocks, one after another, in the order of their ranks.  Returns the number of bytes needed, and sets *top
+   to the block that ends last. */
 static int64_t opdi_plan_put(opdi_plan_block *blocks, int count, int *top) {
     int64_t total = 0;
     qsort(blocks, (size_t)count, sizeof *blocks, opdi_plan_order);
@@ -520,8 +531,9 @@ static int64_t opdi_plan_put(opdi_plan_block *blocks, int count, int *top) {
     }
     return total;
 }
-/* Places blocks in several ways and keeps the way that needs the fewest bytes, which it returns.  In each way, moves
-   the block that ended last to the front and places again, until that block is the first already. */
+/* Places blocks in several ways and keeps the way that needs the fewest bytes; returns their number.  In each way, the
+   block that ends last is moved to the front of the order and all blocks are placed again, until that block is the
+   first. */
 static int64_t opdi_plan_best(opdi_plan_block *blocks, int count) {
     const int tries = count < 300 ? 16 : 1;
     int64_t least = INT64_MAX;
@@ -539,7 +551,7 @@ static int64_t opdi_plan_best(opdi_plan_block *blocks, int count) {
     for (int k = 0; k < count; k++) { *blocks[k].place = blocks[k].best; }
     return least;
 }
-/* Places buffers and packed operands of products in the arena.  Returns 0 or -1. */
+/* Places buffers and packed operands of products in the arena.  Returns 0, or -1 and sets an error. */
 static int opdi_plan_places(opdi_unit *unit) {
     opdi_recording *const recording = &unit->recording;
     int count = 0, ngroups = 0;
@@ -568,8 +580,8 @@ static int opdi_plan_places(opdi_unit *unit) {
     if (count) { unit->arena = opdi_plan_best(blocks, count); }
     return 0;
 }
-/* Determines which buffers are kept in rows of a group, and places the other buffers.  Returns 0, or -1 and sets an
-   error. */
+/* Decides which buffers are only one row long, in the C function of their group, and places the other buffers.  Returns
+   0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_plan_memory(opdi_unit *unit) {
     opdi_recording *const recording = &unit->recording;
     opdi_group_buffers buffers;
@@ -628,7 +640,7 @@ OPDI_INTERNAL int opdi_plan_memory(opdi_unit *unit) {
     return opdi_plan_places(unit);
 }
 
-//== the files =========================================================================================================
+//== writing files =====================================================================================================
 
 static void opdi_c_write_pointer(opdi_cfile *file, const opdi_buffer *buffer) {
     const char *const type = opdi_c_type(buffer->dtype);
@@ -645,7 +657,7 @@ static void opdi_c_write_end(opdi_cfile *file, const opdi_unit_end *end) {
     for (int i = 0; i < end->ndim; i++) { opdi_c_write(file, "%s%lld", i ? ", " : "", (long long)end->sizes[i]); }
     opdi_c_write(file, "]");
 }
-/* Writes the strides of an input that is not contiguous. */
+/* Writes the strides of an input, if it is not contiguous, into the comment of the header. */
 static void opdi_c_write_strides(opdi_cfile *file, const opdi_unit_end *end) {
     int64_t next = 1;
     bool rows = true;
@@ -658,7 +670,7 @@ static void opdi_c_write_strides(opdi_cfile *file, const opdi_unit_end *end) {
         opdi_c_write(file, "%s%lld", i ? ", " : ", strides ", (long long)end->strides[i]);
     }
 }
-/* The parameters and arguments of functions, by the number of open sizes. */
+/* Text for parameters and arguments of C functions, by the number of open sizes. */
 static const struct { const char *parameters, *arguments, *first, *given; } opdi_c_open[3] = {
     {"", "", "", ""}, {", long open_size", ", open_size", "long open_size, ", "open_size"},
     {", long open_size, long open_size_2", ", open_size, open_size_2", "long open_size, long open_size_2, ",
@@ -725,13 +737,14 @@ static void opdi_c_write_header(opdi_cfile *file, const opdi_unit *unit) {
                  opdi_c_open[unit->nopen].first);
     opdi_c_write(file, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }
-/* Writes the address of a packed operand of a product. */
+/* Writes the address of a packed operand of a product, `place` bytes behind the beginning of the memory for packed
+   operands. */
 static void opdi_c_write_side(opdi_cfile *file, const opdi_group *group, const opdi_contraction *all, bool early,
                               int64_t place) {
     opdi_c_write(file, "(%s *)(model->%s + %lld)", opdi_contraction_type(all), early ? "fixed" : "arena",
                  (long long)(place + (early ? 0 : group->scratch)));
 }
-/* Writes the calls that pack a product's constant operands. */
+/* Writes the calls of the functions that pack a product's constant operands. */
 static void opdi_c_write_early_calls(opdi_cfile *file, opdi_group *group) {
     opdi_contraction all;
     char name[64];
@@ -746,7 +759,7 @@ static void opdi_c_write_early_calls(opdi_cfile *file, opdi_group *group) {
         opdi_c_write(file, ");\n");
     }
 }
-/* Writes the call of a group. */
+/* Writes the call of a group's function, and the return if it fails. */
 static void opdi_c_write_call(opdi_cfile *file, const opdi_unit *unit, opdi_group *group) {
     char name[64];
     opdi_group_buffers buffers;
@@ -772,7 +785,7 @@ static void opdi_c_write_call(opdi_cfile *file, const opdi_unit *unit, opdi_grou
     }
     opdi_c_write(file, "%s)) != 0) { return rc; }\n", group->early ? "" : opdi_c_open[unit->nopen].arguments);
 }
-/* Writes the public functions of a unit. */
+/* Writes the functions that users call: init, run and call. */
 static void opdi_c_write_functions(opdi_cfile *file, opdi_unit *unit) {
     const char *const name = unit->name;
     const opdi_recording *const recording = &unit->recording;
@@ -807,7 +820,8 @@ static void opdi_c_write_functions(opdi_cfile *file, opdi_unit *unit) {
     for (int i = 0; i < unit->ninputs; i++) { opdi_c_write(file, "    (void)%s;\n", unit->inputs[i].buffer->name); }
     for (int i = 0; i < unit->noutputs; i++) {
         const opdi_buffer *const buffer = unit->outputs[i].buffer;
-        if (!buffer->used) { opdi_c_write(file, "    (void)%s;\n", buffer->name); }   /* it has no elements */
+        if (!buffer->used) { opdi_c_write(file, "    (void)%s;\n", buffer->name); }   /* a buffer without elements is
+                                                                                         not used */
     }
     for (opdi_group *group = unit->groups; group; group = group->next) {
         if (!group->early) { opdi_c_write_call(file, unit, group); }
@@ -825,8 +839,8 @@ static void opdi_c_write_functions(opdi_cfile *file, opdi_unit *unit) {
     }
     opdi_c_write(file, ");\n}\n");
 }
-/* Writes the C file to `source` and its header to `header`.  The C file includes the header if it becomes a file,
-   otherwise it contains the header's text.  Returns 0, or -1 and sets an error. */
+/* Writes the C text to `source` and the header's text to `header`.  If unit->file is true, the C text includes the
+   header, otherwise it contains the header's text.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_unit_text(opdi_unit *unit, opdi_string *source, opdi_string *header) {
     opdi_string groups = {NULL, 0, 0, false};
     opdi_cfile file;
@@ -860,7 +874,7 @@ OPDI_INTERNAL int opdi_unit_text(opdi_unit *unit, opdi_string *source, opdi_stri
     if (failed && opd_ok()) { (void)opd_fail(OPD_ERROR_MEMORY, "%s: the text is too long", unit->what); }
     return failed ? -1 : 0;
 }
-/* Writes the weights, each aligned to 64 bytes.  Returns 0, or -1 and sets an error. */
+/* Writes the weights to a file, each aligned to 64 bytes.  Returns 0, or -1 and sets an error. */
 static int opdi_unit_weights(const opdi_unit *unit, opdi_sink *sink) {
     static const char zeros[64] = {0};
     for (int i = 0; i < unit->recording.nbuffers; i++) {
@@ -871,8 +885,8 @@ static int opdi_unit_weights(const opdi_unit *unit, opdi_sink *sink) {
     }
     return 0;
 }
-/* Writes a file of a unit, as a whole or not at all.  If `text` is NULL, writes the weights.  Returns 0, or -1 and sets
-   an error. */
+/* Writes the file `folder`/NAME`end`, completely or not at all: the text or, if `text` is NULL, the weights.  Returns
+   0, or -1 and sets an error. */
 static int opdi_unit_file(const opdi_unit *unit, const char *folder, const char *end, const opdi_string *text) {
     opdi_sink sink;
     const size_t size = strlen(folder) + strlen(unit->name) + strlen(end) + 2;

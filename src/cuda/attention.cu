@@ -1,24 +1,26 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:attention   attention
 //
-//  softmax(scale q k^T) v of float16 and bfloat16 in one kernel.  The scores are never stored in memory.  The kernel
-//  also stores the logarithms of the rows' sums, which the derivative reads.  All other cases are computed in parts.
-//  The operator has the name of PyTorch's kernel for the CPU and computes the same.
+//  For float16 and bfloat16, one kernel computes softmax(scale q k^T) v without storing the scores in memory.  It also
+//  stores the logarithm of each row's sum of exponentials (lse), which the backward function reads.  All other cases
+//  are computed by separate operators.  The operator has the name of PyTorch's kernel for the CPU, and the same
+//  results.
 //----------------------------------------------------------------------------------------------------------------------
 
-//== in one kernel =====================================================================================================
+//== attention in one kernel ===========================================================================================
 //
-//  A block of four warps computes 64 rows of q, each warp 16 of them, with 64 keys at a time.  A warp's scores stay in
-//  registers, where they become the first factor of the product with v.  Each row keeps its maximum score so far and
-//  its sum.  If the maximum grows, the sums so far are scaled down.  Meanwhile the next 64 keys and values are copied
-//  into shared memory.  Depths below D are padded with zeros.
+//  A block of four warps computes 64 rows of q (16 per warp), for 64 keys at a time.  A warp's scores stay in
+//  registers, where they become the first factor of the product with v.  For each row, the warp keeps the maximum of
+//  the scores so far and the sum of their exponentials.  If the maximum grows, the sum and the product so far are
+//  scaled down.  Meanwhile, the next 64 keys and values are copied into shared memory.  If the depth (the number of
+//  columns of q, k and v) is less than D, it is padded with zeros.
 
 enum { OPDI_CU_AT_ROWS = 64, OPDI_CU_AT_KEYS = 64, OPDI_CU_AT_THREADS = 128 };
-/* The heads of one tensor.  Strides are in elements. */
+/* The heads of a tensor [batch, head, row, depth].  Strides are in elements; that of the depth is 1. */
 struct opdi_cu_heads { void *data; int64_t batch, head, row; };
 struct opdi_cu_attention {
-    opdi_cu_heads q, k, v, out, lse;              /* lse: float */
-    int rows, keys, depth, group;                 /* group: number of heads of q for one head of k and v */
+    opdi_cu_heads q, k, v, out, lse;              /* lse: [batch, head, row] of float */
+    int rows, keys, depth, group;                 /* group: number of heads of q that share a head of k and v */
     float scale;                                  /* greater than 0 */
     bool causal;
 };
@@ -26,8 +28,8 @@ struct opdi_cu_attention {
 template <typename T> __device__ __forceinline__ T *opdi_cu_head(const opdi_cu_heads &h, int64_t batch, int64_t head) {
     return static_cast<T *>(h.data) + batch * h.batch + head * h.head;
 }
-/* Copies 64 rows of a tensor, from row `first` on, into shared memory.  Missing rows (from `rows` on) and missing
-   columns (from `depth` on) become zeros. */
+/* Copies 64 rows of a tensor, from row `first` on, into shared memory.  Rows from `rows` on and columns from `depth`
+   on, which do not exist, become zeros. */
 template <typename T, int D>
 __device__ __forceinline__ void opdi_cu_bring_rows(T *to, const T *from, int64_t stride, int first, int rows,
                                                    int depth) {
@@ -41,12 +43,13 @@ __device__ __forceinline__ void opdi_cu_bring_rows(T *to, const T *from, int64_t
 template <typename T, int D>
 __device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &a, unsigned char *room) {
     typedef opdi_cu_mma<T, false> M;
-    typedef opdi_cu_mma<T, true> V;               /* v is read by columns */
+    typedef opdi_cu_mma<T, true> V;               /* v is read column by column */
     constexpr int LD = D + 8, TILE = 64 * LD;
     const float log2e = 1.44269504f, scale = a.scale * log2e;
-    T *qs = reinterpret_cast<T *>(room);          /* q, then twice k and v, 64 rows each */
+    T *qs = reinterpret_cast<T *>(room);          /* 64 rows of q, then twice 64 rows of k and v */
     const int warp = (int)threadIdx.x / 32, head = (int)blockIdx.y, batch = (int)blockIdx.z;
-    const int first = (int)(gridDim.x - 1 - blockIdx.x) * OPDI_CU_AT_ROWS;  /* if causal, the longest rows come first */
+    const int first = (int)(gridDim.x - 1 - blockIdx.x) * OPDI_CU_AT_ROWS;  /* if causal, the blocks with most keys
+                                                                               start first */
     const T *k = opdi_cu_head<const T>(a.k, batch, head / a.group);
     const T *v = opdi_cu_head<const T>(a.v, batch, head / a.group);
     const int last = a.causal && first + OPDI_CU_AT_ROWS < a.keys ? first + OPDI_CU_AT_ROWS : a.keys;
@@ -67,7 +70,8 @@ __device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &
         typename M::S s[4];
         float top[2], fade[2];
         opdi_cu_stages_wait<0>();
-        __syncthreads();                          /* this tile has arrived, and all warps have finished the last one */
+        __syncthreads();                          /* this tile has arrived, and all warps have finished the previous
+                                                     tile */
         if (j == 0) {
             OPDI_CU_UNROLL
             for (int d = 0; d < D / 16; d++) { M::load(fq[d], qs + warp * 16 * LD + d * 16 + M::place_a(LD), LD); }
@@ -165,7 +169,7 @@ opdi_cu_attention_kernel(const __grid_constant__ opdi_cu_attention a) {
 #if defined(OPD_CUDA_EMULATED) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800)
     opdi_cu_attention_rows<T, D>(a, room);
 #elif defined(__CUDA_ARCH__)
-    __trap();                                     /* the host calls opdi_cu_tc_compiled first */
+    __trap();                                     /* not reached: the host calls opdi_cu_tc_compiled first */
 #endif
 }
 
@@ -188,13 +192,14 @@ static bool opdi_cu_attention_fits(const opd_tensor *q, const opd_tensor *k, con
         depth > 0 && depth <= 128 && depth % 8 == 0 && opd_numel(q) > 0 && opd_numel(k) > 0 &&
         opd_size(q, 0) <= 65535 && opd_size(q, 1) <= 65535 && opd_size(q, 2) < (1 << 30) && opd_size(k, 2) < (1 << 30);
 }
-/* Repeats each head of k or v once for every head of q that uses it.  `heads`: the number of heads of q. */
+/* Repeats each head of k or v for all heads of q that use it.  `heads` is the number of heads of q.  Returns NULL and
+   sets an error if it fails. */
 static opd_tensor *opdi_cu_heads_repeated(opd_tensor *t, int64_t heads) {
     return opd_size(t, 1) == heads ? t
         : opd_repeat_interleave_full(t, heads / opd_size(t, 1), opd_value_int(1), OPD_NONE);
 }
-/* Computes attention as separate products and a softmax, in float32 or float64, and writes out and lse.  Returns 0, or
-   -1 and sets an error. */
+/* Computes attention by separate products and a softmax, in the dtype of lse (float32 or float64), and writes `out` and
+   `lse`.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_attention_parts(opd_tensor *q, opd_tensor *k, opd_tensor *v, opd_tensor *mask, double scale,
     bool causal, opd_tensor *out, opd_tensor *lse) {
     const opd_scalar_type work = opd_dtype(lse);

@@ -23,21 +23,22 @@
    SEVERAL PROCESSES, a GPU each
      All ranks of an existing group call opd_group_device_add(group, device) (over MPI: examples/mpi_group.c).  Then
      NCCL 2.14 or newer moves the tensors of that device.  The group moves CPU tensors as before.  NCCL is only needed
-     when it is used, not for compiling: the call loads libnccl.so.2, or the file that OPD_NCCL names.  Collectives run
-     on a separate stream of the group, and the host does not wait for them.  NCCL has no reductions of int16, no
-     bitwise reductions except of bool, no product, min or max of complex numbers, and no tags.  These transfers go
-     through the host.  A capture cannot contain collectives.
+     when it is used, not for compiling: the call loads libnccl.so.2, or the file named by the environment variable
+     OPD_NCCL.  Collectives run on a separate stream of the group, and the host does not wait for them.  NCCL has no
+     reductions of int16, no bitwise reductions except of bool, no product, min or max of complex numbers, and no tags.
+     These transfers go through the host.  A capture cannot contain collectives.
 
-     If a transfer exceeds the group's timeout, or NCCL reports that it failed, the group ends on this rank.  Its
-     streams go on.  Calls of the group, copies to the host and waits for the device then fail with an error that names
-     the group, until opd_group_unregister.
+     If a transfer exceeds the group's timeout, or NCCL reports that it failed, the group is ended on this rank.  Its
+     communicator is aborted, so that work queued on the streams behind it does not hang.  From then until
+     opd_group_unregister, calls of the group, copies to the host and waits for the device fail with an error that
+     names the group.
 
    CONTENTS (search for the anchor)
-     >>cu:platform       errors, devices, launches, types, what threads of a block do together
+     >>cu:platform       errors, devices, launches, types, block-wide operations
      >>cu:memory         the caching allocator, pinned memory, copies
      >>cu:streams        streams, events, graphs
      >>cu:groups         process groups over NCCL
-     >>cu:pointwise      the formulas
+     >>cu:pointwise      pointwise formulas
      >>cu:copy           strided and converting copies
      >>cu:random         random numbers
      >>cu:reductions     sums, extremes, norms
@@ -48,8 +49,9 @@
      >>cu:losses         losses
      >>cu:matmul         matrix products
      >>cu:convolution    convolution
+     >>cu:attention      attention
      >>cu:optimizers     steps of optimizers
-     >>cu:registration   which kernel is for which operator
+     >>cu:registration   registering kernels for operators
 
    Licence: that of opdispatch.h.
 */

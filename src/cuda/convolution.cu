@@ -1,21 +1,22 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:convolution convolution
 //
-//  There are three problems: y = conv(x, w), its gradient gx by x, and its gradient gw by w.  A transposed convolution
-//  exchanges x and y. float16 and bfloat16 use one implicit matrix product on tensor cores. y and gx of float32 use an
-//  implicit product of plain multiply-adds.  Otherwise the patches are laid out as columns for cuBLAS.  Integers, and
-//  convolutions with few channels per group, have a plain kernel.  There are up to three spatial dims; if there are
-//  fewer, they are the last of the three.
+//  There are three problems: y = conv(x, w), and the gradients gx and gw with respect to x and w.  A transposed
+//  convolution is computed like gx, with x and y exchanged.  For float16 and bfloat16, an implicit matrix product runs
+//  on tensor cores.  For float32, y and gx are computed by an implicit product of plain multiply-adds.  Otherwise,
+//  patches of the image are stored as columns of a matrix, which cuBLAS multiplies.  Integers, and convolutions with
+//  few channels per group, have a simple kernel.  There are up to three spatial dims.  If there are fewer, they are the
+//  last of the three, and the others have size 1.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* x [n, c, in], w [oc, c / groups, k], y [n, oc, out] */
+/* x [n, c, in], w [oc, c / groups, k], y [n, oc, out]; s: strides, p: padding, d: dilation */
 struct opdi_cu_conv { int64_t n, c, oc, groups; int in[3], out[3], k[3], s[3], p[3], d[3]; };
 static __host__ __device__ __forceinline__ int64_t opdi_cu_volume(const int *v) { return (int64_t)v[0] * v[1] * v[2]; }
 
-/* These two functions find the element that a tap of the kernel reads: an element of x to compute y, or of y to compute
-   gx (BACK).  `opdi_cu_conv_place` sets at[3], the position from which the taps of element `o` of the result are
-   counted.  `opdi_cu_conv_reads` returns the element that tap[3] reads from there, or -1 if that is outside of the
-   image. */
+/* These two functions find the element that a tap of the kernel reads: an element of x to compute y or, if BACK, an
+   element of y to compute gx.  opdi_cu_conv_place sets at[3] to the position of element `o` of the result, from which
+   its taps are counted.  opdi_cu_conv_reads returns the element that tap[3] reads from there, or -1 if it is outside of
+   the image. */
 template <bool BACK> static __device__ __forceinline__ void opdi_cu_conv_place(const opdi_cu_conv &q, int o, int *at) {
     const int *side = BACK ? q.in : q.out;
     const int line = o / side[2], slice = line / side[1];
@@ -36,16 +37,16 @@ static __device__ __forceinline__ int opdi_cu_conv_reads(const opdi_cu_conv &q, 
     }
     return inside ? (to[0] * side[1] + to[1]) * side[2] + to[2] : -1;
 }
-/* A loop over the taps, whose statement uses tap[3] and the tap's number t. */
+/* A loop over the taps of q.  Its statement can use the tap's coordinates tap[3] and its number t. */
 #define OPDI_CU_TAPS(q, tap, t) \
     for (int tap[3] = {0, 0, 0}, t = 0; tap[0] < (q).k[0]; tap[0]++) \
         for (tap[1] = 0; tap[1] < (q).k[1]; tap[1]++) \
             for (tap[2] = 0; tap[2] < (q).k[2]; tap[2]++, t++)
 
-//== few channels a group ==============================================================================================
+//== convolutions with few channels per group ==========================================================================
 
-/* to[n, r, i] = sum over c, t of from[n, c, reads(i, t)] w[...], with one thread per element.  Computes y from x, or gx
-   from y. */
+/* to[n, r, i] = sum over c, t of from[n, c, reads(i, t)] w[...], with one thread per element.  Computes y from x or, if
+   BACK, gx from y. */
 struct opdi_cu_conv_sides { opdi_cu_pw_divider area, rows, groups; };
 template <typename T, bool BACK>
 __global__ void opdi_cu_conv_each_kernel(opdi_cu_conv q, opdi_cu_conv_sides by, const T *from, const T *w, T *to) {
@@ -71,7 +72,8 @@ __global__ void opdi_cu_conv_each_kernel(opdi_cu_conv q, opdi_cu_conv_sides by, 
         opdi_cu_store(to + i, sum);
     }
 }
-/* Launches the kernel several times, each time for so many images that they have at most 2^30 elements. */
+/* Computes y or (BACK) gx.  Launches the kernel several times, each time for so many images that their results have at
+   most 2^30 elements. */
 template <typename T, bool BACK> static int opdi_cu_conv_each(opdi_cu_conv q, const T *from, const T *w, T *to) {
     const int64_t area = opdi_cu_volume(BACK ? q.in : q.out), channels = BACK ? q.c : q.oc, one = area * channels;
     const int64_t read = opdi_cu_volume(BACK ? q.out : q.in) * (BACK ? q.oc : q.c), images = q.n;
@@ -87,7 +89,7 @@ template <typename T, bool BACK> static int opdi_cu_conv_each(opdi_cu_conv q, co
     }
     return 0;
 }
-/* gw[o, c, t] = sum over n, i of y[n, o, i] x[n, c, reads(i, t)], with one block per element. */
+/* gw[o, c, t] = sum over n, i of y[n, o, i] x[n, c, reads(i, t)], with one block per element */
 template <typename T> __global__ void __launch_bounds__(256)
     opdi_cu_conv_each_gw_kernel(opdi_cu_conv q, const T *x, const T *y, opdi_cu_acc<T> *w) {
     typedef opdi_cu_acc<T> A;
@@ -112,12 +114,14 @@ template <typename T> __global__ void __launch_bounds__(256)
     }
 }
 
-//== by columns ========================================================================================================
+//== convolutions as products with a matrix of columns =================================================================
 
-/* The layout of columns: element t, o of channel c of image n is at n * image + (c * taps + t) * row + o. */
+/* The layout of the columns: the element for tap t, output position o, channel c and image n is at n * image + (c *
+   taps + t) * row + o. */
 struct opdi_cu_columns { int64_t image, row; };
-/* col[n, c, t, o] = x[n, c, reads(o, t)] for `images` images, and 0 where a tap reads outside of the image.  A thread
-   handles one position of one channel: it computes the position once and then writes all taps. */
+/* col[n, c, t, o] = x[n, c, reads(o, t)] for `images` images, or 0 where a tap reads outside of the image.  A thread
+   handles one output position of one channel: it computes the position once, and then writes the elements for all
+   taps. */
 template <typename T> __global__ void opdi_cu_unfold_kernel(opdi_cu_conv q, int64_t images, const T *x, T *col,
                                                             opdi_cu_columns to) {
     const int64_t area = opdi_cu_volume(q.out), image = opdi_cu_volume(q.in), taps = opdi_cu_volume(q.k);
@@ -167,8 +171,9 @@ static bool opdi_cu_conv_is_product(const opdi_cu_conv *q) {
     for (int i = 0; i < 3; i++) { if (q->k[i] != 1 || q->s[i] != 1 || q->p[i] != 0) { return false; } }
     return true;
 }
-/* Multiplies the columns [kk, area] of a few images, group by group.  One batched product covers the images of a group,
-   or the groups of an image, whichever are more.  `what`: y = w col, or col = w^T y. */
+/* Multiplies the columns [kk, area] of `images` images by the weights.  A batched product covers the images of a group,
+   or the groups of an image, whichever are more.  `what` is OPDI_CU_CONV_Y: y = w col, or OPDI_CU_CONV_GX: col = w^T y.
+   Returns 0, or -1 and sets an error. */
 static int opdi_cu_conv_products(const opdi_cu_conv *q, int what, int64_t images, opd_scalar_type dtype, void *col,
     void *w, void *y) {
     const int64_t area = opdi_cu_volume(q->out), og = q->oc / q->groups, kk = q->c / q->groups * opdi_cu_volume(q->k);
@@ -193,8 +198,9 @@ static int opdi_cu_conv_products(const opdi_cu_conv *q, int what, int64_t images
     }
     return 0;
 }
-/* Computes w = y col^T in w_dtype, or adds it to w.  There is one product per group, over the positions of all images,
-   which follow each other in y [oc, images, area] and col [c * taps, images, area]. */
+/* Computes w = y col^T in w_dtype or, if `add` is true, adds it to w.  There is one product per group, over the
+   positions of all images, which follow each other in y [oc, images, area] and col [c * taps, images, area].  Returns
+   0, or -1 and sets an error. */
 static int opdi_cu_conv_gw_product(const opdi_cu_conv *q, int64_t images, opd_scalar_type dtype, void *col, void *w,
     void *y, opd_scalar_type w_dtype, bool add) {
     const int64_t places = images * opdi_cu_volume(q->out), og = q->oc / q->groups,
@@ -204,8 +210,8 @@ static int opdi_cu_conv_gw_product(const opdi_cu_conv *q, int64_t images, opd_sc
     b.n = q->groups; b.m = og; b.k = places; b.p = kk; b.a = ym; b.b = ct; b.out = w; b.out_batch = og * kk;
     return opdi_cu_gemm(&b, dtype, w_dtype, 1, add ? 1 : 0);
 }
-/* Works through the batch with as many images at a time as fit into 256 MiB of columns.  The gradient gw of 16-bit
-   floats is summed in float32. */
+/* Computes y, gx or gw, as `what` says, with as many images at a time as fit into 256 MiB of columns.  The gradient gw
+   of 16-bit floats is computed in float32.  Returns 0, or -1 and sets an error. */
 template <typename T> static int opdi_cu_conv_columns(const opdi_cu_conv *q, int what, opd_scalar_type dtype, T *x,
     void *w, T *y) {
     const int64_t area = opdi_cu_volume(q->out), image = opdi_cu_volume(q->in),
@@ -239,13 +245,14 @@ template <typename T> static int opdi_cu_conv_columns(const opdi_cu_conv *q, int
     return 0;
 }
 
-//== float32 by multiply-adds ==========================================================================================
+//== float32 convolutions by multiply-adds =============================================================================
 //
-//  The same product as on tensor cores, but without them: to [n, rows, places] = weights^T [rows, taps c] patches [taps
-//  c, n places].  A block computes a tile of ROWS channels and 128 places, of which a thread has 8 (4 if ROWS is 32) by
-//  8.  The patches are never stored: eight rows of the inner dimension are read into shared memory while the previous
-//  eight are multiplied.  A thread reads the numbers of one place.  The tap and channel that it reads are the same for
-//  its warp, and the tap's position is computed once for all channels.  The limit are the multiply-adds: 64 for 16
+//  This computes the same product as the kernel for tensor cores: to [n, rows, places] = weights^T [rows, taps c]
+//  patches [taps c, n places].  A block computes a tile of ROWS channels and 128 places (output positions), of which a
+//  thread has 8 x 8 (4 x 8 if ROWS is 32).  The patches are not stored in memory: eight rows of the inner dimension are
+//  read into shared memory while the previous eight are multiplied.  A thread reads elements of only one place.  All
+//  threads of a warp read the same tap and channel, and the tap's position is computed once for all channels.  The
+//  speed is limited by the multiply-adds: 64 for 16 numbers from shared memory.
 //  numbers from shared memory.
 
 enum { OPDI_CU_IM_PLACES = 128, OPDI_CU_IM_K = 8 };
@@ -253,13 +260,15 @@ enum { OPDI_CU_IM_PLACES = 128, OPDI_CU_IM_K = 8 };
 /* The matrix product that the kernel computes. */
 struct opdi_cu_im {
     opdi_cu_conv q;
-    int channels, rows, padded;                   /* per group: read; written; rows, rounded up to a multiple of ROWS */
-    int tiles;                                    /* of rows, per group */
-    int from_area, area, places;                 /* elements per image read; per image written; of all images written */
-    bool back;                                    /* computes gx from y */
+    int channels, rows, padded;                   /* channels: read, per group; rows: channels written, per group;
+                                                     padded: rows, rounded up to a multiple of ROWS */
+    int tiles;                                    /* tiles of rows, per group */
+    int from_area, area, places;                 /* positions of an image read; of an image written; of all images
+                                                    written */
+    bool back;                                    /* true: computes gx from y */
 };
-/* to[g, t, c, r]: the weight of tap t from input channel c to output channel r.  Channels r from `rows` on are padding
-   and become 0. */
+/* to[g, t, c, r] is the weight of tap t from input channel c to output channel r.  For r >= `rows`, it is padding and
+   0. */
 static __global__ void opdi_cu_im_weights_kernel(opdi_cu_im m, const float *w, float *to, int64_t all) {
     const int taps = (int)opdi_cu_volume(m.q.k), cg = m.back ? m.rows : m.channels;
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
@@ -275,13 +284,14 @@ template <int ROWS, bool BACK>
 __global__ void __launch_bounds__(OPDI_CU_IM_THREADS(ROWS), ROWS == 128 ? 2 : BACK ? 3 : 4)
     opdi_cu_im_kernel(opdi_cu_im m, const float *from, const float *weights, const float *bias, float *to) {
     enum { THREADS = OPDI_CU_IM_THREADS(ROWS), OWN = ROWS == 32 ? 4 : 8, K = OPDI_CU_IM_K, P = OPDI_CU_IM_PLACES };
-    enum { LOADS = K * P / THREADS, QUADS = ROWS / 4 };           /* loads of a thread; quads of a row of weights */
+    enum { LOADS = K * P / THREADS, QUADS = ROWS / 4 };           /* loads of a thread; groups of four in a row of
+                                                                     weights */
     typedef opdi_cu_vector<float, 4> quad;
     __shared__ __align__(16) float a[2][K][ROWS], b[2][K][P];
     const int tid = (int)threadIdx.x, group = (int)blockIdx.z;
     const int row = (int)(blockIdx.x % (unsigned)m.tiles) * ROWS, place = (int)(blockIdx.x / (unsigned)m.tiles) * P;
     const int taps = (int)opdi_cu_volume(m.q.k), inner = taps * m.channels;
-    /* this thread reads place `mine`, and LOADS of the K from `first` on */
+    /* this thread reads place `mine`, and LOADS of the K rows of a stage, from row `first` on */
     const int mine = place + tid % P, first = tid / P * LOADS;
     const int n = mine / m.area;
     int at[3], tap[3] = {0, 0, 0}, c = first, k = first;
@@ -291,8 +301,9 @@ __global__ void __launch_bounds__(OPDI_CU_IM_THREADS(ROWS), ROWS == 128 ? 2 : BA
     float held[LOADS], sums[OWN][8];
     quad four = {{0, 0, 0, 0}};
     int reads = -1;
-    bool moved = true;                            /* c has a new tap, whose position is not yet known */
-    const int x = tid % 16, y = tid / 16;        /* this thread has places from x * 4 and 64 + x * 4, rows from y * 4 */
+    bool moved = true;                            /* c belongs to a new tap, whose position has not been computed yet */
+    const int x = tid % 16, y = tid / 16;        /* this thread has places x * 4 .. and 64 + x * 4 .., and rows y * 4
+                                                    .. */
     OPDI_CU_UNROLL
     for (int i = 0; i < OWN; i++) {
         OPDI_CU_UNROLL
@@ -346,7 +357,7 @@ __global__ void __launch_bounds__(OPDI_CU_IM_THREADS(ROWS), ROWS == 128 ? 2 : BA
         }
         __syncthreads();
     }
-    /* rows of this thread: 4 from y * 4 on, and 4 more in the lower half; places: 4 and 4 */
+    /* this thread has 4 rows from y * 4 on, and (unless ROWS is 32) 4 in the lower half; and 4 places in each half */
     const bool whole = m.area % 4 == 0 && opdi_cu_aligned(to);
     OPDI_CU_UNROLL
     for (int j = 0; j < 8; j += 4) {
@@ -376,9 +387,9 @@ __global__ void __launch_bounds__(OPDI_CU_IM_THREADS(ROWS), ROWS == 128 ? 2 : BA
         }
     }
 }
-/* Returns the tile height ROWS for a product with `rows` output channels. */
+/* Returns the height ROWS of a tile for a product with `rows` output channels. */
 static int opdi_cu_im_tile(int64_t rows) { return rows > 64 ? 128 : rows > 32 ? 64 : 32; }
-/* Returns whether this kernel is worth using: the product keeps most multiprocessors busy, and its places can be
+/* Returns whether the float32 kernel is worth using: the product keeps most multiprocessors busy, and its places can be
    counted in 32 bits. */
 static bool opdi_cu_im_fits(const opdi_cu_conv *q, int what) {
     const bool back = what == OPDI_CU_CONV_GX;
@@ -392,7 +403,8 @@ static bool opdi_cu_im_fits(const opdi_cu_conv *q, int what) {
         channels * (back ? out : in) < INT32_MAX && q->n * (back ? in : out) < INT32_MAX - OPDI_CU_IM_PLACES &&
         channels * taps < (1 << 24) && blocks / q->groups < INT32_MAX;
 }
-/* Computes y = conv(x, w) + bias, or gx from gy.  `from` is read and `to` is written; both are contiguous. */
+/* Computes y = conv(x, w) + bias, or gx from gy, as `what` says.  `from` is read and `to` is written; both are
+   contiguous.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_conv_im(const opdi_cu_conv *q, int what, const float *from, const float *w, const float *bias,
     float *to) {
     opdi_cu_im m;
@@ -419,26 +431,27 @@ static int opdi_cu_conv_im(const opdi_cu_conv *q, int what, const float *from, c
                           grid, dim3(OPDI_CU_IM_THREADS(tile)), 0, m, from, (const float *)turned, bias, to);
 }
 
-//== on tensor cores ===================================================================================================
+//== convolutions on tensor cores ======================================================================================
 //
-//  y [pixels, oc] = patches [pixels, taps c] w^T.  A block of four warps computes a tile of 128 pixels and 64 channels,
-//  each warp 64 x 32 of it.  Channels are last and padded to a multiple of 8, so that 16 bytes belong to one tap.  A
-//  stage is 32 of the inner dimension.  Stages are copied into shared memory without passing through registers (from
-//  8.0 on), two ahead of the multiplied one, with zeros for positions outside of the image.  Offsets that all taps of a
-//  pixel share are computed before the loop.  A stage is 12 KiB for 2 * 128 * 64 * 32 = 524,288 operations, 43 per
-//  byte.  Most of its pixels have been read for the tap before, so they come from L1.  The limit is shared memory: a
-//  stage moves 36 KiB through it, 288 clocks of 128 bytes, while the tensor cores need about 205 (16816 products by
-//  mma.sync, not by Hopper's own wgmma).
+//  y [pixels, oc] = patches [pixels, taps c] w^T.  A block of four warps computes a tile of 128 pixels and 64 channels
+//  (64 x 32 per warp).  Channels are the last dim, and padded to a multiple of 8, so that 16 bytes belong to one tap.
+//  A stage is 32 rows of the inner dimension.  Stages are copied into shared memory without passing through registers
+//  (from compute capability 8.0 on), two stages ahead of the one that is multiplied, with zeros for positions outside
+//  of the image.  Offsets that are the same for all taps of a pixel are computed before the loop.  A stage is 12 KiB
+//  for 2 * 128 * 64 * 32 = 524,288 operations, or 43 per byte.  Most of its pixels have already been read for the
+//  previous tap, so they come from L1.  The speed is limited by shared memory: a stage moves 36 KiB through it, which
+//  takes 288 clocks at 128 bytes, while the tensor cores need about 205 (with 16 x 8 x 16 products by mma.sync, not
+//  Hopper's own wgmma).
 
 #define OPDI_CU_TC_M 128
 #define OPDI_CU_TC_N 64
 #define OPDI_CU_TC_K 32
-#define OPDI_CU_TC_LD (OPDI_CU_TC_K + 8)          /* row length in shared memory: no two rows begin in one bank */
+#define OPDI_CU_TC_LD (OPDI_CU_TC_K + 8)          /* row length in shared memory: rows begin in different banks */
 #define OPDI_CU_TC_STAGES 3
 #define OPDI_CU_TC_THREADS 128
 
-/* Whether products of T were compiled: those of bfloat16 exist only for compute capability 8.0 and up.  The host asks
-   opdi_cu_tc_compiled instead; a kernel that was launched without asking stops. */
+/* Whether products of T were compiled: products of bfloat16 exist only for compute capability 8.0 or newer.  The host
+   calls opdi_cu_tc_compiled to find out.  A kernel without compiled products traps. */
 template <typename T> struct opdi_cu_tc_there {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
     enum { yes = std::is_same<T, opdi_cu_f16>::value };
@@ -451,9 +464,9 @@ template <typename T> struct opdi_cu_tc_there {
 #else
 #define OPDI_CU_TC_STOP(T) if constexpr (!opdi_cu_tc_there<T>::yes) { __trap(); }
 #endif
-/* Copies 16 bytes from device memory (or zeros) to shared memory.  The bytes have arrived only after
-   opdi_cu_stages_wait.  A commit ends a stage.  After wait<n>, all stages but the last n have arrived for the calling
-   thread. */
+/* opdi_cu_stage_16 begins to copy 16 bytes from device memory to shared memory or, if `there` is false, writes zeros.
+   opdi_cu_stages_commit ends a stage.  opdi_cu_stages_wait<n> waits until all stages but the last n have arrived for
+   the calling thread. */
 __device__ __forceinline__ void opdi_cu_stage_16(void *to, const void *from, bool there) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" : : "r"((unsigned)__cvta_generic_to_shared(to)),
@@ -481,10 +494,10 @@ __device__ __forceinline__ uint32_t opdi_cu_two(opdi_cu_f16 a, opdi_cu_f16 b) {
 __device__ __forceinline__ uint32_t opdi_cu_two(opdi_cu_bf16 a, opdi_cu_bf16 b) {
     return (uint32_t)__bfloat16_as_ushort(b) << 16 | __bfloat16_as_ushort(a);
 }
-/* Products of 16 x 16 x 16 by a warp: s += a b for tiles in shared memory.  a is [m][k] (TURNED: [k][m]) and b [n][k]
-   (TURNED: [k][n]); rows are ld elements apart.  `place`: how far behind the tile's first element a lane loads.  From
-   compute capability 8.0 on, the instructions are used directly, because CUDA's fragments compute addresses again for
-   each load, and load bfloat16 word by word. */
+/* Products of 16 x 16 x 16 by a warp: s += a b, for tiles in shared memory.  a is [m][k] (if TURNED, [k][m]) and b is
+   [n][k] (if TURNED, [k][n]); rows are `ld` elements apart.  place_a and place_b return the distance from a tile's
+   first element to the element that a lane loads.  From compute capability 8.0 on, the instructions are used directly,
+   because CUDA's fragments compute addresses for each load, and load bfloat16 word by word. */
 template <typename T, bool TURNED> struct opdi_cu_mma {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     struct Part { uint32_t r[4]; };
@@ -525,12 +538,12 @@ template <typename T, bool TURNED> struct opdi_cu_mma {
             if (std::is_same<T, opdi_cu_f16>::value) { OPDI_CU_MMA("f16") } else { OPDI_CU_MMA("bf16") }
         }
     }
-    /* For element i of a lane's sums: its row, its column, and which of the lane's two rows that is.  An even element
-       and the next one are neighbours in a row. */
+    /* The row and the column of element i of a lane's sums, and which of the lane's two rows it is.  An even element
+       and the next element are neighbours in a row. */
     static __device__ __forceinline__ int row(int i) { return threadIdx.x % 32 / 4 + i / 2 % 2 * 8; }
     static __device__ __forceinline__ int column(int i) { return threadIdx.x % 4 * 2 + i % 2 + i / 4 * 8; }
     static __device__ __forceinline__ constexpr int of_two(int i) { return i / 2 % 2; }
-    /* The maximum, or the sum, over the lanes that hold elements of a row. */
+    /* The maximum or the sum of `v` over the lanes that have elements of a row. */
     static __device__ __forceinline__ float row_most(float v) {
         v = fmaxf(v, __shfl_xor_sync(OPDI_CU_ALL_LANES, v, 1));
         return fmaxf(v, __shfl_xor_sync(OPDI_CU_ALL_LANES, v, 2));
@@ -539,12 +552,12 @@ template <typename T, bool TURNED> struct opdi_cu_mma {
         v += __shfl_xor_sync(OPDI_CU_ALL_LANES, v, 1);
         return v + __shfl_xor_sync(OPDI_CU_ALL_LANES, v, 2);
     }
-    /* to[m * down + n * across] = the sums */
+    /* to[m * down + n * across] = element (m, n) of the sums */
     static __device__ __forceinline__ void store(float *to, const S &s, int down, int across) {
         OPDI_CU_UNROLL
         for (int i = 0; i < 8; i++) { to[row(i) * down + column(i) * across] = s.x[i]; }
     }
-    /* Rounds sums and makes them the first factor of another product. */
+    /* Rounds the sums to T and makes them the first factor of another product. */
     static __device__ __forceinline__ void turn(A &a, const S &s) {
         OPDI_CU_UNROLL
         for (int i = 0; i < 4; i++) {
@@ -568,7 +581,7 @@ template <typename T, bool TURNED> struct opdi_cu_mma {
     template <typename OtherB> static __device__ __forceinline__ void add(S &s, const A &a, const OtherB &b) {
         nvcuda::wmma::mma_sync(s, a, b, s);
     }
-    /* The layout in the emulation; no other layout is asked for. */
+    /* These functions describe the emulation's layout of sums.  They are not called for older GPUs. */
     static __device__ __forceinline__ int row(int) { return threadIdx.x % 32 / 2; }
     static __device__ __forceinline__ int column(int i) { return threadIdx.x % 2 * 8 + i; }
     static __device__ __forceinline__ constexpr int of_two(int) { return 0; }
@@ -587,7 +600,7 @@ template <typename T, bool TURNED> struct opdi_cu_mma {
 #endif
 };
 
-/* to[n, i, g, c] = from[n, g, c, i], and 0 from cg to cp */
+/* to[n, i, g, c] = from[n, g, c, i], or 0 for c from cg to cp - 1 */
 template <typename T> __global__ void __launch_bounds__(256)
 opdi_cu_channels_last_kernel(const T *from, T *to, int64_t n, int64_t groups, int64_t cg, int64_t cp, int64_t area) {
     constexpr int S = 64, rows = 256 / S;
@@ -614,8 +627,9 @@ opdi_cu_channels_last_kernel(const T *from, T *to, int64_t n, int64_t groups, in
         }
     }
 }
-/* A row of patches: the element that its first tap reads, which may be outside of the image, and a bit for each tap
-   that is inside.  Bits 0 to 11 are for taps along the last dim, 12 to 21 and 22 to 31 for the other two dims. */
+/* A row of the matrix of patches: the element that its first tap reads (which may be outside of the image), and a bit
+   for each tap that is inside.  Bits 0 to 11 are for the taps along the last dim, 12 to 21 for the dim before, 22 to 30
+   for the first. */
 #define OPDI_CU_TC_TAPS {9, 10, 12}
 struct opdi_cu_pixel { int at; uint32_t inside; };
 __device__ __forceinline__ uint32_t opdi_cu_taps_inside(int from, int taps, int apart, int size) {
@@ -637,8 +651,8 @@ __device__ __forceinline__ opdi_cu_pixel opdi_cu_pixel_of(const opdi_cu_conv &q,
     if (m >= pixels) { p.inside = 0; }
     return p;
 }
-/* The position of a chunk of eight channels while it walks over the inner dimension: the distance of the tap's elements
-   from the first element of a pixel's patch, and the tap's bits. */
+/* The position of a group of eight channels on its way through the inner dimension: the channel c, the tap z, h, w, the
+   distance `at` from the patch's first element to the tap's elements, and the bits of the tap. */
 struct opdi_cu_walk {
     int c, z, h, w, at;
     uint32_t bits;
@@ -651,8 +665,8 @@ struct opdi_cu_walk {
         }
     }
 };
-/* Computes a tile of y.  x [n, in, groups, cp] and w [oc, taps, cp] have padded channels; y is [n, oc, out], or
-   channels last (LAST). */
+/* Computes a tile of y.  x [n, in, groups, cp] and w [oc, taps, cp] have padded channels.  y is [n, oc, out] or, if
+   LAST, [n, out, oc]. */
 template <typename T, bool LAST>
 __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T *x, const T *w, const T *bias, T *y,
                                                   int cp, int tiles_n, unsigned char *room) {
@@ -664,13 +678,14 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
         line = (int)q.groups * cp;
     const int m0 = (int)(blockIdx.x / tiles_n) * OPDI_CU_TC_M, n0 = (int)(blockIdx.x % tiles_n) * OPDI_CU_TC_N;
     const int area = (int)opdi_cu_volume(q.out), pixels = (int)q.n * area, kk = (int)opdi_cu_volume(q.k) * cp;
-    const int chunk = t % 4 * 8, row = t / 4;     /* this thread: rows row, row + 32, ... of both */
+    const int chunk = t % 4 * 8, row = t / 4;     /* this thread copies rows row, row + 32, ... of patches and
+                                                     weights */
     const int wm = warp % 2 * 64, wn = warp / 2 * 32, steps = (kk + OPDI_CU_TC_K - 1) / OPDI_CU_TC_K;
     typename M::S sum[4][2];
     opdi_cu_pixel px[A];
     opdi_cu_walk walk = {chunk, 0, 0, 0, 0, 1u | 1u << 12 | 1u << 22};
     const T *wrow = w + (int64_t)(group * og + n0 + row) * kk + chunk;
-    T *to = tiles + row * LD + chunk;             /* the next stage, and this thread's part of it */
+    T *to = tiles + row * LD + chunk;             /* this thread's part of the next stage */
     int left = kk - chunk, slot = 0;
     OPDI_CU_UNROLL
     for (int i = 0; i < A; i++) {
@@ -679,7 +694,7 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
     }
     OPDI_CU_UNROLL
     for (int i = 0; i < 4; i++) { for (int j = 0; j < 2; j++) { M::zero(sum[i][j]); } }
-    const auto bring = [&]() {                    /* brings the next stage; nothing behind the last one */
+    const auto bring = [&]() {                    /* begins to copy the next stage, if there is one */
         if (left > -OPDI_CU_TC_K) {
             const bool tap = left > 0;
             walk.settle(q, cp, line);
@@ -705,7 +720,8 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
     OPDI_CU_ROLLED
     for (int s = 0, at = 0; s < steps; s++) {
         opdi_cu_stages_wait<OPDI_CU_TC_STAGES - 2>();
-        __syncthreads();                          /* all parts have arrived, and the stage before is finished */
+        __syncthreads();                          /* all parts of the stage have arrived, and the previous stage is
+                                                     finished */
         bring();
         OPDI_CU_UNROLL
         for (int l = 0; l < OPDI_CU_TC_K; l += 16) {
@@ -722,7 +738,8 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
         if (++at == OPDI_CU_TC_STAGES) { at = 0; as -= OPDI_CU_TC_STAGES * stage; bs -= OPDI_CU_TC_STAGES * stage; }
     }
     opdi_cu_stages_wait<0>();
-    __syncthreads();                              /* the sums replace the stages: [64][132], or [128][68] */
+    __syncthreads();                              /* the sums take the place of the stages: [64][132] or, if LAST,
+                                                     [128][68] */
     float *out = reinterpret_cast<float *>(room);
     constexpr int ld = LAST ? OPDI_CU_TC_N + 4 : OPDI_CU_TC_M + 4, across = LAST ? OPDI_CU_TC_N / 8 : OPDI_CU_TC_M / 8;
     OPDI_CU_UNROLL
@@ -733,7 +750,7 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
         }
     }
     __syncthreads();
-    /* writes eight neighbours of the result at a time, channels or pixels, in one store if they are aligned */
+    /* writes eight neighbouring channels or pixels of the result at a time, by one store if they are aligned */
     const bool whole = opdi_cu_aligned(y) && (LAST ? og % 8 == 0 && q.oc % 8 == 0 : area % 8 == 0);
     OPDI_CU_ROLLED
     for (int i = t; i < OPDI_CU_TC_M * OPDI_CU_TC_N / 8; i += OPDI_CU_TC_THREADS) {
@@ -754,7 +771,7 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
             all.z = opdi_cu_two(v.at[4], v.at[5]); all.w = opdi_cu_two(v.at[6], v.at[7]);
 #if defined(OPD_CUDA_EMULATED)
             *reinterpret_cast<uint4 *>(to) = all;
-#else                                             /* which the compiler splits elsewhere */
+#else                                             /* as the compiler would split an ordinary store */
             asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" : : "l"(__cvta_generic_to_global(to)),
                          "r"(all.x), "r"(all.y), "r"(all.z), "r"(all.w) : "memory");
 #endif
@@ -776,9 +793,9 @@ opdi_cu_conv_tc_kernel(const __grid_constant__ opdi_cu_conv q, const T *x, const
     if constexpr (opdi_cu_tc_there<T>::yes) { opdi_cu_conv_tile<T, LAST>(q, x, w, bias, y, cp, tiles_n, room); }
 }
 
-/* Computes the gradient by w, as parts [split][oc, taps, cp]: each part sums over some of the pixels of y [pixels,
-   groups, op] and of the patches of x.  A block computes 64 channels of each for one tap and one part, in stages of 32
-   pixels.  The parts are then added in a fixed order. */
+/* Computes the gradient with respect to w in parts [split][oc, taps, cp].  Each part is a sum over some of the pixels
+   of y [pixels, groups, op] and of the patches of x.  A block computes 64 x 64 channels for one tap and one part, in
+   stages of 32 pixels.  The parts are then added in a fixed order. */
 #define OPDI_CU_GW_SIDE 64
 #define OPDI_CU_GW_K 32
 #define OPDI_CU_GW_LD (OPDI_CU_GW_SIDE + 8)
@@ -863,7 +880,7 @@ opdi_cu_conv_gw_kernel(const __grid_constant__ opdi_cu_conv q, const __grid_cons
     OPDI_CU_TC_STOP(T)
     if constexpr (opdi_cu_tc_there<T>::yes) { opdi_cu_conv_gw_tile<T>(q, k, x, y, parts, room); }
 }
-/* w[o, c, t] = the sum of parts[split][o, t, c] */
+/* w[o, c, t] = the sum of parts[split][o, t, c] over all splits */
 template <typename T> __global__ void opdi_cu_conv_gw_end_kernel(const float *parts, T *w, int splits, int64_t cg,
                                                                  int64_t cp, int64_t taps, int64_t all) {
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
@@ -875,8 +892,8 @@ template <typename T> __global__ void opdi_cu_conv_gw_end_kernel(const float *pa
         if (c < cg) { opdi_cu_store(w + (o * cg + c) * taps + t, sum); }
     }
 }
-/* to[o, t, c] = w[o, c, t].  For gradients, input and output channels change places and taps are reversed: to[g, c, t,
-   o] = w[g, o, c, taps - 1 - t].  Elements from `from_c` to cp are padding and become 0. */
+/* to[o, t, c] = w[o, c, t].  If `back` is true, input and output channels are exchanged and the order of taps is
+   reversed: to[g, c, t, o] = w[g, o, c, taps - 1 - t].  Elements from `inner` to cp - 1 are padding and become 0. */
 template <typename T> __global__ void opdi_cu_conv_weights_kernel(opdi_cu_conv q, const T *w, T *to, int cp,
     bool back) {
     const int64_t taps = opdi_cu_volume(q.k), cg = q.c / q.groups, og = q.oc / q.groups, rows = back ? q.c : q.oc,
@@ -888,8 +905,9 @@ template <typename T> __global__ void opdi_cu_conv_weights_kernel(opdi_cu_conv q
         to[i] = c < inner ? w[at] : T(0.0f);
     }
 }
-/* Returns x [n, groups * cg, image] with channels last, padded to cp per group, or x itself if it has this form.  On
-   failure, returns NULL and sets an error. */
+/* Returns x [n, groups * cg, image] in channels-last order, with each group's channels padded to a multiple of 8.  If x
+   has this form already (`last` says that it is channels last), returns x itself.  Returns NULL and sets an error if it
+   fails. */
 template <typename T> static const T *opdi_cu_conv_turned(const opdi_cu_conv *q, const T *x, bool last, int64_t cg,
                                                          int64_t image) {
     const int64_t cp = opdi_cu_ceil(cg, 8) * 8;
@@ -923,7 +941,8 @@ template <typename T> static int opdi_cu_conv_tc(opdi_cu_conv q, const T *x, con
                           OPDI_CU_TC_STAGES * (OPDI_CU_TC_M + OPDI_CU_TC_N) * OPDI_CU_TC_LD * sizeof(T), q, x, wt,
                           bias, y, (int)cp, (int)tiles_n);
 }
-/* Splits the pixels into parts of 512 or more, so that there are about 512 blocks. */
+/* Computes gw.  Splits the pixels into parts of at least 512, so that there are about 512 blocks.  Returns 0, or -1 and
+   sets an error. */
 template <typename T> static int opdi_cu_conv_gw(const opdi_cu_conv *q, const T *x, T *w, const T *y, bool x_last,
                                                   bool y_last) {
     const int64_t cg = q->c / q->groups, og = q->oc / q->groups, taps = opdi_cu_volume(q->k),
@@ -947,8 +966,8 @@ template <typename T> static int opdi_cu_conv_gw(const opdi_cu_conv *q, const T 
     return opdi_cu_launch(opdi_cu_conv_gw_end_kernel<T>, opdi_cu_grid(all, 256), dim3(256), 0, (const float *)parts, w,
                           k.splits, cg, (int64_t)k.cp, taps, all);
 }
-/* Returns whether the code that runs on the current device was compiled for compute capability 8.0 or newer.  It may be
-   the device's own code, or code that the driver makes from an older version.  The answer is cached. */
+/* Returns whether the code for the current device was compiled for compute capability 8.0 or newer.  This may be code
+   for this device, or code for an older one that the driver has recompiled.  The answer is cached. */
 static bool opdi_cu_tc_compiled() {
     static std::atomic<signed char> known[OPDI_CU_MAX_DEVICES];       /* 1: yes, -1: no */
     std::atomic<signed char> &k = known[opdi_cu_current()];
@@ -960,7 +979,7 @@ static bool opdi_cu_tc_compiled() {
     }
     return k > 0;
 }
-/* Returns whether the tensor core kernel is worth using and its grid is possible. */
+/* Returns whether the kernel for tensor cores is worth using and its grid is possible. */
 static bool opdi_cu_conv_tc_fits(const opdi_cu_conv *q, int what, opd_scalar_type dtype) {
     const int64_t cg = q->c / q->groups, og = q->oc / q->groups, taps = opdi_cu_volume(q->k);
     if (dtype != OPD_FLOAT16 && (dtype != OPD_BFLOAT16 || !opdi_cu_tc_compiled())) { return false; }
@@ -977,11 +996,11 @@ static bool opdi_cu_conv_tc_fits(const opdi_cu_conv *q, int what, opd_scalar_typ
     return true;
 }
 
-//== which of them =====================================================================================================
+//== choosing a kernel =================================================================================================
 
 struct opdi_cu_conv_call { opdi_cu_conv v; bool transposed; };
-/* Reads stride, padding, dilation, transposed, output_padding and groups from argument `first` on, which the Meta
-   kernel has checked. y is the result of the convolution. */
+/* Reads stride, padding, dilation, transposed and groups from the arguments from number `first` on, which the Meta
+   kernel has checked.  y is the result of the convolution.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_conv_read(opd_call *call, int first, const opd_tensor *x, const opd_tensor *w, const opd_tensor *y,
     opdi_cu_conv_call *q) {
     const opd_ints s = opd_arg_ints(call, first), p = opd_arg_ints(call, first + 1), d = opd_arg_ints(call, first + 2);
@@ -1010,8 +1029,8 @@ static int opdi_cu_conv_read(opd_call *call, int first, const opd_tensor *x, con
     }
     return 0;
 }
-/* Returns whether t is stored channels last, as opdispatch's convolutions expect and produce it: dim 1 has stride 1,
-   then follow the last dim, the dim before it, and so on. */
+/* Returns whether t is stored in channels-last order, as the library's convolutions expect and produce it: dim 1 has
+   stride 1; the last dim has the next larger stride, then the dim before it, and so on. */
 static bool opdi_cu_is_channels_last(const opd_tensor *t) {
     int64_t next = opd_ndim(t) > 2 ? opd_size(t, 1) : 0;
     if (opd_ndim(t) < 4 || opd_strides(t)[1] != 1) { return false; }
@@ -1021,8 +1040,8 @@ static bool opdi_cu_is_channels_last(const opd_tensor *t) {
     }
     return opd_strides(t)[0] == next;
 }
-/* Computes one of the three problems for contiguous tensors of one dtype.  `bias` [oc], unless NULL, is added to y.
-   The result must not be empty. */
+/* Computes y or gx, as `what` says, for contiguous tensors of one dtype.  The result must not be empty.  Returns 0, or
+   -1 and sets an error. */
 template <typename T> static int opdi_cu_conv_typed(const opdi_cu_conv *q, int what, opd_tensor *x, opd_tensor *w,
     opd_tensor *y) {
     T *xs = opdi_cu_data<T>(x), *ws = opdi_cu_data<T>(w), *ys = opdi_cu_data<T>(y);
@@ -1037,7 +1056,7 @@ template <typename T> static int opdi_cu_conv_typed(const opdi_cu_conv *q, int w
 template <typename T> static int opdi_cu_conv_typed_gw(const opdi_cu_conv *q, opd_tensor *x, opd_tensor *w,
     opd_tensor *y) {
     T *xs = opdi_cu_data<T>(x), *ys = opdi_cu_data<T>(y);
-    void *ws = opdi_cu_data<void>(w);             /* of the type that sums are computed in */
+    void *ws = opdi_cu_data<void>(w);             /* of the type in which sums are computed */
     if (q->c / q->groups >= 4 || q->groups == 1) {
         return opdi_cu_conv_columns<T>(q, OPDI_CU_CONV_GW, opd_dtype(x), xs, ws, ys);
     }
@@ -1070,7 +1089,8 @@ static int opdi_cu_bias(opd_tensor *y, opd_tensor *b) {
                                                       opdi_cu_data<T>(b), c, all / opd_size(y, 0) / c, all))
     return -1;
 }
-/* Computes the result named by `what` (y, or the gradient in x or w), whose memory may have any layout. */
+/* Computes the result that `what` says: y, gx (in x) or gw (in w).  The tensors may have any strides.  `bias` is added
+   to y, unless it is NULL.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_conv_run(const opdi_cu_conv *q, int what, opd_tensor *x, opd_tensor *w, opd_tensor *y,
     opd_tensor *bias) {
     opd_tensor *to = what == OPDI_CU_CONV_Y ? y : what == OPDI_CU_CONV_GX ? x : w, *work;

@@ -28,9 +28,9 @@ template <typename Q, typename P> struct opdi_cu_pw_moved<opdi_cu_pw_complex<Q>,
     }
 };
 
-/* Copies within one dtype, contiguous or not; dtypes of one size share a type, uint8_t to opdi_cu_16.  If `in` is NULL,
-   writes `number` everywhere.  If `run` is set, w.n counts runs of N elements; with one dim, `rest` single elements
-   follow the runs. */
+/* Copies elements of one dtype, contiguous or not.  Dtypes of the same size share a type T, from uint8_t to opdi_cu_16.
+   If the source is NULL, writes `number` everywhere.  If `run` is true, w.n is the number of runs of 16 bytes; if there
+   is only one dim, `rest` single elements follow the runs. */
 template <typename T> struct opdi_cu_pw_move { opdi_cu_pw_walk w; T number; int32_t run, rest; };
 template <typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM) opdi_cu_copy_same(const opdi_cu_pw_move<T> m) {
     constexpr int N = 16 / sizeof(T), U = 4;
@@ -86,10 +86,10 @@ template <typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM) opdi_cu_co
         for (int u = 0; u < U; u++) { if (i + u * step < n) { out[at[u][0]] = v[u]; } }
     }
 }
-/* A transposition by tiles through shared memory.  out has stride 1 along dim 0; in has it along dim `across`, which
-   becomes dim 1 of the walk.  The other dims are batches.  The grid's x counts tiles along dims 0 and 1, its y batches.
-   Tiles of short elements are larger, so that as many bytes are in flight.  Rows of a tile are padded by a word to
-   avoid bank conflicts. */
+/* A transposition by tiles through shared memory.  The destination has stride 1 along dim 0, the source along dim 1.
+   The other dims are batches.  blockIdx.x counts the tiles along dims 0 and 1, blockIdx.y the batches.  Tiles of short
+   elements are larger, so that as many bytes are on their way.  A row of a tile is padded by a word to avoid bank
+   conflicts. */
 __host__ __device__ constexpr int opdi_cu_turned_side(int size) { return size <= 2 ? 64 : 32; }
 template <typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM, 4)
 opdi_cu_copy_turned(const opdi_cu_pw_walk w, int batches) {
@@ -120,7 +120,7 @@ opdi_cu_copy_turned(const opdi_cu_pw_walk w, int batches) {
         }
     }
 }
-/* Copies between two dtypes.  Runs have 8 elements, of up to 4 bytes each. */
+/* These two functions load and store N neighbouring elements, in pieces of at most 16 bytes. */
 template <int N, typename T> __device__ __forceinline__ void opdi_cu_load_pieces(const T *p, T *to /*[N]*/) {
     constexpr int P = N * sizeof(T) > 16 ? 16 / sizeof(T) : N;
     OPDI_CU_UNROLL
@@ -173,8 +173,8 @@ opdi_cu_copy_convert(const opdi_cu_pw_walk w, int run, int rest) {
         out[at[0]] = opdi_cu_pw_moved<To, From>::of(in[at[1]]);
     }
 }
-/* Returns whether two operands can be walked in runs of N elements.  If there is one dim, *rest becomes the number of
-   elements behind the last run. */
+/* Prepares a walk over two operands in runs of n elements, and returns whether this is possible.  If there is only one
+   dim, sets *rest to the number of elements behind the last run. */
 static bool opdi_cu_pw_runs(opdi_cu_pw_walk *w, int n, int32_t *rest) {
     const opdi_cu_pw_divider size = w->sizes[0];
     *rest = 0;
@@ -200,7 +200,7 @@ template <typename To> static int opdi_cu_copy_from(opdi_cu_pw_walk w, opd_scala
     }
     return opdi_cu_launch(kernel, opdi_cu_grid(w.n, OPDI_CU_TEAM), OPDI_CU_TEAM, 0, w, run, rest);
 }
-/* Moves dim `d` of a walk to position 1, and the dims between up by one. */
+/* Moves dim `d` of a walk to position 1, and the dims from 1 to d - 1 up by one position. */
 static void opdi_cu_pw_walk_bring(opdi_cu_pw_walk *w, int d) {
     const opdi_cu_pw_divider size = w->sizes[d];
     const int64_t a = w->strides[0][d], b = w->strides[1][d];
@@ -229,7 +229,7 @@ template <typename T> static int opdi_cu_copy_one_type(opdi_cu_pw_walk *w, T num
     m.run = sizeof(T) < 16 && opdi_cu_pw_runs(&m.w, 16 / (int)sizeof(T), &m.rest);
     return opdi_cu_launch(opdi_cu_copy_same<T>, opdi_cu_grid(opdi_cu_ceil(m.w.n, 4), OPDI_CU_TEAM), OPDI_CU_TEAM, 0, m);
 }
-/* Puts a number, as an element of dtype `t`, into the bytes of out[2]. */
+/* Writes the number of an operand, as an element of dtype `t`, into the bytes of out[2]. */
 template <typename T> static void opdi_cu_pw_element_put(double *out, T v) { memcpy(out, &v, sizeof v); }
 static void opdi_cu_pw_element(const opd_operand *o, opd_scalar_type t, double *out /*[2]*/) {
     const bool whole = opd_dtype_is_integral(o->dtype, true);
@@ -247,7 +247,7 @@ static void opdi_cu_pw_element(const opd_operand *o, opd_scalar_type t, double *
         default: break;
     }
 }
-/* Copies one part.  Returns 1 if the part is too large for one launch. */
+/* Copies a part of a tensor.  Returns 0, 1 if the part is too large for one launch, or -1 and sets an error. */
 static int opdi_cu_copy_part(const opd_pointwise *p) {
     const opd_scalar_type to = p->operands[0].dtype, from = p->operands[1].dtype;
     opdi_cu_pw_walk w;

@@ -1,19 +1,20 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:groups      process groups over NCCL
 //
-//  The implementation of opd_group_device_add.  A group has a communicator and a stream.  A collective waits on that
-//  stream for all earlier work of the current stream, and before the result is used, the current stream waits for the
-//  collective.  Sends and receives are kept, and begun together with those that follow, in any order, as ncclGroupStart
-//  requires.  They begin when one of them is waited for, another function is called, the host waits for the device or
-//  group, or some time has passed.  Each group has a thread that watches its transfers.  If a rank ends or NCCL reports
-//  an error, the thread aborts the communicator, so that streams go on.  Every later wait for the device then gets the
-//  error.
+//  This is the implementation of opd_group_device_add.  A group has an NCCL communicator and a stream.  On that stream,
+//  a collective waits for all earlier work of the current stream.  Before its result is used, the current stream waits
+//  for the collective.  Sends and receives are not begun at once, but together with those that follow, between
+//  ncclGroupStart and ncclGroupEnd, so that their order does not matter.  They begin when one of them is waited for,
+//  another function of the group is called, the host waits for the device or group, or 50 ms have passed.  Each group
+//  has a thread that watches its transfers.  If a transfer takes too long or NCCL reports an error, the thread aborts
+//  the communicator, so that the work behind it on the streams does not hang.  From then on, each wait for the device
+//  fails with this error.
 //----------------------------------------------------------------------------------------------------------------------
 
-//== NCCL's functions, by its manual ===================================================================================
+//== functions of NCCL, declared from its manual =======================================================================
 
 typedef struct opdi_cu_nccl_id { char bytes[OPD_GROUP_ID]; } opdi_cu_nccl_id;
-/* ncclConfig_t as of 2.14, which its size and version say. */
+/* ncclConfig_t of version 2.14, which its members size and version say. */
 typedef struct opdi_cu_nccl_config { size_t size; unsigned magic, version; int blocking; } opdi_cu_nccl_config;
 #define OPDI_CU_NCCL_FIRST 21400                 /* version 2.14 */
 enum { OPDI_CU_NCCL_INVALID_USAGE = 5, OPDI_CU_NCCL_IN_PROGRESS = 7 };
@@ -47,13 +48,15 @@ static struct opdi_cu_nccl_functions {
 } opdi_cu_nccl;
 static std::mutex opdi_cu_nccl_lock;
 
-/* Returns a function of the library.  If it does not exist, returns NULL and sets *missing to its name. */
+/* Returns the address of a function of the library.  If it does not exist, returns NULL and sets *missing to its name,
+   unless that is set. */
 static void *opdi_cu_nccl_find(void *library, const char *name, const char **missing) {
     void *const found = dlsym(library, name);
     if (!found && !*missing) { *missing = name; }
     return found;
 }
-/* Loads NCCL once.  Returns 0, or -1 and sets an error that names the missing part; then the next call tries again. */
+/* Loads NCCL, unless it is loaded.  Returns 0, or -1 and sets an error that names the missing part; the next call then
+   tries again. */
 static int opdi_cu_nccl_load() {
     std::lock_guard<std::mutex> guard(opdi_cu_nccl_lock);
     const char *name = getenv("OPD_NCCL"), *missing = NULL;
@@ -88,10 +91,11 @@ static int opdi_cu_nccl_load() {
     return -1;
 }
 
-//== what NCCL can =====================================================================================================
+//== transfers that NCCL supports ======================================================================================
 
-/* Finds how NCCL can reduce a dtype: NCCL's type and operation, and how many NCCL elements make one of ours (2 for
-   complex numbers).  Returns false if NCCL cannot.  Bools are reduced by "any" or "all". */
+/* Finds NCCL's type and operation for a reduction of a dtype, and the number of NCCL elements per element: *each is 2
+   for complex numbers, otherwise 1.  Returns false if NCCL does not support the reduction.  Bools are reduced by "any"
+   or "all". */
 static bool opdi_cu_nccl_reduction(opd_scalar_type dtype, opd_reduction reduction, int *type, int *op, int64_t *each) {
     const bool wide = opd_dtype_is_complex(dtype);
     *each = wide ? 2 : 1;
@@ -121,8 +125,7 @@ static bool opdi_cu_nccl_reduction(opd_scalar_type dtype, opd_reduction reductio
 static bool opdi_cu_nccl_pair(const opd_transfer *t) {
     return t->kind == OPD_COLLECTIVE_SEND || t->kind == OPD_COLLECTIVE_RECV;
 }
-/* Returns whether NCCL can run the transfer.  NCCL has no tags: messages arrive in the order in which they were
-   sent. */
+/* Returns whether NCCL supports a transfer.  NCCL has no tags: messages arrive in the order in which they were sent. */
 static bool opdi_cu_group_takes(void *user, const opd_transfer *t) {
     int type, op;
     int64_t each;
@@ -136,40 +139,44 @@ static bool opdi_cu_group_takes(void *user, const opd_transfer *t) {
 
 //== groups ============================================================================================================
 
-static int64_t opdi_cu_clock() {                  /* in milliseconds */
+static int64_t opdi_cu_clock() {                  /* returns milliseconds */
     return std::chrono::duration_cast<std::chrono::milliseconds>(
         std::chrono::steady_clock::now().time_since_epoch()).count();
 }
-#define OPDI_CU_KEPT_MS 50                       /* the longest time that a send or receive is kept back */
+#define OPDI_CU_KEPT_MS 50                       /* the longest time for which a send or receive is kept back */
 /* A transfer that a caller requested. */
 typedef struct opdi_cu_move {
     opd_transfer what;
-    std::vector<int64_t> counts;                  /* of an all-to-all: sent to each rank, then received */
-    cudaEvent_t ready, done;                      /* ready: it waits for this; done: it has finished */
+    std::vector<int64_t> counts;                  /* for an all-to-all: the numbers of elements sent to each rank, then
+                                                     received */
+    cudaEvent_t ready, done;                      /* ready: the event that the transfer waits for; done: the event of
+                                                     its end */
     bool queued, passed, held;  /* queued: done was recorded; passed: done has passed; held: a caller may wait for it */
-    int64_t asked, begun;        /* asked: time of the request; begun: since when its data are ready; 0: not yet seen */
+    int64_t asked, begun;        /* times of the request, and since when `ready` has passed; 0: not yet */
     unsigned long long number;
 } opdi_cu_move;
 typedef struct opdi_cu_group {
     std::mutex lock;                              /* protects all members below */
     std::condition_variable wake;
     std::thread watch;
-    char name[64], lost[500];                     /* lost: why the group has ended, or "" */
+    char name[64], lost[500];                     /* lost: why the group has ended after an error, or "" */
     int device, rank, size;
     int64_t timeout_ms;
     void *comm;
     cudaStream_t stream;
     unsigned long long count;
-    std::list<opdi_cu_move *> kept, running;      /* kept: sends and receives not yet begun; running: queued */
+    std::list<opdi_cu_move *> kept, running;      /* kept: sends and receives not begun yet; running: transfers on the
+                                                     stream */
     bool ends;
 } opdi_cu_group;
-/* All groups, listed by device, and the groups that ended after an error: results on their devices cannot be trusted.
-   A device's lock may be held while NCCL waits for other ranks. */
+/* All groups, by device, and the groups that have ended after an error; results on their devices cannot be trusted.  A
+   device's lock may be held while NCCL waits for other ranks. */
 static std::mutex opdi_cu_groups_lock[OPDI_CU_MAX_DEVICES], opdi_cu_lost_lock;
 static std::list<opdi_cu_group *> *const opdi_cu_groups = new std::list<opdi_cu_group *>[OPDI_CU_MAX_DEVICES];
 static std::vector<const opdi_cu_group *> *opdi_cu_lost_groups;
 
-/* If a group of the current device has ended, returns -1 and sets that group's error; else returns 0. */
+/* If a group of the current device has ended after an error, sets the group's error and returns -1; otherwise returns
+   0. */
 static int opdi_cu_lost_check() {
     const int device = opdi_cu_current();
     std::lock_guard<std::mutex> guard(opdi_cu_lost_lock);
@@ -196,8 +203,8 @@ static const char *opdi_cu_move_name(const opdi_cu_move *m) {
                                         "reduce", "gather", "scatter", "send", "recv", "barrier"};
     return names[m->what.kind <= OPD_COLLECTIVE_BARRIER ? m->what.kind : 0];
 }
-/* Ends the group after an error, so that it runs no more transfers and streams do not hang.  Called under the group's
-   lock. */
+/* Ends the group after an error: aborts its communicator, so that streams do not hang, and lets it run no more
+   transfers.  `m` is the transfer that failed, or NULL.  Called under the group's lock. */
 static void opdi_cu_group_lose(opdi_cu_group *g, const opdi_cu_move *m, const char *why) {
     void *const comm = g->comm;
     char which[100] = "";
@@ -217,7 +224,8 @@ static void opdi_cu_group_lose(opdi_cu_group *g, const opdi_cu_move *m, const ch
     if (comm) { (void)opdi_cu_nccl.CommAbort(comm); }
 }
 static int opdi_cu_group_gone(const opdi_cu_group *g) { return opd_fail(OPD_ERROR_KERNEL, "%s", g->lost); }
-/* Waits until NCCL has accepted the work that it was given.  Returns 0, or -1 and ends the group. */
+/* Waits until NCCL has accepted work for the group that returned `result`.  `m` is its transfer, or NULL.  Returns 0,
+   or ends the group and returns -1. */
 static int opdi_cu_group_settle(opdi_cu_group *g, const opdi_cu_move *m, int result) {
     const int64_t begun = opdi_cu_clock();
     char why[200];
@@ -238,8 +246,8 @@ static int opdi_cu_group_settle(opdi_cu_group *g, const opdi_cu_move *m, int res
 
 //== transfers =========================================================================================================
 
-/* Passes a transfer that is not an NCCL collective to NCCL as sends and receives.  Returns the first error of NCCL, or
-   0. */
+/* Passes a transfer to NCCL as sends and receives, for transfers that are not collectives of NCCL.  Returns NCCL's
+   first error, or 0. */
 static int opdi_cu_move_parts(const opdi_cu_group *g, const opdi_cu_move *m) {
     const opd_transfer *const t = &m->what;
     const size_t size = opd_dtype_size(t->dtype), bytes = (size_t)t->count * size;
@@ -270,7 +278,8 @@ static int opdi_cu_move_parts(const opdi_cu_group *g, const opdi_cu_move *m) {
     }
     return result;
 }
-/* Passes a transfer to NCCL if NCCL has it as a collective, and sets *result.  Otherwise returns false. */
+/* If a transfer is a collective of NCCL, passes it to NCCL, sets *result to NCCL's result, and returns true.  Otherwise
+   returns false. */
 static bool opdi_cu_move_whole(const opdi_cu_group *g, const opdi_cu_move *m, int *result) {
     const opd_transfer *const t = &m->what;
     const size_t bytes = (size_t)t->count * opd_dtype_size(t->dtype);
@@ -297,8 +306,8 @@ static bool opdi_cu_move_whole(const opdi_cu_group *g, const opdi_cu_move *m, in
     default: return false;
     }
 }
-/* Begins some transfers together, each after the work that it depends on.  Returns 0, or -1 and ends the group.  Called
-   under the group's lock, while its device is the current one. */
+/* Begins transfers together, after the work that each depends on.  Returns 0, or ends the group and returns -1.  Called
+   under the group's lock, while the group's device is current. */
 static int opdi_cu_group_queue(opdi_cu_group *g, std::list<opdi_cu_move *> &moves) {
     opdi_cu_move *const first = moves.front();
     cudaError_t e = cudaSuccess;
@@ -324,14 +333,14 @@ static int opdi_cu_group_queue(opdi_cu_group *g, std::list<opdi_cu_move *> &move
     g->wake.notify_all();
     return 0;
 }
-/* Begins the sends and receives that were kept back. */
+/* Begins the sends and receives that were kept back.  Returns 0, or -1 if the group has ended. */
 static int opdi_cu_group_flush(opdi_cu_group *g) {
     std::list<opdi_cu_move *> moves;
     if (g->lost[0]) { return -1; }
     if (g->kept.empty()) { return 0; }
     moves.swap(g->kept);
     const int rc = opdi_cu_group_queue(g, moves);
-    if (rc) { g->running.splice(g->running.end(), moves); }   /* the end of the group frees these */
+    if (rc) { g->running.splice(g->running.end(), moves); }   /* opdi_cu_group_free frees them */
     return rc;
 }
 static int opdi_cu_group_begin(void *user) {
@@ -358,7 +367,7 @@ static void opdi_cu_move_free(opdi_cu_move *m) {
     if (m->done) { (void)cudaEventDestroy(m->done); }
     delete m;
 }
-/* Notes that the caller no longer waits for a transfer.  The transfer is freed once it has also finished. */
+/* Records that the caller no longer waits for a transfer.  The transfer is freed as soon as it has also finished. */
 static void opdi_cu_move_drop(opdi_cu_move *m) {
     m->held = false;
     if (m->passed) { opdi_cu_move_free(m); }
@@ -441,10 +450,10 @@ static int opdi_cu_group_test(void *user, void *request) {
     return 0;
 }
 
-//== who looks after them ==============================================================================================
+//== watching transfers ================================================================================================
 
-/* Removes transfers that have finished.  Ends the group if a rank has kept it waiting for too long.  Called under the
-   group's lock. */
+/* Removes transfers that have finished.  Ends the group if NCCL reports an error, or a transfer takes longer than the
+   timeout.  Called under the group's lock. */
 static void opdi_cu_group_look(opdi_cu_group *g) {
     const int64_t now = opdi_cu_clock();
     char why[200];
@@ -500,7 +509,8 @@ static int opdi_cu_group_abandon(void *user, const char *why) {
     opdi_cu_group_lose(g, NULL, why);
     return 0;
 }
-/* Waits until all ranks have finished with the communicator, and frees it. */
+/* Waits for the group's transfers, ends its watching thread, and frees the communicator when all ranks have finished
+   with it. */
 static void opdi_cu_group_leave(opdi_cu_group *g) {
     std::unique_lock<std::mutex> hold(g->lock);
     (void)opdi_cu_group_flush(g);
@@ -535,7 +545,7 @@ static int opdi_cu_group_destroy(void *user) {
     return rc;
 }
 
-//== what the backend has ==============================================================================================
+//== functions of the backend ==========================================================================================
 
 static int opdi_cu_group_id(void *user, int index, void *id) {
     const opdi_cu_on on(index);
@@ -555,7 +565,7 @@ static int opdi_cu_group_ready(void *user) {
     opdi_cu_group_list(g, true);
     return 0;
 }
-/* Begins to join the other ranks in one communicator.  Returns 0, or -1 and sets an error. */
+/* Begins to join the other ranks in a communicator, whose id is `id`.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_group_join(opdi_cu_group *g, const void *id) {
     opdi_cu_nccl_config config;
     opdi_cu_nccl_id key;

@@ -1,18 +1,18 @@
 //== index, index_put, put: lists of index tensors =====================================================================
 
 enum { OPDI_CU_READ = 0, OPDI_CU_WRITE, OPDI_CU_ACCUMULATE };
-/* The indexing of self by a list of indices, with values [before][q][after], where q counts the positions of the
-   indices.  `before` and `after` are the dims of self before and behind the indexed ones.  If the indexed dims are not
-   neighbours, all other dims count as `after`. */
+/* The indexing of `self` by a list of index tensors.  The values are [before][q][after], where q counts the positions
+   of the index tensors, and `before` and `after` are the dims of `self` before and behind the indexed dims.  If the
+   indexed dims are not neighbours, all other dims count as `after`. */
 struct opdi_cu_list {
     int n;                                        /* number of indexed dims */
-    const int64_t *index[OPD_MAX_DIMS];           /* [nq] each */
+    const int64_t *index[OPD_MAX_DIMS];           /* by indexed dim: [nq] */
     int64_t size[OPD_MAX_DIMS], stride[OPD_MAX_DIMS];
     opdi_cu_strided<1> before, after;
     int64_t nb, nq, na;
-    int64_t one;                                  /* stride of values: 1, or 0 if values is one number */
+    int64_t one;                                  /* stride of values: 1, or 0 if there is only one value */
     opdi_cu_guard guard;
-    /* Returns the offset of q in self along the indexed dims, or -1 if an index is out of range. */
+    /* Returns the offset in `self` of position q of the indices, or -1 if an index is out of range. */
     __device__ __forceinline__ int64_t place(int64_t q) const {
         int64_t at = 0;
         for (int d = 0; d < n; d++) {
@@ -42,26 +42,28 @@ template <class T> struct opdi_cu_list_move {
         if (back) { *p = values[i * list.one]; } else { values[i] = *p; }
     }
 };
-/* keys[q] = the offset of position q in self.  The keys are then sorted. */
+/* keys[q] = the offset in `self` of position q of the indices.  The keys are then sorted. */
 struct opdi_cu_list_keys {
     opdi_cu_list list;
-    int64_t *keys, skip;                          /* skip: a key that is ignored; -1: none */
+    int64_t *keys, skip;                          /* skip: an offset that is ignored, or -1 */
     __device__ void operator()(int64_t q) const {
         const int64_t at = list.place(q);
         keys[q] = skip >= 0 && at == skip ? -1 : at;
     }
 };
-/* Sums the values of each key, always in the same order.  The sorted keys are cut into pieces of OPDI_CU_PIECE.  If a
-   key continues in the next piece, its sum so far is left in `partial` and joined afterwards. */
+/* Adds to each element of `self` the sum of its values, always in the same order.  The sorted keys are cut into pieces
+   of OPDI_CU_PIECE.  If a key continues in the next piece, the sum so far is stored in `partial`, and joined
+   afterwards. */
 enum { OPDI_CU_PIECE = 32 };
 template <class T> struct opdi_cu_list_sum {
     opdi_cu_list list;
-    const int64_t *keys, *order;                  /* [nq] sorted keys, and their previous positions */
+    const int64_t *keys, *order;                  /* [nq] sorted keys, and their positions before sorting */
     T *self;
     const T *values;
-    T *partial;                                   /* [nb][pieces][2][na]: of the first key, and of the last */
+    T *partial;                                   /* [nb][pieces][2][na]: sums of the first and of the last key of a
+                                                     piece */
     int64_t pieces;
-    bool scale;                                   /* divide by the number of times that the key occurs */
+    bool scale;                                   /* divide each sum by the number of its values */
     __device__ __forceinline__ void split(int64_t i, int64_t *b, int64_t *piece, int64_t *a) const {
         *b = opdi_cu_divide(opdi_cu_divide(i, list.na, a), pieces, piece);
     }
@@ -91,7 +93,7 @@ template <class T> struct opdi_cu_list_sum {
         }
     }
 };
-/* Joins the sums of keys that begin in one piece and continue in the next. */
+/* Joins the sums of a key whose values begin in one piece and continue in the next. */
 template <class T> struct opdi_cu_list_join : opdi_cu_list_sum<T> {
     explicit opdi_cu_list_join(const opdi_cu_list_sum<T> &x) : opdi_cu_list_sum<T>(x) { }
     __device__ void operator()(int64_t i) const {
@@ -126,7 +128,8 @@ template <class T> static int opdi_cu_list_sums(const opdi_cu_list *p, opd_tenso
     if (!f.partial || !opd_ok()) { return -1; }
     return opdi_cu_each(n, f) || (f.pieces > 1 && opdi_cu_each(n, opdi_cu_list_join<T>(f))) ? -1 : 0;
 }
-/* Replaces a mask by one index tensor for each of its dims: the positions where the mask is true. */
+/* Replaces a mask by an index tensor for each of its dims: the coordinates of the elements that are true.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_cu_mask_index(opd_tensor *mask, opd_tensor **out) {
     opd_tensor *at = opd_nonzero(mask);
     for (int d = 0; d < opd_ndim(mask); d++) {
@@ -135,7 +138,8 @@ static int opdi_cu_mask_index(opd_tensor *mask, opd_tensor **out) {
     }
     return 0;
 }
-/* Sets index[d] for each dim of self; NULL means the whole dim (at::native::expandTensors). */
+/* Sets index[d] to the index tensor of each dim of `self`, or to NULL for the whole dim (as at::native::expandTensors
+   does).  Returns 0, or -1 and sets an error. */
 static int opdi_cu_list_expand(const opd_tensor *self, opd_tensors list, opd_tensor **index) {
     const int ndim = opd_ndim(self);
     int n = 0;
@@ -171,7 +175,8 @@ static int opdi_cu_list_expand(const opd_tensor *self, opd_tensors list, opd_ten
     for (; n < ndim; n++) { index[n] = NULL; }
     return 0;
 }
-/* Makes the plan of self[list] and computes the sizes of the result. */
+/* Makes the plan *p of self[list], and writes the sizes of the result to `out`, and their number to *nout.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_cu_list_make(const opd_call *call, opdi_cu_list *p, const opd_tensor *self, opd_tensors list,
                              int64_t *out, int *nout) {
     const int ndim = opd_ndim(self);
@@ -219,15 +224,15 @@ static int opdi_cu_list_make(const opd_call *call, opdi_cu_list *p, const opd_te
     }
     return 0;
 }
-/* Copies in units larger than an element if all strides and addresses allow it.  Returns the size of a unit in
-   bytes. */
+/* Changes the plan to copy units larger than an element, if all strides and addresses allow it.  Returns the size of a
+   unit in bytes. */
 static int64_t opdi_cu_list_units(opdi_cu_list *p, int64_t bytes, const void *self, const void *values) {
     int64_t all = bytes, unit, f;
     int d;
     if (p->after.n != 1 || p->after.stride[0][0] != 1 || !p->one) { return bytes; }
     for (d = 0; d < p->n; d++) { all |= p->stride[d] * bytes; }
     for (d = 0; d < p->before.n; d++) { all |= p->before.stride[0][d] * bytes; }
-    all = (all & ~bytes) | (p->na * bytes);       /* a row must be whole units, an element need not */
+    all = (all & ~bytes) | (p->na * bytes);       /* a row must consist of whole units, an element need not */
     unit = opdi_cu_unit(all, (uintptr_t)self, (uintptr_t)values);
     if (unit <= bytes) { return bytes; }
     f = unit / bytes;
@@ -246,8 +251,9 @@ static int opdi_cu_list_run(opdi_cu_list *p, opd_tensor *self, opd_tensor *value
     })
     return 0;
 }
-/* Makes a result whose dims lie in memory in the order of self's dims and the indices' dims, as on the CPU.  A fake
-   kernel cannot find this order if there are masks, because then the number of elements depends on the data. */
+/* Makes a result.  The order of its dims in memory is that of the dims of `self` and the index tensors, as on the CPU.
+   The Meta kernel finds this order.  If there are masks, it cannot, because the number of elements then depends on the
+   data; the result is then contiguous.  Returns NULL and sets an error if it fails. */
 static opd_tensor *opdi_cu_index_result(opd_call *call, opd_tensor *self, opd_tensors list, const int64_t *sizes,
                                         int n) {
     const opd_device meta = opd_device_of(OPD_META, 0);
@@ -271,7 +277,8 @@ static int opdi_cu_index_kernel(opd_call *call) {
     desk = out ? opdi_cu_desk(out, opd_dtype(self)) : NULL;
     return desk && opdi_cu_list_run(&p, self, desk, false) == 0 ? opdi_cu_settle(out, desk) : -1;
 }
-/* Adds values to self at the listed positions, both in a compute type.  The key `skip` is ignored. */
+/* Adds `values` to `self` at the listed positions; both have a compute type.  Values for the offset `skip` are ignored.
+   If `scale` is true, each sum is divided by the number of its values.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_list_add(const opdi_cu_list *p, opd_tensor *self, opd_tensor *values, int64_t skip, bool scale) {
     opd_tensor *keys = opdi_cu_new(opd_ints_of(&p->nq, 1), OPD_INT64), *sorted[2];
     const int64_t n = p->nb * p->nq * p->na;
@@ -283,7 +290,8 @@ static int opdi_cu_list_add(const opdi_cu_list *p, opd_tensor *self, opd_tensor 
         : opd_dtype(self) == OPD_FLOAT64 ? opdi_cu_list_sums<double>(p, sorted, self, values, scale)
         : opdi_cu_list_sums<int64_t>(p, sorted, self, values, scale);
 }
-/* Writes or adds values at the list's positions in out, which holds a copy of self. */
+/* Writes `values` to the listed positions of `out` or, if `accumulate` is true, adds them.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_cu_list_put(const opd_call *call, opd_tensor *out, opd_tensors list, opd_tensor *values,
                             bool accumulate) {
     const opd_scalar_type t = accumulate ? opdi_cu_compute_dtype(opd_dtype(out)) : opd_dtype(out);
@@ -310,7 +318,7 @@ static int opdi_cu_index_put_kernel(opd_call *call) {
     return !out ? -1 : opdi_cu_list_put(call, out, opd_arg_tensors(call, 1), opd_arg_tensor(call, 2),
                                         opd_arg_bool(call, 3));
 }
-/* put(self, index, source, accumulate): indexes self as if it had one dim. */
+/* Runs put(self, index, source, accumulate), which indexes `self` as if it had one dim. */
 static int opdi_cu_put_kernel(opd_call *call) {
     if (opd_arg_bool(call, 3) && opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
     opd_tensor *out = opd_result_update(call), *desk, *flat, *index, *src;
@@ -321,7 +329,7 @@ static int opdi_cu_put_kernel(opd_call *call) {
     if (!src || opdi_cu_list_put(call, flat, opd_tensors_of(&index, 1), src, opd_arg_bool(call, 3))) { return -1; }
     return opdi_cu_settle(out, desk);
 }
-/* embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq). */
+/* Runs embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq). */
 static int opdi_cu_embedding_backward_kernel(opd_call *call) {
     if (opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *out, *desk;
@@ -341,7 +349,7 @@ static int opdi_cu_embedding_backward_kernel(opd_call *call) {
 //== cat, stack ========================================================================================================
 
 enum { OPDI_CU_PIECES = 64 };
-/* Tensors that are joined, each [outer][len]: their pieces of each row of the result. */
+/* Tensors to be joined: tensor k, [outer][len[k]], becomes columns at[k] .. of `out`, [outer][row]. */
 template <class T> struct opdi_cu_pieces {
     const T *from[OPDI_CU_PIECES];
     int64_t len[OPDI_CU_PIECES], at[OPDI_CU_PIECES];
@@ -358,7 +366,7 @@ template <class T> __global__ void opdi_cu_join_kernel(opdi_cu_pieces<T> p) {
         p.out[o * p.row + at + c] = from[i];
     }
 }
-/* Copies the *n pieces that were collected, in one launch, and sets *n to 0. */
+/* Copies the *n tensors that were collected, in one launch, and sets *n to 0.  Returns 0, or -1 and sets an error. */
 template <class T> static int opdi_cu_join_some(opdi_cu_pieces<T> *p, int *n) {
     int64_t most = 0;
     const int count = *n;
@@ -372,7 +380,7 @@ template <class T> static int opdi_cu_join_some(opdi_cu_pieces<T> *p, int *n) {
 static bool opdi_cu_join_skips(const opd_tensor *t, bool stack) {
     return !stack && opd_ndim(t) == 1 && opd_numel(t) == 0;
 }
-/* Returns the size of t along dim `dim` of the result. */
+/* Returns how much of the result's dim `dim` tensor t fills. */
 static int64_t opdi_cu_join_size(const opd_tensor *t, int dim, bool stack) { return stack ? 1 : opd_sizes(t)[dim]; }
 template <class T> static int opdi_cu_join_units(opd_tensor *out, opd_tensors list, int dim, bool stack) {
     const int64_t bytes = (int64_t)opd_dtype_size(opd_dtype(out));
@@ -413,7 +421,7 @@ static int opdi_cu_join(opd_call *call, bool stack) {
         unit = u < unit ? u : unit;
     }
     if (straight) { OPDI_CU_UNITS(unit, T, return opdi_cu_join_units<T>(out, list, dim, stack)) }
-    for (k = 0; k < list.n; k++) {                /* other strides or dtypes: a copy for each */
+    for (k = 0; k < list.n; k++) {                /* tensors with other strides or dtypes are copied one by one */
         opd_tensor *t = list.data[k], *piece;
         int64_t strides[OPD_MAX_DIMS];
         if (opdi_cu_join_skips(t, stack)) { continue; }
@@ -427,10 +435,11 @@ static int opdi_cu_join(opd_call *call, bool stack) {
 static int opdi_cu_cat_kernel(opd_call *call) { return opdi_cu_join(call, false); }
 static int opdi_cu_stack_kernel(opd_call *call) { return opdi_cu_join(call, true); }
 
-//== writing through a view: slice_scatter and its kin =================================================================
+//== writing through a view: slice_scatter and similar operators =======================================================
 
-/* For a view that counts elements in memory: returns a tensor with the strides and contents of self.  This is `out`
-   itself if its strides are the same, or if elements of self overlap. */
+/* Returns a tensor with the strides and contents of `self`, for a view that is defined by positions in memory.  Returns
+   `out` itself if it has these strides, or if elements of `self` overlap.  Returns NULL and sets an error if it
+   fails. */
 static opd_tensor *opdi_cu_lies_as(opd_tensor *self, opd_tensor *out) {
     const opd_value none = opd_value_none();
     bool same = true;
@@ -485,7 +494,7 @@ static int opdi_cu_one_hot_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *out, *desk;
     int64_t n = opd_arg_int(call, 1), sizes[OPD_MAX_DIMS];
     if (n == -1 && opd_numel(x) > 0 && opd_ndim(x) < OPD_MAX_DIMS && opd_dtype(x) == OPD_INT64) {
-        n = opd_item_i64(opd_max(x)) + 1;         /* waits */
+        n = opd_item_i64(opd_max(x)) + 1;         /* waits for the device */
         if (!opd_ok()) { return -1; }
         for (int d = 0; d < opd_ndim(x); d++) { sizes[d] = opd_sizes(x)[d]; }
         sizes[opd_ndim(x)] = n < 1 ? 1 : n;
@@ -500,7 +509,8 @@ static int opdi_cu_one_hot_kernel(opd_call *call) {
     return opdi_cu_each(opd_numel(desk), f) ? -1 : opdi_cu_settle(out, desk);
 }
 
-template <class T> struct opdi_cu_repeats {       /* ends[i] = repeats[i]; an invalid one makes an impossible sum */
+template <class T> struct opdi_cu_repeats {       /* ends[i] = repeats[i], or an impossible number if repeats[i] is
+                                                     negative */
     const T *x;
     int64_t *ends;
     __device__ void operator()(int64_t i) const {
@@ -508,7 +518,7 @@ template <class T> struct opdi_cu_repeats {       /* ends[i] = repeats[i]; an in
         ends[i] = v < 0 ? INT64_MIN / 2 : v;
     }
 };
-/* out[i] = the last number j whose repetitions begin at or before i. */
+/* out[i] = the number j for which begins[j] <= i < begins[j + 1] */
 template <class T> struct opdi_cu_repeat {
     const int64_t *begins;                        /* [n + 1] */
     int64_t n;
@@ -550,14 +560,15 @@ static int opdi_cu_repeat_interleave_kernel(opd_call *call) {
     OPDI_CU_INDEX(opd_dtype(r), T, return opdi_cu_repeat_of<T>(call, r))
 }
 
-/* Finds the first position whose number is not below v, or with `right` the first one above v.  Integers are compared
-   as int64, other numbers as double. */
+/* Finds the first position whose number is not less than the value or, if `right` is true, the first whose number is
+   greater.  Integers are compared as int64, other numbers as double. */
 template <class T, class C, class O> struct opdi_cu_search {
     const T *seq, *values;
     const int64_t *order;
     O *out;
-    int64_t n, m;                             /* length of a row of seq, of values; m is 0 if seq has one row for all */
-    C number;                                     /* used if values is NULL */
+    int64_t n, m;                             /* lengths of a row of seq and of values; m is 0 if seq is one row for all
+                                                 values */
+    C number;                                     /* the value, if `values` is NULL */
     opdi_cu_guard guard;
     __device__ void operator()(int64_t i, bool right) const {
         const int64_t row = m ? i / m : 0;
@@ -594,7 +605,7 @@ template <class T, class O> static int opdi_cu_search_of(const opd_call *call, o
 static int opdi_cu_search_run(opd_call *call, opd_tensor *seq, opd_value v, opd_tensor *sorter, bool right) {
     opd_tensor *out = opdi_cu_result(call, 0), *desk, *values = v.tag == OPD_TAG_TENSOR ? v.u.t : NULL;
     if (!out || !(desk = opdi_cu_desk(out, opd_dtype(out))) || opd_numel(out) == 0) { return out ? 0 : -1; }
-    if (values && opd_tensor_device(values).type != OPD_CUDA) {              /* a number on the host */
+    if (values && opd_tensor_device(values).type != OPD_CUDA) {              /* a value on the host */
         v = opd_dtype_is_floating(opd_dtype(values)) ? opd_value_float(opd_item_f64(values))
             : opd_value_int(opd_item_i64(values));
         values = NULL;
@@ -655,7 +666,7 @@ static int opdi_cu_triangle_run(opd_call *call, bool lower) {
 static int opdi_cu_tril_kernel(opd_call *call) { return opdi_cu_triangle_run(call, true); }
 static int opdi_cu_triu_kernel(opd_call *call) { return opdi_cu_triangle_run(call, false); }
 
-/* Copies x to out.  Flipped dims have negative strides. */
+/* Copies x to out.  Flipped dims have negative strides in x. */
 template <class T> struct opdi_cu_walk_copy {
     opdi_cu_strided<2> walk;
     T *out;
@@ -679,7 +690,7 @@ static int opdi_cu_flip_kernel(opd_call *call) {
         at += (opd_sizes(x)[d] - 1) * strides[d];
         strides[d] = -strides[d];
     }
-    for (d = 0; d < n; d++) {                     /* dims in the order of out's memory */
+    for (d = 0; d < n; d++) {                     /* sorts the dims by their order in out's memory */
         for (k = d; k > 0 && opd_strides(out)[order[k - 1]] < opd_strides(out)[d]; k--) { order[k] = order[k - 1]; }
         order[k] = d;
     }
@@ -696,16 +707,18 @@ static int opdi_cu_flip_kernel(opd_call *call) {
     return 0;
 }
 
-//== bags of rows ======================================================================================================
+//== embedding_bag =====================================================================================================
 
-/* Each thread computes one element of one bag's result.  mode: 0 sum, 1 mean, 2 maximum. */
+/* Each thread computes one element of the result of a bag (a range of indices of rows of w).  mode: 0 sum, 1 mean, 2
+   maximum. */
 template <typename T> struct opdi_cu_bags {
-    int64_t n, bags, offsets, d, rows, skip;      /* n: number of indices; rows: of w */
+    int64_t n, bags, offsets, d, rows, skip;      /* n: number of indices; rows: of w; d: length of a row; skip: an
+                                                     index that is ignored */
     int mode;
-    const T *w, *factors;                         /* factors: NULL, or one for each index */
-    const int64_t *index, *at;                    /* at [offsets]: the beginnings of bags; the last may be the end */
+    const T *w, *factors;                         /* factors: NULL, or a factor for each index */
+    const int64_t *index, *at;                    /* at [offsets]: where bags begin; the last may be the end */
     T *out;
-    int64_t *counts, *most;                       /* [bags]; NULL or [bags, d] */
+    int64_t *counts, *most;                       /* counts [bags]; most: NULL, or [bags, d] */
     opdi_cu_guard guard, starts;
     __device__ void operator()(int64_t e) const {
         typedef opdi_cu_acc<T> A;
@@ -731,7 +744,7 @@ template <typename T> struct opdi_cu_bags {
         if (c == 0) { counts[b] = mode == 0 ? 0 : count; }
     }
 };
-/* Computes the bag of index number i: the number of offsets that do not exceed i, minus one. */
+/* Finds the bag of index number i: the number of offsets that are not greater than i, minus 1. */
 struct opdi_cu_bag_of {
     int64_t offsets;
     const int64_t *at;
@@ -745,8 +758,8 @@ struct opdi_cu_bag_of {
         bags[i] = a - 1;
     }
 };
-/* _embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset,
-   padding_idx) */
+/* Runs _embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights,
+   include_last_offset, padding_idx). */
 static int opdi_cu_embedding_bag_kernel(opd_call *call) {
     opd_tensor *w = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *at = opd_arg_tensor(call, 2);
     opd_tensor *factors = opd_arg_tensor(call, 6), *r[4], *desk[4];

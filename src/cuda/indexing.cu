@@ -1,11 +1,11 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:indexing    indexing, joining, scattering
 //
-//  Nearly all kernels here are one loop over positions, which calls a functor for each position.  Elements are moved by
-//  their size, so that one kernel of each size serves all dtypes.
+//  Nearly all kernels of this section are the same loop over positions, which calls a functor for each position.
+//  Elements are moved by their size, so that one kernel per size serves all dtypes.
 //----------------------------------------------------------------------------------------------------------------------
 
-//== one loop for all ==================================================================================================
+//== the loop over positions ===========================================================================================
 
 template <class F> __global__ void opdi_cu_each_kernel(int64_t n, F f) {
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
@@ -15,12 +15,12 @@ template <class F> static int opdi_cu_each(int64_t n, const F &f) {
     const int block = 256;
     return n <= 0 ? 0 : opdi_cu_launch(opdi_cu_each_kernel<F>, opdi_cu_grid(n, block), block, 0, n, f);
 }
-/* Selects the type of units by a number of bytes. */
+/* Runs the statements with T the type of a unit of `bytes` bytes. */
 #define OPDI_CU_UNITS(bytes, T, ...) \
     switch (bytes) { OPDI_CU_CASE(1, uint8_t, T, __VA_ARGS__) OPDI_CU_CASE(2, uint16_t, T, __VA_ARGS__) \
         OPDI_CU_CASE(4, uint32_t, T, __VA_ARGS__) OPDI_CU_CASE(8, uint64_t, T, __VA_ARGS__) \
         default: { typedef opdi_cu_16 T; __VA_ARGS__; break; } }
-/* Returns i / n, and sets *r to the remainder.  Uses 32 bits if they suffice, as they nearly always do. */
+/* Returns i / n, and sets *r to the remainder.  Divides in 32 bits if both numbers fit, as they nearly always do. */
 static __device__ __forceinline__ int64_t opdi_cu_divide(int64_t i, int64_t n, int64_t *r) {
     if (((uint64_t)(i | n) >> 32) == 0) {
         const uint32_t q = (uint32_t)i / (uint32_t)n;
@@ -32,11 +32,11 @@ static __device__ __forceinline__ int64_t opdi_cu_divide(int64_t i, int64_t n, i
     return q;
 }
 
-/* Sizes, and for each of K operands its strides in elements. */
+/* Sizes, and the strides of K operands in elements. */
 template <int K> struct opdi_cu_strided {
     int n;
     int64_t size[OPD_MAX_DIMS], stride[K][OPD_MAX_DIMS];
-    /* Computes the offset in each operand of position i of the sizes, in row-major order. */
+    /* Computes the offset of position i, in row-major order, in each operand. */
     __device__ __forceinline__ void at(int64_t i, int64_t *offset) const {
         for (int k = 0; k < K; k++) { offset[k] = 0; }
         for (int d = n - 1; d > 0; d--) {
@@ -47,7 +47,8 @@ template <int K> struct opdi_cu_strided {
         if (n > 0) { for (int k = 0; k < K; k++) { offset[k] += i * stride[k][0]; } }
     }
     void begin() { n = 0; }
-    /* Adds a dim inside the existing ones.  Dims that can be joined for all operands become one. */
+    /* Adds a dim of size s inside the existing dims.  It is joined with the dim before it if that is possible for all
+       operands. */
     void add(int64_t s, const int64_t *strides) {
         int k;
         if (s == 1) { return; }
@@ -59,30 +60,30 @@ template <int K> struct opdi_cu_strided {
 
 //== tensors ===========================================================================================================
 
-/* Returns dim counted from the front.  A 0-dim tensor counts as having one dim. */
+/* Returns `dim` counted from the front.  A 0-dim tensor counts as if it had one dim. */
 static int opdi_cu_dim(int64_t dim, const opd_tensor *t) {
     const int n = opd_ndim(t) > 0 ? opd_ndim(t) : 1;
     return (int)(dim < 0 ? dim + n : dim);
 }
-/* Returns t as a contiguous tensor of that dtype, or t itself if it is one. */
+/* Returns t as a contiguous tensor of `dtype`; this is t itself if possible. */
 static opd_tensor *opdi_cu_as(opd_tensor *t, opd_scalar_type dtype) {
     if (t && opd_dtype(t) != dtype) { t = opd_to_dtype(t, dtype); }
     return t && !opd_is_contiguous(t) ? opd_contiguous(t) : t;
 }
-/* Returns the type for sums: float for float and the 16-bit types, double, and int64_t for integers. */
+/* Returns the compute type for sums: float32 for float32 and 16-bit floats, float64, or int64 for integers. */
 static opd_scalar_type opdi_cu_compute_dtype(opd_scalar_type t) {
     return t == OPD_FLOAT64 ? OPD_FLOAT64 : opd_dtype_is_floating(t) ? OPD_FLOAT32 : OPD_INT64;
 }
-/* Returns contiguous memory of a dtype in which to compute `out`: out itself if it is suitable. */
+/* Returns contiguous memory of `dtype` in which to compute `out`; this is `out` itself if possible. */
 static opd_tensor *opdi_cu_desk(opd_tensor *out, opd_scalar_type dtype) {
     return opd_dtype(out) == dtype ? opdi_cu_desk(out) : opdi_cu_new(opd_ints_of(opd_sizes(out), opd_ndim(out)), dtype);
 }
-/* Does opdi_cu_desk's work, and fills the memory with the contents of `out`. */
+/* Same as opdi_cu_desk, but the memory has the contents of `out`.  Returns NULL and sets an error if it fails. */
 static opd_tensor *opdi_cu_desk_filled(opd_tensor *out, opd_scalar_type dtype) {
     opd_tensor *d = opdi_cu_desk(out, dtype);
     return d == out || (d && opd_copy_(d, out)) ? d : NULL;
 }
-/* Returns a number as a 0-dim tensor on the device. */
+/* Returns a number as a 0-dim tensor of `dtype` on the device. */
 static opd_tensor *opdi_cu_number(opd_value v, opd_scalar_type dtype) {
     opd_tensor *t = opdi_cu_new(opd_ints_of(NULL, 0), dtype);
     return t ? opd_fill_(t, v) : NULL;
@@ -91,12 +92,12 @@ static opd_tensor *opdi_cu_number(opd_value v, opd_scalar_type dtype) {
 static opd_tensor *opdi_cu_arg_as(opd_call *call, int i, const opd_tensor *like, opd_scalar_type dtype) {
     const opd_value v = opd_arg_value(call, i);
     if (v.tag != OPD_TAG_TENSOR) { return opdi_cu_number(v, dtype); }
-    if (opd_tensor_device(v.u.t).type != OPD_CUDA) {                 /* a number in host memory */
+    if (opd_tensor_device(v.u.t).type != OPD_CUDA) {                 /* a number in memory of the host */
         return opdi_cu_as(opd_to_device(v.u.t, opd_tensor_device(like), dtype), dtype);
     }
     return opdi_cu_as(v.u.t, dtype);
 }
-/* Returns the largest number of bytes, at most 16, that divides `bytes`, a and b. */
+/* Returns the largest power of two, at most 16, that divides `bytes` and the addresses a and b. */
 static int64_t opdi_cu_unit(int64_t bytes, uintptr_t a, uintptr_t b) {
     int64_t u = 16;
     while (((uint64_t)bytes | (uint64_t)a | (uint64_t)b) % (uint64_t)u) { u /= 2; }
@@ -108,10 +109,10 @@ static int64_t opdi_cu_span(const int64_t *sizes, int from, int to) {
     return n;
 }
 
-//== gather, scatter, and the same by rows =============================================================================
+//== gather, scatter, and selecting rows ===============================================================================
 //
-//  For every position p of `index`, b's element is at p. a's element is at p with coordinate `dim` replaced by
-//  index[p].
+//  For each position p of `index`, there is an element of b at p, and an element of a at p with the coordinate `dim`
+//  replaced by index[p].
 
 enum { OPDI_CU_GATHER = 0, OPDI_CU_SCATTER, OPDI_CU_ADD, OPDI_CU_MUL, OPDI_CU_MAX, OPDI_CU_MIN };
 
@@ -126,7 +127,7 @@ static __device__ __forceinline__ unsigned long long opdi_cu_bits_of(double x) {
 }
 static __device__ __forceinline__ unsigned long long opdi_cu_bits_of(int64_t x) { return (unsigned long long)x; }
 
-/* Returns a * b, which wraps for int64_t. */
+/* Returns a * b; int64_t wraps around. */
 static __device__ __forceinline__ int64_t opdi_cu_times(int64_t a, int64_t b) {
     return (int64_t)((uint64_t)a * (uint64_t)b);
 }
@@ -138,8 +139,8 @@ static __device__ __forceinline__ void opdi_cu_atomic_add(double *p, double v) {
 static __device__ __forceinline__ void opdi_cu_atomic_add(int64_t *p, int64_t v) {
     atomicAdd((unsigned long long *)p, (unsigned long long)v);
 }
-/* Load and store at an address where other threads store at the same time.  A number of up to 8 bytes is never torn:
-   one of the stored values remains. */
+/* Load and store a number at an address where other threads store at the same time.  Up to 8 bytes are stored in one
+   piece, so that one of the stored numbers remains. */
 template <class T> static __device__ __forceinline__ T opdi_cu_load_common(const T *p) {
     return *(const volatile T *)p;
 }
@@ -148,7 +149,8 @@ static __device__ __forceinline__ void opdi_cu_store_common(opdi_cu_16 *p, opdi_
     opdi_cu_store_common(&p->a, v.a);
     opdi_cu_store_common(&p->b, v.b);
 }
-/* Combines *p with v in one atomic step, by the operation `how`.  A maximum or minimum keeps NaN. */
+/* Replaces *p by the combination of *p and v, in one atomic step.  `how` is the operation.  For a maximum or minimum,
+   NaN stays. */
 template <class T> static __device__ void opdi_cu_atomic(int how, T *p, T v) {
     if (how == OPDI_CU_ADD) { opdi_cu_atomic_add(p, v); return; }
     auto *at = (decltype(opdi_cu_bits_of(v)) *)p;
@@ -163,15 +165,15 @@ template <class T> static __device__ void opdi_cu_atomic(int how, T *p, T v) {
     }
 }
 
-/* The operands of a walk over `index`: index itself, `a` without dim `dim`, and b. */
+/* The operands of a walk over `index`: index itself, `a` (with stride 0 along `dim`), and b. */
 struct opdi_cu_indexed {
     opdi_cu_strided<3> walk;
     const int64_t *index;
     void *a, *b;
-    int64_t at, size;                             /* a's stride and size along dim */
+    int64_t at, size;                             /* stride and size of a along `dim` */
     double alpha;
     int how;
-    bool wrap;                                    /* negative indices count from the end */
+    bool wrap;                                    /* true: negative indices count from the end */
     opdi_cu_guard guard;
     __device__ __forceinline__ bool place(int64_t i, int64_t *pa, int64_t *pb) const {
         int64_t o[3], k;
@@ -192,7 +194,7 @@ template <class T> struct opdi_cu_gather : opdi_cu_indexed {
         ((T *)b)[pb] = there ? ((const T *)a)[pa] : T();
     }
 };
-/* If an index occurs twice, either of the two elements may be the one that stays. */
+/* If an index occurs twice, either of the two elements may remain. */
 template <class T> struct opdi_cu_scatter : opdi_cu_indexed {
     explicit opdi_cu_scatter(const opdi_cu_indexed &x) : opdi_cu_indexed(x) { }
     __device__ void operator()(int64_t i) const {
@@ -200,7 +202,7 @@ template <class T> struct opdi_cu_scatter : opdi_cu_indexed {
         if (place(i, &pa, &pb)) { opdi_cu_store_common((T *)a + pa, ((const T *)b)[pb]); }
     }
 };
-/* Adds or folds atomically: the order of a sum is not determined, as in PyTorch. */
+/* Combines elements atomically.  The order of additions varies, as in PyTorch. */
 template <class T> struct opdi_cu_scatter_fold : opdi_cu_indexed {
     explicit opdi_cu_scatter_fold(const opdi_cu_indexed &x) : opdi_cu_indexed(x) { }
     __device__ void operator()(int64_t i) const {
@@ -208,8 +210,8 @@ template <class T> struct opdi_cu_scatter_fold : opdi_cu_indexed {
         if (place(i, &pa, &pb)) { opdi_cu_atomic(how, (T *)a + pa, opdi_cu_times((T)alpha, ((const T *)b)[pb])); }
     }
 };
-/* Gathers, scatters or folds as `how` says.  a and b have one dtype.  b has at least index's sizes, or is one number.
-   Folds exist for compute types only. */
+/* Gathers, scatters or combines, as `how` says.  a and b have the same dtype.  b has at least the sizes of index, or is
+   one number.  Combining is possible only for compute types.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_indexed_run(const opd_call *call, int how, opd_tensor *a, int dim, opd_tensor *index,
                                opd_tensor *b, bool wrap, double alpha) {
     const int nd = opd_ndim(a);
@@ -240,7 +242,8 @@ static int opdi_cu_gather_kernel(opd_call *call) {
     return opdi_cu_indexed_run(call, OPDI_CU_GATHER, self, opdi_cu_dim(opd_arg_int(call, 1), self), index,
                                opdi_cu_result(call, 0), false, 1);
 }
-/* scatter(self, dim, index, src or value), and its variants that fold, which compute in the compute type. */
+/* Runs scatter(self, dim, index, src or value), or a variant that combines elements, in the compute type, as `how`
+   says. */
 static int opdi_cu_scatter_how(opd_call *call, int how) {
     if (how != OPDI_CU_SCATTER && opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
     opd_tensor *index = opd_arg_tensor(call, 2), *out = opd_result_update(call), *src, *desk = out;
@@ -263,7 +266,7 @@ static int opdi_cu_scatter_reduce_kernel(opd_call *call) {
     }
     return opdi_cu_scatter_how(call, *how == 'a' ? OPDI_CU_ADD : OPDI_CU_MUL);
 }
-/* Divides each sum by its count, or by 1 if nothing was counted, rounding down for integers. */
+/* Divides each sum by its count, or by 1 if the count is 0.  Integers are rounded down. */
 template <class T> struct opdi_cu_share {
     T *desk;
     const int64_t *count;
@@ -272,7 +275,9 @@ template <class T> struct opdi_cu_share {
     static __device__ int64_t divide(int64_t x, int64_t k) { return x / k - (x % k < 0); }
     __device__ void operator()(int64_t i) const { desk[i] = divide(desk[i], count[i] > 1 ? count[i] : 1); }
 };
-/* Folds src into out along dim, at the positions in index.  `name`: sum, prod, mean, amax or amin. */
+/* Combines elements of src with elements of out along dim, at the positions in index.  `name` is sum, prod, mean, amax
+   or amin.  If `include_self` is false, the previous elements of out do not count.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_cu_reduce_into(const opd_call *call, opd_tensor *out, int dim, opd_tensor *index, opd_tensor *src,
                                const char *name, bool include_self) {
     const opd_scalar_type t = opdi_cu_compute_dtype(opd_dtype(out));
@@ -282,7 +287,7 @@ static int opdi_cu_reduce_into(const opd_call *call, opd_tensor *out, int dim, o
     opd_tensor *desk = opdi_cu_desk_filled(out, t), *count, *one;
     if (opd_dtype(src) != t) { src = opdi_cu_as(src, t); }
     if (!desk || !src) { return -1; }
-    if (!include_self) {                          /* positions that are written start from the neutral value */
+    if (!include_self) {                          /* positions to be written start from the neutral value */
         const opd_value start = how == OPDI_CU_MUL ? opd_value_int(1) : how == OPDI_CU_ADD ? opd_value_int(0)
             : whole ? opd_value_int(how == OPDI_CU_MAX ? INT64_MIN : INT64_MAX)
             : opd_value_float(how == OPDI_CU_MAX ? -INFINITY : INFINITY);
@@ -317,14 +322,14 @@ static int opdi_cu_scatter_reduce_two_kernel(opd_call *call) {
     return !out ? -1 : opdi_cu_reduce_into(call, out, opdi_cu_dim(opd_arg_int(call, 1), out), opd_arg_tensor(call, 2),
                                            opd_arg_tensor(call, 3), opd_arg_str(call, 4), opd_arg_bool(call, 5));
 }
-/* Expands a vector of indices along dim to a tensor with the given sizes. */
+/* Expands a vector of indices along dim to a tensor of the given sizes.  Returns NULL and sets an error if it fails. */
 static opd_tensor *opdi_cu_spread(opd_tensor *index, int dim, const int64_t *sizes, int ndim) {
     int64_t strides[OPD_MAX_DIMS];
     index = opdi_cu_as(index, OPD_INT64);
     for (int d = 0; d < ndim; d++) { strides[d] = d == dim ? 1 : 0; }
     return index ? opd_tensor_view(index, sizes, strides, ndim, opd_offset(index)) : NULL;
 }
-/* Run index_add and index_copy(self, dim, index, source, ...). */
+/* These functions run index_add and index_copy(self, dim, index, source, ...). */
 static int opdi_cu_index_add_kernel(opd_call *call) {
     if (opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
     opd_tensor *src = opd_arg_tensor(call, 3), *out = opd_result_update(call), *desk, *index;
@@ -367,7 +372,8 @@ static int opdi_cu_index_reduce_kernel(opd_call *call) {
     return !index ? -1 : opdi_cu_reduce_into(call, out, dim, index, src, opd_arg_str(call, 4), opd_arg_bool(call, 5));
 }
 
-/* b[outer][j][inner] = a[outer][index[j]][inner], in units of T */
+/* b[outer][j][inner] = a[outer][index[j]][inner], in units of T.  If `wrap` is true, negative indices count from the
+   end. */
 template <class T> struct opdi_cu_select_rows {
     const T *a;
     T *b;
@@ -383,7 +389,8 @@ template <class T> struct opdi_cu_select_rows {
         b[i] = guard.inside(k, size) ? a[(o * size + k) * inner + c] : T();
     }
 };
-/* out = the rows of `a` at index along dim, in the order outer, index, inner. */
+/* Copies the rows of `a` along dim that index lists to `out` [outer, index, inner].  Returns 0, or -1 and sets an
+   error. */
 static int opdi_cu_rows_select(const opd_call *call, opd_tensor *a, int dim, opd_tensor *index, opd_tensor *out,
                                bool wrap) {
     const int nd = opd_ndim(a);
@@ -413,7 +420,7 @@ static int opdi_cu_embedding_kernel(opd_call *call) {
     return opdi_cu_rows_select(call, opd_arg_tensor(call, 0), 0, opd_arg_tensor(call, 1), opdi_cu_result(call, 0),
                                false);
 }
-/* Returns t, with all its elements in order, as one dim. */
+/* Returns the elements of t, in row-major order, as a tensor of one dim. */
 static opd_tensor *opdi_cu_flat(opd_tensor *t) {
     const int64_t one = 1, n = opd_numel(t);
     t = opdi_cu_as(t, opd_dtype(t));
@@ -425,19 +432,19 @@ static int opdi_cu_take_kernel(opd_call *call) {
     return opdi_cu_rows_select(call, self, 0, opd_arg_tensor(call, 1), opdi_cu_result(call, 0), true);
 }
 
-//== what is not zero: how many, and which =============================================================================
+//== nonzero, masked_select, masked_scatter ============================================================================
 //
-//  There are three steps.  The first counts the selected elements of each tile.  The second computes the beginning of
-//  each tile's results and the total; the host waits for the total if it is the result's size.  The third goes through
-//  the tiles again, with the position of each selected element.
+//  There are three steps.  The first counts the selected elements of each tile.  The second computes where each tile's
+//  results begin, and the total; the host waits for the total if it is the size of the result.  The third goes through
+//  the tiles again, now with the position of each selected element in the result.
 
 enum { OPDI_CU_PICK_THREADS = 256, OPDI_CU_PICK_TILE = 2048 };
 
-/* x[i] = x[0] + ... + x[i - 1]; x[n] becomes the total.  Runs in one block. */
+/* Replaces each x[i] by the sum of the elements before it, and sets x[n] to the total.  Runs in one block. */
 static __global__ void opdi_cu_offsets_kernel(int64_t *x, int64_t n) {
     __shared__ int64_t warps[OPDI_CU_WARP];
     const int lane = threadIdx.x % OPDI_CU_WARP, warp = threadIdx.x / OPDI_CU_WARP;
-    const int E = 8;                              /* neighbouring elements of a thread */
+    const int E = 8;                              /* neighbouring elements per thread */
     int64_t carry = 0;
     for (int64_t from = 0; from < n; from += blockDim.x * E) {
         const int64_t i = from + threadIdx.x * E;
@@ -491,8 +498,8 @@ template <class P, class E> __global__ void opdi_cu_pick_kernel(int64_t n, P in,
         __syncthreads();
     }
 }
-/* Counts the selected elements of *tiles tiles.  Returns, for each tile, the number before it; the element behind the
-   last one is the total. */
+/* Counts the selected elements (for which in(i) is true) of *tiles tiles.  Returns an array with the number of selected
+   elements before each tile, then the total.  Returns NULL and sets an error if it fails. */
 template <class P> static int64_t *opdi_cu_count(int64_t n, const P &in, int64_t *tiles) {
     *tiles = opdi_cu_ceil(n, OPDI_CU_PICK_TILE);
     int64_t *counts = (int64_t *)opdi_cu_scratch((*tiles + 1) * 8);
@@ -506,7 +513,7 @@ template <class P, class E> static int opdi_cu_pick(int64_t n, const P &in, cons
     return n <= 0 ? 0 : opdi_cu_launch(opdi_cu_pick_kernel<P, E>, (unsigned)opdi_cu_ceil(n, OPDI_CU_PICK_TILE),
                                        OPDI_CU_PICK_THREADS, 0, n, in, counts, each);
 }
-/* Waits for a number that kernels have computed and returns it.  On failure, returns -1 and sets an error. */
+/* Waits for a number that kernels have computed, and returns it.  Returns -1 and sets an error if it fails. */
 static int64_t opdi_cu_fetch(const int64_t *at) {
     int64_t v = -1;
     return opdi_cu_copy_bytes(NULL, &v, -1, at, opdi_cu_current(), sizeof v) ? -1 : v;
@@ -518,7 +525,7 @@ template <class T> struct opdi_cu_is_true {
 };
 /* Writes the coordinates of element i to row `at` of the result. */
 struct opdi_cu_place {
-    opdi_cu_strided<1> walk;                         /* stride 1: only the sizes are used */
+    opdi_cu_strided<1> walk;                         /* only its sizes are used */
     int64_t *out, row, column;
     __device__ void operator()(int64_t i, int64_t at) const {
         for (int d = walk.n - 1; d >= 0; d--) {
@@ -552,11 +559,11 @@ static int opdi_cu_nonzero_kernel(opd_call *call) {
     OPDI_CU_ALL(opd_dtype(t), T, return opdi_cu_nonzero_of<T>(call, t))
 }
 
-/* masked_select: out[at] = self[i]; masked_scatter: self[i] = source[at] */
+/* masked_select: list[at] = self[i].  masked_scatter (`back`): self[i] = list[at]. */
 template <class T> struct opdi_cu_masked {
     opdi_cu_strided<1> walk;                         /* of self */
     T *self, *list;
-    int64_t n;                                    /* of list */
+    int64_t n;                                    /* length of list */
     bool back;
     opdi_cu_guard guard;
     __device__ void operator()(int64_t i, int64_t at) const {
@@ -566,7 +573,7 @@ template <class T> struct opdi_cu_masked {
         if (guard.inside(at, n)) { self[o] = list[at]; }
     }
 };
-/* Returns the mask expanded to these sizes, as bytes. */
+/* Returns the mask as a contiguous tensor of these sizes. */
 static opd_tensor *opdi_cu_mask(opd_tensor *mask, const int64_t *sizes, int ndim) {
     mask = opd_expand(mask, opd_ints_of(sizes, ndim));
     return mask ? opdi_cu_as(mask, opd_dtype(mask)) : NULL;
@@ -610,7 +617,7 @@ static int opdi_cu_masked_scatter_kernel(opd_call *call) {
     OPDI_CU_SIZES(opd_dtype(out), T, return opdi_cu_masked_move<T>(call, out, mask, src))
     return 0;
 }
-/* Fills where the mask is true.  The operands of the walk are out, self and mask. */
+/* Sets out to `value` where the mask is true, otherwise to self.  The operands of the walk are out, self and mask. */
 template <class T> struct opdi_cu_fill_masked {
     opdi_cu_strided<3> walk;
     T *out;

@@ -4,14 +4,15 @@
 
 //== nll_loss ==========================================================================================================
 
-/* Input x [n, c, inner] and targets [n, inner].  Targets equal to `ignore` do not count.  Neither do targets out of
-   range, which are noted as a fault. */
+/* Input x [n, c, inner] and targets [n, inner].  Targets equal to `ignore` do not count.  Targets that are out of range
+   do not count either, and are noted as a fault. */
 template <typename T> struct opdi_cu_nll {
-    const T *x, *w;                               /* w: NULL, or the classes' weights */
+    const T *x, *w;                               /* w: weights of the classes, or NULL */
     const int64_t *target;
     int64_t n, c, inner, ignore;
     opdi_cu_guard guard;
-    /* Returns the weight of target i, and sets *at to its element of x. */
+    /* Returns the weight of target i, and sets *at to the position of its element in x, or to -1 if the target does not
+       count. */
     __device__ __forceinline__ opdi_cu_acc<T> weight(int64_t i, int64_t *at) const {
         const int64_t t = target[i];
         *at = -1;
@@ -30,7 +31,7 @@ template <typename T> __global__ void opdi_cu_nll_each(const opdi_cu_nll<T> k, T
     }
     if (blockIdx.x == 0 && threadIdx.x == 0) { opdi_cu_store(total, (A)0); }
 }
-/* Sums the losses and the weights.  parts [2][gridDim.x] gets the sums of each block, which a kernel of one block then
+/* Sums the losses and the weights.  parts [2][gridDim.x] gets the sums of each block, which opdi_cu_nll_total then
    adds. */
 template <typename T> __global__ void opdi_cu_nll_sums(const opdi_cu_nll<T> k, opdi_cu_acc<T> *parts) {
     typedef opdi_cu_acc<T> A;
@@ -54,8 +55,8 @@ __global__ void opdi_cu_nll_total(const opdi_cu_acc<T> *parts, int blocks, bool 
     const A weights = opdi_cu_block_reduce(i < blocks ? parts[blocks + i] : (A)0, opdi_cu_sum(), (A)0);
     if (i == 0) { opdi_cu_store(y, mean ? sum / weights : sum); opdi_cu_store(total, weights); }
 }
-/* Each element of dx [n, c, inner] is -w g at its target, and 0 elsewhere.  one: one g serves all targets; with `mean`,
-   it is divided by the total weight. */
+/* dx [n, c, inner] is -w g at the target, and 0 elsewhere.  If `one` is true, the same g serves all targets; if also
+   `mean` is true, it is divided by the total weight. */
 template <typename T> __global__ void opdi_cu_nll_back(const opdi_cu_nll<T> k, const T *g, bool one, bool mean,
                                                        const T *total, T *dx) {
     typedef opdi_cu_acc<T> A;
@@ -65,15 +66,16 @@ template <typename T> __global__ void opdi_cu_nll_back(const opdi_cu_nll<T> k, c
         const int64_t q = i / k.inner, t = q / k.c * k.inner + i % k.inner;
         A v = 0;
         int64_t at;
-        if (q % k.c == 0 || k.target[t] == q % k.c) {             /* the thread of the first class checks the target */
+        if (q % k.c == 0 || k.target[t] == q % k.c) {             /* the thread of the first class also checks the
+                                                                     target */
             const A w = k.weight(t, &at);
             if (at == i) { v = -w * (one ? scale : opdi_cu_load<A>(g + t)); }
         }
         opdi_cu_store(dx + i, v);
     }
 }
-/* Reads the arguments of nll_loss into *k.  x, target and weight are arguments from `input` on; `first` is the index of
-   the argument `reduction`. */
+/* Reads the arguments of nll_loss into *k.  Arguments from number `input` on are x, target and weight; argument number
+   `first` is the reduction.  Returns 0, or -1 and sets an error. */
 template <typename T>
 static int opdi_cu_nll_of(opd_call *call, int input, int first, opdi_cu_nll<T> *k) {
     opd_tensor *x = opd_contiguous(opd_arg_tensor(call, input)),
@@ -141,16 +143,16 @@ static const opdi_cu_row opdi_cu_rows_losses[] = {
     {"nll_loss_backward", opdi_cu_nll_backward}, {"nll_loss2d_backward", opdi_cu_nll_backward},
     {NULL, NULL}};
 
-//== distances between rows ============================================================================================
+//== distances between the rows of matrices ============================================================================
 //
-//  d_ij = (sum_k |x_ik - y_jk|^p)^(1/p).  For one matrix (y is x) the result has the pairs i < j, one after another.  A
-//  block computes tiles of 16 x 16 distances in shared memory.  The gradient of an element of x is one thread's sum
-//  over the rows of y.
+//  d_ij = (sum_k |x_ik - y_jk|^p)^(1/p).  If there is only one matrix (y is x), the result has the pairs i < j, one
+//  after another.  A block computes tiles of 16 x 16 distances, for which it copies rows to shared memory.  For the
+//  gradient with respect to an element of x, one thread sums over the rows of y.
 
 enum { OPDI_CU_TILE = 16 };
 enum opdi_cu_norm_kind { OPDI_CU_NORM_0, OPDI_CU_NORM_1, OPDI_CU_NORM_2, OPDI_CU_NORM_P, OPDI_CU_NORM_MAX };
-/* x is [b, n, k] and y [b, m, k]; g and d are [b, n, m], or the pairs of one matrix; out is like g for distances, like
-   x for the gradient. */
+/* x is [b, n, k] and y is [b, m, k].  g (gradients) and d (distances) are [b, n, m] or, if `pairs` is true, the pairs
+   of one matrix.  out has the sizes of g for distances, or the sizes of x for the gradient. */
 template <typename T> struct opdi_cu_distances {
     int64_t b, n, m, k;
     T p;
@@ -192,7 +194,8 @@ template <int KIND, typename T> __global__ void opdi_cu_distances_kernel(const o
         if (i0 + v < k.n && j0 + u < k.m && (!k.pairs || i0 + v < j0 + u)) { k.out[k.at(b, i0 + v, j0 + u)] = s; }
     }
 }
-/* Returns the factor of the gradient: g sign(v) |v|^(p-1) / d^(p-1), or 0 if the two rows are equal. */
+/* Returns what a distance d between two rows adds to the gradient of x, where v is the difference of the two elements:
+   g sign(v) |v|^(p-1) / d^(p-1), or 0 if the rows are equal. */
 template <int KIND, typename T> __device__ __forceinline__ T opdi_cu_distance_back(T v, T g, T d, T p) {
     const T size = v < 0 ? -v : v, one = (T)((v > 0) - (v < 0));
     switch (KIND) {
@@ -237,8 +240,8 @@ template <typename T> static int opdi_cu_distances_of(opd_tensor *out, opd_tenso
         : p == 2 ? opdi_cu_distances_go<OPDI_CU_NORM_2>(f, g)
         : p > 1e300 ? opdi_cu_distances_go<OPDI_CU_NORM_MAX>(f, g) : opdi_cu_distances_go<OPDI_CU_NORM_P>(f, g);
 }
-/* Computes the result of the call: distances of x and y (if y is NULL, of the pairs of x).  If g and d are given,
-   computes the gradient by x. */
+/* Computes result 0 of the call: the distances of the rows of x and y or, if y is NULL, of the pairs of rows of x.  If
+   g and d are given, computes the gradient with respect to x.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_distances_run(opd_call *call, opd_tensor *x, opd_tensor *y, opd_tensor *g, opd_tensor *d, double p) {
     opd_tensor *out = opdi_cu_result(call, 0), *desk;
     const opd_scalar_type t = opdi_cu_compute_dtype(opd_dtype(out));
@@ -250,7 +253,7 @@ static int opdi_cu_distances_run(opd_call *call, opd_tensor *x, opd_tensor *y, o
     return (t == OPD_FLOAT64 ? opdi_cu_distances_of<double>(desk, x, y, g, d, p)
             : opdi_cu_distances_of<float>(desk, x, y, g, d, p)) ? -1 : opdi_cu_settle(out, desk);
 }
-/* Returns t [.., a, b] expanded to the batch dims of out. */
+/* Returns t [.., a, b], expanded to the batch dims of out. */
 static opd_tensor *opdi_cu_batched_as(opd_tensor *t, const opd_tensor *out) {
     int64_t sizes[OPD_MAX_DIMS];
     const int n = opd_ndim(out);
@@ -258,7 +261,8 @@ static opd_tensor *opdi_cu_batched_as(opd_tensor *t, const opd_tensor *out) {
     sizes[n - 2] = opd_size(t, -2); sizes[n - 1] = opd_size(t, -1);
     return opd_expand(t, opd_ints_of(sizes, n));
 }
-/* _cdist_forward(x1, x2, p, compute_mode).  Many rows are computed by a product, as on the CPU. */
+/* Runs _cdist_forward(x1, x2, p, compute_mode).  If there are many rows and p is 2, uses a matrix product, as on the
+   CPU. */
 static int opdi_cu_cdist_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *out;
     const int64_t mode = opd_arg_is_none(call, 3) ? 0 : opd_arg_int(call, 3);
@@ -275,7 +279,7 @@ static int opdi_cu_cdist_kernel(opd_call *call) {
     y = opdi_cu_batched_as(y, out);
     return x && y ? opdi_cu_distances_run(call, x, y, NULL, NULL, p) : -1;
 }
-/* _cdist_backward(grad, x1, x2, p, cdist) */
+/* Runs _cdist_backward(grad, x1, x2, p, cdist). */
 static int opdi_cu_cdist_backward_kernel(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *y = opd_arg_tensor(call, 2);
     opd_tensor *d = opd_arg_tensor(call, 4), *out;
@@ -292,7 +296,7 @@ static int opdi_cu_pdist_kernel(opd_call *call) {
     return opd_results_from_fake(call) ? -1
         : opdi_cu_distances_run(call, opd_arg_tensor(call, 0), NULL, NULL, NULL, opd_arg_float(call, 1));
 }
-/* _pdist_backward(grad, self, p, pdist) */
+/* Runs _pdist_backward(grad, self, p, pdist). */
 static int opdi_cu_pdist_backward_kernel(opd_call *call) {
     return opd_results_from_fake(call) ? -1
         : opdi_cu_distances_run(call, opd_arg_tensor(call, 1), NULL, opd_arg_tensor(call, 0), opd_arg_tensor(call, 3),
@@ -301,11 +305,11 @@ static int opdi_cu_pdist_backward_kernel(opd_call *call) {
 static const opdi_cu_row opdi_cu_rows_distances[] = {
     {"_cdist_forward", opdi_cu_cdist_kernel}, {"_cdist_backward", opdi_cu_cdist_backward_kernel},
     {"_pdist_forward", opdi_cu_pdist_kernel}, {"_pdist_backward", opdi_cu_pdist_backward_kernel},
-    /* Fourier transforms run on the CPU, with copies there and back */
+    /* Fourier transforms run on the CPU, with copies to the host and back */
     {"_fft_r2c", opd_cpu_fallback}, {"_fft_c2r", opd_cpu_fallback}, {"_fft_c2c", opd_cpu_fallback},
     {"_ctc_loss", opd_cpu_fallback}, {"_ctc_loss_backward", opd_cpu_fallback},
     {"frexp.Tensor", opd_cpu_fallback}, {"embedding_renorm", opd_cpu_fallback},
-    /* so do factorisations of matrices */
+    /* so do factorizations of matrices */
     {"_linalg_check_errors", opd_cpu_fallback}, {"linalg_cholesky_ex", opd_cpu_fallback},
     {"cholesky_solve", opd_cpu_fallback}, {"cholesky_inverse", opd_cpu_fallback},
     {"linalg_solve_triangular", opd_cpu_fallback}, {"linalg_lu_factor_ex", opd_cpu_fallback},

@@ -1,10 +1,10 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:matmul      matrix products
 //
-//  cuBLAS is used for floating point, a plain kernel for integers.  All products have the form out[n] = alpha a[n] b[n]
-//  + beta out[n] with a [n, m, k], b [n, k, p] and contiguous out [n, m, p].  A vector is a row or a column. cuBLAS
-//  gives the same bits each time for the products of one stream.  If a thread computes on several streams at once, the
-//  last bits may differ.
+//  cuBLAS computes products of floating-point matrices, a simple kernel those of integers.  Each product has the form
+//  out[n] = alpha a[n] b[n] + beta out[n], with a [n, m, k], b [n, k, p] and contiguous out [n, m, p].  A vector counts
+//  as a row or a column.  For products on one stream, cuBLAS gives the same bits each time.  If a thread computes on
+//  several streams at once, the last bits may differ.
 //----------------------------------------------------------------------------------------------------------------------
 
 static int opdi_cu_blas_failed(cublasStatus_t s, const char *what) {
@@ -12,8 +12,8 @@ static int opdi_cu_blas_failed(cublasStatus_t s, const char *what) {
     return opd_fail(s == CUBLAS_STATUS_ALLOC_FAILED ? OPD_ERROR_MEMORY : OPD_ERROR_KERNEL, "cuBLAS error: %s in %s",
                     cublasGetStatusString(s), what);
 }
-/* A thread's cuBLAS handles, one for each device.  When the thread ends, other threads reuse them: destroying a handle
-   waits for the device, which would break a capture. */
+/* The cuBLAS handles of a thread, one per device.  When the thread ends, other threads may take its handles.  They are
+   not destroyed, because that waits for the device, which would break a capture. */
 static std::mutex opdi_cu_handles_lock;
 static std::vector<cublasHandle_t> *opdi_cu_idle_handles;     /* [OPDI_CU_MAX_DEVICES]; never destroyed */
 struct opdi_cu_handles {
@@ -24,7 +24,8 @@ struct opdi_cu_handles {
     }
 };
 static thread_local opdi_cu_handles opdi_cu_blas_handles;
-/* Takes a handle for the current device if this thread has none.  Returns false and sets *s on failure. */
+/* If this thread has no handle for the current device, takes or makes a handle.  Returns false and sets *s if it
+   fails. */
 static bool opdi_cu_blas_take(cublasStatus_t *s) {
     const int index = opdi_cu_current();
     cublasHandle_t *h = &opdi_cu_blas_handles.at[index];
@@ -51,11 +52,12 @@ static cublasHandle_t opdi_cu_blas() {
     return NULL;
 }
 
-/* A batch of matrices [n, rows, cols].  Strides are in elements. */
+/* A batch of matrices [n, rows, cols]; the strides are in elements. */
 struct opdi_cu_matrix { const void *data; int64_t batch, row, col; };
 struct opdi_cu_product { int64_t n, m, k, p; opdi_cu_matrix a, b; void *out; int64_t out_batch; };
 
-/* Returns whether cuBLAS can read the matrix without a copy.  *turned: whether the matrix is column-major. */
+/* Returns whether cuBLAS can read a matrix without a copy.  Sets *ld to its leading dimension, and *turned to whether
+   it is column-major. */
 static bool opdi_cu_leading(const opdi_cu_matrix *x, int64_t rows, int64_t cols, int64_t *ld, bool *turned) {
     const int64_t row = rows == 1 ? cols : x->row, col = cols == 1 ? (rows == 1 || row != 1 ? 1 : rows) : x->col;
     *turned = col != 1;
@@ -72,8 +74,8 @@ static bool opdi_cu_cuda_type(opd_scalar_type t, cudaDataType *type) {
     }
 }
 
-/* out = alpha a b + beta out.  cuBLAS takes rows for columns, so this computes out^T = b^T a^T.  out_type may be
-   float32 if the factors are 16-bit floats. */
+/* Computes out = alpha a b + beta out.  cuBLAS takes rows for columns, so it is asked for out^T = b^T a^T.  out_dtype
+   may be float32 if the factors are 16-bit floats.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_gemm(const opdi_cu_product *q, opd_scalar_type dtype, opd_scalar_type out_dtype, double alpha,
     double beta) {
     const float alpha32 = (float)alpha, beta32 = (float)beta;
@@ -121,7 +123,7 @@ template <typename T> static int opdi_cu_product_plain(const opdi_cu_product *q,
     return opdi_cu_launch(opdi_cu_product_kernel<T>, opdi_cu_grid(q->n * q->m * q->p, 256), dim3(256), 0, *q, al, be);
 }
 static double opdi_cu_number(opd_value v) { return v.tag == OPD_TAG_FLOAT ? v.u.d : (double)v.u.i; }
-/* Computes the product for any sizes and dtype. */
+/* Computes a product of any sizes and dtype.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_product_run(const opdi_cu_product *q, opd_scalar_type dtype, opd_value alpha, opd_value beta) {
     const bool fits = q->m <= INT32_MAX && q->k <= INT32_MAX && q->p <= INT32_MAX && q->n <= INT32_MAX;
     cudaDataType type;
@@ -133,8 +135,9 @@ static int opdi_cu_product_run(const opdi_cu_product *q, opd_scalar_type dtype, 
     return -1;
 }
 
-/* Reads a factor [rows, cols] or [n, rows, cols] into *x; a vector becomes one row or one column.  If cuBLAS cannot
-   read the factor, it is copied first. */
+/* Reads a factor [rows, cols] or [n, rows, cols] into *x.  A vector becomes a column if `column` is true, otherwise a
+   row.  If cuBLAS cannot read the factor, it is copied; `copied` says that this has been done.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_cu_factor(opd_tensor *t, bool column, opdi_cu_matrix *x, bool copied) {
     const int64_t *sizes = opd_sizes(t), *strides = opd_strides(t);
     const int nd = opd_ndim(t);
@@ -152,7 +155,7 @@ static int opdi_cu_factor(opd_tensor *t, bool column, opdi_cu_matrix *x, bool co
     t = opd_contiguous(t);
     return t ? opdi_cu_factor(t, column, x, true) : -1;
 }
-/* Makes result 0 as beta self + alpha a b.  self may be NULL. */
+/* Sets result 0 of the call to beta self + alpha a b; self may be NULL.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_product_of(opd_call *call, opd_tensor *self, opd_tensor *a, opd_tensor *b, opd_value beta,
     opd_value alpha) {
     opdi_cu_product q;
@@ -183,7 +186,7 @@ static int opdi_cu_addmm(opd_call *call) {
     return opdi_cu_product_of(call, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_tensor(call, 2),
                               opd_arg_value(call, 3), opd_arg_value(call, 4));
 }
-/* addbmm: adds the products of a batch to the result, one after another. */
+/* Runs addbmm: adds the products of a batch to the result, one after another. */
 static int opdi_cu_addbmm(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *a = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2), *sum = NULL;
     const opd_value alpha = opd_arg_value(call, 4);
@@ -204,7 +207,7 @@ static int opdi_cu_addbmm(opd_call *call) {
     return opd_copy_(out, sum) ? 0 : -1;
 }
 
-/* Computes the dot product sum a[i] b[i]: first one part per block, then the sum of the parts. */
+/* Computes the parts of the dot product sum a[i] b[i], one per block.  Another kernel adds the parts. */
 template <typename T> __global__ void opdi_cu_dot_kernel(const T *a, int64_t sa, const T *b, int64_t sb, int64_t n,
     opdi_cu_acc<T> *parts) {
     typedef opdi_cu_acc<T> A;

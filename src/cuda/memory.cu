@@ -1,29 +1,30 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:memory      the caching allocator, pinned memory, copies
 //
-//  Segments come from cudaMalloc and are cut into blocks.  Free blocks are joined with their free neighbours, and kept
-//  by stream and size.  A block is reused on the stream that it was made on, where the order of work makes this safe.
-//  While a stream is captured, its memory comes from a pool of the capture, which no other work gets.
+//  cudaMalloc provides segments, which are cut into blocks.  Neighbouring free blocks are joined.  Free blocks are kept
+//  by stream and size.  A block is reused only on the stream that it was allocated on, where the order of the work
+//  makes this safe.  While a stream is captured, its memory comes from a pool of the capture, which no other work uses.
 //
-//  A block that other streams use, too (opd_tensor_record_stream), is marked with an event on each of these streams
-//  when it is freed.  Pinned memory that copies read or write is marked in the same way.  The block can be reused when
-//  all events have passed.
+//  If other streams use a block, too (opd_tensor_record_stream), an event is recorded on each of these streams when the
+//  block is freed.  The same is done for pinned memory that copies read or write.  The block can be reused when all its
+//  events have passed.
 //
-//  The lock is only held for bookkeeping.  It is released while CUDA allocates or frees memory, or waits for events.
+//  The lock is only held while these tables are read or changed.  It is released while CUDA allocates or frees memory,
+//  or waits for events.
 //----------------------------------------------------------------------------------------------------------------------
 
 struct opdi_cu_pool;
 typedef struct opdi_cu_use { int device; cudaStream_t stream; } opdi_cu_use;
-/* A block of device memory.  If `pool` is NULL, it is a block of pinned host memory. */
+/* A block of device memory or, if `pool` is NULL, of pinned host memory. */
 typedef struct opdi_cu_piece {
     char *at;
     size_t bytes;
     opdi_cu_pool *pool;
     cudaStream_t stream;
-    opdi_cu_piece *before, *after;                /* neighbours in the segment */
+    opdi_cu_piece *before, *after;                /* neighbours in the segment, or NULL */
     bool used;
-    int marks;                                    /* number of events that it waits for */
-    std::vector<opdi_cu_use> uses;                /* uses by other streams */
+    int marks;                                    /* number of events that the block waits for */
+    std::vector<opdi_cu_use> uses;                /* other streams that use the block */
 } opdi_cu_piece;
 struct opdi_cu_piece_order {
     bool operator()(const opdi_cu_piece *a, const opdi_cu_piece *b) const {
@@ -31,8 +32,8 @@ struct opdi_cu_piece_order {
             : a->bytes != b->bytes ? a->bytes < b->bytes : a->at < b->at;
     }
 };
-/* The random words that a generator provides in a capture, counted from the position of its sequence.  In `state`, the
-   kernels of a replay find the key and that position. */
+/* The random words that a generator provides during a capture.  In a replay, they are counted from the position that
+   the generator has then.  `state` is the memory from which the kernels of a replay read the key and this position. */
 typedef struct opdi_cu_sequence {
     opd_generator *generator;
     uint64_t key, at;
@@ -44,30 +45,33 @@ struct opdi_cu_pool {
     int device;
     bool captures;
     std::set<opdi_cu_piece *, opdi_cu_piece_order> free;
-    cudaStream_t stream;                          /* of a capture: its first stream, */
-    unsigned long long id;                        /* CUDA's id of it, */
-    const char *broken;                           /* a request that cannot be captured, or NULL */
+    cudaStream_t stream;                          /* for a capture: its first stream */
+    unsigned long long id;                        /* for a capture: CUDA's id */
+    const char *broken;                           /* a request that made the capture fail, or NULL */
     std::vector<opdi_cu_sequence> sequences;
 };
 typedef struct opdi_cu_mark { cudaEvent_t event; opdi_cu_piece *of; } opdi_cu_mark;
 static std::mutex opdi_cu_memory_lock;            /* protects the variables below */
 typedef std::unique_lock<std::mutex> opdi_cu_hold;
-static std::mutex opdi_cu_release_lock;           /* while memory goes back to CUDA; taken before the other lock */
+static std::mutex opdi_cu_release_lock;           /* held while memory is given back to CUDA; taken before the other
+                                                     lock */
 static opdi_cu_pool opdi_cu_pools[OPDI_CU_MAX_DEVICES];
 static std::unordered_map<void *, opdi_cu_piece *> *opdi_cu_all_pieces;          /* by address; never destroyed */
 static std::map<char *, opdi_cu_piece *> *opdi_cu_all_pinned;
 static std::multimap<size_t, opdi_cu_piece *> *opdi_cu_free_pinned;
 static int64_t opdi_cu_cached_bytes[OPDI_CU_MAX_DEVICES];
-static bool opdi_cu_no_cache;                     /* OPD_CUDA_NO_CACHE=1: every block comes from cudaMalloc */
-static std::vector<opdi_cu_pool *> *opdi_cu_capturing;                           /* pools of the current captures; */
-static std::atomic<int> opdi_cu_ncapturing;                                      /* their number */
+static bool opdi_cu_no_cache;                     /* OPD_CUDA_NO_CACHE=1: each block is allocated by cudaMalloc */
+static std::vector<opdi_cu_pool *> *opdi_cu_capturing;                           /* pools of the current captures */
+static std::atomic<int> opdi_cu_ncapturing;                                      /* number of the current captures */
 static std::vector<opdi_cu_mark> *opdi_cu_marks;
-static std::vector<opdi_cu_piece *> *opdi_cu_held;            /* to be marked when all captures have ended */
-static std::vector<opdi_cu_use> *opdi_cu_idle_streams;        /* freed streams */
+static std::vector<opdi_cu_piece *> *opdi_cu_held;            /* blocks whose events are recorded when all captures have
+                                                                 ended */
+static std::vector<opdi_cu_use> *opdi_cu_idle_streams;        /* freed streams, for reuse */
 
-//== what is captured ==================================================================================================
+//== captures of streams ===============================================================================================
 
-/* Returns the pool of the capture that a stream takes part in, or NULL.  Called under the lock. */
+/* Returns the pool of the capture that a stream takes part in, or NULL if it is not being captured.  Called under the
+   lock. */
 static opdi_cu_pool *opdi_cu_capture_pool(cudaStream_t stream) {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     unsigned long long id = 0;
@@ -83,8 +87,8 @@ static bool opdi_cu_captured(cudaStream_t stream) {
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
     return opdi_cu_capture_pool(stream) != NULL;
 }
-/* Returns 0 unless the stream is being captured.  If it is, marks the capture as broken, returns -1 and sets an
-   error. */
+/* Returns 0 unless the stream is being captured.  If it is, marks its capture as broken, sets an error and returns -1.
+   `what` names the request. */
 static int opdi_cu_uncaptured(cudaStream_t stream, const char *what) {
     if (opdi_cu_ncapturing == 0) { return 0; }
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
@@ -94,7 +98,7 @@ static int opdi_cu_uncaptured(cudaStream_t stream, const char *what) {
     return opd_fail(OPD_ERROR_KERNEL, "CUDA: %s cannot be captured: what is captured is done when it is replayed",
                     what);
 }
-/* Returns 0 unless some stream of the device is being captured.  If one is, returns -1 and sets an error. */
+/* Returns 0 unless a stream of device `index` is being captured.  If there is one, sets an error and returns -1. */
 static int opdi_cu_none_captured(int index, const char *what) {
     if (opdi_cu_ncapturing == 0) { return 0; }
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
@@ -109,8 +113,8 @@ static int opdi_cu_none_captured(int index, const char *what) {
 
 //== blocks ============================================================================================================
 
-#define OPDI_CU_SMALL ((size_t)1 << 20)           /* up to here from segments of 2 MiB; larger ones of 20 MiB, */
-#define OPDI_CU_LARGE ((size_t)10 << 20)          /* and from here on each has its own segment */
+#define OPDI_CU_SMALL ((size_t)1 << 20)           /* smaller blocks come from segments of 2 MiB, others from 20 MiB; */
+#define OPDI_CU_LARGE ((size_t)10 << 20)          /* from this size on, each block has a segment of its own */
 static size_t opdi_cu_segment_bytes(size_t bytes) {
     const size_t mega = (size_t)2 << 20;
     return bytes <= OPDI_CU_SMALL ? mega : bytes < OPDI_CU_LARGE ? 10 * mega : (bytes + mega - 1) / mega * mega;
@@ -124,7 +128,7 @@ static void opdi_cu_piece_take(opdi_cu_piece *p) {
     p->pool->free.erase(p);
 }
 /* Returns the smallest free block of the stream with at least this many bytes, or NULL.  Small blocks are not cut from
-   large ones. */
+   large ones.  If `whole` is true, the block must be a whole segment. */
 static opdi_cu_piece *opdi_cu_piece_find(opdi_cu_pool *pool, cudaStream_t stream, size_t bytes, bool whole) {
     opdi_cu_piece key = {NULL, bytes, pool, stream, NULL, NULL, false, 0, {}};
     for (auto i = pool->free.lower_bound(&key); i != pool->free.end() && (*i)->stream == stream; ++i) {
@@ -134,13 +138,13 @@ static opdi_cu_piece *opdi_cu_piece_find(opdi_cu_pool *pool, cudaStream_t stream
     return NULL;
 }
 static void opdi_cu_release(int device);
-/* Returns whether a pool still exists: a capture's pool may be freed while the lock is not held. */
+/* Returns whether a pool still exists.  (The pool of a capture may be freed while the lock is released.) */
 static bool opdi_cu_pool_lives(const opdi_cu_pool *pool) {
     for (const opdi_cu_pool &p : opdi_cu_pools) { if (pool == &p) { return true; } }
     for (const opdi_cu_pool *p : *opdi_cu_capturing) { if (pool == p) { return true; } }
     return false;
 }
-/* Returns a new segment, or NULL if memory is exhausted.  Releases the lock meanwhile. */
+/* Allocates a segment, and returns it as a block, or NULL if memory is exhausted.  Releases the lock meanwhile. */
 static opdi_cu_piece *opdi_cu_segment(opdi_cu_hold &hold, opdi_cu_pool *pool, int device, cudaStream_t stream,
                                       size_t bytes) {
     const opdi_cu_on on(device);
@@ -164,7 +168,7 @@ static opdi_cu_piece *opdi_cu_segment(opdi_cu_hold &hold, opdi_cu_pool *pool, in
     (*opdi_cu_all_pieces)[at] = p;
     return p;
 }
-/* Splits a block: the part behind `bytes` becomes a separate block. */
+/* Makes the part of a block behind its first `bytes` bytes a separate free block, unless the part is too small. */
 static void opdi_cu_piece_split(opdi_cu_piece *p, size_t bytes) {
     opdi_cu_piece *rest;
     if (p->bytes - bytes < (p->bytes > OPDI_CU_LARGE ? OPDI_CU_SMALL : 512)) { return; }
@@ -175,7 +179,7 @@ static void opdi_cu_piece_split(opdi_cu_piece *p, size_t bytes) {
     (*opdi_cu_all_pieces)[rest->at] = rest;
     opdi_cu_piece_free(rest);
 }
-/* Joins block p with the block behind it. */
+/* Joins block p with the block behind it in the segment. */
 static void opdi_cu_piece_join(opdi_cu_piece *p) {
     opdi_cu_piece *q = p->after;
     p->bytes += q->bytes; p->after = q->after;
@@ -201,7 +205,7 @@ static void opdi_cu_use_add(opdi_cu_piece *p, int device, cudaStream_t stream) {
     for (const opdi_cu_use &u : p->uses) { if (u.stream == stream && u.device == device) { return; } }
     p->uses.push_back({device, stream});
 }
-/* Frees a block at once, or if other streams use it, when their queued work is done.  While a capture goes on, no event
+/* Frees a block: at once or, if other streams use it, when the work queued on them is done.  During a capture, no event
    is recorded, because it would become a part of the capture; such blocks are freed later. */
 static void opdi_cu_retire(opdi_cu_piece *p) {
     if (!p->uses.empty() && !opdi_cu_capturing->empty()) { opdi_cu_held->push_back(p); return; }
@@ -235,7 +239,7 @@ static void opdi_cu_marks_pass() {
     }
     opdi_cu_marks->swap(left);
 }
-/* Waits for all blocks that have events now, and frees them.  Releases the lock while it waits. */
+/* Waits for the events of all blocks, and frees the blocks.  Releases the lock while it waits. */
 static void opdi_cu_marks_wait(opdi_cu_hold &hold) {
     std::vector<opdi_cu_mark> all;
     all.swap(*opdi_cu_marks);
@@ -246,7 +250,8 @@ static void opdi_cu_marks_wait(opdi_cu_hold &hold) {
     hold.lock();
     for (const opdi_cu_mark &m : all) { opdi_cu_mark_passed(m); }
 }
-/* Called when a stream is freed.  Its uses of blocks end, and blocks made on it move to the default stream. */
+/* Called when a stream is freed.  The stream no longer counts as a user of blocks, and blocks that were allocated on it
+   move to the default stream. */
 static void opdi_cu_stream_forget(int device, cudaStream_t stream) {
     auto forget = [&](opdi_cu_piece *p) {
         for (auto u = p->uses.begin(); u != p->uses.end();) {
@@ -261,10 +266,10 @@ static void opdi_cu_stream_forget(int device, cudaStream_t stream) {
     for (auto &i : *opdi_cu_all_pinned) { forget(i.second); }
 }
 
-//== what the backend calls ============================================================================================
+//== functions of the backend: memory ==================================================================================
 
-/* Returns a block of a pool; its size is a multiple of 512 bytes.  On failure, returns NULL, with an error set or with
-   none if memory is exhausted.  Releases the lock while it gets a segment. */
+/* Returns a block of a pool.  `bytes` is a multiple of 512.  Returns NULL if memory is exhausted, or NULL and sets an
+   error.  Releases the lock while it allocates a segment. */
 static opdi_cu_piece *opdi_cu_piece_new(opdi_cu_hold &hold, opdi_cu_pool *pool, cudaStream_t stream, size_t bytes) {
     const int device = pool->device;
     opdi_cu_pool *around = &opdi_cu_pools[device];
@@ -272,12 +277,12 @@ static opdi_cu_piece *opdi_cu_piece_new(opdi_cu_hold &hold, opdi_cu_pool *pool, 
     if (!opdi_cu_marks->empty()) { opdi_cu_marks_pass(); }
     if ((p = opdi_cu_piece_find(pool, stream, bytes, false)) != NULL) { opdi_cu_piece_take(p); }
     else if (pool->captures && (p = opdi_cu_piece_find(around, stream, bytes, true)) != NULL) {
-        opdi_cu_piece_take(p);                    /* moves a whole segment from the device to the capture */
+        opdi_cu_piece_take(p);                    /* moves a whole segment from the device's pool to the capture's */
         p->pool = pool;
     }
     else if (!(p = opdi_cu_segment(hold, pool, device, stream, opdi_cu_segment_bytes(bytes))) &&
              !(p = opdi_cu_segment(hold, pool, device, stream, bytes))) {
-        /* waiting for other uses may have freed a block */
+        /* while memory was given back, blocks may have become free */
         p = opdi_cu_pool_lives(pool) ? opdi_cu_piece_find(pool, stream, bytes, false) : NULL;
         if (!p) { return NULL; }
         opdi_cu_piece_take(p);
@@ -343,7 +348,7 @@ static void opdi_cu_free(void *user, int index, void *data, size_t bytes) {
     const bool known = i != opdi_cu_all_pieces->end();
     if (known) { opdi_cu_retire(i->second); }
     hold.unlock();
-    if (!known && opdi_cu_no_cache) { (void)cudaFree(data); }     /* waits for the device */
+    if (!known && opdi_cu_no_cache) { (void)cudaFree(data); }     /* cudaFree waits for the device */
 }
 static int opdi_cu_record_stream(void *user, int index, void *data, int64_t stream) {
     const cudaStream_t s = (cudaStream_t)(intptr_t)stream;
@@ -354,8 +359,8 @@ static int opdi_cu_record_stream(void *user, int index, void *data, int64_t stre
     if (i->second->stream != s || i->second->pool->device != index) { opdi_cu_use_add(i->second, index, s); }
     return 0;
 }
-/* Returns to the device the segments in which no block is used, one thread at a time.  Other threads that run out of
-   memory meanwhile wait here and then try again. */
+/* Gives back to CUDA the segments in which no block is used.  Only one thread at a time does this.  Other threads that
+   run out of memory meanwhile wait here, and then try again. */
 static void opdi_cu_release(int device) {
     std::lock_guard<std::mutex> alone(opdi_cu_release_lock);
     opdi_cu_hold hold(opdi_cu_memory_lock);
@@ -365,7 +370,8 @@ static void opdi_cu_release(int device) {
     for (opdi_cu_piece *p : opdi_cu_pools[device].free) { if (!p->before && !p->after) { whole.push_back(p); } }
     for (opdi_cu_piece *p : whole) { opdi_cu_piece_take(p); opdi_cu_all_pieces->erase(p->at); }
     hold.unlock();
-    for (opdi_cu_piece *p : whole) { (void)cudaFree(p->at); delete p; }       /* waits for work that uses it */
+    for (opdi_cu_piece *p : whole) { (void)cudaFree(p->at); delete p; }       /* cudaFree waits for work that uses the
+                                                                                 memory */
 }
 static void opdi_cu_release_pinned() {
     std::multimap<size_t, opdi_cu_piece *> all;
@@ -391,7 +397,7 @@ static int64_t opdi_cu_cached(void *user, int index) {
 
 //== pinned memory =====================================================================================================
 
-/* Rounds a size up to one of a few sizes, by an eighth at most, so that blocks can be reused. */
+/* Rounds a size up to one of a limited number of sizes, by an eighth at most, so that more blocks can be reused. */
 static size_t opdi_cu_pinned_bytes(size_t bytes) {
     size_t step = 512;
     while (step <= bytes / 16) { step *= 2; }
@@ -436,7 +442,8 @@ static opdi_cu_piece *opdi_cu_pinned_of(const void *p) {
     return (const char *)p < i->second->at + i->second->bytes ? i->second : NULL;
 }
 
-/* Returns the host memory where kernels note faults, which the first call allocates, or NULL and sets an error. */
+/* Returns the memory of the host in which kernels note faults; the first call allocates it.  Returns NULL and sets an
+   error if it fails. */
 static opdi_cu_fault *opdi_cu_fault_make() {
     opdi_cu_fault *f = opdi_cu_the_fault, *none = NULL;
     cudaError_t e;
@@ -447,26 +454,27 @@ static opdi_cu_fault *opdi_cu_fault_make() {
     }
     memset((void *)f, 0, sizeof *f);
     if (opdi_cu_the_fault.compare_exchange_strong(none, f)) { return f; }
-    (void)cudaFreeHost((void *)f);                /* another thread was first */
+    (void)cudaFreeHost((void *)f);                /* another thread was faster */
     return none;
 }
 
 //== copies ============================================================================================================
 
-/* Enables direct copies between two devices, if the machine supports them.  Tried once per pair. */
+/* Enables direct copies between two devices, if the machine supports them.  This is tried once per pair. */
 static void opdi_cu_peer(int from, int to) {
     static std::atomic<bool> asked[OPDI_CU_MAX_DEVICES][OPDI_CU_MAX_DEVICES];
     const opdi_cu_on on(from);
     int can = 0;
     if (asked[from][to].exchange(true)) { return; }
     if (cudaDeviceCanAccessPeer(&can, from, to) == cudaSuccess && can) { (void)cudaDeviceEnablePeerAccess(to, 0); }
-    (void)cudaGetLastError();                     /* other code in this process was first */
+    (void)cudaGetLastError();                     /* an error here means that the copies were enabled already */
 }
 static int opdi_cu_stream_wait(void *user, int index, int64_t stream, int other_index, int64_t other);
-/* Returns the device whose current stream runs a copy: the source, or the destination if the source is the host. */
+/* Returns the device on whose current stream a copy runs: the source or, if the source is the host, the destination.  A
+   negative index means the host. */
 static int opdi_cu_copy_index(int to_index, int from_index) { return from_index >= 0 ? from_index : to_index; }
-/* Copies from one device to another.  The copy waits for the work queued on both current streams; later work on them
-   waits for the copy. */
+/* Begins a copy between devices, or between a device and the host.  It waits for the work queued on the current streams
+   of both devices; later work on these streams waits for the copy.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_copy_queue(void *to, int to_index, const void *from, int from_index, size_t bytes) {
     const int index = opdi_cu_copy_index(to_index, from_index);
     const opdi_cu_on on(index);

@@ -1,17 +1,18 @@
 //== layer and group norm ==============================================================================================
 
-/* A norm of rows of n elements.  In a layer norm (hw is 0), each element of a row has a weight.  In a group norm, each
-   channel has one: there are c channels, and a row has `per` of them, with `hw` elements each. */
+/* A norm of rows of n elements.  In a layer norm (hw is 0), each element of a row has its own weight.  In a group norm,
+   each channel has a weight: there are c channels, and a row has `per` channels of hw elements each. */
 typedef struct opdi_cu_norm {
-    const void *x, *g, *w, *b;                    /* w and b: NULL, or of x's type; `wide`: of the compute type */
-    void *y, *save_mean, *save_rstd;              /* the result; statistics of dtype `stat` */
-    const void *mean, *rstd;                      /* of the forward pass, in the compute type */
+    const void *x, *g, *w, *b;                    /* w, b: NULL, or of x's type; if `wide` is true, of the compute
+                                                     type */
+    void *y, *save_mean, *save_rstd;              /* the result; the saved statistics, of dtype `stat` */
+    const void *mean, *rstd;                      /* saved by the forward pass, in the compute type */
     double eps;
     int64_t rows, n, hw, per, c;
     int stat;
     bool wide;
 } opdi_cu_norm;
-/* Loads W weights, those of elements i, i + 1, ... of a row whose first channel is `channel`. */
+/* Loads the W weights of elements i, i + 1, ... of a row whose first channel is number `channel`. */
 template <typename T, int W, typename C, typename I>
 __device__ __forceinline__ void opdi_cu_norm_weights(const opdi_cu_norm &k, const void *p, int64_t channel, I i,
                                                      C *c) {
@@ -32,7 +33,7 @@ struct opdi_cu_var_join {
         return a;
     }
 };
-/* y = (x - mean) rstd w + b of W elements */
+/* y = (x - mean) rstd w + b, for W elements from number i on */
 template <typename T, int W, typename C, typename I>
 __device__ __forceinline__ void opdi_cu_norm_put(const opdi_cu_norm &k, T *y, const opdi_cu_vector<T, W> &v, C mean,
                                                  C rstd, int64_t channel, I i) {
@@ -103,7 +104,7 @@ __global__ void __launch_bounds__(1024) opdi_cu_norm_rows(const opdi_cu_norm k) 
         }
     }
 }
-/* dx = rstd (w g - mean(w g) - (x - mean) rstd^2 mean(w g (x - mean))) */
+/* Computes dx = rstd (w g - mean(w g) - (x - mean) rstd^2 mean(w g (x - mean))), with means over a row. */
 template <typename T, int W, int PACKS>
 __global__ void __launch_bounds__(1024) opdi_cu_norm_backward_rows(const opdi_cu_norm k) {
     typedef opdi_cu_acc<T> C;
@@ -160,8 +161,8 @@ __global__ void __launch_bounds__(1024) opdi_cu_norm_backward_rows(const opdi_cu
         }
     }
 }
-/* Sums g and g (x - mean) rstd.  `per` consecutive rows of this reduction share one mean and rstd.  If `per` is 0, each
-   element of a row has its own, by its index. */
+/* Sums g, and g (x - mean) rstd.  If `per` is greater than 0, `per` consecutive rows of this reduction share a mean and
+   rstd.  If it is 0, the element with index i in a row uses mean[i] and rstd[i]. */
 template <class A> struct opdi_cu_fold_pairs {
     typedef opdi_cu_pair<A> C;
     typedef struct State { A gx, g, mean, rstd; } State;
@@ -184,15 +185,15 @@ template <class A> struct opdi_cu_fold_pairs {
         if (out.data[1]) { opdi_cu_put(out.data[1], out.dtype[1], out.at[1], s.g); }
     }
 };
-/* Returns a contiguous tensor viewed with other sizes; NULL stays NULL. */
+/* Returns a view of a contiguous tensor with other sizes, or NULL if t is NULL. */
 static opd_tensor *opdi_cu_seen_as(opd_tensor *t, const int64_t *sizes, int ndim) {
     int64_t strides[4], n = 1;
     if (!t) { return NULL; }
     for (int d = ndim - 1; d >= 0; d--) { strides[d] = n; n *= sizes[d]; }
     return opd_tensor_view(t, sizes, strides, ndim, opd_offset(t));
 }
-/* Computes the sums of opdi_cu_fold_pairs for [a, c, n] over the dims in `mask`.  gx and g are contiguous tensors of
-   the remaining dims; either may be NULL. */
+/* Computes the sums of opdi_cu_fold_pairs of x and `second` (g), both [a, c, n], over the dims in `mask`.  The results
+   gx and g are contiguous and have the other dims; either may be NULL.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_pair_sums(opd_tensor *x, opd_tensor *second, int64_t a, int64_t c, int64_t n, uint64_t mask,
                              opd_tensor *mean, opd_tensor *rstd, int64_t per, opd_tensor *gx, opd_tensor *g) {
     const int64_t sizes[3] = {a, c, n}, left[3] = {mask & 1 ? 1 : a, mask & 2 ? 1 : c, mask & 4 ? 1 : n};
@@ -215,7 +216,7 @@ static int opdi_cu_pair_sums(opd_tensor *x, opd_tensor *second, int64_t a, int64
     })
     return 0;
 }
-/* Returns t as a contiguous tensor of this dtype; NULL stays NULL.  Sets *bad on failure. */
+/* Returns t as a contiguous tensor of this dtype, or NULL if t is NULL.  Sets *bad to true if it fails. */
 static opd_tensor *opdi_cu_norm_in(opd_tensor *t, opd_scalar_type dtype, bool *bad) {
     if (!t) { return NULL; }
     if (opd_dtype(t) != dtype) { t = opd_to_dtype(t, dtype); }
@@ -224,7 +225,7 @@ static opd_tensor *opdi_cu_norm_in(opd_tensor *t, opd_scalar_type dtype, bool *b
     return t;
 }
 static const void *opdi_cu_norm_data(opd_tensor *t) { return t ? opd_device_data(t, OPD_CUDA) : NULL; }
-/* Sets w, b and wide of *k from the weight and the bias, made contiguous. */
+/* Makes the weight w and the bias b contiguous, and sets w, b and wide of *k.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_norm_params(opdi_cu_norm *k, opd_tensor *x, opd_tensor *w, opd_tensor *b) {
     const opd_scalar_type dtype = w ? opd_dtype(w) : b ? opd_dtype(b) : opd_dtype(x);
     bool bad = false;
@@ -239,7 +240,8 @@ static bool opdi_cu_norm_vector(const opdi_cu_norm *k, int W) {
     return k->n % W == 0 && k->hw % W == 0 && opdi_cu_aligned(k->x) && opdi_cu_aligned(k->y) && opdi_cu_aligned(k->g) &&
         (k->hw || (opdi_cu_aligned(k->w) && opdi_cu_aligned(k->b)));
 }
-/* Runs the forward pass.  The caller has set rows, n, hw, per and c of *k. */
+/* Runs the forward pass of the norm *k, in which the caller has set rows, n, hw, per and c.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_cu_norm_forward(opd_call *call, opd_tensor *x, opd_tensor *w, opd_tensor *b, double eps,
                                 opdi_cu_norm *k) {
     opd_tensor *out[3], *desk[3];
@@ -262,7 +264,8 @@ static int opdi_cu_norm_forward(opd_call *call, opd_tensor *x, opd_tensor *w, op
     for (int i = 0; i < 3; i++) { if (opdi_cu_settle(out[i], desk[i])) { return -1; } }
     return 0;
 }
-/* Computes the gradient by x. x and g are contiguous; mean and rstd have the compute type. */
+/* Computes dx, the gradient with respect to x.  x and g are contiguous; mean and rstd have the compute type.  Returns
+   0, or -1 and sets an error. */
 static int opdi_cu_norm_dx(opd_tensor *dx, opd_tensor *g, opd_tensor *x, opd_tensor *mean, opd_tensor *rstd,
                            opd_tensor *w, opdi_cu_norm *k) {
     opd_tensor *desk = opdi_cu_desk(dx);
@@ -309,7 +312,7 @@ static int opdi_cu_layer_norm_backward(opd_call *call) {
     if (opdi_cu_pair_sums(x, g, k.rows, k.n, 1, 1, mean, rstd, 0, wdesk, bdesk)) { return -1; }
     return opdi_cu_settle(dw, wdesk) || opdi_cu_settle(db, bdesk) ? -1 : 0;
 }
-/* Reads N, C, HxW and group, the arguments from `first` on, into *k. */
+/* Reads N, C, HxW and group, which are the arguments from number `first` on, into *k. */
 static void opdi_cu_group_norm_read(opd_call *call, int first, opdi_cu_norm *k) {
     const int64_t groups = opd_arg_int(call, first + 3);
     k->c = opd_arg_int(call, first + 1);
@@ -337,7 +340,7 @@ static int opdi_cu_group_norm_backward(opd_call *call) {
     mean = opdi_cu_norm_in(mean, acc, &bad); rstd = opdi_cu_norm_in(rstd, acc, &bad);
     g = opdi_cu_norm_in(g, opd_dtype(x), &bad); x = opdi_cu_norm_in(x, opd_dtype(x), &bad);
     if (bad || opdi_cu_norm_dx(opdi_cu_result(call, 0), g, x, mean, rstd, opd_arg_tensor(call, 4), &k)) { return -1; }
-    /* over the pixels of each channel, then over the images */
+    /* sums over the pixels of each channel, then over the images */
     for (int i = 0; i < 2; i++) {
         sums[i] = opdi_cu_result(call, 1 + i) ? opdi_cu_new(opd_ints_of(sizes, 2), acc) : NULL;
         if (opdi_cu_result(call, 1 + i) && !sums[i]) { return -1; }
@@ -354,17 +357,18 @@ static int opdi_cu_group_norm_backward(opd_call *call) {
 
 //== batch norm ========================================================================================================
 
-/* The numbers of one channel: y = (x - mean) scale + shift, or backward dx = scale (g - shift - (x - mean) slope). */
+/* The coefficients of a channel: forward, y = (x - mean) scale + shift; backward, dx = scale (g - shift - (x - mean)
+   slope). */
 template <typename A> struct opdi_cu_channel { A mean, scale, shift, slope; };
 typedef struct opdi_cu_batch {
     int64_t c;
-    const void *mean, *var, *w, *b;               /* var: of the batch, or running; in the compute type */
+    const void *mean, *var, *w, *b;               /* mean, var: of the batch, or running; in the compute type */
     bool wide, eval;
-    const void *run_mean, *run_var;               /* previous values, or NULL */
-    void *new_mean, *new_var, *save_mean, *save_rstd;      /* new values, of dtype `stat` */
+    const void *run_mean, *run_var;               /* previous running values, or NULL */
+    void *new_mean, *new_var, *save_mean, *save_rstd;      /* new running and saved values, of dtype `stat` */
     int stat;
     double eps, momentum, count;
-    const void *rstd, *gx, *g;                    /* backward: sums of g (x - mean) rstd, and of g */
+    const void *rstd, *gx, *g;                    /* backward: rstd, and the sums of g (x - mean) rstd and of g */
     void *channels;
 } opdi_cu_batch;
 template <typename T> __global__ void opdi_cu_batch_channels(const opdi_cu_batch k) {
@@ -390,8 +394,8 @@ template <typename T> __global__ void opdi_cu_batch_channels(const opdi_cu_batch
                                   (1 - k.momentum) * (double)((const A *)k.run_var)[c]);
     }
 }
-/* Computes the numbers of each channel for the gradient.  With batch statistics, shift is the mean of g, and slope is
-   the mean of g (x - mean) rstd^2.  With running statistics both are 0. */
+/* Computes the coefficients of each channel for the gradient.  With statistics of the batch, shift is the mean of g,
+   and slope is the mean of g (x - mean) rstd^2.  With running statistics (`eval`), both are 0. */
 template <typename T> __global__ void opdi_cu_batch_backward_channels(const opdi_cu_batch k) {
     typedef opdi_cu_acc<T> A;
     const int64_t c = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -404,8 +408,8 @@ template <typename T> __global__ void opdi_cu_batch_backward_channels(const opdi
     to.slope = k.eval ? (A)0 : (A)((double)((const A *)k.gx)[c] * (double)rstd / k.count);
     ((opdi_cu_channel<A> *)k.channels)[c] = to;
 }
-/* Applies each channel's numbers to x [a, c, hw]; g is not NULL in the backward pass.  If W > 1, hw is a multiple of W,
-   or hw is 1 and c is a multiple of W. */
+/* Applies the coefficients of each channel to x [a, c, hw] or, in the backward pass, to x and g; in the forward pass, g
+   is NULL.  If W > 1, hw is a multiple of W, or hw is 1 and c is a multiple of W. */
 template <typename T, int W> __global__ void opdi_cu_batch_apply(const T *x, const T *g, T *y, int64_t total, int64_t c,
                                                                  int64_t hw, const void *channels, bool eval) {
     typedef opdi_cu_acc<T> A;
@@ -468,7 +472,8 @@ static int opdi_cu_batch_norm(opd_call *call) {
     if (!mean || !var) { return -1; }
     if (train && opdi_cu_reduce<opdi_cu_fold_var, OPDI_CU_F>(opdi_cu_seen_as(x, three, 3), 5, var, mean, opdi_cu_how(2),
                                                          false)) { return -1; }
-    for (int i = 0; i < 2 && train && opd_numel(x) != 0; i++) {      /* an empty batch does not change them */
+    for (int i = 0; i < 2 && train && opd_numel(x) != 0; i++) {      /* an empty batch does not change the running
+                                                                        values */
         if (run[i] && !(now[i] = opdi_cu_new(opd_ints_of(&c, 1), acc))) { return -1; }
     }
     k.c = c; k.count = (double)(three[0] * hw); k.eval = !train;
@@ -512,7 +517,8 @@ static int opdi_cu_batch_norm_backward(opd_call *call) {
     if (opdi_cu_pair_sums(x, g, opd_size(x, 0), c, opdi_cu_pixels(x), 5, mean, rstd, 1, sums[0], sums[1])) {
         return -1;
     }
-    if (opd_numel(x) == 0 && !opd_zero_(sums[0])) { return -1; }             /* the sums are zero, whatever the mean */
+    if (opd_numel(x) == 0 && !opd_zero_(sums[0])) { return -1; }             /* the sums are 0, even if the mean is
+                                                                                NaN */
     for (int i = 0; i < 2; i++) {
         out = opdi_cu_result(call, 1 + i);
         if (out && !opd_copy_(out, sums[i])) { return -1; }

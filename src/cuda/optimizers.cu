@@ -1,16 +1,16 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:optimizers  steps of optimizers
 //
-//  A list of tensors is processed in few launches.  A block takes a piece of one tensor, which it finds in a table that
-//  is an argument of the kernel.  Numbers on the device (steps, scales, learning rates) are read there, so that a step
-//  waits for nothing and can be captured.
+//  A list of tensors is processed in few launches.  A block processes a piece of one tensor, which it finds in a table
+//  that is an argument of the kernel.  Numbers on the device (steps, scales, learning rates) are read there, so that a
+//  step does not wait for them and can be captured.
 //----------------------------------------------------------------------------------------------------------------------
 
 enum { OPDI_CU_STEP_TENSORS = 48, OPDI_CU_STEP_OPERANDS = 5, OPDI_CU_STEP_PIECE = 16384, OPDI_CU_STEP_THREADS = 256 };
-/* A number: `value`, or one that kernels read on the device. */
+/* A number: if `at` is NULL, `value`, otherwise the number at this address on the device. */
 struct opdi_cu_scalar {
     const void *at;
-    bool wide;                                    /* float64, else float32 */
+    bool wide;                                    /* the number at `at` is float64, otherwise float32 */
     double value;
     __device__ double get() const { return !at ? value : wide ? *(const double *)at : *(const float *)at; }
 };
@@ -18,7 +18,7 @@ struct opdi_cu_step_table {
     void *p[OPDI_CU_STEP_OPERANDS][OPDI_CU_STEP_TENSORS];
     opdi_cu_scalar step[OPDI_CU_STEP_TENSORS];
     int64_t numel[OPDI_CU_STEP_TENSORS];
-    int32_t first[OPDI_CU_STEP_TENSORS + 1];      /* first block of each tensor */
+    int32_t first[OPDI_CU_STEP_TENSORS + 1];      /* number of each tensor's first block */
     int32_t n;
 };
 static int opdi_cu_scalar_of(opdi_cu_scalar *s, opd_value v) {
@@ -32,15 +32,17 @@ static int opdi_cu_scalar_of(opdi_cu_scalar *s, opd_value v) {
     s->at = t ? opdi_cu_data<void>(t) : NULL;
     return s->at ? 0 : -1;
 }
-/* Each element has `operands` values, of which S::apply changes the first `written` (and the last, if s.back()).  One
-   thread calls begin, which reads the tensor's step count and returns the numbers that all threads of the block use. */
+/* Calls S::apply for each element of the tensors.  An element has `operands` values, of which S::apply changes the
+   first `written` (and all, if s.back() is true).  A thread of each block calls S::begin, which reads the tensor's step
+   count and returns numbers that all threads of the block use. */
 template <class T, class S> __global__ void opdi_cu_step_kernel(opdi_cu_step_table table, S s) {
     typedef opdi_cu_acc<T> A;
     enum { N = 16 / sizeof(T), K = S::operands };
     __shared__ __align__(16) unsigned char room[sizeof(typename S::numbers)];
     typename S::numbers *shared = reinterpret_cast<typename S::numbers *>(room);
     int low = 0, high = table.n - 1;
-    while (low < high) {                          /* finds the last tensor whose first block is not after this one */
+    while (low < high) {                          /* finds the tensor of this block: the last whose first block is not
+                                                     behind this one */
         const int mid = (low + high + 1) / 2;
         if (table.first[mid] <= (int)blockIdx.x) { low = mid; } else { high = mid - 1; }
     }
@@ -76,7 +78,8 @@ template <class T, class S> __global__ void opdi_cu_step_kernel(opdi_cu_step_tab
         for (int k = 0; k < K; k++) { if (k < S::written || s.back()) { opdi_cu_store(p[k] + i, a[k]); } }
     }
 }
-/* A table that is being filled, and the copies of tensors that had to be made contiguous. */
+/* A table that is being filled, and the tensors: `own` as they were given, `row` as the kernel uses them (copies, if
+   the layouts differ). */
 typedef struct opdi_cu_steps {
     opdi_cu_step_table table;
     opd_tensor *own[OPDI_CU_STEP_OPERANDS][OPDI_CU_STEP_TENSORS], *row[OPDI_CU_STEP_OPERANDS][OPDI_CU_STEP_TENSORS];
@@ -101,13 +104,14 @@ template <class S> static int opdi_cu_steps_flush(opdi_cu_steps *b, const S &s) 
     b->table.n = 0;
     return 0;
 }
-/* Returns whether the elements of t fill its memory without gaps, in any order of dims. */
+/* Returns whether t has as many elements as its memory from the first to the last of them, so that it has no gaps. */
 static bool opdi_cu_dense(const opd_tensor *t) {
     int64_t reach = 1;
     for (int d = 0; d < opd_ndim(t); d++) { reach += (opd_sizes(t)[d] - 1) * opd_strides(t)[d]; }
     return opd_numel(t) == 0 || reach == opd_numel(t);
 }
-/* Adds one parameter to the table: its operands, and its step count (NULL: none). */
+/* Adds a parameter to the table: its operands t, and its step count, or NULL.  Runs the table first if it is full or
+   has another dtype.  Returns 0, or -1 and sets an error. */
 template <class S> static int opdi_cu_steps_add(opdi_cu_steps *b, const S &s, opd_tensor *const *t, opd_tensor *step) {
     const opd_scalar_type dtype = opd_dtype(t[0]);
     const int operands = S::operands;
@@ -134,7 +138,7 @@ template <class S> static int opdi_cu_steps_add(opdi_cu_steps *b, const S &s, op
     return opd_ok() ? 0 : -1;
 }
 
-/* Operands x, m, v, with amsgrad the maximum of v, and g. */
+/* The operands are x, m, v, the maximum of v (if amsgrad), and g. */
 template <bool amsgrad> struct opdi_cu_adam {
     enum { operands = amsgrad ? 5 : 4, written = amsgrad ? 4 : 3 };
     struct numbers { double decay, step, scale, grad_scale; bool skip; };
@@ -167,7 +171,7 @@ template <bool amsgrad> struct opdi_cu_adam {
         a[0] = a[0] * (A)q.decay - a[1] * (A)q.step / (root(w) * (A)q.scale + (A)eps);
     }
 };
-/* Operands x, b if there is momentum, and g. */
+/* The operands are x, b (if `buffer`), and g. */
 template <bool buffer> struct opdi_cu_sgd {
     enum { operands = buffer ? 3 : 2, written = buffer ? 2 : 1 };
     struct numbers { double lr, grad_scale; bool skip; };
@@ -182,7 +186,8 @@ template <bool buffer> struct opdi_cu_sgd {
         q.skip = found.get() == 1;
         return q;
     }
-    /* g = sign g + l2 x;  b = momentum b + w g, at first g;  x -= lr (b, or g + momentum b) */
+    /* g = sign g + l2 x;  b = momentum b + w g, or g in the first step;  x -= lr b, or, if nesterov, lr (g + momentum
+       b) */
     template <class A> __device__ void apply(A *a, const numbers &q) const {
         A *last = a + operands - 1, g;
         if (scaled) { *last = *last / (A)q.grad_scale; }
@@ -195,7 +200,7 @@ template <bool buffer> struct opdi_cu_sgd {
         a[0] = a[0] - g * (A)q.lr;
     }
 };
-/* Multiplies the elements of a tensor by scale, and notes whether one is not finite. */
+/* Multiplies the elements of a tensor by `scale`, and sets *found to 1 if any element is not finite. */
 struct opdi_cu_unscale {
     enum { operands = 1, written = 1 };
     struct numbers { double scale; bool skip; };
@@ -210,8 +215,8 @@ struct opdi_cu_unscale {
     }
 };
 
-/* Arguments: self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps,
-   amsgrad, maximize, grad_scale, found_inf */
+/* Runs Adam or, if `decoupled` is true, AdamW.  Arguments: self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs,
+   state_steps, lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf. */
 template <bool amsgrad> static int opdi_cu_adam_run(opd_call *call, bool decoupled) {
     const opd_tensors params = opd_arg_tensors(call, 0);
     opdi_cu_adam<amsgrad> s;
@@ -236,14 +241,14 @@ template <bool amsgrad> static int opdi_cu_adam_run(opd_call *call, bool decoupl
     return opdi_cu_steps_flush(&b, s);
 }
 static int opdi_cu_adam_any(opd_call *call, bool decoupled) {
-    if (opd_results_from_fake(call)) { return -1; }                          /* it checks the arguments */
+    if (opd_results_from_fake(call)) { return -1; }                          /* the Meta kernel checks the arguments */
     return opd_arg_bool(call, 11) ? opdi_cu_adam_run<true>(call, decoupled) : opdi_cu_adam_run<false>(call, decoupled);
 }
 static int opdi_cu_fused_adam_kernel(opd_call *call) { return opdi_cu_adam_any(call, false); }
 static int opdi_cu_fused_adamw_kernel(opd_call *call) { return opdi_cu_adam_any(call, true); }
 
-/* Arguments: self, grads, momentum_buffer_list, weight_decay, momentum, lr, dampening, nesterov, maximize,
-   is_first_step, grad_scale, found_inf */
+/* Runs SGD; `buffer` is true if there are momentum buffers.  Arguments: self, grads, momentum_buffer_list,
+   weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step, grad_scale, found_inf. */
 template <bool buffer> static int opdi_cu_sgd_run(opd_call *call) {
     const opd_tensors params = opd_arg_tensors(call, 0);
     opdi_cu_sgd<buffer> s;
@@ -272,7 +277,7 @@ static int opdi_cu_fused_sgd_kernel(opd_call *call) {
     return momentum > 0 || momentum < 0 ? opdi_cu_sgd_run<true>(call) : opdi_cu_sgd_run<false>(call);
 }
 
-/* _amp_foreach_non_finite_check_and_unscale_(self, found_inf, inv_scale) */
+/* Runs _amp_foreach_non_finite_check_and_unscale_(self, found_inf, inv_scale). */
 static int opdi_cu_amp_unscale_kernel(opd_call *call) {
     const opd_tensors grads = opd_arg_tensors(call, 0);
     opd_tensor *found = opd_arg_tensor(call, 1);
@@ -288,7 +293,8 @@ static int opdi_cu_amp_unscale_kernel(opd_call *call) {
     }
     return opd_ok() ? opdi_cu_steps_flush(&b, s) : -1;
 }
-/* Decreases the scale if an element was not finite.  Increases it after `interval` steps in which all were finite. */
+/* Multiplies the scale by `backoff` if an element was not finite, or by `growth` after `interval` steps in which all
+   elements were finite. */
 template <class T, class I> __global__ void opdi_cu_amp_update(T *scale, I *tracker, opdi_cu_scalar found, float growth,
                                                                float backoff, int64_t interval) {
     float grown = (float)*scale;
@@ -296,12 +302,13 @@ template <class T, class I> __global__ void opdi_cu_amp_update(T *scale, I *trac
     if (found.get() > 0) { grown *= backoff; }
     else if ((successful = (int64_t)*tracker + 1) == interval) {
         successful = 0;
-        if (grown * growth < INFINITY) { grown *= growth; }                  /* it must stay within float32 */
+        if (grown * growth < INFINITY) { grown *= growth; }                  /* the scale must stay finite */
     }
     *scale = (T)grown;
     *tracker = (I)successful;
 }
-/* Arguments: self, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval */
+/* Runs _amp_update_scale_.  Arguments: self, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor,
+   growth_interval. */
 template <class T> static int opdi_cu_amp_update_of(opd_call *call) {
     opd_tensor *scale = opd_arg_tensor(call, 0), *tracker = opd_arg_tensor(call, 1);
     const float growth = (float)opd_arg_float(call, 3), backoff = (float)opd_arg_float(call, 4);

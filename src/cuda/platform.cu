@@ -1,25 +1,25 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>cu:platform    errors, devices, launches, types, what threads of a block do together
+//  >>cu:platform    errors, devices, launches, types, block-wide operations
 //----------------------------------------------------------------------------------------------------------------------
 
 #define OPDI_CU_MAX_DEVICES 16
 #define OPDI_CU_WARP 32
 #define OPDI_CU_ALL_LANES 0xffffffffu
-#define OPDI_CU_GRID 0x7fffffff                  /* maximum of blocks in x */
+#define OPDI_CU_GRID 0x7fffffff                  /* maximum number of blocks along x */
 
-/* A row of the list of kernels.  A section's list ends with {NULL, NULL}. */
+/* The name of an operator and its kernel.  A section's list of kernels ends with {NULL, NULL}. */
 typedef struct opdi_cu_row { const char *name; opd_kernel kernel; } opdi_cu_row;
 
-static bool opdi_cu_debug;                       /* synchronise after each launch */
+static bool opdi_cu_debug;                       /* wait after each launch */
 
-/* Returns true for errors after which no CUDA call of this process can succeed: memory errors (ECC, NVLink, contained),
-   an illegal address, a timeout, an assertion, the hardware errors from "stack" to "launch", and errors of tensor
-   memory. */
+/* Returns whether no CUDA call of this process can succeed after the error e: a memory error (214, 220, 226), an
+   illegal address (700), a timeout (702), a failed assertion (710), an error of the hardware or of a launch (714 to
+   719), or an error of tensor memory (721). */
 static bool opdi_cu_sticks(cudaError_t e) {
     const int n = (int)e;
     return n == 214 || n == 220 || n == 226 || n == 700 || n == 702 || n == 710 || (n >= 714 && n <= 719) || n == 721;
 }
-/* Returns 0, or -1 and sets an error that says what failed. */
+/* Sets an error that says that `what` failed with e.  Returns -1. */
 static int opdi_cu_failed(cudaError_t e, const char *what) {
     (void)cudaGetLastError();                    /* clears an error that is not permanent */
     return opd_fail(e == cudaErrorMemoryAllocation ? OPD_ERROR_MEMORY : OPD_ERROR_KERNEL,
@@ -39,7 +39,8 @@ static int opdi_cu_failed(cudaError_t e, const char *what) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 750
 #error "opdispatch_cuda.cu: needs compute capability 7.5 (nvcc -arch=sm_75) or newer"
 #endif
-/* The compiled kinds of GPUs, oldest first. nvcc without -arch makes code for 7.5 alone. */
+/* Warns if code was compiled for compute capability 7.5 alone, which is what nvcc without -arch does.
+   __CUDA_ARCH_LIST__ lists the versions, oldest first. */
 #if defined(__CUDA_ARCH_LIST__) && !defined(__CUDA_ARCH__)
 #define OPDI_CU_FIRST(first, ...) first
 #define OPDI_CU_SECOND(first, second, ...) second
@@ -52,7 +53,7 @@ convolve bfloat16.  -arch=native, or -arch=all-major"
 
 //== devices ===========================================================================================================
 
-static int opdi_cu_ndevices;                     /* found at the start */
+static int opdi_cu_ndevices;                     /* found when the plug-in starts */
 /* The properties of a device that are needed often. */
 typedef struct opdi_cu_device { int multiprocessors, threads, shared, major, minor; } opdi_cu_device;
 static opdi_cu_device opdi_cu_devices[OPDI_CU_MAX_DEVICES];
@@ -63,9 +64,10 @@ static int opdi_cu_current() {
     return cudaGetDevice(&d) == cudaSuccess && d < OPDI_CU_MAX_DEVICES ? d : 0;
 }
 static const opdi_cu_device *opdi_cu_properties() { return &opdi_cu_devices[opdi_cu_current()]; }
-/* Returns the stream for kernels and copies of this thread. */
+/* Returns the calling thread's current stream of the current device. */
 static cudaStream_t opdi_cu_stream() { return opdi_cu_streams[opdi_cu_current()]; }
-/* While an object of this type lives, the calling thread's current device is `index`.  -1 means no change. */
+/* While an object of this type exists, the calling thread's current device is `index`, or, if this is -1, the device
+   that was current before. */
 struct opdi_cu_on {
     int was, index;
     opdi_cu_on(int index_) : was(opdi_cu_current()), index(index_ < 0 ? was : index_) {
@@ -76,21 +78,23 @@ struct opdi_cu_on {
     opdi_cu_on &operator=(const opdi_cu_on &) = delete;
 };
 
-//== what kernels find wrong ===========================================================================================
+//== faults that kernels find ==========================================================================================
 //
-//  An index out of range is never used as an address.  The kernel notes it in host memory and goes on.  The next call
-//  that waits for the device fails and names the operator; in debug mode the launch itself does.
+//  An index that is out of range is never used as an address.  The kernel notes it as a fault, in memory of the host,
+//  and goes on.  The next call that waits for the device fails and names the operator; in debug mode, the launch itself
+//  fails.
 
 typedef struct opdi_cu_fault {
     volatile int32_t set;
     const opd_op *op;
-    const char *text;                             /* NULL: the fault is an index */
+    const char *text;                             /* the message; NULL: the message is that of an index */
     int64_t index, size;
 } opdi_cu_fault;
-static std::atomic<opdi_cu_fault *> opdi_cu_the_fault;     /* pinned; made for the first kernel that may note a fault */
+static std::atomic<opdi_cu_fault *> opdi_cu_the_fault;     /* pinned memory, allocated for the first kernel that may
+                                                              note a fault */
 static opdi_cu_fault *opdi_cu_fault_make();
 
-/* The argument through which a kernel notes faults.  opdi_cu_guard_of makes it. */
+/* The argument with which a kernel notes faults.  opdi_cu_guard_of makes it. */
 struct opdi_cu_guard {
     opdi_cu_fault *fault;
     const opd_op *op;
@@ -101,30 +105,30 @@ struct opdi_cu_guard {
         __threadfence_system();
         fault->set = 1;
     }
-    /* Returns whether an index is inside, and notes it if not. */
+    /* Returns whether 0 <= index < size; notes a fault if not. */
     __device__ __forceinline__ bool inside(int64_t index, int64_t size) const {
         if ((uint64_t)index < (uint64_t)size) { return true; }
         note(index, size);
         return false;
     }
 };
-/* Makes the guard of a kernel.  If fault is NULL, an error was set, and no kernel is launched. */
+/* Makes the guard of a kernel.  If this fails, sets an error; opdi_cu_launch then does not launch the kernel. */
 static opdi_cu_guard opdi_cu_guard_of(const opd_call *call, const char *text = NULL) {
     const opdi_cu_guard g = {opdi_cu_fault_make(), opd_call_operator(call), text};
     return g;
 }
-static std::atomic<int> opdi_cu_nlost;           /* number of process groups that have ended with an error, */
-static int opdi_cu_lost_check();                 /* and their effect on the current device */
+static std::atomic<int> opdi_cu_nlost;           /* number of process groups that have ended after an error */
+static int opdi_cu_lost_check();                 /* fails if one of these is on the current device */
 static std::atomic<int> opdi_cu_ngroups;
-static void opdi_cu_groups_flush(int index);     /* called before the host waits for a device */
-/* Called after waiting for the device.  Returns -1 and sets an error if a kernel noted a fault, which is then
-   forgotten, or if a process group of the device has ended; else returns 0. */
+static void opdi_cu_groups_flush(int index);     /* begins sends and receives, before the host waits for a device */
+/* Called after waiting for the device.  If a kernel has noted a fault (which is forgotten now), or a process group of
+   the device has ended, sets an error and returns -1; otherwise returns 0. */
 static int opdi_cu_faults() {
     opdi_cu_fault *f = opdi_cu_the_fault, found;
     if (opdi_cu_nlost != 0 && opdi_cu_lost_check()) { return -1; }
     if (!f || !f->set) { return 0; }
     found.op = f->op; found.text = f->text; found.index = f->index; found.size = f->size;
-    f->set = 0;                                   /* the next fault may be noted from here on */
+    f->set = 0;                                   /* from here on, the next fault can be noted */
     if (found.text) { return opd_fail(OPD_ERROR_INDEX, "%s on CUDA: %s", opd_op_name(found.op), found.text); }
     return opd_fail(OPD_ERROR_INDEX, "%s on CUDA: index %lld is out of bounds for dimension with size %lld",
                     opd_op_name(found.op), (long long)found.index, (long long)found.size);
@@ -134,7 +138,7 @@ static int opdi_cu_faults() {
 
 static __host__ __device__ __forceinline__ int64_t opdi_cu_ceil(int64_t n, int64_t d) { return (n + d - 1) / d; }
 /* Returns the number of blocks for n items, one per thread, for kernels that loop with a step of gridDim.x *
-   blockDim.x.  It is a few times the number of blocks that run at once. */
+   blockDim.x.  It is at most a few times the number of blocks that run at once. */
 static dim3 opdi_cu_grid(int64_t n, int threads) {
     const opdi_cu_device *p = opdi_cu_properties();
     const int64_t most = (int64_t)p->multiprocessors * (p->threads / threads) * 8, want = opdi_cu_ceil(n, threads);
@@ -153,7 +157,7 @@ static int opdi_cu_launch_failed(cudaError_t e, const void *kernel) {
     return opdi_cu_failed(e, name);
 }
 static bool opdi_cu_captured(cudaStream_t stream);
-/* In debug mode, waits for the work queued last, unless the stream is captured. */
+/* In debug mode, waits for the work on the stream, unless the stream is being captured. */
 static cudaError_t opdi_cu_debug_wait(cudaStream_t stream) {
     return !opdi_cu_debug || opdi_cu_captured(stream) ? cudaSuccess : cudaStreamSynchronize(stream);
 }
@@ -163,7 +167,8 @@ template <typename... P, typename... A>
 static int opdi_cu_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, A... args) {
     cudaLaunchConfig_t config = cudaLaunchConfig_t();
     cudaError_t e = cudaSuccess;
-    if (!opd_ok()) { return -1; }                /* opdi_cu_data has failed for a tensor that is elsewhere */
+    if (!opd_ok()) { return -1; }                /* for example, opdi_cu_data has failed for a tensor on another
+                                                    device */
     config.gridDim = grid;
     config.blockDim = block;
     config.dynamicSmemBytes = shared;
@@ -177,7 +182,8 @@ static int opdi_cu_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t sh
     return opdi_cu_launch_failed(e, (const void *)kernel);
 }
 
-/* Marks for loops to be unrolled or not, also in macros, and for functions that are not inlined. */
+/* OPDI_CU_UNROLL and OPDI_CU_ROLLED say whether the following loop is unrolled; they can also be used in macros.
+   OPDI_CU_NOINLINE: the function is not inlined. */
 #if defined(OPD_CUDA_EMULATED)
 #define OPDI_CU_UNROLL
 #define OPDI_CU_ROLLED
@@ -199,13 +205,16 @@ extern __shared__ __align__(16) unsigned char opdi_cu_shared_memory[];
 
 typedef __half opdi_cu_f16;
 typedef __nv_bfloat16 opdi_cu_bf16;
-struct alignas(16) opdi_cu_16 { uint64_t a, b; };                       /* 16 bytes that are moved without conversion */
+struct alignas(16) opdi_cu_16 { uint64_t a, b; };                       /* 16 bytes, for moving elements without
+                                                                           conversion */
 
-/* Fails because no kernel exists for a dtype.  This should not happen: dtypes were checked when the result was made. */
+/* Sets an error because no kernel exists for a dtype, and returns -1.  This should not happen: dtypes are checked when
+   the result is made. */
 static int opdi_cu_no_dtype(opd_scalar_type dtype) {
     return opd_fail(OPD_ERROR_DTYPE, "not implemented for '%s' on CUDA", opd_dtype_cname(dtype));
 }
-/* OPDI_CU_FLOATS(dtype, T, body): runs body with T the type of dtype, in a function that returns int. */
+/* OPDI_CU_FLOATS(dtype, T, statements) runs the statements with T the C++ type of dtype, in a function that returns
+   int.  OPDI_CU_INTS and the macros below do the same for other sets of dtypes. */
 #define OPDI_CU_CASE(number, type, T, ...) case number: { typedef type T; __VA_ARGS__; break; }
 #define OPDI_CU_CASES_FLOAT(T, ...) \
     OPDI_CU_CASE(OPD_FLOAT32, float, T, __VA_ARGS__) OPDI_CU_CASE(OPD_FLOAT64, double, T, __VA_ARGS__) \
@@ -218,22 +227,23 @@ static int opdi_cu_no_dtype(opd_scalar_type dtype) {
     switch (dtype) { OPDI_CU_CASES_FLOAT(T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
 #define OPDI_CU_INTS(dtype, T, ...) \
     switch (dtype) { OPDI_CU_CASES_INT(T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
-/* All dtypes but the complex ones. */
+/* For all dtypes except the complex ones. */
 #define OPDI_CU_ALL(dtype, T, ...) \
     switch (dtype) { OPDI_CU_CASES_FLOAT(T, __VA_ARGS__) OPDI_CU_CASES_INT(T, __VA_ARGS__) \
         OPDI_CU_CASE(OPD_BOOL, bool, T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
-/* Selects by the size of an element, for kernels that only move elements: uint8_t to uint64_t, and 16 bytes. */
+/* For all sizes of elements, for kernels that only move elements: T is uint8_t to uint64_t, or opdi_cu_16. */
 #define OPDI_CU_SIZES(dtype, T, ...) \
     switch (opd_dtype_size(dtype)) { \
         OPDI_CU_CASE(1, uint8_t, T, __VA_ARGS__) OPDI_CU_CASE(2, uint16_t, T, __VA_ARGS__) \
         OPDI_CU_CASE(4, uint32_t, T, __VA_ARGS__) OPDI_CU_CASE(8, uint64_t, T, __VA_ARGS__) \
         OPDI_CU_CASE(16, opdi_cu_16, T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
-/* The dtypes of indices, int32 and int64. */
+/* For the dtypes of indices: int32 and int64. */
 #define OPDI_CU_INDEX(dtype, T, ...) \
     switch (dtype) { OPDI_CU_CASE(OPD_INT32, int32_t, T, __VA_ARGS__) OPDI_CU_CASE(OPD_INT64, int64_t, T, __VA_ARGS__) \
         default: return opdi_cu_no_dtype(dtype); }
 
-/* The type in which sums of T are computed: float for 16-bit floats, int64_t for integers and bool. */
+/* The type in which sums of T are computed: float for float and 16-bit floats, double, or int64_t for integers and
+   bool. */
 template <typename T> struct opdi_cu_acc_of { typedef int64_t type; };
 template <> struct opdi_cu_acc_of<float> { typedef float type; };
 template <> struct opdi_cu_acc_of<double> { typedef double type; };
@@ -241,11 +251,11 @@ template <> struct opdi_cu_acc_of<opdi_cu_f16> { typedef float type; };
 template <> struct opdi_cu_acc_of<opdi_cu_bf16> { typedef float type; };
 template <typename T> using opdi_cu_acc = typename opdi_cu_acc_of<T>::type;
 
-/* Converts a number to another type: 16-bit floats through float; bool is "not zero". */
+/* Converts a number to type C: 16-bit floats by way of float; to bool, by comparing with 0. */
 template <typename C, typename T> struct opdi_cu_convert {
     static __host__ __device__ __forceinline__ C of(T v) { return static_cast<C>(v); }
 };
-/* Converts floats to integers of less than 32 bits: takes the low bits of the int64_t. */
+/* Converts floats to integers of up to 32 bits: takes the low bits of the int64_t. */
 template <typename C> __host__ __device__ __forceinline__ C opdi_cu_narrow(int64_t v) { return static_cast<C>(v); }
 #define OPDI_CU_CONVERT_NARROW(C) \
     template <> struct opdi_cu_convert<C, float> { \
@@ -291,14 +301,15 @@ OPDI_CU_CONVERT_SHORT(opdi_cu_bf16, opdi_cu_bf16, v)
 OPDI_CU_CONVERT_SHORT(opdi_cu_f16, opdi_cu_bf16, __float2half_rn(__bfloat162float(v)))
 OPDI_CU_CONVERT_SHORT(opdi_cu_bf16, opdi_cu_f16, __float2bfloat16_rn(__half2float(v)))
 
-/* opdi_cu_cast<float>(v), opdi_cu_load<float>(p): *p as a float; opdi_cu_store(p, v): stores v in *p. */
+/* opdi_cu_cast<C>(v) returns v converted to C, opdi_cu_load<C>(p) returns *p converted to C, and opdi_cu_store(p, v)
+   stores v in *p. */
 template <typename C, typename T> __host__ __device__ __forceinline__ C opdi_cu_cast(T v) {
     return opdi_cu_convert<C, T>::of(v);
 }
 template <typename C, typename T> __device__ __forceinline__ C opdi_cu_load(const T *p) { return opdi_cu_cast<C>(*p); }
 template <typename T, typename C> __device__ __forceinline__ void opdi_cu_store(T *p, C v) { *p = opdi_cu_cast<T>(v); }
 
-/* N elements that are loaded and stored by one instruction.  N * sizeof(T) is at most 16; addresses are multiples of
+/* N elements that are loaded or stored by one instruction.  N * sizeof(T) is at most 16, and addresses are multiples of
    it. */
 template <typename T, int N> struct alignas(sizeof(T) * N) opdi_cu_vector { T at[N]; };
 template <int N, typename T> __device__ __forceinline__ opdi_cu_vector<T, N> opdi_cu_load_vector(const T *p) {
@@ -307,8 +318,8 @@ template <int N, typename T> __device__ __forceinline__ opdi_cu_vector<T, N> opd
 template <int N, typename T> __device__ __forceinline__ void opdi_cu_store_vector(T *p, opdi_cu_vector<T, N> v) {
     *reinterpret_cast<opdi_cu_vector<T, N> *>(p) = v;
 }
-/* Returns element w of the vector in the compute type.  Two bfloat16 share a register until then, and become floats by
-   a shift or a mask; as separate elements each would take a register. */
+/* Returns element w of a vector in the compute type.  Until then, two bfloat16 share a register, from which a shift or
+   a mask makes a float; as separate elements, each would take a register. */
 template <typename C, typename T, int W>
 __device__ __forceinline__ C opdi_cu_taken(const opdi_cu_vector<T, W> &v, int w) {
     if constexpr (std::is_same<T, opdi_cu_bf16>::value && W % 2 == 0) {
@@ -321,31 +332,33 @@ static __host__ __device__ __forceinline__ bool opdi_cu_aligned(const void *p) {
 
 //== tensors ===========================================================================================================
 
-/* Returns result i of a call whose results were made by opd_results_from_fake, or NULL if it is undefined. */
+/* Returns result i of a call whose results were made by opd_results_from_fake, or NULL if the result is undefined. */
 static opd_tensor *opdi_cu_result(opd_call *call, int i) {
     const opd_value *v = &opd_call_rets(call)[i];
     return v->tag == OPD_TAG_TENSOR ? v->u.t : NULL;
 }
-/* Returns the typed address of a CUDA tensor's first element, or NULL and sets an error if it is elsewhere. */
+/* Returns the address of a CUDA tensor's first element, or NULL and sets an error if the tensor is on another
+   device. */
 template <typename T> static T *opdi_cu_data(const opd_tensor *t) {
     return static_cast<T *>(opd_device_data(t, OPD_CUDA));
 }
-/* Returns a new tensor on this device for use within a kernel, whose scope owns it.  On failure, returns NULL and sets
-   an error. */
+/* Returns a new tensor on the current device, which the innermost scope owns.  Returns NULL and sets an error if it
+   fails. */
 static opd_tensor *opdi_cu_new(opd_ints sizes, opd_scalar_type dtype) {
     return opd_tensor_new_on(sizes, dtype, opd_device_of(OPD_CUDA, -1));
 }
-/* Returns scratch memory, which is stream-ordered like every tensor, or NULL and sets an error. */
+/* Returns scratch memory on the current device, or NULL and sets an error.  Like the memory of each tensor, it may be
+   reused by later work on the same stream. */
 static void *opdi_cu_scratch(int64_t bytes) {
     const int64_t n = bytes < 1 ? 1 : bytes;
     opd_tensor *t = opdi_cu_new(opd_ints_of(&n, 1), OPD_UINT8);
     return t ? opd_device_data(t, OPD_CUDA) : NULL;
 }
 
-//== what threads do together ==========================================================================================
+//== operations of a warp or block =====================================================================================
 
-/* These return the value v, whole words long, of another lane: the lane whose number differs by `mask`, or the lane
-   `delta` further up. */
+/* Returns the value v of another lane: the lane whose number differs in the bits of `mask`.  The size of v is a
+   multiple of 4 bytes. */
 template <typename A> __device__ __forceinline__ A opdi_cu_shuffle_xor(A v, int mask) {
     static_assert(sizeof(A) % 4 == 0, "whole words");
     union { A v; int w[sizeof(A) / 4]; } u = {v};
@@ -353,27 +366,27 @@ template <typename A> __device__ __forceinline__ A opdi_cu_shuffle_xor(A v, int 
     for (int i = 0; i < (int)(sizeof(A) / 4); i++) { u.w[i] = __shfl_xor_sync(OPDI_CU_ALL_LANES, u.w[i], mask); }
     return u.v;
 }
-/* Folds the values of a warp's lanes by f.  Every lane gets the result. */
+/* Combines the values v of a warp's lanes by f.  Each lane gets the result. */
 template <typename A, typename F> __device__ __forceinline__ A opdi_cu_warp_reduce(A v, F f) {
 #pragma unroll
     for (int m = OPDI_CU_WARP / 2; m > 0; m /= 2) { v = f(v, opdi_cu_shuffle_xor(v, m)); }
     return v;
 }
-/* Folds the values of all threads of a block (blockDim.x only, whole warps) by f, whose neutral value is `none`.  Every
-   thread must take part, and every thread gets the result. */
+/* Combines the values v of all threads of a block by f, whose neutral value is `none`.  The block has only dim x, and
+   whole warps.  All threads must call this, and each gets the result. */
 template <typename A, typename F> __device__ A opdi_cu_block_reduce(A v, F f, A none) {
     __shared__ __align__(16) unsigned char room[OPDI_CU_WARP * sizeof(A)];
     A *parts = reinterpret_cast<A *>(room);
     const int lane = threadIdx.x % OPDI_CU_WARP, warp = threadIdx.x / OPDI_CU_WARP;
     v = opdi_cu_warp_reduce(v, f);
-    __syncthreads();                              /* parts may still be read from the previous call */
+    __syncthreads();                              /* `parts` may still be read by a previous call */
     if (lane == 0) { parts[warp] = v; }
     __syncthreads();
     v = lane < (int)blockDim.x / OPDI_CU_WARP ? parts[lane] : none;
     return opdi_cu_warp_reduce(v, f);
 }
 struct opdi_cu_sum { template <typename A> __device__ __forceinline__ A operator()(A a, A b) const { return a + b; } };
-/* NaN wins, as in max and min of PyTorch. */
+/* The larger or smaller of two numbers, or NaN if either is NaN, as PyTorch's max and min. */
 struct opdi_cu_max {
     template <typename A> __device__ __forceinline__ A operator()(A a, A b) const { return a > b || a != a ? a : b; }
 };

@@ -1,16 +1,18 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>cu:pointwise   the formulas
+//  >>cu:pointwise   pointwise formulas
 //
-//  Each formula is a functor, which three kernels run.  Contiguous operands of one dtype are processed 16 bytes at a
-//  time.  Operands of one dtype with strides or repetition are processed in the same way along the innermost dimension,
-//  if possible.  All others are processed element by element, with dtypes known only at run time.
+//  Each pointwise formula becomes a functor, which three kernels can run.  Contiguous operands of the same dtype are
+//  processed 16 bytes at a time.  Operands of the same dtype that have strides or repeated elements are processed in
+//  the same way along the innermost dim, if that is possible.  All other operands are processed one element at a time,
+//  with dtypes that are known only at run time.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* The numbers of a formula: a, b, c, and in `in` the operands that are numbers instead of tensors. */
+/* The numbers of a pointwise formula: its parameters a, b, c, and in `in` those operands that are numbers instead of
+   tensors. */
 template <typename C> struct opdi_cu_pw_numbers { C a, b, c, in[3]; };
 
 template <int F, typename C> struct opdi_cu_pw_formula;
-/* heavy: more than plain arithmetic, so that few copies of it are made. */
+/* heavy: more than plain arithmetic, so that few copies of the code are made */
 #define OPDI_CU_HEAVY_W 0
 #define OPDI_CU_HEAVY_V 0
 #define OPDI_CU_HEAVY_S 1
@@ -63,7 +65,7 @@ OPD_FORMULAS_FLOAT(OPDI_CU_FORMULA)
 #define OPD_NEG(x) ((int64_t)(0 - (uint64_t)(x)))
 #define OPD_NOTES
 #define OPD_PASS_NOTES
-#define OPD_NOTE(k)                               /* the result is 0; in PyTorch it is undefined */
+#define OPD_NOTE(k)                               /* the result is 0, where PyTorch's is undefined */
 #define OPD_SMALLEST INT64_MIN
 #define OPD_FORMULA_HELPERS_INT
 #include "opdispatch.h"
@@ -81,8 +83,8 @@ OPD_FORMULAS_INT(OPDI_CU_FORMULA)
 #undef OPD_NOTE
 #undef OPD_SMALLEST
 
-/* Returns whether the fast kernels store bool for formula f, as for comparisons, instead of the inputs' type.  (`where`
-   reads a bool, its condition, but does not store one.) */
+/* Returns whether the fast kernels store bool for pointwise formula f (a comparison, for example), instead of the
+   inputs' type.  (`where` reads a bool, but does not store it.) */
 __host__ __device__ constexpr bool opdi_cu_asks(int f) {
     return f == OPD_FORMULA_eq || f == OPD_FORMULA_ne || f == OPD_FORMULA_lt || f == OPD_FORMULA_le ||
            f == OPD_FORMULA_gt || f == OPD_FORMULA_ge || f == OPD_FORMULA_logical_not ||
@@ -93,21 +95,21 @@ __host__ __device__ constexpr bool opdi_cu_asks(int f) {
 template <bool B, typename T> struct opdi_cu_or_bool { typedef T type; };
 template <typename T> struct opdi_cu_or_bool<true, T> { typedef bool type; };
 
-//== rows ==============================================================================================================
+//== kernels for contiguous operands ===================================================================================
 
 #define OPDI_CU_TEAM 256
 
 template <typename C> struct opdi_cu_pw_flat {
     void *out;
-    const void *in[3];                            /* NULL: a number */
+    const void *in[3];                            /* NULL: the operand is a number */
     int64_t n;
-    int32_t numbers;                              /* bit k: in[k] is a number */
+    int32_t numbers;                              /* bit k: in[k] is NULL */
     opdi_cu_pw_numbers<C> s;
 };
-/* Loads the first `runs` of U runs of N elements, `step` apart; does nothing if p is NULL, because then the operand is
-   a number.  The runs of all operands are loaded before any is used, so that all loads are in flight at once.
-   Afterwards the mask `numbers` tells which operands are numbers; the compiler does not know that this is the same
-   condition. */
+/* Loads the first `runs` of U runs of N elements, which are `step` apart.  If p is NULL, the operand is a number, and
+   nothing is loaded.  A kernel loads the runs of all operands before it uses any, so that all loads are in flight at
+   once.  Afterwards it finds out from the mask `numbers` which operands are numbers; the compiler does not know that
+   this is the same condition. */
 template <int N, int U, typename T>
 __device__ __forceinline__ void opdi_cu_pw_fetch(opdi_cu_vector<T, N> *to /*[U]*/, const T *p, int64_t i, int step,
                                                  int runs) {
@@ -120,8 +122,8 @@ template <typename C, typename T, int N>
 __device__ __forceinline__ C opdi_cu_pw_taken(const opdi_cu_vector<T, N> &v, int j, bool number, C s) {
     return number ? s : opdi_cu_taken<C>(v, j);
 }
-/* Returns how many runs of 16 bytes a thread computes: enough to keep loads in flight with one or two operands, but few
-   copies of the code of heavy formulas. */
+/* Returns the number of runs of 16 bytes that a thread computes: enough to keep loads in flight with one or two
+   operands, but with few copies of the code of heavy formulas. */
 __host__ __device__ constexpr int opdi_cu_pw_unrolled(int inputs, bool heavy, int size) {
     return heavy ? inputs == 1 && size >= 4 ? 2 : 1 : inputs == 1 ? 4 : 2;
 }
@@ -163,10 +165,10 @@ opdi_cu_pointwise_flat(const opdi_cu_pw_flat<C> f) {
     }
 }
 
-//== strides ===========================================================================================================
+//== kernels for operands with strides =================================================================================
 
 #define OPDI_CU_PW_DIMS 12
-/* Computes n / d for n below 2^31 by a multiplication: (n * m >> 32) + n >> s. */
+/* Computes n / d for n below 2^31 as ((n * m >> 32) + n) >> s. */
 struct opdi_cu_pw_divider {
     uint32_t d, m, s;
     __device__ __forceinline__ uint32_t of(uint32_t n) const { return (__umulhi(n, m) + n) >> s; }
@@ -177,16 +179,15 @@ static opdi_cu_pw_divider opdi_cu_divide_by(uint32_t d) {
     r.m = (uint32_t)((((uint64_t)1 << 32) * (((uint64_t)1 << r.s) - d)) / d + 1);
     return r;
 }
-/* The layout of up to four operands, with fewer than 2^31 elements.  Dim 0 is the innermost; strides are in
-   elements. */
+/* The layout of up to four operands with fewer than 2^31 elements.  Dim 0 is the innermost; strides are in elements. */
 struct opdi_cu_pw_walk {
     int32_t ndim, n;
     opdi_cu_pw_divider sizes[OPDI_CU_PW_DIMS];
     int64_t strides[4][OPDI_CU_PW_DIMS];
-    void *data[4];                                /* NULL: a number */
+    void *data[4];                                /* NULL: the operand is a number */
     int32_t dtype[4];
 };
-/* Computes the offsets of element i in K operands. */
+/* Computes the offset of element i in each of K operands. */
 template <int K> __device__ __forceinline__ void opdi_cu_pw_offsets(const opdi_cu_pw_walk &w, uint32_t i, int64_t *at) {
 #pragma unroll
     for (int k = 0; k < K; k++) { at[k] = 0; }
@@ -201,10 +202,10 @@ template <int K> __device__ __forceinline__ void opdi_cu_pw_offsets(const opdi_c
 #pragma unroll
     for (int k = 0; k < K; k++) { at[k] += (int64_t)i * w.strides[k][w.ndim - 1]; }
 }
-/* Processes element i, or, if `run` is set, the N elements from i * N on.  These are contiguous, or one element
-   repeated. */
+/* The arguments of the kernel for operands with strides.  A thread processes element i or, if `run` is true, the N
+   elements from i * N on, which are contiguous in each operand, or the same element. */
 template <typename C> struct opdi_cu_pw_strided { opdi_cu_pw_walk w; opdi_cu_pw_numbers<C> s; int32_t run, numbers; };
-/* Loads the N elements at p.  A repeated element (stride 0) is put into the first position only. */
+/* Loads the N elements at p + at.  If `stride` is 0, they are the same element, which is only stored as to->at[0]. */
 template <int N, typename T>
 __device__ __forceinline__ void opdi_cu_pw_fetch_run(opdi_cu_vector<T, N> *to, const T *p, int64_t at, int64_t stride) {
     if (!p) { return; }
@@ -255,7 +256,7 @@ opdi_cu_pointwise_strided(const opdi_cu_pw_strided<C> f) {
     }
 }
 
-//== dtypes known at run time ==========================================================================================
+//== kernels for dtypes known at run time ==============================================================================
 
 #define OPDI_CU_EACH_DTYPE(X) \
     X(OPD_FLOAT32, float) X(OPD_FLOAT64, double) X(OPD_FLOAT16, opdi_cu_f16) X(OPD_BFLOAT16, opdi_cu_bf16) \
@@ -275,7 +276,7 @@ template <typename C> __device__ OPDI_CU_NOINLINE void opdi_cu_store_as(void *p,
         default: break;
     }
 }
-/* Returns v after it was converted to `dtype` and back. */
+/* Returns v converted to `dtype` and back. */
 template <typename C> __device__ OPDI_CU_NOINLINE C opdi_cu_through(C v, int dtype) {
     switch (dtype) {
 #define OPDI_CU_THROUGH_CASE(number, T) case number: return opdi_cu_cast<C>(opdi_cu_cast<T>(v));
@@ -283,7 +284,7 @@ template <typename C> __device__ OPDI_CU_NOINLINE C opdi_cu_through(C v, int dty
         default: return v;
     }
 }
-/* common: the dtype to which inputs of other dtypes are converted first.  -1: inputs are only converted to the compute
+/* common: the dtype to which inputs of other dtypes are converted first; -1: they are only converted to the compute
    type. */
 template <typename C> struct opdi_cu_pw_general { opdi_cu_pw_walk w; opdi_cu_pw_numbers<C> s; int32_t common; };
 template <typename C>
@@ -308,9 +309,10 @@ opdi_cu_pointwise_general(const opdi_cu_pw_general<C> f) {
     }
 }
 
-//== which kernel ======================================================================================================
+//== choosing a kernel =================================================================================================
 
-/* The kernels of a formula in compute type C.  A kernel is NULL if it does not exist for that dtype or formula. */
+/* The kernels of a pointwise formula with compute type C.  A kernel is NULL if there is none for the dtype or
+   formula. */
 template <typename C> struct opdi_cu_pw_kernels {
     void (*flat[3])(opdi_cu_pw_flat<C>);             /* by opdi_cu_fast_dtype */
     void (*strided[3])(opdi_cu_pw_strided<C>);
@@ -318,7 +320,7 @@ template <typename C> struct opdi_cu_pw_kernels {
     int inputs;
     bool heavy;
 };
-/* Selects the kernel for operands with strides.  Heavy formulas have none. */
+/* Returns the kernel for operands with strides, or NULL for heavy formulas, which have none. */
 template <int F, typename C, typename T, bool heavy> struct opdi_cu_pw_pick {
     static void (*strided())(opdi_cu_pw_strided<C>) { return opdi_cu_pointwise_strided<F, C, T>; }
 };
@@ -376,13 +378,13 @@ static opdi_cu_pw_kernels<int64_t> opdi_cu_pw_kernels_of(int formula, int64_t) {
         default: return opdi_cu_pw_kernels<int64_t>();
     }
 }
-/* Returns the index of a fast kernel's dtype in opdi_cu_pw_kernels, or -1 for another dtype. */
+/* Returns the index in opdi_cu_pw_kernels of the fast kernels for a dtype, or -1 if there are none. */
 static int opdi_cu_fast_dtype(opd_scalar_type t, float) {
     return t == OPD_FLOAT32 ? 0 : t == OPD_FLOAT16 ? 1 : t == OPD_BFLOAT16 ? 2 : -1;
 }
 static int opdi_cu_fast_dtype(opd_scalar_type t, double) { return t == OPD_FLOAT64 ? 0 : -1; }
 static int opdi_cu_fast_dtype(opd_scalar_type t, int64_t) { return t == OPD_INT64 ? 0 : t == OPD_INT32 ? 1 : -1; }
-/* Returns the index of the fast kernel for these operands' dtypes. */
+/* Returns the index of the fast kernels for these operands, or -1 if their dtypes differ or have none. */
 template <typename C> static int opdi_cu_pw_fast(const opd_pointwise *p) {
     const int which = opdi_cu_fast_dtype(p->common, C(0));
     int k;
@@ -414,7 +416,7 @@ static int32_t opdi_cu_pw_which_numbers(const opd_pointwise *p) {
     for (k = 1; k < p->noperands; k++) { bits |= p->operands[k].data ? 0 : 1 << (k - 1); }
     return bits;
 }
-/* Makes a walk over all elements.  Returns false if there are too many elements or dimensions. */
+/* Makes a walk over all elements.  Returns false if there are too many elements or dims. */
 static bool opdi_cu_pw_walk_of(const opd_pointwise *p, opdi_cu_pw_walk *w) {
     int k, d;
     if (p->ndim > OPDI_CU_PW_DIMS || p->numel > INT32_MAX) { return false; }
@@ -430,8 +432,8 @@ static bool opdi_cu_pw_walk_of(const opd_pointwise *p, opdi_cu_pw_walk *w) {
     }
     return true;
 }
-/* Returns whether operands can be processed in runs of N: at any multiple of N, the next N elements of every operand
-   are contiguous and aligned, or one element repeated. */
+/* Returns whether `nops` operands can be processed in runs of n elements: at each multiple of n, the next n elements of
+   an operand are contiguous and aligned, or the same element. */
 static bool opdi_cu_pw_in_runs(const opdi_cu_pw_walk *w, int nops, int n) {
     int k, d;
     if (w->sizes[0].d % (uint32_t)n || w->strides[0][0] != 1) { return false; }
@@ -476,7 +478,8 @@ static int opdi_cu_pointwise_one(const opd_pointwise *p) {
     return p->compute == OPD_FLOAT32 ? opdi_cu_pointwise_part<float>(p)
         : p->compute == OPD_FLOAT64 ? opdi_cu_pointwise_part<double>(p) : opdi_cu_pointwise_part<int64_t>(p);
 }
-/* Runs one part.  If the part is too large for one launch (1), splits it along its outermost dimension. */
+/* Computes a pointwise formula.  If there are too many elements or dims for one launch, splits the outermost dim.
+   Returns 0, or -1 and sets an error. */
 static int opdi_cu_pointwise_split(const opd_pointwise *p) {
     const int rc = opdi_cu_pointwise_one(p), last = p->ndim - 1;
     int64_t sizes[OPD_MAX_DIMS], at, step = p->ndim > OPDI_CU_PW_DIMS ? 1 : opdi_cu_ceil(p->sizes[last], 2);

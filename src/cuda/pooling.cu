@@ -4,7 +4,7 @@
 
 //== padding ===========================================================================================================
 
-/* Pads: out = x at positions inside of x, else value. */
+/* Pads x with a constant: out = x at positions inside of x, otherwise *value. */
 template <class T> struct opdi_cu_pad {
     int n;
     int64_t out_size[OPD_MAX_DIMS], size[OPD_MAX_DIMS], low[OPD_MAX_DIMS], stride[OPD_MAX_DIMS];
@@ -22,7 +22,7 @@ template <class T> struct opdi_cu_pad {
         out[i] = inside ? x[at] : *value;
     }
 };
-/* constant_pad_nd(self, pad, value) */
+/* Runs constant_pad_nd(self, pad, value). */
 static int opdi_cu_constant_pad_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *out, *desk, *value;
     const opd_ints pad = opd_arg_ints(call, 1);
@@ -34,7 +34,7 @@ static int opdi_cu_constant_pad_kernel(opd_call *call) {
     OPDI_CU_SIZES(opd_dtype(x), T, {
         opdi_cu_pad<T> f;
         f.n = 0;
-        for (int d = 0; d < n; d++) {             /* a dim without padding is joined with the one before it */
+        for (int d = 0; d < n; d++) {             /* joins a dim without padding with the dim before it */
             const int k = 2 * (n - 1 - d), m = f.n - 1;
             const int64_t low = k < (int)pad.n ? pad.data[k] : 0, size = opd_sizes(x)[d];
             if (m >= 0 && low == 0 && opd_sizes(out)[d] == size && f.stride[m] == opd_strides(x)[d] * size) {
@@ -50,8 +50,8 @@ static int opdi_cu_constant_pad_kernel(opd_call *call) {
     return opdi_cu_settle(out, desk);
 }
 
-/* reflection_pad and replication_pad of the last three dims.  If fewer dims are padded, the first of the three have
-   size 1. */
+/* reflection_pad and replication_pad (if `reflect` is false) of the last three dims.  If fewer dims are padded, the
+   first of the three have size 1. */
 struct opdi_cu_mirror {
     int64_t in[3], out[3], low[3];
     bool reflect;
@@ -62,8 +62,8 @@ struct opdi_cu_mirror {
         if (!reflect) { return i < 0 ? 0 : i >= n ? n - 1 : i; }
         return i < 0 ? -i : i >= n ? 2 * (n - 1) - i : i;
     }
-    /* Finds the outputs that are copies of coordinate i of x, along dim d, in rising order.  Returns the k-th of them,
-       -1 if there is no such copy for this k, or -2 behind the last. */
+    /* Finds the coordinates of out that are copies of coordinate i of x, along dim d, in rising order.  Returns copy
+       number k, or -1 if there is no copy with this number, or -2 if there are no more. */
     __device__ __forceinline__ int64_t to(int d, int64_t i, int64_t k) const {
         const int64_t n = in[d];
         if (reflect) {
@@ -110,8 +110,8 @@ template <class T> struct opdi_cu_mirror_pad_backward {
 static bool opdi_cu_is_named(const opd_call *call, const char *prefix) {
     return strncmp(opd_op_name(opd_call_operator(call)) + strlen("aten::"), prefix, strlen(prefix)) == 0;
 }
-/* Computes `out` from `from`: forward with Forth, which moves elements of any type, or backward (`back`) with Back,
-   which adds floats. */
+/* Computes `out` from `from`: by Forth, which moves elements of any type, or, if `back` is true, by Back, which adds
+   floats.  Returns 0, or -1 and sets an error. */
 template <template <class> class Forth, template <class> class Back, class P>
 static int opdi_cu_forth_or_back(const P &p, opd_tensor *from, opd_tensor *out, bool back) {
     opd_tensor *desk = opdi_cu_desk(out, opd_dtype(out));
@@ -129,8 +129,8 @@ static int opdi_cu_forth_or_back(const P &p, opd_tensor *from, opd_tensor *out, 
     }
     return opdi_cu_settle(out, desk);
 }
-/* Runs a padding or its gradient.  The arguments are (self, padding), or for the gradient (grad_output, self,
-   padding). */
+/* Runs a padding with the arguments (self, padding) or, if `back` is true, its gradient with (grad_output, self,
+   padding).  Returns 0, or -1 and sets an error. */
 static int opdi_cu_mirror_run(opd_call *call, bool back) {
     opd_tensor *from = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, back), *out, *padded;
     const opd_ints pad = opd_arg_ints(call, 1 + back);
@@ -152,26 +152,29 @@ static int opdi_cu_mirror_pad_backward_kernel(opd_call *call) { return opdi_cu_m
 
 //== pooling ===========================================================================================================
 
-/* The layout of an image [n, c, z, h, w] with any strides. */
+/* The strides of an image [n, c, z, h, w]. */
 struct opdi_cu_image {
     int64_t stride[5];
     __device__ __forceinline__ int64_t at(const int64_t *p, int64_t z, int64_t h, int64_t w) const {
         return p[0] * stride[0] + p[1] * stride[1] + z * stride[2] + h * stride[3] + w * stride[4];
     }
 };
-/* Pooling windows over x, in up to three dims. */
+/* Pooling windows over x, in up to three dims: their number is out, and k, s, p, d are kernel size, stride, padding and
+   dilation. */
 struct opdi_cu_windows {
     int64_t n, c, in[3], out[3], k[3], s[3], p[3], d[3], divisor;
-    opdi_cu_image x, y, at;                       /* x: also its gradient; y: also its gradient; at: positions */
-    bool adaptive, include_pad, last;             /* last: channels of the output are adjacent in memory */
+    opdi_cu_image x, y, at;                       /* layouts of x and its gradient, y and its gradient, and the
+                                                     positions of maxima */
+    bool adaptive, include_pad, last;             /* last: channels are adjacent in the tensor that is written */
     opdi_cu_guard guard;
-    /* Splits position i of the output into n, c and three coordinates. */
+    /* Splits position i of the result into plane[] = {n, c} and the coordinates o[3]. */
     __device__ __forceinline__ void split(int64_t i, const int64_t *size, int64_t *plane, int64_t *o) const {
         if (last) { i = opdi_cu_divide(i, c, &plane[1]); }
         for (int e = 2; e >= 0; e--) { i = opdi_cu_divide(i, size[e], &o[e]); }
         if (last) { plane[0] = i; } else { plane[0] = opdi_cu_divide(i, c, &plane[1]); }
     }
-    /* Window o of dim e covers lo, lo + d, ... below hi.  Returns the divisor of an average. */
+    /* Sets *lo and *hi for window o along dim e: the window covers *lo, *lo + d, ... below *hi.  Returns the divisor
+       for an average. */
     __device__ __forceinline__ int64_t window(int e, int64_t o, int64_t *lo, int64_t *hi) const {
         if (adaptive) {
             int64_t r;
@@ -186,7 +189,7 @@ struct opdi_cu_windows {
         if (*hi > in[e]) { *hi = in[e]; }
         return include_pad ? end - begin : *hi - *lo;
     }
-    /* The windows of dim e that may cover i are lo up to, but not including, hi. */
+    /* Sets *lo and *hi for coordinate i along dim e: windows *lo to *hi - 1 may cover it. */
     __device__ __forceinline__ void windows(int e, int64_t i, int64_t *lo, int64_t *hi) const {
         int64_t r;
         if (adaptive) {
@@ -247,7 +250,7 @@ template <class T> struct opdi_cu_avg_pool {
         opdi_cu_store(y + v.y.at(plane, o[0], o[1], o[2]), n ? sum / (A)n : (A)0);
     }
 };
-/* Computes the gradient of x: each element adds up the gradients y of the windows that may cover it. */
+/* Computes the gradient of x: for each element, adds the gradients y of the windows that may cover it. */
 template <class T, bool maximum> struct opdi_cu_pool_backward {
     opdi_cu_windows v;
     const T *y;
@@ -275,7 +278,7 @@ template <class T, bool maximum> struct opdi_cu_pool_backward {
         opdi_cu_store(x + v.x.at(plane, p[0], p[1], p[2]), sum);
     }
 };
-/* *p += v for every type of float. */
+/* Adds v to *p in one atomic step, for each type of float. */
 static __device__ __forceinline__ void opdi_cu_atomic_more(float *p, float v) { atomicAdd(p, v); }
 static __device__ __forceinline__ void opdi_cu_atomic_more(double *p, double v) { atomicAdd(p, v); }
 template <class T> static __device__ void opdi_cu_atomic_more(T *p, T v) {
@@ -287,8 +290,8 @@ template <class T> static __device__ void opdi_cu_atomic_more(T *p, T v) {
         seen = atomicCAS(at, was, u.bits);
     } while (seen != was);
 }
-/* Adds, one by one, the gradients at positions outside of their window, which the gathering kernel does not reach.
-   Positions that come from max_pool are always inside. */
+/* Adds the gradients at positions outside of their window, which opdi_cu_pool_backward does not find.  Positions
+   computed by max_pool are always inside. */
 template <class T> struct opdi_cu_pool_strays {
     opdi_cu_windows v;
     const T *y;
@@ -315,15 +318,15 @@ static void opdi_cu_image_of(opdi_cu_image *m, const opd_tensor *t, int nd) {
     m->stride[1] = opd_strides(t)[n - nd - 1];
     for (int e = 0; e < 3; e++) { m->stride[2 + e] = e < 3 - nd ? 0 : opd_strides(t)[n - 3 + e]; }
 }
-/* Reads argument i, an int[nd], into the last nd of out[3].  It may be a single number.  If it is empty and `otherwise`
-   is not NULL, takes the numbers from there. */
+/* Reads argument i, an int[nd] or a single number, into the last nd of out[3], and sets the others to `fill`.  If the
+   argument is empty and `otherwise` is not NULL, copies `otherwise`. */
 static void opdi_cu_pool_list(opd_call *call, int i, int nd, int64_t *out, int64_t fill, const int64_t *otherwise) {
     const opd_ints l = opd_arg_ints(call, i);
     for (int e = 0; e < 3; e++) {
         out[e] = l.n == 0 && otherwise ? otherwise[e] : e < 3 - nd ? fill : l.data[l.n == 1 ? 0 : e - 3 + nd];
     }
 }
-/* Sets the sizes of the input from x, and the number of windows from y.  Everything else gets its default. */
+/* Sets the sizes of the input from x and the number of windows from y, and everything else to its default. */
 static void opdi_cu_windows_of(opd_call *call, opdi_cu_windows *v, const opd_tensor *x, const opd_tensor *y, int nd) {
     const int n = opd_ndim(x);
     v->n = n == nd + 2 ? opd_sizes(x)[0] : 1;
@@ -339,8 +342,8 @@ static void opdi_cu_windows_of(opd_call *call, opdi_cu_windows *v, const opd_ten
     v->adaptive = v->include_pad = false;
     v->guard = opdi_cu_guard_of(call, "max pooling backward: an index is out of range");
 }
-/* Reads kernel_size, stride and padding from argument `first` on.  The next argument is dilation for a maximum; for an
-   average the next ones are ceil_mode, count_include_pad and divisor_override. */
+/* Reads kernel_size, stride and padding, the arguments from number `first` on.  If `maximum` is true, the next argument
+   is dilation.  Otherwise, the next arguments are ceil_mode, count_include_pad and divisor_override. */
 static void opdi_cu_windows_read(opd_call *call, opdi_cu_windows *v, int first, int nd, bool maximum) {
     opdi_cu_pool_list(call, first, nd, v->k, 1, NULL);
     opdi_cu_pool_list(call, first + 1, nd, v->s, 1, v->k);
@@ -349,7 +352,7 @@ static void opdi_cu_windows_read(opd_call *call, opdi_cu_windows *v, int first, 
     v->include_pad = opd_arg_bool(call, first + 4);
     v->divisor = opd_arg_is_none(call, first + 5) ? 0 : opd_arg_int(call, first + 5);
 }
-/* Returns whether channels are adjacent in the memory of t. */
+/* Returns whether the channels of t are adjacent in memory. */
 static bool opdi_cu_channels_last(const opd_tensor *t, int nd) {
     const int n = opd_ndim(t);
     return n == nd + 2 && opd_strides(t)[1] == 1 && opd_sizes(t)[1] > 1 && opd_strides(t)[n - 1] == opd_sizes(t)[1];
@@ -378,7 +381,8 @@ static int opdi_cu_pool_forward(opd_call *call, int nd, bool maximum, bool adapt
         return opdi_cu_each(opd_numel(y), f);
     })
 }
-/* Computes the gradient of a pooling.  The arguments of the call are (grad_output, self, ...). */
+/* Computes the gradient of a pooling.  The call's arguments are (grad_output, self, ...).  `at` has the positions of
+   the maxima, or is NULL for an average.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_pool_gradient(opd_call *call, int nd, opd_tensor *at, bool adaptive) {
     opd_tensor *g = opd_arg_tensor(call, 0), *out;
     opdi_cu_windows v;
@@ -424,7 +428,7 @@ OPDI_CU_POOLS(3)
 
 //== im2col, col2im ====================================================================================================
 
-/* The sizes of an image [n, c, h, w] and of its columns [n, c k k, blocks]. */
+/* The sizes of an image [n, c, h, w] and of its columns [n, c k[0] k[1], out[0] out[1]]. */
 struct opdi_cu_blocks {
     int64_t in[2], out[2], k[2], d[2], p[2], s[2];
 };
@@ -442,7 +446,7 @@ template <class T> struct opdi_cu_im2col {
         col[i] = h >= 0 && h < v.in[0] && w >= 0 && w < v.in[1] ? x[(rest * v.in[0] + h) * v.in[1] + w] : T();
     }
 };
-/* Each pixel is the sum of the column elements that it was copied to. */
+/* Each pixel is the sum of the elements of the columns that are copies of it. */
 template <class T> struct opdi_cu_col2im {
     opdi_cu_blocks v;
     const T *col;
@@ -468,8 +472,8 @@ template <class T> struct opdi_cu_col2im {
         opdi_cu_store(x + i, sum);
     }
 };
-/* Runs im2col, or col2im if `back`.  The arguments are (self, kernel_size, dilation, padding, stride); col2im has
-   output_size behind self. */
+/* Runs im2col or, if `back` is true, col2im.  The arguments are (self, kernel_size, dilation, padding, stride); col2im
+   has output_size behind self.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_im2col_run(opd_call *call, bool back) {
     opd_tensor *from = opd_arg_tensor(call, 0), *out;
     opdi_cu_blocks v;
@@ -511,10 +515,11 @@ static const opdi_cu_row opdi_cu_rows_pooling[] = {
 
 //== resampling ========================================================================================================
 //
-//  Output i of a side reads two inputs, lo and lo + 1, with weights that both directions share. lo grows with i, so the
-//  gradient of an input is gathered from a range of outputs, which is found by a search.
+//  Along each dim, an output reads two inputs, `lo` and the next.  The forward and the backward pass use the same
+//  weights.  As `lo` grows with the output's number, the outputs that read an input are neighbours, which a search
+//  finds; their gradients are added.
 
-/* One side: m inputs, n outputs. */
+/* A dim to be resampled, from m inputs to n outputs. */
 struct opdi_cu_side { int64_t m, n; double scale; bool nearest, corners; };
 /* The type in which positions and weights are computed. */
 template <typename T> struct opdi_cu_weights_of { typedef float type; };
@@ -530,7 +535,7 @@ template <typename A> __device__ __forceinline__ opdi_cu_look opdi_cu_looks(cons
     l.w[0] = 1 - l.w[1];
     return l;
 }
-/* Returns the first output that reads input `lo` or a later one. */
+/* Returns the first output whose `lo` is the given input or a later one. */
 template <typename A> __device__ __forceinline__ int64_t opdi_cu_first_look(const opdi_cu_side &s, int64_t lo) {
     int64_t a = 0, b = s.n;
     while (a < b) {
@@ -552,7 +557,7 @@ template <typename T> __global__ void opdi_cu_upsample_kernel(const opdi_cu_side
             (A)v.w[1] * ((A)h.w[0] * opdi_cu_load<A>(b + h.lo) + (A)h.w[1] * opdi_cu_load<A>(b + h.hi)));
     }
 }
-/* x[i, j] = weighted sum of the outputs that read (i, j) */
+/* x[i, j] = the weighted sum of the outputs y that read (i, j) */
 template <typename T> __global__ void opdi_cu_upsample_back_kernel(const opdi_cu_side r, const opdi_cu_side c,
     int64_t all, T *x, const T *y) {
     typedef typename opdi_cu_weights_of<T>::type A;
@@ -575,8 +580,8 @@ template <typename T> __global__ void opdi_cu_upsample_back_kernel(const opdi_cu
         opdi_cu_store(x + i, sum);
     }
 }
-/* Runs an upsampling or its gradient.  The scale factors are argument `scales` and the next one; align_corners comes
-   before them. */
+/* Runs an upsampling or, if `back` is true, its gradient.  Argument number `scales` and the next are the scale factors;
+   if `nearest` is false, align_corners comes before them.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_upsample_of(opd_call *call, bool nearest, bool back) {
     const int scales = 2 + !nearest + back;
     opd_tensor *from = opd_arg_tensor(call, 0), *to, *work;
@@ -616,8 +621,8 @@ static int opdi_cu_upsample_bilinear_back(opd_call *call) { return opdi_cu_upsam
 
 //== grid_sampler_2d ===================================================================================================
 //
-//  As on the CPU, an output reads one, two or four rows and columns.  A thread handles one point of the grid and all
-//  channels of the image there.  The gradient of the image is added atomically, in any order, as in PyTorch.
+//  As on the CPU, an output reads one, two or four rows and columns of the image.  A thread processes one point of the
+//  grid for all channels.  The gradient of the image is added atomically, in any order, as in PyTorch.
 
 struct opdi_cu_grid_how { int64_t n, c, in[2], out[2]; int how, outside; bool corners; };
 template <typename T> struct opdi_cu_lines { int count; int64_t at[4]; T w[4], d[4]; };
@@ -666,11 +671,11 @@ template <typename T> __device__ void opdi_cu_grid_lines(const opdi_cu_grid_how 
         l->at[i] = line >= 0 && line < (T)size ? (int64_t)line : -1;
     }
 }
-/* Handles one point of the grid: computes y, or the gradients if g is given. */
+/* Processes one point of the grid: computes y or, if g is not NULL, the gradients. */
 template <typename T> struct opdi_cu_grid_place {
     opdi_cu_grid_how k;
     const T *x, *grid, *g;
-    T *y, *dx, *dgrid;                            /* dx: or NULL */
+    T *y, *dx, *dgrid;                            /* dx: may be NULL */
     __device__ void operator()(int64_t place) const {
         const int64_t area = k.in[0] * k.in[1], points = k.out[0] * k.out[1], n = place / points, p = place % points;
         opdi_cu_lines<T> r, c;
@@ -702,8 +707,8 @@ template <typename T> static int opdi_cu_grid_go(const opdi_cu_grid_how &k, opd_
                                      dgrid ? opdi_cu_data<T>(dgrid) : NULL};
     return opdi_cu_each(k.n * k.out[0] * k.out[1], f);
 }
-/* grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners).  Its derivative (`back`) has the
-   gradient in front of these arguments and output_mask behind them. */
+/* Runs grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners) or, if `back` is true, its
+   gradient, which has grad_output in front of these arguments and output_mask behind them. */
 static int opdi_cu_grid_of(opd_call *call, bool back) {
     opd_tensor *g = back ? opd_arg_tensor(call, 0) : NULL, *x = opd_arg_tensor(call, back);
     opd_tensor *grid = opd_arg_tensor(call, back + 1), *r[2] = {NULL, NULL}, *desk[2] = {NULL, NULL};
@@ -744,7 +749,7 @@ static const opdi_cu_row opdi_cu_rows_resampling[] = {
     {"upsample_nearest2d", opdi_cu_upsample_nearest}, {"upsample_nearest2d_backward", opdi_cu_upsample_nearest_back},
     {"upsample_bilinear2d", opdi_cu_upsample_bilinear},
     {"upsample_bilinear2d_backward", opdi_cu_upsample_bilinear_back},
-    /* the other forms run on the CPU, with copies there and back */
+    /* the other upsamplings run on the CPU, with copies to the host and back */
     {"upsample_nearest1d", opd_cpu_fallback}, {"upsample_nearest1d_backward", opd_cpu_fallback},
     {"upsample_nearest3d", opd_cpu_fallback}, {"upsample_nearest3d_backward", opd_cpu_fallback},
     {"_upsample_nearest_exact1d", opd_cpu_fallback}, {"_upsample_nearest_exact1d_backward", opd_cpu_fallback},

@@ -1,12 +1,12 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:random      random numbers
 //
-//  Random numbers are counter-based, and the same as the CPU's for the same seed: see opd_draw.  Uniform and integer
-//  numbers are the same bit for bit.  Numbers that need a logarithm, sine or cosine (normal, exponential) may differ in
-//  the last bits, because CUDA's functions do.
+//  Random numbers are computed from a counter, and are the same as on the CPU for the same seed (see opd_draw).
+//  Uniform numbers and integers are equal bit for bit.  Numbers that need a logarithm, sine or cosine (normal,
+//  exponential) may differ in the last bits, because these functions differ in CUDA.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Philox 4x32-10: computes four words from a counter. */
+/* Computes four random words from a key and a counter, by Philox 4x32-10. */
 __device__ __forceinline__ void opdi_cu_philox(uint64_t key, uint64_t counter, uint32_t *out /*[4]*/) {
     uint32_t a = (uint32_t)counter, b = (uint32_t)(counter >> 32), c = 0, d = 0, k0 = (uint32_t)key;
     uint32_t k1 = (uint32_t)(key >> 32);
@@ -20,7 +20,7 @@ __device__ __forceinline__ void opdi_cu_philox(uint64_t key, uint64_t counter, u
     }
     out[0] = a; out[1] = b; out[2] = c; out[3] = d;
 }
-/* x * y + z, rounded twice as on the CPU. */
+/* Returns x * y + z, rounded after each operation, as on the CPU. */
 __device__ __forceinline__ float opdi_cu_mul_add(float x, float y, float z) {
 #if defined(OPD_CUDA_EMULATED)
     const float p = x * y;
@@ -39,7 +39,8 @@ __device__ __forceinline__ double opdi_cu_mul_add(double x, double y, double z) 
 }
 __device__ __forceinline__ float opdi_cu_log1p(float x) { return log1pf(x); }
 __device__ __forceinline__ double opdi_cu_log1p(double x) { return log1p(x); }
-/* Turns four random words into four numbers: uniform ones or, if `normal`, two pairs of normal ones. */
+/* Converts four random words to numbers: four uniform floats (two doubles) or, if `normal` is true, pairs of normal
+   numbers. */
 __device__ __forceinline__ void opdi_cu_drawn(const uint32_t *r /*[4]*/, bool normal, float *x /*[4]*/) {
 #pragma unroll
     for (int k = 0; k < 4; k++) { x[k] = (float)(int32_t)(r[k] >> 8) * 5.9604644775390625e-8f; }
@@ -64,9 +65,9 @@ __device__ __forceinline__ void opdi_cu_drawn(const uint32_t *r /*[4]*/, bool no
     x[0] = radius * c;
     x[1] = radius * s;
 }
-/* state: in a capture, the generator's key and the position from which d.at is counted; if NULL, d.key and d.at are
-   used as they are.  W: float or double, the type of the random numbers.  bits: how many bits of a uniform number are
-   kept; 0 means all. */
+/* Draws random floats.  state: in a capture, the generator's key and the position from which d.at is counted; if it is
+   NULL, d.key and d.at are used.  W: the type in which numbers are computed, float or double.  bits: how many different
+   values a uniform number in [0, 1) can have, or 0 for all. */
 template <typename T, typename W> __global__ void opdi_cu_draw_floats(opd_draw d, const uint64_t *state, W bits) {
     constexpr int per = 16 / sizeof(W), wide = per * sizeof(T) <= 16 ? per : 16 / sizeof(T);     /* stored at once */
     const int64_t step = (int64_t)gridDim.x * blockDim.x, nblocks = (d.numel + per - 1) / per;
@@ -140,7 +141,7 @@ static int opdi_cu_draw(void *user, int index, const opd_draw *d) {
 
 //== dropout ===========================================================================================================
 
-/* out = x mask scale, for contiguous, aligned memory. */
+/* out = x mask scale, for contiguous, aligned memory */
 template <typename T> __global__ void opdi_cu_dropout_kernel(const T *x, const bool *mask, T *out, opdi_cu_acc<T> scale,
                                                              int64_t n) {
     typedef opdi_cu_acc<T> A;
@@ -158,7 +159,7 @@ template <typename T> __global__ void opdi_cu_dropout_kernel(const T *x, const b
         opdi_cu_store_vector<W>(out + i * W, v);
     }
 }
-/* The gradient of native_dropout, and dropout itself: argument 0 times mask times scale. */
+/* Runs native_dropout_backward, which also computes dropout itself: argument 0 times the mask times the scale. */
 static int opdi_cu_native_dropout_backward(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1), *out;
     const double scale = opd_arg_float(call, 2);

@@ -11,28 +11,32 @@
 
    A fold defines the operation: F<C> has a State, and init, take (elements in), join (two states), store (results). */
 
-/* The destination of results: element `at` of up to two tensors. */
+/* Where results are stored: element at[k] of data[k]. */
 typedef struct opdi_cu_results { void *data[2]; int dtype[2]; int64_t at[2]; } opdi_cu_results;
-#define OPDI_CU_REDUCE_DIMS 12                    /* after joining; a tensor with more is copied first */
+#define OPDI_CU_REDUCE_DIMS 12                    /* after dims were joined; a tensor with more dims is copied first */
 typedef struct opdi_cu_reduction {
     const char *x;
-    const char *second;                           /* a pair's second tensor, with the layout of the first; or NULL */
-    int dtype, bytes;                             /* of the input; of one element */
+    const char *second;                           /* the second tensor of a reduction of pairs, with the first's layout,
+                                                     or NULL */
+    int dtype, bytes;                             /* dtype of the input; bytes of an element */
     bool odd;                                     /* loads of 16 bytes are not possible */
-    int nred, nkept;                              /* numbers of dims, at least one each; innermost first */
+    int nred, nkept;                              /* numbers of reduced and kept dims, at least 1; innermost dims come
+                                                     first */
     int64_t rsize[OPDI_CU_REDUCE_DIMS], rstride[OPDI_CU_REDUCE_DIMS];
-    opdi_cu_pw_divider by[OPDI_CU_REDUCE_DIMS];   /* for rsize, if n is below 2^31 */
-    bool far;                                     /* n is not below 2^31, and there are several dims */
+    opdi_cu_pw_divider by[OPDI_CU_REDUCE_DIMS];   /* for division by rsize, if n is below 2^31 */
+    bool far;                                     /* n is at least 2^31, and several dims are reduced */
     int64_t ksize[OPDI_CU_REDUCE_DIMS], kstride[OPDI_CU_REDUCE_DIMS], ostride[2][OPDI_CU_REDUCE_DIMS];
-    int64_t n, outer;                             /* elements of a row; rows */
-    int64_t chunk;                                /* elements of a chunk */
-    int chunks;                                   /* per row; if more than one, states go to `states` [chunks][outer] */
+    int64_t n, outer;                             /* elements of a row; number of rows */
+    int64_t chunk;                                /* elements of a chunk of a row */
+    int chunks;                                   /* chunks per row; if there are several, their states are stored in
+                                                     `states` [chunks][outer] */
     void *states;
     opdi_cu_results out;
 } opdi_cu_reduction;
 
-/* Reads elements of type T, as the type C in which folds compute: one element, or W neighbours at an address that is a
-   multiple of W elements.  W elements are loaded unchanged (Raw) and only cast when all loads are in flight. */
+/* Reads elements of type T and converts them to C, the type in which folds compute: one element, or W neighbours at an
+   address that is a multiple of W elements.  W elements are first loaded unchanged (as Raw), and converted when all
+   loads are in flight. */
 template <class T> struct opdi_cu_reader {
     typedef opdi_cu_acc<T> C;
     enum { W = 16 / sizeof(T) };
@@ -48,7 +52,8 @@ template <class T> struct opdi_cu_reader {
         for (int k = 0; k < W; k++) { c[k] = opdi_cu_cast<C>(raw.at[k]); }
     }
 };
-/* Types that are told apart at run time, so that there are few kernels: float16 and bfloat16; integers and bool. */
+/* For few kernels, some types are distinguished only at run time: float16 and bfloat16 (opdi_cu_shorts), and integers
+   and bool (opdi_cu_integers). */
 struct opdi_cu_shorts {};
 template <> struct opdi_cu_reader<opdi_cu_shorts> {
     typedef float C;
@@ -73,7 +78,7 @@ struct opdi_cu_integers {};
 template <> struct opdi_cu_reader<opdi_cu_integers> {
     typedef int64_t C;
     enum { W = 4 };
-    struct Raw { uint64_t w[W]; };                /* as many bytes as W elements have */
+    struct Raw { uint64_t w[W]; };                /* large enough for W elements of each integer type */
     template <class T> static __device__ __forceinline__ void some(const char *p, int64_t i, Raw *raw) {
         const opdi_cu_vector<T, W> v = opdi_cu_load_vector<W>((const T *)p + i);
         OPDI_CU_UNROLL
@@ -107,7 +112,7 @@ template <> struct opdi_cu_reader<opdi_cu_integers> {
         for (int k = 0; k < W; k++) { c[k] = (int64_t)(raw.w[k] << up) >> up; }
     }
 };
-/* Reads two tensors of T at once: their elements form pairs. */
+/* Reads two tensors of T at once, whose elements form pairs. */
 template <class A> struct opdi_cu_pair { A x, g; };
 template <class T> struct opdi_cu_pairs {};
 template <class T> struct opdi_cu_reader<opdi_cu_pairs<T> > {
@@ -136,7 +141,7 @@ template <class T> struct opdi_cu_reader<opdi_cu_pairs<T> > {
     }
 };
 
-/* Stores v, of type V, as element i of a tensor of any dtype. */
+/* Converts v to a dtype and stores it as element i of the memory at p. */
 template <class V> __device__ __forceinline__ void opdi_cu_put(void *p, int dtype, int64_t i, V v) {
     switch (dtype) {
         case OPD_FLOAT32: opdi_cu_store((float *)p + i, v); break;
@@ -152,9 +157,9 @@ template <class V> __device__ __forceinline__ void opdi_cu_put(void *p, int dtyp
     }
 }
 
-/* Joins the states s of `lanes` neighbouring threads; lanes is a power of two.  If lanes > 32, these threads must be
-   the whole block along x.  If lanes <= 32, every thread gets the result, else only the first warp.  room: memory for
-   32 states. */
+/* Joins the states s of `lanes` neighbouring threads; lanes is a power of two.  If lanes > 32, these are all threads of
+   the block along x, and only the first warp gets the result.  Otherwise, each thread gets it.  `room` has space for 32
+   states. */
 template <class F> __device__ __forceinline__ void opdi_cu_fold_lanes(const F &f, typename F::State &s, int lanes,
                                                                       typename F::State *room) {
     for (int bits = (lanes < 32 ? lanes : 32) / 2; bits > 0; bits /= 2) {
@@ -176,7 +181,7 @@ template <class F> __device__ __forceinline__ void opdi_cu_fold_lanes(const F &f
     }
 }
 
-/* Does opdi_cu_put's work for floating dtypes only. */
+/* Same as opdi_cu_put, for floating dtypes only. */
 template <class V> __device__ __forceinline__ void opdi_cu_put_float(void *p, int dtype, int64_t i, V v) {
     switch (dtype) {
         case OPD_FLOAT32: opdi_cu_store((float *)p + i, v); break;
@@ -188,9 +193,10 @@ template <class V> __device__ __forceinline__ void opdi_cu_put_float(void *p, in
 
 //== folds =============================================================================================================
 
-/* The arguments of a fold: a number of the operator, the elements of a row, and the variant. */
+/* The arguments of a fold: p is a number given to the operator, n the number of elements of a row; kind and flag choose
+   a variant (see each fold). */
 typedef struct opdi_cu_fold { double p; int64_t n; int kind, flag; } opdi_cu_fold;
-/* A fold that takes elements one by one. */
+/* Defines `take` of a fold by its function `one`, which takes a single element. */
 #define OPDI_CU_TAKE_EACH                                                                                             \
     template <int N> __device__ __forceinline__ void take(State &s, const C *x, int64_t at, int64_t step) const {    \
         OPDI_CU_UNROLL                                                                                               \
@@ -205,7 +211,8 @@ template <class C> __device__ __forceinline__ C opdi_cu_times(C a, C b) { return
 template <> __device__ __forceinline__ int64_t opdi_cu_times<int64_t>(int64_t a, int64_t b) {
     return (int64_t)((uint64_t)a * (uint64_t)b);
 }
-/* The term that is added: x itself, or by `flag` x if it is not NaN, |x|, or x^2. */
+/* The term that a sum adds for x: x itself (opdi_cu_map_same), or (opdi_cu_map_flag), as `flag` says,
+   x without NaN (0 instead), |x| or x^2. */
 enum { OPDI_CU_NANSUM, OPDI_CU_ABS, OPDI_CU_SQUARE };
 struct opdi_cu_map_same {
     template <class C> static __device__ __forceinline__ C of(C x, const opdi_cu_fold &) { return x; }
@@ -215,14 +222,14 @@ struct opdi_cu_map_flag {
         return how.flag == OPDI_CU_NANSUM ? (x == x ? x : (C)0) : how.flag == OPDI_CU_ABS ? (x < 0 ? -x : x) : x * x;
     }
 };
-/* Sums. kind: unchanged, divided by n, the square root, or the p-th root. */
+/* Sums.  kind: the result is the sum, the sum divided by n, its square root, or its p-th root. */
 enum { OPDI_CU_PLAIN, OPDI_CU_MEAN, OPDI_CU_ROOT, OPDI_CU_ROOT_P };
 template <class C_, class MAP> struct opdi_cu_fold_sums {
     typedef C_ C;
     typedef struct State { C v; } State;
     opdi_cu_fold how;
     __device__ __forceinline__ State init(int64_t) const { State s; s.v = 0; return s; }
-    /* Adds N elements in pairs first: the chains are shorter, and the errors smaller. */
+    /* Adds the N elements pairwise first, which shortens the chain of additions and makes rounding errors smaller. */
     template <int N> __device__ __forceinline__ void take(State &s, const C *x, int64_t, int64_t) const {
         C v[N];
         OPDI_CU_UNROLL
@@ -259,14 +266,14 @@ template <class C_> struct opdi_cu_fold_prod {
     }
 };
 
-/* The infinities of floating types, or the limits of int64_t. */
+/* Infinity and -infinity for floating types, or the limits of int64_t. */
 template <class C> __device__ __forceinline__ C opdi_cu_highest() { return (C)INFINITY; }
 template <> __device__ __forceinline__ int64_t opdi_cu_highest<int64_t>() { return INT64_MAX; }
 template <class C> __device__ __forceinline__ C opdi_cu_lowest() { return -(C)INFINITY; }
 template <> __device__ __forceinline__ int64_t opdi_cu_lowest<int64_t>() { return INT64_MIN; }
 
-/* Finds the largest (flag: smallest) element, or NaN if there is one.  kind 1: compares |x|, and without elements gives
-   0 (flag: infinity). */
+/* Finds the largest element (the smallest, if flag is 1), or NaN if there is a NaN.  kind 1: compares absolute values;
+   if there are no elements, the result is 0 (infinity, if flag is 1). */
 template <class C_> struct opdi_cu_fold_extreme {
     typedef C_ C;
     typedef struct State { C v; } State;
@@ -299,8 +306,8 @@ template <class C_> struct opdi_cu_fold_extreme {
         opdi_cu_put(out.data[0], out.dtype[0], out.at[0], s.v);
     }
 };
-/* Finds the first largest (flag: smallest) element, or the first NaN, and its index.  kind 1: only the index is a
-   result. */
+/* Finds the first of the largest elements (the smallest, if flag is 1), or the first NaN, and its index.  kind 1: only
+   the index is stored. */
 template <class C_> struct opdi_cu_fold_where {
     typedef C_ C;
     typedef struct State { C v; int64_t at; } State;
@@ -312,7 +319,8 @@ template <class C_> struct opdi_cu_fold_where {
         const bool equal = nan ? had : x == s.v;
         if (at >= 0 && (s.at < 0 || better || (equal && at < s.at))) { s.v = x; s.at = at; }
     }
-    /* Finds the best of N first.  Its index is only computed if it is better than the best so far, which is rare. */
+    /* Finds the best of the N elements first.  Computes its index only if it may be better than the best so far, which
+       is rare. */
     template <int N> __device__ __forceinline__ void take(State &s, const C *x, int64_t at, int64_t step) const {
         C top = x[0];
         OPDI_CU_UNROLL
@@ -335,8 +343,9 @@ template <class C_> struct opdi_cu_fold_where {
         ((int64_t *)out.data[1])[out.at[1]] = s.at;
     }
 };
-/* Counts the elements that are not 0, ignoring the highest `flag` bits of 64: floating types are read as integers, and
-   the sign of a zero must not count.  kind 1: whether any element is not 0; kind 2: whether all n are not 0. */
+/* Counts the elements that are not 0, without their highest `flag` bits of 64.  (Floating types are read as integers;
+   the sign of a zero must not count.)  kind 0: the result is the number; 1: whether any element is not 0; 2: whether
+   all n are not 0. */
 template <class C_> struct opdi_cu_fold_count {
     typedef C_ C;
     typedef struct State { int64_t v; } State;
@@ -354,20 +363,21 @@ template <class C_> struct opdi_cu_fold_count {
         opdi_cu_put(out.data[0], out.dtype[0], out.at[0], v);
     }
 };
-/* Computes the mean and the sum of squared deviations, and joins them by the method of Chan, Golub and LeVeque.  kind
-   0: the result is the variance; 1: its root; 2 and 3: the same, with the mean as a second result.  p: the
-   correction. */
+/* Computes the mean and the sum of squared deviations of chunks, and joins them by the method of Chan, Golub and
+   LeVeque.  kind 0: the result is the variance; 1: its square root; 2, 3: the same, and the mean is the second result.
+   p: the correction, which is subtracted from the number of elements. */
 template <class C_> struct opdi_cu_fold_var {
     typedef C_ C;
     typedef struct State { C mean, squares; int64_t n; } State;
     opdi_cu_fold how;
     __device__ __forceinline__ State init(int64_t) const { State s; s.mean = s.squares = 0; s.n = 0; return s; }
-    /* mean = a + d m / n,  squares = a + b + d^2 k m / n  with d = b - a, of k and m elements, n = k + m */
+    /* For means a, b and sums of squares of m and k elements, and n = m + k, d = b - a: the joined mean is a + d k / n,
+       and d^2 m k / n is added to the sums of squares. */
     static __device__ __forceinline__ void join(State &s, const State &with) {
         if (with.n == 0) { return; }
         const int64_t n = s.n + with.n;
         const C part = (C)with.n / (C)n, d = with.mean - s.mean;
-        s.mean += d - d == 0 ? d * part : with.mean;                 /* infinities behave as in a sum */
+        s.mean += d - d == 0 ? d * part : with.mean;                 /* infinities give the same mean as a sum would */
         s.squares += with.squares + d * d * ((C)s.n * part);
         s.n = n;
     }
@@ -391,8 +401,8 @@ template <class C_> struct opdi_cu_fold_var {
 };
 template <class C> __device__ __forceinline__ C opdi_cu_exp(C x) { return (C)exp(x); }
 template <> __device__ __forceinline__ float opdi_cu_exp<float>(float x) { return expf(x); }
-/* Computes the logarithm of the sum of exponentials.  `top` is the largest finite element so far, and `sum` the sum of
-   exp(x - top) so far.  Infinities and NaN make the sum infinite or NaN. */
+/* Computes the logarithm of the sum of exponentials.  `top` is the largest finite element so far, and `sum` is the sum
+   of exp(x - top) so far.  Infinities and NaN make the sum infinite or NaN. */
 template <class C_> struct opdi_cu_fold_lse {
     typedef C_ C;
     typedef struct State { C top, sum; } State;
@@ -425,8 +435,8 @@ template <class C_> struct opdi_cu_fold_lse {
 
 //== kernels ===========================================================================================================
 
-/* Writes i with the digits of a mixed radix, `sizes`, and returns the sum of digits times strides.  Divides in 32 bits
-   if they suffice, and not at all for one dim. */
+/* Writes i as a number whose digit d has the radix sizes[d], lowest digit first, and returns the sum of the digits
+   times the strides.  Divides in 32 bits if they suffice, and not at all for one dim. */
 __device__ __forceinline__ int64_t opdi_cu_offset(int64_t i, const int64_t *sizes, const int64_t *strides, int ndim) {
     int64_t at = 0;
     OPDI_CU_ROLLED
@@ -441,7 +451,7 @@ __device__ __forceinline__ int64_t opdi_cu_offset(int64_t i, const int64_t *size
 __device__ OPDI_CU_NOINLINE int64_t opdi_cu_far_offset(const opdi_cu_reduction &r, int64_t i) {
     return opdi_cu_offset(i, r.rsize, r.rstride, r.nred);
 }
-/* Computes the offsets of U elements of a row: number `first`, first + step, and so on. */
+/* Computes the offsets of U elements of a row: elements number first, first + step, and so on. */
 template <int U>
 __device__ __forceinline__ void opdi_cu_reduce_at(const opdi_cu_reduction &r, int64_t first, int64_t step,
                                                   int64_t *at /*[U]*/) {
@@ -468,7 +478,8 @@ __device__ __forceinline__ void opdi_cu_reduce_at(const opdi_cu_reduction &r, in
         for (int u = 0; u < U; u++) { at[u] += (int64_t)i[u] * r.rstride[r.nred - 1]; }
     }
 }
-/* Stores the result of a row.  part: s is only the state of a chunk, and is kept for opdi_cu_reduce_chunks. */
+/* Stores the result of a row.  If `part` is true, s is only the state of a chunk, and is stored for
+   opdi_cu_reduce_chunks. */
 template <class F>
 __device__ __forceinline__ void opdi_cu_reduce_put(const opdi_cu_reduction &r, const F &f, int64_t row,
                                                    const typename F::State &s, bool part) {
@@ -478,8 +489,8 @@ __device__ __forceinline__ void opdi_cu_reduce_put(const opdi_cu_reduction &r, c
     out.at[1] = opdi_cu_offset(row, r.ksize, r.ostride[1], r.nkept);
     f.store(s, out);
 }
-/* Takes in the elements of the row at x at positions first, first + step, ... below `end`: N elements from each
-   position on.  Four positions are loaded at a time. */
+/* Adds elements of the row at x to state s: N elements from each of the positions first, first + step, ... below `end`.
+   Loads from four positions at a time. */
 template <class T, class F, int N>
 __device__ __forceinline__ void opdi_cu_reduce_walk(const opdi_cu_reduction &r, const F &f, const char *x,
                                                     int64_t first, int64_t end, int64_t step, typename F::State &s) {
@@ -520,9 +531,9 @@ __device__ __forceinline__ void opdi_cu_reduce_walk(const opdi_cu_reduction &r, 
         f.template take<N>(s, c, i, 1);
     }
 }
-/* Takes in elements [begin, end) of the row at x by `lanes` threads, of which the calling thread is number `lane`.
-   Between the first and the last aligned address, 16 bytes are loaded at a time.  If several dims are reduced, rows
-   begin and end at aligned addresses. */
+/* Adds elements [begin, end) of the row at x to the states of `lanes` threads; the calling thread is number `lane`, and
+   its state is s.  Between the first and the last aligned address, loads 16 bytes at a time.  If several dims are
+   reduced, rows begin and end at aligned addresses. */
 template <class T, class F, bool VEC>
 __device__ __forceinline__ void opdi_cu_reduce_part(const opdi_cu_reduction &r, const F &f, const char *x,
                                                     int64_t begin, int64_t end, int lane, int lanes,
@@ -544,8 +555,8 @@ __device__ __forceinline__ void opdi_cu_reduce_part(const opdi_cu_reduction &r, 
     }
     opdi_cu_reduce_walk<T, F, W>(r, f, x, begin + (int64_t)lane * W, end, (int64_t)lanes * W, s);
 }
-/* Reduces rows, with blockDim.x threads per row and blockDim.y rows per block.  blockIdx.y is the number of the
-   chunk. */
+/* Reduces rows, with blockDim.x threads per row and blockDim.y rows per block.  blockIdx.y is the number of the chunk
+   of each row. */
 template <class T, class F, bool VEC> __global__ void
 opdi_cu_reduce_rows(const __grid_constant__ opdi_cu_reduction r, const F f) {
     __shared__ __align__(16) unsigned char room[OPDI_CU_WARP * sizeof(typename F::State)];
@@ -563,8 +574,8 @@ opdi_cu_reduce_rows(const __grid_constant__ opdi_cu_reduction r, const F f) {
         if (threadIdx.x == 0 && row < r.outer) { opdi_cu_reduce_put(r, f, row, s, r.chunks > 1); }
     }
 }
-/* Joins the states of all threads of a column; each thread has N columns.  The threads with threadIdx.y 0 get the
-   results. */
+/* Joins the states of the threads of a block that have the same columns, N per thread.  The threads with threadIdx.y =
+   0 get the results. */
 template <int N, class F>
 __device__ __forceinline__ void opdi_cu_fold_down(const F &f, typename F::State *s /*[N]*/,
                                                   typename F::State *shared) {
@@ -583,8 +594,8 @@ __device__ __forceinline__ void opdi_cu_fold_down(const F &f, typename F::State 
         }
     }
 }
-/* Reduces columns.  blockDim.x neighbouring threads have N columns each; blockDim.y threads share the rows of a column.
-   blockIdx.y is the number of the chunk. */
+/* Reduces columns.  Each of blockDim.x neighbouring threads has N columns, whose rows blockDim.y threads share.
+   blockIdx.y is the number of the chunk of the rows. */
 template <class T, class F, bool VEC> __global__ void
 opdi_cu_reduce_columns(const __grid_constant__ opdi_cu_reduction r, const F f) {
     typedef opdi_cu_reader<T> R;
@@ -598,7 +609,7 @@ opdi_cu_reduce_columns(const __grid_constant__ opdi_cu_reduction r, const F f) {
     OPDI_CU_ROLLED
     for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
         const int64_t column = item % tiles * wide + me * N, first = item / tiles * r.ksize[0];
-        const bool in = column < r.ksize[0];      /* VEC: the number of columns is a multiple of N */
+        const bool in = column < r.ksize[0];      /* if VEC, the number of columns is a multiple of N */
         const char *x = r.x + (opdi_cu_offset(first, r.ksize, r.kstride, r.nkept) + column * r.kstride[0]) * r.bytes;
         S s[N];
         int64_t i = begin + y, at[U];
@@ -645,8 +656,8 @@ opdi_cu_reduce_columns(const __grid_constant__ opdi_cu_reduction r, const F f) {
         }
     }
 }
-/* Joins each row's chunk states into its result, with blockDim.y threads per row.  threadIdx.x runs over rows, so that
-   neighbouring threads read adjacent states. */
+/* Joins the states of a row's chunks and stores the result, with blockDim.y threads per row.  threadIdx.x runs over
+   rows, so that neighbouring threads read adjacent states. */
 template <class F> __global__ void __launch_bounds__(512)
 opdi_cu_reduce_chunks(const __grid_constant__ opdi_cu_reduction r, const F f) {
     OPDI_CU_SHARED(room);
@@ -674,8 +685,8 @@ static uint64_t opdi_cu_dims_mask(opd_ints dims, int ndim) {
     }
     return mask;
 }
-/* Lists the dims of x that are in `mask` (if not `in`, those that are not), innermost first.  Sorts them by stride
-   unless `ordered`. */
+/* Lists the dims of x that are in `mask` or, if `in` is false, those that are not, innermost first.  Sorts them by
+   stride unless `ordered` is true.  Returns their number. */
 static int opdi_cu_dims_order(const opd_tensor *x, uint64_t mask, bool in, bool ordered, int *dims) {
     const int64_t *sizes = opd_sizes(x), *strides = opd_strides(x);
     int n = 0, i;
@@ -686,8 +697,8 @@ static int opdi_cu_dims_order(const opd_tensor *x, uint64_t mask, bool in, bool 
     }
     return n;
 }
-/* Describes the reduction of x's dims in `mask` to the results y0 and y1; y1 may be NULL.  Returns -1 if there are too
-   many dims. */
+/* Describes in *r the reduction of the dims of x in `mask`, with the results y0 and y1; y1 may be NULL.  If `ordered`
+   is true, the order of the elements stays.  Returns 0, or -1 (without an error) if there are too many dims. */
 static int opdi_cu_reduce_plan(opdi_cu_reduction *r, const opd_tensor *x, uint64_t mask, opd_tensor *y0, opd_tensor *y1,
                                bool ordered) {
     const int64_t *sizes = opd_sizes(x), *strides = opd_strides(x);
@@ -733,16 +744,17 @@ static int opdi_cu_reduce_plan(opdi_cu_reduction *r, const opd_tensor *x, uint64
     r->chunk = r->n; r->chunks = 1;
     return 0;
 }
-/* Returns whether every load of W elements begins at a multiple of W.  Loads go along the innermost reduced dim (rows)
-   or kept dim, whose stride is 1.  Another dim may also have stride 1, if elements are used more than once. */
+/* Returns whether each load of W elements begins at a multiple of W.  Loads go along the innermost reduced dim if
+   `rows` is true, otherwise along the innermost kept dim; its stride is 1.  Another dim may also have stride 1, if
+   elements are used more than once. */
 static bool opdi_cu_reduce_even(const opdi_cu_reduction *r, int W, bool rows) {
     bool even = (uintptr_t)r->x / (size_t)r->bytes % (size_t)W == 0 && (rows ? r->rsize : r->ksize)[0] % W == 0;
     for (int d = rows; d < r->nred; d++) { even = even && r->rstride[d] % W == 0; }
     for (int d = !rows; d < r->nkept; d++) { even = even && r->kstride[d] % W == 0; }
     return even;
 }
-/* If there are fewer than 512 blocks, cuts rows into chunks to get about 4,096 blocks.  A chunk has at least `least`
-   elements. */
+/* If there would be fewer than 512 blocks, cuts rows into chunks, so that there are about 4,096 blocks.  A chunk has at
+   least `least` elements. */
 static void opdi_cu_reduce_cut(opdi_cu_reduction *r, int64_t blocks, int64_t least) {
     int64_t chunks = blocks < 512 ? 4096 / blocks : 1;
     if (chunks > r->n / least) { chunks = r->n / least; }
@@ -797,7 +809,7 @@ template <class T, class F> static int opdi_cu_reduce_launch(opdi_cu_reduction *
     return opdi_cu_launch(opdi_cu_reduce_chunks<F>, opdi_cu_grid_rows(opdi_cu_ceil(r->outer, block.x)), block,
                           block.x * (block.y / 2) * sizeof(S), *r, f);
 }
-/* The kinds of dtypes that a fold supports.  Other dtypes were converted before. */
+/* The kinds of dtypes that a fold supports: floating, integers, or both.  Other dtypes have been converted before. */
 enum { OPDI_CU_F = 1, OPDI_CU_I = 2, OPDI_CU_FI = 3 };
 template <template <class> class F, int KINDS> static int opdi_cu_reduce_typed(opdi_cu_reduction *r, opdi_cu_fold how) {
     const bool integers = opd_dtype_is_integral((opd_scalar_type)r->dtype, true);
@@ -815,7 +827,8 @@ template <template <class> class F, int KINDS> static int opdi_cu_reduce_typed(o
     }
     return opdi_cu_no_dtype((opd_scalar_type)r->dtype);
 }
-/* Folds over x's dims in `mask` to the results y0 and y1; y1 may be NULL. */
+/* Reduces the dims of x in `mask` by the fold F, to the results y0 and y1; y1 may be NULL.  `ordered`: see
+   opdi_cu_reduce_plan.  Returns 0, or -1 and sets an error. */
 template <template <class> class F, int KINDS>
 static int opdi_cu_reduce(opd_tensor *x, uint64_t mask, opd_tensor *y0, opd_tensor *y1, opdi_cu_fold how,
                           bool ordered) {
@@ -829,7 +842,7 @@ static int opdi_cu_reduce(opd_tensor *x, uint64_t mask, opd_tensor *y0, opd_tens
         }
     }
     how.n = r.n;
-    if (KINDS == OPDI_CU_I && !opd_dtype_is_integral((opd_scalar_type)r.dtype, true)) {     /* read as bits */
+    if (KINDS == OPDI_CU_I && !opd_dtype_is_integral((opd_scalar_type)r.dtype, true)) {     /* only the bits are read */
         how.flag = 65 - 8 * r.bytes;
         r.dtype = r.bytes == 8 ? OPD_INT64 : r.bytes == 4 ? OPD_INT32 : OPD_INT16;
     }
@@ -839,8 +852,8 @@ static opdi_cu_fold opdi_cu_how(int kind, int flag = 0, double p = 0) {
     const opdi_cu_fold how = {p, 0, kind, flag};
     return how;
 }
-/* Converts x so that folds can read it for a result of dtype `dtype`: integers become int64 for an integer result;
-   floats stay. */
+/* Converts x for a fold whose result has dtype `dtype`: for an integer result, floats become int64; for a floating
+   result, integers become floats.  Returns NULL and sets an error if it fails. */
 static opd_tensor *opdi_cu_reduce_input(opd_tensor *x, opd_scalar_type dtype) {
     const bool whole = x && opd_dtype_is_integral(opd_dtype(x), true);
     if (opd_dtype_is_integral(dtype, true)) { return whole ? x : opd_to_dtype(x, OPD_INT64); }
@@ -879,7 +892,7 @@ static int opdi_cu_prod_dim(opd_call *call) {
     const int64_t dim = opd_arg_int(call, 1);
     return opdi_cu_sum_of<opdi_cu_fold_prod>(call, opd_ints_of(&dim, 1), 0);
 }
-/* Computes the sum of the diagonal, which is a view with one dim. */
+/* Runs trace: sums the diagonal, which is a view with one dim. */
 static int opdi_cu_trace(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y;
     int64_t n, stride;
@@ -907,7 +920,7 @@ static int opdi_cu_std(opd_call *call) { return opdi_cu_var_of(call, 1); }
 static int opdi_cu_var_mean(opd_call *call) { return opdi_cu_var_of(call, 2); }
 static int opdi_cu_std_mean(opd_call *call) { return opdi_cu_var_of(call, 3); }
 
-//== largest and smallest ==============================================================================================
+//== max, min and their indices ========================================================================================
 
 static int opdi_cu_extreme_of(opd_call *call, opd_ints dims, bool least) {
     opd_tensor *x = opd_arg_tensor(call, 0);
@@ -920,7 +933,7 @@ static int opdi_cu_amax(opd_call *call) { return opdi_cu_extreme_of(call, opd_ar
 static int opdi_cu_amin(opd_call *call) { return opdi_cu_extreme_of(call, opd_arg_ints(call, 1), true); }
 static int opdi_cu_max_all(opd_call *call) { return opdi_cu_extreme_of(call, opdi_cu_no_dims(), false); }
 static int opdi_cu_min_all(opd_call *call) { return opdi_cu_extreme_of(call, opdi_cu_no_dims(), true); }
-/* Reads argument `i`, which is a dim, or None for all dims, as a mask. */
+/* Returns argument i, a dim or None for all dims, as a mask of dims. */
 static uint64_t opdi_cu_dim_mask(opd_call *call, int i) {
     const int64_t dim = opd_arg_int(call, i);
     return opdi_cu_dims_mask(opd_ints_of(&dim, opd_arg_is_none(call, i) ? 0 : 1), opd_ndim(opd_arg_tensor(call, 0)));
@@ -948,7 +961,8 @@ static int opdi_cu_aminmax(opd_call *call) {
 
 //== any, all, count_nonzero, equal ====================================================================================
 
-/* Counts elements that are not 0.  kind: 0 their number, 1 whether any is, 2 whether all are. */
+/* Counts the elements that are not 0.  kind 0: the result is their number; 1: whether there are any; 2: whether all
+   elements are not 0.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_count_of(opd_call *call, uint64_t mask, int kind) {
     if (opd_results_from_fake(call)) { return -1; }
     return opdi_cu_reduce<opdi_cu_fold_count, OPDI_CU_I>(opd_arg_tensor(call, 0), mask, opdi_cu_result(call, 0), NULL,
@@ -1000,7 +1014,7 @@ static int opdi_cu_norm_of(opd_call *call, opd_ints dims) {
             : opdi_cu_how(OPDI_CU_ROOT, OPDI_CU_SQUARE);
         return opdi_cu_reduce<opdi_cu_fold_mapped, OPDI_CU_F>(x, mask, y, NULL, how, false);
     }
-    if (p - p != 0) {                             /* an infinity */
+    if (p - p != 0) {                             /* p is infinite */
         return opdi_cu_reduce<opdi_cu_fold_extreme, OPDI_CU_FI>(x, mask, y, NULL, opdi_cu_how(1, p < 0), false);
     }
     if (opd_dtype(x) == OPD_FLOAT16 || opd_dtype(x) == OPD_BFLOAT16) { x = opd_to_dtype(x, OPD_FLOAT32); }

@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>cu:registration which kernel is for which operator
+//  >>cu:registration registering kernels for operators
 //----------------------------------------------------------------------------------------------------------------------
 
 static const opdi_cu_row *const opdi_cu_rows[] = {
@@ -7,8 +7,8 @@ static const opdi_cu_row *const opdi_cu_rows[] = {
     opdi_cu_rows_pooling, opdi_cu_rows_resampling, opdi_cu_rows_losses, opdi_cu_rows_distances, opdi_cu_rows_matmul,
     opdi_cu_rows_convolution, opdi_cu_rows_attention, opdi_cu_rows_optimizers};
 
-/* Returns the number of GPUs of this machine, or 0 if there is none or no driver; later errors say so.  Makes no
-   context on any GPU, which is left to the first call that needs one. */
+/* Returns the number of GPUs that can be used.  If it is 0, because there is no GPU or no driver, later errors will say
+   so.  Does not make a context on any GPU; the first call that needs a context makes it. */
 static int opdi_cu_find_devices() {
     static char why[400];
     int n = 0, i;

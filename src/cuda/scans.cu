@@ -4,10 +4,11 @@
 
 //== scans =============================================================================================================
 //
-//  A line along the dim is processed in tiles of 4 elements per thread.  Each thread scans its own, and the threads'
-//  totals are scanned within warps and across them.  The total so far is carried to the next tile.  Short lines are
-//  processed by a warp, or by a thread if the lines are adjacent.  Few long lines are cut into chunks: first the
-//  chunks' totals are computed, then the chunks with the total before them. join(a, b) joins b behind a.
+//  A line along the dim is processed in tiles, with 4 elements per thread.  Each thread scans its elements, and the
+//  totals of the threads are scanned within and across warps.  The total so far is carried to the next tile.  A short
+//  line is processed by a warp or, if neighbouring lines are adjacent in memory, by a thread.  If there are few long
+//  lines, they are cut into chunks: first, the totals of the chunks are computed, then each chunk is scanned, beginning
+//  with the total of the chunks before it.  join(a, b) joins b behind a.
 
 template <typename A> __device__ __forceinline__ A opdi_cu_shuffle_up(A v, int by) {
     static_assert(sizeof(A) % 4 == 0, "whole words");
@@ -36,7 +37,7 @@ template <typename T> struct opdi_cu_scan_prod {
     static __device__ __forceinline__ S join(S a, S b) { a.v = opdi_cu_times(a.v, b.v); return a; }
     static __device__ __forceinline__ void store(const S &s, T *y, int64_t *, int64_t i) { opdi_cu_store(y + i, s.v); }
 };
-/* log(sum exp) in two parts: the largest term m, and the sum of the other terms divided by exp(m).  The result is thus
+/* log(sum exp) in two parts: the largest term m, and the sum of exp(x - m) of the other terms.  Thus, the result is
    rounded only once, at the end. */
 template <typename C> struct opdi_cu_scan_terms { C m, others; };
 template <typename T> struct opdi_cu_scan_exps {
@@ -53,8 +54,8 @@ template <typename T> struct opdi_cu_scan_exps {
         opdi_cu_store(y + i, s.m + (C)log1p(s.others));
     }
 };
-/* The largest (LEAST: smallest) element so far and its index; of equal ones, the last.  NaN stays once it has
-   occurred. */
+/* The largest element so far (the smallest, if LEAST) and its index; of equal elements, the last.  Once there has been
+   a NaN, it stays. */
 template <typename T, bool LEAST> struct opdi_cu_scan_extreme {
     typedef opdi_cu_acc<T> C;
     typedef opdi_cu_scan_place<C> S;
@@ -72,15 +73,16 @@ template <typename T, bool LEAST> struct opdi_cu_scan_extreme {
 template <typename T> using opdi_cu_scan_max = opdi_cu_scan_extreme<T, false>;
 template <typename T> using opdi_cu_scan_min = opdi_cu_scan_extreme<T, true>;
 
-/* Lines [outer, n, inner].  Each line has `chunks` chunks of `chunk` elements.  If there are several chunks, a first
-   pass (totals) writes the total of each to `states` [lines][chunks]; these totals are then scanned. */
+/* The plan of a scan of lines [outer, n, inner].  Each line has `chunks` chunks of `chunk` elements.  If there are
+   several, a first pass (with `totals`) writes the total of each chunk to `states` [lines][chunks], and these totals
+   are scanned. */
 typedef struct opdi_cu_scan_plan {
     opdi_cu_line l;
     int64_t chunk, chunks;
     void *states;
-    bool totals, vector;                          /* vector: four neighbours are loaded at once */
+    bool totals, vector;                          /* vector: four neighbouring elements are loaded at once */
 } opdi_cu_scan_plan;
-/* Scans chunks, with blockDim.x threads (a warp, or 8) per chunk and blockDim.y chunks per block. */
+/* Scans chunks, with blockDim.x threads (one warp or several) per chunk, and blockDim.y chunks per block. */
 template <typename T, typename L>
 __global__ void opdi_cu_scan_lines(const opdi_cu_scan_plan k, const T *x, T *y, int64_t *index) {
     typedef typename L::C C;
@@ -148,8 +150,7 @@ __global__ void opdi_cu_scan_lines(const opdi_cu_scan_plan k, const T *x, T *y, 
         if (k.totals && in && me == 0) { ((S *)k.states)[item] = carry; }
     }
 }
-/* Replaces the totals of a line's chunks, at most 512, by running totals up to each chunk's end.  A block handles one
-   line. */
+/* Scans the totals of each line's chunks, of which there are at most 512.  A block processes one line. */
 template <typename L> __global__ void __launch_bounds__(512) opdi_cu_scan_totals(typename L::S *states, int chunks) {
     typedef typename L::S S;
     __shared__ __align__(16) unsigned char room[512 * sizeof(S)];
@@ -166,7 +167,7 @@ template <typename L> __global__ void __launch_bounds__(512) opdi_cu_scan_totals
     }
     if (c < chunks) { states[c] = s; }
 }
-/* A thread scans one line.  The threads of a warp have adjacent lines. */
+/* Scans lines, one per thread.  The threads of a warp have adjacent lines. */
 template <typename T, typename L>
 __global__ void opdi_cu_scan_columns(const opdi_cu_line l, const T *x, T *y, int64_t *index) {
     typedef typename L::C C;
@@ -206,7 +207,8 @@ template <typename T, typename L> static int opdi_cu_scan_run(opdi_cu_line l, co
     return opdi_cu_launch(opdi_cu_scan_lines<T, L>, opdi_cu_grid_rows(opdi_cu_ceil(lines * k.chunks, block.y)), block,
                           0, k, x, y, index);
 }
-/* Scans along the dim that argument 1 names.  Writes one result or, if `two`, also the indices. */
+/* Scans along the dim that argument 1 names.  Writes result 0 and, if `two` is true, the indices as result 1.  Returns
+   0, or -1 and sets an error. */
 template <template <class> class L, bool INTEGERS> static int opdi_cu_scan_of(opd_call *call, bool two) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y, *index = NULL, *desk, *index_desk = NULL;
     const opdi_cu_line l = opdi_cu_line_of(x, opd_arg_int(call, 1));

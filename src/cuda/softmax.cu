@@ -2,23 +2,24 @@
 //  >>cu:softmax     softmax and norms over rows
 //----------------------------------------------------------------------------------------------------------------------
 
-//== rows ==============================================================================================================
+//== kernels for rows ==================================================================================================
 //
-//  These kernels work on rows of n contiguous elements: softmax, layer and group norm. threadIdx.x is a thread's lane
-//  among those that share a row, and threadIdx.y is the row in the block.  Of every lanes * W elements, a thread has W
-//  neighbours (16 bytes, or one).  If PACKS > 0, a row is loaded once and stays in registers, with PACKS times W
-//  elements per thread.  If PACKS is 0, each pass loads it again, which for rows that long is from the cache.
+//  These kernels (softmax, layer norm and group norm) process rows of n contiguous elements.  threadIdx.x is the number
+//  of a thread (its lane) among the threads that share a row, and threadIdx.y is the row in the block.  Of each lanes *
+//  W elements, a thread has W neighbours, called a pack (16 bytes, or one element).  If PACKS > 0, a thread loads its
+//  PACKS packs of the row once and keeps them in registers.  If PACKS is 0, it loads them again in each pass, from the
+//  cache for rows of this length.
 
-/* Loops.  OPDI_CU_EACH_PACK(p, i) runs over the packs that this thread keeps in registers: p is the number of a pack,
-   and i its first element, which may be behind the end of the row.  OPDI_CU_EACH_ROUND(i), used if PACKS is 0, runs
-   over all packs of this thread. */
+/* Two loops.  OPDI_CU_EACH_PACK(p, i) runs over the packs that a thread keeps in registers: p is the number of a pack,
+   and i is its first element, which may be behind the end of the row.  OPDI_CU_EACH_ROUND(i) runs over all packs of a
+   thread if PACKS is 0. */
 #define OPDI_CU_EACH_PACK(p, i)                                                                                       \
     OPDI_CU_UNROLL                                                                                                    \
     for (int p = 0, i = lane * W; p < (PACKS ? PACKS : 1); p++, i += lanes * W)
 #define OPDI_CU_EACH_ROUND(i)                                                                                         \
     for (int64_t i = (int64_t)lane * W; in && i < n; i += (int64_t)lanes * W)
-/* Loads all packs of this thread at once, so that all loads are in flight before one is used.  Returns how many of them
-   the row has. */
+/* Loads all packs of this thread before any is used, so that all loads are in flight at once.  Returns how many of the
+   packs are in the row. */
 template <int W, int PACKS, typename T>
 __device__ __forceinline__ int opdi_cu_load_packs(const T *row, int n, int lane, int lanes, bool in,
                                                   opdi_cu_vector<T, W> *v /*[PACKS]*/) {
@@ -27,8 +28,8 @@ __device__ __forceinline__ int opdi_cu_load_packs(const T *row, int n, int lane,
     return there;
 }
 
-/* Makes the compiler treat packs of bfloat16 as changed.  It then converts them to float again, instead of keeping the
-   float values in registers. */
+/* Makes the compiler believe that packs of bfloat16 have changed.  Then it converts them to float again, instead of
+   keeping the floats in registers. */
 template <typename T, int W> __device__ __forceinline__ void opdi_cu_anew(opdi_cu_vector<T, W> *v, int n) {
 #if !defined(OPD_CUDA_EMULATED)
     if constexpr (std::is_same<T, opdi_cu_bf16>::value && W % 2 == 0) {
@@ -55,7 +56,8 @@ template <int W, typename T, typename C> __device__ __forceinline__ void opdi_cu
     for (int w = 0; w < W; w++) { v.at[w] = opdi_cu_cast<T>(c[w]); }
     opdi_cu_store_vector<W>(p, v);
 }
-/* Folds the values of a row's threads by f, whose neutral value is `none`.  Every thread gets the result. */
+/* Combines the values v of the threads that share a row by f, whose neutral value is `none`.  Each thread gets the
+   result. */
 template <typename A, typename F> __device__ __forceinline__ A opdi_cu_row_reduce(A v, F f, A none, int lanes) {
     if (lanes > OPDI_CU_WARP) { return opdi_cu_block_reduce(v, f, none); }
     for (int m = lanes / 2; m > 0; m /= 2) { v = f(v, opdi_cu_shuffle_xor(v, m)); }
@@ -64,10 +66,10 @@ template <typename A, typename F> __device__ __forceinline__ A opdi_cu_row_reduc
 struct opdi_cu_top {
     template <typename A> __device__ __forceinline__ A operator()(A a, A b) const { return a > b ? a : b; }
 };
-/* How rows of n elements are distributed. */
+/* The distribution of rows over threads and blocks. */
 typedef struct opdi_cu_row_plan { dim3 grid, block; int packs; bool vec; } opdi_cu_row_plan;
-/* Plans rows of n elements.  As n grows: up to a warp of threads with one pack each; then up to `most` packs (1, 2 or
-   4) per thread; then up to 1,024 threads.  For longer rows, packs is 0. */
+/* Plans rows of n elements.  As n grows, there are first up to 32 threads per row with one pack each, then up to `most`
+   packs (1, 2 or 4) per thread, then up to 1,024 threads.  For longer rows, `packs` is 0. */
 static opdi_cu_row_plan opdi_cu_row_plan_of(int64_t rows, int64_t n, int W, bool vec, int most) {
     opdi_cu_row_plan p;
     int lanes = 1;
@@ -77,7 +79,7 @@ static opdi_cu_row_plan opdi_cu_row_plan_of(int64_t rows, int64_t n, int W, bool
     while (p.packs < most && (int64_t)lanes * p.packs * W < n) { p.packs *= 2; }
     while (lanes < 1024 && (int64_t)lanes * p.packs * W < n) { lanes *= 2; }
     if ((int64_t)lanes * p.packs * W < n) { p.packs = 0; }
-    if (!vec && p.packs > 0) { p.packs = most; }  /* one kernel for all of these */
+    if (!vec && p.packs > 0) { p.packs = most; }  /* without vectors, there is only the kernel for `most` packs */
     p.vec = vec;
     p.block = dim3((unsigned)lanes, lanes < 128 ? (unsigned)(128 / lanes) : 1u);
     if (lanes > OPDI_CU_WARP) { p.block.y = 1; }
@@ -89,7 +91,7 @@ static opdi_cu_row_plan opdi_cu_row_plan_of(int64_t rows, int64_t n, int W, bool
     (!(plan).vec ? (plan).packs ? kernel<T, 1, MOST> : kernel<T, 1, 0>                                                \
      : (plan).packs == 1 ? kernel<T, 16 / (int)sizeof(T), 1> : (plan).packs == 2 ? kernel<T, 16 / (int)sizeof(T), 2>  \
      : (plan).packs == 4 ? kernel<T, 16 / (int)sizeof(T), MOST> : kernel<T, 16 / (int)sizeof(T), 0>)
-/* Returns y itself if it is contiguous, else a new tensor to compute in.  opdi_cu_settle then copies that to y. */
+/* Returns contiguous memory in which to compute y: y itself, or a new tensor, which opdi_cu_settle then copies to y. */
 static opd_tensor *opdi_cu_desk(opd_tensor *y) {
     return !y || opd_is_contiguous(y) ? y : opdi_cu_new(opd_ints_of(opd_sizes(y), opd_ndim(y)), opd_dtype(y));
 }
@@ -100,8 +102,8 @@ static opd_scalar_type opdi_cu_acc_dtype(opd_scalar_type dtype) {
 
 //== softmax ===========================================================================================================
 
-/* The largest element `top` so far, and the sum of exp(x - top), while elements are read.  A row of nothing but -inf,
-   or with inf or NaN, gives NaN. */
+/* The largest element `top` and the sum of exp(x - top) of the elements read so far.  A row that has only -inf, or an
+   inf or NaN, gives NaN. */
 template <typename C> struct opdi_cu_exps {
     C top, sum;
     template <int W> __device__ __forceinline__ void take(const C *x) {
@@ -123,7 +125,7 @@ struct opdi_cu_exps_join {
         return a;
     }
 };
-/* Writes exp(x - top) / sum or, for the logarithm, x - top - log(sum). */
+/* Writes exp(x - top) / sum or, if `logarithm` is true, x - top - log(sum). */
 template <typename T, int W, int PACKS>
 __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, int64_t rows, int64_t n,
                                                              bool logarithm) {
@@ -184,7 +186,8 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, i
         }
     }
 }
-/* Computes the gradient: y (g - sum(g y)), or for the logarithm g - exp(y) sum(g). */
+/* The gradient is y (g - sum(g y)) or, if `logarithm` is true, g - exp(y) sum(g).  This function returns a pack's part
+   of sum(g y) or sum(g); opdi_cu_softmax_gradient writes a pack of the gradient. */
 template <typename C, typename T, int W>
 __device__ __forceinline__ C opdi_cu_softmax_product(const opdi_cu_vector<T, W> &g, const opdi_cu_vector<T, W> &y,
                                                      bool logarithm) {
@@ -241,8 +244,8 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_backward_rows(const T *g
         }
     }
 }
-/* Softmax along a dim that has `inner` elements behind it.  threadIdx.x runs over columns; blockDim.y threads share a
-   column. */
+/* Computes softmax along a dim with `inner` elements behind it.  threadIdx.x runs over columns, each of which
+   blockDim.y threads share. */
 template <typename T> __global__ void opdi_cu_softmax_columns(const T *x, T *y, int64_t outer, int64_t n, int64_t inner,
                                                               bool logarithm) {
     typedef opdi_cu_acc<T> C;
@@ -312,7 +315,7 @@ template <typename T> __global__ void opdi_cu_softmax_backward_columns(const T *
         }
     }
 }
-/* [outer, n, inner]: the parts into which dim splits the tensor. */
+/* The product of the sizes before dim, the size of dim, and the product of the sizes behind it. */
 typedef struct opdi_cu_line { int64_t outer, n, inner; } opdi_cu_line;
 static opdi_cu_line opdi_cu_line_of(const opd_tensor *x, int64_t dim) {
     opdi_cu_line l = {1, 1, 1};
@@ -320,7 +323,7 @@ static opdi_cu_line opdi_cu_line_of(const opd_tensor *x, int64_t dim) {
     for (int d = 0; d < opd_ndim(x); d++) { *(d < at ? &l.outer : d == at ? &l.n : &l.inner) *= opd_sizes(x)[d]; }
     return l;
 }
-/* Returns a block whose x threads run along `inner` and whose y threads share the columns. */
+/* Returns the sizes of a block whose threads run along `inner` in x, and share the columns in y. */
 static dim3 opdi_cu_column_block(opdi_cu_line l) {
     unsigned wide = 1, down = 1;
     while (wide < 32 && wide < l.inner) { wide *= 2; }
@@ -343,7 +346,7 @@ static int opdi_cu_softmax_of(opd_call *call, bool logarithm) {
         const int W = 16 / (int)sizeof(T);
         if (l.inner == 1) {
             const bool vec = l.n % W == 0 && opdi_cu_aligned(from) && opdi_cu_aligned(to);
-            const int most = sizeof(T) == 4 ? 4 : 2;                  /* the limit of registers */
+            const int most = sizeof(T) == 4 ? 4 : 2;                  /* limited by registers */
             const opdi_cu_row_plan p = opdi_cu_row_plan_of(l.outer, l.n, W, vec, most);
             if (opdi_cu_launch(OPDI_CU_ROW_KERNEL(p, opdi_cu_softmax_rows, T, most), p.grid, p.block, 0, from, to,
                                l.outer, l.n, logarithm)) { return -1; }

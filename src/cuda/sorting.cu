@@ -1,9 +1,10 @@
 //== sorting ===========================================================================================================
 //
-//  The rows consist of pairs of a key and an index.  Keys are unsigned numbers in the order of the values: NaN above
-//  all, -0 equal to 0, and all inverted to sort in descending order.  The index breaks ties, so every method of sorting
-//  is stable.  Tiles are sorted by a bitonic network in shared memory, several rows per tile if they are short.  Longer
-//  rows are then merged.  Each pass doubles the length of runs, and a block makes 2,048 elements of the result.
+//  Rows of pairs (key, index) are sorted.  Keys are unsigned numbers in the order of the values: NaN is greater than
+//  all numbers, -0 equals 0, and all bits are inverted for descending order.  If keys are equal, the index decides, so
+//  each sorting method is stable.  Tiles are sorted by a bitonic network in shared memory; a tile has several rows if
+//  they are short.  The tiles of longer rows are then merged.  Each pass doubles the length of the sorted runs, and a
+//  block writes 2,048 elements of the result.
 
 #define OPDI_CU_SORTED 2048
 
@@ -20,7 +21,7 @@ static __device__ __forceinline__ uint32_t opdi_cu_key(float v) {
     const uint32_t u = __float_as_uint(v == 0 ? 0.0f : v);
     return v != v ? ~(uint32_t)0 : u >> 31 ? ~u : u | 0x80000000u;
 }
-/* The type from which keys are made: float for 16-bit floats, int32_t for short integers and bool. */
+/* The type from which a key is made: float for 16-bit floats, int32_t for bool and integers of up to 32 bits. */
 template <typename T> struct opdi_cu_key_from { typedef int32_t type; };
 template <> struct opdi_cu_key_from<int64_t> { typedef int64_t type; };
 template <> struct opdi_cu_key_from<double> { typedef double type; };
@@ -28,16 +29,17 @@ template <> struct opdi_cu_key_from<float> { typedef float type; };
 template <> struct opdi_cu_key_from<opdi_cu_f16> { typedef float type; };
 template <> struct opdi_cu_key_from<opdi_cu_bf16> { typedef float type; };
 
-/* Sorts rows of n elements.  Either writes the first k of each row to results [rows][k], or leaves whole rows in keys
-   and index. */
+/* The arguments for sorting rows of n elements.  Either the first k elements of each row are written to values and
+   places [rows][k], or the whole sorted rows are left in keys and index. */
 template <typename T> struct opdi_cu_sort {
     typedef typename opdi_cu_key_of<T>::K K;
     const T *x;
     int64_t rows, n, k;
-    const uint32_t *picked;                       /* not NULL: the n of each `line` elements to sort */
+    const uint32_t *picked;                       /* if not NULL, [rows][n] positions in rows of `line` elements: only
+                                                     these are sorted */
     int64_t line;
     bool descending;
-    K *keys;                                      /* NULL: the results are written */
+    K *keys;                                      /* NULL: values and places are written */
     uint32_t *index;
     T *values;
     int64_t *places;
@@ -52,14 +54,15 @@ __device__ __forceinline__ typename opdi_cu_key_of<T>::K opdi_cu_key_at(const op
                                                                         int64_t at) {
     return opdi_cu_key_made(s, s.x[row * s.line + at]);
 }
-/* A block sorts `tile` positions.  These are tile / seg rows of n <= seg elements or, if seg is tile, a piece of a
-   longer row. */
+/* Sorts tiles, one per block.  A tile has `tile` elements: tile / seg rows of n <= seg elements or, if seg is tile, a
+   piece of a longer row. */
 template <typename T> __global__ void opdi_cu_sort_tiles(const opdi_cu_sort<T> s, int tile, int seg) {
     typedef typename opdi_cu_key_of<T>::K K;
     OPDI_CU_SHARED(room);
     K *keys = (K *)room;
     uint32_t *index = (uint32_t *)(keys + tile);
-    const int64_t pieces = s.n > seg ? opdi_cu_ceil(s.n, seg) : 1, rows = tile / seg;      /* rows: per tile */
+    const int64_t pieces = s.n > seg ? opdi_cu_ceil(s.n, seg) : 1, rows = tile / seg;      /* rows: number of rows per
+                                                                                              tile */
     const int64_t tiles = s.n > seg ? s.rows * pieces : opdi_cu_ceil(s.rows, rows);
     for (int64_t t = blockIdx.x; t < tiles; t += gridDim.x) {
         const int64_t row0 = s.n > seg ? t / pieces : t * rows, at0 = s.n > seg ? t % pieces * seg : 0;
@@ -97,8 +100,8 @@ template <typename T> __global__ void opdi_cu_sort_tiles(const opdi_cu_sort<T> s
         }
     }
 }
-/* Returns how many of the first `diag` elements of the merged runs a and b come from a.  Of equal keys, those of a come
-   first. */
+/* Returns how many of the first `diag` elements of the merged runs a and b come from a.  If keys are equal, those of a
+   come first. */
 template <typename K>
 __device__ __forceinline__ int64_t opdi_cu_merge_path(const K *a, int64_t na, const K *b, int64_t nb, int64_t diag) {
     int64_t low = diag > nb ? diag - nb : 0, high = diag < na ? diag : na;
@@ -108,7 +111,7 @@ __device__ __forceinline__ int64_t opdi_cu_merge_path(const K *a, int64_t na, co
     }
     return low;
 }
-/* Merges neighbouring sorted runs of `width` elements, in rows of n elements. */
+/* Merges neighbouring sorted runs of `width` elements in rows of n elements. */
 template <typename K>
 __global__ void opdi_cu_sort_merge(const K *keys, const uint32_t *index, K *to_keys, uint32_t *to_index, int64_t rows,
                                    int64_t n, int64_t width) {
@@ -153,7 +156,8 @@ template <typename T> __global__ void opdi_cu_sort_emit(const opdi_cu_sort<T> s)
         s.places[i] = at;
     }
 }
-/* Sorts all rows.  If `keep`, leaves whole rows in s->keys and s->index; otherwise writes the results. */
+/* Sorts all rows.  If `keep` is true, leaves the sorted rows in s->keys and s->index; otherwise writes s->values and
+   s->places.  Returns 0, or -1 and sets an error. */
 template <typename T> static int opdi_cu_sort_run(opdi_cu_sort<T> *s, bool keep) {
     typedef typename opdi_cu_key_of<T>::K K;
     const bool longer = s->n > OPDI_CU_SORTED;
@@ -196,28 +200,30 @@ template <typename T> static int opdi_cu_sort_run(opdi_cu_sort<T> *s, bool keep)
     }
     return 0;
 }
-//== the first k of long rows, or the k-th =============================================================================
+//== selecting the first k elements of long rows, or the k-th ==========================================================
 //
-//  The k-th element is found without sorting, by digits of 11 bits: first the digits of the key, then those of the
-//  index.  So no two elements are equal, and ties end as in a stable sort.  For each digit, a kernel counts the
-//  elements whose higher digits match those found so far; several blocks share a row if there are few.  Then the digit
-//  of the k-th element is picked.  All elements up to the k-th are gathered in any order and sorted as one tile.  The
-//  counts are integers, so results are the same each time.
+//  The k-th element of a row is found without sorting, digit by digit of 11 bits: first the digits of the key, then
+//  those of the index.  Because of the index, no two elements are equal, and ties are decided as by a stable sort.  For
+//  each digit, a kernel counts the elements whose higher digits match those found so far; if there are few rows,
+//  several blocks share a row.  Another kernel then picks the digit of the k-th element.  To get the first k elements,
+//  all elements up to the k-th are gathered in any order, and sorted as one tile.  The counts are integers, so results
+//  are the same each time.
 
 enum { OPDI_CU_DIGIT_BITS = 11, OPDI_CU_DIGITS = 1 << OPDI_CU_DIGIT_BITS, OPDI_CU_SELECT_THREADS = 512 };
-/* What is known of a row's k-th element: its highest digits, and how many of the elements with these digits come before
-   it.  done: all elements with these digits are among the first k. */
+/* What is known of a row's k-th element: its highest digits (key, index), and how many elements with these digits come
+   before it (before).  done: all elements with these digits are among the first k, so that no more digits are needed.
+   gathered: number of elements gathered. */
 typedef struct opdi_cu_found { uint64_t key; uint32_t index, before; int32_t done, gathered; } opdi_cu_found;
 enum { OPDI_CU_DIGIT_OF_KEY, OPDI_CU_DIGIT_OF_INDEX, OPDI_CU_DIGIT_NAN };
 typedef struct opdi_cu_select {
     opdi_cu_found *found;                         /* [rows] */
-    unsigned *counts;                             /* [rows][OPDI_CU_DIGITS], 0 before and after each digit */
+    unsigned *counts;                             /* [rows][OPDI_CU_DIGITS]; all 0 before and after each digit */
     uint32_t *picked;                             /* [rows][k] */
-    int64_t chunk;                                /* elements of a row that a block counts */
-    int what, shift, bits;                        /* the digit */
+    int64_t chunk;                                /* elements of a row that a block processes */
+    int what, shift, bits;                        /* what: a member of the enum above; shift, bits: the digit in it */
 } opdi_cu_select;
 
-/* Calls f(place, key) for each element of the block's chunk of a row that belongs to the calling thread. */
+/* Calls f(position, key) for the calling thread's share of the block's chunk of a row. */
 template <typename T, typename F>
 __device__ __forceinline__ void opdi_cu_select_each(const opdi_cu_sort<T> &s, int64_t row, int64_t chunk, const F &f) {
     const int64_t begin = blockIdx.x * chunk, end = begin + chunk < s.n ? begin + chunk : s.n;
@@ -261,7 +267,7 @@ opdi_cu_select_count(const opdi_cu_sort<T> s, const opdi_cu_select k) {
         }
     }
 }
-/* Begins the search for the k-th element of each row, counted from 1.  If kth is 0, the median is searched for, as in
+/* Begins the search for element number kth of each row, counted from 1.  If kth is 0, it is the median, as in
    opdi_cu_sort_pick. */
 static __global__ void opdi_cu_select_start(const opdi_cu_select k, int64_t rows, int64_t n, int64_t kth, bool skip) {
     const int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -273,8 +279,8 @@ static __global__ void opdi_cu_select_start(const opdi_cu_select k, int64_t rows
     k.found[row].before = (uint32_t)(kth ? kth - 1 : numbers == n ? (n - 1) / 2 : !skip ? numbers : numbers == 0 ? 0
                                      : (numbers - 1) / 2);
 }
-/* Picks the digit of the wanted element; a block handles one row.  early: if all elements with these digits are among
-   the first k, they need not be told apart. */
+/* Picks the digit of the wanted element; a block processes one row.  If `early` is true, the search ends when all
+   elements with these digits are among the first k. */
 static __global__ void __launch_bounds__(256) opdi_cu_select_digit(const opdi_cu_select k, bool early) {
     __shared__ unsigned warps[8];
     const int each = OPDI_CU_DIGITS / 256, lane = threadIdx.x % OPDI_CU_WARP, warp = threadIdx.x / OPDI_CU_WARP;
@@ -313,7 +319,7 @@ static __global__ void __launch_bounds__(256) opdi_cu_select_digit(const opdi_cu
 template <typename T> __global__ void __launch_bounds__(OPDI_CU_SELECT_THREADS)
 opdi_cu_select_gather(const opdi_cu_sort<T> s, const opdi_cu_select k) {
     for (int64_t row = blockIdx.y; row < s.rows; row += gridDim.y) {
-        const uint64_t last = k.found[row].key;       /* not the whole struct: other threads count in `gathered` */
+        const uint64_t last = k.found[row].key;       /* not the whole struct, as other threads change `gathered` */
         const uint32_t index = k.found[row].index;
         opdi_cu_select_each(s, row, k.chunk, [&](uint32_t at, typename opdi_cu_key_of<T>::K key) {
             if (key < last || (key == last && at <= index)) {
@@ -329,17 +335,18 @@ template <typename T> __global__ void opdi_cu_select_emit(const opdi_cu_sort<T> 
     s.values[row] = s.x[row * s.n + k.found[row].index];
     if (s.places) { s.places[row] = k.found[row].index; }
 }
-/* Returns the number of bits that v needs. */
+/* Returns the number of bits of v, without leading zeros. */
 static int opdi_cu_bits(uint64_t v) {
     int bits = 0;
     for (; v; v >>= 1) { bits++; }
     return bits;
 }
-/* Returns whether it is less work to find the first k of n elements than to sort them all. */
+/* Returns whether it is less work to select the first k of n elements than to sort all. */
 static bool opdi_cu_select_pays(int64_t n, int64_t k) {
     return n >= 8 * OPDI_CU_SORTED && k <= OPDI_CU_SORTED && n < (int64_t)~(uint32_t)0;
 }
-/* Finds the k-th element of each row; if k is 0, the median. */
+/* Finds element number kth of each row, counted from 1, or, if kth is 0, the median.  `floating`: there may be NaN.
+   `skip`: see opdi_cu_sort_pick; `early`: see opdi_cu_select_digit.  Returns 0, or -1 and sets an error. */
 template <typename T> static int opdi_cu_select_run(const opdi_cu_sort<T> *s, opdi_cu_select *k, int64_t kth,
                                                     bool floating, bool skip, bool early) {
     const int64_t chunks = opdi_cu_ceil(2048, s->rows), most = s->n / 8192;
@@ -366,7 +373,8 @@ template <typename T> static int opdi_cu_select_run(const opdi_cu_sort<T> *s, op
     }
     return 0;
 }
-/* Writes the first s->k of each row to the results, sorted. */
+/* Writes the first s->k elements of each row, sorted, to s->values and s->places.  Returns 0, or -1 and sets an
+   error. */
 template <typename T> static int opdi_cu_select_first(opdi_cu_sort<T> *s) {
     opdi_cu_select k;
     k.picked = (uint32_t *)opdi_cu_scratch(s->rows * s->k * 4);
@@ -383,13 +391,13 @@ template <typename T> static int opdi_cu_select_one(opdi_cu_sort<T> *s, int64_t 
     if (opdi_cu_select_run(s, &k, kth, floating, skip, false)) { return -1; }
     return opdi_cu_launch(opdi_cu_select_emit<T>, (unsigned)opdi_cu_ceil(s->rows, 64), 64, 0, *s, k);
 }
-/* Returns t with dim last: a contiguous copy if `copy` is true, else a view. */
+/* Returns t with `dim` as its last dim: as a contiguous tensor if `copy` is true, otherwise as a view. */
 static opd_tensor *opdi_cu_dim_last(opd_tensor *t, int64_t dim, bool copy) {
     if (t && opd_ndim(t) > 1) { t = opd_movedim(t, dim, -1); }
     return t && copy ? opd_contiguous(t) : t;
 }
-/* Writes the first k elements along dim, sorted, and their indices to the call's two results.  If k < 0, writes all
-   elements. */
+/* Writes the first k elements along dim (all, if k < 0), sorted, and their indices to the call's two results.  Returns
+   0, or -1 and sets an error. */
 static int opdi_cu_sort_of(opd_call *call, int64_t dim, int64_t k, bool descending) {
     opd_tensor *x = opd_arg_tensor(call, 0), *out[2], *last[2], *desk[2];
     if (opd_results_from_fake(call)) { return -1; }
@@ -424,10 +432,10 @@ static int opdi_cu_topk(opd_call *call) {
     return opdi_cu_sort_of(call, opd_arg_int(call, 2), opd_arg_int(call, 1), opd_arg_bool(call, 3));
 }
 
-//== one element of the sorted row: kthvalue, median, mode =============================================================
+//== kthvalue, median, mode ============================================================================================
 
-/* Picks the k-th element of each sorted row, counted from 1.  If k is 0, picks the median, the lower one if there are
-   two.  The median is NaN if the row has a NaN; with `skip`, NaN is ignored. */
+/* Picks element number k of each sorted row, counted from 1.  If k is 0, picks the median (of two, the lower).  The
+   median is NaN if the row has a NaN; if `skip` is true, NaN is ignored. */
 template <typename T> __global__ void opdi_cu_sort_pick(const opdi_cu_sort<T> s, int64_t k, bool floating, bool skip) {
     typedef typename opdi_cu_key_of<T>::K K;
     for (int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; row < s.rows;
@@ -448,7 +456,8 @@ template <typename T> __global__ void opdi_cu_sort_pick(const opdi_cu_sort<T> s,
         if (s.places) { s.places[row] = at; }
     }
 }
-/* The most frequent value, the smallest of several, and its last position.  A block handles a row. */
+/* A run of `many` equal elements of a sorted row, which begins at `first`.  The mode is the value of the longest run
+   (of several, the smallest value), and its index is that of the run's last element.  A block processes one row. */
 typedef struct opdi_cu_run { int64_t many, first; } opdi_cu_run;
 struct opdi_cu_run_join {
     __device__ __forceinline__ opdi_cu_run operator()(opdi_cu_run a, opdi_cu_run b) const {
@@ -466,7 +475,7 @@ template <typename T> __global__ void opdi_cu_sort_mode(const opdi_cu_sort<T> s)
             const K key = keys[i];
             if (i > 0 && keys[i - 1] == key) { continue; }
             while (low + step <= s.n && keys[low + step - 1] == key) { low += step; step *= 2; }
-            high = low + step - 1 < s.n ? low + step - 1 : s.n;   /* the run ends in [low, high] */
+            high = low + step - 1 < s.n ? low + step - 1 : s.n;   /* the run ends at a position from low to high */
             while (low < high) {
                 const int64_t mid = (low + high) / 2;
                 if (keys[mid] == key) { low = mid + 1; } else { high = mid; }
@@ -483,8 +492,9 @@ template <typename T> __global__ void opdi_cu_sort_mode(const opdi_cu_sort<T> s)
     }
 }
 enum { OPDI_CU_PICK, OPDI_CU_MODE };
-/* Picks one element from each row of x, a contiguous tensor whose last dim is the rows' dim.  Writes the elements to
-   `values` and their indices to `places`, unless that is NULL. */
+/* Picks one element from each row of x, a contiguous tensor whose last dim holds the rows: if `what` is OPDI_CU_PICK,
+   element number k (see opdi_cu_sort_pick), otherwise the mode.  Writes the elements to `values` and, unless it is
+   NULL, their indices to `places`.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_pick_rows(opd_tensor *x, opd_tensor *values, opd_tensor *places, int what, int64_t k, bool skip) {
     OPDI_CU_ALL(opd_dtype(x), T, {
         opdi_cu_sort<T> s;
@@ -531,8 +541,9 @@ static int opdi_cu_nanmedian_dim(opd_call *call) {
 static int opdi_cu_mode(opd_call *call) {
     return opdi_cu_pick_of(call, opd_arg_int(call, 1), OPDI_CU_MODE, 0, false);
 }
-/* Computes the median of all elements.  Of no elements, it is NaN, for int64 and int32 the smallest number, and for
-   other types 0. */
+/* Computes the median of all elements; `skip`: see opdi_cu_sort_pick.  If there are no elements, the result is NaN for
+   floating types, the smallest number for int64 and int32, and 0 for other types.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_cu_median_all(opd_call *call, bool skip) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y;
     const int64_t n = opd_numel(x);

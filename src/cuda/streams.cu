@@ -2,7 +2,7 @@
 //  >>cu:streams     streams, events, graphs
 //
 //  The numbers of streams, events and captures are their addresses; stream 0 is CUDA's default stream.  Freed streams
-//  are kept and reused, so that a thread whose current stream was freed still has a stream.
+//  are kept and reused, so that a thread whose current stream was freed by another thread still has a stream.
 //----------------------------------------------------------------------------------------------------------------------
 
 static int opdi_cu_device_count(void *user) { (void)user; return opdi_cu_ndevices; }
@@ -39,7 +39,7 @@ static int opdi_cu_stream_new(void *user, int index, int64_t *stream) {
     return 0;
 }
 static void opdi_cu_capture_drop(cudaStream_t stream);
-/* Waits for a stream's work and frees the stream.  Its cached memory then belongs to the default stream. */
+/* Waits for a stream's work, and frees the stream.  Its cached memory then belongs to the default stream. */
 static void opdi_cu_stream_free(void *user, int index, int64_t stream) {
     const opdi_cu_on on(index);
     const cudaStream_t s = (cudaStream_t)(intptr_t)stream;
@@ -132,18 +132,19 @@ static int opdi_cu_stream_wait(void *user, int index, int64_t stream, int other_
 
 //== captures ==========================================================================================================
 //
-//  In a capture, the words of a generator are counted from its position at the first draw.  They are given back when
-//  the capture ends, and taken at each replay.  The replay writes the position to device memory, where the kernels read
-//  it.
+//  During a capture, the random words of a generator are counted from the generator's position at the first draw.  They
+//  are given back to the generator when the capture ends, and taken again at each replay.  The replay writes the
+//  generator's position to memory on the device, from which the kernels read it.
 
 typedef struct opdi_cu_graph {
     cudaGraphExec_t exec;
     opdi_cu_pool *pool;
-    cudaStream_t last;                            /* the stream where it ran last, or was captured; */
-    cudaEvent_t done;                             /* passes when that run has finished */
+    cudaStream_t last;                            /* the stream on which it ran last or, before, was captured */
+    cudaEvent_t done;                             /* the event of the end of this run */
 } opdi_cu_graph;
 
-/* Frees a capture's pool: its blocks go to the pool of the device.  Blocks in use become free there later. */
+/* Frees the pool of a capture.  Its blocks go to the pool of the device; blocks that are in use can be reused from
+   there when they are freed. */
 static void opdi_cu_pool_free(opdi_cu_pool *pool) {
     opdi_cu_pool *to = &opdi_cu_pools[pool->device];
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
@@ -155,7 +156,7 @@ static void opdi_cu_pool_free(opdi_cu_pool *pool) {
     }
     delete pool;
 }
-/* Ends the capture on a stream.  Sets *graph, or on failure *e.  Returns the capture's pool, or NULL if the stream is
+/* Ends the capture of a stream.  Sets *graph, or *e if it fails.  Returns the capture's pool, or NULL if the stream is
    not being captured. */
 static opdi_cu_pool *opdi_cu_capture_stop(cudaStream_t stream, cudaGraph_t *graph, cudaError_t *e) {
     opdi_cu_pool *pool = NULL;
@@ -186,7 +187,8 @@ static void opdi_cu_capture_drop(cudaStream_t stream) {
     if (pool) { opdi_cu_pool_free(pool); }
 }
 static bool opdi_cu_blas_take(cublasStatus_t *s);
-/* Begins a capture.  First makes the objects that are made only once: the fault memory and a cuBLAS handle. */
+/* Begins a capture.  First makes the memory for faults and a cuBLAS handle, which otherwise the first use would make,
+   perhaps during the capture.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_capture_begin(void *user, int index, int64_t stream) {
     const opdi_cu_on on(index);
     cublasStatus_t blas;
@@ -245,8 +247,9 @@ static int opdi_cu_capture_end(void *user, int index, int64_t stream, int64_t *c
     return -1;
 }
 
-/* If the device's current stream is being captured, sets *state to the memory from which the kernels read the position,
-   and makes d->at relative to that position.  Returns 0, or -1 and sets an error. */
+/* If the current stream of the device is being captured, sets *state to the memory from which the kernels of a replay
+   read the generator's key and position, and makes d->at relative to this position.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_cu_sequence_of(int index, opd_draw *d, const uint64_t **state) {
     if (opdi_cu_ncapturing == 0) { return 0; }
     opdi_cu_hold hold(opdi_cu_memory_lock);
@@ -255,7 +258,7 @@ static int opdi_cu_sequence_of(int index, opd_draw *d, const uint64_t **state) {
     if (!pool) { return 0; }
     for (opdi_cu_sequence &other : pool->sequences) { if (other.generator == d->generator) { q = &other; } }
     if (!q) {
-        /* not from the capture's memory, because kernels of the graph could write to it before this is read */
+        /* not from the capture's memory: kernels of the graph could write to it before it is read */
         opdi_cu_piece *p = opdi_cu_piece_new(hold, &opdi_cu_pools[index], opdi_cu_streams[index], 512);
         if (!p || !opdi_cu_pool_lives(pool)) {
             if (p) { opdi_cu_give(p); }
@@ -273,8 +276,8 @@ static int opdi_cu_sequence_of(int index, opd_draw *d, const uint64_t **state) {
     return 0;
 }
 __global__ void opdi_cu_set_state(uint64_t *state, uint64_t key, uint64_t at) { state[0] = key; state[1] = at; }
-/* Takes from the generators the words that a replay needs, and writes their positions to where the replay's kernels
-   read them. */
+/* Takes the random words for a replay from the generators, and writes their keys and positions to the memory from which
+   the replay's kernels read them.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_sequences_take(const opdi_cu_pool *pool) {
     for (const opdi_cu_sequence &q : pool->sequences) {
         uint64_t key, at = opd_generator_take(q.generator, q.words, &key);
@@ -282,8 +285,8 @@ static int opdi_cu_sequences_take(const opdi_cu_pool *pool) {
     }
     return 0;
 }
-/* Replays a graph.  A replay first waits for the previous one, even on another stream, because both use the same
-   memory. */
+/* Replays a graph on a stream.  It first waits for the previous replay, even on another stream, because both use the
+   same memory.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_capture_replay(void *user, int index, int64_t capture, int64_t stream) {
     const opdi_cu_on on(index);
     opdi_cu_graph *g = (opdi_cu_graph *)(intptr_t)capture;
@@ -305,7 +308,7 @@ static void opdi_cu_capture_free(void *user, int index, int64_t capture) {
     const opdi_cu_on on(index);
     opdi_cu_graph *g = (opdi_cu_graph *)(intptr_t)capture;
     (void)user;
-    (void)cudaEventSynchronize(g->done);          /* it may still run */
+    (void)cudaEventSynchronize(g->done);          /* a replay may still be running */
     (void)cudaGraphExecDestroy(g->exec);
     (void)cudaEventDestroy(g->done);
     (void)cudaGetLastError();

@@ -1,26 +1,26 @@
 #include "graphs.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>blocks       building graphs with blocks: types of values, overloads chosen as TorchScript does
+//  >>blocks       building graphs with blocks: value types, and choosing overloads as TorchScript does
 //
-//  Functions that add nodes, blocks and calls to a graph, for the compiler of scripts, exported programs and texts.
-//  Each step is checked against the types.  On failure a function returns NULL or -1 and sets an error; the nodes
-//  that it has added by then remain.
+//  Functions that add nodes, blocks and calls to a graph, for the script compiler and the parser of graph texts.  Each
+//  step checks the types of its values.  On failure a function returns NULL or -1 and sets an error; the nodes that it
+//  has added by then remain.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== types of values ===================================================================================================
 
-/* Returns the space of the graph's types, which the first call makes, or NULL if memory runs out. */
+/* Returns the graph's space of types, which the first call makes, or NULL if memory runs out. */
 OPDI_INTERNAL opdi_gspace *opdi_graph_space(opd_graph *graph) {
     if (!graph->space) { graph->space = opdi_gspace_new(); }
     return graph->space;
 }
-/* Makes the graph, which has no types yet, use the types of `space`. */
+/* Makes the graph use the types of `space`, of which it takes a reference.  The graph must not have types yet. */
 OPD_UNUSED OPDI_INTERNAL void opdi_graph_share(opd_graph *graph, opdi_gspace *space) {
     opdi_gspace_drop(graph->space);
     graph->space = opdi_gspace_keep(space);
 }
-/* Sets the type of a value, and the tag that belongs to it. */
+/* Sets the type of a value, and the tag that corresponds to the type. */
 OPDI_INTERNAL void opdi_gvalue_typed(opdi_gvalue *value, const opdi_gtype *type) {
     value->type = type;
     value->tag = opdi_gtype_tag(type);
@@ -57,10 +57,10 @@ OPDI_INTERNAL const opdi_gtype *opdi_gvalue_gtype(opd_graph *graph, const opdi_g
 //== overloads =========================================================================================================
 //
 //  Overloads are matched as tryMatchSchema and matchSchemas do it in PyTorch's frontend: first without conversions,
-//  then with them.
+//  then with conversions.
 
-/* Binds the type variables of the schema type `formal` to the types that stand in their places in `actual`.  Returns
-   false if the types do not fit. */
+/* Binds the type variables of the schema type `formal` (T in "T[]") to the corresponding parts of the type `actual`.
+   Returns false if a variable would need two types that do not unify, or if there are too many variables. */
 static bool opdi_gmatch_bind(opdi_gmatching *match, const opdi_type *formal, const opdi_gtype *actual) {
     int32_t at = 0;
     if (formal->kind == OPDI_TYPE_OPTIONAL) {
@@ -90,8 +90,8 @@ static bool opdi_type_has_vars(const opdi_type *type) {
     for (int32_t i = 0; i < type->nelems && !found; i++) { found = opdi_type_has_vars(type->elems[i]); }
     return found;
 }
-/* Returns a schema's type with its variables replaced by their bindings.  Returns NULL if a variable has none, or if
-   memory runs out. */
+/* Returns the schema type `formal` with its type variables replaced by their bindings.  Returns NULL if a variable has
+   no binding, or if memory runs out. */
 static const opdi_gtype *opdi_gmatch_type(const opdi_gmatching *match, const opdi_type *formal) {
     opdi_gspace *const space = match->graph->space;
     const opdi_gtype *parts[64];
@@ -112,7 +112,7 @@ static const opdi_gtype *opdi_gmatch_type(const opdi_gmatching *match, const opd
     }
 }
 
-/* Returns true if each element of the tuple type could be an element of the list type. */
+/* Returns true if each element of the tuple type `tuple` could be an element of the list type `list`. */
 static bool opdi_gtype_tuple_as_list(const opdi_gtype *tuple, const opdi_gtype *list) {
     if (tuple->kind != OPDI_GT_TUPLE || list->kind != OPDI_GT_LIST) { return false; }
     for (int32_t i = 0; i < tuple->nparts; i++) {
@@ -145,8 +145,8 @@ static bool opdi_gmatch_not(opdi_gmatching *match, const opdi_arg *arg, const op
                   match->who, opdi_type_print_plain(arg->type, want, sizeof want), arg->name, text);
     return false;
 }
-/* Returns true if `want` is a list of optional tensors (Tensor?[]) and `actual` a list of tensors.  PyTorch has
-   separate overloads for such lists ("hacked_twin"), which do the same. */
+/* Returns true if `want` is a list of optional tensors (Tensor?[]) and `actual` a list of tensors.  PyTorch has extra
+   overloads for such lists, named "hacked_twin", which compute the same. */
 static bool opdi_gtype_all_there(const opdi_gtype *actual, const opdi_gtype *want) {
     return actual->kind == OPDI_GT_LIST && want->kind == OPDI_GT_LIST && actual->parts[0]->kind == OPDI_GT_TENSOR &&
         want->parts[0]->kind == OPDI_GT_OPTIONAL && want->parts[0]->parts[0]->kind == OPDI_GT_TENSOR;
@@ -155,7 +155,8 @@ static bool opdi_gargs_untyped(const opdi_gargs *given, const opdi_gvalue *value
     for (int32_t i = 0; given && i < given->nempty; i++) { if (given->empty[i] == value) { return true; } }
     return false;
 }
-/* Returns true if `value` may be the argument `arg`; *how becomes the conversion that it needs. */
+/* Returns true if `value` can be passed as the argument `arg`, and sets *how to the conversion that it needs.  If not,
+   writes the reason to match->why. */
 OPDI_INTERNAL bool opdi_gmatch_arg(opdi_gmatching *match, const opdi_arg *arg, const opdi_gvalue *value, int8_t *how) {
     const opdi_type *const plain = opdi_strip_optional(arg->type);
     const opdi_gtype *actual = opdi_gvalue_gtype(match->graph, value);
@@ -189,7 +190,8 @@ OPDI_INTERNAL bool opdi_gmatch_arg(opdi_gmatching *match, const opdi_arg *arg, c
     *how = (int8_t)convert;
     return true;
 }
-/* Returns true if the positional arguments from number `at` on may together form the list that is argument i. */
+/* Returns true if the positional arguments from number `at` on can be collected into a list that is passed as argument
+   i. */
 static bool opdi_gmatch_spread(opdi_gmatching *match, int i, int32_t at) {
     const opdi_arg *const arg = &match->schema->args[i];
     const bool last = i + 1 == match->schema->nargs || match->schema->args[i + 1].keyword_only;
@@ -205,8 +207,8 @@ static bool opdi_gmatch_spread(opdi_gmatching *match, int i, int32_t at) {
     }
     return true;
 }
-/* Returns true if the schema accepts the given arguments.  If not, writes the reason to match->why, if that is not
-   NULL. */
+/* Returns true if the schema match->schema accepts the arguments match->given.  If not, writes the reason to
+   match->why, unless that is NULL. */
 OPDI_INTERNAL bool opdi_gmatch_schema(opdi_gmatching *match) {
     const opd_schema *const schema = match->schema;
     const opdi_gargs *const given = match->given;
@@ -258,14 +260,14 @@ OPDI_INTERNAL bool opdi_gmatch_schema(opdi_gmatching *match) {
 
 //== nodes =============================================================================================================
 
-/* Stores in the node its place in the source ("<string>:3:8"), unless `place` is NULL.  Returns 0, or -1 if memory runs
-   out. */
+/* Stores `place`, the node's place in the source ("<string>:3:8"), in the node, unless `place` is NULL.  Returns 0, or
+   -1 if memory runs out. */
 static int opdi_gnode_locate(opd_graph *graph, opdi_gnode *node, const char *place) {
     if (place && !(node->place = opdi_arena_copy(&graph->arena, place, strlen(place)))) { return -1; }
     return 0;
 }
-/* Makes a node whose results have the types `types`, and inserts it at the graph's insertion point.  Returns NULL if
-   memory runs out. */
+/* Makes a node with inputs `in` [nin] and results of the types `types` [nout], and inserts it at the graph's insertion
+   point.  Returns NULL if memory runs out. */
 static opdi_gnode *opdi_append_node(opd_graph *graph, opdi_gkind kind, opdi_gvalue *const *in, int32_t nin,
                                     const opdi_gtype *const *types, int32_t nout, const char *place) {
     opdi_gnode *node = opdi_gnode_new(graph, kind, nin, nout);
@@ -278,7 +280,7 @@ static opdi_gnode *opdi_append_node(opd_graph *graph, opdi_gkind kind, opdi_gval
     opdi_gnode_append(graph, node);
     return node;
 }
-/* Adds a call of the builtin that has exactly this schema or name.  On failure, returns NULL and sets an error. */
+/* Adds a call of the first builtin whose schema or name is `schema`.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_gnode *opdi_append_builtin(opd_graph *graph, const char *schema, opdi_gvalue *const *in, int32_t nin,
                                               const opdi_gtype *const *types, int32_t nout, const char *place) {
     const opdi_builtin *builtin = opdi_builtin_named(schema);
@@ -294,8 +296,8 @@ OPDI_INTERNAL opdi_gnode *opdi_append_call(opd_graph *graph, const char *name, c
                                            const char *place);
 static opdi_gvalue *opdi_append_one(opdi_gnode *node) { return node ? node->out[0] : NULL; }
 
-/* Adds an input of type `type` behind the existing ones.  `name` is a name that no other value has, or NULL: then the
-   value is named by its number. */
+/* Adds an input of type `type` behind the existing inputs.  `name` must differ from the names of all other values.  If
+   it is NULL, the value is printed as its number. */
 OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_input(opd_graph *graph, const char *name, const opdi_gtype *type) {
     opdi_gvalue *value = NULL;
     if (opdi_graph_room(graph, graph->ninputs + 1) || !(value = opdi_gvalue_new(graph, NULL, OPD_TAG_TENSOR))) {
@@ -316,7 +318,8 @@ OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_constant(opd_graph *graph, opd
     if (value.tag != OPD_TAG_TENSOR && type) { opdi_gvalue_typed(constant, type); }
     return constant;
 }
-/* Adds a list of these values, whose element type is `element`. */
+/* Adds a list of the `count` values `in`, whose element type is `element`.  Returns NULL and sets an error if it
+   fails. */
 OPDI_INTERNAL opdi_gvalue *opdi_append_list(opd_graph *graph, const opdi_gtype *element, opdi_gvalue *const *in,
                                             int32_t count, const char *place) {
     const opdi_gtype *const type = opdi_graph_space(graph) ? opdi_gtype_list(graph->space, element) : NULL;
@@ -324,7 +327,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_append_list(opd_graph *graph, const opdi_gtype *
     if (node) { node->word = element->kind == OPDI_GT_OPTIONAL ? "Tensor?" : "Tensor"; }
     return opdi_append_one(node);
 }
-/* Adds a tuple.  `klass` is the class of a named tuple, or NULL. */
+/* Adds a tuple of the `count` values `in`.  `klass` is the class of a named tuple, or NULL. */
 OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_tuple(opd_graph *graph, const opdi_gclass *klass,
                                                         opdi_gvalue *const *in, int32_t count, const char *place) {
     const opdi_gtype *parts[64], *type = klass ? klass->type : NULL;
@@ -346,7 +349,8 @@ OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_dict(opd_graph *graph, const o
     if (!type) { return NULL; }
     return opdi_append_one(opdi_append_builtin(graph, "prim::DictConstruct", pairs, 2 * count, &type, 1, place));
 }
-/* Adds prim::TupleUnpack or prim::ListUnpack of `count` elements.  The elements are the node's results. */
+/* Adds prim::TupleUnpack or prim::ListUnpack of the value `from`.  A list must have `count` elements.  The elements are
+   the results of the new node. */
 OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_append_unpack(opd_graph *graph, opdi_gvalue *from, int32_t count,
                                                         const char *place) {
     const opdi_gtype *type = opdi_gvalue_gtype(graph, from), *parts[64];
@@ -361,8 +365,8 @@ OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_append_unpack(opd_graph *graph, opdi_g
     for (int32_t i = 0; i < count; i++) { parts[i] = type->parts[0]; }
     return opdi_append_node(graph, OPDI_G_UNPACK, &from, 1, parts, count, place);
 }
-/* Adds an access to an attribute.  If `value` is NULL, adds GetAttr and returns the attribute; otherwise adds SetAttr
-   and returns `object`. */
+/* Adds an access to the attribute `name` of `object`.  If `value` is NULL, adds GetAttr and returns the attribute;
+   otherwise adds SetAttr and returns `object`. */
 OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_attribute(opd_graph *graph, opdi_gvalue *object, const char *name,
                                                             opdi_gvalue *value, const char *place) {
     const opdi_gtype *type = opdi_gvalue_gtype(graph, object);
@@ -386,7 +390,7 @@ OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_create(opd_graph *graph, const
                                                          const char *place) {
     return opdi_append_one(opdi_append_builtin(graph, "prim::CreateObject", NULL, 0, &klass->type, 1, place));
 }
-/* Adds a call of a function that the library does not know.  Running that node fails with an error. */
+/* Adds a call of the function `name`, which the library does not know.  Running the new node fails with an error. */
 OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_append_unknown(opd_graph *graph, const char *name, opdi_gvalue *const *in,
                                                          int32_t nin, const opdi_gtype *const *types, int32_t nout,
                                                          const char *place) {
@@ -399,7 +403,7 @@ OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_append_unknown(opd_graph *graph, const
     return node;
 }
 
-/* Makes the end of `block` the insertion point.  Returns the previous one, for opdi_gblock_leave. */
+/* Makes the end of `block` the insertion point.  Returns the previous insertion point, for opdi_gblock_leave. */
 OPD_UNUSED OPDI_INTERNAL opdi_gplace opdi_gblock_enter(opd_graph *graph, opdi_gblock *block) {
     opdi_gplace was;
     was.into = graph->into;
@@ -408,7 +412,7 @@ OPD_UNUSED OPDI_INTERNAL opdi_gplace opdi_gblock_enter(opd_graph *graph, opdi_gb
     graph->at = NULL;
     return was;
 }
-/* Sets the outputs of a block, and makes `was` the insertion point again.  Returns 0, or -1 if memory runs out. */
+/* Sets the outputs of a block, and restores the insertion point `was`.  Returns 0, or -1 if memory runs out. */
 OPD_UNUSED OPDI_INTERNAL int opdi_gblock_leave(opd_graph *graph, opdi_gblock *block, opdi_gplace was,
                                                opdi_gvalue *const *outputs, int32_t count) {
     graph->into = was.into;
@@ -438,14 +442,14 @@ static opdi_gvalue *opdi_gblock_input(opd_graph *graph, opdi_gblock *block, cons
     block->inputs = more;
     return value;
 }
-/* Adds prim::If with two empty blocks, of which blocks[0] runs if the condition is true.  The caller fills them between
-   opdi_gblock_enter and opdi_gblock_leave. */
+/* Adds prim::If with two empty blocks.  blocks[0] runs if the condition is true, else blocks[1].  The caller fills the
+   blocks between opdi_gblock_enter and opdi_gblock_leave. */
 OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_append_if(opd_graph *graph, opdi_gvalue *condition, const char *place) {
     opdi_gnode *node = opdi_append_node(graph, OPDI_G_IF, &condition, 1, NULL, 0, place);
     return node && opdi_gnode_blocks(graph, node, 2) == 0 ? node : NULL;
 }
-/* Adds prim::Loop with `count` carried values, which runs at most `most` rounds, as long as its condition holds.  The
-   block has the inputs (round, carried...), and the caller ends it with the outputs (condition, carried...). */
+/* Adds prim::Loop with `count` carried values.  It runs at most `most` rounds, and stops when the condition is false.
+   Its block has the inputs (round, carried...); the caller ends the block with the outputs (condition, carried...). */
 OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_append_loop(opd_graph *graph, opdi_gvalue *most, opdi_gvalue *condition,
                                                       opdi_gvalue *const *carried, int32_t count, const char *place) {
     opdi_gnode *node = opdi_append_node(graph, OPDI_G_LOOP, NULL, 0, NULL, 0, place);
@@ -462,8 +466,8 @@ OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_append_loop(opd_graph *graph, opdi_gva
     }
     return node;
 }
-/* Sets the outputs of the graph: values of any type.  If `single` is true, the graph returns one value, as functions of
-   scripts do.  Returns 0, or -1 if memory runs out. */
+/* Sets the outputs of the graph, values of any type.  Several values are returned as a tuple or, if `single` is true,
+   the graph returns only values[0], as functions of scripts do.  Returns 0, or -1 if memory runs out. */
 OPD_UNUSED OPDI_INTERNAL int opdi_append_outputs(opd_graph *graph, opdi_gvalue *const *values, int32_t count,
                                                  bool single) {
     opdi_gvalue **outputs = (opdi_gvalue **)opdi_graph_alloc(graph, (size_t)count * sizeof *outputs);
@@ -479,7 +483,8 @@ OPD_UNUSED OPDI_INTERNAL int opdi_append_outputs(opd_graph *graph, opdi_gvalue *
 
 //== calls =============================================================================================================
 
-/* Converts a value to an argument's type by a builtin of one argument.  On failure, returns NULL and sets an error. */
+/* Adds a call of the builtin for the conversion `how` (OPDI_HOW_FLOAT_IMPLICIT or a later one).  Returns the converted
+   value, or NULL and sets an error. */
 static opdi_gvalue *opdi_append_convert(opdi_gmatching *match, opdi_gvalue *value, int how, const char *place) {
     static const char *const names[] = {
         "aten::FloatImplicit", "aten::ComplexImplicit", "aten::IntImplicit", "aten::ScalarImplicit", "aten::Float",
@@ -490,14 +495,16 @@ static opdi_gvalue *opdi_append_convert(opdi_gmatching *match, opdi_gvalue *valu
     args.count = 1;
     return opdi_append_one(opdi_append_call(match->graph, names[how - OPDI_HOW_FLOAT_IMPLICIT], &args, place));
 }
-/* Makes a list from the elements of a tuple. */
+/* Adds nodes that unpack the tuple `value` and make a list of its elements, for argument `arg`.  Returns NULL and sets
+   an error if it fails. */
 static opdi_gvalue *opdi_append_untuple(opdi_gmatching *match, opdi_gvalue *value, const opdi_arg *arg,
                                         const char *place) {
     const opdi_gtype *want = opdi_gmatch_type(match, opdi_strip_optional(arg->type));
     opdi_gnode *parts = want ? opdi_append_unpack(match->graph, value, 0, place) : NULL;
     return parts ? opdi_append_list(match->graph, want->parts[0], parts->out, parts->nout, NULL) : NULL;
 }
-/* Makes the list argument from the positional arguments that are left (from match->spread on). */
+/* Adds a list of the remaining positional arguments (from match->spread on), for the list argument `arg`.  Returns NULL
+   and sets an error if it fails. */
 static opdi_gvalue *opdi_append_rest(opdi_gmatching *match, const opdi_arg *arg, const char *place) {
     const opdi_gtype *want = opdi_gmatch_type(match, arg->type);
     const int32_t count = match->given->count - match->spread;
@@ -514,8 +521,8 @@ static opdi_gvalue *opdi_append_rest(opdi_gmatching *match, const opdi_arg *arg,
     }
     return opdi_append_list(match->graph, want->parts[0], list, count, NULL);
 }
-/* Returns the value of argument i, converted, or a constant of its default.  On failure, returns NULL and sets an
-   error. */
+/* Returns the graph's value for argument i: the given value, converted if needed, or a constant with the argument's
+   default.  On failure, returns NULL and sets an error. */
 static opdi_gvalue *opdi_append_arg(opdi_gmatching *match, int i, const char *place) {
     const opdi_arg *const arg = &match->schema->args[i];
     opdi_gvalue *const value = match->values[i], *list[OPD_MAX_ARGS];
@@ -536,7 +543,8 @@ static opdi_gvalue *opdi_append_arg(opdi_gmatching *match, int i, const char *pl
     default: return opdi_append_convert(match, value, match->how[i], place);
     }
 }
-/* Adds the call of the operator or builtin whose schema was matched.  On failure, returns NULL and sets an error. */
+/* Adds a call of the operator `op`, or of `builtin` if op is NULL, with the arguments that were matched to its schema.
+   On failure, returns NULL and sets an error. */
 static opdi_gnode *opdi_append_matched(opdi_gmatching *match, opd_op *op, const opdi_builtin *builtin,
                                        const char *place) {
     const opd_schema *const schema = match->schema;
@@ -564,14 +572,15 @@ static opdi_gnode *opdi_append_matched(opdi_gmatching *match, opd_op *op, const 
     node->builtin = builtin;
     return node;
 }
-/* Returns true for overloads that PyTorch does not try either, because they would accept calls that are meant for other
+/* Returns true for overloads that are not tried, as in PyTorch: they would accept calls that are meant for other
    overloads. */
 static bool opdi_op_untried(const opd_op *op) {
     return strcmp(op->name, "aten::view.dtype") == 0 || strcmp(op->name, "aten::max.unary_out") == 0 ||
         strcmp(op->name, "aten::min.unary_out") == 0;
 }
-/* Tries all overloads of a name, operators first.  Returns NULL if none matches, with the reasons in `why`, or if an
-   error occurs.  Reasons are collected in a second pass, only if no overload matched. */
+/* Tries all overloads of a name, operators before builtins: first without conversions, then with them.  Adds a call of
+   the first overload that fits.  If none fits, collects the reasons in `why` in a third round and returns NULL.  Also
+   returns NULL if an error occurs. */
 static opdi_gnode *opdi_append_overload(opdi_gmatching *match, const char *name, const char *place, opdi_text *why) {
     const char *const colons = strstr(name, "::");
     opd_overloads *set = colons && !strchr(colons, '.') ? opdi_overloads_quiet(name) : NULL;
@@ -602,9 +611,9 @@ static opdi_gnode *opdi_append_overload(opdi_gmatching *match, const char *name,
     }
     return NULL;
 }
-/* Adds a call of an operator or builtin, named "aten::add", or "aten::add.int" to select an overload.  The overload is
-   chosen as PyTorch does it; conversions and defaults become separate nodes.  The results are the node's `out`.  On
-   failure, returns NULL and sets an error. */
+/* Adds a call of an operator or builtin.  `name` is "aten::add", or "aten::add.int" to select an overload.  The
+   overload is chosen as in PyTorch; conversions and defaults become separate nodes.  Returns the call's node, whose
+   `out` are the results, or NULL and sets an error. */
 OPDI_INTERNAL opdi_gnode *opdi_append_call(opd_graph *graph, const char *name, const opdi_gargs *args,
                                            const char *place) {
     char text[1000];
@@ -624,14 +633,18 @@ OPDI_INTERNAL opdi_gnode *opdi_append_call(opd_graph *graph, const char *name, c
     return node;
 }
 
-//== steps of quantized tensors ========================================================================================
+//== rounding of quantized tensors =====================================================================================
 
-/* The graph's values that are the quantization parameters (scale and zero point) of another value. */
-/* last: channels are the last dimension in memory */
+/* The graph's values that are the quantization parameters of another value: its scale and its zero point. */
+/* last: true if the channels are the last dimension in memory */
 typedef struct opdi_steps { opdi_gvalue *scale, *zero; bool last; } opdi_steps;
 
-/* How an operator treats the quantization parameters of its first argument.  KEPT: the result has the same parameters.
-   UNIT, SIGNED: the operator's kernel rounds to fixed parameters.  Others: it rounds to the argument's parameters. */
+/* How an operator treats the quantization parameters of its first argument.
+   KEPT: the result has the same parameters, without rounding.
+   OF_ALL, FROM_ZERO, FLOATS: the result is rounded to the argument's parameters, by quantized::_steps_of_all,
+   quantized::_steps_from_zero or quantized::_steps_of_floats.
+   BY_LAYOUT: as FROM_ZERO if the channels are last in memory, else as OF_ALL.
+   UNIT, SIGNED: the result is rounded to fixed parameters, for the range 0 to 1 or -1 to 1. */
 enum { OPDI_STEPS_KEPT, OPDI_STEPS_OF_ALL, OPDI_STEPS_FROM_ZERO, OPDI_STEPS_BY_LAYOUT, OPDI_STEPS_FLOATS,
        OPDI_STEPS_UNIT, OPDI_STEPS_SIGNED };
 static const struct opdi_steps_row { const char *name; int how; } opdi_steps_rows[] = {
@@ -653,7 +666,8 @@ static const struct opdi_steps_row { const char *name; int how; } opdi_steps_row
     {"aten::dropout_", OPDI_STEPS_KEPT},
     {"aten::sigmoid", OPDI_STEPS_UNIT}, {"aten::hardsigmoid", OPDI_STEPS_UNIT},
     {"aten::tanh", OPDI_STEPS_SIGNED}};
-/* Returns how an operator treats the quantization parameters of its first argument, or -1. */
+/* Returns how an operator treats the quantization parameters of its first argument (an OPDI_STEPS_...), or -1 if it is
+   not in the table. */
 static int opdi_steps_how(const opdi_gnode *node) {
     if (node->kind != OPDI_G_OP || node->nin < 1 || node->nout != 1) { return -1; }
     for (size_t i = 0; i < sizeof opdi_steps_rows / sizeof *opdi_steps_rows; i++) {
@@ -661,8 +675,8 @@ static int opdi_steps_how(const opdi_gnode *node) {
     }
     return -1;
 }
-/* Finds the quantization parameters of a value.  Returns false if it has none, or if the search visits more than
-   *visits nodes.  The result of a convolution has its channels last in memory. */
+/* Finds the quantization parameters of a value.  Returns false if it has none, or if the search takes more than *visits
+   nodes; *visits is decreased.  steps->last is true for results of convolutions, whose channels are last in memory. */
 static bool opdi_steps_of(const opdi_gvalue *value, opdi_steps *steps, int *visits) {
     while (value->same) { value = value->same; }
     const opdi_gnode *const node = value->node;
@@ -690,14 +704,15 @@ static bool opdi_steps_of(const opdi_gvalue *value, opdi_steps *steps, int *visi
     steps->last = (layer && (kind == OPDI_Q_CONV || kind == OPDI_Q_CONV_ADD)) || (before && other.last);
     return steps->scale->type && steps->scale->type->kind == OPDI_GT_FLOAT;
 }
-/* Adds a rounding node behind an operator that takes and returns quantized numbers.  `value` becomes the result of the
-   new node, so that all users of the operator's value get the rounded one.  Returns 0, or -1 and sets an error. */
+/* Adds a rounding node behind `node`, if that is an operator that takes and returns quantized numbers and does not
+   round.  The operator's result value becomes the result of the new node, so that all its users get the rounded
+   numbers.  Returns 0, or -1 and sets an error. */
 static int opdi_steps_round(opd_graph *graph, opdi_gnode *node) {
     const int how = opdi_steps_how(node);
     const opdi_gtype *const types[] = {opdi_gtype_simple(OPDI_GT_TENSOR), opdi_gtype_simple(OPDI_GT_FLOAT),
                                        opdi_gtype_simple(OPDI_GT_INT)};
     opdi_steps steps;
-    int visits = 1000;                            /* each `if` has two branches, and a program may have many in a row */
+    int visits = 1000;                            /* a limit, because each `if` doubles the paths to search */
     if (how <= OPDI_STEPS_KEPT || !opdi_steps_of(node->in[0], &steps, &visits)) { return 0; }
     opdi_gvalue *const value = node->out[0], *in[] = {value, steps.scale, steps.zero};
     graph->into = node->block == &graph->body ? NULL : node->block;
@@ -743,7 +758,7 @@ OPD_UNUSED OPDI_INTERNAL int opdi_steps_in_graph(opd_graph *graph) {
 
 OPDI_INTERNAL int opdi_value_fit(opd_value *value, const opdi_gtype *type, int depth);
 /* Replaces *value, a cell or plain list, by a new list, tuple or dict of type `type` with its converted elements.
-   Returns 0, or -1 and sets an error. */
+   Returns 0, 1 if the value does not fit, or -1 and sets an error. */
 static int opdi_value_remake(opd_value *value, const opdi_gtype *type, int depth) {
     const opd_value from = opdi_value_plain(value);
     const opdi_cell *const dict = opdi_cell_of(value);
@@ -822,12 +837,12 @@ OPDI_INTERNAL int opdi_value_fit(opd_value *value, const opdi_gtype *type, int d
     }
     return 1;
 }
-/* Stores references to a run's inputs in `held`, converted to the graph's types.  Returns 0, or -1 and sets an error;
-   then `held` has no reference. */
+/* Stores references to a run's inputs in `held`, converted to the types of the graph's inputs.  Returns 0.  On failure,
+   releases these references, returns -1 and sets an error. */
 static int opdi_graph_inputs(const opd_graph *graph, const opd_value *inputs, opd_value *held) {
     char want[200], name[100];
     for (int32_t i = 0; i < graph->ninputs; i++) {
-        const opdi_gtype *const type = graph->inputs[i]->type;    /* NULL: the tag says all */
+        const opdi_gtype *const type = graph->inputs[i]->type;    /* NULL: the tag tells the type */
         int rc;
         held[i] = inputs[i];
         if ((rc = opdi_value_hold(&held[i])) == 0) {
@@ -849,14 +864,15 @@ static int opdi_graph_inputs(const opd_graph *graph, const opd_value *inputs, op
     }
     return 0;
 }
-/* Ends the autocast and no_grad regions that a failed run left open. */
+/* Ends the autocast and no_grad regions that a failed run left open, by restoring the dispatch state `state` from
+   before the run. */
 static void opdi_graph_restore(const opdi_thread *thread, opd_dispatch_state state) {
     const bool inside = thread->state.autocast != 0;
     (void)opd_dispatch_state_set(state);
     if (inside && !thread->state.autocast) { opd_autocast_cache_clear(); }
 }
-/* Runs a graph of any types, and converts the inputs as PyTorch does.  Fills at most `cap` outputs, which belong to the
-   innermost scope.  Returns the number of outputs, or -1 and sets an error. */
+/* Runs a graph whose values may have any type, and converts the inputs as PyTorch does.  Stores at most `cap` outputs,
+   which belong to the innermost scope.  Returns the graph's number of outputs, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_graph_run_values(const opd_graph *graph, const opd_value *inputs, int ninputs,
                                         opd_value *outputs, int cap) {
     opdi_thread *thread = opdi_self();

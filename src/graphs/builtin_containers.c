@@ -2,7 +2,7 @@
 
 //== dicts =============================================================================================================
 
-/* Returns the tag of the list that a builtin is to return, by the type of its node's result. */
+/* Returns the tag of the list that a builtin has to return, according to the type of its node's result. */
 static int32_t opdi_call_tag(const opdi_bcall *call) {
     const opdi_gtype *const type = call->node && call->nrets ? call->node->out[0]->type : NULL;
     return type && type->kind == OPDI_GT_LIST ? call->node->out[0]->tag : OPD_TAG_LIST;
@@ -68,7 +68,7 @@ OPDI_INTERNAL int opdi_fn_update(opdi_bcall *call) {
     }
     return more ? 0 : -1;
 }
-/* Runs dict(), dict(list of pairs), or prim::DictConstruct with keys and values in turn. */
+/* Runs dict(), dict(list of pairs), or prim::DictConstruct, whose arguments are key, value, key, value, ... */
 OPDI_INTERNAL int opdi_fn_dict(opdi_bcall *call) {
     const opdi_cell *const list = call->nargs == 1 ? opdi_call_list(call, 0) : NULL;
     opdi_cell *dict = call->nargs == 1 && !list ? NULL : opdi_cell_new(OPD_CELL_DICT, OPD_TAG_LIST, 0);
@@ -116,7 +116,7 @@ OPDI_INTERNAL int opdi_fn_tuple_slice(opdi_bcall *call) {
     }
     return opdi_give_cell(call, part);
 }
-/* Returns the slot of the attribute that the call's node names.  On failure, returns -1 and sets an error. */
+/* Returns the slot of the attribute whose name is in the call's node.  On failure, returns -1 and sets an error. */
 static int32_t opdi_attribute_slot(const opdi_bcall *call, const opdi_cell *object) {
     const int32_t hint = (int32_t)call->node->constant.u.i;
     const char *const name = call->node->attribute ? call->node->attribute : "";
@@ -129,8 +129,8 @@ OPDI_INTERNAL int opdi_fn_get_attribute(opdi_bcall *call) {
     const int32_t slot = object ? opdi_attribute_slot(call, object) : -1;
     return slot < 0 ? -1 : opdi_give_held(call, object->u.values[slot]);
 }
-/* Gives the call the module at an index of a ModuleList or at a key of a ModuleDict.  Returns 0, or -1 and sets an
-   error. */
+/* Returns the module at an index of a ModuleList, or at a key of a ModuleDict, as the call's result.  The C function
+   returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fn_module_of(opdi_bcall *call) {
     const opdi_cell *const object = opdi_call_cell(call, 0, OPD_CELL_OBJECT);
     int64_t length;
@@ -195,8 +195,8 @@ OPDI_INTERNAL int opdi_fn_warn(opdi_bcall *call) {
     opd_warn("%.*s", (int)OPDI_MIN(length, 1000), text);
     return 0;
 }
-/* An open profiler span of a script, with its name stored behind it.  A tensor without elements owns the span: if an
-   error leaves the block, freeing the tensor closes the span. */
+/* An open profiler span of a script; its name is stored behind the struct.  The span is owned by a tensor without
+   elements: if an error ends the block early, freeing the tensor closes the span. */
 typedef struct opdi_script_span {
     opd_span *span;
     size_t size;
@@ -221,8 +221,9 @@ static opd_tensor *opdi_script_span_open(const char *text, int64_t length) {
     open->span = opd_span_open(name);
     return opd_tensor_wrap(nothing, opd_ints_of(&none, 1), NULL, OPD_UINT8, opdi_script_span_free, open);
 }
-/* torch.autograd.profiler.record_function: begins a span named by argument 0.  The result is the tensor that owns the
-   span or, if `what` is 1, an object of the archive's class for it. */
+/* Runs torch.autograd.profiler.record_function: begins a span whose name is argument 0.  The result is the tensor that
+   owns the span or, if the builtin's `what` is 1, an object that holds this tensor, of the class that the archive
+   declares. */
 OPDI_INTERNAL int opdi_fn_span_enter(opdi_bcall *call) {
     int64_t length = 0;
     const char *const text = opdi_call_text(call, 0, &length);
@@ -252,7 +253,7 @@ OPDI_INTERNAL int opdi_fn_span_exit(opdi_bcall *call) {
     open->span = NULL;
     return 0;
 }
-/* Returns advice for the error that an operator of that name is missing. */
+/* Returns a hint for the error that the operator `name` is missing. */
 OPDI_INTERNAL const char *opdi_builtin_missing(const char *name) {
     if (strncmp(name, "aten::", 6) == 0 || strncmp(name, "prim::", 6) == 0) { return ""; }
     return ": load the library that defines this operator (opd_library_load, or a file with its OPD_LIBRARY block) "
@@ -262,12 +263,12 @@ OPDI_INTERNAL int opdi_builtin_unknown(opdi_bcall *call) {
     return opd_fail(OPD_ERROR_NOT_FOUND, "there is no function %s here%s", call->builtin->schema,
                     opdi_builtin_missing(call->builtin->schema));
 }
-/* Gives the call the builtin's `what` as a bool, or (opdi_fn_fixed_int) as an int. */
+/* Returns the builtin's `what` as a bool or, in opdi_fn_fixed_int, as an int. */
 OPDI_INTERNAL int opdi_fn_fixed_bool(opdi_bcall *call) {
     return opdi_give(call, opd_value_bool(call->builtin->what != 0));
 }
 OPDI_INTERNAL int opdi_fn_fixed_int(opdi_bcall *call) { return opdi_give(call, opd_value_int(call->builtin->what)); }
-/* Computes is_conj (`what` is 'c'), is_neg ('n') or is_inference ('i') of a tensor. */
+/* Returns is_conj (if the builtin's `what` is 'c'), is_neg ('n') or is_inference ('i') of a tensor. */
 OPDI_INTERNAL int opdi_fn_marked(opdi_bcall *call) {
     const opd_tensor *const tensor = opdi_call_tensor(call, 0);
     const int what = call->builtin->what;
@@ -292,8 +293,8 @@ OPDI_INTERNAL int opdi_fn_autocast_dtype(opdi_bcall *call) {
     const opd_scalar_type dtype = opd_autocast_dtype(strcmp(device, "cuda") == 0 ? OPD_CUDA : OPD_CPU);
     return opdi_give(call, opd_value_int(dtype == OPD_DTYPE_NONE ? OPD_FLOAT32 : dtype));
 }
-/* Begins an autocast region.  The result is a number that opdi_fn_autocast_end needs.  If the run fails, the region is
-   ended, as that of no_grad is. */
+/* Begins an autocast region.  The result is a number, which opdi_fn_autocast_end takes.  If the run fails,
+   opdi_graph_restore ends the region. */
 OPDI_INTERNAL int opdi_fn_autocast_begin(opdi_bcall *call) {
     int64_t length;
     opd_device device;

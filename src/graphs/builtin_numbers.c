@@ -1,13 +1,13 @@
 #include "graphs.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>builtin_numbers builtin functions of graphs: numbers, conversions, tensors that give numbers
+//  >>builtin_numbers builtin functions of graphs: numbers, conversions, numbers from tensors
 //
-//  These are the functions that TorchScript registers beside its tensor operators, with its schemas and results.  One
-//  function serves all schemas that name it.
+//  TorchScript registers these functions besides its tensor operators.  Schemas and results are the same as there.
+//  Several schemas may share one C function.
 //----------------------------------------------------------------------------------------------------------------------
 
-//== what functions read and give ======================================================================================
+//== arguments and results of builtin functions ========================================================================
 
 OPDI_INTERNAL int opdi_builtin_unknown(opdi_bcall *call);
 
@@ -15,7 +15,7 @@ OPDI_INTERNAL int64_t opdi_call_int(const opdi_bcall *call, int i) { return call
 OPDI_INTERNAL bool opdi_call_none(const opdi_bcall *call, int i) {
     return i >= call->nargs || call->args[i].tag == OPD_TAG_NONE;
 }
-/* Returns the cell of argument i, which must be of that kind, or NULL and sets an error. */
+/* Returns the cell of argument i, which must be of the kind `kind`.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_cell *opdi_call_cell(const opdi_bcall *call, int i, opd_cell_kind kind) {
     opdi_cell *cell = i < call->nargs ? opdi_cell_of(&call->args[i]) : NULL;
     if (cell && cell->kind == kind) { return cell; }
@@ -26,7 +26,7 @@ OPDI_INTERNAL opdi_cell *opdi_call_cell(const opdi_bcall *call, int i, opd_cell_
 OPDI_INTERNAL opdi_cell *opdi_call_list(const opdi_bcall *call, int i) {
     return opdi_call_cell(call, i, OPD_CELL_LIST);
 }
-/* Returns the text of argument i, or NULL and sets an error. */
+/* Returns the text of argument i and sets *length.  If the argument is not a text, returns NULL and sets an error. */
 OPDI_INTERNAL const char *opdi_call_text(const opdi_bcall *call, int i, int64_t *length) {
     const char *text = i < call->nargs ? opdi_value_text(&call->args[i], length) : NULL;
     if (!text) { (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: argument %d is no str", call->builtin->schema, i); }
@@ -48,7 +48,7 @@ OPDI_INTERNAL int opdi_give_cell(opdi_bcall *call, opdi_cell *cell) {
 OPDI_INTERNAL int opdi_give_text(opdi_bcall *call, const char *text, int64_t length) {
     return opdi_give_cell(call, opdi_cell_text(text, length));
 }
-/* Gives the call a value, with a new reference: another object holds the existing one. */
+/* Sets the call's result to a new reference to `value`.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_give_held(opdi_bcall *call, opd_value value) {
     if (opdi_value_hold(&value)) { return -1; }
     return opdi_give(call, value);
@@ -162,14 +162,14 @@ static int opdi_binary_floats(opdi_bcall *call, double a, double b, int32_t what
         break;
     case OPDI_DO_COPYSIGN: value = copysign(a, b); break;
     case OPDI_DO_ATAN2: value = atan2(a, b); break;
-    case OPDI_DO_MIN: value = a < b ? a : b; break;                /* equal or NaN: b, as in PyTorch */
+    case OPDI_DO_MIN: value = a < b ? a : b; break;                /* a and b equal, or NaN: b, as in PyTorch */
     case OPDI_DO_MAX: value = a > b ? a : b; break;
     default: return opd_fail(OPD_ERROR_ARGUMENT, "%s of floats", call->builtin->schema);
     }
     return opdi_give(call, opd_value_float(value));
 }
-/* Computes (a + bi) / (c + di) by Smith's method, without squares that could overflow.  Division by zero gives
-   PyTorch's results. */
+/* Returns (a + bi) / (c + di) as the call's result, by Smith's method, which computes no squares that could overflow.
+   Division by zero gives PyTorch's results. */
 static int opdi_divide_complex(opdi_bcall *call, double a, double b, double c, double d) {
     if (fabs(c) >= fabs(d)) {
         if (!(fabs(c) > 0) && !isnan(c)) { return opdi_give_complex(call, a / fabs(c), b / fabs(c)); }
@@ -179,7 +179,8 @@ static int opdi_divide_complex(opdi_bcall *call, double a, double b, double c, d
     const double ratio = c / d, by = c * ratio + d;
     return opdi_give_complex(call, (a * ratio + b) / by, (b * ratio - a) / by);
 }
-/* Computes the binary operation `what` of a + bi and c + di. */
+/* Computes the binary operation `what` (an OPDI_DO_...) of two numbers, at least one of which is complex.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_binary_complex(opdi_bcall *call, const opd_value *left, const opd_value *right, int32_t what) {
     const double *const first = opdi_complex_of(left), *const second = opdi_complex_of(right);
     const double a = opdi_real_of(left), b = first ? first[1] : 0, c = opdi_real_of(right), d = second ? second[1] : 0;
@@ -198,7 +199,7 @@ static int opdi_binary_complex(opdi_bcall *call, const opd_value *left, const op
     default: return opd_fail(OPD_ERROR_ARGUMENT, "%s of complex numbers", call->builtin->schema);
     }
 }
-/* Computes an operation of two numbers.  pow of ints gives a float, unless the schema says int. */
+/* Runs a binary operation of two numbers.  The power of two ints is a float, unless the schema says int. */
 OPDI_INTERNAL int opdi_fn_binary(opdi_bcall *call) {
     const opd_value *const left = &call->args[0], *const right = &call->args[1];
     const int32_t what = call->builtin->what;
@@ -231,7 +232,8 @@ OPDI_INTERNAL int opdi_fn_divmod(opdi_bcall *call) {
     return 0;
 }
 
-/* Compares two values of one kind.  Returns -1, 0 or 1, or 2 if they have no order (NaN). */
+/* Compares two values of one kind.  Returns -1, 0 or 1 if left is less than, equal to or greater than right, and 2 if
+   they have no order (NaN). */
 OPDI_INTERNAL int opdi_compare(const opd_value *left, const opd_value *right) {
     int64_t first, second;
     const char *const text = opdi_value_text(left, &first), *const other = opdi_value_text(right, &second);
@@ -300,7 +302,7 @@ OPDI_INTERNAL int opdi_fn_compare(opdi_bcall *call) {
         : what == OPDI_DO_GT ? order == 1 : order == 1 || order == 0;
     return opdi_give(call, opd_value_bool(holds));
 }
-/* Compares identity: both are None, or the same object. */
+/* Tests identity: whether both arguments are None, or the same object. */
 OPDI_INTERNAL int opdi_fn_is(opdi_bcall *call) {
     const opd_value *const left = &call->args[0], *const right = &call->args[1];
     const bool same = left->tag == right->tag && (left->tag == OPD_TAG_NONE || left->u.i == right->u.i);
@@ -342,10 +344,11 @@ static double opdi_unary_float(double x, int32_t what) {
     case OPDI_DO_ROUND: return opdi_half_even(x);
     case OPDI_DO_DEGREES: return x * 180 / pi;
     case OPDI_DO_RADIANS: return x * pi / 180;
-    default: return x < 0 ? pi : 0;               /* angle */
+    default: return x < 0 ? pi : 0;               /* OPDI_DO_ANGLE */
     }
 }
-/* Fills *out by calling the operator of that name on a complex number.  Returns 0, or -1 and sets an error. */
+/* Calls the operator `name` on a complex number (pair[0] + pair[1] i), and stores the result in out[2].  Returns 0, or
+   -1 and sets an error. */
 static int opdi_complex_call(const char *name, const double *pair, double *out) {
     const int64_t none = 0;
     opd_op *const op = opd_find(name);
@@ -357,7 +360,7 @@ static int opdi_complex_call(const char *name, const double *pair, double *out) 
     opd_scope_close(&scope);
     return parts ? 0 : -1;
 }
-/* Computes the function of a complex number that has the builtin's name. */
+/* Calls the operator that has the builtin's name on a complex number.  Returns 0, or -1 and sets an error. */
 static int opdi_unary_complex(opdi_bcall *call, const double *pair) {
     char name[64];
     double out[2];
@@ -468,7 +471,7 @@ OPDI_INTERNAL int opdi_fn_rangelist(opdi_bcall *call) {
 
 //== conversions =======================================================================================================
 
-/* Reads the number of a tensor with one element.  On failure, returns -1 and sets an error. */
+/* Sets *value to the number in a tensor of one element.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_tensor_scalar(opd_tensor *tensor, opd_value *value) {
     opd_scope scope = opd_scope_open();
     int rc = opd_numel(tensor) == 1 ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "a Tensor with %lld elements cannot be "
@@ -478,7 +481,8 @@ OPDI_INTERNAL int opdi_tensor_scalar(opd_tensor *tensor, opd_value *value) {
     opd_scope_close(&scope);
     return rc;
 }
-/* Reads a number from a text as Python's int() and float() do.  On failure, returns -1 and sets an error. */
+/* Sets *value to the number in the text of argument 0, which is read as Python's int() or float() reads it; `what` is
+   OPDI_DO_INT or OPDI_DO_FLOAT.  Returns 0, or -1 and sets an error. */
 static int opdi_text_number(const opdi_bcall *call, int32_t what, opd_value *value) {
     int64_t length;
     char buf[400];
@@ -533,8 +537,8 @@ OPDI_INTERNAL int opdi_fn_complex(opdi_bcall *call) {
     }
     return opdi_give_complex(call, parts[0], parts[1]);
 }
-/* Converts a tensor to a number implicitly.  Fails if the tensor requires grad, has dims, or has a dtype of another
-   kind. */
+/* Converts a tensor to the number that an argument needs.  Fails if the tensor requires grad, has dims, or has a dtype
+   of another kind. */
 OPDI_INTERNAL int opdi_fn_implicit(opdi_bcall *call) {
     opd_tensor *const tensor = opdi_call_tensor(call, 0);
     const int32_t what = call->builtin->what;

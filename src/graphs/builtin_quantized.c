@@ -8,7 +8,8 @@ OPDI_INTERNAL bool opdi_packed_class(const char *name) {
         strcmp(name, OPDI_PACKED_CLASSES "Conv2dPackedParamsBase") == 0 ||
         strcmp(name, OPDI_PACKED_CLASSES "Conv3dPackedParamsBase") == 0 || strcmp(name, OPDI_PACKED_CELL) == 0;
 }
-/* Adds the attributes that packed weights have to their class.  Returns 0, or -1 if memory runs out. */
+/* Adds the attributes of packed weights ("(weight)", "(bias)", ...) to their class.  Returns 0, or -1 if memory runs
+   out. */
 OPDI_INTERNAL int opdi_packed_names(opdi_gclass *gclass) {
     static const char *const parts[] = {"(weight)", "(bias)", "(scale)", "(zero)"};
     while (gclass->nattributes < OPDI_PACKED_PARTS) {
@@ -16,8 +17,8 @@ OPDI_INTERNAL int opdi_packed_names(opdi_gclass *gclass) {
     }
     return 0;
 }
-/* Returns the parts of argument i, which must be packed weights of a class whose name ends with `end`, or NULL and sets
-   an error. */
+/* Returns the attributes of argument i, an object with packed weights whose class name ends with `end`.  On failure,
+   returns NULL and sets an error. */
 static const opd_value *opdi_call_packed(const opdi_bcall *call, int i, const char *end) {
     const opdi_cell *const packed = opdi_call_cell(call, i, OPD_CELL_OBJECT);
     const char *const name = packed ? packed->klass->name : "";
@@ -34,9 +35,9 @@ static const opd_value *opdi_call_packed(const opdi_bcall *call, int i, const ch
 static opd_tensor *opdi_packed_tensor(const opd_value *part) {
     return part->tag == OPD_TAG_TENSOR ? part->u.t : NULL;
 }
-/* Quantizes input to 256 steps over a range that includes its minimum, its maximum and 0.  If `reduce` is true, uses 7
-   bits, so that 16-bit sums cannot overflow.  Returns the elements as multiples of *step, in float64, or NULL and sets
-   an error. */
+/* Quantizes input to 256 values, which span its minimum, its maximum and 0.  If `reduce` is true, the span has only 128
+   values (7 bits), as in PyTorch, where this keeps 16-bit sums from overflowing.  Returns the elements in float64, as
+   multiples of *step, or NULL and sets an error. */
 static opd_tensor *opdi_quantized_input(opd_tensor *input, bool reduce, double *step) {
     const double most = reduce ? 127 : 255, least_step = 6.1e-5;
     double low = 0, high = 0;
@@ -64,8 +65,8 @@ static opd_tensor *opdi_quantized_input(opd_tensor *input, bool reduce, double *
     *step = (double)(float)*step;
     return steps ? opd_to_dtype(steps, OPD_FLOAT64) : NULL;
 }
-/* Returns a part (scale or zero point) as a float64 tensor of one number or of `rows` numbers, as a column if `column`
-   is true.  On failure, returns NULL and sets an error. */
+/* Returns scales or zero points as a float64 tensor: of one element if `part` is a number, or of `rows` elements if it
+   is a tensor, as a column [rows, 1] if `column` is true.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_packed_part(const opd_value *part, int64_t rows, bool column) {
     opd_tensor *tensor = part->tag == OPD_TAG_TENSOR ? part->u.t : NULL;
     const double number = part->tag == OPD_TAG_FLOAT ? part->u.d : part->tag == OPD_TAG_INT ? (double)part->u.i : 0;
@@ -101,7 +102,7 @@ static opd_tensor *opdi_quantized_linear(opd_tensor *input, const opd_value *par
     sums = sums ? opd_to_dtype(sums, OPD_FLOAT32) : NULL;
     return sums && bias ? opd_add(sums, bias) : sums;
 }
-/* Runs quantized::linear_dynamic; `what` is 1 if a relu follows. */
+/* Runs quantized::linear_dynamic.  If the builtin's `what` is 1, applies relu to the result. */
 OPDI_INTERNAL int opdi_fn_quantized_linear(opdi_bcall *call) {
     opd_tensor *const input = opdi_call_tensor(call, 0);
     const opd_value *const parts = input ? opdi_call_packed(call, 1, "LinearPackedParamsBase") : NULL;
@@ -116,15 +117,17 @@ OPDI_INTERNAL int opdi_fn_quantized_linear(opdi_bcall *call) {
     return rc;
 }
 
-/* A quantized tensor that passes between layers is a float32 tensor here, which holds the numbers that it represents.
-   Operators that are not quantized compute with it as with any tensor, and do not round their results. */
+/* This library has no quantized dtypes.  A quantized tensor that passes between layers is a float32 tensor that holds
+   the numbers which the quantized tensor represents.  Operators that are not quantized take it like any other tensor,
+   and do not round their results. */
 
-/* Returns numbers rounded to the values of a quint8 tensor with this scale and zero point.  NULL stays NULL. */
+/* Returns numbers rounded to the values that a quint8 tensor with this scale and zero point can represent.  If numbers
+   is NULL, returns NULL. */
 static opd_tensor *opdi_quantized_round(opd_tensor *numbers, double scale, int64_t zero) {
     return numbers ? opd_fake_quantize_per_tensor_affine(numbers, scale, zero, 0, 255) : NULL;
 }
-/* Checks the arguments of quantize_per_tensor and similar functions; argument i is the dtype, at least `least`.
-   Returns 0, or -1 and sets an error. */
+/* Checks the arguments of quantize_per_tensor and similar functions: input must be float32, and argument i a dtype with
+   a number of at least `least` (12: qint8, 13: quint8).  Returns 0, or -1 and sets an error. */
 static int opdi_quantize_takes(const opdi_bcall *call, opd_tensor *input, int i, int64_t least) {
     const int64_t dtype = opdi_call_int(call, i), quint8 = 13;
     if (opd_dtype(input) != OPD_FLOAT32) {
@@ -135,7 +138,7 @@ static int opdi_quantize_takes(const opdi_bcall *call, opd_tensor *input, int i,
         : opd_fail(OPD_ERROR_DTYPE, "%s: dtype %lld is no quantized dtype that is here: quint8%s",
                    call->builtin->schema, (long long)dtype, least < quint8 ? ", qint8" : "");
 }
-/* Quantizes a tensor.  If `what` is 1, scale and zero_point are tensors. */
+/* Quantizes a tensor.  If the builtin's `what` is 1, scale and zero_point are tensors, else numbers. */
 OPDI_INTERNAL int opdi_fn_quantize(opdi_bcall *call) {
     opd_tensor *const input = opdi_call_tensor(call, 0);
     double scale = call->args[1].u.d;
@@ -202,8 +205,9 @@ static opd_tensor *opdi_quantized_weight(const opd_value *parts) {
     opd_tensor *const from = zero ? opd_sub(opd_to_dtype(weight, OPD_FLOAT32), opd_to_dtype(zero, OPD_FLOAT32)) : NULL;
     return from ? opd_mul(from, opd_to_dtype(scale, OPD_FLOAT32)) : NULL;
 }
-/* Runs a convolution.  Its settings are those of aten::convolution: stride, padding, dilation and output padding, each
-   for all dimensions, then the number of groups, then whether it is transposed. */
+/* Runs a convolution of `input` with the packed weights `parts`.  parts[OPDI_PACKED_SETTINGS] lists the settings of
+   aten::convolution: stride, padding, dilation and output padding, each for all dimensions, then the number of groups,
+   then whether it is transposed.  If `line` is true, the convolution is one-dimensional. */
 static opd_tensor *opdi_quantized_conv(const opdi_bcall *call, opd_tensor *input, const opd_value *parts, bool line) {
     enum { DIMS = 3 };
     opd_tensor *const weight = opdi_packed_tensor(&parts[OPDI_PACKED_WEIGHT]);
@@ -227,7 +231,7 @@ static opd_tensor *opdi_quantized_conv(const opdi_bcall *call, opd_tensor *input
                                                opd_ints_of(settings + 3 * dims, dims), settings[4 * dims]);
     return result && line ? opd_squeeze_dim(result, 2) : result;
 }
-/* Concatenates a list of tensors.  On failure, returns NULL and sets an error. */
+/* Concatenates the tensors in argument 0, a list.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_quantized_cat(const opdi_bcall *call) {
     const int64_t count = opd_list_count(call->args[0]);
     const size_t bytes = (size_t)OPDI_MAX(count, 1) * sizeof(opd_tensor *);
@@ -262,7 +266,8 @@ static opd_tensor *opdi_quantized_bag(const opdi_bcall *call, opd_tensor *weight
                                   false, 0, false, call->nargs > 6 ? opdi_packed_tensor(&call->args[6]) : NULL,
                                   call->nargs > 8 && opdi_call_int(call, 8)) ? NULL : rets[0];
 }
-/* Runs convolutions, linear layers and embeddings.  On failure, returns NULL and sets an error. */
+/* Runs a convolution, linear layer or embedding; `kind` is an OPDI_Q_...  On failure, returns NULL and sets an
+   error. */
 static opd_tensor *opdi_quantized_layer(const opdi_bcall *call, int kind) {
     const bool table = kind == OPDI_Q_EMBEDDING || kind == OPDI_Q_BAG;
     const int at = table ? 0 : kind == OPDI_Q_CONV_ADD ? 2 : 1;
@@ -283,7 +288,7 @@ static opd_tensor *opdi_quantized_layer(const opdi_bcall *call, int kind) {
     result = opdi_quantized_conv(call, input, parts, kind == OPDI_Q_CONV1D);
     return result && kind == OPDI_Q_CONV_ADD ? opd_add(result, opdi_call_tensor(call, 1)) : result;
 }
-/* Runs normalisations.  On failure, returns NULL and sets an error. */
+/* Runs a normalization layer; `kind` is an OPDI_Q_...  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_quantized_norm(const opdi_bcall *call, int kind, opd_tensor *input) {
     const int at = kind == OPDI_Q_LAYER_NORM || kind == OPDI_Q_GROUP_NORM ? 2 : 1;
     opd_tensor *const weight = opdi_packed_tensor(&call->args[at]);
@@ -304,11 +309,10 @@ static opd_tensor *opdi_quantized_norm(const opdi_bcall *call, int kind, opd_ten
     return count < 0 || count > OPD_MAX_DIMS ? NULL
         : opd_layer_norm_full(input, opd_ints_of(sizes, count), weight, bias, call->args[4].u.d, false);
 }
-/* Runs the quantized operators that are neither layers nor normalisations.  On failure, returns NULL and sets an
-   error. */
+/* Runs an operator that is not a layer; `kind` is an OPDI_Q_...  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_quantized_plain(const opdi_bcall *call, int kind) {
     if (kind == OPDI_Q_CAT) { return opdi_quantized_cat(call); }
-    const bool turned = call->args[0].tag != OPD_TAG_TENSOR;          /* the number comes before the tensor */
+    const bool turned = call->args[0].tag != OPD_TAG_TENSOR;          /* the number is before the tensor */
     opd_tensor *const input = opdi_call_tensor(call, turned ? 1 : 0);
     opd_value *const args = (opd_value *)(uintptr_t)call->args;
     if (!input) { return NULL; }
@@ -330,7 +334,7 @@ static opd_tensor *opdi_quantized_plain(const opdi_bcall *call, int kind) {
     case OPDI_Q_RELU6: return opd_relu6(input);
     case OPDI_Q_CLAMP: return opd_clamp_full(input, args[1], args[2]);
     case OPDI_Q_SOFTMAX: return opd_softmax(input, opdi_call_int(call, 1));
-    case OPDI_Q_DROPOUT: return input;                        /* archives are for evaluation */
+    case OPDI_Q_DROPOUT: return input;                        /* models in archives are in evaluation mode */
     default: return opdi_quantized_norm(call, kind, input);
     }
 }
@@ -352,10 +356,11 @@ OPDI_INTERNAL int opdi_fn_quantized(opdi_bcall *call) {
     opd_scope_close(&scope);
     return rc;
 }
-/* Rounds the result of an operator on quantized numbers to float32 multiples of scale, as PyTorch's quantized kernel
-   does.  Halves are rounded to an even quantized value, or, if `what` is 1, to an even distance from the zero point.
-   If `what` is 2, the result was computed from floats, so its halves are exact.  Otherwise numbers close to a half
-   count as halves, because float32 rounding may have moved them. */
+/* Rounds the result of an operator on quantized numbers to multiples of scale in float32, as PyTorch's quantized
+   kernels do.  Multiples that end in one half are rounded to an even quantized value or, if the builtin's `what` is 1,
+   to an even distance from the zero point.  If `what` is 2, the operator computes in float32, so its results are
+   rounded as they are.  Otherwise numbers that are almost halves count as halves, because float32 rounding may have
+   moved them. */
 OPDI_INTERNAL int opdi_fn_quantized_steps(opdi_bcall *call) {
     opd_tensor *const input = opdi_call_tensor(call, 0);
     const int32_t what = call->builtin->what;
@@ -380,10 +385,11 @@ OPDI_INTERNAL int opdi_fn_quantized_steps(opdi_bcall *call) {
     opd_scope_close(&scope);
     return rc;
 }
-/* Appends a convolution's settings from the arguments.  If `line` is true, the convolution has one dimension, which
-   becomes the second of two. */
+/* Appends the settings of a convolution to the list `settings`, see opdi_quantized_conv.  They are arguments of the
+   call.  If `line` is true, the convolution has one dimension, and the settings are extended to two: a first dimension
+   of size 1 is added. */
 static void opdi_quantized_settings(const opdi_bcall *call, opd_value settings, bool line, bool transposed) {
-    static const int plain[] = {2, 3, 4, -1}, turned[] = {2, 3, 5, 4};   /* arguments to read; -1: zeros */
+    static const int plain[] = {2, 3, 4, -1}, turned[] = {2, 3, 5, 4};   /* indexes of arguments; -1: zeros */
     const int64_t dims = opd_ndim(call->args[0].u.t) - 2;
     for (int i = 0; i < 4; i++) {
         const int at = transposed ? turned[i] : plain[i];
@@ -396,8 +402,8 @@ static void opdi_quantized_settings(const opdi_bcall *call, opd_value settings, 
     (void)opd_list_append(settings, opd_value_int(opdi_call_int(call, transposed ? 6 : 5)));
     (void)opd_list_append(settings, opd_value_int(transposed));
 }
-/* Makes packed weights from a weight and further arguments.  The builtin's `what` is the kind of layer, an
-   OPDI_PACK_... */
+/* Makes an object with packed weights from a weight and further arguments.  The builtin's `what` is the kind of layer,
+   an OPDI_PACK_... */
 OPDI_INTERNAL int opdi_fn_quantized_pack(opdi_bcall *call) {
     const int what = call->builtin->what;
     const opdi_gtype *const type = call->node->out[0]->type;
@@ -419,15 +425,15 @@ OPDI_INTERNAL int opdi_fn_quantized_pack(opdi_bcall *call) {
     if (rc && packed) { opdi_cell_drop(packed); }
     return rc ? -1 : opdi_give_cell(call, packed);
 }
-/* The inputs of a step of a recurrent layer: packed weights for the input and for the hidden state. */
+/* The constants of a recurrent layer: the packed weights for its input and for its hidden state. */
 typedef struct opdi_qcell {
     const opdi_bcall *call;
     const opd_value *input, *hidden;
     bool reduce, lstm;
 } opdi_qcell;
 
-/* Runs a layer whose input is quantized dynamically, or whose weights are floats.  On failure, returns NULL and sets an
-   error. */
+/* Runs a linear layer: if its weights are int8, quantizes the input dynamically, else computes with floats.  On
+   failure, returns NULL and sets an error. */
 static opd_tensor *opdi_quantized_either(opd_tensor *input, const opd_value *parts, bool reduce) {
     opd_tensor *const weight = opdi_packed_tensor(&parts[OPDI_PACKED_WEIGHT]);
     if (!input || !weight || opd_dtype(weight) == OPD_INT8) {
@@ -441,8 +447,8 @@ static const opd_value *opdi_packed_parts(const opdi_bcall *call, opd_value pack
     (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: the weights are no packed weights", call->builtin->schema);
     return NULL;
 }
-/* Runs one step.  `gates` holds the contribution of the input; `state` is h, followed by c for an LSTM.  Returns 0, or
-   -1 and sets an error. */
+/* Runs one time step of a recurrent layer.  `gates` is the input's contribution.  state[0] is h and, for an LSTM,
+   state[1] is c; both are replaced.  Returns 0, or -1 and sets an error. */
 static int opdi_quantized_step(const opdi_qcell *cell, opd_tensor *gates, opd_tensor **state) {
     enum { MOST = 4 };
     const int count = cell->lstm ? 4 : 3;
@@ -465,8 +471,9 @@ static int opdi_quantized_step(const opdi_qcell *cell, opd_tensor *gates, opd_te
     }
     return opd_ok() ? 0 : -1;
 }
-/* Runs one direction of a layer over input [steps, batch, features], and leaves the last state in `state`.  Returns h
-   of all steps as [steps, batch, size], or NULL and sets an error. */
+/* Runs one direction of a layer over input [steps, batch, features], from the last step to the first if `back` is true.
+   `state` has the first state and is replaced by the last.  Returns h of all steps as [steps, batch, size], or NULL and
+   sets an error. */
 static opd_tensor *opdi_quantized_direction(const opdi_qcell *cell, opd_tensor *input, bool back, opd_tensor **state) {
     const int64_t steps = opd_size(input, 0);
     const size_t bytes = (size_t)OPDI_MAX(steps, 1) * sizeof(opd_tensor *);
@@ -483,8 +490,8 @@ static opd_tensor *opdi_quantized_direction(const opdi_qcell *cell, opd_tensor *
     opdi_free(all, all ? bytes : 0);
     return result;
 }
-/* Runs all layers.  `states` is [h, c], each with one entry per layer and direction.  The new states are joined in
-   `last`.  Returns the output, or NULL and sets an error. */
+/* Runs all layers.  `states` is [h, c], each with one entry per layer and direction; c is NULL for a GRU.  The final
+   states are concatenated in `last`.  Returns the output of the last layer, or NULL and sets an error. */
 static opd_tensor *opdi_quantized_layers(const opdi_bcall *call, opd_tensor *input, opd_tensor *const *states,
                                          opd_tensor **last) {
     enum { PARAMS = 2, LAYERS = 4, DROPOUT, TRAIN, BOTH };
@@ -515,7 +522,7 @@ static opd_tensor *opdi_quantized_layers(const opdi_bcall *call, opd_tensor *inp
     }
     return opd_ok() ? input : NULL;
 }
-/* Runs aten::quantized_lstm.input, or aten::quantized_gru.input if `what` is 1. */
+/* Runs aten::quantized_lstm.input or, if the builtin's `what` is 1, aten::quantized_gru.input. */
 OPDI_INTERNAL int opdi_fn_quantized_recurrent(opdi_bcall *call) {
     enum { FIRST = 8 };
     const bool lstm = call->builtin->what == 0;
@@ -543,8 +550,8 @@ OPDI_INTERNAL int opdi_fn_quantized_recurrent(opdi_bcall *call) {
 OPDI_INTERNAL int opdi_fn_quantized_sequence(opdi_bcall *call) {
     return opd_fail(OPD_ERROR_ARGUMENT, "%s: quantized layers take no packed sequences here", call->builtin->schema);
 }
-/* Runs one step of a cell with packed weights.  `what` is 0 for LSTM, 1 for GRU, 2 for an RNN with tanh, and 3 for one
-   with relu. */
+/* Runs one step of a recurrent cell with packed weights.  The builtin's `what` is 0 for LSTM, 1 for GRU, 2 for an RNN
+   with tanh, and 3 for an RNN with relu. */
 OPDI_INTERNAL int opdi_fn_quantized_cell(opdi_bcall *call) {
     const int what = call->builtin->what;
     opd_tensor *const input = opdi_call_tensor(call, 0);
@@ -570,7 +577,7 @@ OPDI_INTERNAL int opdi_fn_quantized_cell(opdi_bcall *call) {
     opd_scope_close(&scope);
     return rc;
 }
-/* Gives the call the name or the value of an enum's member. */
+/* Returns the name or the value of an enum member. */
 OPDI_INTERNAL int opdi_fn_enum(opdi_bcall *call) {
     const opdi_cell *const cell = opdi_call_cell(call, 0, OPD_CELL_OBJECT);
     if (!cell) { return -1; }
@@ -580,8 +587,8 @@ OPDI_INTERNAL int opdi_fn_enum(opdi_bcall *call) {
     }
     return opdi_give_held(call, cell->u.values[call->builtin->what]);
 }
-/* Gives the call false: the library has no nested tensors.  A transformer's encoder with a padding mask then takes its
-   ordinary path. */
+/* Returns false, because the library has no nested tensors.  A transformer encoder with a padding mask then computes
+   with ordinary tensors. */
 OPDI_INTERNAL int opdi_fn_not_nested(opdi_bcall *call) { return opdi_give(call, opd_value_bool(false)); }
 OPDI_INTERNAL int opdi_fn_set_item(opdi_bcall *call) {
     opdi_cell *const cell = opdi_cell_of(&call->args[0]);
@@ -658,8 +665,8 @@ OPDI_INTERNAL int opdi_fn_reverse(opdi_bcall *call) {
     if (cell) { opdi_list_turn(cell); }
     return cell ? 0 : -1;
 }
-/* Returns a new list with `count` elements of `from`: every `step`-th, beginning at index `start`.  On failure, returns
-   NULL and sets an error. */
+/* Returns a new list of the `count` elements of `from` at indexes start, start + step, start + 2 step, ...  On failure,
+   returns NULL and sets an error. */
 static opdi_cell *opdi_list_part(const opdi_cell *from, int64_t start, int64_t count, int64_t step) {
     opdi_cell *cell = opdi_cell_new(OPD_CELL_LIST, from->tag, 0);
     int rc = cell ? opdi_cell_reserve(cell, count) : -1;
@@ -683,8 +690,8 @@ OPDI_INTERNAL int opdi_fn_copy(opdi_bcall *call) {
     }
     return opdi_call_list(call, 0) ? opdi_give_cell(call, opdi_list_part(cell, 0, cell->count, 1)) : -1;
 }
-/* Computes the range of a slice as Python's slice.indices does.  Returns how many elements it has, or -1 and sets an
-   error. */
+/* Sets *start and *step as Python's slice.indices does for a list of `count` elements; arguments 1 to 3 of the call are
+   the slice.  Returns the number of elements of the slice, or -1 and sets an error. */
 OPDI_INTERNAL int64_t opdi_slice_range(const opdi_bcall *call, int64_t count, int64_t *start, int64_t *step) {
     const int64_t by = call->nargs > 3 && !opdi_call_none(call, 3) ? opdi_call_int(call, 3) : 1;
     const int64_t low = by < 0 ? -1 : 0, high = by < 0 ? count - 1 : count;
@@ -813,7 +820,8 @@ OPDI_INTERNAL int opdi_fn_search(opdi_bcall *call) {
     opdi_cell_remove(list, at, at + 1);
     return 0;
 }
-/* Returns 1 if object `first` sorts before `second`, 0 if not, or -1 and sets an error. */
+/* Calls __lt__ of the class `klass`.  Returns 1 if object `first` sorts before `second`, 0 if not, or -1 and sets an
+   error. */
 static int opdi_less_object(const opdi_gclass *klass, const opd_value *first, const opd_value *second) {
     const char *const name = klass && klass->name ? klass->name : "";
     opdi_thread *const thread = opdi_self();
@@ -857,8 +865,8 @@ static int opdi_less(const opd_value *first, const opd_value *second, int depth)
     }
     return opdi_compare(first, second) == -1;
 }
-/* Stores the sorted elements in the list.  Returns 0, or -1 and sets an error if an object's __lt__ has changed the
-   list in the meantime. */
+/* Stores the sorted elements in the list.  `were` has the elements from before sorting: if the list differs from them,
+   an object's __lt__ has changed it.  Then returns -1 and sets an error, else 0. */
 static int opdi_list_sorted(opdi_cell *list, const opd_value *sorted, const opd_value *were, int64_t count) {
     bool same = list->count == count;
     for (int64_t i = 0; same && list->tag == OPD_TAG_LIST && i < count; i++) {
@@ -868,7 +876,8 @@ static int opdi_list_sorted(opdi_cell *list, const opd_value *sorted, const opd_
     for (int64_t i = 0; i < count; i++) { opdi_cell_put(list, i, &sorted[i]); }
     return 0;
 }
-/* Sorts a list stably, by merging runs of 1, 2, 4, ... elements. */
+/* Sorts a list by a stable merge sort, in descending order if `reverse` is true.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_list_sort(opdi_cell *list, bool reverse) {
     const int64_t count = list->count;
     const size_t bytes = (size_t)(3 * count + 1) * sizeof(opd_value);
@@ -879,7 +888,7 @@ static int opdi_list_sort(opdi_cell *list, bool reverse) {
     for (int64_t i = 0; rc == 0 && i < count; i++) {
         from[i] = were[i] = opdi_cell_at(list, i);
         if (list->tag != OPD_TAG_LIST) { continue; }
-        rc = opdi_value_hold(&were[i]);           /* a comparison may change the list */
+        rc = opdi_value_hold(&were[i]);           /* keeps the elements alive: a comparison may change the list */
         held += rc == 0;
     }
     for (int64_t run = 1; rc == 0 && run < count; run *= 2) {
@@ -918,7 +927,7 @@ OPDI_INTERNAL int opdi_fn_sorted(opdi_bcall *call) {
     }
     return opdi_give_cell(call, copy);
 }
-/* Computes min or max of a list, or of two lists. */
+/* Returns the smallest or largest element of a list, or the smaller or larger of two lists. */
 OPDI_INTERNAL int opdi_fn_extreme(opdi_bcall *call) {
     const opdi_cell *const list = opdi_call_list(call, 0);
     const bool least = call->builtin->what == OPDI_DO_MIN;
@@ -959,7 +968,7 @@ OPDI_INTERNAL int opdi_fn_sum(opdi_bcall *call) {
     if (list->tag == OPD_TAG_LIST) { return opdi_give_complex(call, sum, imaginary); }
     return opdi_give(call, list->tag == OPD_TAG_FLOATS ? opd_value_float(sum) : opd_value_int(opdi_wrap(whole)));
 }
-/* Computes all(list), or any(list) if `what` is 1. */
+/* Computes all(list) or, if the builtin's `what` is 1, any(list). */
 OPDI_INTERNAL int opdi_fn_all(opdi_bcall *call) {
     const opdi_cell *const list = opdi_call_list(call, 0);
     const bool any = call->builtin->what != 0;

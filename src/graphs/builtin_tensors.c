@@ -1,7 +1,7 @@
 #include "graphs.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>builtin_tensors builtin functions of graphs: functions of tensors; the table of all builtin functions
+//  >>builtin_tensors builtin functions of graphs: functions of tensors, and the table of all builtin functions
 //----------------------------------------------------------------------------------------------------------------------
 
 //== tensors ===========================================================================================================
@@ -27,8 +27,9 @@ OPDI_INTERNAL int opdi_fn_promote_types(opdi_bcall *call) {
     return opdi_give(call, call->builtin->what ? opd_value_bool(opd_can_cast(first, second))
                      : opd_value_int(opd_promote_types(first, second)));
 }
-/* Writes into a tensor.  `what` is 'c' for copy_ of a number.  The others are functions of torch.nn.init, which
-   autograd does not record: 'f' fills with a number, 'z' with 0, 'n' and 'u' with random numbers. */
+/* Writes into a tensor.  The builtin's `what` is 'c' for copy_ of a number.  Other values are for functions of
+   torch.nn.init, which autograd does not record: 'f' fills the tensor with a number, 'z' with 0, 'n' and 'u' with
+   random numbers of the normal and uniform distribution. */
 OPDI_INTERNAL int opdi_fn_written_to(opdi_bcall *call) {
     opd_tensor *const tensor = opdi_call_tensor(call, 0);
     const int what = call->builtin->what;
@@ -58,7 +59,7 @@ OPDI_INTERNAL int opdi_fn_broadcast_shapes(opdi_bcall *call) {
         }
         most = OPDI_MAX(most, sizes[i].n);
     }
-    for (int64_t i = 1; i <= most; i++) {          /* from the last dim on */
+    for (int64_t i = 1; i <= most; i++) {          /* from the last dimension to the first */
         const int64_t one = i <= sizes[0].n ? sizes[0].u.ints[sizes[0].n - i] : 1;
         const int64_t other = i <= sizes[1].n ? sizes[1].u.ints[sizes[1].n - i] : 1;
         if (one != other && one != 1 && other != 1) {
@@ -70,7 +71,7 @@ OPDI_INTERNAL int opdi_fn_broadcast_shapes(opdi_bcall *call) {
     return opdi_give_held(call, opd_value_ints(both, (int)most));
 }
 OPDI_INTERNAL int opdi_fn_result_type(opdi_bcall *call) {
-    opd_tensor numbers[2], *both[2];               /* a number has only the fields that are read here */
+    opd_tensor numbers[2], *both[2];               /* stands for a number; only the fields set here are read */
     memset(numbers, 0, sizeof numbers);
     for (int i = 0; i < 2; i++) {
         const opd_value *const value = &call->args[i];
@@ -119,8 +120,8 @@ OPDI_INTERNAL int opdi_fn_tensor_ask(opdi_bcall *call) {
     opd_scope_close(&scope);
     return rc;
 }
-/* Fails: this function is for sparse, quantized or nested tensors or for pinned memory, which the library does not
-   have. */
+/* Fails, because this builtin is for sparse, quantized or nested tensors or for pinned memory, which the library does
+   not have. */
 OPDI_INTERNAL int opdi_fn_refused(opdi_bcall *call) {
     static const char *const kinds[] = {
         "for sparse tensors, and tensors here are strided",
@@ -136,8 +137,8 @@ OPDI_INTERNAL int opdi_fn_cast(opdi_bcall *call) {
     opd_scope_close(&scope);
     return rc;
 }
-/* Gives the call the tensor's sizes as a tensor, or, with a second argument `dim`, the numbers 0, 1, ... below that
-   size. */
+/* Returns the tensor's sizes as a tensor.  If there is a second argument, `dim`, returns the numbers 0 to size(dim) -
+   1. */
 OPDI_INTERNAL int opdi_fn_shape(opdi_bcall *call) {
     opd_tensor *const tensor = opdi_call_tensor(call, 0);
     if (!tensor) { return -1; }
@@ -155,7 +156,7 @@ OPDI_INTERNAL int opdi_fn_shape(opdi_bcall *call) {
     return rc;
 }
 OPDI_INTERNAL int opdi_fn_none(opdi_bcall *call) { return opdi_give(call, opd_value_none()); }
-/* Gives the call the gradient that backward has stored in a tensor, or None if it has none. */
+/* Returns the gradient that backward has stored in a tensor, or None if there is none. */
 OPDI_INTERNAL int opdi_fn_grad_of(opdi_bcall *call) {
     const opd_tensor *const tensor = opdi_call_tensor(call, 0);
     if (!tensor) { return -1; }
@@ -170,8 +171,8 @@ OPDI_INTERNAL int opdi_fn_retain_grad(opdi_bcall *call) {
     return tensor ? opd_tensor_retain_grad(tensor) : -1;
 }
 enum { OPDI_GRADS_MOST = 256 };
-/* Fills `tensors` from argument i, a tensor or a list of tensors; None becomes NULL.  Returns how many there are, or -1
-   and sets an error. */
+/* Stores the tensors of argument i, a tensor or a list of tensors, in `tensors`; a None in the list becomes NULL.
+   Returns how many there are, or -1 and sets an error. */
 static int opdi_call_tensors(const opdi_bcall *call, int i, opd_tensor **tensors) {
     if (opdi_call_none(call, i)) { return 0; }
     tensors[0] = call->args[i].tag == OPD_TAG_TENSOR ? call->args[i].u.t : NULL;
@@ -186,7 +187,7 @@ static int opdi_call_tensors(const opdi_bcall *call, int i, opd_tensor **tensors
     }
     return (int)list->count;
 }
-/* Runs torch.autograd.grad, or torch.autograd.backward and Tensor.backward if the builtin's `what` is 1. */
+/* Runs torch.autograd.grad or, if the builtin's `what` is 1, torch.autograd.backward or Tensor.backward. */
 OPDI_INTERNAL int opdi_fn_gradients(opdi_bcall *call) {
     opd_tensor *outputs[OPDI_GRADS_MOST], *inputs[OPDI_GRADS_MOST], *given[OPDI_GRADS_MOST], *grads[OPDI_GRADS_MOST];
     const bool only = call->builtin->what == 1;
@@ -211,8 +212,8 @@ OPDI_INTERNAL int opdi_fn_gradients(opdi_bcall *call) {
     opd_scope_close(&scope);
     return rc;
 }
-/* Runs x.to(device, dtype), x.to(dtype) or x.to(); a property whose argument is None stays.  `what` is the index of the
-   argument dtype, 0 if there is none, -1 for cpu(), and -2 for cuda(). */
+/* Runs x.to(device, dtype), x.to(dtype) or x.to(); if an argument is None, that property of x stays.  The builtin's
+   `what` is the index of the argument dtype, 0 if there is none, -1 for cpu(), and -2 for cuda(). */
 OPDI_INTERNAL int opdi_fn_to(opdi_bcall *call) {
     opd_tensor *tensor = opdi_call_tensor(call, 0);
     const int at = call->builtin->what;
@@ -270,7 +271,7 @@ OPDI_INTERNAL int opdi_fn_num_to_tensor(opdi_bcall *call) {
     opd_scope_close(&scope);
     return rc;
 }
-/* Finds the sizes and dtype of a nested list.  On failure, returns -1 and sets an error. */
+/* Finds the sizes and the dtype of the tensor that a nested list describes.  Returns 0, or -1 and sets an error. */
 static int opdi_nested_sizes(const opd_value *value, int64_t *sizes, int *ndim, opd_scalar_type *dtype) {
     const opdi_cell *cell;
     for (*ndim = 0; (cell = opdi_cell_of(value)) != NULL && cell->kind == OPD_CELL_LIST; (*ndim)++) {
@@ -290,8 +291,8 @@ static int opdi_nested_sizes(const opd_value *value, int64_t *sizes, int *ndim, 
         : value->tag == OPD_TAG_BOOL ? OPD_BOOL : OPD_INT64;
     return 0;
 }
-/* Writes the numbers of a nested list in order, as complex128, float64 or int64.  On failure, returns -1 and sets an
-   error. */
+/* Writes the numbers of a nested list in row-major order to *at, and advances *at.  `as` is their dtype: complex128,
+   float64 or int64.  Returns 0, or -1 and sets an error. */
 static int opdi_nested_fill(const opd_value *value, const int64_t *sizes, int ndim, opd_scalar_type as, char **at) {
     const opdi_cell *const cell = opdi_cell_of(value);
     opd_value number = *value;
@@ -314,7 +315,7 @@ static int opdi_nested_fill(const opd_value *value, const int64_t *sizes, int nd
     if (number.tag != value->tag) { opdi_value_drop(number); }
     return 0;
 }
-/* torch.tensor of a number or nested list; the arguments are data, dtype, device and requires_grad. */
+/* Runs torch.tensor of a number or nested list; the arguments are data, dtype, device and requires_grad. */
 OPDI_INTERNAL int opdi_fn_tensor(opdi_bcall *call) {
     int64_t sizes[OPD_MAX_DIMS + 1];
     int ndim;
@@ -337,7 +338,8 @@ OPDI_INTERNAL int opdi_fn_tensor(opdi_bcall *call) {
     opd_scope_close(&scope);
     return rc;
 }
-/* Makes a nested list of a tensor's elements; `dim` is its outermost dimension. */
+/* Makes a nested list of a tensor's elements.  `tag` is the tag of the innermost lists, `dim` the depth of nesting.
+   Returns NULL and sets an error if it fails. */
 static opdi_cell *opdi_tensor_list(opd_tensor *tensor, int32_t tag, int dim) {
     const int64_t count = opd_size(tensor, 0);
     const bool inner = opd_ndim(tensor) > 1;
@@ -410,7 +412,8 @@ OPDI_INTERNAL int opdi_fn_dict_construct(opdi_bcall *call) {
     if (rc && dict) { opdi_cell_drop(dict); }
     return rc ? -1 : opdi_give_cell(call, dict);
 }
-/* Gives the call true if the value has one of the node's types, which are the parts of a tuple type. */
+/* Returns true if the value has one of the types in the node: its constant is a tuple type, whose parts are these
+   types. */
 OPDI_INTERNAL int opdi_fn_isinstance(opdi_bcall *call) {
     const opdi_gtype *const types =
         call->node->constant.tag == OPD_TAG_OBJECT ? (const opdi_gtype *)call->node->constant.u.object : NULL;

@@ -6,7 +6,7 @@
 
 //== strings ===========================================================================================================
 
-/* Fails with a KeyError: a dict does not have `key`.  Returns -1. */
+/* Fails with the error that a dict has no key `key` (Python's KeyError).  Returns -1. */
 OPDI_INTERNAL int opdi_no_key(const opd_value *key) {
     opdi_growing out = {NULL, 0, 0, false};
     opdi_value_write(&out, key, 0);
@@ -55,8 +55,8 @@ static void opdi_percent_whole(opdi_growing *out, char letter, int64_t number) {
            : snprintf(text, sizeof text, "%llu", size));
     opdi_growing_text(out, text);
 }
-/* Writes a float as "%e", "%f" and "%g" do, or as "%d", which drops the fraction.  PyTorch first converts the number to
-   float32 or int; here all digits are exact, as in Python. */
+/* Writes a float as "%e", "%f" or "%g" does, or as "%d", which drops the fraction.  All digits are exact, as in Python;
+   PyTorch would first convert the number to float32 or int. */
 static int opdi_percent_real(opdi_growing *out, char letter, double x) {
     char text[400];                                                    /* DBL_MAX has 309 digits before the point */
     if (letter == 'd' || letter == 'i') {
@@ -72,7 +72,7 @@ static int opdi_percent_real(opdi_growing *out, char letter, double x) {
     opdi_growing_text(out, text);
     return 0;
 }
-/* Writes "%c", which takes the number of a byte or a text of one byte. */
+/* Writes "%c".  The value is the number of a byte, or a text of one byte.  Returns 0, or -1 and sets an error. */
 static int opdi_percent_letter(opdi_growing *out, const opd_value *value) {
     int64_t length = 0;
     const char *const text = opdi_value_text(value, &length);
@@ -87,8 +87,8 @@ static int opdi_percent_letter(opdi_growing *out, const opd_value *value) {
     opdi_growing_add(out, &byte, 1);
     return 0;
 }
-/* Writes one conversion of "%d %s" % (...).  Returns 0, or -1 and sets an error.  PyTorch refuses %g, %x, %o and %r;
-   here they write the text that Python writes. */
+/* Writes `value` as the conversion `letter` of "%d %s" % (...) does.  Returns 0, or -1 and sets an error.  Conversions
+   that PyTorch refuses (%g, %x, %o and %r) write the same text as in Python. */
 static int opdi_percent(opdi_growing *out, char letter, const opd_value *value) {
     const bool whole = opdi_whole(value), real = value->tag == OPD_TAG_FLOAT;
     switch (letter) {
@@ -196,7 +196,8 @@ OPDI_INTERNAL int opdi_fn_text_test(opdi_bcall *call) {
     return text ? opdi_give(call, opd_value_bool(opdi_text_tests(text, length, call->builtin->what))) : -1;
 }
 
-/* Returns the position of the first or last occurrence of `part` in text[from, to), or -1 if there is none. */
+/* Returns the position of `part` in text[from, to): the first or, if `last` is true, the last one.  Returns -1 if there
+   is none. */
 static int64_t opdi_text_find(const char *text, int64_t from, int64_t to, const char *part, int64_t length, bool last) {
     for (int64_t k = 0; k <= to - from - length; k++) {
         const int64_t at = last ? to - length - k : from + k;
@@ -204,7 +205,7 @@ static int64_t opdi_text_find(const char *text, int64_t from, int64_t to, const 
     }
     return -1;
 }
-/* Reads the bounds of a search from arguments 2 and 3, as in Python's slices.  Returns false if the range is empty. */
+/* Reads the bounds of a search, as in Python's slices, from arguments 2 and 3.  Returns false if the range is empty. */
 static bool opdi_text_range(const opdi_bcall *call, int64_t length, int64_t *from, int64_t *to) {
     int64_t start = call->nargs > 2 ? opdi_call_int(call, 2) : 0, end = call->nargs > 3 ? opdi_call_int(call, 3) : -1;
     if (end < 0) { end = OPDI_MAX(0, length + end + 1); }
@@ -281,7 +282,8 @@ static int opdi_list_add_text(opdi_cell *list, const char *text, int64_t length)
     if (part) { opdi_cell_drop(part); }
     return rc;
 }
-/* Splits a text at whitespace, as Python does without a separator. */
+/* Splits a text at whitespace and appends the parts to list, as Python's split() without a separator.  After `most`
+   splits, the rest of the text is the last part.  Returns 0, or -1 and sets an error. */
 static int opdi_split_blanks(opdi_cell *list, const char *text, int64_t length, int64_t most) {
     int64_t at = 0;
     int rc = 0;
@@ -490,8 +492,8 @@ OPDI_INTERNAL int opdi_fn_list_of_text(opdi_bcall *call) {
 static int opdi_no_place(int64_t place, int64_t count) {
     return opd_fail(OPD_ERROR_INDEX, "list index out of range (%lld of %lld)", (long long)place, (long long)count);
 }
-/* Returns `place` as an index from 0; a negative `place` counts from the end.  Returns -1 and sets an error if there is
-   none. */
+/* Returns the index, counted from 0, that `place` means in a list of `count` elements; a negative `place` counts from
+   the end.  If there is no such element, returns -1 and sets an error. */
 OPDI_INTERNAL int64_t opdi_list_index(int64_t place, int64_t count) {
     const int64_t at = place < 0 ? place + count : place;
     return at >= 0 && at < count ? at : opdi_no_place(place, count);

@@ -1,14 +1,15 @@
 #include "graphs.h"
 
-//== building by hand ==================================================================================================
+//== building graphs by calls of C functions ===========================================================================
 
-/* One step of building a graph by hand.  If the step fails, the nodes that it has added are removed. */
+/* One change of a graph by a public function such as opd_graph_input.  If the change fails, the nodes that it has added
+   are removed. */
 typedef struct opdi_gbuild {
-    opdi_gparser parser;                          /* checks values as for a text */
+    opdi_gparser parser;                          /* its functions check values, as for a graph's text */
     opd_scope scope;
-    opdi_gnode *before;                           /* the node in front of the step's nodes */
-    uint64_t was;                                 /* state from before opdi_enter, which keeps schemas valid, as in a
-                                                     call */
+    opdi_gnode *before;                           /* the node in front of the first new node; NULL: none */
+    uint64_t was;                                 /* the result of opdi_enter, which keeps schemas valid until
+                                                     opdi_leave */
     int32_t next_id;
 } opdi_gbuild;
 
@@ -38,8 +39,8 @@ static int opdi_gbuild_end(opdi_gbuild *build, bool done) {
     opdi_leave(opdi_self(), build->was);
     return done ? 0 : -1;
 }
-/* Checks that values belong to the graph and are computed before its insertion point.  If `defaults` is true, NULL may
-   stand for an argument's default.  Returns 0, or -1 and sets an error. */
+/* Checks that values belong to the graph and are computed before its insertion point.  If `defaults` is true, NULL is
+   allowed, and means an argument's default.  Returns 0, or -1 and sets an error. */
 static int opdi_gbuild_values(opdi_gbuild *build, opdi_gvalue *const *values, int count, bool defaults) {
     const opd_graph *graph = build->parser.graph;
     const opdi_gnode *node;
@@ -71,7 +72,7 @@ static opdi_gvalue *opdi_gbuild_node(opdi_gbuild *build, opdi_gkind kind, opdi_g
 
 opd_graph *opd_graph_new(void) { return opd_ok() ? opdi_graph_new() : NULL; }
 
-/* Returns a value of graph that is the constant `value`.  Returns NULL and sets an error if `value` cannot be a
+/* Returns the graph's value that is the constant `value`.  Returns NULL and sets an error if `value` cannot be a
    constant. */
 opd_graph_value *opd_graph_constant(opd_graph *graph, opd_value value) {
     opdi_gbuild build;
@@ -111,7 +112,7 @@ opd_graph_value *opd_graph_list(opd_graph *graph, const char *element, opd_graph
     }
     return opdi_gbuild_end(&build, done) ? NULL : value;
 }
-/* After a failed step, sets the `count` values to NULL.  Returns -1. */
+/* After a failure, sets the `count` values to NULL.  Returns -1. */
 static int opdi_gbuild_nothing(opd_graph_value **values, int count) {
     for (int i = 0; values && i < count; i++) { values[i] = NULL; }
     return -1;
@@ -187,8 +188,8 @@ static void opdi_gnames_put_value(opdi_gnames *names, opdi_gvalue *value) {
     if (value->name) { (void)opdi_gnames_put(names, value->name, value); }
 }
 
-/* Makes a table of the graph's names with room for `more` new ones, and copies the suffixes from the table `old`.
-   Returns NULL if memory runs out. */
+/* Makes a table of the names of all values of the graph, with space for `more` new names.  If `old` is not NULL, copies
+   the suffixes of its entries.  Returns NULL if memory runs out. */
 static opdi_gnames *opdi_gnames_make(const opd_graph *graph, const opdi_gnames *old, int64_t more) {
     int64_t count = graph->ninputs + more, size = 64;
     opdi_gnames *names;
@@ -216,7 +217,7 @@ static opdi_gnames *opdi_gnames_make(const opd_graph *graph, const opdi_gnames *
     }
     return names;
 }
-/* Returns the graph's table of names with room for `more` new ones, or NULL if memory runs out. */
+/* Returns the graph's table of names with space for `more` new names, or NULL if memory runs out. */
 static opdi_gnames *opdi_graph_names(opd_graph *graph, int64_t more) {
     opdi_gnames *names = graph->names;
     if (names && 2 * (names->used + more) <= names->size) { return names; }
@@ -225,7 +226,8 @@ static opdi_gnames *opdi_graph_names(opd_graph *graph, int64_t more) {
     return graph->names = names;
 }
 
-/* Returns the value of that name, or NULL.  The table may still list values that were removed or renamed. */
+/* Returns the value of that name, or NULL.  Checks the entry that it finds, because the table may still list values
+   that were removed or renamed. */
 static opdi_gvalue *opdi_gnames_find(const opd_graph *graph, const opdi_gnames *names, const char *name) {
     opdi_gvalue *const value = opdi_gnamed_slot(names->slots, names->size, name, strlen(name))->value;
     return value && value->graph == graph && value->name && strcmp(value->name, name) == 0 ? value : NULL;
@@ -237,7 +239,7 @@ opd_graph_value *opd_graph_find(opd_graph *graph, const char *name) {
     if (*name < '0' || *name > '9') {
         opdi_gnames *made = names ? NULL : opdi_gnames_make(graph, NULL, 0);
         while (made && !names) { if (OPDI_EXCHANGE(&graph->names, &names, made)) { names = made; } }
-        if (made != names) { opdi_gnames_free(made); }        /* another thread was quicker */
+        if (made != names) { opdi_gnames_free(made); }        /* another thread has set graph->names */
         return names ? opdi_gnames_find(graph, names, name) : NULL;
     }
     int64_t id = strtoll(name, NULL, 10);
@@ -258,8 +260,8 @@ opd_graph_value *opd_graph_find(opd_graph *graph, const char *name) {
     return NULL;
 }
 
-/* Returns the name with the lowest number that makes it unique, or NULL if memory runs out.  `suffix` in the table's
-   slot of "x" says that no lower x.N is free. */
+/* Returns `name` with the lowest number behind it that makes it unique ("x.2"), or NULL if memory runs out.  The member
+   `suffix` of the table's entry of "x" is the lowest number that may be free. */
 static char *opdi_graph_free_name(opd_graph *graph, opdi_gnames *names, const char *name) {
     int32_t from;
     const int base = opdi_gname_base(name, &from);
@@ -275,8 +277,8 @@ static char *opdi_graph_free_name(opd_graph *graph, opdi_gnames *names, const ch
     return out;
 }
 
-/* Sets the name and the type of a value, either of which may be NULL.  Returns 0, or -1 and sets an error; then nothing
-   has changed. */
+/* Sets the name and the type of a value; NULL leaves either unchanged.  Returns 0.  On failure, changes nothing,
+   returns -1 and sets an error. */
 static int opdi_gbuild_describe(opdi_gbuild *build, opdi_gvalue *value, const char *name, const char *type) {
     opd_graph *graph = build->parser.graph;
     opdi_gvalue to = *value, *old = NULL;
@@ -323,7 +325,7 @@ int opd_graph_describe(opd_graph *graph, opd_graph_value *value, const char *nam
     return opdi_gbuild_end(&build, done);
 }
 
-/* Adds an input behind the existing ones.  On failure, returns NULL and sets an error. */
+/* Adds an input behind the existing inputs.  On failure, returns NULL and sets an error. */
 opd_graph_value *opd_graph_input(opd_graph *graph, const char *name, const char *type) {
     opdi_gbuild build;
     opdi_gvalue *value = NULL;
@@ -351,7 +353,8 @@ int opd_graph_insert_before(opd_graph *graph, opd_graph_value *value) {
     return done ? 0 : -1;
 }
 
-/* Replaces the outputs, and removes the tuple or list that was returned before.  Returns 0, or -1 and sets an error. */
+/* Sets new outputs, and removes the node of the tuple or list that was returned before.  Returns 0, or -1 and sets an
+   error. */
 int opd_graph_output(opd_graph *graph, opd_graph_value *const *values, int count, bool list) {
     opdi_gbuild build;
     opdi_gvalue **outputs = NULL, *result = NULL;
@@ -378,7 +381,7 @@ int opd_graph_output(opd_graph *graph, opd_graph_value *const *values, int count
         graph->noutputs = count;
         graph->result = result;
         opdi_graph_changed(graph);
-        opdi_graph_count_uses(graph);             /* also of the tuple or list that was returned before */
+        opdi_graph_count_uses(graph);             /* also the uses by the node of the previous outputs */
         if (old && (old->kind == OPDI_G_TUPLE || old->kind == OPDI_G_LIST) && old->out[0]->uses == 0) {
             if (old == at) { at = old->next; }
             opdi_gnode_remove(graph, old);
@@ -389,7 +392,8 @@ int opd_graph_output(opd_graph *graph, opd_graph_value *const *values, int count
     return done ? 0 : -1;
 }
 
-/* Removes the node of a value, or an input.  Returns 0, or -1 and sets an error, for example if the value is used. */
+/* Removes the node of a value, or an input of the graph.  Returns 0, or -1 and sets an error, for example if the value
+   is used. */
 int opd_graph_erase(opd_graph *graph, opd_graph_value *value) {
     opdi_gbuild build;
     int i;
@@ -424,7 +428,7 @@ int opd_graph_erase(opd_graph *graph, opd_graph_value *value) {
     return 0;
 }
 
-/* Fails because a second trace differs from the first, and names the first differing line. */
+/* Fails with an error that the texts of two traces differ, and prints the first line that differs.  Returns -1. */
 static int opdi_trace_differs(const char *first, const char *second) {
     const char *la = first, *lb = second;
     while (*first && *first == *second) {
@@ -438,7 +442,7 @@ static int opdi_trace_differs(const char *first, const char *second) {
                     "First diverging operator:\n- %.*s\n+ %.*s", (int)OPDI_MIN(strcspn(la, "\n"), 400), la,
                     (int)OPDI_MIN(strcspn(lb, "\n"), 400), lb);
 }
-/* Returns 1 if two tensors have close values, 0 if not, or -1 and sets an error. */
+/* Returns 1 if two tensors have equal values within `tolerance`, 0 if not, or -1 and sets an error. */
 static int opdi_trace_close(opd_tensor *tensor, opd_tensor *result, double tolerance) {
     opd_tensor *have = opd_to_dtype(tensor, OPD_FLOAT64), *want = opd_to_dtype(result, OPD_FLOAT64);
     const opd_value most = opd_value_float(tolerance);
@@ -463,7 +467,8 @@ static int opdi_trace_constants(const opd_graph *graph, const opd_graph *again, 
         "Tensor-valued Constant nodes differed in value across invocations. This often indicates that the tracer has "
         "encountered untraceable code.");
 }
-/* Returns the inputs for one more run, which are copies if the graph writes, or NULL and sets an error. */
+/* Returns the inputs for one more run: copies if the graph writes into tensors, else the inputs themselves.  On
+   failure, returns NULL and sets an error. */
 static opd_tensor *const *opdi_trace_fresh(const opd_graph *graph, opd_tensor *const *inputs, int count) {
     opd_tensor **in;
     if (!opdi_graph_writes(graph)) { return inputs; }
@@ -474,8 +479,8 @@ static opd_tensor *const *opdi_trace_fresh(const opd_graph *graph, opd_tensor *c
     }
     return in;
 }
-/* Compares a graph with a second trace, and its outputs with those of the function.  Returns 0, or -1 and sets an
-   error.  If only the outputs differ, it warns. */
+/* Compares the graph with `again`, a second trace of fn, and the graph's outputs with those of fn.  If the graphs
+   differ, returns -1 and sets an error, else 0.  If only the outputs differ, it warns. */
 static int opdi_trace_compare(const opd_graph *graph, const opd_graph *again, opd_transform_fn fn, void *user,
                               opd_tensor *const *inputs, int count, double tolerance) {
     const size_t size = opd_graph_print(graph, NULL, 0) + 1, other = opd_graph_print(again, NULL, 0) + 1;
@@ -505,8 +510,8 @@ static int opdi_trace_compare(const opd_graph *graph, const opd_graph *again, op
     }
     return 0;
 }
-/* Checks that tracing fn once more, on fresh tensors like inputs, gives the same as graph, and warns of random
-   operators.  Returns 0, or -1 and sets an error. */
+/* Traces fn a second time and checks that this gives the same graph.  If the graph writes into tensors, uses copies of
+   the inputs.  Warns if the graph has random operators.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_trace_check(const opd_graph *graph, opd_transform_fn fn, void *user, opd_tensor *const *inputs,
                                    int count, const opd_trace_options *options) {
     opd_scope scope = opd_scope_open();

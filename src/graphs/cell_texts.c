@@ -33,10 +33,10 @@ static void opdi_float_text(double value, char *buf, size_t cap) {
     } else { (void)snprintf(buf, cap, "%.17g", value); }
 }
 OPDI_INTERNAL void opdi_value_write(opdi_growing *out, const opd_value *value, int depth);
-/* How libtorch's operator<< writes the numbers of a tensor: the width, a letter of printf, and the number by which all
-   are divided. */
+/* The format in which libtorch's operator<< writes the numbers of a tensor: the width, the letter of the printf
+   conversion, and a common factor by which all numbers are divided. */
 typedef struct opdi_numbering { int width; char letter; double scale; } opdi_numbering;
-/* Returns the format for `count` numbers, which depends on the smallest and the largest one. */
+/* Returns the format for `count` numbers, which depends on the smallest and the largest absolute value. */
 static opdi_numbering opdi_numbering_of(const double *numbers, int64_t count) {
     opdi_numbering all = {11, 'e', 1};
     double low = 1, high = 1;
@@ -80,8 +80,8 @@ static void opdi_numbering_scale(opdi_growing *out, const opdi_numbering *all) {
     (void)snprintf(text, sizeof text, all->scale < 1 ? "%.15g *\n" : "%.17g *\n", all->scale);
     opdi_growing_text(out, text);
 }
-/* Writes a matrix in lines of 80 columns.  If it is wider, writes groups of columns one after the other.  If `indent`
-   is true, each line begins with a space. */
+/* Writes a matrix [rows, columns] in lines of 80 characters.  A wider matrix is written as groups of columns, one below
+   the other.  If `indent` is true, each line begins with a space. */
 static void opdi_matrix_write(opdi_growing *out, const double *numbers, int64_t rows, int64_t columns, bool indent) {
     const opdi_numbering all = opdi_numbering_of(numbers, rows * columns);
     const int64_t fit = OPDI_MAX((80 - indent) / (all.width + 1), 1);
@@ -107,13 +107,14 @@ static void opdi_matrix_write(opdi_growing *out, const double *numbers, int64_t 
         }
     }
 }
-/* Writes a tensor of three or more dims as a sequence of matrices. */
+/* Writes a tensor of three or more dims as a sequence of matrices, one for each index of the dims before the last
+   two. */
 static void opdi_matrices_write(opdi_growing *out, const opd_tensor *tensor, const double *numbers) {
     const int ndim = opd_ndim(tensor);
     const int64_t rows = opd_sizes(tensor)[ndim - 2], columns = opd_sizes(tensor)[ndim - 1];
     const int64_t count = opd_numel(tensor) / (rows * columns);
     char text[32];
-    for (int64_t k = 0; k < count; k++) {          /* the first dim runs fastest */
+    for (int64_t k = 0; k < count; k++) {          /* the first dim varies fastest */
         int64_t at = 0, left = k;
         opdi_growing_text(out, k ? "\n(" : "(");
         int64_t strides[OPD_MAX_DIMS], step = rows * columns;
@@ -132,7 +133,7 @@ static void opdi_matrices_write(opdi_growing *out, const opd_tensor *tensor, con
         opdi_matrix_write(out, numbers + at, rows, columns, true);
     }
 }
-/* Writes a tensor's numbers, which are contiguous. */
+/* Writes a tensor's type and its elements, which are in `numbers`, contiguous. */
 static void opdi_numbers_write(opdi_growing *out, const opd_tensor *tensor, const double *numbers) {
     const int64_t count = opd_numel(tensor);
     char text[64];
@@ -157,7 +158,7 @@ static void opdi_numbers_write(opdi_growing *out, const opd_tensor *tensor, cons
     }
     opdi_growing_text(out, "} ]");
 }
-/* Writes a tensor as TorchScript does.  If its data is not in this memory, or it is complex, writes it as
+/* Writes a tensor as TorchScript does.  If it is complex, lazy or not in the CPU's memory, writes it as
    opd_tensor_print does. */
 static void opdi_value_write_tensor(opdi_growing *out, opd_tensor *tensor) {
     const int64_t count = opd_numel(tensor), size = (int64_t)opd_dtype_size(opd_dtype(tensor));
@@ -213,7 +214,7 @@ static void opdi_value_write_cell(opdi_growing *out, const opdi_cell *cell, int 
         opdi_growing_text(out, dict ? "}" : tuple ? cell->count == 1 ? ",)" : ")" : "]");
     }
 }
-/* Writes a value as TorchScript's print and format do.  Named tuples have no names there. */
+/* Writes a value as TorchScript's print and format do.  Named tuples are written without their names. */
 OPDI_INTERNAL void opdi_value_write(opdi_growing *out, const opd_value *value, int depth) {
     char text[64] = "None";
     switch (value->tag) {
@@ -252,11 +253,12 @@ OPDI_INTERNAL void opdi_value_write(opdi_growing *out, const opd_value *value, i
     opdi_growing_text(out, text);
 }
 
-//== what programs call ================================================================================================
+//== public functions for values and cells =============================================================================
 
-/* Drops the reference that a scope held. */
+/* Drops a scope's reference to a cell when the scope ends. */
 static void opdi_cell_gone(void *cell) { opdi_cell_drop((opdi_cell *)cell); }
-/* Gives a cell's reference to the innermost scope.  Returns its value, or None and sets an error. */
+/* Makes the innermost scope the owner of the caller's reference to a cell.  Returns the cell as a value, or None and
+   sets an error. */
 OPDI_INTERNAL opd_value opdi_cell_own(opdi_cell *cell) {
     opdi_ending *ending = cell ? (opdi_ending *)opdi_scope_alloc(sizeof *ending) : NULL;
     if (!ending) {
@@ -268,12 +270,13 @@ OPDI_INTERNAL opd_value opdi_cell_own(opdi_cell *cell) {
     ((opdi_block *)(void *)ending - 1)->bytes |= OPDI_BLOCK_ENDS;
     return opdi_cell_value(cell);
 }
-/* Gives the reference of a held value to the innermost scope. */
+/* Makes the innermost scope the owner of the caller's reference to `value`.  Returns the value. */
 OPDI_INTERNAL opd_value opdi_value_own(opd_value value) {
     if (value.tag == OPD_TAG_TENSOR) { return opd_value_tensor(opdi_own(value.u.t)); }
     return value.tag == OPD_TAG_CELL ? opdi_cell_own(opdi_cell_of(&value)) : value;
 }
-/* Returns the cell of a value, which must be of that kind, or NULL and sets an error. */
+/* Returns the cell of a value, which must be of the kind `kind` (OPD_CELL_NONE: a list or a later kind).  On failure,
+   returns NULL and sets an error, which uses the function name `who` and the word `what` for the kind. */
 static opdi_cell *opdi_cell_want(const opd_value *value, opd_cell_kind kind, const char *who, const char *what) {
     opdi_cell *cell = opdi_cell_of(value);
     if (cell && (cell->kind == kind || (kind == OPD_CELL_NONE && cell->kind >= OPD_CELL_LIST))) { return cell; }
@@ -401,7 +404,7 @@ opd_value opd_object_get(opd_value object, const char *name) {
     const int32_t slot = cell ? opdi_object_slot(cell, name) : -1;
     return slot < 0 ? opd_value_none() : cell->u.values[slot];
 }
-/* Sets a slot of an object.  Returns 0, or -1 and sets an error. */
+/* Sets slot number `slot` of an object to a new reference to `value`.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_object_put(opdi_cell *cell, int32_t slot, opd_value value) {
     if (opdi_value_hold(&value)) { return -1; }
     const opd_value old = cell->u.values[slot];

@@ -5,7 +5,7 @@
 OPDI_INTERNAL opdi_cell *opdi_cell_of(const opd_value *value) {
     return value->tag == OPD_TAG_CELL ? (opdi_cell *)value->u.object : NULL;
 }
-/* Returns the name of a value's kind for error messages. */
+/* Returns the kind of a value in words, for error messages. */
 OPDI_INTERNAL const char *opdi_value_said(const opd_value *value) {
     static const char *const names[] = {"nothing", "str", "complex", "List", "Dict", "Tuple", "an object"};
     const opdi_cell *const cell = opdi_cell_of(value);
@@ -27,8 +27,8 @@ static size_t opdi_cell_element(const opdi_cell *cell) {
 static bool opdi_cell_inside(const opdi_cell *cell) {
     return cell->kind != OPD_CELL_LIST && cell->kind != OPD_CELL_DICT;
 }
-/* Makes a cell with one reference.  If its size is fixed, it has room for `cap` elements behind it.  On failure,
-   returns NULL and sets an error. */
+/* Makes a cell with one reference.  A cell of fixed size, such as a string or tuple, has space for `cap` elements
+   behind the struct.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_cell *opdi_cell_new(opd_cell_kind kind, int32_t tag, int64_t cap) {
     opdi_cell head;
     memset(&head, 0, sizeof head);
@@ -52,8 +52,8 @@ OPDI_INTERNAL opdi_cell *opdi_cell_new(opd_cell_kind kind, int32_t tag, int64_t 
     return cell;
 }
 OPDI_INTERNAL void opdi_value_drop(opd_value value);
-/* Releases the contents of a cell and frees it.  Cells that lose their last reference by this are put in front of
-   `chain`, the list of cells to free. */
+/* Releases the contents of a cell and frees it.  Returns `chain`, the list of cells to free, extended by the cells that
+   lost their last reference by this. */
 static opdi_cell *opdi_cell_free(opdi_cell *cell, opdi_cell *chain) {
     const bool values = cell->kind == OPD_CELL_DICT || cell->kind == OPD_CELL_TUPLE || cell->kind == OPD_CELL_OBJECT ||
         (cell->kind == OPD_CELL_LIST && cell->tag == OPD_TAG_LIST);
@@ -95,7 +95,8 @@ OPDI_INTERNAL void opdi_values_drop(opd_value *values, int64_t count) {
     }
 }
 
-/* Returns a new string of `length` bytes, or NULL and sets an error.  If text is NULL, the caller fills it in. */
+/* Returns a new string of `length` bytes, which are copied from text; if text is NULL, the caller writes them.  On
+   failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_cell *opdi_cell_text(const char *text, int64_t length) {
     opdi_cell *cell = opdi_cell_new(OPD_CELL_STR, 0, length < INT32_MAX ? length + 1 : INT64_MAX);
     if (!cell) { return NULL; }
@@ -103,7 +104,7 @@ OPDI_INTERNAL opdi_cell *opdi_cell_text(const char *text, int64_t length) {
     if (text && length) { memcpy(cell->u.text, text, (size_t)length); }
     return cell;
 }
-/* Gives a list or dict room for count elements.  Returns 0, or -1 and sets an error. */
+/* Makes space for count elements in a list or dict.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_cell_reserve(opdi_cell *cell, int64_t count) {
     const size_t size = opdi_cell_element(cell);
     if (count <= cell->cap) { return 0; }
@@ -121,7 +122,8 @@ OPDI_INTERNAL int opdi_cell_reserve(opdi_cell *cell, int64_t count) {
 }
 
 static int opdi_value_hold_at(opd_value *value, int depth);
-/* Makes a list cell from a plain list.  On failure, returns NULL and sets an error. */
+/* Makes a list cell from a plain list, a list that only points to its elements.  On failure, returns NULL and sets an
+   error. */
 static opdi_cell *opdi_cell_of_list(const opd_value *list, int depth) {
     opdi_cell *cell = opdi_cell_new(OPD_CELL_LIST, list->tag, 0);
     if (!cell || opdi_cell_reserve(cell, list->n)) {
@@ -167,8 +169,8 @@ static int opdi_value_hold_at(opd_value *value, int depth) {
     *value = opdi_cell_value(cell);
     return 0;
 }
-/* Takes a reference to a value.  A value that only points to its data (a list or text) becomes a cell.  Returns 0, or
-   -1 and sets an error. */
+/* Takes a reference to *value.  A value that only points to its data (a list or text) is replaced by a cell with a copy
+   of the data.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_value_hold(opd_value *value) { return opdi_value_hold_at(value, 0); }
 
 /* Returns a value in the form that operators take.  Lists of numbers or tensors, strings and complex numbers point into
@@ -190,7 +192,7 @@ OPDI_INTERNAL opd_value opdi_value_plain(const opd_value *value) {
     }
 }
 
-/* Returns an element of a list or tuple, without taking a reference. */
+/* Returns element number `place` of a list or tuple, without taking a reference. */
 OPDI_INTERNAL opd_value opdi_cell_at(const opdi_cell *cell, int64_t place) {
     switch (cell->tag) {
     case OPD_TAG_INTS: return opd_value_int(cell->u.ints[place]);
@@ -200,7 +202,7 @@ OPDI_INTERNAL opd_value opdi_cell_at(const opdi_cell *cell, int64_t place) {
     default: return cell->u.values[place];
     }
 }
-/* Converts a value to the element type of the list `cell`, and takes a reference.  Returns 0, or -1 and sets an
+/* Converts *value to the element type of the list `cell`, and takes a reference to it.  Returns 0, or -1 and sets an
    error. */
 OPDI_INTERNAL int opdi_cell_take(const opdi_cell *cell, opd_value *value) {
     const int32_t tag = value->tag;
@@ -218,7 +220,7 @@ OPDI_INTERNAL int opdi_cell_take(const opdi_cell *cell, opd_value *value) {
     return fits ? opdi_value_hold(value)
         : opd_fail(OPD_ERROR_ARGUMENT, "%s cannot be in a list of another type", opdi_value_said(value));
 }
-/* Stores a value at an unused index of a list.  The cell takes over the value's reference. */
+/* Stores a value at index `place` of a list, which must not be in use.  The cell takes over the caller's reference. */
 OPDI_INTERNAL void opdi_cell_put(opdi_cell *cell, int64_t place, const opd_value *value) {
     switch (cell->tag) {
     case OPD_TAG_INTS: cell->u.ints[place] = value->u.i; break;
@@ -250,7 +252,7 @@ OPDI_INTERNAL int opdi_cell_set(opdi_cell *cell, int64_t place, opd_value value)
     opdi_value_drop(old);
     return 0;
 }
-/* Removes elements [from, to) of a list. */
+/* Removes elements [from, to) of a list, and releases them. */
 OPDI_INTERNAL void opdi_cell_remove(opdi_cell *cell, int64_t from, int64_t to) {
     const size_t size = opdi_cell_element(cell);
     for (int64_t i = from; i < to; i++) { opdi_value_drop(opdi_cell_at(cell, i)); }
@@ -287,7 +289,7 @@ static uint64_t opdi_key_hash(const opd_value *key) {
     int64_t count;
     const char *const text = opdi_value_text(key, &count);
     uint64_t bits = text ? opdi_hash(text, (size_t)count) : (uint64_t)key->u.i;
-    if (key->tag == OPD_TAG_FLOAT && key->u.d >= 0 && key->u.d <= 0) { bits = 0; }      /* -0. is 0. */
+    if (key->tag == OPD_TAG_FLOAT && key->u.d >= 0 && key->u.d <= 0) { bits = 0; }      /* -0. and 0. are equal */
     bits = (bits ^ bits >> 31) * 0x9e3779b97f4a7c15u;
     return bits ^ bits >> 32;
 }
@@ -296,8 +298,8 @@ static void opdi_dict_enter(opdi_cell *dict, int64_t place) {
     while (dict->index[i]) { i = (i + 1) & (dict->index_size - 1); }
     dict->index[i] = (int32_t)place + 1;
 }
-/* Rebuilds the index of a dict, with room for one more key.  If memory runs out, the dict has no index, and keys are
-   compared one by one. */
+/* Rebuilds the hash index of a dict, with space for one more key.  If memory runs out, the dict has no index, and
+   opdi_dict_find compares the keys one by one. */
 static void opdi_dict_index(opdi_cell *dict) {
     int64_t size = 16;
     while (size < 2 * (dict->count + 1)) { size *= 2; }
@@ -315,7 +317,7 @@ static void opdi_dict_index(opdi_cell *dict) {
     memset(dict->index, 0, (size_t)size * sizeof *dict->index);
     for (int64_t i = 0; i < dict->count; i++) { opdi_dict_enter(dict, i); }
 }
-/* Returns the index of a key, or -1 if the dict does not have it. */
+/* Returns the number of the pair that has the key, or -1 if there is none. */
 OPDI_INTERNAL int64_t opdi_dict_find(const opdi_cell *dict, const opd_value *key) {
     if (!dict->index) {
         int64_t place = 0;
@@ -367,8 +369,8 @@ OPDI_INTERNAL opdi_cell *opdi_object_new(opdi_gclass *klass) {
     (void)opdi_gspace_keep(klass->space);
     return cell;
 }
-/* Returns a tuple of values, of which it takes references, or NULL and sets an error.  `klass` is the class of a named
-   tuple, or NULL. */
+/* Returns a tuple of the `count` values `elements`, with a new reference to each.  `klass` is the class of a named
+   tuple, or NULL.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_cell *opdi_tuple_new(const opd_value *elements, int64_t count, opdi_gclass *klass) {
     opdi_cell *cell = opdi_cell_new(OPD_CELL_TUPLE, OPD_TAG_LIST, count);
     if (!cell) { return NULL; }
@@ -387,7 +389,7 @@ OPDI_INTERNAL opdi_cell *opdi_tuple_new(const opd_value *elements, int64_t count
     return cell;
 }
 
-/* Returns the tag of values of a type. */
+/* Returns the tag (OPD_TAG_...) of values of a type. */
 OPDI_INTERNAL int32_t opdi_gtype_tag(const opdi_gtype *type) {
     static const int8_t tags[] = {
         OPD_TAG_OBJECT, OPD_TAG_NONE, OPD_TAG_TENSOR, OPD_TAG_INT, OPD_TAG_FLOAT, OPD_TAG_BOOL, OPD_TAG_COMPLEX,
@@ -401,7 +403,7 @@ OPDI_INTERNAL int32_t opdi_gtype_tag(const opdi_gtype *type) {
     }
     return type->kind <= OPDI_GT_GENERATOR ? tags[type->kind] : (int32_t)OPD_TAG_CELL;
 }
-/* Returns true if a value may have that type. */
+/* Returns true if `value` is a value of the type `type`. */
 OPDI_INTERNAL bool opdi_value_is(const opd_value *value, const opdi_gtype *type, int depth) {
     const opdi_cell *const cell = opdi_cell_of(value);
     if (depth > OPDI_MAX_GTYPE_DEPTH) { return false; }

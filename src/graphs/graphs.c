@@ -3,8 +3,9 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>graphs       recording operators into a graph, printing it, passes
 //
-//  A graph is a list of nodes over values.  Constants and lists are nodes too, as in TorchScript's text.  The kernel at
-//  the Tracer key records a call and redispatches it.  This section knows operators only by their schemas.
+//  A graph is a list of nodes.  A node computes values from other values.  Constants and lists are nodes too, as in
+//  TorchScript's text of a graph.  The kernel at the Tracer key records a call as a node and then redispatches the
+//  call. This section knows operators only by their schemas.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_SHARED int opdi_tracer_kernel(opd_call *call);
@@ -12,8 +13,8 @@ OPDI_SHARED int opdi_tracer_kernel(opd_call *call);
 
 struct opdi_gnode;
 
-/* Returns the next node in the order of the text, where a node is followed by its blocks.  Returns NULL behind the last
-   node. */
+/* Returns the node that follows `node` in the graph's text, where the nodes of a node's blocks directly follow that
+   node.  Returns NULL for the last node. */
 OPDI_INTERNAL opdi_gnode *opdi_gnode_after(const opdi_gnode *node) {
     for (int32_t i = 0; i < node->nblocks; i++) { if (node->blocks[i].first) { return node->blocks[i].first; } }
     while (!node->next) {
@@ -26,7 +27,7 @@ OPDI_INTERNAL opdi_gnode *opdi_gnode_after(const opdi_gnode *node) {
     }
     return node->next;
 }
-/* Returns the block that a value belongs to. */
+/* Returns the block that computes a value, or whose input it is. */
 OPDI_INTERNAL const opdi_gblock *opdi_gvalue_block(const opd_graph *graph, const opdi_gvalue *value) {
     return value->node ? value->node->block : value->block ? value->block : &graph->body;
 }
@@ -35,9 +36,9 @@ OPDI_ONCE_BEGIN
 
 //== names of values ===================================================================================================
 //
-//  A graph that is built by hand has a table of all names that it has had.  The first lookup makes it.
+//  A graph that is built by hand has a table of all names that it has ever had.  The first lookup of a name makes it.
 
-/* Returns the slot that has the name, or the empty slot for it. */
+/* Returns the entry of the name in the hash table `names` of `size` entries, or the empty entry where it belongs. */
 OPDI_INTERNAL opdi_gnamed *opdi_gnamed_slot(opdi_gnamed *names, int64_t size, const char *name, size_t length) {
     int64_t i = (int64_t)(opdi_hash(name, length) >> 16) & (size - 1);
     while (names[i].name && (strncmp(names[i].name, name, length) != 0 || names[i].name[length])) {
@@ -46,8 +47,9 @@ OPDI_INTERNAL opdi_gnamed *opdi_gnamed_slot(opdi_gnamed *names, int64_t size, co
     return &names[i];
 }
 
-/* Returns the length of a name without its number (x.1), and sets *suffix to that number, or to 1.  A value whose name
-   is taken gets the next number, as in PyTorch's setDebugName (x, x.1, x.2). */
+/* Returns the length of a name without the number behind it (".1" of "x.1"), and sets *suffix to that number, or to 1
+   if there is none.  If two values get the same name, the later gets the next number, as in PyTorch's setDebugName (x,
+   x.1, x.2). */
 OPDI_INTERNAL int opdi_gname_base(const char *name, int32_t *suffix) {
     const char *const dot = strrchr(name, '.');
     const bool numbered = dot && dot[1] && strspn(dot + 1, "0123456789") == strlen(dot + 1) && strlen(dot) < 8;
@@ -65,7 +67,7 @@ OPDI_INTERNAL void opdi_graph_forget_names(opd_graph *graph) {
     opdi_gnames_free(graph->names);
     graph->names = NULL;
 }
-/* Notes that the name of `value` is free again. */
+/* Marks the name of `value`, which gets another name or is removed, as free. */
 OPDI_INTERNAL void opdi_gnames_release(opd_graph *graph, const opdi_gvalue *value) {
     opdi_gnames *const names = graph->names;
     int32_t suffix;
@@ -87,7 +89,7 @@ OPDI_INTERNAL opd_graph *opdi_graph_new(void) {
     return graph;
 }
 
-/* Notes that a graph has changed, so that the next run makes a new plan. */
+/* Drops the plan of a graph that has changed, so that the next run makes a new plan. */
 OPDI_INTERNAL void opdi_graph_changed(opd_graph *graph) {
     if (graph->plan) { opdi_free(graph->plan, graph->plan->bytes); }
     graph->plan = NULL;
@@ -107,15 +109,16 @@ void opd_graph_free(opd_graph *graph) {
     opdi_free(graph, sizeof *graph);
 }
 
-/* Returns `size` zeroed bytes of the graph's arena, or NULL if memory runs out.  For size 0 the result is not NULL. */
+/* Returns `size` zeroed bytes from the graph's arena, or NULL if memory runs out.  If `size` is 0, the result is not
+   NULL. */
 OPDI_INTERNAL void *opdi_graph_alloc(opd_graph *graph, size_t size) {
     void *memory = opdi_arena_alloc(&graph->arena, size + 8);
     if (memory) { memset(memory, 0, size + 8); }
     return memory;
 }
 
-/* Makes a value with the next number, as a result of `node`, or as an input if node is NULL.  Returns NULL if memory
-   runs out. */
+/* Makes a value with the next number and the tag `tag`.  It is a result of `node` or, if node is NULL, an input.
+   Returns NULL if memory runs out. */
 OPDI_INTERNAL opdi_gvalue *opdi_gvalue_new(opd_graph *graph, opdi_gnode *node, int32_t tag) {
     opdi_gvalue *value = (opdi_gvalue *)opdi_graph_alloc(graph, sizeof *value);
     if (!value) { return NULL; }
@@ -127,8 +130,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_gvalue_new(opd_graph *graph, opdi_gnode *node, i
     return value;
 }
 
-/* Stores the known properties of `tensor` in `value`: dtype, sizes, strides, device, requires_grad.  Returns 0, or -1
-   if memory runs out. */
+/* Stores the properties of `tensor` in `value`: dtype, sizes, strides, device, requires_grad.  Returns 0, or -1 if
+   memory runs out. */
 OPDI_INTERNAL int opdi_gvalue_describe(opd_graph *graph, opdi_gvalue *value, const opd_tensor *tensor) {
     value->tag = OPD_TAG_TENSOR;
     value->dims = (int64_t *)opdi_graph_alloc(graph, 2 * (size_t)tensor->ndim * sizeof(int64_t));
@@ -142,7 +145,8 @@ OPDI_INTERNAL int opdi_gvalue_describe(opd_graph *graph, opdi_gvalue *value, con
     return 0;
 }
 
-/* Makes a node with room for inputs and outputs, which is not yet in the graph.  Returns NULL if memory runs out. */
+/* Makes a node with space for `nin` inputs and `nout` outputs, and does not insert it.  Returns NULL if memory runs
+   out. */
 OPDI_INTERNAL opdi_gnode *opdi_gnode_new(opd_graph *graph, opdi_gkind kind, int32_t nin, int32_t nout) {
     opdi_gnode *node = (opdi_gnode *)opdi_graph_alloc(graph, sizeof *node);
     if (!node) { return NULL; }
@@ -168,8 +172,8 @@ OPDI_INTERNAL void opdi_gnode_append(opd_graph *graph, opdi_gnode *node) {
     graph->counted = counted;
 }
 
-/* Adds a constant and returns its value, or NULL if memory runs out.  If it is a tensor or cell, the graph takes a
-   reference. */
+/* Adds a constant node and returns its value, or NULL if memory runs out.  If the constant is a tensor or cell, the
+   graph takes a reference to it. */
 OPDI_INTERNAL opdi_gvalue *opdi_graph_constant(opd_graph *graph, const opd_value *value) {
     opdi_gnode *node = opdi_gnode_new(graph, OPDI_G_CONSTANT, 0, 1);
     opdi_gvalue *out = node ? opdi_gvalue_new(graph, node, value->tag) : NULL;
@@ -189,8 +193,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_graph_constant(opd_graph *graph, const opd_value
     return out;
 }
 
-/* Adds a list or tuple of values and returns its value, or NULL if memory runs out.  `word` is the type of its
-   elements. */
+/* Adds a list or tuple of `count` values and returns its value, or NULL if memory runs out.  `word` is the name of the
+   element type, `tag` the tag of the list. */
 OPDI_INTERNAL opdi_gvalue *opdi_graph_list(opd_graph *graph, opdi_gkind kind, int32_t tag, const char *word,
                                            opdi_gvalue *const *values, int32_t count) {
     opdi_gnode *node = opdi_gnode_new(graph, kind, count, 1);
@@ -207,8 +211,8 @@ OPDI_INTERNAL const opdi_glist_row opdi_glists[] = {
     {OPD_TAG_INTS, OPD_TAG_INT, "int"}, {OPD_TAG_FLOATS, OPD_TAG_FLOAT, "float"}, {OPD_TAG_BOOLS, OPD_TAG_BOOL, "bool"},
     {OPD_TAG_TENSORS, OPD_TAG_TENSOR, "Tensor"}, {OPD_TAG_LIST, -1, "Scalar"}};
 
-/* Adds constants for a value; a list gets one for each element.  Returns the graph's value, or NULL and sets an
-   error. */
+/* Adds constant nodes for `value`, and for each element if it is a list.  Returns the graph's value, or NULL and sets
+   an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_graph_constants(opd_graph *graph, const opd_value *value) {
     opdi_gvalue **list;
     int row = 0;

@@ -18,13 +18,13 @@ typedef enum opdi_gtype_kind {
     OPDI_GT_VAR = OPDI_GT_SIMPLE, OPDI_GT_LIST, OPDI_GT_DICT, OPDI_GT_TUPLE, OPDI_GT_OPTIONAL, OPDI_GT_UNION,
     OPDI_GT_FUTURE, OPDI_GT_CLASS
 } opdi_gtype_kind;
-/* A static type.  Types without parts exist once in the program; others belong to a space. */
+/* A static type.  Each type without parts exists once in the program; other types belong to a space. */
 typedef struct opdi_gtype {
-    int32_t kind, nparts;                         /* kind: an opdi_gtype_kind; a dict's parts are key and value */
+    int32_t kind, nparts;                         /* kind: an opdi_gtype_kind; nparts: number of `parts` */
     const struct opdi_gtype *const *parts;
     struct opdi_gclass *klass;                    /* set for classes and named tuples */
-    const char *word;                             /* the name of a type variable */
-    const struct opdi_gtype *next;                /* the next type of the space */
+    const char *word;                             /* the name, if this is a type variable; else NULL */
+    const struct opdi_gtype *next;                /* the next type in the same hash chain of the space */
 } opdi_gtype;
 typedef enum opdi_gclass_kind {
     OPDI_CLASS_OBJECT, OPDI_CLASS_MODULE, OPDI_CLASS_NAMEDTUPLE, OPDI_CLASS_ENUM, OPDI_CLASS_INTERFACE
@@ -32,19 +32,20 @@ typedef enum opdi_gclass_kind {
 typedef struct opdi_gattribute {
     const char *name;
     const opdi_gtype *type;
-    int32_t flags;                                /* a parameter, buffer or constant: for the code that makes the
-                                                     class */
+    int32_t flags;                                /* parameter, buffer or constant; set and read by the code that made
+                                                     the class */
 } opdi_gattribute;
-/* A class, which gives the slots of its objects their names. */
+/* A class.  It names the slots of its objects. */
 typedef struct opdi_gclass {
     const char *name;                             /* the qualified name, "__torch__.M" */
     struct opdi_gspace *space;
     const opdi_gtype *type;                       /* the type of its objects; a named tuple's type has parts */
     opdi_gclass_kind kind;
-    bool open;                                    /* only its name is known: attributes are added when they are used */
+    bool open;                                    /* true: the definition is not (yet) known, so attributes are added
+                                                     when they are first used */
     int32_t nattributes, room;
     opdi_gattribute *attributes;
-    void *user;                                   /* the class's methods, for the code that makes the class */
+    void *user;                                   /* data of the code that made the class: its methods */
     /* Compares two objects, to sort lists of them: 1 if first is less than second, 0 if not, or -1 and sets an error.
        NULL if objects of the class have no order. */
     int (*less)(const struct opdi_gclass *klass, const opd_value *first, const opd_value *second);
@@ -83,8 +84,10 @@ typedef struct opdi_cell {
         opd_tensor **tensors;
         opd_value *values;                        /* dict: key, value, key, value */
     } u;
-    opdi_gclass *klass;                           /* objects and named tuples: holds a reference to its space */
-    int32_t *index;                               /* dicts: hash table of places + 1 (open addressing); NULL if small */
+    opdi_gclass *klass;                           /* objects and named tuples: the class; the cell holds a reference to
+                                                     its space */
+    int32_t *index;                               /* dicts: hash table (open addressing) of pair numbers + 1; NULL:
+                                                     search pair by pair */
     int64_t index_size;
     struct opdi_cell *next;                       /* the next cell in a list of cells to free */
 } opdi_cell;
@@ -96,7 +99,7 @@ typedef struct opdi_cell {
 
 #if !defined(OPD_NO_GRAPHS)
 #if defined(OPDI_CORE)
-/* A text that grows.  If memory runs out, an error is set once. */
+/* A text buffer that grows.  If memory runs out, `failed` becomes true and an error is set. */
 typedef struct opdi_growing { char *text; int64_t length, cap; bool failed; } opdi_growing;
 #endif
 #endif
@@ -105,13 +108,13 @@ typedef struct opdi_growing { char *text; int64_t length, cap; bool failed; } op
 
 #if !defined(OPD_NO_GRAPHS)
 #if defined(OPDI_CORE)
-/* Computes a node's results from its arguments, in C.  Result tensors are references.  Returns 0, or -1 and sets an
-   error; then there are no results. */
+/* Computes a node's results from its arguments, in C.  Stores a reference of each result in `rets` and returns 0.  On
+   failure, stores no results, returns -1 and sets an error. */
 typedef int (*opdi_gfunction_run)(const struct opdi_gnode *node, const opd_value *args, opd_value *rets);
-/* A function that a node calls and that is not an operator. effects: it does more than compute its results. */
+/* A C function that a node calls, and that is not an operator.  effects: true if it has side effects. */
 typedef struct opdi_gfunction { const char *name; opdi_gfunction_run run; bool effects; } opdi_gfunction;
-/* A call of a builtin, which is a function of values that is not an operator.  The builtin stores references in `rets`,
-   and returns 0, or -1 and sets an error. */
+/* A call of a builtin: a C function of values that is not an operator, and has a TorchScript schema.  The function
+   stores references of its results in `rets`, and returns 0, or -1 and sets an error. */
 typedef struct opdi_bcall {
     const opd_value *args;
     opd_value *rets;
@@ -120,28 +123,31 @@ typedef struct opdi_bcall {
     const struct opdi_builtin *builtin;
 } opdi_bcall;
 enum {
-    OPDI_BUILTIN_STAYS = 1,                       /* it does more than compute its results */
-    OPDI_BUILTIN_ANY = 2                          /* takes any number of arguments, gives any number of results; has no
-                                                     schema, only a name */
+    OPDI_BUILTIN_STAYS = 1,                       /* it has side effects, so unused calls stay, too */
+    OPDI_BUILTIN_ANY = 2                          /* it takes any number of arguments, returns any number of results,
+                                                     and has a name instead of a schema */
 };
 typedef struct opdi_builtin {
     const char *schema;                           /* the schema that PyTorch registers */
     int (*run)(opdi_bcall *call);
     int32_t flags;
-    int32_t what;                                 /* tells `run` which of its schemas is called */
+    int32_t what;                                 /* a number that tells `run` what to compute, if several schemas share
+                                                     it */
 } opdi_builtin;
 typedef enum opdi_gkind {
     OPDI_G_OP, OPDI_G_CONSTANT, OPDI_G_LIST, OPDI_G_TUPLE, OPDI_G_UNPACK,
-    OPDI_G_IF,                                    /* takes a bool; one of its two blocks runs and gives the results */
-    OPDI_G_LOOP,                                  /* takes a maximum of rounds, a condition, and the carried values */
+    OPDI_G_IF,                                    /* takes a bool; one of its two blocks runs and computes the
+                                                     results */
+    OPDI_G_LOOP,                                  /* takes the maximum of rounds, a condition, and the first carried
+                                                     values */
     OPDI_G_BUILTIN,                               /* a C function of values, see opdi_builtin */
     OPDI_G_FUNCTION                               /* a C function with its own data, see opdi_gfunction */
 } opdi_gkind;
-/* A value of a graph, with its known properties.  `tag` is an OPD_TAG_*; NONE means NoneType, and LIST of a tuple node
-   means the tuple of the outputs.  `type` is NULL if the tag says everything. */
+/* A value of a graph, with its known properties.  `tag` is an OPD_TAG_*.  NONE means NoneType.  LIST means a tuple if
+   the value's node is a tuple and `type` is NULL.  `type` is NULL if the tag tells the type. */
 typedef struct opd_graph_value {
     const char *name;                             /* "x.1", or NULL: printed as its number */
-    opd_graph *graph;                             /* NULL: it was removed */
+    opd_graph *graph;                             /* NULL: the value was removed */
     struct opdi_gnode *node;                      /* the node that computes it; NULL: an input */
     int32_t id, tag;
     int32_t uses;
@@ -152,22 +158,23 @@ typedef struct opd_graph_value {
     int64_t *dims;                                /* sizes, then strides */
     struct opd_graph_value *same;                 /* in opd_graph_cse: the value that replaces it */
     int32_t slot;                                 /* its slot in runs, see opdi_gplan */
-    uint8_t nesting;                              /* how deep its lists are nested */
-    bool live, first;                             /* in planning: live: a later node uses the value; first: the first
-                                                     block of an If does */
+    uint8_t nesting;                              /* lists: the depth of nesting */
+    bool live, first;                             /* while a plan is made: live: a node behind the current one uses the
+                                                     value; first: the first block of the current If uses it */
     const opdi_gtype *type;
     struct opdi_gblock *block;                    /* the block whose input it is; NULL: a graph's input, or a result */
 } opdi_gvalue;
-/* A block of nodes.  The nodes of an inner block can use the values of the blocks around it. */
+/* A block of nodes.  Nodes of an inner block can use values of the blocks around it. */
 typedef struct opdi_gblock {
     struct opdi_gnode *first, *last;
-    struct opdi_gnode *owner;                     /* NULL: the graph's own block; its inputs and outputs are in the
-                                                     graph */
-    opdi_gvalue **inputs, **outputs;              /* of a loop: inputs: round, carried values; outputs: condition, new
-                                                     carried values */
+    struct opdi_gnode *owner;                     /* NULL: this is the body of the graph, and the graph has its inputs
+                                                     and outputs */
+    opdi_gvalue **inputs, **outputs;              /* in a loop, the inputs are the round and the carried values, the
+                                                     outputs the condition and the new carried values */
     int32_t ninputs, noutputs;
-    int32_t entry, nentry;                        /* in planning: the values to release when the block begins */
-    int32_t end, nend;                            /* in planning: the values to release when the block ends */
+    int32_t entry, nentry;                        /* the values to release when the block begins: nentry slots of the
+                                                     planner's list, from index `entry` on */
+    int32_t end, nend;                            /* the values to release when the block ends, likewise */
 } opdi_gblock;
 /* A node of a graph, which computes the values `out` from the values `in`. */
 typedef struct opdi_gnode {
@@ -178,71 +185,78 @@ typedef struct opdi_gnode {
     opd_op *op;
     const opdi_gfunction *function;
     const void *user;                             /* passed to `function` */
-    opd_value constant;                           /* tensors: a reference; other data is in the graph's arena */
-    const char *word;                             /* a list's element type, as it is printed */
-    const char *place;                            /* "FILE:LINE" of the call, or NULL */
-    void **frames;                                /* during recording: the call stack, to find `place` */
+    opd_value constant;                           /* constants: the value; the node holds a reference to a tensor or
+                                                     cell, other data is in the graph's arena */
+    const char *word;                             /* lists: the name of the element type */
+    const char *place;                            /* the source location of the call, "FILE:LINE", or NULL */
+    void **frames;                                /* while a trace is recorded: the call stack, from which `place` is
+                                                     found */
     int32_t nframes;
-    bool fixed;                                   /* a constant or a list of constants, see opdi_gnode_fix */
-    bool light;                                   /* a list that only operators use: stored in the run's memory */
-    opdi_gblock *block;                           /* the block that it is in */
-    opdi_gblock *blocks;                          /* the blocks that it has */
+    bool fixed;                                   /* a constant or a list of constants; set by opdi_gnode_fix */
+    bool light;                                   /* a list that only operators use, so it needs no cell: it is stored
+                                                     in the run's scratch memory */
+    opdi_gblock *block;                           /* the block that contains the node */
+    opdi_gblock *blocks;                          /* the node's own blocks, if it is an If or a Loop */
     int32_t nblocks;
-    int32_t drops, ndrops;                        /* in planning: the values to release after the node */
-    int32_t starts, nstarts;                      /* in planning: the values to release when its loop has begun */
+    int32_t drops, ndrops;                        /* the values to release after the node: ndrops slots of the planner's
+                                                     list, from index `drops` on */
+    int32_t starts, nstarts;                      /* loops: the values to release when the loop has begun */
     const struct opdi_builtin *builtin;
-    const char *attribute;                        /* "weight" in GetAttr[name="weight"] */
-    bool called;                                  /* in compiling a script: it is from a function that another one
-                                                     calls */
+    const char *attribute;                        /* an attribute of the node in the text, such as "weight" in
+                                                     GetAttr[name="weight"] */
+    bool called;                                  /* while a script is compiled: true if the node comes from an inlined
+                                                     function */
 } opdi_gnode;
-/* The kinds of steps.  A graph that has only tensors needs OP, LIST and UNPACK. */
+/* The kinds of steps.  A graph in which all values are tensors needs only OP, LIST and UNPACK. */
 typedef enum opdi_gcode {
     OPDI_STEP_OP, OPDI_STEP_OP_CELLS, OPDI_STEP_LIST, OPDI_STEP_UNPACK, OPDI_STEP_MAKE, OPDI_STEP_BUILTIN,
     OPDI_STEP_FUNCTION, OPDI_STEP_IF, OPDI_STEP_JUMP, OPDI_STEP_LOOP, OPDI_STEP_NEXT, OPDI_STEP_DROP
 } opdi_gcode;
-/* One step of a run.  The step's slots are in the plan's array `slots`, from index `slots` on: `nin` arguments, `nout`
-   results, and `ndrop` values that are used here for the last time. */
+/* One step of a run.  Its slots are numbers in the plan's array `slots`, from index `slots` on: `nin` arguments, `nout`
+   results, and `ndrop` values whose last use this step is. */
 typedef struct opdi_gstep {
     const opdi_gnode *node;
     int32_t slots, nin, nout, ndrop;
     int32_t code;                                 /* an opdi_gcode */
-    int32_t target;                               /* jumps: index of the next step; lists: offset of its memory in
+    int32_t target;                               /* jumps: index of the next step; lists: offset of their memory in
                                                      `scratch` */
-    int32_t extra;                                /* loops: the first of two slots, for the round and the maximum of
-                                                     rounds */
-    int32_t inner;                                /* loops: the slot of the block's first input */
+    int32_t extra;                                /* loops: the first of two slots, which hold the number of the round
+                                                     and the maximum number of rounds */
+    int32_t inner;                                /* loops: the slot of the block's first input, the round */
 } opdi_gstep;
-/* The plan of a graph's runs: its steps and the slots that they use, in one block of memory. */
+/* The plan of a graph's runs: its steps and the slots of its values, in one block of memory. */
 typedef struct opdi_gplan {
     size_t bytes, scratch;                        /* bytes: size of this block; scratch: size of the memory for a run's
-                                                     lists */
+                                                     light lists */
     int32_t nslots, nsteps, nrest, nowned;
-    opd_value *start;                             /* the slots at the beginning of a run, with the constants */
+    opd_value *start;                             /* the contents of the slots when a run begins: the constants, other
+                                                     slots are None */
     opdi_gstep *steps;
-    int32_t *slots, *rest, *owned;                /* rest: values that are left when all steps are done; owned: all
-                                                     values that may have to be released after an error */
-    bool cells;                                   /* some values are not tensors */
+    int32_t *slots, *rest, *owned;                /* rest: slots of values that remain after the last step; owned: slots
+                                                     of all values that may have to be released after an error */
+    bool cells;                                   /* true: some values are not tensors */
 } opdi_gplan;
 struct opd_graph {
     opdi_arena arena;
     opdi_gblock body;
     opdi_gvalue **inputs;
-    opdi_gvalue **outputs;                        /* if a tuple or list is returned: its elements */
-    opdi_gvalue *result;                          /* the value that the text returns; NULL: none */
+    opdi_gvalue **outputs;                        /* if a tuple or list is returned, its elements */
+    opdi_gvalue *result;                          /* the value that the return statement of the text names; NULL:
+                                                     none */
     int32_t ninputs, noutputs, next_id;
-    int32_t room;                                 /* how many values fit in `inputs` */
+    int32_t room;                                 /* number of values that fit in `inputs` */
     opdi_gnode *at;                               /* new nodes go before this one; NULL: to the end of `into` */
     opdi_gblock *into;                            /* the block where nodes are inserted; NULL: body */
-    opdi_gspace *space;                           /* has the graph's types; NULL: all types are simple */
-    opdi_gplan *plan;                             /* NULL: the next run makes it */
-    opdi_planned *memory;                         /* plan for the memory of runs; NULL: not yet known */
+    opdi_gspace *space;                           /* the space of the graph's types; NULL: all types are simple */
+    opdi_gplan *plan;                             /* NULL: the next run makes the plan */
+    opdi_planned *memory;                         /* plan for the tensor memory of runs; NULL: not yet made */
     struct opdi_gnames *names;                    /* table of the values' names; NULL: the first lookup makes it */
-    bool counted;                                 /* true if the `uses` of the values are right */
+    bool counted;                                 /* true if the members `uses` of the values are up to date */
     const struct opd_program *program;            /* the program that owns the graph; NULL: none */
 };
 typedef struct opdi_gnamed { const char *name; opdi_gvalue *value; int32_t suffix; } opdi_gnamed;
 typedef struct opdi_gnames { int64_t size, used; opdi_gnamed *slots; /* behind the struct */ } opdi_gnames;
-/* The types of lists: the tag of the list, the tag of its elements, and the name of the element type. */
+/* A row of the table of list types: the tag of the list, the tag of its elements, and the name of the element type. */
 typedef struct opdi_glist_row { int32_t list, element; const char *word; } opdi_glist_row;
 #endif
 #endif
@@ -252,17 +266,18 @@ typedef struct opdi_glist_row { int32_t list, element; const char *word; } opdi_
 #if !defined(OPD_NO_GRAPHS)
 #if defined(OPDI_CORE)
 typedef struct opdi_traced { opd_tensor *tensor; opdi_gvalue *value; } opdi_traced;
-/* A node of the autograd graph whose saved values are packed by saved-tensor hooks only when the call that is being
-   recorded is done. */
+/* An autograd node recorded inside a call that is being traced.  Its saved values are packed by saved-tensor hooks when
+   that call is done. */
 typedef struct opdi_waiting { opd_node *node; struct opdi_packer *packer; } opdi_waiting;
-/* The recording of this thread, which maps tensors to values.  It holds the tensors, so that their addresses are not
-   reused. */
+/* The recording of this thread: a hash table from tensors to values.  It holds references to the tensors, so that their
+   addresses are not reused. */
 typedef struct opdi_graph_tracer {
     opdi_tracer asked;                            /* must be first: innermost.tracer points here */
     opd_graph *graph;
-    opdi_traced *map;                             /* open addressing; the size is a power of two */
+    opdi_traced *map;                             /* hash table (open addressing); `size` is a power of two */
     int64_t size, used;
-    uint64_t since;                               /* the number of the first autograd node that is made after this */
+    uint64_t since;                               /* the number of the first autograd node made after the recording
+                                                     began */
     bool allow_constants, locations, parts;
     opdi_waiting *waiting;
     int64_t nwaiting, waiting_cap;
@@ -275,7 +290,7 @@ typedef struct opdi_graph_tracer {
 #if !defined(OPD_NO_GRAPHS)
 #if defined(OPDI_CORE)
 OPDI_NOINLINE OPDI_INTERNAL int opdi_graph_call(const opdi_gnode *node, opd_value *rets, const opd_value *args);
-/* Runs the operator of one step on args, and stores references of the results in rets.  Returns 0, or -1 and sets an
+/* Runs the operator of `step` on `args`, and stores references of the results in `rets`.  Returns 0, or -1 and sets an
    error. */
 OPDI_FORCE_INLINE static int opdi_graph_op(opdi_thread *thread, const opdi_gstep *step, opd_value *args,
                                            opd_value *rets) {
@@ -310,8 +325,8 @@ OPDI_FORCE_INLINE static int opdi_graph_step(opdi_thread *thread, const opdi_gst
 
 #if !defined(OPD_NO_GRAPHS)
 #if defined(OPDI_CORE)
-/* A callback for each number that a graph computes from other numbers while it runs on this thread.  `name` is the
-   function's name as graphs write it. */
+/* A callback for each number that a graph computes from other numbers while it runs on this thread.  `name` is the name
+   of the operator or builtin in the graph's text. */
 typedef void (*opdi_graph_watch)(const char *name, const opd_value *args, int nargs, const opd_value *ret);
 #endif
 #endif
@@ -320,7 +335,7 @@ typedef void (*opdi_graph_watch)(const char *name, const opd_value *args, int na
 
 #if !defined(OPD_NO_GRAPHS)
 #if defined(OPDI_CORE)
-/* The values of `what` of builtins whose function serves several: the operation to perform. */
+/* Values of `what` (see opdi_builtin) for functions that several builtins share: the operation to compute. */
 enum {
     OPDI_DO_NONE, OPDI_DO_ADD, OPDI_DO_SUB, OPDI_DO_MUL, OPDI_DO_DIV, OPDI_DO_FLOORDIV, OPDI_DO_REMAINDER,
     OPDI_DO_MATHREMAINDER, OPDI_DO_FMOD, OPDI_DO_POW, OPDI_DO_POW_INT, OPDI_DO_AND, OPDI_DO_OR, OPDI_DO_XOR,
@@ -356,20 +371,22 @@ enum { OPDI_PAD_LEFT = 1, OPDI_PAD_RIGHT, OPDI_PAD_BOTH, OPDI_PAD_ZERO };
 
 #if !defined(OPD_NO_GRAPHS)
 #if defined(OPDI_CORE)
-/* The classes of packed weights of quantized layers in archives.  Their objects have attributes that scripts cannot
-   name.  A linear layer keeps its int8 numbers (or a float weight); other layers keep the floats that the numbers
-   represent. */
+/* The classes of packed weights of quantized layers in archives.  Scripts cannot name the attributes of their objects.
+   Objects of linear layers keep the int8 weight (or a float weight); objects of other layers keep the floats that the
+   quantized weight represents. */
 #define OPDI_PACKED_CLASSES "__torch__.torch.classes.quantized."
 #define OPDI_PACKED_LINEAR OPDI_PACKED_CLASSES "LinearPackedParamsBase"
 #define OPDI_PACKED_EMBEDDING OPDI_PACKED_CLASSES "EmbeddingPackedParamsBase"
 enum { OPDI_PACKED_WEIGHT, OPDI_PACKED_BIAS, OPDI_PACKED_SCALE, OPDI_PACKED_ZERO, OPDI_PACKED_PARTS };
 #define OPDI_PACKED_SETTINGS OPDI_PACKED_SCALE   /* of a convolution: see opdi_quantized_conv */
-/* The weights of one direction of a quantized recurrent layer.  The first attributes of an object of this class are the
-   packed weights of the input, those of the hidden state, and whether inputs have 7 bits. */
+/* The class of packed weights of one direction of a quantized recurrent layer.  The first attributes of its objects are
+   the packed weights of the input, the packed weights of the hidden state, and whether inputs are quantized to 7
+   bits. */
 #define OPDI_PACKED_CELL "__torch__.torch.classes.rnn.CellParamsBase"
-/* The `what` of a quantized operator is OPDI_QUANTIZED(kind, place, then).  `kind` is the operator.  `place` is the
-   number of the argument that is the result's scale; the zero point follows it.  If `place` is 0, the result is not
-   rounded.  `then` is a function that is applied before rounding. */
+/* The `what` of a quantized operator is OPDI_QUANTIZED(kind, place, then).  `kind` is the operator, an OPDI_Q_LINEAR
+   and so on.  `place` is the index of the argument with the result's scale; the argument behind it is the zero point.
+   If `place` is 0, the result is not rounded.  `then` is the function to apply before rounding: OPDI_Q_PLAIN (none) to
+   OPDI_Q_LEAKY. */
 enum {
     OPDI_Q_LINEAR, OPDI_Q_CONV, OPDI_Q_CONV1D, OPDI_Q_CONV_ADD, OPDI_Q_ADD, OPDI_Q_MUL, OPDI_Q_MATMUL, OPDI_Q_CAT,
     OPDI_Q_HARDSWISH, OPDI_Q_SIGMOID, OPDI_Q_LEAKY_RELU, OPDI_Q_ELU, OPDI_Q_CELU, OPDI_Q_PRELU, OPDI_Q_RELU6,
@@ -378,7 +395,8 @@ enum {
 };
 enum { OPDI_Q_PLAIN, OPDI_Q_RELU, OPDI_Q_TANH, OPDI_Q_LEAKY };
 #define OPDI_QUANTIZED(kind, place, then) ((kind) | (place) << 8 | (then) << 16)
-/* The kinds of layers that weights are packed for. */
+/* Kinds of layers that have packed weights.  LINE: a one-dimensional convolution.  TURNED: a transposed convolution.
+   ROWS: an embedding. */
 enum { OPDI_PACK_LINEAR, OPDI_PACK_CONV, OPDI_PACK_LINE, OPDI_PACK_TURNED, OPDI_PACK_TURNED_LINE, OPDI_PACK_ROWS };
 enum { OPDI_LIST_INDEX = 1, OPDI_LIST_REMOVE, OPDI_LIST_CONTAINS, OPDI_LIST_COUNT };
 #endif
@@ -408,17 +426,19 @@ enum {
 
 #if !defined(OPD_NO_GRAPHS)
 #if defined(OPDI_CORE)
-/* The arguments of a call: positional ones, then named ones. */
+/* The arguments of a call: positional arguments `in`, and arguments `named` with the names `names`. */
 typedef struct opdi_gargs {
     opdi_gvalue *const *in;
     int32_t count;
     opdi_gvalue *const *named;
     const char *const *names;
     int32_t nnamed;
-    opdi_gvalue **empty;                          /* empty lists whose type is not yet known */
+    opdi_gvalue **empty;                          /* arguments that are empty lists of a type that is not known yet */
     int32_t nempty;
 } opdi_gargs;
-/* The conversions by which a value becomes an argument. */
+/* The ways in which a given value becomes an argument.  REPEAT: a number is repeated to a list of fixed size.  LIST:
+   several positional arguments form a list.  UNTUPLE: a tuple becomes a list.  EMPTY: an empty list takes the type of
+   the argument.  Others convert a value to the type in their name. */
 typedef enum opdi_ghow {
     OPDI_HOW_SAME, OPDI_HOW_DEFAULT, OPDI_HOW_REPEAT, OPDI_HOW_LIST, OPDI_HOW_UNTUPLE, OPDI_HOW_EMPTY,
     OPDI_HOW_FLOAT_IMPLICIT,
@@ -429,20 +449,21 @@ typedef enum opdi_ghow {
 typedef struct opdi_gmatching {
     opd_graph *graph;
     const opd_schema *schema;
-    const char *who;                              /* the operator's name, for errors */
+    const char *who;                              /* the operator's name, for error messages */
     const opdi_gargs *given;
     opdi_text *why;
-    bool convert, flat;                           /* convert: try implicit conversions; flat: keyword-only arguments may
-                                                     be positional, too */
+    bool convert, flat;                           /* convert: implicit conversions are allowed; flat: keyword-only
+                                                     arguments may be positional */
     int32_t nvars;
     const char *vars[OPDI_MAX_GVARS];
     const opdi_gtype *bound[OPDI_MAX_GVARS];
-    opdi_gvalue *values[OPD_MAX_ARGS];            /* by argument of the schema; of a list: its first element */
+    opdi_gvalue *values[OPD_MAX_ARGS];            /* by argument of the schema: the given value; NULL for
+                                                     OPDI_HOW_DEFAULT and OPDI_HOW_LIST */
     int8_t how[OPD_MAX_ARGS];
-    int32_t spread;                               /* the first positional argument that belongs to a list argument; -1:
-                                                     none */
+    int32_t spread;                               /* the first positional argument that becomes part of a list argument;
+                                                     -1: none */
 } opdi_gmatching;
-/* The insertion point of nodes. */
+/* An insertion point for nodes: in block `into`, before node `at` (NULL: at the end). */
 typedef struct opdi_gplace { opdi_gblock *into; opdi_gnode *at; } opdi_gplace;
 #endif
 #endif
@@ -454,13 +475,14 @@ typedef struct opdi_gplace { opdi_gblock *into; opdi_gnode *at; } opdi_gplace;
 typedef struct opdi_gparser {
     opd_graph *graph;
     const char *text, *at;
-    const char *who;                              /* for errors: the function that builds by hand; NULL: a text */
+    const char *who;                              /* for error messages: the public function that builds the graph;
+                                                     NULL: a text is read */
     int line;
-    opdi_gnamed *names;                           /* hash table (open addressing) of the names behind a % */
+    opdi_gnamed *names;                           /* hash table (open addressing) of the names behind "%" */
     int64_t size, used;
-    opd_tensor *const *constants;                 /* of a saved graph: tensor k is the constant [value=$k] */
+    opd_tensor *const *constants;                 /* saved graphs: the tensors; tensor k is the constant [value=$k] */
     int64_t nconstants;
-    int depth;                                    /* nesting of blocks */
+    int depth;                                    /* current depth of nested blocks */
     bool lenient;                                 /* unknown operators become nodes that fail when they run */
 } opdi_gparser;
 #define OPDI_GRAPH_NAME "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_."

@@ -1,14 +1,14 @@
 #include "graphs.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>graph_text   graphs from text and by hand
+//  >>graph_text   graphs that are read from text, and graphs that are built by hand
 //----------------------------------------------------------------------------------------------------------------------
 
 //== reading the text ==================================================================================================
 
 OPDI_INTERNAL int opdi_gparse_fail(opdi_gparser *parser, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
-/* Fails with an error that names the line of the text, or the function that builds by hand.  A pending error is kept.
-   Returns -1. */
+/* Fails with an error that names the line of the text or, if the graph is built by hand, the public function.  If an
+   error is already set, keeps it.  Returns -1. */
 OPDI_INTERNAL int opdi_gparse_fail(opdi_gparser *parser, const char *format, ...) {
     char text[600];
     va_list ap;
@@ -24,7 +24,7 @@ OPDI_INTERNAL int opdi_gparse_fail(opdi_gparser *parser, const char *format, ...
                     (int)OPDI_MIN(strcspn(parser->at, "\n"), 40), parser->at);
 }
 
-/* Skips blanks and comments, and ends of lines if `lines` is true. */
+/* Skips blanks and comments.  If `lines` is true, also skips ends of lines. */
 static void opdi_gparse_blanks(opdi_gparser *parser, bool lines) {
     for (;; parser->at++) {
         if (*parser->at == '#') { parser->at += strcspn(parser->at, "\n"); }
@@ -35,7 +35,7 @@ static void opdi_gparse_blanks(opdi_gparser *parser, bool lines) {
         if (*parser->at != ' ' && *parser->at != '\t' && *parser->at != '\r') { return; }
     }
 }
-/* Skips a token if it comes next.  Returns whether it did. */
+/* Skips blanks and, if it comes next, the text `token`.  Returns true if it was there. */
 static bool opdi_gparse_is(opdi_gparser *parser, const char *token) {
     const size_t length = strlen(token);
     opdi_gparse_blanks(parser, false);
@@ -81,8 +81,8 @@ static int opdi_gparse_grow(opdi_gparser *parser) {
     return 0;
 }
 
-/* Renames the value that has the name in `slot`: in a text, a name belongs to the last value that gets it.  Returns 0,
-   or -1 and sets an error. */
+/* Gives the value that has the name in `slot` a new name ("x" becomes "x.1"), because a later value of the text gets
+   the same name, which then means that value.  Returns 0, or -1 and sets an error. */
 static int opdi_gparse_rename(opdi_gparser *parser, opdi_gnamed *slot) {
     opdi_gvalue *old = slot->value;
     int32_t suffix;
@@ -90,7 +90,7 @@ static int opdi_gparse_rename(opdi_gparser *parser, opdi_gnamed *slot) {
     char *name = (char *)opdi_arena_alloc(&parser->graph->arena, (size_t)base + 13);
     opdi_gnamed *at;
     if (!name) { return -1; }
-    suffix = OPDI_MAX(suffix, slot->suffix);  /* so that a name given often is not counted from 1 each time */
+    suffix = OPDI_MAX(suffix, slot->suffix);  /* so that a name used often is not counted from 1 each time */
     do { (void)snprintf(name, (size_t)base + 13, "%.*s.%d", base, slot->name, suffix++); }
     while ((at = opdi_gparse_slot(parser, name, strlen(name)))->name);
     slot->suffix = suffix;
@@ -100,8 +100,8 @@ static int opdi_gparse_rename(opdi_gparser *parser, opdi_gnamed *slot) {
     return 0;
 }
 
-/* Enters a value under its name, which from here on means this value.  If the name is a number, it becomes the number
-   of the value, and no other value may have it.  Returns 0, or -1 and sets an error. */
+/* Enters a value into the table of names.  From here on, its name means this value.  If the name is a number, it
+   becomes the value's number, which no other value may have.  Returns 0, or -1 and sets an error. */
 static int opdi_gparse_enter(opdi_gparser *parser, opdi_gvalue *value) {
     const char *const name = value->name;
     char *end;
@@ -124,8 +124,8 @@ static int opdi_gparse_enter(opdi_gparser *parser, opdi_gvalue *value) {
     parser->graph->next_id = OPDI_MAX(parser->graph->next_id, (int32_t)id + 1);
     return 0;
 }
-/* Reads the "%name" of a new value, which opdi_gparse_enter enters later.  On failure, returns NULL and sets an
-   error. */
+/* Reads the "%name" of a new value and makes the value.  The caller enters its name by opdi_gparse_enter.  On failure,
+   returns NULL and sets an error. */
 static opdi_gvalue *opdi_gparse_new(opdi_gparser *parser, opdi_gnode *node) {
     opdi_gvalue *value;
     if (opdi_gparse_want(parser, "%")) { return NULL; }
@@ -154,8 +154,8 @@ static opdi_gvalue *opdi_gparse_use(opdi_gparser *parser) {
     return slot->value;
 }
 
-/* Reads "(2, 3, strides=[3, 1], requires_grad=0, device=cpu)" behind the name of a dtype.  Returns 0, or -1 and sets an
-   error. */
+/* Reads the text "(2, 3, strides=[3, 1], requires_grad=0, device=cpu)" behind the name of a dtype into `value`.
+   Returns 0, or -1 and sets an error. */
 static int opdi_gparse_shape(opdi_gparser *parser, opdi_gvalue *value) {
     int64_t dims[2 * OPD_MAX_DIMS], x;
     int ndim = 0, count = -1;
@@ -196,7 +196,7 @@ static int opdi_gparse_shape(opdi_gparser *parser, opdi_gvalue *value) {
         }
     }
     if (count >= 0 && count != ndim) { return opdi_gparse_fail(parser, "%d sizes and %d strides", ndim, count); }
-    if (!known) {  /* printed as Tensor: without sizes nothing else is kept */
+    if (!known) {  /* a value without sizes has type Tensor; other properties are dropped */
         value->dtype = -1;
         return 0;
     }
@@ -208,7 +208,7 @@ static int opdi_gparse_shape(opdi_gparser *parser, opdi_gvalue *value) {
     return 0;
 }
 
-/* Reads a type that a tag alone cannot express.  Returns 0, or -1 and sets an error. */
+/* Reads a type that no tag can express.  Returns 0, or -1 and sets an error. */
 static int opdi_gparse_gtype(opdi_gparser *parser, opdi_gvalue *value) {
     const char *at = parser->at;
     const opdi_gtype *const type =
@@ -218,7 +218,8 @@ static int opdi_gparse_gtype(opdi_gparser *parser, opdi_gvalue *value) {
     opdi_gvalue_typed(value, type);
     return 0;
 }
-/* Reads a value's type, and sets *word to the type of a list's elements.  Returns 0, or -1 and sets an error. */
+/* Reads the type of `value`, and sets *word to the name of the element type of a list.  Returns 0, or -1 and sets an
+   error. */
 OPDI_INTERNAL int opdi_gparse_type(opdi_gparser *parser, opdi_gvalue *value, const char **word) {
     static const struct { const char *word; int32_t tag, list; } words[] = {
         {"Tensor", OPD_TAG_TENSOR, OPD_TAG_TENSORS}, {"int", OPD_TAG_INT, OPD_TAG_INTS},
@@ -258,8 +259,8 @@ OPDI_INTERNAL int opdi_gparse_type(opdi_gparser *parser, opdi_gvalue *value, con
     }
     return opdi_gparse_gtype(parser, value);
 }
-/* Reads "%name : type".  If there is no type, the tag is OPD_TAG_DEFAULT until the value's node is known.  On failure,
-   returns NULL and sets an error. */
+/* Reads "%name : type" and makes the value.  If there is no type, the tag of a result is OPD_TAG_DEFAULT until its node
+   is known.  On failure, returns NULL and sets an error. */
 static opdi_gvalue *opdi_gparse_declare(opdi_gparser *parser, opdi_gnode *node, const char **word) {
     opdi_gvalue *value = opdi_gparse_new(parser, node);
     *word = "Tensor";
@@ -287,7 +288,7 @@ static int opdi_gparse_number(opdi_gparser *parser, opd_value *value) {
     return errno ? opdi_gparse_fail(parser, "a number out of range") : 0;
 }
 
-/* Reads a complex number like 1.5-2j into pair. */
+/* Reads a complex number such as 1.5-2j into pair[2]. */
 static void opdi_gparse_complex(opdi_gparser *parser, double *pair) {
     for (int i = 0; i < 2; i++) {
         char *end;
@@ -296,7 +297,7 @@ static void opdi_gparse_complex(opdi_gparser *parser, double *pair) {
     }
     (void)opdi_gparse_is(parser, "j");
 }
-/* Reads a tensor: "{1}", " 1 2 [ CPUFloatType{2} ]", or "$3" of a saved graph.  On failure, returns NULL and sets an
+/* Reads a tensor: "{1}", " 1 2 [ CPUFloatType{2} ]", or "$3" in a saved graph.  On failure, returns NULL and sets an
    error. */
 static opd_tensor *opdi_gparse_tensor(opdi_gparser *parser, const opdi_gvalue *type) {
     opd_value list[10];
@@ -338,7 +339,8 @@ static opd_tensor *opdi_gparse_tensor(opdi_gparser *parser, const opdi_gvalue *t
 }
 
 static int opdi_gparse_cell(opdi_gparser *parser, opd_value *value, const opdi_gtype *type, int depth);
-/* Reads a text in quotes.  Returns 0, or -1 and sets an error. */
+/* Reads a text in quotes, and sets *out to its characters, in the graph's arena.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_gparse_quoted(opdi_gparser *parser, const char **out) {
     char *text, *to;
     if (opdi_gparse_want(parser, "\"")) { return -1; }
@@ -366,8 +368,8 @@ static int opdi_gparse_quoted(opdi_gparser *parser, const char **out) {
     return 0;
 }
 static bool opdi_is_list_tag(int32_t tag) { return tag >= OPD_TAG_INTS && tag <= OPD_TAG_LIST; }
-/* Reads an element of type `type` for a constant list, tuple or dict.  *value becomes a reference.  Returns 0, or -1
-   and sets an error. */
+/* Reads an element of type `type` of a constant list, tuple or dict.  The caller gets a reference in *value.  Returns
+   0, or -1 and sets an error. */
 static int opdi_gparse_element(opdi_gparser *parser, opd_value *value, const opdi_gtype *type, int depth) {
     const opdi_gtype *const plain = opdi_gtype_strip(type);
     const char *text;
@@ -401,7 +403,7 @@ static int opdi_gparse_element(opdi_gparser *parser, opd_value *value, const opd
     if (plain->kind == OPDI_GT_BOOL && value->tag == OPD_TAG_INT) { *value = opd_value_bool(value->u.i != 0); }
     return 0;
 }
-/* Reads a list, tuple or dict of constants.  Returns 0, or -1 and sets an error. */
+/* Reads a constant list, tuple or dict into *value.  Returns 0, or -1 and sets an error. */
 static int opdi_gparse_cell(opdi_gparser *parser, opd_value *value, const opdi_gtype *type, int depth) {
     const bool dict = type->kind == OPDI_GT_DICT, tuple = type->kind == OPDI_GT_TUPLE;
     const char *const close = dict ? "}" : tuple ? ")" : "]";
@@ -443,7 +445,7 @@ static int opdi_gparse_cell(opdi_gparser *parser, opd_value *value, const opdi_g
     return rc;
 }
 
-/* Reads a list, tuple or dict of constants, and checks that it fits the type.  Returns 0, or -1 and sets an error. */
+/* Reads a constant list, tuple or dict, and checks that it has the type `type`.  Returns 0, or -1 and sets an error. */
 static int opdi_gparse_whole(opdi_gparser *parser, opd_value *value, const opdi_gtype *type) {
     if (opdi_gparse_cell(parser, value, type, 0)) { return -1; }
     if (opdi_value_is(value, type, 0)) { return 0; }
@@ -451,8 +453,8 @@ static int opdi_gparse_whole(opdi_gparser *parser, opd_value *value, const opdi_
     *value = opd_value_none();
     return opdi_gparse_fail(parser, "the constant is not of its type");
 }
-/* Reads "[value=...]" of a constant.  Its type is declared, or follows from the text.  Returns 0, or -1 and sets an
-   error. */
+/* Reads the "[value=...]" of a constant node.  The constant's type is declared or, if not, follows from the text.
+   Returns 0, or -1 and sets an error. */
 static int opdi_gparse_constant(opdi_gparser *parser, opdi_gnode *node) {
     opdi_gvalue *value = node->out[0];
     opd_value copy = opd_value_none();
@@ -461,7 +463,7 @@ static int opdi_gparse_constant(opdi_gparser *parser, opdi_gnode *node) {
         node->constant = copy;
         return 0;
     }
-    if (opdi_gparse_is(parser, "name=")) {        /* a function */
+    if (opdi_gparse_is(parser, "name=")) {        /* the constant is a function */
         node->constant = copy;
         return opdi_gparse_quoted(parser, &node->attribute) ? -1 : opdi_gparse_want(parser, "]");
     }
@@ -487,7 +489,7 @@ static int opdi_gparse_constant(opdi_gparser *parser, opdi_gnode *node) {
     switch (value->tag) {
     case OPD_TAG_TENSOR:
         if (parser->lenient && opdi_gparse_is(parser, "<Tensor>")) {
-            node->attribute = "<Tensor>";         /* the text does not have the tensor: runs get None */
+            node->attribute = "<Tensor>";         /* the text has no elements: runs get None instead of the tensor */
             return opdi_gparse_want(parser, "]");
         }
         if (!(node->constant.u.t = opd_keep(opdi_gparse_tensor(parser, value)))) { return -1; }
@@ -522,7 +524,7 @@ static int opdi_gparse_constant(opdi_gparser *parser, opdi_gnode *node) {
     return opdi_gparse_want(parser, "]");
 }
 
-/* Returns the tag of values of a schema's type. */
+/* Returns the tag (OPD_TAG_...) of values of a schema's type. */
 OPDI_INTERNAL int32_t opdi_gtag_of(const opdi_type *type) {
     const opdi_type *plain = opdi_strip_optional(type);
     const opdi_type *element = plain->kind == OPDI_TYPE_LIST ? opdi_strip_optional(plain->elems[0]) : plain;
@@ -538,14 +540,14 @@ OPDI_INTERNAL int32_t opdi_gtag_of(const opdi_type *type) {
     default: return element == plain ? OPD_TAG_OBJECT : OPD_TAG_LIST;
     }
 }
-/* Returns true if `value` is a constant number and argument i of an aten operator is a tensor.  Then a call makes a
-   wrapped number of it. */
+/* Returns true if `value` is a constant number and argument i of an aten operator is a tensor that is not written.  A
+   call then converts the number to a tensor (a "wrapped number"). */
 static bool opdi_gnumber_for_tensor(const opd_op *op, int i, const opdi_gvalue *value) {
     return op->wraps_numbers && !(op->written_args >> i & 1) && value->node && value->node->kind == OPDI_G_CONSTANT &&
         opdi_strip_optional(op->schema->args[i].type)->kind == OPDI_TYPE_TENSOR &&
         opdi_is_number(&value->node->constant);
 }
-/* Returns true if the type of a value, which is known, allows it to be this argument. */
+/* Returns true if `value`, whose type must be known, can be passed as the argument `arg`. */
 static bool opdi_gmatch_typed(const opdi_arg *arg, const opdi_gvalue *value) {
     opdi_text why = opdi_text_of(NULL, 0);
     opdi_gmatching match;
@@ -556,8 +558,8 @@ static bool opdi_gmatch_typed(const opdi_arg *arg, const opdi_gvalue *value) {
     match.who = "";
     return opdi_graph_space(match.graph) && opdi_gmatch_arg(&match, arg, value, &how) && how <= OPDI_HOW_REPEAT;
 }
-/* Returns true if a value may be argument i of op.  NULL stands for the default.  If `convert` is true, constant
-   numbers may be converted. */
+/* Returns true if a value can be passed as argument i of op; NULL means the argument's default.  If `convert` is true,
+   constant numbers may be converted. */
 static bool opdi_gmatch_one(const opd_op *op, int i, const opdi_gvalue *value, bool convert) {
     const opdi_type *const type = opdi_strip_optional(op->schema->args[i].type);
     if (!value) { return op->schema->args[i].has_default; }
@@ -571,8 +573,8 @@ static bool opdi_gmatch_one(const opd_op *op, int i, const opdi_gvalue *value, b
     return convert && value->tag == OPD_TAG_INT && value->node && value->node->kind == OPDI_G_CONSTANT &&
         (op->accepts[i] >> OPD_TAG_FLOAT & 1);
 }
-/* Returns true if an operator accepts these `count` values and has `nout` results (-1: any number of results).
-   Otherwise writes the reason in PyTorch's words. */
+/* Returns true if `op` accepts the `count` values `in` and has `nout` results (-1: any number).  Otherwise writes the
+   reason, in PyTorch's words, to `why`. */
 OPDI_INTERNAL bool opdi_gmatch(const opd_op *op, opdi_gvalue *const *in, int count, int nout, bool convert,
                                opdi_text *why) {
     char text[100];
@@ -602,7 +604,8 @@ OPDI_INTERNAL bool opdi_gmatch(const opd_op *op, opdi_gvalue *const *in, int cou
     } else { return true; }
     return false;
 }
-/* Fails because an operator is not registered, and adds the place that a saved graph gives for it. */
+/* Fails because the operator `name` is not registered.  The error names the operator's origin, if a comment of the
+   saved graph tells it. */
 static void opdi_gparse_unknown(opdi_gparser *parser, const char *name) {
     const size_t length = strlen(name);
     const char *at = parser->text;
@@ -615,8 +618,8 @@ static void opdi_gparse_unknown(opdi_gparser *parser, const char *name) {
                            at ? (int)OPDI_MIN(strcspn(at + length + 3, "\n"), 300) : 0, at ? at + length + 3 : "",
                            at ? ")" : "");
 }
-/* Returns the builtin of that name that accepts these values, all positional.  Returns NULL if there is none, or if an
-   error occurs. */
+/* Returns the builtin of that name that accepts the `count` values `in`, all of which are positional.  Returns NULL if
+   there is none, or if an error occurs. */
 static const opdi_builtin *opdi_gparse_builtin(opdi_gparser *parser, const char *name, opdi_gvalue *const *in,
                                                int count) {
     opdi_gmatching match;
@@ -637,8 +640,9 @@ static const opdi_builtin *opdi_gparse_builtin(opdi_gparser *parser, const char 
     }
     return NULL;
 }
-/* Returns the overload of a name that accepts these values.  A name like "aten::add.Tensor" allows only that overload.
-   Returns NULL if a builtin accepts them, or NULL and sets an error. */
+/* Returns the overload of a name that accepts the values `in`.  A name such as "aten::add.Tensor" allows only that
+   overload.  If a builtin accepts them, sets *builtin and returns NULL.  If neither does, returns NULL and sets an
+   error. */
 OPDI_INTERNAL opd_op *opdi_gparse_op(opdi_gparser *parser, const char *name, opdi_gvalue *const *in, int count,
                                      int nout, const opdi_builtin **builtin) {
     const char *colons = strstr(name, "::");
@@ -673,8 +677,8 @@ OPDI_INTERNAL opd_op *opdi_gparse_op(opdi_gparser *parser, const char *name, opd
     return NULL;
 }
 
-/* Sets the inputs of a node.  Adds constants for arguments that are left out, and converts constant ints to floats if
-   the operator takes floats.  Returns 0, or -1 and sets an error. */
+/* Sets the inputs of a node to `in` and, behind them, constants with the defaults of the remaining arguments.  Converts
+   constant ints to floats if the operator takes floats.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_gparse_bind(opdi_gparser *parser, opdi_gnode *node, opd_op *op, opdi_gvalue **in, int count) {
     for (int i = 0; i < op->nargs; i++) {
         opd_value value;
@@ -686,8 +690,8 @@ OPDI_INTERNAL int opdi_gparse_bind(opdi_gparser *parser, opdi_gnode *node, opd_o
     }
     return 0;
 }
-/* Checks that the declared types of results are those of the schema, and fills in missing types.  Returns 0, or -1 and
-   sets an error. */
+/* Checks that the declared types of results agree with the schema, and fills in types that were not declared.  Returns
+   0, or -1 and sets an error. */
 static int opdi_gparse_results(opdi_gparser *parser, const opdi_gnode *node) {
     char text[100] = "", type[100];
     for (int i = 0; i < node->nout; i++) {
@@ -705,8 +709,8 @@ static int opdi_gparse_results(opdi_gparser *parser, const opdi_gnode *node) {
     return 0;
 }
 
-/* Checks that the elements of a list, tuple or dict have the types that it declares.  Returns 0, or -1 and sets an
-   error. */
+/* Checks that the elements of a list or tuple have the types that its declared type names.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_gparse_typed_list(opdi_gparser *parser, opdi_gnode *node) {
     const opdi_gtype *const type = node->out[0]->type;
     const int kind = type->kind;
@@ -722,8 +726,8 @@ static int opdi_gparse_typed_list(opdi_gparser *parser, opdi_gnode *node) {
     }
     return 0;
 }
-/* Checks that a list's elements have its element type; if it is not declared, the first element decides.  Returns 0, or
-   -1 and sets an error. */
+/* Checks that all elements of a list have its element type.  If no type is declared, the type of the first element
+   counts.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_gparse_list(opdi_gparser *parser, opdi_gnode *node) {
     opdi_gvalue *value = node->out[0];
     int row = 0;
@@ -774,8 +778,8 @@ OPDI_INTERNAL int opdi_gparse_prim(opdi_gparser *parser, opdi_gnode *node) {
     }
     return 0;
 }
-/* Makes room for one more pointer in an array of `count` pointers, which lives as long as the innermost scope.  Returns
-   0, or -1 and sets an error. */
+/* Makes space for one more pointer in *list, an array of `count` pointers in the memory of the innermost scope.
+   Returns 0, or -1 and sets an error. */
 static int opdi_gparse_room(opdi_gvalue ***list, int count) {
     opdi_gvalue **more;
     if (count & (count - 1) || (count && count < 16)) { return 0; }
@@ -785,7 +789,7 @@ static int opdi_gparse_room(opdi_gvalue ***list, int count) {
     return 0;
 }
 
-/* Reads "# FILE:LINE" behind a node.  Returns 0, or -1 if memory runs out. */
+/* Reads the comment "# FILE:LINE" behind a node into node->place.  Returns 0, or -1 if memory runs out. */
 static int opdi_gparse_place(opdi_gparser *parser, opdi_gnode *node) {
     while (*parser->at == ' ') { parser->at++; }
     if (*parser->at != '#') { return 0; }
@@ -796,15 +800,16 @@ static int opdi_gparse_place(opdi_gparser *parser, opdi_gnode *node) {
     return 0;
 }
 
-/* One node of a text, while it is read. */
+/* The parts of one node of a text. */
 typedef struct opdi_gnode_text {
     opdi_gvalue **out, **in;
-    const char *word;                             /* the type of a list's elements */
+    const char *word;                             /* lists: the name of the element type */
     int nout, nin, kind;
     char name[256];
 } opdi_gnode_text;
 
-/* Reads "%a : int, %b : Tensor = aten::name".  Returns 0, or -1 and sets an error. */
+/* Reads the results and the name of a node, "%a : int, %b : Tensor = aten::name".  Returns 0, or -1 and sets an
+   error. */
 static int opdi_gparse_head(opdi_gparser *parser, opdi_gnode *node, opdi_gnode_text *text) {
     static const char *const prims[] = {"prim::Constant", "prim::ListConstruct", "prim::TupleConstruct",
                                         "prim::ListUnpack", "prim::If", "prim::Loop"};
@@ -834,8 +839,8 @@ static int opdi_gparse_head(opdi_gparser *parser, opdi_gnode *node, opdi_gnode_t
     }
     return 0;
 }
-/* Reads "[name="weight"]", or "[types=[int, str]]", or another text in brackets.  Returns 0, or -1 and sets an
-   error. */
+/* Reads the attributes of a node: "[name="weight"]", "[types=[int, str]]", or another text in brackets.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_gparse_attributes(opdi_gparser *parser, opdi_gnode *node) {
     if (!opdi_gparse_is(parser, "[")) { return 0; }
     if (opdi_gparse_is(parser, "name=")) {
@@ -857,7 +862,7 @@ static int opdi_gparse_attributes(opdi_gparser *parser, opdi_gnode *node) {
     parser->at += length;
     return opdi_gparse_want(parser, "]");
 }
-/* Reads "(%a, %b)".  Returns 0, or -1 and sets an error. */
+/* Reads a list of existing values, "(%a, %b)".  Returns 0, or -1 and sets an error. */
 static int opdi_gparse_values(opdi_gparser *parser, opdi_gvalue ***values, int *count) {
     *count = 0;
     if (opdi_gparse_want(parser, "(")) { return -1; }
@@ -870,7 +875,8 @@ static int opdi_gparse_values(opdi_gparser *parser, opdi_gvalue ***values, int *
 }
 
 static int opdi_gparse_node(opdi_gparser *parser);
-/* Reads "block0(%i : int):", its nodes, and "-> (%a, %b)".  Returns 0, or -1 and sets an error. */
+/* Reads block number `which`: "block0(%i : int):", its nodes, and its outputs "-> (%a, %b)".  Returns 0, or -1 and sets
+   an error. */
 static int opdi_gparse_block(opdi_gparser *parser, opdi_gblock *block, int which) {
     opd_graph *const graph = parser->graph;
     opdi_gvalue **ends = NULL;
@@ -927,7 +933,8 @@ static int opdi_gparse_blocks(opdi_gparser *parser, opdi_gnode *node) {
     parser->lenient = lenient;
     return 0;
 }
-/* Chooses the operator or function that a node calls, and sets its inputs.  Returns 0, or -1 and sets an error. */
+/* Finds the operator, builtin or kind of node that the text names, and sets the node's inputs.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_gparse_called(opdi_gparser *parser, opdi_gnode *node, opdi_gnode_text *text) {
     opd_graph *const graph = parser->graph;
     const opdi_builtin *builtin = NULL;
@@ -959,7 +966,7 @@ static int opdi_gparse_called(opdi_gparser *parser, opdi_gnode *node, opdi_gnode
     for (int i = 0; i < node->nout; i++) {
         if (node->out[i]->tag == OPD_TAG_DEFAULT) { opdi_gvalue_typed(node->out[i], opdi_gtype_simple(OPDI_GT_ANY)); }
     }
-    if (node->attribute && node->nin) {           /* classes of a text get attributes as they appear */
+    if (node->attribute && node->nin) {           /* classes named in a text get their attributes as these are used */
         const opdi_gtype *const type = node->in[0]->type, *const what =
             opdi_gvalue_gtype(graph, node->nout ? node->out[0] : node->in[node->nin - 1]);
         if (!type || !type->klass || !what) { return opd_ok() ? opdi_gparse_fail(parser, "no object") : -1; }
@@ -983,7 +990,7 @@ static int opdi_gparse_node(opdi_gparser *parser) {
     if (text.nout) { memcpy(node->out, text.out, (size_t)text.nout * sizeof *text.out); }
     int rc = text.kind == OPDI_G_CONSTANT ? opdi_gparse_constant(parser, node) : opdi_gparse_attributes(parser, node);
     if (rc == 0) { rc = opdi_gparse_values(parser, &text.in, &text.nin); }
-    if (text.kind == OPDI_G_CONSTANT) {           /* from here on the graph owns the constant */
+    if (text.kind == OPDI_G_CONSTANT) {           /* from here on, the graph owns the constant */
         opdi_gnode_append(graph, node);
         if (rc == 0 && text.nin) { rc = opdi_gparse_fail(parser, "a constant has no inputs"); }
     }
@@ -1079,7 +1086,7 @@ opd_graph *opd_graph_parse(const char *text) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_parse: the text is NULL");
         return NULL;
     }
-    uint64_t was = opdi_enter(thread);            /* as a call does, so that schemas stay valid */
+    uint64_t was = opdi_enter(thread);            /* keeps schemas valid until opdi_leave, as in a call */
     opd_graph *graph = opdi_graph_parse(text, NULL, 0);
     opdi_leave(thread, was);
     return graph;

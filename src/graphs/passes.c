@@ -6,7 +6,7 @@ static void opdi_gvalue_gone(opd_graph *graph, opdi_gvalue *value) {
     value->graph = NULL;
     opdi_gnames_release(graph, value);
 }
-/* Removes a node and the nodes of its blocks from the graph.  Their values no longer belong to a graph. */
+/* Removes a node, with the nodes of its blocks, from the graph.  The member `graph` of their values becomes NULL. */
 OPDI_INTERNAL void opdi_gnode_remove(opd_graph *graph, opdi_gnode *node) {
     opdi_graph_changed(graph);
     for (int32_t i = 0; i < node->nblocks; i++) {
@@ -25,7 +25,7 @@ OPDI_INTERNAL void opdi_gnode_remove(opd_graph *graph, opdi_gnode *node) {
     if (node->kind == OPDI_G_CONSTANT) { opdi_value_drop(node->constant); }
 }
 
-/* Counts the uses of each value. */
+/* Sets the member `uses` of all values. */
 OPDI_INTERNAL void opdi_graph_count_uses(opd_graph *graph) {
     for (int i = 0; i < graph->ninputs; i++) { graph->inputs[i]->uses = 0; }
     for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
@@ -45,7 +45,8 @@ OPDI_INTERNAL void opdi_graph_count_uses(opd_graph *graph) {
     graph->counted = true;
 }
 
-/* Returns true if a node does more than compute its results, so that it stays even if its results are unused. */
+/* Returns true if a node, or a node in its blocks, has side effects.  Then it must stay even if its results are not
+   used. */
 OPDI_INTERNAL bool opdi_gnode_stays(const opdi_gnode *node) {
     for (int32_t i = 0; i < node->nblocks; i++) {
         for (const opdi_gnode *inner = node->blocks[i].first; inner; inner = inner->next) {
@@ -64,7 +65,7 @@ static bool opdi_gnode_used(const opdi_gnode *node) {
     return used;
 }
 
-/* Subtracts the uses of a removed node and of the nodes in its blocks. */
+/* Subtracts the uses by a removed node, and by the nodes in its blocks, from the counts of the values. */
 static void opdi_gnode_unuse(const opdi_gnode *node) {
     for (int i = 0; i < node->nin; i++) { node->in[i]->uses--; }
     for (int32_t i = 0; i < node->nblocks; i++) {
@@ -73,7 +74,7 @@ static void opdi_gnode_unuse(const opdi_gnode *node) {
         for (const opdi_gnode *inner = block->first; inner; inner = inner->next) { opdi_gnode_unuse(inner); }
     }
 }
-/* Removes the unused nodes of a block.  Returns how many. */
+/* Removes the unused nodes of a block, from the last to the first.  Returns the number of removed nodes. */
 static int opdi_gblock_dce(opd_graph *graph, opdi_gblock *block) {
     opdi_gnode *prev;
     int gone = 0;
@@ -111,18 +112,19 @@ static bool opdi_gconstant_equal(const opd_value *arg, const opd_value *second) 
     case OPD_TAG_COMPLEX: return memcmp(arg->u.object, second->u.object, 2 * sizeof(double)) == 0;
     case OPD_TAG_DEVICE:
         return arg->u.device.type == second->u.device.type && arg->u.device.index == second->u.device.index;
-    default: return arg->u.i == second->u.i;      /* tensors and cells: by identity; floats: by their bits */
+    default: return arg->u.i == second->u.i;      /* tensors and cells by address, floats by their bits */
     }
 }
 
-/* Returns true if a node may be merged with an equal one.  `writes` says that the graph has nodes that write.  Nodes in
-   blocks are not merged, nor are objects whose identity can be observed. */
+/* Returns true if a node may be merged with an earlier equal node.  `writes` tells whether any node of the graph writes
+   into tensors.  Nodes in blocks are not merged, nor are nodes that make objects, because programs can compare these by
+   identity. */
 static bool opdi_gnode_merges(const opdi_gnode *node, bool writes) {
     if (node->kind > OPDI_G_UNPACK || node->block->owner) { return false; }
     if (node->kind == OPDI_G_LIST) { return node->light; }
     return node->kind != OPDI_G_OP || (!writes && !opdi_gnode_stays(node) && !opdi_op_is_random(node->op));
 }
-/* Returns true if `other`, which may be merged, computes the same as `node`. */
+/* Returns true if `other` computes the same as `node`.  Both must be nodes that may be merged. */
 static bool opdi_gnode_same(const opdi_gnode *node, const opdi_gnode *other) {
     if (node->kind != other->kind || node->op != other->op || node->nin != other->nin || node->nout != other->nout) {
         return false;
@@ -134,7 +136,7 @@ static bool opdi_gnode_same(const opdi_gnode *node, const opdi_gnode *other) {
     return memcmp(node->in, other->in, (size_t)node->nin * sizeof *node->in) == 0;
 }
 static opdi_gvalue *opdi_gvalue_now(opdi_gvalue *value) { return value && value->same ? value->same : value; }
-/* Marks a list as used by a node that is not an operator. */
+/* Marks the list `value` as not light, because a node that is not an operator uses it. */
 static void opdi_gvalue_heavy(opdi_gvalue *value) {
     if (value && value->node && value->node->kind == OPDI_G_LIST) { value->node->light = false; }
 }
@@ -148,7 +150,7 @@ static void opdi_gblock_lights(opdi_gblock *block) {
         for (int32_t i = 0; i < node->nin; i++) { opdi_gvalue_heavy(node->in[i]); }
     }
 }
-/* Marks the lists that are used only by operators, which cannot change them. */
+/* Sets the member `light` of all lists: true if only operators use the list, because they cannot change it. */
 static void opdi_graph_lights(opd_graph *graph) {
     for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
         node->light = node->kind == OPDI_G_LIST && (node->out[0]->tag != OPD_TAG_LIST || !node->out[0]->type);
@@ -168,7 +170,8 @@ static size_t opdi_gnode_hash(const opdi_gnode *node) {
     }
     return (size_t)(hash ^ (hash >> 32));
 }
-/* Removes nodes that compute the same as an earlier node.  Returns how many, or -1 if memory runs out. */
+/* Merges nodes that compute the same as an earlier node.  Returns the number of removed nodes, or -1 if memory runs
+   out. */
 static int opdi_graph_cse(opd_graph *graph) {
     const bool writes = opdi_graph_writes(graph);
     opdi_gnode *next, **table;
@@ -209,7 +212,7 @@ int opd_graph_cse(opd_graph *graph) {
     return gone;
 }
 
-/* Notes and returns whether a node is a constant or a list whose elements are all constants. */
+/* Sets node->fixed: true for constants, and for light lists whose elements are all fixed.  Returns node->fixed. */
 OPDI_INTERNAL bool opdi_gnode_fix(opdi_gnode *node) {
     node->fixed = node->kind == OPDI_G_CONSTANT || (node->kind == OPDI_G_LIST && node->light);
     for (int32_t i = 0; i < node->nin && node->fixed; i++) {
@@ -217,8 +220,8 @@ OPDI_INTERNAL bool opdi_gnode_fix(opdi_gnode *node) {
     }
     return node->fixed;
 }
-/* Numbers the slots of all values.  Returns how many slots there are, and sets *lists to the bytes that the nodes'
-   lists take. */
+/* Numbers the slots of all values.  Returns the number of slots, and sets *lists to the bytes of memory that the
+   elements of light lists take. */
 OPDI_INTERNAL int32_t opdi_graph_number(opd_graph *graph, size_t *lists) {
     int32_t slots = 0;
     *lists = 0;

@@ -1,6 +1,6 @@
 #include "graphs.h"
 
-//== the text ==========================================================================================================
+//== graphs as text ====================================================================================================
 
 OPDI_INTERNAL void opdi_gvalue_name(opdi_text *text, const opdi_gvalue *value) {
     if (value->name) { opdi_text_add(text, "%%%s", value->name); } else { opdi_text_add(text, "%%%d", value->id); }
@@ -35,8 +35,8 @@ OPDI_INTERNAL void opdi_gvalue_type(opdi_text *text, const opdi_gvalue *value) {
     } else { opdi_text_add(text, "%s", words[value->tag]); }
 }
 
-/* Writes a constant tensor, " 1 2 [ CPUFloatType{2} ]", if it has at most ten elements and one dim.  Otherwise writes
-   <Tensor>. */
+/* Writes a constant tensor as " 1 2 [ CPUFloatType{2} ]" if it is real, has at most ten elements and at most one dim.
+   Otherwise writes <Tensor>. */
 static void opdi_graph_print_tensor(opdi_text *out, const opd_tensor *tensor) {
     char text[512];
     if (tensor->backend != OPD_CPU || tensor->numel > 10 || tensor->ndim > 1 || (tensor->flags & OPDI_LAZY) ||
@@ -64,7 +64,7 @@ static void opdi_graph_print_tensor(opdi_text *out, const opd_tensor *tensor) {
     }
 }
 
-/* Returns the name of a node in the text, without its overload. */
+/* Returns the name of a node in the text, without its overload name.  `buf` [cap] may be used for it. */
 OPDI_INTERNAL const char *opdi_gnode_name(const opdi_gnode *node, char *buf, size_t cap) {
     static const char *const prims[] = {
         "", "prim::Constant", "prim::ListConstruct", "prim::TupleConstruct", "prim::ListUnpack", "prim::If",
@@ -75,14 +75,14 @@ OPDI_INTERNAL const char *opdi_gnode_name(const opdi_gnode *node, char *buf, siz
     (void)snprintf(buf, cap, "%.*s", (int)strcspn(node->builtin->schema, ".("), node->builtin->schema);
     return buf;
 }
-/* Writes a text in quotes as PyTorch does. */
+/* Writes `length` bytes of text in quotes, with the same escapes as PyTorch. */
 static void opdi_graph_print_quoted(opdi_text *out, const char *text, int64_t length) {
     opdi_writer writer = {out->buf, out->cap ? out->cap - 1 : 0, out->length, false};
     opdi_write_quoted(&writer, text, (int)length);
     if (out->length < out->cap) { out->buf[OPDI_MIN(writer.length, writer.cap)] = 0; }
     out->length = writer.length;
 }
-/* Writes the value of a constant.  `full` is as for opdi_gnode_print. */
+/* Writes the value of a constant.  `full` has the same meaning as for opdi_gnode_print. */
 static void opdi_graph_print_constant(opdi_text *out, const opd_value *value, int64_t *full, int depth) {
     const opdi_cell *const cell = opdi_cell_of(value);
     char text[64];
@@ -126,7 +126,7 @@ static void opdi_gvalues_print(opdi_text *out, opdi_gvalue *const *values, int32
         opdi_gvalue_type(out, values[i]);
     }
 }
-/* Writes the text in brackets behind a node's name. */
+/* Writes the attributes in brackets behind a node's name. */
 static void opdi_gnode_print_attributes(opdi_text *out, const opdi_gnode *node, int64_t *full) {
     if (node->kind == OPDI_G_CONSTANT && node->attribute) {
         opdi_text_add(out, *node->attribute == '<' ? "[value=%s]" : "[name=\"%s\"]", node->attribute);
@@ -148,8 +148,8 @@ static void opdi_gnode_print_attributes(opdi_text *out, const opdi_gnode *node, 
     } else if (node->kind == OPDI_G_BUILTIN && node->word) { opdi_text_add(out, "[%s]", node->word); }
 }
 static void opdi_gblock_print(opdi_text *out, const opdi_gblock *block, int64_t *full, int indent);
-/* Writes a node in one line, followed by its blocks.  If `full` is not NULL, writes the form for a file: with
-   overloads, and with $k for the k-th constant tensor, counted by *full. */
+/* Writes a node in one line, and then its blocks.  If `full` is not NULL, the text is for a file: names have overloads,
+   and the k-th constant tensor is written as $k; *full counts these tensors. */
 static void opdi_gnode_print(opdi_text *out, const opdi_gnode *node, int64_t *full, int indent) {
     char called[100];
     opdi_text_add(out, "%*s", indent, "");
@@ -179,7 +179,7 @@ static void opdi_gblock_print(opdi_text *out, const opdi_gblock *block, int64_t 
     for (const opdi_gnode *node = block->first; node; node = node->next) { opdi_gnode_print(out, node, full, indent); }
 }
 
-/* For a file: writes a line that says where the operator comes from, if it is not built in. */
+/* Writes a comment line that tells where an operator that is not built in comes from.  Used in the text for files. */
 static void opdi_gorigin_print(opdi_text *out, const opd_op *op) {
     char text[600];
     int count = 0;
@@ -198,8 +198,8 @@ static void opdi_gorigin_print(opdi_text *out, const opd_op *op) {
     if (count) { opdi_text_add(out, "# %s %s\n", op->name, text); }
 }
 
-/* Writes a graph to buf, cut at `cap` bytes.  Returns the length of the whole text.  If `full` is true, writes the form
-   for files. */
+/* Writes a graph's text to buf, but at most `cap` bytes.  Returns the length of the whole text.  If `full` is true, the
+   text is for a file (see opdi_gnode_print). */
 OPDI_INTERNAL size_t opdi_graph_text(const opd_graph *graph, char *buf, size_t cap, bool full) {
     opdi_text text = opdi_text_of(buf, cap);
     int64_t constants = 0;

@@ -2,18 +2,21 @@
 
 //== recording =========================================================================================================
 //
-//  How a call is recorded while a function is traced:
-//    opdi_trace_once             opdi_trace_inputs makes the inputs' values; the function runs with the Tracer key
-//      opdi_tracer_kernel          at Tracer, above the tape, for each call:
-//        opdi_trace_inside           a derivative may read what the call makes: its parts are recorded, not the call
-//        opdi_trace_begin            opdi_trace_arg for each argument: a known value, a constant, a list; from here on
-//                                    nothing is recorded, while the kernels run (opd_redispatch)
-//        opdi_trace_done             opdi_traced_gives (no numbers may leave), opdi_trace_result for each result,
-//                                    opdi_trace_waiting (saved-tensor hooks, see opdi_tracer.later)
-//      opdi_forward_record_call    a call with tangents begins and ends its node here, when all levels had their turn
-//      opdi_trace_outputs          the outputs' values; then opd_graph_dce removes what nobody uses
+//  How the calls of a function are recorded.  An indented function is called by the function above it.
+//    opdi_trace_once             records the calls of one run of the traced function
+//      opdi_trace_inputs           makes the graph's inputs; then the function runs with the Tracer key enabled
+//      opdi_tracer_kernel          the kernel at the Tracer key, above autograd, for each call of an operator:
+//        opdi_trace_inside           true if a derivative may read intermediate results of the call; then the calls
+//                                    that it makes are recorded instead
+//        opdi_trace_begin            makes the node; opdi_trace_arg makes an input for each argument: a known value, a
+//                                    constant or a list.  Then opd_redispatch runs the kernels, without recording
+//        opdi_trace_done             adds the node; opdi_traced_gives refuses results that are numbers,
+//                                    opdi_trace_result makes the value of a result, opdi_trace_waiting packs saved
+//                                    values that had to wait for the end of the call (see opdi_tracer.later)
+//      opdi_trace_outputs          makes the graph's outputs; then opd_graph_dce removes unused nodes
+//  If arguments have tangents, opdi_forward_record_call begins and ends the node, when all levels have seen the call.
 
-/* Returns the recording in progress on a thread, or NULL. */
+/* Returns the recording that is in progress on a thread, or NULL. */
 static opdi_graph_tracer *opdi_tracer_of(const opdi_thread *thread) {
     return (opdi_graph_tracer *)(void *)thread->innermost.tracer;
 }
@@ -25,8 +28,8 @@ static int64_t opdi_traced_at(const opdi_graph_tracer *tracer, const opd_tensor 
 static opdi_gvalue *opdi_traced_value(const opdi_graph_tracer *tracer, const opd_tensor *tensor) {
     return tracer->size ? tracer->map[opdi_traced_at(tracer, tensor)].value : NULL;
 }
-/* Notes that `tensor` stands for `value` in the recording, which holds it from then on.  Returns 0, or -1 if memory
-   runs out. */
+/* Stores in the recording that `tensor` has the value `value`, and takes a reference to the tensor.  Returns 0, or -1
+   if memory runs out. */
 static int opdi_traced_put(opdi_graph_tracer *tracer, opd_tensor *tensor, opdi_gvalue *value) {
     if (2 * (tracer->used + 1) > tracer->size) {
         const opdi_graph_tracer old = *tracer;
@@ -52,13 +55,15 @@ static int opdi_traced_put(opdi_graph_tracer *tracer, opd_tensor *tensor, opdi_g
     tracer->map[i].value = value;
     return 0;
 }
-/* opdi_tracer.copied: a copy of a traced tensor stands for the same value. */
+/* opdi_tracer.copied: `copy` is a copy of `tensor`; if that is in the recording, gives the copy the same value.
+   Returns 0, or -1 if memory runs out. */
 static int opdi_trace_copied(opd_tensor *copy, const opd_tensor *tensor) {
     opdi_graph_tracer *tracer = opdi_tracer_of(opdi_self());
     opdi_gvalue *value = opdi_traced_value(tracer, tensor);
     return value ? opdi_traced_put(tracer, copy, value) : 0;
 }
-/* opdi_tracer.later: notes that the node's saved values must be packed after the call. */
+/* opdi_tracer.later: adds `node` to the list of nodes whose saved values `packer` packs after the call.  Returns 0, or
+   -1 if memory runs out. */
 static int opdi_trace_later(opd_node *node, struct opdi_packer *packer) {
     opdi_graph_tracer *tracer = opdi_tracer_of(opdi_self());
     void *waiting = tracer->waiting;
@@ -68,8 +73,8 @@ static int opdi_trace_later(opd_node *node, struct opdi_packer *packer) {
     tracer->waiting[tracer->nwaiting++].packer = opdi_packer_keep(packer);
     return 0;
 }
-/* Packs the saved values of the waiting nodes from number `left` on.  After an error (rc), only drops these nodes.
-   Returns rc, or -1 if packing failed. */
+/* Packs the saved values of the waiting nodes from number `left` on, and removes these nodes from the list.  If rc is
+   not 0 (an error), only removes them.  Returns rc, or -1 if packing failed. */
 static int opdi_trace_waiting(opdi_graph_tracer *tracer, int64_t left, int rc) {
     for (int64_t i = left; i < tracer->nwaiting; i++) {
         const opdi_waiting waiting = tracer->waiting[i];
@@ -80,7 +85,7 @@ static int opdi_trace_waiting(opdi_graph_tracer *tracer, int64_t left, int rc) {
     tracer->nwaiting = left;
     return rc;
 }
-/* Frees the waiting nodes and the table of a recording, and releases the tensors of the table. */
+/* Frees a recording: its waiting nodes and its table, and releases the tensors in the table. */
 static void opdi_tracer_end(opdi_graph_tracer *tracer) {
     (void)opdi_trace_waiting(tracer, 0, -1);
     opdi_free(tracer->waiting, (size_t)tracer->waiting_cap * sizeof *tracer->waiting);
@@ -94,7 +99,7 @@ static void opdi_tracer_end(opdi_graph_tracer *tracer) {
     tracer->size = 0;
 }
 
-/* Returns true if a value depends on the graph's inputs, so is not a constant or list of constants. */
+/* Returns true if a value is not a constant or a list of constants, so that it may depend on the graph's inputs. */
 static bool opdi_gvalue_follows(const opdi_gvalue *value) {
     bool follows = false;
     if (!value->node || value->node->kind != OPDI_G_LIST) {
@@ -103,8 +108,8 @@ static bool opdi_gvalue_follows(const opdi_gvalue *value) {
     for (int32_t k = 0; k < value->node->nin && !follows; k++) { follows = opdi_gvalue_follows(value->node->in[k]); }
     return follows;
 }
-/* Called when C code reads the property `what` of a traced tensor, which the graph cannot record.  Warns if that is
-   allowed and returns 0; otherwise returns -1 and sets an error. */
+/* Called if C code reads the property `what` of the traced tensor `value`, which the graph cannot record.  If
+   tracer->allow_constants is set, warns and returns 0; otherwise returns -1 and sets an error. */
 static int opdi_traced_leaves(const opdi_graph_tracer *tracer, const opdi_gvalue *value, const char *what) {
     const char *const op = value->node && value->node->op ? value->node->op->base_name : "";
     if (tracer->allow_constants) {
@@ -116,7 +121,7 @@ static int opdi_traced_leaves(const opdi_graph_tracer *tracer, const opdi_gvalue
                     "made of it would be a constant of the graph. Register an operator whose kernel reads it "
                     "(opd_define) and call that", what, *op ? "a result of " : "an input of the graph", op);
 }
-/* opdi_tracer.read: the data of a tensor is read. */
+/* opdi_tracer.read: C code reads the data of `tensor`.  Returns 0, or -1 and sets an error if that is not allowed. */
 static int opdi_trace_read(const opd_tensor *tensor) {
     const opdi_thread *thread = opdi_self();
     const opdi_graph_tracer *tracer = opdi_tracer_of(thread);
@@ -124,9 +129,9 @@ static int opdi_trace_read(const opd_tensor *tensor) {
     const opdi_gvalue *value = recorded ? opdi_traced_value(tracer, tensor) : NULL;
     return value && opdi_gvalue_follows(value) ? opdi_traced_leaves(tracer, value, "the data") : 0;
 }
-/* Checks the results of a recorded call.  Fails if it made plain numbers from traced tensors, because they would leave
-   the recording.  Operators of PyTorch that only look at sizes may return numbers.  Returns 0, or -1 and sets an
-   error. */
+/* Checks the results of a recorded call.  Fails if the call made numbers from traced tensors, because the graph could
+   not follow what becomes of them.  Operators of PyTorch that only look at sizes may return numbers.  Returns 0, or -1
+   and sets an error. */
 static int opdi_traced_gives(const opdi_graph_tracer *tracer, const opd_call *call, const opdi_gnode *node) {
     const opd_op *op = call->op;
     for (int i = 0; i < op->nrets; i++) {
@@ -144,8 +149,8 @@ static int opdi_traced_gives(const opdi_graph_tracer *tracer, const opd_call *ca
     return 0;
 }
 
-/* Returns the recorded value of a tensor argument, or makes a constant of it.  On failure, returns NULL and sets an
-   error. */
+/* Returns the recorded value of a tensor argument, or adds the tensor as a constant.  On failure, returns NULL and sets
+   an error. */
 static opdi_gvalue *opdi_trace_tensor(opdi_graph_tracer *tracer, opd_tensor *tensor) {
     opdi_gvalue *value = tensor ? opdi_traced_value(tracer, tensor) : NULL;
     opd_value copy = tensor ? opd_value_tensor(tensor) : opd_value_none();
@@ -160,7 +165,8 @@ static opdi_gvalue *opdi_trace_tensor(opdi_graph_tracer *tracer, opd_tensor *ten
     return value;
 }
 
-/* opdi_tracer.outside: records a tensor from outside the recording as a constant, unless it requires grad. */
+/* opdi_tracer.outside: adds a tensor from outside the recording as a constant, unless it requires grad.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_trace_outside(opd_tensor *tensor) {
     while (tensor->flags & OPDI_BATCHED) { tensor = opdi_batched_of(tensor)->value; }
     return opdi_requires_grad(tensor) || opdi_trace_tensor(opdi_tracer_of(opdi_self()), tensor) ? 0 : -1;
@@ -174,7 +180,8 @@ static bool opdi_kept_for_sizes(const opd_node *node, int i) {
     }
     return false;
 }
-/* opdi_tracer.saved: checks that a backward function reads only saved values that the recording knows. */
+/* opdi_tracer.saved: checks that the saved values which a backward function reads are in the recording.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_trace_saved(const opd_backward_call *bw) {
     const opdi_thread *thread = opdi_self();
     const opdi_graph_tracer *tracer = opdi_tracer_of(thread);
@@ -205,8 +212,8 @@ static int opdi_trace_saved(const opd_backward_call *bw) {
     return 0;
 }
 
-/* Returns the graph's value for an argument: for a tensor, a constant, or a list of values.  On failure, returns NULL
-   and sets an error. */
+/* Returns the graph's value for an argument: the value of a tensor, a constant, or a list of values.  On failure,
+   returns NULL and sets an error. */
 static opdi_gvalue *opdi_trace_arg(opdi_graph_tracer *tracer, const opd_value *value) {
     opdi_gvalue **list;
     const char *word = value->tag == OPD_TAG_INTS ? "int" : value->tag == OPD_TAG_FLOATS ? "float"
@@ -230,8 +237,8 @@ static opdi_gvalue *opdi_trace_arg(opdi_graph_tracer *tracer, const opd_value *v
     return out;
 }
 
-/* Makes the value of result i of a node, and notes which tensors it stands for.  A list is unpacked.  Returns 0, or -1
-   and sets an error. */
+/* Makes the value of result i of a node, and stores in the recording which tensors have it.  If the result is a list,
+   adds a node that unpacks it.  Returns 0, or -1 and sets an error. */
 static int opdi_trace_result(opdi_graph_tracer *tracer, opdi_gnode *node, int i, const opd_value *value) {
     opdi_gvalue *out = opdi_gvalue_new(tracer->graph, node, value->tag);
     opdi_gnode *unpack;
@@ -251,7 +258,8 @@ static int opdi_trace_result(opdi_graph_tracer *tracer, opdi_gnode *node, int i,
     return 0;
 }
 
-/* Stores the call stack of the call that a node records.  Returns 0, or -1 if memory runs out. */
+/* Stores the current call stack in a node, to find the source location of the recorded call later.  Returns 0, or -1 if
+   memory runs out. */
 static int opdi_trace_frames(opd_graph *graph, opdi_gnode *node) {
     void *frames[OPDI_FRAMES];
     node->nframes = opdi_frames(frames, OPDI_FRAMES);
@@ -263,8 +271,8 @@ static int opdi_trace_by_address(const void *first, const void *second) {
     const uintptr_t x = (uintptr_t)*(void *const *)first, y = (uintptr_t)*(void *const *)second;
     return x < y ? -1 : x > y;
 }
-/* Sets the place of all nodes.  All addresses are looked up at once, since most of them belong to many nodes.  Returns
-   0, or -1 and sets an error. */
+/* Sets the source location of all nodes from their call stacks.  Looks up all addresses at once, because most occur in
+   many nodes.  Returns 0, or -1 and sets an error. */
 static int opdi_trace_places(opd_graph *graph) {
     opdi_gnode *node;
     char (*places)[OPDI_PLACE];
@@ -295,7 +303,8 @@ static int opdi_trace_places(opd_graph *graph) {
     return opd_ok() ? 0 : -1;
 }
 
-/* opdi_tracer.begin: makes the node of a call. */
+/* opdi_tracer.begin: makes the node of a call, and its inputs.  *waiting becomes the number of nodes that wait for
+   packing.  Returns NULL and sets an error on failure. */
 static opdi_gnode *opdi_trace_begin(opd_call *call, int64_t *waiting) {
     opdi_graph_tracer *tracer = opdi_tracer_of(call->th);
     const opd_op *op = call->op;
@@ -311,7 +320,8 @@ static opdi_gnode *opdi_trace_begin(opd_call *call, int64_t *waiting) {
     *waiting = tracer->nwaiting;
     return tracer->locations && opdi_trace_frames(tracer->graph, node) ? NULL : node;
 }
-/* opdi_tracer.done: adds the node of a call, with its results. */
+/* opdi_tracer.done: adds the node of a call that ended with `rc` to the graph, with its results.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_trace_done(opd_call *call, opdi_gnode *node, int64_t waiting, int rc) {
     opdi_graph_tracer *tracer = opdi_tracer_of(call->th);
     if (rc == 0) { rc = opdi_traced_gives(tracer, call, node); }
@@ -320,8 +330,8 @@ static int opdi_trace_done(opd_call *call, opdi_gnode *node, int64_t waiting, in
     return opdi_trace_waiting(tracer, waiting, rc);
 }
 
-/* Returns true if a derivative that is taken inside the recording may read intermediate results of the call.  Then the
-   parts of the call are recorded instead of the call. */
+/* Returns true if a derivative that is taken during the recording may read intermediate results of the call.  Then the
+   calls that this call makes are recorded instead of the call itself. */
 static bool opdi_trace_inside(opd_call *call, opd_keyset below) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     const int backend = opdi_top_bit((below.backends & OPDI_BACKEND_MASK) | 1);
@@ -335,8 +345,8 @@ static bool opdi_trace_inside(opd_call *call, opd_keyset below) {
     return fn == opdi_autograd_kernel || fn == opdi_autograd_inplace_kernel || fn == opdi_autograd_fallback ||
         fn == opdi_autograd_out_kernel || fn == opdi_autograd_registered || fn == opd_autograd_not_implemented;
 }
-/* Returns true if the kernels of a call that is recorded as one node gave a result a tangent.  A view has the tangent
-   of its base. */
+/* Returns true if the kernels of a call that is recorded as one node gave a result a tangent.  Views do not count: a
+   view has the tangent of its base. */
 static bool opdi_traced_tangents(const opd_call *call) {
     for (int i = 0; i < call->op->nrets; i++) {
         const opd_value *value = &call->rets[i];
@@ -351,7 +361,7 @@ static bool opdi_traced_tangents(const opd_call *call) {
     }
     return false;
 }
-/* The kernel at Tracer: records a call as a node.  A call with tangents is left to forward mode
+/* The kernel at the Tracer key: records a call as a node.  Forward mode records calls whose arguments have tangents
    (opdi_forward_record_call), so that the computation of the tangents is recorded too. */
 OPDI_SHARED int opdi_tracer_kernel(opd_call *call) {
     const opd_keyset below = opd_keyset_and(call->keys, opd_keyset_below(OPD_F_TRACER));
@@ -372,7 +382,7 @@ OPDI_SHARED int opdi_tracer_kernel(opd_call *call) {
     return opdi_trace_done(call, node, waiting, rc);
 }
 
-/* Gives a graph room for count inputs.  Returns 0, or -1 if memory runs out. */
+/* Makes space for count inputs in a graph.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_graph_room(opd_graph *graph, int32_t count) {
     const int32_t room = OPDI_MAX(count, 2 * graph->room);
     opdi_gvalue **more;
@@ -383,8 +393,8 @@ OPDI_INTERNAL int opdi_graph_room(opd_graph *graph, int32_t count) {
     graph->room = room;
     return 0;
 }
-/* Makes the inputs of a graph.  Sets `in` to the tensors that stand for them in the function's call.  Returns 0, or -1
-   and sets an error. */
+/* Makes the inputs of a graph.  in[i] becomes the tensor that stands for input i in the call of the traced function.
+   Returns 0, or -1 and sets an error. */
 static int opdi_trace_inputs(opdi_graph_tracer *tracer, opd_tensor *const *inputs, int count,
                              const opd_trace_options *options, opd_tensor **in) {
     opd_graph *graph = tracer->graph;
@@ -396,7 +406,7 @@ static int opdi_trace_inputs(opdi_graph_tracer *tracer, opd_tensor *const *input
                             "inputs to traced functions. Got None as input %d", i);
         }
         if (!(graph->inputs[i] = opdi_gvalue_new(graph, NULL, OPD_TAG_TENSOR))) { return -1; }
-        /* A tensor given twice becomes two values, and the function gets aliases, not the caller's tensors. */
+        /* A tensor that is given twice becomes two values: the function gets aliases, not the caller's tensors. */
         if (!(in[i] = opd_alias(inputs[i])) || opdi_gvalue_describe(graph, graph->inputs[i], in[i]) ||
             opdi_traced_put(tracer, in[i], graph->inputs[i])) { return -1; }
     }
@@ -406,8 +416,8 @@ static int opdi_trace_inputs(opdi_graph_tracer *tracer, opd_tensor *const *input
     return 0;
 }
 
-/* Makes the function's outputs the outputs of the graph: one value, a tuple or a list.  Returns 0, or -1 and sets an
-   error. */
+/* Makes the tensors `out` [count] the outputs of the graph: one value, or a list if `list` is true, or a tuple.
+   Returns 0, or -1 and sets an error. */
 static int opdi_trace_outputs(opdi_graph_tracer *tracer, opd_tensor *const *out, int count, bool list) {
     opd_graph *graph = tracer->graph;
     if (count == 0) {
@@ -440,7 +450,7 @@ static const opdi_tracer opdi_tracer_of_graphs = {
     opdi_trace_copied, opdi_trace_read, opdi_trace_outside, opdi_trace_saved, opdi_trace_later, opdi_trace_begin,
     opdi_trace_done
 };
-/* Runs and records the function.  Returns the graph, which the caller frees, or NULL and sets an error. */
+/* Runs the function fn and records its calls.  Returns the graph, which the caller frees, or NULL and sets an error. */
 OPDI_INTERNAL opd_graph *opdi_trace_once(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                                          const opd_trace_options *options) {
     opdi_thread *thread = opdi_self();
@@ -474,8 +484,8 @@ OPDI_INTERNAL opd_graph *opdi_trace_once(opd_transform_fn fn, void *user, opd_te
     return NULL;
 }
 
-/* Records the operators that fn calls on inputs as a graph.  With options->check, records it once more to compare.
-   Returns the graph, which the caller owns, or NULL and sets an error. */
+/* Records the operators that fn calls on `inputs` as a graph.  If options->check is set, records fn a second time and
+   compares both graphs.  Returns the graph, which the caller owns, or NULL and sets an error. */
 opd_graph *opd_graph_trace(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                      const opd_trace_options *options) {
     if (!opd_ok()) { return NULL; }

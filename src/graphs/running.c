@@ -1,35 +1,36 @@
 #include "graphs.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>running      graphs become rows of steps, and run
+//  >>running      running graphs as sequences of steps
 //
-//  A graph with its blocks becomes a row of steps.  Blocks are entered and left by jumps, and all values have slots of
-//  one frame.  A value is released after its last use.  A value from outside a loop is released when the loop is done.
-//  If only one of two blocks uses a value, the other releases it when it begins.
+//  A graph with its blocks becomes a sequence of steps.  Jumps enter and leave blocks, and all values have slots in one
+//  array.  A value is released after its last use.  A value from outside a loop that the loop uses is released when the
+//  loop is done.  If only one of the two blocks of an If uses a value, the other block releases it when it begins.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_COLD_BEGIN
 
-/* Returns true for nodes without a step in runs: constants, lists of constants, and the tuple of the outputs. */
+/* Returns true for nodes that need no step in a run: constants, lists of constants, and the tuple of the outputs. */
 static bool opdi_gnode_rests(const opd_graph *graph, const opdi_gnode *node) {
     if (node->kind != OPDI_G_TUPLE) { return node->fixed; }
     return graph->result == node->out[0] && !(graph->noutputs == 1 && graph->outputs[0] == graph->result);
 }
-/* Returns true for values that a run computes and holds a reference to. */
+/* Returns true for values that are computed during a run, which then holds a reference to them. */
 static bool opdi_gvalue_made(const opd_graph *graph, const opdi_gvalue *value) {
     const opdi_gnode *const node = value->node;
     return node ? node->kind != OPDI_G_CONSTANT && !(node->kind == OPDI_G_LIST && node->light) &&
         !opdi_gnode_rests(graph, node) : value->block != NULL;
 }
 
-/* A plan that is being made. */
+/* The state while a plan is made. */
 typedef struct opdi_gplanner {
     opd_graph *graph;
-    int32_t *slots;                               /* slots of values to release, in the order in which they are found */
+    int32_t *slots;                               /* slots of values to release, in the order in which they were
+                                                     found */
     opdi_gstep *steps;
-    opdi_gvalue **trail;                          /* values that became live in the blocks of an If */
+    opdi_gvalue **trail;                          /* the values found so far, in the order in which they became live */
     int64_t nslots, slots_cap, nsteps, steps_cap, ntrail, trail_cap;
-    int32_t frame;                                /* number of slots of the frame */
+    int32_t frame;                                /* number of slots in a run */
     size_t scratch;
     bool cells, failed;
 } opdi_gplanner;
@@ -44,8 +45,8 @@ static int32_t opdi_gplan_slot(opdi_gplanner *planner, int32_t slot) {
     planner->slots[planner->nslots] = slot;
     return (int32_t)planner->nslots++;
 }
-/* Notes a use of a value, and of the elements of a list that is stored in the run's memory.  If this is the last use,
-   marks the value for release. */
+/* Marks `value` as live.  Because nodes are visited from the last to the first, the first visit is the last use: then
+   adds the value's slot to the slots to release, if `drop` is true.  Does the same for the elements of a light list. */
 static void opdi_gplan_use(opdi_gplanner *planner, opdi_gvalue *value, bool drop) {
     const opdi_gnode *const list =
         value->node && value->node->kind == OPDI_G_LIST && value->node->light ? value->node : NULL;
@@ -68,7 +69,8 @@ static int opdi_gvalue_depth(const opd_graph *graph, const opdi_gvalue *value) {
     for (; block->owner; block = block->owner->block) { depth++; }
     return depth;
 }
-/* Marks all values from outside that a loop's block uses as live, to be released after the loop. */
+/* Marks all values from outside a loop that its block uses as live, to be released after the loop.  `depth` is the
+   number of blocks around the loop. */
 static void opdi_gplan_outside(opdi_gplanner *planner, const opdi_gblock *block, int depth) {
     for (const opdi_gnode *node = block->first; node; node = node->next) {
         for (int32_t i = 0; i < node->nin; i++) {
@@ -85,8 +87,8 @@ static void opdi_gplan_outside(opdi_gplanner *planner, const opdi_gblock *block,
     }
 }
 static void opdi_gplan_block(opdi_gplanner *planner, opdi_gblock *block);
-/* Plans the releases in the blocks of an If.  A value that only one block uses is released at the beginning of the
-   other block. */
+/* Plans the releases in the two blocks of an If.  A value that only one block uses is released when the other block
+   begins. */
 static void opdi_gplan_if(opdi_gplanner *planner, opdi_gnode *node, int depth) {
     opdi_gblock *const first = &node->blocks[0], *const second = &node->blocks[1];
     const int64_t start = planner->ntrail;
@@ -115,7 +117,7 @@ static void opdi_gplan_if(opdi_gplanner *planner, opdi_gnode *node, int depth) {
         planner->trail[i]->first = false;
     }
 }
-/* Goes through a block backwards, and finds the last use of each value. */
+/* Visits the nodes of a block from the last to the first, and finds the last use of each value. */
 static void opdi_gplan_block(opdi_gplanner *planner, opdi_gblock *block) {
     int depth = 0;
     for (const opdi_gblock *at = block; at->owner; at = at->owner->block) { depth++; }
@@ -153,7 +155,7 @@ static void opdi_gplan_block(opdi_gplanner *planner, opdi_gblock *block) {
     }
 }
 
-/* Adds a step.  opdi_gplan_slot then adds its slots.  Returns NULL if memory runs out. */
+/* Adds a step for a node.  The caller then adds its slots by opdi_gplan_slot.  Returns NULL if memory runs out. */
 static opdi_gstep *opdi_gplan_step(opdi_gplanner *planner, const opdi_gnode *node, int32_t code) {
     void *steps = planner->steps;
     if (planner->failed || opdi_grow(&steps, planner->nsteps, &planner->steps_cap, sizeof *planner->steps)) {
@@ -171,7 +173,7 @@ static opdi_gstep *opdi_gplan_step(opdi_gplanner *planner, const opdi_gnode *nod
 static void opdi_gplan_values(opdi_gplanner *planner, opdi_gvalue *const *values, int32_t count) {
     for (int32_t i = 0; i < count; i++) { (void)opdi_gplan_slot(planner, values[i]->slot); }
 }
-/* Ends a step: copies the slots of the values to release after it. */
+/* Ends a step: adds the slots of the values to release after it, planner->slots[from ...], `count` of them. */
 static void opdi_gplan_drops(opdi_gplanner *planner, int32_t from, int32_t count) {
     for (int32_t i = 0; i < count && !planner->failed; i++) {
         (void)opdi_gplan_slot(planner, planner->slots[from + i]);
@@ -185,7 +187,8 @@ static void opdi_gplan_steps(opdi_gplanner *planner, const opdi_gblock *block);
 static void opdi_gplan_target(opdi_gplanner *planner, int64_t step) {
     if (!planner->failed) { planner->steps[step].target = (int32_t)planner->nsteps; }
 }
-/* Adds the steps of an If: a jump over the first block, each block, and copies of its outputs to the results. */
+/* Adds the steps of an If: a step that jumps over the first block if the condition is false; then for each block its
+   steps, and a step that copies the block's outputs to the results. */
 static void opdi_gplan_branches(opdi_gplanner *planner, const opdi_gnode *node) {
     const int64_t at = planner->nsteps;
     if (!opdi_gplan_step(planner, node, OPDI_STEP_IF)) { return; }
@@ -209,7 +212,8 @@ static void opdi_gplan_branches(opdi_gplanner *planner, const opdi_gnode *node) 
     opdi_gplan_target(planner, planner->nsteps - 1);
     opdi_gplan_let_go(planner, node->drops, node->ndrops);
 }
-/* Adds the steps of a Loop: its beginning, the block, and a step that begins the next round or ends it. */
+/* Adds the steps of a Loop: a step that begins the loop, the steps of the block, and a step that begins the next round
+   or ends the loop. */
 static void opdi_gplan_loop(opdi_gplanner *planner, const opdi_gnode *node) {
     const opdi_gblock *const body = &node->blocks[0];
     const int64_t at = planner->nsteps;
@@ -257,7 +261,7 @@ static void opdi_gplan_steps(opdi_gplanner *planner, const opdi_gblock *block) {
     }
 }
 
-/* Returns true if a graph has blocks, or values that are not tensors. */
+/* Returns true if a graph has blocks, builtins, or values that are not tensors. */
 static bool opdi_graph_has_cells(const opd_graph *graph) {
     for (int32_t i = 0; i < graph->ninputs; i++) {
         if (graph->inputs[i]->tag > OPD_TAG_BOOL || graph->inputs[i]->type) { return true; }
@@ -270,7 +274,7 @@ static bool opdi_graph_has_cells(const opd_graph *graph) {
     }
     return graph->noutputs == 1 && graph->outputs[0]->tag > OPD_TAG_BOOL;
 }
-/* Finds the last uses, and adds the steps.  Returns 0, or -1 if memory runs out. */
+/* Finds the last uses of all values, then adds the steps.  Returns 0, or -1 if memory runs out. */
 static int opdi_gplan_work(opdi_gplanner *planner) {
     opd_graph *const graph = planner->graph;
     opdi_gblock *const body = &graph->body;
@@ -288,7 +292,8 @@ static int opdi_gplan_work(opdi_gplanner *planner) {
     return planner->failed ? -1 : 0;
 }
 OPDI_INTERNAL opd_value opdi_gnode_list(const opdi_gnode *node, const opd_value *vals, char **at);
-/* Fills the slots for the beginning of a run: constants, and lists of constants in the memory behind the slots. */
+/* Fills plan->start, the contents of the slots when a run begins: constants, and lists of constants, whose elements are
+   stored behind the slots. */
 static void opdi_gplan_start(const opd_graph *graph, opdi_gplan *plan) {
     char *lists = (char *)(plan->start + plan->nslots);
     for (int32_t i = 0; i < plan->nslots; i++) { plan->start[i] = opd_value_none(); }
@@ -312,7 +317,7 @@ static void opdi_gplan_start(const opd_graph *graph, opdi_gplan *plan) {
         if (!again) { plan->rest[plan->nrest++] = graph->outputs[i]->slot; }
     }
 }
-/* Makes the plan of a graph: its steps, and when values are released.  Returns NULL if memory runs out. */
+/* Makes the plan of a graph: the steps, and the values to release after each.  Returns NULL if memory runs out. */
 static opdi_gplan *opdi_gplan_make(opd_graph *graph) {
     opdi_gplanner planner;
     opdi_gplan *plan = NULL;
@@ -347,7 +352,7 @@ static opdi_gplan *opdi_gplan_make(opd_graph *graph) {
     return plan;
 }
 OPDI_INTERNAL opdi_mutex opdi_plan_lock = OPDI_MUTEX_INIT;
-/* Returns the plan of a graph, which its first run makes, or NULL if memory runs out. */
+/* Returns the plan of a graph, which the first run makes, or NULL if memory runs out. */
 OPDI_INTERNAL const opdi_gplan *opdi_graph_plan(const opd_graph *graph) {
     opd_graph *changed = (opd_graph *)(uintptr_t)graph;
     opdi_lock(&opdi_plan_lock);
@@ -357,7 +362,7 @@ OPDI_INTERNAL const opdi_gplan *opdi_graph_plan(const opd_graph *graph) {
     return plan;
 }
 
-/* Releases a value of a run. */
+/* Releases the value in a slot of a run, and sets the slot to None. */
 OPDI_INTERNAL void opdi_graph_let_go(opd_value *value) {
     opd_value old = *value;
     *value = opd_value_none();
@@ -378,7 +383,7 @@ static void opdi_glist_set(const opd_value *list, int32_t place, const opd_value
     default: ((opd_value *)at)[place] = *element; break;
     }
 }
-/* Returns the list that a node makes of the values in `vals`.  Stores its elements at *at, and advances *at. */
+/* Returns the light list that a node makes of the values in `vals`.  Stores its elements at *at, and advances *at. */
 OPDI_INTERNAL opd_value opdi_gnode_list(const opdi_gnode *node, const opd_value *vals, char **at) {
     opd_value value = opd_value_none();
     value.tag = node->out[0]->tag;
@@ -389,8 +394,8 @@ OPDI_INTERNAL opd_value opdi_gnode_list(const opdi_gnode *node, const opd_value 
     return value;
 }
 
-/* Runs a node as an ordinary call, because its values need a conversion, it is observed, or its operator was redefined.
-   The results belong to the run.  Returns 0, or -1 and sets an error. */
+/* Runs a node through the dispatcher's ordinary call, because its arguments need a conversion, calls are observed, or
+   the operator was redefined.  Stores references of the results in `rets`.  Returns 0, or -1 and sets an error. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_graph_call(const opdi_gnode *node, opd_value *rets, const opd_value *args) {
     opd_scope scope = opd_scope_open();
     opd_value given[OPDI_MAX_RETURNS];

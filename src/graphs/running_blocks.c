@@ -1,6 +1,6 @@
 #include "graphs.h"
 
-//== steps of blocks, and with cells ===================================================================================
+//== steps of graphs with blocks or cells ==============================================================================
 
 #if defined(OPDI_CORE)
 
@@ -20,7 +20,8 @@ static int opdi_graph_unpack(const opdi_gstep *step, const int32_t *slots, opd_v
     return 0;
 }
 
-/* Converts the result of an operator to a cell if it is a list or a text.  Returns 0, or -1 and sets an error. */
+/* Replaces *value, a result of an operator, by a cell if it is a list, a text or a complex number.  Returns 0, or -1
+   and sets an error. */
 static int opdi_graph_box(opd_value *value) {
     opd_value held = *value;
     if (held.tag != OPD_TAG_STR && held.tag != OPD_TAG_COMPLEX && !opdi_is_list(&held)) { return 0; }
@@ -31,8 +32,8 @@ static int opdi_graph_box(opd_value *value) {
 }
 OPDI_INTERNAL OPDI_TLS opdi_graph_watch opdi_graph_watched;      /* NULL: no callback */
 
-/* Runs a node that calls a function, and stores references of the results in its slots.  Returns 0, or -1 and sets an
-   error. */
+/* Runs the step of an OPDI_G_FUNCTION node, and stores references of the results in their slots.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_graph_function_step(const opdi_gplan *plan, const opdi_gstep *step, const int32_t *slots,
                                     opd_value *vals) {
     opd_value few[16], *args = few;
@@ -49,7 +50,8 @@ static int opdi_graph_function_step(const opdi_gplan *plan, const opdi_gstep *st
     opd_scope_close(&scope);
     return rc;
 }
-/* Returns a list of cells or tuples in the form that operators take.  It belongs to the innermost scope. */
+/* Returns a value in the form that operators take, without cells, even inside lists.  The list belongs to the innermost
+   scope. */
 static opd_value opdi_value_flat(const opd_value *value, int depth) {
     opd_value plain = opdi_value_plain(value);
     if (plain.tag != OPD_TAG_LIST || depth > OPDI_MAX_CELL_DEPTH) { return plain; }
@@ -58,7 +60,7 @@ static opd_value opdi_value_flat(const opd_value *value, int depth) {
     for (int32_t i = 0; i < plain.n; i++) { list[i] = opdi_value_flat(&plain.u.list[i], depth + 1); }
     return opd_value_list(list, plain.n);
 }
-/* Runs an operator, some of whose values may be cells. */
+/* Runs the step of an operator whose arguments or results may be cells.  Returns 0, or -1 and sets an error. */
 static int opdi_graph_op_cells(opdi_thread *thread, const opdi_gstep *step, const int32_t *slots, opd_value *vals) {
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     bool deep = false;
@@ -81,7 +83,7 @@ static int opdi_graph_op_cells(opdi_thread *thread, const opdi_gstep *step, cons
     }
     return rc;
 }
-/* Makes a cell of a list or tuple of values.  On failure, returns NULL and sets an error. */
+/* Makes a list or tuple cell of the values in `slots`.  On failure, returns NULL and sets an error. */
 static opdi_cell *opdi_graph_make(const opdi_gnode *node, const int32_t *slots, const opd_value *vals) {
     const opdi_gvalue *const out = node->out[0];
     const bool tuple = node->kind == OPDI_G_TUPLE;
@@ -131,11 +133,12 @@ static int opdi_graph_call_builtin(const opdi_gstep *step, const int32_t *slots,
     return rc;
 }
 
-/* Drops the values whose last use is the step `step`.  `slots` is the first of their slots. */
+/* Releases the values whose last use is this step; their slots are slots[0 .. step->ndrop - 1]. */
 static void opdi_graph_drops(const opdi_gstep *step, const int32_t *slots, opd_value *vals) {
     for (int32_t i = 0; i < step->ndrop; i++) { opdi_graph_let_go(&vals[slots[i]]); }
 }
-/* Copies count values to other slots, with references.  Returns 0, or -1 and sets an error. */
+/* Copies `count` values from the slots `from` to the slots `to`, and takes references to them.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_graph_copy(const int32_t *from, const int32_t *to, int32_t count, opd_value *vals) {
     for (int32_t i = 0; i < count; i++) {
         opd_value value = vals[from[i]];
@@ -153,7 +156,9 @@ static int opdi_graph_is_true(const opd_value *value, const char *what, bool *tr
     return value->tag == OPD_TAG_BOOL || value->tag == OPD_TAG_INT ? 0
         : opd_fail(OPD_ERROR_ARGUMENT, "%s is %s, not bool", what, opdi_value_said(value));
 }
-/* Begins a loop or its next round; the carried values are in the slots of the results.  Returns the next step. */
+/* Returns the step that follows a loop step: if `again` is true, the first step of the next round, else the step behind
+   the loop.  For the next round, moves the carried values from the slots of the results to the slots of the block's
+   inputs. */
 static const opdi_gstep *opdi_graph_round(const opdi_gplan *plan, const opdi_gstep *step, const int32_t *slots,
                                           opd_value *vals, bool again) {
     const int32_t *const outs = slots + step->nin, *const ins = outs + step->nout;
@@ -186,7 +191,7 @@ static const opdi_gstep *opdi_graph_loop(const opdi_gplan *plan, const opdi_gste
     opdi_graph_drops(step, slots + step->nin + 2 * step->nout, vals);
     return opdi_graph_round(plan, step, slots, vals, again);
 }
-/* Runs a step that is not a plain operator.  Returns the next step, or NULL and sets an error. */
+/* Runs a step that is not OPDI_STEP_OP.  Returns the next step, or NULL and sets an error. */
 OPDI_NOINLINE OPDI_INTERNAL const opdi_gstep *opdi_graph_other(opdi_thread *thread, const opdi_gplan *plan,
                                                                const opdi_gstep *step, opd_value *vals, char *scratch) {
     const int32_t *const slots = plan->slots + step->slots;
@@ -229,10 +234,11 @@ OPDI_NOINLINE OPDI_INTERNAL const opdi_gstep *opdi_graph_other(opdi_thread *thre
     return next;
 }
 
-//-- operators of constants become constants ---------------------------------------------------------------------------
+//-- operators of constants are replaced by constants ------------------------------------------------------------------
 
-/* Calls an operator whose arguments are all constants.  Returns 1 if the node is now a constant, 0 if not, or -1 and
-   sets an error. */
+/* Calls the operator of `node`, whose arguments are all constants, and makes the node a constant if its result is a
+   tensor.  `vals` are the values of the slots.  Returns 1 if the node is now a constant, 0 if not, or -1 and sets an
+   error. */
 static int opdi_gnode_fold(opd_graph *graph, opdi_gnode *node, const opd_value *vals) {
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     opd_scope scope = opd_scope_open();
@@ -253,7 +259,8 @@ static int opdi_gnode_fold(opd_graph *graph, opdi_gnode *node, const opd_value *
     opdi_graph_changed(graph);
     return 1;
 }
-/* Replaces operators of constants by their results.  Returns how many nodes were removed, or -1 and sets an error. */
+/* Replaces operators whose arguments are constants by their results.  Returns the number of nodes that were removed, or
+   -1 and sets an error. */
 static int opdi_graph_fold(opd_graph *graph) {
     size_t bytes;
     const int32_t slots = opdi_graph_number(graph, &bytes);
@@ -285,8 +292,8 @@ int opd_graph_fold(opd_graph *graph) {
 }
 OPDI_COLD_END
 
-/* Runs the steps of plan on the slots `vals`, and drops every value after its last use.  Lists are stored in `scratch`.
-   Returns 0, or -1 and sets an error. */
+/* Runs the steps of `plan` on the slots `vals`, and releases every value after its last use.  The elements of light
+   lists are stored in `scratch`.  Returns 0, or -1 and sets an error. */
 static int opdi_graph_steps(opdi_thread *thread, const opdi_gplan *plan, opd_value *vals, char *scratch) {
     const opdi_gstep *const end = plan->steps + plan->nsteps;
     int32_t i;
@@ -310,13 +317,13 @@ static int opdi_graph_steps(opdi_thread *thread, const opdi_gplan *plan, opd_val
     return 0;
 }
 
-/* Stores a reference of output i of a run in *out.  Returns 0, or -1 and sets an error. */
+/* Sets *out to a new reference to output i of a run.  Returns 0, or -1 and sets an error. */
 static int opdi_graph_take(const opd_graph *graph, opd_value *vals, int i, opd_value *out) {
     *out = vals[graph->outputs[i]->slot];
     return opdi_value_hold(out);
 }
-/* Runs a graph on values without converting them, and stores references in the outputs.  The slots belong to this run,
-   so that several threads may run one graph.  Returns 0, or -1 and sets an error. */
+/* Runs a graph on values, without converting them, and stores references of at most `cap` outputs.  Each run has its
+   own slots, so several threads may run the same graph at the same time.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_graph_values(const opd_graph *graph, const opd_value *inputs, int ninputs, opd_value *outputs,
                                     int cap) {
     opdi_thread *thread = opdi_self();
@@ -347,7 +354,8 @@ OPDI_INTERNAL int opdi_graph_values(const opd_graph *graph, const opd_value *inp
     return rc;
 }
 
-/* Takes the outputs of a run, which must be tensors.  Returns 0, or -1 and sets an error. */
+/* Stores at most `cap` outputs of a run, which must be tensors or None, in `outputs`.  They belong to the innermost
+   scope.  Returns 0, or -1 and sets an error. */
 static int opdi_graph_take_tensors(const opd_graph *graph, const opd_value *vals, opd_tensor **outputs, int cap) {
     for (int i = 0; i < graph->noutputs && i < cap; i++) {
         const opd_value *value = &vals[graph->outputs[i]->slot];
@@ -360,7 +368,8 @@ static int opdi_graph_take_tensors(const opd_graph *graph, const opd_value *vals
     }
     return 0;
 }
-/* Runs the plan on tensors.  Returns the number of outputs, or -1 and sets an error. */
+/* Runs a graph on tensors, and stores at most `cap` outputs.  Returns the graph's number of outputs, or -1 and sets an
+   error. */
 int opd_graph_run(const opd_graph *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs, int cap) {
     opdi_thread *thread = opdi_self();
     const uint64_t was = opdi_enter(thread);

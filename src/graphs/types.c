@@ -1,10 +1,11 @@
 #include "graphs.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>cells        static types of graphs, and their values that are no tensors: strings, lists, dicts, tuples, objects
+//  >>cells        types of graph values, and cells: values other than tensors and numbers, such as strings and lists
 //
-//  Types live in a space, which graphs, classes and objects share.  Equal types of one space have the same address.
-//  Cells have reference counts.  This section uses tensors and scopes, and knows nothing of graphs.
+//  A static type belongs to a space, which graphs, classes and objects share; equal types of a space have the same
+//  address.  A cell is a string, complex number, list, dict, tuple or object.  Cells are reference-counted.  This
+//  section depends on tensors and scopes, but not on graphs.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== types =============================================================================================================
@@ -18,15 +19,15 @@ static const opdi_gtype opdi_gtypes[OPDI_GT_SIMPLE] = {
     OPDI_GTYPE_SIMPLE(OPDI_GT_ANYLIST), OPDI_GTYPE_SIMPLE(OPDI_GT_ANYTUPLE), OPDI_GTYPE_SIMPLE(OPDI_GT_ANYCLASS),
     OPDI_GTYPE_SIMPLE(OPDI_GT_ANYENUM), OPDI_GTYPE_SIMPLE(OPDI_GT_FUNCTION), OPDI_GTYPE_SIMPLE(OPDI_GT_STORAGE),
     OPDI_GTYPE_SIMPLE(OPDI_GT_QSCHEME), OPDI_GTYPE_SIMPLE(OPDI_GT_CAPSULE)};
-/* The names of simple types in texts of graphs, and in annotations. */
+/* The names of simple types in graphs' texts and in annotations, by kind. */
 static const char *const opdi_gtype_words[OPDI_GT_SIMPLE] = {
     "Any", "NoneType", "Tensor", "int", "float", "bool", "complex", "Scalar", "str", "Device", "Generator", "Stream",
     "list", "tuple", "AnyClassType", "AnyEnumType", "Function", "Storage", "QScheme", "Capsule"};
 
-/* Returns the simple type (without parts) of that kind. */
+/* Returns the simple type (a type without parts) of that kind. */
 OPDI_INTERNAL const opdi_gtype *opdi_gtype_simple(int kind) { return &opdi_gtypes[kind]; }
 
-/* Makes a space with one reference, which belongs to the caller.  Returns NULL if memory runs out. */
+/* Makes a space of types.  The caller owns its one reference.  Returns NULL if memory runs out. */
 OPDI_INTERNAL opdi_gspace *opdi_gspace_new(void) {
     opdi_gspace *space = (opdi_gspace *)opdi_alloc(sizeof *space);
     if (!space) { return NULL; }
@@ -45,7 +46,9 @@ OPDI_INTERNAL void opdi_gspace_drop(opdi_gspace *space) {
     opdi_free(space, sizeof *space);
 }
 
-/* Returns the type of this kind with these parts, which exists once in the space, or NULL if memory runs out. */
+/* Returns the space's type of this kind with these parts, and makes it if it does not exist.  `klass` is the class of a
+   class type or named tuple, else NULL; `word` the name of a type variable, else NULL.  Returns NULL if memory runs
+   out. */
 OPDI_INTERNAL const opdi_gtype *opdi_gtype_make(opdi_gspace *space, int kind, const opdi_gtype *const *parts,
                                                 int32_t count, opdi_gclass *klass, const char *word) {
     uint64_t hash = (uint64_t)kind * 31 + (uint64_t)count;
@@ -69,7 +72,7 @@ OPDI_INTERNAL const opdi_gtype *opdi_gtype_make(opdi_gspace *space, int kind, co
     *chain = type;
     return type;
 }
-/* Returns a list type.  This and the next functions return NULL if a part is NULL. */
+/* Returns the list type with this element type.  Returns NULL if element is NULL or memory runs out. */
 OPDI_INTERNAL const opdi_gtype *opdi_gtype_list(opdi_gspace *space, const opdi_gtype *element) {
     return element ? opdi_gtype_make(space, OPDI_GT_LIST, &element, 1, NULL, NULL) : NULL;
 }
@@ -85,26 +88,26 @@ OPDI_INTERNAL const opdi_gtype *opdi_gtype_tuple(opdi_gspace *space, const opdi_
 OPDI_INTERNAL const opdi_gtype *opdi_gtype_future(opdi_gspace *space, const opdi_gtype *inner) {
     return inner ? opdi_gtype_make(space, OPDI_GT_FUTURE, &inner, 1, NULL, NULL) : NULL;
 }
-/* Returns the optional of a type.  For Any, None or an optional, that is the type itself. */
+/* Returns the type Optional[inner].  If inner is Any, None, an optional type, or NULL, returns inner itself. */
 OPDI_INTERNAL const opdi_gtype *opdi_gtype_optional(opdi_gspace *space, const opdi_gtype *inner) {
     if (!inner || inner->kind == OPDI_GT_OPTIONAL || inner->kind == OPDI_GT_NONE || inner->kind == OPDI_GT_ANY) {
         return inner;
     }
     return opdi_gtype_make(space, OPDI_GT_OPTIONAL, &inner, 1, NULL, NULL);
 }
-/* Returns T for T?, else the type itself. */
+/* Returns the type without Optional: T for T?, otherwise the type itself. */
 OPDI_INTERNAL const opdi_gtype *opdi_gtype_strip(const opdi_gtype *type) {
     return type->kind == OPDI_GT_OPTIONAL ? type->parts[0] : type;
 }
 
-/* Returns the class of that name, or NULL. */
+/* Returns the class of that name in the space, or NULL. */
 OPDI_INTERNAL opdi_gclass *opdi_gclass_find(const opdi_gspace *space, const char *name) {
     opdi_gclass *klass = space->classes;
     while (klass && strcmp(klass->name, name) != 0) { klass = klass->next; }
     return klass;
 }
-/* Makes a class without attributes, and its type (for a named tuple, opdi_gclass_fields makes the type).  Returns NULL
-   if memory runs out. */
+/* Makes a class without attributes, and its type; the type of a named tuple is made by opdi_gclass_fields.  Returns
+   NULL if memory runs out. */
 OPDI_INTERNAL opdi_gclass *opdi_gclass_new(opdi_gspace *space, const char *name, opdi_gclass_kind kind) {
     opdi_gclass *klass = (opdi_gclass *)opdi_arena_alloc(&space->arena, sizeof *klass);
     if (!klass) { return NULL; }
@@ -125,7 +128,7 @@ OPDI_INTERNAL int32_t opdi_gclass_slot(const opdi_gclass *klass, const char *nam
     }
     return -1;
 }
-/* Adds an attribute.  Returns its slot, or -1 if memory runs out. */
+/* Adds an attribute to a class.  Returns its slot, or -1 if memory runs out. */
 OPDI_INTERNAL int32_t opdi_gclass_add(opdi_gclass *klass, const char *name, const opdi_gtype *type, int32_t flags) {
     if (klass->nattributes == klass->room) {
         const int32_t room = OPDI_MAX(8, 2 * klass->room);
@@ -142,7 +145,7 @@ OPDI_INTERNAL int32_t opdi_gclass_add(opdi_gclass *klass, const char *name, cons
     klass->attributes[klass->nattributes].flags = flags;
     return klass->nattributes++;
 }
-/* Completes a named tuple, whose attributes are its fields, and returns its type, or NULL if memory runs out. */
+/* Makes the type of a named tuple after all its fields were added as attributes.  Returns NULL if memory runs out. */
 OPDI_INTERNAL const opdi_gtype *opdi_gclass_fields(opdi_gclass *klass) {
     const opdi_gtype **parts =
         (const opdi_gtype **)opdi_arena_alloc(&klass->space->arena, ((size_t)klass->nattributes + 1) * sizeof *parts);
@@ -196,8 +199,8 @@ OPDI_INTERNAL bool opdi_gtype_fits(const opdi_gtype *inner, const opdi_gtype *ou
     }
 }
 
-/* Returns the type that holds the values of both types: one of them, or an optional (unifyTypes in PyTorch).  Returns
-   NULL if there is none, or NULL and sets an error if memory runs out. */
+/* Returns a type that contains all values of both types: one of the two, or an optional or other type made of them
+   (unifyTypes in PyTorch).  Returns NULL if there is no such type, or NULL and sets an error if memory runs out. */
 OPDI_INTERNAL const opdi_gtype *opdi_gtype_unify(opdi_gspace *space, const opdi_gtype *type, const opdi_gtype *other) {
     if (opdi_gtype_fits(type, other)) { return other; }
     if (opdi_gtype_fits(other, type)) { return type; }
@@ -269,7 +272,7 @@ OPDI_INTERNAL void opdi_gtype_print(opdi_text *text, const opdi_gtype *type, boo
     }
 }
 
-/* Converts a schema's type to a type of the space.  Returns NULL if memory runs out. */
+/* Converts the type `type` of a schema to a type of the space.  Returns NULL if memory runs out. */
 OPDI_INTERNAL const opdi_gtype *opdi_gtype_from(opdi_gspace *space, const opdi_type *type) {
     const opdi_gtype *parts[64];
     switch (type->kind) {
@@ -311,8 +314,8 @@ OPDI_INTERNAL const opdi_gtype *opdi_gtype_from(opdi_gspace *space, const opdi_t
 
 static const opdi_gtype *opdi_gtype_read(opdi_gspace *space, const char **at, int depth);
 static void opdi_gtype_blanks(const char **at) { while (**at == ' ' || **at == '\n') { ++*at; } }
-/* Reads types up to `close`, and their names if `klass` is not NULL.  Returns how many, or -1 if the text is not a list
-   of types or memory runs out. */
+/* Reads types, separated by commas, up to `close`.  If `klass` is not NULL, each type follows a field name, and becomes
+   an attribute of klass.  Returns the number of types, or -1 if the text is not a list of types or memory runs out. */
 OPDI_INTERNAL int32_t opdi_gtype_read_parts(opdi_gspace *space, const char **at, char close, const opdi_gtype **parts,
                                             opdi_gclass *klass, int depth) {
     int32_t count = 0;
@@ -337,7 +340,8 @@ OPDI_INTERNAL int32_t opdi_gtype_read_parts(opdi_gspace *space, const char **at,
     ++*at;
     return count;
 }
-/* Reads a type without the suffixes ("[]", "?") that may follow. */
+/* Reads a type at *at, without the suffixes ("[]", "?") that may follow it.  Returns NULL if the text is not a type or
+   memory runs out. */
 static const opdi_gtype *opdi_gtype_read_first(opdi_gspace *space, const char **at, int depth) {
     static const struct { const char *word; int kind; char close; } heads[] = {
         {"(", OPDI_GT_TUPLE, ')'}, {"Tuple[", OPDI_GT_TUPLE, ']'}, {"List[", OPDI_GT_LIST, ']'},
@@ -395,8 +399,9 @@ static const opdi_gtype *opdi_gtype_read(opdi_gspace *space, const char **at, in
     }
     return type;
 }
-/* Reads a type in either spelling at *at, and advances *at.  An unknown qualified name becomes an open class.  Returns
-   NULL if there is no type there; an error is set only if memory runs out. */
+/* Reads a type at *at, in either spelling (see opdi_gtype_print), and advances *at.  An unknown qualified name becomes
+   a class whose definition is not yet known.  Returns NULL if there is no type; an error is set only if memory runs
+   out. */
 OPD_UNUSED OPDI_INTERNAL const opdi_gtype *opdi_gtype_parse(opdi_gspace *space, const char **at) {
     return opdi_gtype_read(space, at, 0);
 }

@@ -3,20 +3,22 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>program_graphs exported programs: nodes, conditions and loops, graphs, names of inputs and outputs, signatures
 //
-//  A file's text is read from its top.  The signature describes each input of the graph.  For nodes that contain
-//  graphs, the reading of graphs calls itself.  Inputs and outputs get the names of the call's arguments.
+//  This part reads the JSON text of a program and makes its graphs.  A node may contain graphs (see "conditions and
+//  loops"), so opdi_program_inner, which reads these, calls itself through the functions that read nodes.  The
+//  signature describes each input and output of the main graph.  The user's inputs and outputs get the names of the
+//  exported function's arguments and results.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== conditions and loops ==============================================================================================
 //
-//  Nodes that contain graphs.  All values that these graphs read are passed as arguments.  A graph that makes tensors
-//  on the module's device gets the device as its last input.
+//  A condition or loop is a node that contains graphs.  All values that these graphs read are passed to them as
+//  arguments.  A graph that makes tensors on the module's device gets the device as its last input.
 
 OPDI_INTERNAL int opdi_region_fail(const opdi_gnode *node, const char *what) {
     return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s", node->function->name, what);
 }
-/* Runs graph `which` of a node.  The last of `args` is the device.  Results belong to the innermost scope.  Returns 0,
-   or -1 and sets an error. */
+/* Runs the node's graph number `which`.  The last of the `nargs` arguments is the device, which is left out if the
+   graph does not take it.  The results belong to the innermost scope.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_region_call(const opdi_gnode *node, int which, const opd_value *args, int nargs,
                                    opd_value *outputs, int noutputs) {
     const opdi_program_region *region = (const opdi_program_region *)node->user;
@@ -27,7 +29,8 @@ OPDI_INTERNAL int opdi_region_call(const opdi_gnode *node, int which, const opd_
     }
     return opdi_graph_run_values(graph, args, count, outputs, noutputs) < 0 ? -1 : 0;
 }
-/* Returns whether a value is true (1 or 0), or -1 and sets an error. */
+/* Returns 1 if a condition is true, 0 if it is false, or -1 and sets an error.  The condition is a bool, an integer or
+   a tensor of one element. */
 static int opdi_region_holds(const opd_value *value) {
     if (value->tag == OPD_TAG_BOOL || value->tag == OPD_TAG_INT) { return value->u.i != 0; }
     if (value->tag != OPD_TAG_TENSOR) {
@@ -56,8 +59,9 @@ static bool opdi_region_unknown(const opd_value *predicate) {
     return predicate->tag == OPD_TAG_TENSOR && (predicate->u.t->backend == OPD_META ||
         predicate->u.t->backend == OPD_LAZY || opd_tensor_is_batched(predicate->u.t));
 }
-/* Runs both graphs of a cond, whose results must have equal sizes.  If the predicate is fake, the results are those of
-   the first graph.  If it is batched or compiled, each result is selected: for each example, or in each run. */
+/* Runs both graphs of a cond; their results must have equal sizes and dtypes.  If the predicate is fake, the results
+   are those of the first graph.  If the predicate is batched or compiled, where() chooses between the two results: for
+   each example, or in each run of the compiled code. */
 static int opdi_region_both(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     opd_value *const outputs = opdi_region_values(node->nout), *const others = opdi_region_values(node->nout);
     opd_tensor *holds = args[0].u.t;
@@ -95,7 +99,8 @@ static int opdi_region_cond(const opdi_gnode *node, const opd_value *args, opd_v
     }
     return opdi_region_give(rets, outputs, node->nout);
 }
-/* Returns 2 if a batched condition holds for all examples, 1 for some, 0 for none, or -1 and sets an error. */
+/* Returns 2 if a batched condition is true for all examples, 1 if only for some, 0 for none, or -1 and sets an
+   error. */
 static int opdi_region_holds_for(const opd_tensor *test) {
     if (opd_numel(test) != 1) {
         return opd_fail(OPD_ERROR_ARGUMENT, "a condition that is no tensor of one element");
@@ -105,8 +110,8 @@ static int opdi_region_holds_for(const opd_tensor *test) {
     const bool any = opd_item_i64(opd_any(holds)) != 0, all = any && opd_item_i64(opd_all(holds)) != 0;
     return opd_ok() ? any + all : -1;
 }
-/* For examples whose condition does not hold, replaces `next`, the body's results, by `now`, the carried values.
-   Returns 0, or -1 and sets an error. */
+/* Chooses the values that the next iteration gets when a condition is true for some examples only: for the other
+   examples, replaces the body's results `next` by the carried values `now`.  Returns 0, or -1 and sets an error. */
 static int opdi_region_select(const opdi_gnode *node, opd_tensor *test, const opd_value *now, opd_value *next,
                               int count) {
     opd_tensor *const holds = opd_ne_Scalar(opd_reshape(test, opd_ints_of(NULL, 0)), opd_value_int(0));
@@ -126,8 +131,8 @@ static int opdi_region_select(const opdi_gnode *node, opd_tensor *test, const op
     }
     return opd_ok() ? 0 : -1;
 }
-/* Runs while_loop(condition, body, carried, more).  The body returns new carried values.  If the condition is fake, one
-   iteration runs.  Under vmap, the loop goes on as long as the condition holds for any example. */
+/* Runs while_loop(condition, body, carried, more).  The body returns the new carried values.  If the condition is fake,
+   the body runs once.  Under vmap, the loop goes on as long as the condition is true for any example. */
 static int opdi_region_while(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     const int count = ((const opdi_program_region *)node->user)->nfirst;
     opd_value *const now = opdi_region_values(node->nin), *const next = opdi_region_values(count);
@@ -162,8 +167,8 @@ static int opdi_region_while(const opdi_gnode *node, const opd_value *args, opd_
     }
     return opd_ok() ? 0 : -1;
 }
-/* Runs map_impl(body, sliced, more) or scan(body, carried, sliced, more).  For each slice along dim 0, the body returns
-   new carried values and values that are stacked afterwards. */
+/* Runs map_impl(body, sliced, more) or scan(body, carried, sliced, more).  The body is called for each slice of the
+   `sliced` tensors along dim 0.  It returns new carried values, and values that are stacked after the last call. */
 OPDI_INTERNAL int opdi_region_scan(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     const opdi_program_region *region = (const opdi_program_region *)node->user;
     const int carried = region->nfirst, sliced = region->nsliced, stacked = node->nout - carried;
@@ -196,7 +201,7 @@ OPDI_INTERNAL int opdi_region_scan(const opdi_gnode *node, const opd_value *args
     if (carried) { memcpy(outputs, now, (size_t)carried * sizeof *now); }
     return opd_ok() ? opdi_region_give(rets, outputs, node->nout) : -1;
 }
-/* Runs associative_scan(combine, sliced, more): combines each slice along dim 0 with all slices before it, in order. */
+/* Runs associative_scan(combine, sliced, more): result k along dim 0 combines slices 0 to k, one after another. */
 static int opdi_region_associative(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     const int count = ((const opdi_program_region *)node->user)->nfirst, more = node->nin - count;
     opd_value *const now = opdi_region_values(2 * count + more), *const outputs = opdi_region_values(count);
@@ -228,7 +233,8 @@ static int opdi_region_associative(const opdi_gnode *node, const opd_value *args
     }
     return opd_ok() ? opdi_region_give(rets, outputs, count) : -1;
 }
-/* Calls a graph with a mode (such as autocast) switched on or off around it. */
+/* Calls a graph.  For a wrap_with_... node, sets its mode (grad mode or autocast) during the call.  Returns 0, or -1
+   and sets an error. */
 static int opdi_region_wrap(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     const opdi_program_region *region = (const opdi_program_region *)node->user;
     opd_value *const outputs = opdi_region_values(node->nout);
@@ -268,7 +274,7 @@ static const opdi_region_kind opdi_regions[] = {
     {{"tag_activation_checkpoint", opdi_region_run, true}, opdi_region_wrap, 1, 0, -1},
     {{"invoke_subgraph", opdi_region_run, true}, opdi_region_wrap, 1, 0, -1},
     {{"run_const_graph", opdi_region_run, true}, opdi_region_wrap, 1, 0, 1}};
-/* Runs the node in its own scope, which keeps only the results. */
+/* Runs the node in a scope of its own; only the results outlive it. */
 OPDI_INTERNAL int opdi_region_run(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     const opdi_region_kind *const kind = (const opdi_region_kind *)(const void *)node->function;
     opd_scope scope = opd_scope_open();

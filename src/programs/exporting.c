@@ -1,19 +1,21 @@
 #include "programs.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>exporting    graphs written as exported programs
+//  >>exporting    saving graphs as exported programs
 //
-//  A traced graph becomes a program.  Its first inputs are the module's tensors, and constants become inputs too.
-//  Values are named by the number that opdi_found gives them: v0, v1.  Uses modules and the writing of zip files.
+//  A traced graph is written as a program.  The program's first inputs are the module's tensors; constants of the graph
+//  become inputs, too.  Values are named by the number that opdi_found gives them: v0, v1.  This section uses modules
+//  and the writer of zip files.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* A tensor to be written.  Tensors that share bytes become one entry of the file. */
+/* A tensor to be written.  Tensors that share bytes are written as a single entry of the file. */
 typedef struct opdi_program_item {
     const char *name;
     opd_tensor *tensor;
     opd_module_kind kind;
     const opdi_storage *storage;
-    const char *begin, *end;     /* its bytes; in the first of several tensors: the bytes of all */
+    const char *begin, *end;     /* its bytes; in the first of several tensors that share bytes, the bytes of all of
+                                    them */
     struct opdi_program_item *first;              /* the first of the tensors that share bytes with it */
     int64_t number;              /* number of the entry; set only in the first tensor */
 } opdi_program_item;
@@ -22,15 +24,17 @@ typedef struct opdi_program_writer {
     const opd_graph *graph;
     const opd_module *module;
     const char *name;            /* name of the program in the file */
-    opd_device device;           /* where its tensors belong when they are loaded */
-    opdi_arena arena;            /* names of constants */
-    opdi_found values;           /* numbers of values */
+    opd_device device;           /* the device that the file names for its tensors */
+    opdi_arena arena;            /* memory for the names of constants and for `pairs` */
+    opdi_found values;           /* gives each value its number */
     opdi_string nodes, metas, inputs, specs, outputs, sinks, names, leaves, configs[2];
     opdi_string items;           /* opdi_program_item[] */
-    int64_t numbers[2];          /* numbers of entries: tensor_0, ... and weight_0, ... */
-    /* A second trace, with another value of the size that stays open.  `pairs` has its values, by the numbers of the
-       first trace's values.  `size` and `second` are the open size in the two traces, `input` and `dim` say where it is
-       found.  `heads` has the nodes that compute sizes from it first, `symbols` their results. */
+    int64_t numbers[2];          /* the next numbers of entries: tensor_0, ... and weight_0, ... */
+    /* For opd_program_save_open: a second trace with another value of the open size, which is the size that may vary
+       between runs.  pairs: the second trace's values, by the numbers of the first trace's values.  size, second: the
+       open size in the first and the second trace.  input, dim: the input that has this size, and at which dim.  heads:
+       the nodes at the beginning of the program that compute sizes from the open size.  symbols: the descriptions of
+       their results. */
     const opd_graph *other;
     const opdi_gvalue **pairs;
     int64_t npairs, size, second;
@@ -46,7 +50,7 @@ OPD_PRINTF_LIKE(2, 3) static void opdi_json_print(opdi_string *to, const char *f
     va_end(ap);
     opdi_string_add(to, text);
 }
-/* Adds a comma unless the text is empty. */
+/* Adds a comma unless `to` is empty. */
 static void opdi_json_comma(opdi_string *to) { if (to->length) { opdi_string_add(to, ", "); } }
 static void opdi_json_put_float(opdi_string *to, double number) {
     char text[40];
@@ -62,13 +66,14 @@ static void opdi_json_put_float(opdi_string *to, double number) {
 static int64_t opdi_program_number(opdi_program_writer *writer, const void *value) {
     return opdi_found_add(&writer->values, (uintptr_t)value);
 }
-/* Returns the value of the second trace that corresponds to a value of the first, or NULL. */
+/* Returns the value of the second trace that corresponds to `value` of the first, or NULL. */
 static const opdi_gvalue *opdi_program_pair(opdi_program_writer *writer, const opdi_gvalue *value) {
     const int64_t number = writer->other ? opdi_program_number(writer, value) : -1;
     return number >= 0 && number < writer->npairs ? writer->pairs[number] : NULL;
 }
-/* Expresses a size by the open size, as factor * open or as open + rest; two traces do not determine both.  Returns 0,
-   or -1 and sets an error. */
+/* Expresses a size, which is `size` and `second` in the two traces, by the open size: as factor * open or as open +
+   rest.  (Two traces are not enough to find both a factor and a rest.)  A size that does not vary gets factor 0.
+   Returns 0, or -1 and sets an error. */
 static int opdi_program_affine(const opdi_program_writer *writer, int64_t size, int64_t second, int64_t *factor,
                                int64_t *rest) {
     const int64_t step = writer->second - writer->size, change = second - size;
@@ -79,7 +84,8 @@ static int opdi_program_affine(const opdi_program_writer *writer, int64_t size, 
                    "%lld, which is neither a multiple of it nor it and a constant", (long long)size, (long long)second,
                    (long long)writer->size, (long long)writer->second);
 }
-/* Adds a size as an expression in the open size, in the format of Python's sympy: {"expr_str": .., "hint": ..}. */
+/* Adds the size factor * open + rest as an expression in the format of Python's sympy, with its value `size` in the
+   first trace: {"expr_str": .., "hint": ..}. */
 static void opdi_program_put_open(opdi_string *to, int64_t size, int64_t factor, int64_t rest) {
     if (rest) { opdi_string_add(to, "{\"expr_str\": \"Add("); } else { opdi_string_add(to, "{\"expr_str\": \""); }
     if (factor != 1) { opdi_json_print(to, "Mul(Integer(%lld), ", (long long)factor); }
@@ -99,8 +105,8 @@ static int opdi_program_put_size(opdi_program_writer *writer, opdi_string *to, i
     }
     return 0;
 }
-/* Adds a node that computes the number named `to` from `from`, with its expression in the open size.  `target` is
-   "_operator.mul" or similar. */
+/* Adds a node that applies `target` ("_operator.mul" or similar) to the argument `from` and the integer `number`.  The
+   result is named `to`; its value is factor * open size + rest, which is `size` in the first trace. */
 static void opdi_program_put_step(opdi_program_writer *writer, const char *target, const char *from, int64_t number,
                                   const char *to, int64_t size, int64_t factor, int64_t rest) {
     opdi_json_comma(&writer->heads);
@@ -113,8 +119,8 @@ static void opdi_program_put_step(opdi_program_writer *writer, const char *targe
     opdi_program_put_open(&writer->symbols, size, factor, rest);
     opdi_string_add(&writer->symbols, "}");
 }
-/* Writes to `name` the name of the number factor * open size + rest, and adds the nodes that compute it to the
-   beginning of the program. */
+/* Writes the name of the value factor * open size + rest to `name`.  Adds the nodes that compute it to the beginning of
+   the program, unless they are there. */
 static void opdi_program_open_name(opdi_program_writer *writer, int64_t size, int64_t factor, int64_t rest,
                                    char name[80]) {
     char from[160], product[40], quoted[84];
@@ -138,8 +144,8 @@ static void opdi_program_open_name(opdi_program_writer *writer, int64_t size, in
         opdi_program_put_step(writer, "_operator.add", from, rest, name, size, factor, rest);
     }
 }
-/* Adds an integer argument.  If `whole` is true, the integer is the argument; otherwise it is an element of a list.
-   Returns 0, or -1 and sets an error. */
+/* Adds an integer argument.  If `whole` is true, the integer is the whole argument; otherwise it is an element of a
+   list.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_int(opdi_program_writer *writer, const opdi_gvalue *value, bool whole) {
     const opdi_gvalue *const other = opdi_program_pair(writer, value);
     const int64_t size = value->node->constant.u.i, second = other ? other->node->constant.u.i : size;
@@ -154,7 +160,7 @@ static int opdi_program_put_int(opdi_program_writer *writer, const opdi_gvalue *
     opdi_json_print(&writer->nodes, whole ? "{\"as_sym_int\": {\"as_name\": \"%s\"}}" : "{\"as_name\": \"%s\"}", name);
     return 0;
 }
-/* Returns whether a value is an integer that differs between the traces. */
+/* Returns whether a value is an integer constant that differs between the two traces. */
 static bool opdi_program_is_open(opdi_program_writer *writer, const opdi_gvalue *value) {
     const opdi_gvalue *const other = opdi_program_pair(writer, value);
     return other && value->node && value->node->kind == OPDI_G_CONSTANT && value->node->constant.tag == OPD_TAG_INT &&
@@ -177,8 +183,8 @@ static void opdi_program_put_device(opdi_string *to, opd_device device) {
     if (device.index < 0) { opdi_string_add(to, "null}"); }
     else { opdi_json_print(to, "%d}", (int)device.index); }
 }
-/* Adds the description of a tensor: {"dtype": 7, "sizes": [..], ...}.  `dims` has its sizes, then its strides, and
-   `second` has those in the second trace.  Returns 0, or -1 and sets an error. */
+/* Adds the description of a tensor: {"dtype": 7, "sizes": [..], ...}.  `dims` has its sizes, then its strides; `second`
+   has the same for the second trace.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_meta(opdi_program_writer *writer, opdi_string *to, int dtype, const int64_t *dims,
                                  const int64_t *second, int ndim, bool requires_grad, opd_device device,
                                  int64_t offset) {
@@ -197,7 +203,7 @@ static int opdi_program_put_meta(opdi_program_writer *writer, opdi_string *to, i
     opdi_json_print(to, "], \"storage_offset\": {\"as_int\": %lld}, \"layout\": 7}", (long long)offset);
     return to->failed ? -1 : 0;
 }
-/* Adds a value to the list of values with their sizes.  Returns 0, or -1 and sets an error. */
+/* Adds a value to "tensor_values", the descriptions of the graph's tensors.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_value(opdi_program_writer *writer, const opdi_gvalue *value) {
     if (value->dtype < 0 || !opdi_program_file_dtype(value->dtype)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: the sizes of a value are not known: trace the graph");
@@ -212,7 +218,7 @@ static int opdi_program_put_value(opdi_program_writer *writer, const opdi_gvalue
     return opdi_program_put_meta(writer, &writer->metas, value->dtype, value->dims, other ? other->dims : value->dims,
                                  value->ndim, value->requires_grad, writer->device, 0);
 }
-/* Adds a number of a constant, in the form that the schema's type needs. */
+/* Adds a constant number, in the form that the schema's type asks for. */
 static void opdi_program_put_number(opdi_string *to, const opdi_type *type, const opd_value *value) {
     static const char *const words[] = {"ScalarType", "Layout", "MemoryFormat"};
     static const char *const kinds[] = {"as_scalar_type", "as_layout", "as_memory_format"};
@@ -267,7 +273,7 @@ static int opdi_program_put_constant(opdi_program_writer *writer, const opdi_typ
     }
     return to->failed ? -1 : 0;
 }
-/* Adds a list.  Returns 0, or -1 and sets an error. */
+/* Adds a list argument.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_list(opdi_program_writer *writer, const opdi_type *type, const opdi_gnode *list) {
     opdi_string *const to = &writer->nodes;
     const opdi_type *const element = type->kind == OPDI_TYPE_LIST ? opdi_strip_optional(type->elems[0]) : type;
@@ -305,8 +311,8 @@ static int opdi_program_put_list(opdi_program_writer *writer, const opdi_type *t
     opdi_string_add(to, "]}");
     return to->failed ? -1 : 0;
 }
-/* Adds the results of a node.  For a list, adds the results of the node behind it that unpacks it.  Returns 0, or -1
-   and sets an error. */
+/* Adds the results of a node.  A result that is a list is written as its elements, which are the results of the node
+   that unpacks it.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_results(opdi_program_writer *writer, const opdi_gnode *node) {
     opdi_string *const to = &writer->nodes;
     for (int32_t i = 0; i < node->nout; i++) {
@@ -355,9 +361,9 @@ static int opdi_program_put_node(opdi_program_writer *writer, const opdi_gnode *
     return to->failed ? -1 : 0;
 }
 
-//== tensors that are written ==========================================================================================
+//== tensors to be written =============================================================================================
 
-/* Adds a tensor to those that are to be written.  Returns 0, or -1 and sets an error. */
+/* Adds a tensor to `items`, the tensors to be written.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_tensor(opdi_program_writer *writer, const char *name, opd_tensor *tensor,
                                    opd_module_kind kind) {
     opdi_program_item item;
@@ -381,7 +387,7 @@ static int opdi_program_put_tensor(opdi_program_writer *writer, const char *name
     opdi_string_add_n(&writer->items, (const char *)(const void *)&item, sizeof item);
     return writer->items.failed ? -1 : 0;
 }
-/* Compares two tensors by the memory they use. */
+/* Compares two tensors for qsort: weights before constants, then by storage, dtype and first byte. */
 static int opdi_by_memory(const void *first, const void *second) {
     const opdi_program_item *const item = *(const opdi_program_item *const *)first;
     const opdi_program_item *const other = *(const opdi_program_item *const *)second;
@@ -392,8 +398,8 @@ static int opdi_by_memory(const void *first, const void *second) {
     if (item->begin != other->begin) { return (uintptr_t)item->begin < (uintptr_t)other->begin ? -1 : 1; }
     return item < other ? -1 : item > other;
 }
-/* Finds which tensors share bytes, numbers the entries, and adds the file's description of each tensor.  Returns 0, or
-   -1 and sets an error. */
+/* Finds the tensors that share bytes, numbers the entries, and adds the description of each tensor to `configs`.
+   Returns 0, or -1 and sets an error. */
 static int opdi_program_arrange(opdi_program_writer *writer) {
     static const char *const files[] = {"tensor", "weight"};
     opdi_program_item *const items = (opdi_program_item *)(void *)writer->items.data, *lead = NULL;
@@ -431,7 +437,8 @@ static int opdi_program_arrange(opdi_program_writer *writer) {
     }
     return 0;
 }
-/* Writes the entry of a tensor and of those that share its bytes.  Returns 0, or -1 and sets an error. */
+/* Writes an entry with the bytes of a tensor, and of the tensors that share them.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_program_put_entry(opdi_zip_writer *zip, const opdi_program_item *item) {
     static const char *const paths[] = {"model/data/constants/tensor", "model/data/weights/weight"};
     const int64_t bytes = item->end - item->begin, stride = 1;
@@ -451,9 +458,10 @@ static int opdi_program_put_entry(opdi_zip_writer *zip, const opdi_program_item 
     return rc;
 }
 
-//== graphs that were traced ===========================================================================================
+//== writing traced graphs =============================================================================================
 
-/* Adds an input of the graph, with its kind. */
+/* Adds an input of the graph and its specification.  `name` is the name of the module's tensor of kind `kind`, or NULL
+   for an input of the user. */
 static void opdi_program_put_spec(opdi_program_writer *writer, const opdi_gvalue *value, const char *kind,
                                   const char *name) {
     const long long number = (long long)opdi_program_number(writer, value);
@@ -469,7 +477,8 @@ static void opdi_program_put_spec(opdi_program_writer *writer, const opdi_gvalue
     opdi_string_add(&writer->specs, strcmp(kind, "buffer") == 0 ? ", \"persistent\": true}}" : "}}");
 }
 static const char opdi_program_leaf_spec[] = "{\"type\": null, \"context\": null, \"children_spec\": []}";
-/* Adds the inputs: the module's tensors, the constants, and the user's inputs.  Returns 0, or -1 and sets an error. */
+/* Adds the inputs of the graph: the module's tensors, the constants, and the user's inputs.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_program_put_inputs(opdi_program_writer *writer) {
     static const char *const kinds[] = {"parameter", "buffer", "tensor_constant"};
     const opd_graph *const graph = writer->graph;
@@ -517,14 +526,14 @@ static bool opdi_program_same_constant(const opd_value *value, const opd_value *
     default: return memcmp(&value->u, &other->u, sizeof value->u) == 0;
     }
 }
-/* Notes that `other` of the second trace corresponds to `value` of the first.  Returns 0, or -1 and sets an error. */
+/* Records that `other` of the second trace corresponds to `value` of the first.  Returns 0, or -1 and sets an error. */
 static int opdi_program_pair_add(opdi_program_writer *writer, const opdi_gvalue *value, const opdi_gvalue *other) {
     const int64_t number = opdi_program_number(writer, value);
     if (number < 0 || number >= writer->npairs) { return opd_fail(OPD_ERROR_MEMORY, "out of memory"); }
     writer->pairs[number] = other;
     return 0;
 }
-/* Returns whether two nodes do the same with corresponding inputs. */
+/* Returns whether nodes of the two traces do the same with corresponding inputs. */
 static bool opdi_program_same_node(opdi_program_writer *writer, const opdi_gnode *node, const opdi_gnode *other) {
     bool same = other && node->kind == other->kind && node->op == other->op && node->nin == other->nin &&
         node->nout == other->nout && !node->nblocks && !other->nblocks;
@@ -533,8 +542,7 @@ static bool opdi_program_same_node(opdi_program_writer *writer, const opdi_gnode
     }
     return same && (node->kind != OPDI_G_CONSTANT || opdi_program_same_constant(&node->constant, &other->constant));
 }
-/* Finds the corresponding values of the second trace, and the size that stays open.  Returns 0, or -1 and sets an
-   error. */
+/* Finds the corresponding values of both traces, and the open size.  Returns 0, or -1 and sets an error. */
 static int opdi_program_pair_all(opdi_program_writer *writer) {
     const opd_graph *const graph = writer->graph, *const second = writer->other;
     const opdi_gnode *node, *other = second->body.first;
@@ -588,7 +596,7 @@ static int opdi_program_pair_all(opdi_program_writer *writer) {
                     "them: take two from 2 on that are further apart", (long long)writer->size,
                     (long long)writer->second);
 }
-/* Adds the JSON text of the program to text.  Returns 0, or -1 and sets an error. */
+/* Adds the JSON text of the program to `text`.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put(opdi_program_writer *writer, opdi_string *text) {
     const opd_graph *const graph = writer->graph;
     opdi_string spec = {NULL, 0, 0, false}, leaves = {NULL, 0, 0, false};
@@ -643,11 +651,12 @@ static int opdi_program_put(opdi_program_writer *writer, opdi_string *text) {
     return failed || !opd_ok() ? -1 : 0;
 }
 
-//== programs that were loaded =========================================================================================
+//== writing loaded programs ===========================================================================================
 //
-//  A loaded program's text is written again as the file had it, with the module's current tensors.
+//  For a loaded program, the JSON text of its file is written again, with the current tensors of the module.
 
-/* Adds the tensors of a loaded program.  Returns 0, or -1 and sets an error. */
+/* Adds the module's tensors to the tensors to be written.  Those that the program was loaded with must still have their
+   dtype and sizes.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_module(opdi_program_writer *writer, const opd_program *program) {
     const opd_module *const module = writer->module;
     for (int32_t i = 0; i < program->nshapes; i++) {
@@ -665,7 +674,7 @@ static int opdi_program_put_module(opdi_program_writer *writer, const opd_progra
         }
         if (opdi_program_put_tensor(writer, shape->name, tensor, shape->kind)) { return -1; }
     }
-    for (int64_t i = 0; i < opd_module_count(module); i++) {     /* tensors added since loading */
+    for (int64_t i = 0; i < opd_module_count(module); i++) {     /* tensors that were added after loading */
         const char *const name = opd_module_name(module, i);
         int32_t k = 0;
         while (k < program->nshapes && strcmp(program->shapes[k].name, name) != 0) { k++; }
@@ -674,7 +683,7 @@ static int opdi_program_put_module(opdi_program_writer *writer, const opd_progra
     }
     return 0;
 }
-/* Copies an entry of a loaded program's file under the name `name`.  Returns 0, or -1 and sets an error. */
+/* Copies entry number `entry` of a loaded program's file under the name `name`.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_again(opdi_zip_writer *zip, const opd_tensor_file *file, int64_t entry, const char *name) {
     opdi_source source;
     unsigned char *own;
@@ -683,7 +692,8 @@ static int opdi_program_put_again(opdi_zip_writer *zip, const opd_tensor_file *f
     opdi_free(own, source.length);
     return rc;
 }
-/* Writes the text of a loaded program unchanged, except that version 7 becomes 8, whose format includes that of 7. */
+/* Writes the JSON text of a loaded program as entry `name`.  It is unchanged, except that format version 7 becomes 8,
+   which includes version 7.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_text(opdi_zip_writer *zip, const opd_program *program, const char *name) {
     opdi_source source;
     unsigned char *own;
@@ -701,7 +711,8 @@ static int opdi_program_put_text(opdi_zip_writer *zip, const opd_program *progra
     opdi_free(own, source.length);
     return rc;
 }
-/* Copies the other entries of a program: examples of its inputs and, once per file, the user's own files. */
+/* Copies the remaining entries of a program: example inputs and, if `extra` is true, the user's own files.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_program_put_beside(opdi_zip_writer *zip, const opd_program *program, const char *name, bool extra) {
     static const char *const folders[] = {"extra/", "extra_files/"};
     const opd_tensor_file *const file = program->file;
@@ -743,7 +754,8 @@ static int opdi_program_put_config(opdi_zip_writer *zip, const char *folder, con
     opdi_string_free(&text);
     return rc;
 }
-/* Writes the entries of a program.  `text` is its text, or NULL for a loaded program.  Returns 0, or -1. */
+/* Writes the entries of a program.  `text` is its JSON text, or NULL for a loaded program.  If `extra` is true, copies
+   the user's own files, too.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_one(const opdi_program_writer *writer, const opdi_string *text, opdi_zip_writer *zip,
                                 bool extra) {
     const opdi_program_item *const items = (const opdi_program_item *)(void *)writer->items.data;
@@ -760,8 +772,8 @@ static int opdi_program_put_one(const opdi_program_writer *writer, const opdi_st
     (void)snprintf(path, sizeof path, "model/data/sample_inputs/%.300s.pt", writer->name);
     return opdi_zip_add(zip, path, "", 0);
 }
-/* Writes a program.  `other` is a second trace of it, or NULL.  `numbers` are the numbers of entries written to the
-   file so far.  Returns 0, or -1 and sets an error. */
+/* Writes a program.  `other` is a second trace of the graph, or NULL.  `numbers` has the numbers of the next entries in
+   the file, and is advanced.  `extra`: see opdi_program_put_beside.  Returns 0, or -1 and sets an error. */
 static int opdi_program_write_one(const opd_graph *graph, const opd_graph *other, const opd_module *module,
                                   const char *name, int64_t *numbers, opdi_zip_writer *zip, bool extra) {
     opdi_program_writer writer;
@@ -787,7 +799,7 @@ static int opdi_program_write_one(const opd_graph *graph, const opd_graph *other
     opd_scope_close(&scope);
     return rc;
 }
-/* Begins a file with the entries that every file has.  Returns 0, or -1 and sets an error. */
+/* Writes the entries with which each file begins.  Returns 0, or -1 and sets an error. */
 static int opdi_program_write_head(opdi_zip_writer *zip) {
     const char *const order = opdi_big_endian() ? "big" : "little";
     return opdi_zip_add(zip, "model/archive_format", "pt2", 3) || opdi_zip_add(zip, "model/archive_version", "0", 1) ||

@@ -2,8 +2,9 @@
 
 //== vmap ==============================================================================================================
 //
-//  torch.vmap in a program is four functions: begin a layer, move tensors into it and out of it, end it.  The part
-//  between begin and end becomes a graph, whose first input is the layer's level.
+//  In the text of a program, torch.vmap consists of calls of four functions: one begins a layer, two move tensors into
+//  and out of the layer, one ends it.  The nodes between the begin and the end become a graph, whose first input is the
+//  layer's level.
 
 static int opdi_region_vmap(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     const char *const how = args[1].tag == OPD_TAG_STR ? args[1].u.s : "";
@@ -33,8 +34,8 @@ static const opdi_region_kind opdi_vmap_kind = {{"vmap", opdi_region_run, true},
 static const opdi_gfunction opdi_vmap_moves[] = {
     {"_add_batch_dim", opdi_vmap_move, true}, {"_remove_batch_dim", opdi_vmap_move, true}};
 
-/* Returns which function of torch.vmap a node calls: 'b'egin, 'i'n, 'o'ut, 'e'nd, 'l' (lazy_load_decompositions, which
-   has no effect), or 0 for another function. */
+/* Returns a letter for the function of torch.vmap that a node calls: 'b'egin, 'i'n, 'o'ut, 'e'nd, 'l'
+   (lazy_load_decompositions, which has no effect), or 0 for any other function. */
 static int opdi_vmap_which(const opd_json *json, int64_t node) {
     static const char *const names[] = {"lazy_load_decompositions", "_vmap_increment_nesting", "_add_batch_dim",
                                         "_remove_batch_dim", "_vmap_decrement_nesting"};
@@ -44,15 +45,15 @@ static int opdi_vmap_which(const opd_json *json, int64_t node) {
     while (i < 5 && strcmp(target + 29, names[i]) != 0) { i++; }
     return i < 5 ? "lbioe"[i] : 0;
 }
-/* Reads the argument at `place` of a node, or returns NULL and sets an error. */
+/* Reads argument number `place` of the node at `at` in the JSON.  Returns NULL and sets an error if it fails. */
 static opdi_gvalue *opdi_vmap_argument(opdi_program_reader *reader, opdi_program_graph *made, int64_t at, int place) {
     const opd_json *const json = reader->json;
     const int64_t given = opdi_program_given(json, opd_json_first(json, opd_json_get(json, at, "inputs")), "", place);
     if (given < 0) { (void)opdi_program_bad(reader, at, "too few arguments of a vmap"); }
     return given < 0 ? NULL : opdi_program_argument(reader, made, given, NULL);
 }
-/* Reads a node that adds a batch dim, with the arguments (tensor, dim, level), or, if `out` is true, removes it, with
-   (tensor, level, examples, dim). */
+/* Reads a node that adds a batch dim, with the arguments (tensor, dim, level).  If `out` is true, the node removes the
+   dim and has the arguments (tensor, level, examples, dim).  Returns 0, or -1 and sets an error. */
 static int opdi_vmap_move_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at, bool out) {
     const opd_json *const json = reader->json;
     opdi_gnode *const node = opdi_gnode_new(made->graph, OPDI_G_FUNCTION, 3, 1);
@@ -69,7 +70,7 @@ static int opdi_program_nodes(opdi_program_reader *reader, opdi_program_graph *m
 OPDI_INTERNAL int opdi_program_begin(opdi_program_reader *reader, opdi_program_graph *made, int64_t graph,
                                      int64_t count);
 static int opdi_program_end(opdi_program_graph *made);
-/* Counts the names that the nodes of a vmap use or define, from its first node on. */
+/* Returns an upper bound of the number of names that are used or defined inside a vmap.  `node` is its first node. */
 static int64_t opdi_vmap_values(const opd_json *json, int64_t node) {
     int64_t count = 0, depth = 1;
     for (; node >= 0 && depth; node = opd_json_next(json, node)) {
@@ -84,8 +85,8 @@ static int64_t opdi_vmap_values(const opd_json *json, int64_t node) {
     }
     return count;
 }
-/* Reads the nodes inside a vmap into the graph `inner`, and moves *at to the vmap's end.  Returns 0, or -1 and sets an
-   error. */
+/* Reads the nodes inside a vmap into the new graph `inner`, and moves *at to the node that ends the vmap.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_vmap_inside(opdi_program_reader *reader, opdi_program_graph *made, opdi_program_graph *inner,
                             int64_t *at) {
     int64_t count = 0;
@@ -111,7 +112,8 @@ static int opdi_vmap_inside(opdi_program_reader *reader, opdi_program_graph *mad
     }
     return opdi_program_end(inner);
 }
-/* Reads a vmap that begins at *at, and moves *at to its end.  Returns 0, or -1 and sets an error. */
+/* Reads a vmap that begins at the node *at, and moves *at to the node that ends it.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_program_vmap_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t *at) {
     const opd_value none = opd_value_none();
     const int64_t begin = *at;
@@ -149,8 +151,8 @@ static int opdi_program_vmap_node(opdi_program_reader *reader, opdi_program_grap
     opdi_gnode_append(made->graph, node);
     return 0;
 }
-/* Returns whether a node only computes a dtype.  The exporter has used the dtype already, and the node's result is not
-   a value of this graph. */
+/* Returns whether a node only computes a dtype and has no results.  Such a node is left out, because the exporter has
+   already used the dtype. */
 static bool opdi_program_asks_dtype(const opd_json *json, int64_t node, const char *target) {
     static const char *const targets[] = {"torch.ops.aten.promote_types.", "torch.ops.aten.result_type.",
                                           "torch.ops.aten.can_cast."};
@@ -162,7 +164,7 @@ static bool opdi_program_asks_dtype(const opd_json *json, int64_t node, const ch
     for (; out >= 0; out = opd_json_next(json, out)) { asks = asks && opd_json_get(json, out, "as_none") >= 0; }
     return asks;
 }
-/* Reads a node.  Returns 0, or -1 and sets an error. */
+/* Reads the node at `at` in the JSON and adds it to the graph.  Returns 0, or -1 and sets an error. */
 static int opdi_program_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at) {
     const char *const target = opd_json_text(reader->json, opd_json_get(reader->json, at, "target"), NULL);
     char name[300], why[700];
@@ -199,7 +201,7 @@ static int opdi_program_node(opdi_program_reader *reader, opdi_program_graph *ma
 
 //== graphs ============================================================================================================
 
-/* Counts the values that a graph's nodes make, for the table of names. */
+/* Returns an upper bound of the number of values in a graph, for the size of its table of names. */
 OPDI_INTERNAL int64_t opdi_program_values_of(const opd_json *json, int64_t graph) {
     int64_t count = opd_json_count(json, opd_json_get(json, graph, "inputs"));
     int64_t node = opd_json_first(json, opd_json_get(json, graph, "nodes"));
@@ -211,7 +213,8 @@ OPDI_INTERNAL int64_t opdi_program_values_of(const opd_json *json, int64_t graph
     }
     return count;
 }
-/* Begins an empty graph, with a table for `count` names in the innermost scope.  Returns 0, or -1 and sets an error. */
+/* Begins an empty graph.  Its table of names has space for `count` names and belongs to the innermost scope.  Returns
+   0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_program_begin(opdi_program_reader *reader, opdi_program_graph *made, int64_t graph,
                                      int64_t count) {
     memset(made, 0, sizeof *made);
@@ -223,7 +226,7 @@ OPDI_INTERNAL int opdi_program_begin(opdi_program_reader *reader, opdi_program_g
     if (made->names) { memset(made->names, 0, (size_t)made->size * sizeof *made->names); }
     return made->graph ? 0 : -1;
 }
-/* Adds an input as the text describes it at `at`, or returns NULL and sets an error. */
+/* Adds an input to the graph, as described at `at` in the JSON.  Returns NULL and sets an error if it fails. */
 OPDI_INTERNAL opdi_gvalue *opdi_program_graph_input(const opdi_program_reader *reader, opdi_program_graph *made,
                                                     int64_t at) {
     int64_t value;
@@ -240,7 +243,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_program_graph_input(const opdi_program_reader *r
     if (input && name && opdi_program_define(reader, made, at, name, input)) { return NULL; }
     return input;
 }
-/* Reads nodes from *at to the end of the graph, or of the vmap that contains them.  Returns 0, or -1 and sets an
+/* Reads nodes from *at on, until the graph, or the vmap that `made` is made from, ends.  Returns 0, or -1 and sets an
    error. */
 static int opdi_program_nodes(opdi_program_reader *reader, opdi_program_graph *made, int64_t *at) {
     const opd_json *const json = reader->json;
@@ -262,14 +265,14 @@ static int opdi_program_end(opdi_program_graph *made) {
     to->result = to->noutputs == 1 ? to->outputs[0]
         : opdi_graph_list(to, OPDI_G_TUPLE, OPD_TAG_LIST, "Tensor", to->outputs, to->noutputs);
     if (!to->result) { return -1; }
-    if (made->device) {                           /* after all other inputs */
+    if (made->device) {                           /* the device comes after all other inputs */
         if (opdi_graph_room(to, to->ninputs + 1)) { return -1; }
         to->inputs[to->ninputs++] = made->device;
     }
     opdi_graph_changed(to);
     return 0;
 }
-/* Reads the nodes of a graph, then its outputs.  Returns 0, or -1 and sets an error. */
+/* Reads the nodes of a graph, then its outputs, and finishes it.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_program_body(opdi_program_reader *reader, opdi_program_graph *made, int64_t graph) {
     const opd_json *const json = reader->json;
     const int64_t outputs = opd_json_get(json, graph, "outputs"), count = opd_json_count(json, outputs);
@@ -285,8 +288,8 @@ OPDI_INTERNAL int opdi_program_body(opdi_program_reader *reader, opdi_program_gr
     }
     return opdi_program_end(made);
 }
-/* Reads a graph that a node calls, and gives it to the program.  Sets *wants_device to whether its last input is the
-   device. */
+/* Reads a graph that a node calls; the program owns it.  Sets *wants_device to true if the graph's last input is the
+   device.  Returns NULL and sets an error if it fails. */
 static opd_graph *opdi_program_inner(opdi_program_reader *reader, int64_t graph, bool *wants_device) {
     const opd_json *const json = reader->json;
     opdi_program_graph made;
@@ -310,8 +313,8 @@ static opd_graph *opdi_program_inner(opdi_program_reader *reader, int64_t graph,
     *wants_device = rc == 0 && made.device;
     return rc ? NULL : made.graph;
 }
-/* Appends the value at `at`, or all values of the list there, to a node's arguments.  Returns 0, or -1 and sets an
-   error. */
+/* Appends the argument at `at` in the JSON to in[*count]; if it is a list, appends its elements.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_program_spread(opdi_program_reader *reader, opdi_program_graph *made, int64_t at, opdi_gvalue **in,
                                int32_t *count) {
     int64_t value;
@@ -333,7 +336,8 @@ static int opdi_program_spread(opdi_program_reader *reader, opdi_program_graph *
     }
     return 0;
 }
-/* Reads a mode that is set around a graph, which must be a constant.  Returns 0, or -1 and sets an error. */
+/* Reads an argument of a node that sets a mode around a graph.  It must be a constant; a string is the name of a
+   device.  Returns 0, or -1 and sets an error. */
 static int opdi_program_mode(const opdi_program_reader *reader, int64_t at, opd_value *mode) {
     int64_t value;
     opd_device device;
@@ -346,7 +350,7 @@ static int opdi_program_mode(const opdi_program_reader *reader, int64_t at, opd_
     *mode = opd_value_device(device);
     return 0;
 }
-/* Returns the number of a node's results, with lists counted by their elements. */
+/* Returns the number of results of a node; a list counts as many as it has elements. */
 static int32_t opdi_program_region_nout(const opd_json *json, int64_t outputs) {
     int64_t count = 0;
     for (int64_t at = opd_json_first(json, outputs); at >= 0; at = opd_json_next(json, at)) {
@@ -355,7 +359,8 @@ static int32_t opdi_program_region_nout(const opd_json *json, int64_t outputs) {
     }
     return (int32_t)OPDI_MIN(count, INT32_MAX);
 }
-/* Names the results of a node that calls graphs, and adds the node.  Returns 0, or -1 and sets an error. */
+/* Makes and names the results of a node that calls graphs, and adds the node to the graph.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_program_region_results(const opdi_program_reader *reader, opdi_program_graph *made, int64_t outputs,
                                        opdi_gnode *node) {
     const opd_json *const json = reader->json;
@@ -380,7 +385,7 @@ static int opdi_program_region_results(const opdi_program_reader *reader, opdi_p
     opdi_gnode_append(made->graph, node);
     return 0;
 }
-/* Reads a node that calls graphs.  Returns 0, or -1 and sets an error. */
+/* Reads a node of kind `kind`, which calls graphs.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_program_region_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
                                            const opdi_region_kind *kind) {
     const opd_json *const json = reader->json;
@@ -410,8 +415,7 @@ OPDI_INTERNAL int opdi_program_region_node(opdi_program_reader *reader, opdi_pro
             if (opdi_program_mode(reader, arg, &region->modes[modes++])) { return -1; }
             continue;
         }
-        if (graphs == kind->graphs && (opdi_program_member(json, arg, "as_string") >= 0 ||        /* the graph's
-                                                                                                     name, or hints */
+        if (graphs == kind->graphs && (opdi_program_member(json, arg, "as_string") >= 0 ||        /* name or hints */
                                        opdi_program_member(json, arg, "as_string_to_argument") >= 0)) { continue; }
         const int32_t before = count;
         if (opdi_program_spread(reader, made, arg, in, &count)) { return -1; }
@@ -423,14 +427,14 @@ OPDI_INTERNAL int opdi_program_region_node(opdi_program_reader *reader, opdi_pro
     if (graphs != kind->graphs || modes != kind->modes || (kind->lists > 0 && lists < kind->lists - 1)) {
         return opdi_program_bad(reader, at, "%s is given too few arguments", kind->function.name);
     }
-    if (kind->lists == 2 && kind->inside == opdi_region_scan) {  /* map has no carried values */
+    if (kind->lists == 2 && kind->inside == opdi_region_scan) {  /* map_impl: its first list is sliced */
         region->nsliced = region->nfirst;
         region->nfirst = 0;
     }
     in[count++] = NULL;
     const bool device = region->wants_device[0] || region->wants_device[1];
     if (device && !(in[count - 1] = opdi_program_device_value(made))) { return -1; }
-    if (!device) {                                /* no graph wants a device: pass None */
+    if (!device) {                                /* no graph takes the device: pass None */
         const opd_value none = opd_value_none();
         if (!(in[count - 1] = opdi_program_constant(made, NULL, &none))) { return -1; }
     }

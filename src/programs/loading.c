@@ -16,8 +16,8 @@ void opd_program_free(opd_program *program) {
     opdi_arena_free(&program->arena);
     opdi_free(program, sizeof *program);
 }
-/* Returns the JSON text in an entry of the file, and sets *source to it.  Returns NULL and sets an error if it
-   fails. */
+/* Returns the JSON text of an entry, and sets *source to describe the entry in errors.  Returns NULL and sets an error
+   if it fails. */
 static opd_json *opdi_program_json(const opdi_program_reader *reader, int64_t entry, opdi_source *source) {
     unsigned char *own;
     if (opdi_zip_bytes(reader->file, opdi_named_of(reader->file, entry), 1, source, &own)) { return NULL; }
@@ -27,8 +27,8 @@ static opd_json *opdi_program_json(const opdi_program_reader *reader, int64_t en
     source->length = 0;
     return json;
 }
-/* Notes the names of the file's programs and finds the program called `name`.  If `name` is NULL, finds "model", or the
-   first program.  Returns its entry, or -1 and sets an error. */
+/* Records the names of the file's programs, and finds the program called `name`.  If `name` is NULL, finds "model",
+   else the first program.  Returns the number of its entry, or -1 and sets an error. */
 static int64_t opdi_program_find(opdi_program_reader *reader, const char *name) {
     opd_program *const program = reader->program;
     const opd_tensor_file *const file = reader->file;
@@ -40,7 +40,7 @@ static int64_t opdi_program_find(opdi_program_reader *reader, const char *name) 
         const char *const entry = opdi_named_name(file, i), *const slash = strchr(entry, '/');
         const size_t length = strlen(entry);
         if (strcmp(entry, "serialized_exported_program.json") == 0 && (!name || strcmp(name, "model") == 0)) {
-            program->names[0] = program->name = "model";         /* before torch 2.7 */
+            program->names[0] = program->name = "model";         /* a file from before torch 2.7 */
             program->nnames = 1;
             reader->root = "";
             reader->plain = true;
@@ -66,7 +66,8 @@ static int64_t opdi_program_find(opdi_program_reader *reader, const char *name) 
     return opdi_bad(&file->source, OPDI_NOWHERE, name && program->nnames ? "the file has no program '%.100s'"
                     : "this is no file of an exported program", name);
 }
-/* Opens a checkpoint that is an entry of the file.  Returns NULL if it is missing, or NULL and sets an error. */
+/* Opens a checkpoint that is the entry `name` in `folder`.  Returns NULL if there is no such entry, or NULL and sets an
+   error if it fails. */
 static opd_tensor_file *opdi_program_checkpoint(const opdi_program_reader *reader, const char *folder,
                                                 const char *name) {
     const int64_t entry = opdi_program_entry(reader, folder, name);
@@ -89,7 +90,7 @@ static opd_tensor_file *opdi_program_checkpoint(const opdi_program_reader *reade
     }
     return opdi_tensor_file(bulk, &source);
 }
-/* Opens the checkpoints that contain a file's tensors.  Returns 0, or -1 and sets an error. */
+/* Opens the checkpoints that contain the tensors in older files.  Returns 0, or -1 and sets an error. */
 static int opdi_program_checkpoints(opdi_program_reader *reader) {
     char name[300];
     (void)snprintf(name, sizeof name, "%.200s.pt", reader->program->name);
@@ -121,7 +122,7 @@ static int opdi_program_configs(opdi_program_reader *reader) {
     }
     return 0;
 }
-/* Records the names, kinds and sizes of the module's tensors.  Returns 0, or -1 if memory runs out. */
+/* Records the names, kinds, dtypes and sizes of the module's tensors.  Returns 0, or -1 if memory runs out. */
 static int opdi_program_shapes(opd_program *program) {
     const int64_t count = opd_module_count(program->module);
     program->shapes = (opdi_program_shape *)opdi_arena_alloc(&program->arena,
@@ -169,8 +170,8 @@ static void opdi_program_reader_end(opdi_program_reader *reader) {
     opd_tensor_file_close(reader->weights);
     opd_tensor_file_close(reader->constants);
 }
-/* Reads a program from an open file and closes the file.  On failure returns NULL and sets an error.  If `file` is
-   NULL, opening it has failed and set the error. */
+/* Reads the program `name` from an open file, which belongs to the program from then on.  If `file` is NULL, opening it
+   has failed and set an error.  Returns NULL and sets an error if it fails. */
 static opd_program *opdi_program_load(opd_tensor_file *file, const char *name) {
     opdi_program_reader reader;
     opd_program *program = file ? (opd_program *)opdi_alloc(sizeof *program) : NULL;
@@ -184,7 +185,8 @@ static opd_program *opdi_program_load(opd_tensor_file *file, const char *name) {
     reader.file = program->file = file;
     reader.source = file->source;
     opdi_thread *const thread = opdi_self();
-    const uint64_t was = opdi_enter(thread);      /* like a call, so that schemas it reads stay valid */
+    const uint64_t was = opdi_enter(thread);      /* like a call of an operator, so that the schemas it reads stay
+                                                     valid */
     opd_scope scope = opd_scope_open();
     program->module = opd_module_new();
     const int rc = program->module ? opdi_program_open(&reader, name) : -1;

@@ -2,7 +2,7 @@
 
 //== arguments and nodes ===============================================================================================
 
-/* Adds an input to the graph, with room for it.  Returns NULL and sets an error if it fails. */
+/* Adds an input of type `tag` to the graph.  Returns NULL and sets an error if it fails. */
 OPDI_INTERNAL opdi_gvalue *opdi_program_input_add(opd_graph *graph, int32_t tag) {
     opdi_gvalue *const value = opdi_graph_room(graph, graph->ninputs + 1) ? NULL : opdi_gvalue_new(graph, NULL, tag);
     if (value) {
@@ -21,8 +21,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_program_device_value(opdi_program_graph *made) {
 OPDI_INTERNAL opdi_gnamed *opdi_program_slot(const opdi_program_graph *made, const char *name) {
     return opdi_gnamed_slot(made->names, made->size, name, strlen(name));
 }
-/* Gives a value its name, by which it is found later.  `at` is the position in the JSON, for errors.  Returns 0, or -1
-   and sets an error. */
+/* Gives a value its name, by which later nodes find it.  `at` is the position in the JSON, for errors.  Returns 0, or
+   -1 and sets an error. */
 OPDI_INTERNAL int opdi_program_define(const opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
                                       const char *name, opdi_gvalue *value) {
     if (!value) { return -1; }
@@ -35,8 +35,8 @@ OPDI_INTERNAL int opdi_program_define(const opdi_program_reader *reader, opdi_pr
     slot->value = value;
     return slot->name ? 0 : -1;
 }
-/* Finds a value by name.  A value of the outer graph becomes an input of this one.  Returns NULL if there is none, or
-   NULL and sets an error. */
+/* Finds a value by name.  A value of the graph around a vmap becomes an input of the vmap's graph.  Returns NULL if
+   there is no such value, or NULL and sets an error if it fails. */
 static opdi_gvalue *opdi_program_value(const opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
                                        const char *name) {
     opdi_gvalue *const own = opdi_program_slot(made, name)->value;
@@ -51,15 +51,16 @@ OPDI_INTERNAL opdi_gvalue *opdi_program_use(const opdi_program_reader *reader, o
     else if (!value) { (void)opdi_program_bad(reader, at, "there is no value '%.100s' here", name); }
     return value;
 }
-/* Makes a constant, converted for an argument of type `type`, or unchanged if `type` is NULL.  Returns NULL and sets an
-   error if it fails. */
+/* Adds a constant to the graph.  If `type` is not NULL, the value is converted as for an argument of this type.
+   Returns NULL and sets an error if it fails. */
 OPDI_INTERNAL opdi_gvalue *opdi_program_constant(opdi_program_graph *made, const opdi_type *type,
                                                  const opd_value *value) {
     opd_value bound = *value;
     if (type && opdi_bind_value(type, value, &bound) < 0) { return NULL; }
     return opdi_graph_constants(made->graph, &bound);
 }
-/* Makes a list of values of type `word`.  Returns NULL and sets an error if it fails. */
+/* Adds a node that makes a list of `count` values of type `word` ("Tensor", "float", "bool" or "int").  Returns NULL
+   and sets an error if it fails. */
 static opdi_gvalue *opdi_program_list(opdi_program_graph *made, const char *word, opdi_gvalue *const *values,
                                       int32_t count) {
     const int32_t tag = *word == 'T' ? OPD_TAG_TENSORS : *word == 'f' ? OPD_TAG_FLOATS : *word == 'b' ? OPD_TAG_BOOLS
@@ -68,7 +69,8 @@ static opdi_gvalue *opdi_program_list(opdi_program_graph *made, const char *word
 }
 OPDI_INTERNAL opdi_gvalue *opdi_program_argument(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
                                                  const opdi_type *type);
-/* Reads a symbolic number: {"as_name": ".."} or {"as_int": 3}. */
+/* Reads a symbolic number at `at` in the JSON: {"as_name": ".."} or {"as_int": 3}.  Returns NULL and sets an error if
+   it fails. */
 OPDI_INTERNAL opdi_gvalue *opdi_program_symbolic(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
                                                  const opdi_type *type) {
     int64_t value;
@@ -77,7 +79,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_program_symbolic(opdi_program_reader *reader, op
     if (strcmp(kind, "as_name") == 0) { return opdi_program_use(reader, made, value); }
     return opdi_program_argument(reader, made, at, type);
 }
-/* Reads a list of constants, or returns NULL and sets an error. */
+/* Reads a list of constants at `at` in the JSON; `kind` is "as_ints" or similar.  Returns NULL and sets an error if it
+   fails. */
 static opdi_gvalue *opdi_program_constants(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
                                            const char *kind, const opdi_type *type) {
     const opd_json *const json = reader->json;
@@ -98,7 +101,7 @@ static opdi_gvalue *opdi_program_constants(opdi_program_reader *reader, opdi_pro
         if (rc) { return NULL; }
     }
     list = opd_value_list(values, count);
-    if (!type) {                                  /* makes a list of the type that the kind names */
+    if (!type) {                                  /* makes a list of the type that `kind` names */
         for (i = 0; i < count && strcmp(kind, "as_strings") != 0; i++) {
             if (*kind && kind[3] == 'i') { ((int64_t *)(void *)values)[i] = values[i].u.i; }
             else if (kind[3] == 'f') { ((double *)(void *)values)[i] = values[i].u.d; }
@@ -109,7 +112,8 @@ static opdi_gvalue *opdi_program_constants(opdi_program_reader *reader, opdi_pro
     }
     return opdi_program_constant(made, type, &list);
 }
-/* Reads a list of tensors or symbolic numbers; tensors may be None.  Returns NULL and sets an error if it fails. */
+/* Reads a list of tensors (`kind` "as_tensors" or "as_optional_tensors", which may have None) or symbolic numbers.
+   Returns NULL and sets an error if it fails. */
 static opdi_gvalue *opdi_program_values(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
                                         const char *kind) {
     const opd_json *const json = reader->json;
@@ -132,8 +136,8 @@ static opdi_gvalue *opdi_program_values(opdi_program_reader *reader, opdi_progra
     }
     return opdi_program_list(made, word, values, i);
 }
-/* Reads a constant that is not a list into *constant.  Returns 0, 1 if the argument is not a constant, or -1 and sets
-   an error. */
+/* Reads a constant that is not a list into *constant.  Returns 0, or 1 if the argument is not such a constant, or -1
+   and sets an error. */
 OPDI_INTERNAL int opdi_program_single(const opdi_program_reader *reader, int64_t at, const char *kind,
                                       opd_value *constant) {
     const opd_json *const json = reader->json;
@@ -152,7 +156,8 @@ OPDI_INTERNAL int opdi_program_single(const opdi_program_reader *reader, int64_t
         *constant = opd_value_complex(pair);
     } else if (strcmp(kind, "as_int") == 0 || strcmp(kind, "as_scalar_type") == 0 || strcmp(kind, "as_layout") == 0 ||
                strcmp(kind, "as_memory_format") == 0) {
-        if (kind[3] == 'i' && opd_json_kind_of(json, at) == OPD_JSON_BOOL) {    /* torch 2.5 mixes ints and bools */
+        if (kind[3] == 'i' && opd_json_kind_of(json, at) == OPD_JSON_BOOL) {    /* torch 2.5 writes some ints as
+                                                                                   bools */
             *constant = opd_value_bool(opd_json_bool(json, at, false));
             return 0;
         }
@@ -202,8 +207,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_program_argument(opdi_program_reader *reader, op
     return NULL;
 }
 
-/* Names the results of a node in the order of its schema.  `first` is the position of the first result in the JSON.
-   Returns 0, or -1 and sets an error. */
+/* Names the results of a node, whose descriptions in the JSON begin at `first`, in the order of its schema.  Returns 0,
+   or -1 and sets an error. */
 OPDI_INTERNAL int opdi_program_results(const opdi_program_reader *reader, opdi_program_graph *made, int64_t first,
                                        opdi_gnode *node) {
     const opd_json *const json = reader->json;
@@ -245,7 +250,8 @@ OPDI_INTERNAL int opdi_program_results(const opdi_program_reader *reader, opdi_p
     }
     return 0;
 }
-/* Counts a call of an operator.  `what` is the reason why it cannot be called, or NULL. */
+/* Counts a call of operator `name`, for opd_program_operator.  `what` is the reason why it cannot be called, or NULL.
+   Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_program_count(opd_program *program, const char *name, const char *what) {
     opdi_program_operator *const list = (opdi_program_operator *)(void *)program->operators.data;
     const size_t count = program->operators.length / sizeof *list;
@@ -261,14 +267,15 @@ OPDI_INTERNAL int opdi_program_count(opd_program *program, const char *name, con
     opdi_string_add_n(&program->operators, (const char *)(const void *)&fresh, sizeof fresh);
     return fresh.name && !program->operators.failed ? 0 : -1;
 }
-/* Fails when a node is run whose operator is missing or cannot take its arguments; node->user is the reason. */
+/* Runs a node whose operator is missing or cannot take its arguments: sets an error with the reason node->user and
+   returns -1. */
 static int opdi_program_missing_run(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     (void)args;
     (void)rets;
     return opd_fail(OPD_ERROR_NOT_FOUND, "%s", (const char *)node->user);
 }
-/* Reads a node that calls `function` (which computes with numbers, or fails) instead of an operator.  `user` is stored
-   in the node. */
+/* Reads a node that calls the C function `function` instead of an operator: it computes with numbers, or fails.  `user`
+   becomes node->user.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_program_function_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
                                              const opdi_gfunction *function, const void *user) {
     const opd_json *const json = reader->json;
@@ -297,7 +304,8 @@ OPDI_INTERNAL int opdi_program_function_node(opdi_program_reader *reader, opdi_p
     return opdi_program_results(reader, made, opd_json_first(json, outputs), node);
 }
 static const opdi_gfunction opdi_program_missing = {"missing", opdi_program_missing_run, true};
-/* Reads a node that fails when it is run; `why` is the reason. */
+/* Reads a node that cannot be run.  When it is, it fails with the message `why`.  Returns 0, or -1 and sets an
+   error. */
 OPDI_INTERNAL int opdi_program_missing_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
                                             const char *target, const char *why) {
     opd_program *const program = reader->program;
@@ -309,8 +317,8 @@ OPDI_INTERNAL int opdi_program_missing_node(opdi_program_reader *reader, opdi_pr
     if (!function->name || opdi_program_count(program, target, what)) { return -1; }
     return opdi_program_function_node(reader, made, at, function, what);
 }
-/* Finds an argument of a node by its name in the schema or, if it is unnamed, by its number `place`, from `first` on.
-   Returns its position in the JSON, or -1 if it is left out. */
+/* Finds an argument of a node: the one called `name` or, if arguments have no names, the one numbered `place`.  `first`
+   is the position of the first argument.  Returns the argument's position in the JSON, or -1 if it is left out. */
 OPDI_INTERNAL int64_t opdi_program_given(const opd_json *json, int64_t first, const char *name, int place) {
     int64_t found = -1;
     for (int64_t at = first; at >= 0 && found < 0; at = opd_json_next(json, at), place--) {
@@ -319,7 +327,8 @@ OPDI_INTERNAL int64_t opdi_program_given(const opd_json *json, int64_t first, co
     }
     return found;
 }
-/* Operators whose behaviour was fixed by exporting in eval mode. */
+/* Operators that behave as in eval mode because the program was exported in it, with the note for the user.  A note
+   applies if the argument `arg` is false, or always if `arg` is NULL. */
 static const struct { const char *name, *arg, *note; } opdi_program_notes[] = {
     {"aten::batch_norm", "training", "batch_norm uses its saved mean and variance, and does not update them"},
     {"aten::_native_batch_norm_legit_no_training", NULL,
@@ -330,8 +339,8 @@ static const struct { const char *name, *arg, *note; } opdi_program_notes[] = {
     {"aten::feature_dropout", "train", "dropout is off"}, {"aten::alpha_dropout", "train", "dropout is off"},
     {"aten::lstm.input", "train", "dropout is off"}, {"aten::gru.input", "train", "dropout is off"},
     {"aten::rrelu", "training", "rrelu is not random"}};
-/* Adds a note, once per operator, about a node that does not behave as in training.  Returns 0, or -1 if memory runs
-   out. */
+/* If the node is listed above, adds the note to the program, unless it is there already.  Returns 0, or -1 if memory
+   runs out. */
 static int opdi_program_note(opd_program *program, const opdi_gnode *node) {
     for (size_t i = 0; i < sizeof opdi_program_notes / sizeof *opdi_program_notes; i++) {
         const char *const arg = opdi_program_notes[i].arg, *const note = opdi_program_notes[i].note;
@@ -350,7 +359,8 @@ static int opdi_program_note(opd_program *program, const opdi_gnode *node) {
     }
     return 0;
 }
-/* Reads a node that calls an operator; `inputs` and `outputs` are the positions of its first argument and result. */
+/* Reads a node that calls operator `op`.  `inputs` and `outputs` are the positions of its first argument and result in
+   the JSON.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_program_call_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at, opd_op *op,
                                          int64_t inputs, int64_t outputs) {
     const opd_json *const json = reader->json;
@@ -372,8 +382,9 @@ OPDI_INTERNAL int opdi_program_call_node(opdi_program_reader *reader, opdi_progr
     opdi_gnode_append(made->graph, node);
     return opdi_program_note(reader->program, node) ? -1 : opdi_program_results(reader, made, outputs, node);
 }
-/* Writes the qualified name of a target: "aten::add.Tensor" for "torch.ops.aten.add.Tensor".  Returns NULL for other
-   targets. */
+/* Writes the qualified name of the operator that a target names to `name`: "aten::add.Tensor" for
+   "torch.ops.aten.add.Tensor".  Returns `name`, or NULL if the target is not the name of an operator or is too long for
+   `cap` bytes. */
 OPDI_INTERNAL const char *opdi_program_qualified(const char *target, char *name, size_t cap) {
     static const char begin[] = "torch.ops.";
     if (strncmp(target, begin, sizeof begin - 1) != 0) { return NULL; }
@@ -387,7 +398,8 @@ OPDI_INTERNAL const char *opdi_program_qualified(const char *target, char *name,
 }
 OPDI_INTERNAL int opdi_program_region_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
                                            const opdi_region_kind *kind);
-/* Gives the value named at `from` also the name at `to`.  Returns 0, or -1 and sets an error. */
+/* Gives the value that is named at `from` in the JSON the name at `to` as a second name.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_program_again(const opdi_program_reader *reader, opdi_program_graph *made, int64_t from, int64_t to) {
     const opd_json *const json = reader->json;
     opdi_gvalue *const value = opdi_program_use(reader, made, from);
@@ -401,7 +413,8 @@ static int opdi_program_again(const opdi_program_reader *reader, opdi_program_gr
     slot->value = value;
     return slot->name ? 0 : -1;
 }
-/* Reads with_effects(token, operator, its arguments), whose results are the token and the operator's results. */
+/* Reads with_effects(token, operator, arguments of the operator).  Its results are the token and the operator's
+   results.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_program_effects_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at) {
     const opd_json *const json = reader->json;
     const int64_t token = opd_json_first(json, opd_json_get(json, at, "inputs")), called = opd_json_next(json, token);
@@ -423,17 +436,18 @@ OPDI_INTERNAL int opdi_program_effects_node(opdi_program_reader *reader, opdi_pr
     return opdi_program_again(reader, made, from, to) ? -1
         : opdi_program_call_node(reader, made, at, op, opd_json_next(json, called), opd_json_next(json, result));
 }
-//== operators that write, as functions ================================================================================
+//== writing operators as functions without side effects ===============================================================
 //
-//  auto_functionalized(operator, its arguments) copies the tensors that the operator writes, calls it with the copies,
-//  and returns the copies after its results.  The second form lists the tensors to copy.  For each argument it names
-//  the copy, or the part of one: _x_base_index, _x_slice_dim, ..., _x_storage_offset.
+//  auto_functionalized(operator, arguments of the operator) copies the tensors that the operator writes, calls the
+//  operator with the copies, and returns the operator's results and then the copies.  In the second form
+//  (auto_functionalized_v2), the node lists the tensors to copy, called bases.  For an argument x that is written, it
+//  says which base it is, or which part of a base: _x_base_index, _x_slice_dim, ..., _x_storage_offset.
 
-/* How an argument that the operator writes is made: it is the copy of a base tensor, or a part of that copy. */
+/* An argument that the operator writes: the copy of a base, or a part of that copy. */
 typedef struct opdi_functional_part {
-    int32_t base;                /* -1 for None */
-    char part;                   /* 0: all, 's': a slice, 'v': a view by sizes, strides, offset */
-    int32_t at;                  /* index of its parameters among the node's inputs */
+    int32_t base;                /* number of the base; -1: the argument is None */
+    char part;                   /* 0: the whole base, 's': a slice, 'v': a view given by sizes, strides, offset */
+    int32_t at;                  /* index of the slice's or view's first parameter among the node's inputs */
     int64_t begin;               /* the storage offset of the base at export */
 } opdi_functional_part;
 typedef struct opdi_functional_arg {
@@ -448,8 +462,9 @@ typedef struct opdi_functional {
     int32_t nparts, bases, nbases;                /* bases: index of the first base among the node's inputs */
 } opdi_functional;
 
-/* Returns the tensor for an argument that the operator writes, made from `copies`, in the innermost scope.  Returns
-   NULL and sets an error if it fails. */
+/* Returns the tensor that is passed for a written argument: the copy of its base, or a part of it, in the innermost
+   scope.  `args` are the node's inputs, `copies` the copies of the bases.  Returns NULL and sets an error if it
+   fails. */
 static opd_tensor *opdi_functional_part_of(const opdi_functional *its, const opdi_functional_part *part,
                                            const opd_value *args, const opd_value *copies) {
     opd_tensor *const copy = copies[part->base].tag == OPD_TAG_TENSOR ? copies[part->base].u.t : NULL;
@@ -510,18 +525,18 @@ static int opdi_functional_run(const opdi_gnode *node, const opd_value *args, op
 static const opdi_gfunction opdi_functionals[] = {
     {"auto_functionalized", opdi_functional_run, true}, {"auto_functionalized_v2", opdi_functional_run, true}};
 
-/* The state while reading an auto_functionalized node. */
+/* The state while an auto_functionalized node is read. */
 typedef struct opdi_functionalizer {
     opdi_program_reader *reader;
     opdi_program_graph *made;
-    int64_t node, inputs;        /* positions in the JSON: the node; its inputs after the operator */
+    int64_t node, inputs;        /* positions in the JSON: the node, and its first input after the operator */
     opdi_functional *its;
     opdi_gvalue **in;
     int32_t nin;
 } opdi_functionalizer;
 
-/* Finds the node's input named "_<name>", then "_<element>" if element >= 0, then `end`, in the JSON.  Returns its
-   position, or -1 if there is none. */
+/* Finds the node's input that is called "_<name><end>", or "_<name>_<element><end>" if element >= 0.  Returns its
+   position in the JSON, or -1 if there is none. */
 static int64_t opdi_functional_given(const opdi_functionalizer *from, const char *name, int64_t element,
                                      const char *end) {
     char key[300], number[24] = "";
@@ -529,15 +544,15 @@ static int64_t opdi_functional_given(const opdi_functionalizer *from, const char
     (void)snprintf(key, sizeof key, "_%.200s%s%s", name, number, end);
     return opdi_program_given(from->reader->json, from->inputs, key, -1);
 }
-/* Adds an input of the node.  Returns 0, or -1 and sets an error. */
+/* Adds the argument at `at` in the JSON to the node's inputs.  Returns 0, or -1 and sets an error. */
 static int opdi_functional_input(opdi_functionalizer *from, int64_t at, const opdi_type *type) {
     opdi_gvalue *const value = opdi_program_argument(from->reader, from->made, at, type);
     from->in[from->nin] = value;
     from->nin += value != NULL;
     return value ? 0 : -1;
 }
-/* Adds an argument that the operator does not write or, in the first form, that is a base.  Returns 0, or -1 and sets
-   an error. */
+/* Adds an argument of the operator to the node's inputs: one that it does not write or, in the first form, a base.
+   Returns 0, or -1 and sets an error. */
 static int opdi_functional_plain(opdi_functionalizer *from, const opdi_arg *arg) {
     const int64_t given = opdi_program_given(from->reader->json, from->inputs, arg->name, -1);
     if (given >= 0) { return opdi_functional_input(from, given, arg->type); }
@@ -550,8 +565,8 @@ static int opdi_functional_plain(opdi_functionalizer *from, const opdi_arg *arg)
     from->nin += value != NULL;
     return value ? 0 : -1;
 }
-/* Reads how the tensor for a written argument is found.  `element` is its index in a list, or -1.  Returns 0, or -1 and
-   sets an error. */
+/* Reads how a written argument is made from the copy of its base.  If the argument is a list, `element` is the index of
+   the tensor in it, otherwise -1.  Returns 0, or -1 and sets an error. */
 static int opdi_functional_written(opdi_functionalizer *from, const char *name, int64_t element) {
     static const char *const slices[] = {"_slice_dim", "_slice_start", "_slice_end"};
     static const char *const views[] = {"_size", "_stride", "_storage_offset"};
@@ -576,7 +591,8 @@ static int opdi_functional_written(opdi_functionalizer *from, const char *name, 
     }
     return 0;
 }
-/* Adds the bases after the node's other inputs.  Returns 0, or -1 and sets an error. */
+/* Adds the bases, which are listed at `list` in the JSON, after the node's other inputs.  If `optional` is true, a base
+   may be None.  Returns 0, or -1 and sets an error. */
 static int opdi_functional_bases(opdi_functionalizer *from, int64_t list, bool optional) {
     const opd_json *const json = from->reader->json;
     int32_t k = 0;
@@ -594,7 +610,7 @@ static int opdi_functional_bases(opdi_functionalizer *from, int64_t list, bool o
     }
     return 0;
 }
-/* Reads the arguments of an operator in the second form.  Returns 0, or -1 and sets an error. */
+/* Reads the arguments of a node of the second form.  Returns 0, or -1 and sets an error. */
 static int opdi_functional_second(opdi_functionalizer *from) {
     const opd_json *const json = from->reader->json;
     opdi_functional *const its = from->its;
@@ -624,12 +640,12 @@ static int opdi_functional_second(opdi_functionalizer *from) {
     }
     return 0;
 }
-/* Reads the arguments in the first form, in which a written tensor is passed directly.  Returns 0, or -1 and sets an
-   error. */
+/* Reads the arguments of a node of the first form, in which a base is passed as the argument itself.  Returns 0, or -1
+   and sets an error. */
 static int opdi_functional_first(opdi_functionalizer *from) {
     opdi_functional *const its = from->its;
     const opd_op *const op = its->op;
-    for (int pass = 0; pass < 2; pass++) {        /* the bases come after all others */
+    for (int pass = 0; pass < 2; pass++) {        /* the bases come after all other inputs */
         if (pass) { its->bases = from->nin; }
         for (int i = 0; i < op->nargs; i++) {
             const opdi_arg *const arg = &op->schema->args[i];
@@ -652,7 +668,7 @@ static int opdi_functional_first(opdi_functionalizer *from) {
     }
     return 0;
 }
-/* Makes the node, with its results.  Returns 0, or -1 and sets an error. */
+/* Adds the node and its results to the graph.  Returns 0, or -1 and sets an error. */
 static int opdi_functional_make(opdi_functionalizer *from, const opdi_gfunction *function) {
     const opd_json *const json = from->reader->json;
     const opd_op *const op = from->its->op;
@@ -671,8 +687,8 @@ static int opdi_functional_make(opdi_functionalizer *from, const opdi_gfunction 
     return opdi_program_results(from->reader, from->made,
                                 opd_json_first(json, opd_json_get(json, from->node, "outputs")), node);
 }
-/* Reads an auto_functionalized node (`second`: of the second form) whose operator exists here.  Returns 0, or -1 and
-   sets an error. */
+/* Reads an auto_functionalized node whose operator `op` is defined; `second` is true for the second form.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_functional_node(opdi_functionalizer *from, opd_op *op, bool second) {
     const opd_json *const json = from->reader->json;
     opdi_arena *const arena = &from->reader->program->arena;

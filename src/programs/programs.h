@@ -10,41 +10,44 @@
 
 #if !defined(OPD_NO_PROGRAMS)
 #if defined(OPDI_CORE)
-/* The source of an input of the graph. */
+/* The source of an input of the graph; `at` is a member of opdi_program_place. */
 typedef enum opdi_program_source {
-    OPDI_FROM_MODULE,            /* the module's tensor number `at` */
-    OPDI_FROM_USER,              /* the user's input number `at` */
+    OPDI_FROM_MODULE,            /* tensor number `at` of the module */
+    OPDI_FROM_USER,              /* input number `at` of the user */
     OPDI_FROM_DEVICE,            /* the device of the module */
-    OPDI_FROM_NOWHERE            /* None: the input is a token that keeps effects in order, which graphs do anyway */
+    OPDI_FROM_NOWHERE            /* None: the input is a token that keeps side effects in order, which is not needed
+                                    here */
 } opdi_program_source;
-/* The destination of an output of the graph. */
+/* The destination of an output of the graph; `at` is a member of opdi_program_place. */
 typedef enum opdi_program_sink {
-    OPDI_TO_USER, OPDI_TO_MODULE, OPDI_TO_INPUT,  /* MODULE, INPUT: into tensor or input number `at` */
+    OPDI_TO_USER, OPDI_TO_MODULE, OPDI_TO_INPUT,  /* USER: result number `at`; MODULE, INPUT: written into tensor or
+                                                     input `at` */
     OPDI_TO_NOWHERE                               /* the output is a token */
 } opdi_program_sink;
 typedef struct opdi_program_place { int kind; int64_t at; } opdi_program_place;
-/* The required size of a dim of an input: that of a symbol or expression, or, without one, `size`. */
+/* The required size of a dim of an input: the value of a symbol or of an expression, or else `size`. */
 typedef struct opdi_program_dim {
     int64_t size;
-    int32_t symbol;              /* number of the symbol; -1: the size is not a symbol */
+    int32_t symbol;              /* the expression of the size, or NULL if the size is fixed */
     const char *text;            /* an expression, or NULL */
 } opdi_program_dim;
-/* An input of the user, and the properties that a run checks. */
+/* An input of the user, with the properties that are checked before a run. */
 typedef struct opdi_program_input {
     const char *name;
     bool constant;               /* the input must equal `value`, which was fixed by exporting */
     opd_value value;             /* NONE for a tensor, unless `constant` is true */
-    int32_t tag;                 /* OPD_TAG_TENSOR, or the tag of a number */
-    opd_scalar_type dtype;       /* its dtype at export; OPD_DTYPE_NONE: the dtype is unknown here */
-    int32_t symbol;              /* of a number: its symbol, else -1 */
+    int32_t tag;                 /* OPD_TAG_TENSOR, or the tag of a number, string or None */
+    opd_scalar_type dtype;       /* its dtype at export; OPD_DTYPE_NONE: a dtype that the library does not know */
+    int32_t symbol;              /* of a number: its symbol, or -1 */
     int32_t ndim;
     opdi_program_dim *dims;
 } opdi_program_input;
-/* A size that varies between runs, with its bounds. */
+/* A size that varies between runs.  Its value must be least .. most. */
 typedef struct opdi_program_symbol { const char *name; int64_t least, most; } opdi_program_symbol;
-/* An operator that the program calls, and how often.  `what` is the reason why it cannot be called, or NULL. */
+/* An operator that the program calls, and the number of calls in the text.  `what` is the reason why it cannot be
+   called, or NULL. */
 typedef struct opdi_program_operator { const char *name, *what; int64_t count; } opdi_program_operator;
-/* A tensor of the module as it was loaded. */
+/* The properties that a tensor of the module had when the program was loaded. */
 typedef struct opdi_program_shape {
     const char *name;
     opd_module_kind kind;
@@ -58,37 +61,37 @@ struct opd_program {
     int64_t text;                /* number of the file's entry with the JSON text */
     int64_t major, major_at;     /* major: the format's version; major_at: its position in the text */
     opd_module *module;
-    opdi_program_shape *shapes;  /* of the module's tensors, when it was loaded */
+    opdi_program_shape *shapes;  /* properties of the module's tensors when it was loaded */
     int32_t nshapes;
     opd_graph *graph;
     const char *name;            /* name of the program in its file */
     const char *path;
-    opdi_program_place *from, *to;                /* from: for each input of the graph; to: for each output */
+    opdi_program_place *from, *to;                /* from: by input of the graph; to: by output of the graph */
     opdi_program_input *inputs;
     const char **outputs;        /* names of the user's outputs */
     opdi_program_symbol *symbols;
     opdi_string operators;       /* opdi_program_operator[] */
-    opdi_string graphs;          /* opd_graph *[]: graphs that nodes call, as conditions and loops do */
+    opdi_string graphs;          /* opd_graph *[]: graphs that nodes such as conditions and loops call */
     opdi_string notes;           /* const char *[]: notes for the user */
     const char **names;          /* names of all programs in the file */
     int32_t ninputs, noutputs, nsymbols, nnames;
-    opd_device device;           /* the device where it was exported */
+    opd_device device;           /* device of the first tensor at export */
 };
-/* The state while reading a file. */
+/* The state while a file is read. */
 typedef struct opdi_program_reader {
     opd_program *program;
     opd_tensor_file *file;
-    opd_tensor_file *weights, *constants;         /* checkpoints in older files, else NULL */
+    opd_tensor_file *weights, *constants;         /* checkpoints with the tensors in older files, or NULL */
     opdi_source source;                           /* the JSON text */
-    const char *root;                             /* the prefix of names in the file */
+    const char *root;                             /* prefix of the names of the file's entries */
     size_t root_bytes;
     const opd_json *json;
-    opd_json *configs[2];                         /* descriptions of weights and constants, or NULL */
-    opd_tensor **storages;                        /* by entry of the file: references to tensors of its bytes */
-    bool plain;                  /* an older file, with tensors in two checkpoints */
+    opd_json *configs[2];                         /* descriptions of weights and of constants, or NULL */
+    opd_tensor **storages;                        /* for each entry of the file: a uint8 tensor of its bytes, or NULL */
+    bool plain;                  /* true: a file from before torch 2.7, with two checkpoints */
     int depth;
 } opdi_program_reader;
-/* Values of the bound symbols, for evaluating expressions. */
+/* Values of symbols, with which expressions are evaluated. */
 typedef struct opdi_program_sizes {
     const opd_program *program;
     const int64_t *values;
@@ -105,15 +108,16 @@ typedef struct opdi_program_sizes {
 typedef struct opdi_program_region {
     opd_graph *graphs[2];
     bool wants_device[2];
-    int nfirst;                  /* loops: number of carried arguments; map and scan: see opdi_region_scan */
+    int nfirst;                  /* loops: number of carried arguments; associative_scan: of sliced arguments */
     int nsliced;
-    opd_value modes[4];          /* of wrap_with_...: the modes it sets */
+    opd_value modes[4];          /* arguments of wrap_with_...: the mode that it sets */
 } opdi_program_region;
 typedef struct opdi_region_kind {
     opdi_gfunction function;
     opdi_gfunction_run inside;
-    int graphs, modes;           /* graphs: number of arguments that are graphs; modes: of values before the graphs */
-    int lists;                   /* number of argument lists after the graphs, -1 if there are none */
+    int graphs, modes;           /* graphs: number of arguments that are graphs; modes: number of arguments before
+                                    them */
+    int lists;                   /* number of argument lists after the graphs; -1: arguments are not in lists */
 } opdi_region_kind;
 #endif
 #endif
@@ -122,15 +126,16 @@ typedef struct opdi_region_kind {
 
 #if !defined(OPD_NO_PROGRAMS)
 #if defined(OPDI_CORE)
-/* A graph while it is read from the JSON text. */
+/* The state while a graph is read from the JSON text. */
 typedef struct opdi_program_graph {
     opd_graph *graph;
-    opdi_gnamed *names;          /* [size], open addressing: values by their name */
+    opdi_gnamed *names;          /* [size] hash table with open addressing: values by name */
     int64_t size;
-    opdi_gvalue *device;         /* the last input, for the module's device; NULL if it is not used */
-    int64_t text, metas;         /* positions in the JSON: of the graph, and of the descriptions of its tensors */
-    opdi_gvalue *level;          /* if it is inside a vmap: the vmap's level, else NULL */
-    struct opdi_program_graph *outer;             /* the graph around that vmap, whose values it can use */
+    opdi_gvalue *device;         /* the last input, which is the module's device; NULL if it is not used */
+    int64_t text, metas;         /* positions in the JSON: the graph, and the descriptions of its tensors */
+    opdi_gvalue *level;          /* in the graph of a vmap: the vmap's level, otherwise NULL */
+    struct opdi_program_graph *outer;             /* in the graph of a vmap: the graph around it, whose values it can
+                                                     use */
 } opdi_program_graph;
 #endif
 #endif

@@ -1,13 +1,13 @@
 #include "programs.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>program_runs exported programs: what they are, their inputs checked, runs
+//  >>program_runs exported programs: descriptions, checks of inputs, runs
 //
-//  Descriptions of a program come from its tables.  A run checks the user's inputs against the tables, passes them to
-//  the graph with the module's tensors, and writes back the results for buffers and inputs.
+//  The functions that describe a program read its tables.  A run checks the user's inputs against these tables, runs
+//  the graph with the module's tensors and the inputs, and copies results that replace buffers or inputs into them.
 //----------------------------------------------------------------------------------------------------------------------
 
-//== what a program is =================================================================================================
+//== descriptions of programs ==========================================================================================
 
 opd_module *opd_program_module(const opd_program *program) { return program ? program->module : NULL; }
 const opd_graph *opd_program_graph(const opd_program *program) { return program ? program->graph : NULL; }
@@ -67,7 +67,7 @@ static void opdi_program_print_dim(opdi_text *text, const opd_program *program, 
         }
     }
 }
-/* Writes a value that exporting fixed. */
+/* Prints a value that was fixed by exporting. */
 static void opdi_program_print_value(opdi_text *text, const opd_value *value) {
     switch (value->tag) {
     case OPD_TAG_INT: opdi_text_add(text, "%lld", (long long)value->u.i); break;
@@ -104,17 +104,17 @@ bool opd_program_writes(const opd_program *program) {
 
 //== running ===========================================================================================================
 
-/* The state of a run: the values of the symbols that are bound so far. */
+/* The state of a run: the values of the symbols that have been found from the inputs so far. */
 typedef struct opdi_program_run {
     const opd_program *program;
     int64_t *values;
     bool *bound;
-    const int32_t **where;       /* for each symbol, the input and dim that bound it to a value */
+    const int32_t **where;       /* not used */
     int32_t (*places)[2];
 } opdi_program_run;
 
-/* Solves "Mul(Integer(4), Symbol('s0', ...))" = size for the symbol.  Returns false if the expression has another
-   form. */
+/* Solves "Mul(Integer(4), Symbol('s0', ...))" = size for the symbol.  Returns false if the expression has another form,
+   the symbol is unknown, or `size` is not a multiple of the factor. */
 static bool opdi_program_solve(const opd_program *program, const char *text, int64_t size, int32_t *symbol,
                                int64_t *value) {
     int64_t factor;
@@ -142,7 +142,8 @@ static int opdi_program_wrong_size(const opd_program *program, int32_t i, int32_
                     "opd_program_run: input %d, '%s', has size %lld at dim %d, where the program %s", (int)i,
                     program->inputs[i].name, (long long)size, (int)dim, text);
 }
-/* Binds a symbol, or compares `value` with its bound value.  Returns 0, or -1 and sets an error. */
+/* Gives a symbol its value or, if it has one, checks that `value` is the same.  Also checks the symbol's bounds.
+   `size` is the size of dim `dim` of input i, for errors.  Returns 0, or -1 and sets an error. */
 static int opdi_program_bind(opdi_program_run *run, int32_t symbol, int32_t i, int32_t dim, int64_t size,
                              int64_t value) {
     const opd_program *const program = run->program;
@@ -164,8 +165,8 @@ static int opdi_program_bind(opdi_program_run *run, int32_t symbol, int32_t i, i
     run->places[symbol][1] = dim;
     return 0;
 }
-/* Checks a dim.  If `late` is true, checks only dims that are expressions of other dims, otherwise only the rest.
-   Returns 0, or -1 and sets an error. */
+/* Checks that dim k of input i can have size `size`.  If `late` is true, checks only dims given by an expression, which
+   may need symbols that other dims determine; otherwise checks only the rest.  Returns 0, or -1 and sets an error. */
 static int opdi_program_check_dim(opdi_program_run *run, int32_t i, int32_t k, int64_t size, bool late) {
     const opd_program *const program = run->program;
     const opdi_program_dim *const dim = &program->inputs[i].dims[k];
@@ -197,7 +198,8 @@ static bool opdi_program_same_number(const opd_value *value, const opd_value *ot
     if (value->tag == OPD_TAG_NONE || other->tag == OPD_TAG_NONE) { return value->tag == other->tag; }
     return opdi_sym_compare(value, other) == 0;
 }
-/* Checks the kind of an input.  Returns 0, or -1 and sets an error. */
+/* Checks that `value` has the kind of input i (tensor, int, ...) or, for a constant input, equals the constant.
+   Returns 0, or -1 and sets an error. */
 static int opdi_program_check_kind(const opd_program *program, int32_t i, const opd_value *value) {
     const opdi_program_input *const input = &program->inputs[i];
     const bool number = value->tag == OPD_TAG_INT || value->tag == OPD_TAG_FLOAT || value->tag == OPD_TAG_BOOL;
@@ -215,7 +217,7 @@ static int opdi_program_check_kind(const opd_program *program, int32_t i, const 
                     input->tag == OPD_TAG_TENSOR ? "tensor" : input->tag == OPD_TAG_INT ? "int"
                     : input->tag == OPD_TAG_BOOL ? "bool" : "number");
 }
-/* Returns whether a tensor of the module was converted to this floating dtype since it was loaded. */
+/* Returns whether any tensor of the module has been converted to this floating dtype since the program was loaded. */
 static bool opdi_program_cast_to(const opd_program *program, opd_scalar_type dtype) {
     for (int32_t i = 0; i < program->nshapes && opd_dtype_is_floating(dtype); i++) {
         const opd_tensor *const tensor = opd_module_at(program->module, i);
@@ -223,7 +225,7 @@ static bool opdi_program_cast_to(const opd_program *program, opd_scalar_type dty
     }
     return false;
 }
-/* Checks the dtype and number of dims of a tensor.  Returns 0, or -1 and sets an error. */
+/* Checks the dtype and the number of dims of the tensor for input i.  Returns 0, or -1 and sets an error. */
 static int opdi_program_check_tensor(const opd_program *program, int32_t i, const opd_tensor *tensor) {
     const opdi_program_input *const input = &program->inputs[i];
     const opd_scalar_type dtype = (opd_scalar_type)tensor->dtype;
@@ -236,7 +238,7 @@ static int opdi_program_check_tensor(const opd_program *program, int32_t i, cons
     return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_run: input %d, '%s', has %d dims, where the program wants %d",
                     (int)i, input->name, opd_ndim(tensor), (int)input->ndim);
 }
-/* Checks the user's inputs against those that the program was exported for.  Returns 0, or -1 and sets an error. */
+/* Checks the user's inputs.  Returns 0, or -1 and sets an error. */
 static int opdi_program_check(opdi_program_run *run, const opd_value *inputs) {
     const opd_program *const program = run->program;
     for (int late = 0; late < 2; late++) {
@@ -257,7 +259,7 @@ static int opdi_program_check(opdi_program_run *run, const opd_value *inputs) {
     }
     return 0;
 }
-/* Returns the device where the program's tensors are. */
+/* Returns the device of the module's first tensor or, if it has none, of the first input that is a tensor. */
 static opd_device opdi_program_where(const opd_program *program, const opd_value *inputs) {
     const opd_tensor *tensor = opd_module_at(program->module, 0);
     for (int i = 0; i < program->ninputs && !tensor; i++) {
@@ -265,7 +267,7 @@ static opd_device opdi_program_where(const opd_program *program, const opd_value
     }
     return tensor ? opd_tensor_device(tensor) : opd_device_of(OPD_CPU, -1);
 }
-/* Writes the results that replace tensors of the module or the user's inputs into these.  Returns 0, or -1 and sets an
+/* Copies the results that replace tensors of the module or inputs of the user into them.  Returns 0, or -1 and sets an
    error. */
 static int opdi_program_write(const opd_program *program, const opd_value *inputs, const opd_value *results) {
     for (int i = 0; i < program->graph->noutputs && opd_ok(); i++) {
@@ -279,13 +281,14 @@ static int opdi_program_write(const opd_program *program, const opd_value *input
                             (int)place->at);
         }
         opd_tensor *const to = module ? opd_module_at(program->module, place->at) : inputs[place->at].u.t;
-        const bool was = module ? opd_grad_mode_set(false) : false;    /* a module's values get no history */
+        const bool was = module ? opd_grad_mode_set(false) : false;    /* buffers get no autograd history */
         (void)opd_copy_(to, results[i].u.t);
         if (module) { (void)opd_grad_mode_set(was); }
     }
     return opd_ok() ? 0 : -1;
 }
-/* Runs the graph on checked inputs.  `results` has room for all its outputs.  Returns 0, or -1 and sets an error. */
+/* Runs the graph on checked inputs.  `results` has space for all outputs of the graph.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_program_graph_run(const opd_program *program, const opd_value *inputs, opd_value *results) {
     const int count = program->graph->ninputs;
     opd_value *const all = (opd_value *)opdi_scope_alloc((size_t)(count + 1) * sizeof *all);
@@ -298,8 +301,8 @@ static int opdi_program_graph_run(const opd_program *program, const opd_value *i
     }
     return opdi_graph_run_values(program->graph, all, count, results, program->graph->noutputs) < 0 ? -1 : 0;
 }
-/* If the program's input is a number, converts a tensor of one element to a number, and a number to the input's kind if
-   nothing is lost.  Returns 0, or -1 and sets an error. */
+/* If the program's input is a number, converts *value to a number of this kind: a tensor of one element to its element,
+   a bool to an int and back, and either to a float.  Returns 0, or -1 and sets an error. */
 static int opdi_program_unwrap(const opdi_program_input *input, opd_value *value) {
     opd_tensor *const tensor = value->tag == OPD_TAG_TENSOR && input->tag != OPD_TAG_TENSOR ? value->u.t : NULL;
     if (tensor && opd_numel(tensor) == 1) {
@@ -316,7 +319,7 @@ static int opdi_program_unwrap(const opdi_program_input *input, opd_value *value
     }
     return opd_ok() ? 0 : -1;
 }
-/* Allocates the table of the symbols' values.  Returns 0, or -1 and sets an error. */
+/* Allocates the tables of the symbols' values in the innermost scope.  Returns 0, or -1 and sets an error. */
 static int opdi_program_run_begin(opdi_program_run *run, const opd_program *program) {
     const size_t symbols = (size_t)program->nsymbols + 1;
     memset(run, 0, sizeof *run);
@@ -329,7 +332,7 @@ static int opdi_program_run_begin(opdi_program_run *run, const opd_program *prog
     return 0;
 }
 #if !defined(OPD_NO_COMPILER)
-/* Checks inputs as a run does.  Returns 0, or -1 and sets an error. */
+/* Checks whether a program accepts the inputs, as a run does.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_program_takes(const opd_program *program, const opd_value *inputs) {
     opdi_program_run run;
     opd_value *const given = (opd_value *)opdi_scope_alloc((size_t)(program->ninputs + 1) * sizeof *given);
@@ -341,7 +344,8 @@ OPDI_INTERNAL int opdi_program_takes(const opd_program *program, const opd_value
     return opdi_program_check(&run, given);
 }
 #endif
-/* Runs a program in the innermost scope.  Stores references in `outputs`.  Returns 0, or -1 and sets an error. */
+/* Runs a program in the innermost scope.  Stores references to at most `cap` results in `outputs`.  Returns 0, or -1
+   and sets an error. */
 static int opdi_program_run_inside(const opd_program *program, const opd_value *inputs, int ninputs, opd_value *outputs,
                                    int cap) {
     opdi_program_run run;

@@ -2,8 +2,8 @@
 
 //== names of inputs and outputs =======================================================================================
 //
-//  The structure of a call's arguments and results is a JSON text within the JSON: "[1, {type, context,
-//  children_spec}]".  A leaf is named by its path: "x", "state.0", "logits".
+//  The file describes the structure of a call's arguments and results by a JSON text inside the JSON text: "[1, {type,
+//  context, children_spec}]".  A leaf of the structure is named by its path: "x", "state.0", "logits".
 
 typedef struct opdi_program_leaves {
     opdi_arena *arena;
@@ -12,7 +12,8 @@ typedef struct opdi_program_leaves {
     int depth;
 } opdi_program_leaves;
 static int opdi_program_leaves_below(opdi_program_leaves *leaves, int64_t spec);
-/* Visits a part of the tree, whose name is `name`. */
+/* Adds the names of the leaves below a part of the structure, which is called `name` in its parent.  Returns 0, or -1
+   and sets an error. */
 static int opdi_program_leaf(opdi_program_leaves *leaves, int64_t spec, const char *name) {
     const size_t was = leaves->path.length;
     if (was && *name) { opdi_string_add(&leaves->path, "."); }
@@ -37,7 +38,7 @@ static int opdi_program_leaves_below(opdi_program_leaves *leaves, int64_t spec) 
         leaves->depth--;
         return copy && !leaves->names.failed ? 0 : -1;
     }
-    if (strchr(context, '[')) {                   /* a dict has keys; others have none, or a type first */
+    if (strchr(context, '[')) {                   /* of a dict: the list of its keys; other contexts are not lists */
         const int mark = opd_error_mark();
         keys = opd_json_parse(context, strlen(context));
         if (opd_error_rewind(mark) == OPD_ERROR_MEMORY) { rc = opd_fail(OPD_ERROR_MEMORY, "out of memory"); }
@@ -53,8 +54,9 @@ static int opdi_program_leaves_below(opdi_program_leaves *leaves, int64_t spec) 
     leaves->depth--;
     return rc;
 }
-/* Names the leaves of a structure of arguments or results.  `names` is the list of argument names in the JSON.  Returns
-   the number of leaves, or -1 and sets an error. */
+/* Finds the names of the leaves of the structure `text`.  If `arguments` is true, it is the structure of a call's
+   arguments, and `names` is the list of their names in the JSON; otherwise it is the structure of the results.  Sets
+   *leaves_names.  Returns the number of leaves, or -1 and sets an error. */
 static int64_t opdi_program_tree(const opdi_program_reader *reader, const char *text, bool arguments, int64_t names,
                                  const char ***leaves_names) {
     opdi_program_leaves leaves;
@@ -66,7 +68,7 @@ static int64_t opdi_program_tree(const opdi_program_reader *reader, const char *
     int64_t spec = opd_json_next(json, opd_json_first(json, 0)), name = opd_json_first(reader->json, names);
     int rc = 0;
     if (!arguments) { rc = opdi_program_leaf(&leaves, spec, ""); }
-    else {                                        /* (positional, keyword) arguments */
+    else {                                        /* positional, then keyword arguments */
         const int64_t both = opd_json_first(json, opd_json_get(json, spec, "children_spec"));
         for (int64_t part = both; part >= 0 && rc == 0; part = opd_json_next(json, part)) {
             int64_t child = opd_json_first(json, opd_json_get(json, part, "children_spec"));
@@ -106,7 +108,8 @@ static int opdi_program_ranges(opdi_program_reader *reader) {
     }
     return 0;
 }
-/* Reads the sizes of an input, which may be symbols or expressions.  Returns 0, or -1 and sets an error. */
+/* Reads the sizes of an input from the tensor's description `meta`.  A size may be a symbol or an expression.  Returns
+   0, or -1 and sets an error. */
 static int opdi_program_sizes_of(opdi_program_reader *reader, int64_t meta, opdi_program_input *input) {
     const opd_json *const json = reader->json;
     const int64_t sizes = opd_json_get(json, meta, "sizes"), count = opd_json_count(json, sizes);
@@ -132,7 +135,8 @@ static int opdi_program_sizes_of(opdi_program_reader *reader, int64_t meta, opdi
     }
     return 0;
 }
-/* Reads an input of the user with the properties to check.  Returns 0, or -1 and sets an error. */
+/* Reads an input of the user called `name`, with the properties that runs check.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_program_user_input(opdi_program_reader *reader, int64_t graph, int64_t arg, const char *name,
                                    opdi_program_input *input) {
     const opd_json *const json = reader->json;
@@ -167,18 +171,18 @@ static int opdi_program_user_input(opdi_program_reader *reader, int64_t graph, i
     }
     return input->tag == OPD_TAG_STR && !input->value.u.s ? -1 : 0;
 }
-/* Returns the major version of the JSON text's format, or -1 if it has none. */
+/* Returns the major version of the JSON text's format, or -1 if the text does not say it. */
 static int64_t opdi_program_major(const opd_json *json) {
     const int64_t version = opd_json_get(json, 0, "schema_version");
     return opd_json_int(json, version, opd_json_int(json, opd_json_get(json, version, "major"), -1));
 }
-/* Returns the position of the major version in the text. */
+/* Returns the byte position of the major version in the JSON text. */
 static int64_t opdi_program_major_at(const opd_json *json) {
     const int64_t version = opd_json_get(json, 0, "schema_version"), major = opd_json_get(json, version, "major");
     return (int64_t)opdi_json_entry_at(json, major >= 0 ? major : version)->at;
 }
-/* Reads the specification of an input.  Adds it to the graph and records its source.  Returns 0, or -1 and sets an
-   error. */
+/* Reads the specification of an input, at `spec` in the JSON, and adds the input to the graph and its source to
+   program->from.  `names` are the names of the user's inputs.  Returns 0, or -1 and sets an error. */
 static int opdi_program_input_spec(opdi_program_reader *reader, opdi_program_graph *made, int64_t graph, int64_t spec,
                                    int64_t argument, const char *const *names, int64_t nnames) {
     const opd_json *const json = reader->json;
@@ -225,8 +229,8 @@ static int opdi_program_input_spec(opdi_program_reader *reader, opdi_program_gra
                                  opd_json_bool(json, opd_json_get(json, meta, "requires_grad"), true));
     return place->at < 0 ? -1 : 0;
 }
-/* Finds the user's input whose value is named at `at`.  Returns its number, or -1 and sets an error if there is
-   none. */
+/* Finds the user's input that is the value named at `at` in the JSON.  Returns its number, or -1 and sets an error if
+   there is none. */
 static int64_t opdi_program_written_input(const opdi_program_reader *reader, const opdi_program_graph *made,
                                           int64_t at) {
     const char *const name = opd_json_text(reader->json, at, "");
@@ -239,7 +243,7 @@ static int64_t opdi_program_written_input(const opdi_program_reader *reader, con
     }
     return opdi_program_bad(reader, at, "there is no input '%.100s' to write into", name);
 }
-/* Reads the destination of an output.  Returns 0, or -1 and sets an error. */
+/* Reads the destination of an output, at `spec` in the JSON, into *place.  Returns 0, or -1 and sets an error. */
 static int opdi_program_output_spec(opdi_program_reader *reader, const opdi_program_graph *made, int64_t spec,
                                     opdi_program_place *place) {
     const opd_json *const json = reader->json;
@@ -270,7 +274,7 @@ static int opdi_program_output_spec(opdi_program_reader *reader, const opdi_prog
     }
     return opdi_program_bad(reader, spec, "an output %.60s, which is not known here", kind);
 }
-/* Reads the device of the first tensor that the program was exported with. */
+/* Reads the device of the first input that is a tensor. */
 static void opdi_program_home(opdi_program_reader *reader, int64_t graph) {
     const opd_json *const json = reader->json;
     int64_t at = opd_json_first(json, opd_json_get(json, graph, "inputs"));

@@ -1,15 +1,15 @@
 #include "programs.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>programs     exported programs, what torch.export writes: sizes, tensors, known integers
+//  >>programs     exported programs (files of torch.export): sizes, tensors, integers
 //
-//  A .pt2 file is a zip file.  For each program it has a JSON text, and beside it the bytes of its tensors.  The text
-//  becomes a graph, whose first inputs are the module's tensors.  Conditions and loops become nodes that call a
-//  function with graphs of their own.  Operators are looked up by name and called as in any graph.  Uses files, JSON,
-//  modules and graphs.
+//  A .pt2 file is a zip file.  For each program, it contains a JSON text and the bytes of tensors.  The text becomes a
+//  graph, whose first inputs are the module's tensors.  Conditions and loops become nodes that call a C function, which
+//  runs graphs of their own.  Operators are looked up by name and called as in other graphs.  This section uses files,
+//  JSON, modules and graphs.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Sets an error about a value of the JSON text, or about the whole text if `value` is -1.  Returns -1. */
+/* Sets an error about the value at `value` in the JSON, or about the whole text if `value` is -1.  Returns -1. */
 OPD_PRINTF_LIKE(3, 4) OPDI_INTERNAL int opdi_program_bad(const opdi_program_reader *reader, int64_t value,
                                                          const char *format, ...) {
     char text[512];
@@ -24,12 +24,12 @@ OPD_PRINTF_LIKE(3, 4) OPDI_INTERNAL int opdi_program_bad(const opdi_program_read
     return opdi_bad(&reader->source, OPDI_NOWHERE, "line %lld, column %lld: %s", (long long)line, (long long)column,
                     text);
 }
-/* Returns member `name` of a union, or -1 if the union has another member. */
+/* Returns the value of member `name` of a union, or -1 if the union has another member. */
 OPDI_INTERNAL int64_t opdi_program_member(const opd_json *json, int64_t of, const char *name) {
     const int64_t value = opd_json_get(json, of, name);
     return opd_json_kind_of(json, value) == OPD_JSON_NULL ? -1 : value;
 }
-/* Returns the name of the only member of a union, and sets *value to its value.  In older files, all other members are
+/* Returns the name of a union's only member, and sets *value to its value.  In older files, all other members are
    present but null.  Returns NULL and sets an error if it fails. */
 OPDI_INTERNAL const char *opdi_program_union(const opdi_program_reader *reader, int64_t of, int64_t *value) {
     const opd_json *const json = reader->json;
@@ -57,7 +57,7 @@ OPDI_INTERNAL int64_t opdi_program_union_count(const opd_json *json, int64_t of)
     return count;
 }
 
-//== numbers of the file's and ours ====================================================================================
+//== numbers of the file format, and the library's numbers =============================================================
 
 OPDI_INTERNAL opd_scalar_type opdi_program_dtype(int64_t number) {
     static const opd_scalar_type later[] = {OPD_UINT16, OPD_FLOAT8_E4M3FN, OPD_FLOAT8_E5M2, OPD_FLOAT8_E4M3FNUZ,
@@ -65,17 +65,19 @@ OPDI_INTERNAL opd_scalar_type opdi_program_dtype(int64_t number) {
     if (number >= 1 && number <= 12) { return (opd_scalar_type)(number - 1); }
     return number == 13 ? OPD_BFLOAT16 : number >= 28 && number <= 35 ? later[number - 28] : OPD_DTYPE_NONE;
 }
-/* Converts a layout to ATen's number: strided 0, COO 1, CSR 2, mkldnn 3, CSC 4, BSR 5, BSC 6. */
+/* Converts the file's number of a layout to ATen's: strided 0, COO 1, CSR 2, mkldnn 3, CSC 4, BSR 5, BSC 6.  Returns -1
+   if it is unknown. */
 OPDI_INTERNAL int64_t opdi_program_layout(int64_t number) {
     static const int8_t numbers[] = {-1, 1, 2, 4, 5, 6, 3, 0};
     return number >= 1 && number <= 7 ? numbers[number] : -1;
 }
-/* Converts a memory format to ATen's number: contiguous 0, preserve 1, channels_last 2, channels_last_3d 3. */
+/* Converts the file's number of a memory format to ATen's: contiguous 0, preserve 1, channels_last 2, channels_last_3d
+   3.  Returns -1 if it is unknown. */
 OPDI_INTERNAL int64_t opdi_program_format(int64_t number) {
     static const int8_t numbers[] = {-1, 0, 2, 3, 1};
     return number >= 1 && number <= 4 ? numbers[number] : -1;
 }
-/* Reads a number, which is a text if it is infinite or NaN.  Returns 0, or -1 and sets an error. */
+/* Reads a number; infinity and NaN are strings in the file.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_program_float(const opdi_program_reader *reader, int64_t value, double *number) {
     const char *const text = opd_json_text(reader->json, value, NULL);
     const opd_json_kind kind = opd_json_kind_of(reader->json, value);
@@ -109,17 +111,17 @@ OPDI_INTERNAL bool opdi_program_same_device(opd_device device, opd_device other)
 
 //== sizes =============================================================================================================
 //
-//  A size is an integer, or a text that Python's sympy printed: "Mul(Integer(4), Symbol('s39', integer=True))".
+//  A size is an integer or an expression printed by Python's sympy: "Mul(Integer(4), Symbol('s39', integer=True))".
 
-/* Returns the number of the symbol with this name, which is added if missing, or -1 if memory runs out. */
+/* Returns the number of the symbol with this name, or -1 if there is none. */
 OPDI_INTERNAL int32_t opdi_program_symbol_of(opd_program *program, const char *name, size_t length) {
     int32_t i = 0;
     while (i < program->nsymbols && (strncmp(program->symbols[i].name, name, length) != 0 ||
                                      program->symbols[i].name[length])) { i++; }
     return i < program->nsymbols ? i : -1;
 }
-/* Returns the symbol's name in "Mul(Integer(4), Symbol('s0', ...))", and sets *factor and the name's *length.  Returns
-   NULL for other expressions. */
+/* Returns the position of the symbol's name in "Mul(Integer(4), Symbol('s0', ...))", and sets *factor and the *length
+   of the name.  Returns NULL for other expressions. */
 OPDI_INTERNAL const char *opdi_program_multiple(const char *text, int64_t *factor, int *length) {
     char *end;
     if (strncmp(text, "Mul(Integer(", 12) != 0) { return NULL; }
@@ -130,10 +132,10 @@ OPDI_INTERNAL const char *opdi_program_multiple(const char *text, int64_t *facto
     *length = quote ? (int)(quote - name) : 0;
     return last && strcmp(last, "))") == 0 ? name : NULL;
 }
-/* Returns the number of the symbol if a text is nothing but a symbol, or -1. */
+/* Returns the number of the symbol if a text is only a symbol, or -1. */
 OPDI_INTERNAL int32_t opdi_program_plain_symbol(opd_program *program, const char *text) {
     static const char begin[] = "Symbol('";
-    if (strncmp(text, begin, sizeof begin - 1) != 0) {           /* older files have s0 */
+    if (strncmp(text, begin, sizeof begin - 1) != 0) {           /* older files have just the name: s0 */
         return opdi_program_symbol_of(program, text, strlen(text));
     }
     const char *const name = text + sizeof begin - 1, *const end = strchr(name, '\'');
@@ -141,7 +143,7 @@ OPDI_INTERNAL int32_t opdi_program_plain_symbol(opd_program *program, const char
         : -1;
 }
 
-/* Applies one of sympy's functions of integers.  Returns false if it is unknown or the result is too large. */
+/* Applies sympy's function `name` of integers to `args`.  Returns false if it is unknown or the result is too large. */
 static bool opdi_program_apply(const char *name, size_t length, const int64_t *args, int count, int64_t *result) {
     static const char *const names[] = {"Add", "Mul", "Max", "Min", "FloorDiv", "CleanDiv", "Mod", "PythonMod", "Pow",
                                         "CeilDiv", "CeilToInt", "TruncToInt", "FloorToInt"};
@@ -176,8 +178,8 @@ static bool opdi_program_apply(const char *name, size_t length, const int64_t *a
     }
     return true;
 }
-/* Evaluates the expression at *at, and moves *at past it.  Returns false if a symbol is not bound or a function is
-   unknown. */
+/* Evaluates the expression at *at, and moves *at past it.  Returns false if the expression cannot be evaluated, for
+   example because a symbol has no value yet. */
 OPDI_INTERNAL bool opdi_program_expression(const opdi_program_sizes *sizes, const char **at, int depth,
                                            int64_t *result) {
     const char *const name = *at;
@@ -212,7 +214,7 @@ OPDI_INTERNAL bool opdi_program_expression(const opdi_program_sizes *sizes, cons
     return opdi_program_apply(name, length, args, count, result);
 }
 
-/* Reads a size or stride that must be an integer.  Returns 0, or -1 and sets an error. */
+/* Reads a size or stride, which must be an integer of at least 0.  Returns 0, or -1 and sets an error. */
 static int opdi_program_size(const opdi_program_reader *reader, const opd_json *json, int64_t value, int64_t *size) {
     const int64_t number = opd_json_get(json, value, "as_int");
     if (opd_json_kind_of(json, number) != OPD_JSON_INT || opd_json_int(json, number, -1) < 0) {
@@ -222,9 +224,9 @@ static int opdi_program_size(const opdi_program_reader *reader, const opd_json *
     return 0;
 }
 
-//== tensors of the file ===============================================================================================
+//== tensors in the file ===============================================================================================
 
-/* Returns the entry `name` in a folder below the root, or -1 if there is none. */
+/* Returns the number of the entry `name` in a folder, or -1 if there is none. */
 OPDI_INTERNAL int64_t opdi_program_entry(const opdi_program_reader *reader, const char *folder, const char *name) {
     opdi_string path = {NULL, 0, 0, false};
     opdi_string_add_n(&path, reader->root, reader->root_bytes);
@@ -234,7 +236,7 @@ OPDI_INTERNAL int64_t opdi_program_entry(const opdi_program_reader *reader, cons
     opdi_string_free(&path);
     return i;
 }
-/* Reads sizes or strides into `dims`.  Returns their number, or -1 and sets an error. */
+/* Reads a list of sizes or strides into `dims`.  Returns their number, or -1 and sets an error. */
 static int opdi_program_dims(const opdi_program_reader *reader, const opd_json *json, int64_t list, int64_t *dims) {
     int count = 0;
     for (int64_t i = opd_json_first(json, list); i >= 0; i = opd_json_next(json, i)) {
@@ -243,15 +245,16 @@ static int opdi_program_dims(const opdi_program_reader *reader, const opd_json *
     }
     return count;
 }
-/* Returns the bytes of an entry, which several tensors may share, or NULL and sets an error. */
+/* Returns the bytes of an entry as a uint8 tensor, which several tensors may share.  Returns NULL and sets an error if
+   it fails. */
 static opd_tensor *opdi_program_storage(const opdi_program_reader *reader, int64_t entry) {
     if (!reader->storages[entry]) {
         reader->storages[entry] = opdi_checkpoint_storage(reader->file, opdi_named_of(reader->file, entry));
     }
     return reader->storages[entry];
 }
-/* Returns the tensor that an entry of a config describes, in the innermost scope.  Returns NULL and sets an error if it
-   fails. */
+/* Returns the tensor that a config describes at `payload`, in the innermost scope.  `name` is its name, for errors.
+   Returns NULL and sets an error if it fails. */
 static opd_tensor *opdi_program_tensor(const opdi_program_reader *reader, const opd_json *json, int64_t payload,
                                        const char *folder, const char *name) {
     const int64_t meta = opd_json_get(json, payload, "tensor_meta");
@@ -290,7 +293,7 @@ static opd_tensor *opdi_program_tensor(const opdi_program_reader *reader, const 
     opdi_ref_up(&bytes->storage->refs);
     return opdi_own(tensor);
 }
-/* Returns a tensor of the module that has the same elements of the same storage as `tensor`, or NULL. */
+/* Returns a tensor of this kind in the module that has the same elements of the same storage as `tensor`, or NULL. */
 static opd_tensor *opdi_program_shared(const opd_program *program, const opd_tensor *tensor, opd_module_kind kind) {
     for (int64_t i = 0; i < opd_module_count(program->module); i++) {
         opd_tensor *const other = opd_module_at(program->module, i);
@@ -298,8 +301,8 @@ static opd_tensor *opdi_program_shared(const opd_program *program, const opd_ten
     }
     return NULL;
 }
-/* Adds the tensor `name` to the module.  `trained` says whether it requires grad if the file does not say so.  Returns
-   its number in the module, or -1 and sets an error. */
+/* Adds the tensor `name` of the file to the module, unless the module has it.  `trained` says whether a parameter from
+   a checkpoint requires grad.  Returns its number in the module, or -1 and sets an error. */
 OPDI_INTERNAL int64_t opdi_program_add(const opdi_program_reader *reader, const char *name, opd_module_kind kind,
                                        bool persistent, bool trained) {
     static const char *const folders[] = {"data/weights/", "data/constants/"};
@@ -309,7 +312,7 @@ OPDI_INTERNAL int64_t opdi_program_add(const opdi_program_reader *reader, const 
     opd_scope scope = opd_scope_open();
     opd_tensor *tensor = NULL;
     bool requires_grad = kind == OPD_MODULE_PARAMETER;
-    for (int i = 0; i < 2 && !tensor; i++) {      /* the first files store non-persistent buffers with the others */
+    for (int i = 0; i < 2 && !tensor; i++) {      /* the first files store non-persistent buffers as weights */
         const opd_tensor_file *const older = persistent == (i == 0) ? reader->weights : reader->constants;
         if (!older || opd_tensor_file_find(older, name) < 0) { continue; }
         tensor = opd_tensor_file_get(older, name);
@@ -336,9 +339,9 @@ OPDI_INTERNAL int64_t opdi_program_add(const opdi_program_reader *reader, const 
     return rc ? -1 : opd_module_count(module) - 1;
 }
 
-//== integers that are known when the program runs =====================================================================
+//== numbers that are computed when the program runs ===================================================================
 //
-//  Python's operators of numbers, as the program names them: "_operator.floordiv", "torch.sym_max", "math.trunc".
+//  Python's operators on numbers, as programs name them: "_operator.floordiv", "torch.sym_max", "math.trunc".
 
 typedef enum opdi_program_sym {
     OPDI_SYM_ADD, OPDI_SYM_SUB, OPDI_SYM_MUL, OPDI_SYM_FLOORDIV, OPDI_SYM_MOD, OPDI_SYM_POW, OPDI_SYM_LSHIFT,
@@ -363,7 +366,7 @@ static const opdi_gfunction opdi_sym_functions[] = {
     {"torch.sym_float", opdi_sym_run, false}, {"torch.sym_sqrt", opdi_sym_run, false},
     {"torch.sym_ite", opdi_sym_run, false}};
 
-/* Applies an operator to integers.  Returns 0, or -1 and sets an error if the result is not an integer that fits
+/* Applies an operator to two integers.  Returns 0, or -1 and sets an error if the result is not an integer that fits in
    int64_t. */
 static int opdi_sym_ints(const char *name, opdi_program_sym sym, int64_t x, int64_t y, int64_t *result) {
     const uint64_t a = (uint64_t)x, b = (uint64_t)y;
@@ -409,8 +412,8 @@ static int opdi_sym_ints(const char *name, opdi_program_sym sym, int64_t x, int6
     return over ? opd_fail(OPD_ERROR_ARGUMENT, "%s: the result is larger than 64 bits hold", name) : 0;
 }
 static bool opdi_sym_is_zero(double number) { return number >= 0 && number <= 0; }
-/* Returns x / y of integers (y not 0), rounded only once: the quotient of the absolute values is computed to more bits
-   than a double has, and its last bit is set if there is a remainder. */
+/* Returns the quotient x / y of integers (y is not 0), rounded only once.  The quotient of the absolute values is
+   computed to more bits than a double has, and its last bit is set if there is a remainder. */
 static double opdi_sym_quotient(int64_t x, int64_t y) {
     uint64_t rest = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
     const uint64_t by = y < 0 ? 0 - (uint64_t)y : (uint64_t)y;
@@ -426,7 +429,7 @@ static double opdi_sym_quotient(int64_t x, int64_t y) {
     const double amount = ldexp((double)(whole | (rest != 0)), scale);
     return (x < 0) != (y < 0) ? -amount : amount;
 }
-/* Computes Python's floor division and remainder (float_divmod); y must not be 0. */
+/* Returns Python's floor division x // y and sets *mod to x % y, as CPython's float_divmod does; y must not be 0. */
 static double opdi_sym_divmod(double x, double y, double *mod) {
     *mod = fmod(x, y);
     double quotient = (x - *mod) / y;
@@ -466,7 +469,8 @@ static int opdi_sym_floats(const char *name, opdi_program_sym sym, double x, dou
     default: return opd_fail(OPD_ERROR_ARGUMENT, "%s takes integers", name);
     }
 }
-/* Compares an integer with a number exactly.  Returns -1, 0, 1, or 2 if y is NaN. */
+/* Compares an integer with a double exactly.  Returns -1 if x < y, 0 if they are equal, 1 if x > y, or 2 if y is
+   NaN. */
 static int opdi_sym_compare_mixed(int64_t x, double y) {
     if (isnan(y)) { return 2; }
     if (y >= 9223372036854775808.0) { return -1; }
@@ -475,7 +479,7 @@ static int opdi_sym_compare_mixed(int64_t x, double y) {
     const double rest = y - (double)whole;
     return x != whole ? (x > whole) - (x < whole) : (rest < 0) - (rest > 0);
 }
-/* Compares numbers.  Returns -1, 0, 1, or 2 if one is NaN. */
+/* Compares two numbers exactly.  Returns -1 if x < y, 0 if they are equal, 1 if x > y, or 2 if either is NaN. */
 OPDI_INTERNAL int opdi_sym_compare(const opd_value *x, const opd_value *y) {
     if (x->tag != OPD_TAG_FLOAT && y->tag != OPD_TAG_FLOAT) { return (x->u.i > y->u.i) - (x->u.i < y->u.i); }
     if (x->tag != OPD_TAG_FLOAT) { return opdi_sym_compare_mixed(x->u.i, y->u.d); }
@@ -485,11 +489,11 @@ OPDI_INTERNAL int opdi_sym_compare(const opd_value *x, const opd_value *y) {
     }
     return x->u.d < y->u.d ? -1 : x->u.d > y->u.d ? 1 : x->u.d >= y->u.d ? 0 : 2;
 }
-/* Returns whether Python takes a number for true; NaN is true. */
+/* Returns whether a number is true in Python; NaN is true. */
 static bool opdi_sym_is_true(const opd_value *value) {
     return value->tag == OPD_TAG_FLOAT ? !opdi_sym_is_zero(value->u.d) : value->u.i != 0;
 }
-/* Applies an operator to one number.  Returns 0, or -1 and sets an error. */
+/* Applies an operator to a single number.  Returns 0, or -1 and sets an error. */
 static int opdi_sym_one(const char *name, opdi_program_sym sym, const opd_value *value, opd_value *ret) {
     const bool integral = value->tag != OPD_TAG_FLOAT;
     const double number = integral ? (double)value->u.i : value->u.d;
@@ -505,7 +509,7 @@ static int opdi_sym_one(const char *name, opdi_program_sym sym, const opd_value 
         if (number < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: math domain error", name); }
         *ret = opd_value_float(sqrt(number));
         return 0;
-    default:                                      /* trunc, int */
+    default:                                      /* math.trunc, torch.sym_int */
         if (!integral && !(number >= -9223372036854775808.0 && number < 9223372036854775808.0)) {
             return opd_fail(OPD_ERROR_ARGUMENT, "%s: cannot convert %g to integer", name, number);
         }
@@ -513,7 +517,7 @@ static int opdi_sym_one(const char *name, opdi_program_sym sym, const opd_value 
         return 0;
     }
 }
-/* Runs a node that computes with numbers. */
+/* Runs a node that computes with numbers.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_sym_run(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     const opdi_program_sym sym = (opdi_program_sym)(node->function - opdi_sym_functions);
     const char *const name = node->function->name;
@@ -534,7 +538,7 @@ OPDI_INTERNAL int opdi_sym_run(const opdi_gnode *node, const opd_value *args, op
     }
     if (sym >= OPDI_SYM_EQ) {
         const int order = opdi_sym_compare(x, y);
-        const opd_value *const best = order == (sym == OPDI_SYM_MAX ? -1 : 1) ? y : x;     /* otherwise the first */
+        const opd_value *const best = order == (sym == OPDI_SYM_MAX ? -1 : 1) ? y : x;     /* if equal or NaN: x */
         switch (sym) {
         case OPDI_SYM_EQ: *rets = opd_value_bool(order == 0); return 0;
         case OPDI_SYM_NE: *rets = opd_value_bool(order != 0); return 0;
@@ -565,7 +569,7 @@ OPDI_INTERNAL int opdi_sym_run(const opdi_gnode *node, const opd_value *args, op
     *rets = opd_value_float(number);
     return 0;
 }
-/* Returns the function that a target names, or NULL. */
+/* Returns the function of numbers that a target names, or NULL. */
 OPDI_INTERNAL const opdi_gfunction *opdi_sym_find(const char *target) {
     for (int i = 0; i < OPDI_SYM_COUNT; i++) {
         const char *const name = opdi_sym_functions[i].name;

@@ -1,17 +1,19 @@
 #include "script.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>archives     archives of torch.jit.save: objects, their tensors, the texts of their classes
+//  >>archives     archives of torch.jit.save: objects, their tensors, and the texts of their classes
 //
-//  An archive is a zip file: data.pkl, the object; constants.pkl, a tuple; data/ and constants/, their storages' bytes;
-//  code/__torch__.py and others, what their classes do, read when it is asked for.
+//  An archive is a zip file.  data.pkl has the object and constants.pkl a tuple of constants; data/ and constants/ have
+//  the bytes of their tensors.  code/__torch__.py and similar files have the source text of the classes, and are read
+//  when a class is needed.
 //----------------------------------------------------------------------------------------------------------------------
 
 enum { OPDI_SCRIPT_VERSION = 10 };                /* newest archive version that PyTorch writes */
 
 static void opdi_sarchive_free(opdi_sarchive *archive) {
     if (archive->file) {
-        memset(&archive->file->members, 0, sizeof archive->file->members);       /* they belong to `entries` */
+        memset(&archive->file->members, 0, sizeof archive->file->members);       /* the members are part of `entries`,
+                                                                                    which are freed on close */
         opd_tensor_file_close(archive->file);
     }
     opdi_arena_free(&archive->arena);
@@ -23,34 +25,35 @@ static int64_t opdi_sarchive_find(const opdi_sarchive *archive, const char *name
     const int length = snprintf(full, sizeof full, "%s%s", archive->root, name);
     return length > 0 && (size_t)length < sizeof full ? opdi_tensor_file_find(archive->file, full, (size_t)length) : -1;
 }
-//== places ============================================================================================================
+//== source places =====================================================================================================
 //
-//  Beside each text is a pickle with the places that it was made of, CODE.py.debug_pkl: ("FORMAT_WITH_STRING_TABLE",
-//  texts, ((at, (source, begin, end), tag), ...)), where a source is (pieces, file, line): numbers of texts that make
-//  up the source, the text that is the file's name, and the line that the source begins with.
+//  Beside each text CODE.py, an archive has a pickle CODE.py.debug_pkl, which tells the place in the original source
+//  for positions in the text: ("FORMAT_WITH_STRING_TABLE", texts, ((at, (source, begin, end), tag), ...)). `at` is a
+//  position in CODE.py; begin and end are positions in the source.  A source is (pieces, file, line): the indexes of
+//  the texts that form the source, the index of the text with its file name, and the number of its first line.
 
 /* The state while reading a pickle of source places. */
 typedef struct opdi_splaces {
     opdi_pickle pickle;
     const opdi_source *source;
-    uint32_t *texts;                              /* the nodes of the texts */
+    uint32_t *texts;                              /* node numbers of the texts */
     int64_t ntexts;
-    const opdi_pickle_node *file;                 /* the node with the file name of the previous place */
-    uint64_t work;                                /* bytes scanned for line ends or copied */
+    const opdi_pickle_node *file;                 /* the file name's node of the place read before */
+    uint64_t work;                                /* number of bytes scanned for line ends, or copied */
 } opdi_splaces;
 enum { OPDI_SCRIPT_PLACES = 1 << 20 };
 
-/* Returns text i, or NULL if there is none. */
+/* Returns the node of text i, or NULL if there is none. */
 static const opdi_pickle_node *opdi_splaces_text(const opdi_splaces *places, int64_t i) {
     return i < 0 || i >= places->ntexts ? NULL : opdi_pickle_at(&places->pickle, places->texts[i]);
 }
-/* Returns the i-th item of a node as a number, or -1 if there is none. */
+/* Returns item i of a tuple node as a number, or -1 if it is not there or not a number. */
 static int64_t opdi_splaces_number(const opdi_splaces *places, uint32_t node, int64_t i) {
     const uint32_t item = node ? opdi_pickle_get(&places->pickle, node, i) : 0;
     return opdi_pickle_is(&places->pickle, item, OPDI_PICKLE_INT) ? opdi_pickle_at(&places->pickle, item)->value : -1;
 }
-/* Finds the line and column, both counted from 0, of byte `begin` in a source.  Returns false if the pickle is
-   malformed. */
+/* Finds the line and column (both from 0) of byte `begin` of the source that consists of `pieces`.  Returns false if
+   the pickle is malformed. */
 static bool opdi_splaces_find(opdi_splaces *places, uint32_t pieces, int64_t begin, opdi_splace *place) {
     const opdi_pickle *pickle = &places->pickle;
     uint32_t item = opdi_pickle_at(pickle, pieces)->first;
@@ -72,8 +75,8 @@ static bool opdi_splaces_find(opdi_splaces *places, uint32_t pieces, int64_t beg
     }
     return begin == 0;
 }
-/* Returns a copy of the file name `text` in the script's arena.  If the previous place, `before`, has the same text,
-   its copy is shared.  Returns NULL if memory runs out or the limit on copied bytes is reached. */
+/* Returns a copy of the file name `text` in the script's arena.  If the place read before, `before`, has the same file
+   name, returns its copy.  Returns NULL if memory runs out or too many bytes were copied. */
 static const char *opdi_splaces_file(opd_script *script, opdi_splaces *places, const opdi_pickle_node *text,
                                      const opdi_splace *before) {
     if (before && places->file == text) { return before->file; }
@@ -82,8 +85,8 @@ static const char *opdi_splaces_file(opd_script *script, opdi_splaces *places, c
     return places->work > OPDI_SCRIPT_TEXT ? NULL
         : opdi_arena_copy(&script->arena, (const char *)places->source->data + text->text, (size_t)text->value);
 }
-/* Reads a place from the node (at, (source, begin, end), tag).  `before` is the previous place, or NULL.  Returns false
-   if the node is not a valid place. */
+/* Reads a place from the tuple (at, (source, begin, end), tag).  `before` is the place read before, or NULL.  Returns
+   false if the tuple is malformed. */
 static bool opdi_splaces_one(opd_script *script, opdi_splaces *places, uint32_t node, const opdi_splace *before,
                              opdi_splace *place) {
     const opdi_pickle *pickle = &places->pickle;
@@ -100,7 +103,7 @@ static bool opdi_splaces_one(opd_script *script, opdi_splaces *places, uint32_t 
     place->file = opdi_splaces_file(script, places, file, before);
     return place->file && (!before || before->at <= place->at);
 }
-/* Stores the places from a pickle's tree in `text`.  Returns false if they are malformed or memory runs out. */
+/* Reads all places from a pickle's tree into text->places.  Returns false if they are malformed or memory runs out. */
 static bool opdi_splaces_all(opd_script *script, opdi_splaces *places, uint32_t tree, opdi_stext *text) {
     const opdi_pickle *pickle = &places->pickle;
     const uint32_t texts = opdi_pickle_get(pickle, tree, 1), list = opdi_pickle_get(pickle, tree, 2);
@@ -130,8 +133,8 @@ static bool opdi_splaces_all(opd_script *script, opdi_splaces *places, uint32_t 
     text->nplaces = nplaces;
     return true;
 }
-/* Reads the source places of a text of an archive.  If they are missing or damaged, errors show places in the archive's
-   text instead.  Returns 0, or -1 if memory runs out. */
+/* Reads the source places of text `path` of an archive.  If they are missing or damaged, errors show the archive's text
+   instead of the source.  Returns 0, or -1 if memory runs out. */
 static int opdi_sarchive_places(opd_script *script, const char *path, opdi_stext *text) {
     const opdi_sarchive *archive = script->archive;
     char name[1400];
@@ -157,7 +160,8 @@ static int opdi_sarchive_places(opd_script *script, const char *path, opdi_stext
     (void)opd_error_rewind(mark);
     return 0;
 }
-/* Returns the text that defines the names "prefix.X".  Returns NULL without an error if there is none. */
+/* Returns the text of the archive that defines the names "prefix.X".  Returns NULL without an error if there is
+   none. */
 static opdi_sunit *opdi_sarchive_unit(opd_script *script, const char *prefix) {
     const opdi_sarchive *archive = script->archive;
     char path[1300];
@@ -174,11 +178,12 @@ static opdi_sunit *opdi_sarchive_unit(opd_script *script, const char *prefix) {
 
 //== objects ===========================================================================================================
 
-/* State of the walk over a pickle's tree that builds its values. */
+/* The state while values are built from a pickle's tree. */
 typedef struct opdi_sbuild {
     opd_script *script;
     opdi_checkpoint_walk walk;
-    opd_value *made;                              /* values of shared nodes: lists, dicts, objects, tensors */
+    opd_value *made;                              /* values of nodes that may be used several times: lists, dicts,
+                                                     objects, tensors */
     size_t nodes;
     uint64_t steps;
 } opdi_sbuild;
@@ -186,13 +191,13 @@ typedef struct opdi_sbuild {
 
 static int opdi_sbuild_value(opdi_sbuild *build, uint32_t node, const opdi_gtype *type, int depth, opd_value *value);
 
-/* Marks a node whose value is under construction.  Until it is finished, no other value may refer to it. */
+/* In opd_value.n, marks the value of a node that is not complete.  Until it is, other values must not refer to it. */
 #define OPDI_SBUILD_BUSY INT32_MAX
 static void opdi_sbuild_begin(opdi_sbuild *build, uint32_t node, const opd_value *value) {
     build->made[node] = *value;
     build->made[node].n = OPDI_SBUILD_BUSY;
 }
-/* Returns the kind of list that holds elements of the list type `type`. */
+/* Returns the tag of lists of type `type`. */
 static opd_tag opdi_slist_tag(const opdi_gtype *type) {
     const opdi_gtype *element = type && type->kind == OPDI_GT_LIST ? type->parts[0] : NULL;
     const int kind = !element ? OPDI_GT_ANY : opdi_gtype_strip(element)->kind;
@@ -200,7 +205,8 @@ static opd_tag opdi_slist_tag(const opdi_gtype *type) {
     return kind == OPDI_GT_TENSOR ? OPD_TAG_TENSORS : optional ? OPD_TAG_LIST : kind == OPDI_GT_INT ? OPD_TAG_INTS
         : kind == OPDI_GT_FLOAT ? OPD_TAG_FLOATS : kind == OPDI_GT_BOOL ? OPD_TAG_BOOLS : OPD_TAG_LIST;
 }
-/* Makes a list.  If `type` is NULL, its elements determine its type. */
+/* Builds a list.  If `type` is NULL, the first element determines the list's element type.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_sbuild_list(opdi_sbuild *build, uint32_t node, const opdi_gtype *type, int depth, opd_value *value) {
     const opdi_pickle *pickle = &build->walk.pickle;
     opd_tag tag = opdi_slist_tag(type);
@@ -251,7 +257,7 @@ static int opdi_sbuild_tuple(opdi_sbuild *build, uint32_t node, const opdi_gtype
     *value = opdi_cell_own(opdi_tuple_new(parts, i, known ? type->klass : NULL));
     return opd_ok() ? 0 : -1;
 }
-/* Returns the qualified name of a class, copied to the arena, or NULL. */
+/* Returns the qualified name of the class that a node names, copied to the arena, or NULL. */
 static const char *opdi_sbuild_class(opdi_sbuild *build, uint32_t node) {
     const opdi_pickle *pickle = &build->walk.pickle;
     char full[1024];
@@ -265,7 +271,8 @@ static const char *opdi_sbuild_class(opdi_sbuild *build, uint32_t node) {
     }
     return opdi_arena_copy(&build->script->arena, full, length);
 }
-/* Sets attribute `slot` to a value, whose type must match.  Returns 0, or -1 and sets an error. */
+/* Sets attribute `slot` of an object to a value, converted to the attribute's type.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_sbuild_put(opdi_cell *object, int32_t slot, opd_value value) {
     const opdi_gattribute *attribute = &object->klass->attributes[slot];
     char said[200];
@@ -279,8 +286,8 @@ static int opdi_sbuild_put(opdi_cell *object, int32_t slot, opd_value value) {
     opdi_value_drop(value);
     return rc;
 }
-/* Gives a class whose text is not in the archive the attributes that its first object has.  Returns 0, or -1 and sets
-   an error. */
+/* Adds the attributes in the state of an object to its class, whose text is not in the archive.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_sbuild_names(opdi_sbuild *build, uint32_t state, opdi_gclass *gclass) {
     const opdi_pickle *pickle = &build->walk.pickle;
     for (uint32_t item = opdi_pickle_at(pickle, state)->first; item;) {
@@ -298,7 +305,7 @@ static int opdi_sbuild_names(opdi_sbuild *build, uint32_t state, opdi_gclass *gc
     gclass->open = false;
     return 0;
 }
-/* Finds the enum member whose value equals the state.  Returns 0, or -1 and sets an error. */
+/* Sets *value to the enum member whose value is the one in the state.  Returns 0, or -1 and sets an error. */
 static int opdi_sbuild_enum(opdi_sbuild *build, uint32_t state, const opdi_sclass *klass, int depth,
                             opd_value *value) {
     opd_value its;
@@ -314,7 +321,8 @@ static int opdi_sbuild_enum(opdi_sbuild *build, uint32_t state, const opdi_sclas
     }
     return opd_ok() ? opd_fail(OPD_ERROR_SCHEMA, "a value that the enum %s does not have", gclass->name) : -1;
 }
-/* Converts a quantized tensor to the float32 values it represents: (number - zero) * scale. */
+/* Sets *value to a float32 tensor of the numbers that a quantized tensor represents: (number - zero) * scale.  Returns
+   0, or -1 and sets an error. */
 static int opdi_sbuild_quantized(opdi_sbuild *build, uint32_t node, int depth, opd_value *value) {
     enum { HOW, SCALE, ZERO, AXIS };
     const opdi_pickle *pickle = &build->walk.pickle;
@@ -324,7 +332,7 @@ static int opdi_sbuild_quantized(opdi_sbuild *build, uint32_t node, int depth, o
     const uint32_t axis_at = opdi_pickle_get(pickle, how, AXIS);
     if (opdi_sbuild_value(build, opdi_pickle_at(pickle, node)->text, NULL, depth + 1, &numbers)) { return -1; }
     opd_tensor *floats = opd_to_dtype(numbers.u.t, OPD_FLOAT32);
-    for (int i = 2; floats && i > 0; i--) {  /* first subtracts the zero point, then multiplies by the scale */
+    for (int i = 2; floats && i > 0; i--) {  /* i 2: subtract the zero point; i 1: multiply by the scale */
         if (opdi_sbuild_value(build, opdi_pickle_get(pickle, how, i == 2 ? ZERO : SCALE), NULL, depth + 1, &part)) {
             return -1;
         }
@@ -348,8 +356,8 @@ static int opdi_sbuild_quantized(opdi_sbuild *build, uint32_t node, int depth, o
     build->made[node] = *value;
     return opd_ok() ? 0 : -1;
 }
-/* Reads the state of a packed linear layer: int8 weights, scale and zero point (one each, or one per row), and a bias.
-   The state may also be a float weight and a bias. */
+/* Reads the state of a packed linear layer into self: int8 weight, scale and zero point (for all rows or for each row),
+   and bias; or a float weight and a bias.  Returns 0, or -1 and sets an error. */
 static int opdi_sbuild_packed_linear(opdi_sbuild *build, uint32_t state, int depth, opdi_cell *self) {
     const opdi_pickle *pickle = &build->walk.pickle;
     const uint32_t weight = opdi_pickle_get(pickle, state, 0);
@@ -368,9 +376,9 @@ static int opdi_sbuild_packed_linear(opdi_sbuild *build, uint32_t state, int dep
     }
     return 0;
 }
-/* Reads the settings of a packed convolution, which are a tensor of int16 in version 2 and a list in version 3: the
-   number of dimensions, then the values that opdi_quantized_conv lists.  Sets *settings to None for any other
-   layout. */
+/* Reads the settings of a packed convolution: the number of dimensions, then the values that opdi_quantized_conv lists.
+   They are a tensor of int16 in version 2, and a list in version 3.  For other formats, sets *settings to None. Returns
+   0, or -1 and sets an error. */
 static int opdi_sbuild_settings(opdi_sbuild *build, uint32_t node, int depth, opd_value *settings) {
     opd_value from;
     *settings = opd_value_none();
@@ -384,13 +392,15 @@ static int opdi_sbuild_settings(opdi_sbuild *build, uint32_t node, int depth, op
         const opd_value at = tensor ? opd_value_int((int64_t)opd_item_f64(opd_select(from.u.t, 0, i)))
             : opd_list_at(from, i);
         if (at.tag != OPD_TAG_INT) { return 0; }
-        (void)opd_list_append(list, i + 1 < count ? at : opd_value_int(at.u.i & 1));      /* the last one is a flag */
+        (void)opd_list_append(list, i + 1 < count ? at : opd_value_int(at.u.i & 1));      /* the last setting is a flag
+                                                                                             word; bit 0: transposed */
     }
     *settings = list;
     return opd_ok() ? 0 : -1;
 }
-/* Reads the weights of one direction of a recurrent layer.  The state has a name, the biases, an empty part, whether
-   inputs have 7 bits, and the packed weights, which contain the biases, too. */
+/* Reads the weights of one direction of a recurrent layer into self.  The state is a list: a name, the biases, an empty
+   list, whether inputs are quantized to 7 bits, and the packed weights, which also contain the biases.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_sbuild_packed_cell(opdi_sbuild *build, uint32_t state, int depth, opdi_cell *self) {
     enum { REDUCE = 3, PACKED = 4 };
     const opdi_pickle *pickle = &build->walk.pickle;
@@ -406,8 +416,8 @@ static int opdi_sbuild_packed_cell(opdi_sbuild *build, uint32_t state, int depth
     }
     return 0;
 }
-/* Sets the packed weights of a quantized layer from the file.  An unknown layout stays empty and is reported at its
-   first use.  Returns 0, or -1 and sets an error. */
+/* Reads the packed weights of a quantized layer into the object `value`.  If their format is not known, leaves the
+   object empty, which is reported when it is used.  Returns 0, or -1 and sets an error. */
 static int opdi_sbuild_packed(opdi_sbuild *build, uint32_t state, int depth, opd_value value) {
     const opdi_pickle *pickle = &build->walk.pickle;
     opdi_cell *const self = opdi_cell_of(&value);
@@ -439,7 +449,8 @@ static int opdi_sbuild_packed(opdi_sbuild *build, uint32_t state, int depth, opd
                     opdi_sbuild_put(self, OPDI_PACKED_BIAS, part)) ? -1 : 0;
 }
 /* Restores an object by calling the __setstate__ of its class, as torch.jit.load does.  If the archive has no text of
-   the class, the object stays empty, and later uses of its state fail. */
+   the class, reads packed weights if it is a class of these; else the object stays empty, and later uses of its
+   attributes fail.  Returns 0, or -1 and sets an error. */
 static int opdi_sbuild_state(opdi_sbuild *build, uint32_t state, const opdi_sclass *klass, int depth, opd_value self) {
     opdi_sfunction *function = klass ? opdi_sfunction_in(klass->methods, "__setstate__") : NULL;
     opd_value args[2], gave;
@@ -455,7 +466,8 @@ static int opdi_sbuild_state(opdi_sbuild *build, uint32_t state, const opdi_scla
     if (opdi_sbuild_value(build, state, function->formals[1].type, depth + 1, &args[1])) { return -1; }
     return opdi_script_call(build->script, function, args, &gave);
 }
-/* Makes an object of the class that the pickle names, with attributes from the state that the pickle stores. */
+/* Makes an object of the class that the pickle names, with the attributes that its state stores.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_sbuild_object(opdi_sbuild *build, uint32_t node, int depth, opd_value *value) {
     const opdi_pickle *pickle = &build->walk.pickle;
     opd_script *script = build->script;
@@ -516,7 +528,7 @@ static int opdi_sbuild_tensor(opdi_sbuild *build, uint32_t node, opd_value *valu
     build->made[node] = *value;
     return opd_ok() ? 0 : -1;
 }
-/* Makes the value of a node.  `type` is the expected type, or NULL.  Returns 0, or -1 and sets an error. */
+/* Sets *value to the value of a node.  `type` is the expected type, or NULL.  Returns 0, or -1 and sets an error. */
 static int opdi_sbuild_value(opdi_sbuild *build, uint32_t node, const opdi_gtype *type, int depth, opd_value *value) {
     const opdi_pickle *pickle = &build->walk.pickle;
     *value = opd_value_none();
@@ -563,8 +575,8 @@ static int opdi_sbuild_value(opdi_sbuild *build, uint32_t node, const opdi_gtype
     build->made[node].n = 0;
     return rc;
 }
-/* Reads a pickle of the archive and stores a new reference to its value in *value.  Returns 0, or -1 and sets an
-   error. */
+/* Reads the pickle `name` of the archive, whose tensors are in `folder`, and sets *value to a new reference to its
+   value.  Returns 0, or -1 and sets an error. */
 static int opdi_sarchive_pickle(opd_script *script, const char *name, const char *folder, opd_value *value) {
     opdi_sarchive *archive = script->archive;
     const int64_t i = opdi_sarchive_find(archive, name);
@@ -623,7 +635,7 @@ static int opdi_sarchive_open(opdi_sarchive *archive, opdi_bulk *bulk, const opd
     }
     if (!archive->root) { return opdi_bad(&file->source, OPDI_NOWHERE, "there is no data.pkl in the archive"); }
     for (int64_t k = 0; k < file->count; k++) { opdi_named_of(file, k)->row = 0; }
-    file->members = file->entries;                 /* members find the entries of storages */
+    file->members = file->entries;                 /* so that storages are found among the zip entries */
     file->storages = (opd_tensor **)opdi_alloc((size_t)(file->count + 1) * sizeof *file->storages);
     if (!file->storages) { return -1; }
     file->nstorages = file->count + 1;
@@ -655,7 +667,7 @@ static int opdi_sarchive_version(opd_script *script) {
     script->version = (int)version;
     return 0;
 }
-/* Reads the archive's objects.  Returns 0, or -1 and sets an error. */
+/* Reads the archive's constants and its object.  Returns 0, or -1 and sets an error. */
 static int opdi_script_read(opd_script *script) {
     opdi_string path = {NULL, 0, 0, false};
     if (opdi_sarchive_version(script)) { return -1; }
@@ -672,9 +684,9 @@ static int opdi_script_read(opd_script *script) {
 
 //== saving ============================================================================================================
 //
-//  The objects as torch.jit.save pickles them; texts and constants are those of the file that was loaded.
+//  Objects are pickled as torch.jit.save does it.  Texts and constants are copied from the file that was loaded.
 
-/* The state while writing a pickle.  An object that occurs in several places is written once. */
+/* The state while a pickle is written.  An object that is used in several places is written once. */
 typedef struct opdi_ssaving {
     opdi_checkpoint_writer writer;
     opdi_found seen;
@@ -683,8 +695,8 @@ typedef struct opdi_ssaving {
 
 static int opdi_ssave_value(opdi_ssaving *saving, const opd_value *value, const opdi_gtype *type, int depth);
 
-/* If `what` was written before, writes a reference to it and returns true.  Otherwise sets *number to its new number
-   and returns false. */
+/* If the object `what` was written before, writes a reference to it and returns true.  Otherwise sets *number to the
+   number that it gets, and returns false. */
 static bool opdi_ssave_again(opdi_ssaving *saving, const void *what, int64_t *number) {
     const int64_t was = saving->seen.count;
     *number = opdi_found_add(&saving->seen, (uintptr_t)what);
@@ -692,7 +704,8 @@ static bool opdi_ssave_again(opdi_ssaving *saving, const void *what, int64_t *nu
     opdi_pickle_put_le(&saving->writer, 'j', (uint64_t)*number, 4);
     return true;
 }
-/* Records that the value that was written last has the number `number`. */
+/* Writes that the value written last has the number `number`, for later references.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_ssave_number(opdi_ssaving *saving, int64_t number) {
     if (number < 0) { return -1; }
     opdi_pickle_put_le(&saving->writer, 'r', (uint64_t)number, 4);
@@ -705,7 +718,7 @@ static void opdi_ssave_global(opdi_ssaving *saving, const char *module, size_t l
     opdi_string_add(&saving->writer.pickle, name);
     opdi_pickle_put(&saving->writer, '\n');
 }
-/* Returns the name by which torch.jit._pickle builds lists of that type, or NULL for a list of any other type. */
+/* Returns the name of the function of torch.jit._pickle that builds lists of this type, or NULL if there is none. */
 static const char *opdi_ssave_builder(const opdi_cell *cell, const opdi_gtype *type) {
     const opdi_gtype *element = type && type->kind == OPDI_GT_LIST ? type->parts[0] : NULL;
     const int kind = element ? element->kind : cell->tag == OPD_TAG_INTS ? OPDI_GT_INT : cell->tag == OPD_TAG_FLOATS
@@ -714,7 +727,8 @@ static const char *opdi_ssave_builder(const opdi_cell *cell, const opdi_gtype *t
     return kind == OPDI_GT_INT ? "build_intlist" : kind == OPDI_GT_FLOAT ? "build_doublelist"
         : kind == OPDI_GT_BOOL ? "build_boollist" : kind == OPDI_GT_TENSOR ? "build_tensorlist" : NULL;
 }
-/* Writes a list or dict with its type, as torch.jit._pickle builds it. */
+/* Writes a list or dict with its type, in the form that torch.jit._pickle restores.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_ssave_many(opdi_ssaving *saving, const opdi_cell *cell, const opdi_gtype *type, int depth) {
     static const char module[] = "torch.jit._pickle";
     const bool dict = cell->kind == OPD_CELL_DICT, known = type && type->kind == (dict ? OPDI_GT_DICT : OPDI_GT_LIST);
@@ -741,8 +755,8 @@ static int opdi_ssave_many(opdi_ssaving *saving, const opdi_cell *cell, const op
     if (builder || known) { opdi_string_add(&writer->pickle, "tR"); }
     return writer->pickle.failed ? -1 : 0;
 }
-/* Writes the state that the __getstate__ of an object's class returns, as torch.jit.save does.  The state belongs to
-   the innermost scope. */
+/* Writes the state that the __getstate__ of an object's class returns, as torch.jit.save does.  The state's value
+   belongs to the innermost scope.  Returns 0, or -1 and sets an error. */
 static int opdi_ssave_state(opdi_ssaving *saving, const opdi_cell *cell, opdi_sfunction *function, int depth) {
     opd_value self = opd_value_none(), state;
     self.tag = OPD_TAG_CELL;
@@ -756,7 +770,8 @@ static int opdi_ssave_state(opdi_ssaving *saving, const opdi_cell *cell, opdi_sf
     opdi_pickle_put(&saving->writer, 'b');
     return saving->writer.pickle.failed ? -1 : 0;
 }
-/* Writes an object: its attributes, or the state that __getstate__ returns. */
+/* Writes an object with its attributes or, if its class has __getstate__, with the state that this returns.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_ssave_object(opdi_ssaving *saving, const opdi_cell *cell, int depth) {
     const opdi_gclass *gclass = cell->klass;
     const opdi_sclass *klass = (const opdi_sclass *)gclass->user;
@@ -769,7 +784,7 @@ static int opdi_ssave_object(opdi_ssaving *saving, const opdi_cell *cell, int de
     }
     if (opdi_ssave_again(saving, cell, &number)) { return 0; }
     opdi_ssave_global(saving, gclass->name, (size_t)(dot - gclass->name), dot + 1);
-    if (gclass->kind == OPDI_CLASS_ENUM && cell->count == 2) {             /* a member is built from its value alone */
+    if (gclass->kind == OPDI_CLASS_ENUM && cell->count == 2) {             /* an enum member is written as its value */
         if (opdi_ssave_value(saving, &cell->u.values[1], NULL, depth + 1)) { return -1; }
         opdi_pickle_put(&saving->writer, 'R');
         return opdi_ssave_number(saving, number);
@@ -813,7 +828,7 @@ static int opdi_ssave_cell(opdi_ssaving *saving, const opdi_cell *cell, const op
         return opdi_ssave_many(saving, cell, type, depth) || opdi_ssave_number(saving, number) ? -1 : 0;
     }
 }
-/* Writes a value of type `type`, which is NULL if unknown.  Returns 0, or -1 and sets an error. */
+/* Writes a value; `type` is its static type, or NULL if that is unknown.  Returns 0, or -1 and sets an error. */
 static int opdi_ssave_value(opdi_ssaving *saving, const opd_value *value, const opdi_gtype *type, int depth) {
     char text[64];
     int64_t number;
@@ -844,7 +859,8 @@ static int opdi_ssave_value(opdi_ssaving *saving, const opd_value *value, const 
     default: return opdi_pickle_put_value(&saving->writer, value);
     }
 }
-/* Copies the entries of the loaded file that contain neither objects nor their tensors. */
+/* Copies those entries of the loaded file to `zip` that have neither objects nor their tensors.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_ssave_copy(const opdi_sarchive *archive, opdi_zip_writer *zip) {
     const size_t root = strlen(archive->root);
     char full[1600];
@@ -873,13 +889,13 @@ static int opdi_ssave_file(const opd_script *script, opdi_ssaving *saving, const
     }
     return script->archive ? opdi_ssave_copy(script->archive, zip) : opdi_script_entries(code, zip);
 }
-/* Writes a loaded archive, or the module of a source, with the current state of its objects.  Returns 0, or -1 and sets
-   an error. */
+/* Writes a script to the file `path`, with the current state of its objects: a loaded archive, or the module of a
+   source.  Returns 0, or -1 and sets an error. */
 static int opdi_sarchive_save(const opd_script *script, const char *path) {
     opdi_string code = {NULL, 0, 0, false};
     opdi_ssaving saving;
     opdi_sink sink;
-    opd_scope scope = opd_scope_open();            /* for the states that objects return */
+    opd_scope scope = opd_scope_open();            /* owns the states that __getstate__ functions return */
     memset(&saving, 0, sizeof saving);
     saving.script = (opd_script *)(uintptr_t)script;
     saving.writer.source.who = "opd_script_save";

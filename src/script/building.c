@@ -1,6 +1,6 @@
 #include "script.h"
 
-//== building ==========================================================================================================
+//== adding nodes to the graph =========================================================================================
 
 /* Returns the source place of byte `at` of a text, or NULL if it is not known. */
 static const opdi_splace *opdi_stext_place(const opdi_stext *text, uint32_t at) {
@@ -11,8 +11,8 @@ static const opdi_splace *opdi_stext_place(const opdi_stext *text, uint32_t at) 
     }
     return low ? &text->places[low - 1] : NULL;
 }
-/* Writes "FILE:LINE:COLUMN" of the current place to `buf` and returns `buf`.  Returns NULL for nodes to which PyTorch
-   gives no place. */
+/* Writes "FILE:LINE:COLUMN" of the current place to `buf` [cap] and returns `buf`.  Returns NULL if task->nowhere is
+   set: PyTorch gives the current nodes no place. */
 OPDI_INTERNAL const char *opdi_emit_place(const opdi_emitter *task, char *buf, size_t cap) {
     const opdi_stext *text = task->at->text;
     if (task->nowhere) { return NULL; }
@@ -22,7 +22,7 @@ OPDI_INTERNAL const char *opdi_emit_place(const opdi_emitter *task, char *buf, s
         return buf;
     }
     uint32_t low = 0, high = text->nlines;
-    while (high - low > 1) {                       /* lines[i]: where line i begins */
+    while (high - low > 1) {                       /* lines[i]: the byte at which line i begins */
         const uint32_t middle = low + (high - low) / 2;
         if (text->lines[middle] <= task->at->at) { low = middle; } else { high = middle; }
     }
@@ -33,8 +33,8 @@ OPDI_INTERNAL const char *opdi_emit_place(const opdi_emitter *task, char *buf, s
 OPDI_INTERNAL opdi_gnode *opdi_sbody_first(const opdi_sbody *body) {
     return body->before ? body->before->next : body->block->first;
 }
-/* Returns the node that follows `node` in the order of the function's text; if `node` has blocks, that is the first
-   node in them.  Returns NULL after the last node. */
+/* Returns the node that follows `node` in the order of the function's text, where the nodes of a node's blocks directly
+   follow that node.  Returns NULL after the last node. */
 OPDI_INTERNAL opdi_gnode *opdi_sbody_after(const opdi_sbody *body, const opdi_gnode *node) {
     for (int32_t i = 0; i < node->nblocks; i++) { if (node->blocks[i].first) { return node->blocks[i].first; } }
     while (!node->next && node->block != body->block) {
@@ -46,13 +46,14 @@ OPDI_INTERNAL opdi_gnode *opdi_sbody_after(const opdi_sbody *body, const opdi_gn
     }
     return node->next;
 }
-/* Returns the call in `body` that made this value, or NULL if `body` itself made it. */
+/* Returns the inlined call in `body` that made a value, or NULL if a node of the function itself made it. */
 OPDI_INTERNAL opdi_scalled *opdi_sbody_called(const opdi_sbody *body, const opdi_gvalue *value) {
     opdi_scalled *called = body->called;
     while (called && (value->id < called->from || value->id >= called->to)) { called = called->next; }
     return called;
 }
-/* An insertion point.  opdi_emit_top moves it in front of the function's nodes, until opdi_emit_back restores it. */
+/* An insertion point for nodes.  opdi_emit_top moves it in front of the function's first node and returns the previous
+   one, which opdi_emit_back restores. */
 typedef struct opdi_sspot { opdi_gblock *into; opdi_gnode *at; } opdi_sspot;
 static opdi_sspot opdi_emit_top(opdi_emitter *task) {
     opdi_sspot spot;
@@ -79,15 +80,15 @@ OPDI_INTERNAL bool opdi_emit_same_constant(const opd_value *first, const opd_val
     default: return false;
     }
 }
-/* Makes a constant at the current position.  Returns its value. */
+/* Adds a constant at the insertion point.  Returns its value, or NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_constant(opdi_emitter *task, opd_value value, const opdi_gtype *type) {
     char place[400];
     opdi_gvalue *out = type ? opdi_append_constant(task->graph, value, type, opdi_emit_place(task, place, sizeof place))
         : NULL;
-    if (out && value.tag == OPD_TAG_TENSOR) { out->dtype = -1; }                /* its type is Tensor, with no dtype */
+    if (out && value.tag == OPD_TAG_TENSOR) { out->dtype = -1; }                /* the type Tensor, without a dtype */
     return out;
 }
-/* Adds a value to a list.  Returns the value, or NULL if memory runs out. */
+/* Adds a value in front of a list.  Returns the value, or NULL if memory runs out. */
 static opdi_gvalue *opdi_emit_keep(opdi_emitter *task, opdi_spooled **list, opdi_gvalue *value) {
     opdi_spooled *pooled = value ? (opdi_spooled *)opdi_emit_alloc(task, sizeof *pooled) : NULL;
     if (!pooled) { return NULL; }
@@ -96,7 +97,8 @@ static opdi_gvalue *opdi_emit_keep(opdi_emitter *task, opdi_spooled **list, opdi
     *list = pooled;
     return value;
 }
-/* Returns a constant for a number in the text.  Equal numbers share one constant before the function's nodes. */
+/* Returns a constant for a number in the text.  Equal numbers share one constant, in front of the function's nodes.
+   Returns NULL and sets an error if it fails. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_literal(opdi_emitter *task, opd_value value, const opdi_gtype *type) {
     for (opdi_spooled *pooled = task->body->literals; pooled; pooled = pooled->next) {
         if (opdi_emit_same_constant(&pooled->value->node->constant, &value)) { return pooled->value; }
@@ -106,8 +108,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_literal(opdi_emitter *task, opd_value value
     opdi_emit_back(task, spot);
     return opdi_emit_keep(task, &task->body->literals, out);
 }
-/* Returns the constant `value` for the flags by which the compiler notes how statements end.  These constants are not
-   shared with those of the text. */
+/* Returns the constant `value` for the compiler's own flags, which tell at run time how statements ended.  It is not
+   shared with a constant of the text. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_flag_value(opdi_emitter *task, bool value) {
     opdi_gvalue **at = &task->body->flags[value];
     if (*at) { return *at; }
@@ -116,7 +118,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_flag_value(opdi_emitter *task, bool value) 
     opdi_emit_back(task, spot);
     return *at;
 }
-/* Returns a placeholder of type `type` for a value that is not set. */
+/* Returns a placeholder of type `type`, for a variable that is not set. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_unset(opdi_emitter *task, const opdi_gtype *type) {
     const bool none = type->kind == OPDI_GT_NONE;
     for (opdi_spooled *pooled = task->body->unsets; pooled && type->kind != OPDI_GT_ANY; pooled = pooled->next) {
@@ -129,7 +131,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_unset(opdi_emitter *task, const opdi_gtype 
     opdi_emit_back(task, spot);
     return opdi_emit_keep(task, &task->body->unsets, out);
 }
-/* Returns the bool (0 or 1) that a value is known to have, or -1 if it is unknown. */
+/* Returns the bool (0 or 1) that a value is known to have at compile time, or -1 if it is not known. */
 OPDI_INTERNAL int opdi_emit_known_bool(const opdi_gvalue *value) {
     const opdi_gnode *node = value->node;
     return node && node->kind == OPDI_G_CONSTANT && node->constant.tag == OPD_TAG_BOOL ? node->constant.u.i != 0 : -1;
@@ -140,21 +142,22 @@ OPDI_INTERNAL bool opdi_emit_known_int(const opdi_gvalue *value, int64_t *number
     *number = node->constant.u.i;
     return true;
 }
-/* Returns the elements of a tuple or list that a node makes, or NULL for other values. */
+/* If `value` is the tuple or list (`kind`) that a node makes, returns its elements, else NULL. */
 OPDI_INTERNAL opdi_gvalue *const *opdi_emit_constructed(const opdi_gvalue *value, opdi_gkind kind) {
     return value->node && value->node->kind == kind ? value->node->in : NULL;
 }
-/* Moves to the end of `block`, where the next nodes are added.  Returns the previous block. */
+/* Makes the end of `block` the insertion point.  Returns the block that was used before. */
 OPDI_INTERNAL opdi_gblock *opdi_emit_goto(opdi_emitter *task, opdi_gblock *block) {
     opdi_gblock *const before = task->graph->into;
     task->graph->into = block == &task->graph->body ? NULL : block;
     task->graph->at = NULL;
     return before ? before : &task->graph->body;
 }
-/* Appends to an array of values in the graph's arena; the array doubles when it is full. */
+/* Appends `value` to an array in the graph's arena; the array doubles when it is full.  Returns 0, or -1 if memory runs
+   out. */
 static int opdi_emit_append(opdi_emitter *task, opdi_gvalue ***values, int32_t *count, opdi_gvalue *value) {
     if (!value) { return -1; }
-    if ((*count & (*count - 1)) == 0) {            /* 0, 1, 2, 4, ...: full */
+    if ((*count & (*count - 1)) == 0) {            /* the count is 0, 1, 2, 4, ...: the array is full */
         opdi_gvalue **more = (opdi_gvalue **)opdi_graph_alloc(task->graph, (size_t)OPDI_MAX(2 * *count, 1) *
                                                               sizeof *more);
         if (!more) { return -1; }
@@ -167,7 +170,8 @@ static int opdi_emit_append(opdi_emitter *task, opdi_gvalue ***values, int32_t *
 OPDI_INTERNAL int opdi_emit_give(opdi_emitter *task, opdi_gblock *block, opdi_gvalue *value) {
     return opdi_emit_append(task, &block->outputs, &block->noutputs, value);
 }
-/* Adds a result to a branch or loop node, whose blocks already have an output for it. */
+/* Adds a result of type `type` to a branch or loop, whose blocks already have an output for it.  Returns NULL if memory
+   runs out. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_out(opdi_emitter *task, opdi_gnode *node, const opdi_gtype *type) {
     opdi_gvalue *value = opdi_gvalue_new(task->graph, node, OPD_TAG_NONE);
     if (value) { opdi_gvalue_typed(value, type); }
@@ -181,8 +185,9 @@ OPDI_INTERNAL opdi_snamed *opdi_emit_named_as(opdi_emitter *task, const char *na
     named->next = *chain;
     return *chain = named;
 }
-/* Gives `name` to `value`, or, if `value` is NULL, to a value that TorchScript makes and removes.  The previous owner
-   of the name becomes x.1, the next one x.3, and so on, as in TorchScript. */
+/* Gives the name `name` to `value`.  If `value` is NULL, only marks the name as taken, by a value that TorchScript
+   makes and later removes.  The value that had the name before becomes x.1, the next one x.3, and so on, as in
+   TorchScript. */
 OPDI_INTERNAL void opdi_emit_take(opdi_emitter *task, const char *name, opdi_gvalue *value) {
     char numbered[300];
     int32_t suffix;
@@ -208,11 +213,13 @@ OPDI_INTERNAL void opdi_emit_take(opdi_emitter *task, const char *name, opdi_gva
     named->value = value;
     if (value) { value->name = named->name; }
 }
-/* Returns whether values may be named `name`: temporary names such as _0 are not used. */
+/* Returns whether `name` can be the name of a value.  Temporary names such as _0, and the compiler's own ($...),
+   cannot. */
 OPDI_INTERNAL bool opdi_emit_means(const char *name) {
     return *name && *name != '$' && !(*name == '_' && strspn(name + 1, "0123456789") == strlen(name + 1));
 }
-/* Names the value to which a variable or attribute is set, unless the value has a name or is from another block. */
+/* Gives a value the name of the variable or attribute that is set to it, unless it has a name already, or is from
+   another block. */
 OPDI_INTERNAL void opdi_emit_name(opdi_emitter *task, opdi_gvalue *value, const char *name) {
     char numbered[80];
     const opdi_sbody *const body = task->body;
@@ -221,7 +228,7 @@ OPDI_INTERNAL void opdi_emit_name(opdi_emitter *task, opdi_gvalue *value, const 
     const opdi_scalled *called = opdi_sbody_called(body, value);
     if (called) {
         if (called->result != value) { return; }
-        value = called->call;                      /* its name inside the called function does not matter */
+        value = called->call;                      /* the value's name inside the called function does not matter */
     }
     if (value->first || value->name || value->id < body->from) { return; }
     if (opdi_is_digit(*name) && strlen(name) < 64) {
@@ -231,12 +238,12 @@ OPDI_INTERNAL void opdi_emit_name(opdi_emitter *task, opdi_gvalue *value, const 
     opdi_emit_take(task, name, value);
     if (task->moved) { (void)opdi_emit_keep(task, &task->body->moved, value); }
 }
-/* Notes that a variable was read: TorchScript then makes a value with its name. */
+/* Called if a variable is read: takes its name, because TorchScript then makes a value with this name. */
 OPDI_INTERNAL void opdi_emit_loaded(opdi_emitter *task, const char *name) {
     if (!task->quiet && opdi_emit_means(name)) { opdi_emit_take(task, name, NULL); }
 }
-/* Names `value` when the function is done, or, if `name` is NULL, removes its name.  If `value` is NULL, the name goes
-   to a value that TorchScript makes and removes. */
+/* Gives `value` the name `name` when the function is complete; if `name` is NULL, removes the value's name.  If `value`
+   is NULL, the name is only taken, as in opdi_emit_take. */
 OPDI_INTERNAL void opdi_emit_name_later(opdi_emitter *task, opdi_gvalue *value, const char *name) {
     opdi_slater *later = !name || opdi_emit_means(name) ? (opdi_slater *)opdi_emit_alloc(task, sizeof *later) : NULL;
     if (!later) { return; }
@@ -247,7 +254,7 @@ OPDI_INTERNAL void opdi_emit_name_later(opdi_emitter *task, opdi_gvalue *value, 
     task->body->last = &later->next;
 }
 
-/* Returns an empty list or dict whose element type is not known yet. */
+/* Returns an empty list (or, if `dict` is true, dict) whose element type is not known yet. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_empty(opdi_emitter *task, bool dict) {
     const opdi_gtype *const tensor = opdi_gtype_simple(OPDI_GT_TENSOR);
     opdi_spooled *pooled = (opdi_spooled *)opdi_emit_alloc(task, sizeof *pooled);
@@ -265,7 +272,7 @@ OPDI_INTERNAL bool opdi_emit_untyped(const opdi_emitter *task, const opdi_gvalue
     }
     return false;
 }
-/* Sets the type of a list or dict from opdi_emit_empty. */
+/* Sets the type of a list or dict that opdi_emit_empty made. */
 OPDI_INTERNAL void opdi_emit_retype(opdi_emitter *task, opdi_gvalue *value, const opdi_gtype *type) {
     if (!type) { return; }
     opdi_gvalue_typed(value, type);
@@ -280,8 +287,8 @@ OPDI_INTERNAL void opdi_emit_retype(opdi_emitter *task, opdi_gvalue *value, cons
     }
 }
 
-/* Returns whether an operator or builtin function has that name, with or without an overload.  Returns false and sets
-   an error if memory runs out. */
+/* Returns whether an operator or builtin has this name, which may include an overload name.  Returns false and sets an
+   error if memory runs out. */
 OPDI_INTERNAL bool opdi_emit_has(const char *name) {
     if (opdi_builtin_next(name, -1) >= 0) { return true; }
     const char *const colons = strstr(name, "::");
@@ -290,7 +297,7 @@ OPDI_INTERNAL bool opdi_emit_has(const char *name) {
     return set || op;
 }
 OPDI_INTERNAL void opdi_emit_type_set(opdi_gvalue *value, const opdi_gtype *type) { opdi_gvalue_typed(value, type); }
-/* If an error of the graph's builder is pending, adds the place in the script to it. */
+/* If opdi_append_... functions have set an error, adds the current place in the script to its message. */
 OPDI_INTERNAL void opdi_emit_placed(opdi_emitter *task) {
     char text[1800];
     const opd_code code = opd_error_code();
@@ -302,8 +309,8 @@ OPDI_INTERNAL void opdi_emit_placed(opdi_emitter *task) {
     if (!shown.failed) { opd_fail(OPD_ERROR_SCHEMA, "%s\n:\n%s", text, shown.data); }
     opdi_string_free(&shown);
 }
-/* Makes a node of a builtin without choosing an overload.  It has one result of type `type`, or no result if `type` is
-   NULL. */
+/* Adds a call of the first builtin with this name, with one result of type `type`, or without a result if `type` is
+   NULL.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_gnode *opdi_emit_builtin(opdi_emitter *task, const char *name, opdi_gvalue *const *args, int count,
                                             const opdi_gtype *type) {
     char place[400];
@@ -318,7 +325,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_builtin_1(opdi_emitter *task, const char *n
     opdi_gnode *node = arg ? opdi_emit_builtin(task, name, &arg, 1, type) : NULL;
     return node ? node->out[0] : NULL;
 }
-/* Returns isinstance(value, type). */
+/* Adds isinstance(value, type).  Returns its result, or NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_isinstance(opdi_emitter *task, opdi_gvalue *value, const opdi_gtype *type) {
     opdi_gnode *node = opdi_emit_builtin(task, "prim::isinstance", &value, 1, opdi_gtype_simple(OPDI_GT_BOOL));
     const opdi_gtype *types = opdi_gtype_tuple(task->space, &type, 1);
@@ -329,19 +336,19 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_isinstance(opdi_emitter *task, opdi_gvalue 
 OPDI_INTERNAL opdi_gvalue *opdi_emit_none(opdi_emitter *task) {
     return opdi_emit_constant(task, opd_value_none(), opdi_gtype_simple(OPDI_GT_NONE));
 }
-/* Makes a tuple.  `klass` is the class of a named tuple, or NULL. */
+/* Adds a tuple.  `klass` is the class of a named tuple, or NULL.  Returns NULL and sets an error if it fails. */
 static opdi_gvalue *opdi_emit_tuple_of(opdi_emitter *task, opdi_gclass *klass, opdi_gvalue *const *values, int count) {
     char place[400];
     return opdi_append_tuple(task->graph, klass, values, count, opdi_emit_place(task, place, sizeof place));
 }
-/* Returns whether a value is the result of an unknown function.  Its type does not matter, because running the function
-   fails. */
+/* Returns whether a value is the result of a function that the library does not know.  Such a value fits any type,
+   because running that function fails. */
 OPDI_INTERNAL bool opdi_emit_is_unknown(const opdi_gvalue *value) {
     return value->node && value->node->kind == OPDI_G_BUILTIN && value->node->builtin &&
         value->node->builtin->run == opdi_builtin_unknown;
 }
-/* Returns whether `name` is a tensor function of PyTorch that is missing here, although a function of that name for
-   numbers exists.  The tensor must not be converted to a number for that function. */
+/* Returns whether `name` is a tensor function of PyTorch that the library does not have, although it has a function of
+   that name for numbers.  Then the tensor must not be converted to a number. */
 static bool opdi_emit_absent(const char *name, opdi_gvalue *const *values, int count) {
     static const char *const operators[] = {"aten::angle", "aten::lgamma", "aten::frexp.Tensor"};
     for (size_t i = 0; i < sizeof operators / sizeof operators[0]; i++) {
@@ -352,8 +359,8 @@ static bool opdi_emit_absent(const char *name, opdi_gvalue *const *values, int c
     }
     return false;
 }
-/* Returns the wrapped number for a traced number; the first request makes it.  Returns NULL and sets an error if it
-   fails. */
+/* Returns the wrapped number for a traced number (see opdi_swrapped), which the first call makes.  On failure, returns
+   NULL and sets an error. */
 static opd_tensor *opdi_script_number(opd_script *script, const opd_tensor *traced) {
     const opd_scalar_type dtype = (opd_scalar_type)traced->dtype;
     for (opdi_swrapped *known = script->numbers; known; known = known->next) {
@@ -372,9 +379,9 @@ static opd_tensor *opdi_script_number(opd_script *script, const opd_tensor *trac
     script->numbers = made;
     return made->number;
 }
-/* A traced number is stored as a constant tensor without dims.  If it is the second operand of one of these operators,
-   makes it a wrapped number again, which yields in type promotion, as in PyTorch's executor.  Returns 0, or -1 and sets
-   an error. */
+/* If the second operand of one of these operators is a constant tensor without dims, replaces it by a wrapped number:
+   torch.jit.trace stores numbers as such tensors, and PyTorch's executor turns them into numbers again, which do not
+   take part in type promotion.  Returns 0, or -1 and sets an error. */
 static int opdi_emit_take_number(opdi_emitter *task, opdi_gnode *node) {
     static const char *const names[] = {"aten::add.Tensor", "aten::sub.Tensor", "aten::mul.Tensor", "aten::div.Tensor"};
     const opdi_gnode *const from = node->op && node->nin > 1 && node->in[1] ? node->in[1]->node : NULL;
@@ -392,7 +399,8 @@ static int opdi_emit_take_number(opdi_emitter *task, opdi_gnode *node) {
     node->in[1] = value;
     return 0;
 }
-/* Calls a class's __lt__, as opdi_gclass.less. */
+/* An opdi_gclass.less: compares two objects by the __lt__ of their class.  Returns 1 if the first is less, 0 if not, or
+   -1 and sets an error. */
 static int opdi_emit_less(const opdi_gclass *klass, const opd_value *first, const opd_value *second) {
     opd_value both[2], less;
     both[0] = *first;
@@ -402,8 +410,8 @@ static int opdi_emit_less(const opdi_gclass *klass, const opd_value *first, cons
     opd_scope_close(&scope);
     return opd_ok() ? rc : -1;
 }
-/* Compiles the __lt__ of classes whose objects are about to be sorted, if it takes such an object and returns a bool.
-   Methods that are being compiled already are skipped.  Returns 0, or -1 and sets an error. */
+/* Compiles the __lt__ of the classes in `type`, whose objects are to be sorted, if it takes an object of the class and
+   returns a bool.  Skips a method that is being compiled already.  Returns 0, or -1 and sets an error. */
 static int opdi_emit_ordered(opdi_emitter *task, const opdi_gtype *type) {
     int rc = 0;
     for (int32_t i = 0; type->kind == OPDI_GT_TUPLE && rc == 0 && i < type->nparts; i++) {
@@ -420,9 +428,9 @@ static int opdi_emit_ordered(opdi_emitter *task, const opdi_gtype *type) {
     }
     return opd_ok() ? 0 : -1;
 }
-/* Calls an operator or builtin function by the overload that PyTorch would choose.  The last `nkw` arguments have
-   names.  Returns the result: a tuple if there are several, None if there is none.  Returns NULL and sets an error if
-   it fails. */
+/* Adds a call of an operator or builtin, and chooses the overload that PyTorch would choose.  The last `nkw` of the
+   `count` values are given by name.  Returns the result: a tuple if there are several results, None if there is none.
+   On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_op(opdi_emitter *task, const char *name, opdi_gvalue *const *values, int count,
                                         const char *const *names, int nkw) {
     char place[400];
@@ -449,7 +457,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_op(opdi_emitter *task, const char *name, op
         node = opdi_append_unknown(task->graph, name, values, count, &type, 1, where);
     } else {
         node = opdi_append_call(task->graph, name, &args, where);
-        bool unknown = false;                      /* the result of a function of unknown values is unknown too */
+        bool unknown = false;                      /* if an argument is an unknown function's result, so is the
+                                                      result */
         for (int i = 0; !node && i < count; i++) { unknown = unknown || opdi_emit_is_unknown(values[i]); }
         if (unknown) {
             const opdi_gtype *type = opdi_gtype_simple(OPDI_GT_TENSOR);

@@ -2,7 +2,7 @@
 
 //== calls =============================================================================================================
 
-/* The arguments of a call: values by position, then `nkw` values by name. */
+/* The arguments of a call: positional values, followed by `nkw` values that are given by name. */
 typedef struct opdi_sargs {
     opdi_gvalue *values[OPDI_SCRIPT_ARGS];
     const char *names[OPDI_SCRIPT_ARGS];          /* names of the last `nkw` values */
@@ -34,8 +34,8 @@ static int opdi_emit_args(opdi_emitter *task, const opdi_syntax *call, opdi_sarg
     }
     return 0;
 }
-/* Returns the argument for a parameter, found by position i or by name, or NULL if it was left out.  Adds 1 to *used if
-   it is found. */
+/* Returns the argument for the parameter `formal`, whose position is i, or NULL if the call has none.  If there is one,
+   adds 1 to *used. */
 static opdi_gvalue *opdi_sargs_get(const opdi_sargs *args, const opdi_sformal *formal, int i, int *used) {
     const int positional = args->count - args->nkw;
     if (!formal->keyword_only && i < positional) {
@@ -50,7 +50,8 @@ static opdi_gvalue *opdi_sargs_get(const opdi_sargs *args, const opdi_sformal *f
     }
     return NULL;
 }
-/* Makes [value, value] from one number for a parameter of type BroadcastingList2[int]. */
+/* If `written`, the parameter's annotation, is BroadcastingList2[T] or similar, and `value` one element, returns
+   [value, value]; otherwise returns `value` itself. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_repeated(opdi_emitter *task, opdi_gvalue *value, const opdi_syntax *written,
                                               const opdi_gtype *type) {
     opdi_gvalue *values[9];
@@ -68,7 +69,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_repeated(opdi_emitter *task, opdi_gvalue *v
     for (int i = 0; i < count; i++) { values[i] = value; }
     return opdi_emit_construct(task, type, values, count);
 }
-/* Sets an error that names the arguments of a call that no parameter takes, and returns -1. */
+/* Sets an error that tells which arguments of a call belong to no parameter.  Returns -1. */
 static int opdi_emit_left_over(opdi_emitter *task, const opdi_sfunction *function, const opdi_sargs *args) {
     const int positional = args->count - args->nkw;
     int places = 0;
@@ -87,7 +88,8 @@ static int opdi_emit_left_over(opdi_emitter *task, const opdi_sfunction *functio
     return OPDI_EMIT_FAIL(task, "%s() expected at most %d argument(s)%s but received %d argument(s)", function->name,
                           places, places < function->nformals ? " without a name" : "", positional);
 }
-/* Fills `values` with the values of a function's parameters.  Returns 0, or -1 and sets an error. */
+/* Sets `values` to the values of a function's parameters: arguments, or defaults.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_emit_bind(opdi_emitter *task, opdi_sfunction *function, const opdi_sargs *args, opdi_gvalue **values) {
     int used = 0;
     if (opdi_sfunction_know(task, function)) { return -1; }
@@ -113,13 +115,15 @@ static int opdi_emit_bind(opdi_emitter *task, opdi_sfunction *function, const op
     }
     return used == args->count ? 0 : opdi_emit_left_over(task, function, args);
 }
-/* Calls a function of the script by adding its nodes to the graph. */
+/* Compiles a call of a function of the script, by adding the function's nodes to the graph.  Returns the result, or
+   NULL and sets an error. */
 static opdi_gvalue *opdi_emit_call_function(opdi_emitter *task, opdi_sfunction *function, const opdi_sargs *args) {
     opdi_gvalue *values[OPDI_SCRIPT_ARGS];
     return opdi_emit_bind(task, function, args, values) ? NULL : task->script->work->inlined(task, function, values);
 }
-/* Calls a method of a module that is chosen when the script runs: adds a branch for each slot from `at` on.  In a
-   branch the first argument is that slot's module. */
+/* Compiles a call of method `method` of `chosen`, a module that is selected by an index at run time.  For each module
+   in the container, from slot `at` on, adds a branch in which the first argument is that module.  Returns the result,
+   or NULL and sets an error. */
 static opdi_gvalue *opdi_emit_call_chosen(opdi_emitter *task, const opdi_gvalue *chosen, opdi_sfunction *method,
                                           int32_t at,
                                           const opdi_sargs *args) {
@@ -130,7 +134,7 @@ static opdi_gvalue *opdi_emit_call_chosen(opdi_emitter *task, const opdi_gvalue 
     opdi_sframe frame;
     while (at < gclass->nattributes && (gclass->attributes[at].type->kind != OPDI_GT_CLASS ||
                                         (!text && !opdi_is_digit(*gclass->attributes[at].name)))) { at++; }
-    if (at == gclass->nattributes) {               /* choosing the module has failed before */
+    if (at == gclass->nattributes) {               /* the last branch: selecting the module has failed before */
         values[0] = opdi_emit_text(task, "there is no module of that index");
         values[1] = opdi_emit_text(task, "builtins.IndexError");
         return values[1] && opdi_emit_builtin(task, "prim::RaiseException", values, 2, NULL)
@@ -155,7 +159,7 @@ static opdi_gvalue *opdi_emit_call_chosen(opdi_emitter *task, const opdi_gvalue 
     }
     return branch ? opdi_emit_out(task, branch, method->result) : NULL;
 }
-/* Calls a function or method of the script by adding its nodes to the graph. */
+/* Compiles a call of a function or method of the script.  Returns the result, or NULL and sets an error. */
 static opdi_gvalue *opdi_emit_call_method(opdi_emitter *task, opdi_sfunction *function, const opdi_sargs *args) {
     if (!args->count || !opdi_emit_is_chosen(args->values[0]) || !opdi_sfunction_selves(function)) {
         return opdi_emit_call_function(task, function, args);
@@ -167,7 +171,8 @@ static opdi_gvalue *opdi_emit_call_method(opdi_emitter *task, opdi_sfunction *fu
     }
     return opdi_emit_call_chosen(task, args->values[0], function, 0, args);
 }
-/* Calls a method of an object by its name. */
+/* Compiles a call of method `name` of `self` with the `count` arguments `given`.  Returns the result, or NULL and sets
+   an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_method(opdi_emitter *task, opdi_gvalue *self, const char *name,
                                             opdi_gvalue *const *given, int count) {
     opdi_sfunction *function = opdi_emit_method_of(task, self, name);
@@ -183,12 +188,12 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_method(opdi_emitter *task, opdi_gvalue *sel
     for (int i = 0; i < count; i++) { args.values[args.count++] = given[i]; }
     return opdi_emit_call_method(task, function, &args);
 }
-/* Makes an object without calling __init__. */
+/* Makes an object without calling __init__.  Returns NULL and sets an error if it fails. */
 static opdi_gvalue *opdi_emit_object(opdi_emitter *task, opdi_gclass *gclass) {
     char place[400];
     return opdi_append_create(task->graph, gclass, opdi_emit_place(task, place, sizeof place));
 }
-/* Returns the default of a field of a named tuple, or NULL. */
+/* Returns the expression for the default of field `name` of a named tuple, or NULL. */
 static const opdi_syntax *opdi_sclass_default(const opdi_sclass *klass, const char *name) {
     const opdi_syntax *const body = klass->def->parts[1];
     for (int i = 0; i < body->nparts; i++) {
@@ -198,7 +203,8 @@ static const opdi_syntax *opdi_sclass_default(const opdi_sclass *klass, const ch
     }
     return NULL;
 }
-/* Compiles the call of a class: makes a named tuple, or an object and calls its __init__ if it has one. */
+/* Compiles a call of a class.  Makes a named tuple; for other classes, makes an object and calls its __init__, if there
+   is one.  Returns the object, or NULL and sets an error. */
 static opdi_gvalue *opdi_emit_new(opdi_emitter *task, opdi_gclass *gclass, const opdi_syntax *call) {
     opdi_sargs args;
     char text[400];
@@ -249,7 +255,7 @@ static opdi_gvalue *opdi_emit_new(opdi_emitter *task, opdi_gclass *gclass, const
     }
     return args.values[0];
 }
-/* Compiles int(x), float(x), bool(x), str(x) and complex(x). */
+/* Compiles int(x), float(x), bool(x), str(x) and complex(x).  Returns NULL and sets an error if it fails. */
 static opdi_gvalue *opdi_emit_cast(opdi_emitter *task, const char *word, const opdi_sargs *args) {
     const int kind = strcmp(word, "int") == 0 ? OPDI_GT_INT : strcmp(word, "float") == 0 ? OPDI_GT_FLOAT
         : strcmp(word, "bool") == 0 ? OPDI_GT_BOOL : strcmp(word, "str") == 0 ? OPDI_GT_STR : OPDI_GT_COMPLEX;
@@ -266,7 +272,7 @@ static opdi_gvalue *opdi_emit_cast(opdi_emitter *task, const char *word, const o
     }
     return opdi_emit_op(task, name, args->values, args->count, NULL, 0);
 }
-/* Compiles dict(), dict(pairs), dict(a=1, b=2) and dict(pairs, a=1). */
+/* Compiles dict(), dict(pairs), dict(a=1, b=2) and dict(pairs, a=1).  Returns NULL and sets an error if it fails. */
 static opdi_gvalue *opdi_emit_dict_of(opdi_emitter *task, const opdi_sargs *args) {
     const int first = args->count - args->nkw;
     if (!args->count) { return opdi_emit_empty(task, true); }
@@ -286,7 +292,7 @@ static opdi_gvalue *opdi_emit_dict_of(opdi_emitter *task, const opdi_sargs *args
     }
     return dict;
 }
-/* Compiles list(x) and tuple(x). */
+/* Compiles list(x) or tuple(x); `word` is "list" or "tuple".  Returns NULL and sets an error if it fails. */
 static opdi_gvalue *opdi_emit_collected(opdi_emitter *task, const char *word, const opdi_syntax *call) {
     opdi_syntax inner;
     if (call->nparts == 1) {
@@ -334,7 +340,8 @@ static opdi_gvalue *opdi_emit_collected(opdi_emitter *task, const char *word, co
 static opdi_gvalue *opdi_emit_print(opdi_emitter *task, const opdi_sargs *args) {
     return opdi_emit_builtin(task, "prim::Print", args->values, args->count, NULL) ? opdi_emit_none(task) : NULL;
 }
-/* Compiles getattr(x, "name") and hasattr(x, "name"). */
+/* Compiles getattr(x, "name") or, if `has` is true, hasattr(x, "name").  On failure, sets an error and returns kind
+   NOTHING. */
 static opdi_sugar opdi_emit_getattr(opdi_emitter *task, const opdi_syntax *call, bool has) {
     opdi_sugar sugar = opdi_sugar_of(OPDI_SK_NOTHING);
     if (call->nparts < 3 || call->parts[2]->kind != OPDI_SX_TEXT) {
@@ -352,7 +359,8 @@ static opdi_sugar opdi_emit_getattr(opdi_emitter *task, const opdi_syntax *call,
     if (!there && call->nparts == 4) { return opdi_sugar_value(opdi_emit_expr(task, call->parts[3], NULL)); }
     return opdi_emit_attr_of(task, value, name);
 }
-/* Compiles annotate(T, x), unchecked_cast(T, x) and uninitialized(T). */
+/* Compiles annotate(T, x), unchecked_cast(T, x) or uninitialized(T); `word` is the function's name.  Returns NULL and
+   sets an error if it fails. */
 static opdi_gvalue *opdi_emit_typed(opdi_emitter *task, const char *word, const opdi_syntax *call) {
     const bool unset = strcmp(word, "uninitialized") == 0;
     if (call->nparts != (unset ? 2 : 3)) {
@@ -373,14 +381,16 @@ static opdi_gvalue *opdi_emit_typed(opdi_emitter *task, const char *word, const 
     }
     return value;
 }
-/* Compiles fork(function, ...) as a direct call: here a future is the value itself. */
+/* Compiles fork(function, ...) as a direct call of the function, because futures are not supported: the future is the
+   result itself.  Returns NULL and sets an error if it fails. */
 static opdi_gvalue *opdi_emit_fork(opdi_emitter *task, const opdi_syntax *call) {
     opdi_syntax inner = *call;
     inner.parts = call->parts + 1;
     inner.nparts = call->nparts - 1;
     return inner.nparts ? opdi_emit_expr(task, &inner, NULL) : NULL;
 }
-/* Checks the number of arguments of a function that the compiler implements.  Returns 0, or -1 and sets an error. */
+/* Checks the number of arguments of function `word`, which the compiler implements.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_emit_arity(opdi_emitter *task, const char *word, int count) {
     static const struct { const char *word; int least, most; } all[] = {{"isinstance", 2, 2}, {"hasattr", 2, 2},
         {"getattr", 2, 3}, {"tuple", 0, 1}, {"list", 0, 1}, {"fork", 1, OPDI_SCRIPT_ARGS}};
@@ -393,7 +403,8 @@ static int opdi_emit_arity(opdi_emitter *task, const char *word, int count) {
     }
     return 0;
 }
-/* Calls a function that the compiler implements itself. */
+/* Compiles a call of function `word`, which the compiler implements.  On failure, sets an error and returns kind
+   NOTHING. */
 static opdi_sugar opdi_emit_special(opdi_emitter *task, const char *word, const opdi_syntax *call) {
     opdi_sargs args;
     opdi_scond cond;
@@ -427,7 +438,8 @@ static opdi_sugar opdi_emit_special(opdi_emitter *task, const char *word, const 
     }
     return opdi_sugar_value(opdi_emit_cast(task, word, &args));
 }
-/* Returns tensor.tolist() of type `wanted`: nested lists of int, float or bool. */
+/* Compiles tensor.tolist(); the result's type is `wanted`, nested lists of int, float or bool.  Returns NULL and sets
+   an error if it fails. */
 static opdi_gvalue *opdi_emit_tolist(opdi_emitter *task, opdi_gvalue *tensor, const opdi_gtype *wanted) {
     static const int32_t kinds[] = {OPDI_GT_INT, OPDI_GT_FLOAT, OPDI_GT_BOOL};
     const opdi_gtype *element = wanted;
@@ -451,13 +463,14 @@ static opdi_gvalue *opdi_emit_tolist(opdi_emitter *task, opdi_gvalue *tensor, co
     task->nowhere = false;
     return node ? node->out[0] : NULL;
 }
-/* Operators that behaved differently in archives up to some version, and the functions that reproduce the old
-   behaviour. */
+/* Operators that were different in archives of some version or earlier, and the functions that compute what they did.
+   by_number: the function if the second argument is a number. */
 static const struct { const char *name; int version; const char *function, *by_number; } opdi_solder[] = {
     {"aten::div", 3, "_div_3", "_div_by_3"}, {"aten::div_", 3, "_div__3", "_div__by_3"},
     {"aten::full", 4, "_full_4", NULL}, {"aten::linspace", 7, "_linspace_7", NULL},
     {"aten::logspace", 8, "_logspace_8", NULL}};
-/* Returns the function that reproduces an operator as of the archive's version, or NULL to use the operator. */
+/* Returns the function that computes what operator `name` did in the version of the archive, or NULL if the operator
+   itself does. */
 static opdi_sfunction *opdi_emit_older(opdi_emitter *task, const char *name, const opdi_sargs *args) {
     const char *function = NULL;
     if (!task->script->archive || task->unit->builtin) { return NULL; }
@@ -472,7 +485,8 @@ static opdi_sfunction *opdi_emit_older(opdi_emitter *task, const char *name, con
     }
     return function ? opdi_script_prelude(task->script, function) : NULL;
 }
-/* Functions that stand for another function if an argument has a certain type or is a literal True. */
+/* Functions that are replaced by another function if argument `argument`, at position `place`, has the type `kind`; a
+   bool must also be written as True. */
 static const struct { const char *name, *argument; int place, kind; const char *other; } opdi_svariants[] = {
     {"max_pool1d", "return_indices", 6, OPDI_GT_BOOL, "max_pool1d_with_indices"},
     {"max_pool2d", "return_indices", 6, OPDI_GT_BOOL, "max_pool2d_with_indices"},
@@ -494,8 +508,8 @@ static const struct { const char *name, *argument; int place, kind; const char *
     {"norm", "p", 1, OPDI_GT_OPTIONAL, "_norm_number"}, {"tensordot", "dims", 2, OPDI_GT_LIST, "_tensordot_lists"},
     {"tensordot", "dims", 2, OPDI_GT_TUPLE, "_tensordot_pair"},
     {"tensordot", "dims", 2, OPDI_GT_TENSOR, "_tensordot_tensor"}};
-/* Returns the variant for a call of a function of torch.nn.functional or torch (see opdi_svariants), or NULL and sets
-   an error. */
+/* Returns the function that replaces `function` for these arguments (see opdi_svariants), or `function` itself.  On
+   failure, returns NULL and sets an error. */
 static opdi_sfunction *opdi_emit_variant(opdi_emitter *task, opdi_sfunction *function, const opdi_sargs *args) {
     opdi_sformal formal;
     int used = 0;
@@ -518,7 +532,8 @@ static opdi_sfunction *opdi_emit_variant(opdi_emitter *task, opdi_sfunction *fun
     }
     return function;
 }
-/* Returns the method with which a class overloads a function of one argument, or NULL. */
+/* Returns the name of the method by which classes implement the function `name`, such as "__len__" for aten::len, or
+   NULL. */
 static const char *opdi_smagic_of(const char *name) {
     static const char *const all[][2] = {{"aten::len", "__len__"}, {"aten::round", "__round__"},
         {"aten::hex", "__hex__"}, {"aten::oct", "__oct__"}};
@@ -553,7 +568,8 @@ static opdi_gvalue *opdi_emit_parameter(opdi_emitter *task, const opdi_syntax *c
     opdi_gvalue *const data = opdi_emit_op1(task, "aten::detach", args.values[0]);
     return task->parameter = opdi_emit_op2(task, "aten::requires_grad_", data, wanted);
 }
-/* Compiles a call and returns its result.  `hint` is the wanted type, or NULL. */
+/* Compiles a call.  `hint` is the wanted type of the result, or NULL.  Returns the result; on failure, sets an error
+   and returns kind NOTHING. */
 static opdi_sugar opdi_emit_call(opdi_emitter *task, const opdi_syntax *call, const opdi_gtype *hint) {
     if (opdi_emit_makes_parameter(task, call)) { return opdi_sugar_value(opdi_emit_parameter(task, call)); }
     opdi_sugar callee = opdi_emit_sugar(task, call->parts[0], NULL);
@@ -587,7 +603,8 @@ static opdi_sugar opdi_emit_call(opdi_emitter *task, const opdi_syntax *call, co
         }
         older = opdi_emit_older(task, callee.word, &args);
         if (older || !opd_ok()) { return opdi_sugar_value(older ? opdi_emit_call_function(task, older, &args) : NULL); }
-        if (*callee.word == '$' && args.count == 1) {               /* as in x.long() */
+        if (*callee.word == '$' && args.count == 1) {               /* a method of a tensor that converts its dtype:
+                                                                       x.long() */
             return opdi_sugar_value(opdi_emit_op2(task, "aten::to", args.values[0],
                                                   opdi_emit_number_named(task, "torch", callee.word + 1)));
         }
@@ -611,9 +628,9 @@ static opdi_sugar opdi_emit_call(opdi_emitter *task, const opdi_syntax *call, co
     }
 }
 
-//== what an expression is =============================================================================================
+//== meanings of expressions ===========================================================================================
 
-/* Compiles an f-string as a call of format(). */
+/* Compiles an f-string as a call of str.format().  Returns NULL and sets an error if it fails. */
 static opdi_gvalue *opdi_emit_format(opdi_emitter *task, const opdi_syntax *node) {
     opdi_gvalue *values[OPDI_SCRIPT_ARGS];
     opdi_string text = {NULL, 0, 0, false};
@@ -634,7 +651,8 @@ static opdi_gvalue *opdi_emit_format(opdi_emitter *task, const opdi_syntax *node
     }
     return values[0] ? opdi_emit_op(task, "aten::format", values, count, NULL, 0) : NULL;
 }
-/* Returns a number of the text.  In source text, -1 is computed from 1; in an archive it is a constant. */
+/* Compiles a number in the text.  In source text, -1 is computed from 1; in an archive, it is a constant.  Returns NULL
+   and sets an error if it fails. */
 static opdi_gvalue *opdi_emit_written(opdi_emitter *task, const opdi_syntax *node) {
     const bool whole = node->kind == OPDI_SX_INT;
     const opdi_gtype *const type = opdi_gtype_simple(whole ? OPDI_GT_INT : OPDI_GT_FLOAT);
@@ -678,7 +696,7 @@ static opdi_sugar opdi_emit_attribute_of(opdi_emitter *task, const opdi_syntax *
     if (sugar.kind == OPDI_SK_NOTHING && opd_ok()) { (void)OPDI_EMIT_FAIL(task, "no attribute '%s'", node->word); }
     return sugar;
 }
-/* Compiles a node.  Returns its meaning; if it fails, sets an error and returns one of kind NOTHING. */
+/* Compiles an expression.  Returns its meaning.  On failure, sets an error and returns kind NOTHING. */
 OPDI_INTERNAL opdi_sugar opdi_emit_sugar(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint) {
     task->at = node;
     switch (node->kind) {
@@ -697,7 +715,7 @@ OPDI_INTERNAL opdi_sugar opdi_emit_sugar(opdi_emitter *task, const opdi_syntax *
     }
     case OPDI_SX_TEXT:
         if (strlen(node->word) == (size_t)node->integer) { return opdi_sugar_value(opdi_emit_text(task, node->word)); }
-        return opdi_sugar_value(opdi_emit_constant(task, opd_string_new(node->word, node->integer),  /* has a zero */
+        return opdi_sugar_value(opdi_emit_constant(task, opd_string_new(node->word, node->integer),  /* has a 0 byte */
                                                    opdi_gtype_simple(OPDI_GT_STR)));
     case OPDI_SX_FORMAT: return opdi_sugar_value(opdi_emit_format(task, node));
     case OPDI_SX_TRUE: case OPDI_SX_FALSE: return opdi_sugar_value(opdi_emit_bool(task, node->kind == OPDI_SX_TRUE));
@@ -742,9 +760,10 @@ OPDI_INTERNAL opdi_sugar opdi_emit_sugar(opdi_emitter *task, const opdi_syntax *
     }
 }
 
-//== what with opens ===================================================================================================
+//== regions of `with` statements ======================================================================================
 
-/* Begins the autocast region of a torch.autocast object.  Returns the value that ends it, or NULL and sets an error. */
+/* Begins the autocast region that a torch.autocast object describes.  Returns the value to pass to the builtin that
+   ends the region, or NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_autocast(opdi_emitter *task, opdi_gvalue *object) {
     static const char *const names[] = {"device", "fast_dtype", "_enabled", "_cache_enabled"};
     opdi_gvalue *args[4] = {NULL, NULL, NULL, NULL};
@@ -760,9 +779,9 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_autocast(opdi_emitter *task, opdi_gvalue *o
     opdi_gnode *node = opdi_emit_builtin(task, "prim::autocast_begin", args, 4, opdi_gtype_simple(OPDI_GT_INT));
     return node ? node->out[0] : NULL;
 }
-/* Begins the region of a `with` that needs no object: grad mode or a profiler span.  Returns the value to pass to the
-   builtin *end, which ends the region.  For another kind of `with`, returns NULL and sets *end to NULL.  On failure,
-   returns NULL and sets an error. */
+/* If `what`, the expression of a `with` statement, is torch.no_grad(), torch.enable_grad() or a profiler span, begins
+   its region.  Sets *end to the builtin that ends the region, and returns the value to pass to it.  For other
+   expressions, returns NULL and leaves *end unchanged.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_region(opdi_emitter *task, const opdi_syntax *what, const char **end) {
     char name[64];
     if (what->kind != OPDI_SX_CALL || !opdi_syntax_dotted(what->parts[0], name, sizeof name)) { return NULL; }

@@ -1,13 +1,13 @@
 #include "script.h"
 
-//== clean-up ==========================================================================================================
+//== clean-up of compiled functions ====================================================================================
 //
-//  Simplifies each function after it is compiled, as PyTorch's runCleanupPasses does.  Constants move to the top, each
-//  once.  Unused results of branches and loops are removed, and the others are sorted by first use.  Then values get
-//  the names that TorchScript gives them when it inlines one function into another.
+//  After a function is compiled, it is simplified as PyTorch's runCleanupPasses does.  Constants are moved to the top,
+//  each of them once.  Unused results of branches and loops are removed, and the remaining results are sorted by their
+//  first use.  Then values get the names that TorchScript gives them when it inlines one function into another.
 
-/* Counts the uses of each value of a function; being the function's result is a use.  If `calls` is true, the self
-   arguments of its calls are uses, too. */
+/* Sets `uses` of all values of a function to the number of their uses; returning a value as `result` is a use.  If
+   `calls` is true, the objects whose methods are called count as used, too. */
 static void opdi_sclean_count(const opdi_sbody *body, opdi_gvalue *result, bool calls) {
     for (opdi_gnode *node = opdi_sbody_first(body); node; node = opdi_sbody_after(body, node)) {
         for (int32_t i = 0; i < node->nout; i++) { node->out[i]->uses = 0; }
@@ -26,12 +26,12 @@ static void opdi_sclean_count(const opdi_sbody *body, opdi_gvalue *result, bool 
         if (called->self) { called->self->uses++; }
     }
 }
-/* Removes value i from a list of values. */
+/* Removes element i of an array of *count values. */
 static void opdi_sclean_drop(opdi_gvalue **values, int32_t *count, int32_t i) {
     memmove(values + i, values + i + 1, (size_t)(*count - i - 1) * sizeof *values);
     --*count;
 }
-/* Removes unused results of a branch, and values that a loop carries without using them.  Returns whether any were
+/* Removes unused results of a branch, or carried values of a loop that are not used.  Returns whether any were
    removed. */
 static bool opdi_sclean_results(opdi_gnode *node) {
     const int32_t was = node->nout;
@@ -62,14 +62,14 @@ static void opdi_sclean_unlink(opdi_gnode *node) {
     if (node->prev) { node->prev->next = node->next; } else { block->first = node->next; }
     if (node->next) { node->next->prev = node->prev; } else { block->last = node->prev; }
 }
-/* Marks the values of a removed node. */
+/* Value of `slot` that marks the values of a removed node. */
 enum { OPDI_SCLEAN_GONE = -2 };
 static void opdi_sclean_gone(opdi_gnode *node) {
     if (node->kind == OPDI_G_CONSTANT) { opdi_gnode_let_go(node); }
     for (int32_t i = 0; i < node->nout; i++) { node->out[i]->slot = OPDI_SCLEAN_GONE; }
     opdi_sclean_unlink(node);
 }
-/* Removes the nodes of a block that is never entered. */
+/* Removes all nodes of a block that never runs. */
 static void opdi_sclean_dead(opdi_gblock *block) {
     while (block->first) {
         opdi_gnode *node = block->first;
@@ -77,7 +77,7 @@ static void opdi_sclean_dead(opdi_gblock *block) {
         opdi_sclean_gone(node);
     }
 }
-/* Returns whether a node only makes values, without computing anything. */
+/* Returns whether a node only makes a value of others, without computing anything. */
 static bool opdi_sclean_pure(const opdi_gnode *node) {
     return node->kind == OPDI_G_CONSTANT || node->kind == OPDI_G_LIST || node->kind == OPDI_G_TUPLE ||
         (node->kind == OPDI_G_BUILTIN && node->builtin->schema && (
@@ -99,8 +99,8 @@ static bool opdi_sclean_idle(const opdi_gnode *node) {
     return opdi_sclean_pure(node) || (!opdi_gnode_stays(node) && !(node->kind == OPDI_G_BUILTIN &&
                                                                    node->builtin->run == opdi_builtin_unknown));
 }
-/* Removes nodes without effects whose results are unused.  Returns whether it removed any.  If `alone` is true, only
-   pure nodes (opdi_sclean_pure) are removed from the functions that this one calls. */
+/* Removes nodes without side effects whose results are unused.  If `alone` is true, removes only pure nodes
+   (opdi_sclean_pure) of inlined functions.  Returns whether any nodes were removed. */
 static bool opdi_sclean_unused(const opdi_sbody *body, bool alone) {
     bool found = false;
     for (opdi_gnode *node = opdi_sbody_first(body), *next; node; node = next) {
@@ -117,7 +117,7 @@ static bool opdi_sclean_unused(const opdi_sbody *body, bool alone) {
     }
     return found;
 }
-/* Turns a node into the constant `value`. */
+/* Turns a node into the constant `value`.  Returns true. */
 static bool opdi_sclean_becomes(opdi_gnode *node, opd_value value) {
     node->kind = OPDI_G_CONSTANT;
     node->nin = 0;
@@ -127,8 +127,8 @@ static bool opdi_sclean_becomes(opdi_gnode *node, opd_value value) {
     node->place = NULL;
     return true;
 }
-/* Turns a call of a builtin function with constant arguments into a constant, if its result is a number, bool, string
-   or device.  Returns whether it did so. */
+/* If a node is a call of a builtin with constant arguments, and its result is a number, bool, string or device, turns
+   the node into a constant.  Returns whether it did. */
 OPDI_INTERNAL bool opdi_sclean_folds(opdi_gnode *node) {
     opd_value args[8], out = opd_value_none();
     opdi_bcall call;
@@ -161,7 +161,8 @@ OPDI_INTERNAL bool opdi_sclean_folds(opdi_gnode *node) {
     }
     return opdi_sclean_becomes(node, out);
 }
-/* Folds constant calls in a function and, unless `alone` is true, in the functions that it calls. */
+/* Calls opdi_sclean_folds for the nodes of a function and, unless `alone` is true, of inlined functions.  Returns
+   whether any node was changed. */
 static bool opdi_sclean_fold(const opdi_sbody *body, bool alone) {
     bool found = false;
     for (opdi_gnode *node = opdi_sbody_first(body); node; node = opdi_sbody_after(body, node)) {
@@ -172,7 +173,8 @@ static bool opdi_sclean_fold(const opdi_sbody *body, bool alone) {
     }
     return found;
 }
-/* Replaces a branch by the nodes of the side that is always taken.  Returns the first of these nodes, or NULL. */
+/* Replaces a branch by the nodes of one block: the first block if `truth` is true, else the second.  Returns the first
+   of these nodes, or NULL if there is none. */
 static opdi_gnode *opdi_sclean_take(opdi_gnode *node, bool truth) {
     opdi_gblock *const taken = &node->blocks[!truth], *const around = node->block;
     opdi_gnode *const first = taken->first, *const last = taken->last;
@@ -189,16 +191,16 @@ static opdi_gnode *opdi_sclean_take(opdi_gnode *node, bool truth) {
     opdi_sclean_gone(node);
     return first;
 }
-/* Returns the value that is result i of a branch if both sides give the same value, or NULL.  Unless `alone` is true,
-   that is also the condition, if the sides give True and False. */
+/* Returns the value that can replace result i of a branch, or NULL.  If both blocks have the same value, that is this
+   value.  If the blocks have True and False, it is the condition, unless `alone` is true. */
 static opdi_gvalue *opdi_sclean_either(const opdi_gnode *node, int32_t i, bool alone) {
     opdi_gvalue *const yes = node->blocks[0].outputs[i], *const no = node->blocks[1].outputs[i];
     if (yes == no) { return yes; }
     if (!alone && opdi_emit_known_bool(yes) == 1 && opdi_emit_known_bool(no) == 0) { return node->in[0]; }
     return NULL;
 }
-/* Returns whether a node compares None with None or with a value that cannot be None.  Stores the result of the
-   comparison in *truth. */
+/* Returns whether a node tests whether a value is None (or is not None), and the value's type decides the test.  Sets
+   *truth to the result of the test. */
 static bool opdi_sclean_is_none(const opdi_gnode *node, bool *truth) {
     if (node->kind != OPDI_G_BUILTIN || node->nin != 2 || node->nout != 1) { return false; }
     const bool is = strncmp(node->builtin->schema, "aten::__is__(", 13) == 0;
@@ -209,7 +211,7 @@ static bool opdi_sclean_is_none(const opdi_gnode *node, bool *truth) {
     return (first == OPDI_GT_NONE || second == OPDI_GT_NONE) && other != OPDI_GT_OPTIONAL && other != OPDI_GT_UNION &&
         other != OPDI_GT_ANY;
 }
-/* Returns whether an operator in the function takes the value and writes to its arguments. */
+/* Returns whether an operator that writes into its arguments takes the value. */
 static bool opdi_sclean_written(const opdi_sbody *body, const opdi_gvalue *value) {
     for (const opdi_gnode *node = opdi_sbody_first(body); node; node = opdi_sbody_after(body, node)) {
         const uint64_t written = node->kind == OPDI_G_OP ? node->op->written_args : 0;
@@ -221,7 +223,8 @@ static bool opdi_sclean_written(const opdi_sbody *body, const opdi_gvalue *value
     }
     return false;
 }
-/* If the node computes the number of dims of a convolution's result, returns that number, else 0. */
+/* If a node computes the number of dims of a convolution's result, returns that number (3 to 5 if the convolution has 1
+   to 3), else 0. */
 static int opdi_sclean_dims(const opdi_sbody *body, const opdi_gnode *node) {
     char name[16];
     const bool asks = node->kind == OPDI_G_OP && node->nin == 1 && strcmp(node->op->name, "aten::dim") == 0;
@@ -233,8 +236,8 @@ static int opdi_sclean_dims(const opdi_sbody *body, const opdi_gnode *node) {
     }
     return 0;
 }
-/* Applies PyTorch's peephole optimisation to a node.  Tests for None with a known result, casts to a value's own type,
-   and the number of dims of a convolution's result are replaced. */
+/* Applies PyTorch's peephole optimization to a node: replaces tests for None with a known result, casts of a value to
+   its own type, and the number of dims of a convolution's result.  Returns whether the node was replaced. */
 static bool opdi_sclean_peephole(const opdi_sbody *body, opdi_gnode *node) {
     bool truth = false;
     if (opdi_sclean_is_none(node, &truth)) { return opdi_sclean_becomes(node, opd_value_bool(truth)); }
@@ -248,11 +251,12 @@ static bool opdi_sclean_peephole(const opdi_sbody *body, opdi_gnode *node) {
     }
     return false;
 }
-/* Replaces values by their `same`, if they have one. */
+/* Replaces each of `count` values whose member `same` is not NULL by this member, until no such value is left. */
 static void opdi_sclean_replace(opdi_gvalue **values, int32_t count) {
     for (int32_t i = 0; i < count; i++) { while (values[i]->same) { values[i] = values[i]->same; } }
 }
-/* Replaces all values of a function, and its result, by their `same`. */
+/* Calls opdi_sclean_replace for the inputs and the blocks' outputs of all nodes of a function, and for its result
+   *result. */
 OPDI_INTERNAL void opdi_sclean_replace_all(const opdi_sbody *body, opdi_gvalue **result) {
     for (opdi_gnode *node = opdi_sbody_first(body); node; node = opdi_sbody_after(body, node)) {
         opdi_sclean_replace(node->in, node->nin);
@@ -262,8 +266,9 @@ OPDI_INTERNAL void opdi_sclean_replace_all(const opdi_sbody *body, opdi_gvalue *
     }
     opdi_sclean_replace(result, 1);
 }
-/* Removes branches with a known condition, results that are equal on both sides, and what opdi_sclean_peephole
-   replaces.  If `alone` is true, leaves out called functions and the latter.  Returns whether anything changed. */
+/* Removes branches with a known condition, and results that are equal in both blocks, and calls opdi_sclean_peephole
+   for each node.  If `alone` is true, skips inlined functions and the peephole optimization.  Returns whether anything
+   changed. */
 static bool opdi_sclean_branches(const opdi_sbody *body, opdi_gvalue **result, bool alone) {
     bool found = false;
     for (opdi_gnode *node = opdi_sbody_first(body), *next; node; node = next) {
@@ -280,13 +285,14 @@ static bool opdi_sclean_branches(const opdi_sbody *body, opdi_gvalue **result, b
         const int known = opdi_emit_known_bool(node->in[0]);
         if (known < 0) { continue; }
         opdi_gnode *const first = opdi_sclean_take(node, known == 1);
-        next = first ? first : opdi_sbody_after(body, node);               /* the branch's blocks are empty now */
+        next = first ? first : opdi_sbody_after(body, node);               /* the nodes from `first` on have replaced
+                                                                              the branch */
         found = true;
     }
     if (found) { opdi_sclean_replace_all(body, result); }
     return found;
 }
-/* Moves a node in front of all nodes of its function. */
+/* Moves a node in front of the function's first node. */
 static void opdi_sclean_to_top(const opdi_sbody *body, opdi_gnode *node) {
     opdi_gnode *const first = opdi_sbody_first(body);
     if (node == first) { return; }
@@ -297,10 +303,10 @@ static void opdi_sclean_to_top(const opdi_sbody *body, opdi_gnode *node) {
     if (first->prev) { first->prev->next = node; } else { body->block->first = node; }
     first->prev = node;
 }
-/* Moves constants to the top and merges equal ones.  Each constant is put in front of the previous one, as in PyTorch.
-   If `all` is true, moves the constants of called functions, too. */
+/* Moves constants to the top of the function, each in front of the previous one, as in PyTorch, and merges equal
+   constants.  If `all` is true, includes the constants of inlined functions. */
 static void opdi_sclean_constants(const opdi_sbody *body, opdi_gvalue **result, bool all) {
-    opdi_gnode *pooled = NULL;                     /* the last of the moved constants, which are adjacent */
+    opdi_gnode *pooled = NULL;                     /* the first constant that was moved: the last of the constants */
     for (opdi_gnode *node = opdi_sbody_first(body), *next; node; node = next) {
         next = opdi_sbody_after(body, node);
         if (node->kind != OPDI_G_CONSTANT || (!all && opdi_sbody_called(body, node->out[0]))) { continue; }
@@ -321,7 +327,7 @@ static void opdi_sclean_constants(const opdi_sbody *body, opdi_gvalue **result, 
     }
     opdi_sclean_replace_all(body, result);
 }
-/* Records in value->slot the position of the value's first use. */
+/* If this is the first use of a value, sets value->slot to its position, the number of uses so far. */
 static void opdi_sclean_first(opdi_gvalue *value, int32_t *at) {
     ++*at;
     if (value->slot < 0) { value->slot = *at; }
@@ -331,8 +337,8 @@ static void opdi_sclean_swap(opdi_gvalue **values, int32_t i) {
     values[i] = values[i - 1];
     values[i - 1] = value;
 }
-/* Sorts the results of branches and loops by their first use.  Returns whether a result was moved, which may change the
-   first uses of others. */
+/* Sorts the results of branches and loops by their first use.  Returns whether a result was moved: that may change the
+   first uses of other results. */
 static bool opdi_sclean_order(const opdi_sbody *body, opdi_gvalue *result) {
     bool moved = false;
     int32_t at = 0;
@@ -343,7 +349,7 @@ static bool opdi_sclean_order(const opdi_sbody *body, opdi_gvalue *result) {
         for (int32_t i = 0; i < node->nin; i++) { opdi_sclean_first(node->in[i], &at); }
         const opdi_gblock *block = node->next || node->block == body->block ? NULL : node->block;
         for (int32_t i = 0; block && i < block->noutputs && !node->nblocks; i++) {
-            opdi_sclean_first(block->outputs[i], &at);     /* a branch's end follows the nodes of its blocks */
+            opdi_sclean_first(block->outputs[i], &at);     /* a block's outputs are used after its last node */
         }
     }
     for (opdi_gnode *node = opdi_sbody_first(body); node; node = opdi_sbody_after(body, node)) {
@@ -372,16 +378,16 @@ static bool opdi_sclean_order(const opdi_sbody *body, opdi_gvalue *result) {
     return moved;
 }
 
-/* The state of a walk over the values of a function and of the functions that it calls.  The walk numbers the values
-   and names those of the called functions. */
+/* The state of a walk over the values of a function and of the functions inlined in it, which names and numbers
+   values. */
 typedef struct opdi_snaming {
     opdi_emitter *task;
     opdi_sbody *body;
-    opdi_scalled *at;                             /* the call whose values come next */
-    int32_t next, pass;                           /* pass 0: names; 1: numbers of the function's own values; 2: of other
-                                                     values */
+    opdi_scalled *at;                             /* the inlined call to which the current values belong; NULL: none */
+    int32_t next, pass;                           /* pass 0: gives names; 1: numbers the function's own values; 2:
+                                                     numbers the values of inlined functions */
 } opdi_snaming;
-/* Gives a call's result the name that the call has. */
+/* Ends the values of an inlined call: its result gets the name of the call's value. */
 static void opdi_snaming_close(opdi_snaming *naming) {
     opdi_scalled *called = naming->at;
     if (naming->pass == 0 && called && called->call->name) {
@@ -415,7 +421,8 @@ static void opdi_snaming_walk(opdi_snaming *naming, int32_t pass) {
     }
     opdi_snaming_close(naming);
 }
-/* Numbers the values of a graph as if the called functions were inlined only after the graph had been copied. */
+/* Numbers the values of a graph as TorchScript does, which inlines functions after it has copied the graph: first the
+   values of the function itself, then those of inlined functions. */
 static void opdi_snaming_numbers(opdi_snaming *naming) {
     opd_graph *const graph = naming->task->graph;
     for (int32_t i = 0; i < graph->ninputs; i++) { graph->inputs[i]->id = naming->next++; }
@@ -436,7 +443,8 @@ static void opdi_snaming_numbers(opdi_snaming *naming) {
     }
     graph->next_id = naming->next;
 }
-/* Names the values of a function. */
+/* Gives the values of a function the names that were postponed (body->later), and releases names of moved
+   statements. */
 static void opdi_sbody_names(opdi_emitter *task, opdi_sbody *body) {
     for (const opdi_slater *later = body->later; later; later = later->next) {
         if (later->name) { opdi_emit_take(task, later->name, later->value); }
@@ -450,7 +458,7 @@ static void opdi_sbody_names(opdi_emitter *task, opdi_sbody *body) {
         }
     }
 }
-/* Releases the names of removed values. */
+/* Releases the names of values that were removed. */
 static void opdi_sbody_free_names(const opdi_sbody *body) {
     for (int i = 0; i < OPDI_SCRIPT_NAMES; i++) {
         for (opdi_snamed *named = body->names[i]; named; named = named->next) {
@@ -458,8 +466,8 @@ static void opdi_sbody_free_names(const opdi_sbody *body) {
         }
     }
 }
-/* Folds constants and removes nodes until nothing changes.  If `alone` is true, called functions only lose unused
-   nodes. */
+/* Repeats folding constants and removing branches and nodes until nothing changes.  If `alone` is true, only unused
+   nodes are removed from inlined functions. */
 static void opdi_sclean_rounds(const opdi_sbody *body, opdi_gvalue **result, bool alone) {
     bool more = true;
     for (int rounds = 0; more && rounds < 100; rounds++) {
@@ -470,7 +478,8 @@ static void opdi_sclean_rounds(const opdi_sbody *body, opdi_gvalue **result, boo
         more = opdi_sclean_unused(body, alone) || more;
     }
 }
-/* Cleans up a compiled function, and updates *result, its result.  Returns 0, or -1 if memory runs out. */
+/* Cleans up a compiled function, whose result is *result; the result may be replaced.  Returns 0, or -1 if memory runs
+   out. */
 OPDI_INTERNAL int opdi_sbody_close(opdi_emitter *task, opdi_sbody *body, opdi_gvalue **result) {
     opdi_snaming naming;
     memset(&naming, 0, sizeof naming);

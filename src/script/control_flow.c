@@ -1,10 +1,11 @@
 #include "script.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>scripts      scripts compiled: statements, functions, methods; running them
+//  >>scripts      compiling scripts: statements, functions and methods
 //
-//  Values are in static single assignment form from the start.  Branches and loops join the variables that they set.  A
-//  break, continue or return in the middle becomes a flag, as TorchScript's passes do it afterwards.
+//  Values are in static single assignment form from the start: branches and loops join the values of variables that are
+//  set in them.  If a break, continue or return may or may not run, flags tell it at run time, as in the code that
+//  TorchScript's passes make.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== branches ==========================================================================================================
@@ -17,7 +18,7 @@ OPDI_INTERNAL int opdi_sbranch_begin(opdi_emitter *task, opdi_sbranch *branch, o
     branch->before = opdi_emit_goto(task, branch->blocks[0]);
     return 0;
 }
-/* Makes block i of a branch the place where nodes are added. */
+/* Makes the end of block i of a branch the insertion point, and its variables the current ones. */
 OPDI_INTERNAL void opdi_sbranch_side(opdi_emitter *task, opdi_sbranch *branch, int i) {
     opdi_emit_goto(task, branch->blocks[i]);
     task->frame = &branch->frames[i];
@@ -25,7 +26,7 @@ OPDI_INTERNAL void opdi_sbranch_side(opdi_emitter *task, opdi_sbranch *branch, i
 static int opdi_sname_order(const void *first, const void *second) {
     return strcmp(*(const char *const *)first, *(const char *const *)second);
 }
-/* Sorts names and removes duplicates.  Returns how many are left. */
+/* Sorts an array of names and removes duplicates.  Returns the number of names left. */
 static int opdi_snames_sort(const char **names, int count) {
     int unique = 0;
     qsort(names, (size_t)count, sizeof *names, opdi_sname_order);
@@ -34,7 +35,7 @@ static int opdi_snames_sort(const char **names, int count) {
     }
     return unique;
 }
-/* Returns a placeholder for a variable at the end of side `side`, which leaves before the branch ends. */
+/* Returns a placeholder for a variable that block `side` does not set, because it ends by a return, break or raise. */
 static opdi_gvalue *opdi_sbranch_unset(opdi_emitter *task, const opdi_sbranch *branch, int side,
                                        const opdi_gtype *type) {
     opdi_gblock *before = opdi_emit_goto(task, branch->blocks[side]);
@@ -42,8 +43,9 @@ static opdi_gvalue *opdi_sbranch_unset(opdi_emitter *task, const opdi_sbranch *b
     opdi_emit_goto(task, before);
     return value;
 }
-/* Joins the two sides' values of the variable `name`, which one side may not set.  Returns 0, or -1 and sets an
-   error. */
+/* Joins the values that the variable `name` has at the ends of both blocks into a result of the branch.  If only one
+   block sets the variable, and the other continues, the variable is not set after the branch.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_sbranch_join(opdi_emitter *task, opdi_sbranch *branch, const char *name) {
     opdi_svar *vars[2], *outer = opdi_svar_find(task->frame, name);
     opdi_gvalue *values[2] = {NULL, NULL};
@@ -62,7 +64,7 @@ static int opdi_sbranch_join(opdi_emitter *task, opdi_sbranch *branch, const cha
     if (values[0] == values[1]) { return opdi_svar_put(task, name, known->sugar, known->type); }
     const opdi_gtype *type = opdi_emit_type(values[0] ? values[0] : values[1]);
     for (int i = 0; i < 2; i++) {
-        if (!values[i] && branch->leaves[i] < OPDI_LEAVE_TURN) {          /* not set on this side */
+        if (!values[i] && branch->leaves[i] < OPDI_LEAVE_TURN) {          /* not set in this block, which continues */
             return outer ? 0 : opdi_svar_put(task, name, opdi_sugar_of(OPDI_SK_NOTHING), NULL);
         }
         if (!values[i] && !(values[i] = opdi_sbranch_unset(task, branch, i, type))) { return -1; }
@@ -70,7 +72,7 @@ static int opdi_sbranch_join(opdi_emitter *task, opdi_sbranch *branch, const cha
     if (task->body->unset && values[0] == task->body->unset) { type = opdi_emit_type(values[1]); }
     else if (!task->body->unset || values[1] != task->body->unset) {
         type = opdi_gtype_unify(task->space, opdi_emit_type(values[0]), opdi_emit_type(values[1]));
-        for (int i = 0; !type && i < 3; i++) {     /* a type declared before, or on one of the sides */
+        for (int i = 0; !type && i < 3; i++) {     /* use a declared type: of the outer variable, or of a block */
             const opdi_svar *const said = i ? vars[i - 1] : outer;
             if (said && said->type && opdi_gtype_fits(opdi_emit_type(values[0]), said->type) &&
                 opdi_gtype_fits(opdi_emit_type(values[1]), said->type)) { type = said->type; }
@@ -86,7 +88,8 @@ static int opdi_sbranch_join(opdi_emitter *task, opdi_sbranch *branch, const cha
     if (!branch->unnamed) { opdi_emit_name_later(task, out, name); }
     return opdi_svar_put(task, name, opdi_sugar_value(out), outer && outer->type ? outer->type : type);
 }
-/* Notes a read of each variable that either side sets, because TorchScript reads them at the end of both sides. */
+/* Takes the names of the variables that the blocks set, because TorchScript reads these variables at the end of both
+   blocks.  taken: the statements behind the branch were moved into one block. */
 OPDI_INTERNAL void opdi_sbranch_read(opdi_emitter *task, opdi_sbranch *branch, bool taken) {
     const bool ends[2] = {branch->leaves[0] >= OPDI_LEAVE_TURN, branch->leaves[1] >= OPDI_LEAVE_TURN};
     for (int i = 0; i < 2; i++) {
@@ -106,7 +109,8 @@ OPDI_INTERNAL void opdi_sbranch_read(opdi_emitter *task, opdi_sbranch *branch, b
         }
     }
 }
-/* Continues after the branch, and joins its variables.  Returns 0, or -1 and sets an error. */
+/* Makes the end of the block around a branch the insertion point, and joins the branch's variables.  Returns 0, or -1
+   and sets an error. */
 OPDI_INTERNAL int opdi_sbranch_end(opdi_emitter *task, opdi_sbranch *branch) {
     const bool both = branch->leaves[0] >= OPDI_LEAVE_RETURN && branch->leaves[1] >= OPDI_LEAVE_RETURN;
     int count = 0;
@@ -125,7 +129,7 @@ OPDI_INTERNAL int opdi_sbranch_end(opdi_emitter *task, opdi_sbranch *branch) {
     }
     return 0;
 }
-/* Returns how a branch ends if its sides end as `first` and `second`. */
+/* Returns how a branch ends whose blocks end as `first` and `second`. */
 OPDI_INTERNAL opdi_sleave opdi_sleave_of(opdi_sleave first, opdi_sleave second) {
     if (first == OPDI_LEAVE_ERROR || second == OPDI_LEAVE_ERROR) { return OPDI_LEAVE_ERROR; }
     if (first == OPDI_LEAVE_RAISE) { return second; }
@@ -170,7 +174,8 @@ static opdi_siter *opdi_siter_range(opdi_emitter *task, const opdi_syntax *call)
     iter->length = opdi_emit_op3(task, "aten::__range_length", args[0], args[1], iter->step);
     return iter->length ? iter : NULL;
 }
-/* Compiles enumerate(x, start) or zip(x, ...) that a loop iterates over. */
+/* Compiles enumerate(x, start) (if `counted` is true) or zip(x, ...) as the expression of a for loop.  On failure,
+   returns NULL and sets an error. */
 static opdi_siter *opdi_siter_zip(opdi_emitter *task, const opdi_syntax *call, bool counted) {
     opdi_siter *iter = opdi_siter_new(task, OPDI_SI_ZIP);
     opdi_gvalue *lengths[OPDI_SCRIPT_ZIPPED];
@@ -210,7 +215,8 @@ static opdi_siter *opdi_siter_zip(opdi_emitter *task, const opdi_syntax *call, b
     iter->length = opdi_emit_op1(task, "prim::min", list);
     return iter->length ? iter : NULL;
 }
-/* Analyses the expression that a for loop iterates over.  Returns NULL and sets an error if it cannot. */
+/* Compiles the expression that a for loop iterates over.  Returns a description of the iteration, or NULL and sets an
+   error. */
 OPDI_INTERNAL opdi_siter *opdi_emit_iterate(opdi_emitter *task, const opdi_syntax *node) {
     char said[200];
     if (node->kind == OPDI_SX_CALL && node->parts[0]->kind == OPDI_SX_NAME &&
@@ -247,8 +253,7 @@ OPDI_INTERNAL opdi_siter *opdi_emit_iterate(opdi_emitter *task, const opdi_synta
     iter->length = opdi_emit_op1(task, "aten::len", value);
     return iter->length ? iter : NULL;
 }
-/* Returns the element of the iteration whose number is the value `at`.  If the loop is unrolled, `turn` is that
-   number. */
+/* Returns the element for iteration number `at`, a value.  If the loop is unrolled, `turn` is this number. */
 static opdi_gvalue *opdi_siter_at(opdi_emitter *task, const opdi_siter *iter, opdi_gvalue *at, int turn) {
     opdi_gvalue *parts[OPDI_SCRIPT_ZIPPED];
     switch (iter->kind) {
@@ -264,11 +269,11 @@ static opdi_gvalue *opdi_siter_at(opdi_emitter *task, const opdi_siter *iter, op
     return opdi_emit_tuple(task, parts, iter->nparts);
 }
 
-/* The effects of a loop's body on control flow, and the names that it sets. */
+/* The names that a loop's body sets, and whether it has statements that leave it. */
 typedef struct opdi_sscan {
     opdi_string names;                            /* const char *[] */
-    bool leaves_turn, returns;                    /* leaves_turn: has a break or continue of this loop; returns: has a
-                                                     return */
+    bool leaves_turn, returns;                    /* leaves_turn: it has a break or continue of this loop; returns: it
+                                                     has a return */
 } opdi_sscan;
 static void opdi_sscan_target(opdi_sscan *scan, const opdi_syntax *node) {
     if (node->kind == OPDI_SX_NAME) {
@@ -298,7 +303,8 @@ static void opdi_sscan_statement(opdi_sscan *scan, const opdi_syntax *node, bool
 OPDI_INTERNAL opdi_sleave opdi_statement_statements(opdi_emitter *task, opdi_syntax *const *nodes, int count);
 OPDI_INTERNAL int opdi_statement_assign(opdi_emitter *task, const opdi_syntax *target, opdi_gvalue *value);
 static int opdi_statement_collect(opdi_emitter *task, const opdi_sloop *loop);
-/* Notes a value of the function's result type, which is not known yet. */
+/* If a value has the function's result type, and that is not known yet, adds the value to the list `awaiting`.  Returns
+   0, or -1 if memory runs out. */
 static int opdi_emit_await(opdi_emitter *task, opdi_gvalue *value) {
     opdi_spooled *pooled = (opdi_spooled *)opdi_emit_alloc(task, sizeof *pooled);
     if (!pooled) { return -1; }
@@ -308,7 +314,7 @@ static int opdi_emit_await(opdi_emitter *task, opdi_gvalue *value) {
     task->body->awaiting = pooled;
     return 0;
 }
-/* Sets the type of the values that opdi_emit_await noted. */
+/* Sets the type of the values in the list `awaiting`, when the function's result type is known. */
 OPDI_INTERNAL void opdi_emit_awaited(opdi_emitter *task, const opdi_gtype *type) {
     for (; task->body->awaiting; task->body->awaiting = task->body->awaiting->next) {
         opdi_emit_type_set(task->body->awaiting->value, type);
@@ -329,7 +335,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_statement_flag(opdi_emitter *task, const char *f
     const opdi_svar *var = name ? opdi_svar_find(task->frame, name) : NULL;
     return var ? var->sugar.value : NULL;
 }
-/* Finds the variables that the loop carries between iterations.  Returns 0, or -1 if memory runs out. */
+/* Finds the variables that a loop carries from one iteration to the next.  Returns 0, or -1 if memory runs out. */
 static int opdi_sloop_scan(opdi_emitter *task, opdi_sloop *loop) {
     opdi_sscan scan;
     memset(&scan, 0, sizeof scan);
@@ -355,7 +361,7 @@ static int opdi_sloop_scan(opdi_emitter *task, opdi_sloop *loop) {
     if (loop->iter && loop->flags) { loop->names[loop->ncarried++] = "$turn"; }
     return 0;
 }
-/* Compiles the condition of a while loop again, at the end of an iteration. */
+/* Compiles the condition of a while loop again, at the end of an iteration.  Returns 0, or -1 and sets an error. */
 static int opdi_sloop_condition(opdi_emitter *task, const opdi_syntax *condition, opdi_scond *cond) {
     const bool before = task->quiet;
     task->quiet = true;
@@ -363,7 +369,8 @@ static int opdi_sloop_condition(opdi_emitter *task, const opdi_syntax *condition
     task->quiet = before;
     return rc;
 }
-/* Computes at the current place whether the loop continues. */
+/* Sets the loop's flag $go to whether the loop continues: the value of `condition` or, if that is NULL, True.  Returns
+   0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_sloop_again(opdi_emitter *task, const opdi_syntax *condition) {
     opdi_scond cond;
     const char *name = opdi_emit_flag(task, "$go", task->body->loops);
@@ -371,7 +378,8 @@ OPDI_INTERNAL int opdi_sloop_again(opdi_emitter *task, const opdi_syntax *condit
     if (!condition) { return opdi_svar_value(task, name, task->body->always); }
     return opdi_sloop_condition(task, condition, &cond) ? -1 : opdi_svar_value(task, name, cond.value);
 }
-/* Compiles the body of a loop that may end early.  The loop's condition is evaluated at the end of each iteration. */
+/* Compiles the body of a loop with a break, continue or return.  Adds an OPDI_SX_AGAIN statement, which evaluates the
+   loop's condition, at its end.  Returns 0, or -1 and sets an error. */
 static int opdi_sloop_body(opdi_emitter *task, const opdi_sloop *loop) {
     const opdi_syntax *const before = task->body->again;
     opdi_gvalue *const always = task->body->always;
@@ -390,8 +398,8 @@ static int opdi_sloop_body(opdi_emitter *task, const opdi_sloop *loop) {
     task->body->always = always;
     return leave == OPDI_LEAVE_ERROR ? -1 : 0;
 }
-/* Counts an iteration of a loop over elements that may end early.  Sets *again to the value that tells whether the loop
-   continues. */
+/* At the end of an iteration of a for loop that may end early, adds 1 to the loop's own counter.  *again, whether the
+   body lets the loop continue, becomes false if there are no more elements.  Returns 0, or -1 and sets an error. */
 static int opdi_sloop_count(opdi_emitter *task, const opdi_sloop *loop, opdi_gvalue *at, opdi_gvalue **again) {
     task->nowhere = true;
     opdi_gvalue *next = opdi_emit_op2(task, "aten::add", at, loop->one);
@@ -399,7 +407,7 @@ static int opdi_sloop_count(opdi_emitter *task, const opdi_sloop *loop, opdi_gva
     task->nowhere = false;
     return *again ? opdi_svar_value(task, "$turn", next) : -1;
 }
-/* Compiles an iteration inside the loop's block.  Sets *again to the value that tells whether the loop continues.
+/* Compiles one iteration, in the loop's block.  Sets *again to the value that tells whether the loop continues.
    Returns 0, or -1 and sets an error. */
 static int opdi_sloop_turn(opdi_emitter *task, const opdi_sloop *loop, opdi_gvalue *at, const opdi_scond *first,
                            opdi_gvalue **again) {
@@ -428,7 +436,8 @@ static int opdi_sloop_turn(opdi_emitter *task, const opdi_sloop *loop, opdi_gval
     *again = cond.value;
     return 0;
 }
-/* Makes the carried variables the outputs of the block, at the end of an iteration. */
+/* Adds the values of the carried variables to the outputs of the loop's block, at the end of an iteration.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_sloop_give(opdi_emitter *task, const opdi_sloop *loop, opdi_gblock *block,
                            const opdi_gtype *const *types) {
     for (int i = 0; i < loop->ncarried; i++) {
@@ -443,7 +452,8 @@ static int opdi_sloop_give(opdi_emitter *task, const opdi_sloop *loop, opdi_gblo
     }
     return 0;
 }
-/* Makes the loop's node, with its carried variables. */
+/* Adds the node of a loop of at most `limit` iterations, with the condition `start` and its carried variables.  Returns
+   NULL and sets an error if it fails. */
 static opdi_gnode *opdi_emit_loop(opdi_emitter *task, const opdi_sloop *loop, opdi_gvalue *limit, opdi_gvalue *start) {
     char place[400];
     opdi_gvalue **carried = (opdi_gvalue **)opdi_emit_alloc(task, (size_t)(loop->ncarried + 1) * sizeof *carried);
@@ -454,7 +464,7 @@ static opdi_gnode *opdi_emit_loop(opdi_emitter *task, const opdi_sloop *loop, op
     return carried ? opdi_append_loop(task->graph, limit, start, carried, loop->ncarried,
                                       opdi_emit_place(task, place, sizeof place)) : NULL;
 }
-/* Compiles a loop that is not unrolled. */
+/* Compiles a loop that is not unrolled.  Returns how it ends. */
 OPDI_INTERNAL opdi_sleave opdi_statement_loop(opdi_emitter *task, opdi_sloop *loop) {
     opdi_scond cond;
     const opdi_gtype *const number = opdi_gtype_simple(OPDI_GT_INT);
@@ -464,7 +474,8 @@ OPDI_INTERNAL opdi_sleave opdi_statement_loop(opdi_emitter *task, opdi_sloop *lo
     if (loop->condition && opdi_emit_cond(task, loop->condition, &cond)) { return OPDI_LEAVE_ERROR; }
     opdi_gvalue *start = loop->condition ? cond.value : opdi_emit_bool(task, true), *again = start;
     loop->always = start;
-    if (loop->iter && loop->flags) {               /* has its own counter, as TorchScript's list loops cannot stop */
+    if (loop->iter && loop->flags) {               /* count in a variable: a loop over elements may not stop by
+                                                      itself */
         opdi_gvalue *zero = opdi_append_constant(task->graph, opd_value_int(0), number, NULL);
         loop->length = limit;
         loop->one = opdi_append_constant(task->graph, opd_value_int(1), number, NULL);
@@ -508,7 +519,7 @@ OPDI_INTERNAL opdi_sleave opdi_statement_loop(opdi_emitter *task, opdi_sloop *lo
     }
     if (loop->iter && loop->flags) { opdi_emit_name_later(task, at, NULL); }
     if (!loop->returns) { return OPDI_LEAVE_NOT; }
-    if (task->body->loops) {                       /* the outer loop ends too if this one has returned */
+    if (task->body->loops) {                       /* if the loop has returned, the outer loop has to end, too */
         opdi_gvalue *done = opdi_statement_flag(task, "$done", 0);
         const char *skip = opdi_emit_flag(task, "$skip", task->body->loops);
         const char *go = opdi_emit_flag(task, "$go", task->body->loops);
@@ -517,7 +528,7 @@ OPDI_INTERNAL opdi_sleave opdi_statement_loop(opdi_emitter *task, opdi_sloop *lo
     }
     return OPDI_LEAVE_MAYBE;
 }
-/* Compiles one iteration of an unrolled loop. */
+/* Compiles iteration number `turn` of an unrolled loop.  Returns how it ends. */
 OPDI_INTERNAL opdi_sleave opdi_sloop_unrolled_turn(opdi_emitter *task, const opdi_sloop *loop, int turn) {
     opdi_gvalue *at = opdi_emit_int(task, turn), *item = at ? opdi_siter_at(task, loop->iter, at, turn) : NULL;
     if (!item || opdi_statement_assign(task, loop->target, item)) { return OPDI_LEAVE_ERROR; }
@@ -527,8 +538,8 @@ OPDI_INTERNAL opdi_sleave opdi_sloop_unrolled_turn(opdi_emitter *task, const opd
     task->body->unrolled = around;
     return leave;
 }
-/* Unrolls a loop of known length.  Each iteration is a statement, so that iterations after one that returns are
-   skipped. */
+/* Unrolls a loop whose length is known.  Each iteration is compiled like a statement, so that iterations after one that
+   returned are skipped.  Returns how the loop ends. */
 OPDI_INTERNAL opdi_sleave opdi_statement_unrolled(opdi_emitter *task, opdi_sloop *loop) {
     const int count = loop->iter->count;
     opdi_sscan scan;
@@ -554,7 +565,8 @@ OPDI_INTERNAL opdi_sleave opdi_statement_unrolled(opdi_emitter *task, opdi_sloop
     task->body->unrolled = around;
     return leave;
 }
-/* Appends the element of a comprehension's iteration to its list, and sets the list's type. */
+/* Compiles the element of a comprehension and appends it to loop->list, whose type the first element determines.
+   Returns 0, or -1 and sets an error. */
 static int opdi_statement_collect(opdi_emitter *task, const opdi_sloop *loop) {
     opdi_sbranch branch;
     opdi_scond cond;
@@ -576,7 +588,8 @@ static int opdi_statement_collect(opdi_emitter *task, const opdi_sloop *loop) {
         : !opdi_emit_op2(task, "aten::append", loop->list, value)) { return -1; }
     return loop->only ? opdi_sbranch_end(task, &branch) : 0;
 }
-/* Compiles [f(x) for x in y if c] and {k: v for ...}. */
+/* Compiles a comprehension, [f(x) for x in y if c] or {k: v for ...}.  `hint` is the wanted type, or NULL.  Returns the
+   list or dict, or NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_comprehension(opdi_emitter *task, const opdi_syntax *node,
                                                    const opdi_gtype *hint) {
     const int first = node->kind == OPDI_SX_DICTCOMP ? 2 : 1;

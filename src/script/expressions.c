@@ -1,11 +1,11 @@
 #include "script.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>script_values scripts: expressions and calls become values of graphs
+//  >>script_values scripts: compiling expressions and calls to values of graphs
 //
-//  Nodes, their order and their names are those of TorchScript, so that graphs print alike.  This section uses the
-//  types and classes of scripts, and the builder of graphs, which chooses overloads.  It reaches statements by two
-//  functions.
+//  The nodes, their order and their names are the same as in TorchScript, so that graphs print alike.  This section
+//  depends on the types and classes of scripts, and on the functions that build graphs and choose overloads.  It calls
+//  the compiler of statements through opdi_swork.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== conversions =======================================================================================================
@@ -37,7 +37,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_int(opdi_emitter *task, int64_t value) {
 OPDI_INTERNAL opdi_gvalue *opdi_emit_text(opdi_emitter *task, const char *text) {
     return opdi_emit_constant(task, opd_value_str(text), opdi_gtype_simple(OPDI_GT_STR));
 }
-/* Makes a branch node with two empty blocks. */
+/* Adds a prim::If with two empty blocks.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_gnode *opdi_emit_if(opdi_emitter *task, opdi_gvalue *condition) {
     char place[400];
     return condition ? opdi_append_if(task->graph, condition, opdi_emit_place(task, place, sizeof place)) : NULL;
@@ -50,7 +50,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_tuple_index(opdi_emitter *task, opdi_gvalue
     opdi_gnode *node = tuple && index ? opdi_emit_builtin(task, "prim::TupleIndex", args, 2, type) : NULL;
     return node ? node->out[0] : NULL;
 }
-/* Makes a list, tuple or dict of type `type`.  For a dict, `values` alternates keys and values. */
+/* Adds a list, tuple or dict of type `type` with `count` values.  For a dict, `values` are key, value, key, value, ...
+   Returns NULL and sets an error if it fails. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_construct(opdi_emitter *task, const opdi_gtype *type, opdi_gvalue *const *values,
                                                int count) {
     if (!type) { return NULL; }
@@ -67,8 +68,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_tuple(opdi_emitter *task, opdi_gvalue *cons
     for (int i = 0; i < count; i++) { types[i] = opdi_emit_type(values[i]); }
     return opdi_emit_construct(task, opdi_gtype_tuple(task->space, types, count), values, count);
 }
-/* Fills `parts` with the elements of a tuple, or of a list, for which a check of its length is added.  Returns 0, or -1
-   and sets an error. */
+/* Sets `parts` to the `count` elements of a tuple, or of a list, for which a check of its length is added.  Returns 0,
+   or -1 and sets an error. */
 OPDI_INTERNAL int opdi_emit_unpack(opdi_emitter *task, opdi_gvalue *value, opdi_gvalue **parts, int count) {
     const opdi_gtype *type = opdi_emit_type(value);
     const bool tuple = type->kind == OPDI_GT_TUPLE;
@@ -92,7 +93,7 @@ OPDI_INTERNAL int opdi_emit_unpack(opdi_emitter *task, opdi_gvalue *value, opdi_
     memcpy(parts, node->out, (size_t)count * sizeof *parts);
     return 0;
 }
-/* Makes a list from a tuple if all its parts have a suitable type. */
+/* Makes a list of type `type` from a tuple if all parts of the tuple fit; otherwise returns the tuple. */
 static opdi_gvalue *opdi_emit_listed(opdi_emitter *task, opdi_gvalue *value, const opdi_gtype *type) {
     opdi_gvalue *parts[64];
     const opdi_gtype *its = opdi_emit_type(value);
@@ -102,8 +103,8 @@ static opdi_gvalue *opdi_emit_listed(opdi_emitter *task, opdi_gvalue *value, con
     if (its->nparts > 64 || opdi_emit_unpack(task, value, parts, its->nparts)) { return NULL; }
     return opdi_emit_construct(task, type, parts, its->nparts);
 }
-/* Converts a value to `type` if PyTorch does so implicitly, otherwise returns the value itself.  If `implicit` is true,
-   tensors are converted to numbers, too.  Returns NULL and sets an error if it fails. */
+/* Converts a value to `type` if PyTorch would convert it implicitly, otherwise returns the value itself.  If `implicit`
+   is true, tensors are converted to numbers, too.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_convert(opdi_emitter *task, opdi_gvalue *value, const opdi_gtype *type,
                                              bool implicit) {
     const opdi_gtype *its = opdi_emit_type(value), *wanted = type;
@@ -143,8 +144,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_convert(opdi_emitter *task, opdi_gvalue *va
     if (its->kind == OPDI_GT_STR && kind == OPDI_GT_DEVICE) { return opdi_emit_op1(task, "aten::device", value); }
     return value;
 }
-/* Converts as opdi_emit_convert does, but fails if the result has another type: "WHAT: expected a value of type
-   ...". */
+/* Converts a value like opdi_emit_convert, but fails if the result does not have the type.  The error begins with
+   `format`, in which %s is `name`.  Returns NULL and sets an error if it fails. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_become(opdi_emitter *task, opdi_gvalue *value, const opdi_gtype *type,
                                             const char *format, const char *name) {
     char wanted[200], found[200], what[200];
@@ -162,12 +163,13 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_become(opdi_emitter *task, opdi_gvalue *val
 OPDI_INTERNAL opdi_sugar opdi_emit_sugar(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint);
 OPDI_INTERNAL opdi_gvalue *opdi_emit_expr(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint);
 
-/* Returns the object that an enum member has at the current place in the text, or NULL and sets an error. */
+/* Returns the object of an enum member that belongs to the current place in the text (see opdi_senum_said).  On
+   failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_enum_member(opdi_emitter *task, opdi_sclass *klass, int32_t which) {
     const opd_value *const member = opdi_senum_at(&task->script->arena, klass, task->at, which);
     return member ? opdi_emit_constant(task, *member, klass->gclass->type) : NULL;
 }
-/* Returns the list of an enum's members. */
+/* Adds the list of an enum's members.  On failure, returns NULL and sets an error. */
 static opdi_gvalue *opdi_emit_members(opdi_emitter *task, const opdi_gclass *gclass) {
     opdi_sclass *klass = (opdi_sclass *)gclass->user;
     opdi_gvalue **values = (opdi_gvalue **)opdi_emit_alloc(task, (size_t)(klass->nmembers + 1) * sizeof *values);
@@ -177,7 +179,8 @@ static opdi_gvalue *opdi_emit_members(opdi_emitter *task, const opdi_gclass *gcl
     return values ? opdi_emit_construct(task, opdi_gtype_list(task->space, gclass->type), values, klass->nmembers)
         : NULL;
 }
-/* Converts an expression's meaning to a graph value.  Returns NULL and sets an error if it has no value. */
+/* Returns the graph value that an expression means.  Returns NULL and sets an error if it is not a value at run
+   time. */
 static opdi_gvalue *opdi_emit_plain(opdi_emitter *task, const opdi_sugar *sugar) {
     if (sugar->kind == OPDI_SK_VALUE) { return sugar->value; }
     if (sugar->kind == OPDI_SK_CLASS && sugar->klass->kind == OPDI_CLASS_ENUM && sugar->klass->user) {
@@ -216,7 +219,7 @@ OPDI_INTERNAL int opdi_emit_cond(opdi_emitter *task, const opdi_syntax *node, op
 OPDI_INTERNAL bool opdi_emit_has_length(const opdi_gvalue *value) {
     return opdi_emit_is(value, OPDI_GT_STR) || opdi_emit_is(value, OPDI_GT_LIST) || opdi_emit_is(value, OPDI_GT_DICT);
 }
-/* Returns a value as a bool, or NULL and sets an error. */
+/* Converts a value to bool.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_truth(opdi_emitter *task, opdi_gvalue *value) {
     char said[200];
     if (!value || opdi_emit_is(value, OPDI_GT_BOOL)) { return value; }
@@ -243,12 +246,12 @@ static opdi_srefine *opdi_emit_refine(opdi_emitter *task, opdi_srefine *next, co
     one->type = type;
     return one;
 }
-/* Puts copies of the refinements in `list` in front of the list `next`. */
+/* Returns the list `next` with copies of the refinements in `list` in front. */
 static opdi_srefine *opdi_emit_refine_all(opdi_emitter *task, opdi_srefine *next, const opdi_srefine *list) {
     for (; list; list = list->next) { next = opdi_emit_refine(task, next, list->name, list->type); }
     return next;
 }
-/* Gives variables the types that the refinements in `list` state. */
+/* Gives variables the types that the refinements in `list` tell.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_emit_apply(opdi_emitter *task, const opdi_srefine *list) {
     for (; list; list = list->next) {
         opdi_svar *var = opdi_svar_find(task->frame, list->name);
@@ -265,8 +268,8 @@ OPDI_INTERNAL int opdi_emit_apply(opdi_emitter *task, const opdi_srefine *list) 
     }
     return 0;
 }
-/* Compiles `x is None` and `x is not None`.  If the type of x does not decide the test, the test refines the type of
-   x. */
+/* Compiles `x is None` or `x is not None`.  If the type of x does not decide the test, cond->holds and cond->fails tell
+   the type that x has after it.  Returns 0, or -1 and sets an error. */
 static int opdi_emit_cond_none(opdi_emitter *task, const opdi_syntax *node, opdi_scond *cond) {
     const bool isnot = node->op == OPDI_SO_ISNOT;
     opdi_gvalue *left = opdi_emit_expr(task, node->parts[0], NULL);
@@ -294,7 +297,8 @@ compare:
     cond->value = opdi_emit_op2(task, isnot ? "aten::__isnot__" : "aten::__is__", left, right);
     return cond->value ? 0 : -1;
 }
-/* Compiles `a and b` and `a or b`.  b is evaluated only if a does not decide the result. */
+/* Compiles `a and b` or `a or b`.  b is evaluated only if a does not decide the result.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_emit_cond_both(opdi_emitter *task, const opdi_syntax *node, opdi_scond *cond) {
     const bool all = node->kind == OPDI_SX_AND;
     opdi_scond first, second;
@@ -331,7 +335,8 @@ static int opdi_emit_cond_both(opdi_emitter *task, const opdi_syntax *node, opdi
     cond->value = opdi_emit_out(task, branch, opdi_gtype_simple(OPDI_GT_BOOL));
     return cond->value ? 0 : -1;
 }
-/* Compiles isinstance(x, T), whose result is known unless x is optional, a union or Any. */
+/* Compiles isinstance(x, T).  The type of x decides the test, unless it is an optional, a union or Any.  Returns 0, or
+   -1 and sets an error. */
 OPDI_INTERNAL int opdi_emit_cond_isinstance(opdi_emitter *task, const opdi_syntax *node, opdi_scond *cond) {
     const opdi_syntax *types = node->parts[2];
     opdi_gvalue *value = opdi_emit_expr(task, node->parts[1], NULL);
@@ -372,7 +377,7 @@ OPDI_INTERNAL int opdi_emit_cond_isinstance(opdi_emitter *task, const opdi_synta
     cond->value = match ? opdi_emit_isinstance(task, value, match) : NULL;
     return cond->value ? 0 : -1;
 }
-/* Compiles a condition.  Returns 0, or -1 and sets an error. */
+/* Compiles an expression as a condition, and fills *cond.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_emit_cond(opdi_emitter *task, const opdi_syntax *node, opdi_scond *cond) {
     const opdi_syntax *const before = task->at;
     int rc = 0;
@@ -404,10 +409,10 @@ OPDI_INTERNAL int opdi_emit_cond(opdi_emitter *task, const opdi_syntax *node, op
     return rc;
 }
 
-//== literals, operators ===============================================================================================
+//== literals and operators ============================================================================================
 
-/* Returns the type that all values have in common, or NULL.  The result of an unknown function is given that type,
-   because running the function fails anyway. */
+/* Returns the type that all values have in common, or NULL.  Results of unknown functions get this type, because
+   running these functions fails anyway. */
 OPDI_INTERNAL const opdi_gtype *opdi_emit_common(opdi_emitter *task, opdi_gvalue *const *values, int count) {
     const opdi_gtype *type = NULL;
     for (int i = 0; i < count; i++) {
@@ -417,8 +422,8 @@ OPDI_INTERNAL const opdi_gtype *opdi_emit_common(opdi_emitter *task, opdi_gvalue
     }
     return type ? type : opdi_emit_type(values[0]);
 }
-/* Compiles an element of a tuple or list; an element with a star may give several values.  Returns their count, at most
-   `room`, or -1 and sets an error. */
+/* Compiles an element of a tuple or list.  An element with a star, such as *x, is a tuple with several values.  Stores
+   the values, at most `room`, in `values`.  Returns their number, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_emit_element(opdi_emitter *task, const opdi_syntax *part, const opdi_gtype *hint,
                                     opdi_gvalue **values, int room) {
     const bool star = part->kind == OPDI_SX_STAR;
@@ -498,7 +503,7 @@ OPDI_INTERNAL const opdi_soperator opdi_soperators[] = {
 
 static opdi_gvalue *opdi_emit_swapped(opdi_emitter *task, int op, opdi_gvalue *left, opdi_gvalue *right);
 
-/* Returns `left op right`. */
+/* Compiles `left op right`; `op` is an OPDI_SO_...  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_operator(opdi_emitter *task, int op, opdi_gvalue *left, opdi_gvalue *right) {
     if (!left || !right) { return NULL; }
     if (opdi_emit_is(left, OPDI_GT_CLASS) && opdi_emit_method_of(task, left, opdi_soperators[op].method)) {
@@ -512,7 +517,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_operator(opdi_emitter *task, int op, opdi_g
         (opdi_emit_is(left, OPDI_GT_INT) || opdi_emit_is(left, OPDI_GT_FLOAT) || opdi_emit_is(left, OPDI_GT_COMPLEX))) {
         return opdi_emit_swapped(task, op, left, right);
     }
-    if (op == OPDI_SO_IN && opdi_emit_is(left, OPDI_GT_STR)) {  /* str.__contains__ is implemented with find */
+    if (op == OPDI_SO_IN && opdi_emit_is(left, OPDI_GT_STR)) {  /* `x in text` is computed by text.find(x) */
         opdi_gvalue *args[4] = {NULL, NULL, NULL, NULL};
         args[0] = left;
         args[1] = right;
@@ -533,7 +538,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_operator(opdi_emitter *task, int op, opdi_g
     }
     return opdi_emit_op2(task, opdi_soperators[op].name, left, right);
 }
-/* Compiles `number op tensor` with the functions that PyTorch's scripts use for that. */
+/* Compiles `number op tensor`.  As in PyTorch's scripts, the operands are exchanged, and another function is used if
+   needed.  Returns NULL and sets an error if it fails. */
 static opdi_gvalue *opdi_emit_swapped(opdi_emitter *task, int op, opdi_gvalue *left, opdi_gvalue *right) {
     switch (op) {
     case OPDI_SO_SUB: return opdi_emit_op2(task, "aten::add", opdi_emit_op1(task, "aten::neg", right), left);
@@ -567,7 +573,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_compare(opdi_emitter *task, const opdi_synt
     }
     return opdi_emit_operator(task, node->op, left, right);
 }
-/* Compiles `value if condition else other`. */
+/* Compiles `value if condition else other`.  Returns NULL and sets an error if it fails. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_ternary(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint) {
     opdi_scond cond;
     opdi_gvalue *values[2] = {NULL, NULL};
@@ -608,13 +614,15 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_ternary(opdi_emitter *task, const opdi_synt
 
 //== subscripts ========================================================================================================
 
-/* Returns part i of a slice, or its default if it is left out. */
+/* Compiles part i of a slice (0: begin, 1: end, 2: step), or its default if the part is left out.  Returns NULL and
+   sets an error if it fails. */
 static opdi_gvalue *opdi_emit_slice_part(opdi_emitter *task, const opdi_syntax *slice, int i) {
     if (slice->parts[i]) { return opdi_emit_expr(task, slice->parts[i], NULL); }
     const opd_value value = i == 2 ? opd_value_int(1) : opd_value_none();
     return opdi_append_constant(task->graph, value, opdi_gtype_simple(i == 2 ? OPDI_GT_INT : OPDI_GT_NONE), NULL);
 }
-/* Returns value[begin:end:step].  `dim` is the dim of a tensor, else NULL. */
+/* Compiles value[begin:end:step].  If value is a tensor, `dim` is the dim, else NULL.  Returns NULL and sets an error
+   if it fails. */
 static opdi_gvalue *opdi_emit_slice(opdi_emitter *task, opdi_gvalue *value, opdi_gvalue *dim,
                                     const opdi_syntax *slice) {
     opdi_gvalue *args[5] = {NULL, NULL, NULL, NULL, NULL};
@@ -624,8 +632,8 @@ static opdi_gvalue *opdi_emit_slice(opdi_emitter *task, opdi_gvalue *value, opdi
     for (int i = 0; i < 3; i++) { if (!(args[count++] = opdi_emit_slice_part(task, slice, i))) { return NULL; } }
     return opdi_emit_op(task, "aten::slice", args, count, NULL, 0);
 }
-/* Compiles index `node` for dim `dim` of a tensor, counted from the end if `back` is true.  Sets *index to its value,
-   or to NULL for slices.  Returns the dim of the next index, or -1000 and sets an error. */
+/* Compiles the index `node` of a tensor's dim `dim`; if `back` is true, dims are counted from the end.  Sets *index to
+   the index's value, or to NULL if it is a slice.  Returns the dim of the next index, or -1000 and sets an error. */
 static int64_t opdi_emit_index(opdi_emitter *task, const opdi_syntax *node, int64_t dim, bool back,
                                opdi_gvalue **index) {
     char said[200];
@@ -649,8 +657,8 @@ static int64_t opdi_emit_index(opdi_emitter *task, const opdi_syntax *node, int6
                          opdi_emit_said(opdi_emit_type(*index), said, sizeof said));
     return -1000;
 }
-/* Applies every index that is not a tensor (int, slice, None) to *value, and stores the indices that are tensors in
-   `tensors`.  Returns how many are tensors, or -1 and sets an error. */
+/* Applies each index that is not a tensor (int, slice, None) to *value, and stores the indices that are tensors in
+   `tensors`.  Returns the number of tensor indices, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_emit_indices(opdi_emitter *task, opdi_gvalue **value, const opdi_syntax *node,
                                     opdi_gvalue **tensors) {
     opdi_gvalue *index[OPDI_SCRIPT_ARGS];
@@ -694,7 +702,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_index_list(opdi_emitter *task, opdi_gvalue 
     const opdi_gtype *element = opdi_gtype_optional(task->space, opdi_gtype_simple(OPDI_GT_TENSOR));
     return opdi_emit_construct(task, opdi_gtype_list(task->space, element), tensors, count);
 }
-/* Returns tuple[index] for an index that is known only at run time; all elements must have one type. */
+/* Compiles tuple[index] if index is known only at run time.  All elements must have the same type.  Returns NULL and
+   sets an error if it fails. */
 static opdi_gvalue *opdi_emit_tuple_any(opdi_emitter *task, opdi_gvalue *tuple, opdi_gvalue *index) {
     const opdi_gtype *const type = opdi_emit_type(tuple);
     for (int k = 0; k < type->nparts; k++) {
@@ -725,7 +734,8 @@ static opdi_gvalue *opdi_emit_tuple_at(opdi_emitter *task, opdi_gvalue *tuple, c
     if (inside) { return inside[at < 0 ? at + type->nparts : at]; }
     return opdi_emit_tuple_index(task, tuple, index, type->parts[at < 0 ? at + type->nparts : at]);
 }
-/* Returns tuple[begin:end:step], whose bounds must be known. */
+/* Compiles tuple[begin:end:step], whose bounds must be known at compile time.  Returns NULL and sets an error if it
+   fails. */
 static opdi_gvalue *opdi_emit_tuple_slice(opdi_emitter *task, opdi_gvalue *tuple, const opdi_syntax *slice) {
     opdi_gvalue *parts[64], *taken[64];
     const int64_t count = opdi_emit_type(tuple)->nparts;
@@ -746,7 +756,7 @@ static opdi_gvalue *opdi_emit_tuple_slice(opdi_emitter *task, opdi_gvalue *tuple
                              : "slice step cannot be zero");
         return NULL;
     }
-    const bool back = ends[2] < 0;                /* from the last element to the first */
+    const bool back = ends[2] < 0;                /* a negative step, from the last element to the first */
     for (int i = 0; i < 2; i++) {
         if (!given[i]) { ends[i] = back == (i == 0) ? count - (back ? 1 : 0) : back ? -1 : 0; }
         else {
@@ -762,7 +772,8 @@ static opdi_gvalue *opdi_emit_tuple_slice(opdi_emitter *task, opdi_gvalue *tuple
 OPDI_INTERNAL bool opdi_emit_is_interface(const opdi_gtype *type) {
     return type->kind == OPDI_GT_CLASS && type->klass && type->klass->kind == OPDI_CLASS_INTERFACE;
 }
-/* Compiles value[...].  `hint` is the wanted type, or NULL. */
+/* Compiles a subscript, value[...].  `hint` is the wanted type, or NULL.  On failure, returns NULL and sets an
+   error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_subscript(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint) {
     opdi_gvalue *tensors[OPDI_SCRIPT_ARGS];
     opdi_gvalue *value = opdi_emit_expr(task, node->parts[0], NULL);
@@ -771,7 +782,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_subscript(opdi_emitter *task, const opdi_sy
     if (opdi_emit_is(value, OPDI_GT_TENSOR)) {
         opdi_syntax flat = *node, *parts[OPDI_SCRIPT_ARGS + 1];
         if (node->nparts == 2 && first->kind == OPDI_SX_TUPLE && first->nparts <= OPDI_SCRIPT_ARGS) {
-            parts[0] = node->parts[0];               /* x[(0, 1)] */
+            parts[0] = node->parts[0];               /* x[(0, 1)] means x[0, 1] */
             memcpy(parts + 1, first->parts, (size_t)first->nparts * sizeof *parts);
             flat.parts = parts;
             flat.nparts = 1 + first->nparts;
@@ -791,7 +802,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_subscript(opdi_emitter *task, const opdi_sy
     if (first->kind == OPDI_SX_SLICE) { return opdi_emit_slice(task, value, NULL, first); }
     opdi_gvalue *index = opdi_emit_expr(task, first, NULL);
     if (index && opdi_emit_is(value, OPDI_GT_CLASS) && hint && opdi_emit_is_interface(hint) &&
-        !opdi_emit_method_of(task, value, "__getitem__")) {            /* ModuleList, ModuleDict, Sequential have it */
+        !opdi_emit_method_of(task, value, "__getitem__")) {            /* ModuleList, ModuleDict and Sequential do not
+                                                                          need __getitem__ */
         opdi_gvalue *args[2] = {NULL, NULL};
         args[0] = value;
         args[1] = index;

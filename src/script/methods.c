@@ -1,23 +1,23 @@
 #include "script.h"
 
-//== functions =========================================================================================================
+//== inlining functions ================================================================================================
 
-/* Makes the constant that stands for a called function in TorchScript's text.  Returns NULL if memory runs out. */
+/* Adds the constant that stands for a called function in TorchScript's text.  Returns NULL if memory runs out. */
 static opdi_gvalue *opdi_emit_function(opdi_emitter *task, const opdi_sfunction *function) {
     opdi_gvalue *out = opdi_append_constant(task->graph, opd_value_none(), opdi_gtype_simple(OPDI_GT_FUNCTION), NULL);
     if (out) { out->node->attribute = function->name; }
     return out;
 }
-/* Returns whether a called function knows only the type of an argument of this type.  Of an object, it knows the
-   identity. */
+/* Returns whether an argument of this type is replaced by a stand-in (see opdi_emit_stand_ins), so that the called
+   function knows its type only.  Objects are not replaced, because it matters which object is passed. */
 static bool opdi_gtype_opaque(const opdi_gtype *type) {
     if (type->kind == OPDI_GT_ANY || type->kind == OPDI_GT_FUNCTION || type->kind == OPDI_GT_ANYCLASS ||
         (type->kind == OPDI_GT_CLASS && type->klass->kind != OPDI_CLASS_ENUM)) { return false; }
     for (int32_t i = 0; i < type->nparts; i++) { if (!opdi_gtype_opaque(type->parts[i])) { return false; } }
     return true;
 }
-/* Fills `within` with stand-ins for the arguments of a called function.  PyTorch compiles it once for all callers, so
-   it must not see that an argument is constant.  Returns 0, or -1 if memory runs out. */
+/* Sets `within` to stand-ins for the arguments `values` of a called function.  PyTorch compiles a function once for all
+   callers, so the compiler must not use that an argument is a constant.  Returns 0, or -1 if memory runs out. */
 static int opdi_emit_stand_ins(opdi_emitter *task, const opdi_sfunction *function, opdi_gvalue *const *values,
                                opdi_gvalue **within) {
     for (int i = 0; i < function->nformals; i++) {
@@ -26,11 +26,12 @@ static int opdi_emit_stand_ins(opdi_emitter *task, const opdi_sfunction *functio
         if (function->around || opdi_emit_is_unknown(values[i]) || !opdi_gtype_opaque(type)) { continue; }
         if (!(within[i] = opdi_gvalue_new(task->graph, NULL, OPD_TAG_NONE))) { return -1; }
         opdi_gvalue_typed(within[i], type);
-        within[i]->first = true;                   /* the argument itself has a name */
+        within[i]->first = true;                   /* no name: the argument itself has one */
     }
     return 0;
 }
-/* Compiles a function's body where it is called; its parameters are `values`.  Returns its result. */
+/* Compiles a function's body into the graph, at the place of a call with the arguments `values`.  Returns the result,
+   or NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_inline(opdi_emitter *task, opdi_sfunction *function, opdi_gvalue *const *values) {
     opdi_gvalue *within[OPDI_SCRIPT_ARGS];
     opdi_sframe *const frame = task->frame;
@@ -101,7 +102,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_inline(opdi_emitter *task, opdi_sfunction *
     return result;
 }
 
-//== methods become graphs =============================================================================================
+//== graphs of methods =================================================================================================
 
 OPDI_INTERNAL opd_graph *opdi_script_graph_begin(opdi_emitter *task, opdi_sfunction *function) {
     task->graph = opd_graph_new();
@@ -111,7 +112,8 @@ OPDI_INTERNAL opd_graph *opdi_script_graph_begin(opdi_emitter *task, opdi_sfunct
     task->at = function->def;
     return task->graph;
 }
-/* Compiles a function into task->graph, with inputs for its parameters.  Returns its result. */
+/* Compiles a function into task->graph, with inputs for its parameters.  Returns the result, or NULL and sets an
+   error. */
 static opdi_gvalue *opdi_script_body(opdi_emitter *task, opdi_sfunction *function) {
     opdi_gvalue *values[OPDI_SCRIPT_ARGS];
     if (opdi_sfunction_know(task, function)) { return NULL; }
@@ -121,7 +123,8 @@ static opdi_gvalue *opdi_script_body(opdi_emitter *task, opdi_sfunction *functio
     }
     return opdi_emit_inline(task, function, values);
 }
-/* Compiles __init__ to find the attributes that it makes. */
+/* Compiles __init__ into a graph that is then freed, to find the attributes that it creates.  Returns 0, or -1 and sets
+   an error. */
 OPDI_INTERNAL int opdi_script_discover(opdi_emitter *task, opdi_sfunction *init) {
     opdi_gvalue *value = opdi_script_graph_begin(task, init) ? opdi_script_body(task, init) : NULL;
     opd_graph_free(task->graph);
@@ -146,8 +149,8 @@ OPDI_INTERNAL opd_graph *opdi_script_compiled(opd_script *script, opdi_sfunction
     opdi_arena_free(&arena);
     return function->graph;
 }
-/* Returns the method or function called `name`.  "" and NULL mean forward, or the only function.  Returns NULL and sets
-   an error if there is none. */
+/* Returns the method or function `name`.  If `name` is "" or NULL, returns forward, or the only function.  If there is
+   none, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_sfunction *opdi_script_method(opd_script *script, const char *name) {
     opdi_sfunction *function = NULL;
     if (!opd_ok()) { return NULL; }

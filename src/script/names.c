@@ -1,9 +1,9 @@
 #include "script.h"
 
-//== functions of Python ===============================================================================================
+//== functions that PyTorch has in Python ==============================================================================
 
-/* Returns the function `name` of torch.nn.functional; its text is read on first use.  Returns NULL if there is none, or
-   NULL and sets an error. */
+/* Returns the function `name` of a text of this library (see opdi_sprelude); the text is read at its first use.
+   Returns NULL if there is none, or NULL and sets an error. */
 OPDI_INTERNAL opdi_sfunction *opdi_script_prelude(opd_script *script, const char *name) {
     char wanted[80];
     opdi_sfunction *found = NULL;
@@ -22,7 +22,7 @@ OPDI_INTERNAL opdi_sfunction *opdi_script_prelude(opd_script *script, const char
 
 //== names =============================================================================================================
 
-/* Functions of Python and TorchScript that are operators with another name, or implemented by the compiler. */
+/* Functions of Python and TorchScript, and the operators that they are; NULL: the compiler implements the function. */
 static const struct { const char *name, *builtin; } opdi_sglobals[] = {
     {"len", "aten::len"}, {"min", "prim::min"}, {"max", "prim::max"}, {"abs", "prim::abs"}, {"sum", "aten::sum"},
     {"any", "aten::any"}, {"all", "aten::all"}, {"divmod", "aten::divmod"}, {"pow", "aten::pow"}, {"ord", "aten::ord"},
@@ -36,8 +36,8 @@ static const char opdi_sspaces[] = "torch ops math CONSTANTS __torch__ F nn typi
 
 OPDI_INTERNAL opdi_gvalue *opdi_emit_number_named(opdi_emitter *task, const char *space, const char *name);
 
-/* Compiles a value of the archive's constants, which are tensors, strings that are not ASCII, and lists, tuples and
-   dicts with such a string.  The latter are built from their elements. */
+/* Compiles a value of the archive's constants: a tensor, a string that is not ASCII, or a list, tuple or dict with such
+   a string, which is built from its elements.  On failure, returns NULL and sets an error. */
 static opdi_gvalue *opdi_emit_kept(opdi_emitter *task, const opd_value *value, const char *name, int depth) {
     static const struct { int32_t tag; int type; } simple[] = {
         {OPD_TAG_TENSOR, OPDI_GT_TENSOR}, {OPD_TAG_STR, OPDI_GT_STR}, {OPD_TAG_INT, OPDI_GT_INT},
@@ -51,7 +51,8 @@ static opdi_gvalue *opdi_emit_kept(opdi_emitter *task, const opd_value *value, c
     if (kind == OPD_CELL_STR) { return opdi_emit_constant(task, *value, opdi_gtype_simple(OPDI_GT_STR)); }
     if (kind == OPD_CELL_COMPLEX) { return opdi_emit_constant(task, *value, opdi_gtype_simple(OPDI_GT_COMPLEX)); }
     if (kind == OPD_CELL_OBJECT && cell && opdi_packed_class(cell->klass->name)) {
-        return opdi_emit_constant(task, *value, cell->klass->type);        /* weights of a frozen quantized layer */
+        return opdi_emit_constant(task, *value, cell->klass->type);        /* packed weights of a frozen quantized
+                                                                              layer */
     }
     if (depth > 60 || (kind != OPD_CELL_LIST && kind != OPD_CELL_TUPLE && kind != OPD_CELL_DICT) || !cell ||
         (!cell->count && kind != OPD_CELL_TUPLE)) {
@@ -77,7 +78,7 @@ static opdi_gvalue *opdi_emit_kept(opdi_emitter *task, const opd_value *value, c
     return opdi_emit_construct(task, dict ? opdi_gtype_dict(task->space, first, second)
                                : opdi_gtype_list(task->space, first), values, dict ? 2 * count : count);
 }
-/* Returns CONSTANTS.cN as a value of the graph. */
+/* Compiles CONSTANTS.cN of an archive; `name` is "cN".  On failure, returns NULL and sets an error. */
 static opdi_gvalue *opdi_emit_kept_constant(opdi_emitter *task, const char *name) {
     char *end;
     const int64_t count = opd_value_cell(task->script->constants) == OPD_CELL_TUPLE
@@ -90,7 +91,7 @@ static opdi_gvalue *opdi_emit_kept_constant(opdi_emitter *task, const char *name
     const opd_value value = opd_list_at(task->script->constants, place);
     return opdi_emit_kept(task, &value, name, 0);
 }
-/* Returns the meaning of a name that is not a variable. */
+/* Returns the meaning of a name that is not a variable.  If it has none, sets an error and returns kind NOTHING. */
 OPDI_INTERNAL opdi_sugar opdi_emit_global(opdi_emitter *task, const char *name) {
     opdi_sfunction *function = task->unit ? opdi_sfunction_in(task->unit->functions, name) : NULL;
     opdi_sclass *klass = function ? NULL : opdi_emit_class(task, name);
@@ -107,7 +108,7 @@ OPDI_INTERNAL opdi_sugar opdi_emit_global(opdi_emitter *task, const char *name) 
         return sugar;
     }
     if (strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0 || strcmp(name, "infj") == 0) {
-        return opdi_sugar_value(opdi_emit_number_named(task, "math", name));       /* the way archives write them */
+        return opdi_sugar_value(opdi_emit_number_named(task, "math", name));       /* how archives write inf and nan */
     }
     if (strcmp(name, "F") == 0) { return opdi_sugar_word(OPDI_SK_SPACE, "torch.nn.functional"); }
     if (opdi_word_in(name, (int)strlen(name), opdi_sspaces)) { return opdi_sugar_word(OPDI_SK_SPACE, name); }
@@ -123,7 +124,7 @@ OPDI_INTERNAL opdi_sugar opdi_emit_global(opdi_emitter *task, const char *name) 
                          ? opdi_sclass_alone(inside, alone, sizeof alone) : "");
     return sugar;
 }
-/* Names in torch that stand for numbers: dtypes, layouts, memory formats. */
+/* Attributes of torch that mean numbers: dtypes, layouts, memory formats. */
 static const struct { const char *name; int value; } opdi_snumbers[] = {
     {"uint8", 0}, {"int8", 1}, {"int16", 2}, {"short", 2}, {"int32", 3}, {"int", 3}, {"int64", 4}, {"long", 4},
     {"float16", 5}, {"half", 5}, {"float32", 6}, {"float", 6}, {"float64", 7}, {"double", 7}, {"complex32", 8},
@@ -134,7 +135,7 @@ static const struct { const char *name; int value; } opdi_snumbers[] = {
 static const struct { const char *name; double value; } opdi_sreals[] = {
     {"pi", 3.141592653589793}, {"e", 2.718281828459045}, {"tau", 6.283185307179586}, {"inf", 0}, {"nan", 0}};
 
-/* Returns the number that torch.name or math.name stands for, or NULL. */
+/* Returns the number that torch.`name` or math.`name` means (`space` is "torch" or "math"), or NULL. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_number_named(opdi_emitter *task, const char *space, const char *name) {
     for (size_t i = 0; strcmp(space, "torch") == 0 && i < sizeof opdi_snumbers / sizeof opdi_snumbers[0]; i++) {
         if (strcmp(opdi_snumbers[i].name, name) == 0) { return opdi_emit_int(task, opdi_snumbers[i].value); }
@@ -147,14 +148,14 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_number_named(opdi_emitter *task, const char
     }
     return NULL;
 }
-/* Namespaces below torch, and the prefix that their operators have. */
+/* Namespaces of torch, and the prefix of the names of their operators. */
 static const struct { const char *space, *prefix; } opdi_sprefixes[] = {
     {"torch", ""}, {"torch.nn.functional", ""}, {"torch._C._nn", ""}, {"torch.linalg", "linalg_"},
     {"torch.special", "special_"}, {"torch.fft", "fft_"}, {"math", ""}, {"torch.Tensor", ""},
     {"torch._C._VariableFunctions", ""}, {"torch.jit", ""}, {"torch.nn.init", ""}, {"torch.functional", ""},
     {"torch.autograd", ""}};
-/* Returns the function that PyTorch implements in Python under that name, or NULL.  Only source text needs it; archives
-   contain the operators that the function called. */
+/* Returns the function `name` of namespace `space` if PyTorch implements it in Python, or NULL.  This matters only for
+   source text: archives contain the operators that such a function called. */
 static opdi_sfunction *opdi_emit_python(opdi_emitter *task, const char *space, const char *name) {
     const char *names = strcmp(space, "torch.nn.init") == 0
         ? "constant_ ones_ zeros_ uniform_ normal_ xavier_uniform_ xavier_normal_ "
@@ -165,7 +166,7 @@ static opdi_sfunction *opdi_emit_python(opdi_emitter *task, const char *space, c
     }
     return opdi_script_prelude(task->script, name);
 }
-/* Returns the meaning of space.name. */
+/* Returns the meaning of the name `name` in the namespace `space`; kind NOTHING if it has none. */
 OPDI_INTERNAL opdi_sugar opdi_emit_within(opdi_emitter *task, const char *space, const char *name) {
     static const char inner[] = "nn functional jit linalg special fft _C _nn Tensor autograd _VariableFunctions init "
         "modules cuda backends utils ";
@@ -226,7 +227,7 @@ OPDI_INTERNAL opdi_sugar opdi_emit_within(opdi_emitter *task, const char *space,
 
 //== attributes ========================================================================================================
 
-/* Properties of tensors, computed by operators of one argument. */
+/* Properties of tensors, and the operators of one argument that compute them. */
 static const struct { const char *name, *builtin; } opdi_sproperties[] = {
     {"dtype", "prim::dtype"}, {"device", "prim::device"}, {"shape", "aten::size"}, {"ndim", "aten::dim"},
     {"T", "aten::numpy_T"}, {"mT", "aten::mT"}, {"H", "aten::matrix_H"}, {"mH", "aten::mH"}, {"grad", "prim::grad"},
@@ -245,7 +246,8 @@ static const char *const opdi_scasts[][2] = {
     {"bool", "bool"}, {"bfloat16", "bfloat16"}, {"byte", "uint8"}, {"char", "int8"}, {"cfloat", "cfloat"},
     {"cdouble", "cdouble"}};
 
-/* Returns object.name.  If `value` is given, sets the attribute to it and returns it. */
+/* Compiles object.name or, if `value` is not NULL, object.name = value.  Returns the attribute's value, or `value`.  On
+   failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_attribute(opdi_emitter *task, opdi_gvalue *object, const char *name,
                                                opdi_gvalue *value) {
     char place[400];
@@ -254,7 +256,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_attribute(opdi_emitter *task, opdi_gvalue *
     if (!out && !opd_ok()) { opdi_emit_placed(task); }
     return value && opd_ok() ? value : out;
 }
-/* Returns an attribute, method or constant of an object's class.  Returns NOTHING without an error if there is none. */
+/* Returns the attribute, method or constant `name` of an object's class; kind NOTHING, without an error, if there is
+   none. */
 static opdi_sugar opdi_emit_member(opdi_emitter *task, opdi_gvalue *self, const char *name) {
     opdi_gclass *gclass = opdi_emit_type(self)->klass;
     opdi_sclass *klass = (opdi_sclass *)gclass->user;
@@ -277,7 +280,7 @@ static opdi_sugar opdi_emit_member(opdi_emitter *task, opdi_gvalue *self, const 
         return sugar;
     }
     const opdi_syntax *body = klass ? klass->def->parts[1] : NULL;
-    for (int i = 0; body && i < body->nparts; i++) {           /* x : Final[float] = 2.5 */
+    for (int i = 0; body && i < body->nparts; i++) {           /* a constant such as x : Final[float] = 2.5 */
         const opdi_syntax *node = body->parts[i];
         const opdi_syntax *target = node->kind == OPDI_SX_ANNOTATED ? node->parts[0] : node->kind == OPDI_SX_ASSIGN
             ? node->parts[1] : NULL;
@@ -295,8 +298,8 @@ OPDI_INTERNAL opdi_sfunction *opdi_emit_method_of(opdi_emitter *task, const opdi
     opdi_sclass *klass = opdi_emit_is(value, OPDI_GT_CLASS) ? (opdi_sclass *)opdi_emit_type(value)->klass->user : NULL;
     return klass && opdi_sclass_know(task->script, klass) ? opdi_sfunction_in(klass->methods, name) : NULL;
 }
-/* For x.max(dim=1).values and similar: if `tuple` was built from the results of an operator, returns the result called
-   `name`, else NULL. */
+/* Compiles x.max(dim=1).values and similar: if `tuple` has the results of an operator, returns the result that the
+   operator's schema calls `name`, else NULL. */
 static opdi_gvalue *opdi_emit_result(const opdi_gvalue *tuple, const char *name) {
     opdi_gvalue *const *inside = opdi_emit_constructed(tuple, OPDI_G_TUPLE);
     const opdi_gnode *node = inside && tuple->node->nin ? inside[0]->node : NULL;
@@ -308,7 +311,8 @@ static opdi_gvalue *opdi_emit_result(const opdi_gvalue *tuple, const char *name)
     }
     return NULL;
 }
-/* Returns the object that a value refers to, if it is the script's own object or an object below it, or NULL. */
+/* Returns the object that a value is, if that is known: the script's own object, or an object reached from it by
+   attributes.  Otherwise returns NULL. */
 static const opdi_cell *opdi_emit_object_of(const opdi_emitter *task, const opdi_gvalue *value, int depth) {
     const opd_value *const self = &task->script->self;
     const opdi_gnode *node = value->node;
@@ -324,13 +328,13 @@ static const opdi_cell *opdi_emit_object_of(const opdi_emitter *task, const opdi
     const opd_value part = slot >= 0 && slot < inner->count ? opdi_cell_at(inner, slot) : opd_value_none();
     return opd_value_cell(part) == OPD_CELL_OBJECT ? opdi_cell_of(&part) : NULL;
 }
-/* Returns whether a value is a module that is picked from a container by a number or name when the script runs. */
+/* Returns whether a value is a module that an index or key selects from a container at run time. */
 OPDI_INTERNAL bool opdi_emit_is_chosen(const opdi_gvalue *value) {
     return value->node && value->node->kind == OPDI_G_BUILTIN && value->node->builtin &&
         strcmp(value->node->builtin->schema, "prim::ModuleContainerIndex") == 0;
 }
-/* Gives a module whose type is an interface the type of its own class, so that its methods are found.  Returns a module
-   that is picked when the script runs unchanged. */
+/* If a module's static type is an interface, returns the module with the type of its class, so that its methods are
+   found.  Returns other values, and modules that are selected at run time, unchanged. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_actual(opdi_emitter *task, opdi_gvalue *value) {
     if (!opdi_emit_is_interface(opdi_emit_type(value)) || opdi_emit_is_chosen(value)) { return value; }
     const opdi_cell *object = opdi_emit_object_of(task, value, 0);
@@ -338,7 +342,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_actual(opdi_emitter *task, opdi_gvalue *val
     if (!out && opd_ok()) { (void)OPDI_EMIT_FAIL(task, "it is not known which class this interface stands for"); }
     return out;
 }
-/* Returns the name of an enum's member, or its value. */
+/* Compiles member.name of an enum's member or, if `value` is true, member.value.  Returns NULL and sets an error if it
+   fails. */
 static opdi_gvalue *opdi_emit_enum_part(opdi_emitter *task, opdi_gvalue *member, bool value) {
     opdi_gclass *gclass = opdi_emit_type(member)->klass;
     opdi_sclass *klass = (opdi_sclass *)gclass->user;
@@ -354,7 +359,7 @@ static opdi_gvalue *opdi_emit_enum_part(opdi_emitter *task, opdi_gvalue *member,
     task->nowhere = false;
     return part;
 }
-/* Returns value.name. */
+/* Returns the meaning of value.name; on failure, sets an error and returns kind NOTHING. */
 OPDI_INTERNAL opdi_sugar opdi_emit_attr_of(opdi_emitter *task, opdi_gvalue *value, const char *name) {
     if (!(value = opdi_emit_actual(task, value))) { return opdi_sugar_of(OPDI_SK_NOTHING); }
     const opdi_gtype *type = opdi_emit_type(value);
@@ -421,7 +426,7 @@ OPDI_INTERNAL opdi_sugar opdi_emit_attr_of(opdi_emitter *task, opdi_gvalue *valu
     return sugar;
 }
 
-/* Determines the parameter types and the result type of a function.  Returns 0, or -1 and sets an error. */
+/* Finds the types of a function's parameters and result from its annotations.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_sfunction_know(opdi_emitter *task, opdi_sfunction *function) {
     const opdi_syntax *def = function->def;
     const int count = def->nparts - 2;

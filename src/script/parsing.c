@@ -2,7 +2,7 @@
 
 //== syntax ============================================================================================================
 
-/* Words and signs of Python that TorchScript does not accept, with what to write instead. */
+/* Keywords and signs of Python that TorchScript does not accept, and advice on what to write instead. */
 static const struct { const char *found, *instead; } opdi_snot_there[] = {
     {"try", "exceptions are not caught, ask with `if` whether it would fail"},
     {"lambda", "write a function (def) and call it"},
@@ -19,7 +19,7 @@ typedef struct opdi_script_parser {
     const opdi_stoken *tokens;
     size_t at;
     int depth;
-    int decorated;               /* OPDI_SD_*: the kind of the next def */
+    int decorated;               /* OPDI_SD_...: the kind of the next def, by its decorators */
 } opdi_script_parser;
 
 static const opdi_stoken *opdi_stoken_at(const opdi_script_parser *parser) { return &parser->tokens[parser->at]; }
@@ -44,7 +44,7 @@ static opdi_syntax *opdi_script_parse_fail(const opdi_script_parser *parser, con
 static bool opdi_script_parse_is(const opdi_script_parser *parser, int kind) {
     return opdi_stoken_at(parser)->kind == kind;
 }
-/* Returns whether the next token is this word or sign. */
+/* Returns whether the next token is the word or sign `word`. */
 static bool opdi_script_parse_at(const opdi_script_parser *parser, const char *word) {
     const opdi_stoken *token = opdi_stoken_at(parser);
     return token->length > 0 && parser->text->text[token->at] == *word &&
@@ -56,14 +56,14 @@ static bool opdi_script_parse_take(opdi_script_parser *parser, const char *word)
     parser->at++;
     return true;
 }
-/* Consumes this word or sign, which must come next.  Returns 0, or -1 and sets an error. */
+/* Skips the word or sign `word`, which must be the next token.  Returns 0, or -1 and sets an error. */
 static int opdi_script_parse_need(opdi_script_parser *parser, const char *word) {
     if (opdi_script_parse_take(parser, word)) { return 0; }
     opdi_script_parse_fail(parser, word);
     return -1;
 }
 
-/* Makes a node that begins at `at`, with room for its parts.  Returns NULL if memory runs out. */
+/* Makes a node that begins at byte `at` of the text and has `nparts` parts.  Returns NULL if memory runs out. */
 static opdi_syntax *opdi_syntax_new(opdi_script_parser *parser, opdi_sx kind, uint32_t at, int nparts) {
     const size_t size = sizeof(opdi_syntax) + (size_t)nparts * sizeof(opdi_syntax *);
     opdi_syntax *node = (opdi_syntax *)opdi_arena_alloc(parser->arena, size);
@@ -91,8 +91,8 @@ static opdi_syntax *opdi_syntax_2(opdi_script_parser *parser, opdi_sx kind, uint
     node->parts[1] = second;
     return node;
 }
-/* Makes a node whose parts are the nodes in `list`, and empties the list.  Returns NULL and sets an error if it
-   fails. */
+/* Makes a node whose parts are the nodes in `list`, and empties the list.  If `fine` is false, an error has occurred:
+   then only empties the list.  On failure, returns NULL and sets an error. */
 static opdi_syntax *opdi_syntax_of(opdi_script_parser *parser, opdi_sx kind, uint32_t at, opdi_string *list,
                                    bool fine) {
     const int count = (int)(list->length / sizeof(opdi_syntax *));
@@ -109,7 +109,7 @@ static bool opdi_syntax_put(opdi_string *list, opdi_syntax *node) {
 static opdi_syntax *opdi_script_parse_ternary(opdi_script_parser *parser);
 static opdi_syntax *opdi_script_parse_list(opdi_script_parser *parser, const char *end);
 
-/* Enters a nested level.  Returns false and sets an error if the nesting is too deep. */
+/* Counts one more level of nesting.  Returns false and sets an error if there are too many. */
 static bool opdi_script_parse_enter(opdi_script_parser *parser) {
     if (++parser->depth <= OPDI_SCRIPT_DEPTH) { return true; }
     (void)opdi_stext_fail(parser->text, opdi_stoken_at(parser)->at, 1, "this is nested more than %d deep",
@@ -117,9 +117,9 @@ static bool opdi_script_parse_enter(opdi_script_parser *parser) {
     return false;
 }
 
-//== atoms =============================================================================================================
+//== names, literals and brackets ======================================================================================
 
-/* Appends a character as UTF-8. */
+/* Appends the character `code` as UTF-8. */
 static void opdi_stext_utf8(opdi_string *to, uint32_t code) {
     char bytes[4];
     int count = 0;
@@ -138,8 +138,8 @@ static void opdi_stext_utf8(opdi_string *to, uint32_t code) {
     }
     opdi_string_add_n(to, bytes, (size_t)count);
 }
-/* Appends the character that the escape at `text`, after the backslash, stands for.  Returns the length of the
-   escape. */
+/* Appends the character that an escape means; `text` is behind the backslash, and `left` bytes long.  Returns the
+   length of the escape without the backslash.  If this is not an escape, appends the backslash and returns 0. */
 static size_t opdi_stext_escape(opdi_string *to, const char *text, size_t left) {
     static const char letters[] = "abfnrtv\\'\"", values[] = "\a\b\f\n\r\t\v\\'\"";
     const char *found = *text ? strchr(letters, *text) : NULL;
@@ -155,7 +155,7 @@ static size_t opdi_stext_escape(opdi_string *to, const char *text, size_t left) 
             code = code * 8 + (uint32_t)(text[count] - '0');
         }
         const char byte = (char)code;
-        opdi_string_add_n(to, &byte, 1);           /* PyTorch writes bytes this way */
+        opdi_string_add_n(to, &byte, 1);           /* an octal escape: PyTorch writes bytes like this */
         return count;
     }
     const size_t digits = *text == 'x' ? 2 : *text == 'u' ? 4 : *text == 'U' ? 8 : 0;
@@ -170,7 +170,7 @@ static size_t opdi_stext_escape(opdi_string *to, const char *text, size_t left) 
     opdi_stext_utf8(to, code);
     return count;
 }
-/* Makes a text node of `bytes`, and frees `bytes`. */
+/* Makes a text node with the contents of `bytes`, and frees `bytes`.  Returns NULL and sets an error if it fails. */
 static opdi_syntax *opdi_syntax_text(opdi_script_parser *parser, uint32_t at, opdi_string *bytes) {
     opdi_syntax *node = bytes->failed ? NULL : opdi_syntax_new(parser, OPDI_SX_TEXT, at, 0);
     if (node) {
@@ -181,7 +181,8 @@ static opdi_syntax *opdi_syntax_text(opdi_script_parser *parser, uint32_t at, op
     return node && node->word ? node : NULL;
 }
 static opdi_syntax *opdi_script_parse_within(opdi_script_parser *parser, size_t at, size_t length);
-/* Parses an f-string of `length` bytes into texts and the expressions in braces. */
+/* Parses an f-string of `length` bytes at `at` into a node whose parts are texts and expressions, alternating.  Returns
+   NULL and sets an error if it fails. */
 static opdi_syntax *opdi_script_parse_format(opdi_script_parser *parser, uint32_t from, size_t at, size_t length) {
     const char *text = parser->text->text;
     opdi_string list = {NULL, 0, 0, false}, bytes = {NULL, 0, 0, false};
@@ -215,7 +216,7 @@ static opdi_syntax *opdi_script_parse_format(opdi_script_parser *parser, uint32_
     fine = fine && rest && opdi_syntax_put(&list, rest);
     return opdi_syntax_of(parser, OPDI_SX_FORMAT, from, &list, fine);
 }
-/* Reads adjacent strings, which form one string. */
+/* Parses one or more adjacent strings, which form one string.  Returns NULL and sets an error if it fails. */
 static opdi_syntax *opdi_script_parse_text(opdi_script_parser *parser) {
     const char *text = parser->text->text;
     const uint32_t from = opdi_stoken_at(parser)->at;
@@ -250,7 +251,8 @@ static opdi_syntax *opdi_script_parse_text(opdi_script_parser *parser) {
     }
     return opdi_syntax_text(parser, from, &bytes);
 }
-/* Reads a number.  Fails for a decimal integer that does not fit in int64. */
+/* Parses a number.  Fails for a decimal integer that does not fit in int64.  Returns NULL and sets an error if it
+   fails. */
 static opdi_syntax *opdi_script_parse_number(opdi_script_parser *parser) {
     const opdi_stoken *token = opdi_stoken_at(parser);
     char digits[512];
@@ -286,7 +288,8 @@ static opdi_syntax *opdi_script_parse_number(opdi_script_parser *parser) {
     node->op = value > INT64_MAX ? OPDI_SIGN_NEEDED : OPDI_SIGN_NONE;
     return node;
 }
-/* Reads "for target in iterated [if condition]" of a comprehension into node->parts, starting at part `first`. */
+/* Parses "for target in iterated [if condition]" of a comprehension into the parts of a new node, behind the element
+   (and, for a dict, the key).  Returns NULL and sets an error if it fails. */
 static opdi_syntax *opdi_script_parse_target(opdi_script_parser *parser);
 static opdi_syntax *opdi_script_parse_or(opdi_script_parser *parser);
 static opdi_syntax *opdi_script_parse_comprehension(opdi_script_parser *parser, opdi_sx kind, uint32_t at,
@@ -304,14 +307,15 @@ static opdi_syntax *opdi_script_parse_comprehension(opdi_script_parser *parser, 
     }
     return node;
 }
-/* Reads an element of a tuple or list, or a target: an expression, with or without a star. */
+/* Parses an element of a tuple or list, or a target: an expression, with or without a star in front.  Returns NULL and
+   sets an error if it fails. */
 static opdi_syntax *opdi_script_parse_item(opdi_script_parser *parser) {
     const uint32_t at = opdi_stoken_at(parser)->at;
     if (!opdi_script_parse_take(parser, "*")) { return opdi_script_parse_ternary(parser); }
     opdi_syntax *item = opdi_script_parse_or(parser);
     return item ? opdi_syntax_1(parser, OPDI_SX_STAR, at, item) : NULL;
 }
-/* Reads the contents of brackets, including the closing bracket `end`. */
+/* Parses the contents of brackets, and the closing bracket `end`.  Returns NULL and sets an error if it fails. */
 static opdi_syntax *opdi_script_parse_brackets(opdi_script_parser *parser, const char *end) {
     const uint32_t at = opdi_stoken_at(parser)->at;
     const bool list = *end == ']';
@@ -396,7 +400,7 @@ static opdi_syntax *opdi_script_parse_atom(opdi_script_parser *parser) {
 
 //== expressions =======================================================================================================
 
-/* Reads the arguments of a call, after its opening bracket. */
+/* Parses the arguments of a call, behind the opening bracket.  Returns NULL and sets an error if it fails. */
 static opdi_syntax *opdi_script_parse_call(opdi_script_parser *parser, opdi_syntax *called) {
     opdi_string items = {NULL, 0, 0, false};
     bool fine = opdi_syntax_put(&items, called);
@@ -416,7 +420,7 @@ static opdi_syntax *opdi_script_parse_call(opdi_script_parser *parser, opdi_synt
             item = value ? opdi_syntax_1(parser, OPDI_SX_STAR, token->at, value) : NULL;
         } else {
             item = opdi_script_parse_ternary(parser);
-            if (item && opdi_script_parse_at(parser, "for")) {  /* a generator is read as a list */
+            if (item && opdi_script_parse_at(parser, "for")) {  /* a generator is parsed as a list comprehension */
                 item = opdi_script_parse_comprehension(parser, OPDI_SX_LISTCOMP, token->at, NULL, item);
             }
         }
@@ -542,7 +546,7 @@ static opdi_syntax *opdi_script_parse_binary(opdi_script_parser *parser, int lev
     }
     return NULL;
 }
-/* Reads the sign of a comparison.  Returns -1 if there is none. */
+/* Skips a comparison operator.  Returns its OPDI_SO_..., or -1 if there is none. */
 static int opdi_script_parse_comparison(opdi_script_parser *parser) {
     static const char *const signs[] = {"==", "!=", "<", "<=", ">", ">="};
     for (int i = 0; i < 6; i++) { if (opdi_script_parse_take(parser, signs[i])) { return OPDI_SO_EQ + i; } }
@@ -559,7 +563,7 @@ static int opdi_script_parse_comparison(opdi_script_parser *parser) {
     if (!opdi_script_parse_take(parser, "is")) { return -1; }
     return opdi_script_parse_take(parser, "not") ? OPDI_SO_ISNOT : OPDI_SO_IS;
 }
-/* Reads comparisons. a < b < c means (a < b) and (b < c). */
+/* Parses comparisons.  a < b < c means (a < b) and (b < c).  Returns NULL and sets an error if it fails. */
 static opdi_syntax *opdi_script_parse_compare(opdi_script_parser *parser) {
     opdi_syntax *left = opdi_script_parse_binary(parser, 0), *all = NULL;
     for (int links = 0; left; links++) {
@@ -619,7 +623,8 @@ static opdi_syntax *opdi_script_parse_ternary(opdi_script_parser *parser) {
     parser->depth--;
     return value;
 }
-/* Reads expressions separated by commas.  Several expressions, or one with a comma after it, form a tuple. */
+/* Parses expressions separated by commas, up to `end`.  Several expressions, or one with a comma behind it, form a
+   tuple.  Returns NULL and sets an error if it fails. */
 static opdi_syntax *opdi_script_parse_list(opdi_script_parser *parser, const char *end) {
     const uint32_t at = opdi_stoken_at(parser)->at;
     opdi_string items = {NULL, 0, 0, false};
@@ -657,7 +662,8 @@ static opdi_syntax *opdi_script_parse_target(opdi_script_parser *parser) {
     }
     return opdi_syntax_of(parser, OPDI_SX_TUPLE, at, &items, fine);
 }
-/* Reads the expression in the `length` bytes at `at` inside a string. */
+/* Parses the expression in the `length` bytes at `at`, in the braces of an f-string.  Returns NULL and sets an error if
+   it fails. */
 static opdi_syntax *opdi_script_parse_within(opdi_script_parser *parser, size_t at, size_t length) {
     opdi_stext part = *parser->text;
     opdi_script_parser inner = *parser;
@@ -687,7 +693,8 @@ static opdi_syntax *opdi_script_parse_within(opdi_script_parser *parser, size_t 
 static opdi_syntax *opdi_script_parse_block(opdi_script_parser *parser);
 static opdi_syntax *opdi_script_parse_statement(opdi_script_parser *parser);
 
-/* Reads the condition and blocks after `if` or `elif`, including further branches. */
+/* Parses the condition and the blocks of an `if` or `elif`, with the elif and else that follow.  Returns NULL and sets
+   an error if it fails. */
 static opdi_syntax *opdi_script_parse_if(opdi_script_parser *parser) {
     const uint32_t at = opdi_stoken_at(parser)->at;
     opdi_syntax *body = NULL, *otherwise = NULL;
@@ -749,7 +756,7 @@ static opdi_syntax *opdi_script_parse_with(opdi_script_parser *parser) {
     node->parts[1] = target;
     return node;
 }
-/* Reads one parameter: name [: type] [= default]. */
+/* Parses one parameter: name [: type] [= default].  Returns NULL and sets an error if it fails. */
 static opdi_syntax *opdi_script_parse_param(opdi_script_parser *parser, bool keyword_only) {
     const opdi_stoken *token = opdi_stoken_at(parser);
     if (token->kind != OPDI_ST_NAME) { return opdi_script_parse_fail(parser, "ident"); }
@@ -763,8 +770,8 @@ static opdi_syntax *opdi_script_parse_param(opdi_script_parser *parser, bool key
     if (opdi_script_parse_take(parser, "=") && !(node->parts[1] = opdi_script_parse_ternary(parser))) { return NULL; }
     return node;
 }
-/* Reads the type comment "# type: (A, B) -> C" between a function's head and its body, if there is one.  Sets the types
-   of the parameters and of the result.  Returns 0, or -1 and sets an error. */
+/* Parses the type comment "# type: (A, B) -> C" between a function's head and its body, if there is one, and sets the
+   types of the parameters and of the result.  Returns 0, or -1 and sets an error. */
 static int opdi_script_parse_comment(opdi_script_parser *parser, opdi_syntax *def, bool method) {
     const char *text = parser->text->text;
     size_t at = parser->tokens[parser->at - 1].at + 1;
@@ -791,7 +798,8 @@ static int opdi_script_parse_comment(opdi_script_parser *parser, opdi_syntax *de
     def->parts[0] = result;
     return 0;
 }
-/* Returns the method name for the setter of a property.  No method of a script can have that name. */
+/* Returns the name under which the setter of property `word` is stored as a method.  Other methods cannot have this
+   name. */
 static const char *opdi_script_parse_setter(opdi_script_parser *parser, const char *word) {
     const size_t length = strlen(word);
     char *name = (char *)opdi_arena_alloc(parser->arena, length + 8);
@@ -846,14 +854,14 @@ static opdi_syntax *opdi_script_parse_class(opdi_script_parser *parser) {
         opdi_script_parse_need(parser, ":") || !(node->parts[1] = opdi_script_parse_block(parser))) { return NULL; }
     return node;
 }
-/* Reads the sign of an augmented assignment. */
+/* Skips the sign of an augmented assignment, such as "+=".  Returns its OPDI_SO_..., or -1 if there is none. */
 static int opdi_script_parse_augmented(opdi_script_parser *parser) {
     static const char *const signs[] = {"+=", "-=", "*=", "/=", "//=", "%=", "**=", "@=", "&=", "|=", "^=", "<<=",
                                         ">>="};
     for (int i = 0; i < 13; i++) { if (opdi_script_parse_take(parser, signs[i])) { return i; } }
     return -1;
 }
-/* Reads an expression or an assignment. */
+/* Parses an expression statement or an assignment.  Returns NULL and sets an error if it fails. */
 static opdi_syntax *opdi_script_parse_assignment(opdi_script_parser *parser) {
     const uint32_t at = opdi_stoken_at(parser)->at;
     opdi_syntax *target = opdi_script_parse_list(parser, ":"), *value = NULL;
@@ -886,7 +894,7 @@ static opdi_syntax *opdi_script_parse_assignment(opdi_script_parser *parser) {
     if (node) { node->parts[0] = value; }
     return node;
 }
-/* Parses a simple statement; the line end after it is left for the caller. */
+/* Parses a simple statement, without the end of the line behind it.  Returns NULL and sets an error if it fails. */
 static opdi_syntax *opdi_script_parse_simple(opdi_script_parser *parser) {
     const uint32_t at = opdi_stoken_at(parser)->at;
     opdi_syntax *first = NULL, *second = NULL;
@@ -912,7 +920,7 @@ static opdi_syntax *opdi_script_parse_simple(opdi_script_parser *parser) {
     }
     return opdi_script_parse_assignment(parser);
 }
-/* Skips decorators and imports, which have no meaning here. */
+/* Skips a decorator or import, if one is next; imports have no meaning here.  Returns whether one was skipped. */
 static bool opdi_script_parse_ignored(opdi_script_parser *parser) {
     if (!opdi_script_parse_at(parser, "@") && !opdi_script_parse_at(parser, "import") &&
         !opdi_script_parse_at(parser, "from")) {
@@ -948,7 +956,8 @@ static opdi_syntax *opdi_script_parse_statement(opdi_script_parser *parser) {
     parser->at++;
     return node;
 }
-/* Reads the text after a colon: statements on the same line, or an indented block. */
+/* Parses the statements behind a colon: on the same line, or an indented block.  Returns NULL and sets an error if it
+   fails. */
 static opdi_syntax *opdi_script_parse_block(opdi_script_parser *parser) {
     const uint32_t at = opdi_stoken_at(parser)->at;
     opdi_string items = {NULL, 0, 0, false};
@@ -974,7 +983,7 @@ static opdi_syntax *opdi_script_parse_block(opdi_script_parser *parser) {
     if (fine) { parser->at++; }
     return opdi_syntax_of(parser, OPDI_SX_BLOCK, at, &items, fine);
 }
-/* Records where the lines of a text begin.  Returns 0, or -1 if memory runs out. */
+/* Sets text->lines, the byte at which each line begins.  Returns 0, or -1 if memory runs out. */
 static int opdi_stext_lines(opdi_arena *arena, opdi_stext *text) {
     uint32_t count = 1;
     for (size_t i = 0; i < text->length; i++) { count += text->text[i] == '\n'; }
@@ -988,8 +997,8 @@ static int opdi_stext_lines(opdi_arena *arena, opdi_stext *text) {
     text->lines = lines;
     return 0;
 }
-/* Parses a text into a tree in `arena`.  The tree refers to `text`, which must stay alive.  Returns NULL and sets an
-   error if it fails. */
+/* Parses a text into a syntax tree in `arena`.  The tree refers to `text`, which must live as long.  On failure,
+   returns NULL and sets an error. */
 OPDI_INTERNAL opdi_syntax *opdi_script_parse(opdi_arena *arena, opdi_stext *text) {
     opdi_slexer lexer;
     opdi_script_parser parser;

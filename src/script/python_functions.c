@@ -1,11 +1,12 @@
 #include "script.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>script_python scripts: functions that PyTorch has in Python, as sources
+//  >>script_python scripts: the text of functions that PyTorch implements in Python
 //
-//  These texts hold functions of torch.nn.functional and torch.nn.init that differ from the operator in name or
-//  arguments, and functions of torch whose defaults or types differ.  Others reproduce operators of older archives.
-//  Here torch.name is always the operator.  A text is read when one of its functions is first needed.
+//  These texts have functions of torch.nn.functional and torch.nn.init whose names or arguments differ from those of
+//  the operators, and functions of torch whose defaults or types differ.  Other functions compute what operators of
+//  older archives did.  In these texts, torch.name always means the operator.  A text is read when one of its functions
+//  is first needed.
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Functions of torch.nn.functional whose name or arguments differ from those of the operators. */
@@ -525,8 +526,8 @@ static const char opdi_sprelude_margins[] =
     "  if full:\n"
     "    loss = loss + 0.9189385332046727\n"
     "  return _reduced(loss, F._kind(None, None, reduction))\n";
-/* Functions of torch that PyTorch implements in Python, for source text.  In archives and in the texts here, torch.name
-   means the operator. */
+/* Functions of torch that PyTorch implements in Python; only source text calls them.  In archives, and in these texts,
+   torch.name means the operator. */
 static const char opdi_sprelude_torch[] =
     "def stft(input: Tensor, n_fft: int, hop_length: Optional[int]=None, win_length: Optional[int]=None,\n"
     "         window: Optional[Tensor]=None, center: bool=True, pad_mode: str='reflect', normalized: bool=False,\n"
@@ -767,8 +768,8 @@ static const char opdi_sprelude_attention[] =
     "  out = out.transpose(0, 1).reshape(length * batch, -1)\n"
     "  out = torch.linear(out, out_proj_weight, out_proj_bias).view(length, batch, -1)\n"
     "  return out if many else out.squeeze(1), weights\n";
-/* Functions that reproduce operators of archive versions up to 3, 4, 7 and 8: div of integers truncated, full without a
-   dtype gave floats, linspace and logspace took 100 steps. */
+/* Functions that compute what operators did in archives of versions up to 3 (div of integers truncated), 4 (full
+   without a dtype made floats), 7 and 8 (linspace and logspace took 100 steps if none were given). */
 static const char opdi_sprelude_older[] =
     "def _whole_3(self: Tensor) -> bool:\n"
     "  return not (self.is_floating_point() or self.is_complex())\n"

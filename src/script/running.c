@@ -1,9 +1,9 @@
 #include "script.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>script_runs  scripts from outside: sources compiled, modules made, methods asked for and run
+//  >>script_runs  scripts for users: compiling source text, making modules, finding and running methods
 //
-//  The functions that a user calls, except those for archives and saving.
+//  The public functions for scripts, except those that load and save archives.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== scripts ===========================================================================================================
@@ -46,7 +46,8 @@ void opd_script_free(opd_script *script) {
     opdi_arena_free(&script->arena);
     opdi_free(script, sizeof *script);
 }
-/* Adds the parameters and buffers of an object and its children to the module.  Returns 0, or -1 and sets an error. */
+/* Adds the parameters and buffers of an object and of its child modules to the script's module, under names that begin
+   with `path`.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_script_bind(opd_script *script, opdi_cell *object, opdi_string *path, int depth) {
     const opdi_gclass *gclass = object->klass;
     const opdi_sclass *klass = (const opdi_sclass *)gclass->user;
@@ -79,7 +80,7 @@ OPDI_INTERNAL int opdi_script_bind(opd_script *script, opdi_cell *object, opdi_s
     }
     return path->failed || script->bound.failed ? -1 : 0;
 }
-/* Returns a graph without inputs that computes the default of parameter i, or NULL and sets an error. */
+/* Returns a graph without inputs that computes the default of a function's parameter i, or NULL and sets an error. */
 OPDI_INTERNAL opd_graph *opdi_sdefault_graph(opd_script *script, opdi_sfunction *function, int32_t i) {
     const opdi_sformal *const formal = &function->formals[i];
     const opdi_gtype *const plain = formal->type->kind == OPDI_GT_OPTIONAL ? formal->type->parts[0] : formal->type;
@@ -113,7 +114,7 @@ OPDI_INTERNAL opd_graph *opdi_sdefault_graph(opd_script *script, opdi_sfunction 
     opdi_arena_free(&arena);
     return task.graph;
 }
-/* Computes the default of parameter i into *value.  Returns 0, or -1 and sets an error. */
+/* Sets *value to the default of a function's parameter i.  Returns 0, or -1 and sets an error. */
 static int opdi_sdefault(opd_script *script, opdi_sfunction *function, int32_t i, opd_value *value) {
     const opdi_syntax *const node = function->formals[i].otherwise;
     const opdi_gtype *const type = function->formals[i].type;
@@ -135,15 +136,17 @@ static int opdi_sdefault(opd_script *script, opdi_sfunction *function, int32_t i
     opd_graph_free(graph);
     return count == 1 && opd_ok() ? 0 : -1;
 }
-/* Runs a function with values for all its parameters.  Returns 0, or -1 and sets an error. */
+/* Runs a function with the arguments `values`, one for each parameter, and sets *result.  Returns 0, or -1 and sets an
+   error. */
 OPDI_INTERNAL int opdi_script_call(opd_script *script, opdi_sfunction *function, const opd_value *values,
                                    opd_value *result) {
     const opd_graph *graph = opdi_script_compiled(script, function);
     const int count = graph ? opdi_graph_run_values(graph, values, function->nformals, result, 1) : -1;
     return count < 0 || !opd_ok() ? -1 : 0;
 }
-/* Returns the module class that a source defines, which is its last class.  Returns NULL if the source has no such
-   class, or has functions that make modules. */
+/* Returns the class of which the script makes its own module: the last module class of the source.  Returns NULL if
+   there is none.  If the source has functions, also returns NULL if they take or make modules, or if the class has no
+   forward or its __init__ needs arguments. */
 static opdi_sclass *opdi_script_module_of(const opdi_sunit *unit) {
     for (const opdi_sfunction *function = unit->functions; function; function = function->next) {
         const opdi_gnode *node = function->graph ? function->graph->body.first : NULL;
@@ -156,14 +159,14 @@ static opdi_sclass *opdi_script_module_of(const opdi_sunit *unit) {
             if (type->kind == OPDI_GT_CLASS && type->klass->kind == OPDI_CLASS_MODULE) { return NULL; }
         }
     }
-    opdi_sclass *klass = unit->classes;            /* the list begins with the last class */
+    opdi_sclass *klass = unit->classes;            /* the list begins with the class defined last */
     while (klass && klass->gclass->kind != OPDI_CLASS_MODULE) { klass = klass->next; }
     const opdi_sfunction *const init = klass && unit->functions ? opdi_sfunction_in(klass->methods, "__init__") : NULL;
     for (int32_t i = 1; init && i < init->nformals; i++) { if (!init->formals[i].otherwise) { return NULL; } }
     return klass && unit->functions && !opdi_sfunction_in(klass->methods, "forward") ? NULL : klass;
 }
-/* Makes an object of a module's class, which becomes the script's self, and calls its __init__.  Returns 0, or -1 and
-   sets an error. */
+/* Makes an object of a module class, which becomes script->self, and calls its __init__.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_script_instance(opd_script *script, opdi_sclass *klass) {
     opd_value values[OPDI_SCRIPT_ARGS], result;
     opdi_string path = {NULL, 0, 0, false};
@@ -212,13 +215,13 @@ opd_script *opd_script_compile(const char *source, const char *name) {
     return NULL;
 }
 opd_module *opd_script_module(const opd_script *script) { return script ? script->module : NULL; }
-/* Returns the first function from this one on in the list that is not a class's __init__, or NULL: __init__ has already
-   run and is not offered. */
+/* Returns the first function in a list, from `function` on, that is not a class's __init__, or NULL.  __init__ is
+   hidden from users, because it has run already. */
 static opdi_sfunction *opdi_script_shown(opdi_sfunction *function) {
     while (function && function->owner && strcmp(function->name, "__init__") == 0) { function = function->next; }
     return function;
 }
-/* Returns the script's first method, or its first function. */
+/* Returns the script's first method, or its first function if it has no object; NULL if there is none. */
 static opdi_sfunction *opdi_script_first(const opd_script *script) {
     opd_script *its = (opd_script *)(uintptr_t)script;           /* texts are read on first use */
     if (opd_value_cell(script->self) == OPD_CELL_OBJECT) {
@@ -239,7 +242,7 @@ const char *opd_script_name(const opd_script *script, int place) {
     for (; function && place > 0; place--) { function = opdi_script_shown(function->next); }
     return function && place == 0 ? function->name : NULL;
 }
-/* Returns the function `method` after resolving its parameters. */
+/* Returns the function or method `method`, with the types of its parameters, or NULL and sets an error. */
 static opdi_sfunction *opdi_script_known(const opd_script *script, const char *method) {
     opd_script *its = (opd_script *)(uintptr_t)script;
     opdi_sfunction *function = script ? opdi_script_method(its, method) : NULL;
@@ -277,8 +280,9 @@ const opd_graph *opd_script_graph(const opd_script *script, const char *method) 
     opdi_sfunction *function = opdi_script_known(script, method);
     return function ? opdi_script_compiled(its, function) : NULL;
 }
-/* Copies tensors between the module and the script's objects: before a run from the module, after a run those that the
-   script has set.  Returns 0, or -1 and sets an error. */
+/* Makes the script's objects and its module have the same tensors.  If `before` is true (before a run), objects get the
+   module's tensors, otherwise the module gets the tensors that the script has set in objects.  Returns 0, or -1 and
+   sets an error. */
 OPDI_INTERNAL int opdi_script_sync(opd_script *script, bool before) {
     const opdi_sbound *bound = (const opdi_sbound *)(void *)script->bound.data;
     const size_t count = script->bound.length / sizeof *bound;
@@ -291,9 +295,9 @@ OPDI_INTERNAL int opdi_script_sync(opd_script *script, bool before) {
     }
     return opd_ok() ? 0 : -1;
 }
-/* Runs the hooks before a module's forward or, if `result` is not NULL, those after it, where *result is its result.
-   `values` are the object and its `given` arguments.  A value that a hook returns replaces the arguments, or *result.
-   Returns 0, or -1 and sets an error. */
+/* Runs the hooks that come before a module's forward or, if `result` is not NULL, those that come after it.  `values`
+   are the object and the `given` arguments, *result is the result of forward.  If a hook returns a value, it replaces
+   the arguments, or *result.  Returns 0, or -1 and sets an error. */
 static int opdi_script_hooks(opd_script *script, opdi_sclass *klass, opd_value *values, int given, opd_value *result) {
     const opdi_syntax *names = opdi_sclass_list(klass, result ? "__forward_hooks__" : "__forward_pre_hooks__");
     for (int i = 0; names && i < names->nparts; i++) {
@@ -366,7 +370,8 @@ int opd_script_run(const opd_script *script, const char *method, const opd_value
                    opd_value *result) {
     return opd_script_run_named(script, method, args, nargs, NULL, 0, result);
 }
-/* Counts an operator or builtin of a graph.  Returns 0, or -1 if memory runs out. */
+/* Adds 1 to the count of the operator or builtin that a node calls, in script->listed.  Returns 0, or -1 if memory runs
+   out. */
 static int opdi_script_listed(opd_script *script, const opdi_gnode *node) {
     const char *full = node->kind == OPDI_G_OP ? node->op->name : node->builtin->schema;
     const size_t length = strcspn(full, "(");
@@ -392,7 +397,7 @@ const char *opd_script_operator(const opd_script *script, int64_t place, int64_t
          function = opdi_script_shown(function->next)) {
         const int mark = opd_error_mark();
         const opd_graph *graph = opd_script_graph(script, function->name);
-        (void)opd_error_rewind(mark);              /* the error is reported to a caller that needs the graph */
+        (void)opd_error_rewind(mark);              /* forget the error: callers that need the graph get it */
         for (const opdi_gnode *node = graph ? graph->body.first : NULL; node; node = opdi_gnode_after(node)) {
             if ((node->kind == OPDI_G_OP || node->kind == OPDI_G_BUILTIN) && opdi_script_listed(its, node)) {
                 return NULL;
@@ -407,8 +412,8 @@ const char *opd_script_operator(const opd_script *script, int64_t place, int64_t
     return listed->name;
 }
 
-/* Collects the tensors of a value, including those in tuples and lists, in `outputs`.  Returns their count, or -1 and
-   sets an error. */
+/* Appends the tensors of a value, including those in tuples and lists, to the `count` tensors in `outputs`.  Returns
+   the new count, or -1 and sets an error. */
 static int opdi_script_outputs(opd_value value, opd_tensor **outputs, int count, int depth) {
     if (value.tag == OPD_TAG_TENSOR) {
         if (count == OPD_TRANSFORM_OUTPUTS) { return opd_fail(OPD_ERROR_ARGUMENT, "a script with too many results"); }

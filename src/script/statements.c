@@ -2,7 +2,8 @@
 
 //== statements ========================================================================================================
 
-/* Assigns a value to a variable.  `declared` is its annotation, or NULL. */
+/* Assigns a value to the variable `name`.  `declared` is the annotated type, or NULL.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_statement_set(opdi_emitter *task, const char *name, opdi_gvalue *value, const opdi_gtype *declared) {
     char is[200], was[200];
     const opdi_svar *here = opdi_sframe_find(task->frame, name, opdi_svar_hash(name));
@@ -29,7 +30,8 @@ static int opdi_statement_set(opdi_emitter *task, const char *name, opdi_gvalue 
     value->first = value->first || opdi_emit_means(name);
     return opdi_svar_put(task, name, opdi_sugar_value(value), type);
 }
-/* Converts a number to a tensor like `like`, so that it can be written into that tensor. */
+/* Converts a number to a tensor with the dtype and device of `like`, so that it can be written into that tensor.
+   Returns NULL and sets an error if it fails. */
 static opdi_gvalue *opdi_emit_as_tensor(opdi_emitter *task, opdi_gvalue *value, opdi_gvalue *like) {
     const char *const names[] = {"dtype", "device"};
     opdi_gvalue *args[3] = {NULL, NULL, NULL};
@@ -42,7 +44,7 @@ static opdi_gvalue *opdi_emit_as_tensor(opdi_emitter *task, opdi_gvalue *value, 
     task->nowhere = false;
     return value;
 }
-/* Compiles target[...] = value. */
+/* Compiles target[...] = value.  Returns 0, or -1 and sets an error. */
 static int opdi_statement_set_item(opdi_emitter *task, const opdi_syntax *target, opdi_gvalue *value) {
     opdi_gvalue *tensors[OPDI_SCRIPT_ARGS], *args[3] = {NULL, NULL, NULL};
     opdi_gvalue *into = opdi_emit_expr(task, target->parts[0], NULL);
@@ -69,7 +71,7 @@ static int opdi_statement_set_item(opdi_emitter *task, const opdi_syntax *target
     return opdi_emit_op(task, "aten::_set_item", args, 3, NULL, 0) ? 0 : -1;
 }
 /* Compiles object.name = value.  In the __init__ of a class from source text, the first assignment creates the
-   attribute. */
+   attribute; `declared` is its annotated type, or NULL.  Returns 0, or -1 and sets an error. */
 static int opdi_statement_set_attr(opdi_emitter *task, const opdi_syntax *target, opdi_gvalue *value,
                                    const opdi_gtype *declared) {
     char said[200];
@@ -106,7 +108,8 @@ static int opdi_statement_set_attr(opdi_emitter *task, const opdi_syntax *target
     value = opdi_emit_become(task, value, gclass->attributes[slot].type, "attribute '%s'", target->word);
     return value && opdi_emit_attribute(task, object, gclass->attributes[slot].name, value) ? 0 : -1;
 }
-/* Assigns a value to a target.  Returns 0, or -1 and sets an error. */
+/* Assigns a value to a target: a variable, attribute, element, or a tuple of targets.  Returns 0, or -1 and sets an
+   error. */
 OPDI_INTERNAL int opdi_statement_assign(opdi_emitter *task, const opdi_syntax *target, opdi_gvalue *value) {
     opdi_gvalue *parts[OPDI_SCRIPT_ARGS];
     const opdi_syntax *const before = task->at;
@@ -154,7 +157,7 @@ OPDI_INTERNAL int opdi_statement_assign(opdi_emitter *task, const opdi_syntax *t
         return OPDI_EMIT_FAIL(task, "cannot assign to this");
     }
 }
-/* Compiles target op= value. */
+/* Compiles an augmented assignment, such as target += value.  Returns 0, or -1 and sets an error. */
 static int opdi_statement_augmented(opdi_emitter *task, const opdi_syntax *node) {
     const opdi_syntax *target = node->parts[0];
     const bool item = target->kind == OPDI_SX_SUBSCRIPT;
@@ -191,7 +194,7 @@ static int opdi_statement_augmented(opdi_emitter *task, const opdi_syntax *node)
     if (target->kind == OPDI_SX_ATTR && (tensor || list)) { return 0; }
     return opdi_statement_assign(task, target, now);
 }
-/* Compiles `return value`.  If `value` is NULL, compiles the end of a function. */
+/* Compiles `return value` or, if `value` is NULL, the end of a function that returns None. */
 OPDI_INTERNAL opdi_sleave opdi_statement_return(opdi_emitter *task, const opdi_syntax *value) {
     opdi_sbody *body = task->body;
     char is[200], was[200];
@@ -217,7 +220,7 @@ OPDI_INTERNAL opdi_sleave opdi_statement_return(opdi_emitter *task, const opdi_s
     }
     return OPDI_LEAVE_RETURN;
 }
-/* Compiles `raise X("text")`. */
+/* Compiles `raise X("text")`.  Returns how the statement ends. */
 static opdi_sleave opdi_statement_raise(opdi_emitter *task, const opdi_syntax *node) {
     const opdi_syntax *what = node->parts[0];
     char name[256];
@@ -242,7 +245,7 @@ static opdi_sleave opdi_statement_raise(opdi_emitter *task, const opdi_syntax *n
     return args[0] && args[1] && opdi_emit_builtin(task, "prim::RaiseException", args, 2, NULL) ? OPDI_LEAVE_RAISE
         : OPDI_LEAVE_ERROR;
 }
-/* Compiles `assert condition, text`. */
+/* Compiles `assert condition, text`.  Returns how the statement ends. */
 static opdi_sleave opdi_statement_assert(opdi_emitter *task, const opdi_syntax *node) {
     opdi_scond cond;
     opdi_sbranch branch;
@@ -271,7 +274,7 @@ static opdi_sleave opdi_statement_assert(opdi_emitter *task, const opdi_syntax *
         opdi_sbranch_end(task, &branch) || opdi_emit_apply(task, cond.holds)) { return OPDI_LEAVE_ERROR; }
     return OPDI_LEAVE_NOT;
 }
-/* Compiles `with value as target: body`. */
+/* Compiles a `with` statement, with value as target: body.  Returns how the statement ends. */
 static opdi_sleave opdi_statement_with(opdi_emitter *task, const opdi_syntax *node) {
     const opdi_syntax *what = node->parts[0], *body = node->parts[2];
     const char *end = NULL;
@@ -348,13 +351,15 @@ static opdi_sleave opdi_statement_assignment(opdi_emitter *task, const opdi_synt
     const opdi_syntax *value = node->parts[0];
     if (node->nparts == 2 && node->parts[1]->kind == OPDI_SX_NAME && (value->kind == OPDI_SX_ATTR ||
         value->kind == OPDI_SX_NAME || value->kind == OPDI_SX_CALL)) {
-        const opdi_sugar sugar = opdi_emit_sugar(task, value, hint);           /* a function or a module */
+        const opdi_sugar sugar = opdi_emit_sugar(task, value, hint);           /* the value may be a function or a
+                                                                                  module */
         if (sugar.kind == OPDI_SK_NOTHING) { return OPDI_LEAVE_ERROR; }
         if (sugar.kind != OPDI_SK_VALUE) {
             return opdi_svar_put(task, node->parts[1]->word, sugar, NULL) ? OPDI_LEAVE_ERROR : OPDI_LEAVE_NOT;
         }
         task->at = node;
-        sugar.value->first = sugar.value->first || value->kind == OPDI_SX_NAME;      /* a variable's value keeps it */
+        sugar.value->first = sugar.value->first || value->kind == OPDI_SX_NAME;      /* `b = a`: the value keeps the
+                                                                                        name of a */
         if (value->kind == OPDI_SX_NAME && !opdi_emit_means(value->word)) {
             opdi_emit_loaded(task, node->parts[1]->word);
         }
@@ -369,8 +374,8 @@ static opdi_sleave opdi_statement_assignment(opdi_emitter *task, const opdi_synt
     }
     return out ? OPDI_LEAVE_NOT : OPDI_LEAVE_ERROR;
 }
-/* Compiles an if.  If one side leaves, the statements after the if (`rest`) are compiled into the other side, and
-   *taken is set to true. */
+/* Compiles an if.  If one block leaves, the `nrest` statements behind the if are compiled into the other block, and
+   *taken becomes true.  Returns how the statements end. */
 static opdi_sleave opdi_statement_if(opdi_emitter *task, const opdi_syntax *node, opdi_syntax *const *rest, int nrest,
                                      bool *taken) {
     opdi_scond cond;
@@ -408,7 +413,7 @@ static opdi_sleave opdi_statement_if(opdi_emitter *task, const opdi_syntax *node
         opdi_sbranch_end(task, &branch)) { return OPDI_LEAVE_ERROR; }
     return opdi_sleave_of(branch.leaves[0], branch.leaves[1]);
 }
-/* Compiles statements that run only if the statements before them did not leave. */
+/* Compiles statements in a branch that runs only if the statements before them did not leave.  Returns how they end. */
 OPDI_INTERNAL opdi_sleave opdi_statement_guarded(opdi_emitter *task, opdi_syntax *const *rest, int nrest) {
     const int loops = task->body->loops;
     opdi_gvalue *left = opdi_statement_flag(task, loops ? "$skip" : "$done", loops);
@@ -443,7 +448,8 @@ static opdi_sleave opdi_statement_while(opdi_emitter *task, const opdi_syntax *n
     loop.body = node->parts[1];
     return opdi_statement_loop(task, &loop);
 }
-/* Adds a nested function, which can use the variables of the function around it. */
+/* Declares a nested function, which can use the variables of the function around it.  Returns how the statement
+   ends. */
 static opdi_sleave opdi_statement_def(opdi_emitter *task, const opdi_syntax *node) {
     opdi_sfunction *function = (opdi_sfunction *)opdi_emit_alloc(task, sizeof *function);
     opdi_sugar sugar = opdi_sugar_of(OPDI_SK_FUNCTION);
@@ -464,7 +470,7 @@ static opdi_sleave opdi_statement_break(opdi_emitter *task, bool ends) {
         (!ends && opdi_sloop_again(task, task->body->again))) { return OPDI_LEAVE_ERROR; }
     return OPDI_LEAVE_TURN;
 }
-/* Returns whether `call` is super().__init__() in the __init__ of a module; it needs no code. */
+/* Returns whether `call` is super().__init__() in the __init__ of a module, which does nothing here. */
 static bool opdi_statement_is_super(const opdi_emitter *task, const opdi_syntax *call) {
     char name[80];
     if (!opdi_emit_in_module(task) || call->kind != OPDI_SX_CALL || call->parts[0]->kind != OPDI_SX_ATTR ||
@@ -474,8 +480,8 @@ static bool opdi_statement_is_super(const opdi_emitter *task, const opdi_syntax 
     else { return opdi_syntax_dotted(of, name, sizeof name) && opdi_word_in(name, (int)strlen(name), opdi_smodules); }
     return of->kind == OPDI_SX_NAME && strcmp(of->word, "super") == 0;
 }
-/* Compiles self.register_buffer("name", tensor, persistent=True) and self.register_parameter("name", parameter).
-   Returns 1 for these calls, 0 for another expression, or -1 and sets an error. */
+/* Compiles self.register_buffer("name", tensor, persistent=True) or self.register_parameter("name", parameter). Returns
+   1 if `call` is one of these calls, 0 if not, or -1 and sets an error. */
 static int opdi_statement_registers(opdi_emitter *task, const opdi_syntax *call) {
     char name[80];
     if (!opdi_emit_in_module(task) || call->kind != OPDI_SX_CALL || call->parts[0]->kind != OPDI_SX_ATTR ||
@@ -538,7 +544,7 @@ static opdi_sleave opdi_statement_statement(opdi_emitter *task, const opdi_synta
         return OPDI_LEAVE_ERROR;
     }
 }
-/* Compiles statements, except those that can never be reached. */
+/* Compiles statements, without those behind a statement that always leaves.  Returns how they end. */
 OPDI_INTERNAL opdi_sleave opdi_statement_statements(opdi_emitter *task, opdi_syntax *const *nodes, int count) {
     if (++task->depth > 4 * OPDI_SCRIPT_DEPTH) {
         (void)OPDI_EMIT_FAIL(task, "this is nested too deep");

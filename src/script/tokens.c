@@ -1,21 +1,22 @@
 #include "script.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>script_parsing the text of scripts: tokens, and the tree of syntax
+//  >>script_parsing parsing the text of scripts: tokens and the syntax tree
 //
-//  This is the part of Python that TorchScript accepts.  Text is read into an arena, without types and tensors.
-//  Indentation may be nested 100 deep, expressions 200; a text has at most 64 MiB.
+//  Parses the part of Python that TorchScript accepts.  The syntax tree is allocated in an arena.  This section does
+//  not know types or tensors.  Blocks may be nested 100 deep, expressions 200 deep; a text has at most 64 MiB.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== tokens ============================================================================================================
 
-/* Signs of several characters; a sign's number is its index here.  A sign that ends with = is an augmented
-   assignment. */
+/* Signs of several characters; opdi_stoken.sign is an index of this array.  Signs such as "+=" are augmented
+   assignments. */
 static const char *const opdi_ssigns[] = {"**=", "//=", "<<=", ">>=", "...", "**", "//", "<<", ">>", "==", "!=", "<=",
     ">=", "->", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "@=", ":="};
 enum { OPDI_SSIGNS = sizeof opdi_ssigns / sizeof opdi_ssigns[0] };
 
-/* Appends "File NAME, line N", three lines of the text and marks under the `length` bytes at `at`, as PyTorch does. */
+/* Appends an excerpt of a text to `to`, as PyTorch does in errors: "File NAME, line N", three lines, and marks under
+   the `length` bytes at `at`. */
 OPDI_INTERNAL void opdi_stext_show(const opdi_stext *text, size_t at, size_t length, opdi_string *to) {
     char head[64];
     size_t line = 1, begin = 0, end = OPDI_MIN(at, text->length);
@@ -44,7 +45,7 @@ OPDI_INTERNAL void opdi_stext_show(const opdi_stext *text, size_t at, size_t len
     for (size_t i = at; i < OPDI_MIN(stop, begin + 400); i++) { opdi_string_add(to, "~"); }
     opdi_string_add(to, " <--- HERE");
 }
-/* Records an error with its place in the text, and returns -1. */
+/* Sets an error that shows the `length` bytes at `at` of a text.  Returns -1. */
 OPDI_INTERNAL int opdi_stext_fail(const opdi_stext *text, size_t at, size_t length, const char *format,
                                   ...) OPD_PRINTF_LIKE(4, 5);
 OPDI_INTERNAL int opdi_stext_fail(const opdi_stext *text, size_t at, size_t length, const char *format, ...) {
@@ -80,7 +81,8 @@ OPDI_INTERNAL int opdi_slex_put(opdi_slexer *lexer, int kind, int sign, size_t a
     opdi_string_add_n(&lexer->tokens, (const char *)(const void *)&token, sizeof token);
     return lexer->tokens.failed ? -1 : 0;
 }
-/* Begins a line that has text.  Adds tokens if its indentation differs from that of the previous line. */
+/* Begins a line with tokens, which is indented by `column`.  Adds INDENT and DEDENT tokens if its indentation differs
+   from that of the line before.  Returns 0, or -1 and sets an error. */
 static int opdi_slex_indent(opdi_slexer *lexer, uint32_t column) {
     const size_t at = lexer->at;
     if (column > lexer->indents[lexer->nindents - 1]) {
@@ -97,7 +99,7 @@ static int opdi_slex_indent(opdi_slexer *lexer, uint32_t column) {
     return column == lexer->indents[lexer->nindents - 1] ? 0
         : opdi_stext_fail(lexer->text, at, 1, "invalid indent level %u", column);
 }
-/* Reads a string from its prefix on into one token. */
+/* Reads a string into one token; `prefix` is the length of its prefix.  Returns 0, or -1 and sets an error. */
 static int opdi_slex_text(opdi_slexer *lexer, size_t prefix) {
     const size_t begin = lexer->at;
     lexer->at += prefix;
@@ -122,7 +124,8 @@ static int opdi_slex_text(opdi_slexer *lexer, size_t prefix) {
     if (lexer->at > lexer->text->length) { return opdi_stext_fail(lexer->text, begin, 1, "a string does not end"); }
     return opdi_slex_put(lexer, OPDI_ST_TEXT, (int)prefix, begin, lexer->at - begin);
 }
-/* Reads a number: decimal, hexadecimal, octal or binary, with _ between digits, with a point, exponent or j. */
+/* Reads a number into a token: decimal, hexadecimal, octal or binary, with _ between digits; with a point, exponent or
+   j. Returns 0, or -1 and sets an error. */
 static int opdi_slex_number(opdi_slexer *lexer) {
     const size_t begin = lexer->at;
     int kind = OPDI_ST_INT;
@@ -151,7 +154,8 @@ static int opdi_slex_number(opdi_slexer *lexer) {
     }
     return opdi_slex_put(lexer, kind, 0, begin, lexer->at - begin);
 }
-/* Returns the length of the string prefix at this place, 0 or more, or -1 if no string begins here. */
+/* Returns the length of the prefix of the string that begins here, such as 1 for r"", or -1 if no string begins
+   here. */
 static int opdi_slex_prefix(const opdi_slexer *lexer) {
     int count = 0;
     while (count < 2 && opdi_slex_peek(lexer, (size_t)count) &&
@@ -179,8 +183,8 @@ static int opdi_slex_sign(opdi_slexer *lexer) {
     lexer->at++;
     return opdi_slex_put(lexer, letter, 0, lexer->at - 1, 1);
 }
-/* Skips blanks and comments.  Returns 1 at the end of a line, which becomes a token, else 0, or -1 and sets an
-   error. */
+/* Skips blanks and comments.  At the end of a line, adds a NEWLINE token and returns 1, otherwise returns 0, or -1 and
+   sets an error. */
 static int opdi_slex_blank(opdi_slexer *lexer) {
     for (;;) {
         const int letter = opdi_slex_peek(lexer, 0);
@@ -200,12 +204,13 @@ static int opdi_slex_blank(opdi_slexer *lexer) {
         }
     }
 }
-/* Begins a line: skips it if it is empty, else records its indentation.  Returns 0, or -1 and sets an error. */
+/* Begins a line.  If it is empty, skips it, otherwise adds tokens for its indentation.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_slex_line(opdi_slexer *lexer) {
     uint32_t column = 0;
     int letter = opdi_slex_peek(lexer, 0);
     for (; letter == ' ' || letter == '\t' || letter == '\r'; letter = opdi_slex_peek(lexer, 0)) {
-        column = letter == '\t' ? (column / 8 + 1) * 8 : column + 1;     /* a tab counts as up to 8 blanks */
+        column = letter == '\t' ? (column / 8 + 1) * 8 : column + 1;     /* a tab extends to the next multiple of 8 */
         lexer->at++;
     }
     if (letter == '#') {

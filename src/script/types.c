@@ -1,13 +1,14 @@
 #include "script.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>script_types scripts: what names mean, types that are written, how nodes are made and named
+//  >>script_types scripts: variables, names of classes and functions, annotations; adding nodes
 //
-//  A script is compiled into graphs, one for each requested method, with the functions it calls inlined.  During
-//  compilation, an expression is a value of the graph or has a meaning only at compile time.
+//  A script is compiled into graphs: one for each requested method, with the functions that it calls inlined.  While it
+//  is compiled, an expression means either a value of the graph, or something that exists only at compile time, such as
+//  a class (opdi_sugar).
 //----------------------------------------------------------------------------------------------------------------------
 
-//== emission ==========================================================================================================
+//== types of values, and memory =======================================================================================
 
 OPDI_INTERNAL void *opdi_emit_alloc(opdi_emitter *task, size_t size) {
     void *memory = opdi_arena_alloc(task->arena, size + 1);
@@ -21,7 +22,7 @@ OPDI_INTERNAL bool opdi_emit_is(const opdi_gvalue *value, int kind) {
     const opdi_gtype *type = value ? opdi_emit_type(value) : NULL;
     return type && type->kind == kind;
 }
-/* Writes a type to `buf` as annotations spell it, and returns `buf`. */
+/* Writes a type to `buf` [cap] in the spelling of annotations, and returns `buf`. */
 OPDI_INTERNAL const char *opdi_emit_said(const opdi_gtype *type, char *buf, size_t cap) {
     opdi_text text = opdi_text_of(buf, cap);
     opdi_gtype_print(&text, type, true);
@@ -43,7 +44,7 @@ OPDI_INTERNAL opdi_sugar opdi_sugar_word(opdi_skind kind, const char *word) {
     sugar.word = word;
     return sugar;
 }
-/* Joins texts in the compiler's arena.  Returns NULL if memory runs out. */
+/* Returns the three texts joined, in the arena of the compiler, or NULL if memory runs out. */
 OPDI_INTERNAL const char *opdi_emit_join(opdi_emitter *task, const char *first, const char *second, const char *third) {
     const size_t a = strlen(first), b = strlen(second), c = strlen(third);
     char *text = (char *)opdi_emit_alloc(task, a + b + c + 1);
@@ -66,17 +67,17 @@ OPDI_INTERNAL opdi_svar *opdi_sframe_find(const opdi_sframe *frame, const char *
     while (var && (var->hash != hash || strcmp(var->name, name) != 0)) { var = var->next; }
     return var;
 }
-/* Returns the variable `name` of this frame or of one around it, or NULL. */
+/* Returns the variable `name` of a frame, or of a frame around it, or NULL. */
 OPDI_INTERNAL opdi_svar *opdi_svar_find(const opdi_sframe *frame, const char *name) {
     const uint32_t hash = opdi_svar_hash(name);
     for (; frame; frame = frame->up) {
         opdi_svar *var = opdi_sframe_find(frame, name, hash);
         if (var && var->sugar.kind != OPDI_SK_NOTHING) { return var; }
-        if (var) { return NULL; }                  /* deleted, or not set on every side */
+        if (var) { return NULL; }                  /* deleted, or not set in both blocks of a branch */
     }
     return NULL;
 }
-/* Sets a variable in the innermost frame without checking types.  Returns 0, or -1 if memory runs out. */
+/* Sets a variable in the current frame, without checking its type.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_svar_put(opdi_emitter *task, const char *name, opdi_sugar sugar, const opdi_gtype *type) {
     const uint32_t hash = opdi_svar_hash(name);
     opdi_svar *var = opdi_sframe_find(task->frame, name, hash);
@@ -101,12 +102,12 @@ OPDI_INTERNAL void opdi_sframe_enter(opdi_emitter *task, opdi_sframe *frame) {
     task->frame = frame;
 }
 
-//== classes and functions by name =====================================================================================
+//== names of classes and functions ====================================================================================
 
 OPDI_INTERNAL opdi_sunit *opdi_sunit_read(opd_script *script, opdi_sunit *unit);
 
-/* Returns the text with that prefix of names, and reads it if needed.  Returns NULL if there is none, or NULL and sets
-   an error. */
+/* Returns the text whose names have the prefix `prefix` [length], and reads it if needed.  Returns NULL if there is
+   none, or NULL and sets an error. */
 OPDI_INTERNAL opdi_sunit *opdi_script_unit(opd_script *script, const char *prefix, size_t length) {
     char name[1024];
     for (opdi_sunit *unit = script->units; unit; unit = unit->next) {
@@ -124,13 +125,13 @@ OPDI_INTERNAL opdi_sfunction *opdi_sfunction_in(opdi_sfunction *functions, const
     while (functions && strcmp(functions->name, name) != 0) { functions = functions->next; }
     return functions;
 }
-/* Returns the function with a qualified name, or NULL. */
+/* Returns the function with a qualified name, such as "__torch__.f", or NULL. */
 OPDI_INTERNAL opdi_sfunction *opdi_script_function(opd_script *script, const char *name) {
     const char *dot = strrchr(name, '.');
     opdi_sunit *unit = dot ? opdi_script_unit(script, name, (size_t)(dot - name)) : NULL;
     return unit ? opdi_sfunction_in(unit->functions, dot + 1) : NULL;
 }
-/* Returns the class with a qualified name.  Returns NULL without an error if there is none. */
+/* Returns the class with a qualified name, such as "__torch__.M".  Returns NULL without an error if there is none. */
 OPDI_INTERNAL opdi_sclass *opdi_script_class(opd_script *script, const char *name) {
     const char *dot = strrchr(name, '.');
     opdi_sunit *unit = dot ? opdi_script_unit(script, name, (size_t)(dot - name)) : NULL;
@@ -140,12 +141,13 @@ OPDI_INTERNAL opdi_sclass *opdi_script_class(opd_script *script, const char *nam
     return NULL;
 }
 
-//== types that are written ============================================================================================
+//== annotations =======================================================================================================
 
 OPDI_INTERNAL const opdi_gtype *opdi_emit_annotation(opdi_emitter *task, const opdi_syntax *node);
 OPDI_INTERNAL opdi_sclass *opdi_sclass_know(opd_script *script, opdi_sclass *klass);
 
-/* Writes a dotted name ("torch.Tensor") to buf.  Returns false if the node is not a dotted name, or too long. */
+/* Writes a dotted name, such as "torch.Tensor", to buf [cap].  Returns false if the node is not a dotted name, or if
+   the name is too long. */
 OPDI_INTERNAL bool opdi_syntax_dotted(const opdi_syntax *node, char *buf, size_t cap) {
     if (node->kind == OPDI_SX_NAME) {
         if (strlen(node->word) >= cap) { return false; }
@@ -159,7 +161,7 @@ OPDI_INTERNAL bool opdi_syntax_dotted(const opdi_syntax *node, char *buf, size_t
     memcpy(buf + length + 1, node->word, strlen(node->word) + 1);
     return true;
 }
-/* Returns the class that has this name in the text being compiled, or NULL. */
+/* Returns the class that `name` means in the text being compiled, or NULL. */
 OPDI_INTERNAL opdi_sclass *opdi_emit_class(opdi_emitter *task, const char *name) {
     char full[1200];
     opdi_sclass *klass = strchr(name, '.') ? opdi_script_class(task->script, name) : NULL;
@@ -167,7 +169,7 @@ OPDI_INTERNAL opdi_sclass *opdi_emit_class(opdi_emitter *task, const char *name)
     snprintf(full, sizeof full, "%s.%s", task->unit->prefix, name);
     return opdi_script_class(task->script, full);
 }
-/* The names of types without parts. */
+/* The names of types without parts, in annotations. */
 static const struct { const char *word; int kind; } opdi_sannotations[] = {
     {"Tensor", OPDI_GT_TENSOR}, {"int", OPDI_GT_INT}, {"float", OPDI_GT_FLOAT}, {"bool", OPDI_GT_BOOL},
     {"str", OPDI_GT_STR}, {"complex", OPDI_GT_COMPLEX}, {"number", OPDI_GT_NUMBER}, {"Scalar", OPDI_GT_NUMBER},
@@ -178,7 +180,7 @@ static const struct { const char *word; int kind; } opdi_sannotations[] = {
     {"dtype", OPDI_GT_INT}, {"ScalarType", OPDI_GT_INT}, {"layout", OPDI_GT_INT}, {"Layout", OPDI_GT_INT},
     {"memory_format", OPDI_GT_INT}, {"MemoryFormat", OPDI_GT_INT}, {"LongTensor", OPDI_GT_TENSOR},
     {"Parameter", OPDI_GT_TENSOR}, {"QScheme", OPDI_GT_QSCHEME}, {"Capsule", OPDI_GT_CAPSULE}};
-/* Returns the type with this name, or NULL and sets an error. */
+/* Returns the type that a name in an annotation means, or NULL and sets an error. */
 static const opdi_gtype *opdi_emit_type_named(opdi_emitter *task, const char *name) {
     opdi_sclass *klass = opdi_emit_class(task, name);
     const char *dot = strrchr(name, '.');
@@ -191,7 +193,7 @@ static const opdi_gtype *opdi_emit_type_named(opdi_emitter *task, const char *na
             return opdi_gtype_simple(opdi_sannotations[i].kind);
         }
     }
-    if (strncmp(name, "__torch__.", 10) == 0) {                /* a missing class is reported when it is used */
+    if (strncmp(name, "__torch__.", 10) == 0) {                /* it is reported when the class is used */
         opdi_gclass *gclass = opdi_gclass_find(task->space, name);
         if (!gclass && (gclass = opdi_gclass_new(task->space, name, OPDI_CLASS_OBJECT)) != NULL) {
             gclass->open = true;
@@ -201,7 +203,7 @@ static const opdi_gtype *opdi_emit_type_named(opdi_emitter *task, const char *na
     (void)OPDI_EMIT_FAIL(task, "Unknown type name '%s'", name);
     return NULL;
 }
-/* Returns the type written as NAME[parts]. */
+/* Returns the type of an annotation NAME[parts], such as List[int], or NULL and sets an error. */
 static const opdi_gtype *opdi_emit_applied(opdi_emitter *task, const opdi_syntax *node) {
     char full[256];
     const opdi_gtype *parts[64];
@@ -227,7 +229,8 @@ static const opdi_gtype *opdi_emit_applied(opdi_emitter *task, const opdi_syntax
                        strncmp(name, "BroadcastingList", 16) == 0)) { return opdi_gtype_list(task->space, parts[0]); }
     if (count == 1 && strcmp(name, "Optional") == 0) { return opdi_gtype_optional(task->space, parts[0]); }
     if (count == 1 && (strcmp(name, "Final") == 0 || strcmp(name, "Union") == 0)) { return parts[0]; }
-    if (count == 1 && strcmp(name, "Future") == 0) { return parts[0]; }          /* see opdi_emit_fork */
+    if (count == 1 && strcmp(name, "Future") == 0) { return parts[0]; }          /* a future is its result, see
+                                                                                    opdi_emit_fork */
     if (count == 2 && (strcmp(name, "Dict") == 0 || strcmp(name, "dict") == 0)) {
         return opdi_gtype_dict(task->space, parts[0], parts[1]);
     }
@@ -270,7 +273,7 @@ OPDI_INTERNAL const opdi_gtype *opdi_emit_annotation(opdi_emitter *task, const o
 
 //== texts and classes =================================================================================================
 
-/* Adds a text to the script, to be read when a name in it is first needed.  Returns NULL if memory runs out. */
+/* Adds a text to the script, which is parsed when a name in it is first needed.  Returns NULL if memory runs out. */
 OPDI_INTERNAL opdi_sunit *opdi_sunit_add(opd_script *script, const char *prefix, const char *name, const char *text,
                                          size_t length) {
     opdi_sunit *unit = (opdi_sunit *)opdi_arena_alloc(&script->arena, sizeof *unit);
@@ -299,13 +302,14 @@ static opdi_sfunction *opdi_sfunction_new(opd_script *script, opdi_sunit *unit, 
     *end = function;
     return function;
 }
-/* Returns the number of parameters before those that a call provides: 1 for self, or 0. */
+/* Returns the number of parameters that a method call fills by itself: 1 (self) for methods, else 0. */
 OPDI_INTERNAL int opdi_sfunction_selves(const opdi_sfunction *function) {
     return function->owner && function->def->op != OPDI_SD_STATIC;
 }
-/* The base classes that make a class a module. */
+/* The names of the base classes that make a class a module. */
 OPDI_INTERNAL const char opdi_smodules[] = "Module nn.Module torch.nn.Module ScriptModule torch.jit.ScriptModule ";
-/* If a class that lacks a member is derived from another class, returns advice about that, otherwise "". */
+/* Returns advice for the error that a class has no member of some name, if the class has a base class: TorchScript
+   ignores base classes.  Returns "" for other classes.  The text is in `buf` [cap]. */
 OPDI_INTERNAL const char *opdi_sclass_alone(const opdi_sclass *klass, char *buf, size_t cap) {
     char base[128];
     if (!klass || klass->gclass->kind != OPDI_CLASS_OBJECT || !klass->def->parts[0] ||
@@ -314,7 +318,7 @@ OPDI_INTERNAL const char *opdi_sclass_alone(const opdi_sclass *klass, char *buf,
                    "into '%.100s'", base, klass->def->word);
     return buf;
 }
-/* Declares a class of a text.  Its members are resolved when the class is used. */
+/* Declares a class of a text.  Its members are resolved when it is first used.  Returns 0, or -1 and sets an error. */
 static int opdi_sclass_new(opd_script *script, opdi_sunit *unit, const opdi_syntax *def) {
     char full[1200], base[128];
     opdi_sclass *klass = (opdi_sclass *)opdi_arena_alloc(&script->arena, sizeof *klass);
@@ -344,7 +348,8 @@ static int opdi_sclass_new(opd_script *script, opdi_sunit *unit, const opdi_synt
     unit->classes = klass;
     return 0;
 }
-/* Reads a text.  Returns NULL and sets an error if it fails. */
+/* Parses a text, unless that was done before, and declares its classes and functions.  On failure, returns NULL and
+   sets an error. */
 OPDI_INTERNAL opdi_sunit *opdi_sunit_read(opd_script *script, opdi_sunit *unit) {
     if (unit->tree) { return unit; }
     opdi_syntax *tree = opdi_script_parse(&script->arena, &unit->text);
@@ -375,7 +380,8 @@ OPDI_INTERNAL void opdi_emitter_init(opdi_emitter *task, opd_script *script, opd
     task->unit = unit;
     task->at = unit->tree;
 }
-/* Returns a list in the class, such as __parameters__ = ["weight", ], or NULL. */
+/* Returns the list that is assigned to the name `list` in the body of a class, such as __parameters__ = ["weight", ];
+   NULL if there is none. */
 OPDI_INTERNAL const opdi_syntax *opdi_sclass_list(const opdi_sclass *klass, const char *list) {
     const opdi_syntax *body = klass->def->parts[1];
     for (int i = 0; i < body->nparts; i++) {
@@ -385,7 +391,8 @@ OPDI_INTERNAL const opdi_syntax *opdi_sclass_list(const opdi_sclass *klass, cons
     }
     return NULL;
 }
-/* Returns whether `list` has the name, or the class's __init__ makes that attribute a parameter or buffer. */
+/* Returns whether `name` is a parameter or buffer: `list` is "__parameters__" or "__buffers__", and the class either
+   lists the name there, or its __init__ makes the attribute. */
 OPDI_INTERNAL bool opdi_sclass_lists(const opdi_sclass *klass, const char *list, const char *name) {
     const int32_t slot = opdi_gclass_slot(klass->gclass, name);
     const int32_t flag = strcmp(list, "__parameters__") == 0 ? OPDI_SCLASS_PARAMETER : OPDI_SCLASS_BUFFER;
@@ -396,7 +403,8 @@ OPDI_INTERNAL bool opdi_sclass_lists(const opdi_sclass *klass, const char *list,
     }
     return false;
 }
-/* Adds the attribute that a statement of a class's body declares, if any.  Returns 0, or -1 and sets an error. */
+/* If a statement in the body of a class declares an attribute, adds it to the class.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_sclass_field(opdi_emitter *task, opdi_sclass *klass, const opdi_syntax *node) {
     const opdi_syntax *type = NULL;
     const char *name = NULL;
@@ -407,7 +415,7 @@ static int opdi_sclass_field(opdi_emitter *task, opdi_sclass *klass, const opdi_
     } else if (node->kind == OPDI_SX_ASSIGN && node->nparts == 2 && node->parts[1]->kind == OPDI_SX_SUBSCRIPT &&
                node->parts[1]->parts[0]->kind == OPDI_SX_NAME && node->parts[1]->parts[1]->kind == OPDI_SX_TEXT &&
                strcmp(node->parts[1]->parts[0]->word, "__annotations__") == 0) {
-        name = node->parts[1]->parts[1]->word;     /* __annotations__["0"] = T */
+        name = node->parts[1]->parts[1]->word;     /* an entry such as __annotations__["0"] = T */
         type = node->parts[0];
     }
     if (!type || opdi_gclass_slot(klass->gclass, name) >= 0) { return 0; }
@@ -420,7 +428,7 @@ OPDI_INTERNAL void opdi_senum_drop(opdi_sclass *klass) {
     for (; klass->said; klass->said = klass->said->next) { opdi_value_drop(klass->said->object); }
     while (klass->nmembers > 0) { opdi_value_drop(klass->members[--klass->nmembers]); }
 }
-/* Reads the value after "NAME =" in an enum into *value.  Returns the value's type, or NULL and sets an error. */
+/* Sets *value to the value of an enum's member, the expression `node`.  Returns its type, or NULL and sets an error. */
 static const opdi_gtype *opdi_senum_value(const opdi_syntax *node, opd_value *value) {
     switch (node->kind) {
     case OPDI_SX_INT:
@@ -437,7 +445,7 @@ static const opdi_gtype *opdi_senum_value(const opdi_syntax *node, opd_value *va
         return NULL;
     }
 }
-/* Makes the member that a statement of an enum's body declares, if any.  Returns 0, or -1 and sets an error. */
+/* If a statement in the body of an enum declares a member, adds it.  Returns 0, or -1 and sets an error. */
 static int opdi_senum_member(opdi_sclass *klass, const opdi_syntax *node) {
     opdi_gclass *gclass = klass->gclass;
     opd_value value;
@@ -472,7 +480,7 @@ OPDI_INTERNAL int32_t opdi_senum_find(const opdi_sclass *klass, const char *name
     }
     return -1;
 }
-/* Makes another object of an enum member.  Returns a new reference, or NULL and sets an error. */
+/* Returns a new object of enum member number `which`, or NULL and sets an error. */
 OPDI_INTERNAL opdi_cell *opdi_senum_again(const opdi_sclass *klass, int32_t which) {
     const opdi_cell *const member = opdi_cell_of(&klass->members[which]);
     opdi_cell *const cell = opdi_object_new(klass->gclass);
@@ -484,7 +492,8 @@ OPDI_INTERNAL opdi_cell *opdi_senum_again(const opdi_sclass *klass, int32_t whic
     }
     return cell;
 }
-/* Returns the object that a member has at one place of a text, or NULL and sets an error. */
+/* Returns the object of enum member number `which` for one place of a text (see opdi_senum_said), or NULL and sets an
+   error. */
 OPDI_INTERNAL const opd_value *opdi_senum_at(opdi_arena *arena, opdi_sclass *klass, const opdi_syntax *place,
                                              int32_t which) {
     for (const opdi_senum_said *said = klass->said; said; said = said->next) {
@@ -501,7 +510,7 @@ OPDI_INTERNAL const opd_value *opdi_senum_at(opdi_arena *arena, opdi_sclass *kla
     return &said->object;
 }
 
-/* Resolves the members of a class.  Returns NULL and sets an error if it fails. */
+/* Resolves the members of a class, unless that was done before.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_sclass *opdi_sclass_know(opd_script *script, opdi_sclass *klass) {
     const opdi_syntax *body = klass->def->parts[1];
     opdi_arena arena;

@@ -1,21 +1,21 @@
 #include "script.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>script_writing sources of scripts saved: graphs written in the grammar of archives
+//  >>script_writing saving scripts: graphs written as text in the grammar of archives
 //
-//  The text of a method follows its graph, not its source: each node becomes a statement, with the functions it calls
-//  inlined.  So it contains nothing of Python that archives do not have.
+//  The text of a method is written from its graph, not copied from its source.  Each node becomes a statement; called
+//  functions are inlined.  So the text has nothing that archives do not have.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== values ============================================================================================================
 
-/* State while writing the text of a method from its graph, in the grammar of archives. */
+/* The state while the text of a method is written from its graph. */
 typedef struct opdi_sprint {
     opdi_string *code;
     const opd_script *script;
     opd_graph *graph;
     opdi_sfunction *function;
-    const char *named;                            /* prefix for the numbers of unnamed values */
+    const char *named;                            /* prefix of the names of unnamed values, which end with a number */
     opd_value none;
     int indent;
 } opdi_sprint;
@@ -25,7 +25,7 @@ static void opdi_sp_line(opdi_sprint *print) {
     opdi_sp_add(print, "\n");
     for (int i = 0; i < print->indent; i++) { opdi_sp_add(print, "  "); }
 }
-/* Writes a type as an annotation.  Returns 0, or -1 and sets an error. */
+/* Writes a type in the spelling of annotations.  Returns 0, or -1 and sets an error. */
 static int opdi_sp_type(opdi_sprint *print, const opdi_gtype *type) {
     char text[4000];
     opdi_text out = opdi_text_of(text, sizeof text);
@@ -88,7 +88,7 @@ static int opdi_sp_constant(opdi_sprint *print, const opd_value *value) {
     }
     return 0;
 }
-/* Writes the name of a value that is not a constant.  A value that a loop carries has the name of the loop's result. */
+/* Writes the name of a value.  A value that a loop carries has the same name in the loop as behind it. */
 static void opdi_sp_name(opdi_sprint *print, const opdi_gvalue *value) {
     char text[64];
     const opdi_gnode *const loop = value->block ? value->block->owner : NULL;
@@ -107,7 +107,7 @@ static void opdi_sp_name(opdi_sprint *print, const opdi_gvalue *value) {
     snprintf(text, sizeof text, "%s%d", print->named, (int)value->id);
     opdi_sp_add(print, text);
 }
-/* Writes a use of a value.  Returns 0, or -1 and sets an error. */
+/* Writes a value where it is used: its name, or the text of a constant.  Returns 0, or -1 and sets an error. */
 static int opdi_sp_value(opdi_sprint *print, const opdi_gvalue *value) {
     if (value->node && value->node->kind == OPDI_G_CONSTANT && !value->node->attribute) {
         return opdi_sp_constant(print, &value->node->constant);
@@ -122,20 +122,22 @@ static int opdi_sp_values(opdi_sprint *print, opdi_gvalue *const *values, int32_
     }
     return 0;
 }
-/* Returns the type that the text of a value has by itself: None has type None, even if an optional is expected. */
+/* Returns the type that the text of a value has on its own: NoneType for None, even if an optional is expected.  On
+   failure, returns NULL and sets an error. */
 static const opdi_gtype *opdi_sp_typed(opdi_sprint *print, const opdi_gvalue *value) {
     const opdi_gnode *const node = value->node;
     return node && node->kind == OPDI_G_CONSTANT && node->constant.tag == OPD_TAG_NONE
         ? opdi_gtype_simple(OPDI_GT_NONE) : opdi_gvalue_gtype(print->graph, value);
 }
-/* Writes the beginning of annotate(TYPE, and returns 1, or returns -1 and sets an error. */
+/* Writes "annotate(TYPE, ".  Returns 1, or -1 and sets an error. */
 static int opdi_sp_annotate(opdi_sprint *print, const opdi_gtype *type) {
     opdi_sp_add(print, "annotate(");
     if (opdi_sp_type(print, type)) { return -1; }
     opdi_sp_add(print, ", ");
     return 1;
 }
-/* Writes a value where type `type` is expected.  Returns 0, or -1 and sets an error. */
+/* Writes a value where the type `type` is expected, with annotate() if its own type is different.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_sp_as(opdi_sprint *print, const opdi_gvalue *value, const opdi_gtype *type) {
     const opdi_gtype *const typed = opdi_sp_typed(print, value);
     const int open = typed && type && !opdi_gtype_same(typed, type) ? opdi_sp_annotate(print, type) : 0;
@@ -153,7 +155,7 @@ static int opdi_sp_construct(opdi_sprint *print, const opdi_gnode *node) {
         const opdi_gtype *const typed = opdi_sp_typed(print, node->in[i]);
         plain = plain && typed && opdi_gtype_same(typed, type->parts[tuple ? i : dict ? i % 2 : 0]);
     }
-    if (tuple && type->klass) {                    /* __torch__.Point(x, y) */
+    if (tuple && type->klass) {                    /* a named tuple: __torch__.Point(x, y) */
         opdi_sp_add(print, type->klass->name);
         opdi_sp_add(print, "(");
         if (opdi_sp_values(print, node->in, node->nin)) { return -1; }
@@ -198,8 +200,9 @@ static int opdi_sp_call(opdi_sprint *print, const opdi_gnode *node) {
     opdi_sp_add(print, ")");
     return 0;
 }
-/* Builtins that archives do not write as a call.  In a form, "0" and "1" are the first and second argument, "*" all
-   arguments, "T" the type of the result, and "N" the name of the attribute. */
+/* How archives write builtins that are not written as calls.  In a form, "0" and "1" mean the first and second
+   argument, "*" all arguments, "T" the type of the result, and "N" the name of the attribute; other characters are
+   written as they are. */
 static const struct { const char *name, *form; } opdi_sp_forms[] = {
     {"prim::TupleIndex", "(0)[1]"}, {"prim::StringIndex", "(0)[1]"}, {"aten::__getitem__", "(0)[1]"},
     {"prim::GetAttr", "(0).N"}, {"prim::SetAttr", "(0).N = 1"}, {"prim::TupleUnpack", "0"},
@@ -209,7 +212,7 @@ static const struct { const char *name, *form; } opdi_sp_forms[] = {
     {"aten::IntImplicit", "annotate(T, 0)"}, {"aten::FloatImplicit", "annotate(T, 0)"},
     {"aten::ComplexImplicit", "annotate(T, 0)"}, {"aten::ScalarImplicit", "annotate(T, 0)"},
     {"aten::Int", "int(0)"}, {"aten::Float", "float(0)"}, {"aten::Bool", "bool(0)"}, {"aten::str", "str(0)"}};
-/* Writes a form.  Returns 0, or -1 and sets an error. */
+/* Writes a node by its form, see opdi_sp_forms.  Returns 0, or -1 and sets an error. */
 static int opdi_sp_form(opdi_sprint *print, const opdi_gnode *node, const char *form) {
     int rc = 0;
     for (; !rc && *form; form++) {
@@ -223,7 +226,7 @@ static int opdi_sp_form(opdi_sprint *print, const opdi_gnode *node, const char *
     }
     return rc;
 }
-/* Writes isinstance(x, T) or isinstance(x, (T, U)). */
+/* Writes isinstance(x, T) or isinstance(x, (T, U)).  Returns 0, or -1 and sets an error. */
 static int opdi_sp_isinstance(opdi_sprint *print, const opdi_gnode *node) {
     const opdi_gtype *const types = (const opdi_gtype *)node->constant.u.object;
     opdi_sp_add(print, "isinstance(");
@@ -236,7 +239,7 @@ static int opdi_sp_isinstance(opdi_sprint *print, const opdi_gnode *node) {
     opdi_sp_add(print, types->nparts == 1 ? ")" : "))");
     return 0;
 }
-/* Writes the result of a builtin function.  Returns 0, or -1 and sets an error. */
+/* Writes the call of a builtin.  Returns 0, or -1 and sets an error. */
 static int opdi_sp_builtin(opdi_sprint *print, const opdi_gnode *node) {
     const char *const name = node->builtin->schema;
     const size_t length = strcspn(name, ".(");
@@ -260,7 +263,7 @@ static int opdi_sp_builtin(opdi_sprint *print, const opdi_gnode *node) {
 }
 //== statements ========================================================================================================
 
-/* Writes the beginning of a statement that names results, up to "=". */
+/* Writes the names of a node's results and "=". */
 static void opdi_sp_results(opdi_sprint *print, const opdi_gnode *node) {
     const bool apart = node->kind == OPDI_G_UNPACK ||
         (node->kind == OPDI_G_BUILTIN && strcmp(node->builtin->schema, "prim::TupleUnpack") == 0);
@@ -271,7 +274,7 @@ static void opdi_sp_results(opdi_sprint *print, const opdi_gnode *node) {
     opdi_sp_add(print, node->nout ? " = " : "");
 }
 static int opdi_sp_block(opdi_sprint *print, const opdi_gblock *block);
-/* Returns whether a block has no statements. */
+/* Returns whether the text of a block has no statements. */
 static bool opdi_sp_idle(const opdi_gblock *block) {
     const opdi_gnode *node = block->first;
     while (node && (node->kind == OPDI_G_CONSTANT || (node->kind == OPDI_G_UNPACK && !node->nout))) {
@@ -279,7 +282,7 @@ static bool opdi_sp_idle(const opdi_gblock *block) {
     }
     return !node;
 }
-/* Returns whether a value is used in a block or in a nested one. */
+/* Returns whether a block, or a block in it, uses a value. */
 static bool opdi_sp_reads(const opdi_gblock *block, const opdi_gvalue *value) {
     for (int32_t i = 0; i < block->noutputs; i++) { if (block->outputs[i] == value) { return true; } }
     for (const opdi_gnode *node = block->first; node; node = node->next) {
@@ -290,7 +293,7 @@ static bool opdi_sp_reads(const opdi_gblock *block, const opdi_gvalue *value) {
     }
     return false;
 }
-/* Writes a branch.  Each side ends by assigning the branch's results. */
+/* Writes a branch.  Each block ends with assignments to the branch's results.  Returns 0, or -1 and sets an error. */
 static int opdi_sp_if(opdi_sprint *print, const opdi_gnode *node) {
     for (int side = 0; side < 2; side++) {
         const opdi_gblock *const block = &node->blocks[side];
@@ -314,11 +317,12 @@ static int opdi_sp_if(opdi_sprint *print, const opdi_gnode *node) {
     }
     return 0;
 }
-/* How a loop is written: as "for" if it only counts, otherwise as "while" with a variable for its condition; a "while"
-   may count, too. */
+/* How a loop is written.  counts: it has a limit of rounds.  asks: it has a condition.  A loop that only counts is
+   written as "for", other loops as "while" with a variable for the condition.  round, again: the names of the variables
+   for the round and the condition. */
 typedef struct opdi_sp_loop_form { bool counts, asks; char round[64], again[64]; } opdi_sp_loop_form;
-/* Writes the value that tells whether a loop continues after `round` with `condition`.  Returns 0, or -1 and sets an
-   error. */
+/* Writes the expression that tells whether a loop continues after the round `round`, if its condition is `condition`.
+   Returns 0, or -1 and sets an error. */
 static int opdi_sp_goes_on(opdi_sprint *print, const opdi_gnode *node, const opdi_sp_loop_form *form,
                            const char *round, const opdi_gvalue *condition) {
     if (!form->counts) { return opdi_sp_value(print, condition); }
@@ -331,7 +335,8 @@ static int opdi_sp_goes_on(opdi_sprint *print, const opdi_gnode *node, const opd
     opdi_sp_add(print, ")");
     return 0;
 }
-/* Writes the end of an iteration, which assigns all carried variables at once.  Returns 0, or -1 and sets an error. */
+/* Writes the end of an iteration: one statement that assigns all carried variables.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_sp_turn(opdi_sprint *print, const opdi_gnode *node, const opdi_sp_loop_form *form) {
     const opdi_gblock *const body = &node->blocks[0];
     const bool counts = form->asks && form->counts, more = node->nout || form->asks;
@@ -358,7 +363,7 @@ static int opdi_sp_turn(opdi_sprint *print, const opdi_gnode *node, const opdi_s
     opdi_sp_add(print, counts ? next : "");
     return 0;
 }
-/* Writes the statements before the first iteration of a loop.  Returns 0, or -1 and sets an error. */
+/* Writes the statements in front of a loop, which set its variables.  Returns 0, or -1 and sets an error. */
 static int opdi_sp_loop_begin(opdi_sprint *print, const opdi_gnode *node, const opdi_sp_loop_form *form) {
     for (int32_t i = 0; i < node->nout; i++) {
         opdi_sp_line(print);
@@ -430,8 +435,8 @@ static int opdi_sp_block(opdi_sprint *print, const opdi_gblock *block) {
 }
 //== methods and classes ===============================================================================================
 
-/* Writes a default made of constants: a constant, or a list, tuple or dict of constants.  Returns 0, or -1 and sets an
-   error. */
+/* Writes a default that consists of constants: a constant, or a list, tuple or dict of constants.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_sp_literal(opdi_sprint *print, const opdi_gvalue *value, const opdi_gtype *type) {
     const opdi_gnode *const node = value->node;
     const bool dict = type->kind == OPDI_GT_DICT, tuple = type->kind == OPDI_GT_TUPLE;
@@ -453,7 +458,7 @@ static int opdi_sp_literal(opdi_sprint *print, const opdi_gvalue *value, const o
     opdi_sp_add(print, node->nin || tuple ? "" : ")");
     return 0;
 }
-/* Writes the default of a parameter.  Returns 0, or -1 and sets an error. */
+/* Writes the default of a function's parameter i.  Returns 0, or -1 and sets an error. */
 static int opdi_sp_default(const opdi_sprint *of, opdi_sfunction *function, int32_t i) {
     opdi_sprint print = *of;
     print.graph = opdi_sdefault_graph((opd_script *)(uintptr_t)of->script, function, i);
@@ -466,7 +471,7 @@ static int opdi_sp_default(const opdi_sprint *of, opdi_sfunction *function, int3
     opd_graph_free(print.graph);
     return rc;
 }
-/* Writes the parameters of a method, self first.  Returns 0, or -1 and sets an error. */
+/* Writes the parameters of a method.  The first is self, with the type `self`.  Returns 0, or -1 and sets an error. */
 static int opdi_sp_formals(opdi_sprint *print, const char *self) {
     static const char words[] = "self torch ops annotate uninitialized unchecked_cast int float bool str complex print "
         "isinstance range inf nan __torch__ ";
@@ -496,7 +501,8 @@ static int opdi_sp_formals(opdi_sprint *print, const char *self) {
     opdi_sp_add(print, ")");
     return 0;
 }
-/* Writes the body of a method that only calls another method.  Returns 0, or -1 if memory runs out. */
+/* Writes the body of a method that only calls the method with the function's own name, with the same arguments. Returns
+   0, or -1 if memory runs out. */
 static int opdi_sp_same(opdi_sprint *print) {
     const opdi_sfunction *const function = print->function;
     opdi_sp_add(print, "\n    return (self).");
@@ -511,14 +517,15 @@ static int opdi_sp_same(opdi_sprint *print) {
     opdi_sp_add(print, ")\n");
     return print->code->failed ? -1 : 0;
 }
-/* Writes a function as method `as` of class `self`.  Returns 0, or -1 and sets an error. */
+/* Writes a function as the method `as` of a class with the name `self`.  Returns 0, or -1 and sets an error. */
 static int opdi_sp_method(const opd_script *script, opdi_sfunction *function, const char *as, const char *self,
                           opdi_string *code) {
     char named[16] = "_";
     opd_graph *const graph = opdi_script_compiled((opd_script *)(uintptr_t)script, function);
     opdi_sprint print;
     if (!graph) { return -1; }
-    for (int32_t i = 0; i < function->nformals; i++) {         /* a parameter named _1 must not clash with our names */
+    for (int32_t i = 0; i < function->nformals; i++) {         /* so that names of values differ from parameters such as
+                                                                  _1 */
         const char *const name = function->formals[i].name;
         const size_t length = strspn(name, "_");
         if (opdi_is_digit(name[length]) && length >= strlen(named) && length + 1 < sizeof named) {
@@ -569,7 +576,7 @@ static int opdi_sp_fields(opdi_sprint *print, const opdi_sclass *klass) {
     }
     return 0;
 }
-/* Writes the list of a module's parameters or buffers. */
+/* Writes the list of a module's parameters or buffers; `list` is "__parameters__" or "__buffers__". */
 static void opdi_sp_listed(opdi_sprint *print, const opdi_sclass *klass, const char *list) {
     opdi_sp_add(print, "  ");
     opdi_sp_add(print, list);
@@ -582,8 +589,8 @@ static void opdi_sp_listed(opdi_sprint *print, const opdi_sclass *klass, const c
     }
     opdi_sp_add(print, "]\n");
 }
-/* Writes a class with its methods that compile.  The other methods are inlined in the functions that call them.
-   Returns 0, or -1 and sets an error. */
+/* Writes a class with its methods.  If functions of the source call methods that cannot be compiled alone, these are
+   left out: they are inlined there.  Returns 0, or -1 and sets an error. */
 static int opdi_sp_class(const opd_script *script, opdi_sclass *klass, opdi_string *code) {
     const opdi_gclass_kind kind = klass->gclass->kind;
     const bool module = opd_value_cell(script->self) == OPD_CELL_OBJECT;
@@ -613,7 +620,7 @@ static int opdi_sp_class(const opd_script *script, opdi_sclass *klass, opdi_stri
                                                  strcmp(method->name, "__init__") == 0)) { continue; }
         const int rc = opdi_sp_method(script, method, method->name, klass->gclass->name, &text);
         const bool memory = rc && opd_error_code() == OPD_ERROR_MEMORY;
-        if (rc && !memory) { (void)opd_error_rewind(mark); } /* no function calls it */
+        if (rc && !memory) { (void)opd_error_rewind(mark); } /* leave the method out: nothing calls it by itself */
         if (!rc) { opdi_string_add_n(code, text.data, text.length); }
         opdi_string_free(&text);
         if (memory) { return -1; }
@@ -621,8 +628,8 @@ static int opdi_sp_class(const opd_script *script, opdi_sclass *klass, opdi_stri
     if (code->length == empty) { opdi_string_add(code, "  pass\n"); }
     return code->failed ? -1 : 0;
 }
-/* Writes code/__torch__.py with the classes and a module whose methods are the functions.  `module` is its name, or
-   NULL.  Returns 0, or -1 and sets an error. */
+/* Writes the text of code/__torch__.py: the classes and, if `module` is not NULL, a module with this name whose methods
+   are the functions.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_script_code(const opd_script *script, const char *module, opdi_string *code) {
     opdi_sunit *unit = opdi_script_unit((opd_script *)(uintptr_t)script, "__torch__", 9);
     char full[100];
@@ -645,9 +652,9 @@ OPDI_INTERNAL int opdi_script_code(const opd_script *script, const char *module,
     }
     return unit && !code->failed ? 0 : -1;
 }
-//== the file ==========================================================================================================
+//== files of archives =================================================================================================
 
-/* Writes to `name` a name for the module that no class of the text has. */
+/* Writes to `name` [cap] a name for a module that no class of the script has. */
 static void opdi_script_module_name(const opd_script *script, char *name, size_t cap) {
     char full[100];
     for (int i = 0; i == 0 || opdi_script_class((opd_script *)(uintptr_t)script, full); i++) {
@@ -655,14 +662,14 @@ static void opdi_script_module_name(const opd_script *script, char *name, size_t
         (void)snprintf(full, sizeof full, "__torch__.%s", name);
     }
 }
-/* Adds the entries of an archive that hold a source's code.  Returns 0, or -1 and sets an error. */
+/* Adds those entries of an archive to `zip` that have the code.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_script_entries(const opdi_string *code, opdi_zip_writer *zip) {
     return opdi_zip_add(zip, "archive/byteorder", opdi_big_endian() ? "big" : "little", opdi_big_endian() ? 3 : 6) ||
         opdi_zip_add(zip, "archive/code/__torch__.py", code->data, code->length) ||
         opdi_zip_add(zip, "archive/constants.pkl", "\x80\x02).", 4) ||
         opdi_zip_add(zip, "archive/version", "10\n", 3) ? -1 : 0;
 }
-/* Writes functions as an archive.  Returns 0, or -1 and sets an error. */
+/* Writes a script that has only functions to the file `path` as an archive.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_script_save_functions(const opd_script *script, const char *path) {
     static const char state[] = "q\0)\x81}(" "X\x08\0\0\0trainingq\x01\x88ubq\x02.";
     opdi_string code = {NULL, 0, 0, false}, data = {NULL, 0, 0, false};
