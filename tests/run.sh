@@ -7,7 +7,7 @@ help() {
 usage: sh tests/run.sh [options] [name]
 
 Builds every tests/*/test_*.c and .cpp, runs it, checks the header itself (tests/check_header.sh) and the ways to
-link or load operators (tests/linkage.sh).  Takes about four minutes on two cores; the checks that compile the library
+link or load operators (tests/linkage.sh).  Takes 5 to 8 minutes on two cores; the checks that compile the library
 again and again are left to --whole.  With a name: the test file test_NAME.c, or the checks of those two that have
 it in their names (linkage: all of the second), or else the cases whose name has it in them.  With the name cuda: the
 CUDA companion (tests/cuda.sh), which nothing else runs; it needs no GPU.  cuda_emulated_races, each access of its kernels
