@@ -11,7 +11,7 @@ cxx_implementation steps no_everything wrong_arguments fast_math
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
 [ -n "${RUN_AGAIN:-}" ] || names="join apart contents rooms calls_up pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names lean_names cards reference recipes documents checked build_lines helps tcc static_in_two_files no_threads no_simd no_cache core_alone families tools parts $names"
 
-# Those that compile the header again and again; tests/run.sh runs them with --whole.
+# The checks that compile the header again and again; tests/run.sh runs them only with --whole.
 slow='families tools parts steps no_everything symbols symbols_cxx aoti two_files cxx_with_c_implementation
 cxx_implementation core_alone static_in_two_files no_threads no_simd no_cache beside_dlpack build_lines pragmas
 std11_c_implementation std11_cxx_implementation'

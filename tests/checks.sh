@@ -10,7 +10,8 @@ result() {
         *) printf 'FAIL %s: %s\n' "$1" "$2" ;;
     esac
 }
-# chosen NAME...: those that $CHECKS wants: 'quick' leaves $slow out, 'slow' keeps only these; all if it is not set.
+# chosen NAME...: the names of the checks to run.  If CHECKS is quick, the names in $slow are left out; if it is slow, all
+# others are left out.
 chosen() {
     for chosen_name in "$@"; do
         case " $(echo $slow) " in *" $chosen_name "*) chosen_kind=slow ;; *) chosen_kind=quick ;; esac

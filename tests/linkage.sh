@@ -15,7 +15,7 @@ plugin_wrong_machine plugin_wrong_class plugin_two_copies plugin_no_library plug
 plugin_failing_block plugin_exports plugin_graph'
 [ -n "${RUN_AGAIN:-}" ] || names="host_table pages_code pages_names link_tcc link_tcc_program_plugin plugin_example compiled_header no_plugins lapack $names"
 
-# Those that compile the implementation again; tests/run.sh runs them with --whole.
+# The checks that compile the implementation again; tests/run.sh runs them only with --whole.
 slow='pages_code compiled_header no_plugins lapack link_hidden_program plugin_own_static plugin_own_implementation
 plugin_own_hidden plugin_two_copies plugin_older_minor'
 

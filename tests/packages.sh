@@ -46,7 +46,7 @@ well() {
     if "$@" >"$tmp/log" 2>&1 && ! grep -q -i 'warning' "$tmp/log"; then return 0; fi
     echo "from: $*"; tail -n 15 "$tmp/log"; return 1
 }
-# prints COMMAND...: what it prints has to be what the README says.
+# prints COMMAND...: fails if its output differs from the one in the README.
 prints() { out=$("$@" 2>&1); [ "$out" = "$said" ] || echo "$1 prints: $out"; }
 # project FOLDER LANGUAGE TEXT...: a project of the guide's blocks that have these texts in them.
 project() {
@@ -111,7 +111,7 @@ check_add_subdirectory() {
     well cmake --install "$folder/build" --prefix "$tmp/nothing"
     [ ! -e "$tmp/nothing" ] || echo 'it is installed'
 }
-# The guide's address and tag are those of a repository here, by git's insteadOf.
+# git's insteadOf redirects the guide's address to a local repository, which has the guide's tag.
 check_fetch_content() {
     have git || { echo 'SKIP: no git'; return; }
     oldest=$(printf '%s\n' 3.18 "$(cmake --version | sed -n 's/.*version //p')" | sort -V | head -n 1)
@@ -164,7 +164,7 @@ check_plugin() {
     build "$tmp/plugin" -DCMAKE_PREFIX_PATH="$prefix"
     quiet "$tmp/plugin/build/program" "$tmp/plugin/build/ops.so"
 }
-# The version is that of the header, also after the header has changed; others of its minor version are found.
+# The package has the header's version, also after the header has changed; find_package refuses other minor versions.
 check_versions() {
     install_library
     project "$tmp/versions" C find_package

@@ -180,10 +180,9 @@ case $mode in
     plain) header=yes; [ -n "$name" ] || linkage=yes; ;;
     header|std11) header=yes ;;
 esac
-case $CHECKS$name$mode in                         # a name may be that of any check
-    slow*) files= ;;
-    plain) CHECKS=quick ;;
-esac
+if [ "$CHECKS" = slow ]; then files=
+elif [ -z "$CHECKS$name" ] && [ $mode = plain ]; then CHECKS=quick      # with a name, any check can be meant
+fi
 export CHECKS
 case $mode in
     header|std11) files= ;;

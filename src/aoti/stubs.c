@@ -1,6 +1,6 @@
 #include "aoti.h"
 
-//== the library of stubs ==============================================================================================
+//== writing a shared library of stubs =================================================================================
 
 OPDI_INTERNAL void opdi_aoti_put(opdi_aoti_bytes *bytes, const void *data, size_t count) {
     if (bytes->length + count > bytes->room) {

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 #if defined(OPDISPATCH_IN_TORCH) && defined(__INCLUDE_LEVEL__)
-#if __INCLUDE_LEVEL__ == 0                        /* the header itself is compiled, as the last source file */
+#if __INCLUDE_LEVEL__ == 0                        /* cc ... -x c opdispatch.h, without an include */
 #define OPDISPATCH_IMPLEMENTATION
 #define OPD_AOTI
 #endif

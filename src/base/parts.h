@@ -1,9 +1,10 @@
-/* The two parts of the header.  If OPDISPATCH_PART is 1, this object file has the core and the typed functions; if it
-   is 2, the kernels and the operators; if it is not defined, everything.  A function or variable of one part that the
-   other part uses is OPDI_SHARED.  In the folders of the core, types, macros and inline functions are for both parts.
-   Functions and variables are inside of #if defined(OPDI_CORE), and the prototypes of shared functions are before it.
-   An OPDI_INTERNAL function or variable is used by several files of src/ but only in one part; it is static if the
-   whole header is compiled.  If OPDI_APART is defined, each file of src/ is compiled by itself. */
+/* The header can be compiled in two parts.  If OPDISPATCH_PART is 1, this object file has the core and the typed
+   functions; if it is 2, the kernels and the operators; if it is not defined, everything.
+     OPDI_SHARED      a function or variable that both parts use
+     OPDI_INTERNAL    one that several files of src/ use, but only one part; static unless OPDI_APART is defined
+     OPDI_APART       defined if each file of src/ is compiled by itself
+   In the core's folders, types, macros, inline functions and the prototypes of shared functions do not stand inside of
+   "#if defined(OPDI_CORE)", because both parts use them.  All other functions and the variables stand inside. */
 #if defined(OPDI_APART)
 #define OPDI_IMPLEMENTED
 #define OPDI_CORE

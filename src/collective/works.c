@@ -1,6 +1,6 @@
 #include "collective.h"
 
-//== running works =====================================================================================================
+//== collective operations that are running (opd_work) =================================================================
 
 static const char *opdi_collective_name(int64_t kind) {
     static const char *const names[] = {"?", "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast",

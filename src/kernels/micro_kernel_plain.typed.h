@@ -1,4 +1,4 @@
-/* Computes a tile of a product of integers that are as wide as OPDI_T, as an opdi_micro_fn. */
+/* An opdi_micro_fn: computes a tile of a product of integer matrices, whose elements are as wide as OPDI_T. */
 static void OPDI_WIDE(micro_whole)(int64_t kc, const void *const *rows, int64_t csa, const void *bv, int64_t ldb,
                                    void *cv, int64_t ldc, int add) {
     const OPDI_BITS *b = (const OPDI_BITS *)bv;

@@ -62,7 +62,8 @@ OPDI_TARGET static void OPDI_WIDE(micro_narrow)(int64_t kc, const void *const *r
 }
 #endif
 #if OPDI_LEVEL == 2 && OPDI_BYTES == 4 && defined(OPDI_ASM_PAIRS)
-/* Computes a tile of float32 sums of a product whose operands are bfloat16, two of them in each 32-bit word. */
+/* An opdi_micro_fn that computes a float32 tile of a product of bfloat16 matrices.  Each 32-bit word of the operands
+   has two consecutive steps of k. */
 OPDI_TARGET OPDI_INTERNAL void OPDI_WIDE(micro_pairs)(int64_t kc, const void *const *rows, int64_t csa,
                                                       const void *bv, int64_t ldb, void *cv, int64_t ldc, int add) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };

@@ -35,7 +35,8 @@ OPDI_TARGET static void OPDI_WIDE(lone_line)(const opdi_conv *conv, const float 
         }
     }
 }
-/* Adds the contribution of one line of gradients to the sums, four taps of a row at a time. */
+/* Adds the contribution of one line `grad` of the output's gradient to `sums` [taps, OPDI_TILE_BLOCK], the gradient of
+   the weights.  `lines` are the rows of the input that this line reads.  Handles four taps of a row at a time. */
 OPDI_TARGET static void OPDI_WIDE(lone_sum)(const opdi_conv *conv, const float *const *lines, const float *grad,
                                             int64_t count, float *sums) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };

@@ -1,6 +1,6 @@
 #include "tools.h"
 
-//== filling from files ================================================================================================
+//== loading modules from files ========================================================================================
 
 static bool opdi_ends_with(const char *text, const char *end) {
     const size_t length = strlen(text), its = strlen(end);

@@ -1,6 +1,8 @@
 /* A matrix h [n, n] that is being reduced to its Schur form.  q [n, n] satisfies a = q^T h q for the balanced matrix a,
    or is NULL if eigenvectors are not needed; rows of h and q are ld apart.  Rows low .. high were scaled by `scale`
-   (see balance).  Scratch memory: `window` and `turn` for windows, and `other` [OPDI_SCHUR_WINDOW, ld]. */
+   (see balance).  A window is a square part of h on the diagonal that is processed on its own: `window` holds its
+   elements, and `turn` the product of its reflections.  `other` is scratch memory for [OPDI_SCHUR_WINDOW, ld] numbers,
+   or for (2 OPDI_SCHUR_VECTORS + 4) n if n <= OPDI_SCHUR_SMALL, when there are no windows. */
 typedef struct OPDI_TYPED(schur) OPDI_TYPED(schur);
 struct OPDI_TYPED(schur) {
     int64_t n, ld, low, high;
@@ -241,8 +243,8 @@ static bool OPDI_TYPED(schur_splits)(const OPDI_T *at, int64_t ld, int64_t k, in
     const double sum = large + more;
     return less * (more / sum) <= OPDI_MAX(least, epsilon * (lesser * (large / sum)));
 }
-/* Finds the diagonal block that ends at row `last`.  Returns its first row, and sets the negligible element that
-   couples this row to the row above to 0. */
+/* Finds the diagonal block that ends at row `last`.  Returns its first row.  If that is not `low`, the element that
+   couples it to the row above is negligible, and is set to 0. */
 static int64_t OPDI_TYPED(schur_first)(OPDI_T *h, int64_t ld, int64_t low, int64_t last, int64_t high, double least) {
     for (int64_t k = last; k > low; k--) {
         if (OPDI_TYPED(schur_splits)(h, ld, k, low, high, least)) {
@@ -473,9 +475,10 @@ static bool OPDI_TYPED(schur_swap)(const opdi_chase *chase, int64_t k, int p, in
 static int OPDI_TYPED(block_before)(const opdi_chase *chase, int64_t end) {
     return end > 1 && ((const OPDI_T *)chase->h)[(end - 1) * chase->ld + end - 2] != 0 ? 2 : 1;
 }
-/* Deflates a window of `count` rows in Schur form.  The element left of the window becomes a column of numbers (the
-   spike).  Blocks at which the spike is negligible have converged and are moved to the end.  Returns the number of rows
-   that have not converged. */
+/* Finds the converged rows of a window of `count` rows in Schur form (aggressive early deflation).  `spike` is the
+   absolute value of the element left of the window, which the reduction has spread over a column.  A block has
+   converged if its part of that column is negligible.  Moves the other blocks to the top, so that the converged ones
+   are at the end.  Returns the number of rows that have not converged. */
 static int64_t OPDI_TYPED(schur_deflate)(const opdi_chase *chase, int64_t count, double spike, double least,
                                          OPDI_T *room) {
     const OPDI_T *const h = (const OPDI_T *)chase->h, *const q = (const OPDI_T *)chase->q;

@@ -119,8 +119,9 @@ static int64_t OPDI_TYPED(lu_narrow)(int64_t rows, int64_t columns, OPDI_TYPED(b
             a.at[j * a.rs + k] = a.at[best * a.rs + k];
             a.at[best * a.rs + k] = kept;
         }
+        /* if the pivot is 0, the elements below it are 0 or NaN, and stay */
         for (int64_t i = j + 1; pivot != 0 && i < rows; i++) { a.at[i * a.rs + j] /= pivot; }
-        if (j + 1 < columns && j + 1 < rows) {    /* if the pivot is 0 or NaN, so are all elements below */
+        if (j + 1 < columns && j + 1 < rows) {
             OPDI_T *const below = a.at + (j + 1) * a.rs + j;
             OPDI_TYPED(slim_minus)(rows - j - 1, columns - j - 1, 1, below, a.rs, 0, a.at + j * a.rs + j + 1, 0,
                                   below + 1, a.rs);

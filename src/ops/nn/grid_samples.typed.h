@@ -1,5 +1,6 @@
-/* The rows or columns of an image that are read for one coordinate.  at: their indices (-1: outside of the image).
-   weight: their weights.  slope: the derivatives of the weights.  lost: NaN if the coordinate is NaN, else 0. */
+/* The rows or columns of an image that are read for one coordinate.  at: their indices, or -1 if outside of the image.
+   weight: their weights.  slope: the derivatives of the weights with respect to the coordinate.  lost is added to the
+   result: NaN if the coordinate, after padding, is NaN or infinite; else 0.  In nearest mode it is always 0. */
 typedef struct OPDI_TYPED(looks) {
     int count;
     int64_t at[4];

@@ -184,8 +184,8 @@ OPDI_INTERNAL void OPDI_TYPED(norm_backward)(void *ctx, int64_t begin, int64_t e
                               (const OPDI_T *)norm->grad + row * len, (OPDI_T *)norm->dx + row * len);
     }
 }
-/* Computes the gradients that layer norm needs: dx, and the blocks' parts of dw and db.  Works on blocks [begin,
-   end) of OPDI_NORM_ROWS rows, and reads each row once. */
+/* Computes the gradients of layer norm for blocks [begin, end), each of OPDI_NORM_ROWS rows: dx unless norm->dx is NULL
+   and, unless norm->parts is NULL, the sums of dw and db over each block.  Reads each row once. */
 OPDI_INTERNAL void OPDI_TYPED(norm_layer_back)(void *ctx, int64_t begin, int64_t end) {
     const opdi_norm *norm = (const opdi_norm *)ctx;
     const int64_t n = norm->n;

@@ -21,7 +21,8 @@ static void OPDI_TYPED(upsample_line_back)(const opdi_upsample *upsample, OPDI_T
         for (int64_t k = 0; k < taps->count[i]; k++) { y[at[k]] += factor * weight[i * taps->most + k] * x[i]; }
     }
 }
-/* Resizes one image x [in] to y [out].  If upsample->back is set, adds the gradient x [out] to y [in]. */
+/* Resizes one image x, of sizes upsample->in, to y, of sizes upsample->out.  If upsample->back is set, does the
+   reverse: x is the gradient of the output, and its contributions are added to y, the gradient of the input. */
 static void OPDI_TYPED(upsample)(const opdi_upsample *upsample, const OPDI_T *x, OPDI_T *y) {
     const opdi_taps *planes = &upsample->side[0], *rows = &upsample->side[1];
     const int64_t *in = upsample->in, *out = upsample->out;

@@ -47,8 +47,8 @@ static void OPDI_TYPED(fft_write_run)(const opdi_fft *fft, int64_t first, int64_
     if (fft->ycomplex) { fft->steps.join(a, b, count, fft->scale, y); }
     for (int64_t i = 0; !fft->ycomplex && i < count; i++) { y[i] = a[i] * scale; }
 }
-/* fft_read_row and fft_write_row read and write `count` elements of the line that begins at `at`, from element
-   `step` on. */
+/* Reads `count` elements, from number `step` on, of the line that begins at `at`: the real parts to a, the imaginary
+   parts to b. */
 static void OPDI_TYPED(fft_read_row)(const opdi_fft *fft, int64_t at, int64_t step, int64_t count, OPDI_T *a,
                                      OPDI_T *b) {
     const int64_t total = fft->plan->length;
@@ -68,6 +68,8 @@ static void OPDI_TYPED(fft_read_row)(const opdi_fft *fft, int64_t at, int64_t st
     }
     for (; i < count; i++) { OPDI_TYPED(fft_read)(fft, at, step + i, &a[i], &b[i]); }
 }
+/* Writes `count` elements with real parts a and imaginary parts b to the line that begins at `to`, from number `step`
+   on.  Leaves out elements from fft->out on. */
 static void OPDI_TYPED(fft_write_row)(const opdi_fft *fft, int64_t to, int64_t step, int64_t count, const OPDI_T *a,
                                       const OPDI_T *b) {
     count = OPDI_MIN(count, fft->out - step);
@@ -223,8 +225,9 @@ static bool OPDI_TYPED(fft_even)(const int64_t *at, int64_t count, int64_t apart
     for (int64_t lane = 1; lane < count; lane++) { if (at[lane] != at[0] + lane * apart) { return false; } }
     return true;
 }
-/* Reads `count` lines as rows x [pairs, 2, lanes]: the pairs of real lines or, if fft->mirror is set, one half of
-   the transforms of real lines.  The last number of such a half is real; it becomes the imaginary part of the first. */
+/* Reads `count` lines into rows x [pairs, 2, lanes].  A real line of 2 n numbers is read as n pairs of neighbouring
+   numbers.  If fft->mirror is set, the line is instead the first half of the transform of a real line: n + 1 complex
+   numbers.  The first and the last of these are real, so the last one is stored as the first one's imaginary part. */
 static void OPDI_TYPED(fft_read_halves)(const opdi_fft *fft, const int64_t *at, int64_t count, OPDI_T *x) {
     const OPDI_T *from = (const OPDI_T *)fft->from;
     const int64_t pairs = fft->plan->length, apart = count > 1 ? at[1] - at[0] : 0;
@@ -342,8 +345,8 @@ static OPDI_T *OPDI_TYPED(fft_group_run)(const opdi_fft *fft, OPDI_T *x, int64_t
     return fft->plan->order ? OPDI_TYPED(fft_group_powers)(fft, x, room, fft->exchange)
         : OPDI_TYPED(fft_group_chirp)(fft, x, room, fft->exchange);
 }
-/* Transforms `count` lines, at most OPDI_FFT_LANES, side by side.  at[count] and to[count] are their starts in x and
-   y of *fft; `x` is scratch memory. */
+/* Transforms `count` lines (at most OPDI_FFT_LANES) side by side.  Line i begins at fft->from + at[i], and its
+   transform at fft->to + to[i], counted in numbers.  `x` is scratch memory. */
 static void OPDI_TYPED(fft_group)(const opdi_fft *fft, const int64_t *at, const int64_t *to, int64_t count, OPDI_T *x) {
     const opdi_fft_plan *plan = fft->plan;
     const int64_t rows = plan->inner ? OPDI_MAX(plan->inner->length, plan->length) : plan->length;
