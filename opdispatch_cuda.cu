@@ -103,17 +103,22 @@ static bool opdi_cu_sticks(cudaError_t e) {
     const int n = (int)e;
     return n == 214 || n == 220 || n == 226 || n == 700 || n == 702 || n == 710 || (n >= 714 && n <= 719) || n == 721;
 }
+/* Sets the error that memory of the host ran out.  Returns -1. */
+static int opdi_cu_no_memory(const char *what) {
+    return opd_fail(OPD_ERROR_MEMORY, "out of memory: %s could not be allocated", what);
+}
 /* Sets an error that says that `what` failed with e.  Returns -1. */
 static int opdi_cu_failed(cudaError_t e, const char *what) {
     (void)cudaGetLastError();                    /* clears an error that is not permanent */
     return opd_fail(e == cudaErrorMemoryAllocation ? OPD_ERROR_MEMORY : OPD_ERROR_KERNEL,
                     "CUDA error: %s (%s in %s)%s%s%s", cudaGetErrorString(e), cudaGetErrorName(e), what,
                     e == cudaErrorNoKernelImageForDevice
-                    ? "\nopdispatch_cuda.cu was compiled for other kinds of GPUs than this one: nvcc -arch=..." : "",
+                    ? "\nopdispatch_cuda.cu was compiled for other GPUs than this one: compile it with -arch=native."
+                    : "",
                     opdi_cu_sticks(e) ? "\nThe CUDA context of this process is lost: all CUDA calls fail until the "
-                    "program is started anew. Work on the CPU goes on." : "",
-                    opdi_cu_debug ? "" : "\nKernels run asynchronously: the call that is named may be a later one than "
-                    "the one that failed. opd_cuda_debug_set(true), or OPD_CUDA_DEBUG=1, names it.");
+                    "program is started again. Operators on the CPU still work." : "",
+                    opdi_cu_debug ? "" : "\nKernels run asynchronously, so an earlier call may have failed. Call "
+                    "opd_cuda_debug_set(true) or set OPD_CUDA_DEBUG=1 to find it.");
 }
 #define OPDI_CU_TRY(call, what) do { \
         cudaError_t opdi_cu_e = (call); \
@@ -130,8 +135,8 @@ static int opdi_cu_failed(cudaError_t e, const char *what) {
 #define OPDI_CU_SECOND(first, second, ...) second
 #define OPDI_CU_OF(which, ...) which(__VA_ARGS__, 0, 0)
 #if OPDI_CU_OF(OPDI_CU_SECOND, __CUDA_ARCH_LIST__) == 0 && OPDI_CU_OF(OPDI_CU_FIRST, __CUDA_ARCH_LIST__) < 800
-#warning "compiled for compute capability 7.5 alone: newer GPUs compile it anew when a program starts, and more slowly \
-convolve bfloat16.  -arch=native, or -arch=all-major"
+#warning "compiled only for compute capability 7.5: newer GPUs compile the code again when a program starts, and \
+convolve bfloat16 more slowly.  Compile with -arch=native or -arch=all-major."
 #endif
 #endif
 
@@ -575,8 +580,8 @@ static int opdi_cu_uncaptured(cudaStream_t stream, const char *what) {
     opdi_cu_pool *pool = opdi_cu_capture_pool(stream);
     if (!pool) { return 0; }
     if (!pool->broken) { pool->broken = what; }
-    return opd_fail(OPD_ERROR_KERNEL, "CUDA: %s cannot be captured: what is captured is done when it is replayed",
-                    what);
+    return opd_fail(OPD_ERROR_KERNEL, "CUDA: %s cannot be captured, because captured work runs only when it is "
+                    "replayed", what);
 }
 /* Returns 0 unless a stream of device `index` is being captured.  If there is one, sets an error and returns -1. */
 static int opdi_cu_none_captured(int index, const char *what) {
@@ -584,8 +589,8 @@ static int opdi_cu_none_captured(int index, const char *what) {
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
     for (const opdi_cu_pool *pool : *opdi_cu_capturing) {
         if (pool->device == index) {
-            return opd_fail(OPD_ERROR_KERNEL, "CUDA: %s is not possible while a stream of cuda:%d is captured", what,
-                            index);
+            return opd_fail(OPD_ERROR_KERNEL, "CUDA: %s is not possible while a stream of cuda:%d is being captured",
+                            what, index);
         }
     }
     return 0;
@@ -788,7 +793,7 @@ static void opdi_cu_out_of_memory(int index, size_t bytes) {
     if ((e = cudaMemGetInfo(&left, &all)) != cudaSuccess) {
         (void)cudaGetLastError();
         (void)opd_fail(OPD_ERROR_MEMORY, "CUDA out of memory: this program cannot use cuda:%d at all: %s (%s). Other "
-                       "programs fill it, or have it for themselves (nvidia-smi says which)", index,
+                       "programs fill its memory, or use it exclusively (nvidia-smi lists them).", index,
                        cudaGetErrorString(e), cudaGetErrorName(e));
         return;
     }
@@ -798,7 +803,7 @@ static void opdi_cu_out_of_memory(int index, size_t bytes) {
                    opdi_cu_size_text(text[0], (double)bytes), index, opdi_cu_size_text(text[1], (double)all),
                    opdi_cu_size_text(text[2], (double)left), opdi_cu_size_text(text[3], (double)m.live),
                    opdi_cu_size_text(text[4], (double)m.cached), opdi_cu_ncapturing == 0 ? ""
-                   : " While a stream is captured what is reserved is not given back.");
+                   : " Reserved memory is not freed while a stream is being captured.");
 }
 static void *opdi_cu_alloc(void *user, int index, size_t bytes) {
     const size_t whole = (bytes + 511) & ~(size_t)511;
@@ -812,7 +817,8 @@ static void *opdi_cu_alloc(void *user, int index, size_t bytes) {
         opdi_cu_hold hold(opdi_cu_memory_lock);
         opdi_cu_pool *pool = opdi_cu_capture_pool(stream);
         if (pool && pool->device != index) {
-            (void)opd_fail(OPD_ERROR_KERNEL, "CUDA: memory of cuda:%d in a capture on cuda:%d", index, pool->device);
+            (void)opd_fail(OPD_ERROR_KERNEL, "CUDA: memory of cuda:%d cannot be allocated in a capture on cuda:%d",
+                           index, pool->device);
             return NULL;
         }
         opdi_cu_piece *p = opdi_cu_piece_new(hold, pool ? pool : &opdi_cu_pools[index], stream, whole);
@@ -864,7 +870,7 @@ static void opdi_cu_release_pinned() {
 static int opdi_cu_empty_cache(void *user, int index) {
     const opdi_cu_on on(index);
     (void)user;
-    if (opdi_cu_none_captured(index, "to empty the cache")) { return -1; }
+    if (opdi_cu_none_captured(index, "emptying the cache")) { return -1; }
     opdi_cu_release(index);
     opdi_cu_release_pinned();
     return 0;
@@ -977,7 +983,7 @@ static int opdi_cu_copy_async(void *user, void *to, int to_index, const void *fr
         opdi_cu_piece *p = opdi_cu_pinned_of(to_index < 0 ? to : from);
         if (p) { opdi_cu_use_add(p, index, stream); } else { pinned = false; }
     }
-    if (!pinned && opdi_cu_uncaptured(stream, "a copy from or to memory of the host that is not pinned")) { return -1; }
+    if (!pinned && opdi_cu_uncaptured(stream, "a copy from or to host memory that is not pinned")) { return -1; }
     return opdi_cu_copy_queue(to, to_index, from, from_index, bytes);
 }
 static int opdi_cu_copy_bytes(void *user, void *to, int to_index, const void *from, int from_index, size_t bytes) {
@@ -986,7 +992,7 @@ static int opdi_cu_copy_bytes(void *user, void *to, int to_index, const void *fr
     (void)user;
     if (to_index >= 0 && from_index >= 0) { return opdi_cu_copy_queue(to, to_index, from, from_index, bytes); }
     if (opdi_cu_uncaptured(stream, to_index < 0 ? "a copy to the host (item, printing, an index by bool)"
-                           : "a copy from the host that waits") ||
+                           : "a blocking copy from the host") ||
         opdi_cu_copy_queue(to, to_index, from, from_index, bytes)) { return -1; }
     opdi_cu_groups_flush(opdi_cu_current());
     OPDI_CU_TRY(cudaStreamSynchronize(stream), "a copy");
@@ -1010,7 +1016,7 @@ static int opdi_cu_device_set(void *user, int index) {
 static int opdi_cu_synchronize(void *user, int index) {
     const opdi_cu_on on(index);
     (void)user;
-    if (opdi_cu_none_captured(index, "to wait for the device")) { return -1; }
+    if (opdi_cu_none_captured(index, "waiting for the device")) { return -1; }
     opdi_cu_groups_flush(index);
     OPDI_CU_TRY(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     return opdi_cu_faults();
@@ -1060,7 +1066,7 @@ static int opdi_cu_stream_synchronize(void *user, int index, int64_t stream) {
     const opdi_cu_on on(index);
     const cudaStream_t s = (cudaStream_t)(intptr_t)stream;
     (void)user;
-    if (opdi_cu_uncaptured(s, "to wait for the stream")) { return -1; }
+    if (opdi_cu_uncaptured(s, "waiting for the stream")) { return -1; }
     opdi_cu_groups_flush(index);
     OPDI_CU_TRY(cudaStreamSynchronize(s), "cudaStreamSynchronize");
     return opdi_cu_faults();
@@ -1191,13 +1197,13 @@ static int opdi_cu_capture_begin(void *user, int index, int64_t stream) {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     cudaError_t e;
     (void)user;
-    if (!s) { return opd_fail(OPD_ERROR_ARGUMENT, "the default stream cannot be captured, make one (opd_stream_new)"); }
+    if (!s) { return opd_fail(OPD_ERROR_ARGUMENT, "the default stream cannot be captured: use opd_stream_new"); }
     if (!opdi_cu_fault_make()) { return -1; }
     (void)opdi_cu_blas_take(&blas);
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
-    if (opdi_cu_capture_pool(s)) { return opd_fail(OPD_ERROR_ARGUMENT, "this stream is being captured already"); }
+    if (opdi_cu_capture_pool(s)) { return opd_fail(OPD_ERROR_ARGUMENT, "this stream is already being captured"); }
     opdi_cu_pool *pool = new (std::nothrow) opdi_cu_pool();
-    if (!pool) { return opd_fail(OPD_ERROR_MEMORY, "no memory for a capture"); }
+    if (!pool) { return opdi_cu_no_memory("a capture"); }
     pool->device = index; pool->captures = true; pool->stream = s;
     if ((e = cudaStreamBeginCapture(s, cudaStreamCaptureModeRelaxed)) != cudaSuccess) {
         delete pool;
@@ -1228,11 +1234,11 @@ static int opdi_cu_capture_end(void *user, int index, int64_t stream, int64_t *c
         *capture = (int64_t)(intptr_t)g;
         return 0;
     }
-    if (pool->broken) { (void)opd_fail(OPD_ERROR_KERNEL, "the capture is void: %s was asked for", pool->broken); }
-    else if (e == cudaSuccess) { (void)opd_fail(OPD_ERROR_MEMORY, "no memory for a capture"); }
+    if (pool->broken) { (void)opd_fail(OPD_ERROR_KERNEL, "the capture failed: it cannot contain %s", pool->broken); }
+    else if (e == cudaSuccess) { (void)opdi_cu_no_memory("a capture"); }
     else {
-        (void)opdi_cu_failed(e, "a capture: something that was called meanwhile cannot be captured, or was called for "
-                             "the first time (run what is captured once before)");
+        (void)opdi_cu_failed(e, "ending a capture: a call in it cannot be captured, or was the first of its kind (make "
+                             "the same calls once before the capture)");
     }
     if (g && g->done) { (void)cudaEventDestroy(g->done); }
     if (g && g->exec) { (void)cudaGraphExecDestroy(g->exec); }
@@ -1257,13 +1263,14 @@ static int opdi_cu_sequence_of(int index, opd_draw *d, const uint64_t **state) {
         opdi_cu_piece *p = opdi_cu_piece_new(hold, &opdi_cu_pools[index], opdi_cu_streams[index], 512);
         if (!p || !opdi_cu_pool_lives(pool)) {
             if (p) { opdi_cu_give(p); }
-            return opd_fail(OPD_ERROR_MEMORY, "CUDA: no memory for the state of a generator"); }
+            return opdi_cu_no_memory("the state of a generator");
+        }
         pool->sequences.push_back({d->generator, d->key, d->at, 0, p});
         q = &pool->sequences.back();
     }
     if (q->key != d->key) {
-        pool->broken = "to seed a generator between two draws";
-        return opd_fail(OPD_ERROR_KERNEL, "CUDA: a generator was seeded between two draws of a capture");
+        pool->broken = "seeding a generator between two draws";
+        return opd_fail(OPD_ERROR_KERNEL, "CUDA: a generator cannot be seeded between two draws of a capture");
     }
     d->at -= q->at;
     if ((int64_t)d->at + d->words > q->words) { q->words = (int64_t)d->at + d->words; }
@@ -1387,8 +1394,8 @@ static int opdi_cu_nccl_load() {
     void *const library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         const char *const why = dlerror();
-        return opd_fail(OPD_ERROR_FILE, "NCCL cannot be loaded: %s (NVIDIA's package libnccl2 has libnccl.so.2; "
-                        "OPD_NCCL=/path/of/it names another file)", why ? why : name);
+        return opd_fail(OPD_ERROR_FILE, "NCCL cannot be loaded: %s. Install NVIDIA's package libnccl2, or set the "
+                        "environment variable OPD_NCCL to the path of libnccl.so.2.", why ? why : name);
     }
 #define OPDI_CU_NCCL_TAKE(name, parameters) { \
         void *const found = opdi_cu_nccl_find(library, "nccl" #name, &missing); \
@@ -1402,9 +1409,10 @@ static int opdi_cu_nccl_load() {
         return 0;
     }
     if (missing) {
-        (void)opd_fail(OPD_ERROR_FILE, "NCCL: %s has no %s: it is no NCCL, or older than 2.14", name, missing);
+        (void)opd_fail(OPD_ERROR_FILE, "NCCL: %s has no function %s: the file is not NCCL, or is older than 2.14", name,
+                       missing);
     } else {
-        (void)opd_fail(OPD_ERROR_FILE, "NCCL: %s is of version code %d, and 2.14 (%d) or newer is needed", name,
+        (void)opd_fail(OPD_ERROR_FILE, "NCCL: %s has version code %d, but 2.14 (%d) or newer is needed", name,
                        rc ? 0 : all.version, OPDI_CU_NCCL_FIRST);
     }
     (void)dlclose(library);
@@ -1502,8 +1510,8 @@ static int opdi_cu_lost_check() {
     std::lock_guard<std::mutex> guard(opdi_cu_lost_lock);
     for (const opdi_cu_group *g : *opdi_cu_lost_groups) {
         if (g->device == device) {
-            return opd_fail(OPD_ERROR_KERNEL, "%s\nWhat was computed on cuda:%d since then is not to be trusted, and "
-                            "cannot be read before opd_group_unregister.", g->lost, device);
+            return opd_fail(OPD_ERROR_KERNEL, "%s\nResults computed on cuda:%d since then may be wrong. They cannot be "
+                            "read until you call opd_group_unregister.", g->lost, device);
         }
     }
     return 0;
@@ -1557,7 +1565,7 @@ static int opdi_cu_group_settle(opdi_cu_group *g, const opdi_cu_move *m, int res
     }
     if (result == 0) { return 0; }
     if (result == OPDI_CU_NCCL_IN_PROGRESS) {
-        (void)snprintf(why, sizeof why, "not all ranks came within %.3g s: one has ended, or calls something else",
+        (void)snprintf(why, sizeof why, "not all ranks joined within %.3g s: one has ended, or called another function",
                        (double)g->timeout_ms / 1000);
     } else { (void)snprintf(why, sizeof why, "NCCL: %s", opdi_cu_nccl.GetErrorString(result)); }
     opdi_cu_group_lose(g, m, why);
@@ -1695,7 +1703,7 @@ static void opdi_cu_move_drop(opdi_cu_move *m) {
 static opdi_cu_move *opdi_cu_move_new(opdi_cu_group *g, const opd_transfer *t) {
     opdi_cu_move *const m = new (std::nothrow) opdi_cu_move();
     if (!m) {
-        (void)opd_fail(OPD_ERROR_MEMORY, "no memory for a collective");
+        (void)opdi_cu_no_memory("a collective operation");
         return NULL;
     }
     cudaError_t e = cudaEventCreateWithFlags(&m->ready, cudaEventDisableTiming);
@@ -1703,7 +1711,7 @@ static opdi_cu_move *opdi_cu_move_new(opdi_cu_group *g, const opd_transfer *t) {
     if (e == cudaSuccess) { e = cudaEventRecord(m->ready, opdi_cu_streams[g->device]); }
     if (e != cudaSuccess) {
         opdi_cu_move_free(m);
-        (void)opdi_cu_failed(e, "an event of a collective");
+        (void)opdi_cu_failed(e, "creating the events of a collective operation");
         return NULL;
     }
     m->what = *t;
@@ -1723,10 +1731,10 @@ static int opdi_cu_group_start(void *user, const opd_transfer *t, void **request
     std::unique_lock<std::mutex> hold(g->lock);
     if (g->lost[0]) { return opdi_cu_group_gone(g); }
     if (!opdi_cu_group_takes(NULL, t)) {
-        return opd_fail(OPD_ERROR_DTYPE, opdi_cu_nccl_pair(t) ? "NCCL has no tags but 0"
-                        : "NCCL has no such reduction of %s", opd_dtype_cname(t->dtype));
+        return opd_fail(OPD_ERROR_DTYPE, opdi_cu_nccl_pair(t) ? "NCCL supports no tags but 0"
+                        : "NCCL does not support this reduction for %s", opd_dtype_cname(t->dtype));
     }
-    if (opdi_cu_uncaptured(opdi_cu_streams[g->device], "a collective")) { return -1; }
+    if (opdi_cu_uncaptured(opdi_cu_streams[g->device], "a collective operation")) { return -1; }
     if (!opdi_cu_nccl_pair(t) && opdi_cu_group_flush(g)) { return opdi_cu_group_gone(g); }
     opdi_cu_move *const m = opdi_cu_move_new(g, t);
     if (!m) { return -1; }
@@ -1750,7 +1758,7 @@ static int opdi_cu_group_wait(void *user, void *request) {
     if (g->lost[0]) { rc = opdi_cu_group_gone(g); }
     else if (!m->passed) {
         const cudaError_t e = cudaStreamWaitEvent(stream, m->done, 0);
-        rc = e == cudaSuccess ? 0 : opdi_cu_failed(e, "waiting for a collective");
+        rc = e == cudaSuccess ? 0 : opdi_cu_failed(e, "waiting for a collective operation");
     }
     opdi_cu_move_drop(m);
     return rc;
@@ -1765,7 +1773,7 @@ static int opdi_cu_group_test(void *user, void *request) {
     if (m->passed || !m->queued) { return m->passed; }
     const cudaError_t e = cudaEventQuery(m->done);
     if (e == cudaSuccess) { return 1; }
-    if (e != cudaErrorNotReady) { return opdi_cu_failed(e, "asking for a collective"); }
+    if (e != cudaErrorNotReady) { return opdi_cu_failed(e, "querying a collective operation"); }
     (void)cudaGetLastError();
     return 0;
 }
@@ -1799,7 +1807,7 @@ static void opdi_cu_group_look(opdi_cu_group *g) {
     if (!m->begun && cudaEventQuery(m->ready) == cudaSuccess) { m->begun = now; }
     (void)cudaGetLastError();
     if (m->begun && now - m->begun >= g->timeout_ms) {
-        (void)snprintf(why, sizeof why, "it was not done after %.3g s: a rank has ended, or calls something else",
+        (void)snprintf(why, sizeof why, "it was not done after %.3g s: a rank has ended, or called another function",
                        (double)g->timeout_ms / 1000);
         opdi_cu_group_lose(g, m, why);
     }
@@ -1907,7 +1915,7 @@ static int opdi_cu_group_new(void *user, int index, const opd_group_desc *group,
     (void)user;
     if (opdi_cu_nccl_load()) { return -1; }
     opdi_cu_group *const g = new (std::nothrow) opdi_cu_group();
-    if (!g) { return opd_fail(OPD_ERROR_MEMORY, "no memory for a process group"); }
+    if (!g) { return opdi_cu_no_memory("a process group"); }
     (void)snprintf(g->name, sizeof g->name, "%s", group->name);
     g->device = index;
     g->rank = group->rank;
@@ -2379,7 +2387,10 @@ template <typename C> static int opdi_cu_pointwise_part(const opd_pointwise *p) 
     opdi_cu_pw_walk w;
     bool aligned = true;
     int k;
-    if (!kernels.general) { return opd_fail(OPD_ERROR_NO_KERNEL, "formula %d is not known on CUDA", (int)p->formula); }
+    if (!kernels.general) {
+        return opd_fail(OPD_ERROR_NO_KERNEL, "the CUDA plug-in lacks pointwise function %d: compile opdispatch_cuda.cu "
+                        "with the opdispatch.h of the program", (int)p->formula);
+    }
     for (k = 0; k < p->noperands; k++) { aligned = aligned && opdi_cu_aligned(p->operands[k].data); }
     if (p->linear && fast >= 0 && aligned) {
         const int size = (int)opd_dtype_size(p->common);
@@ -3724,7 +3735,7 @@ static int opdi_cu_reduce(opd_tensor *x, uint64_t mask, opd_tensor *y0, opd_tens
     if (opdi_cu_reduce_plan(&r, x, mask, y0, y1, ordered)) {
         x = opd_contiguous(x);
         if (!x || opdi_cu_reduce_plan(&r, x, mask, y0, y1, ordered)) {
-            return opd_ok() ? opd_fail(OPD_ERROR_SHAPE, "a reduction of this tensor has too many dims for CUDA") : -1;
+            return opd_ok() ? opd_fail(OPD_ERROR_SHAPE, "this reduction has too many dimensions for CUDA") : -1;
         }
     }
     how.n = r.n;
@@ -5289,7 +5300,7 @@ template <typename T> static int opdi_cu_sort_run(opdi_cu_sort<T> *s, bool keep)
     threads = tile / 4 < 64 ? 64 : (unsigned)tile / 4;
     s->keys = NULL; s->index = NULL;
     if (s->n >= (int64_t)~(uint32_t)0) {
-        return opd_fail(OPD_ERROR_SHAPE, "sorting along a dim of %lld elements is not implemented on CUDA",
+        return opd_fail(OPD_ERROR_SHAPE, "sorting along a dimension of %lld elements is not implemented on CUDA",
                         (long long)s->n);
     }
     if (longer || keep) {
@@ -6243,7 +6254,7 @@ template <class T> static int opdi_cu_nonzero_of(opd_call *call, opd_tensor *t) 
 static int opdi_cu_nonzero_kernel(opd_call *call) {
     opd_tensor *t = opd_arg_tensor(call, 0);
     if (opd_dtype_is_complex(opd_dtype(t))) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"nonzero\" not implemented for complex numbers");
+        return opd_fail(OPD_ERROR_DTYPE, "\"nonzero\" not implemented for '%s'", opd_dtype_cname(opd_dtype(t)));
     }
     if (!(t = opdi_cu_as(t, opd_dtype(t)))) { return -1; }
     OPDI_CU_ALL(opd_dtype(t), T, return opdi_cu_nonzero_of<T>(call, t))
@@ -6550,7 +6561,8 @@ static int opdi_cu_list_make(const opd_call *call, opdi_cu_list *p, const opd_te
         if (last - first + 1 != p->n) { first = 0; }
     } else { first = ndim; }
     if (ndim - p->n + opd_ndim(shape) > OPD_MAX_DIMS) {
-        return opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions", OPD_MAX_DIMS);
+        return opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions, not %d", OPD_MAX_DIMS,
+                        ndim - p->n + opd_ndim(shape));
     }
     *nout = 0;
     p->nb = p->na = 1;
@@ -7124,7 +7136,7 @@ static int opdi_cu_embedding_bag_kernel(opd_call *call) {
             opdi_cu_data<T>(w), factors ? opdi_cu_data<T>(factors) : NULL, opdi_cu_data<int64_t>(x),
             opdi_cu_data<int64_t>(at), opdi_cu_data<T>(desk[0]), opdi_cu_data<int64_t>(desk[2]),
             mode == 2 ? opdi_cu_data<int64_t>(desk[3]) : NULL, opdi_cu_guard_of(call),
-            opdi_cu_guard_of(call, "offsets have to begin with 0, not to decrease, and to be in the range of indices")};
+            opdi_cu_guard_of(call, "offsets must begin with 0, must not decrease, and must not exceed input's length")};
         if (opdi_cu_each(bags * (f.d ? f.d : 1), f)) { return -1; }
     })
     if (opd_numel(desk[1])) {
@@ -7501,7 +7513,7 @@ static void opdi_cu_windows_of(opd_call *call, opdi_cu_windows *v, const opd_ten
     opdi_cu_image_of(&v->y, y, nd);
     v->divisor = 0;
     v->adaptive = v->include_pad = false;
-    v->guard = opdi_cu_guard_of(call, "max pooling backward: an index is out of range");
+    v->guard = opdi_cu_guard_of(call, "an element of indices is out of range");
 }
 /* Reads kernel_size, stride and padding, the arguments from number `first` on.  If `maximum` is true, the next argument
    is dilation.  Otherwise, the next arguments are ceil_mode, count_include_pad and divisor_override. */
@@ -8616,7 +8628,10 @@ __global__ void opdi_cu_conv_each_kernel(opdi_cu_conv q, opdi_cu_conv_sides by, 
 template <typename T, bool BACK> static int opdi_cu_conv_each(opdi_cu_conv q, const T *from, const T *w, T *to) {
     const int64_t area = opdi_cu_volume(BACK ? q.in : q.out), channels = BACK ? q.c : q.oc, one = area * channels;
     const int64_t read = opdi_cu_volume(BACK ? q.out : q.in) * (BACK ? q.oc : q.c), images = q.n;
-    if (one >= INT32_MAX) { return opd_fail(OPD_ERROR_ARGUMENT, "convolution: an image is too large for CUDA"); }
+    if (one >= INT32_MAX) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "an image of a convolution on CUDA must have fewer than 2^31 - 1 "
+                        "elements, but has %lld", (long long)one);
+    }
     const opdi_cu_conv_sides by = {opdi_cu_divide_by((uint32_t)area),
                                    opdi_cu_divide_by((uint32_t)(channels / q.groups)),
                                    opdi_cu_divide_by((uint32_t)q.groups)};
@@ -9561,7 +9576,8 @@ static int opdi_cu_conv_read(opd_call *call, int first, const opd_tensor *x, con
             di = there ? d.data[d.n == 1 ? 0 : j] : 1;
         if (in > INT32_MAX || out > INT32_MAX || k > INT32_MAX || st > INT32_MAX || pd > INT32_MAX / 4
             || di * k > INT32_MAX / 4) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "convolution: sizes too large for CUDA");
+            return opd_fail(OPD_ERROR_ARGUMENT, "a size, stride, padding or dilation is too large for a convolution on "
+                            "CUDA");
         }
         q->v.in[i] = (int)in; q->v.out[i] = (int)out; q->v.k[i] = (int)k; q->v.s[i] = (int)st; q->v.p[i] = (int)pd;
             q->v.d[i] = (int)di;
@@ -10325,11 +10341,11 @@ static int opdi_cu_find_devices() {
         (void)cudaGetLastError();
         (void)snprintf(why, sizeof why, "the NVIDIA driver of this machine does not work: %s (%s, %d)%s",
                        cudaGetErrorString(e), cudaGetErrorName(e), (int)e, e == cudaErrorSystemNotReady
-                       ? "; its GPUs may wait for the fabric manager (systemctl status nvidia-fabricmanager)"
-                       : "; nvidia-smi may say more");
+                       ? "; the GPUs may wait for the fabric manager (systemctl status nvidia-fabricmanager)"
+                       : "; nvidia-smi may tell more");
         opd_backend_missing_set(OPD_CUDA, e == cudaErrorInsufficientDriver
-            ? "there is no NVIDIA driver on this machine, or one that is older than the companion opdispatch_cuda.cu"
-            : e == cudaSuccess || e == cudaErrorNoDevice ? "there is no GPU in this machine, or none is visible "
+            ? "this machine has no NVIDIA driver, or one that is too old for the CUDA plug-in"
+            : e == cudaSuccess || e == cudaErrorNoDevice ? "this machine has no GPU, or none is visible "
             "(CUDA_VISIBLE_DEVICES)" : why);
         return 0;
     }

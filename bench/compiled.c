@@ -151,7 +151,7 @@ static void start_torch(options *o) {
     o->to = fdopen(down[1], "w");
     o->from = fdopen(up[0], "r");
     if (o->pid > 0 && answer(o, o->version, sizeof o->version)) { return; }
-    fprintf(stderr, "no PyTorch (--python PATH says where): its column stays empty\n");
+    fprintf(stderr, "PyTorch was not found (use --python PATH): its column stays empty\n");
     o->pid = 0;
 }
 static double time_torch(options *o, int side, long calls) {

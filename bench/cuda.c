@@ -231,13 +231,13 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--filter") == 0 && more) { filter = argv[++i]; }
         else if (strcmp(argv[i], "--load") == 0 && more) { if (!opd_library_load(argv[++i])) { return opd_finish(); } }
         else {
-            printf("bench_cuda: what operators cost on a GPU\n  --load FILE    the companion as a plug-in: opdispatch_cuda.so\n"
+            printf("bench_cuda: measures operators on a GPU\n  --load FILE    the CUDA plug-in: opdispatch_cuda.so\n"
                    "  --quick        small tensors, few rounds\n  --filter TEXT  only rows whose name or text contains TEXT\n");
             return strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0 ? 0 : 2;
         }
     }
     if (opd_device_count(OPD_CUDA) == 0) {
-        printf("no GPU, or no companion (--load): nothing to measure\n");
+        printf("there is no GPU, or no CUDA plug-in (--load): nothing was measured\n");
         return opd_finish();
     }
     gpu = opd_device_of(OPD_CUDA, 0);

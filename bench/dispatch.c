@@ -1217,13 +1217,13 @@ static void bench_compile(void) {
 //-- main -------------------------------------------------------------------------------------------------------------
 
 static const char help[] =
-    "bench_dispatch: what calls, small tensors, the tape and the kernels cost\n"
-    "  --quick          few rounds, and no chain of a million\n"
+    "bench_dispatch: measures calls, small tensors, autograd and kernels\n"
+    "  --quick          few rounds, without the chain of a million operators\n"
     "  --filter TEXT    only rows whose name or text contains TEXT (libtorch runs in its quick mode)\n"
-    "  --compile        what compiling the header costs, alone\n"
+    "  --compile        measures only the compilation of the header\n"
     "  --markdown       prints Markdown, as in bench/tables\n"
-    "  --nothing        ends at once; --one-call adds two tensors: for timing the start\n"
-    "indirect: the figure in indirect calls of the same rounds; ratio: how many times faster than libtorch\n";
+    "  --nothing        ends at once, to measure the start of a program; --one-call: ends after one addition\n"
+    "indirect: the time in indirect calls of the same rounds; ratio: the time of libtorch divided by ours\n";
 
 static void print_machine(void) {
     char line[300] = "";

@@ -71,7 +71,7 @@ static void note_floor(int p, int size, double bytes) {
     double *v = &panels[p].floors[size], t, cost;
     size_t at = 0;
     enum { READS = 200000 };
-    if (!all || !order) { fprintf(stderr, "no memory\n"); exit(1); }
+    if (!all || !order) { fprintf(stderr, "out of memory\n"); exit(1); }
     for (size_t i = 0; i < n; i++) { order[i] = (uint32_t)i; }
     for (size_t i = n - 1; i > 0; i--) {          /* one cycle through all */
         uint32_t was = order[i];
@@ -216,7 +216,7 @@ static void graphs(int size) {
     t = now();
     for (int64_t i = 0; i < n; i++) {
         snprintf(text, sizeof text, "v%d", (int)(i * 7919 % n));
-        if (!opd_graph_find(g, text)) { opd_fail(OPD_ERROR_USER, "%s is not found", text); }
+        if (!opd_graph_find(g, text)) { opd_fail(OPD_ERROR_USER, "%s was not found", text); }
     }
     note(GRAPHS, 3, size, t, (double)n);
     t = now();
@@ -454,7 +454,7 @@ static int draw(const char *path) {
 
 int main(int argc, char **argv) {
     static const char help[] = "bench_growth [--quick] [--plot FILE] [--help]\n"
-        "  --quick      up to 10,000 of each, once\n  --plot FILE  writes the curves to FILE, as SVG\n";
+        "  --quick      up to 10,000 objects of each kind, once\n  --plot FILE  writes the curves to FILE, as SVG\n";
     const char *plot = NULL;
     int rounds = 3, rc;
     for (int i = 1; i < argc; i++) {

@@ -98,7 +98,7 @@ static void lapack_load(const char *path) {
         lapack = dlopen(lapack_name, RTLD_NOW | RTLD_LOCAL);
         if (path) { break; }
     }
-    if (!lapack) { fprintf(stderr, "no LAPACK: its columns stay empty\n"); }
+    if (!lapack) { fprintf(stderr, "LAPACK was not found: its columns stay empty\n"); }
     void (*threads)(int) = NULL;
     if (lapack) { *(void **)(void *)&threads = dlsym(lapack, "openblas_set_num_threads"); }
     if (threads) { threads(1); }
@@ -408,9 +408,9 @@ static void table(opd_scalar_type dtype, const char *filter, int rounds, bool ma
 }
 int main(int argc, char **argv) {
     static const char help[] = "bench_linalg [--quick] [--filter TEXT] [--lapack FILE] [--markdown] [--help]\n"
-        "  --quick        few rounds, and 64 x 64 in place of 512 x 512\n"
-        "  --filter TEXT  the rows whose name contains TEXT\n"
-        "  --lapack FILE  the shared library that has LAPACK's routines\n"
+        "  --quick        few rounds, and 64 x 64 instead of 512 x 512\n"
+        "  --filter TEXT  only rows whose name contains TEXT\n"
+        "  --lapack FILE  the shared library with the functions of LAPACK\n"
         "  --markdown     prints Markdown, as in bench/tables\n";
     const char *filter = "", *path = NULL;
     int rounds = ROUNDS;

@@ -298,7 +298,7 @@ static opd_tensor *loss_of(model *m) {
 static int arrives(opd_tensor *leaf, void *user) {
     model *const m = (model *)user;
     if (m->arrived >= m->count || leaf != m->params[m->count - 1 - m->arrived]) {
-        return opd_fail(OPD_ERROR_USER, "gradients do not arrive in reverse order");
+        return opd_fail(OPD_ERROR_USER, "the gradients do not arrive in reverse order");
     }
     m->arrivals[m->count - 1 - m->arrived++] = now();
     return 0;
@@ -424,7 +424,7 @@ static int read_table(kernels *k, const char *path) {
     const bool right = scan_table(file, k);
     (void)fclose(file);
     if (right) { return 0; }
-    fprintf(stderr, "%s: not a table as --record writes them\n", path);
+    fprintf(stderr, "%s: this is not a table that --record has written\n", path);
     return -1;
 }
 
@@ -823,28 +823,28 @@ static void compare_all(plan p, const settings *s, opd_group *world) {
 
 static int usage(int rc) {
     fputs("bench_scaling: predicts a training step on 1 to 1,024 ranks from layers that are timed here\n"
-          "  --net NAME            shared, 25gbe (unless you say otherwise), 100gbe, infiniband\n"
-          "  --latency US, --bandwidth GBITS      of its links, a second\n"
-          "  --per-node N          ranks on each node, over shared memory among them: 1\n"
-          "  --inner-latency US, --inner-bandwidth GBITS      of that\n"
-          "  --cores N             of a node, where it has fewer than ranks\n"
-          "  --overlap X           0 to 1: how fast transfers move while a rank computes\n"
-          "  --algorithm NAME      ring, halving, tree, auto: the fastest of them\n"
-          "  --sharded             parameters, gradients and states divided: opd_sharded_parallel\n"
-          "  --bucket MB           of opd_data_parallel: 25\n"
-          "  --blocks N, --features N, --tokens N, --batch N      the model, and sequences on each rank\n"
-          "  --whole-batch N       sequences of the whole batch, which strong scaling divides: 1024\n"
-          "  --ranks N             up to which: 1024\n"
-          "  --record FILE, --table FILE          writes what was timed; takes it from there\n"
-          "  --plot FILE           the curves of three networks, as SVG\n"
+          "  --net NAME            the network: shared, 25gbe (the default), 100gbe, infiniband\n"
+          "  --latency US, --bandwidth GBITS      of the links of the network, bandwidth per second\n"
+          "  --per-node N          ranks on each node, which communicate over shared memory (1)\n"
+          "  --inner-latency US, --inner-bandwidth GBITS      of this shared memory\n"
+          "  --cores N             cores of a node, if it has fewer cores than ranks\n"
+          "  --overlap X           0 to 1: speed of transfers while a rank computes\n"
+          "  --algorithm NAME      the reduction: ring, halving, tree, or auto (the fastest)\n"
+          "  --sharded             divides parameters, gradients and states, as opd_sharded_parallel\n"
+          "  --bucket MB           the size of buckets of opd_data_parallel (25)\n"
+          "  --blocks N, --features N, --tokens N, --batch N      the sizes of the model, and sequences on each rank\n"
+          "  --whole-batch N       sequences of the whole batch, which strong scaling divides (1024)\n"
+          "  --ranks N             the largest number of ranks (1024)\n"
+          "  --record FILE, --table FILE          writes the measured times to a file; reads them from a file\n"
+          "  --plot FILE           writes the curves of three networks as SVG\n"
           "  --quick               a small model, few rounds\n"
-          "Built with -DSCALING_MPI and run by mpirun it also trains on 1, 2 and 4 ranks here, and compares;\n"
-          "  --measure             only says how much communication is hidden, and how much faster all ranks are\n",
+          "If built with -DSCALING_MPI and run by mpirun, it also trains on 1, 2 and 4 ranks and compares the times;\n"
+          "  --measure             prints only the share of hidden communication, and the speed-up of all ranks\n",
           rc ? stderr : stdout);
     return rc;
 }
 static int refuse(const char *option, const char *why) {
-    fprintf(stderr, "bench_scaling: cannot take %s with %s\n", option, why);
+    fprintf(stderr, "bench_scaling: %s is not possible with %s\n", option, why);
     return usage(2);
 }
 /* A number from least to most after an option; false where there is none. */
@@ -921,10 +921,10 @@ int main(int argc, char **argv) {
     for (int i = 1, words; i < argc; i += words) {
         words = take_option(argv + i, &p, &s);
         if (!words && strcmp(argv[i], "--help") == 0) { return usage(0); }
-        if (!words) { return refuse(argv[i], argv[i + 1] ? argv[i + 1] : "nothing behind it"); }
+        if (!words) { return refuse(argv[i], argv[i + 1] ? argv[i + 1] : "a missing argument"); }
     }
-    if (s.features % HEADS) { return refuse("--features", "no multiple of 4, the number of heads"); }
-    if (p.sharded && p.algorithm == TREE) { return refuse("--sharded", "a tree, which splits nothing"); }
+    if (s.features % HEADS) { return refuse("--features", "a number that is not a multiple of 4 (the number of heads)"); }
+    if (p.sharded && p.algorithm == TREE) { return refuse("--sharded", "the algorithm tree, which splits nothing"); }
     opd_threads_set(1);
 #if defined(SCALING_MPI)
     opd_group *world = mpi_group_begin();

@@ -145,7 +145,7 @@ static bool same(const char *what, opd_tensor *a, opd_tensor *b) {
     opd_tensor *most = opd_max(opd_abs(opd_sub(a, b)));
     const bool is = most && opd_item_f64(most) < 1e-4;
     printf("%-60s %s\n", what, is ? "yes" : "NO");
-    return is || opd_fail(OPD_ERROR_USER, "%s: no", what);
+    return is || opd_fail(OPD_ERROR_USER, "the check failed: %s", what);
 }
 
 static void graphs(opd_tensor *pic) {

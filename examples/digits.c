@@ -94,7 +94,7 @@ static int read_digits(const char *path, digit_set *set) {
     unsigned long long want = 0, hash = 0xcbf29ce484222325u;
     int n = 0;
     FILE *f = fopen(path, "r");
-    if (!f) { return bad_data(path, "cannot be opened (run from the project's root, or say --data FILE)"); }
+    if (!f) { return bad_data(path, "cannot be opened (run from the root of the project, or use --data FILE)"); }
     while (fgets(line, sizeof line, f)) {
         if (line[0] == '#') {
             const char *sum = strstr(line, "newlines ");
@@ -108,12 +108,12 @@ static int read_digits(const char *path, digit_set *set) {
         for (const char *p = line; *p; p++) { hash = (hash ^ (unsigned char)*p) * 0x100000001b3u; }
         for (int i = 0; i < PIXELS; i++) {
             int c = line[i], v = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'g' ? c - 'a' + 10 : -1;
-            if (v < 0) { fclose(f); return bad_data(path, "is damaged: a pixel is none of 0-9, a-g"); }
+            if (v < 0) { fclose(f); return bad_data(path, "is damaged: a pixel is not one of 0-9, a-g"); }
             set->pixels[n][i] = (float)v / 16.0f;
         }
         if (line[PIXELS + 1] < '0' || line[PIXELS + 1] > '9') {
             fclose(f);
-            return bad_data(path, "is damaged: a label is no digit");
+            return bad_data(path, "is damaged: a label is not a digit");
         }
         set->label[n++] = line[PIXELS + 1] - '0';
     }
@@ -312,13 +312,13 @@ static int usage(FILE *to, int status) {
                 "              [--save FILE] [--resume FILE] [--device NAME] [--load FILE]\n"
                 "  Trains a small convolutional network on 8x8 images of handwritten digits and tests it on every fifth one.\n"
                 "  --epochs N   passes over the training images (30)\n"
-                "  --seed N     of the first weights and of the order of the images (0)\n"
+                "  --seed N     the seed for the first weights and for the order of the images (0)\n"
                 "  --data FILE  the images (examples/data/digits.txt)\n"
-                "  --plain      one line an epoch, no progress bar that moves (the default when the output is no terminal)\n"
+                "  --plain      prints one line per epoch, without a progress bar (the default if the output is not a terminal)\n"
                 "  --save FILE  writes the trained network, the optimizer and the epoch (.pt or .safetensors)\n"
-                "  --resume F   goes on from such a file, by --epochs more\n"
-                "  --device D   where it trains: cpu (the default), cuda\n"
-                "  --load FILE  a plug-in that brings the device: opdispatch_cuda.so (not with -DOPD_LEAN)\n");
+                "  --resume F   continues the training from such a file for --epochs more epochs\n"
+                "  --device D   the device for the training: cpu (the default) or cuda\n"
+                "  --load FILE  loads the plug-in of the device: opdispatch_cuda.so (not with -DOPD_LEAN)\n");
     return status;
 }
 

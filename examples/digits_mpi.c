@@ -63,7 +63,7 @@ static void print_speed(const opd_group *world, double images, double seconds) {
         const double *each = opd_data_f64(all);
         for (int i = 0; each && i < opd_group_size(world); i++) { sum += each[i]; }
         if (each && opd_group_rank(world) == 0) {
-            printf("%d rank(s), %.0f images a second:", opd_group_size(world), sum);
+            printf("%d rank(s), %.0f images per second:", opd_group_size(world), sum);
             for (int i = 0; i < opd_group_size(world); i++) { printf(" %.0f", each[i]); }
             printf("\n");
         }
@@ -123,7 +123,7 @@ int main(int argc, char **argv) {
         }
     }
     if (epochs < 1) {
-        fprintf(stderr, "digits_mpi: --epochs is at least 1\n");
+        fprintf(stderr, "digits_mpi: --epochs needs a number of at least 1\n");
         return 2;
     }
     if (read_digits(data, &set)) { return 1; }

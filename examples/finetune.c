@@ -32,7 +32,10 @@ static int read_digits(const char *path, digit_set *set) {
     char line[512];
     int n = 0;
     FILE *f = fopen(path, "r");
-    if (!f) { return opd_fail(OPD_ERROR_ARGUMENT, "%s cannot be opened (run from the project's root, or say --data FILE)", path); }
+    if (!f) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s cannot be opened (run from the root of the project, or use --data "
+                        "FILE)", path);
+    }
     while (fgets(line, sizeof line, f)) {
         if (line[0] == '#') { continue; }
         if (n == IMAGES || strlen(line) != PIXELS + 3 || line[PIXELS + 1] < '0' || line[PIXELS + 1] > '9') { n = 0; break; }
@@ -167,12 +170,12 @@ static int finetune(const settings *s, const digit_set *set) {
 
 static int usage(FILE *to, int status) {
     fprintf(to, "usage: finetune [--model FILE] [--epochs N] [--out FILE] [--data FILE] [--plain]\n"
-                "  Trains an exported program on with more classes than PyTorch showed it.\n"
+                "  Continues the training of an exported program, with more classes than it was trained on in PyTorch.\n"
                 "  --model FILE  the exported program (examples/data/four_digits.pt2)\n"
                 "  --epochs N    passes over the training images (10)\n"
-                "  --out FILE    saves the state dict there, for PyTorch to load\n"
+                "  --out FILE    saves the state dict to a file that PyTorch can load\n"
                 "  --data FILE   the images (examples/data/digits.txt)\n"
-                "  --plain       one line an epoch (the default when the output is no terminal)\n");
+                "  --plain       prints one line per epoch (the default if the output is not a terminal)\n");
     return status;
 }
 

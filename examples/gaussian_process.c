@@ -243,9 +243,9 @@ static int kalman_filter(const settings *s) {
 
 static int usage(FILE *to, int status) {
     fprintf(to, "usage: gaussian_process [--steps N] [--losses]\n"
-                "  Trains a Gaussian process and a Kalman filter, and draws what they have learned.\n"
-                "  --steps N   steps of Adam for each (200)\n"
-                "  --losses    prints the loss of every step, and no pictures\n");
+                "  Trains a Gaussian process and a Kalman filter, and draws the results.\n"
+                "  --steps N   steps of Adam for each of them (200)\n"
+                "  --losses    prints the loss of each step instead of pictures\n");
     return status;
 }
 

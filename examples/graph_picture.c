@@ -49,9 +49,9 @@ static void render(const char *dot, const char *svg) {
 
 static int usage(FILE *to, int status) {
     fprintf(to, "usage: graph_picture [--no-saved] [NAME]\n"
-                "  Writes the backward graph of a small network to NAME.dot (NAME: graph), in Graphviz' language, and draws it to\n"
-                "  NAME.svg where `dot` is installed.\n"
-                "  --no-saved   without the bytes that nodes keep\n");
+                "  Writes the backward graph of a small network to NAME.dot (graph.dot) in the language of Graphviz, and draws it to\n"
+                "  NAME.svg if `dot` is installed.\n"
+                "  --no-saved   leaves out the sizes of the saved tensors\n");
     return status;
 }
 
@@ -81,7 +81,7 @@ int main(int argc, char **argv) {
         size_t length = opd_graph_dot(&loss, 1, &options, NULL, 0);
         text = length ? malloc(length + 1) : NULL;
         if (text) { opd_graph_dot(&loss, 1, &options, text, length + 1); }
-        else if (opd_ok()) { opd_fail(OPD_ERROR_MEMORY, "no memory for the text"); }
+        else if (opd_ok()) { opd_fail(OPD_ERROR_MEMORY, "there is no memory for the text"); }
     }
     if (opd_ok()) {
         FILE *f = fopen(dot, "w");

@@ -29,7 +29,7 @@ static const char source[] =
 int main(int argc, char **argv) {
     if (argc > 2 || (argc > 1 && argv[1][0] == '-' && (argv[1][1] == '-' || argv[1][1] == 'h'))) {
         const bool asked = argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
-        fputs("usage: inline [FORMULA]\n  FORMULA   of x, in C, such as \"x * expf(-x * x)\"; one that begins with -- in brackets\n", asked ? stdout : stderr);
+        fputs("usage: inline [FORMULA]\n  FORMULA   an expression of x in C, such as \"x * expf(-x * x)\"; write brackets around it if it begins with --\n", asked ? stdout : stderr);
         return asked ? 0 : 2;
     }
     char text[2000];

@@ -37,7 +37,7 @@ static int read_digits(const char *path, digit_set *set) {
     char line[512];
     int n = 0;
     FILE *f = fopen(path, "r");
-    if (!f) { fprintf(stderr, "mixed_precision: %s cannot be opened (run from the project's root)\n", path); return -1; }
+    if (!f) { fprintf(stderr, "mixed_precision: %s cannot be opened (run from the root of the project)\n", path); return -1; }
     while (n < IMAGES && fgets(line, sizeof line, f)) {
         if (line[0] == '#' || strlen(line) < PIXELS + 2) { continue; }
         for (int i = 0; i < PIXELS; i++) {
@@ -167,12 +167,12 @@ int main(int argc, char **argv) {
         else {
             const bool asked = strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
             fputs("usage: mixed_precision [--epochs N] [--seeds N] [--check]\n"
-                  "  --check   fails if one of the precisions learns much less than float32\n", asked ? stdout : stderr);
+                  "  --check   fails if the accuracy of a precision is much lower than that of float32\n", asked ? stdout : stderr);
             return asked ? 0 : 2;
         }
     }
     if (epochs < 1 || seeds < 1 || read_digits("examples/data/digits.txt", &set)) { return 1; }
-    printf("%-16s  test accuracy  ms a step  MB kept  MB at most  scale at the end\n", "");
+    printf("%-16s  test accuracy  ms/step    MB kept  MB at most  scale at the end\n", "");
     for (int k = 0; k < 3 && opd_ok(); k++) {
         outcome o = {0}, sum = {0};
         for (int s = 0; s < seeds; s++) {

@@ -17,15 +17,15 @@
 static void usage(void) {
     fputs("usage: model_to_c MODEL.pt2 FOLDER [--name NAME] [--inputs FILE.npz] [--size N] [--open N:M] [--calls]\n"
           "  MODEL.pt2       an exported program (torch.export.save)\n"
-          "  FOLDER          gets NAME.c, NAME.h, NAME.weights and main.c; made if it is not there\n"
-          "  --name NAME     of files and functions: letters, digits and _ (model)\n"
-          "  --inputs FILE   an example of the inputs, in0, in1, ...: their sizes become those of the C functions\n"
-          "  --size N        without an example: what sizes are that may differ between runs\n"
-          "  --open N:M      the first of these is an argument of the C functions, from N to M; N:M,N:M: so is the second;\n"
-          "                  -,N:M: that one alone.  main.c runs them with the example's\n"
-          "  --calls         operators without a form in C (linear algebra, Fourier transforms, a library's own) are\n"
-          "                  called: the folder is built with opdispatch.h then\n"
-          "  exit status     0, or 1 with one line that says what is wrong\n", stdout);
+          "  FOLDER          the folder for NAME.c, NAME.h, NAME.weights and main.c; it is made if necessary\n"
+          "  --name NAME     the name of files and functions: letters, digits and _ (model)\n"
+          "  --inputs FILE   examples of the inputs, in0, in1, ...; the C functions get their sizes\n"
+          "  --size N        without examples: the value for sizes that may differ between runs\n"
+          "  --open N:M      the first such size becomes an argument of the C functions, from N to M; N:M,N:M: also the\n"
+          "                  second; -,N:M: only the second.  main.c calls the functions with the sizes of the examples\n"
+          "  --calls         the C code calls operators that cannot be written in C (linear algebra, Fourier transforms,\n"
+          "                  operators of libraries); the folder must then be built with opdispatch.h\n"
+          "  exit status     0, or 1 with one line that describes the error\n", stdout);
 }
 /* Makes an input from its type, "float32 [s0=1..64, 4*s1, 3]" or "int"; a size that differs between runs is `open`. */
 static int input_of_type(const char *type, int64_t open, opd_value *value) {
@@ -34,16 +34,16 @@ static int input_of_type(const char *type, int64_t open, opd_value *value) {
     int64_t sizes[OPD_MAX_DIMS];
     int ndim = 0, i;
     const char *at = strchr(type, '[');
-    if (!at) { return opd_fail(OPD_ERROR_USER, "an input is of type %s: give an example by --inputs", type); }
+    if (!at) { return opd_fail(OPD_ERROR_USER, "an input has the type %s: give examples with --inputs", type); }
     for (at++; *at && *at != ']' && ndim < OPD_MAX_DIMS; at += *at == ',' ? 2 : 0) {
         char *end;
         sizes[ndim] = strtoll(at, &end, 10);
         if (end == at || *end == '*') { sizes[ndim] = open < 1 ? 0 : end == at ? open : sizes[ndim] * open; }
         if (at[strcspn(at, "(,]")] == '(') {
-            return opd_fail(OPD_ERROR_USER, "an input is %.150s: give an example by --inputs", type);
+            return opd_fail(OPD_ERROR_USER, "an input is %.150s: give examples with --inputs", type);
         }
         if (sizes[ndim] < 1) {
-            return opd_fail(OPD_ERROR_USER, "an input is %s: say what its open sizes are by --size or --inputs", type);
+            return opd_fail(OPD_ERROR_USER, "an input is %s: give its open sizes with --size or --inputs", type);
         }
         ndim++;
         at += strcspn(at, ",]");
@@ -55,7 +55,7 @@ static int input_of_type(const char *type, int64_t open, opd_value *value) {
         *value = opd_value_tensor(tensor);
         return tensor ? 0 : -1;
     }
-    return opd_fail(OPD_ERROR_USER, "an input is %s, which has no form in C", type);
+    return opd_fail(OPD_ERROR_USER, "an input is %s, which is not supported in C", type);
 }
 /* Finds the dims of an input with the first and the second of the sizes that differ between runs, by their names in
    "float32 [s0=1..64, s1, 3]"; -1: none. */
@@ -151,7 +151,7 @@ static const char main_text[] =
     "    const unsigned char *data = read_all(path, &size);\n"
     "    char text[1024];\n"
     "    unsigned char *elements;\n"
-    "    if (size < 12 || memcmp(data, \"\\x93NUMPY\", 6) != 0) { fprintf(stderr, \"%s is no .npy file\\n\", path); exit(1); }\n"
+    "    if (size < 12 || memcmp(data, \"\\x93NUMPY\", 6) != 0) { fprintf(stderr, \"%s is not a .npy file\\n\", path); exit(1); }\n"
     "    head = data[6] == 1 ? 10 + data[8] + 256 * data[9] : 12 + data[8] + 256 * data[9];\n"
     "    snprintf(text, sizeof text, \"%.*s\", (int)(head < size ? head - 10 : 0), (const char *)data + 10);\n"
     "    if (!strstr(text, array->dtype) || strstr(text, \"True,\") || size - head != array->bytes) {\n"
@@ -230,7 +230,7 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--size") == 0 && more) { open = strtoll(argv[++i], NULL, 10); }
         else if (strcmp(argv[i], "--open") == 0 && more) { open_ranges(argv[++i], &options, dims); }
         else if (strcmp(argv[i], "--calls") == 0) { options.calls = 1; }
-        else if (argv[i][0] == '-') { fprintf(stderr, "model_to_c: what is %s? see --help\n", argv[i]); return 1; }
+        else if (argv[i][0] == '-') { fprintf(stderr, "model_to_c: unknown option %s, see --help\n", argv[i]); return 1; }
         else if (!model) { model = argv[i]; }
         else if (!folder) { folder = argv[i]; }
         else { fprintf(stderr, "model_to_c: too many arguments, see --help\n"); return 1; }
@@ -244,7 +244,7 @@ int main(int argc, char **argv) {
     opd_program *const program = opd_program_load(model, NULL);
     opd_tensor_file *const file = program && inputs ? opd_tensor_file_open(inputs) : NULL;
     if (!program || (inputs && !file)) { return fail(); }
-    if ((n = opd_program_ninputs(program)) > MOST) { fprintf(stderr, "model_to_c: more than %d inputs\n", MOST); return 1; }
+    if ((n = opd_program_ninputs(program)) > MOST) { fprintf(stderr, "model_to_c: the program has more than %d inputs\n", MOST); return 1; }
     if (options.open && !open) { open = options.open_2 && options.most_2 < options.most ? options.most_2 : options.most; }
     for (i = 0; i < n && rc == 0; i++) {
         char type[400];
@@ -271,7 +271,7 @@ int main(int argc, char **argv) {
         }
     }
     if (nout < 0 || rc) { return fail(); }
-    printf("%s/%s.c, %s.h, %s.weights and main.c are written.  Built and run by\n"
+    printf("%s/%s.c, %s.h, %s.weights and main.c were written.  To build and run them:\n"
            "  cc -O3 -march=native %s%s/main.c %s/%s.c -o %s/%s -lm\n  %s/%s %s/%s.weights", folder, options.name, options.name,
            options.name, options.calls ? "-I WHERE_OPDISPATCH_IS " : "", folder, folder, options.name, folder, options.name, folder, options.name, folder, options.name);
     for (i = 0; i < n; i++) { if (in[i].tag == OPD_TAG_TENSOR) { printf(" %s.npy", opd_program_input_name(program, i)); } }

@@ -125,8 +125,8 @@ static int mpi_group_enter(void) {
     if (mpi_group_threads < MPI_THREAD_SERIALIZED) {
         (void)MPI_Is_thread_main(&main_thread);
         if (!main_thread) {
-            return opd_fail(OPD_ERROR_USER, "MPI was begun with %s: only the main thread may use it "
-                            "(MPI_Init_thread with MPI_THREAD_SERIALIZED)", mpi_group_threads == MPI_THREAD_FUNNELED
+            return opd_fail(OPD_ERROR_USER, "MPI was initialised with %s, so only the main thread may use it: call "
+                            "MPI_Init_thread with MPI_THREAD_SERIALIZED", mpi_group_threads == MPI_THREAD_FUNNELED
                             ? "MPI_THREAD_FUNNELED" : "MPI_THREAD_SINGLE");
         }
     }
@@ -255,8 +255,8 @@ static void mpi_group_compare(mpi_group *group) {
         if (!group->why[0] && (sum->most[0] != sum->mine[0] || sum->most[1] != sum->mine[1])) {
             group->differs = 1;
             (void)snprintf(group->why, sizeof group->why, "ranks have called other collectives, or in another order, "
-                           "since call %ld (rank %d: %ld calls): values may be wrong since then; OPD_MPI_CHECKED=1 "
-                           "says which", group->same + 1, group->rank, sum->calls);
+                           "since call %ld (rank %d: %ld calls): values may be wrong since then; set OPD_MPI_CHECKED=1 "
+                           "to find the call", group->same + 1, group->rank, sum->calls);
         }
         group->same = sum->calls;
         group->sums = sum->next;
@@ -334,8 +334,8 @@ static int mpi_group_ask(mpi_group *group, mpi_request *request, double now) {
     for (int i = 0; i < group->size; i++) {
         if (!group->here[i]) { used = mpi_group_name(group, i, who, used, sizeof who); }
     }
-    return !used ? 0 : opd_fail(OPD_ERROR_KERNEL, "it was not done after %.3g s: %s did not answer: it has ended, or "
-                                "does something else", limit, who);
+    return !used ? 0 : opd_fail(OPD_ERROR_KERNEL, "it did not finish within %.3g s: %s did not answer: it has ended, "
+                                "or is busy", limit, who);
 }
 /* Looks whether others have ended, now and then; -1 with an error that names them, when they have been gone for half a
    second, in which what they sent before may still come, or when this process was told to end. */
@@ -672,7 +672,7 @@ static void mpi_group_run(mpi_group *group) {
 static int mpi_group_counts(const mpi_group *group, const opd_transfer *transfer, mpi_request *request) {
     int64_t sent = 0, taken = 0;
     request->counts = (int *)malloc(4 * (size_t)group->size * sizeof *request->counts);
-    if (!request->counts) { return opd_fail(OPD_ERROR_MEMORY, "no memory"); }
+    if (!request->counts) { return opd_fail(OPD_ERROR_MEMORY, "there is no memory for a transfer of MPI"); }
     for (int i = 0; i < group->size; i++) {
         int *const counts = request->counts + i;
         if (sent + transfer->send_counts[i] > INT_MAX || taken + transfer->recv_counts[i] > INT_MAX) {
@@ -748,9 +748,9 @@ static int mpi_group_received(const mpi_request *request, const MPI_Status *stat
     if (request->type == MPI_DATATYPE_NULL || MPI_Get_count(status, request->type, &got) != MPI_SUCCESS ||
         got == request->count) { return 0; }
     if (got == MPI_UNDEFINED) {
-        return opd_fail(OPD_ERROR_SHAPE, "rank %d sent no whole number of elements", request->from);
+        return opd_fail(OPD_ERROR_SHAPE, "rank %d did not send a whole number of elements", request->from);
     }
-    return opd_fail(OPD_ERROR_SHAPE, "rank %d sent %d element(s), and %d are received", request->from, got,
+    return opd_fail(OPD_ERROR_SHAPE, "rank %d sent %d element(s), but %d are received", request->from, got,
                     request->count);
 }
 static int mpi_group_start(void *user, const opd_transfer *transfer, void **out) {
@@ -765,10 +765,11 @@ static int mpi_group_start(void *user, const opd_transfer *transfer, void **out)
     if (mpi_group_type(transfer->dtype) == MPI_DATATYPE_NULL ||
         (reduces && transfer->reduction != OPD_REDUCTION_AVG &&
          mpi_group_op(transfer->reduction, transfer->dtype) == MPI_OP_NULL)) {
-        return opd_fail(OPD_ERROR_DTYPE, "MPI cannot do that with %s", opd_dtype_cname(transfer->dtype));
+        return opd_fail(OPD_ERROR_DTYPE, "MPI does not support this operation for %s",
+                        opd_dtype_cname(transfer->dtype));
     }
     mpi_request *const request = (mpi_request *)calloc(1, sizeof *request);
-    if (!request) { return opd_fail(OPD_ERROR_MEMORY, "no memory"); }
+    if (!request) { return opd_fail(OPD_ERROR_MEMORY, "there is no memory for a transfer of MPI"); }
     request->type = transfer->kind == OPD_COLLECTIVE_RECV ? mpi_group_type(transfer->dtype) : MPI_DATATYPE_NULL;
     request->count = (int)transfer->count;
     request->from = transfer->peer;
@@ -824,8 +825,8 @@ static int mpi_group_test(void *user, void *its, int64_t wait_us) {
     if (code != MPI_SUCCESS && mpi_group_missing(group, who, sizeof who)) {
         (void)mpi_group_error(who, code);
     } else if (request->data && (code == MPI_ERR_COUNT || code == MPI_ERR_TRUNCATE)) {
-        (void)opd_fail(OPD_ERROR_SHAPE, "rank %d does not sum as many elements, which are %d here", request->from,
-                       request->count);
+        (void)opd_fail(OPD_ERROR_SHAPE, "rank %d reduces another number of elements than this rank, which has %d",
+                       request->from, request->count);
     } else if (code != MPI_SUCCESS) { (void)mpi_group_error("MPI_Test", code); }
     if (wait_us > 0) {
         mpi_group_asked = done || failed || code != MPI_SUCCESS ? 0 : mpi_group_clock();
@@ -891,7 +892,7 @@ static int mpi_group_split(void *user, const int32_t *ranks, int32_t count, opd_
 /* Fills in a table for a communicator, which it takes over; -1 with an error. */
 static int mpi_group_table(MPI_Comm comm, int64_t timeout_ms, opd_group_desc *desc) {
     mpi_group *const group = (mpi_group *)calloc(1, sizeof *group);
-    if (!group) { return opd_fail(OPD_ERROR_MEMORY, "no memory"); }
+    if (!group) { return opd_fail(OPD_ERROR_MEMORY, "there is no memory for a transfer of MPI"); }
     group->comm = comm;
     group->due = 1;
     group->timeout = timeout_ms > 0 ? (long)timeout_ms : 600000;
@@ -934,7 +935,7 @@ static int mpi_group_await(mpi_group *group, MPI_Request *request, int other) {
         mpi_group_leave();
         if (!done && code == MPI_SUCCESS && mpi_group_look(group, &watched, now)) { return -1; }
         if (!done && mpi_group_clock() - begun > group->timeout) {
-            return opd_fail(OPD_ERROR_KERNEL, "it was not done after %.3g s: a rank has ended, or names other ranks",
+            return opd_fail(OPD_ERROR_KERNEL, "it did not finish within %.3g s: a rank has ended, or gives other ranks",
                             (double)group->timeout / 1000);
         }
     }
@@ -956,7 +957,7 @@ static int mpi_group_agree(mpi_group *group, const int *chosen, int count) {
     int *const mine = (int *)malloc(4 * sizeof *mine), *const its = mine + 2;
     unsigned hash = 17;                           /* of which ranks, and in which order */
     int rc = 0, same = 1;
-    if (!mine) { return opd_fail(OPD_ERROR_MEMORY, "no memory"); }
+    if (!mine) { return opd_fail(OPD_ERROR_MEMORY, "there is no memory for a transfer of MPI"); }
     for (int i = 0; i < count; i++) { hash = hash * 31 + (unsigned)chosen[i]; }
     mine[0] = count;
     mine[1] = (int)(hash >> 1);
@@ -973,7 +974,7 @@ static int mpi_group_agree(mpi_group *group, const int *chosen, int count) {
     }
     if (rc) { return -1; }
     free(mine);
-    return same ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "ranks name other ranks, or others first");
+    return same ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "the ranks give different lists of ranks, or another order");
 }
 /* Compares all that ranks have called, before a group ends; 0, or -1 with an error. */
 static int mpi_group_finish(const char *name) {
@@ -993,7 +994,8 @@ static int mpi_group_finish(const char *name) {
         mpi_group_leave();
         if (mpi_group_look(group, &watched, MPI_Wtime())) { return -1; }
         if (group->sums && mpi_group_clock() - begun > group->timeout) {
-            return opd_fail(OPD_ERROR_KERNEL, "the others were not done after %.3g s", (double)group->timeout / 1000);
+            return opd_fail(OPD_ERROR_KERNEL, "the other ranks did not finish within %.3g s",
+                            (double)group->timeout / 1000);
         }
     }
     return group->why[0] ? opd_fail(OPD_ERROR_KERNEL, "%s", group->why) : 0;
@@ -1003,7 +1005,7 @@ static int mpi_group_split(void *user, const int32_t *ranks, int32_t count, opd_
     int *const chosen = (int *)malloc((size_t)count * sizeof *chosen);
     MPI_Group all, some;
     MPI_Comm comm = MPI_COMM_NULL;
-    if (!chosen) { return opd_fail(OPD_ERROR_MEMORY, "no memory"); }
+    if (!chosen) { return opd_fail(OPD_ERROR_MEMORY, "there is no memory for a transfer of MPI"); }
     for (int32_t i = 0; i < count; i++) { chosen[i] = ranks[i]; }
     int rc = mpi_group_agree(group, chosen, (int)count);
     if (!rc) { rc = mpi_group_enter(); }
@@ -1069,7 +1071,7 @@ static opd_group *mpi_group_register(const char *name, MPI_Comm comm, bool check
 static inline void mpi_group_left(void) {
     const struct timespec pause = {0, 200000000};
     if (!mpi_group_begun) { return; }
-    (void)fprintf(stderr, "a rank (process %ld) ends without mpi_group_end\n", (long)getpid());
+    (void)fprintf(stderr, "a rank (process %ld) ended without mpi_group_end\n", (long)getpid());
     (void)nanosleep(&pause, NULL);
     (void)MPI_Abort(MPI_COMM_WORLD, 1);
 }
@@ -1092,8 +1094,8 @@ static opd_group *mpi_group_begin(void) {
     }
     (void)MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (!initialized && size == 1 && mpi_group_started() > 1) {               /* all of them would do the same */
-        (void)opd_fail(OPD_ERROR_USER, "%d processes were started, but MPI knows of this one alone: mpirun is of "
-                       "another MPI than the program (mpirun.openmpi, mpirun.mpich), or srun needs --mpi=pmix or "
+        (void)opd_fail(OPD_ERROR_USER, "%d processes were started, but MPI knows only this one: mpirun belongs to "
+                       "another MPI than the program (try mpirun.openmpi or mpirun.mpich), or srun needs --mpi=pmix or "
                        "--mpi=pmi2 (srun --mpi=list)", mpi_group_started());
         return NULL;
     }

@@ -186,7 +186,7 @@ class _Functions:
             places = [os.path.join(d, "libopdispatch" + end) for d in (here, ".") for end in (".so", ".dylib")]
             path = self.path or os.environ.get("OPD_LIBRARY") or next(filter(os.path.exists, places), None)
             if path is None:
-                raise OSError("no libopdispatch.so in this folder nor beside opdispatch.py: build it (the first lines "
+                raise OSError("there is no libopdispatch.so in this folder or beside opdispatch.py: build it (the first lines "
                               "of opdispatch.py say how), and call opdispatch.load(path) or set OPD_LIBRARY")
             self.dll = ctypes.CDLL(os.path.abspath(path))
             return self.dll
@@ -203,11 +203,11 @@ def load(path):
     """Takes this shared build of opdispatch.h; before the first use of anything else."""
     if "dll" not in vars(_lib):
         if not os.path.exists(path):
-            raise OSError(f"{path}: no such file: the first lines of opdispatch.py say how a library is built")
+            raise OSError(f"{path}: the file does not exist: the first lines of opdispatch.py tell how to build a library")
         _lib.path = path
         _lib.dll
     elif os.path.realpath(path) != os.path.realpath(_lib.dll._name):
-        raise RuntimeError(f"opdispatch.load: {_lib.dll._name} is loaded already")
+        raise RuntimeError(f"opdispatch.load: {_lib.dll._name} is already loaded")
 
 
 # ---- errors, and what C holds of Python ------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ def _raise(kind=Error):
         cause = None                              # of an error that somebody has forgotten
     if cause is not None and not isinstance(cause, Exception):
         raise cause                               # KeyboardInterrupt, SystemExit
-    error = (_mixed(_ALSO[code], kind) if code in _ALSO else kind)(text or "the library failed without an error")
+    error = (_mixed(_ALSO[code], kind) if code in _ALSO else kind)(text or "the library failed without setting an error")
     error.code = code
     raise error from cause
 
@@ -520,7 +520,7 @@ _schemas = {}                                     # address of an operator: hash
 def _schema(op):
     address = _lib.opd_op_schema(op)
     if not address:
-        raise Error(f"{_lib.opd_op_name(op).decode()}: the operator is not defined (any more)")
+        raise Error(f"{_lib.opd_op_name(op).decode()}: the operator is not defined, or no longer defined")
     number = _lib.opd_schema_hash(address)
     known = _schemas.get(op)
     if known is None or known[0] != number:
@@ -565,7 +565,7 @@ def _into(v, x, keep):
     elif isinstance(x, str):
         text = x.encode(errors="surrogateescape")
         if b"\0" in text:
-            raise ValueError("a string with a zero in it")
+            raise ValueError("a string contains a zero byte")
         keep.append(text)
         v.tag, v.n, v.u = _STR, len(text), ctypes.cast(c_char_p(text), c_void_p).value
     elif isinstance(x, _Named):
@@ -586,7 +586,7 @@ def _into(v, x, keep):
     elif hasattr(x, "__dlpack__"):
         _into(v, from_dlpack(x), keep)
     elif isinstance(x, (CustomOpDef, OpOverload, OpOverloadPacket)) or not hasattr(x, "__iter__"):
-        raise TypeError(f"no operator takes a {type(x).__name__}")
+        raise TypeError(f"a {type(x).__name__} cannot be an argument of an operator")
     else:
         _into_list(v, list(x), keep)
 
@@ -639,7 +639,7 @@ def _from(v, kind):
         return Generator(_address=v.u & _POINTER) if name == "Generator" else v.u & _POINTER
     if _INTS <= tag <= _LIST:
         return _from_list(v, kind)
-    raise TypeError(f"a value of kind {tag} has no form in Python")
+    raise TypeError(f"a value of kind {tag} cannot be converted to Python")
 
 
 def _from_list(v, kind):
@@ -894,7 +894,7 @@ class Tensor:
     __array_priority__ = 1000                     # array + tensor is a tensor
 
     def __new__(cls, *args):
-        raise TypeError("a Tensor is made by tensor(), from_numpy(), zeros() and the like")
+        raise TypeError("make a Tensor with tensor(), from_numpy(), zeros() or a similar function")
 
     def __getattr__(self, name):
         if name.startswith("_"):
@@ -958,7 +958,7 @@ class Tensor:
                             "to copy it to host memory first.")
         address = self.data_ptr()
         if not address and self.numel():
-            raise TypeError("a tensor without data (a fake one) cannot be converted to numpy or to Python's numbers")
+            raise TypeError("a tensor without data (a fake tensor) cannot be converted to numpy or to Python's numbers")
         return address
 
     # -- autograd
@@ -1231,7 +1231,7 @@ def _to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, me
         elif x is not None and _dtype_of(x) is not None:
             dtype = x
         elif x is not None:
-            raise TypeError(f"to(): no dtype, device or tensor: {x!r}")
+            raise TypeError(f"to(): expected a dtype, a device or a tensor, not {x!r}")
     dtype = self.dtype if dtype is None else _dtype_of(dtype)
     device = self.device if device is None else _device_class(device)
     if not copy and dtype is self.dtype and device.type == self.device.type and memory_format is None:
@@ -1283,7 +1283,7 @@ def from_numpy(array):
     face = array.__array_interface__
     kind = face["typestr"][1:]
     if kind not in _NUMPY:
-        raise TypeError(f"can't convert np.ndarray of type {face['typestr']}: no such dtype")
+        raise TypeError(f"can't convert np.ndarray of type {face['typestr']}: the dtype is not supported")
     if face["typestr"][0] not in "|=" + _ORDER:
         raise ValueError("given numpy array has byte order different from the native byte order. Conversion between "
                          "byte orders is currently not supported.")
@@ -1320,7 +1320,7 @@ def tensor(data, dtype=None, device=None, requires_grad=False):
         flat = [x.item() if isinstance(x, Tensor) or type(x).__module__ == "numpy" else x for x in flat]
         wrong = next((x for x in flat if not isinstance(x, numbers.Number)), None)
         if wrong is not None:
-            raise TypeError(f"tensor(): no number: {wrong!r}")
+            raise TypeError(f"tensor(): expected a number, not {wrong!r}")
         kind = 11 if flat and all(isinstance(x, bool) for x in flat) else \
             4 if flat and all(isinstance(x, int) for x in flat) else \
             10 if any(isinstance(x, complex) for x in flat) else 7
@@ -1390,7 +1390,7 @@ def from_dlpack(x):
             else:
                 out = _made(_lib.opd_dlpack_import_unversioned(address))
             return out.clone() if flags.value & 1 else out
-    raise TypeError("from_dlpack: no capsule of DLPack, or one that was used already")
+    raise TypeError("from_dlpack: expected a capsule of DLPack that was not used before")
 
 
 # ---- autograd --------------------------------------------------------------------------------------------------------
@@ -1472,7 +1472,7 @@ class _Function:
                 self.tuple = isinstance(out, (tuple, list))
                 out = list(out) if self.tuple else [out]
                 if len(out) > 32:
-                    raise ValueError(f"{len(out)} results; 32 are possible")
+                    raise ValueError(f"{len(out)} results are too many: at most 32 are possible")
                 out = [x if isinstance(x, Tensor) else as_tensor(x) for x in out]
                 _lend(out)
                 places = (c_void_p * len(out)).from_address(outputs)
@@ -1493,7 +1493,7 @@ def _gradcheck(check, function, inputs, options):
     c = _lib.opd_gradcheck_defaults()
     for name, value in options.items():
         if name not in dict(_GradcheckOptions._fields_):
-            raise TypeError(f"gradcheck: no option '{name}'")
+            raise TypeError(f"gradcheck: there is no option '{name}'")
         setattr(c, name, value)
     with _scope():
         rc = check(_Function(function, inputs).given(), byref(c))
@@ -1615,7 +1615,7 @@ def compile(model=None, **options):
             args = [from_numpy(x) if _is_array(x) else x for x in args]
             tensors = [x for x in args if isinstance(x, Tensor)]
             if any(isinstance(x, Tensor) for x in named.values()):
-                raise TypeError("compile: tensors are given by position")
+                raise TypeError("compile: tensors must be given by position")
             kind = tuple((x.shape, x.strides, x.dtype, str(x.device)) if isinstance(x, Tensor) else repr(x)
                          for x in [*args, *sorted(named.items())])
             if kind not in graphs:
@@ -1741,7 +1741,7 @@ def _results(schema, out):
         out = [out]
     elif count == 0:
         if out is not None:
-            raise TypeError(f"a kernel of '{schema.name}' returned a {type(out).__name__}; it has no results")
+            raise TypeError(f"a kernel of '{schema.name}' returned a {type(out).__name__}; the schema has no results")
         out = []
     if not isinstance(out, (tuple, list)) or len(out) != count:
         raise TypeError(f"a kernel of '{schema.name}' returned "
@@ -2109,14 +2109,14 @@ def custom_op(name, fn=None, *, mutates_args=(), schema=None, device_types=None,
     mutates_args: the arguments that it writes; device_types: "cpu", say, if it is a kernel for that alone; tags:
     Tag.inplace or Tag.out."""
     if name.count("::") != 1:
-        raise ValueError(f"custom_op: '{name}' is no name of an operator: it is like 'mylib::crop'")
+        raise ValueError(f"custom_op: '{name}' is not the name of an operator, such as 'mylib::crop'")
 
     def make(function):
         text = schema
         if text is None:
             text = infer_schema(function, mutates_args, tags=[tags] if isinstance(tags, str) else tags)
         elif "->" not in text or not text.lstrip().startswith("("):
-            raise ValueError(f"custom_op: the schema is without a name, like '(Tensor x) -> Tensor', not '{text}'")
+            raise ValueError(f"custom_op: the schema must have no name, as in '(Tensor x) -> Tensor', not '{text}'")
         old = _opdefs.pop(name, None)
         if old is not None:
             old._library._destroy()               # defined anew
@@ -2138,7 +2138,7 @@ def custom_op(name, fn=None, *, mutates_args=(), schema=None, device_types=None,
 def _qualified(op):
     if isinstance(op, str):
         if "::" not in op:
-            raise ValueError(f"'{op}' is no name of an operator: it is like 'mylib::crop'")
+            raise ValueError(f"'{op}' is not the name of an operator, such as 'mylib::crop'")
         return op[:-len(".default")] if op.endswith(".default") else op
     return op._qualname if isinstance(op, CustomOpDef) else _overload(op)._qualified
 
@@ -2228,7 +2228,7 @@ def _overload(op):
         return getattr(op, op.overloads()[0]) if len(op.overloads()) == 1 else op.default
     if isinstance(op, OpOverload):
         return op
-    raise TypeError(f"no operator: {op!r}")
+    raise TypeError(f"{op!r} is not an operator")
 
 
 _OPCHECK = {"test_schema": 1, "test_autograd_registration": 2, "test_faketensor": 4, "test_trace": 8, "test_vmap": 16,
@@ -2243,12 +2243,12 @@ def opcheck(op, args, kwargs=None, *, test_utils=tuple(_OPCHECK), raise_exceptio
     schema, keep = overload._schema, []
     tests = [test_utils] if isinstance(test_utils, str) else list(test_utils)
     if not set(tests) <= set(_OPCHECK):
-        raise ValueError(f"opcheck: test_utils are of {list(_OPCHECK)}, not {tests}")
+        raise ValueError(f"opcheck: test_utils must be among {list(_OPCHECK)}, not {tests}")
     if len(args) > len(schema.arguments):
-        raise TypeError(f"opcheck: {len(args)} arguments, but {schema}")
+        raise TypeError(f"opcheck: there are {len(args)} arguments, but the operator is {schema}")
     full = list(args) + [named.pop(arg.name, _DEFAULT_VALUE) for arg in schema.arguments[len(args):]]
     if named:
-        raise TypeError(f"opcheck: {overload} has no argument {', '.join(map(repr, named))} that is left")
+        raise TypeError(f"opcheck: {overload} has no argument {', '.join(map(repr, named))}, or it is given twice")
     values = _values([None if x is _DEFAULT_VALUE else x for x in full], keep)
     for v, x in zip(values, full):
         v.tag = _DEFAULT if x is _DEFAULT_VALUE else v.tag

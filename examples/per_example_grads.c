@@ -33,7 +33,7 @@ static int read_digits(const char *path, opd_tensor *images, opd_tensor *labels)
         opd_data_i64(labels)[n++] = line[PIXELS + 1] - '0';
     }
     if (f) { fclose(f); }
-    if (n < IMAGES) { fprintf(stderr, "per_example_grads: %s cannot be read; run from the project's root\n", path); }
+    if (n < IMAGES) { fprintf(stderr, "per_example_grads: %s cannot be read (run from the root of the project)\n", path); }
     return n < IMAGES ? -1 : 0;
 }
 

@@ -213,7 +213,7 @@ static void train(opd_group *world, int steps, int micro, bool gpipe, bool plain
         if (most && s.rank == 0) {
             printf("%d stage(s), %d microbatches, at most alive:", s.ranks, micro);
             for (int i = 0; i < s.ranks; i++) { printf(" %.0f", most[i]); }
-            if (!plain) { printf("; %.1f steps a second", steps / (MPI_Wtime() - begun)); }
+            if (!plain) { printf("; %.1f steps per second", steps / (MPI_Wtime() - begun)); }
             printf("\n");
         }
     }

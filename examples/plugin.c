@@ -10,7 +10,7 @@ static int dot(opd_call *call) {
     opd_tensor *x = opd_contiguous(opd_arg_tensor(call, 0)), *w = opd_contiguous(opd_arg_tensor(call, 1));
     opd_tensor *out = opd_result(call, 0, NULL, 0, OPD_FLOAT32);
     const float *a = opd_data_f32(x), *b = opd_data_f32(w);       /* an error for another dtype */
-    if (opd_numel(x) != opd_numel(w)) { return opd_fail(OPD_ERROR_SHAPE, "x and w must have as many elements"); }
+    if (opd_numel(x) != opd_numel(w)) { return opd_fail(OPD_ERROR_SHAPE, "x and w must have the same number of elements"); }
     if (!opd_ok()) { return -1; }
     double sum = 0;
     for (int64_t i = 0; i < opd_numel(x); i++) { sum += (double)a[i] * (double)b[i]; }

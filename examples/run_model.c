@@ -29,31 +29,31 @@ typedef struct options {
 static void usage(void) {
     fputs("usage: run_model MODEL [--list] [--inputs FILE] [--outputs FILE] [--method NAME]\n"
           "                       [--save FILE] [--profile [TRACE]] [--cost] [--repeat N] [--load PLUGIN]\n"
-          "  MODEL           what PyTorch wrote: an exported program (.pt2), TorchScript or a checkpoint (.pt, .pth);\n"
-          "                  which of them, its contents tell; also .safetensors and .npz; a model that AOTInductor\n"
-          "                  compiled (.pt2, or the .so out of it): it is run, so trust whom it comes from\n"
-          "  --list          what is in it: inputs, outputs, parameters, operators and those that are missing;\n"
-          "                  of a checkpoint a line `path dtype [sizes]` for each tensor, `path = value` for the rest\n"
-          "  --inputs FILE   an exported program, a compiled model: .npz with in0, in1, ... in the order of its inputs\n"
-          "                  TorchScript: .json with \"in\", a list of arguments: numbers, strings, true, false, null,\n"
+          "  MODEL           a file of PyTorch: an exported program (.pt2), TorchScript or a checkpoint (.pt, .pth; the\n"
+          "                  kind is found from the contents); .safetensors or .npz; a model that AOTInductor compiled\n"
+          "                  (.pt2, or its .so), which is code: use it only if you trust its source\n"
+          "  --list          lists the contents: inputs, outputs, parameters, operators, and missing operators;\n"
+          "                  for a checkpoint a line `path dtype [sizes]` for each tensor, and `path = value` for other values\n"
+          "  --inputs FILE   for exported programs and compiled models: .npz with in0, in1, ... in the order of the inputs\n"
+          "                  for TorchScript: .json with \"in\", a list of arguments: numbers, strings, true, false, null,\n"
           "                  {\"tensor\": key} of the .npz beside it, {\"list\": [...]}, {\"tuple\": [...]},\n"
           "                  {\"dict\": [[key, value], ...]}, {\"namedtuple\": name, \"v\": [...]},\n"
           "                  {\"complex\": [real, imaginary]}; devices are strings\n"
-          "  --outputs FILE  where the results go: .npz with out0, ..., in_after0, ... and buf_after.NAME, or .json\n"
-          "                  with \"out\" and an .npz beside it; of a checkpoint all tensors by path, one alone `tensor`\n"
-          "                  bfloat16, which NumPy does not have, is its bits in int16, under NAME.bf16; floats of\n"
-          "                  8 bits are theirs in uint8, under NAME.float8_e4m3fn and the like\n"
-          "                  (of a checkpoint under NAME, too)\n"
-          "  --method NAME   of TorchScript (forward), or the program of an archive with several (the first)\n"
-          "  --save FILE     the model with its parameters, buffers and attributes as the first run left them, as PyTorch\n"
-          "                  loads it: .pt2 of an exported program, .pt of TorchScript\n"
-          "  --load PLUGIN   a library of operators that the model calls, loaded before it: a plug-in (examples/plugin.c) or\n"
-          "                  an extension of PyTorch; may be given several times\n"
-          "  --profile       a table of where the time goes; TRACE: a file for ui.perfetto.dev\n"
-          "  --cost          operators, floating-point operations, bytes and peak memory of one run\n"
-          "  --repeat N      runs N times, and prints the first, the median and the least time\n"
-          "  Without --inputs a model that takes none is run where something is asked of a run; others are listed.\n"
-          "  exit status     0, or 1 with one line that says what is wrong and where\n", stdout);
+          "  --outputs FILE  the file for the results: .npz with out0, ..., in_after0, ... and buf_after.NAME, or .json\n"
+          "                  with \"out\" and an .npz beside it; for a checkpoint all tensors by path (a single one: `tensor`)\n"
+          "                  bfloat16, which NumPy does not have, is saved as int16 with the same bits, as NAME.bf16; floats\n"
+          "                  of 8 bits are saved as uint8, as NAME.float8_e4m3fn and similar names\n"
+          "                  (for a checkpoint also under NAME)\n"
+          "  --method NAME   the method of TorchScript (forward), or the program of an archive with several (the first)\n"
+          "  --save FILE     saves the model for PyTorch, with its parameters, buffers and attributes after the first run:\n"
+          "                  .pt2 for an exported program, .pt for TorchScript\n"
+          "  --load PLUGIN   loads a library with operators of the model first: a plug-in (examples/plugin.c) or an extension\n"
+          "                  of PyTorch; may be given several times\n"
+          "  --profile       prints a table of the time of each operator; TRACE: a file for ui.perfetto.dev\n"
+          "  --cost          prints operators, floating-point operations, bytes and peak memory of one run\n"
+          "  --repeat N      runs N times, and prints the first, the median and the shortest time\n"
+          "  Without --inputs, a model without inputs is run if an option needs a run; other models are listed.\n"
+          "  exit status     0, or 1 with one line that describes the error\n", stdout);
 }
 
 //-- text ---------------------------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ static opd_value tree_dict(const opd_json *json, int64_t list, const opd_tensor_
 
 /* {"tensor": "in0"}: of the file beside, as it is or as its bits. */
 static opd_value tree_tensor(const char *key, const opd_tensor_file *tensors) {
-    if (!tensors) { opd_fail(OPD_ERROR_ARGUMENT, "the tensor '%s' is asked for, and there is no .npz beside the .json", key); }
+    if (!tensors) { opd_fail(OPD_ERROR_ARGUMENT, "the tensor '%s' is needed, but there is no .npz beside the .json", key); }
     opd_tensor *tensor = opd_ok() ? tensor_or_bits(tensors, key) : NULL;
     return opd_value_tensor(tensor || !opd_ok() ? tensor : opd_tensor_file_get(tensors, key));
 }
@@ -253,7 +253,7 @@ static opd_value tree_value(const opd_json *json, int64_t at, const opd_tensor_f
     if ((part = opd_json_get(json, at, "complex")) >= 0) { return tree_complex(json, part); }
     if ((part = opd_json_get(json, at, "dict")) >= 0) { return tree_dict(json, part, tensors); }
     opd_json_place(json, at, &line, &column);
-    opd_fail(OPD_ERROR_ARGUMENT, "line %lld, byte %lld: this is no value (see --help)", (long long)line, (long long)column);
+    opd_fail(OPD_ERROR_ARGUMENT, "line %lld, byte %lld: this is not a value (see --help)", (long long)line, (long long)column);
     return opd_value_none();
 }
 
@@ -327,7 +327,7 @@ static void write_cell(FILE *to, opd_value value, const char *path, results *ten
     case OPD_CELL_TUPLE: write_parts(to, "tuple", value, path, tensors); break;
     case OPD_CELL_LIST: write_parts(to, "list", value, path, tensors); break;
     case OPD_CELL_COMPLEX: write_complex(to, opd_list_at(value, 0).u.d, opd_list_at(value, 1).u.d); break;
-    default: opd_fail(OPD_ERROR_ARGUMENT, "%s: an object, which JSON does not have", path);
+    default: opd_fail(OPD_ERROR_ARGUMENT, "%s is an object, which JSON cannot contain", path);
     }
 }
 static void write_tree(FILE *to, opd_value value, const char *path, results *tensors) {
@@ -406,7 +406,7 @@ static int checkpoint(const options *o) {
     const char *const not_for_it = o->inputs ? "--inputs" : o->method ? "--method" : o->save ? "--save" : o->profile ? "--profile"
         : o->cost ? "--cost" : o->repeat ? "--repeat" : NULL;
     if (not_for_it) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s has tensors and nothing that runs: %s means nothing there", o->model, not_for_it);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s has only tensors, so %s cannot be used", o->model, not_for_it);
     }
     opd_tensor_file *file = opd_tensor_file_open(o->model);
     if (!file) { return -1; }
@@ -485,7 +485,7 @@ static int runs(const options *o, int ninputs) {
     if (o->inputs) { return 1; }
     if (!o->outputs && !o->save && !o->profile && !o->cost && !o->repeat) { return 0; }
     return ninputs == 0 ? 1
-        : opd_fail(OPD_ERROR_ARGUMENT, "%s takes %d input%s: --inputs FILE says which (see --help)", o->model, ninputs,
+        : opd_fail(OPD_ERROR_ARGUMENT, "%s takes %d input%s: give them with --inputs FILE (see --help)", o->model, ninputs,
                    ninputs == 1 ? "" : "s");
 }
 /* The run whose results are written, and those after it. */
@@ -776,7 +776,8 @@ static int script_write(const script_run *r, const char *path) {
     results all = {0};
     beside(path, npz, sizeof npz);
     if (strcmp(path, npz) == 0) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: what TorchScript gives is a .json and an .npz beside it: name the .json", path);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the results of TorchScript are a .json and an .npz beside it: give "
+                        "the name of the .json", path);
     }
     FILE *to = fopen(path, "w");
     if (!to) { return opd_fail(OPD_ERROR_FILE, "%s cannot be written", path); }
@@ -813,14 +814,14 @@ static int read_options(int argc, char **argv, options *o) {
         int k = 0;
         while (k < 6 && strcmp(argv[i], names[k]) != 0) { k++; }
         if (k < 6 && (i + 1 == argc || argv[i + 1][0] == '-')) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "%s needs something behind it (see --help)", names[k]);
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s needs an argument (see --help)", names[k]);
         }
         if (k < 6) {
             *values[k] = argv[++i];
-            if (k == 5 && o->nload == 16) { return opd_fail(OPD_ERROR_ARGUMENT, "--load: 16 libraries at most"); }
+            if (k == 5 && o->nload == 16) { return opd_fail(OPD_ERROR_ARGUMENT, "--load: at most 16 libraries can be loaded"); }
             if (k == 5) { o->load[o->nload++] = value; }
             if (k == 4 && ((o->repeat = atoi(value)) <= 0 || o->repeat > 100000000)) {
-                return opd_fail(OPD_ERROR_ARGUMENT, "--repeat needs a number from 1 on, not '%s'", value);
+                return opd_fail(OPD_ERROR_ARGUMENT, "--repeat needs a number of at least 1, not '%s'", value);
             }
         } else if (strcmp(argv[i], "--list") == 0) { o->list = true; }
         else if (strcmp(argv[i], "--cost") == 0) { o->cost = true; }
@@ -831,9 +832,9 @@ static int read_options(int argc, char **argv, options *o) {
         else { return opd_fail(OPD_ERROR_ARGUMENT, "'%s' is not understood (see --help)", argv[i]); }
     }
     if (o->model && o->save && strcmp(o->model, o->save) == 0) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s is still read from: --save needs another file", o->model);
+        return opd_fail(OPD_ERROR_ARGUMENT, "--save needs another file than %s, which is still in use", o->model);
     }
-    return o->model ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "which model? (see --help)");
+    return o->model ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "the model is missing (see --help)");
 }
 
 /* Loads a library of operators: a plug-in of this library, or an extension of PyTorch. */
@@ -847,7 +848,7 @@ static void load(const char *path) {
     char second[600];
     snprintf(second, sizeof second, "%s", opd_error_message());
     opd_error_rewind(mark);
-    opd_fail(OPD_ERROR_FILE, "--load %s: it is no plug-in (%s) and no extension of PyTorch (%s)", path, first, second);
+    opd_fail(OPD_ERROR_FILE, "--load %s: the file is neither a plug-in (%s) nor an extension of PyTorch (%s)", path, first, second);
 }
 
 /* Says why a file is none that is known here. */
@@ -860,11 +861,11 @@ static void unknown(const char *path) {
     if (!count) { opd_fail(OPD_ERROR_FILE, "%s: the file is empty", path); }
     for (size_t i = 0; i < count; i++) { snprintf(text + 3 * i, sizeof text - 3 * i, " %02x", head[i]); }
     if (count > 1 && memcmp(head, "PK", 2) == 0) {
-        opd_fail(OPD_ERROR_FILE, "%s: a zip file that has no data.pkl, program, model or .npy in it, and so is nothing that PyTorch "
-                 "writes", path);
+        opd_fail(OPD_ERROR_FILE, "%s: the zip file has no data.pkl, program, model or .npy in it, so it is not a file "
+                 "of PyTorch", path);
     } else if (count) {
-        opd_fail(OPD_ERROR_FILE, "%s: nothing that PyTorch writes: it begins with the bytes%s, which are those of no zip file (50 4b), "
-                 "safetensors, old checkpoint (80 02) or compiled model (7f 45 4c 46)", path, text);
+        opd_fail(OPD_ERROR_FILE, "%s: this is not a file of PyTorch: it begins with the bytes%s, but a zip file begins "
+                 "with 50 4b, an old checkpoint with 80 02, and a compiled model with 7f 45 4c 46", path, text);
     }
 }
 

@@ -155,7 +155,7 @@ static int read_text(const char *path, text *t) {
     FILE *file = fopen(path, "rb");
     const int64_t most = 1 << 20;
     if (!file) {
-        fprintf(stderr, "%s: cannot be opened (run from the project's root, or say --text FILE)\n", path);
+        fprintf(stderr, "%s: cannot be opened (run from the root of the project, or use --text FILE)\n", path);
         return -1;
     }
     t->bytes = (unsigned char *)malloc((size_t)most);
@@ -163,7 +163,7 @@ static int read_text(const char *path, text *t) {
     fclose(file);
     for (int64_t i = 0; i < t->count; i++) { if (t->bytes[i] >= TOKENS) { t->bytes[i] = '?'; } }
     if (t->count > 2 * CONTEXT) { return 0; }
-    fprintf(stderr, "%s: a text of more than %d bytes is needed\n", path, 2 * CONTEXT);
+    fprintf(stderr, "%s: the text must have more than %d bytes\n", path, 2 * CONTEXT);
     return -1;
 }
 /* The sequences begin .. begin + count - 1 of a step's batch: [count, CONTEXT], and what comes next. */
@@ -191,7 +191,7 @@ static void show_progress(int step, const settings *s, double loss, double secon
     if (s->plain) {
         if (step % 10 == 0) { printf("step %4d/%d loss %.3f\n", step, s->steps, loss); }
     } else {
-        printf("%sstep %4d/%d [%s] loss %.3f  %.0f bytes a second%s", isatty(1) ? "\r" : "", step, s->steps, bar, loss,
+        printf("%sstep %4d/%d [%s] loss %.3f  %.0f bytes per second%s", isatty(1) ? "\r" : "", step, s->steps, bar, loss,
                seconds > 0 ? step * (double)BATCH * CONTEXT / seconds : 0, step == s->steps || !isatty(1) ? "\n" : "");
     }
     fflush(stdout);
@@ -279,12 +279,12 @@ static saved go_on(model *m, const settings *s, int rank) {
     const saved last = saved_last(s->checkpoint, rank == 0);
     if (!opd_ok() || last.steps <= 0) { return last; }
     if (last.tensor != s->tensor) {
-        opd_fail(OPD_ERROR_USER, "%s is of groups of %.0f (--tensor), not of %d", s->checkpoint, last.tensor, s->tensor);
+        opd_fail(OPD_ERROR_USER, "%s was saved with groups of %.0f ranks (--tensor), not of %d", s->checkpoint, last.tensor, s->tensor);
         return last;
     }
     saved_place(s, rank, (int)last.side, place);
     opd_sharded_load(m->parallel, place, m->module, m->adam);
-    if (rank == 0 && opd_ok()) { printf("goes on after %.0f steps, from %s\n", last.steps, place); }
+    if (rank == 0 && opd_ok()) { printf("continues after %.0f steps, from %s\n", last.steps, place); }
     return last;
 }
 /* Writes on the other side, and when all ranks have, that it is complete. */
@@ -350,7 +350,7 @@ int main(int argc, char **argv) {
         }
     }
     if (s.steps < 1) {
-        fprintf(stderr, "sharded_lm: --steps is at least 1\n");
+        fprintf(stderr, "sharded_lm: --steps needs a number of at least 1\n");
         return 2;
     }
     if (read_text(s.text, &t)) { return 1; }
@@ -362,7 +362,7 @@ int main(int argc, char **argv) {
         const int ranks = opd_group_size(world);
         if (s.tensor == -1) { s.tensor = ranks % 2 ? 1 : 2; }
         if (s.tensor < 1 || ranks % s.tensor || HEADS % s.tensor || ranks / s.tensor > 1024) {
-            opd_fail(OPD_ERROR_USER, "%d ranks cannot be divided into groups of %d, each with some of the %d heads",
+            opd_fail(OPD_ERROR_USER, "%d ranks cannot be divided into groups of %d that share the %d heads",
                      ranks, s.tensor, HEADS);
         } else { OPD_SCOPE { train_all(world, &t, &s); } }
     }

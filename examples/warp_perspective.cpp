@@ -33,12 +33,12 @@ static int depth_of(opd_tensor *t) {
     case OPD_INT32: return CV_32S;
     case OPD_FLOAT32: return CV_32F;
     case OPD_FLOAT64: return CV_64F;
-    default: throw std::invalid_argument(std::string("OpenCV has no numbers like ") + opd_dtype_name(opd_dtype(t)));
+    default: throw std::invalid_argument(std::string("OpenCV has no dtype ") + opd_dtype_name(opd_dtype(t)));
     }
 }
 static cv::Mat mat_of(opd_tensor *t) {
     const int64_t *size = opd_sizes(t);
-    if (size[0] > INT_MAX || size[1] > INT_MAX) { throw std::length_error("larger than OpenCV can count"); }
+    if (size[0] > INT_MAX || size[1] > INT_MAX) { throw std::length_error("the image is larger than OpenCV supports"); }
     const int type = CV_MAKETYPE(depth_of(t), opd_ndim(t) == 3 ? static_cast<int>(size[2]) : 1);
     return cv::Mat(static_cast<int>(size[0]), static_cast<int>(size[1]), type, opd_data(t),
                    static_cast<size_t>(opd_strides(t)[0]) * opd_dtype_size(opd_dtype(t)));
@@ -67,7 +67,7 @@ static int warp_cpu(opd_call *call) {
     if (!opd_ok()) { return -1; }
     cv::Mat to = mat_of(out);
     cv::warpPerspective(mat_of(image), to, mat_of(warp), to.size());       /* throws what it does not like */
-    if (to.data != opd_data(out)) { return opd_fail(OPD_ERROR_USER, "OpenCV took other memory for the result"); }
+    if (to.data != opd_data(out)) { return opd_fail(OPD_ERROR_USER, "OpenCV allocated other memory for the result"); }
     return 0;
 }
 

@@ -36,7 +36,7 @@ static int logging_fallback(opd_call *call) {
         args[i] = opd_arg_value(call, i);
         if (args[i].tag == OPD_TAG_TENSOR) { args[i].u.t = inside(args[i].u.t); }
         if (args[i].tag == OPD_TAG_TENSORS) {
-            if (nlists == 4 || args[i].n > MOST) { return opd_fail(OPD_ERROR_USER, "too many tensors for this"); }
+            if (nlists == 4 || args[i].n > MOST) { return opd_fail(OPD_ERROR_USER, "a list has too many tensors"); }
             for (k = 0; k < args[i].n; k++) { lists[nlists][k] = inside(args[i].u.tensors[k]); }
             args[i] = opd_value_tensors(lists[nlists++], args[i].n);
         }

@@ -100,27 +100,27 @@ def faults():
         if path.endswith(printing.SUFFIX):
             continue
         if path not in there:
-            found.append('src/%s includes src/%s, which is not there' % (by, path))
+            found.append('src/%s includes src/%s, which does not exist' % (by, path))
         elif path in listed and by in listed and listed.index(path) > listed.index(by):
-            found.append('src/%s includes src/%s, whose row in src/files.txt stands behind its own' % (by, path))
+            found.append('src/%s includes src/%s, but its row in src/files.txt comes after the row of the including file' % (by, path))
     for path in there:
         if path.endswith('.cu') and path not in companion:
-            found.append('src/%s is not in src/cuda/files.txt: add a row where its text belongs' % path)
+            found.append('src/%s is not in src/cuda/files.txt: add a row at the place of its text' % path)
         elif path not in listed + companion + [COMPANION_LIST] and path not in includes and path not in LISTS:
-            found.append('src/%s is not in src/files.txt, and no file includes it: add a row where its text belongs' % path)
+            found.append('src/%s is not in src/files.txt, and no file includes it: add a row at the place of its text' % path)
     for name, its in (LIST, listed), (COMPANION_LIST, companion):
         for path in dict.fromkeys(its):
             if its.count(path) > 1:
-                found.append('src/%s lists %s twice: take one row out' % (name, path))
+                found.append('src/%s lists %s twice: remove one row' % (name, path))
             if path not in there:
-                found.append('src/%s lists %s, which is not there: take the row out, or bring the file back' % (name, path))
+                found.append('src/%s lists %s, which does not exist: remove the row, or restore the file' % (name, path))
     for path, words in rows():
-        found += ['src/files.txt says "%s" of %s: core, operators, cold, once, loops, or a macro, is known' %
+        found += ['src/files.txt has the word "%s" for %s: it must be core, operators, cold, once, loops, or a macro' %
                   (word, path) for word in words if word not in PARTS and word not in MODES and
                   not re.fullmatch('OPD[A-Z_]+', word)]
     for path in there:
         if not read(os.path.join(SRC, path)).endswith(b'\n'):
-            found.append('src/%s does not end with a newline: add one, the next file begins behind it' % path)
+            found.append('src/%s does not end with a newline: add one' % path)
     return found or circles(listed)
 
 
@@ -140,10 +140,10 @@ def long_files():
                                   if not path.endswith(printing.SUFFIX)} - set(paths())):
         most, lines = excused.pop(path, MOST_LINES), read(os.path.join(SRC, path)).count(b'\n')
         if lines > most:
-            found.append('src/%s has %d lines, at most %d may: cut it at a section, into two files' % (path, lines, most))
+            found.append('src/%s has %d lines, but at most %d are allowed: divide it at a section' % (path, lines, most))
         elif most > MOST_LINES and lines <= MOST_LINES:
-            found.append('src/%s has only %d lines: take it out of src/long_files.txt' % (path, lines))
-    return found + ['src/long_files.txt names %s, which is in no row of files.txt' % path for path in excused]
+            found.append('src/%s has only %d lines: remove it from src/long_files.txt' % (path, lines))
+    return found + ['src/long_files.txt lists %s, which is not in src/files.txt' % path for path in excused]
 
 
 def unended(path):
@@ -291,7 +291,7 @@ def difference(name, some, have, want):
     old, new = have.split(b'\n'), want.split(b'\n')
     at = next((i for i, (a, b) in enumerate(zip(old, new)) if a != b), min(len(old), len(new)))
     text = ['' if at >= len(lines) else lines[at].decode('utf-8', 'replace') for lines in (old, new)]
-    return 'line %d of %s is not %s:\n  the file has  %s\n  src has       %s' % (
+    return 'line %d of %s differs from %s:\n  the file has  %s\n  src has       %s' % (
         at + 1, name, where(at + 1, lengths_of(some)) or 'in src', text[0], text[1])
 
 
@@ -306,15 +306,15 @@ def check():
         found = long_files()
         for path in paths():
             if path not in FRAMES and path.endswith(('.c', '.h')):
-                found += ['src/%s:%d: a guard or compile mode that this file does not both begin and end' % (path, line)
+                found += ['src/%s:%d: a guard or compile mode begins or ends in another file' % (path, line)
                           for line in unended(path)]
         for path, some in outputs():
             name, want = os.path.basename(path), joined(some)
             if not os.path.exists(path):
-                found.append('there is no %s: python3 src/join.py writes it' % name)
+                found.append('%s does not exist: python3 src/join.py writes it' % name)
             elif read(path) != want:
                 found.append(difference(name, some, read(path), want))
-                found.append('%s is not what src/join.py writes: make the change in src/, then python3 src/join.py' % name)
+                found.append('%s differs from the text that src/join.py writes: make changes in src/, then run python3 src/join.py' % name)
     return found
 
 
@@ -418,13 +418,14 @@ def write_apart(folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     group = parser.add_mutually_exclusive_group()
-    group.add_argument('--check', action='store_true', help='write nothing; status 1 if something is wrong')
-    group.add_argument('--where', nargs='+', metavar='LINE', help='lines of the header; cu:LINE of the companion')
-    group.add_argument('--remap', metavar='FILE', help='where the header with #line goes')
-    group.add_argument('--apart', metavar='FOLDER', help='where the prototypes for the build by files go')
+    group.add_argument('--check', action='store_true', help='only check the files; the status is 1 if something is wrong')
+    group.add_argument('--where', nargs='+', metavar='LINE', help='print the file and line in src/ for lines of the header, or cu:LINE for lines of '
+                       'opdispatch_cuda.cu')
+    group.add_argument('--remap', metavar='FILE', help='write the header with #line to this file')
+    group.add_argument('--apart', metavar='FOLDER', help='write the prototypes for the build by files to this folder')
     group.add_argument('--sources', nargs='*', metavar='WORD', help='list the files that are compiled by themselves: all, '
                        'or those with one of the words in their row')
-    group.add_argument('--once', metavar='FILE', help='where the header with each text once goes')
+    group.add_argument('--once', metavar='FILE', help='write the header, with each text only once, to this file')
     o = parser.parse_args()
     if o.check:
         found = check()
@@ -435,9 +436,9 @@ def main():
         for text in o.where:
             which, _, line = text.rpartition(':')
             if which not in lengths or not line.isdigit():
-                sys.exit('--where takes numbers of lines, as 12345 or cu:123: %s' % text)
+                sys.exit('--where needs line numbers, such as 12345 or cu:123, not %s' % text)
             place = where(int(line), lengths[which])
-            print(place or '%s: the file has not that many lines' % text)
+            print(place or '%s: the file has fewer lines' % text)
             missing += not place
         return 1 if missing else 0
     if o.remap:
@@ -459,7 +460,7 @@ def main():
         want = joined(some)
         if os.path.exists(path) and read(path) != want:
             name = os.path.basename(path)
-            print('%s is written anew, from here on: %s' % (name, difference(name, some, read(path), want)))
+            print('%s was written again, with changes from here on: %s' % (name, difference(name, some, read(path), want)))
         write(path, want)
     return 0
 

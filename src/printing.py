@@ -72,7 +72,7 @@ class Schema:
             return [a[1] for a in self.args].index('dtype') + 1
         count = len([a for a in self.args if a[2] is None])
         if any(a[2] is not None for a in self.args[:count]):
-            sys.exit('%s: an argument with a default stands in front of one without' % self.name)
+            sys.exit('%s: an argument with a default comes before an argument without' % self.name)
         return count
 
 
@@ -85,12 +85,12 @@ class Operator:
         self.family, self.function, self.card, self.says = family, function, card, ' '.join(says.split())
         text, inplace = field_of(body, 'schema', macros), field_of(body, 'inplace', macros)
         if not text:
-            sys.exit('OPDI_OP(%s): a card begins with op->schema = "...";' % card)
+            sys.exit('OPDI_OP(%s): the descriptor must begin with op->schema = "...";' % card)
         self.schema, self.text, self.body = Schema(text), text, body
         self.inplace = inplace and Schema(inplace if '(' in inplace else inplace + text[text.index('('):])
         self.listed = listed and [name.strip().lower() for name in listed.split(',')]
         if self.listed and self.listed != [a[1] for a in self.schema.args[:len(self.listed)]]:
-            sys.exit('/* opd_%s(%s): the arguments of %s are %s' % (
+            sys.exit('/* opd_%s(%s): the comment must list the arguments of %s, which are %s' % (
                 function, listed, self.schema.name, ', '.join(a[1] for a in self.schema.args)))
 
 
@@ -113,7 +113,7 @@ def field_of(body, name, macros):
     try:
         return text_of(WORD.findall(m.group(1)), macros) if m else None
     except KeyError as error:
-        sys.exit('op->%s = %s: %s is no macro of a text' % (name, m.group(1), error))
+        sys.exit('op->%s = %s: %s is not a macro for a string' % (name, m.group(1), error))
 
 
 def macros_of(text):
@@ -151,18 +151,18 @@ def operators_of(files):
             if maker != 'OPDI_OP' and maker not in makers or maker == 'OPDI_OP' and body is None:
                 continue
             if not function:
-                sys.exit('src/%s: %s(%s has no comment /* opd_NAME: what it does */ above it' % (path, maker, card))
+                sys.exit('src/%s: %s(%s needs a comment /* opd_NAME: ... */ above it' % (path, maker, card))
             if maker != 'OPDI_OP':
                 body = body_of(makers[maker], [card] + split_arguments(rest[1:]))
             found.append(Operator(family, function, listed, says, card, body, texts))
         rows = re.findall(r'^(?:OPDI_OP|%s)\((\w+)' % '|'.join(makers or ['OPDI_OP']), text, re.M)
         missing = set(rows) - {operator.card for operator in found[count:]}
         if missing:
-            sys.exit('src/%s: OPDI_OP(%s) is not of the form "OPDI_OP(name) {", lines, "}"' % (path, min(missing)))
-    for what in ('card', 'function'):
-        names = [getattr(operator, what) for operator in found]
+            sys.exit('src/%s: OPDI_OP(%s) must have the form "OPDI_OP(name) {", lines, "}"' % (path, min(missing)))
+    for what in ('descriptor', 'function'):
+        names = [getattr(operator, 'card' if what == 'descriptor' else what) for operator in found]
         if len(set(names)) < len(names):
-            sys.exit('two operators with the %s %s' % (what, next(name for name in names if names.count(name) > 1)))
+            sys.exit('two operators have the %s %s' % (what, next(name for name in names if names.count(name) > 1)))
     return found
 
 
@@ -278,7 +278,7 @@ class Function:
     def given(self):
         """The line that hands the arguments on as they are, by the letters; what has no letter of its own as a value."""
         if len(self.types) > MOST_GIVEN:
-            sys.exit('%s takes %d arguments: OPD_GIVEN_MAX is %d' % (self.schema.name, len(self.types), MOST_GIVEN))
+            sys.exit('%s has %d arguments, but OPD_GIVEN_MAX is %d' % (self.schema.name, len(self.types), MOST_GIVEN))
         letters, parts = self.letter, []
         for kind, a in zip(self.types, self.args):
             plain = kind[1] not in ('opd_value_dtype', 'opd_value_optional_ints')
@@ -365,7 +365,7 @@ def print_lean_names(tree):
     arrays, length = [[]], 0
     for o in tree.operators():
         if o.card != o.schema.name.replace('.', '_'):
-            sys.exit('OPDI_OP(%s): the card of %s is called %s' % (o.card, o.schema.name, o.schema.name.replace('.', '_')))
+            sys.exit('OPDI_OP(%s): the descriptor of %s must be called %s' % (o.card, o.schema.name, o.schema.name.replace('.', '_')))
         if length + len(o.schema.name) > 4000:
             arrays.append([])
             length = 0
@@ -425,7 +425,7 @@ def functions_left_out(files):
             if begins:
                 around.append(begins)
             elif ends and (not around or around.pop() != ends):
-                sys.exit('src/%s: a region of %s ends that has not begun' % (path, ends))
+                sys.exit('src/%s: a region of %s ends, but did not begin' % (path, ends))
             elif function and around + of_file:
                 found.append((tuple(of_file + around), function))
         if around:
@@ -566,7 +566,7 @@ class Tree:
         families, found = self.families(), operators_of(self.files)
         for operator in found:
             if operator.family not in families:
-                sys.exit('%s is of the family %s: src/api/operators.h has no #include "op_%s.printed.h"' % (
+                sys.exit('%s belongs to the family %s, but src/api/operators.h has no #include "op_%s.printed.h"' % (
                     operator.card, operator.family, operator.family))
         code = ''.join(text for path, _, text in self.files if not path.startswith('api/'))
         DIRECT.update(re.findall(r'\bopd_(\w+)\(', re.sub(r'/\*.*?\*/', '', code, flags=re.S)))
@@ -581,7 +581,7 @@ class Tree:
         found = self.once('prototypes', lambda: {m.group(2): (m.group(1), m.group(3)) for m in PROTOTYPE.finditer(
             ''.join(text for path, _, text in self.files if path.startswith('api/')))})
         if name not in found:
-            sys.exit('src/api/ has no prototype of ' + name)
+            sys.exit('src/api/ has no prototype for ' + name)
         return found[name]
 
 
@@ -608,6 +608,6 @@ def lines_of(tree, name):
     if name.startswith('op_') and name[3:] in tree.families():
         return print_prototypes(tree, name[3:])
     if name not in PRINTED:
-        sys.exit('%s%s is included, and src/printing.py does not print it: it prints %s' % (
+        sys.exit('%s%s is included, but src/printing.py cannot print it: it can print %s' % (
             name, SUFFIX, ', '.join(PRINTED)))
     return PRINTED[name](tree)

@@ -181,7 +181,7 @@ def traits(operator, cuda, functions):
     policy = (field(body, 'autocast') or 'OPD_AUTOCAST_KEEP').replace('OPD_AUTOCAST_', '')
     word = re.sub('(_NOT)?_CPU$', '', policy)
     if word not in AUTOCAST:
-        sys.exit('%s: no word for the autocast policy %s' % (name, policy))
+        sys.exit('%s: the autocast policy %s has no description in src/reference.py' % (name, policy))
     cast = AUTOCAST[word] + ('' if ';' in AUTOCAST[word] else ', not on the CPU' if policy.endswith('_NOT_CPU') else
                              ', on the CPU' if policy.endswith('_CPU') else '')
     kernel = cuda.get(name)
@@ -255,7 +255,7 @@ def main():
         elif not args.check:
             os.remove(path)
     if args.check and old:
-        sys.exit('examples/guide/reference is old (python3 src/reference.py): ' + ', '.join(old))
+        sys.exit('examples/guide/reference is out of date (run python3 src/reference.py): ' + ', '.join(old))
 
 
 if __name__ == '__main__':

@@ -201,30 +201,30 @@ check_join() {
     fails python3 "$root/src/join.py" --check
     join_tree; fails python3 "$tmp/joined/src/join.py" --check
     cd "$tmp/joined/src" || return
-    rm base/first.c; join_says 'no file' 'src/files.txt lists base/first.c, which is not there: take the row out, or bring'
-    echo >base/more.c; join_says 'no row' 'src/base/more.c is not in src/files.txt, and no file includes it: add a row where'
-    echo 'base/first.c' >>files.txt; join_says 'two rows' 'src/files.txt lists base/first.c twice: take one row out'
+    rm base/first.c; join_says 'no file' 'src/files.txt lists base/first.c, which does not exist: remove the row, or'
+    echo >base/more.c; join_says 'no row' 'src/base/more.c is not in src/files.txt, and no file includes it: add a row at'
+    echo 'base/first.c' >>files.txt; join_says 'two rows' 'src/files.txt lists base/first.c twice: remove one row'
     printf ' ' >>base/first.c; join_says 'no end of a line' 'src/base/first.c does not end with a newline: add one'
-    echo '#include "no.typed.h"' >base/first.c; join_says 'an include of nothing' 'first.c includes src/base/no.typed.h, which is not there'
-    echo '#include "second.c"' >base/first.c; join_says 'an include of a later file' 'second.c, whose row in src/files.txt stands behind'
+    echo '#include "no.typed.h"' >base/first.c; join_says 'an include of nothing' 'first.c includes src/base/no.typed.h, which does not exist'
+    echo '#include "second.c"' >base/first.c; join_says 'an include of a later file' 'second.c, but its row in src/files.txt comes after'
     echo '#include "a.h"' >base/first.c; echo '#include "a.h"' >base/a.h; join_says 'a circle' 'src/base/a.h includes itself'; rm base/a.h
-    echo '#if A' >base/first.c; join_says 'a guard' 'src/base/first.c:1: a guard or compile mode that this file does not both'
-    echo '#endif' >base/first.c; join_says 'an end' 'src/base/first.c:1: a guard or compile mode that this file does not both'
-    echo OPDI_COLD_BEGIN >base/first.c; join_says 'a mode' 'src/base/first.c:1: a guard or compile mode that this file does'
-    seq 1201 >base/first.c; join_says 'a long file' 'has 1201 lines, at most 1200 may: cut it at a section, into two files'
-    echo 'base/first.c 1300 why' >long_files.txt; join_says 'an excuse' 'has only 2 lines: take it out of src/long_files.txt'
-    sed -i 's/first.c/first.c warm/' files.txt; join_says 'a word' 'says "warm" of base/first.c: core, operators, cold, once,'
+    echo '#if A' >base/first.c; join_says 'a guard' 'src/base/first.c:1: a guard or compile mode begins or ends in'
+    echo '#endif' >base/first.c; join_says 'an end' 'src/base/first.c:1: a guard or compile mode begins or ends in'
+    echo OPDI_COLD_BEGIN >base/first.c; join_says 'a mode' 'src/base/first.c:1: a guard or compile mode begins or ends'
+    seq 1201 >base/first.c; join_says 'a long file' 'has 1201 lines, but at most 1200 are allowed: divide it at a section'
+    echo 'base/first.c 1300 why' >long_files.txt; join_says 'an excuse' 'has only 2 lines: remove it from src/long_files.txt'
+    sed -i 's/first.c/first.c warm/' files.txt; join_says 'a word' 'has the word "warm" for base/first.c: it must be core, operators, cold, once,'
     echo three >cuda/three.cu; join_says 'no row of the companion' 'src/cuda/three.cu is not in src/cuda/files.txt: add a row'
-    rm cuda/two.cu; join_says 'no file of the companion' 'src/cuda/files.txt lists cuda/two.cu, which is not there'
-    echo more >>../opdispatch_cuda.cu; join_says 'an edit of the companion' 'opdispatch_cuda.cu is not what src/join.py writes'
-    echo more >>cuda/two.cu; join_says 'an edit of cuda/' 'line 3 of opdispatch_cuda.cu is not src/cuda/two.cu:2'
-    seq 1201 >cuda/one.cu; join_says 'a long file of the companion' 'src/cuda/one.cu has 1201 lines, at most 1200 may'
+    rm cuda/two.cu; join_says 'no file of the companion' 'src/cuda/files.txt lists cuda/two.cu, which does not exist'
+    echo more >>../opdispatch_cuda.cu; join_says 'an edit of the companion' 'opdispatch_cuda.cu differs from the text that src/join.py writes'
+    echo more >>cuda/two.cu; join_says 'an edit of cuda/' 'line 3 of opdispatch_cuda.cu differs from src/cuda/two.cu:2'
+    seq 1201 >cuda/one.cu; join_says 'a long file of the companion' 'src/cuda/one.cu has 1201 lines, but at most 1200 are allowed'
     [ "$(python3 join.py --where cu:2)" = 'src/cuda/two.cu:1' ] || echo "join.py --where does not find line 2 of the companion"
     for edit in '3s/$/ /' '3d' '$d' '$a more'; do
-        sed -i "$edit" ../opdispatch.h; join_says "an edit of the header: $edit" 'make the change in src/, then python3 src/join'
+        sed -i "$edit" ../opdispatch.h; join_says "an edit of the header: $edit" 'make changes in src/, then run python3 src/join'
     done
-    sed -i '3s/$/ /' ../opdispatch.h; join_says 'an edit of line 3' 'line 3 of opdispatch.h is not src/base/second.c:1'
-    sed -i '1s/$/ /' base/second.c; join_says 'an edit of src/' 'line 3 of opdispatch.h is not src/base/second.c:1'
+    sed -i '3s/$/ /' ../opdispatch.h; join_says 'an edit of line 3' 'line 3 of opdispatch.h differs from src/base/second.c:1'
+    sed -i '1s/$/ /' base/second.c; join_says 'an edit of src/' 'line 3 of opdispatch.h differs from src/base/second.c:1'
     sed -i '1s/$/ /' base/second.c; python3 join.py >/dev/null; fails python3 join.py --check
     [ "$(python3 join.py --where 2 4)" = 'src/base/first.c:2
 src/base/second.c:2' ] || echo "join.py --where does not find lines 2 and 4"
@@ -264,7 +264,7 @@ end */' ] || echo 'join.py does not put what is printed in the place of the line
 src/base/first.c:4' ] || echo 'join.py --where does not find lines 3 and 4'
     echo '#include "nothing.printed.h"' >base/first.c
     out=$(python3 join.py 2>&1) && echo 'join.py prints what it does not know'
-    case $out in *'nothing.printed.h is included, and src/printing.py does not print it'*) ;; *) echo "nothing.printed.h: $out" ;; esac
+    case $out in *'nothing.printed.h is included, but src/printing.py cannot print it'*) ;; *) echo "nothing.printed.h: $out" ;; esac
 }
 # The first comment's contents list names the anchors of all banners, and the comment is no longer than people read; "see >>x" leads somewhere.
 check_contents() {
@@ -552,7 +552,7 @@ int main(void) {
         meta = opd_tensor_new_on(OPD_INTS(500000), OPD_FLOAT32, opd_device_of(OPD_META, -1));
         fails("m::twice", meta, "has no data to read");
         if (opd_data(meta)) { printf("a meta tensor has data\n"); }
-        fails("m::nothing", x, "m::nothing: the data of a NULL tensor was asked for");
+        fails("m::nothing", x, "m::nothing: reading the data: the tensor is NULL");
     }
     return opd_finish();
 }
@@ -567,19 +567,19 @@ check_cards() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
     python3 "$root/tests/operators.py" "$header" --cc "$quickest_c" | head -n 8
     card=ops/pointwise/unary.c
-    wrong_card "$card" 's|^/\* opd_exp: .*||' 'OPDI_OP(exp has no comment /* opd_NAME: what it does */ above it'
-    wrong_card "$card" 's|^/\* opd_exp: |/* opd_log: |' 'two operators with the function log'
-    wrong_card "$card" 's|^/\* opd_exp: |/* opd_exp(other): |' 'the arguments of exp are self'
-    wrong_card "$card" 's|op->schema = "exp(|op->schema = OPDI_NOTHING "exp(|' "'OPDI_NOTHING' is no macro of a text"
-    wrong_card "$card" 's|"exp(Tensor self)|"exp(Tensor self=None, Tensor other)|' 'exp: an argument with a default stands in front of one without'
-    wrong_card "$card" '/op->schema = "exp(/d' 'OPDI_OP(exp): a card begins with op->schema'
-    wrong_card ops/train.c 's|^OPDI_FOREACH(_foreach_abs, .*)$|& ;|' 'OPDI_OP(_foreach_abs) is not of the form'
-    wrong_card "$card" 's|^OPDI_OP(exp) {|OPDI_OP(exp)\n{|' 'OPDI_OP(exp) is not of the form "OPDI_OP(name) {"'
+    wrong_card "$card" 's|^/\* opd_exp: .*||' 'OPDI_OP(exp needs a comment /* opd_NAME: ... */ above it'
+    wrong_card "$card" 's|^/\* opd_exp: |/* opd_log: |' 'two operators have the function log'
+    wrong_card "$card" 's|^/\* opd_exp: |/* opd_exp(other): |' 'the comment must list the arguments of exp, which are self'
+    wrong_card "$card" 's|op->schema = "exp(|op->schema = OPDI_NOTHING "exp(|' "'OPDI_NOTHING' is not a macro for a string"
+    wrong_card "$card" 's|"exp(Tensor self)|"exp(Tensor self=None, Tensor other)|' 'exp: an argument with a default comes before an argument without'
+    wrong_card "$card" '/op->schema = "exp(/d' 'OPDI_OP(exp): the descriptor must begin with op->schema'
+    wrong_card ops/train.c 's|^OPDI_FOREACH(_foreach_abs, .*)$|& ;|' 'OPDI_OP(_foreach_abs) must have the form'
+    wrong_card "$card" 's|^OPDI_OP(exp) {|OPDI_OP(exp)\n{|' 'OPDI_OP(exp) must have the form "OPDI_OP(name) {"'
     wrong_card api/operators.h '/op_fft.printed.h/d' 'src/api/operators.h has no #include "op_fft.printed.h"'
     wrong_card api/operators.h 's/op_fft.printed.h/op_fft2.printed.h/' 'src/api/operators.h has no #include "op_fft.printed.h"'
-    wrong_card ops/registration.c 's/cards.printed.h/card.printed.h/' 'card.printed.h is included, and src/printing.py does not print it'
-    wrong_card api/host_functions.txt 's/opd_error_code/opd_error_cod/' 'src/api/ has no prototype of opd_error_cod'
-    wrong_card graphs/recording.c 's|^//==|#endif   /* OPD_NO_GRAPHS */\n//==|' 'a region of OPD_NO_GRAPHS ends that has not begun'
+    wrong_card ops/registration.c 's/cards.printed.h/card.printed.h/' 'card.printed.h is included, but src/printing.py cannot print it'
+    wrong_card api/host_functions.txt 's/opd_error_code/opd_error_cod/' 'src/api/ has no prototype for opd_error_cod'
+    wrong_card graphs/recording.c 's|^//==|#endif   /* OPD_NO_GRAPHS */\n//==|' 'a region of OPD_NO_GRAPHS ends, but did not begin'
 }
 # wrong_card FILE SED TEXT: join.py says the text of a tree where the file of src/ was changed so.
 wrong_card() {
@@ -905,7 +905,7 @@ check_wrong_arguments() {
         printf '#include "opdispatch.h"\n#include <string>\n#include <vector>\ntypedef %s T;\n' "$type" >"$tmp/wrong.cpp"
         printf 'static opd_tensor *f(opd_tensor *x, T) { return x; }\nOPD_FUNCTION(f_fn, f, opd_tensor *, opd_tensor *, T)\n' >>"$tmp/wrong.cpp"
         $CXX -std=c++11 -w -fsyntax-only $inc "$tmp/wrong.cpp" >"$tmp/wrong.txt" 2>&1 && echo "OPD_FUNCTION takes $type"
-        grep -q 'OPD_FUNCTION: no operator has an argument or a result of this type: take double' "$tmp/wrong.txt" ||
+        grep -q 'OPD_FUNCTION: an operator cannot have an argument or result of this type: use double' "$tmp/wrong.txt" ||
             sed "s|^|$type: |" "$tmp/wrong.txt" | head -n 4
     done
 }

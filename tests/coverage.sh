@@ -6,21 +6,21 @@ help() {
     cat <<'TEXT'
 usage: sh tests/coverage.sh [options] [name...]
 
-Builds the implementation with clang's source-based coverage, runs all tests, and prints for each room of the header
-how many of its lines and of its branches were run, the least covered room first.  All tests: tests/*/test_*.c and
-test_*.cpp, tests/linkage.sh, tests/mpi.sh and, of tests/cuda.sh, devices, streams and groups emulated on the CPU (its
-walk over all operators is of its own kernels, which are not counted here).  With names: test_NAME alone, or with
-linkage, mpi or cuda that script.  Code that a script has printed into the header (wrappers and lists of operators) is
-a room like the others, marked.  What the declarations define inline counts where a test has called it.
-Not counted: children that a signal ends, programs that Python or a test itself builds, builds that are not with clang.
-Some checks of linkage.sh fail here: they look at what a program exports or prints, and the code that counts does both.
+Builds the implementation with clang's source-based coverage, runs all tests, and prints how many lines and branches of
+each section (room) of the header were run, beginning with the lowest share.  All tests are: tests/*/test_*.c and
+test_*.cpp, tests/linkage.sh, tests/mpi.sh and the tests of devices, streams and groups of tests/cuda.sh, emulated on
+the CPU (not its walk over all operators, which runs CUDA kernels that are not counted here).  With names, it runs only
+test_NAME, or only the scripts linkage, mpi or cuda.  Generated code of the header (wrappers and lists of operators) is
+listed as a section of its own, with a mark.  Inline functions of the declarations count if a test calls them.
+Not counted are: child processes that a signal ends, programs that Python or a test builds, and builds without clang.
+Some checks of linkage.sh fail with coverage, because they look at the exports or the output of a program.
 
-  --missed ROOM      the lines of one room that no test has run, in place of the table ('' for all rooms)
-  --keep FOLDER      where the build and the counts go, and are found again: a second run adds to them
-  --report           no tests, only the table, of what is in the folder
-  --help             this text
+  --missed ROOM      prints the lines of one section that no test has run, instead of the table ('' for all)
+  --keep FOLDER      keeps the build and the counts in this folder; a second run adds to them
+  --report           prints only the table for the counts in the folder, without running tests
+  --help             prints this text
 
-Needs clang, llvm-profdata and llvm-cov of one version, and python3.  Takes about 30 minutes of two cores.
+Needs clang, llvm-profdata and llvm-cov of the same version, and python3.  Takes about 30 minutes on two cores.
 TEXT
 }
 here=$(cd "$(dirname "$0")" && pwd)

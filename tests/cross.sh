@@ -7,19 +7,19 @@ help() {
     cat <<'TEXT'
 usage: sh tests/cross.sh [target...]
 
-Builds the implementation once for each target and runs there what depends on the machine: byte order (s390x), 32 bits
-(armhf, i686), signed or unsigned char, no SIMD of ours, a system without threads, plug-ins or an unwinder.
+Builds the implementation once for each target, and runs the tests that depend on the machine: byte order (s390x), 32
+bits (armhf, i686), signed or unsigned char, other SIMD instructions, systems without threads, plug-ins or an unwinder.
 
   s390x riscv64 aarch64 armhf    Debian's cross compilers, qemu-user: the tests of $TESTS and examples/quickstart.c
-  i686                           the same, run by this machine itself where it can
-  mingw                          Windows, with threads: quickstart.c, run where wine is
-  emscripten                     quickstart.c and one epoch of digits.c by node
+  i686                           the same, run by this machine itself if possible
+  mingw                          Windows, with threads: quickstart.c, run if wine is installed
+  emscripten                     quickstart.c and one epoch of digits.c, run by node
   musl                           quickstart.c with another C library, linked statically
 
-A target whose compiler or emulator is missing is skipped, by name.  Without arguments: all of them.  Ends with one line:
-N passed, N failed (a test is a named case, or a program), and ', N skipped' where some were.
+Targets whose compiler or emulator is missing are skipped, with a message.  Without arguments, it runs all targets.  The
+last line is: N passed, N failed, and N skipped if tests were skipped (a test is a named test case, or a program).
 
-  TESTS='keys graphs:by_hand,wrong'     test files, or cases of them, in place of those that matter most here
+  TESTS='keys graphs:by_hand,wrong'     test files, or cases of them, instead of the default ones
   CFLAGS=-O0             instead of -O1, for the implementation
 TEXT
 }

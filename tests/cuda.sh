@@ -165,8 +165,8 @@ check_cuda_emulated_nccl() {
     OPD_EMU_ASYNC=1 OPD_EMU_GUARD=1 ran "$tmp/ranks" every_kind sends
     export OPD_EMU_ASYNC=1
     OPD_NCCL=/nowhere/libnccl.so.2 OPD_TEST_NCCL='NCCL cannot be loaded: /nowhere/libnccl.so.2: cannot open' ran "$tmp/ranks" nccl_that
-    OPD_NCCL=libm.so.6 OPD_TEST_NCCL='libm.so.6 has no ncclGetVersion: it is no NCCL' ran "$tmp/ranks" nccl_that
-    OPD_EMU_NCCL_VERSION=21003 OPD_TEST_NCCL='is of version code 21003, and 2.14 (21400)' ran "$tmp/ranks" nccl_that
+    OPD_NCCL=libm.so.6 OPD_TEST_NCCL='libm.so.6 has no function ncclGetVersion: the file is not NCCL' ran "$tmp/ranks" nccl_that
+    OPD_EMU_NCCL_VERSION=21003 OPD_TEST_NCCL='has version code 21003, but 2.14 (21400)' ran "$tmp/ranks" nccl_that
 }
 # Ranks that are processes of MPI, each with a device.
 check_cuda_emulated_mpi() {

@@ -7,20 +7,21 @@ help() {
 usage: OUT=folder sh tests/first_gpu_run.sh
        OUT=objects ARCH=sm_90 sh tests/first_gpu_run.sh --compile     without a GPU: compiles objects for BUILT=objects
 
-Builds the CUDA companion for the GPU of this machine, and tests and measures it, what tells most first.  Leaves one
-folder: SUMMARY (what passed, failed, was not available or not reached, with seconds), and a log of each part.
+Builds the CUDA plug-in for the GPU of this machine, tests it and measures it, beginning with the most important parts.
+Writes one folder with a file SUMMARY (the parts that passed, failed, were not available or not reached, with seconds)
+and a log for each part.
 
-  OUT=gpu_run           the folder; what is in it is written over
-  BUDGET=600            seconds in all; what does not fit into them is not reached
-  ARCH=sm_90            what nvcc compiles for (default: what nvidia-smi says of the first GPU)
+  OUT=gpu_run           the folder for the results; its files are overwritten
+  BUDGET=600            seconds in total; later parts are not reached
+  ARCH=sm_90            the architecture for nvcc (default: that of the first GPU of nvidia-smi)
   SKIP="bench ncu"      parts to leave out
-  QUICK=1               a part of the tests, small tensors, nothing optimised
+  QUICK=1               fewer tests, small tensors, no optimisation
   NVCC=... CC=...       compilers
-  BUILT=folder          take the objects that --compile has put there, and spend the time of the GPU on tests
-  COMPANION=file.o      the companion, built already; LIBS="..." what it is linked with
+  BUILT=folder          use the objects that --compile has written there, which saves time on the GPU
+  COMPANION=file.o      an object of the CUDA plug-in; LIBS="...": the libraries that it is linked with
 
 Parts: machine build code convolution overlap capture debug first copies threads large tests nccl example digits
-memcheck racecheck synccheck bench ncu.  Exit status: 0, 1 when a part failed, 2 when nothing could be run (no GPU).
+memcheck racecheck synccheck bench ncu.  Exit status: 0, 1 if a part failed, 2 if nothing could be run (no GPU).
 TEXT
 }
 parts='machine build code convolution overlap capture debug first copies threads large tests nccl example digits memcheck

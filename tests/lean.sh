@@ -63,7 +63,7 @@ check_kept_by_name() {
         card=${name##*:}; name=${name%:*}
         quiet $quick -O0 $lean -DNAME="\"$name\"" "$tmp/named.c" -o "$tmp/named" $lib
         case $("$tmp/named" 2>&1) in
-            *"no operator named '$name'"*"say OPD_KEEP($card) before"*) ;;
+            *"no operator named '$name'"*"write OPD_KEEP($card) before"*) ;;
             *) echo "$name: another error: $("$tmp/named" 2>&1)" ;;
         esac
     done
@@ -77,7 +77,7 @@ check_kept_by_name() {
     quiet "$tmp/groups"
     source_of number '        opd_print(OPD_CALL(opd_op_builtin(OPD_OP_conv2d), opd_ones(OPD_INTS(1), OPD_FLOAT32)));'
     quiet $quick -O0 $lean "$tmp/number.c" -o "$tmp/number" $lib
-    case $("$tmp/number" 2>&1) in *'say OPD_KEEP(conv2d) before to keep OPD_OP_conv2d'*) ;; *) "$tmp/number" ;; esac
+    case $("$tmp/number" 2>&1) in *'to keep OPD_OP_conv2d, for example, write OPD_KEEP(conv2d) before this line'*) ;; *) "$tmp/number" ;; esac
     # without OPD_LEAN the macro does nothing
     quiet $quick -fsyntax-only -Wall -Wextra -DOPDISPATCH_IMPLEMENTATION -I. -DNAME='"aten::conv2d"' -DKEPT "$tmp/named.c"
 }
@@ -113,7 +113,7 @@ OPD_LIBRARY_IMPL(aten, CPU, lib) {
     [ "$(grep -c . "$tmp/whole.out")" -ge 6 ] || echo 'the whole program fails'
     diff "$tmp/whole.out" "$tmp/lean.out"
     quiet $quick -O0 -w $lean "$tmp/whole.c" -o "$tmp/lean" $lib
-    case $("$tmp/lean" 2>&1) in *'opd_impl: aten::mm is a built-in operator that OPD_LEAN does not keep: say OPD_KEEP(mm)'*) ;;
+    case $("$tmp/lean" 2>&1) in *'opd_impl: aten::mm is a built-in operator that OPD_LEAN does not keep: write OPD_KEEP(mm)'*) ;;
         *) echo 'a kernel of the program is lost without an error' ;; esac
 }
 # What loads a graph or a script from a file or from memory keeps all operators.
@@ -207,7 +207,7 @@ check_refused() {
     if $quick -fsyntax-only -DOPD_LEAN -I. "$tmp/first.c" >"$tmp/log" 2>&1 ||
         ! grep -q 'OPD_LEAN is for a program of one file' "$tmp/log"; then echo 'a file without the implementation'; fi
     if $quick -fsyntax-only $lean -DOPDISPATCH_PART=1 "$tmp/first.c" >"$tmp/log" 2>&1 ||
-        ! grep -q 'take OPDISPATCH_PART away' "$tmp/log"; then echo 'OPDISPATCH_PART'; fi
+        ! grep -q 'do not define OPDISPATCH_PART' "$tmp/log"; then echo 'OPDISPATCH_PART'; fi
     printf '#include "opdispatch.h"\n#define OPD_LEAN\n#define OPDISPATCH_IMPLEMENTATION\n#include "opdispatch.h"\n' >"$tmp/late.c"
     if $quick -fsyntax-only -w -I. "$tmp/late.c" >"$tmp/log" 2>&1 ||
         ! grep -q 'define OPD_LEAN before opdispatch.h is included' "$tmp/log"; then echo 'defined too late'; fi

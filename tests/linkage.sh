@@ -324,12 +324,12 @@ own_implementation() {
 }
 check_plugin_own_implementation() {
     own_implementation
-    refused 'has an implementation of its own in it' "$tmp/own.so"
-    "$tmp/host_exports" "$tmp/own.so" | grep -q 'has an implementation of its own' ||
+    refused 'contains its own implementation' "$tmp/own.so"
+    "$tmp/host_exports" "$tmp/own.so" | grep -q 'contains its own implementation' ||
         echo 'an exporting program does not say so'
     cat "$here/ops.c" >"$tmp/both.c"
     $CC $plugin_line -DOPDISPATCH_IMPLEMENTATION $inc "$tmp/both.c" -o "$tmp/both.so" 2>&1 |
-        grep -q 'take OPDISPATCH_IMPLEMENTATION away' || echo 'both macros at once compile'
+        grep -q 'do not define OPDISPATCH_IMPLEMENTATION' || echo 'both macros at once compile'
 }
 check_plugin_own_hidden() {
     own_implementation
@@ -357,7 +357,7 @@ check_plugin_other_major() {
 check_plugin_other_entry() {
     echo 'const char opd_plugin_entry[64] = "something else";' >"$tmp/other.c"
     quiet $CC -shared -fPIC "$tmp/other.c" -o "$tmp/other.so"
-    refused "is not opdispatch's" "$tmp/other.so"
+    refused "is not the one of opdispatch.h" "$tmp/other.so"
 }
 check_plugin_missing_symbol() {
     { cat "$here/ops.c"; echo 'int nowhere(void); int (*somewhere)(void) = nowhere;'; } >"$tmp/missing.c"
@@ -439,11 +439,11 @@ TEXT
     mkdir -p "$tmp/build/below/it"; cp "$tmp/build/program" "$tmp/build/below/it"; quiet "$tmp/build/below/it/program"
     chmod 775 "$tmp/build"; [ "$(id -u)" != "$(id -g)" ] || quiet "$tmp/build/program"; chmod 755 "$tmp/build"
     quiet "$tmp/moved/program" "-I$tmp/build"
-    says '$OPD_INCLUDE must name' "$tmp/moved/program"
-    (export OPD_INCLUDE="$tmp/nowhere"; says 'not where $OPD_INCLUDE says' "$tmp/build/program")
+    says 'set $OPD_INCLUDE to' "$tmp/moved/program"
+    (export OPD_INCLUDE="$tmp/nowhere"; says 'not in the folder that $OPD_INCLUDE names' "$tmp/build/program")
     OPD_INCLUDE="$tmp/build" quiet "$tmp/moved/program"
-    chmod 777 "$tmp/build"; says 'others may change' "$tmp/build/program"; chmod 755 "$tmp/build"
-    chmod 666 "$tmp/build/opdispatch.h"; says 'others may change' "$tmp/build/program"
+    chmod 777 "$tmp/build"; says 'other users may change' "$tmp/build/program"; chmod 755 "$tmp/build"
+    chmod 666 "$tmp/build/opdispatch.h"; says 'other users may change' "$tmp/build/program"
 }
 says() { out=$(cd "$tmp/current" && "$2" 2>&1); case $out in *"$1"*) ;; *) printf 'no "%s" in: %s\n' "$1" "$out" ;; esac; }
 check_no_plugins() {

@@ -117,14 +117,14 @@ for kind in openmpi mpich ''; do
     # a rank that returns from main is missing, too
     if ! wanted "$title a rank leaves"; then :
     elif (cd "$root" && limit 60 $mpirun -n 2 "$tmp/test" --leaves) >"$tmp/log" 2>&1 ||
-        ! grep -q 'ends without mpi_group_end' "$tmp/log"; then
+        ! grep -q 'ended without mpi_group_end' "$tmp/log"; then
         tail -n 5 "$tmp/log"
         bad "$title a rank leaves" 'the job ends well'
     else good "$title a rank leaves"; fi
     # started by a launcher that this MPI does not know: every process would be alone
     if ! wanted "$title another launcher"; then :
     elif (cd "$root" && SLURM_STEP_NUM_TASKS=2 limit 60 "$tmp/test") >"$tmp/log" 2>&1 ||
-        ! grep -q '2 processes were started, but MPI knows of this one alone' "$tmp/log"; then
+        ! grep -q '2 processes were started, but MPI knows only this one' "$tmp/log"; then
         tail -n 5 "$tmp/log"
         bad "$title another launcher" 'it goes on alone'
     else good "$title another launcher"; fi
@@ -192,7 +192,7 @@ for kind in openmpi mpich ''; do
             skip "$title sharded_lm, killed while it saves" 'no library can be loaded first'
         else
             words=
-            for before in '' 'goes on after 1 steps'; do
+            for before in '' 'continues after 1 steps'; do
                 (cd "$root" && LD_PRELOAD="$tmp/killed_rename.so" KILLED_RENAME=1-of-2/index.pt OPD_MPI_TIMEOUT=20 \
                     limit 100 $mpirun -n 2 "$tmp/lm" --steps 1 --plain --checkpoint "$tmp/lm_checkpoint") \
                     >"$tmp/log" 2>&1 && words="$words the job ended well;"

@@ -190,17 +190,17 @@ static void lengths(opd_group *world) {
                                     numbers(35000, 0, 1, OPD_FLOAT32)};
         for (int i = 0; i < 5; i++) {
             OK((opd_work_wait(opd_group_send(world, all[i], 1, 11 + i)) == 0) == !checked);
-            OK(!checked || failed_with("they differ: rank 0 sends "));
+            OK(!checked || failed_with("the ranks differ: rank 0 sends "));
         }
     } else if (rank_here == 1) {
         OK(opd_work_wait(opd_group_recv(world, numbers(8, 0, 0, OPD_FLOAT32), 0, 11)) < 0);
         OK(failed_with(checked ? "rank 0 sends 6 element(s), rank 1 receives 8 element(s) (tag 11)"
-                       : "rank 0 sent 6 element(s), and 8 are received"));
+                       : "rank 0 sent 6 element(s), but 8 are received"));
         OK(opd_work_wait(opd_group_recv(world, numbers(6, 0, 0, OPD_FLOAT32), 0, 12)) < 0);
         OK(failed_with(checked ? "sends 8 element(s), rank 1 receives 6 element(s)"
-                       : "rank 0 sent 8 element(s), and 6 are received"));
+                       : "rank 0 sent 8 element(s), but 6 are received"));
         OK(opd_work_wait(opd_group_recv(world, numbers(2, 0, 0, OPD_FLOAT32), 0, 13)) < 0);
-        OK(failed_with(checked ? "sends int16, rank 1 receives float32" : "rank 0 sent no whole number of elements"));
+        OK(failed_with(checked ? "sends int16, rank 1 receives float32" : "rank 0 did not send a whole number of elements"));
         OK((opd_work_wait(opd_group_recv(world, numbers(2, 0, 0, OPD_FLOAT32), 0, 14)) == 0) == !checked);
         OK(!checked || failed_with("rank 0 sends int32, rank 1 receives float32 (tag 14)"));
         opd_tensor *const room = numbers(60000, -1, 0, OPD_FLOAT32);          /* Open MPI would write behind the end */
@@ -208,7 +208,7 @@ static void lengths(opd_group *world) {
         int written = 0;
         OK(opd_work_wait(opd_group_recv(world, opd_narrow(room, 0, 0, 25000), 0, 15)) < 0);
         OK(failed_with(checked ? "sends 35000 element(s), rank 1 receives 25000 element(s)"
-                       : "rank 0 sent 35000 element(s), and 25000 are received"));
+                       : "rank 0 sent 35000 element(s), but 25000 are received"));
         for (int i = 25000; behind && i < 60000; i++) { written += !(behind[i] < 0); }
         OK(behind && written == 0);
     }
@@ -219,7 +219,7 @@ static void lengths(opd_group *world) {
     opd_work_release(opd_group_barrier(gone));
     OK(opd_group_unregister(gone) == 0 && opd_work_wait(work) == 0);          /* it has waited for both */
     OK(opd_parallel_begin(parallel, 1) < 0);
-    OK(failed_with("process group 'gone' is gone"));
+    OK(failed_with("process group 'gone' has been unregistered"));
     opd_parallel_free(parallel);
 }
 static void parts(opd_group *world) {
@@ -375,7 +375,7 @@ static void checks(void) {
     opd_group *const impatient = mpi_group_register("impatient", MPI_COMM_WORLD, false, 300);
     if (!odd) {
         OK(!opd_add(opd_all_reduce(x, "sum", "impatient"), x));
-        OK(failed_with("it was not done after 0.3 s"));
+        OK(failed_with("it did not finish within 0.3 s"));
     } else {
         OK(opd_work_wait(opd_group_barrier(opd_group_find("world"))) == 0 || opd_ok());
         OK(is(opd_all_reduce(x, "sum", "impatient"), 4, 0, size_here));       /* late: MPI itself still does it */
@@ -385,13 +385,13 @@ static void checks(void) {
     const int32_t ends[2] = {odd ? size_here - 1 : 0, odd ? 0 : size_here - 1}, more[3] = {0, size_here - 1, 1};
     if (rank_here == 0 || odd) {                  /* the same two, each itself first; then one that names a third */
         OK(!opd_group_split(divided, "ends", ends, 2));
-        OK(failed_with("it was not done after 1 s: a rank has ended, or names other ranks"));
+        OK(failed_with("it did not finish within 1 s: a rank has ended, or gives other ranks"));
     }
     OK(opd_work_wait(opd_group_barrier(opd_group_find("world"))) == 0);
     opd_group *const named = mpi_group_register("named", MPI_COMM_WORLD, false, 1000);
     if (size_here > 2 && (rank_here == 0 || odd)) {
         OK(!opd_group_split(named, "ends", odd ? more : ends, odd ? 3 : 2));
-        OK(failed_with("ranks name other ranks, or others first"));
+        OK(failed_with("the ranks give different lists of ranks, or another order"));
     }
     OK(opd_group_unregister(named) == 0);
     other_order(odd);
@@ -399,8 +399,8 @@ static void checks(void) {
     if (size_here == 2) {                         /* of more elements on one rank */
         opd_group *const uneven = mpi_group_register("uneven", MPI_COMM_WORLD, false, 2000);
         OK(!opd_add_Scalar(opd_all_reduce(numbers(60000 + 40000 * odd, 0, 1, OPD_FLOAT32), "sum", "uneven"), OPD_V(1)));
-        OK(failed_with(odd ? "rank 0 does not sum as many elements, which are 100000 here"
-                       : "rank 1 does not sum as many elements, which are 60000 here"));
+        OK(failed_with(odd ? "rank 0 reduces another number of elements than this rank, which has 100000"
+                       : "rank 1 reduces another number of elements than this rank, which has 60000"));
         (void)uneven;                             /* stays MPI's */
     }
     (void)impatient;                              /* its failed work is MPI's: it stays until MPI ends */

@@ -363,7 +363,7 @@ static void walk_line_of(const walk_line *line, const char *path) {
     call.reduce_op = "sum";
     opd_tensor *const x = walk_numbers(rank_here);
     if (line->result == WALK_REFUSED) {
-        OK(!walk_once(&call, x) && strstr(opd_error_message(), "receive from a rank that is named"));
+        OK(!walk_once(&call, x) && strstr(opd_error_message(), "receive from a given rank"));
         opd_error_clear();
         return;
     }

@@ -6,34 +6,36 @@ help() {
     cat <<'TEXT'
 usage: sh tests/run.sh [options] [name]
 
-Builds every tests/*/test_*.c and .cpp, runs it, checks the header itself (tests/check_header.sh) and the ways to
-link or load operators (tests/linkage.sh).  Takes 5 to 8 minutes on two cores; the checks that compile the library
-again and again are left to --whole.  With a name: the test file test_NAME.c, or the checks of those two that have
-it in their names (linkage: all of the second), or else the cases whose name has it in them.  With the name cuda: the
-CUDA companion (tests/cuda.sh), which nothing else runs; it needs no GPU.  cuda_emulated_races, each access of its kernels
-looked at, takes minutes more and is run by its name only; so is cuda_plugin where there is no GPU.
-Ends with one line: N passed, N failed (a test is a named case), and ', N skipped' where some were.  Seconds are of
-processor time.  The implementation is built once, with test_kernels.c, and linked with every test file.  On a terminal,
-a bar says how far it is and about how long it still takes.
+Builds and runs all test files (tests/*/test_*.c and .cpp).  Also checks the header itself (tests/check_header.sh), and
+the ways to link or load operators (tests/linkage.sh).  This takes 5 to 8 minutes on two cores; the checks that
+compile the library again and again are left to --whole.  With a name, it runs only the test file test_NAME.c.  If there is
+no such file, it runs the checks of the two scripts whose names contain NAME (linkage: all checks of the second script),
+or else the test cases whose names contain NAME.  The name cuda runs the tests of the CUDA plug-in (tests/cuda.sh), which
+are not run otherwise, and need no GPU.  The check cuda_emulated_races, which looks at each memory access of the kernels,
+takes minutes and is run only by its full name.  The same holds for cuda_plugin if there is no GPU.
+The last line is: N passed, N failed, and N skipped if tests were skipped (a test is a test case with a name).  Seconds
+are processor time.  The implementation is compiled once, with test_kernels.c, and linked with each test file.  On a
+terminal, a bar shows the progress and the remaining time.
 
   --whole             all checks of the header and of linking
   --rest              only the checks that are left to --whole
   --sanitize          with the address and undefined-behaviour sanitizers
-  --thread-sanitize   with the thread sanitizer: the files that say THREADED in their first ten lines
-  --cxx               test files as C++11 (not those that say C ONLY in their first ten lines), and the implementation
+  --thread-sanitize   with the thread sanitizer: only the files with THREADED in their first ten lines
+  --cxx               test files as C++11 (but not those with C ONLY in their first ten lines), and the implementation
   --cxx-on-c          test files as C++11, linked with an implementation in C
-  --std11             only the strict builds of implementation and declarations, C11 and C++11, no warning allowed
+  --std11             only the strict builds of implementation and declarations, C11 and C++11, without warnings
   --header            only the checks of the header
-  --rooms             the files of src/ compiled by themselves (make -C src) in place of the header: only those that an
-                      edit touches are compiled again.  Goes with the options above, but for --cxx; with --cxx-on-c the
-                      files that say C ONLY are compiled as C
-  --again             without the checks that depend on no compiler, or on all: with CC another one than the last time
-                      (the test files, too, are compiled with -O0, as they are with all options above this one)
-  --help              this text
+  --rooms             with the files of src/ compiled by themselves (make -C src) instead of the header: only changed
+                      files are compiled again.  It can be combined with the options above, but not with --cxx.
+                      With --cxx-on-c, the files that say C ONLY are compiled as C
+  --again             for a second run with another compiler (CC): leaves out the checks that do not depend on the
+                      compiler, and those that use all compilers.  Test files are compiled with -O0, as with all
+                      options above this one
+  --help              prints this text
 
   CC=clang CXX=clang++   other compilers          CFLAGS=-O3   instead of -O1
-  JOBS=2                 files at a time          TMPDIR=/tmp  where builds go
-  OBJECTS=folder         where implementations are kept, for the next run with the same header, compiler and flags
+  JOBS=2                 files at a time          TMPDIR=/tmp  folder for builds
+  OBJECTS=folder         keeps implementations for later runs with the same header, compiler and flags
 TEXT
 }
 
@@ -192,7 +194,7 @@ case $mode in
 esac
 [ $mode = std11 ] && header_name=std11
 case $rooms$mode in
-    yescxx|yesheader|yesstd11) echo "run.sh: --rooms does not go with --cxx, --header or --std11 (see --help)" >&2; exit 2 ;;
+    yescxx|yesheader|yesstd11) echo "run.sh: --rooms cannot be combined with --cxx, --header or --std11 (see --help)" >&2; exit 2 ;;
 esac
 [ $rooms = no ] || { header=no; linkage=no; files=$(printf '%s\n' "$files" | grep -v /test_kernels.c); }      # it looks into single files
 RUN_CASES=
@@ -249,8 +251,8 @@ failed_early=0; warned=0; rest=
 warnings=; [ $mode != plain ] || warnings='-Wall -Wextra'           # sanitizers make compilers see what is not there
 if [ -n "$files" ]; then
     if [ $rooms = yes ]; then
-        if rooms_built; then times >"$RUN_TMP/times"; echo "the rooms: built, $(seconds "$RUN_TMP/times") s"
-        else echo 'the rooms: do not build'; failed_early=1; files=; fi
+        if rooms_built; then times >"$RUN_TMP/times"; echo "the files of src/: built, $(seconds "$RUN_TMP/times") s"
+        else echo 'the files of src/: they do not build'; failed_early=1; files=; fi
     elif [ -f "$RUN_OBJECT" ]; then echo 'the implementation: built before'
     elif $build $warnings -c "$RUN_WHOLE" -o "$RUN_TMP/implementation.o" 2>"$RUN_TMP/warnings" &&
          mv "$RUN_TMP/implementation.o" "$RUN_OBJECT"; then
@@ -288,7 +290,7 @@ for file in $scripts ${rest:+check_header.sh}; do
     [ -f "$RUN_TMP/$base.result" ] || { echo "$base: no result"; failed=$((failed + 1)); }
 done
 if [ -n "$name" ] && [ $((passed + failed + skipped)) -eq 0 ]; then
-    echo "run.sh: no test file, case or header check named $name"; failed=1
+    echo "run.sh: there is no test file, test case or check with the name $name"; failed=1
 fi
 tail=
 [ $skipped -eq 0 ] || tail=", $skipped skipped"

@@ -3,8 +3,8 @@
 //== stubs for platforms without compiled libraries ====================================================================
 
 static int opdi_aoti_without(const char *what) {
-    return opd_fail(OPD_ERROR_REGISTER, "%s: compiled libraries run on Linux, on x86-64 and aarch64, and not where "
-                    "OPD_NO_PLUGINS is defined", what);
+    return opd_fail(OPD_ERROR_REGISTER, "%s: compiled libraries can only be used on Linux on x86-64 and aarch64, in "
+                    "programs without OPD_NO_PLUGINS", what);
 }
 opd_aoti *opd_aoti_load(const char *path, const opd_aoti_options *options) {
     (void)path;

@@ -58,7 +58,7 @@ static void opdi_ext_caught(void *exception) {
     if (plain && opdi_ext_is_exception(opdi_ext_cxx.type(), &object)) {
         memcpy(&what, *(void *const **)object + 2, sizeof what);
     }
-    const char *text = what ? what(object) : "it threw something that is no std::exception";
+    const char *text = what ? what(object) : "it threw an exception that is not a std::exception";
     size_t length = strlen(text);
     while (length && (text[length - 1] == '\n' || text[length - 1] == ' ')) { length--; }
     if (opd_ok()) { (void)opd_fail(OPD_ERROR_KERNEL, "%.*s", (int)(length < 1500 ? length : 1500), text); }
@@ -103,7 +103,7 @@ OPDI_INTERNAL int opdi_ext_kernel(opd_call *call) {
     if (!stack) { (void)opdi_aoti_no_memory(); }
     for (int i = 0; i < nargs && opd_ok(); i++) {
         if (signature->args[i].kind == 'S' || (signature->args[i].kind == 'G' && !opd_arg_is_none(call, i))) {
-            (void)opd_fail(OPD_ERROR_ARGUMENT, "PyTorch's stable interface does not hand over a %s",
+            (void)opd_fail(OPD_ERROR_ARGUMENT, "PyTorch's stable interface cannot pass a %s",
                            signature->args[i].kind == 'S' ? "Scalar" : "Generator");
         }
     }
@@ -140,7 +140,7 @@ static int32_t opdi_ext_library_new(opd_library_kind kind, const char *ns, const
     opdi_ext_library *library = ext ? (opdi_ext_library *)calloc(1, sizeof *library) : NULL, **end;
     *out = library;
     if (!library) {
-        (void)opd_fail(OPD_ERROR_REGISTER, "an extension registers operators after it was loaded");
+        (void)opd_fail(OPD_ERROR_REGISTER, "an extension may register operators only while it is loaded");
         return ext ? 0 : 1;
     }
     library->ext = ext;
@@ -165,7 +165,8 @@ OPDI_INTERNAL int32_t opdi_ext_init_fragment(const char *ns, const char *file, u
 static int32_t opdi_ext_register(opdi_ext_library *library, const char *text, opdi_ext_fn fn, uint32_t tags) {
     opdi_ext_entry *entry, **end;
     if (!library || library->ext->committed) {
-        (void)opd_fail(OPD_ERROR_REGISTER, "an extension registers '%.200s' after it was loaded", text ? text : "");
+        (void)opd_fail(OPD_ERROR_REGISTER, "an extension registered '%.200s' after it was loaded, which is not "
+                       "supported", text ? text : "");
         return library ? 1 : 0;
     }
     entry = (opdi_ext_entry *)calloc(1, sizeof *entry);
@@ -214,7 +215,7 @@ static int opdi_ext_from_file(const opd_value *args, opd_value *rets) {
     opd_tensor *tensor = opd_tensor_new(opd_ints_of(&size, 1), dtype);
     if (!tensor) { return -1; }
     if (args[1].tag != OPD_TAG_NONE && args[1].u.i) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "aten::from_file: memory is not shared with files here");
+        return opd_fail(OPD_ERROR_ARGUMENT, "aten::from_file: memory that is shared with a file is not supported");
     }
     FILE *file = fopen(args[0].u.s, "rb");
     const size_t element = opd_dtype_size(dtype), count = (size_t)size;
@@ -223,7 +224,7 @@ static int opdi_ext_from_file(const opd_value *args, opd_value *rets) {
     if (file) { (void)fclose(file); }
     rets[0] = opd_value_tensor(tensor);
     return whole ? 0 : opd_fail(OPD_ERROR_FILE, "aten::from_file: %.400s: %s", args[0].u.s,
-                                file ? "it has fewer elements than were asked for" : strerror(why));
+                                file ? "the file has fewer elements than size" : strerror(why));
 }
 /* Calls an operator with the arguments on a stack, and replaces them by its results.  Returns 0, or 1 if an error is
    pending. */
@@ -319,11 +320,11 @@ OPDI_INTERNAL int32_t opdi_ext_from_blob(void *data, int64_t ndim, const int64_t
 }
 /* Replaces functions that need a device which is not supported: sets an error and returns 1. */
 OPDI_INTERNAL int32_t opdi_ext_no_device(void) {
-    (void)opd_fail(OPD_ERROR_ARGUMENT, "an extension asks for CUDA: only its kernels for the CPU run here");
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "an extension uses CUDA, but only its kernels for the CPU can be used");
     return 1;
 }
 OPDI_INTERNAL int32_t opdi_ext_no_generator(void) {
-    (void)opd_fail(OPD_ERROR_ARGUMENT, "an extension asks for a generator, which is not handed over");
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "an extension uses a generator, which is not supported");
     return 1;
 }
 /* Replaces functions of CUDA's run-time library: returns cudaErrorNoDevice. */

@@ -163,11 +163,11 @@ OPDI_INTERNAL bool opdi_ext_signature_of(opd_op *op, opdi_ext_signature *signatu
     char text[4000];
     const opd_schema *schema = opd_op_schema(op);
     if (!schema || opd_schema_print(schema, text, sizeof text) >= sizeof text) {
-        (void)opd_fail(OPD_ERROR_SCHEMA, "%s has no schema, or one that is very long", opd_op_name(op));
+        (void)opd_fail(OPD_ERROR_SCHEMA, "%s has no schema, or its schema is too long", opd_op_name(op));
         return false;
     }
     if (opdi_ext_read_signature(text, signature)) { return true; }
-    (void)opd_fail(OPD_ERROR_SCHEMA, "%s: PyTorch's stable interface does not hand over '%s'", opd_op_name(op),
+    (void)opd_fail(OPD_ERROR_SCHEMA, "%s: PyTorch's stable interface cannot pass '%s'", opd_op_name(op),
                    signature->unknown);
     return false;
 }
@@ -231,7 +231,7 @@ OPDI_INTERNAL uint64_t opdi_ext_give(const opdi_ext_side *side, const opdi_aoti_
         word = (uint64_t)(uint32_t)opdi_aoti_device_number(value->u.device) << 32;
         return word | (uint32_t)(value->u.device.type == OPD_CPU ? -1 : value->u.device.index);
     default:
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "PyTorch's stable interface does not hand over a %s",
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "PyTorch's stable interface cannot pass a %s",
                        param->kind == 'S' ? "Scalar" : "Generator");
         return 0;
     }
@@ -291,7 +291,7 @@ static opd_value opdi_ext_take_list(const opdi_ext_side *side, const opdi_aoti_p
         items[i] = side->list_get(list, i, &one) ? opd_value_none() : opdi_ext_take(side, &item, one, all);
     }
     if (list) { (void)side->list_free(list); }
-    else { (void)opd_fail(OPD_ERROR_ARGUMENT, "an extension gives a list that is NULL"); }
+    else { (void)opd_fail(OPD_ERROR_ARGUMENT, "an extension passed a list that is NULL"); }
     return items ? opdi_ext_list_value(param, items, (int)count) : opd_value_none();
 }
 /* Takes a word from a stack and returns its value.  Objects that the value needs are added to *all, and live until
@@ -331,7 +331,7 @@ OPDI_INTERNAL opd_value opdi_ext_take(const opdi_ext_side *side, const opdi_aoti
         return opd_value_str(text);
     case 'D': return opd_value_device(opdi_aoti_device((int32_t)(word >> 32), (int32_t)(uint32_t)word));
     default:
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "PyTorch's stable interface does not hand over a %s",
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "PyTorch's stable interface cannot pass a %s",
                        param->kind == 'S' ? "Scalar" : "Generator");
         return opd_value_none();
     }

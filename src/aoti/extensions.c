@@ -154,8 +154,9 @@ static void opdi_ext_note_missing(char *missing, size_t cap, const char *name) {
 }
 static int opdi_ext_say_missing(const opdi_aoti_elf *elf, const char *missing, bool cxx) {
     char text[900];
-    snprintf(text, sizeof text, cxx ? "the library is written in PyTorch's own C++ (it asks for %.600s), not in its "
-             "stable interface" : "the library asks for %.700s: not here", missing);
+    snprintf(text, sizeof text, cxx
+             ? "the library uses PyTorch's C++ interface (it needs %.600s), but only libraries that use the stable "
+             "interface can be loaded" : "the library needs %.700s, which opdispatch does not have", missing);
     return opdi_aoti_bad(elf->model, text);
 }
 /* A name is marked as replaced by changing its first letter in the table of names.  Names may share their ends, so a
@@ -219,7 +220,9 @@ static int opdi_ext_redirect(opdi_aoti_elf *elf, const char *name) {
     bool asks = false;
     for (size_t i = 0; i < elf->ndynamic; i++) {
         if (elf->dynamic[i].d_tag != DT_NEEDED) { continue; }
-        if (elf->dynamic[i].d_un.d_val >= elf->names_size) { return opdi_aoti_damaged(elf, "what it needs"); }
+        if (elf->dynamic[i].d_un.d_val >= elf->names_size) {
+            return opdi_aoti_damaged(elf, "its list of needed libraries");
+        }
         const char *needed = elf->names + elf->dynamic[i].d_un.d_val;
         if (!first && opdi_aoti_is_torch(needed) && strlen(needed) >= strlen(name)) {
             first = elf->dynamic[i].d_un.d_val;
@@ -229,8 +232,8 @@ static int opdi_ext_redirect(opdi_aoti_elf *elf, const char *name) {
         asks = asks || strstr(elf->names + elf->symbols[i].st_name, "oti_torch_library_init_") != NULL;
     }
     if (!asks) {
-        return opdi_aoti_bad(elf->model, "the library registers no operators by PyTorch's stable interface (it does "
-                             "not ask for aoti_torch_library_init_...)");
+        return opdi_aoti_bad(elf->model, "the library does not register operators through PyTorch's stable interface "
+                             "(it does not use aoti_torch_library_init_...)");
     }
     if (!first) { return opdi_aoti_bad(elf->model, "the library was not linked with libtorch (-ltorch)"); }
     for (size_t i = 0; i < elf->ndynamic; i++) {
@@ -317,7 +320,7 @@ static int opdi_ext_read(opdi_ext *ext) {
     const int fd = open(ext->model.path, O_RDONLY);
     if (fd < 0 || fstat(fd, &about)) { rc = opdi_aoti_bad(&ext->model, strerror(errno)); }
     else if (!S_ISREG(about.st_mode) || about.st_size == 0) {
-        rc = opdi_aoti_bad(&ext->model, "this is no file, or an empty one");
+        rc = opdi_aoti_bad(&ext->model, "this is not a file, or the file is empty");
     } else {
         void *data = mmap(NULL, (size_t)about.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
         if (data == MAP_FAILED) { rc = opdi_aoti_bad(&ext->model, strerror(errno)); }
@@ -382,7 +385,7 @@ static void opdi_ext_define(opdi_ext *ext, const opdi_ext_library *library, opdi
    error. */
 static int opdi_ext_commit(opdi_ext *ext) {
     for (opdi_ext_library *library = ext->libraries; library && opd_ok(); library = library->next) {
-        if (!library->ns) { return opdi_aoti_bad(&ext->model, "it registers operators without a namespace"); }
+        if (!library->ns) { return opdi_aoti_bad(&ext->model, "the library registers operators without a namespace"); }
         if (opdi_ext_is_other_device(library->key)) { continue; }
         library->library = opd_library_open(library->kind, library->ns, library->key, library->file, library->line);
         for (opdi_ext_entry *entry = library->entries; library->library && entry && opd_ok(); entry = entry->next) {

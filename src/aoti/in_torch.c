@@ -65,7 +65,7 @@ static const char *opdi_torch_find(void *library) {
 }
 static const char *opdi_torch_why(void) {
     const char *text = opdi_torch.what ? opdi_torch.what() : NULL;
-    return text ? text : "PyTorch refuses it";
+    return text ? text : "PyTorch reported an error without a message";
 }
 static int opdi_torch_check(int32_t rc) { return rc ? opd_fail(OPD_ERROR_ARGUMENT, "%s", opdi_torch_why()) : 0; }
 /* Returns a tensor of this library that uses the memory of a tensor of PyTorch.  Returns NULL if that tensor is
@@ -82,11 +82,12 @@ static opd_tensor *opdi_torch_take(void *handle) {
         return NULL;
     }
     if (device != 0 && device != 14) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "a tensor on a device: operators of this library run on the CPU");
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "a tensor is not on the CPU, but the operators of this library run only on "
+                       "the CPU");
         return NULL;
     }
     if (ndim > OPD_MAX_DIMS || !opd_dtype_size((opd_scalar_type)dtype)) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "a tensor of %d dims, or of a dtype that is not known", (int)ndim);
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "a tensor has %d dims, or a dtype that is not supported", (int)ndim);
         return NULL;
     }
     if (device == 14) {                           /* a meta tensor has sizes, but no memory */
@@ -300,11 +301,11 @@ __attribute__((constructor)) static void opdi_torch_load(void) {
     const char *missing = library ? opdi_torch_find(library) : "libtorch_cpu.so (import torch first)";
     int count = 0, room = 0;
     if (missing) {
-        opd_warn("operators for PyTorch: there is no %s: PyTorch 2.10 or later is needed", missing);
+        opd_warn("operators for PyTorch: %s is missing: PyTorch 2.10 or later is needed", missing);
         return;
     }
     if (!opdi_aoti_find_cxx(library)) {
-        opd_warn("operators for PyTorch: there is no C++ library");
+        opd_warn("operators for PyTorch: the C++ library is missing");
         return;
     }
     opdi_ext_find_cxx();
@@ -318,7 +319,7 @@ __attribute__((constructor)) static void opdi_torch_load(void) {
     for (opd_op *op = opd_op_next(NULL); op && entries; op = opd_op_next(op)) {
         if (!opdi_torch_is_ours(op)) { continue; }
         if (!opdi_torch_entry_of(op, false, &entries[count])) {
-            opd_warn("operators for PyTorch: %s is left out: its schema is not one that is handed over",
+            opd_warn("operators for PyTorch: %s is left out: its schema has types that cannot be passed to PyTorch",
                      opd_op_name(op));
             continue;
         }
@@ -326,11 +327,11 @@ __attribute__((constructor)) static void opdi_torch_load(void) {
         if (opdi_torch_entry_of(op, true, &entries[count])) { count++; }
     }
     if (opd_ok() && entries && count == 0) {
-        opd_warn("operators for PyTorch: the library defines none (opdispatch.h must be the last source)");
+        opd_warn("operators for PyTorch: the library defines no operators (opdispatch.h must be the last source)");
     }
     if (opd_ok() && entries) { (void)opdi_torch_register(entries, count); }
     if (!opd_ok()) {
-        opd_warn("operators for PyTorch: none is registered: %s", opd_error_message());
+        opd_warn("operators for PyTorch: they could not be registered: %s", opd_error_message());
         opd_error_clear();
     }
 }

@@ -47,26 +47,29 @@ OPDI_INTERNAL int opdi_aoti_elf_head(opdi_aoti_elf *elf) {
     Elf64_Ehdr head;
     uint64_t last = 0;           /* end of the previous segment */
     char text[120];
-    if (elf->size < sizeof head) { return opdi_aoti_bad(elf->model, "the library is cut off"); }
+    if (elf->size < sizeof head) { return opdi_aoti_bad(elf->model, "the library is incomplete"); }
     memcpy(&head, elf->data, sizeof head);
     if (memcmp(head.e_ident, ELFMAG, SELFMAG) != 0) {
         const bool pe = elf->data[0] == 'M' && elf->data[1] == 'Z';
-        return opdi_aoti_bad(elf->model, pe ? "the library is for Windows" : "this is no shared library (no ELF file)");
+        return opdi_aoti_bad(elf->model, pe ? "the library is for Windows"
+                             : "this is not a shared library (not an ELF file)");
     }
     if (head.e_ident[EI_DATA] != ELFDATA2LSB || head.e_ident[EI_CLASS] != ELFCLASS64 ||
         head.e_machine != OPDI_AOTI_MACHINE) {
         const bool same = head.e_ident[EI_DATA] == ELFDATA2LSB;
-        snprintf(text, sizeof text, "the library is for %s, this is %s",
+        snprintf(text, sizeof text, "the library is for %s, but this program is for %s",
                  same ? opdi_aoti_machine(head.e_machine) : "another machine", opdi_aoti_machine(OPDI_AOTI_MACHINE));
         return opdi_aoti_bad(elf->model, text);
     }
-    if (head.e_type != ET_DYN) { return opdi_aoti_bad(elf->model, "this is no shared library, but another ELF file"); }
+    if (head.e_type != ET_DYN) {
+        return opdi_aoti_bad(elf->model, "this is not a shared library, but another ELF file");
+    }
     if (head.e_phentsize != sizeof(Elf64_Phdr) || head.e_phnum == 0 || head.e_phnum > 64) {
         return opdi_aoti_damaged(elf, "its list of segments");
     }
     if (head.e_phoff > elf->size || head.e_phnum * sizeof(Elf64_Phdr) > elf->size - head.e_phoff ||
         head.e_shoff > elf->size || (uint64_t)head.e_shnum * head.e_shentsize > elf->size - head.e_shoff) {
-        return opdi_aoti_bad(elf->model, "the library is cut off");
+        return opdi_aoti_bad(elf->model, "the library is incomplete");
     }
     elf->nsegments = head.e_phnum;
     memcpy(elf->segments, elf->data + head.e_phoff, head.e_phnum * sizeof(Elf64_Phdr));
@@ -74,7 +77,7 @@ OPDI_INTERNAL int opdi_aoti_elf_head(opdi_aoti_elf *elf) {
         const Elf64_Phdr *segment = &elf->segments[i];
         const bool load = segment->p_type == PT_LOAD;
         if (segment->p_offset > elf->size || segment->p_filesz > elf->size - segment->p_offset) {
-            return opdi_aoti_bad(elf->model, "the library is cut off");
+            return opdi_aoti_bad(elf->model, "the library is incomplete");
         }
         if (load && (segment->p_filesz > segment->p_memsz || segment->p_memsz > (uint64_t)1 << 40 ||
                      segment->p_vaddr > (uint64_t)1 << 40 || segment->p_align == 0 ||
@@ -216,7 +219,7 @@ static int opdi_aoti_elf_moves(const opdi_aoti_elf *elf, uint64_t address, uint6
         }
         if (opdi_aoti_runs_at_load(elf, move.r_offset) && ELF64_R_SYM(move.r_info) == 0 &&
             !opdi_aoti_is_mapped(elf, (uint64_t)move.r_addend, 1, PF_R | PF_X)) {
-            return opdi_aoti_damaged(elf, "what it runs when it is loaded");
+            return opdi_aoti_damaged(elf, "its list of functions that run when it is loaded");
         }
     }
     return 0;
@@ -231,10 +234,10 @@ OPDI_INTERNAL int opdi_aoti_elf_check(const opdi_aoti_elf *elf) {
         const uint64_t bytes = opdi_aoti_entry(elf, arrays[i][1]);
         const uint64_t single = opdi_aoti_entry(elf, i ? DT_FINI : DT_INIT);
         if (single && !opdi_aoti_is_mapped(elf, single, 1, PF_R | PF_X)) {
-            return opdi_aoti_damaged(elf, "what it runs when it is loaded");
+            return opdi_aoti_damaged(elf, "its list of functions that run when it is loaded");
         }
         if (bytes && !opdi_aoti_at(elf, opdi_aoti_entry(elf, arrays[i][0]), bytes)) {
-            return opdi_aoti_damaged(elf, "what it runs when it is loaded");
+            return opdi_aoti_damaged(elf, "its list of functions that run when it is loaded");
         }
     }
     /* the list of required versions */
@@ -268,7 +271,9 @@ static int opdi_aoti_elf_redirect(const opdi_aoti_elf *elf, const char *name) {
     uint64_t first = 0;
     for (size_t i = 0; i < elf->ndynamic; i++) {
         if (elf->dynamic[i].d_tag != DT_NEEDED) { continue; }
-        if (elf->dynamic[i].d_un.d_val >= elf->names_size) { return opdi_aoti_damaged(elf, "what it needs"); }
+        if (elf->dynamic[i].d_un.d_val >= elf->names_size) {
+            return opdi_aoti_damaged(elf, "its list of needed libraries");
+        }
         const char *needed = elf->names + elf->dynamic[i].d_un.d_val;
         if (!opdi_aoti_is_torch(needed)) { continue; }
         if (!first && strlen(needed) >= strlen(name)) { first = elf->dynamic[i].d_un.d_val; }
@@ -353,7 +358,7 @@ static int opdi_aoti_elf_bind(opdi_aoti_elf *elf, opdi_aoti_library *library, bo
     }
     if (*missing && opd_ok()) {
         char text[900];
-        snprintf(text, sizeof text, "the model asks for %s%s, which %s not here", missing, more ? " and others" : "",
+        snprintf(text, sizeof text, "the model needs %s%s, which %s missing", missing, more ? " and others" : "",
                  strchr(missing, ',') ? "are" : "is");
         (void)opdi_aoti_bad(elf->model, text);
     }

@@ -80,7 +80,7 @@ OPDI_INTERNAL opd_device opdi_aoti_device(int64_t number, int64_t index) {
 }
 /* Returns 0 if `device`, a number of c10, is the CPU; otherwise sets an error and returns -1. */
 OPDI_INTERNAL int opdi_aoti_cpu_only(int32_t device) {
-    return device == 0 ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "a compiled model asks for memory on device type %d: only "
-                                      "models for the CPU run here", (int)device);
+    return device == 0 ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "a compiled model uses memory on device type %d, but only "
+                                      "models for the CPU can be used", (int)device);
 }
 

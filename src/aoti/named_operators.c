@@ -99,9 +99,8 @@ static opd_value opdi_aoti_flat_value(opdi_aoti_flat *flat, int64_t arg) {
     }
     if (strcmp(kind, "as_device") == 0) { return opd_value_device(opdi_aoti_device(0, -1)); }
     if (opd_json_kind_of(json, value) == OPD_JSON_LIST) { return opdi_aoti_flat_list(flat, kind, value); }
-    (void)opd_fail(OPD_ERROR_ARGUMENT, "a compiled model calls an operator with an argument %.60s, which is not "
-                   "known here",
-                   kind);
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "a compiled model calls an operator with an argument of kind %.60s, which is "
+                   "not supported", kind);
     return opd_value_none();
 }
 /* Stores a result in the next box, which the model has made for it.  Returns 0, or -1 and sets an error. */
@@ -163,9 +162,8 @@ OPDI_INTERNAL int32_t opdi_aoti_proxy(void *executor, int node, int nints, int64
     for (int i = 0; i < node && e >= 0; i++) { e = opd_json_next(json, e); }
     opd_scope scope = opd_scope_open();
     if (e < 0) {
-        (void)opd_fail(OPD_ERROR_FILE, "a compiled model calls operator %d of a list that was in its package (load "
-                       "the .pt2, "
-                       "not the .so)", node);
+        (void)opd_fail(OPD_ERROR_FILE, "a compiled model calls operator %d of a list in its package: load the package "
+                       "(.pt2), not the library (.so)", node);
     } else { rc = opdi_aoti_flat_call(&flat, opd_json_get(json, e, "node")); }
     opd_scope_close(&scope);
     for (int i = 0; i < flat.nmemory; i++) { free(flat.memory[i]); }

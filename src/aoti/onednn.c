@@ -29,7 +29,7 @@ static opd_tensor *opdi_aoti_apply(opd_tensor *self, const opd_value *name, cons
     for (size_t i = 0; i < sizeof opdi_aoti_unaries / sizeof *opdi_aoti_unaries; i++) {
         if (strcmp(text, opdi_aoti_unaries[i].name) == 0) { return opdi_aoti_unaries[i].apply(self); }
     }
-    (void)opd_fail(OPD_ERROR_NOT_FOUND, "a compiled model asks for '%.40s' behind a product, which is not there", text);
+    (void)opd_fail(OPD_ERROR_NOT_FOUND, "a compiled model uses '%.40s' after a product, which is not supported", text);
     return NULL;
 }
 static opd_tensor *opdi_aoti_combine(opd_tensor *self, opd_tensor *other, const opd_value *name,
@@ -40,8 +40,8 @@ static opd_tensor *opdi_aoti_combine(opd_tensor *self, opd_tensor *other, const 
     if (strcmp(text, "sub") == 0) { return opd_sub_full(self, other, factor); }
     if (strcmp(text, "mul") == 0) { return opd_mul(self, other); }
     if (strcmp(text, "div") == 0) { return opd_div(self, other); }
-    (void)opd_fail(OPD_ERROR_NOT_FOUND, "a compiled model asks for '%.40s' of two behind a product, which is not there",
-                   text);
+    (void)opd_fail(OPD_ERROR_NOT_FOUND, "a compiled model uses '%.40s' of two tensors after a product, which is not "
+                   "supported", text);
     return NULL;
 }
 static opd_tensor *opdi_aoti_arg(const opd_value *value) {
@@ -161,8 +161,12 @@ static int opdi_aoti_rnn_layer(const opd_value *args, void *const *handles, opd_
     const int64_t mode = args[9].u.i;
     opd_tensor *weights[4], *states[2], *input = args[0].u.t;
     opd_value values[9], results[3];
-    if (mode < 0 || mode > 3) { return opd_fail(OPD_ERROR_ARGUMENT, "a recurrent layer of mode %d", (int)mode); }
-    if (args[8].n > 0) { return opd_fail(OPD_ERROR_ARGUMENT, "a recurrent layer over packed sequences"); }
+    if (mode < 0 || mode > 3) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "recurrent layers of mode %d are not supported", (int)mode);
+    }
+    if (args[8].n > 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "recurrent layers over packed sequences are not supported");
+    }
     for (int i = 0; i < 4; i++) { weights[i] = opdi_aoti_gates(args[1 + i].u.t, handles[1 + i]); }
     /* a state may be [examples, features] */
     for (int i = 0; i < 2; i++) {

@@ -191,7 +191,7 @@ static opd_value opdi_aoti_list(opdi_aoti_args *args, const opdi_aoti_param *par
         return opd_value_list(items, items ? count : 0);
     }
     if (param->kind == 'd') { return opd_value_floats((const double *)data, count); }
-    (void)opd_fail(OPD_ERROR_ARGUMENT, "a list of a kind that compiled models do not give");
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "a list has a kind that compiled models do not use");
     return opd_value_none();
 }
 /* Reads the next argument of a call.  If it is a tensor, sets *handle to its handle. */

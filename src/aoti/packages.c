@@ -47,7 +47,7 @@ static int opdi_aoti_choose(opd_aoti *model, const opd_tensor_file *file, const 
     }
     if (!*model->names) { return opdi_aoti_bad(model, "there is no compiled library in the package"); }
     if (!chosen) {
-        snprintf(text, sizeof text, "the package has no model '%.200s', but '%.200s'", wanted, model->names);
+        snprintf(text, sizeof text, "the package has no model '%.200s', but a model '%.200s'", wanted, model->names);
         return opdi_aoti_bad(model, text);
     }
     model->name = opdi_aoti_copy_text(chosen, strlen(chosen));
@@ -84,16 +84,17 @@ static int opdi_aoti_check_metadata(const opd_aoti *model) {
                                                                                                   "AOTI_PLATFORM");
     const char *machine = opd_aoti_metadata(model, "AOTI_MACHINE");
     if (device && strncmp(device, "cpu", 3) != 0) {
-        snprintf(text, sizeof text, "the model was compiled for %.40s: only those for the CPU run here", device);
+        snprintf(text, sizeof text, "the model was compiled for %.40s, but only models for the CPU can be used",
+                 device);
         return opdi_aoti_bad(model, text);
     }
     if (system && strcmp(system, "linux") != 0) {
-        snprintf(text, sizeof text, "the model was compiled for %.40s, this is linux", system);
+        snprintf(text, sizeof text, "the model was compiled for %.40s, but this program runs on linux", system);
         return opdi_aoti_bad(model, text);
     }
     if (machine && *machine && strcmp(machine, here) != 0 && !(strcmp(machine, "AMD64") == 0 && here[0] == 'x') &&
         !(strcmp(machine, "arm64") == 0 && here[0] == 'a')) {
-        snprintf(text, sizeof text, "the model was compiled for %.40s, this is %s", machine, here);
+        snprintf(text, sizeof text, "the model was compiled for %.40s, but this program runs on %s", machine, here);
         return opdi_aoti_bad(model, text);
     }
     return opdi_aoti_check_isa(model, opd_aoti_metadata(model, "AOTI_CPU_ISA"));
@@ -107,7 +108,7 @@ static int opdi_aoti_check_version(const opd_aoti *model, const opd_tensor_file 
         const opd_tensor *bytes = opd_tensor_file_bytes(file, i);
         const char *data = bytes ? (const char *)opd_data(bytes) : "";
         if (bytes && (opd_numel(bytes) != 1 || *data != '0')) {
-            snprintf(text, sizeof text, "the package has a newer format (%.*s) than is known here (0)",
+            snprintf(text, sizeof text, "the package has version %.*s of the format, but only version 0 can be read",
                      (int)(opd_numel(bytes) < 20 ? opd_numel(bytes) : 20), data);
             return opdi_aoti_bad(model, text);
         }
@@ -204,7 +205,7 @@ OPDI_INTERNAL int opdi_aoti_open_file(opd_aoti *model) {
     if (fd < 0 || fstat(fd, &about)) {
         rc = opdi_aoti_bad(model, strerror(errno));
     } else if (!S_ISREG(about.st_mode) || about.st_size == 0) {
-        rc = opdi_aoti_bad(model, "this is no file, or an empty one");
+        rc = opdi_aoti_bad(model, "this is not a file, or the file is empty");
     } else {
         void *data = mmap(NULL, (size_t)about.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
         if (data == MAP_FAILED) { rc = opdi_aoti_bad(model, strerror(errno)); }

@@ -12,7 +12,7 @@ static const char *opdi_aoti_last_error(const opd_aoti *model) {
     opdi_aoti_error_fn error = NULL;
     memcpy(&error, &model->functions[OPDI_AOTI_LAST_ERROR], sizeof error);
     if (error) { (void)error(&text); }
-    return text && *text ? text : "the model failed and does not say why";
+    return text && *text ? text : "the model failed without a message";
 }
 static int opdi_aoti_failed(const opd_aoti *model, const char *what) {
     if (!opd_ok()) { return -1; }
@@ -63,7 +63,7 @@ static int opdi_aoti_start_container(opd_aoti *model, int copies) {
     }
     if (!model->blob || !blob) { return 0; }
     if (blob_size && (blob_size(model->container, &bytes) || bytes > (uint64_t)opd_numel(model->blob))) {
-        return opdi_aoti_bad(model, "the weights in the package are cut off");
+        return opdi_aoti_bad(model, "the weights in the package are incomplete");
     }
     return blob(model->container, (const uint8_t *)opd_data(model->blob)) ? opdi_aoti_failed(model, "opd_aoti_load")
         : 0;
@@ -113,7 +113,8 @@ opd_aoti *opd_aoti_load(const char *path, const opd_aoti_options *options) {
         return NULL;
     }
     if (options && (options->copies < 0 || options->copies > 1024)) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_aoti_load: %d copies", options->copies);
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_aoti_load: the number of copies must be 0 to 1024, not %d",
+                       options->copies);
         return NULL;
     }
     opd_aoti *model = (opd_aoti *)calloc(1, sizeof *model);
@@ -204,8 +205,8 @@ static int opdi_aoti_check_input(const opd_aoti *model, int i, opd_tensor *input
                         "derivatives (opd_detach, or OPD_NO_GRAD)", i, name ? name : "");
     }
     if (opd_is_conj(input) || opd_is_neg(input)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_aoti_run: input %d ('%s') is a conjugate or negative view: "
-                        "opd_resolve_conj or opd_resolve_neg computes it", i, name ? name : "");
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_aoti_run: input %d ('%s') is a conjugate or negative view: pass the "
+                        "result of opd_resolve_conj or opd_resolve_neg", i, name ? name : "");
     }
     (void)opd_data(input);       /* sets an error if the tensor has no memory of its own */
     return opd_ok() ? 0 : -1;
@@ -258,12 +259,11 @@ int opd_aoti_run(opd_aoti *model, opd_tensors inputs, opd_tensor **outputs, int 
                         (long long)model->ninputs, (long long)inputs.n);
     }
     if (model->empty) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_aoti_run: %.300s was compiled without its weights: opd_aoti_update "
-                        "gives "
-                        "them", model->path);
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_aoti_run: %.300s was compiled without its weights: set them with "
+                        "opd_aoti_update", model->path);
     }
     if (cap < (int)model->noutputs || (!outputs && cap)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_aoti_run: %.300s has %lld outputs, and there is room for %d",
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_aoti_run: %.300s has %lld outputs, but the array has room for %d",
                         model->path,
                         (long long)model->noutputs, outputs ? cap : 0);
     }
@@ -346,9 +346,8 @@ opd_tensor *opd_aoti_constant_get(opd_aoti *model, const char *name) {
     if (!opd_ok() || opdi_aoti_find_constant(model, name, &constant, "opd_aoti_constant_get") < 0) { return NULL; }
     memcpy(&entries, &model->functions[OPDI_AOTI_ENTRIES], sizeof entries);
     if (!entries) {
-        (void)opd_fail(OPD_ERROR_NOT_FOUND, "opd_aoti_constant_get: %.300s was compiled by a PyTorch that could not "
-                       "yet "
-                       "tell its constants", model->path);
+        (void)opd_fail(OPD_ERROR_NOT_FOUND, "opd_aoti_constant_get: %.300s was compiled by a version of PyTorch whose "
+                       "models cannot return their constants", model->path);
         return NULL;
     }
     if (entries(model->container, &pairs, &count, false)) {
@@ -381,8 +380,8 @@ static int opdi_aoti_value_box(opd_aoti *model, const char *name, opd_tensor *te
     if (!tensor) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: '%.200s' is NULL", who, name); }
     const int64_t bytes = opd_numel(tensor) * (int64_t)opd_dtype_size(opd_dtype(tensor));
     if (opd_dtype(tensor) != constant.dtype || bytes > constant.bytes || constant.bytes - bytes >= 64) {
-        return opd_fail(OPD_ERROR_SHAPE, "%s: '%.200s' has %lld bytes of %s, the tensor %lld of %s", who, name,
-                        (long long)constant.bytes, opd_dtype_name(constant.dtype), (long long)bytes,
+        return opd_fail(OPD_ERROR_SHAPE, "%s: '%.200s' has %lld bytes of %s, but the tensor has %lld bytes of %s", who,
+                        name, (long long)constant.bytes, opd_dtype_name(constant.dtype), (long long)bytes,
                         opd_dtype_name(opd_dtype(tensor)));
     }
     tensor = opd_contiguous(opd_detach(tensor));
@@ -399,8 +398,7 @@ static int opdi_aoti_check_all(const opd_aoti *model, const opdi_aoti_pair *pair
         for (int64_t k = 0; k < count && !given; k++) { given = strcmp(pairs[k].name, constant.symbol) == 0; }
         if (!given) {
             return opd_fail(OPD_ERROR_NOT_FOUND, "%s: %.300s was compiled without its weights, and '%.200s' is not "
-                            "among "
-                            "those given", who, model->path, constant.name);
+                            "among the given weights", who, model->path, constant.name);
         }
     }
     return opd_ok() ? 0 : -1;
@@ -439,8 +437,8 @@ int opd_aoti_update(opd_aoti *model, const char *const *names, opd_tensors tenso
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_aoti_update: the model or the names are NULL");
     }
     if (!model->functions[OPDI_AOTI_UPDATE]) {
-        return opd_fail(OPD_ERROR_NOT_FOUND, "opd_aoti_update: %.300s was compiled by a PyTorch whose models take "
-                        "constants from C++ alone", model->path);
+        return opd_fail(OPD_ERROR_NOT_FOUND, "opd_aoti_update: %.300s was compiled by a version of PyTorch whose "
+                        "models take constants only from C++", model->path);
     }
     return opdi_aoti_give_constants(model, names, tensors, false, "opd_aoti_update");
 }

@@ -357,7 +357,7 @@ static int opdi_aoti_image_new(opd_aoti *model, opdi_aoti_image *image, const un
         image->fd = mkstemp(image->path);
     }
     if (image->fd >= 0 && opdi_aoti_write(image->fd, data, count) == 0) { return 0; }
-    return in_memory ? -1 : opdi_aoti_bad(model, "there is no room for a copy of the library in a temporary file");
+    return in_memory ? -1 : opdi_aoti_bad(model, "a copy of the library could not be written to a temporary file");
 }
 OPDI_INTERNAL void opdi_aoti_image_free(opdi_aoti_image *image) {
     if (image->handle) { (void)dlclose(image->handle); }
@@ -386,6 +386,6 @@ OPDI_INTERNAL int opdi_aoti_image_load(opd_aoti *model, opdi_aoti_image *image, 
         }
         opdi_aoti_image_free(image);
     }
-    return opd_ok() ? opdi_aoti_bad(model, why ? why : "it cannot be loaded") : -1;
+    return opd_ok() ? opdi_aoti_bad(model, why ? why : "the library cannot be loaded") : -1;
 }
 

@@ -40,7 +40,7 @@ OPDI_INTERNAL int32_t opdi_aoti_get_strides(void *handle, const int64_t **out) {
 static int32_t opdi_aoti_get_one(void *handle, int64_t dim, const int64_t *list, int64_t *out) {
     const int64_t ndim = opd_ndim(((opdi_aoti_handle *)handle)->tensor), at = dim < 0 ? dim + ndim : dim;
     if (at < 0 || at >= ndim) {
-        (void)opd_fail(OPD_ERROR_INDEX, "a compiled model asks for dim %lld of a tensor of %lld dims", (long long)dim,
+        (void)opd_fail(OPD_ERROR_INDEX, "a compiled model reads dim %lld of a tensor with %lld dims", (long long)dim,
                        (long long)ndim);
         return 1;
     }
@@ -158,7 +158,7 @@ OPDI_INTERNAL int32_t opdi_aoti_from_pool(void *self, int64_t offset, int32_t dt
     if (!pool) { return 1; }
     if (element == 0 || offset < 0 ||
         opdi_aoti_span(sizes, strides, ndim) > (opd_tensor_storage_bytes(pool) - offset) / element) {
-        (void)opd_fail(OPD_ERROR_SHAPE, "a compiled model asks for a part of a pool that is not in it");
+        (void)opd_fail(OPD_ERROR_SHAPE, "a compiled model uses a part of a memory pool that is outside of the pool");
         return 1;
     }
     char *base = (char *)opd_data(pool) - opd_offset(pool) * (int64_t)opd_dtype_size(opd_dtype(pool));

@@ -69,7 +69,7 @@ static int32_t opdi_aoti_from_packed(void *data, int32_t dtype, const uint8_t *m
     opdi_aoti_blocks blocks;
     memset(&blocks, 0, sizeof blocks);
     if (!opdi_aoti_read_blocks(metadata, count, &blocks) || element == 0) {
-        (void)opd_fail(OPD_ERROR_FILE, "a compiled model has weights that are packed in a way that is not known here "
+        (void)opd_fail(OPD_ERROR_FILE, "a compiled model has weights that are packed in a way that is not supported "
                        "(compile it without \"freezing\")");
         return 1;
     }
@@ -86,9 +86,8 @@ OPDI_INTERNAL int32_t opdi_aoti_from_blob_v2(void *data, int64_t ndim, const int
                                              int32_t layout, const uint8_t *metadata, int64_t metadata_size) {
     if (layout == 3) { return opdi_aoti_from_packed(data, dtype, metadata, metadata_size, out); }
     if (layout != 0) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "a compiled model asks for a tensor of layout %d: only strided ones are "
-                       "here",
-                       (int)layout);
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "a compiled model uses a tensor of layout %d, but only strided tensors are "
+                       "supported", (int)layout);
         return 1;
     }
     return opdi_aoti_from_blob(data, ndim, sizes, strides, offset, dtype, device, index, out);

@@ -3,7 +3,7 @@
 
 #if !defined(__cplusplus) && !defined(__TINYC__) && !defined(_MSC_VER)
 #if !defined(__STDC_VERSION__) || __STDC_VERSION__ < 201112L
-#error "C11 needed: opdispatch.h is compiled with -std=c11 or later, or without -std"
+#error "opdispatch.h needs C11: compile with -std=c11 or later, or without -std"
 #endif
 #endif
 
@@ -41,11 +41,11 @@
 #define OPD_EXPORT __attribute__((visibility("default")))       /* works with -fvisibility=hidden too */
 #endif
 #if defined(OPDISPATCH_PLUGIN) && defined(OPDISPATCH_IMPLEMENTATION)
-#error "a plug-in uses the implementation of the program that loads it: take OPDISPATCH_IMPLEMENTATION away"
+#error "a plug-in uses the implementation of the program that loads it: do not define OPDISPATCH_IMPLEMENTATION"
 #endif
 #if defined(OPD_LEAN) && !defined(OPDISPATCH_PLUGIN)
 #if defined(OPDISPATCH_PART)
-#error "OPD_LEAN is for a program of one file: take OPDISPATCH_PART away, or OPD_LEAN"
+#error "OPD_LEAN is for a program of one file: do not define OPDISPATCH_PART and OPD_LEAN together"
 #endif
 #if !defined(OPDISPATCH_IMPLEMENTATION)
 #error "OPD_LEAN is for a program of one file, which defines OPDISPATCH_IMPLEMENTATION before it includes opdispatch.h"

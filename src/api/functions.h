@@ -40,7 +40,7 @@ OPD_INLINE int opd_return_list(opd_call *call, opd_tensors list) { return opd_re
 #ifdef __cplusplus
 template <class T> struct opd_cxx_type {          /* the case of types that no operator accepts */
     static char letter() {
-        static_assert(sizeof(T) == 0, "OPD_FUNCTION: no operator has an argument or a result of this type: take "
+        static_assert(sizeof(T) == 0, "OPD_FUNCTION: an operator cannot have an argument or result of this type: use "
                       "double, int64_t, bool, const char * (for a std::string), opd_tensor *, opd_device, opd_ints, "
                       "opd_floats or opd_tensors (for a std::vector), or opd_value; and by value, not by reference");
         return '?';

@@ -145,7 +145,7 @@ static inline int opd_caught() {
         while (count && what[count - 1] == '\n') { count--; }
         return opd_fail(OPD_ERROR_USER, "%.*s", count, what);
     }
-    catch (...) { return opd_fail(OPD_ERROR_USER, "an exception that is no std::exception"); }
+    catch (...) { return opd_fail(OPD_ERROR_USER, "a kernel threw an exception that is not a std::exception"); }
 }
 #endif
 #endif

@@ -225,7 +225,7 @@ template <class... A> inline opd_tensor *opd_apply_cpp(const opd_autograd_functi
 #define OPD_WITH_NONE(first) first, (const opd_value *)0, 0
 #define OPD_WITH_SOME(first, ...) first, OPD_ARGS(__VA_ARGS__)
 #define OPD_WITH_MANY(first, ...) first, (const opd_value *)0, \
-    (int)sizeof(struct { _Static_assert(0, "up to 16 arguments here; more go through opd_call_all"); int n; })
+    (int)sizeof(struct { _Static_assert(0, "at most 16 arguments; pass more with opd_call_all"); int n; })
 #define OPD_WITH(...) OPD_CAT(OPD_WITH_, OPD_HOW_MANY(__VA_ARGS__))(__VA_ARGS__)
 #define OPD_APPLY(...) opd_autograd_call(OPD_WITH(__VA_ARGS__))
 #define OPD_CALL(...) opd_call_op(OPD_WITH(__VA_ARGS__))

@@ -76,7 +76,7 @@ OPDI_INTERNAL void opdi_anomaly_report(const opd_node *node) {
         char line[512];
         if (!extra || !extra->nframes) {
             snprintf(line, sizeof line, "Error detected in %s. No forward pass information available. Enable detect "
-                     "anomaly during forward pass for more information.", node->formula->name);
+                     "anomaly during forward pass for more information. (In C: opd_anomaly_set)", node->formula->name);
         } else if (!parent) {
             snprintf(line, sizeof line, "Error detected in %s. Traceback of forward call that caused the error:\n",
                      node->formula->name);

@@ -140,7 +140,7 @@ static void *opdi_checkpoint_collect(opd_tensor *tensor, void *user) {
     recompute->saved[recompute->count++] = opd_keep(tensor);
     if (at->checkpoint->stops && recompute->count >= at->checkpoint->nsaved) {
         recompute->stopped = true;
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: all that the recomputation is for is there");
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: the recomputation has all tensors that are needed");
         return NULL;
     }
     return (void *)(intptr_t)recompute->count;
@@ -165,11 +165,11 @@ static int opdi_checkpoint_call(const opdi_checkpoint *checkpoint, opd_tensor *c
         : checkpoint->fn(inputs, checkpoint->ninputs, out, checkpoint->noutputs, checkpoint->user) ? -1
         : checkpoint->noutputs;
     if (count < 0 && opd_ok()) {
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: the function failed without saying why");
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: the function failed without setting an error (opd_fail)");
     }
     if (count > checkpoint->noutputs && opd_ok()) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint: the function gives %d outputs, at most %d are allowed",
-                       count, checkpoint->noutputs);
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint: the function returned %d outputs, but at most %d are "
+                       "allowed", count, checkpoint->noutputs);
     }
     for (int i = 0; i < count && outputs && opd_ok(); i++) { outputs[i] = out[i] ? opd_scope_return(out[i]) : NULL; }
     return opd_ok() ? count : -1;
@@ -381,11 +381,12 @@ static int opdi_checkpoint_begin(opd_checkpoint_fn fn, opd_transform_fn function
     opd_saved_hooks hooks;
     if (!opd_ok()) { return opdi_no_tensors(outputs, known); }
     if ((!fn && !function) || ninputs < 0 || noutputs < 1 || (ninputs && !inputs) || !outputs) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint: a function, inputs and room for outputs are needed");
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint: the function, the inputs and the outputs must not be NULL, "
+                       "and there must be at least one output");
         return opdi_no_tensors(outputs, known);
     }
     if (options && (options->ngenerators < 0 || (options->ngenerators && !options->generators))) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint: the generators are NULL");
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint: the pointer to the generators is NULL");
         return opdi_no_tensors(outputs, known);
     }
     if (opdi_any_dead(inputs, ninputs, "opd_checkpoint")) { return opdi_no_tensors(outputs, known); }
@@ -415,7 +416,7 @@ static int opdi_checkpoint_begin(opd_checkpoint_fn fn, opd_transform_fn function
 int opd_checkpoint_call(opd_transform_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs, int ninputs,
                         const opd_checkpoint_options *options, opd_tensor **outputs) {
     if (!fn) {
-        return !opd_ok() ? -1 : opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint_call: a function is needed");
+        return !opd_ok() ? -1 : opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint_call: the function is NULL");
     }
     return opdi_checkpoint_begin(NULL, fn, user, destroy, inputs, ninputs, outputs, OPD_TRANSFORM_OUTPUTS, options);
 }

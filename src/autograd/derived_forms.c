@@ -346,8 +346,8 @@ OPDI_NOINLINE static int opdi_check_undeclared(const opd_call *call, const opd_t
         if ((arg = opdi_arg_in_memory(hop, tensor, false)) >= 0) { found = hop; }
     }
     return !found ? 0 : opd_fail(OPD_ERROR_AUTOGRAD, "a leaf Variable that requires grad is being used in an in-place "
-                                 "operation: the kernel of %s writes into its argument '%s' with %s. Say so in the "
-                                 "schema, Tensor(a!) %s, or write into a copy (opd_clone)", found->op->name,
+                                 "operation: the kernel of %s writes into its argument '%s' with %s. Declare this in "
+                                 "the schema (Tensor(a!) %s), or write into a copy (opd_clone)", found->op->name,
                                  found->op->schema->args[arg].name, call->op->name, found->op->schema->args[arg].name);
 }
 static int opdi_versions_up(const opd_call *call, bool check) {
@@ -399,7 +399,7 @@ int opd_inplace_or_view_not_implemented(opd_call *call) {
             if (value->tag != OPD_TAG_TENSOR || value->u.t == tensor || value->u.t->storage != tensor->storage ||
                 op->written_args >> i & 1) { continue; }
             if (k > 0 || tied) {
-                return opd_fail(OPD_ERROR_AUTOGRAD, "%s: only the first result may be a view, and of one argument",
+                return opd_fail(OPD_ERROR_AUTOGRAD, "%s: only the first result may be a view, and only of one argument",
                                 op->name);
             }
             tied = true;

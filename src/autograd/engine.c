@@ -403,8 +403,8 @@ static int opdi_slices_run(opd_backward_call *bw, opd_tensor **out) {
     in.out = out;
     in.plain = false;
     if (opdi_run_fn(&in)) {
-        return opd_ok() ? opd_fail(OPD_ERROR_AUTOGRAD, "the formula of %s failed without saying why",
-                                   node->formula->name) : opdi_fail_more(" [in %s]", node->formula->name);
+        return opd_ok() ? opd_fail(OPD_ERROR_AUTOGRAD, "the backward function of %s failed without setting an error "
+                                   "(opd_fail)", node->formula->name) : opdi_fail_more(" [in %s]", node->formula->name);
     }
     if (opd_bw_needs(bw, 0)) {
         grads = out[edge] ? opdi_validate(node, edge, out[edge]) : NULL;
@@ -479,8 +479,8 @@ static opd_tensor *opdi_grad_clone_recorded(const opd_tensor *tensor, opd_tensor
 }
 
 OPDI_NOINLINE static int opdi_fake_gradient(void) {
-    return opd_fail(OPD_ERROR_AUTOGRAD, "the gradient of a real tensor would be a fake: take it as a fake first "
-                    "(opd_fake_tensor)");
+    return opd_fail(OPD_ERROR_AUTOGRAD, "the gradient of a real tensor would be a fake tensor: convert the real tensor "
+                    "to a fake tensor first (opd_fake_tensor)");
 }
 /* Accumulates `grad` into the gradient of the leaf `tensor`: makes `grad` itself the gradient, or a copy of it, or adds
    it.  Takes over a reference to `grad`. `held` is the number of other holders of `grad`, which only read it.  Returns
@@ -654,7 +654,8 @@ static int opdi_send(opdi_engine *engine, const opd_node *node, opd_tensor **out
 OPDI_INTERNAL int opdi_call_formula(opd_backward_call *bw) {
     int rc = opdi_run_fn(bw);
     if (rc && opd_ok()) {
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "the formula of %s failed without saying why", bw->node->formula->name);
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "the backward function of %s failed without setting an error (opd_fail)",
+                       bw->node->formula->name);
     }
     return opd_ok() ? 0 : -1;
 }
@@ -955,8 +956,8 @@ static int opdi_engine_elsewhere(opdi_engine *engine, opd_tensor *const *outputs
     (void)outputs;
     (void)count;
     (void)grads;
-    return opd_fail(OPD_ERROR_AUTOGRAD, "more than %d backwards inside each other need threads, which this build does "
-                    "not have", OPDI_NESTED_HERE);
+    return opd_fail(OPD_ERROR_AUTOGRAD, "more than %d nested backward passes need threads, but this build has none "
+                    "(OPD_NO_THREADS)", OPDI_NESTED_HERE);
 }
 #else
 OPDI_COLD_BEGIN
@@ -997,8 +998,8 @@ static int opdi_engine_elsewhere(opdi_engine *engine, opd_tensor *const *outputs
     elsewhere.count = count;
     elsewhere.rc = -1;
     if (pthread_create(&thread, NULL, opdi_engine_thread, &elsewhere)) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "%d backwards are inside each other, and no thread can be started for more",
-                        OPDI_NESTED_HERE);
+        return opd_fail(OPD_ERROR_AUTOGRAD, "%d backward passes are nested, and no thread could be started for another "
+                        "one", OPDI_NESTED_HERE);
     }
     (void)pthread_join(thread, NULL);
     return elsewhere.rc;
@@ -1029,13 +1030,16 @@ int opd_backward_with(opd_tensor *const *outputs, int count, const opd_backward_
     if (!opd_ok()) { return -1; }
     memset(&engine, 0, sizeof engine);
     engine.accumulate = true;
-    if (count < 1 || !outputs) { return opd_fail(OPD_ERROR_AUTOGRAD, "backward needs at least one tensor"); }
+    if (count < 1 || !outputs) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "opd_backward_with: at least one tensor is needed");
+    }
     if (opdi_any_dead(outputs, count, "opd_backward")) { return -1; }
     if (opdi_inside_transform("backward() called inside a functorch transform. This is not supported, please use "
                               "functorch.grad or functorch.vjp instead or call backward() outside of functorch "
-                              "transforms.")) { return -1; }
+                              "transforms. (In C: opd_grad, opd_vjp)")) { return -1; }
     if (options && options->is_grads_batched) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "is_grads_batched: opd_autograd_grad takes it, backward does not");
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_backward_with: is_grads_batched is an option of opd_autograd_grad "
+                        "only");
     }
     if (options && options->create_graph) {
         static int warned;
@@ -1043,7 +1047,8 @@ int opd_backward_with(opd_tensor *const *outputs, int count, const opd_backward_
             opd_warn("Using backward() with create_graph=True will create a reference cycle between the parameter and "
                      "its gradient which can cause a memory leak. We recommend using autograd.grad when creating the "
                      "graph to avoid this. If you have to use this function, make sure to reset the .grad fields of "
-                     "your parameters to None after use to break the cycle and avoid the leak.");
+                     "your parameters to None after use to break the cycle and avoid the leak. (In C: "
+                     "opd_autograd_grad, and opd_tensor_set_grad(t, NULL))");
         } else { OPDI_STORE(&warned, 1); }
     }
     if (options && (options->inputs || options->input_edges)) {
@@ -1059,7 +1064,7 @@ int opd_backward_with(opd_tensor *const *outputs, int count, const opd_backward_
 
 int opd_backward(opd_tensor *tensor) {
     if (!opd_ok()) { return -1; }
-    if (!tensor) { return opd_fail(OPD_ERROR_AUTOGRAD, "backward of a NULL tensor"); }
+    if (!tensor) { return opd_fail(OPD_ERROR_AUTOGRAD, "opd_backward: the tensor is NULL"); }
     return opd_backward_with(&tensor, 1, NULL);
 }
 
@@ -1089,7 +1094,9 @@ OPDI_INTERNAL int opdi_autograd_grad(opd_tensor *const *outputs, int count, opd_
     engine.once = once;
     engine.serial = serial;
     if (ninputs < 1) { return opd_fail(OPD_ERROR_AUTOGRAD, "grad requires non-empty inputs."); }
-    if (count < 1 || !outputs) { return opd_fail(OPD_ERROR_AUTOGRAD, "grad needs at least one output"); }
+    if (count < 1 || !outputs) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "opd_autograd_grad: at least one output is needed");
+    }
     if ((!inputs && !edges) || !grads) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_grad: an array is NULL");
     }

@@ -27,10 +27,10 @@ OPDI_NOINLINE static int opdi_formula_short(const opd_backward_call *bw, int edg
         snprintf(which, sizeof which, "argument '%.60s'", op->schema->args[arg].name);
     } else { snprintf(which, sizeof which, "%s %d", card ? "argument" : "input", arg); }
     snprintf(at, sizeof at, element ? "_at(bw, %d, %d, " : "(bw, %d, ", arg, element);
-    return opd_fail(OPD_ERROR_AUTOGRAD, "the backward formula of %s " OPDI_TOO_FEW " "
-                    "(expected %d, got %d): none for %s, which requires grad; give it by opd_bw_return%sgrad), or call "
-                    "opd_bw_return%sNULL) to say that there is none", card ? card->op->name : node->formula->name,
-                    wanted, given, which, at, at);
+    return opd_fail(OPD_ERROR_AUTOGRAD, "the backward function of %s " OPDI_TOO_FEW " (expected %d, got %d): there is "
+                    "none for %s, which requires grad; return it with opd_bw_return%sgrad), or call "
+                    "opd_bw_return%sNULL) if there is none", card ? card->op->name : node->formula->name, wanted, given,
+                    which, at, at);
 }
 OPDI_COLD_END
 
@@ -63,8 +63,8 @@ OPDI_INTERNAL int opdi_warn_formula(opd_backward_call *bw) {
     return 0;
 }
 OPDI_INTERNAL int opdi_missing_formula(opd_backward_call *bw) {
-    return opd_fail(OPD_ERROR_AUTOGRAD, "derivative for %s is not implemented; give it a formula (.backward), "
-                    "a composite kernel, or OPD_NOT_DIFFERENTIABLE", bw->node->formula->card->op->name);
+    return opd_fail(OPD_ERROR_AUTOGRAD, "derivative for %s is not implemented; give the operator a backward function "
+                    "(.backward), a composite kernel, or OPD_NOT_DIFFERENTIABLE", bw->node->formula->card->op->name);
 }
 
 /* Writes the dtype and the sizes of `tensor` to buf, as "[Float [2, 3]]", for messages.  Returns buf. */
@@ -172,9 +172,9 @@ OPDI_NOINLINE static void opdi_bw_unsaved(const opd_backward_call *bw, int i) {
     const opdi_card *card = bw->node->formula->card;
     if (!card || strncmp(card->op->name, "aten::", 6) == 0) { return; }
     (void)opd_fail(OPD_ERROR_AUTOGRAD, i >= 0 && i < card->nargs
-                   ? "the formula reads tensor argument %d of %s, which its `save` does not name"
-                   : "the formula reads argument %d of %s, and there is none (opd_bw_result reads saved results)", i,
-                   card->op->name);
+                   ? "the backward function reads tensor argument %d of %s, which is not named in `save`"
+                   : "the backward function reads argument %d of %s, which does not exist (opd_bw_result reads saved "
+                   "results)", i, card->op->name);
 }
 /* Sets the error that a program's backward function reads kept value i with the function named `reader`, which reads
    values of another type.  Returns NULL. */
@@ -183,10 +183,10 @@ OPDI_NOINLINE static opd_tensor *opdi_bw_other_type(const opd_backward_call *bw,
     const opdi_card *card = bw->node->formula->card;
     const char *name = card && card->op->definition && i < card->op->nargs ? card->op->schema->args[i].name : "";
     if (card && strncmp(card->op->name, "aten::", 6) == 0) { return NULL; }
-    (void)opd_fail(OPD_ERROR_AUTOGRAD, "the formula of %s reads %s %d%s%s%s with %s, and it is a value of type "
-                   "%s: %s reads it (and opd_bw_result reads saved results)", card ? card->op->name
-                   : bw->node->formula->name, card ? "argument" : "saved value", i, *name ? " ('" : "", name,
-                   *name ? "')" : "", reader, opdi_value_kind(value), value->tag == OPD_TAG_TENSOR ? "opd_bw_tensor"
+    (void)opd_fail(OPD_ERROR_AUTOGRAD, "the backward function of %s reads %s %d%s%s%s with %s, but it is a value of "
+                   "type %s: read it with %s (opd_bw_result reads saved results)", card ? card->op->name
+                   : bw->node->formula->name, card ? "argument" : "saved value", i, *name ? " ('" : "", name, *name
+                   ? "')" : "", reader, opdi_value_kind(value), value->tag == OPD_TAG_TENSOR ? "opd_bw_tensor"
                    : value->tag == OPD_TAG_TENSORS ? "opd_bw_tensors" : "opd_bw_value");
     return NULL;
 }
@@ -292,7 +292,7 @@ OPDI_NOINLINE static int opdi_fetch_other(opd_backward_call *bw, int at, bool hi
     if (!(tensor = opdi_unpack(bw->node, value, (uint32_t)value->n))) { return -1; }
     if (history && value->tag == OPD_TAG_TENSOR && !tensor->grad_fn) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to use a saved tensor that has been detached in-place, i.e. with "
-                        ".detach_(). This is not supported, please use out-of-place `.detach()` instead");
+                        ".detach_(). This is not supported, please use out-of-place `.detach()` instead (opd_detach)");
     }
     if (at >= bw->node->nkept && bw->base && opd_grad_mode_enabled() && !(tensor = opdi_slices_result(bw, tensor))) {
         return -1;
@@ -415,9 +415,8 @@ int opd_bw_return_at(opd_backward_call *bw, int i, int element, opd_tensor *grad
     if (!opd_ok()) { return -1; }
     if (edge < 0 && bw->node->formula->context) { return grad ? opdi_context_wrong_return(bw, i) : 0; }
     if (edge < 0) {
-        return opd_fail(OPD_ERROR_AUTOGRAD,
-                        "%s: the formula gives a gradient for argument %d (element %d), which is no tensor argument",
-                        bw->node->formula->name, i, element);
+        return opd_fail(OPD_ERROR_AUTOGRAD, "%s: the backward function returned a gradient for argument %d (element "
+                        "%d), which is not a tensor argument", bw->node->formula->name, i, element);
     }
     if (!opdi_edges(bw->node)[edge].vertex) { return 0; }
     if (grad) { opdi_retain(grad); }
@@ -426,6 +425,12 @@ int opd_bw_return_at(opd_backward_call *bw, int i, int element, opd_tensor *grad
     return 0;
 }
 int opd_bw_return(opd_backward_call *bw, int i, opd_tensor *grad) { return opd_bw_return_at(bw, i, 0, grad); }
+/* The backward function of operators whose derivative neither this library nor PyTorch has. */
+OPDI_SHARED int opdi_refused_backward(opd_backward_call *bw) {
+    const opdi_derivative *const formula = bw->node->formula;
+    return opd_fail(OPD_ERROR_AUTOGRAD, "the derivative for '%s' is not implemented.",
+                    formula->card ? formula->card->op->schema->name : formula->name);
+}
 /* The backward function of an input with respect to which a function is differentiated (see opdi_diff_is_input): passes
    the gradient on. */
 OPDI_INTERNAL int opdi_input_bw(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }

@@ -86,7 +86,7 @@ static opd_tensor *opdi_tangent_retyped_batched(opd_tensor *whole) {
         if (whole->ndim > 0 && opdi_sizes(whole)[whole->ndim - 1] == 2) { return opd_view_as_complex(whole); }
     }
     (void)opd_fail(OPD_ERROR_AUTOGRAD, "Trying to use forward AD inside vmap with a complex view of real numbers, or "
-                   "with their parts, which is not supported unless the parts are the last dim of what was batched");
+                   "with their parts, which is not supported unless the parts are the last dim of the batched tensor");
     return NULL;
 }
 /* Returns the memory of the tangent `whole` as numbers of the dtype of `tensor`: complex numbers as pairs of real
@@ -193,7 +193,7 @@ static opd_tensor *opdi_tangent_batched(const opd_tensor *tensor, const opd_tens
     }
     if (!zeros || !(total || i)) { return zeros; }
     (void)opd_fail(OPD_ERROR_ARGUMENT, "forward mode: a tensor may have escaped from inside a function being vmapped: "
-                   "examples of layers that are not inside one another come together");
+                   "a call combines examples of different vmaps that are not nested in each other");
     return NULL;
 }
 

@@ -62,9 +62,9 @@ int opd_jvp_return(opd_jvp_call *jv, int i, opd_tensor *tangent) {
                         "%d but got %d)", jv->nresults, i + 1);
     }
     if (i < 0 || i >= jv->nresults || !tangent) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "the forward formula of %s gives %s %d",
+        return opd_fail(OPD_ERROR_AUTOGRAD, "the forward derivative of %s returned %s %d",
                         jv->op ? jv->op->name : jv->ctx->name,
-                        tangent ? "the tangent of a result that is not there:" : "NULL as tangent of result", i);
+                        tangent ? "a tangent for a result that does not exist:" : "NULL as the tangent of result", i);
     }
     opdi_jvp_hold(jv, i, tangent);
     return 0;
@@ -86,8 +86,8 @@ static opd_context *opdi_jvp_setup(const opd_jvp_call *jv) {
     opd_value rets[OPDI_MAX_RETURNS];
     for (int i = 0; i < jv->op->nrets; i++) {
         if (jv->op->nrets != jv->nresults) {
-            (void)opd_fail(OPD_ERROR_AUTOGRAD, "Trying to use forward AD with %s that does not support it because its "
-                           "formula has a set-up and it returns lists; give it a .jvp", jv->op->name);
+            (void)opd_fail(OPD_ERROR_AUTOGRAD, "Trying to use forward AD with %s that does not support it because it "
+                           "has a setup_context and returns lists; give the operator a .jvp", jv->op->name);
             return NULL;
         }
         rets[i] = jv->results[i] ? opd_value_tensor(jv->results[i]) : opd_value_none();
@@ -108,8 +108,8 @@ static opd_node *opdi_jvp_node(opd_jvp_call *jv, int wanted) {
     opd_value *kept = node ? opdi_kept(node) : NULL;
     int k = 0, row = 0;
     if (!formula) {
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "%s has no formula (.backward) that its tangents could be taken from",
-                       jv->op->name);
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "%s has no backward function (.backward) from which its tangents could be "
+                       "computed", jv->op->name);
     }
     if (!node || (ctx && opdi_context_keep(ctx, node, jv->results, jv->nresults))) {
         opdi_context_free(ctx);
@@ -215,7 +215,8 @@ static int opdi_jvp_twice(opd_node *node, opd_tensor *const *tangents, opd_tenso
            operators */
         if (grad && grad->backend != OPD_META && opdi_any_element(grad, false)) {
             rc = opd_fail(OPD_ERROR_AUTOGRAD, "Trying to use forward AD with %s that does not support it because its "
-                          "formula cannot be differentiated itself; give it a .jvp", node->formula->name);
+                          "backward function cannot be differentiated itself; give the operator a .jvp",
+                          node->formula->name);
         }
     }
     if (rc == 0 && m) {
@@ -375,7 +376,8 @@ static opd_jvp_fn opdi_jvp_rule(const opd_jvp_call *jv) {
 static int opdi_jvp_run(opd_jvp_call *jv, opd_jvp_fn rule) {
     const int rc = opdi_jvp_call_rule(jv, rule);
     if (rc && opd_ok()) {
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "the forward formula of %s failed without saying why", jv->op->name);
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "the forward derivative of %s failed without setting an error (opd_fail)",
+                       jv->op->name);
     }
     return opd_ok() ? 0 : opdi_fail_more(" [in the forward derivative of %s]", jv->op->name);
 }
@@ -505,7 +507,7 @@ static int opdi_forward_originals(const opd_op *op, const opd_tensor *self, opd_
         for (int32_t k = 0; value->tag == OPD_TAG_TENSORS && k < value->n; k++) {
             if (!value->u.tensors[k] || value->u.tensors[k]->storage != self->storage) { continue; }
             return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to use forward AD with %s that does not support it because a "
-                            "list holds what it writes", op->name);
+                            "list of its arguments contains a tensor that it writes", op->name);
         }
     }
     return 0;
@@ -627,7 +629,7 @@ static int opdi_forward_output(const opd_context *ctx, opd_jvp_call *jv, int i, 
         for (edge = 0; edge < jv->ninputs && jv->inputs[edge] != result; edge++) { }
         if (edge == jv->ninputs) {
             return opd_fail(OPD_ERROR_AUTOGRAD, "Only input Tensors should be given to opd_context_mark_dirty. If a "
-                            "Tensor is not an input, there is no need to pass it to mark_dirty.");
+                            "Tensor is not an input, there is no need to pass it to opd_context_mark_dirty.");
         }
         if (jv->tangents[edge]) { return opdi_check_dirty_tangent(jv->tangents[edge], jv->out[i], versions[edge]); }
     } else if (opdi_jvp_is_view(jv->inputs, jv->ninputs, result, false, &rc) && rc == 0 && opdi_has_tangent(result)) {
@@ -664,7 +666,7 @@ static int opdi_forward_outputs(opd_context *ctx) {
     int rc = opdi_jvp_call_rule(&jv, ctx->fn.jvp);
     ctx->in_jvp = false;
     if (rc && opd_ok()) {
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "the jvp of %s failed without saying why", ctx->name);
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "the jvp of %s failed without setting an error (opd_fail)", ctx->name);
     }
     if (!opd_ok()) { return opdi_fail_more(" [in the jvp of %s]", ctx->name); }
     for (int32_t i = 0; i < ctx->noutputs && rc == 0; i++) { rc = opdi_forward_output(ctx, &jv, i, versions); }
@@ -726,8 +728,9 @@ OPDI_INTERNAL int opdi_forward_record(const opdi_derivative *formula, opd_tensor
         }
     }
     if (rc == 0 && any && thread->innermost.tracer && !(state.allow & OPD_BIT_OF(OPD_F_TRACER))) {
-        rc = opd_fail(OPD_ERROR_AUTOGRAD, "%s is recorded by a kernel at Autograd, whose tangents a graph that is "
-                      "being recorded cannot see; give the operator a formula (.backward or .jvp)", formula->name);
+        rc = opd_fail(OPD_ERROR_AUTOGRAD, "%s is recorded by a kernel at Autograd, so its tangents cannot become part "
+                      "of the graph that is being recorded; give the operator a .backward or a .jvp instead",
+                      formula->name);
     }
     if (rc == 0 && any) { rc = opdi_jvp_twice(node, tangents, results, nresults, NULL, out); }
     for (int i = 0; i < nresults && rc == 0; i++) {

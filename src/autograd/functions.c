@@ -42,7 +42,7 @@ static int opdi_context_during(const opd_context *ctx, const char *what, bool fo
     if (!opd_ok()) { return -1; }
     if (!ctx) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: the context is NULL", what); }
     if (ctx->in_forward || (ctx->in_setup && !forward_only)) { return 0; }
-    return opd_fail(OPD_ERROR_AUTOGRAD, "%s: only in the forward%s of a function (%s)", what,
+    return opd_fail(OPD_ERROR_AUTOGRAD, "%s can only be called in the forward%s of a function (%s)", what,
                     forward_only ? "" : " or setup_context", ctx->name);
 }
 
@@ -51,7 +51,7 @@ static int opdi_context_during(const opd_context *ctx, const char *what, bool fo
 int opd_context_return_value(opd_context *ctx, opd_value value) {
     if (opdi_context_during(ctx, "opd_context_return", true)) { return -1; }
     if (value.tag == OPD_TAG_TENSORS) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: a list of tensors is no output; return its tensors one by one",
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: a list of tensors cannot be an output; return its tensors one by one",
                         ctx->name);
     }
     if (ctx->noutputs == ctx->cap) {
@@ -129,8 +129,8 @@ int opd_context_set(opd_context *ctx, const char *name, opd_value value) {
     if (!opd_ok()) { return -1; }
     if (!ctx || !name) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_context_set: context or name is NULL"); }
     if (value.tag == OPD_TAG_TENSOR || value.tag == OPD_TAG_TENSORS || opdi_value_bytes(&value, 0) < 0) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_context_set: '%s' has tensors, which opd_context_save_for_backward "
-                        "saves (%s)", name, ctx->name);
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_context_set: '%s' contains tensors; save them with "
+                        "opd_context_save_for_backward (%s)", name, ctx->name);
     }
     size_t length = sizeof *attribute + strlen(name) + 1;
     attribute = (opdi_attribute *)opdi_alloc(length);
@@ -178,7 +178,10 @@ opd_tensor *opd_context_saved(opd_context *ctx, int i) {
 }
 
 int opd_context_maybe_clear_saved_tensors(opd_context *ctx) {
-    if (!opd_ok() || !ctx) { return opd_ok() ? opd_fail(OPD_ERROR_ARGUMENT, "the context is NULL") : -1; }
+    if (!opd_ok()) { return -1; }
+    if (!ctx) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_context_maybe_clear_saved_tensors: the context is NULL");
+    }
     if (!ctx->node || opd_backward_keeps_graph()) { return 0; }
     uint8_t was = OPDI_ACQUIRE(&ctx->node->saved);
     if (was / OPDI_SAVED_USER != 1 ||             /* another backward uses the node: the last to leave frees them */
@@ -257,7 +260,7 @@ static int opdi_check_dirty(const opd_context *ctx, const opd_tensor *tensor, bo
     }
     if (!input) {
         opd_warn("Only input Tensors should be given to opd_context_mark_dirty. If a Tensor is not an input, there is "
-                 "no need to pass it to mark_dirty (%s).", ctx->name);
+                 "no need to pass it to opd_context_mark_dirty (%s).", ctx->name);
     }
     if ((tensor->flags & OPDI_IS_VIEW) && ctx->noutputs > 1) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "If your Function modifies inplace an input that is a view of another "
@@ -448,13 +451,13 @@ static int opdi_autograd_apply(const opd_autograd_function *fn, opd_value *outpu
     const int16_t forward = thread->state.forward;
     if (!opd_ok()) { return -1; }
     if (!fn || !fn->name || !fn->forward || count < 0 || cap < 0 || (count && !inputs) || (cap && !outputs)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_apply: a function with a name and a forward is needed, and "
-                        "its arrays");
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_apply: the function must have a name and a forward, and the "
+                        "arrays must not be NULL");
     }
     for (int i = 0; i < count; i++) {
         if ((inputs[i].tag == OPD_TAG_TENSOR && !inputs[i].u.t) || inputs[i].tag == OPD_TAG_DEFAULT) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_apply: input %d of %s is a NULL tensor or a default", i,
-                            fn->name);
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_apply: input %d of %s is a NULL tensor, or OPD_DEFAULT",
+                            i, fn->name);
         }
     }
     opd_context *ctx = opdi_context_new(count, count + 1);
@@ -486,7 +489,7 @@ opd_tensor *opd_autograd_call(const opd_autograd_function *fn, const opd_value *
     opd_value out = opd_value_none();
     const int got = opd_autograd_apply(fn, &out, 1, inputs, count);
     if (got >= 0 && out.tag != OPD_TAG_TENSOR) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_call: the first output of %s is no tensor", fn->name);
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_call: the first output of %s is not a tensor", fn->name);
     }
     return got >= 0 && out.tag == OPD_TAG_TENSOR ? out.u.t : NULL;
 }
@@ -501,7 +504,8 @@ OPDI_INTERNAL int opdi_context_wrong_return(const opd_backward_call *bw, int i) 
                         bw->node->formula->name, (int)ctx->ninputs, i + 1);
     }
     return opd_fail(OPD_ERROR_AUTOGRAD, "function %s returned a gradient different from None at position %d, but the "
-                    "corresponding forward input was not a Variable", bw->node->formula->name, i + 1);
+                    "corresponding forward input was not a Variable (return NULL for it)", bw->node->formula->name,
+                    i + 1);
 }
 
 /* Makes a tensor of zeros as the gradient of an output that was not used, with the sizes and dtype in its description

@@ -120,7 +120,7 @@ static opdi_hook *opdi_hook_make(int kind, opdi_any_fn fn, void *user, opd_destr
 static int64_t opdi_hook_add(opd_node *to, uint32_t nr, int kind, opdi_any_fn fn, void *user, opd_destroy destroy) {
     opdi_hook *hook;
     if (!fn) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "a hook is NULL");
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "the function of a hook is NULL");
         return 0;
     }
     if (!(hook = opdi_hook_make(kind, fn, user, destroy))) { return 0; }
@@ -226,7 +226,7 @@ int64_t opd_multi_hook_add(opd_tensor *const *tensors, int count, opd_multi_mode
         return 0;
     }
     if (!tensors || count < 1 || !fn) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_multi_hook_add: tensors and a function are needed");
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_multi_hook_add: the tensors and the function must not be NULL");
         return 0;
     }
     for (int i = 0; i < count; i++) {
@@ -385,7 +385,10 @@ OPDI_INTERNAL void opdi_extra_free(opdi_extra *extra) {
 static int opdi_hook_check(const opdi_hook *hook, const opd_tensor *was, const opd_tensor *now) {
     char name[128], first[64], second[64];
     if (!now) { return 0; }
-    if (!was) { return opd_fail(OPD_ERROR_AUTOGRAD, "can't replace a None gradient with a non-None value"); }
+    if (!was) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "can't replace a None gradient with a non-None value (a hook that gets "
+                        "NULL must return NULL)");
+    }
     if (was->dtype != now->dtype || opdi_place_of(was) != opdi_place_of(now)) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "hook '%s' has changed the type of value (was %s%sType got %s%sType)",
                         opdi_function_name(hook->fn, name, sizeof name),
@@ -404,7 +407,7 @@ static int opdi_hook_check(const opdi_hook *hook, const opd_tensor *was, const o
 static int opdi_hook_failed(const opdi_hook *hook, int rc) {
     char name[128];
     if (rc && opd_ok()) {
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "hook '%s' failed without saying why",
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "hook '%s' failed without setting an error (opd_fail)",
                        opdi_function_name(hook->fn, name, sizeof name));
     }
     return opd_ok() ? 0 : -1;

@@ -153,7 +153,7 @@ OPDI_INTERNAL bool opdi_saved_enter(opd_node *node) {
     do {
         if (was & OPDI_SAVED_FREED) { return false; }
         if (was >= UINT8_MAX - OPDI_SAVED_USER) {
-            return opd_fail(OPD_ERROR_AUTOGRAD, "too many backwards are in one node at a time") == 0;
+            return opd_fail(OPD_ERROR_AUTOGRAD, "too many backward passes are in one node at the same time") == 0;
         }
     } while (!OPDI_EXCHANGE(&node->saved, &was, (uint8_t)(was + OPDI_SAVED_USER)));
     return true;
@@ -265,8 +265,8 @@ OPDI_INTERNAL opd_node *opdi_node_make(const opdi_derivative *formula, int nedge
         (size_t)(nkept + nresults) * sizeof(opd_value) + (size_t)room * sizeof(int64_t);
     for (int i = 0; i < nouts; i++) { bytes += sizeof(int64_t) * (size_t)(1 + (outs[i] ? outs[i]->ndim : 0)); }
     if (nedges > OPDI_MAX_EDGES || nouts > OPDI_MAX_EDGES || bytes > UINT32_MAX) {
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "%s: more than %d tensors go into one node or come out of it", formula->name,
-                       OPDI_MAX_EDGES);
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "%s: a node of the autograd graph cannot have more than %d input or output "
+                       "tensors", formula->name, OPDI_MAX_EDGES);
         return NULL;
     }
     opd_node *node = (opd_node *)opdi_alloc(bytes);
@@ -506,7 +506,7 @@ OPDI_INTERNAL int opdi_context_run(opd_context *ctx, int (*fn)(opd_context *), b
     *during = false;
     opdi_frame_leave(thread, &frame);
     if (rc && opd_ok()) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "the %s of %s failed without saying why", what, ctx->name);
+        return opd_fail(OPD_ERROR_AUTOGRAD, "the %s of %s failed without setting an error (opd_fail)", what, ctx->name);
     }
     return opd_ok() ? 0 : opdi_fail_more(" [in the %s of %s]", what, ctx->name);
 }

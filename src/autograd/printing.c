@@ -311,8 +311,8 @@ OPD_API size_t opd_tensor_print(const opd_tensor *tensor, char *buf, size_t cap)
     if (!tensor) {
         opdi_puts(&printer, "None");
     } else if (opdi_is_dead(tensor)) {
-        (void)opdi_dead_error(tensor, "print");
-        opdi_puts(&printer, "a tensor that is gone");
+        (void)opdi_dead_error(tensor, "printing");
+        opdi_puts(&printer, "a freed tensor");
     } else if (tensor->flags & OPDI_BATCHED) {
         opdi_print_batched(&printer);
     } else {

@@ -376,8 +376,8 @@ static int opdi_check_unwritten(const opd_call *call) {
         if (call->args[i].tag == OPD_TAG_TENSOR && opdi_check_inplace(call->args[i].u.t)) { return -1; }
     }
     if (unseen < 0) { return 0; }
-    return opd_fail(OPD_ERROR_AUTOGRAD, "%s writes its argument '%s', does not return it and has no derivative "
-                    "formula, but one of its arguments requires grad; register a formula, or say "
+    return opd_fail(OPD_ERROR_AUTOGRAD, "%s writes its argument '%s', does not return it and has no backward function, "
+                    "but one of its arguments requires grad; give the operator a .backward, which may be "
                     "OPD_NOT_DIFFERENTIABLE", op->name, op->schema->args[unseen].name);
 }
 
@@ -410,9 +410,10 @@ OPDI_INTERNAL int opdi_not_implemented_in(const opdi_table *table, opd_call *cal
 
 OPDI_INTERNAL void opdi_warn_missing(const opd_op *op, const char *what) {
     opd_warn("%s: an autograd kernel was not registered to the Autograd key(s) but %s. This may lead to silently "
-             "incorrect behavior. If your operator is differentiable, please ensure you have registered a formula or "
-             "an autograd kernel to the correct Autograd key. If your operator is not differentiable, say "
-             "OPD_NOT_DIFFERENTIABLE, or register OPD_FALLTHROUGH to the Autograd key.", op->name, what);
+             "incorrect behavior. If your operator is differentiable, please ensure you have registered a backward "
+             "function (.backward), or an autograd kernel to the correct Autograd key. If your operator is not "
+             "differentiable, set .backward to OPD_NOT_DIFFERENTIABLE, or register OPD_FALLTHROUGH to the Autograd "
+             "key.", op->name, what);
 }
 
 static opd_tensor *opdi_warn_hook(opd_tensor *grad, void *user) {

@@ -25,7 +25,7 @@ OPDI_INTERNAL void opdi_packer_release(opdi_packer *packer) {
 
 static opdi_packer *opdi_packer_make(const opd_saved_hooks *hooks) {
     if (!hooks || !hooks->pack || !hooks->unpack) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "saved-tensor hooks: pack and unpack are needed");
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "saved-tensor hooks: both pack and unpack must be given");
         return NULL;
     }
     opdi_packer *packer = (opdi_packer *)opdi_alloc(sizeof *packer);
@@ -174,7 +174,7 @@ static int opdi_identity_bw(opd_backward_call *bw) { return opd_bw_return(bw, 0,
 
 OPDI_NOINLINE static opd_tensor *opdi_fail_unpacked(const opdi_packed_saved *packed, const opd_tensor *tensor) {
     char was[200], now[256];
-    (void)opd_fail(OPD_ERROR_AUTOGRAD, "Output of saved tensor unpack_hook is %s, but what was packed is [%s %s]",
+    (void)opd_fail(OPD_ERROR_AUTOGRAD, "Output of saved tensor unpack_hook is %s, but the packed tensor was [%s %s]",
                    opdi_tensor_kind(tensor, now, sizeof now), opd_dtype_cname((opd_scalar_type)packed->dtype),
                    opdi_sizes_text(packed->sizes, packed->ndim, was, sizeof was));
     return NULL;
@@ -495,7 +495,8 @@ static bool opdi_saved_find(opd_node *node, const char *name, opdi_saved_place *
 static bool opdi_saved_of(opd_node *node, const char *name, const char *freed, opdi_saved_place *at) {
     if (!opd_ok()) { return false; }
     if (!opdi_saved_find(node, name, at)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s saves no '%s'", opd_node_name(node), name ? name : "NULL") == 0;
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s has no saved tensor '%s'", opd_node_name(node),
+                        name ? name : "NULL") == 0;
     }
     if (!opdi_saved_enter(node)) {
         if (opd_ok()) { (void)(freed ? opd_fail(OPD_ERROR_AUTOGRAD, "%s", freed) : opdi_fail_freed(node)); }
@@ -503,7 +504,7 @@ static bool opdi_saved_of(opd_node *node, const char *name, const char *freed, o
     }
     if (at->element >= 0 || at->value->tag != OPD_TAG_TENSORS) { return true; }
     opdi_saved_leave(node, false);
-    return opd_fail(OPD_ERROR_ARGUMENT, "%s saves a list '%s' of %d tensors: say which, as in '%s[0]'",
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s has a saved list '%s' of %d tensors: name one of them, as in '%s[0]'",
                     opd_node_name(node), name, at->value->n, name) == 0;
 }
 /* Returns the saved tensor at a place as a kept value, and writes the version that it had when it was saved to
@@ -552,7 +553,8 @@ int opd_node_saved_hooks(opd_node *node, const char *name, const opd_saved_hooks
         rc = opd_fail(OPD_ERROR_AUTOGRAD, "Calling register_hooks on a saved tensor whose hooks have already been set. "
                       "Hint: only one pair of hooks is allowed at a time.");
     } else if (rc == 0 && value.tag != OPD_TAG_TENSOR) {
-        rc = opd_fail(OPD_ERROR_AUTOGRAD, "Calling register_hooks on a saved tensor with value None is forbidden");
+        rc = opd_fail(OPD_ERROR_AUTOGRAD, "Calling register_hooks on a saved tensor with value None is forbidden (it "
+                      "is NULL)");
     }
     if (rc == 0) { rc = opdi_unpack(node, &value, version) ? opdi_pack_value(packer, node, at.value, at.element) : -1; }
     if (rc && packer) { packer->hooks.destroy = NULL; }       /* the caller keeps the user pointer */

@@ -8,7 +8,7 @@ bool opd_tensor_requires_grad(const opd_tensor *tensor) {
     return !opdi_is_none(tensor, "opd_tensor_requires_grad") && opdi_requires_grad(tensor);
 }
 OPDI_INTERNAL opd_node *opdi_grad_fn(const opd_tensor *tensor) {
-    if (opdi_is_none(tensor, "its grad_fn") || opdi_refresh((opd_tensor *)(uintptr_t)tensor)) { return NULL; }
+    if (opdi_is_none(tensor, "reading the grad_fn") || opdi_refresh((opd_tensor *)(uintptr_t)tensor)) { return NULL; }
     return opdi_diff_is_input(tensor) ? NULL : tensor->grad_fn;
 }
 bool opd_tensor_is_leaf(const opd_tensor *tensor) { return !opdi_grad_fn(tensor); }
@@ -37,8 +37,8 @@ opd_tensor *opd_tensor_set_requires_grad(opd_tensor *tensor, bool on) {
     if (tensor->grad_fn) {
         if (on) { return tensor; }
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "you can only change requires_grad flags of leaf variables. If you want to "
-                       "use a computed variable in a subgraph that doesn't require differentiation use "
-                       "var_no_grad = var.detach().");
+                       "use a computed variable in a subgraph that doesn't require differentiation use var_no_grad = "
+                       "var.detach(). (In C: opd_detach)");
         return NULL;
     }
     if (on && !opd_dtype_is_floating((opd_scalar_type)tensor->dtype) &&
@@ -88,7 +88,7 @@ OPDI_INTERNAL const opd_node *opdi_plain_node(const opd_node *node) {
 OPDI_INTERNAL opd_edge opdi_edge_of(opd_tensor *tensor) {
     opd_edge edge;
     memset(&edge, 0, sizeof edge);
-    if (opdi_is_none(tensor, "its grad_fn") || opdi_refresh(tensor) || !(tensor->flags & OPDI_REQUIRES_GRAD)) {
+    if (opdi_is_none(tensor, "reading the grad_fn") || opdi_refresh(tensor) || !(tensor->flags & OPDI_REQUIRES_GRAD)) {
         return edge;
     }
     edge.node = tensor->grad_fn ? tensor->grad_fn : (opd_node *)((uintptr_t)tensor | OPDI_LEAF);
@@ -193,7 +193,7 @@ int64_t opd_backward_order(opd_node **nodes, int64_t cap) {
     int64_t count = 0;
     int rc = 0;
     if (!opd_ok()) { return -1; }
-    if (!at) { return opd_fail(OPD_ERROR_AUTOGRAD, "opd_backward_order: no backward is at work on this thread"); }
+    if (!at) { return opd_fail(OPD_ERROR_AUTOGRAD, "opd_backward_order: no backward pass is running on this thread"); }
     opdi_engine engine = *at;
     engine.heap = NULL;
     engine.nheap = engine.heap_cap = 0;
@@ -225,7 +225,7 @@ int64_t opd_backward_order(opd_node **nodes, int64_t cap) {
 int opd_backward_callback(opd_callback_fn fn, void *user, opd_destroy destroy) {
     opdi_engine *engine = opdi_self()->innermost.engine;
     if (!opd_ok()) { return -1; }
-    if (!fn) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_backward_callback: a function is needed"); }
+    if (!fn) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_backward_callback: the function is NULL"); }
     if (!engine) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "Final callbacks can only be installed during backward pass.");
     }
@@ -254,7 +254,8 @@ OPDI_INTERNAL void opdi_finals_drop(opdi_engine *engine) {
 OPDI_INTERNAL int opdi_finals_run(opdi_engine *engine) {
     while (engine->finals) {
         if (engine->finals->fn(engine->finals->user) && opd_ok()) {
-            (void)opd_fail(OPD_ERROR_AUTOGRAD, "a final callback of backward failed without saying why");
+            (void)opd_fail(OPD_ERROR_AUTOGRAD, "a final callback of backward failed without setting an error "
+                           "(opd_fail)");
         }
         if (!opd_ok()) { return -1; }
         opdi_final_pop(engine);

@@ -123,8 +123,8 @@ OPDI_INTERNAL opd_tensor *opdi_view_replay(opd_tensor *view, opd_tensor *base) {
 /* Sets an error if the base of `view` has got other memory.  Returns 0 or -1. */
 static int opdi_check_base(const opd_tensor *view) {
     return view->storage == opdi_view_record_of(view)->base->storage ? 0
-        : opd_fail(OPD_ERROR_AUTOGRAD, "the base of a view that was modified inplace has other memory since it was "
-                   "resized or given other data; it cannot follow the view's history, nor the view its");
+        : opd_fail(OPD_ERROR_AUTOGRAD, "a view was modified inplace after its base had been resized or had been given "
+                   "other data: they no longer share memory, so autograd cannot connect their histories");
 }
 
 /* Gives the tensor that replays a view, whose base has lost its history, a node without edges as its history.  Returns

@@ -288,9 +288,10 @@ OPDI_NOINLINE static int opdi_check_written(const opd_call *call) {
         }
         if (tensor && opdi_check_inplace(tensor)) { return -1; }
         if (!tensor || !(back >> i & 1)) {
-            return opd_fail(OPD_ERROR_AUTOGRAD, "%s writes its argument '%s', which requires grad; autograd records "
-                            "writes into %s", op->name, op->schema->args[i].name,
-                            tensor ? "the first argument and those that are returned only" : "single tensors only");
+            return opd_fail(OPD_ERROR_AUTOGRAD, "%s writes its argument '%s', which requires grad; autograd can only "
+                            "record writes into %s", op->name, op->schema->args[i].name, tensor
+                            ? "the first argument and into arguments that are returned"
+                            : "single tensors, not into lists");
         }
         if (op->schema->args[i].keyword_only) {
             return opd_fail(OPD_ERROR_AUTOGRAD, "%s(): functions with out=... arguments don't support automatic "
@@ -303,7 +304,7 @@ OPDI_NOINLINE static int opdi_check_written(const opd_call *call) {
     }
     if (op->nrets || (op->written_args & 1)) { return 0; }
     return opd_fail(OPD_ERROR_AUTOGRAD, "%s writes its argument '%s' and does not return it, so that no gradient can "
-                    "flow through it, but one of its arguments requires grad; return it, or say "
+                    "flow through it, but one of its arguments requires grad; return it, or set .backward to "
                     "OPD_NOT_DIFFERENTIABLE", op->name, op->schema->args[opdi_low_bit(op->written_args)].name);
 }
 
@@ -320,14 +321,13 @@ static int opdi_written_args(const opd_call *call, const opdi_card *card, opd_va
             if (when >= 0 && !opdi_arg_requires_grad(&call->args[when])) { continue; }
             for (int32_t k = 0; value->tag == OPD_TAG_TENSORS && k < value->n; k++) {
                 if (!value->u.tensors[k] || !opdi_same_memory(value->u.tensors[k], written->u.t)) { continue; }
-                return opd_fail(OPD_ERROR_AUTOGRAD,
-                                "%s writes a tensor that its list '%s' holds too, which autograd needs as it was",
-                                call->op->name, call->op->schema->args[i].name);
+                return opd_fail(OPD_ERROR_AUTOGRAD, "%s writes a tensor that its list '%s' also contains, but autograd "
+                                "needs the old values of the list", call->op->name, call->op->schema->args[i].name);
             }
             if (value->tag != OPD_TAG_TENSOR || !opdi_same_memory(value->u.t, written->u.t)) { continue; }
             if (!value->u.t->grad_fn && (value->u.t->flags & OPDI_REQUIRES_GRAD)) {
                 return opd_fail(OPD_ERROR_AUTOGRAD, "%s writes into the memory of its argument '%s', a leaf that "
-                                "requires grad and that autograd needs as it was", call->op->name,
+                                "requires grad and whose old values autograd needs", call->op->name,
                                 call->op->schema->args[i].name);
             }
             if (!(value->u.t = opdi_inplace_original(value->u.t))) { return -1; }
@@ -364,9 +364,8 @@ static int opdi_inplace_args(const opd_call *call, const opdi_card *card, opd_te
         if (when >= 0 && !opdi_arg_requires_grad(&call->args[when])) { continue; }
         for (int32_t k = 0; args[i].tag == OPD_TAG_TENSORS && k < args[i].n; k++) {
             if (args[i].u.tensors[k] != self) { continue; }
-            return opd_fail(OPD_ERROR_AUTOGRAD,
-                            "%s writes a tensor that its list '%s' holds too, which autograd needs as it was",
-                            call->op->name, call->op->schema->args[i].name);
+            return opd_fail(OPD_ERROR_AUTOGRAD, "%s writes a tensor that its list '%s' also contains, but autograd "
+                            "needs the old values of the list", call->op->name, call->op->schema->args[i].name);
         }
         if (args[i].tag != OPD_TAG_TENSOR || args[i].u.t != self) { continue; }
         if (!original && !(original = opdi_inplace_original(self))) { return -1; }
@@ -487,8 +486,8 @@ static int opdi_record_by_hand(const char *name, opd_backward_fn backward, opd_t
     bool wanted = false;
     if (!opd_ok()) { return -1; }
     if (!name || !backward || ninputs < 0 || nsaved < 0 || nvalues < 0 || nsaved + nvalues > 255 || nresults < 1) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_record: a name, a formula and a result are needed, "
-                        "and at most 255 saved tensors and values");
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_record: a name, a backward function and a result are needed, "
+                        "and at most 255 saved tensors and values are allowed");
     }
     if ((ninputs && !inputs) || (nsaved && !saved) || (nvalues && !values) || !results) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_record: an array is NULL");
@@ -505,14 +504,15 @@ static int opdi_record_by_hand(const char *name, opd_backward_fn backward, opd_t
     if (!wanted) { return 0; }
     for (int i = 0; i < nresults; i++) {
         if (results[i] && (results[i]->flags & OPDI_REQUIRES_GRAD)) {
-            return opd_fail(OPD_ERROR_AUTOGRAD, "opd_autograd_record: result %d has a history already; "
-                            "call the operator below the Autograd keys", i);
+            return opd_fail(OPD_ERROR_AUTOGRAD, "opd_autograd_record: result %d already requires grad; call the "
+                            "operator below the Autograd keys", i);
         }
     }
     for (int i = 0; i < nsaved * nsaved; i++) {
         int first = i / nsaved, second = i % nsaved;
         if (first < second && saved[first] && saved[first] == saved[second]) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_record: saved %d and %d are one tensor", first, second);
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_record: saved tensors %d and %d are the same tensor",
+                            first, second);
         }
     }
     const opdi_derivative *formula = opdi_hand_formula(name, backward, false, false);

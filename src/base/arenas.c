@@ -14,7 +14,8 @@ OPDI_INTERNAL int opdi_arena_grow(opdi_arena *arena, size_t count) {
     const size_t head = sizeof(opdi_arena_block);
     size_t size = count < 1024 - head - 8 ? 1024 : count + head + 8;
     if (size < count) {
-        return opd_fail(OPD_ERROR_MEMORY, "out of memory: %llu bytes asked for", (unsigned long long)count);
+        return opd_fail(OPD_ERROR_MEMORY, "out of memory: an allocation of %llu bytes failed",
+                        (unsigned long long)count);
     }
     opdi_arena_block *block = (opdi_arena_block *)opdi_alloc(size);
     if (block == NULL) { return -1; }

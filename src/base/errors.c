@@ -63,18 +63,24 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_forget_left(opdi_thread *thread) {
     thread->state.include = OPDI_DEFAULT_INCLUDE;
     thread->state.allow = OPDI_DEFAULT_ALLOW | (thread->state.autocast ? OPD_BIT_OF(OPD_F_AUTOCAST) : 0);
     thread->state.no_grad = 0;
-    return opd_fail(OPD_ERROR_KERNEL, "an exception or a longjmp has left a kernel, which has to return (in C++ "
-                    "OPD_CATCH(kernel) makes errors of exceptions); included and excluded keys and grad mode are now "
-                    "what they are in the beginning");
+    return opd_fail(OPD_ERROR_KERNEL, "an exception or a longjmp has left a kernel, but a kernel must return (in C++, "
+                    "OPD_CATCH(kernel) turns exceptions into errors); the included and excluded keys and the grad mode "
+                    "were reset to their initial state");
 }
 
 /* Removes a name that is repeated in a message.  The first `length` bytes of the message are "name: ".  If the rest
-   begins with the same name, these bytes are removed. */
+   begins with the same name, these bytes are removed.  If it begins with the name without its namespace and with ": ",
+   these are removed from the rest. */
 static void opdi_name_once(char *message, int length) {
-    const char *const rest = message + length;
+    char *const rest = message + length;
     const size_t name = (size_t)length - 2;
+    const char *const colons = strstr(message, "::");
+    const size_t space = colons && colons < rest ? (size_t)(colons - message) + 2 : name;
+    const size_t local = name - space;
     if (strncmp(rest, message, name) == 0 && rest[name] && strchr(" :(.,'", rest[name])) {
         memmove(message, rest, strlen(rest) + 1);
+    } else if (local > 0 && strncmp(rest, message + space, local) == 0 && strncmp(rest + local, ": ", 2) == 0) {
+        memmove(rest, rest + local + 2, strlen(rest + local + 2) + 1);
     }
 }
 

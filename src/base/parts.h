@@ -17,7 +17,7 @@
 #define OPDI_SHARED static
 #define OPDI_SHARED_STATE static
 #elif defined(OPD_STATIC)
-#error "OPD_STATIC with OPDISPATCH_PART: what is static cannot be linked with the other part"
+#error "OPD_STATIC with OPDISPATCH_PART: static functions cannot be linked with the other part"
 #elif OPDISPATCH_PART == 1
 #define OPDI_CORE
 #define OPDI_SHARED_STATE OPDI_SHARED
@@ -25,7 +25,7 @@
 #define OPDI_OPERATORS
 #define OPDI_SHARED_STATE extern OPDI_SHARED
 #else
-#error "OPDISPATCH_PART is 1 or 2"
+#error "OPDISPATCH_PART must be 1 or 2"
 #endif
 #if defined(OPDISPATCH_PART)
 #if defined(__GNUC__) && !defined(__TINYC__) && !defined(_WIN32)

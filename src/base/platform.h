@@ -137,10 +137,10 @@ extern char **environ;
 #endif
 
 #if defined(OPD_MALLOC) != defined(OPD_FREE)
-#error "define OPD_MALLOC(size) and OPD_FREE(pointer) both or neither"
+#error "define both OPD_MALLOC(size) and OPD_FREE(pointer), or neither"
 #endif
 #if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
-#error "-ffast-math, -Ofast, -ffinite-math-only or -fassociative-math: build this file without, they give wrong numbers"
+#error "build this file without -ffast-math, -Ofast, -ffinite-math-only, -fassociative-math: they give wrong results"
 #endif
 #if !defined(OPD_MALLOC)
 #define OPD_MALLOC(size) malloc(size)

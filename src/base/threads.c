@@ -58,7 +58,7 @@ OPDI_NOINLINE OPDI_SHARED opdi_thread *opdi_thread_make(void) {
         static opdi_thread emergency;
         opdi_unlock(&opdi_threads_lock);
         emergency.error = OPD_ERROR_MEMORY;
-        strcpy(emergency.message, "out of memory: no room for the state of a thread");
+        strcpy(emergency.message, "out of memory: the state of a thread could not be allocated");
         return &emergency;
     }
     memset(thread, 0, sizeof *thread);

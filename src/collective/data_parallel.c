@@ -486,8 +486,8 @@ OPDI_INTERNAL int opdi_parallel_check(opd_tensor *const *params, int count, opd_
         if (opdi_null_tensor(params[i], who)) { return -1; }
         if (!opd_tensor_is_leaf(params[i]) || !opd_tensor_requires_grad(params[i]) ||
             !opdi_group_moves(group, params[i]) || opd_dtype_is_complex((opd_scalar_type)params[i]->dtype)) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "%s: parameter %d is no leaf that requires grad, of a real dtype, on "
-                            "the CPU or a device of the group's (opd_group_device_add)", who, i);
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: parameter %d must be a leaf that requires grad, of a real dtype, "
+                            "on the CPU or on a device of the group (opd_group_device_add)", who, i);
         }
         for (int k = 0; k < i; k++) {
             if (params[k] == params[i]) {
@@ -615,7 +615,7 @@ int64_t opd_parallel_begin(opd_parallel *parallel, int64_t samples) {
     int64_t sums[2] = {samples, (int64_t)((uint64_t)samples * (uint64_t)samples)};        /* and the square */
     if (opdi_group_lost(parallel ? parallel->group : NULL)) { return -1; }
     if (!parallel || samples < 0) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_parallel_begin: %s", parallel ? "a negative number" : "NULL");
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_parallel_begin: %s", parallel ? "the number is negative" : "NULL");
     }
     const bool adds = !parallel->sync && !parallel->sharded;
     if (!adds && !parallel->sharded) { opdi_parallel_reset(parallel); }

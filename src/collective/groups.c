@@ -57,7 +57,7 @@ OPDI_INTERNAL opd_group *opdi_group_named(const char *name) {
 }
 static int opdi_group_check(const opd_group_desc *desc) {
     if (!desc->name || !*desc->name || strlen(desc->name) > 63) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_group_register: a group has a name of 1 to 63 bytes");
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_group_register: the name of a group must have 1 to 63 bytes");
     }
     if (desc->size < 1 || desc->rank < 0 || desc->rank >= desc->size) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_group_register: group '%s' cannot have rank %d of %d", desc->name,
@@ -74,7 +74,7 @@ opd_group *opd_group_register_sized(const opd_group_desc *desc, size_t size) {
     memset(&whole, 0, sizeof whole);
     if (!opd_ok()) { return NULL; }
     if (!desc || size < offsetof(opd_group_desc, timeout_ms)) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_group_register: no desc");
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_group_register: the descriptor is NULL");
         return NULL;
     }
     memcpy(&whole, desc, OPDI_MIN(size, sizeof whole));
@@ -98,7 +98,7 @@ opd_group *opd_group_register_sized(const opd_group_desc *desc, size_t size) {
     }
     opdi_unlock(&opdi_groups.lock);
     if (!taken) { return group; }
-    (void)opd_fail(OPD_ERROR_REGISTER, "opd_group_register: there is a process group '%s' already", group->name);
+    (void)opd_fail(OPD_ERROR_REGISTER, "opd_group_register: there is already a process group '%s'", group->name);
     opdi_group_let_go(group);
     return NULL;
 }
@@ -120,7 +120,7 @@ opd_group *opd_group_find(const char *name) {
     opdi_text text = opdi_text_of(names, sizeof names);
     if (!opd_ok()) { return NULL; }
     if (!name || !*name) {
-        (void)opd_fail(OPD_ERROR_NOT_FOUND, "a process group without a name was asked for");
+        (void)opd_fail(OPD_ERROR_NOT_FOUND, "the name of the process group is NULL or empty");
         return NULL;
     }
     if (strcmp(name, "self") == 0) { return opdi_group_self(); }
@@ -131,8 +131,8 @@ opd_group *opd_group_find(const char *name) {
     }
     opdi_unlock(&opdi_groups.lock);
     if (!group) {
-        (void)opd_fail(OPD_ERROR_NOT_FOUND, "there is no process group '%.63s' (opd_group_register); there are "
-                       "'self'%s", name, names);
+        (void)opd_fail(OPD_ERROR_NOT_FOUND, "there is no process group '%.63s' (opd_group_register); the registered "
+                       "groups are 'self'%s", name, names);
     }
     return group;
 }
@@ -145,8 +145,8 @@ OPDI_SHARED opd_group *opdi_group_given(const opd_value *value) {
     while (group && (value->tag != OPD_TAG_OBJECT || group != value->u.object)) { group = group->next; }
     opdi_unlock(&opdi_groups.lock);
     if (!group) {
-        (void)opd_fail(OPD_ERROR_NOT_FOUND, "process_group is no process group that is registered (an opd_group, or "
-                       "its name)");
+        (void)opd_fail(OPD_ERROR_NOT_FOUND, "process_group is not a registered process group (an opd_group, or its "
+                       "name)");
     }
     return group;
 }
@@ -167,12 +167,14 @@ int opd_group_abandon(opd_group *group, const char *why) {
     opdi_lock(&group->lock);
     if (!group->abandoned[0]) {
         (void)snprintf(group->abandoned, sizeof group->abandoned, "rank %d of process group '%s' has given up: %.180s",
-                       (int)group->desc.rank, group->name, why ? why : "it does not say why");
+                       (int)group->desc.rank, group->name, why ? why : "it gave no reason");
         rc = group->desc.abandon ? group->desc.abandon(group->desc.user, group->abandoned) : 0;
         if (group->moves && group->mover.abandon(group->mover.user, group->abandoned)) { rc = -1; }
     }
     opdi_unlock(&group->lock);
-    if (rc && was_ok && opd_ok()) { (void)opd_fail(OPD_ERROR_KERNEL, "opd_group_abandon: the others were not told"); }
+    if (rc && was_ok && opd_ok()) {
+        (void)opd_fail(OPD_ERROR_KERNEL, "opd_group_abandon: the other ranks could not be informed");
+    }
     return rc ? -1 : 0;
 }
 /* Returns true if an error is pending.  If memory ran out, also tells the other ranks, which would otherwise wait

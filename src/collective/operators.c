@@ -70,7 +70,7 @@ static bool opdi_collective_product(const char *reduce_op) { return strcmp(reduc
    and avg, whose derivatives do not need the input. */
 static int opdi_collective_linear(opd_value reduce_op, const char *name) {
     if (!opdi_collective_extreme(reduce_op.u.s) && !opdi_collective_product(reduce_op.u.s)) { return 0; }
-    return opd_fail(OPD_ERROR_AUTOGRAD, "%s has no derivative here for %.40s (all_reduce has one)", name,
+    return opd_fail(OPD_ERROR_AUTOGRAD, "%s has no derivative for %.40s (all_reduce has one)", name,
                     reduce_op.u.s);
 }
 static opd_tensor *opdi_collective_sum(opd_tensor *input, const char *reduce_op, const char *group) {
@@ -268,7 +268,7 @@ static int opdi_broadcast_kernel(opd_call *call) {
     const int64_t src = opd_arg_int(call, 1);
     if (!group) { return -1; }
     if (src < 0 || src >= opd_group_size(group)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "broadcast: src is %lld, and process group '%s' has %d rank(s)",
+        return opd_fail(OPD_ERROR_ARGUMENT, "broadcast: src is %lld, but process group '%s' has %d rank(s)",
                         (long long)src, opd_group_name(group), opd_group_size(group));
     }
     memset(&transfer, 0, sizeof transfer);
@@ -355,8 +355,8 @@ static int opdi_reduce_scatter_kernel(opd_call *call) {
     opd_transfer transfer;
     if (reduction < 0 || opdi_collective_check(input, size, "reduce_scatter_tensor")) { return -1; }
     if (opd_size(input, 0) % size != 0) {
-        return opd_fail(OPD_ERROR_SHAPE, "reduce_scatter_tensor: the first dim of input, of size %lld, is no multiple "
-                        "of group_size %lld", (long long)opd_size(input, 0), (long long)size);
+        return opd_fail(OPD_ERROR_SHAPE, "reduce_scatter_tensor: the first dim of input, of size %lld, is not a "
+                        "multiple of group_size %lld", (long long)opd_size(input, 0), (long long)size);
     }
     opd_tensor *const out = opdi_collective_rows(call, input, opd_size(input, 0) / size);
     if (!out || out->backend == OPD_META) { return out ? opd_return_tensor(call, out) : -1; }
@@ -414,7 +414,8 @@ static int64_t opdi_splits_sum(opd_ints splits, const char *name) {
     int64_t sum = 0;
     for (int64_t i = 0; i < splits.n; i++) {
         if (splits.data[i] < 0 || splits.data[i] > INT64_MAX - sum) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "all_to_all_single: %s has %lld", name, (long long)splits.data[i]);
+            return opd_fail(OPD_ERROR_ARGUMENT, "all_to_all_single: %s contains %lld, which is negative or too large",
+                            name, (long long)splits.data[i]);
         }
         sum += splits.data[i];
     }
@@ -428,8 +429,8 @@ static int opdi_all_to_all_kernel(opd_call *call) {
     const int64_t rows = opdi_splits_sum(to, "output_split_sizes"), given = opdi_splits_sum(from, "input_split_sizes");
     if (rows < 0 || given < 0) { return -1; }
     if (given != opd_size(input, 0) || to.n != from.n) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "all_to_all_single: input_split_sizes make %lld, and the first dim of "
-                        "input is %lld; both lists have one size for each rank", (long long)given,
+        return opd_fail(OPD_ERROR_ARGUMENT, "all_to_all_single: the sum of input_split_sizes is %lld, but the first "
+                        "dim of input is %lld (both lists must have one size for each rank)", (long long)given,
                         (long long)opd_size(input, 0));
     }
     opd_tensor *const out = opdi_collective_rows(call, input, rows);
@@ -437,8 +438,8 @@ static int opdi_all_to_all_kernel(opd_call *call) {
     opd_group *const group = opdi_group_of_size(opd_arg_str(call, 3), -1);
     if (!group) { return -1; }
     if (to.n != opd_group_size(group)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "all_to_all_single: %lld split sizes for the %d rank(s) of process group "
-                        "'%s'", (long long)to.n, opd_group_size(group), opd_group_name(group));
+        return opd_fail(OPD_ERROR_ARGUMENT, "all_to_all_single: there are %lld split sizes for the %d rank(s) of "
+                        "process group '%s'", (long long)to.n, opd_group_size(group), opd_group_name(group));
     }
     int64_t *const counts = (int64_t *)opdi_scope_alloc(2 * (size_t)to.n * sizeof *counts);
     int64_t row = 1;
@@ -454,8 +455,8 @@ static int opdi_all_to_all_kernel(opd_call *call) {
     transfer.recv_counts = counts + to.n;
     if (to.n == 1) {
         if (rows != given) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "all_to_all_single: a rank sends itself %lld row(s), not %lld",
-                            (long long)given, (long long)rows);
+            return opd_fail(OPD_ERROR_ARGUMENT, "all_to_all_single: a rank sends itself %lld row(s), but receives %lld "
+                            "from itself", (long long)given, (long long)rows);
         }
         transfer.count = counts[0];
     }
@@ -490,9 +491,9 @@ static int opdi_pair_run(opd_call *call, opd_collective kind, opd_tensor *tensor
     opd_transfer transfer;
     if (!group || (kind == OPD_COLLECTIVE_SEND ? opdi_wait_to_send(tensor) : opdi_wait_for(tensor))) { return -1; }
     if (peer < 0 || peer >= opd_group_size(group) || tag < 0 || tag > INT32_MAX) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: rank %lld with tag %lld, and process group '%s' has %d rank(s)",
-                        kind == OPD_COLLECTIVE_SEND ? "isend" : "irecv", (long long)peer, (long long)tag,
-                        opd_group_name(group), opd_group_size(group));
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: rank %lld with tag %lld is not possible: process group '%s' has %d "
+                        "rank(s), and tags must not be negative", kind == OPD_COLLECTIVE_SEND ? "isend" : "irecv",
+                        (long long)peer, (long long)tag, opd_group_name(group), opd_group_size(group));
     }
     memset(&transfer, 0, sizeof transfer);
     transfer.kind = kind;
@@ -519,7 +520,7 @@ static int opdi_irecv_kernel(opd_call *call) {
     opd_tensor *const tensor = opd_arg_tensor(call, 0);
     if (tensor->backend == OPD_META) { return opd_return_tensor(call, tensor); }
     if (!opd_is_contiguous(tensor)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "irecv: the tensor has gaps or is transposed (opd_contiguous)");
+        return opd_fail(OPD_ERROR_ARGUMENT, "irecv: the tensor is not contiguous (opd_contiguous)");
     }
     return opdi_pair_run(call, OPD_COLLECTIVE_RECV, tensor, tensor);
 }
@@ -560,8 +561,9 @@ static int opdi_batch_pairs_kernel(opd_call *call) {
     opd_tensor **const out = (opd_tensor **)opdi_scope_alloc(((size_t)list.n + 1) * sizeof *out);
     if (!out) { return -1; }
     if (words->n != list.n || peers.n != list.n || tags.n != list.n) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "batch_p2p_ops: %lld tensor(s), but %d word(s), %lld rank(s) and %lld "
-                        "tag(s)", (long long)list.n, (int)words->n, (long long)peers.n, (long long)tags.n);
+        return opd_fail(OPD_ERROR_ARGUMENT, "batch_p2p_ops: there are %lld tensor(s), but %d operation(s), %lld "
+                        "rank(s) and %lld tag(s)", (long long)list.n, (int)words->n, (long long)peers.n,
+                        (long long)tags.n);
     }
     for (int64_t i = 0; i < list.n; i++) {
         const char *const word = words->u.list[i].u.s;
@@ -705,7 +707,7 @@ static int opdi_c10d_read(opd_call *call, opdi_c10d *its) {
     its->waits = waits.tag == OPD_TAG_BOOL && !waits.u.i;
     its->timeout_ms = timeout.tag == OPD_TAG_INT && timeout.u.i > 0 ? timeout.u.i : 0;
     if (reduce_op.tag == OPD_TAG_OBJECT) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: a reduce_op is given by its name",
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: reduce_op must be the name of a reduction, such as 'sum'",
                         opd_op_name(opd_call_operator(call)));
     }
     const int reduction = reduce_op.tag == OPD_TAG_STR ? opdi_reduction_of(reduce_op.u.s) : OPD_REDUCTION_SUM;
@@ -718,11 +720,12 @@ static int opdi_c10d_read(opd_call *call, opdi_c10d *its) {
 static int opdi_c10d_check(const opd_call *call, const opd_tensor *tensor, bool writes) {
     const char *const name = opd_op_name(opd_call_operator(call));
     if (tensor->flags & (OPDI_BATCHED | OPDI_TRACED | OPDI_LAZY)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s is not recorded or batched: the operators of _c10d_functional are",
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s cannot be recorded or batched: use the operators of _c10d_functional",
                         name);
     }
     if (writes && opd_tensor_requires_grad(tensor) && opd_grad_mode_enabled()) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "%s: what is written into requires grad (OPD_NO_GRAD)", name);
+        return opd_fail(OPD_ERROR_AUTOGRAD, "%s: the tensor that it writes into requires grad (call it under "
+                        "OPD_NO_GRAD)", name);
     }
     return 0;
 }
@@ -748,9 +751,9 @@ static int opdi_c10d_begin(opd_call *call, opdi_c10d *its, opd_collective kind, 
     transfer.count = count;
     transfer.dtype = opd_dtype(read ? read : written);
     if (read && written && (opd_dtype(written) != transfer.dtype || written->backend != read->backend)) {
-        return opd_fail(OPD_ERROR_DTYPE, "%s: what is sent is %s, what it goes into %s, or they are on other devices",
-                        opd_op_name(opd_call_operator(call)), opd_dtype_cname(transfer.dtype),
-                        opd_dtype_cname(opd_dtype(written)));
+        return opd_fail(OPD_ERROR_DTYPE, "%s: the tensor that is sent (%s) and the tensor that receives it (%s) have "
+                        "different dtypes or devices", opd_op_name(opd_call_operator(call)),
+                        opd_dtype_cname(transfer.dtype), opd_dtype_cname(opd_dtype(written)));
     }
     opd_tensor *const from = read ? opdi_c10d_place(its->group, &transfer, read) : NULL;
     opd_tensor *const to = !written ? NULL : written == read ? from
@@ -785,7 +788,7 @@ static int opdi_c10d_return(opd_call *call, opdi_c10d *its, int rc) {
 static opd_tensor *opdi_c10d_one(const opd_call *call, opd_value list) {
     if (list.tag == OPD_TAG_TENSOR) { return list.u.t; }
     if (list.tag == OPD_TAG_TENSORS && list.n == 1) { return list.u.tensors[0]; }
-    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: a rank has one tensor here, not %d",
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: each rank must give one tensor, not %d",
                    opd_op_name(opd_call_operator(call)), (int)list.n);
     return NULL;
 }
@@ -797,7 +800,7 @@ static int opdi_c10d_list(const opd_call *call, opd_value value, int64_t count, 
     out->data = is_list ? value.u.tensors : NULL;
     out->n = is_list ? value.n : 0;
     if ((is_list || value.n == 0) && (count < 0 || out->n == count)) { return 0; }
-    return opd_fail(OPD_ERROR_ARGUMENT, "%s: a rank has one list here, with a tensor for each of %lld rank(s)",
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s: each rank must give one list, with a tensor for each of %lld rank(s)",
                     opd_op_name(opd_call_operator(call)), (long long)count);
 }
 /* Returns contiguous memory for all tensors of a list, as a tensor; if `fill` is true, with their values.  Returns
@@ -810,7 +813,7 @@ static opd_tensor *opdi_c10d_flat(const opd_call *call, opd_tensors list, bool f
     for (int64_t i = 0; i < list.n; i++) {
         if (opdi_c10d_check(call, list.data[i], !fill)) { return NULL; }
         if (opd_dtype(list.data[i]) != opd_dtype(list.data[0]) || list.data[i]->backend != list.data[0]->backend) {
-            (void)opd_fail(OPD_ERROR_DTYPE, "%s: the tensors of a list have one dtype and device",
+            (void)opd_fail(OPD_ERROR_DTYPE, "%s: all tensors of a list must have the same dtype and device",
                            opd_op_name(opd_call_operator(call)));
             return NULL;
         }
@@ -818,7 +821,7 @@ static opd_tensor *opdi_c10d_flat(const opd_call *call, opd_tensors list, bool f
         flat[i] = fill ? opd_reshape(list.data[i], opd_ints_of(all, 1)) : NULL;
     }
     if (list.n == 0) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: an empty list", opd_op_name(opd_call_operator(call)));
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: the list is empty", opd_op_name(opd_call_operator(call)));
         return NULL;
     }
     const opd_tensors parts = {flat, list.n};
@@ -856,9 +859,9 @@ static int64_t opdi_c10d_part(const opd_call *call, const opdi_c10d *its, const 
     const int64_t count = part ? opd_numel(part) : 0, all = whole ? opd_numel(whole) : 0;
     if (part && whole && count * opd_group_size(its->group) == all) { return count; }
     if (part && whole) {
-        (void)opd_fail(OPD_ERROR_SHAPE, "%s: %lld element(s) of each of %d rank(s) are not %lld",
-                       opd_op_name(opd_call_operator(call)), (long long)count, opd_group_size(its->group),
-                       (long long)all);
+        (void)opd_fail(OPD_ERROR_SHAPE, "%s: %lld element(s) from each of %d rank(s) do not make the %lld element(s) "
+                       "of the tensor", opd_op_name(opd_call_operator(call)), (long long)count,
+                       opd_group_size(its->group), (long long)all);
     }
     return -1;
 }
@@ -872,7 +875,7 @@ static int opdi_c10d_in_place(opd_call *call) {
     opdi_c10d its;
     if (opdi_c10d_read(call, &its)) { return -1; }
     if (opdi_c10d_arg(call, "sparse_indices").tag == OPD_TAG_TENSOR || (root.tag == OPD_TAG_INT && root.u.i != 0)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: there are no sparse tensors, and a rank has one tensor",
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: sparse tensors are not supported, and each rank must give one tensor",
                         opd_op_name(opd_call_operator(call)));
     }
     int rc = !(what & OPDI_C10D_EACH) && !opdi_c10d_one(call, list) ? -1 : 0;
@@ -891,7 +894,7 @@ static int opdi_c10d_whole(opd_call *call) {
     opdi_c10d its;
     if (opdi_c10d_read(call, &its)) { return -1; }
     if (lists && to.n != from.n) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: %d tensor(s), but %d to go into them",
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: there are %d tensor(s) to receive, but %d to send",
                         opd_op_name(opd_call_operator(call)), (int)to.n, (int)from.n);
     }
     int rc = 0;
@@ -927,8 +930,8 @@ static int opdi_c10d_gather_lists(opd_call *call) {
     int rc = opdi_c10d_read(call, &its);
     if (rc) { return -1; }
     if (rows.tag != OPD_TAG_LIST || rows.n != opd_group_size(its.group)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "c10d::allgather_coalesced_: %d list(s) for %d rank(s)", (int)rows.n,
-                        opd_group_size(its.group));
+        return opd_fail(OPD_ERROR_ARGUMENT, "c10d::allgather_coalesced_: there are %d list(s) for %d rank(s)",
+                        (int)rows.n, opd_group_size(its.group));
     }
     opd_tensor **const column = (opd_tensor **)opdi_scope_alloc((size_t)rows.n * sizeof *column);
     if (!column) { return -1; }
@@ -936,7 +939,7 @@ static int opdi_c10d_gather_lists(opd_call *call) {
         const opd_tensors list = {column, rows.n};
         for (int32_t k = 0; k < rows.n && rc == 0; k++) {
             if (rows.u.list[k].tag != OPD_TAG_TENSORS || rows.u.list[k].n != in.n) {
-                rc = opd_fail(OPD_ERROR_ARGUMENT, "c10d::allgather_coalesced_: rank %d has %d tensor(s) to go into, "
+                rc = opd_fail(OPD_ERROR_ARGUMENT, "c10d::allgather_coalesced_: the list for rank %d has %d tensor(s), "
                               "not %lld", (int)k, (int)rows.u.list[k].n, (long long)in.n);
             } else { column[k] = rows.u.list[k].u.tensors[i]; }
         }
@@ -970,7 +973,7 @@ static int opdi_c10d_all_to_all_begin(opd_call *call, opdi_c10d *its, opd_tensor
     its->transfer.send_counts = counts;
     its->transfer.recv_counts = counts + ranks;
     if (ranks == 1 && counts[0] != counts[1]) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: a rank sends itself %lld element(s), not %lld",
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: a rank sends itself %lld element(s), but receives %lld from itself",
                         opd_op_name(opd_call_operator(call)), (long long)counts[0], (long long)counts[1]);
     }
     return opdi_c10d_begin(call, its, OPD_COLLECTIVE_ALL_TO_ALL, from, to, ranks == 1 ? counts[0] : 0);
@@ -983,8 +986,8 @@ static int opdi_c10d_all_to_all(opd_call *call) {
     int64_t *const counts = (int64_t *)opdi_scope_alloc(2 * (size_t)ranks * sizeof *counts);
     if (!counts) { return -1; }
     if (to.n != ranks || from.n != ranks) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "c10d::alltoall_: %lld and %lld tensor(s) for %d rank(s)", (long long)to.n,
-                        (long long)from.n, ranks);
+        return opd_fail(OPD_ERROR_ARGUMENT, "c10d::alltoall_: there are %lld output tensor(s) and %lld input tensor(s) "
+                        "for %d rank(s)", (long long)to.n, (long long)from.n, ranks);
     }
     for (int i = 0; i < ranks; i++) {
         counts[i] = opd_numel(from.data[i]);
@@ -1008,8 +1011,8 @@ static int opdi_c10d_splits(const opd_call *call, opd_tensor *tensor, opd_ints s
         sum += each;
         counts[i] = rows ? each * (numel / rows) : 0;
     }
-    return right && sum == rows ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: split sizes must be one for each of %d "
-                                               "rank(s), together the first dim, %lld",
+    return right && sum == rows ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: there must be one split size for each of %d "
+                                               "rank(s), and their sum must be the first dim, %lld",
                                                opd_op_name(opd_call_operator(call)), ranks, (long long)rows);
 }
 static int opdi_c10d_all_to_all_base(opd_call *call) {
@@ -1033,8 +1036,8 @@ static int opdi_c10d_pair(opd_call *call) {
 }
 static int opdi_c10d_any_source(opd_call *call) {
     (void)call;
-    return opd_fail(OPD_ERROR_ARGUMENT, "c10d::recv_any_source_: process groups receive from a rank that is "
-                    "named (c10d::recv_)");
+    return opd_fail(OPD_ERROR_ARGUMENT, "c10d::recv_any_source_ is not supported: receive from a given rank "
+                    "(c10d::recv_)");
 }
 static int opdi_c10d_barrier(opd_call *call) {
     opdi_c10d its;
@@ -1050,7 +1053,7 @@ static int opdi_c10d_nan(opd_call *call) {
     if (tensor->backend == OPD_META || !floats) { return 0; }
     opd_tensor *const any = opd_any(opd_isnan(tensor));
     const int64_t found = any ? opd_item_i64(any) : 0;
-    return !opd_ok() ? -1 : found ? opd_fail(OPD_ERROR_ARGUMENT, "c10d::check_for_nan: there is a NaN") : 0;
+    return !opd_ok() ? -1 : found ? opd_fail(OPD_ERROR_ARGUMENT, "c10d::check_for_nan: the tensor contains a NaN") : 0;
 }
 #define OPDI_C10D_GROUP "__torch__.torch.classes.c10d.ProcessGroup process_group"
 #define OPDI_C10D_REDUCE OPDI_C10D_GROUP ", __torch__.torch.classes.c10d.ReduceOp reduce_op"

@@ -185,7 +185,8 @@ opd_tensor *opd_parallel_full(opd_parallel *parallel, opd_tensor *param) {
     const int index = parallel && parallel->sharded ? opdi_part_find(parallel, param) : -1;
     if (index < 0) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_parallel_full: %s", !parallel ? "NULL" : parallel->sharded
-                       ? "the tensor is none of the parameters" : "opd_data_parallel leaves parameters whole");
+                       ? "the tensor is not one of the parameters"
+                       : "the parameters of opd_data_parallel are not sharded");
         return NULL;
     }
     memset(&asked, 0, sizeof asked);
@@ -265,8 +266,8 @@ static opd_tensor *opdi_gathered_unpack(void *its, void *user) {
     opd_tensor *const flat = !opdi_gathered_fits(packed) ? NULL : ahead ? ahead
         : opdi_entire_gather(packed->parallel, packed->index);
     if (!flat && opd_ok()) {
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "sharded parameter %d was written to between forward and backward, which "
-                       "gathers it again", packed->index);
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "sharded parameter %d was changed between forward and backward, but "
+                       "backward needs its old value", packed->index);
     }
     opd_tensor *const view = !flat || opdi_gathered_prefetch(packed) ? NULL
         : opd_as_strided_full(flat, opd_ints_of(packed->dims, packed->ndim),
@@ -293,7 +294,8 @@ int opd_sharded_hooks_begin(opd_parallel *parallel) {
     opd_saved_hooks hooks;
     if (!opd_ok()) { return -1; }
     if (!parallel || !parallel->sharded) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_sharded_hooks_begin: %s", parallel ? "it is not sharded" : "NULL");
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_sharded_hooks_begin: %s", parallel
+                        ? "the parallel is not sharded (opd_sharded_parallel)" : "NULL");
     }
     memset(&hooks, 0, sizeof hooks);
     hooks.pack = opdi_gathered_pack;
@@ -364,12 +366,13 @@ static int opdi_parts_set(opd_parallel *parallel, opd_tensor *const *params, int
 int opd_sharded_add(opd_parallel *parallel, opd_tensor *const *params, int count) {
     if (opdi_group_lost(parallel ? parallel->group : NULL)) { return -1; }
     if (!parallel || !parallel->sharded) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_sharded_add: %s", parallel ? "it is not sharded" : "NULL");
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_sharded_add: %s", parallel
+                        ? "the parallel is not sharded (opd_sharded_parallel)" : "NULL");
     }
     if (opdi_parallel_check(params, count, parallel->group, "opd_sharded_add")) { return -1; }
     for (int i = 0; i < count; i++) {
         if (opdi_part_known(params[i])) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "opd_sharded_add: parameter %d is a part already", i);
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_sharded_add: parameter %d is already sharded", i);
         }
     }
     if (opdi_parallel_compare(parallel, params, count) || opdi_parts_grow(parallel, count)) { return -1; }
@@ -426,7 +429,7 @@ opd_tensor *opd_sharded_clip_grad_norm(opd_parallel *parallel, double max_norm) 
     if (opdi_group_lost(parallel ? parallel->group : NULL)) { return NULL; }
     if (!parallel || !parallel->sharded || !(max_norm >= 0)) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_sharded_clip_grad_norm: %s", !parallel ? "NULL" : !parallel->sharded
-                       ? "it is not sharded" : "the norm is negative or NaN");
+                       ? "the parallel is not sharded (opd_sharded_parallel)" : "the norm is negative or NaN");
         return NULL;
     }
     const bool was = opd_grad_mode_set(false);

@@ -60,7 +60,7 @@ static int opdi_sharded_sum(const char *path, int64_t sum[2]) {
     const bool failed = ferror(file) != 0;
     (void)fclose(file);
     sum[1] = (int64_t)(hash >> 1);
-    return failed ? opd_fail(OPD_ERROR_FILE, "%s: it cannot be read", path) : 0;
+    return failed ? opd_fail(OPD_ERROR_FILE, "%s: the file cannot be read", path) : 0;
 }
 /* Tells all ranks whether this rank failed (rc), and the `count` numbers in `mine`.  If `all` is not NULL, fills it
    with the values of all ranks, [ranks][1 + count].  Returns 0 if no rank failed.  Otherwise returns -1, with this
@@ -95,8 +95,8 @@ static int opdi_sharded_agree(const opdi_sharded_file *sharded, int rc, const in
         opd_error_clear();
         return opd_fail(code, "%s", message);
     }
-    return sent ? -1 : failed < 0 ? 0 : opd_fail(OPD_ERROR_FILE, "%s: rank %d of process group '%s' failed, as its own "
-                                                "error says", who, failed, group->name);
+    return sent ? -1 : failed < 0 ? 0 : opd_fail(OPD_ERROR_FILE, "%s: rank %d of process group '%s' failed: see the "
+                                                 "error of that rank", who, failed, group->name);
 }
 /* Returns the sharded parameter for a tensor, or NULL if the tensor is not sharded. */
 static const opdi_parallel_param *opdi_sharded_param(const opdi_sharded_file *sharded, const opd_tensor *tensor) {
@@ -134,8 +134,8 @@ static int opdi_sharded_check(const opdi_sharded_file *sharded, const char *who)
     if (!opd_ok()) { return -1; }
     if (!sharded->parallel || !sharded->parallel->sharded || !sharded->folder || !sharded->module) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s", who, !sharded->parallel ? "the parallel is NULL"
-                        : !sharded->parallel->sharded ? "it is not sharded" : !sharded->folder ? "the folder is NULL"
-                        : "the module is NULL");
+                        : !sharded->parallel->sharded ? "the parallel is not sharded (opd_sharded_parallel)"
+                        : !sharded->folder ? "the folder is NULL" : "the module is NULL");
     }
     for (int i = 0; i < sharded->parallel->count; i++) {
         int64_t at = 0;
@@ -239,7 +239,7 @@ static int64_t opdi_sharded_int(const opdi_sharded_file *sharded, const char *na
     opd_value value;
     if (!name || opd_tensor_file_value(sharded->index, name, &value)) { return -1; }
     if (value.tag == OPD_TAG_INT && value.u.i >= -1 && value.u.i <= most) { return value.u.i; }
-    (void)opd_fail(OPD_ERROR_FILE, "%s/index.pt: '%s' is no number that can be there", sharded->folder, name);
+    (void)opd_fail(OPD_ERROR_FILE, "%s/index.pt: '%s' is not a valid number", sharded->folder, name);
     return -2;
 }
 /* Finds out which checkpoint is in the folder.  Returns 1 and sets its `ranks` and `slot`.  Returns 0 if there is
@@ -320,14 +320,15 @@ static int opdi_sharded_open(opdi_sharded_file *sharded) {
     sharded->index = path ? opd_tensor_file_open(path) : NULL;
     if (!sharded->index) { return -1; }
     if (opd_tensor_file_find(sharded->index, "sharded/format") < 0) {
-        return opd_fail(OPD_ERROR_FILE, "%s: it is no index of a sharded checkpoint", path);
+        return opd_fail(OPD_ERROR_FILE, "%s: the file is not the index of a sharded checkpoint", path);
     }
     const int64_t format = opdi_sharded_int(sharded, "sharded/format", INT64_MAX);
     const int64_t ranks = opdi_sharded_int(sharded, "sharded/ranks", 1 << 20),
         slot = opdi_sharded_int(sharded, "sharded/slot",
                                                                                               OPDI_SLOTS - 1);
     if (opd_ok() && (format != 1 || ranks < 1 || slot < 0)) {
-        return opd_fail(OPD_ERROR_FILE, "%s: a form of index that is not known here (%lld)", path, (long long)format);
+        return opd_fail(OPD_ERROR_FILE, "%s: the index has version %lld of the format, which cannot be read", path,
+                        (long long)format);
     }
     if (!opd_ok()) { return -1; }
     sharded->files = (opd_tensor_file **)opdi_scope_alloc((size_t)ranks * sizeof *sharded->files);
@@ -342,8 +343,9 @@ static int opdi_sharded_open(opdi_sharded_file *sharded) {
         int64_t sum[2] = {bytes, right};
         if (!opd_ok() || (rank % group->desc.size == group->desc.rank && opdi_sharded_sum(part, sum))) { return -1; }
         if (sum[0] != bytes || sum[1] != right) {
-            return opd_fail(OPD_ERROR_FILE, "%s: the file is damaged: it has %lld bytes of %lld%s", part,
-                            (long long)sum[0], (long long)bytes, sum[0] == bytes ? ", others than were written" : "");
+            return opd_fail(OPD_ERROR_FILE, "%s: the file is damaged: it has %lld bytes, and should have %lld%s", part,
+                            (long long)sum[0], (long long)bytes, sum[0] == bytes
+                            ? ", but not the bytes that were written" : "");
         }
         sharded->files[rank] = opd_tensor_file_open(part);
         if (!sharded->files[rank]) { return -1; }
@@ -368,7 +370,7 @@ static int opdi_sharded_fill(const opdi_sharded_file *sharded, const char *name,
         opd_tensor *const its = opd_tensor_file_get(sharded->files[rank], name);
         if (!its) { return -1; }
         if (its->numel != (part < 0 ? numel : part)) {
-            return opd_fail(OPD_ERROR_FILE, "%s: '%s' has %lld element(s) of %lld",
+            return opd_fail(OPD_ERROR_FILE, "%s: '%s' has %lld element(s), and should have %lld",
                             opdi_sharded_part(sharded, sharded->slot, rank, sharded->ranks), name,
                                 (long long)its->numel,
                             (long long)(part < 0 ? numel : part));
@@ -423,8 +425,8 @@ static int opdi_sharded_stage(const opdi_sharded_file *sharded, int64_t i, int h
     const char *const here = opdi_sizes_text(param ? param->sizes : tensor->dims, param ? param->ndim : tensor->ndim,
                                              sizes, sizeof sizes);
     if (value.tag != OPD_TAG_STR || strcmp(value.u.s, here) != 0) {
-        return opd_fail(OPD_ERROR_SHAPE, "opd_sharded_load: '%s' is [%s], in the checkpoint [%s]", name, here,
-                        value.tag == OPD_TAG_STR ? value.u.s : "?");
+        return opd_fail(OPD_ERROR_SHAPE, "opd_sharded_load: '%s' has the sizes [%s], but in the checkpoint [%s]", name,
+                        here, value.tag == OPD_TAG_STR ? value.u.s : "?");
     }
     const int64_t part = opdi_sharded_int(sharded, opdi_sharded_text("sharded/parts/%d", row),
                                           INT64_MAX / sharded->ranks);
@@ -445,15 +447,15 @@ static int opdi_sharded_options_read(const opdi_sharded_file *sharded, double *o
     if (opd_tensor_file_value(sharded->index, "sharded/optimizer", &value)) { return -1; }
     if (value.tag != OPD_TAG_STR || strcmp(value.u.s, opd_optimizer_name(sharded->optimizer)) != 0 ||
         opdi_sharded_int(sharded, "sharded/groups", INT64_MAX) != groups) {
-        return opd_ok() ? opd_fail(OPD_ERROR_ARGUMENT, "opd_sharded_load: the optimizer is %s with %d group(s), the "
-                                   "checkpoint's is %s", opd_optimizer_name(sharded->optimizer), groups,
-                                   value.tag != OPD_TAG_STR ? "?" : *value.u.s ? value.u.s : "none") : -1;
+        return opd_ok() ? opd_fail(OPD_ERROR_ARGUMENT, "opd_sharded_load: the optimizer is %s with %d group(s), but "
+                                   "the optimizer of the checkpoint is %s", opd_optimizer_name(sharded->optimizer),
+                                   groups, value.tag != OPD_TAG_STR ? "?" : *value.u.s ? value.u.s : "none") : -1;
     }
     for (int group = 0; group < groups; group++) {
         const int size = opd_optimizer_group_size(sharded->optimizer, group);
         if (opdi_sharded_int(sharded, opdi_sharded_text("sharded/options/%d/size", group), INT64_MAX) != size) {
             return opd_ok() ? opd_fail(OPD_ERROR_ARGUMENT, "opd_sharded_load: group %d of the optimizer has %d "
-                                       "parameter(s), in the checkpoint another number", group, size) : -1;
+                                       "parameter(s), but another number in the checkpoint", group, size) : -1;
         }
         for (int k = 0; k < OPDI_SHARDED_OPTIONS; k++) {
             const char *const key = opdi_sharded_text("sharded/options/%d/%s", group, opdi_sharded_options[k]);

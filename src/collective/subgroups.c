@@ -10,20 +10,21 @@ opd_group *opd_group_split(opd_group *group, const char *name, const int32_t *ra
         bool twice = false;
         for (int32_t k = 0; k < i; k++) { twice = twice || ranks[k] == ranks[i]; }
         if (ranks[i] < 0 || ranks[i] >= group->desc.size || twice) {
-            (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_group_split: rank %d is not in process group '%s' of %d, or named "
-                           "twice", (int)ranks[i], group->name, (int)group->desc.size);
+            (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_group_split: rank %d is not in process group '%s', which has %d "
+                           "rank(s), or is given twice", (int)ranks[i], group->name, (int)group->desc.size);
             return NULL;
         }
         if (ranks[i] == group->desc.rank) { mine = i; }
     }
     if (!ranks || count < 1) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_group_split: a group of no ranks");
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_group_split: the new group has no ranks");
         return NULL;
     }
     if (mine < 0) { return NULL; }
     memset(&desc, 0, sizeof desc);
     if (count > 1 && !group->desc.split) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_group_split: process group '%s' can have no subgroups", group->name);
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_group_split: process group '%s' does not support subgroups",
+                       group->name);
         return NULL;
     }
     if (count > 1) {
@@ -31,7 +32,9 @@ opd_group *opd_group_split(opd_group *group, const char *name, const int32_t *ra
         const int rc = group->desc.split(group->desc.user, ranks, count, &desc);
         opdi_unlock(&group->lock);
         if (rc) {
-            if (opd_ok()) { (void)opd_fail(OPD_ERROR_KERNEL, "opd_group_split: it failed without saying why"); }
+            if (opd_ok()) {
+                (void)opd_fail(OPD_ERROR_KERNEL, "opd_group_split: it failed without setting an error (opd_fail)");
+            }
             return NULL;
         }
     }
@@ -84,7 +87,8 @@ static int opdi_group_agree(opd_group *group, const char *who) {
 /* Returns the backend of *device, on which groups can move memory, or NULL and sets an error. */
 static opdi_backend *opdi_group_backend(opd_device *device) {
     if (device->type == OPD_CPU || device->type == OPD_META) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "memory of %s is no device's", opdi_device_name(device->type));
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_group_device_add: %s is not an accelerator",
+                       opdi_device_name(device->type));
         return NULL;
     }
     return OPDI_DEVICE_WITH(device, group_new, "process groups");
@@ -100,7 +104,7 @@ int opd_group_device_add(opd_group *group, opd_device device) {
     memset(&transfer, 0, sizeof transfer);
     const opdi_backend *const backend = opdi_group_backend(&device);
     if (group->desc.size == 1) { return backend ? 0 : -1; }
-    if (group->moves) { (void)opd_fail(OPD_ERROR_ARGUMENT, "the group has a device already"); }
+    if (group->moves) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_group_device_add: the group already has a device"); }
     else if (backend) {
         (void)opdi_backend_rc(backend->desc.group_id(backend->desc.user, device.index, NULL), device.type, "group_id");
     }
@@ -142,14 +146,15 @@ static int opdi_move_check(const opd_group *group, opd_tensor *tensor, const cha
     const bool moves = opdi_group_moves(group, tensor);
     if (!moves || (tensor->flags & (OPDI_BATCHED | OPDI_TRACED | OPDI_LAZY)) || !tensor->data) {
         if (tensor->numel == 0 && moves) { return 0; }
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor has no memory on the CPU, nor on a device of the group's "
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor is neither on the CPU nor on a device of the group "
                         "(opd_group_device_add)", who);
     }
     if (!(tensor->flags & OPDI_CONTIGUOUS)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor has gaps or is transposed (opd_contiguous)", who);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor is not contiguous (opd_contiguous)", who);
     }
     if (writes && opd_tensor_requires_grad(tensor) && opd_grad_mode_enabled()) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "%s: what is written into requires grad (OPD_NO_GRAD)", who);
+        return opd_fail(OPD_ERROR_AUTOGRAD, "%s: the tensor that it writes into requires grad (call it under "
+                        "OPD_NO_GRAD)", who);
     }
     return writes ? opdi_wait_for(tensor) : opdi_wait_to_send(tensor);
 }
@@ -211,8 +216,8 @@ static opd_work *opdi_group_listed(opd_group *group, opd_collective kind, opd_te
     if (here && (list->dtype != tensor->dtype || list->backend != tensor->backend ||
                  list->ndim != tensor->ndim + 1 || list->dims[0] != group->desc.size ||
                  memcmp(list->dims + 1, tensor->dims, (size_t)tensor->ndim * sizeof *list->dims) != 0)) {
-        (void)opd_fail(OPD_ERROR_SHAPE, "%s: the list must have the tensor's device and dtype, and its sizes behind "
-                       "%d", who, (int)group->desc.size);
+        (void)opd_fail(OPD_ERROR_SHAPE, "%s: the list must have the device and dtype of the tensor, and its sizes "
+                       "after a first dim of %d", who, (int)group->desc.size);
         return NULL;
     }
     memset(&transfer, 0, sizeof transfer);

@@ -122,7 +122,8 @@ static int opdi_work_mean(const opd_work *work) {
    sets an error. */
 static int opdi_group_stopped(const opd_group *group) {
     if (group->gone) {
-        return opd_fail(OPD_ERROR_NOT_FOUND, "process group '%s' is gone (opd_group_unregister)", group->name);
+        return opd_fail(OPD_ERROR_NOT_FOUND, "process group '%s' has been unregistered (opd_group_unregister)",
+                        group->name);
     }
     return group->abandoned[0] ? opd_fail(OPD_ERROR_KERNEL, "%s", group->abandoned) : 0;
 }
@@ -151,7 +152,7 @@ static int opdi_work_step(opd_work *work, int64_t wait_us) {
     }
     if (rc > 0 && work->state == OPDI_WORK_RUNS && work->average && opdi_work_mean(work)) { rc = -1; }
     if (work->state == OPDI_WORK_FAILED) { rc = opd_fail(OPD_ERROR_KERNEL, "%s", work->message); }
-    else if (rc < 0) { rc = opdi_work_fail(work, was_ok, "it failed without saying why"); }
+    else if (rc < 0) { rc = opdi_work_fail(work, was_ok, "it failed without setting an error (opd_fail)"); }
     else if (rc > 0 && work->state == OPDI_WORK_RUNS) {
         OPDI_PUBLISH(&work->state, OPDI_WORK_DONE);
     }
@@ -170,7 +171,7 @@ static int opdi_work_follow(opd_work *work) {
     else if (work->state == OPDI_WORK_RUNS) {
         rc = group->gone || group->abandoned[0] ? opdi_group_stopped(group)
             : group->mover.wait(group->mover.user, work->request);
-        if (rc) { rc = opdi_work_fail(work, was_ok, "it failed without saying why"); }
+        if (rc) { rc = opdi_work_fail(work, was_ok, "it failed without setting an error (opd_fail)"); }
         else {
             opdi_work_used(work);
             OPDI_PUBLISH(&work->state, OPDI_WORK_DONE);
@@ -191,8 +192,8 @@ static int opdi_work_await(opd_work *work) {
         const int rc = opdi_work_step(work, turns < 4 ? 50 : 1000);
         if (rc != 0) { return rc < 0 ? -1 : 0; }
         if (opdi_group_clock() - begun >= limit * 1000) {
-            (void)snprintf(why, sizeof why, "it was not done after %.3g s: a rank has ended, or calls something else",
-                           (double)limit / 1000);
+            (void)snprintf(why, sizeof why, "it did not finish within %.3g s: a rank has ended, or calls another "
+                           "operation", (double)limit / 1000);
             return opdi_work_fail(work, opd_ok(), why);
         }
 #if !defined(OPD_NO_THREADS)
@@ -265,7 +266,7 @@ static int opdi_work_exchange(opd_work *work, const int64_t *mine, int64_t *all,
     const bool was_ok = opd_ok();
     opdi_lock(&work->group->lock);
     int rc = work->group->desc.start(work->group->desc.user, &one.transfer, &one.request);
-    if (rc) { rc = opdi_work_fail(&one, was_ok, "ranks could not tell each other what they call"); }
+    if (rc) { rc = opdi_work_fail(&one, was_ok, "the ranks could not compare their calls"); }
     opdi_unlock(&work->group->lock);
     one.transfer.kind = work->transfer.kind;      /* for errors: kind of the actual transfer */
     return rc ? -1 : opdi_work_finish(&one);
@@ -404,7 +405,7 @@ static int opdi_told_compare(const opd_work *work) {
         if (say->mine[at] == say->its[at]) { continue; }
         opdi_told_says(sends ? say->mine : say->its, at, sent, sizeof sent);
         opdi_told_says(sends ? say->its : say->mine, at, taken, sizeof taken);
-        return opd_fail(OPD_ERROR_ARGUMENT, "they differ: rank %d sends %s, rank %d receives %s (tag %d)",
+        return opd_fail(OPD_ERROR_ARGUMENT, "the ranks differ: rank %d sends %s, but rank %d receives %s (tag %d)",
                         sends ? here : peer, sent, sends ? peer : here, taken, tag);
     }
     return 0;
@@ -433,7 +434,7 @@ static int opdi_told_step(opd_work *work, int64_t wait_us) {
     if (!say->taken && (say->moved || say->mine[OPDI_TOLD_DEVICE] != say->its[OPDI_TOLD_DEVICE]) &&
         opdi_told_compare(work)) { return -1; }
     if (say->sent || say->taken || say->moved >= 0) { return !say->sent && !say->taken ? say->moved : 0; }
-    return opd_fail(OPD_ERROR_KERNEL, "%s", say->why[0] ? say->why : "it failed without saying why");
+    return opd_fail(OPD_ERROR_KERNEL, "%s", say->why[0] ? say->why : "it failed without setting an error (opd_fail)");
 }
 
 //== beginning a work ==================================================================================================
@@ -459,18 +460,18 @@ static int opdi_transfer_check(const opd_group *group, const opd_transfer *trans
     const bool pair = opdi_of_two_ranks(transfer);
     const char *const name = opdi_collective_name(transfer->kind);
     if (transfer->kind < 1 || transfer->kind > OPD_COLLECTIVE_BARRIER || transfer->count < 0 || transfer->tag < 0) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: a transfer with a kind, count or tag that there is not", name);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the kind, count or tag of the transfer is not valid", name);
     }
     if (transfer->peer < 0 || transfer->peer >= group->desc.size) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: rank %d is not in process group '%s', which has %d", name,
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: rank %d is not in process group '%s', which has %d rank(s)", name,
                         (int)transfer->peer, group->name, (int)group->desc.size);
     }
     if (pair && transfer->peer == group->desc.rank) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: rank %d of process group '%s' is this process itself", name,
-                        (int)transfer->peer, group->name);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: rank %d of process group '%s' is this process, which cannot send to "
+                        "itself", name, (int)transfer->peer, group->name);
     }
     if (pair && group->desc.checked && transfer->tag >= 1 << 30) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: process group '%s' is checked: tags are less than 2^30", name,
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: in the checked process group '%s', tags must be less than 2^30", name,
                         group->name);
     }
     if (!sum) { return 0; }
@@ -479,7 +480,7 @@ static int opdi_transfer_check(const opd_group *group, const opd_transfer *trans
         (opd_dtype_is_complex(transfer->dtype) && transfer->reduction > OPD_REDUCTION_PRODUCT) ||
         (floats ? transfer->reduction >= OPD_REDUCTION_BAND : transfer->reduction == OPD_REDUCTION_AVG)) {
         static const char *const reductions[] = {"sum", "avg", "product", "min", "max", "band", "bor", "bxor"};
-        return opd_fail(OPD_ERROR_DTYPE, "%s: %s has no meaning here for %s", name, reductions[transfer->reduction & 7],
+        return opd_fail(OPD_ERROR_DTYPE, "%s: %s is not possible for %s", name, reductions[transfer->reduction & 7],
                         opd_dtype_cname(transfer->dtype));
     }
     return 0;
@@ -545,7 +546,7 @@ static int opdi_work_launch(opd_work *work) {
         rc = work->backend != OPD_CPU ? group->mover.start(group->mover.user, &work->transfer, &work->request)
             : group->desc.start(group->desc.user, &work->transfer, &work->request);
     }
-    if (rc) { rc = opdi_work_fail(work, was_ok, "it could not be begun"); }
+    if (rc) { rc = opdi_work_fail(work, was_ok, "it could not be started"); }
     if (work->transfer.kind == OPD_COLLECTIVE_REDUCE && work->transfer.peer != group->desc.rank) {
         work->average = false;                    /* only the root has a sum to divide */
     }

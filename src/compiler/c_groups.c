@@ -22,7 +22,7 @@ OPDI_INTERNAL int opdi_group_uses(opdi_group *group, opdi_group_buffers *buffers
         opdi_group_buffer(buffers, group->nests[i]->out.buffer, true);
     }
     return buffers->count < OPDI_GROUP_BUFFERS ? 0
-        : opd_fail(OPD_ERROR_ARGUMENT, "a group of nests that reads and writes more than %d buffers",
+        : opd_fail(OPD_ERROR_ARGUMENT, "a group of loops reads and writes more than %d buffers",
             OPDI_GROUP_BUFFERS);
 }
 static void opdi_c_write_sizes(opdi_cfile *file, const opdi_nest *nest) {

@@ -73,7 +73,8 @@ static int opdi_called_argument(opdi_called *called, const opd_tensor *tensor) {
         return 0;
     }
     if (!opd_tensor_is_wrapped_number(tensor)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: memory from outside of the recording", opd_op_name(called->op));
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: a tensor from outside of the graph cannot be compiled",
+                        opd_op_name(called->op));
     }
     slot->place = OPDI_CALLED_NUMBER;
     slot->dtype = opd_dtype(tensor);
@@ -107,7 +108,8 @@ static int opdi_called_arguments(opdi_called *called, const opd_value *args) {
         } else {
             const int64_t bytes = opdi_value_bytes(value, 0);
             if (bytes < 0 || value->tag == OPD_TAG_DEVICE || !opdi_called_keeps(value)) {
-                return opd_fail(OPD_ERROR_ARGUMENT, "%s: argument %d cannot be kept", opd_op_name(called->op), i);
+                return opd_fail(OPD_ERROR_ARGUMENT, "%s: the value of argument %d cannot be kept in compiled code",
+                                opd_op_name(called->op), i);
             }
             char *const copy = (char *)opdi_recording_alloc(opdi_recording_now, (size_t)bytes);
             if (!copy) { return -1; }
@@ -166,14 +168,16 @@ static int opdi_called_copy_back(opd_tensor *tensor, int from, int element, void
 OPDI_INTERNAL const char *opdi_called_refuses(const opdi_recording *recording, opd_op *op, const opd_value *rets) {
     if (!recording->calls || recording->open || !op->schema) { return "it"; }
     if (opd_op_tags(op) & (OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE | OPD_OPTAG_DATA_DEPENDENT_OUTPUT |
-                           OPD_OPTAG_INPLACE_VIEW)) { return "what it gives"; }
-    if (!recording->draws && (opd_op_tags(op) & OPD_OPTAG_NONDETERMINISTIC_SEEDED)) { return "what it draws"; }
-    if (opdi_returns_view(op)) { return "a view"; }
+                           OPD_OPTAG_INPLACE_VIEW)) {
+        return "its results depend on data, or it changes sizes in place";
+    }
+    if (!recording->draws && (opd_op_tags(op) & OPD_OPTAG_NONDETERMINISTIC_SEEDED)) { return "it uses random numbers"; }
+    if (opdi_returns_view(op)) { return "it returns a view"; }
     for (int i = 0; i < op->nrets; i++) {
         const opdi_alias *const alias = op->schema->returns[i].type->alias;
-        if (alias && op->ret_alias[i] < 0) { return "a view"; }
+        if (alias && op->ret_alias[i] < 0) { return "it returns a view"; }
         if (rets && rets[i].tag != OPD_TAG_TENSOR && rets[i].tag != OPD_TAG_TENSORS && rets[i].tag != OPD_TAG_NONE) {
-            return "a number that it gives";
+            return "it returns a number";
         }
     }
     return NULL;
@@ -205,7 +209,9 @@ static const char *opdi_called_shares(const opd_op *op, const opd_value *args, c
     for (int i = 0; (a = opdi_called_tensor_at(op, args, i, &written)) != NULL; i++) {
         if (written && opdi_overlaps_itself(a)) { return "a tensor that it writes shares memory with itself"; }
         for (int k = 0; written && (b = opdi_called_tensor_at(op, args, k, &other)) != NULL; k++) {
-            if (k != i && opdi_called_meet(a, b)) { return "a tensor that it writes shares memory with another"; }
+            if (k != i && opdi_called_meet(a, b)) {
+                return "a tensor that it writes shares memory with another tensor";
+            }
         }
         for (int k = 0; k < op->nrets; k++) {
             const int count = rets[k].tag == OPD_TAG_TENSORS ? rets[k].n : rets[k].tag == OPD_TAG_TENSOR;
@@ -323,8 +329,10 @@ OPDI_INTERNAL int opdi_called_record(opd_call *call) {
     const char *why = opdi_called_refuses(recording, op, rets);
     if (!why) { why = opdi_called_shares(op, args, rets); }
     const bool draws = opdi_generator_was_missed() || (opd_op_tags(op) & OPD_OPTAG_NONDETERMINISTIC_SEEDED);
-    if (!why && draws && !opdi_called_rows(op, args)) { why = "it draws for what does not lie row by row"; }
-    if (!why && draws && opdi_generator_has_sides()) { why = "it draws on one side of a condition"; }
+    if (!why && draws && !opdi_called_rows(op, args)) {
+        why = "it uses random numbers for a tensor that is not contiguous";
+    }
+    if (!why && draws && opdi_generator_has_sides()) { why = "it uses random numbers on one side of a condition"; }
     if (why) { return opd_fail(OPD_ERROR_NO_KERNEL, "%s cannot be compiled: %s", opd_op_name(op), why); }
     if (recording->draws) { opdi_generator_rests_set(true); }      /* the call uses random numbers */
     opdi_called *const called = opdi_called_new(op, args);
@@ -397,7 +405,7 @@ static int opdi_called_give(opd_tensor *tensor, int from, int element, void *use
     if (!slot || slot->from != from || slot->element != element || opd_dtype(tensor) != slot->dtype ||
         opd_ndim(tensor) != slot->ndim ||
         memcmp(opd_sizes(tensor), slot->sizes, (size_t)slot->ndim * sizeof *slot->sizes) != 0) {
-        return opd_fail(OPD_ERROR_KERNEL, "%s: result %d is not as the operator's fake kernel says",
+        return opd_fail(OPD_ERROR_KERNEL, "%s: result %d differs from the result of the operator's fake kernel",
                         opd_op_name(gives->called->op), (int)gives->at - 1);
     }
     opd_tensor *const to = opd_tensor_wrap(gives->out + slot->place, opd_ints_of(slot->sizes, slot->ndim), NULL,
@@ -446,12 +454,12 @@ static int opdi_called_now(const opdi_called *called, const opd_value *args, uns
     const uint64_t writes = opdi_called_writes(called, args);
     if (opd_call_all(called->op, rets, args, called->nargs)) { return -1; }
     if (opdi_called_writes(called, args) != writes) {
-        return opd_fail(OPD_ERROR_KERNEL, "%s writes an argument, which its schema does not say",
+        return opd_fail(OPD_ERROR_KERNEL, "%s writes an argument, but its schema does not declare this",
                         opd_op_name(called->op));
     }
     if (opdi_called_outputs(called->op, args, rets, opdi_called_give, &gives)) { return -1; }
-    return gives.at == called->nout ? 0 : opd_fail(OPD_ERROR_KERNEL, "%s: results are fewer than the operator's fake "
-                                                   "kernel says", opd_op_name(called->op));
+    return gives.at == called->nout ? 0 : opd_fail(OPD_ERROR_KERNEL, "%s: there are fewer results than from the "
+                                                   "operator's fake kernel", opd_op_name(called->op));
 }
 /* Calls an operator of a compiled graph with the tensors at `in`, and stores its results at `out`.  Returns 0, or 4 and
    sets an error; the compiled code then returns 4, too. */

@@ -48,14 +48,16 @@ OPDI_INTERNAL int opdi_unit_begin(opdi_unit *unit, const char *what, const opd_c
     unit->what = what;
     unit->name = name;
     if (!opd_ok()) { return -1; }
-    if (opdi_recording_now) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: inside of another compilation", what); }
+    if (opdi_recording_now) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s cannot be called inside of another compilation", what);
+    }
     size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
     if (!*name || name[length] || length > 40 || (*name >= '0' && *name <= '9')) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the name '%.60s' is none of C: up to 40 letters, digits and _", what,
-            name);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: '%.60s' is not a name in C of at most 40 letters, digits and "
+                        "underscores", what, name);
     }
     if (opdi_c_taken(name)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the name '%s' means something else in C or C++", what, name);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the name '%s' is reserved in C or C++", what, name);
     }
     return opdi_lazy_open(what);
 }
@@ -109,8 +111,8 @@ int opd_graph_write_c(const opd_graph *graph, opd_tensor *const *inputs, int nin
                       const opd_c_options *options) {
     if (!opd_ok()) { return -1; }
     if (!graph || !folder || ninputs != graph->ninputs || (ninputs && !inputs)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_write_c: expected a graph, a folder and an "
-                        "example of each of its inputs");
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_write_c: a graph, a folder and an example of each of its inputs "
+                        "are needed");
     }
     const size_t size = (size_t)(ninputs + 1) * sizeof(opd_value);
     opd_value *const values = (opd_value *)opdi_alloc(size);
@@ -133,8 +135,8 @@ int opd_program_write_c(const opd_program *program, const opd_value *inputs, int
 #else
     if (!opd_ok()) { return -1; }
     if (!program || !folder || ninputs != program->ninputs || (ninputs && !inputs)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_write_c: expected a program, a folder and an "
-                        "example of each of its inputs");
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_write_c: a program, a folder and an example of each of its "
+                        "inputs are needed");
     }
     const opdi_unit_source source = {"opd_program_write_c", NULL, program, inputs, ninputs, options};
     return opdi_unit_written(&source, folder);
@@ -279,7 +281,7 @@ static const char *opdi_compiled_modes(const opdi_thread *thread) {
     if (in->layer || in->rule || in->tracer || in->fake || in->mutation) { return "a transform or mode is open"; }
     if (thread->state.include & ~(OPDI_TENSOR_KEYS | OPDI_DEFAULT_INCLUDE)) { return "a dispatch key is included"; }
     if (!(thread->state.allow & OPD_BIT_OF(OPD_F_DENSE))) { return "kernels of devices are excluded"; }
-    if (OPDI_LOAD(&opdi_works_running)) { return "a collective operation is on its way"; }
+    if (OPDI_LOAD(&opdi_works_running)) { return "a collective operation is running"; }
     return NULL;
 }
 /* Returns a reason why a tensor cannot be passed to compiled code, or NULL if it can.  written: true if the code writes
@@ -541,7 +543,8 @@ static int opdi_variant_load(opdi_variant *variant, const opd_compiled *compiled
         !(variant->spare = opdi_alloc((size_t)variant->arena_bytes + 64))) { return -1; }
     if (start(&variant->model, variant->table, (void *)(((uintptr_t)variant->fixed + 63) & ~(uintptr_t)63),
               (void *)(((uintptr_t)variant->spare + 63) & ~(uintptr_t)63))) {
-        return opd_ok() ? opd_fail(OPD_ERROR_KERNEL, "%s: what is made of constants has an error", compiled->what) : -1;
+        return opd_ok() ? opd_fail(OPD_ERROR_KERNEL, "%s: the values that are computed from constants could not be "
+                                   "computed", compiled->what) : -1;
     }
     return 0;
 #endif
@@ -557,8 +560,8 @@ static int opdi_compiled_kinds(const opd_compiled *compiled, const opd_value *in
         wrong = inputs[i].tag == OPD_TAG_TENSOR && program->inputs[i].tag != OPD_TAG_TENSOR;
     }
 #endif
-    return wrong ? opd_fail(OPD_ERROR_ARGUMENT, "%s: an input is left out, or is a number of a graph, or a tensor in "
-                            "the place of a number", compiled->what) : 0;
+    return wrong ? opd_fail(OPD_ERROR_ARGUMENT, "%s: an input is missing, or is a number although the graph expects a "
+                            "tensor, or a tensor although the program expects a number", compiled->what) : 0;
 }
 /* Stores the properties of the input tensors in a variant that is not compiled.  Returns 0, or -1 and sets an error. */
 static int opdi_variant_ends(opdi_variant *variant, const opd_value *inputs) {
@@ -720,7 +723,7 @@ static void opdi_compiled_add(opd_compiled *compiled, const opd_value *inputs, i
             opdi_variant_free(variant);
             return;
         }
-        if (!compiled->said) { opd_warn("%s: '%s' runs as it is: %s", compiled->what, compiled->name, why); }
+        if (!compiled->said) { opd_warn("%s: '%s' runs uncompiled: %s", compiled->what, compiled->name, why); }
         compiled->said = true;
     }
     variant->next = compiled->variants;
@@ -748,7 +751,7 @@ static int opdi_compiled_plain(opd_compiled *compiled, const opd_value *inputs, 
         if (!variant) { opdi_compiled_add(compiled, inputs, ninputs); }
     }
     OPDI_STORE(&compiled->reason, why ? why : compiled->count < compiled->kinds ? "inputs of this kind are new"
-               : "inputs of more kinds than are to be compiled");
+               : "there are more kinds of inputs than the limit for compiling (opd_compile_options.kinds)");
     opdi_unlock(&compiled->lock);
     return rc;
 }
@@ -834,13 +837,13 @@ void opd_compiled_free(opd_compiled *compiled) {
     opdi_free(compiled, sizeof *compiled);
 }
 const char *opd_compiled_reason(const opd_compiled *compiled) {
-    return compiled ? (const char *)OPDI_LOAD(&compiled->reason) : "it is NULL";
+    return compiled ? (const char *)OPDI_LOAD(&compiled->reason) : "the compiled graph is NULL";
 }
 OPDI_COLD_END
 
 /* Returns a reason why these inputs cannot be passed to any compiled code, or NULL if they can. */
 static const char *opdi_compiled_inputs(const opdi_thread *thread, const opd_value *inputs, int ninputs) {
-    if (ninputs > 0 && !inputs) { return "the inputs are wrong"; }
+    if (ninputs > 0 && !inputs) { return "the pointer to the inputs is NULL"; }
     for (int i = 0; i < ninputs; i++) {
         const opd_value *const value = &inputs[i];
         if (value->tag == OPD_TAG_TENSOR) {
@@ -848,7 +851,7 @@ static const char *opdi_compiled_inputs(const opdi_thread *thread, const opd_val
             if (why) { return why; }
         } else if (value->tag != OPD_TAG_INT && value->tag != OPD_TAG_FLOAT && value->tag != OPD_TAG_BOOL &&
                    value->tag != OPD_TAG_NONE && value->tag != OPD_TAG_DEFAULT) {
-            return "an input is no tensor or number";
+            return "an input is neither a tensor nor a number";
         }
     }
     return NULL;
@@ -872,7 +875,7 @@ int opd_compiled_run(opd_compiled *compiled, const opd_value *inputs, int ninput
     opdi_variant *variant = NULL;
     int64_t sizes[2] = {0, 0};
     if (!opd_ok()) { return -1; }
-    if (!compiled) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_compiled_run: what is to run is NULL"); }
+    if (!compiled) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_compiled_run: the compiled graph is NULL"); }
     const char *why = opdi_compiled_modes(thread);
     if (!why) { why = opdi_compiled_inputs(thread, inputs, ninputs); }
     if (!why) {
@@ -881,8 +884,8 @@ int opd_compiled_run(opd_compiled *compiled, const opd_value *inputs, int ninput
         why = variant ? variant->why : NULL;
     }
     if (!variant && !why) { why = opdi_compiled_module(thread, compiled); }
-    if (variant && !why && variant->asks && !thread->state.no_grad) { why = "it asks whether grad mode is on"; }
-    if (variant && !why && (cap < variant->nresults || !outputs)) { why = "there is no room for the outputs"; }
+    if (variant && !why && variant->asks && !thread->state.no_grad) { why = "the result depends on the grad mode"; }
+    if (variant && !why && (cap < variant->nresults || !outputs)) { why = "the array for the outputs is too small"; }
     if (!variant || why) { return opdi_compiled_plain(compiled, inputs, ninputs, outputs, cap, why); }
     opd_scope scope = opd_scope_open();
     opd_span *const span = opd_span_open(compiled->name);
@@ -903,8 +906,8 @@ int opd_compiled_run(opd_compiled *compiled, const opd_value *inputs, int ninput
 int opd_compiled_function(void *compiled, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs) {
     opd_value values[OPD_MAX_ARGS], results[OPD_TRANSFORM_OUTPUTS];
     if (ninputs < 0 || ninputs > OPD_MAX_ARGS || (ninputs && !inputs) || !outputs) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_compiled_function: expected at most %d inputs, and room for outputs",
-                        OPD_MAX_ARGS);
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_compiled_function: there must be at most %d inputs, and the arrays "
+                        "must not be NULL", OPD_MAX_ARGS);
     }
     for (int i = 0; i < ninputs; i++) { values[i] = opd_value_tensor(inputs[i]); }
     const int count = opd_compiled_run((opd_compiled *)compiled, values, ninputs, results, OPD_TRANSFORM_OUTPUTS);

@@ -83,7 +83,9 @@ static const struct opdi_nest_lowering { const char *name; opd_kernel lower; } o
 OPDI_INTERNAL int opdi_lazy_lower(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     opdi_recording *const recording = opdi_recording_now;
-    if (!recording) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: the lazy device only records", name); }
+    if (!recording) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the lazy device can only be used while a graph is compiled", name);
+    }
     const bool unfit = opdi_called_unfit(call);
     for (size_t i = 0; i < sizeof opdi_nest_lowerings / sizeof *opdi_nest_lowerings && !unfit; i++) {
         if (strcmp(opdi_nest_lowerings[i].name, name) != 0) { continue; }

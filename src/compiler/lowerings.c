@@ -556,7 +556,9 @@ OPDI_INTERNAL int opdi_lower_convolution(opd_call *call) {
     if (opd_results_from_fake(call)) { return -1; }
     opd_tensor *const result = opd_call_rets(call)[0].u.t;
     const int count = opd_ndim(weight) - 2;
-    if (opd_ndim(self) != count + 2) { return opd_fail(OPD_ERROR_ARGUMENT, "a convolution without a batch"); }
+    if (opd_ndim(self) != count + 2) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "a convolution without a batch cannot be compiled");
+    }
     for (int i = 0; i < count; i++) {
         const int64_t dilated = dilation.data[dilation.n == 1 ? 0 : i], given = padding.data[padding.n == 1 ? 0 : i];
         const int64_t moved = strides.data[strides.n == 1 ? 0 : i];

@@ -367,7 +367,9 @@ OPDI_INTERNAL int opdi_lower_kth(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     const int64_t given = opd_arg_int(call, median ? 1 : 2);
     const int ndim = opd_ndim(self), dim = (int)(given < 0 ? given + ndim : given);
-    if (!ndim || !opd_numel(self)) { return opd_fail(OPD_ERROR_ARGUMENT, "what sorts nothing cannot be compiled"); }
+    if (!ndim || !opd_numel(self)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "sorting an empty tensor cannot be compiled");
+    }
     if (opd_results_from_fake(call)) { return -1; }
     const int64_t k = median ? (opd_sizes(self)[dim] - 1) / 2 : opd_arg_int(call, 1) - 1, one = 1;
     opd_tensor *const order = opdi_lower_order(self, dim, opd_sizes(self)[dim], false);
@@ -385,7 +387,9 @@ OPDI_INTERNAL int opdi_lower_logsumexp(opd_call *call) {
     if (opd_results_from_fake(call)) { return -1; }
     const uint64_t mask = opdi_lower_mask(opd_arg_ints(call, 1), opd_ndim(self));
     const opd_scalar_type wide = opdi_lower_wide(opd_dtype(opd_call_rets(call)[0].u.t));
-    if (!opd_numel(self)) { return opd_fail(OPD_ERROR_ARGUMENT, "a logsumexp over nothing cannot be compiled"); }
+    if (!opd_numel(self)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "a logsumexp over an empty tensor cannot be compiled");
+    }
     self = opd_to_dtype(self, wide);
     opd_tensor *most = self ? opdi_lower_reduced(self, mask, OPDI_OVER_MAX, wide) : NULL;
     most = most ? opd_masked_fill_Scalar(most, opd_isinf(most), opd_value_int(0)) : NULL;
@@ -397,7 +401,7 @@ OPDI_INTERNAL int opdi_lower_logsumexp(opd_call *call) {
 OPDI_INTERNAL int opdi_lower_most(opd_call *call) {
     const bool most = strstr(opd_op_name(opd_call_operator(call)), "max") != NULL;
     opd_tensor *const self = opd_arg_tensor(call, 0);
-    if (!opd_numel(self)) { return opd_fail(OPD_ERROR_ARGUMENT, "a maximum of nothing cannot be compiled"); }
+    if (!opd_numel(self)) { return opd_fail(OPD_ERROR_ARGUMENT, "the maximum of an empty tensor cannot be compiled"); }
     return opd_results_from_fake(call) ||
         opdi_lower_reduction(call, 0, opdi_lower_mask(opd_ints_of(NULL, 0), opd_ndim(self)),
                              most ? OPDI_OVER_MAX : OPDI_OVER_MIN) ? -1 : 0;
@@ -457,7 +461,7 @@ OPDI_INTERNAL int opdi_lower_searchsorted(opd_call *call) {
     const bool asked = opd_arg_bool(call, 3);
     const int64_t last = -1;
     if (!buckets && (opd_arg_value(call, 4).tag == OPD_TAG_STR || opd_arg_tensor(call, 5))) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "a side or a sorter cannot be compiled");
+        return opd_fail(OPD_ERROR_ARGUMENT, "the arguments side and sorter cannot be compiled");
     }
     if (opd_results_from_fake(call)) { return -1; }
     self = opd_unsqueeze(self, -1);
@@ -491,7 +495,7 @@ OPDI_INTERNAL int opdi_lower_norm(opd_call *call) {
     const opd_value list = dims ? opd_arg_value(call, 2) : opd_value_none();
     opd_tensor *const self = opd_arg_tensor(call, 0);
     if (!opd_numel(self) && (order < 0 || order > DBL_MAX)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "a norm of order %g of nothing cannot be compiled", order);
+        return opd_fail(OPD_ERROR_ARGUMENT, "a norm of order %g of an empty tensor cannot be compiled", order);
     }
     if (opd_results_from_fake(call)) { return -1; }
     const uint64_t mask = opdi_lower_mask(list.tag == OPD_TAG_INTS ? opd_arg_ints(call, 2) : opd_ints_of(NULL, 0),
@@ -504,7 +508,9 @@ OPDI_INTERNAL int opdi_lower_cdist(opd_call *call) {
     opd_tensor *const first = opd_arg_tensor(call, 0), *const second = opd_arg_tensor(call, 1);
     const double order = opd_call_nargs(call) > 2 ? opd_arg_float(call, 2) : 2;
     if (opd_results_from_fake(call)) { return -1; }
-    if (!opd_numel(first) || !opd_numel(second)) { return opd_fail(OPD_ERROR_ARGUMENT, "distances of nothing"); }
+    if (!opd_numel(first) || !opd_numel(second)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "distances of an empty tensor cannot be compiled");
+    }
     opd_tensor *const less = opd_sub(opd_unsqueeze(first, -2), opd_unsqueeze(second, -3));
     const uint64_t last = less ? (uint64_t)1 << (opd_ndim(less) - 1) : 0;
     return less ? opdi_lower_give_as(call, 0, opdi_lower_norm_of(less, order, last)) : -1;
@@ -624,7 +630,8 @@ OPDI_INTERNAL int opdi_lower_embedding_back(opd_call *call) {
     const int64_t sizes[2] = {rows, d}, table[2] = {opd_arg_int(call, 2), d};
     int dims[OPD_MAX_DIMS];
     if (opd_arg_bool(call, 4) || !opd_numel(grad)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "gradients of nothing, or by frequency, cannot be compiled");
+        return opd_fail(OPD_ERROR_ARGUMENT, "gradients of an empty tensor, or with scale_grad_by_freq, cannot be "
+                        "compiled");
     }
     if (!index || opd_results_from_fake(call)) { return -1; }
     grad = opd_to_dtype(opd_reshape(grad, opd_ints_of(sizes, 2)), opdi_lower_wide(opd_dtype(grad)));
@@ -639,7 +646,9 @@ OPDI_INTERNAL int opdi_lower_embedding_back(opd_call *call) {
 OPDI_INTERNAL int opdi_lower_median(opd_call *call) {
     opd_tensor *const self = opd_flatten(opd_arg_tensor(call, 0));
     opd_tensor *pair[2];
-    if (!self || !opd_numel(self)) { return opd_fail(OPD_ERROR_ARGUMENT, "a median of nothing cannot be compiled"); }
+    if (!self || !opd_numel(self)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "the median of an empty tensor cannot be compiled");
+    }
     if (opd_results_from_fake(call) || opd_median_dim(pair, self, 0, false)) { return -1; }
     return opdi_lower_give_as(call, 0, pair[0]);
 }

@@ -10,7 +10,9 @@
    `size`.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_index_by(opdi_expr *load, opdi_expr *index, int64_t stride, int64_t size) {
     if (!load || !index) { return -1; }
-    if (load->nin == OPDI_NEST_INDICES) { return opd_fail(OPD_ERROR_ARGUMENT, "more than 4 indices"); }
+    if (load->nin == OPDI_NEST_INDICES) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "more than 4 indices cannot be compiled");
+    }
     load->in[load->nin] = opdi_expr_cast(index, OPD_INT64);
     load->index_strides[load->nin] = stride;
     load->index_sizes[load->nin++] = size;
@@ -36,7 +38,7 @@ OPDI_INTERNAL int opdi_lower_embedding(opd_call *call) {
 static int opdi_lower_take(opd_tensor *result, opd_tensor *self, opd_tensor *index, int64_t dim, bool gather) {
     const int ndim = opd_ndim(result);
     int by[OPD_MAX_DIMS], others[OPD_MAX_DIMS];
-    if (ndim == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "gather of a number"); }
+    if (ndim == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "gather of a tensor without dims cannot be compiled"); }
     dim = dim < 0 ? dim + ndim : dim;
     for (int i = 0; i < ndim; i++) {
         by[i] = i;
@@ -62,7 +64,7 @@ OPDI_INTERNAL int opdi_lower_places_of(opdi_lower_places *places, const opd_tens
     for (int i = 0; i < (int)indices.n; i++) {
         if (!indices.data[i]) { continue; }
         if (opd_dtype(indices.data[i]) == OPD_BOOL || opd_dtype(indices.data[i]) == OPD_UINT8) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "a mask as an index gives a size that depends on data, which cannot be "
+            return opd_fail(OPD_ERROR_ARGUMENT, "a mask as an index makes a size that depends on data, which cannot be "
                             "compiled");
         }
         first = first < 0 ? i : first;
@@ -369,7 +371,7 @@ OPDI_INTERNAL int opdi_lower_sort(opd_call *call) {
     if (opd_results_from_fake(call)) { return -1; }
     opd_tensor *const result = opd_call_rets(call)[0].u.t;
     if (opd_ndim(self) == 0) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "what sorts a number cannot be compiled");
+        return opd_fail(OPD_ERROR_ARGUMENT, "sorting a tensor without dims cannot be compiled");
     }
     const int dim = (int)(given < 0 ? given + opd_ndim(self) : given);
     if (!opd_numel(result)) { return 0; }
@@ -581,7 +583,7 @@ OPDI_INTERNAL int opdi_lower_embedding_bag(opd_call *call) {
     const bool last = opd_arg_bool(call, 7);
     const int64_t bags = opd_numel(offsets) - last;
     if (bags < 1 || !total) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "bags with nothing in them cannot be compiled");
+        return opd_fail(OPD_ERROR_ARGUMENT, "empty bags cannot be compiled");
     }
     if (opd_results_from_fake(call)) { return -1; }
     const opd_value *const rets = opd_call_rets(call);

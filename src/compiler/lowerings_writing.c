@@ -35,7 +35,7 @@ OPDI_INTERNAL int opdi_lower_scatter(opd_call *call) {
     if (!result) { return -1; }
     const int ndim = opd_ndim(result), row = (int)(dim < 0 ? dim + ndim : dim);
     int by[OPD_MAX_DIMS], dims[OPD_MAX_DIMS];
-    if (ndim == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "indices of a number cannot be compiled"); }
+    if (ndim == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "indices into a tensor without dims cannot be compiled"); }
     for (int i = 0; i < ndim; i++) {
         by[i] = i;
         dims[i] = i == row ? -1 : i;
@@ -193,8 +193,8 @@ OPDI_INTERNAL int opdi_lower_more(opd_call *call) {
     const opd_scalar_type wide = opdi_lower_wide(opd_dtype(self));
     const int ndim = opd_ndim(self);
     if (!ndim || opd_dtype(self) == OPD_BOOL || (means && !opd_dtype_is_floating(wide))) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "what is added up at indices of a number, of bools or to whole means "
-                        "cannot be compiled");
+        return opd_fail(OPD_ERROR_ARGUMENT, "sums at indices of a tensor without dims or of bools, and means of "
+                        "integers, cannot be compiled");
     }
     const int dim = (int)(opd_arg_int(call, 1) < 0 ? opd_arg_int(call, 1) + ndim : opd_arg_int(call, 1));
     if (strcmp(how, "multiply") == 0) { how = "prod"; }
@@ -239,7 +239,7 @@ OPDI_INTERNAL int opdi_lower_index_fill(opd_call *call) {
     int64_t sizes[OPD_MAX_DIMS];
     int dims[OPD_MAX_DIMS];
     const int ndim = opd_ndim(self);
-    if (!ndim) { return opd_fail(OPD_ERROR_ARGUMENT, "indices of a number cannot be compiled"); }
+    if (!ndim) { return opd_fail(OPD_ERROR_ARGUMENT, "indices into a tensor without dims cannot be compiled"); }
     const int dim = (int)(opd_arg_int(call, 1) < 0 ? opd_arg_int(call, 1) + ndim : opd_arg_int(call, 1));
     opd_tensor *const result = opdi_lower_updated(call);
     for (int i = 0; i < ndim; i++) { sizes[i] = i == dim ? opd_numel(index) : opd_sizes(self)[i]; }
@@ -258,7 +258,8 @@ OPDI_INTERNAL int opdi_lower_one_hot(opd_call *call) {
     const int ndim = opd_ndim(self);
     int dims[OPD_MAX_DIMS];
     if (opd_arg_int(call, 1) < 1 || !opd_numel(self)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "classes that depend on data, or none, cannot be compiled");
+        return opd_fail(OPD_ERROR_ARGUMENT, "a number of classes that depends on data, or an empty tensor, cannot be "
+                        "compiled");
     }
     if (opd_results_from_fake(call)) { return -1; }
     opd_tensor *const result = opd_call_rets(call)[0].u.t;

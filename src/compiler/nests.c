@@ -94,7 +94,7 @@ OPDI_INTERNAL opdi_nest *opdi_nest_new(const int64_t *sizes, int ndim, int nredu
     opdi_recording *const recording = opdi_recording_now;
     if (ndim > OPDI_NEST_DIMS) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: %d loops are more than the %d that can be compiled",
-                       recording->what ? recording->what : "a formula", ndim, OPDI_NEST_DIMS);
+                       recording->what ? recording->what : "the graph", ndim, OPDI_NEST_DIMS);
         return NULL;
     }
     opdi_nest *const nest = (opdi_nest *)opdi_recording_alloc(recording, sizeof *nest);
@@ -230,12 +230,12 @@ OPDI_INTERNAL int opdi_access_set(opdi_access *access, const void *data, opd_sca
     int each;
     if (opdi_nest_unit(dtype, &each) != dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "%s: %s cannot be compiled",
-                        opdi_recording_now->what ? opdi_recording_now->what : "a formula", opd_dtype_name(dtype));
+                        opdi_recording_now->what ? opdi_recording_now->what : "the graph", opd_dtype_name(dtype));
     }
     if (!buffer) {
         if (!opd_ok()) { return -1; }
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: memory from outside of the recording",
-                        opdi_recording_now->what ? opdi_recording_now->what : "a formula");
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: a tensor from outside of the graph cannot be compiled",
+                        opdi_recording_now->what ? opdi_recording_now->what : "the graph");
     }
     if (buffer->dtype == OPD_DTYPE_NONE) { buffer->dtype = dtype; }
     access->buffer = buffer;
@@ -305,9 +305,11 @@ static int opdi_lazy_copy_inside(void *to, const void *from, size_t bytes) {
 OPDI_INTERNAL int opdi_lazy_copy(void *user, void *to, int to_index, const void *from, int from_index, size_t bytes) {
     opdi_recording *const recording = opdi_recording_now;
     (void)user;
-    if (!recording) { return opd_fail(OPD_ERROR_ARGUMENT, "the lazy device has no memory outside of a compilation"); }
+    if (!recording) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "the lazy device can only be used while a graph is compiled");
+    }
     if (to_index < 0) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "a value that is computed is needed as a number: what depends on data "
+        return opd_fail(OPD_ERROR_ARGUMENT, "a computed value is needed as a number: operators that depend on data "
                         "cannot be compiled");
     }
     if (from_index >= 0) { return opdi_lazy_copy_inside(to, from, bytes); }

@@ -152,8 +152,8 @@ static int64_t opdi_open_word(opdi_open_walk *walk, int64_t word, const char *wh
 /* Adds a number to the list or, if walk->sets is true, sets *number from the list.  Returns whether the number depends
    on the sizes. */
 static bool opdi_open_put(opdi_open_walk *walk, int64_t *number, opdi_open_kind kind) {
-    const opdi_open_entry *const entry = opdi_open_entry_next(walk, kind, *number, "a number is no sum of multiples of "
-        "open sizes, their squares and products");
+    const opdi_open_entry *const entry = opdi_open_entry_next(walk, kind, *number, "a number is not a sum of multiples "
+                                                              "of open sizes, their squares and products");
     if (!entry || !entry->terms) { return false; }
     if (walk->sets) {
         *number = walk->at ? opdi_open_number(entry->terms, walk->at)
@@ -168,7 +168,7 @@ static void opdi_open_put_double(opdi_open_walk *walk, opdi_expr *expr, int k) {
     int64_t bits;
     memcpy(&bits, &expr->f64[k], sizeof bits);
     const opdi_open_entry *const entry = opdi_open_entry_next(walk, single ? OPDI_OPEN_FLOAT : OPDI_OPEN_DOUBLE, bits,
-        "a value, or how it is computed, depends on the open size");
+        "a value, or the way to compute it, depends on the open size");
     if (!entry || !walk->sets) { return; }
     expr->forms[k] = (int8_t)entry->form;
     if (!entry->terms) { return; }
@@ -179,8 +179,8 @@ static void opdi_open_put_double(opdi_open_walk *walk, opdi_expr *expr, int k) {
 }
 /* Adds to the list the number of a buffer and, at its first use, its properties. */
 static void opdi_open_buffer(opdi_open_walk *walk, const opdi_buffer *buffer) {
-    static const char why[] = "what is computed depends on the open size";
-    static const char known[] = "numbers that are known before it runs depend on the open size";
+    static const char why[] = "the steps of the computation depend on the open size";
+    static const char known[] = "numbers that must be known before the run depend on the open size";
     if (!buffer) {
         (void)opdi_open_word(walk, -1, why);
         return;
@@ -219,7 +219,7 @@ static uint32_t opdi_open_access(opdi_open_walk *walk, opdi_access *access, int 
 }
 /* Adds an expression to the list, or sets its numbers from the list. */
 static void opdi_open_xpr(opdi_open_walk *walk, opdi_expr *expr, int ndim, uint32_t ones) {
-    static const char why[] = "a value, or how it is computed, depends on the open size";
+    static const char why[] = "a value, or the way to compute it, depends on the open size";
     const bool met = expr && expr->round == opdi_expr_round;
     (void)opdi_open_word(walk, !expr ? 0 : met ? -expr->order : 1 + (int64_t)expr->kind, why);
     if (!expr || met) { return; }
@@ -243,7 +243,7 @@ static void opdi_open_xpr(opdi_open_walk *walk, opdi_expr *expr, int ndim, uint3
 }
 /* Adds a nest to the list, or sets its numbers from the list. */
 static void opdi_open_nest(opdi_open_walk *walk, opdi_nest *nest) {
-    static const char why[] = "how it is computed depends on the open size";
+    static const char why[] = "the way to compute it depends on the open size";
     const int inner = nest->ndim - nest->nreduce;
     uint32_t ones = 0;
     walk->what = nest->what;
@@ -285,7 +285,7 @@ static void opdi_open_ends(opdi_open_walk *walk, opdi_unit_end *ends, int count)
    on which the fused code relies.  Returns 0, or -1 and sets an error. */
 static int opdi_open_unit(opdi_open_walk *walk, opdi_unit *unit) {
     static const char whether[] = "whether it is computed depends on the open size";
-    static const char together[] = "what is computed together depends on the open size";
+    static const char together[] = "which steps are computed together depends on the open size";
     const size_t count = (size_t)unit->recording.nbuffers + 1;
     walk->order = (int32_t *)opdi_scope_alloc(count * sizeof *walk->order);
     if (!walk->order) { return -1; }
@@ -646,8 +646,8 @@ static int opdi_open_decisions(const opdi_open *open) {
                 one->count == other->count && one->first == other->first;
         }
         if (same && opdi_open_settled(open, i)) { continue; }
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: with an open size: %.*s: what it gives depends on the open size "
-                        "otherwise for some sizes than for others", open->source->what, (int)strcspn(one->name, "("),
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: with an open size: %.*s: its result depends on the open size in "
+                        "different ways for different sizes", open->source->what, (int)strcspn(one->name, "("),
                         one->name);
     }
     return 0;
@@ -686,8 +686,8 @@ static int opdi_open_check_dim(opdi_unit *unit, const opdi_unit_source *source, 
     const opd_tensor *const tensor = source->inputs[i].tag == OPD_TAG_TENSOR ? source->inputs[i].u.t : NULL;
     if (!tensor || dim >= opd_ndim(tensor) || opd_numel(tensor) < 1 || (*size && opd_sizes(tensor)[dim] != *size) ||
         dim == opdi_open_dim(source, !which, i)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: input %d has no dim %d that can be open, or of another size than "
-                        "that of another input", source->what, i, dim);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: dim %d of input %d cannot be open: it does not exist, or has another "
+                        "size than the open dim of another input", source->what, dim, i);
     }
     *size = opd_sizes(tensor)[dim];
     bool outer = true;
@@ -710,15 +710,16 @@ static int opdi_open_check(opdi_open *open) {
         const int64_t least = open->least.sizes[k], most = open->most.sizes[k];
         int64_t size = 0;
         if (least < 1 || most < least || most < 2 || most > INT32_MAX) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "%s: an open size of %lld to %lld: expected a range from 1 on, to 2 or "
-                            "more", source->what, (long long)least, (long long)most);
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: the range %lld to %lld is not possible for an open size: it must "
+                            "begin at 1 or more, and end at 2 or more", source->what, (long long)least,
+                            (long long)most);
         }
         for (int i = 0; i < source->ninputs; i++) {
             if (opdi_open_dim(source, k, i) >= 0 && opdi_open_check_dim(&open->units[0], source, k, i, &size)) {
                 return -1;
             }
         }
-        if (!size) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: no input has a dim that is open", source->what); }
+        if (!size) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: none of the inputs has an open dim", source->what); }
     }
     return 0;
 }
@@ -764,8 +765,8 @@ static int opdi_open_holds(opdi_open *open, const opdi_open_at *at) {
     const int32_t where = opdi_open_differs(&lists[0], &lists[1], false);
     if (where < 0) { return 0; }
     const char *const what = lists[0].entries[where].what;
-    return opd_fail(OPD_ERROR_ARGUMENT, "%s: with an open size: %s: %lld is computed otherwise than larger ones: %s",
-                    open->source->what, what ? what : "the graph", (long long)at->sizes[0],
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s: with an open size: %s: the size %lld is computed in another way than "
+                    "larger sizes: %s", open->source->what, what ? what : "the graph", (long long)at->sizes[0],
                     lists[0].entries[where].why);
 }
 
@@ -945,8 +946,8 @@ static int opdi_open_texts(opdi_open *open, opdi_string *source, opdi_string *he
     if (rc == 0 && (!same || !opdi_open_text(source, texts[0], points, open->npoints, &most) ||
                     !opdi_open_text(header, texts[1], points, open->npoints, &most) ||
                     !opdi_open_given(source->data))) {
-        rc = opd_fail(OPD_ERROR_ARGUMENT, "%s: what is written depends on the open size otherwise than by sums of "
-                      "multiples, squares and products", unit->what);
+        rc = opd_fail(OPD_ERROR_ARGUMENT, "%s: the generated code depends on the open size in another way than by sums "
+                      "of multiples, squares and products", unit->what);
     }
     if (rc == 0) { opdi_open_small(open, source, &most); }
     for (int i = 0; i < OPDI_OPEN_POINTS; i++) {

@@ -13,7 +13,7 @@ static int opdi_lazy_state;                       /* 0: not registered yet; 1: r
                                                      device */
 OPDI_INTERNAL int opdi_lazy_open(const char *what) {
     if (sizeof(void *) < 8) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: graphs are compiled where addresses have 64 bits", what);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: graphs can only be compiled on machines with 64-bit addresses", what);
     }
     opdi_lock(&opdi_lazy_lock);
     if (!opdi_lazy_state) {
@@ -34,7 +34,8 @@ OPDI_INTERNAL int opdi_lazy_open(const char *what) {
     }
     opdi_unlock(&opdi_lazy_lock);
     if (opdi_lazy_state == 1) { return 0; }
-    return opd_ok() ? opd_fail(OPD_ERROR_REGISTER, "%s: the lazy device belongs to the program", what) : -1;
+    return opd_ok() ? opd_fail(OPD_ERROR_REGISTER, "%s: the program uses the lazy device itself, so graphs cannot be "
+                               "compiled", what) : -1;
 }
 
 //== recording a unit ==================================================================================================
@@ -64,7 +65,7 @@ static opd_tensor *opdi_unit_stand_in(opdi_unit *unit, const opd_tensor *tensor,
     const opd_device lazy = opd_device_of(OPD_LAZY, 0);
     int each;
     if (opd_tensor_device(tensor).type != OPD_CPU || (!unit->recording.calls && !opdi_c_type(opd_dtype(tensor)))) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: %s is of dtype %s, or on another device, which cannot be compiled",
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: %s has dtype %s, or is on another device, which cannot be compiled",
             unit->what, name,
                        opd_dtype_name(opd_dtype(tensor)));
         return NULL;
@@ -124,8 +125,8 @@ static int opdi_unit_left(const opdi_unit *unit) {
         const opd_tensor *const lazy = unit->lent[i].lazy, *const tensor = unit->lent[i].tensor;
         if (lazy->ndim != tensor->ndim || lazy->dtype != tensor->dtype || lazy->data != unit->lent[i].data ||
             memcmp(lazy->dims, tensor->dims, 2 * (size_t)tensor->ndim * sizeof *tensor->dims) != 0) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "%s: an input or a constant gets other sizes, strides or memory",
-                            unit->what);
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: the graph changes the sizes, strides or memory of an input or a "
+                            "constant", unit->what);
         }
     }
     return 0;
@@ -175,7 +176,7 @@ static int opdi_unit_copy_bits(const opd_tensor *to, opd_tensor *from) {
    sets an error. */
 static int opdi_unit_output(opdi_unit *unit, opd_tensor *tensor, const char *name) {
     if (!unit->recording.calls && !opdi_c_type(opd_dtype(tensor))) {
-        return opd_fail(OPD_ERROR_DTYPE, "%s: output %s is of dtype %s, which cannot be compiled", unit->what, name,
+        return opd_fail(OPD_ERROR_DTYPE, "%s: output %s has dtype %s, which cannot be compiled", unit->what, name,
                         opd_dtype_name(opd_dtype(tensor)));
     }
     if (opd_tensor_device(tensor).type == OPD_CPU) {  /* the result does not depend on an input */
@@ -245,7 +246,7 @@ static int opdi_unit_result(opdi_unit *unit, int at, opd_tensor *tensor, const c
         unit->shown[unit->noutputs] = buffer;
         unit->shown_as[unit->noutputs] = tensor;
     } else if (opd_numel(tensor)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: result %s depends on no input", unit->what, name);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: result %s does not depend on an input", unit->what, name);
     }
     return opdi_unit_output(unit, tensor, name);
 }
@@ -262,7 +263,7 @@ OPDI_INTERNAL int opdi_unit_begins(opdi_unit *unit, const opd_graph *graph, cons
     }
     if (inside && unit->whole) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: as_strided of an input or constant that begins inside of its memory "
-                        "cannot be compiled: give a tensor of its own", unit->what);
+                        "cannot be compiled: pass a copy (opd_clone)", unit->what);
     }
     return 0;
 }
@@ -284,7 +285,8 @@ static int opdi_unit_asks(opdi_unit *unit, const opdi_gnode *node) {
         (void)snprintf(word, sizeof word, " %.*s ", (int)(strcspn(name, "(.") < 60 ? strcspn(name, "(.") : 60), name);
         unit->asks = unit->asks || strcmp(word, " aten::is_grad_enabled ") == 0;
         if (refused || strstr(opdi_unit_refused, word)) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "%s:%sdoes or asks what compiled code does not", unit->what, word);
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s:%scannot be compiled, because it reads or changes state that "
+                            "compiled code does not know", unit->what, word);
         }
     }
     return 0;
@@ -417,7 +419,7 @@ OPDI_INTERNAL int opdi_unit_program(opdi_unit *unit, const opd_program *program,
             const opd_tag tag = (opd_tag)results[i].tag;
             if ((tag != OPD_TAG_NONE && unit->nopen) ||
                 (tag != OPD_TAG_NONE && tag != OPD_TAG_INT && tag != OPD_TAG_FLOAT && tag != OPD_TAG_BOOL)) {
-                return opd_fail(OPD_ERROR_ARGUMENT, "%s: result %d is no tensor", unit->what, (int)to->at);
+                return opd_fail(OPD_ERROR_ARGUMENT, "%s: result %d is not a tensor", unit->what, (int)to->at);
             }
             unit->from[to->at] = OPDI_FROM_NUMBER;
             unit->numbers[to->at] = results[i];

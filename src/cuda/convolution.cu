@@ -77,7 +77,10 @@ __global__ void opdi_cu_conv_each_kernel(opdi_cu_conv q, opdi_cu_conv_sides by, 
 template <typename T, bool BACK> static int opdi_cu_conv_each(opdi_cu_conv q, const T *from, const T *w, T *to) {
     const int64_t area = opdi_cu_volume(BACK ? q.in : q.out), channels = BACK ? q.c : q.oc, one = area * channels;
     const int64_t read = opdi_cu_volume(BACK ? q.out : q.in) * (BACK ? q.oc : q.c), images = q.n;
-    if (one >= INT32_MAX) { return opd_fail(OPD_ERROR_ARGUMENT, "convolution: an image is too large for CUDA"); }
+    if (one >= INT32_MAX) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "an image of a convolution on CUDA must have fewer than 2^31 - 1 "
+                        "elements, but has %lld", (long long)one);
+    }
     const opdi_cu_conv_sides by = {opdi_cu_divide_by((uint32_t)area),
                                    opdi_cu_divide_by((uint32_t)(channels / q.groups)),
                                    opdi_cu_divide_by((uint32_t)q.groups)};
@@ -1022,7 +1025,8 @@ static int opdi_cu_conv_read(opd_call *call, int first, const opd_tensor *x, con
             di = there ? d.data[d.n == 1 ? 0 : j] : 1;
         if (in > INT32_MAX || out > INT32_MAX || k > INT32_MAX || st > INT32_MAX || pd > INT32_MAX / 4
             || di * k > INT32_MAX / 4) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "convolution: sizes too large for CUDA");
+            return opd_fail(OPD_ERROR_ARGUMENT, "a size, stride, padding or dilation is too large for a convolution on "
+                            "CUDA");
         }
         q->v.in[i] = (int)in; q->v.out[i] = (int)out; q->v.k[i] = (int)k; q->v.s[i] = (int)st; q->v.p[i] = (int)pd;
             q->v.d[i] = (int)di;

@@ -67,8 +67,8 @@ static int opdi_cu_nccl_load() {
     void *const library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         const char *const why = dlerror();
-        return opd_fail(OPD_ERROR_FILE, "NCCL cannot be loaded: %s (NVIDIA's package libnccl2 has libnccl.so.2; "
-                        "OPD_NCCL=/path/of/it names another file)", why ? why : name);
+        return opd_fail(OPD_ERROR_FILE, "NCCL cannot be loaded: %s. Install NVIDIA's package libnccl2, or set the "
+                        "environment variable OPD_NCCL to the path of libnccl.so.2.", why ? why : name);
     }
 #define OPDI_CU_NCCL_TAKE(name, parameters) { \
         void *const found = opdi_cu_nccl_find(library, "nccl" #name, &missing); \
@@ -82,9 +82,10 @@ static int opdi_cu_nccl_load() {
         return 0;
     }
     if (missing) {
-        (void)opd_fail(OPD_ERROR_FILE, "NCCL: %s has no %s: it is no NCCL, or older than 2.14", name, missing);
+        (void)opd_fail(OPD_ERROR_FILE, "NCCL: %s has no function %s: the file is not NCCL, or is older than 2.14", name,
+                       missing);
     } else {
-        (void)opd_fail(OPD_ERROR_FILE, "NCCL: %s is of version code %d, and 2.14 (%d) or newer is needed", name,
+        (void)opd_fail(OPD_ERROR_FILE, "NCCL: %s has version code %d, but 2.14 (%d) or newer is needed", name,
                        rc ? 0 : all.version, OPDI_CU_NCCL_FIRST);
     }
     (void)dlclose(library);
@@ -182,8 +183,8 @@ static int opdi_cu_lost_check() {
     std::lock_guard<std::mutex> guard(opdi_cu_lost_lock);
     for (const opdi_cu_group *g : *opdi_cu_lost_groups) {
         if (g->device == device) {
-            return opd_fail(OPD_ERROR_KERNEL, "%s\nWhat was computed on cuda:%d since then is not to be trusted, and "
-                            "cannot be read before opd_group_unregister.", g->lost, device);
+            return opd_fail(OPD_ERROR_KERNEL, "%s\nResults computed on cuda:%d since then may be wrong. They cannot be "
+                            "read until you call opd_group_unregister.", g->lost, device);
         }
     }
     return 0;
@@ -237,7 +238,7 @@ static int opdi_cu_group_settle(opdi_cu_group *g, const opdi_cu_move *m, int res
     }
     if (result == 0) { return 0; }
     if (result == OPDI_CU_NCCL_IN_PROGRESS) {
-        (void)snprintf(why, sizeof why, "not all ranks came within %.3g s: one has ended, or calls something else",
+        (void)snprintf(why, sizeof why, "not all ranks joined within %.3g s: one has ended, or called another function",
                        (double)g->timeout_ms / 1000);
     } else { (void)snprintf(why, sizeof why, "NCCL: %s", opdi_cu_nccl.GetErrorString(result)); }
     opdi_cu_group_lose(g, m, why);
@@ -375,7 +376,7 @@ static void opdi_cu_move_drop(opdi_cu_move *m) {
 static opdi_cu_move *opdi_cu_move_new(opdi_cu_group *g, const opd_transfer *t) {
     opdi_cu_move *const m = new (std::nothrow) opdi_cu_move();
     if (!m) {
-        (void)opd_fail(OPD_ERROR_MEMORY, "no memory for a collective");
+        (void)opdi_cu_no_memory("a collective operation");
         return NULL;
     }
     cudaError_t e = cudaEventCreateWithFlags(&m->ready, cudaEventDisableTiming);
@@ -383,7 +384,7 @@ static opdi_cu_move *opdi_cu_move_new(opdi_cu_group *g, const opd_transfer *t) {
     if (e == cudaSuccess) { e = cudaEventRecord(m->ready, opdi_cu_streams[g->device]); }
     if (e != cudaSuccess) {
         opdi_cu_move_free(m);
-        (void)opdi_cu_failed(e, "an event of a collective");
+        (void)opdi_cu_failed(e, "creating the events of a collective operation");
         return NULL;
     }
     m->what = *t;
@@ -403,10 +404,10 @@ static int opdi_cu_group_start(void *user, const opd_transfer *t, void **request
     std::unique_lock<std::mutex> hold(g->lock);
     if (g->lost[0]) { return opdi_cu_group_gone(g); }
     if (!opdi_cu_group_takes(NULL, t)) {
-        return opd_fail(OPD_ERROR_DTYPE, opdi_cu_nccl_pair(t) ? "NCCL has no tags but 0"
-                        : "NCCL has no such reduction of %s", opd_dtype_cname(t->dtype));
+        return opd_fail(OPD_ERROR_DTYPE, opdi_cu_nccl_pair(t) ? "NCCL supports no tags but 0"
+                        : "NCCL does not support this reduction for %s", opd_dtype_cname(t->dtype));
     }
-    if (opdi_cu_uncaptured(opdi_cu_streams[g->device], "a collective")) { return -1; }
+    if (opdi_cu_uncaptured(opdi_cu_streams[g->device], "a collective operation")) { return -1; }
     if (!opdi_cu_nccl_pair(t) && opdi_cu_group_flush(g)) { return opdi_cu_group_gone(g); }
     opdi_cu_move *const m = opdi_cu_move_new(g, t);
     if (!m) { return -1; }
@@ -430,7 +431,7 @@ static int opdi_cu_group_wait(void *user, void *request) {
     if (g->lost[0]) { rc = opdi_cu_group_gone(g); }
     else if (!m->passed) {
         const cudaError_t e = cudaStreamWaitEvent(stream, m->done, 0);
-        rc = e == cudaSuccess ? 0 : opdi_cu_failed(e, "waiting for a collective");
+        rc = e == cudaSuccess ? 0 : opdi_cu_failed(e, "waiting for a collective operation");
     }
     opdi_cu_move_drop(m);
     return rc;
@@ -445,7 +446,7 @@ static int opdi_cu_group_test(void *user, void *request) {
     if (m->passed || !m->queued) { return m->passed; }
     const cudaError_t e = cudaEventQuery(m->done);
     if (e == cudaSuccess) { return 1; }
-    if (e != cudaErrorNotReady) { return opdi_cu_failed(e, "asking for a collective"); }
+    if (e != cudaErrorNotReady) { return opdi_cu_failed(e, "querying a collective operation"); }
     (void)cudaGetLastError();
     return 0;
 }
@@ -479,7 +480,7 @@ static void opdi_cu_group_look(opdi_cu_group *g) {
     if (!m->begun && cudaEventQuery(m->ready) == cudaSuccess) { m->begun = now; }
     (void)cudaGetLastError();
     if (m->begun && now - m->begun >= g->timeout_ms) {
-        (void)snprintf(why, sizeof why, "it was not done after %.3g s: a rank has ended, or calls something else",
+        (void)snprintf(why, sizeof why, "it was not done after %.3g s: a rank has ended, or called another function",
                        (double)g->timeout_ms / 1000);
         opdi_cu_group_lose(g, m, why);
     }
@@ -587,7 +588,7 @@ static int opdi_cu_group_new(void *user, int index, const opd_group_desc *group,
     (void)user;
     if (opdi_cu_nccl_load()) { return -1; }
     opdi_cu_group *const g = new (std::nothrow) opdi_cu_group();
-    if (!g) { return opd_fail(OPD_ERROR_MEMORY, "no memory for a process group"); }
+    if (!g) { return opdi_cu_no_memory("a process group"); }
     (void)snprintf(g->name, sizeof g->name, "%s", group->name);
     g->device = index;
     g->rank = group->rank;

@@ -207,7 +207,8 @@ static int opdi_cu_list_make(const opd_call *call, opdi_cu_list *p, const opd_te
         if (last - first + 1 != p->n) { first = 0; }
     } else { first = ndim; }
     if (ndim - p->n + opd_ndim(shape) > OPD_MAX_DIMS) {
-        return opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions", OPD_MAX_DIMS);
+        return opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions, not %d", OPD_MAX_DIMS,
+                        ndim - p->n + opd_ndim(shape));
     }
     *nout = 0;
     p->nb = p->na = 1;
@@ -781,7 +782,7 @@ static int opdi_cu_embedding_bag_kernel(opd_call *call) {
             opdi_cu_data<T>(w), factors ? opdi_cu_data<T>(factors) : NULL, opdi_cu_data<int64_t>(x),
             opdi_cu_data<int64_t>(at), opdi_cu_data<T>(desk[0]), opdi_cu_data<int64_t>(desk[2]),
             mode == 2 ? opdi_cu_data<int64_t>(desk[3]) : NULL, opdi_cu_guard_of(call),
-            opdi_cu_guard_of(call, "offsets have to begin with 0, not to decrease, and to be in the range of indices")};
+            opdi_cu_guard_of(call, "offsets must begin with 0, must not decrease, and must not exceed input's length")};
         if (opdi_cu_each(bags * (f.d ? f.d : 1), f)) { return -1; }
     })
     if (opd_numel(desk[1])) {

@@ -95,8 +95,8 @@ static int opdi_cu_uncaptured(cudaStream_t stream, const char *what) {
     opdi_cu_pool *pool = opdi_cu_capture_pool(stream);
     if (!pool) { return 0; }
     if (!pool->broken) { pool->broken = what; }
-    return opd_fail(OPD_ERROR_KERNEL, "CUDA: %s cannot be captured: what is captured is done when it is replayed",
-                    what);
+    return opd_fail(OPD_ERROR_KERNEL, "CUDA: %s cannot be captured, because captured work runs only when it is "
+                    "replayed", what);
 }
 /* Returns 0 unless a stream of device `index` is being captured.  If there is one, sets an error and returns -1. */
 static int opdi_cu_none_captured(int index, const char *what) {
@@ -104,8 +104,8 @@ static int opdi_cu_none_captured(int index, const char *what) {
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
     for (const opdi_cu_pool *pool : *opdi_cu_capturing) {
         if (pool->device == index) {
-            return opd_fail(OPD_ERROR_KERNEL, "CUDA: %s is not possible while a stream of cuda:%d is captured", what,
-                            index);
+            return opd_fail(OPD_ERROR_KERNEL, "CUDA: %s is not possible while a stream of cuda:%d is being captured",
+                            what, index);
         }
     }
     return 0;
@@ -308,7 +308,7 @@ static void opdi_cu_out_of_memory(int index, size_t bytes) {
     if ((e = cudaMemGetInfo(&left, &all)) != cudaSuccess) {
         (void)cudaGetLastError();
         (void)opd_fail(OPD_ERROR_MEMORY, "CUDA out of memory: this program cannot use cuda:%d at all: %s (%s). Other "
-                       "programs fill it, or have it for themselves (nvidia-smi says which)", index,
+                       "programs fill its memory, or use it exclusively (nvidia-smi lists them).", index,
                        cudaGetErrorString(e), cudaGetErrorName(e));
         return;
     }
@@ -318,7 +318,7 @@ static void opdi_cu_out_of_memory(int index, size_t bytes) {
                    opdi_cu_size_text(text[0], (double)bytes), index, opdi_cu_size_text(text[1], (double)all),
                    opdi_cu_size_text(text[2], (double)left), opdi_cu_size_text(text[3], (double)m.live),
                    opdi_cu_size_text(text[4], (double)m.cached), opdi_cu_ncapturing == 0 ? ""
-                   : " While a stream is captured what is reserved is not given back.");
+                   : " Reserved memory is not freed while a stream is being captured.");
 }
 static void *opdi_cu_alloc(void *user, int index, size_t bytes) {
     const size_t whole = (bytes + 511) & ~(size_t)511;
@@ -332,7 +332,8 @@ static void *opdi_cu_alloc(void *user, int index, size_t bytes) {
         opdi_cu_hold hold(opdi_cu_memory_lock);
         opdi_cu_pool *pool = opdi_cu_capture_pool(stream);
         if (pool && pool->device != index) {
-            (void)opd_fail(OPD_ERROR_KERNEL, "CUDA: memory of cuda:%d in a capture on cuda:%d", index, pool->device);
+            (void)opd_fail(OPD_ERROR_KERNEL, "CUDA: memory of cuda:%d cannot be allocated in a capture on cuda:%d",
+                           index, pool->device);
             return NULL;
         }
         opdi_cu_piece *p = opdi_cu_piece_new(hold, pool ? pool : &opdi_cu_pools[index], stream, whole);
@@ -384,7 +385,7 @@ static void opdi_cu_release_pinned() {
 static int opdi_cu_empty_cache(void *user, int index) {
     const opdi_cu_on on(index);
     (void)user;
-    if (opdi_cu_none_captured(index, "to empty the cache")) { return -1; }
+    if (opdi_cu_none_captured(index, "emptying the cache")) { return -1; }
     opdi_cu_release(index);
     opdi_cu_release_pinned();
     return 0;
@@ -497,7 +498,7 @@ static int opdi_cu_copy_async(void *user, void *to, int to_index, const void *fr
         opdi_cu_piece *p = opdi_cu_pinned_of(to_index < 0 ? to : from);
         if (p) { opdi_cu_use_add(p, index, stream); } else { pinned = false; }
     }
-    if (!pinned && opdi_cu_uncaptured(stream, "a copy from or to memory of the host that is not pinned")) { return -1; }
+    if (!pinned && opdi_cu_uncaptured(stream, "a copy from or to host memory that is not pinned")) { return -1; }
     return opdi_cu_copy_queue(to, to_index, from, from_index, bytes);
 }
 static int opdi_cu_copy_bytes(void *user, void *to, int to_index, const void *from, int from_index, size_t bytes) {
@@ -506,7 +507,7 @@ static int opdi_cu_copy_bytes(void *user, void *to, int to_index, const void *fr
     (void)user;
     if (to_index >= 0 && from_index >= 0) { return opdi_cu_copy_queue(to, to_index, from, from_index, bytes); }
     if (opdi_cu_uncaptured(stream, to_index < 0 ? "a copy to the host (item, printing, an index by bool)"
-                           : "a copy from the host that waits") ||
+                           : "a blocking copy from the host") ||
         opdi_cu_copy_queue(to, to_index, from, from_index, bytes)) { return -1; }
     opdi_cu_groups_flush(opdi_cu_current());
     OPDI_CU_TRY(cudaStreamSynchronize(stream), "a copy");

@@ -19,17 +19,22 @@ static bool opdi_cu_sticks(cudaError_t e) {
     const int n = (int)e;
     return n == 214 || n == 220 || n == 226 || n == 700 || n == 702 || n == 710 || (n >= 714 && n <= 719) || n == 721;
 }
+/* Sets the error that memory of the host ran out.  Returns -1. */
+static int opdi_cu_no_memory(const char *what) {
+    return opd_fail(OPD_ERROR_MEMORY, "out of memory: %s could not be allocated", what);
+}
 /* Sets an error that says that `what` failed with e.  Returns -1. */
 static int opdi_cu_failed(cudaError_t e, const char *what) {
     (void)cudaGetLastError();                    /* clears an error that is not permanent */
     return opd_fail(e == cudaErrorMemoryAllocation ? OPD_ERROR_MEMORY : OPD_ERROR_KERNEL,
                     "CUDA error: %s (%s in %s)%s%s%s", cudaGetErrorString(e), cudaGetErrorName(e), what,
                     e == cudaErrorNoKernelImageForDevice
-                    ? "\nopdispatch_cuda.cu was compiled for other kinds of GPUs than this one: nvcc -arch=..." : "",
+                    ? "\nopdispatch_cuda.cu was compiled for other GPUs than this one: compile it with -arch=native."
+                    : "",
                     opdi_cu_sticks(e) ? "\nThe CUDA context of this process is lost: all CUDA calls fail until the "
-                    "program is started anew. Work on the CPU goes on." : "",
-                    opdi_cu_debug ? "" : "\nKernels run asynchronously: the call that is named may be a later one than "
-                    "the one that failed. opd_cuda_debug_set(true), or OPD_CUDA_DEBUG=1, names it.");
+                    "program is started again. Operators on the CPU still work." : "",
+                    opdi_cu_debug ? "" : "\nKernels run asynchronously, so an earlier call may have failed. Call "
+                    "opd_cuda_debug_set(true) or set OPD_CUDA_DEBUG=1 to find it.");
 }
 #define OPDI_CU_TRY(call, what) do { \
         cudaError_t opdi_cu_e = (call); \
@@ -46,8 +51,8 @@ static int opdi_cu_failed(cudaError_t e, const char *what) {
 #define OPDI_CU_SECOND(first, second, ...) second
 #define OPDI_CU_OF(which, ...) which(__VA_ARGS__, 0, 0)
 #if OPDI_CU_OF(OPDI_CU_SECOND, __CUDA_ARCH_LIST__) == 0 && OPDI_CU_OF(OPDI_CU_FIRST, __CUDA_ARCH_LIST__) < 800
-#warning "compiled for compute capability 7.5 alone: newer GPUs compile it anew when a program starts, and more slowly \
-convolve bfloat16.  -arch=native, or -arch=all-major"
+#warning "compiled only for compute capability 7.5: newer GPUs compile the code again when a program starts, and \
+convolve bfloat16 more slowly.  Compile with -arch=native or -arch=all-major."
 #endif
 #endif
 

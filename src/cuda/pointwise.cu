@@ -452,7 +452,10 @@ template <typename C> static int opdi_cu_pointwise_part(const opd_pointwise *p) 
     opdi_cu_pw_walk w;
     bool aligned = true;
     int k;
-    if (!kernels.general) { return opd_fail(OPD_ERROR_NO_KERNEL, "formula %d is not known on CUDA", (int)p->formula); }
+    if (!kernels.general) {
+        return opd_fail(OPD_ERROR_NO_KERNEL, "the CUDA plug-in lacks pointwise function %d: compile opdispatch_cuda.cu "
+                        "with the opdispatch.h of the program", (int)p->formula);
+    }
     for (k = 0; k < p->noperands; k++) { aligned = aligned && opdi_cu_aligned(p->operands[k].data); }
     if (p->linear && fast >= 0 && aligned) {
         const int size = (int)opd_dtype_size(p->common);

@@ -340,7 +340,7 @@ static void opdi_cu_windows_of(opd_call *call, opdi_cu_windows *v, const opd_ten
     opdi_cu_image_of(&v->y, y, nd);
     v->divisor = 0;
     v->adaptive = v->include_pad = false;
-    v->guard = opdi_cu_guard_of(call, "max pooling backward: an index is out of range");
+    v->guard = opdi_cu_guard_of(call, "an element of indices is out of range");
 }
 /* Reads kernel_size, stride and padding, the arguments from number `first` on.  If `maximum` is true, the next argument
    is dilation.  Otherwise, the next arguments are ceil_mode, count_include_pad and divisor_override. */

@@ -838,7 +838,7 @@ static int opdi_cu_reduce(opd_tensor *x, uint64_t mask, opd_tensor *y0, opd_tens
     if (opdi_cu_reduce_plan(&r, x, mask, y0, y1, ordered)) {
         x = opd_contiguous(x);
         if (!x || opdi_cu_reduce_plan(&r, x, mask, y0, y1, ordered)) {
-            return opd_ok() ? opd_fail(OPD_ERROR_SHAPE, "a reduction of this tensor has too many dims for CUDA") : -1;
+            return opd_ok() ? opd_fail(OPD_ERROR_SHAPE, "this reduction has too many dimensions for CUDA") : -1;
         }
     }
     how.n = r.n;

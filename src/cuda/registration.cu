@@ -17,11 +17,11 @@ static int opdi_cu_find_devices() {
         (void)cudaGetLastError();
         (void)snprintf(why, sizeof why, "the NVIDIA driver of this machine does not work: %s (%s, %d)%s",
                        cudaGetErrorString(e), cudaGetErrorName(e), (int)e, e == cudaErrorSystemNotReady
-                       ? "; its GPUs may wait for the fabric manager (systemctl status nvidia-fabricmanager)"
-                       : "; nvidia-smi may say more");
+                       ? "; the GPUs may wait for the fabric manager (systemctl status nvidia-fabricmanager)"
+                       : "; nvidia-smi may tell more");
         opd_backend_missing_set(OPD_CUDA, e == cudaErrorInsufficientDriver
-            ? "there is no NVIDIA driver on this machine, or one that is older than the companion opdispatch_cuda.cu"
-            : e == cudaSuccess || e == cudaErrorNoDevice ? "there is no GPU in this machine, or none is visible "
+            ? "this machine has no NVIDIA driver, or one that is too old for the CUDA plug-in"
+            : e == cudaSuccess || e == cudaErrorNoDevice ? "this machine has no GPU, or none is visible "
             "(CUDA_VISIBLE_DEVICES)" : why);
         return 0;
     }

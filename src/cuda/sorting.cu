@@ -169,7 +169,7 @@ template <typename T> static int opdi_cu_sort_run(opdi_cu_sort<T> *s, bool keep)
     threads = tile / 4 < 64 ? 64 : (unsigned)tile / 4;
     s->keys = NULL; s->index = NULL;
     if (s->n >= (int64_t)~(uint32_t)0) {
-        return opd_fail(OPD_ERROR_SHAPE, "sorting along a dim of %lld elements is not implemented on CUDA",
+        return opd_fail(OPD_ERROR_SHAPE, "sorting along a dimension of %lld elements is not implemented on CUDA",
                         (long long)s->n);
     }
     if (longer || keep) {

@@ -15,7 +15,7 @@ static int opdi_cu_device_set(void *user, int index) {
 static int opdi_cu_synchronize(void *user, int index) {
     const opdi_cu_on on(index);
     (void)user;
-    if (opdi_cu_none_captured(index, "to wait for the device")) { return -1; }
+    if (opdi_cu_none_captured(index, "waiting for the device")) { return -1; }
     opdi_cu_groups_flush(index);
     OPDI_CU_TRY(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     return opdi_cu_faults();
@@ -65,7 +65,7 @@ static int opdi_cu_stream_synchronize(void *user, int index, int64_t stream) {
     const opdi_cu_on on(index);
     const cudaStream_t s = (cudaStream_t)(intptr_t)stream;
     (void)user;
-    if (opdi_cu_uncaptured(s, "to wait for the stream")) { return -1; }
+    if (opdi_cu_uncaptured(s, "waiting for the stream")) { return -1; }
     opdi_cu_groups_flush(index);
     OPDI_CU_TRY(cudaStreamSynchronize(s), "cudaStreamSynchronize");
     return opdi_cu_faults();
@@ -196,13 +196,13 @@ static int opdi_cu_capture_begin(void *user, int index, int64_t stream) {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     cudaError_t e;
     (void)user;
-    if (!s) { return opd_fail(OPD_ERROR_ARGUMENT, "the default stream cannot be captured, make one (opd_stream_new)"); }
+    if (!s) { return opd_fail(OPD_ERROR_ARGUMENT, "the default stream cannot be captured: use opd_stream_new"); }
     if (!opdi_cu_fault_make()) { return -1; }
     (void)opdi_cu_blas_take(&blas);
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
-    if (opdi_cu_capture_pool(s)) { return opd_fail(OPD_ERROR_ARGUMENT, "this stream is being captured already"); }
+    if (opdi_cu_capture_pool(s)) { return opd_fail(OPD_ERROR_ARGUMENT, "this stream is already being captured"); }
     opdi_cu_pool *pool = new (std::nothrow) opdi_cu_pool();
-    if (!pool) { return opd_fail(OPD_ERROR_MEMORY, "no memory for a capture"); }
+    if (!pool) { return opdi_cu_no_memory("a capture"); }
     pool->device = index; pool->captures = true; pool->stream = s;
     if ((e = cudaStreamBeginCapture(s, cudaStreamCaptureModeRelaxed)) != cudaSuccess) {
         delete pool;
@@ -233,11 +233,11 @@ static int opdi_cu_capture_end(void *user, int index, int64_t stream, int64_t *c
         *capture = (int64_t)(intptr_t)g;
         return 0;
     }
-    if (pool->broken) { (void)opd_fail(OPD_ERROR_KERNEL, "the capture is void: %s was asked for", pool->broken); }
-    else if (e == cudaSuccess) { (void)opd_fail(OPD_ERROR_MEMORY, "no memory for a capture"); }
+    if (pool->broken) { (void)opd_fail(OPD_ERROR_KERNEL, "the capture failed: it cannot contain %s", pool->broken); }
+    else if (e == cudaSuccess) { (void)opdi_cu_no_memory("a capture"); }
     else {
-        (void)opdi_cu_failed(e, "a capture: something that was called meanwhile cannot be captured, or was called for "
-                             "the first time (run what is captured once before)");
+        (void)opdi_cu_failed(e, "ending a capture: a call in it cannot be captured, or was the first of its kind (make "
+                             "the same calls once before the capture)");
     }
     if (g && g->done) { (void)cudaEventDestroy(g->done); }
     if (g && g->exec) { (void)cudaGraphExecDestroy(g->exec); }
@@ -262,13 +262,14 @@ static int opdi_cu_sequence_of(int index, opd_draw *d, const uint64_t **state) {
         opdi_cu_piece *p = opdi_cu_piece_new(hold, &opdi_cu_pools[index], opdi_cu_streams[index], 512);
         if (!p || !opdi_cu_pool_lives(pool)) {
             if (p) { opdi_cu_give(p); }
-            return opd_fail(OPD_ERROR_MEMORY, "CUDA: no memory for the state of a generator"); }
+            return opdi_cu_no_memory("the state of a generator");
+        }
         pool->sequences.push_back({d->generator, d->key, d->at, 0, p});
         q = &pool->sequences.back();
     }
     if (q->key != d->key) {
-        pool->broken = "to seed a generator between two draws";
-        return opd_fail(OPD_ERROR_KERNEL, "CUDA: a generator was seeded between two draws of a capture");
+        pool->broken = "seeding a generator between two draws";
+        return opd_fail(OPD_ERROR_KERNEL, "CUDA: a generator cannot be seeded between two draws of a capture");
     }
     d->at -= q->at;
     if ((int64_t)d->at + d->words > q->words) { q->words = (int64_t)d->at + d->words; }

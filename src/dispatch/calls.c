@@ -207,8 +207,8 @@ static const char *opdi_null_why(const opdi_type *type) {
     const opdi_type *const plain = opdi_strip_optional(type);
     return plain->kind == OPDI_TYPE_TENSOR ||
         (plain->kind == OPDI_TYPE_LIST && opdi_strip_optional(plain->elems[0])->kind == OPDI_TYPE_TENSOR)
-        ? " (a call that fails gives NULL: has one before this failed? So do opd_tensor_grad and opd_arg_tensor where "
-          "there is nothing)"
+        ? " (a function that fails returns NULL: did a call before this one fail? opd_tensor_grad and opd_arg_tensor "
+          "also return NULL if there is no tensor)"
         : " (OPD_NONE), which only an optional argument may be";
 }
 /* Handles a NULL element in a list of tensors.  Returns 0 if the schema says Tensor?[].  Otherwise returns -1 and sets
@@ -243,8 +243,8 @@ OPDI_INTERNAL int opdi_bind(const opd_op *op, const opdi_given *given, opd_value
     *at = 0;
     if ((int64_t)given->nargs + given->nkw > op->nargs) { return OPDI_TOO_MANY; }
     if ((given->nargs > 0 && !given->args) || (given->nkw > 0 && !given->kw)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s(): %d argument(s) at NULL", op->name,
-                        given->args ? given->nkw : given->nargs);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s(): the call has %d argument(s), but the pointer to them is NULL",
+                        op->name, given->args ? given->nkw : given->nargs);
     }
     for (int i = 0; i < op->nargs; i++) {
         const opdi_arg *arg = &op->schema->args[i];
@@ -444,8 +444,8 @@ OPDI_INTERNAL void opdi_rets_drop(opd_call *call) {
 OPDI_NOINLINE OPDI_INTERNAL int opdi_call_failed(opd_call *call, int rc) {
     if (opd_ok()) {
         if (rc) {
-            (void)opd_fail(OPD_ERROR_KERNEL, "%s: its kernel for %s failed without saying why", call->op->name,
-                           opd_key_name(call->slot));
+            (void)opd_fail(OPD_ERROR_KERNEL, "%s: its kernel for %s failed without setting an error (opd_fail)",
+                           call->op->name, opd_key_name(call->slot));
         }
         else {
             (void)opd_fail(OPD_ERROR_KERNEL, "%s: its kernel for %s returned %d of %d result(s)", call->op->name,
@@ -459,10 +459,11 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_call_failed(opd_call *call, int rc) {
 /* Returns a text for error messages: how a kernel at `key` can call the kernels below it. */
 static const char *opdi_way_below(opd_key key) {
     const uint64_t bit = opd_keyset_add(OPD_KEYS_EMPTY, key).functionality;
-    return bit & OPDI_AUTOGRAD_BITS ? "; what is below it is called after opd_keys_exclude(OPD_KEYS_AUTOGRAD), or by "
-        "opd_redispatch(call, opd_keyset_and(opd_call_keys(call), opd_keyset_below(OPD_F_AUTOGRAD_OTHER)))"
-        : bit < OPD_BIT_OF(OPD_F_BACKEND_SELECT) ? "; it has to compute the results, or to call other operators"
-        : "; what is below it is called after opd_keys_exclude of its key, or by opd_redispatch";
+    return bit & OPDI_AUTOGRAD_BITS ? "; to call the kernels below it, exclude its keys first, with "
+        "opd_keys_exclude(OPD_KEYS_AUTOGRAD), or call opd_redispatch(call, opd_keyset_and(opd_call_keys(call), "
+        "opd_keyset_below(OPD_F_AUTOGRAD_OTHER)))"
+        : bit < OPD_BIT_OF(OPD_F_BACKEND_SELECT) ? "; it must compute the results itself, or call other operators"
+        : "; to call the kernels below it, exclude its key first, with opd_keys_exclude, or call opd_redispatch";
 }
 /* Sets the error that calls are nested too deep.  If a kernel calls itself, the error names its operator and key.
    Returns -1. */
@@ -716,7 +717,7 @@ OPDI_NOINLINE static int opdi_call_off_path(opd_op *op, opd_value *rets, const o
     if (((int)thread->error | OPDI_LOAD(&thread->observed)) != 0 || !args || !rets) {
         rc = opdi_call_if_observed(thread, op, rets, args, nargs);
     }
-    if (!op) { rc = opd_fail(OPD_ERROR_NOT_FOUND, "a call through an operator handle that is NULL"); }
+    if (!op) { rc = opd_fail(OPD_ERROR_NOT_FOUND, "the operator handle of a call is NULL"); }
     if (rc > 0) { return opdi_call_with_defaults(thread, op, rets, args, nargs, was); }
     opdi_leave(thread, was);
     return rc ? opdi_no_rets(op, rets) : 0;
@@ -810,7 +811,10 @@ int opd_call_at(opd_op *op, const char *key, opd_value *rets, const opd_value *a
     int rc = -1;
     if (opdi_any_dead_value(args, nargs, "opd_call_at")) { rc = -1; }
     else if (op && opdi_key_is_runtime(wanted)) { rc = opdi_call_at_key(thread, op, wanted, rets, args, nargs); }
-    else if (op) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_call_at: %s is no runtime key", key); }
+    else if (op) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_call_at: %s is not the key of a kernel (such as CPU or AutogradCPU)",
+                       key);
+    }
     else { (void)opd_fail(OPD_ERROR_NOT_FOUND, "opd_call_at: the operator is NULL"); }
     opdi_leave(thread, was);
     return rc ? opdi_no_rets(op, rets) : 0;
@@ -835,7 +839,7 @@ OPDI_INTERNAL int opdi_call_keywords(opd_op *op, opd_value *rets, const opd_valu
     opdi_thread *thread = opdi_self();
     if (thread->error != OPD_OK) { return -1; }
     if (!op || !opdi_is_defined(op)) {
-        return opd_fail(OPD_ERROR_NOT_FOUND, "a call through an operator handle that is NULL or not defined");
+        return opd_fail(OPD_ERROR_NOT_FOUND, "the operator handle of a call is NULL, or its operator is not defined");
     }
     const opdi_table *table = OPDI_ACQUIRE(&op->table);
     if (!table && !(table = opdi_table_make(op))) { return -1; }

@@ -25,13 +25,12 @@ static int opdi_function_check(const opd_function *function, const char *what) {
     for (const char *at = function->signature; *at; at++) {
         const char *found = strchr(at == function->signature ? "TidbsLVv" : "TidbsDIFLV", *at);
         if (found) { continue; }
-        return opd_fail(OPD_ERROR_REGISTER, "%s: INVALID TYPE in %s %d: %s", what,
-                        at == function->signature ? "return" : "argument",
-                        at == function->signature ? 1 : (int)(at - function->signature),
-                        *at == 'f' ? "float is not supported as an argument type, use double instead" : strchr("nlu",
-            *at) ? "Only int64_t and bool are supported as an integral argument type, "
-                        "use int64_t instead" : "not a type that an operator can have: take double, int64_t, bool, "
-                        "const char *, opd_tensor *, opd_device, opd_ints, opd_floats, opd_tensors or opd_value");
+        return opd_fail(OPD_ERROR_REGISTER, "%s: INVALID TYPE in %s %d: %s", what, at == function->signature ? "return"
+                        : "argument", at == function->signature ? 1 : (int)(at - function->signature), *at == 'f'
+                        ? "float is not supported as an argument type, use double instead" : strchr("nlu", *at)
+                        ? "Only int64_t and bool are supported as an integral argument type, use int64_t instead"
+                        : "operators cannot have this type, use double, int64_t, bool, const char *, opd_tensor *, "
+                        "opd_device, opd_ints, opd_floats, opd_tensors or opd_value");
     }
     return 0;
 }
@@ -114,7 +113,7 @@ static int opdi_fallback_checked(opd_library *lib, opd_kernel kernel) {
     uint8_t slots[OPD_KEY_SLOTS];
     const opdi_registration *before = lib->registrations;
     if (lib->kind != OPD_IMPL) {
-        return opd_fail(OPD_ERROR_REGISTER, "fallback(...): Cannot define an operator inside of a %s block. Did you "
+        return opd_fail(OPD_ERROR_REGISTER, "opd_fallback: Cannot define an operator inside of a %s block. Did you "
                         "mean to call this function inside an OPD_LIBRARY_IMPL block?", opdi_kind_names[lib->kind]);
     }
     if (strcmp(lib->ns, "_") != 0) {
@@ -194,16 +193,16 @@ static int opdi_card_save(opdi_card *card, const opd_schema *schema) {
         else if (result >= 0) { card->save_results |= 1u << result; }
         if (sizes && arg >= 0) { card->save_sizes |= (uint64_t)1 << arg; }
         if (arg < 0 && result < 0) {
-            return opd_fail(OPD_ERROR_REGISTER, "%s: save names '%.*s', which the schema does not have",
-                            schema->name, (int)length, at);
+            return opd_fail(OPD_ERROR_REGISTER, "%s: `save` names '%.*s', which is neither an argument nor a result of "
+                            "the schema", schema->name, (int)length, at);
         }
         at += length;
         if (*at == '(') {
             length = strcspn(++at, ")");
             int wanted = opdi_arg_index(schema, at, length);
             if (wanted < 0) {
-                return opd_fail(OPD_ERROR_REGISTER, "%s: save: '(%.*s)' names no argument", schema->name, (int)length,
-                                at);
+                return opd_fail(OPD_ERROR_REGISTER, "%s: `save` has '(%.*s)', but the schema has no such argument",
+                                schema->name, (int)length, at);
             }
             if (arg >= 0) { card->save_if[arg] = (int8_t)wanted; }
             else { card->save_result_if[result] = (int8_t)wanted; }
@@ -224,8 +223,8 @@ static int opdi_card_constant(opdi_card *card, const opd_schema *schema) {
         if (arg >= 0) { card->constant_args |= (uint64_t)1 << arg; }
         else if (result >= 0) { card->constant_results |= 1u << result; }
         else {
-            return opd_fail(OPD_ERROR_REGISTER, "%s: constant names '%.*s', which the schema does not have",
-                            schema->name, (int)length, at);
+            return opd_fail(OPD_ERROR_REGISTER, "%s: `constant` names '%.*s', which is neither an argument nor a "
+                            "result of the schema", schema->name, (int)length, at);
         }
         at += length;
         if (opdi_card_next(&at, schema, "constant")) { return -1; }
@@ -479,7 +478,7 @@ static int opdi_derive_check(const opd_schema *schema, const opd_schema *own, co
     for (int i = 0; i < own->nargs; i++) {
         if (!own->args[i].written) { continue; }
         written++;
-        if (own->args[i].type->kind != OPDI_TYPE_TENSOR && !list) { why = "what it writes must be Tensors"; }
+        if (own->args[i].type->kind != OPDI_TYPE_TENSOR && !list) { why = "arguments that it writes must be Tensors"; }
     }
     if (written != schema->nreturns || (inplace && written != 1)) { why = "it must write a tensor for each result"; }
     if (inplace && (schema->nargs < 1 || schema->args[0].type->kind != OPDI_TYPE_TENSOR)) {
@@ -554,15 +553,17 @@ static bool opdi_desc_decomposes(const opd_op_desc *desc) {
 static int opdi_check_desc(const opd_op *op, const opd_op_desc *desc) {
     const bool formula = desc->backward && desc->backward != opd_not_differentiable;
     if (desc->autograd && formula) {
-        return opd_fail(OPD_ERROR_REGISTER, "%s: `autograd` is a kernel in place of `backward`: the formula would "
-                        "never run", op->name);
+        return opd_fail(OPD_ERROR_REGISTER, "%s: `autograd` and `backward` are both set: the kernel in `autograd` "
+                        "replaces the recording for `backward`, which would never be called", op->name);
     }
     if (desc->composite && (desc->any || desc->function)) {
-        return opd_fail(OPD_ERROR_REGISTER, "%s: `any` serves every backend: `composite` would never run", op->name);
+        return opd_fail(OPD_ERROR_REGISTER, "%s: `any` and `composite` are both set: `any` is the kernel of every "
+                        "backend, so `composite` would never be called", op->name);
     }
     return formula && opdi_desc_decomposes(desc)
-        ? opd_fail(OPD_ERROR_REGISTER, "%s: a composite kernel is differentiated through what it calls: `backward` "
-                   "would never run. A kernel with a formula of its own is `any`", op->name) : 0;
+        ? opd_fail(OPD_ERROR_REGISTER, "%s: `composite` and `backward` are both set: a composite kernel is "
+                   "differentiated through the operators that it calls, so `backward` would never be called. Set `any` "
+                   "instead of `composite` to use `backward`", op->name) : 0;
 }
 
 /* Registers the kernels of a descriptor, beginning with the highest key.  So a thread that sees one of the kernels also
@@ -616,8 +617,8 @@ static int opdi_check_functional(const opd_op *op) {
 static int opdi_check_setup(const opd_op *op, const opd_op_desc *desc) {
     if (!desc->setup_context) { return 0; }
     if (!desc->backward || desc->backward == opd_not_differentiable || desc->inplace || desc->autograd) {
-        return opd_fail(OPD_ERROR_REGISTER, "%s: setup_context needs a formula (.backward), and neither a kernel at "
-                        "Autograd nor an in-place form that would share it", op->name);
+        return opd_fail(OPD_ERROR_REGISTER, "%s: `setup_context` needs a backward function (`backward`), and cannot be "
+                        "used together with `autograd` or `inplace`", op->name);
     }
     return opdi_check_functional(op);
 }
@@ -657,7 +658,8 @@ int opd_autograd_register(opd_library *lib, const char *name, opd_backward_fn ba
     char qualified[256];
     if (!opdi_library_usable(lib, "opd_autograd_register")) { return -1; }
     if (!name || !backward) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_autograd_register: the %s is NULL", name ? "formula" : "name");
+        return opd_fail(OPD_ERROR_REGISTER, "opd_autograd_register: the %s is NULL",
+                        name ? "backward function" : "name");
     }
     if (opdi_check_name(name) || opdi_qualify(lib, name, "operator name", qualified, sizeof qualified)) {
         return opdi_library_error(lib);
@@ -686,7 +688,10 @@ static opd_op *opdi_define_schema(opd_library *lib, const opd_op_desc *desc, con
     char inferred[300], text[600];
     const opd_function *function = desc->function;
     if (function && (desc->any || opdi_function_check(function, desc->schema ? desc->schema : "NULL"))) {
-        if (opd_ok()) { (void)opd_fail(OPD_ERROR_REGISTER, "opd_define: `function` is there in place of `any`"); }
+        if (opd_ok()) {
+            (void)opd_fail(OPD_ERROR_REGISTER, "opd_define: `function` and `any` are both set: `function` is used "
+                           "instead of `any`");
+        }
         (void)opdi_library_error(lib);
         return NULL;
     }
@@ -703,7 +708,7 @@ static opd_op *opdi_define_schema(opd_library *lib, const opd_op_desc *desc, con
 int opd_define(opd_library *lib, const opd_op_desc *desc) {
     opd_def_options options;
     if (!opdi_library_usable(lib, "opd_define")) { return -1; }
-    if (!desc) { return opd_fail(OPD_ERROR_REGISTER, "opd_define: the desc is NULL"); }
+    if (!desc) { return opd_fail(OPD_ERROR_REGISTER, "opd_define: the descriptor is NULL"); }
     if (opdi_check_policy(desc->autocast)) { return opdi_library_error(lib); }
     const opdi_registration *before = lib->registrations;
     options.tags = opdi_desc_tags(desc);

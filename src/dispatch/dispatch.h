@@ -356,7 +356,7 @@ static inline bool opdi_is_apart(const opdi_storage *storage) {
     return storage->bytes > OPDI_TOGETHER && storage->data && !storage->device && storage->block_bytes >= 0;
 }
 static inline bool opdi_is_dead(const opd_tensor *tensor) { return tensor->functionality >= OPD_BIT_OF(OPDI_DEAD_KEY); }
-#define OPDI_DEAD_TEXT "is gone: %s (opd_keep, opd_assign and opd_scope_return hold a tensor for longer)"
+#define OPDI_DEAD_TEXT "has been freed: %s (opd_keep, opd_assign and opd_scope_return keep a tensor for longer)"
 OPDI_NOINLINE OPDI_INTERNAL bool opdi_is_nothing(const opd_tensor *tensor, const char *who);
 static inline bool opdi_is_none(const opd_tensor *tensor, const char *who) {
     return OPDI_UNLIKELY(!tensor || opdi_is_dead(tensor)) && opdi_is_nothing(tensor, who);
@@ -586,7 +586,7 @@ static inline int opdi_redispatch_in(const opdi_table *table, opd_call *call, op
     if (OPDI_UNLIKELY(thread->error != OPD_OK)) { return -1; }
     if (OPDI_UNLIKELY(!table) && !(table = opdi_table_make(call->op))) { return -1; }
     if (OPDI_UNLIKELY(call->filled != 0)) {
-        return opd_fail(OPD_ERROR_KERNEL, "opd_redispatch after a result was given");
+        return opd_fail(OPD_ERROR_KERNEL, "opd_redispatch was called after the kernel had returned a result");
     }
     other.op = call->op;
     other.args = call->args;

@@ -13,12 +13,13 @@ opd_value *opd_call_rets(opd_call *call) { return call->rets; }
    an error. */
 static inline const opd_value *opdi_arg_of(const opd_call *call, int i, int32_t tag) {
     if (OPDI_UNLIKELY((unsigned)i >= (unsigned)call->op->nargs)) {
-        (void)opd_fail(OPD_ERROR_KERNEL, "the kernel asks for argument %d of %d", i, call->op->nargs);
+        (void)opd_fail(OPD_ERROR_KERNEL, "the kernel reads argument %d, but the operator has %d argument(s), counted "
+                       "from 0", i, call->op->nargs);
         return NULL;
     }
     if (OPDI_LIKELY(call->args[i].tag == tag)) { return &call->args[i]; }
     if (call->args[i].tag != OPD_TAG_NONE) {
-        (void)opd_fail(OPD_ERROR_KERNEL, "the kernel asks for argument %d as another kind than %s", i,
+        (void)opd_fail(OPD_ERROR_KERNEL, "the kernel reads argument %d as another type than it has, which is %s", i,
                        opdi_value_kind(&call->args[i]));
     }
     return NULL;
@@ -54,7 +55,7 @@ static const opd_value *opdi_arg_list(const opd_call *call, int i, int32_t tag) 
     const opd_value *value = opdi_arg_of(call, i, tag);
     if (!value || OPDI_LIKELY(value->n >= 0 && (value->n == 0 || value->u.object))) { return value; }
     (void)opd_fail(OPD_ERROR_ARGUMENT, "argument '%s' is a list of %d elements%s", call->op->schema->args[i].name,
-                   value->n, value->u.object ? "" : " at NULL");
+                   value->n, value->u.object ? "" : ", but its pointer is NULL");
     return NULL;
 }
 opd_ints opd_arg_ints(const opd_call *call, int i) {
@@ -74,7 +75,7 @@ opd_scalar_type opd_arg_dtype(const opd_call *call, int i, opd_scalar_type if_no
     if (!value) { return if_none; }
     if (value->u.i < 0 || value->u.i > 127 || !opd_dtype_size((opd_scalar_type)value->u.i)) {
         if (!opd_ok()) { return if_none; }
-        (void)opd_fail(OPD_ERROR_DTYPE, "argument '%s': %lld is no dtype", call->op->schema->args[i].name,
+        (void)opd_fail(OPD_ERROR_DTYPE, "argument '%s': %lld is not a dtype", call->op->schema->args[i].name,
                        (long long)value->u.i);
         if (call->op->schema->args[i].keyword_only) { (void)opdi_fail_overload(call->op, call->args, i + 1); }
         return if_none;
@@ -188,7 +189,10 @@ OPDI_NOINLINE static int opdi_return_other(opd_call *call, opd_tensor *tensor) {
     int i = call->cursor;
     if (call->th->error != OPD_OK) { return -1; }
     if (i >= op->nrets) { return opdi_next_result(call); }
-    if (!tensor) { return opd_fail(OPD_ERROR_KERNEL, "the kernel returns NULL as result %d without an error", i); }
+    if (!tensor) {
+        return opd_fail(OPD_ERROR_KERNEL, "the kernel returns NULL as result %d without setting an error (opd_fail)",
+                        i);
+    }
     if (!(op->tensor_rets >> i & 1)) { return opdi_return_error(call, i, "Tensor"); }
     if (call->rets[i].u.t == tensor) {
         call->cursor = i + 1;
@@ -243,7 +247,7 @@ int opd_return_tensors(opd_call *call, opd_tensor *const *list, int64_t count) {
     }
     if (count < 0 || count > INT32_MAX || (count && !list)) {
         return opd_fail(OPD_ERROR_KERNEL, "the kernel returns a list of %lld tensors%s", (long long)count,
-                        list ? "" : " at NULL");
+                        list ? "" : ", but the pointer to them is NULL");
     }
     opd_tensor **copy = (opd_tensor **)opdi_ret_block((size_t)count * sizeof *copy);
     if (!copy) { return -1; }

@@ -49,7 +49,7 @@ static const opdi_kernel *opdi_typed_kernel(const opd_op *op) {
     return kernel;
 }
 static opdi_origin opdi_typed_place(const opd_op *op) {
-    const opdi_origin gone = {"a C function that is registered no more", 0};
+    const opdi_origin gone = {"a C function that is no longer registered", 0};
     const opdi_kernel *kernel = opdi_typed_kernel(op);
     return kernel ? kernel->place : gone;
 }
@@ -140,7 +140,7 @@ void opd_library_close(opd_library *lib) {
     opdi_unlock(&opdi_registry.lock);
     if (!lib) { return; }
     if (in_block) {
-        (void)opd_fail(OPD_ERROR_REGISTER, "opd_library_close inside the block of the library");
+        (void)opd_fail(OPD_ERROR_REGISTER, "opd_library_close was called inside the block of the same library");
         return;
     }
     opdi_library_undo(lib, NULL);
@@ -298,8 +298,8 @@ static int opdi_schema_set(opd_op *op, opd_schema *schema, int *patience) {
     const bool same = op->schema && opdi_schema_says_same(op->schema, schema);
     const uint64_t inside = opdi_self()->inside, oldest = op->schema && !same ? opdi_oldest_call() : UINT64_MAX;
     if (op->undefined >= oldest && (oldest == 0 || (inside && inside <= op->undefined) || --*patience < 0)) {
-        return opd_fail(OPD_ERROR_REGISTER, "%s was defined with another schema and is defined anew while a call that "
-                        "may know the old one is running", op->name);
+        return opd_fail(OPD_ERROR_REGISTER, "%s is being defined with another schema than before, while a call that "
+                        "may use the old schema is running", op->name);
     }
     if (op->undefined >= oldest) {
         opdi_unlock(&opdi_registry.lock);
@@ -502,7 +502,7 @@ OPDI_INTERNAL opd_op *opdi_def_text(opd_library *lib, const char *text, const op
                        "All def()s should be placed in the (unique) OPD_LIBRARY block for their namespace.", text,
                        opdi_kind_names[lib->kind]);
     } else if (options && (unsigned)options->alias > OPD_ALIAS_INTERNAL_SPECIAL_CASE) {
-        (void)opd_fail(OPD_ERROR_REGISTER, "opd_def(\"%s\"): %d is no alias kind", text, (int)options->alias);
+        (void)opd_fail(OPD_ERROR_REGISTER, "opd_def(\"%s\"): %d is not an alias kind", text, (int)options->alias);
     } else {
         opd_schema *schema = opdi_schema_parse(text, strlen(text), lib->ns, false);
         if (schema) { op = opdi_def_schema(lib, schema, options); }
@@ -635,11 +635,11 @@ static int opdi_register_part(opd_library *lib, const char *name, opd_key key, o
     (void)opdi_place_text(meta ? meta->place : implicit ? implicit->place : lib->place, place, sizeof place);
     opdi_unlock(&opdi_registry.lock);
     if (meta) {
-        (void)opd_fail(OPD_ERROR_REGISTER, "register_fake(...): the operator %s already has a fake impl, %s. Please "
+        (void)opd_fail(OPD_ERROR_REGISTER, "opd_fake_register: the operator %s already has a fake impl, %s. Please "
                        "either remove that registration or don't call opd_fake_register (opd_impl_key at \"Meta\" "
                        "replaces it).", qualified, place);
     } else if (implicit) {
-        (void)opd_fail(OPD_ERROR_REGISTER, "register_fake(...): the operator %s already has an implementation for this "
+        (void)opd_fail(OPD_ERROR_REGISTER, "opd_fake_register: the operator %s already has an implementation for this "
                        "device type via a pre-existing registration to CompositeImplicitAutograd, %s. Such operators "
                        "do not need a fake impl; instead, the operator will decompose into its constituents and those "
                        "can have fake impls defined on them.", qualified, place);

@@ -219,14 +219,14 @@ static void opdi_lean_hint(const char *name, char *text, size_t size) {
     if (strncmp(name, "c10d::", 6) == 0 || strncmp(name, "_c10d_functional", 16) == 0) { all = "collectives"; }
     if (OPDI_LOAD(&opdi_lean_has_all) || (!all && strchr(name, ':') && strncmp(name, "aten::", 6) != 0)) { return; }
     if (all || opdi_lean_card_of(name, card, sizeof card)) {
-        (void)snprintf(text, size, "; OPD_LEAN keeps the operators whose functions the program calls: say OPD_KEEP(%s) "
-                       "before to keep this one", all ? all : card);
+        (void)snprintf(text, size, "; with OPD_LEAN, a program contains only the operators whose functions it calls: "
+                       "write OPD_KEEP(%s) before this line to keep this one", all ? all : card);
         return;
     }
     opdi_lean_family(name, card, sizeof card);
     if (!*card) { return; }
-    (void)snprintf(text, size, "; OPD_LEAN keeps the operators whose functions the program calls: say OPD_KEEP before, "
-                   "of the one that has this form: %s", card);
+    (void)snprintf(text, size, "; with OPD_LEAN, a program contains only the operators whose functions it calls: write "
+                   "OPD_KEEP before this line, with the operator that has this form: %s", card);
 }
 #endif
 OPDI_INTERNAL const char *opdi_undefined_why(const opd_op *op);
@@ -299,12 +299,12 @@ static int opdi_lean_check(const opd_library *lib, const char *name, const char 
     const opd_op *const op = opdi_lookup_used(name, strlen(name));
     if (op && opdi_is_defined(op)) { return 0; }
     if (opdi_lean_card_of(name, card, sizeof card)) {
-        return opd_fail(OPD_ERROR_REGISTER, "%s: %s is a built-in operator that OPD_LEAN does not keep: say "
-                        "OPD_KEEP(%s) before", what, name, card);
+        return opd_fail(OPD_ERROR_REGISTER, "%s: %s is a built-in operator that OPD_LEAN does not keep: write "
+                        "OPD_KEEP(%s) before this line", what, name, card);
     }
     if (strstr(name + strcspn(name, "."), "out")) { opdi_lean_family(name, card, sizeof card); } else { card[0] = 0; }
     return !*card ? 0 : opd_fail(OPD_ERROR_REGISTER, "%s: %s is a form of a built-in operator that OPD_LEAN does not "
-                                 "keep: say OPD_KEEP before, of %s", what, name, card);
+                                 "keep: write OPD_KEEP before this line, with %s", what, name, card);
 }
 #endif
 
@@ -390,8 +390,9 @@ opd_op *opd_op_builtin(opd_op_id id) {
     }
 #if defined(OPD_LEAN)
     if (!op && !OPDI_LOAD(&opdi_lean_cards[id])) {
-        (void)opd_fail(OPD_ERROR_NOT_FOUND, "built-in operator %d is not in this program: OPD_LEAN keeps the operators "
-                       "whose functions the program calls; say OPD_KEEP(conv2d) before to keep OPD_OP_conv2d", (int)id);
+        (void)opd_fail(OPD_ERROR_NOT_FOUND, "built-in operator %d is not in this program: with OPD_LEAN, a program "
+                       "contains only the operators whose functions it calls; to keep OPD_OP_conv2d, for example, "
+                       "write OPD_KEEP(conv2d) before this line", (int)id);
     }
 #endif
     return op;
@@ -438,7 +439,9 @@ static int opdi_signature_error(const opd_op *op, const char *what, int i, char 
 static int opdi_op_check(const opd_op *op, const char *signature) {
     int nargs = signature ? (int)strlen(signature) - 1 : -1;
     char r = signature ? signature[0] : 0;
-    if (!opdi_is_defined(op)) { return opd_fail(OPD_ERROR_NOT_FOUND, "no schema to check a signature against"); }
+    if (!opdi_is_defined(op)) {
+        return opd_fail(OPD_ERROR_NOT_FOUND, "%s is not defined, so its signature cannot be checked", op->name);
+    }
     if (nargs < 0 || nargs > op->nargs || (nargs < op->nargs && !op->schema->args[nargs].has_default)) {
         return opd_fail(OPD_ERROR_REGISTER, "Tried to access or call an operator with a wrong signature. operator: %s. "
                         "The number of arguments is different. %d vs %d.", op->name, nargs, op->nargs);
@@ -460,7 +463,7 @@ int opd_op_check(const opd_op *op, const char *signature) {
     const uint64_t was = opdi_enter(thread);
     int rc = -1;
     if (op) { rc = opd_ok() ? opdi_op_check(op, signature) : -1; }
-    else { (void)opd_fail(OPD_ERROR_NOT_FOUND, "no schema to check a signature against"); }
+    else { (void)opd_fail(OPD_ERROR_NOT_FOUND, "opd_op_check: the operator is NULL"); }
     opdi_leave(thread, was);
     return rc;
 }

@@ -104,10 +104,12 @@ static int64_t opdi_observer_add(const opd_observer *desc, bool local) {
     opdi_observer **at;
     int count = 0;
     if (!desc || (!desc->begin && !desc->end) || (desc->kinds & ~(unsigned)OPDI_OBSERVE_ALL)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "an observer needs a callback, and kinds that there are"), 0;
+        return opd_fail(OPD_ERROR_ARGUMENT, "an observer needs a callback (`begin` or `end`), and its `kinds` must be "
+                        "OPD_OBSERVE_... values"), 0;
     }
     if (!(desc->sampling >= 0 && desc->sampling <= 1)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "an observer's sampling is a probability, not %g", desc->sampling), 0;
+        return opd_fail(OPD_ERROR_ARGUMENT, "the `sampling` of an observer must be a probability from 0 to 1, not %g",
+                        desc->sampling), 0;
     }
     opdi_observer *observer = (opdi_observer *)opdi_alloc(sizeof *observer);
     if (!observer) { return 0; }
@@ -129,8 +131,8 @@ static int64_t opdi_observer_add(const opd_observer *desc, bool local) {
     if (!handle) {
         observer->desc.destroy = NULL;            /* the caller keeps the user pointer */
         opdi_observer_drop(observer, 1);
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "more than %d observers of %s", OPDI_MAX_OBSERVERS / 2,
-                       local ? "one thread" : "all threads");
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "more than %d observers of %s cannot be added",
+                       OPDI_MAX_OBSERVERS / 2, local ? "one thread" : "all threads");
     }
     return handle;
 }

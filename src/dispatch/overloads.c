@@ -183,8 +183,8 @@ static opd_op *opdi_overloads_error(const opd_overloads *set, const opdi_overloa
     const int room = list->count > 0 ? OPDI_MAX(((int)sizeof text - count) / (int)list->count, 100) : 0;
     opd_value bound[OPD_MAX_ARGS];
     if (list->count == 0) {
-        (void)opd_fail(OPD_ERROR_NOT_FOUND, "%s() has no overload that is defined any more: the libraries of all have "
-                       "been closed or unloaded", name);
+        (void)opd_fail(OPD_ERROR_NOT_FOUND, "%s() has no overload left: the libraries of all its overloads have been "
+                       "closed or unloaded", name);
         return NULL;
     }
     for (int i = 0; i < list->count && count + 20 < (int)sizeof text; i++) {
@@ -206,7 +206,10 @@ static opd_op *opdi_overloads_error(const opd_overloads *set, const opdi_overloa
 static opd_op *opdi_overloads_bind(opd_overloads *set, opdi_given *given, opd_value *bound) {
     const opdi_overload_list *list = set ? opdi_overloads_list(set) : NULL;
     int at;
-    if (!set && opd_ok()) { (void)opd_fail(OPD_ERROR_NOT_FOUND, "a call through overloads that are NULL"); }
+    if (!set && opd_ok()) {
+        (void)opd_fail(OPD_ERROR_NOT_FOUND, "the overloads of a call are NULL (opd_overloads_find returns NULL if it "
+                       "finds none)");
+    }
     if (!list || !opd_ok()) { return NULL; }
     for (int pass = set->wrap ? 1 : 0; pass < 2; pass++) {
         given->numbers = pass == 1;

@@ -70,7 +70,7 @@ OPDI_INTERNAL const char *opdi_arg_print(const opdi_arg *arg, char *buf, size_t 
 /* Sets an error.  Tables replace fallthrough kernels, so this function should never be called. */
 int opd_fallthrough(opd_call *call) {
     (void)call;
-    return opd_fail(OPD_ERROR_KERNEL, "a fallthrough kernel was called");
+    return opd_fail(OPD_ERROR_KERNEL, "OPD_FALLTHROUGH was called as a kernel, but can only be registered");
 }
 int opd_not_differentiable(opd_backward_call *bw) {
     (void)bw;
@@ -117,8 +117,8 @@ OPDI_INTERNAL void opdi_gone_give_back(void) {
     opdi_registry.warned_gone |= many;
     opdi_unlock(&opdi_registry.lock);
     if (many) {
-        opd_warn("Warning only once: more than %d tables and kernels that were registered and closed wait for a call "
-                 "that began before. Their memory is given back when it ends.", OPDI_MANY_GONE);
+        opd_warn("Warning only once: more than %d tables and kernels of closed libraries cannot be freed yet, because "
+                 "a call that began before is still running. They are freed when it ends.", OPDI_MANY_GONE);
     }
     while (first) {
         opdi_gone *gone = first;
@@ -315,8 +315,8 @@ OPDI_NOINLINE static void opdi_start(void) {
         if (!block) { break; }
         opdi_block_run(block);
         if (thread->error != OPD_OK && failed == OPD_OK) {
-            (void)opdi_fail_more(" (the block ran because this was the first use of the dispatcher; what stands behind "
-                                 "the mistake in the block is not registered)");
+            (void)opdi_fail_more(" (the block ran because this was the first use of the dispatcher; the lines of the "
+                                 "block after the mistake registered nothing)");
             failed = thread->error;
             memcpy(message, thread->message, sizeof message);
         }

@@ -82,9 +82,9 @@ OPDI_INTERNAL uintptr_t opdi_unmapped_end;
    was freed: the place of a scope, an operator whose kernel has returned, or NULL if it is unknown. */
 OPDI_INTERNAL const char *opdi_dead_why(const opd_tensor *tensor, char *buf, size_t cap) {
     const uintptr_t at = (uintptr_t)tensor->data;
-    if (tensor->data == opdi_released) { return "it was released by the last who had kept it"; }
+    if (tensor->data == opdi_released) { return "its last reference was released (opd_release)"; }
     if (!at || (at >= OPDI_LOAD(&opdi_unmapped_begin) && at < OPDI_LOAD(&opdi_unmapped_end))) {
-        return "the scope that it belonged to has ended, or it was released";
+        return "the scope of the tensor has ended, or it was released";
     }
     (void)snprintf(buf, cap, strstr(tensor->data, "::") ? "the scope of a kernel of %s has ended"
                    : "the scope that begins at %s has ended", tensor->data);
@@ -119,13 +119,13 @@ OPDI_INTERNAL int opdi_any_dead_value(const opd_value *value, int count, const c
 
 /* The slow paths of opdi_retain and opdi_drop_last: for a tensor that was freed, or that its own grad_fn saves. */
 OPDI_NOINLINE OPDI_INTERNAL void opdi_own_retain(opd_tensor *tensor) {
-    if (opdi_is_dead(tensor)) { (void)opdi_dead_error(tensor, "to be held"); }
+    if (opdi_is_dead(tensor)) { (void)opdi_dead_error(tensor, "keeping a tensor"); }
     else { OPDI_ACQUIRE(&opdi_partings.tape)->retain(tensor); }
 }
 OPDI_NOINLINE OPDI_INTERNAL bool opdi_own_drop(opd_tensor *tensor) {
     if (!opdi_is_dead(tensor)) { return OPDI_ACQUIRE(&opdi_partings.tape)->drop(tensor); }
-    (void)opd_fail(OPD_ERROR_ARGUMENT, "a tensor was released that is gone: it was released more often than it was "
-                   "kept, or had not been kept (opd_keep) when its scope ended");
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "a tensor was released that has been freed: it was released more often than it "
+                   "was kept, or was not kept (opd_keep) when its scope ended");
     return false;
 }
 
@@ -241,8 +241,8 @@ OPDI_COLD_BEGIN
 OPDI_NOINLINE OPDI_INTERNAL void opdi_root_warn(opdi_thread *thread, const opd_op *op) {
     if (thread->warned_root || thread->scope_depth > 0) { return; }
     thread->warned_root = 1;
-    opd_warn("%lld tensors wait in the root scope, the last one from %s: is an OPD_SCOPE missing in a loop?",
-             (long long)thread->top, op ? opd_op_name(op) : "no operator");
+    opd_warn("%lld tensors are in the root scope, which frees them only when the thread ends (the last one was made by "
+             "%s): is an OPD_SCOPE missing in a loop?", (long long)thread->top, op ? opd_op_name(op) : "no operator");
 }
 OPDI_COLD_END
 
@@ -343,7 +343,7 @@ void opd_scope_close(opd_scope *scope) {
     if (!scope || !scope->open) { return; }
     if (OPDI_UNLIKELY(thread->current && scope->depth <= opdi_call_scope_depth(thread->current))) {
         if (!opdi_is_left(thread)) {
-            (void)opd_fail(OPD_ERROR_KERNEL, "a kernel may not close a scope that was opened outside it");
+            (void)opd_fail(OPD_ERROR_KERNEL, "a kernel closed a scope that was opened outside of the kernel");
             return;                               /* still open: its owner will close it */
         }
         (void)opdi_forget_left(thread);

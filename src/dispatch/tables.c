@@ -92,8 +92,8 @@ OPDI_INTERNAL size_t opdi_table_text(const opd_op *op, char *buf, size_t cap);
 OPDI_NOINLINE static int opdi_ambiguous_kernel(opd_call *call) {
     return opd_fail(OPD_ERROR_NO_KERNEL, "'%s' has kernels registered to both CompositeImplicitAutograd and a backend "
                     "mapped to AutogradOther. This makes the backend kernel unreachable; the dispatcher will always "
-                    "prefer the CompositeImplicitAutograd lowering. Register an Autograd kernel, or in place of the "
-                    "composite one a CompositeExplicitAutograd kernel.", call->op->name);
+                    "prefer the CompositeImplicitAutograd lowering. Register an Autograd kernel, or a "
+                    "CompositeExplicitAutograd kernel instead of the composite one.", call->op->name);
 }
 
 OPDI_INTERNAL uint32_t opdi_on_the_cpu;                  /* opd_cpu_fallback_set: a bit for each backend */
@@ -113,26 +113,26 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_missing_kernel(opd_call *call) {
     (void)opdi_table_text(call->op, have, sizeof have);
     opdi_unlock(&opdi_registry.lock);
     if (none) {
-        return opd_fail(OPD_ERROR_NO_KERNEL, "Could not run '%s' with arguments from the '%s' backend. '%s' is defined "
-                        "and has no kernel: register one (opd_impl_key, or a field of the card)", call->op->name,
-                        opd_key_name(call->slot), call->op->name);
+        return opd_fail(OPD_ERROR_NO_KERNEL, "Could not run '%s' with arguments from the '%s' backend. '%s' is "
+                        "defined, but has no kernel: register one (opd_impl_key, or a field of opd_op_desc)",
+                        call->op->name, opd_key_name(call->slot), call->op->name);
     }
     if (call->slot == OPD_KEY_UNDEFINED) {
-        return opd_fail(OPD_ERROR_NO_KERNEL, "There were no tensor arguments to this function (e.g., "
-                        "you passed an empty list of Tensors), but no fallback function is registered for schema "
-                        "%s. Give it a Device argument, which then says whose kernel is meant, or a kernel of every "
-                        "device (`any`).\nAvailable functions are [%s]", call->op->name, have);
+        return opd_fail(OPD_ERROR_NO_KERNEL, "There were no tensor arguments to this function (e.g., you passed an "
+                        "empty list of Tensors), but no fallback function is registered for schema %s. Give the "
+                        "operator a Device argument, which then selects the kernel, or a kernel for all devices (`any` "
+                        "of opd_op_desc).\nAvailable functions are [%s]", call->op->name, have);
     }
     if (call->slot == OPD_KEY_META && call->th->innermost.fake) {
         return opd_fail(OPD_ERROR_NO_KERNEL, "There was no fake impl registered for %s. This is necessary for it to "
-                        "run in a fake mode: declare one (`fake` of the card, or opd_fake_register), which "
-                        "gives results of the right sizes with opd_result. It is only available for these backends: "
+                        "run in a fake mode: register a fake kernel (`fake` of opd_op_desc, or opd_fake_register) that "
+                        "makes results of the right sizes with opd_result. It is only available for these backends: "
                         "[%s]", call->op->name, have);
     }
     if (call->slot == OPD_KEY_META) {
         return opd_fail(OPD_ERROR_NO_KERNEL, "attempted to run this operator with Meta tensors, but there was no fake "
-                        "impl or Meta kernel registered. Give it a fake kernel (`fake` of the card, or "
-                        "opd_fake_register), which gives results of the right sizes with opd_result. '%s' is only "
+                        "impl or Meta kernel registered. Register a fake kernel (`fake` of opd_op_desc, or "
+                        "opd_fake_register) that makes results of the right sizes with opd_result. '%s' is only "
                         "available for these backends: [%s]", call->op->name, have);
     }
     return opd_fail(OPD_ERROR_NO_KERNEL, "Could not run '%s' with arguments from the '%s' backend. "
@@ -264,14 +264,15 @@ opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char 
         return NULL;
     }
     if (!ns || strlen(ns) >= sizeof lib->ns || !opdi_is_identifier(ns)) {
-        (void)opd_fail(OPD_ERROR_REGISTER, "a library's namespace has 1 to 63 letters, digits and _, no digit first");
+        (void)opd_fail(OPD_ERROR_REGISTER, "the namespace of a library must have 1 to 63 letters, digits and "
+                       "underscores, and must not begin with a digit");
         return NULL;
     }
     if (key && (next = opd_key_parse(key)) == OPD_KEY_INVALID) { return NULL; }
     if (next == OPD_KEY_UNDEFINED) { next = OPD_KEY_INVALID; }    /* the catch-all: the same as no key */
     if (kind != OPD_IMPL && (strcmp(ns, "_") == 0 || next != OPD_KEY_INVALID)) {
         (void)opd_fail(OPD_ERROR_REGISTER, next != OPD_KEY_INVALID
-                       ? "%s \"%s\" takes no dispatch key"
+                       ? "%s \"%s\" cannot have a dispatch key"
                        : "%s: cannot define operators in the wildcard namespace \"%s\"", opdi_kind_names[kind], ns);
         return NULL;
     }

@@ -111,7 +111,7 @@ static int opdi_inflate_symbol(opdi_inflate *state, const opdi_prefix *prefix) {
         first += prefix->count[len];
     }
     state->wrong = state->bits < 15 ? "the compressed data ends too early"
-        : "a code in the compressed data stands for nothing";
+        : "the compressed data contains an undefined code";
     return -1;
 }
 
@@ -122,7 +122,7 @@ static void opdi_inflate_codes(opdi_inflate *state) {
         if (symbol < 0 || symbol == 256) { return; }
         if (symbol < 256) {
             if (state->at == state->length) {
-                state->wrong = "there is more compressed data than the entry says";
+                state->wrong = "the compressed data is longer than the entry says";
                 return;
             }
             state->out[state->at++] = (unsigned char)symbol;
@@ -133,7 +133,7 @@ static void opdi_inflate_codes(opdi_inflate *state) {
         size_t len = symbol < 8 ? (size_t)symbol + 3 : symbol == 28 ? 258 : ((size_t)(4 + symbol % 4) << extra) + 3;
         len += opdi_inflate_bits(state, extra);
         if (symbol > 28 || (symbol = opdi_inflate_symbol(state, &state->distances)) < 0 || symbol > 29) {
-            if (!state->wrong) { state->wrong = "a code in the compressed data stands for nothing"; }
+            if (!state->wrong) { state->wrong = "the compressed data contains an undefined code"; }
             return;
         }
         /* symbols of distances: 4 without extra bits, then 2 for each number of extra bits */
@@ -142,11 +142,11 @@ static void opdi_inflate_codes(opdi_inflate *state) {
         back += opdi_inflate_bits(state, extra);
         if (state->wrong) { return; }
         if (back > state->at) {
-            state->wrong = "the compressed data refers to what is before its beginning";
+            state->wrong = "the compressed data refers to bytes before its beginning";
             return;
         }
         if (len > state->length - state->at) {
-            state->wrong = "there is more compressed data than the entry says";
+            state->wrong = "the compressed data is longer than the entry says";
             return;
         }
         for (; len; len--, state->at++) { state->out[state->at] = state->out[state->at - back]; }
@@ -161,11 +161,11 @@ static void opdi_inflate_stored(opdi_inflate *state) {
     unsigned check = opdi_inflate_bits(state, 16);
     if (state->wrong) { return; }
     if ((count ^ check) != 0xffff) {
-        state->wrong = "the length of a stored block is not what its complement says";
+        state->wrong = "the length of a stored block does not match its complement";
         return;
     }
     if (count > state->length - state->at) {
-        state->wrong = "there is more compressed data than the entry says";
+        state->wrong = "the compressed data is longer than the entry says";
         return;
     }
     for (; count && state->bits; count--) { state->out[state->at++] = (unsigned char)opdi_inflate_bits(state, 8); }
@@ -216,7 +216,7 @@ static void opdi_inflate_tables(opdi_inflate *state, bool fixed) {
     }
     return;
 bad:
-    state->wrong = "the compressed data has a table of codes that is none";
+    state->wrong = "the compressed data contains an invalid table of codes";
 }
 
 /* Unpacks the `length` bytes of compressed data into out_n bytes at `out`, which they must fill exactly.  Returns NULL,
@@ -236,16 +236,16 @@ OPDI_INTERNAL const char *opdi_inflate_all(opdi_inflate *state, const unsigned c
         last = opdi_inflate_bits(state, 1) != 0;
         unsigned kind = opdi_inflate_bits(state, 2);
         if (state->wrong) { break; }
-        if (kind == 3) { state->wrong = "a block of the compressed data is of no kind that there is"; }
+        if (kind == 3) { state->wrong = "a block of the compressed data has an unknown type"; }
         else if (kind == 0) { opdi_inflate_stored(state); }
         else {
             opdi_inflate_tables(state, kind == 1);
             opdi_inflate_codes(state);
         }
     }
-    if (!state->wrong && state->at != out_n) { state->wrong = "there is less compressed data than the entry says"; }
+    if (!state->wrong && state->at != out_n) { state->wrong = "the compressed data is shorter than the entry says"; }
     if (!state->wrong && (state->at_in < state->end || state->bits > 7)) {
-        state->wrong = "something follows the compressed data";
+        state->wrong = "more bytes follow the end of the compressed data";
     }
     return state->wrong;
 }

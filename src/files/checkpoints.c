@@ -31,16 +31,16 @@ static int64_t opdi_checkpoint_member(opdi_checkpoint_walk *walk, uint32_t key) 
 static int opdi_checkpoint_dims(opdi_checkpoint_walk *walk, uint32_t list) {
     const opdi_pickle_node *node = opdi_pickle_at(&walk->pickle, list);
     if (node->kind != OPDI_PICKLE_TUPLE && node->kind != OPDI_PICKLE_LIST) {
-        return opdi_bad(walk->pickled, OPDI_NOWHERE, "sizes or strides that are no tuple");
+        return opdi_bad(walk->pickled, OPDI_NOWHERE, "the sizes or strides of a tensor are not a tuple");
     }
     if (node->value > OPD_MAX_DIMS) {
-        return opdi_bad(walk->pickled, OPDI_NOWHERE, "a tensor of %lld dims, %d are allowed", (long long)node->value,
-                        OPD_MAX_DIMS);
+        return opdi_bad(walk->pickled, OPDI_NOWHERE, "a tensor has %lld dimensions, but at most %d are supported",
+                        (long long)node->value, OPD_MAX_DIMS);
     }
     for (uint32_t item = node->first; item; item = opdi_pickle_item_at(&walk->pickle, item)->next) {
         const opdi_pickle_node *size = opdi_pickle_at(&walk->pickle, opdi_pickle_item_at(&walk->pickle, item)->node);
         if (size->kind != OPDI_PICKLE_INT || size->value < 0) {
-            return opdi_bad(walk->pickled, OPDI_NOWHERE, "a size or stride that is no number from 0 on");
+            return opdi_bad(walk->pickled, OPDI_NOWHERE, "a size or stride is not a number, or is negative");
         }
         opdi_string_add_n(&walk->file->dims, (const char *)(const void *)&size->value, sizeof size->value);
     }
@@ -51,8 +51,8 @@ static int opdi_checkpoint_dims(opdi_checkpoint_walk *walk, uint32_t list) {
 static int opdi_checkpoint_part(opdi_checkpoint_walk *walk, int64_t member, int bytes) {
     opdi_named *named = opdi_named_of(walk->file, member);
     if (walk->file->swap && named->row && named->row != bytes) {
-        return opdi_bad(walk->pickled, OPDI_NOWHERE,
-                        "elements of %d and of %d bytes in one storage of the other byte order", named->row, bytes);
+        return opdi_bad(walk->pickled, OPDI_NOWHERE, "a storage in the other byte order has elements of %d bytes and "
+                        "of %d bytes", named->row, bytes);
     }
     named->row = bytes;
     return 0;
@@ -72,7 +72,7 @@ OPDI_INTERNAL int opdi_checkpoint_tensor(opdi_checkpoint_walk *walk, uint32_t no
     int64_t at = 0;
     int strides = 1;
     if (!whole && !opdi_pickle_is(pickle, offset, OPDI_PICKLE_INT)) {
-        return opdi_bad(walk->pickled, OPDI_NOWHERE, "a tensor's offset that is no number");
+        return opdi_bad(walk->pickled, OPDI_NOWHERE, "the offset of a tensor is not a number");
     }
     if ((named->member = opdi_checkpoint_member(walk, opdi_pickle_get(pickle, storage, 1))) < 0) { return -1; }
     named->row = (int)dtype;
@@ -91,7 +91,7 @@ OPDI_INTERNAL int opdi_checkpoint_tensor(opdi_checkpoint_walk *walk, uint32_t no
     }
     if (walk->file->dims.failed || strides != named->ndim) {
         return !opd_ok() ? -1
-            : opdi_bad(walk->pickled, OPDI_NOWHERE, "a tensor of %d sizes and %d strides", named->ndim, strides);
+            : opdi_bad(walk->pickled, OPDI_NOWHERE, "a tensor has %d sizes, but %d strides", named->ndim, strides);
     }
     const int64_t *dims = named->ndim ? (const int64_t *)(void *)walk->file->dims.data + named->dims : NULL;
     const int64_t reach = dims ? opdi_extent(dims, dims + named->ndim, named->ndim) : 1;
@@ -105,9 +105,9 @@ OPDI_INTERNAL int opdi_checkpoint_tensor(opdi_checkpoint_walk *walk, uint32_t no
                         walk->path.length ? walk->path.data : "", (long long)elements, (unsigned long long)bytes);
     }
     if (bytes - (uint64_t)(elements * opdi_pickle_globals[type].bytes) >= (uint64_t)opdi_pickle_globals[type].bytes) {
-        return opdi_bad(walk->pickled, OPDI_NOWHERE,
-                        "the tensor '%.200s' has a storage of %lld elements, which takes %llu bytes in the file",
-                        walk->path.length ? walk->path.data : "", (long long)elements, (unsigned long long)bytes);
+        return opdi_bad(walk->pickled, OPDI_NOWHERE, "the tensor '%.200s' has a storage of %lld elements, but the "
+                        "storage has %llu bytes in the file", walk->path.length ? walk->path.data : "",
+                        (long long)elements, (unsigned long long)bytes);
     }
     named->data = (size_t)(at * size);
     return opdi_checkpoint_part(walk, named->member, (int)size >> opd_dtype_is_complex(dtype));
@@ -231,7 +231,7 @@ static int opdi_python_write(opdi_pickle *pickle, uint32_t node, int depth, opdi
     const opdi_pickle_node *const its = opdi_pickle_at(pickle, node);
     const unsigned char *const data = pickle->source->data + its->text;
     char text[200];
-    if (depth > 20) { return opdi_bad(pickle->source, OPDI_NOWHERE, "a dict's key that is nested too deep"); }
+    if (depth > 20) { return opdi_bad(pickle->source, OPDI_NOWHERE, "a key of a dict is nested too deep"); }
     if (opdi_pickle_work(pickle, its->kind == OPDI_PICKLE_TEXT ? 4 * (uint64_t)its->value : 4)) { return -1; }
     switch (its->kind) {
     case OPDI_PICKLE_NONE: opdi_string_add(out, "None"); break;
@@ -347,7 +347,7 @@ static int opdi_checkpoint_value(opdi_checkpoint_walk *walk, uint32_t at, opdi_n
     if (opdi_checkpoint_plain(node, &value)) { return opdi_checkpoint_put_value(walk, value, named); }
     switch (node->kind) {
     case OPDI_PICKLE_TEXT: case OPDI_PICKLE_NUMPY:
-        if (node->value > INT32_MAX) { return opdi_bad(walk->pickled, node->text, "a text of more than 2 GiB"); }
+        if (node->value > INT32_MAX) { return opdi_bad(walk->pickled, node->text, "a string has more than 2 GiB"); }
         return opdi_checkpoint_text(walk, walk->pickled->data + node->text, (size_t)node->value, named);
     case OPDI_PICKLE_GLOBAL: {                      /* long and unicode are int and str in Python 2 */
         const char *word = opdi_pickle_globals[node->value].name;
@@ -446,8 +446,8 @@ static int opdi_checkpoint_below(opdi_checkpoint_walk *walk, uint32_t node, int 
     if (depth > OPDI_CHECKPOINT_DEPTH || steps > 100000 + 4 * (uint64_t)walk->pickle.at ||
         text > 1000000 + 256 * (uint64_t)walk->pickle.at) {
         return opdi_bad(walk->pickled, OPDI_NOWHERE, depth > OPDI_CHECKPOINT_DEPTH
-                        ? "dicts and lists within each other more than 100 deep"
-                        : "so much from a pickle of %llu bytes", (unsigned long long)walk->pickle.at);
+                        ? "dicts and lists are nested more than 100 deep"
+                        : "a pickle of %llu bytes makes too many objects", (unsigned long long)walk->pickle.at);
     }
     walk->steps++;
     walk->depth = depth;
@@ -575,7 +575,7 @@ OPDI_INTERNAL int opdi_checkpoint_order(opd_tensor_file *file, const char *root,
     if (i < 0 || opdi_zip_bytes(file, opdi_named_of(file, i), 1, &source, &own)) { return opd_ok() ? 0 : -1; }
     const bool big = source.length == 3 && memcmp(source.data, "big", 3) == 0;
     const int rc = big || (source.length == 6 && memcmp(source.data, "little", 6) == 0) ? 0
-        : opdi_bad(&source, OPDI_NOWHERE, "a byte order that is neither little nor big");
+        : opdi_bad(&source, OPDI_NOWHERE, "the byte order is neither little nor big");
     file->swap = big != opdi_big_endian();
     opdi_free(own, source.length);
     return rc;
@@ -590,7 +590,7 @@ OPDI_INTERNAL int opdi_checkpoint_parse(opd_tensor_file *file, int64_t i) {
     size_t at = 0;
     source.entry = opdi_named_name(file, i);
     if (named->method && named->full / 100 > named->end - named->data) {
-        return opdi_bad(&source, named->begin, "a pickle of %llu bytes packed in %llu",
+        return opdi_bad(&source, named->begin, "a pickle of %llu bytes cannot be compressed to %llu bytes",
                         (unsigned long long)named->full, (unsigned long long)(named->end - named->data));
     }
     if (opdi_zip_bytes(file, named, 1, &source, &own)) { return -1; }
@@ -655,7 +655,8 @@ static int opdi_legacy_storage(opdi_checkpoint_walk *walk, const opdi_string *ke
     const uint32_t found = its ? its->node : 0;
     opdi_named named;
     if (!found || source->length - *at < 8) {
-        return opdi_bad(source, *at, found ? "the file ends in front of a storage" : "a storage that no tensor has");
+        return opdi_bad(source, *at, found ? "the file ends before a storage"
+                        : "a storage does not belong to a tensor");
     }
     const uint32_t word = opdi_pickle_get(&walk->pickle, found, 0);
     const uint64_t size = (uint64_t)opdi_pickle_globals[opdi_pickle_at(&walk->pickle, word)->value].bytes;
@@ -700,7 +701,7 @@ OPDI_INTERNAL int opdi_legacy_parse(opd_tensor_file *file) {
             const opdi_legacy_key key = opdi_legacy_key_of(&file->source, &other, its->node, 0);
             (void)opdi_legacy_storage(&walk, &keys, &key, &at);
         } else {
-            (void)opdi_bad(&file->source, at, "the key of a storage is no text");
+            (void)opdi_bad(&file->source, at, "the key of a storage is not a string");
         }
         item = its->next;
     }
@@ -728,19 +729,21 @@ OPDI_INTERNAL int opdi_checkpoint_strange(const opd_tensor_file *file, const opd
     its.entry = file->text.data + named->name;
     if (why == OPDI_FOREIGN || why == OPDI_FOREIGN_TENSORS) {
         const opd_value *const value = (const opd_value *)(const void *)file->values.data + named->data;
-        return opdi_bad(source, OPDI_NOWHERE, "%.300s, which is not one of the classes and functions that are data%s",
-                        file->text.data + value->u.i, why == OPDI_FOREIGN ? ": the other entries can be read"
-                        : "; there are tensors in it: save its state_dict() with PyTorch");
+        return opdi_bad(source, OPDI_NOWHERE, "the value is made by %.300s, which is not one of the classes and "
+                        "functions that can be read%s", file->text.data + value->u.i, why == OPDI_FOREIGN
+                        ? ": the other entries can be read"
+                        : "; it contains tensors: save its state_dict() with PyTorch");
     }
-    if (why == OPDI_BIG_INT) { return opdi_bad(source, OPDI_NOWHERE, "an integer of more than 64 bits"); }
+    if (why == OPDI_BIG_INT) { return opdi_bad(source, OPDI_NOWHERE, "the integer has more than 64 bits"); }
     if (strcmp(opdi_pickle_globals[why].name, "_reconstruct") == 0 ||
         strcmp(opdi_pickle_globals[why].name, "_frombuffer") == 0) {
-        return opdi_bad(source, OPDI_NOWHERE, "an array of NumPy: save torch.from_numpy(x)");
+        return opdi_bad(source, OPDI_NOWHERE, "the value is an array of NumPy, which cannot be read: save "
+                        "torch.from_numpy(x) instead");
     }
     return opdi_pickle_globals[why].call == OPDI_GLOBAL_WORD
-        ? opdi_bad(source, OPDI_NOWHERE, "the dtype %s is not there", opdi_pickle_globals[why].name)
-        : opdi_bad(source, OPDI_NOWHERE, "made by %s.%s, which is not read here", opdi_pickle_globals[why].module,
-                   opdi_pickle_globals[why].name);
+        ? opdi_bad(source, OPDI_NOWHERE, "the dtype %s is not supported", opdi_pickle_globals[why].name)
+        : opdi_bad(source, OPDI_NOWHERE, "the value is made by %s.%s, which cannot be read",
+                   opdi_pickle_globals[why].module, opdi_pickle_globals[why].name);
 }
 /* Returns the tensor of an entry of a checkpoint, which may share its storage with tensors of other entries.  If the
    entry is not a tensor (of a run: element k), returns NULL and sets an error. */
@@ -756,8 +759,8 @@ OPDI_INTERNAL opd_tensor *opdi_checkpoint_read(const opd_tensor_file *file, cons
     if (named->member < 0) {
         char number[24] = "";
         if (named->end) { (void)snprintf(number, sizeof number, "%lld", (long long)k); }
-        (void)opd_fail(OPD_ERROR_FILE, "%s: %.500s, entry '%.300s%s': this is no tensor: opd_tensor_file_value reads "
-                       "it", source.who, source.path, source.entry, number);
+        (void)opd_fail(OPD_ERROR_FILE, "%s: %.500s, entry '%.300s%s': this is not a tensor: read it with "
+                       "opd_tensor_file_value", source.who, source.path, source.entry, number);
         return NULL;
     }
     const opd_tensor *bytes = opdi_checkpoint_bytes(file, named->member);

@@ -97,8 +97,8 @@ OPDI_INTERNAL int opdi_memory_of(const opd_tensor *tensor, const char *who, void
         (opd_backend)tensor->backend) : opd_data(tensor);
     if (!opd_ok()) { return -1; }
     if (tensor->backend == OPD_META || (tensor->meta && tensor->meta->inner)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: this tensor has no memory (%s)", who,
-                        tensor->meta && tensor->meta->inner ? "it stands for another one" : "it is on meta");
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: this tensor has no data (%s)", who,
+                        tensor->meta && tensor->meta->inner ? "it wraps another tensor" : "it is a meta tensor");
     }
     return 0;
 }
@@ -111,7 +111,8 @@ static opdi_dl_export *opdi_dl_pack(opd_tensor *tensor, const char *who, bool ve
     size_t k = 0, rows = sizeof opdi_dl_devices / sizeof opdi_dl_devices[0];
     if (!opd_ok()) { return NULL; }
     if (tensor && opdi_requires_grad(tensor)) {
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "%s: Can't export tensors that require gradient, use tensor.detach()", who);
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "%s: Can't export tensors that require gradient, use tensor.detach() "
+                       "(opd_detach)", who);
         return NULL;
     }
     if (opdi_memory_of(tensor, who, &data)) { return NULL; }
@@ -237,11 +238,11 @@ opd_tensor *opd_dlpack_import(struct DLManagedTensorVersioned *managed, unsigned
         return NULL;
     }
     if (versioned->major != 1) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_dlpack_import: a struct of DLPack %u.%u, this is 1.1",
-                       (unsigned)versioned->major, (unsigned)versioned->minor);
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_dlpack_import: the struct has version %u.%u of DLPack, but only "
+                       "versions 1.x are supported", (unsigned)versioned->major, (unsigned)versioned->minor);
     } else if ((versioned->flags & OPD_DLPACK_READ_ONLY) && !flags) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_dlpack_import: the tensor is read-only: take its flags, and do not "
-                       "write into it");
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_dlpack_import: the tensor is read-only: pass a pointer for its flags, "
+                       "and do not write into the tensor");
     } else if (flags) {
         *flags = (unsigned)(versioned->flags & (OPD_DLPACK_READ_ONLY | OPD_DLPACK_IS_COPIED));
     }

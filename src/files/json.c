@@ -43,7 +43,7 @@ OPDI_INTERNAL size_t opdi_json_escape(opdi_look *look, char *out) {
         return 1;
     }
     if (ch != 'u') {
-        (void)opdi_bad(look->source, begin, "an escape that JSON does not have");
+        (void)opdi_bad(look->source, begin, "the string contains an escape that JSON does not have");
         return 0;
     }
     if ((value = opdi_json_hex(look)) < 0) { return 0; }
@@ -54,7 +54,8 @@ OPDI_INTERNAL size_t opdi_json_escape(opdi_look *look, char *out) {
         value = low >= 0xdc00 && low < 0xe000 ? 0x10000 + ((value - 0xd800) << 10) + (low - 0xdc00) : 0xd800;
     }
     if (value == 0 || (value >= 0xd800 && value < 0xe000)) {
-        (void)opdi_bad(look->source, begin, value ? "half a surrogate pair" : "a zero byte in a name or text");
+        (void)opdi_bad(look->source, begin, value ? "the string contains half a surrogate pair"
+                       : "the name or string contains a zero byte");
         return 0;
     }
     if (value < 0x80) {
@@ -130,7 +131,7 @@ static int opdi_json_decode(opd_json *json, opdi_look *look) {
         const size_t count = *here < 32 ? 0 : opdi_utf8(here, look->end - look->at);
         if (!count) {
             return opdi_bad(look->source, look->at,
-                            *here < 32 ? "a control character in a string" : "this is not UTF-8");
+                            *here < 32 ? "the string contains a control character" : "the string is not UTF-8");
         }
         memcpy(to, here, count);
         to += count;
@@ -159,7 +160,7 @@ OPDI_INTERNAL int opdi_json_number(opdi_look *look) {
         look->at = begin;
         return opdi_look_wrong(look, "a value");
     }
-    if (zero && digits > 1) { return opdi_bad(look->source, begin, "a number that begins with 0"); }
+    if (zero && digits > 1) { return opdi_bad(look->source, begin, "the number begins with 0"); }
     if (look->at < look->end && data[look->at] == '.') {
         look->at++;
         digits = opdi_json_digits(look);
@@ -170,7 +171,7 @@ OPDI_INTERNAL int opdi_json_number(opdi_look *look) {
         digits = opdi_json_digits(look);
     }
     if (!digits) { return opdi_bad(look->source, look->at, "expected a digit"); }
-    return look->at - begin > 480 ? opdi_bad(look->source, begin, "a number of more than 480 characters") : 0;
+    return look->at - begin > 480 ? opdi_bad(look->source, begin, "the number has more than 480 characters") : 0;
 }
 /* Skips NaN, Infinity or -Infinity, which Python writes but JSON does not allow.  Returns false if the text has none of
    them here. */
@@ -193,7 +194,7 @@ static int opdi_json_value(opd_json *json, opdi_look *look, int depth) {
     int rc = 0;
     if (value < 0) { return -1; }
     if (depth > OPDI_JSON_DEPTH) {
-        return opdi_bad(look->source, look->at, "lists and objects within each other more than %d deep",
+        return opdi_bad(look->source, look->at, "lists and objects are nested more than %d deep",
                         OPDI_JSON_DEPTH);
     }
     switch (first) {
@@ -242,7 +243,7 @@ OPDI_INTERNAL opd_json *opdi_json_read(const opdi_source *source) {
     look.at = 0;
     look.end = source->length;
     if (source->length >= OPDI_JSON_NEXT) {
-        (void)opdi_bad(source, OPDI_NOWHERE, "a JSON text of more than a gigabyte");
+        (void)opdi_bad(source, OPDI_NOWHERE, "the JSON text has more than a gigabyte");
         return NULL;
     }
     opd_json *json = (opd_json *)opdi_alloc(sizeof *json);

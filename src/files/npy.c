@@ -35,7 +35,8 @@ static int opdi_npy_descr(opdi_look *look, opdi_npy *npy) {
     const char *text;
     size_t length;
     if (first == '[' || first == '(' || first == '{') {
-        return opdi_bad(look->source, begin, "a structured dtype: only arrays of one plain dtype can be read");
+        return opdi_bad(look->source, begin, "the array has a structured dtype: only arrays of one plain dtype can be "
+                        "read");
     }
     if (opdi_npy_string(look, &text, &length)) { return -1; }
     npy->swap = length && (*text == '<' || *text == '>') && (*text == '>') != opdi_big_endian();
@@ -51,15 +52,15 @@ static int opdi_npy_descr(opdi_look *look, opdi_npy *npy) {
         }
     }
     return opdi_bad(look->source, begin,
-                    length && *text == 'O' ? "Python objects ('%.*s'), which nobody should read from a file"
-                    : "the dtype '%.*s' is not there", (int)OPDI_MIN(length, 100), text);
+                    length && *text == 'O' ? "the array contains Python objects ('%.*s'), which cannot be read"
+                    : "the dtype '%.*s' is not supported", (int)OPDI_MIN(length, 100), text);
 }
 static int opdi_npy_shape(opdi_look *look, opdi_npy *npy) {
     bool comma = true;
     if (opdi_look_take(look, '(')) { return -1; }
     for (npy->ndim = 0; opdi_look_peek(look) != ')'; npy->ndim++) {
         if (npy->ndim == OPD_MAX_DIMS) {
-            return opdi_bad(look->source, look->at, "more than %d dimensions", OPD_MAX_DIMS);
+            return opdi_bad(look->source, look->at, "the array has more than %d dimensions", OPD_MAX_DIMS);
         }
         if (!comma) { return opdi_look_wrong(look, "',' or ')'"); }
         if (opdi_look_count(look, &npy->sizes[npy->ndim])) { return -1; }
@@ -85,7 +86,7 @@ static int opdi_npy_fields(opdi_look *look, opdi_npy *npy) {
         for (k = 0; k < 3 && (strlen(keys[k]) != length || memcmp(keys[k], key, length) != 0); k++) { }
         if (k == 3 || seen >> k & 1) {
             return opdi_bad(look->source, begin, "the key '%.*s' is %s", (int)OPDI_MIN(length, 100), key,
-                            k < 3 ? "there twice" : "not one of descr, fortran_order and shape");
+                            k < 3 ? "given twice" : "not one of descr, fortran_order and shape");
         }
         seen |= 1 << k;
         if (opdi_look_take(look, ':')) { return -1; }
@@ -112,17 +113,18 @@ static int opdi_npy_head(const opdi_source *source, opdi_npy *npy) {
         return opdi_bad(source, 0, "%llu bytes are too few for a .npy file", (unsigned long long)source->length);
     }
     if (memcmp(source->data, "\x93NUMPY", 6) != 0) {
-        return opdi_bad(source, 0, "not a .npy file, which begins with \\x93NUMPY");
+        return opdi_bad(source, 0, "this is not a .npy file, which begins with \\x93NUMPY");
     }
     if (source->data[6] < 1 || source->data[6] > 3 || source->data[7]) {
-        return opdi_bad(source, 6, "version %d.%d: 1.0, 2.0 and 3.0 can be read", source->data[6], source->data[7]);
+        return opdi_bad(source, 6, "the file has version %d.%d of the format, but only 1.0, 2.0 and 3.0 can be read",
+                        source->data[6], source->data[7]);
     }
     look.source = source;
     look.at = source->data[6] == 1 ? 10 : 12;
     size_t length = source->data[6] == 1 ? opdi_le16(source->data + 8) : source->length < 12 ? SIZE_MAX
         : opdi_le32(source->data + 8);
     if (source->length < look.at || length > source->length - look.at) {
-        return opdi_bad(source, 8, "the header does not end in the file, which has %llu bytes",
+        return opdi_bad(source, 8, "the header does not end within the file, which has %llu bytes",
                         (unsigned long long)source->length);
     }
     npy->at = look.end = look.at + length;
@@ -142,8 +144,8 @@ static uint64_t opdi_npy_told(const opdi_source *source) {
 static int opdi_npy_header(const opdi_source *source, opdi_npy *npy) {
     if (opdi_npy_head(source, npy)) { return -1; }
     if ((uint64_t)npy->bytes != source->length - npy->at) {
-        return opdi_bad(source, npy->at, "the array has %lld bytes, and the file %llu from here", (long long)npy->bytes,
-                        (unsigned long long)(source->length - npy->at));
+        return opdi_bad(source, npy->at, "the array has %lld bytes, but the file has %llu bytes from here on",
+                        (long long)npy->bytes, (unsigned long long)(source->length - npy->at));
     }
     return 0;
 }

@@ -45,7 +45,7 @@ OPDI_INTERNAL opd_tensor_file *opdi_tensor_file(opdi_bulk *bytes, const opdi_sou
     int rc;
     if (!file) { return NULL; }
     if (opdi_is_npy(&file->source)) {
-        rc = opdi_bad(&file->source, 0, "a .npy file, of one tensor: opd_npy_load reads it");
+        rc = opdi_bad(&file->source, 0, "this is a .npy file, which has one tensor: read it with opd_npy_load");
     } else {
         rc = opdi_is_zip(&file->source) ? opdi_zip_parse(file)
             : opdi_legacy_magic(&file->source) ? opdi_legacy_parse(file) : opdi_st_parse(file);
@@ -116,11 +116,11 @@ static int opdi_was_known(const opdi_source *source) {
         same[1] += source->data[i] == (unsigned char)old[i];
     }
     if (same[0] >= 5 || same[1] >= 12) {
-        return opdi_bad(source, 0, "the first bytes are nearly those of %s: the file is damaged",
+        return opdi_bad(source, 0, "the first bytes are almost those of %s: the file is damaged",
                         same[0] >= 5 ? "a .npy file" : "a checkpoint of PyTorch before 1.6");
     }
     if (source->length && source->length < 8 && (same[0] >= source->length || !opdi_begins_as_text(source, 8))) {
-        return opdi_bad(source, 0, "%llu bytes are too few for a file of tensors: it is cut off",
+        return opdi_bad(source, 0, "%llu bytes are too few for a file of tensors: the file is incomplete",
                         (unsigned long long)source->length);
     }
     return 0;
@@ -246,8 +246,8 @@ static int64_t opdi_checkpoint_index(const opd_tensor_file *file, const char *na
     if (count < 2) { return places[0]; }
     opdi_source source = file->source;
     source.entry = name;
-    return opdi_bad(&source, OPDI_NOWHERE, "%d entries have this name, such as those at %lld and %lld: "
-                    "opd_tensor_file_at and _value_at read each", count, (long long)OPDI_MIN(places[0], places[1]),
+    return opdi_bad(&source, OPDI_NOWHERE, "%d entries have this name, such as those at %lld and %lld: read each with "
+                    "opd_tensor_file_at or opd_tensor_file_value_at", count, (long long)OPDI_MIN(places[0], places[1]),
                     (long long)OPDI_MAX(places[0], places[1]));
 }
 int64_t opd_tensor_file_find(const opd_tensor_file *file, const char *name) {
@@ -282,7 +282,7 @@ static opd_tensor *opdi_st_read(const opd_tensor_file *file, const opdi_named *n
     opdi_source source = file->source;
     source.entry = file->text.data + named->name;
     if (dtype == OPD_DTYPE_NONE) {
-        (void)opdi_bad(&source, named->where, "the dtype %s is not there", opdi_st_dtypes[named->row].name);
+        (void)opdi_bad(&source, named->where, "the dtype %s is not supported", opdi_st_dtypes[named->row].name);
         return NULL;
     }
     if (opdi_bools_check(&source, named->data, dtype, data, named->end - named->data)) { return NULL; }
@@ -298,7 +298,7 @@ static opd_tensor *opdi_st_read(const opd_tensor_file *file, const opdi_named *n
 opd_tensor *opd_tensor_file_at(const opd_tensor_file *file, int64_t i) {
     if (!opd_ok()) { return NULL; }
     if (!file || i < 0 || i >= file->count) {
-        (void)opd_fail(OPD_ERROR_INDEX, "opd_tensor_file_at: there is no tensor %lld of %lld", (long long)i,
+        (void)opd_fail(OPD_ERROR_INDEX, "opd_tensor_file_at: there is no tensor %lld: the file has %lld", (long long)i,
                        (long long)opd_tensor_file_count(file));
         return NULL;
     }
@@ -323,7 +323,8 @@ opd_tensor *opd_tensor_file_bytes(const opd_tensor_file *file, int64_t i) {
     unsigned char *own = NULL;
     if (!opd_ok()) { return NULL; }
     if (!file || !file->zip || file->checkpoint || i < 0 || i >= file->count) {
-        (void)opd_fail(OPD_ERROR_INDEX, "opd_tensor_file_bytes: there is no entry %lld of a zip file", (long long)i);
+        (void)opd_fail(OPD_ERROR_INDEX, "opd_tensor_file_bytes: there is no entry %lld, or the file is not a zip file",
+                       (long long)i);
         return NULL;
     }
     if (opdi_zip_bytes(file, opdi_named_of(file, i), 1, &source, &own)) { return NULL; }
@@ -354,8 +355,8 @@ int opd_tensor_file_value_at(const opd_tensor_file *file, int64_t i, opd_value *
     *value = opd_value_none();
     if (!opd_ok()) { return -1; }
     if (!file || i < 0 || i >= file->count) {
-        return opd_fail(OPD_ERROR_INDEX, "opd_tensor_file_value_at: there is no entry %lld of %lld", (long long)i,
-                        (long long)opd_tensor_file_count(file));
+        return opd_fail(OPD_ERROR_INDEX, "opd_tensor_file_value_at: there is no entry %lld: the file has %lld",
+                        (long long)i, (long long)opd_tensor_file_count(file));
     }
     const opdi_named *const named = opdi_entry_of(file, i, &k);
     if (!file->checkpoint || named->member >= 0) {
@@ -387,7 +388,7 @@ int opd_tensor_file_number(const opd_tensor_file *file, const char *name, double
             if (value.tag == OPD_TAG_TENSOR && value.u.t->numel == 1) { *number = opd_item_f64(value.u.t); }
             else if (value.tag == OPD_TAG_FLOAT) { *number = value.u.d; }
             else if (value.tag == OPD_TAG_INT || value.tag == OPD_TAG_BOOL) { *number = (double)value.u.i; }
-            else { (void)opd_fail(OPD_ERROR_DTYPE, "opd_tensor_file_number: '%.300s' is no number", name); }
+            else { (void)opd_fail(OPD_ERROR_DTYPE, "opd_tensor_file_number: '%.300s' is not a number", name); }
         }
     }
     return opd_ok() ? 0 : -1;

@@ -215,7 +215,7 @@ static int opdi_pickle_text(opdi_pickle *pickle, int64_t count) {
         pickle->at++;
     }
     if (!opd_ok() || !opdi_pickle_take(pickle, (uint64_t)count)) { return -1; }
-    if (pickle->at > UINT32_MAX) { return opdi_bad(pickle->source, begin, "a pickle of more than 4 GiB"); }
+    if (pickle->at > UINT32_MAX) { return opdi_bad(pickle->source, begin, "the pickle has more than 4 GiB"); }
     const uint32_t node = opdi_pickle_new(pickle, OPDI_PICKLE_TEXT, count);
     if (!node) { return -1; }
     opdi_pickle_at(pickle, node)->text = (uint32_t)begin;
@@ -236,7 +236,7 @@ static int opdi_pickle_global(opdi_pickle *pickle) {
     const uint32_t name = opdi_pickle_pop(pickle), module = name ? opdi_pickle_pop(pickle) : 0;
     if (!module) { return -1; }
     if (!opdi_pickle_is(pickle, name, OPDI_PICKLE_TEXT) || !opdi_pickle_is(pickle, module, OPDI_PICKLE_TEXT)) {
-        return opdi_bad(pickle->source, pickle->at, "the name of a class is no text");
+        return opdi_bad(pickle->source, pickle->at, "the name of a class is not a string");
     }
     const opdi_pickle_node *texts[2] = {opdi_pickle_at(pickle, module), opdi_pickle_at(pickle, name)};
     const char *const data = (const char *)pickle->source->data;
@@ -255,10 +255,10 @@ static int opdi_pickle_global(opdi_pickle *pickle) {
     }
     const bool script = texts[0]->value >= 9 && memcmp(data + texts[0]->text, "__torch__", 9) == 0;
     if (!pickle->script && !script) { return opdi_pickle_foreign(pickle, module, name, false, 0) ? 0 : -1; }
-    return opdi_bad(pickle->source, pickle->at, "the pickle asks for %.*s.%.*s, which is not one of those that are "
-                    "data%s", (int)OPDI_MIN(texts[0]->value, 100), data + texts[0]->text,
-                    (int)OPDI_MIN(texts[1]->value, 100), data + texts[1]->text,
-                    script ? " (this is a TorchScript program, no checkpoint)" : "");
+    return opdi_bad(pickle->source, pickle->at, "the pickle contains %.*s.%.*s, which is not one of the classes and "
+                    "functions that can be read%s", (int)OPDI_MIN(texts[0]->value, 100), data + texts[0]->text,
+                    (int)OPDI_MIN(texts[1]->value, 100), data + texts[1]->text, script
+                    ? " (this is a TorchScript program, not a checkpoint)" : "");
 }
 /* Replaces the nodes above the last mark by a list, tuple or dict that contains them.  If kind is 0, appends these
    nodes to the node below the mark instead.  Returns 0, or -1 and sets an error. */
@@ -269,17 +269,17 @@ static int opdi_pickle_gather(opdi_pickle *pickle, int kind) {
     const size_t height = pickle->stack.length / sizeof(uint32_t);
     pickle->marks.length -= sizeof(uint32_t);
     if (!kind && (!floor || pickle->stack.length <= floor * sizeof(uint32_t) - 1)) {
-        return opdi_bad(pickle->source, pickle->at, "the pickle appends to nothing");
+        return opdi_bad(pickle->source, pickle->at, "the pickle has nothing to append to");
     }
     const uint32_t to = kind ? opdi_pickle_new(pickle, kind, 0)
         : ((const uint32_t *)(void *)pickle->stack.data)[floor - 1];
     if (!to) { return -1; }
     const int its = opdi_pickle_at(pickle, to)->kind;
     if (!kind && its != OPDI_PICKLE_LIST && its != OPDI_PICKLE_DICT && its != OPDI_PICKLE_FOREIGN) {
-        return opdi_bad(pickle->source, pickle->at, "the pickle appends to what is no list or dict");
+        return opdi_bad(pickle->source, pickle->at, "the pickle appends to a value that is not a list or dict");
     }
     if (its == OPDI_PICKLE_DICT && (height - floor) % 2) {
-        return opdi_bad(pickle->source, pickle->at, "a key without a value");
+        return opdi_bad(pickle->source, pickle->at, "a key of a dict has no value");
     }
     for (size_t i = floor; i < height; i++) {
         if (opdi_pickle_add(pickle, to, ((const uint32_t *)(void *)pickle->stack.data)[i])) { return -1; }
@@ -304,7 +304,7 @@ static int opdi_pickle_append(opdi_pickle *pickle, int kind, int count) {
     const uint32_t to = opdi_pickle_pop(pickle);
     if (!to) { return -1; }
     if (!opdi_pickle_is(pickle, to, kind) && !opdi_pickle_is(pickle, to, OPDI_PICKLE_FOREIGN)) {
-        return opdi_bad(pickle->source, pickle->at, "this is no list or dict");
+        return opdi_bad(pickle->source, pickle->at, "the value is not a list or dict");
     }
     for (int i = 0; i < count; i++) { if (opdi_pickle_add(pickle, to, parts[i])) { return -1; } }
     return opdi_pickle_push(pickle, to);
@@ -315,7 +315,8 @@ static int opdi_pickle_append(opdi_pickle *pickle, int kind, int count) {
 OPDI_INTERNAL int opdi_pickle_work(opdi_pickle *pickle, uint64_t amount) {
     pickle->work += amount;
     return pickle->work <= 1000000 + 64 * (uint64_t)pickle->at ? 0
-        : opdi_bad(pickle->source, pickle->at, "so much from a pickle of %llu bytes", (unsigned long long)pickle->at);
+        : opdi_bad(pickle->source, pickle->at, "a pickle of %llu bytes makes too many objects",
+                   (unsigned long long)pickle->at);
 }
 /* Pushes a dict that is made from the list of pairs `from` (0: empty), or `from` itself if it is a dict.  Returns 0, or
    -1 and sets an error. */
@@ -326,7 +327,7 @@ static int opdi_pickle_call_dict(opdi_pickle *pickle, uint32_t from) {
     for (; dict && item; item = opdi_pickle_item_at(pickle, item)->next) {
         const uint32_t pair = opdi_pickle_item_at(pickle, item)->node;
         if (opdi_pickle_at(pickle, pair)->value != 2 || !opdi_pickle_get(pickle, pair, 1)) {
-            return opdi_bad(pickle->source, pickle->at, "a dict that is not made of pairs");
+            return opdi_bad(pickle->source, pickle->at, "a dict is not made of pairs");
         }
         if (opdi_pickle_work(pickle, 1) || opdi_pickle_add(pickle, dict, opdi_pickle_get(pickle, pair, 0)) ||
             opdi_pickle_add(pickle, dict, opdi_pickle_get(pickle, pair, 1))) { return -1; }
@@ -348,12 +349,12 @@ static int opdi_pickle_call_tensor(opdi_pickle *pickle, uint32_t args, bool type
     const uint32_t meta = opdi_pickle_get(pickle, args, typed ? 7 : 6);
     if (!opdi_pickle_is(pickle, storage, OPDI_PICKLE_STORAGE) ||
         opdi_pickle_at(pickle, args)->value < (typed ? 7 : 4)) {
-        return opdi_bad(pickle->source, pickle->at, "a tensor that is not made of a storage");
+        return opdi_bad(pickle->source, pickle->at, "a tensor is not made of a storage");
     }
     const uint32_t word = typed ? opdi_pickle_get(pickle, args, 6) : opdi_pickle_get(pickle, storage, 0);
     if (!opdi_pickle_is(pickle, word, OPDI_PICKLE_GLOBAL) ||
         !opdi_pickle_globals[opdi_pickle_at(pickle, word)->value].bytes) {
-        return opdi_bad(pickle->source, pickle->at, "a tensor of what is no dtype");
+        return opdi_bad(pickle->source, pickle->at, "the dtype of a tensor is not a dtype");
     }
     const uint32_t tensor = opdi_pickle_new(pickle, OPDI_PICKLE_TENSOR, 0);
     for (int64_t i = 0; tensor && i < 4; i++) {
@@ -383,7 +384,7 @@ static int opdi_pickle_call_parameter(opdi_pickle *pickle, uint32_t args) {
     if (!opdi_pickle_is(pickle, from, OPDI_PICKLE_TENSOR)) {
         return opdi_pickle_is(pickle, from, OPDI_PICKLE_STRANGE) || opdi_pickle_is(pickle, from, OPDI_PICKLE_FOREIGN)
             ? opdi_pickle_push(pickle, from)
-            : opdi_bad(pickle->source, pickle->at, "a parameter that is not made of a tensor");
+            : opdi_bad(pickle->source, pickle->at, "a parameter is not made of a tensor");
     }
     const uint32_t to = opdi_pickle_new(pickle, OPDI_PICKLE_TENSOR, 0);
     if (!to) { return -1; }
@@ -426,7 +427,7 @@ static int opdi_pickle_call_quantized(opdi_pickle *pickle, int64_t global, uint3
 }
 static int opdi_pickle_call_bytes(opdi_pickle *pickle, uint32_t what, uint32_t text) {
     if (!opdi_pickle_is(pickle, text, OPDI_PICKLE_TEXT)) {
-        return opdi_bad(pickle->source, pickle->at, "bytes that are not made of a text");
+        return opdi_bad(pickle->source, pickle->at, "a bytes object is not made of a string");
     }
     const opdi_pickle_node *node = opdi_pickle_at(pickle, text);
     if (opdi_pickle_work(pickle, (uint64_t)node->value)) { return -1; }
@@ -505,7 +506,7 @@ static int opdi_pickle_scalar(opdi_pickle *pickle, char letter, unsigned char *b
 static int opdi_pickle_call_scalar(opdi_pickle *pickle, int64_t global, uint32_t type, uint32_t from) {
     unsigned char bytes[16];
     if (!opdi_pickle_is(pickle, type, OPDI_PICKLE_NUMPY) || !from) {
-        return opdi_bad(pickle->source, pickle->at, "a number of NumPy that is none");
+        return opdi_bad(pickle->source, pickle->at, "a number of NumPy is not valid");
     }
     const opdi_pickle_node *const node = opdi_pickle_at(pickle, type);
     const char *const word = (const char *)pickle->source->data + node->text;
@@ -523,7 +524,7 @@ static int opdi_pickle_call_scalar(opdi_pickle *pickle, int64_t global, uint32_t
 /* Pushes the dtype of NumPy that is named by `text`.  Returns 0, or -1 and sets an error. */
 static int opdi_pickle_call_numpy(opdi_pickle *pickle, uint32_t text) {
     if (!opdi_pickle_is(pickle, text, OPDI_PICKLE_TEXT)) {
-        return opdi_bad(pickle->source, pickle->at, "a dtype of NumPy without a name");
+        return opdi_bad(pickle->source, pickle->at, "a dtype of NumPy has no name");
     }
     const opdi_pickle_node its = *opdi_pickle_at(pickle, text);
     const uint32_t node = opdi_pickle_new(pickle, OPDI_PICKLE_NUMPY, its.value);
@@ -534,7 +535,7 @@ static int opdi_pickle_call_numpy(opdi_pickle *pickle, uint32_t text) {
 static int opdi_pickle_call_called(opdi_pickle *pickle, int64_t global, uint32_t args) {
     const int64_t count = opdi_pickle_at(pickle, args)->value;
     const bool range = opdi_pickle_globals[global].name[0] != 's';
-    if (count > 3) { return opdi_bad(pickle->source, pickle->at, "a range or slice of more than 3 numbers"); }
+    if (count > 3) { return opdi_bad(pickle->source, pickle->at, "a range or slice has more than 3 numbers"); }
     const uint32_t node = opdi_pickle_new(pickle, OPDI_PICKLE_CALLED, 0);
     if (!node) { return -1; }
     opdi_pickle_at(pickle, node)->text = (uint32_t)global;
@@ -577,7 +578,7 @@ static int opdi_pickle_call_what(opdi_pickle *pickle, uint32_t what, uint32_t ar
         return opdi_pickle_call_foreign(pickle, what, args);
     }
     if (!opdi_pickle_is(pickle, what, OPDI_PICKLE_GLOBAL) || !opdi_pickle_is(pickle, args, OPDI_PICKLE_TUPLE)) {
-        return opdi_bad(pickle->source, pickle->at, "the pickle calls what cannot be called");
+        return opdi_bad(pickle->source, pickle->at, "the pickle calls a value that cannot be called");
     }
     const int64_t global = opdi_pickle_at(pickle, what)->value;
     const uint32_t first = opdi_pickle_get(pickle, args, 0);
@@ -591,7 +592,7 @@ static int opdi_pickle_call_what(opdi_pickle *pickle, uint32_t what, uint32_t ar
     case OPDI_GLOBAL_TENSOR_OF: return opdi_pickle_call_tensor(pickle, args, true);
     case OPDI_GLOBAL_PARAMETER: return opdi_pickle_call_parameter(pickle, args);
     case OPDI_GLOBAL_TYPED:
-        return again ? opdi_bad(pickle->source, pickle->at, "a tensor of a type within another")
+        return again ? opdi_bad(pickle->source, pickle->at, "a call of _rebuild_from_type_v2 is nested in another one")
             : opdi_pickle_call_what(pickle, first, opdi_pickle_get(pickle, args, 2), true);
     case OPDI_GLOBAL_DEVICE: case OPDI_GLOBAL_COMPLEX: {
         const int kind = opdi_pickle_globals[global].call == OPDI_GLOBAL_DEVICE ? OPDI_PICKLE_DEVICE
@@ -602,7 +603,8 @@ static int opdi_pickle_call_what(opdi_pickle *pickle, uint32_t what, uint32_t ar
                 (!second || opdi_pickle_is(pickle, second, OPDI_PICKLE_INT))
             : opdi_pickle_is(pickle, first, OPDI_PICKLE_FLOAT) && opdi_pickle_is(pickle, second, OPDI_PICKLE_FLOAT);
         if (!right) {
-            return opdi_bad(pickle->source, pickle->at, "a %s that is none", opdi_pickle_globals[global].name);
+            return opdi_bad(pickle->source, pickle->at, "the arguments of %s are not valid",
+                            opdi_pickle_globals[global].name);
         }
         const uint32_t node = opdi_pickle_new(pickle, kind, 0);
         if (!node || opdi_pickle_add(pickle, node, first)) { return -1; }
@@ -615,7 +617,7 @@ static int opdi_pickle_call_what(opdi_pickle *pickle, uint32_t what, uint32_t ar
     case OPDI_GLOBAL_QUANTIZED: return opdi_pickle_call_quantized(pickle, global, args);
     case OPDI_GLOBAL_STRANGE: return opdi_pickle_new(pickle, OPDI_PICKLE_STRANGE, global) ? 0 : -1;
     case OPDI_GLOBAL_WORD:
-        return opdi_bad(pickle->source, pickle->at, "the pickle calls what cannot be called");
+        return opdi_bad(pickle->source, pickle->at, "the pickle calls a value that cannot be called");
     case OPDI_GLOBAL_LIST: case OPDI_GLOBAL_FIRST: default:
         if (first) { return opdi_pickle_push(pickle, first); }
         return opdi_pickle_new(pickle, opdi_pickle_globals[global].call == OPDI_GLOBAL_LIST ? OPDI_PICKLE_LIST
@@ -658,16 +660,16 @@ static int opdi_pickle_storage(opdi_pickle *pickle) {
         memcmp(pickle->source->data + opdi_pickle_at(pickle, what)->text, "storage", 7) != 0 ||
         !opdi_pickle_is(pickle, type, OPDI_PICKLE_GLOBAL) || !opdi_pickle_is(pickle, key, OPDI_PICKLE_TEXT) ||
         !opdi_pickle_is(pickle, elements, OPDI_PICKLE_INT) || opdi_pickle_at(pickle, elements)->value < 0) {
-        return opdi_bad(pickle->source, pickle->at, "a persistent id that is no storage");
+        return opdi_bad(pickle->source, pickle->at, "a persistent id is not the id of a storage");
     }
     if (!opdi_pickle_globals[opdi_pickle_at(pickle, type)->value].bytes) {
-        return opdi_bad(pickle->source, pickle->at, "a storage of %s.%s, which is no class of storages",
+        return opdi_bad(pickle->source, pickle->at, "a storage has the class %s.%s, which is not a class of storages",
                         opdi_pickle_globals[opdi_pickle_at(pickle, type)->value].module,
                         opdi_pickle_globals[opdi_pickle_at(pickle, type)->value].name);
     }
     const uint32_t part = opdi_pickle_get(pickle, name, 5);
     if (part && !opdi_pickle_is(pickle, part, OPDI_PICKLE_NONE)) {
-        return opdi_bad(pickle->source, pickle->at, "a storage that is a part of another one");
+        return opdi_bad(pickle->source, pickle->at, "a storage is a part of another storage, which is not supported");
     }
     const uint32_t storage = opdi_pickle_new(pickle, OPDI_PICKLE_STORAGE, 0);
     if (!storage || opdi_pickle_add(pickle, storage, type) || opdi_pickle_add(pickle, storage, key) ||
@@ -679,7 +681,7 @@ static int opdi_pickle_keep(opdi_pickle *pickle, uint64_t number) {
     const uint32_t none = 0, node = opdi_pickle_pop(pickle);
     if (!node || opdi_pickle_push(pickle, node)) { return -1; }
     if (number > pickle->at) {
-        return opdi_bad(pickle->source, pickle->at, "a memo of %llu entries after %llu bytes of the pickle",
+        return opdi_bad(pickle->source, pickle->at, "the memo would have %llu entries after %llu bytes of the pickle",
                         (unsigned long long)number, (unsigned long long)pickle->at);
     }
     while (pickle->memo.length <= (size_t)number * sizeof none && !pickle->memo.failed) {
@@ -693,7 +695,8 @@ static int opdi_pickle_recall(opdi_pickle *pickle, uint64_t number) {
     const uint32_t node = number < pickle->memo.length / sizeof(uint32_t)
         ? ((const uint32_t *)(void *)pickle->memo.data)[number] : 0;
     if (!node) {
-        return opdi_bad(pickle->source, pickle->at, "the pickle has kept nothing as %llu", (unsigned long long)number);
+        return opdi_bad(pickle->source, pickle->at, "the pickle reads entry %llu of its memo, which does not exist",
+                        (unsigned long long)number);
     }
     return opdi_pickle_push(pickle, node);
 }
@@ -735,7 +738,7 @@ static int opdi_pickle_build(opdi_pickle *pickle) {
             opdi_pickle_at(pickle, order)->value == 1 &&
             pickle->source->data[opdi_pickle_at(pickle, order)->text] == '>';
     } else if (!opdi_pickle_is(pickle, node, OPDI_PICKLE_DICT) && !opdi_pickle_is(pickle, node, OPDI_PICKLE_STRANGE)) {
-        return opdi_bad(pickle->source, pickle->at, "the pickle gives attributes to what is no dict");
+        return opdi_bad(pickle->source, pickle->at, "the pickle sets attributes from a value that is not a dict");
     }
     return opdi_pickle_push(pickle, node);
 }
@@ -747,7 +750,7 @@ static int opdi_pickle_object(opdi_pickle *pickle, bool keywords) {
     const uint32_t klass = args ? opdi_pickle_pop(pickle) : 0;
     if (!klass) { return -1; }
     if (!pickle->script && !opdi_pickle_is(pickle, args, OPDI_PICKLE_TUPLE)) {
-        return opdi_bad(pickle->source, pickle->at, "the pickle makes an object of what is no tuple");
+        return opdi_bad(pickle->source, pickle->at, "the pickle makes an object from a value that is not a tuple");
     }
     if (opdi_pickle_is(pickle, klass, OPDI_PICKLE_FOREIGN)) {
         const uint32_t module = opdi_pickle_get(pickle, klass, 0), name = opdi_pickle_get(pickle, klass, 1);
@@ -758,7 +761,8 @@ static int opdi_pickle_object(opdi_pickle *pickle, bool keywords) {
         return opdi_pickle_call_what(pickle, klass, args, false);
     }
     if (!opdi_pickle_is(pickle, klass, OPDI_PICKLE_CLASS)) {
-        return opdi_bad(pickle->source, pickle->at, "the pickle makes an object of what is no class of a script");
+        return opdi_bad(pickle->source, pickle->at, "the pickle makes an object of a class that is not a class of a "
+                        "script");
     }
     return opdi_pickle_new_object(pickle, klass);
 }
@@ -811,7 +815,8 @@ static int opdi_pickle_step(opdi_pickle *pickle) {
     case 0x81: case 0x92: return opdi_pickle_object(pickle, *code == 0x92);
     case 'Q': return opdi_pickle_storage(pickle);
     case 'b': return opdi_pickle_build(pickle);
-    default: return opdi_bad(pickle->source, begin, "an opcode \\x%02x that torch.save does not write", *code);
+    default: return opdi_bad(pickle->source, begin, "the pickle has the opcode \\x%02x, which torch.save does not "
+                             "write", *code);
     }
 }
 OPDI_INTERNAL void opdi_pickle_free(opdi_pickle *pickle) {

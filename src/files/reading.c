@@ -156,7 +156,7 @@ OPDI_INTERNAL int opdi_look_peek(opdi_look *look) {
 }
 OPDI_INTERNAL int opdi_look_wrong(opdi_look *look, const char *expected) {
     const int ch = opdi_look_peek(look);
-    if (ch < 0) { return opdi_bad(look->source, look->at, "expected %s, the header ends here", expected); }
+    if (ch < 0) { return opdi_bad(look->source, look->at, "expected %s, but the header ends here", expected); }
     return opdi_bad(look->source, look->at, ch > 32 && ch < 127 ? "expected %s, not '%c'" : "expected %s, not \\x%02x",
                     expected, ch);
 }
@@ -185,10 +185,10 @@ OPDI_INTERNAL int opdi_look_count(opdi_look *look, int64_t *values) {
     for (*values = 0; look->at < look->end; look->at++) {
         const int digit = look->source->data[look->at] - '0';
         if (digit < 0 || digit > 9) { break; }
-        if (*values > (INT64_MAX - digit) / 10) { return opdi_bad(look->source, begin, "a number that is too large"); }
+        if (*values > (INT64_MAX - digit) / 10) { return opdi_bad(look->source, begin, "the number is too large"); }
         *values = *values * 10 + digit;
     }
-    return first == '0' && look->at > begin + 1 ? opdi_bad(look->source, begin, "a number that begins with 0") : 0;
+    return first == '0' && look->at > begin + 1 ? opdi_bad(look->source, begin, "the number begins with 0") : 0;
 }
 /* Returns the number of bytes of a tensor of these sizes, whose elements have `bits` bits.  If the bytes are not whole
    or are too many for any memory, returns -1 and sets an error at byte `at`. */
@@ -205,11 +205,12 @@ OPDI_INTERNAL int64_t opdi_sizes_bytes(const opdi_source *source, size_t at, con
         if (sizes[i] > limit / count) { return opdi_bad(source, at, "the sizes are too large for any memory"); }
         count *= sizes[i];
     }
-    if (!zero && count % 8) { return opdi_bad(source, at, "the sizes do not make whole bytes"); }
+    if (!zero && count % 8) { return opdi_bad(source, at, "the elements do not fill whole bytes"); }
     return zero ? 0 : count / 8;
 }
 OPDI_INTERNAL int opdi_bools_check(const opdi_source *source, size_t at, opd_scalar_type dtype, const void *data,
                                    size_t size) {
     const size_t right = dtype == OPD_BOOL ? opdi_bools(data, size) : size;
-    return right == size ? 0 : opdi_bad(source, at + right, "a bool that is %d", ((const unsigned char *)data)[right]);
+    return right == size ? 0 : opdi_bad(source, at + right, "a bool has the value %d, but must be 0 or 1",
+                                        ((const unsigned char *)data)[right]);
 }

@@ -14,7 +14,7 @@ static int opdi_json_string(opdi_look *look, opdi_string *text, size_t *at) {
         size_t made;
         if (count == 0) {
             return opdi_bad(look->source, look->at,
-                            *here < 32 ? "a control character in a string" : "this is not UTF-8");
+                            *here < 32 ? "the string contains a control character" : "the string is not UTF-8");
         }
         look->at += count;
         if (*here != '\\') {
@@ -36,7 +36,7 @@ static int opdi_st_skip(opd_tensor_file *file, opdi_look *look, int depth) {
     size_t at;
     int rc = 0;
     if (depth > OPDI_JSON_DEPTH) {
-        return opdi_bad(look->source, look->at, "lists and objects within each other more than %d deep",
+        return opdi_bad(look->source, look->at, "lists and objects are nested more than %d deep",
                         OPDI_JSON_DEPTH);
     }
     switch (first) {
@@ -63,7 +63,7 @@ static int opdi_st_metadata(opd_tensor_file *file, opdi_look *look) {
     const opdi_sorted *same;
     int rc = 0;
     if (opdi_look_word(look, "null")) { return 0; }
-    if (file->meta.length) { return opdi_bad(look->source, look->at, "__metadata__ is there twice"); }
+    if (file->meta.length) { return opdi_bad(look->source, look->at, "__metadata__ is given twice"); }
     if (opdi_look_take(look, '{')) { return -1; }
     for (int more = !opdi_look_has(look, '}'); rc == 0 && more; ) {
         opdi_sorted key;
@@ -92,7 +92,7 @@ static int opdi_st_numbers(opd_tensor_file *file, opdi_look *look, int most) {
     if (opdi_look_take(look, '[')) { return -1; }
     for (int more = !opdi_look_has(look, ']'); more; count++) {
         int64_t value;
-        if (count == most) { return opdi_bad(look->source, look->at, "more than %d numbers", most); }
+        if (count == most) { return opdi_bad(look->source, look->at, "the list has more than %d numbers", most); }
         if (opdi_look_count(look, &value)) { return -1; }
         opdi_string_add_n(&file->dims, (const char *)(const void *)&value, sizeof value);
         if (file->dims.failed || (more = opdi_json_more(look, ']')) < 0) { return -1; }
@@ -106,7 +106,7 @@ static int opdi_st_dtype(opd_tensor_file *file, opdi_look *look) {
     if (opdi_json_string(look, &file->text, &at)) { return -1; }
     for (row = 0; row < OPDI_ST_DTYPES && strcmp(opdi_st_dtypes[row].name, file->text.data + at) != 0; row++) { }
     if (row == OPDI_ST_DTYPES) {
-        return opdi_bad(look->source, begin, "'%.100s' is no dtype of safetensors", file->text.data + at);
+        return opdi_bad(look->source, begin, "'%.100s' is not a dtype of safetensors", file->text.data + at);
     }
     file->text.length = was;
     return row;
@@ -125,7 +125,7 @@ static int opdi_st_tensor(opd_tensor_file *file, opdi_look *look, opdi_named *na
         if (opdi_json_string(look, &file->text, &key)) { return -1; }
         for (k = 0; k < 3 && strcmp(keys[k], file->text.data + key) != 0; k++) { }
         if (k < 3 && seen >> k & 1) {
-            return opdi_bad(look->source, where, "the key '%.100s' is there twice", file->text.data + key);
+            return opdi_bad(look->source, where, "the key '%.100s' is given twice", file->text.data + key);
         }
         file->text.length = was;
         seen |= 1 << k;
@@ -140,7 +140,9 @@ static int opdi_st_tensor(opd_tensor_file *file, opdi_look *look, opdi_named *na
             at[k - 1] = file->dims.length / sizeof(int64_t);
             if ((count = opdi_st_numbers(file, look, k == 1 ? OPD_MAX_DIMS : 2)) < 0) { return -1; }
             if (k == 1) { named->ndim = count; }
-            else if (count != 2) { return opdi_bad(look->source, from, "data_offsets are two numbers, not %d", count); }
+            else if (count != 2) {
+                return opdi_bad(look->source, from, "data_offsets must be two numbers, not %d", count);
+            }
         }
         if ((more = opdi_json_more(look, '}')) < 0) { return -1; }
     }
@@ -153,13 +155,13 @@ static int opdi_st_tensor(opd_tensor_file *file, opdi_look *look, opdi_named *na
                                      named->ndim, opdi_st_dtypes[named->row].bits);
     if (bytes < 0) { return -1; }
     if (offsets[0] > offsets[1] || (uint64_t)offsets[1] > file->source.length - base) {
-        return opdi_bad(look->source, named->where,
-                        "data_offsets [%lld, %lld] are not in the data, which has %llu bytes", (long long)offsets[0],
-                        (long long)offsets[1], (unsigned long long)(file->source.length - base));
+        return opdi_bad(look->source, named->where, "data_offsets [%lld, %lld] are outside of the data, which has %llu "
+                        "bytes", (long long)offsets[0], (long long)offsets[1],
+                        (unsigned long long)(file->source.length - base));
     }
     if (offsets[1] - offsets[0] != bytes) {
-        return opdi_bad(look->source, named->where, "data_offsets [%lld, %lld] say %lld bytes, dtype and shape %lld",
-                        (long long)offsets[0], (long long)offsets[1], (long long)(offsets[1] - offsets[0]),
+        return opdi_bad(look->source, named->where, "data_offsets [%lld, %lld] give %lld bytes, but dtype and shape "
+                        "give %lld", (long long)offsets[0], (long long)offsets[1], (long long)(offsets[1] - offsets[0]),
                         (long long)bytes);
     }
     named->begin = named->data = base + (size_t)offsets[0];
@@ -182,9 +184,8 @@ OPDI_INTERNAL int opdi_st_parse(opd_tensor_file *file) {
     }
     uint64_t count = opdi_le64(file->source.data);
     if (count > OPDI_ST_HEADER || count > file->source.length - 8) {
-        return opdi_bad(&file->source, 0,
-                        "neither a zip file nor safetensors, whose header would have %llu bytes of %s%llu",
-                        (unsigned long long)count, count > OPDI_ST_HEADER ? "at most " : "",
+        return opdi_bad(&file->source, 0, "this is neither a zip file nor a safetensors file, whose header would have "
+                        "%llu bytes of %s%llu", (unsigned long long)count, count > OPDI_ST_HEADER ? "at most " : "",
                         count > OPDI_ST_HEADER ? (unsigned long long)OPDI_ST_HEADER
                         : (unsigned long long)(file->source.length - 8));
     }
@@ -233,7 +234,7 @@ OPDI_INTERNAL uint64_t opdi_st_told(const opdi_source *source) {
     opdi_look look;
     uint64_t most = 0;
     if (opdi_is_zip(source)) {
-        (void)opdi_bad(source, 0, "a zip file is read from its end, which a pipe does not have");
+        (void)opdi_bad(source, 0, "a zip file cannot be read from a pipe, because it is read from its end");
         return 0;
     }
     if (head > OPDI_ST_HEADER || (source->length >= 9 && source->data[8] != '{')) { return 0; }

@@ -142,10 +142,10 @@ int opd_safetensors_save(const char *path, const char *const *names, opd_tensors
         output[i].row = row;
         source.entry = output[i].name;
         if (row == OPDI_ST_DTYPES) {
-            rc = opdi_bad(&source, OPDI_NOWHERE, "safetensors has no %s",
+            rc = opdi_bad(&source, OPDI_NOWHERE, "safetensors has no dtype %s",
                           opd_dtype_name((opd_scalar_type)output[i].tensor->dtype));
         } else if (strcmp(output[i].name, "__metadata__") == 0) {
-            rc = opdi_bad(&source, OPDI_NOWHERE, "no tensor can have this name");
+            rc = opdi_bad(&source, OPDI_NOWHERE, "a tensor cannot have this name");
         }
         source.entry = NULL;
     }

@@ -50,7 +50,7 @@ OPDI_INTERNAL int opdi_zip_end_entry(opdi_zip_writer *zip, const char *name, uin
     zip->sink->table = NULL;
     at = opdi_le_put(opdi_le_put(at, bytes, big ? 8 : 4), bytes, big ? 8 : 4);
     if (zip->sink->at - zip->data != bytes) {
-        return opdi_bad(&zip->sink->source, OPDI_NOWHERE, "'%.200s' has other bytes than was said", name);
+        return opdi_bad(&zip->sink->source, OPDI_NOWHERE, "'%.200s' does not have the size that was announced", name);
     }
     if (opdi_sink_put(zip->sink, head, (size_t)(at - head))) { return -1; }
     at = opdi_le_put(opdi_le_put(head, 0x02014b50u, 4), 0, 2);
@@ -143,7 +143,7 @@ static int opdi_branch_hold(opdi_checkpoint_writer *writer, int64_t to, const op
     const int kind = branch->bracket == '[' ? OPDI_BRANCH_LIST : branch->bracket == '(' ? OPDI_BRANCH_TUPLE
         : OPDI_BRANCH_DICT;
     if (its->kind != kind && (its->kind || its->value >= 0)) {
-        return opdi_bad(&writer->source, OPDI_NOWHERE, "the path '%.300s' goes through what is %s", path,
+        return opdi_bad(&writer->source, OPDI_NOWHERE, "the path '%.300s' goes through %s", path,
                         its->kind ? "another kind of collection" : "a value");
     }
     its->kind = kind;
@@ -154,7 +154,7 @@ static int64_t opdi_branch_add(opdi_checkpoint_writer *writer, int64_t to, const
                                const char *path) {
     const int64_t at = (int64_t)(writer->branches.length / sizeof *branch);
     if ((branch->bracket == '[' || branch->bracket == '(') && branch->number != opdi_branch_at(writer, to)->count) {
-        return opdi_bad(&writer->source, OPDI_NOWHERE, "the path '%.300s' names item %lld, where the next one is %lld",
+        return opdi_bad(&writer->source, OPDI_NOWHERE, "the path '%.300s' names item %lld, but the next item is %lld",
                         path, (long long)branch->number, (long long)opdi_branch_at(writer, to)->count);
     }
     opdi_string_add_n(&writer->branches, (const char *)(const void *)branch, sizeof *branch);
@@ -181,7 +181,8 @@ static int opdi_branch_path(opdi_checkpoint_writer *writer, const char *path, in
         if (opdi_branch_hold(writer, to, &branch, path)) { return -1; }
         const bool none = branch.bracket && length == 2;
         if (none && (end || writer->values[value].tag != OPD_TAG_NONE)) {
-            return opdi_bad(&writer->source, OPDI_NOWHERE, "the path '%.300s' says that nothing is there", path);
+            return opdi_bad(&writer->source, OPDI_NOWHERE, "the path '%.300s' means an empty collection, so its value "
+                            "must be OPD_NONE", path);
         }
         if (none) { return 0; }
         /* opdi_branch_check finds a leaf that is added twice */
@@ -191,7 +192,7 @@ static int opdi_branch_path(opdi_checkpoint_writer *writer, const char *path, in
     }
     opdi_branch *const leaf = opdi_branch_at(writer, to);
     if (leaf->kind || leaf->value >= 0) {
-        return opdi_bad(&writer->source, OPDI_NOWHERE, "the path '%.300s' is there already", path);
+        return opdi_bad(&writer->source, OPDI_NOWHERE, "the path '%.300s' already exists", path);
     }
     leaf->value = value;
     return 0;
@@ -230,7 +231,7 @@ OPDI_INTERNAL int opdi_pickle_put_text(opdi_checkpoint_writer *writer, const cha
             return opdi_bad(&writer->source, OPDI_NOWHERE, "the text '%.100s' is not UTF-8", text);
         }
     }
-    if (length > INT32_MAX) { return opdi_bad(&writer->source, OPDI_NOWHERE, "a text of more than 2 GiB"); }
+    if (length > INT32_MAX) { return opdi_bad(&writer->source, OPDI_NOWHERE, "a string has more than 2 GiB"); }
     opdi_pickle_put_le(writer, 'X', length, 4);
     opdi_string_add_n(&writer->pickle, text, length);
     return 0;
@@ -301,7 +302,7 @@ OPDI_INTERNAL int opdi_pickle_put_value(opdi_checkpoint_writer *writer, const op
         }
         opdi_pickle_put(writer, 'e');
         return 0;
-    default: return opdi_bad(&writer->source, OPDI_NOWHERE, "a value of tag %d, which a checkpoint does not have",
+    default: return opdi_bad(&writer->source, OPDI_NOWHERE, "a checkpoint cannot contain a value with tag %d",
                              (int)value->tag);
     }
 }
@@ -342,7 +343,7 @@ static int opdi_branch_check(opdi_checkpoint_writer *writer, int64_t at) {
     qsort(list, count, sizeof *list, opdi_by_branch);
     for (k = 1; k < count && !opdi_branch_same(list[k - 1], list[k]); k++) { }
     if (k < count) {
-        (void)opdi_bad(&writer->source, OPDI_NOWHERE, "there are two values '%.*s' in one collection",
+        (void)opdi_bad(&writer->source, OPDI_NOWHERE, "one collection contains two values '%.*s'",
                        (int)OPDI_MIN(list[k]->length, 300), list[k]->name);
     }
     opdi_free(list, count * sizeof *list);

@@ -96,19 +96,19 @@ static opd_tensor *opdi_graph_get_tensor(const opdi_source *source, size_t *at) 
     int64_t sizes[OPD_MAX_DIMS];
     if (left < 16 || !element || ndim > OPD_MAX_DIMS || left - 16 < 8 * (size_t)ndim ||
         bytes > left - 16 - 8 * (size_t)ndim) {
-        (void)opdi_bad(source, *at, "no constant that fits into the file");
+        (void)opdi_bad(source, *at, "the constant does not fit into the file");
         return NULL;
     }
     for (uint32_t i = 0; i < ndim; i++) {
         sizes[i] = (int64_t)opdi_le64(here + 16 + 8 * i);
         if (sizes[i] < 0) {
-            (void)opdi_bad(source, *at, "a constant of a negative size");
+            (void)opdi_bad(source, *at, "a size of the constant is negative");
             return NULL;
         }
     }
     if (opdi_sizes_bytes(source, *at, sizes, (int)ndim, 8 * (int64_t)element) != (int64_t)bytes) {
         if (opd_ok()) {
-            (void)opdi_bad(source, *at, "a constant whose sizes are not those of its %llu bytes",
+            (void)opdi_bad(source, *at, "the sizes of the constant do not match its %llu bytes",
                            (unsigned long long)bytes);
         }
         return NULL;
@@ -131,23 +131,24 @@ static opd_graph *opdi_graph_read(const opdi_source *source) {
     size_t at;
     char *own;
     if (source->length < OPDI_GRAPH_HEAD || memcmp(source->data, "OPDGRAPH", 8) != 0) {
-        (void)opdi_bad(source, 0, "not a file of a graph, which begins with OPDGRAPH");
+        (void)opdi_bad(source, 0, "this is not a file of a graph, which begins with OPDGRAPH");
         return NULL;
     }
     uint64_t text = opdi_le64(source->data + 24);
     uint64_t count = opdi_le64(source->data + 32);
     if (opdi_le32(source->data + 8) != 1) {
-        (void)opdi_bad(source, 8, "version %lu: 1 can be read", (unsigned long)opdi_le32(source->data + 8));
+        (void)opdi_bad(source, 8, "the file has version %lu of the format, but only version 1 can be read",
+                       (unsigned long)opdi_le32(source->data + 8));
     } else if (opdi_le64(source->data + 16) != source->length) {
-        (void)opdi_bad(source, 16, "the file should have %llu bytes and has %llu",
+        (void)opdi_bad(source, 16, "the file should have %llu bytes, but has %llu",
                        (unsigned long long)opdi_le64(source->data + 16), (unsigned long long)source->length);
     } else {
         opdi_crc table;
         opdi_crc_init(&table);
         if (opdi_crc_add(&table, 0, source->data + 16, source->length - 16) != opdi_le32(source->data + 12)) {
-            (void)opdi_bad(source, 12, "the file is damaged: its checksum is another");
+            (void)opdi_bad(source, 12, "the file is damaged: its checksum is wrong");
         } else if (text == 0 || text > source->length - OPDI_GRAPH_HEAD || source->data[OPDI_GRAPH_HEAD + text - 1]) {
-            (void)opdi_bad(source, 24, "there is no text of %llu bytes", (unsigned long long)text);
+            (void)opdi_bad(source, 24, "the file is too short for a text of %llu bytes", (unsigned long long)text);
         } else if (count > (source->length - OPDI_GRAPH_HEAD - text) / 16 || count >= INT32_MAX) {
             (void)opdi_bad(source, 32, "the file is too short for %llu constants", (unsigned long long)count);
         }

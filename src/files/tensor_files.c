@@ -80,9 +80,9 @@ OPDI_INTERNAL int opdi_named_check(opd_tensor_file *file, size_t begin, size_t e
         file->source.entry = sorted[i].name;
         if (sorted[i].begin < begin || (dense && sorted[i].begin > begin)) {
             return opdi_bad(&file->source, opdi_named_of(file, sorted[i].place)->where,
-                            "its data is at byte %llu, where %s %llu", (unsigned long long)sorted[i].begin,
-                            sorted[i].begin < begin ? "there is other data up to byte"
-                            : "nothing says what there is from byte", (unsigned long long)begin);
+                            "its data begins at byte %llu, but %s %llu", (unsigned long long)sorted[i].begin,
+                            sorted[i].begin < begin ? "other data reaches to byte"
+                            : "the data before it ends at byte", (unsigned long long)begin);
         }
         begin = sorted[i].end;
     }
@@ -94,5 +94,5 @@ OPDI_INTERNAL int opdi_named_check(opd_tensor_file *file, size_t begin, size_t e
     if ((same = opdi_same_names(sorted, file->count)) == NULL) { return 0; }
     file->source.entry = same->name;
     return opdi_bad(&file->source, opdi_named_of(file, OPDI_MAX(same[-1].place, same->place))->where,
-                    "there are two of that name");
+                    "two entries have this name");
 }

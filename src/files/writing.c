@@ -147,7 +147,7 @@ static size_t opdi_npy_build(const opdi_source *source, const opd_tensor *tensor
     opdi_text text = opdi_text_of(buf + 10, OPDI_NPY_HEADER - 10);
     char first[32];
     if (!*kind) {
-        (void)opdi_bad(source, OPDI_NOWHERE, "NumPy has no %s", opd_dtype_name((opd_scalar_type)tensor->dtype));
+        (void)opdi_bad(source, OPDI_NOWHERE, "NumPy has no dtype %s", opd_dtype_name((opd_scalar_type)tensor->dtype));
         return 0;
     }
     opdi_text_add(&text, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",

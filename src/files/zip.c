@@ -20,7 +20,7 @@ static int opdi_zip_extra(const opdi_source *source, size_t at, size_t count, ui
         }
         at = next;
     }
-    return at == end || end - at < 4 ? 0 : opdi_bad(source, at, "an extra field that is longer than there is room");
+    return at == end || end - at < 4 ? 0 : opdi_bad(source, at, "an extra field is longer than its entry");
 }
 /* Compares the local header of an entry with the entry in the directory, and finds the entry's data.  `name` has
    `name_n` bytes; `end` is where the directory begins.  Returns 0, or -1 and sets an error. */
@@ -29,14 +29,14 @@ static int opdi_zip_local(const opdi_source *source, opdi_named *named, const un
     const unsigned char *at = source->data + named->begin;
     const size_t room = end - named->begin, packed = named->end;
     if (room < 30 || opdi_le32(at) != 0x04034b50u) {
-        return opdi_bad(source, named->begin, "there is no header of an entry, where the directory says");
+        return opdi_bad(source, named->begin, "there is no header of an entry at the place that the directory gives");
     }
     size_t head = 30 + opdi_le16(at + 26) + opdi_le16(at + 28);
     if (opdi_le16(at + 26) != name_n || head > room || memcmp(at + 30, name, name_n) != 0) {
         return opdi_bad(source, named->begin, "the entry has another name than in the directory");
     }
     if (packed > room - head) {
-        return opdi_bad(source, named->begin, "its %llu bytes are not there, the directory begins at byte %llu",
+        return opdi_bad(source, named->begin, "the entry has %llu bytes, but the directory already begins at byte %llu",
                         (unsigned long long)packed, (unsigned long long)end);
     }
     named->data = named->begin + head;
@@ -60,7 +60,9 @@ static int opdi_zip_entry(opd_tensor_file *file, size_t *at, size_t end, size_t 
     }
     named.where = *at;
     *at += 46 + name_n + extra_n + comment_n;
-    if (memchr(here + 46, 0, name_n)) { return opdi_bad(&file->source, named.where + 46, "a name with a zero byte"); }
+    if (memchr(here + 46, 0, name_n)) {
+        return opdi_bad(&file->source, named.where + 46, "the name contains a zero byte");
+    }
     size_t length = name_n > 4 && memcmp(here + 46 + name_n - 4, ".npy", 4) == 0 ? name_n - 4 : name_n;
     named.name = file->text.length;
     opdi_string_add_n(&file->text, (const char *)here + 46, length);
@@ -80,8 +82,8 @@ static int opdi_zip_entry(opd_tensor_file *file, size_t *at, size_t end, size_t 
         return 0;
     }
     if (begin > directory || packed > directory) {
-        return opdi_bad(&file->source, named.where, "%llu bytes at byte %llu are not in the file",
-                        (unsigned long long)packed, (unsigned long long)begin);
+        return opdi_bad(&file->source, named.where, "the entry would have %llu bytes at byte %llu, which is outside of "
+                        "the file", (unsigned long long)packed, (unsigned long long)begin);
     }
     named.begin = (size_t)begin;
     named.end = (size_t)packed;
@@ -99,8 +101,8 @@ static int opdi_zip_directory(const opdi_source *source, size_t *begin, size_t *
         here = source->data + at;
         if (opdi_le32(here) == 0x06054b50u && opdi_le16(here + 20) <= source->length - at - 22) { break; }
         if (at == 0 || source->length - at > 22 + 65535) {
-            return opdi_bad(source, source->length, "the zip file ends without a directory (it is cut off, or much "
-                            "follows it)");
+            return opdi_bad(source, source->length, "the zip file ends without a directory (it is incomplete, or many "
+                            "bytes follow it)");
         }
     }
     *count = opdi_le16(here + 10);
@@ -111,7 +113,7 @@ static int opdi_zip_directory(const opdi_source *source, size_t *begin, size_t *
         const uint64_t where = opdi_le64(here - 12);
         at -= 20;
         if (at < 56 || where > at - 56 || opdi_le32(source->data + where) != 0x06064b50u) {
-            return opdi_bad(source, (size_t)at, "zip64's end of the directory is not at byte %llu, as is said here",
+            return opdi_bad(source, (size_t)at, "zip64's end of the directory is not at byte %llu, which is given here",
                             (unsigned long long)where);
         }
         at = where;
@@ -121,10 +123,10 @@ static int opdi_zip_directory(const opdi_source *source, size_t *begin, size_t *
         offset = opdi_le64(here + 48);
         split = opdi_le32(here + 16) || opdi_le32(here + 20) || opdi_le64(here + 24) != *count;
     }
-    if (split) { return opdi_bad(source, (size_t)at, "a zip file in several parts"); }
+    if (split) { return opdi_bad(source, (size_t)at, "the zip file has several parts, which is not supported"); }
     if (offset > at || size != at - offset || *count > size / 46) {
-        return opdi_bad(source, (size_t)at, "a directory of %llu entries in %llu bytes at byte %llu is not there",
-                        (unsigned long long)*count, (unsigned long long)size, (unsigned long long)offset);
+        return opdi_bad(source, (size_t)at, "the directory of %llu entries and %llu bytes at byte %llu is outside of "
+                        "the file", (unsigned long long)*count, (unsigned long long)size, (unsigned long long)offset);
     }
     *begin = (size_t)offset;
     *end = (size_t)at;
@@ -145,15 +147,15 @@ OPDI_INTERNAL int opdi_zip_parse(opd_tensor_file *file) {
 /* Checks the compression method and the sizes of an entry.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_zip_check(const opdi_source *source, const opdi_named *named) {
     const size_t packed = named->end - named->data;
-    if (named->flags & 1) { return opdi_bad(source, named->begin, "it is encrypted"); }
+    if (named->flags & 1) { return opdi_bad(source, named->begin, "the entry is encrypted, which is not supported"); }
     if (named->method != 0 && named->method != 8) {
-        return opdi_bad(source, named->begin, "packed by method %d: stored (0) and deflated (8) can be read",
-                        (int)named->method);
+        return opdi_bad(source, named->begin, "the entry is compressed by method %d, but only stored (0) and deflated "
+                        "(8) entries can be read", (int)named->method);
     }
     /* deflate cannot compress better than by a factor of 1032 */
     if (named->full > SIZE_MAX / 2 || (named->method ? named->full / 1032 > packed : named->full != packed)) {
-        return opdi_bad(source, named->begin, "%llu bytes cannot be packed in %llu", (unsigned long long)named->full,
-                        (unsigned long long)packed);
+        return opdi_bad(source, named->begin, "%llu bytes cannot be compressed to %llu bytes",
+                        (unsigned long long)named->full, (unsigned long long)packed);
     }
     return 0;
 }
@@ -182,7 +184,7 @@ OPDI_INTERNAL int opdi_zip_bytes(const opd_tensor_file *file, const opdi_named *
     if (opd_ok() && check && (named->crc || check > 1)) {
         opdi_crc_init(&crc);
         if (opdi_crc_add(&crc, 0, source->data, source->length) != named->crc) {
-            (void)opdi_bad(source, OPDI_NOWHERE, "Bad CRC-32");
+            (void)opdi_bad(source, OPDI_NOWHERE, "Bad CRC-32: the data is damaged");
         }
     }
     if (opd_ok()) { return 0; }

@@ -333,7 +333,7 @@ OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_tuple(opd_graph *graph, const 
     const opdi_gtype *parts[64], *type = klass ? klass->type : NULL;
     if (!opdi_graph_space(graph)) { return NULL; }
     if (count > 64) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "a tuple of %d elements: at most 64", (int)count);
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "a tuple can have at most 64 elements, not %d", (int)count);
         return NULL;
     }
     for (int32_t i = 0; i < count && !klass; i++) {
@@ -359,7 +359,7 @@ OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_append_unpack(opd_graph *graph, opdi_g
         return opdi_append_builtin(graph, "prim::TupleUnpack", &from, 1, type->parts, type->nparts, place);
     }
     if (type->kind != OPDI_GT_LIST || count > 64) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "prim::ListUnpack: this cannot be unpacked into %d", (int)count);
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "prim::ListUnpack: the value cannot be unpacked into %d values", (int)count);
         return NULL;
     }
     for (int32_t i = 0; i < count; i++) { parts[i] = type->parts[0]; }
@@ -878,7 +878,8 @@ OPDI_INTERNAL int opdi_graph_run_values(const opd_graph *graph, const opd_value 
     opdi_thread *thread = opdi_self();
     if (!opd_ok()) { return -1; }
     if (!graph || ninputs != graph->ninputs || (ninputs && !inputs) || (cap && !outputs)) {
-        return graph && ninputs == graph->ninputs ? opd_fail(OPD_ERROR_ARGUMENT, "the inputs or outputs are NULL")
+        return graph && ninputs == graph->ninputs ? opd_fail(OPD_ERROR_ARGUMENT, "the pointer to the inputs or outputs "
+                                                             "is NULL")
             : opdi_graph_wrong(graph, NULL, ninputs);
     }
     const size_t bytes = ((size_t)ninputs + 1) * sizeof(opd_value);

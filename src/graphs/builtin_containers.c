@@ -76,7 +76,8 @@ OPDI_INTERNAL int opdi_fn_dict(opdi_bcall *call) {
     for (int64_t i = 0; list && rc == 0 && i < list->count; i++) {
         const opdi_cell *const pair = opdi_cell_of(&list->u.values[i]);
         rc = pair && pair->kind == OPD_CELL_TUPLE && pair->count == 2
-            ? opdi_dict_set(dict, pair->u.values[0], pair->u.values[1]) : opd_fail(OPD_ERROR_ARGUMENT, "no pair");
+            ? opdi_dict_set(dict, pair->u.values[0], pair->u.values[1]) : opd_fail(OPD_ERROR_ARGUMENT,
+                                                                                   "the value is not a pair");
     }
     for (int i = 0; call->nargs > 1 && rc == 0 && i + 1 < call->nargs; i += 2) {
         rc = opdi_dict_set(dict, call->args[i], call->args[i + 1]);
@@ -91,8 +92,8 @@ OPDI_INTERNAL int opdi_fn_tuple_unpack(opdi_bcall *call) {
     const opdi_cell *const tuple = opdi_call_cell(call, 0, OPD_CELL_TUPLE);
     if (!tuple) { return -1; }
     if (tuple->count != call->nrets) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "prim::TupleUnpack: %lld elements for %d values", (long long)tuple->count,
-                        (int)call->nrets);
+        return opd_fail(OPD_ERROR_ARGUMENT, "prim::TupleUnpack: the tuple has %lld elements, but there are %d values",
+                        (long long)tuple->count, (int)call->nrets);
     }
     for (int32_t i = 0; i < call->nrets; i++) {
         opd_value element = tuple->u.values[i];
@@ -154,7 +155,7 @@ OPDI_INTERNAL int opdi_fn_set_attribute(opdi_bcall *call) {
 }
 OPDI_INTERNAL int opdi_fn_create(opdi_bcall *call) {
     const opdi_gtype *const type = call->node->out[0]->type;
-    if (!type || !type->klass) { return opd_fail(OPD_ERROR_ARGUMENT, "prim::CreateObject of no class"); }
+    if (!type || !type->klass) { return opd_fail(OPD_ERROR_ARGUMENT, "prim::CreateObject: the class is missing"); }
     return opdi_give_cell(call, opdi_object_new(type->klass));
 }
 OPDI_INTERNAL int opdi_fn_same(opdi_bcall *call) {
@@ -231,7 +232,9 @@ OPDI_INTERNAL int opdi_fn_span_enter(opdi_bcall *call) {
     if (!span) { return -1; }
     if (!call->builtin->what) { return opdi_give_tensor(call, span); }
     const opdi_gtype *const type = call->node->out[0]->type;
-    if (!type || !type->klass) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: of no class", call->builtin->schema); }
+    if (!type || !type->klass) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the class is missing", call->builtin->schema);
+    }
     if (!type->klass->nattributes &&
         opdi_gclass_add(type->klass, "(span)", opdi_gtype_simple(OPDI_GT_ANY), 0) < 0) { return -1; }
     opdi_cell *const object = opdi_object_new(type->klass);
@@ -246,7 +249,8 @@ OPDI_INTERNAL int opdi_fn_span_exit(opdi_bcall *call) {
     opdi_foreign *const foreign = storage && storage->block_bytes == -1 ? (opdi_foreign *)(void *)storage : NULL;
     if (!opd_ok()) { return -1; }
     if (!foreign || foreign->deleter != opdi_script_span_free) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: this is nothing that was entered", call->builtin->schema);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the value was not entered before (prim::Enter)",
+                        call->builtin->schema);
     }
     opdi_script_span *const open = (opdi_script_span *)foreign->user;
     opd_span_close(open->span);
@@ -260,7 +264,7 @@ OPDI_INTERNAL const char *opdi_builtin_missing(const char *name) {
         "before the script is compiled or loaded";
 }
 OPDI_INTERNAL int opdi_builtin_unknown(opdi_bcall *call) {
-    return opd_fail(OPD_ERROR_NOT_FOUND, "there is no function %s here%s", call->builtin->schema,
+    return opd_fail(OPD_ERROR_NOT_FOUND, "there is no function %s%s", call->builtin->schema,
                     opdi_builtin_missing(call->builtin->schema));
 }
 /* Returns the builtin's `what` as a bool or, in opdi_fn_fixed_int, as an int. */

@@ -20,7 +20,7 @@ OPDI_INTERNAL opdi_cell *opdi_call_cell(const opdi_bcall *call, int i, opd_cell_
     opdi_cell *cell = i < call->nargs ? opdi_cell_of(&call->args[i]) : NULL;
     if (cell && cell->kind == kind) { return cell; }
     (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: argument %d is %s", call->builtin->schema, i,
-                   i < call->nargs ? opdi_value_said(&call->args[i]) : "not there");
+                   i < call->nargs ? opdi_value_said(&call->args[i]) : "missing");
     return NULL;
 }
 OPDI_INTERNAL opdi_cell *opdi_call_list(const opdi_bcall *call, int i) {
@@ -29,12 +29,12 @@ OPDI_INTERNAL opdi_cell *opdi_call_list(const opdi_bcall *call, int i) {
 /* Returns the text of argument i and sets *length.  If the argument is not a text, returns NULL and sets an error. */
 OPDI_INTERNAL const char *opdi_call_text(const opdi_bcall *call, int i, int64_t *length) {
     const char *text = i < call->nargs ? opdi_value_text(&call->args[i], length) : NULL;
-    if (!text) { (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: argument %d is no str", call->builtin->schema, i); }
+    if (!text) { (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: argument %d is not a str", call->builtin->schema, i); }
     return text;
 }
 OPDI_INTERNAL opd_tensor *opdi_call_tensor(const opdi_bcall *call, int i) {
     if (i < call->nargs && call->args[i].tag == OPD_TAG_TENSOR) { return call->args[i].u.t; }
-    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: argument %d is no Tensor", call->builtin->schema, i);
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: argument %d is not a Tensor", call->builtin->schema, i);
     return NULL;
 }
 OPDI_INTERNAL int opdi_give(opdi_bcall *call, opd_value value) {
@@ -131,7 +131,9 @@ static int opdi_binary_ints(opdi_bcall *call, int64_t a, int64_t b, int32_t what
     case OPDI_DO_OR: value = a | b; break;
     case OPDI_DO_XOR: value = a ^ b; break;
     case OPDI_DO_LSHIFT: case OPDI_DO_RSHIFT:
-        if (b < 0 || b > 63) { return opd_fail(OPD_ERROR_ARGUMENT, "a shift by %lld bits", (long long)b); }
+        if (b < 0 || b > 63) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "a shift by %lld bits is not possible", (long long)b);
+        }
         value = what == OPDI_DO_LSHIFT ? opdi_wrap((uint64_t)a << b) : a < 0 ? ~(~a >> b) : a >> b;
         break;
     case OPDI_DO_GCD: value = opdi_int_gcd(a, b); break;
@@ -164,7 +166,7 @@ static int opdi_binary_floats(opdi_bcall *call, double a, double b, int32_t what
     case OPDI_DO_ATAN2: value = atan2(a, b); break;
     case OPDI_DO_MIN: value = a < b ? a : b; break;                /* a and b equal, or NaN: b, as in PyTorch */
     case OPDI_DO_MAX: value = a > b ? a : b; break;
-    default: return opd_fail(OPD_ERROR_ARGUMENT, "%s of floats", call->builtin->schema);
+    default: return opd_fail(OPD_ERROR_ARGUMENT, "%s is not possible for floats", call->builtin->schema);
     }
     return opdi_give(call, opd_value_float(value));
 }
@@ -196,7 +198,7 @@ static int opdi_binary_complex(opdi_bcall *call, const opd_value *left, const op
         const double scale = exp(c * log(radius) - d * angle), turn = d * log(radius) + c * angle;
         return opdi_give_complex(call, scale * cos(turn), scale * sin(turn));
     }
-    default: return opd_fail(OPD_ERROR_ARGUMENT, "%s of complex numbers", call->builtin->schema);
+    default: return opd_fail(OPD_ERROR_ARGUMENT, "%s is not possible for complex numbers", call->builtin->schema);
     }
 }
 /* Runs a binary operation of two numbers.  The power of two ints is a float, unless the schema says int. */

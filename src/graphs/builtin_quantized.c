@@ -26,8 +26,8 @@ static const opd_value *opdi_call_packed(const opdi_bcall *call, int i, const ch
     if (!packed) { return NULL; }
     if (strncmp(name, OPDI_PACKED_CLASSES, sizeof OPDI_PACKED_CLASSES - 1) != 0 || length < tail ||
         strcmp(name + length - tail, end) != 0 || packed->count != OPDI_PACKED_PARTS) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: argument %d is of %s, and no packed weights of this kind",
-                       call->builtin->schema, i, name);
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: argument %d has the class %s, but must be packed weights for this "
+                       "function", call->builtin->schema, i, name);
         return NULL;
     }
     return packed->u.values;
@@ -74,7 +74,8 @@ static opd_tensor *opdi_packed_part(const opd_value *part, int64_t rows, bool co
         return opd_full(OPD_INTS(1), opd_value_float(number), OPD_FLOAT64);
     }
     if (!tensor || opd_ndim(tensor) != 1 || opd_size(tensor, 0) != rows || opd_dtype_is_complex(opd_dtype(tensor))) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "a quantized linear layer's W_prepack has no scales and zeros that fit");
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "W_prepack of a quantized linear layer has scales or zero points that do "
+                       "not match its sizes");
         return NULL;
     }
     tensor = opd_to_dtype(tensor, OPD_FLOAT64);
@@ -135,7 +136,7 @@ static int opdi_quantize_takes(const opdi_bcall *call, opd_tensor *input, int i,
                         opd_dtype_name(opd_dtype(input)));
     }
     return dtype >= least && dtype <= quint8 ? 0
-        : opd_fail(OPD_ERROR_DTYPE, "%s: dtype %lld is no quantized dtype that is here: quint8%s",
+        : opd_fail(OPD_ERROR_DTYPE, "%s: dtype %lld is not a supported quantized dtype, which are quint8%s",
                    call->builtin->schema, (long long)dtype, least < quint8 ? ", qint8" : "");
 }
 /* Quantizes a tensor.  If the builtin's `what` is 1, scale and zero_point are tensors, else numbers. */
@@ -196,7 +197,7 @@ OPDI_INTERNAL int opdi_fn_dequantize_all(opdi_bcall *call) {
 static opd_tensor *opdi_quantized_weight(const opd_value *parts) {
     opd_tensor *const weight = opdi_packed_tensor(&parts[OPDI_PACKED_WEIGHT]);
     if (!weight || opd_ndim(weight) != 2) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "a quantized linear layer's W_prepack has no matrix");
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "W_prepack of a quantized linear layer has no matrix");
         return NULL;
     }
     if (opd_dtype(weight) != OPD_INT8) { return opd_to_dtype(weight, OPD_FLOAT32); }
@@ -215,7 +216,7 @@ static opd_tensor *opdi_quantized_conv(const opdi_bcall *call, opd_tensor *input
     const int64_t dims = weight ? opd_ndim(weight) - 2 : 0;
     int64_t settings[4 * DIMS + 2];
     if (dims < 1 || dims > DIMS || opd_value_cell(*list) != OPD_CELL_LIST || opd_list_count(*list) != 4 * dims + 2) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: packed weights that are not whole", call->builtin->schema);
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: the packed weights are incomplete", call->builtin->schema);
         return NULL;
     }
     for (int64_t i = 0; i < 4 * dims + 2; i++) { settings[i] = opd_list_at(*list, i).u.i; }
@@ -249,7 +250,7 @@ static opd_tensor *opdi_quantized_bag(const opdi_bcall *call, opd_tensor *weight
     opd_tensor *offsets = call->nargs > 2 ? opdi_packed_tensor(&call->args[2]) : NULL;
     if (!indices) { return NULL; }
     if (opdi_call_int(call, 4) != 0) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: mode must be 0: sums", call->builtin->schema);
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: mode must be 0 (sum)", call->builtin->schema);
         return NULL;
     }
     if (!offsets && opd_ndim(indices) == 2) {
@@ -411,7 +412,9 @@ OPDI_INTERNAL int opdi_fn_quantized_pack(opdi_bcall *call) {
     const bool transposed = what == OPDI_PACK_TURNED || what == OPDI_PACK_TURNED_LINE;
     opd_tensor *weight = opdi_call_tensor(call, 0);
     if (!weight) { return -1; }
-    if (!type || !type->klass) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: of no class", call->builtin->schema); }
+    if (!type || !type->klass) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the class is missing", call->builtin->schema);
+    }
     if (opdi_packed_names(type->klass)) { return -1; }
     opd_scope scope = opd_scope_open();
     opdi_cell *const packed = opdi_object_new(type->klass);
@@ -444,7 +447,7 @@ static opd_tensor *opdi_quantized_either(opd_tensor *input, const opd_value *par
 static const opd_value *opdi_packed_parts(const opdi_bcall *call, opd_value packed) {
     const opdi_cell *const cell = opdi_cell_of(&packed);
     if (cell && cell->kind == OPD_CELL_OBJECT && cell->count == OPDI_PACKED_PARTS) { return cell->u.values; }
-    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: the weights are no packed weights", call->builtin->schema);
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: the weights are not packed weights", call->builtin->schema);
     return NULL;
 }
 /* Runs one time step of a recurrent layer.  `gates` is the input's contribution.  state[0] is h and, for an LSTM,
@@ -485,7 +488,9 @@ static opd_tensor *opdi_quantized_direction(const opdi_qcell *cell, opd_tensor *
         rc = opdi_quantized_step(cell, opd_select(gates, 0, at), state);
         all[at] = state[0];
     }
-    if (!rc && steps < 1) { (void)opd_fail(OPD_ERROR_SHAPE, "%s: there are no steps", cell->call->builtin->schema); }
+    if (!rc && steps < 1) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "%s: the input has no steps", cell->call->builtin->schema);
+    }
     if (!rc && steps > 0) { result = opd_stack(opd_tensors_of(all, steps)); }
     opdi_free(all, all ? bytes : 0);
     return result;
@@ -548,7 +553,8 @@ OPDI_INTERNAL int opdi_fn_quantized_recurrent(opdi_bcall *call) {
     return rc;
 }
 OPDI_INTERNAL int opdi_fn_quantized_sequence(opdi_bcall *call) {
-    return opd_fail(OPD_ERROR_ARGUMENT, "%s: quantized layers take no packed sequences here", call->builtin->schema);
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s: packed sequences are not supported for quantized layers",
+                    call->builtin->schema);
 }
 /* Runs one step of a recurrent cell with packed weights.  The builtin's `what` is 0 for LSTM, 1 for GRU, 2 for an RNN
    with tanh, and 3 for an RNN with relu. */
@@ -582,8 +588,8 @@ OPDI_INTERNAL int opdi_fn_enum(opdi_bcall *call) {
     const opdi_cell *const cell = opdi_call_cell(call, 0, OPD_CELL_OBJECT);
     if (!cell) { return -1; }
     if (cell->klass->kind != OPDI_CLASS_ENUM || cell->count != 2) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: an object of %s, which is no enum", call->builtin->schema,
-                        cell->klass->name);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the value is an object of %s, which is not an enum",
+                        call->builtin->schema, cell->klass->name);
     }
     return opdi_give_held(call, cell->u.values[call->builtin->what]);
 }
@@ -830,7 +836,7 @@ static int opdi_less_object(const opdi_gclass *klass, const opd_value *first, co
                         "type %s that returns a bool", name, name);
     }
     if (thread->sorting == OPDI_MAX_CELL_DEPTH) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "__lt__ of %s sorts within itself without end", name);
+        return opd_fail(OPD_ERROR_ARGUMENT, "__lt__ of %s sorts a list of its own class without end", name);
     }
     thread->sorting++;
     const int rc = klass->less(klass, first, second);
@@ -861,7 +867,7 @@ static int opdi_less(const opd_value *first, const opd_value *second, int depth)
         return left == right ? 0 : opdi_less_object(left->klass == right->klass ? left->klass : NULL, first, second);
     }
     if (left && left->kind >= OPD_CELL_LIST) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "only lists of numbers, texts and tuples of these can be sorted");
+        return opd_fail(OPD_ERROR_ARGUMENT, "only lists of numbers, strings and tuples of these can be sorted");
     }
     return opdi_compare(first, second) == -1;
 }

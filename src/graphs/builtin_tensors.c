@@ -35,7 +35,7 @@ OPDI_INTERNAL int opdi_fn_written_to(opdi_bcall *call) {
     const int what = call->builtin->what;
     if (!tensor) { return -1; }
     if (call->nargs > 3 && !opdi_call_none(call, 3)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: a generator is not taken here", call->builtin->schema);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: a generator is not supported", call->builtin->schema);
     }
     const bool grad = what == 'c' ? opd_grad_mode_enabled() : opd_grad_mode_set(false);
     const bool drawn = what == 'n' || what == 'u';
@@ -55,7 +55,7 @@ OPDI_INTERNAL int opdi_fn_broadcast_shapes(opdi_bcall *call) {
     for (int i = 0; i < 2; i++) {
         sizes[i] = opdi_value_plain(&call->args[i]);
         if (sizes[i].tag != OPD_TAG_INTS || sizes[i].n > OPD_MAX_DIMS) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "aten::broadcast_shapes: at most %d sizes", OPD_MAX_DIMS);
+            return opd_fail(OPD_ERROR_ARGUMENT, "aten::broadcast_shapes: a shape has more than %d sizes", OPD_MAX_DIMS);
         }
         most = OPDI_MAX(most, sizes[i].n);
     }
@@ -124,9 +124,9 @@ OPDI_INTERNAL int opdi_fn_tensor_ask(opdi_bcall *call) {
    not have. */
 OPDI_INTERNAL int opdi_fn_refused(opdi_bcall *call) {
     static const char *const kinds[] = {
-        "for sparse tensors, and tensors here are strided",
-        "for quantized tensors, which are tensors of float32 here, of the numbers that they stand for",
-        "for nested tensors, and tensors here are strided", "not here: no driver that pins memory is"};
+        "for sparse tensors, which are not supported",
+        "for quantized tensors, but they are float32 tensors with the dequantized values here",
+        "for nested tensors, which are not supported", "not supported, because there is no driver that pins memory"};
     const size_t length = strcspn(call->builtin->schema, "(");
     return opd_fail(OPD_ERROR_NO_KERNEL, "%.*s is %s", (int)length, call->builtin->schema, kinds[call->builtin->what]);
 }
@@ -198,7 +198,7 @@ OPDI_INTERNAL int opdi_fn_gradients(opdi_bcall *call) {
     memset(&options, 0, sizeof options);
     if (ngiven < 0) { return -1; }
     if (ngiven && ngiven != count) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: %d outputs need a gradient each, but %d are given",
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: each of the %d outputs needs a gradient, but %d gradients are given",
                         call->builtin->schema, count, ngiven);
     }
     options.grad_outputs = ngiven ? given : NULL;

@@ -61,7 +61,7 @@ static int opdi_percent_real(opdi_growing *out, char letter, double x) {
     char text[400];                                                    /* DBL_MAX has 309 digits before the point */
     if (letter == 'd' || letter == 'i') {
         if (!isfinite(x)) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "%%%c cannot format the float %g: it is no integer", letter, x);
+            return opd_fail(OPD_ERROR_ARGUMENT, "%%%c cannot format the float %g: it is not an integer", letter, x);
         }
         x = trunc(x) + 0.0;                                            /* -0.5 becomes 0, not -0 */
     }
@@ -77,8 +77,8 @@ static int opdi_percent_letter(opdi_growing *out, const opd_value *value) {
     int64_t length = 0;
     const char *const text = opdi_value_text(value, &length);
     if (text ? length != 1 : !opdi_whole(value)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%%c requires an int or a text of one letter for formatting, but got %s",
-                        text ? length ? "a longer text" : "an empty text" : opdi_value_said(value));
+        return opd_fail(OPD_ERROR_ARGUMENT, "%%c requires an int or a string of one letter for formatting, but got %s",
+                        text ? length ? "a longer string" : "an empty string" : opdi_value_said(value));
     }
     if (!text && (value->u.i < 0 || value->u.i > 255)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%%c: %lld is not in range(256)", (long long)value->u.i);
@@ -411,7 +411,9 @@ OPDI_INTERNAL int opdi_fn_pad(opdi_bcall *call) {
         return opd_fail(OPD_ERROR_ARGUMENT, "TypeError: The fill character must be exactly one character long");
     }
     const int64_t room = OPDI_MAX(0, opdi_call_int(call, 1) - length);
-    if (room > INT32_MAX) { return opd_fail(OPD_ERROR_ARGUMENT, "a text of %lld bytes is too long", (long long)room); }
+    if (room > INT32_MAX) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "a string of %lld bytes is too long", (long long)room);
+    }
     const int64_t left = what == OPDI_PAD_RIGHT ? 0 : what == OPDI_PAD_BOTH
         ? room / 2 + (room & opdi_call_int(call, 1) & 1) : room;
     const int64_t sign = what == OPDI_PAD_ZERO && length && (*text == '-' || *text == '+');

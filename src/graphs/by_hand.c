@@ -44,17 +44,19 @@ static int opdi_gbuild_end(opdi_gbuild *build, bool done) {
 static int opdi_gbuild_values(opdi_gbuild *build, opdi_gvalue *const *values, int count, bool defaults) {
     const opd_graph *graph = build->parser.graph;
     const opdi_gnode *node;
-    if (count < 0 || (count && !values)) { return opdi_gparse_fail(&build->parser, "the values are NULL"); }
+    if (count < 0 || (count && !values)) {
+        return opdi_gparse_fail(&build->parser, "the pointer to the values is NULL");
+    }
     for (int i = 0; i < count; i++) {
         if (!values[i] && defaults) { continue; }
         if (!values[i] || values[i]->graph != graph) {
             return opdi_gparse_fail(&build->parser,
-                                    values[i] ? "value %d is not one of this graph" : "value %d is NULL", i);
+                                    values[i] ? "value %d is not a value of this graph" : "value %d is NULL", i);
         }
         const opdi_gnode *at = graph->at ? values[i]->node : NULL;
         for (node = at ? graph->at : NULL; node && node != at; node = node->next) { }
         if (node) {
-            return opdi_gparse_fail(&build->parser, "value %d is made behind the place where nodes are inserted", i);
+            return opdi_gparse_fail(&build->parser, "value %d is made after the place where nodes are inserted", i);
         }
     }
     return 0;
@@ -121,7 +123,9 @@ int opd_graph_unpack(opd_graph *graph, opd_graph_value *list, opd_graph_value **
     opdi_gbuild build;
     bool done = false;
     if (opdi_gbuild_begin(&build, graph, "opd_graph_unpack")) { return opdi_gbuild_nothing(parts, count); }
-    if (count < 0 || (count && !parts)) { (void)opdi_gparse_fail(&build.parser, "the parts are NULL"); }
+    if (count < 0 || (count && !parts)) {
+        (void)opdi_gparse_fail(&build.parser, "the pointer to the elements is NULL");
+    }
     else if (opdi_gbuild_values(&build, &list, 1, false) == 0) {
         (void)opdi_gbuild_node(&build, OPDI_G_UNPACK, &list, 1, count, OPD_TAG_TENSOR);
         done = opd_ok() && opdi_gparse_prim(&build.parser, graph->at ? graph->at->prev : graph->body.last) == 0;
@@ -156,7 +160,7 @@ int opd_graph_call_op(opd_graph *graph, opd_op *op, opd_graph_value *const *args
     bool done = false;
     if (opdi_gbuild_begin(&build, graph, "opd_graph_call")) { return opdi_gbuild_nothing(results, cap); }
     if (!op) { (void)opdi_gparse_fail(&build.parser, "the operator is NULL"); }
-    else if (cap > 0 && !results) { (void)opdi_gparse_fail(&build.parser, "the results are NULL"); }
+    else if (cap > 0 && !results) { (void)opdi_gparse_fail(&build.parser, "the pointer to the results is NULL"); }
     else if (opdi_gbuild_values(&build, args, nargs, true) == 0) {
         if (!opdi_gmatch(op, args, nargs, -1, true, &why)) { (void)opdi_gparse_fail(&build.parser, "%s", text); }
         else { done = opdi_gbuild_call(&build, op, args, nargs, results, cap) == 0; }
@@ -169,7 +173,7 @@ int opd_graph_call(opd_graph *graph, const char *name, opd_graph_value *const *a
     opdi_gbuild build;
     opd_op *op = NULL;
     if (opdi_gbuild_begin(&build, graph, "opd_graph_call")) { return opdi_gbuild_nothing(results, cap); }
-    if (!name) { (void)opdi_gparse_fail(&build.parser, "the operator's name is NULL"); }
+    if (!name) { (void)opdi_gparse_fail(&build.parser, "the name of the operator is NULL"); }
     else if (opdi_gbuild_values(&build, args, nargs, true) == 0) {
         op = opdi_gparse_op(&build.parser, name, args, nargs, -1, NULL);
     }
@@ -289,7 +293,7 @@ static int opdi_gbuild_describe(opdi_gbuild *build, opdi_gvalue *value, const ch
         build->parser.at = type;
         if (opdi_gparse_type(&build->parser, &to, &word)) { return -1; }
         if (*build->parser.at) {
-            return opdi_gparse_fail(&build->parser, "text behind the type: '%.40s'", build->parser.at);
+            return opdi_gparse_fail(&build->parser, "there is more text after the type: '%.40s'", build->parser.at);
         }
         if (to.tag != value->tag || (value->node && value->node->kind == OPDI_G_CONSTANT)) {
             return opdi_gparse_fail(&build->parser, "the value cannot have the type '%.100s'", type);
@@ -297,7 +301,7 @@ static int opdi_gbuild_describe(opdi_gbuild *build, opdi_gvalue *value, const ch
     }
     if (name && *name) {
         if (name[strspn(name, OPDI_GRAPH_NAME)] || (*name >= '0' && *name <= '9')) {
-            return opdi_gparse_fail(&build->parser, "'%.100s' is no name", name);
+            return opdi_gparse_fail(&build->parser, "'%.100s' is not a name", name);
         }
         names = opdi_graph_names(graph, 3);
         if (!names || !(copy = opdi_arena_copy(&graph->arena, name, strlen(name)))) { return -1; }
@@ -321,7 +325,7 @@ int opd_graph_describe(opd_graph *graph, opd_graph_value *value, const char *nam
     opdi_gbuild build;
     if (opdi_gbuild_begin(&build, graph, "opd_graph_describe")) { return -1; }
     bool done = value && value->graph == graph ? opdi_gbuild_describe(&build, value, name, type) == 0
-        : opdi_gparse_fail(&build.parser, value ? "the value is not one of this graph" : "the value is NULL") == 0;
+        : opdi_gparse_fail(&build.parser, value ? "the value is not a value of this graph" : "the value is NULL") == 0;
     return opdi_gbuild_end(&build, done);
 }
 
@@ -346,7 +350,9 @@ int opd_graph_insert_before(opd_graph *graph, opd_graph_value *value) {
     opdi_gbuild build;
     bool done = false;
     if (opdi_gbuild_begin(&build, graph, "opd_graph_insert_before")) { return -1; }
-    if (value && value->graph != graph) { (void)opdi_gparse_fail(&build.parser, "the value is not one of this graph"); }
+    if (value && value->graph != graph) {
+        (void)opdi_gparse_fail(&build.parser, "the value is not a value of this graph");
+    }
     else { done = true; }
     (void)opdi_gbuild_end(&build, true);
     if (done) { graph->at = !value ? NULL : value->node ? value->node : graph->body.first; }
@@ -365,7 +371,7 @@ int opd_graph_output(opd_graph *graph, opd_graph_value *const *values, int count
     build.before = graph->body.last;
     done = opdi_gbuild_values(&build, values, count, false) == 0;
     for (int i = 0; done && i < count; i++) {
-        done = values[i]->tag == OPD_TAG_TENSOR || opdi_gparse_fail(&build.parser, "output %d is no tensor", i) == 0;
+        done = values[i]->tag == OPD_TAG_TENSOR || opdi_gparse_fail(&build.parser, "output %d is not a tensor", i) == 0;
     }
     done = done && (outputs = (opdi_gvalue **)opdi_graph_alloc(graph, (size_t)count * sizeof *outputs)) != NULL;
     if (done && count) {
@@ -399,7 +405,7 @@ int opd_graph_erase(opd_graph *graph, opd_graph_value *value) {
     int i;
     if (opdi_gbuild_begin(&build, graph, "opd_graph_erase")) { return -1; }
     bool done = value && value->graph == graph ? true
-        : opdi_gparse_fail(&build.parser, value ? "the value is not one of this graph" : "the value is NULL") == 0;
+        : opdi_gparse_fail(&build.parser, value ? "the value is not a value of this graph" : "the value is NULL") == 0;
     if (done) {
         opdi_gvalue **const all = value->node ? value->node->out : &value;
         const int count = value->node ? value->node->nout : 1;
@@ -498,7 +504,8 @@ static int opdi_trace_compare(const opd_graph *graph, const opd_graph *again, op
     in = opdi_trace_fresh(graph, inputs, count);
     if (k < 0 || !opd_ok() || (i = opd_graph_run(graph, in, count, outputs, OPD_TRANSFORM_OUTPUTS)) < 0) { return -1; }
     if (i != k) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_trace: the function gave %d outputs and now gives %d", i, k);
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_trace: the function returned %d outputs, and %d outputs when it "
+                        "was called again", i, k);
     }
     for (i = 0; i < k; i++) {
         const int close = opdi_trace_close(tensors[i], outputs[i], tolerance);

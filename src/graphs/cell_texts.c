@@ -280,7 +280,7 @@ OPDI_INTERNAL opd_value opdi_value_own(opd_value value) {
 static opdi_cell *opdi_cell_want(const opd_value *value, opd_cell_kind kind, const char *who, const char *what) {
     opdi_cell *cell = opdi_cell_of(value);
     if (cell && (cell->kind == kind || (kind == OPD_CELL_NONE && cell->kind >= OPD_CELL_LIST))) { return cell; }
-    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: the value is no %s but %s", who, what, opdi_value_said(value));
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: the value must be a %s, but is %s", who, what, opdi_value_said(value));
     return NULL;
 }
 
@@ -308,7 +308,7 @@ const char *opd_string_text(const opd_value *value, int64_t *length) {
 }
 opd_value opd_list_new(opd_tag elements) {
     if (elements < OPD_TAG_INTS || elements > OPD_TAG_LIST) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_list_new: %d is no tag of a list", (int)elements);
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_list_new: %d is not the tag of a list", (int)elements);
         return opd_value_none();
     }
     return opdi_cell_own(opdi_cell_new(OPD_CELL_LIST, (int32_t)elements, 0));
@@ -320,7 +320,8 @@ int opd_list_append(opd_value list, opd_value element) {
 static int64_t opdi_list_place(const char *who, int64_t place, int64_t count) {
     const int64_t at = place < 0 ? place + count : place;
     if (at >= 0 && at < count) { return at; }
-    return opd_fail(OPD_ERROR_INDEX, "%s: place %lld of %lld elements", who, (long long)place, (long long)count);
+    return opd_fail(OPD_ERROR_INDEX, "%s: there is no element %lld in a list of %lld elements", who, (long long)place,
+                    (long long)count);
 }
 int opd_list_set(opd_value list, int64_t place, opd_value element) {
     opdi_cell *cell = opdi_cell_want(&list, OPD_CELL_LIST, "opd_list_set", "list");
@@ -347,7 +348,7 @@ opd_value opd_list_at(opd_value list, int64_t place) {
 }
 opd_value opd_tuple_new(const opd_value *elements, int64_t count) {
     if (count < 0 || (count && !elements)) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_tuple_new: the elements are NULL");
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_tuple_new: the pointer to the elements is NULL");
         return opd_value_none();
     }
     return opdi_cell_own(opdi_tuple_new(elements, count, NULL));

@@ -108,7 +108,7 @@ static int opdi_gparse_enter(opdi_gparser *parser, opdi_gvalue *value) {
     if (opdi_gparse_grow(parser)) { return -1; }
     opdi_gnamed *slot = opdi_gparse_slot(parser, name, strlen(name));
     if (slot->name && !slot->value->name) {
-        return opdi_gparse_fail(parser, "the name %%%.100s is there already", name);
+        return opdi_gparse_fail(parser, "the name %%%.100s is used already", name);
     }
     if (slot->name && opdi_gparse_rename(parser, slot)) { return -1; }
     parser->used += !slot->name;
@@ -118,7 +118,7 @@ static int opdi_gparse_enter(opdi_gparser *parser, opdi_gvalue *value) {
     long id = strtol(name, &end, 10);
     value->id = -1;                               /* a named value needs no number */
     if (*name < '0' || *name > '9') { return 0; }
-    if (*end || errno || id > 1000000000) { return opdi_gparse_fail(parser, "%%%.100s is no name", name); }
+    if (*end || errno || id > 1000000000) { return opdi_gparse_fail(parser, "%%%.100s is not a name", name); }
     value->name = NULL;
     value->id = (int32_t)id;
     parser->graph->next_id = OPDI_MAX(parser->graph->next_id, (int32_t)id + 1);
@@ -165,7 +165,7 @@ static int opdi_gparse_shape(opdi_gparser *parser, opdi_gvalue *value) {
         if (opdi_gparse_is(parser, ",")) { continue; }
         if (opdi_gparse_is(parser, "strides=[")) {
             for (count = 0; !opdi_gparse_is(parser, "]"); count++) {
-                if (count >= ndim) { return opdi_gparse_fail(parser, "more strides than sizes"); }
+                if (count >= ndim) { return opdi_gparse_fail(parser, "there are more strides than sizes"); }
                 if (count && opdi_gparse_want(parser, ",")) { return -1; }
                 if (opdi_gparse_is(parser, "*")) {
                     known = false;
@@ -186,8 +186,8 @@ static int opdi_gparse_shape(opdi_gparser *parser, opdi_gvalue *value) {
             value->index = (int8_t)device.index;
             parser->at += len;
         } else {
-            if (count >= 0) { return opdi_gparse_fail(parser, "a size behind the strides"); }
-            if (ndim == OPD_MAX_DIMS) { return opdi_gparse_fail(parser, "more than %d dims", OPD_MAX_DIMS); }
+            if (count >= 0) { return opdi_gparse_fail(parser, "a size follows the strides"); }
+            if (ndim == OPD_MAX_DIMS) { return opdi_gparse_fail(parser, "there are more than %d dims", OPD_MAX_DIMS); }
             if (opdi_gparse_is(parser, "*")) {
                 known = false;
                 ndim++;
@@ -195,7 +195,9 @@ static int opdi_gparse_shape(opdi_gparser *parser, opdi_gvalue *value) {
             else if (opdi_gparse_int(parser, &dims[ndim++])) { return -1; }
         }
     }
-    if (count >= 0 && count != ndim) { return opdi_gparse_fail(parser, "%d sizes and %d strides", ndim, count); }
+    if (count >= 0 && count != ndim) {
+        return opdi_gparse_fail(parser, "there are %d sizes, but %d strides", ndim, count);
+    }
     if (!known) {  /* a value without sizes has type Tensor; other properties are dropped */
         value->dtype = -1;
         return 0;
@@ -285,7 +287,7 @@ static int opdi_gparse_number(opdi_gparser *parser, opd_value *value) {
     at = start;
     errno = 0;
     *value = opd_value_int(strtoll(at, NULL, 10));
-    return errno ? opdi_gparse_fail(parser, "a number out of range") : 0;
+    return errno ? opdi_gparse_fail(parser, "the number is out of range") : 0;
 }
 
 /* Reads a complex number such as 1.5-2j into pair[2]. */
@@ -310,19 +312,20 @@ static opd_tensor *opdi_gparse_tensor(opdi_gparser *parser, const opdi_gvalue *t
         return NULL;
     }
     if (opdi_gparse_is(parser, "<")) {
-        (void)opdi_gparse_fail(parser, "the text does not hold this tensor; save the graph instead");
+        (void)opdi_gparse_fail(parser, "the text does not contain the data of this tensor; save the graph instead "
+                               "(opd_graph_save)");
         return NULL;
     }
     for (opdi_gparse_blanks(parser, false); *parser->at != '}' && *parser->at != '[';
          opdi_gparse_blanks(parser, false)) {
         if (count == 10) {
-            (void)opdi_gparse_fail(parser, "more than 10 elements");
+            (void)opdi_gparse_fail(parser, "there are more than 10 elements");
             return NULL;
         }
         if (opdi_gparse_number(parser, &list[count++])) { return NULL; }
     }
     if (braces ? count != 1 || opdi_gparse_want(parser, "}") : opdi_gparse_want(parser, "[")) {
-        (void)opdi_gparse_fail(parser, "no tensor");
+        (void)opdi_gparse_fail(parser, "the value is not a tensor");
         return NULL;
     }
     if (!braces) {
@@ -359,7 +362,7 @@ static int opdi_gparse_quoted(opdi_gparser *parser, const char **out) {
                 *to++ = (char)code;
             } else if (key) { *to++ = what[key - from]; }
             else if (*parser->at && *parser->at != '\n') { *to++ = *parser->at; }
-            else { return opdi_gparse_fail(parser, "the text ends behind a backslash"); }
+            else { return opdi_gparse_fail(parser, "the text ends after a backslash"); }
         } else { *to++ = *parser->at; }
     }
     *to = 0;
@@ -451,7 +454,7 @@ static int opdi_gparse_whole(opdi_gparser *parser, opd_value *value, const opdi_
     if (opdi_value_is(value, type, 0)) { return 0; }
     opdi_value_drop(*value);
     *value = opd_value_none();
-    return opdi_gparse_fail(parser, "the constant is not of its type");
+    return opdi_gparse_fail(parser, "the constant does not have its type");
 }
 /* Reads the "[value=...]" of a constant node.  The constant's type is declared or, if not, follows from the text.
    Returns 0, or -1 and sets an error. */
@@ -518,7 +521,7 @@ static int opdi_gparse_constant(opdi_gparser *parser, opdi_gnode *node) {
         if (opdi_gparse_number(parser, &copy)) { return -1; }
         if (value->tag == OPD_TAG_FLOAT && copy.tag == OPD_TAG_INT) { copy = opd_value_float((double)copy.u.i); }
         if (value->tag == OPD_TAG_BOOL) { copy = opd_value_bool(copy.u.i != 0); }
-        if (value->tag != copy.tag) { return opdi_gparse_fail(parser, "the constant is not of its type"); }
+        if (value->tag != copy.tag) { return opdi_gparse_fail(parser, "the constant does not have its type"); }
     }
     node->constant = copy;
     return opdi_gparse_want(parser, "]");
@@ -715,13 +718,13 @@ static int opdi_gparse_typed_list(opdi_gparser *parser, opdi_gnode *node) {
     const opdi_gtype *const type = node->out[0]->type;
     const int kind = type->kind;
     if (node->kind == OPDI_G_LIST ? kind != OPDI_GT_LIST : kind != OPDI_GT_TUPLE || type->nparts != node->nin) {
-        return opdi_gparse_fail(parser, "the elements are not of the type");
+        return opdi_gparse_fail(parser, "the elements do not have the type of the list");
     }
     for (int32_t i = 0; i < node->nin; i++) {
         const opdi_gtype *actual = opdi_gvalue_gtype(parser->graph, node->in[i]);
         if (!actual) { return -1; }
         if (!opdi_gtype_fits(actual, type->parts[kind == OPDI_GT_LIST ? 0 : i])) {
-            return opdi_gparse_fail(parser, "element %d of the list is not of its type", (int)i);
+            return opdi_gparse_fail(parser, "element %d of the list does not have the type of the list", (int)i);
         }
     }
     return 0;
@@ -738,7 +741,7 @@ OPDI_INTERNAL int opdi_gparse_list(opdi_gparser *parser, opdi_gnode *node) {
         node->word = opdi_glists[row].word;
     }
     for (row = 0; row < 5 && opdi_glists[row].list != value->tag; row++) { }
-    if (row == 5) { return opdi_gparse_fail(parser, "a list that is of no list type"); }
+    if (row == 5) { return opdi_gparse_fail(parser, "the type of a list is not a list type"); }
     for (int i = 0; i < node->nin; i++) {
         const opdi_gvalue *element = node->in[i];
         value->nesting = (uint8_t)OPDI_MAX(value->nesting, element->nesting + 1);
@@ -747,7 +750,7 @@ OPDI_INTERNAL int opdi_gparse_list(opdi_gparser *parser, opdi_gnode *node) {
             : element->tag == opdi_glists[row].element ||
               (element->tag == OPD_TAG_INT && value->tag == OPD_TAG_FLOATS) ||
               (element->tag == OPD_TAG_NONE && value->tag == OPD_TAG_TENSORS)) { continue; }
-        return opdi_gparse_fail(parser, "element %d of the list is not of its type", i);
+        return opdi_gparse_fail(parser, "element %d of the list does not have the type of the list", i);
     }
     return 0;
 }
@@ -768,12 +771,13 @@ OPDI_INTERNAL int opdi_gparse_prim(opdi_gparser *parser, opdi_gnode *node) {
         return type ? 0 : -1;
     }
     if (node->nin != 1 || node->in[0]->tag != OPD_TAG_TENSORS) {
-        return opdi_gparse_fail(parser, "prim::ListUnpack takes one list of tensors");
+        return opdi_gparse_fail(parser, "prim::ListUnpack must have one input, a list of tensors");
     }
     for (int i = 0; i < node->nout; i++) {
         if (node->out[i]->tag == OPD_TAG_DEFAULT) { node->out[i]->tag = OPD_TAG_TENSOR; }
         if (node->out[i]->tag != OPD_TAG_TENSOR && node->out[i]->tag != OPD_TAG_NONE && !node->out[i]->type) {
-            return opdi_gparse_fail(parser, "prim::ListUnpack gives tensors, result %d is none", i);
+            return opdi_gparse_fail(parser, "the results of prim::ListUnpack must be tensors, but result %d is not a "
+                                    "tensor", i);
         }
     }
     return 0;
@@ -829,13 +833,13 @@ static int opdi_gparse_head(opdi_gparser *parser, opdi_gnode *node, opdi_gnode_t
     for (int i = 0; i < 6; i++) { if (strcmp(text->name, prims[i]) == 0) { text->kind = OPDI_G_CONSTANT + i; } }
     if (text->kind == OPDI_G_OP && strncmp(text->name, "prim::", 6) == 0) {
         if (opdi_builtin_next(text->name, -1) < 0 && !parser->lenient) {
-            return opdi_gparse_fail(parser, "%s is not known here", text->name);
+            return opdi_gparse_fail(parser, "%s is not known", text->name);
         }
         text->kind = OPDI_G_BUILTIN;
     }
     parser->at += len;
     if (text->kind >= OPDI_G_CONSTANT && text->kind <= OPDI_G_TUPLE && text->nout != 1) {
-        return opdi_gparse_fail(parser, "%s has one result", text->name);
+        return opdi_gparse_fail(parser, "%s must have one result", text->name);
     }
     return 0;
 }
@@ -917,8 +921,8 @@ static int opdi_gparse_blocks(opdi_gparser *parser, opdi_gnode *node) {
     const bool loop = node->kind == OPDI_G_LOOP;
     const bool lenient = parser->lenient;
     if (loop ? node->nin != node->nout + 2 : node->nin != 1) {
-        return opdi_gparse_fail(parser, loop ? "prim::Loop of %d values and %d results" : "prim::If of %d values",
-                                node->nin, node->nout);
+        return opdi_gparse_fail(parser, loop ? "prim::Loop cannot have %d inputs and %d results"
+                                : "prim::If cannot have %d inputs", node->nin, node->nout);
     }
     parser->lenient = true;
     if (opdi_gnode_blocks(parser->graph, node, loop ? 1 : 2)) { return -1; }
@@ -926,7 +930,7 @@ static int opdi_gparse_blocks(opdi_gparser *parser, opdi_gnode *node) {
         opdi_gblock *const block = &node->blocks[i];
         if (opdi_gparse_block(parser, block, i)) { return -1; }
         if (block->noutputs != node->nout + loop || block->ninputs != (loop ? node->nout + 1 : 0)) {
-            return opdi_gparse_fail(parser, "a block with %d inputs and %d outputs", (int)block->ninputs,
+            return opdi_gparse_fail(parser, "a block cannot have %d inputs and %d outputs here", (int)block->ninputs,
                                     (int)block->noutputs);
         }
     }
@@ -969,7 +973,9 @@ static int opdi_gparse_called(opdi_gparser *parser, opdi_gnode *node, opdi_gnode
     if (node->attribute && node->nin) {           /* classes named in a text get their attributes as these are used */
         const opdi_gtype *const type = node->in[0]->type, *const what =
             opdi_gvalue_gtype(graph, node->nout ? node->out[0] : node->in[node->nin - 1]);
-        if (!type || !type->klass || !what) { return opd_ok() ? opdi_gparse_fail(parser, "no object") : -1; }
+        if (!type || !type->klass || !what) {
+            return opd_ok() ? opdi_gparse_fail(parser, "the value is not an object") : -1;
+        }
         if (opdi_gclass_slot(type->klass, node->attribute) < 0 && type->klass->open &&
             opdi_gclass_add(type->klass, node->attribute, what, 0) < 0) { return -1; }
     }
@@ -992,7 +998,7 @@ static int opdi_gparse_node(opdi_gparser *parser) {
     if (rc == 0) { rc = opdi_gparse_values(parser, &text.in, &text.nin); }
     if (text.kind == OPDI_G_CONSTANT) {           /* from here on, the graph owns the constant */
         opdi_gnode_append(graph, node);
-        if (rc == 0 && text.nin) { rc = opdi_gparse_fail(parser, "a constant has no inputs"); }
+        if (rc == 0 && text.nin) { rc = opdi_gparse_fail(parser, "a constant cannot have inputs"); }
     }
     for (int i = 0; i < text.nout && rc == 0 && !node->nblocks && text.kind != OPDI_G_IF && text.kind != OPDI_G_LOOP;
          i++) { rc = opdi_gparse_enter(parser, text.out[i]); }
@@ -1048,7 +1054,7 @@ static int opdi_gparse_body(opdi_gparser *parser) {
         if (!(graph->result = opdi_gparse_use(parser)) || opdi_gparse_want(parser, ")")) { return -1; }
     }
     opdi_gparse_blanks(parser, true);
-    if (*parser->at) { return opdi_gparse_fail(parser, "text behind the graph"); }
+    if (*parser->at) { return opdi_gparse_fail(parser, "there is more text after the graph"); }
     const opdi_gnode *made = graph->result ? graph->result->node : NULL;
     if (made && made->kind != OPDI_G_TUPLE && made->kind != OPDI_G_LIST) { made = NULL; }
     for (int i = 0; made && i < made->nin; i++) {

@@ -113,13 +113,13 @@ static bool opdi_gvalue_follows(const opdi_gvalue *value) {
 static int opdi_traced_leaves(const opdi_graph_tracer *tracer, const opdi_gvalue *value, const char *what) {
     const char *const op = value->node && value->node->op ? value->node->op->base_name : "";
     if (tracer->allow_constants) {
-        opd_warn("%s of a traced tensor, %s%s, is read: what is made of it will be a constant of the graph", what,
-                 *op ? "a result of " : "an input of the graph", op);
+        opd_warn("%s of a traced tensor, %s%s, is read: values that are computed from it will be constants of the "
+                 "graph", what, *op ? "a result of " : "an input of the graph", op);
         return 0;
     }
-    return opd_fail(OPD_ERROR_ARGUMENT, "%s of a traced tensor, %s%s, was asked for outside of a kernel: what is "
-                    "made of it would be a constant of the graph. Register an operator whose kernel reads it "
-                    "(opd_define) and call that", what, *op ? "a result of " : "an input of the graph", op);
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s of a traced tensor, %s%s, was read outside of a kernel: values that are "
+                    "computed from it would be constants of the graph. Define an operator whose kernel reads it "
+                    "(opd_define), and call the operator", what, *op ? "a result of " : "an input of the graph", op);
 }
 /* opdi_tracer.read: C code reads the data of `tensor`.  Returns 0, or -1 and sets an error if that is not allowed. */
 static int opdi_trace_read(const opd_tensor *tensor) {
@@ -201,12 +201,13 @@ static int opdi_trace_saved(const opd_backward_call *bw) {
                 (tensor->flags & (OPDI_TRACED | OPDI_BATCHED | OPDI_WRAPPED))) {
                 continue;
             }
-            return opd_fail(OPD_ERROR_AUTOGRAD, "%s reads what was made inside of an operator that is one node of the "
-                            "graph that is being recorded: it would be a constant.  %s", node->formula->name,
-                            tracer->parts || node->formula->context
-                            ? "Save what the operator takes and gives, or compose it of others (.composite)"
-                            : "Record with opd_trace_options.parts, or take the derivative by a transform (opd_grad, "
-                              "opd_vjp): then the operator's parts are recorded");
+            return opd_fail(OPD_ERROR_AUTOGRAD, "%s reads a tensor that was made inside of an operator, but the "
+                            "operator is one node of the graph that is being recorded, so the tensor would be a "
+                            "constant.  %s", node->formula->name, tracer->parts || node->formula->context
+                            ? "Save only arguments and results of the operator, or define it as a composite operator "
+                            "(.composite)"
+                            : "Set opd_trace_options.parts, or compute the derivative with a transform (opd_grad, "
+                            "opd_vjp): then the parts of the operator are recorded");
         }
     }
     return 0;
@@ -376,8 +377,8 @@ OPDI_SHARED int opdi_tracer_kernel(opd_call *call) {
     if (!(node = opdi_trace_begin(call, &waiting))) { return -1; }
     int rc = opd_redispatch(call, below);
     if (rc == 0 && tangents && opdi_traced_tangents(call)) {
-        rc = opd_fail(OPD_ERROR_AUTOGRAD, "its kernel at Autograd computes tangents, which a graph that is being "
-                      "recorded cannot see; give the operator a formula (.backward or .jvp)");
+        rc = opd_fail(OPD_ERROR_AUTOGRAD, "its kernel at Autograd computes tangents, which cannot become part of the "
+                      "graph that is being recorded; give the operator a .backward or a .jvp instead");
     }
     return opdi_trace_done(call, node, waiting, rc);
 }
@@ -403,7 +404,7 @@ static int opdi_trace_inputs(opdi_graph_tracer *tracer, opd_tensor *const *input
     for (int i = 0; i < count; i++) {
         if (!inputs[i]) {
             return opd_fail(OPD_ERROR_ARGUMENT, "Only tensors or (possibly nested) dict or tuples of tensors can be "
-                            "inputs to traced functions. Got None as input %d", i);
+                            "inputs to traced functions. Got NULL as input %d", i);
         }
         if (!(graph->inputs[i] = opdi_gvalue_new(graph, NULL, OPD_TAG_TENSOR))) { return -1; }
         /* A tensor that is given twice becomes two values: the function gets aliases, not the caller's tensors. */

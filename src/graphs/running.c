@@ -401,7 +401,8 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_graph_call(const opdi_gnode *node, opd_valu
     opd_value given[OPDI_MAX_RETURNS];
     int rc = opd_ok() ? 0 : -1;
     if (rc == 0 && node->nout != node->op->nrets) {
-        rc = opd_fail(OPD_ERROR_ARGUMENT, "%s was defined anew, with %d results", node->op->name, node->op->nrets);
+        rc = opd_fail(OPD_ERROR_ARGUMENT, "%s was defined again with another number of results (%d) after the graph "
+                      "was made", node->op->name, node->op->nrets);
     }
     rc = rc ? rc : opd_call_all(node->op, given, args, node->nin);
     for (int i = 0; i < node->nout && rc == 0; i++) {

@@ -154,7 +154,7 @@ static int opdi_graph_is_true(const opd_value *value, const char *what, bool *tr
         opdi_graph_watched("aten::Bool", value, 1, &what_is);
     }
     return value->tag == OPD_TAG_BOOL || value->tag == OPD_TAG_INT ? 0
-        : opd_fail(OPD_ERROR_ARGUMENT, "%s is %s, not bool", what, opdi_value_said(value));
+        : opd_fail(OPD_ERROR_ARGUMENT, "%s is %s, but must be a bool", what, opdi_value_said(value));
 }
 /* Returns the step that follows a loop step: if `again` is true, the first step of the next round, else the step behind
    the loop.  For the next round, moves the carried values from the slots of the results to the slots of the block's
@@ -179,7 +179,7 @@ static const opdi_gstep *opdi_graph_loop(const opdi_gplan *plan, const opdi_gste
     bool again;
     if (first) {
         if (vals[slots[0]].tag != OPD_TAG_INT) {
-            (void)opd_fail(OPD_ERROR_ARGUMENT, "prim::Loop: the number of rounds is no int");
+            (void)opd_fail(OPD_ERROR_ARGUMENT, "prim::Loop: the number of iterations is not an int");
             return NULL;
         }
         *most = vals[slots[0]];
@@ -362,7 +362,7 @@ static int opdi_graph_take_tensors(const opd_graph *graph, const opd_value *vals
         outputs[i] = value->tag == OPD_TAG_TENSOR ? opdi_own(opd_keep(value->u.t)) : NULL;
         if (!outputs[i] && !opd_ok()) { return -1; }
         if (!outputs[i] && value->tag != OPD_TAG_NONE) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_run: output %d is no tensor but %s", i,
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_run: output %d is not a tensor, but %s", i,
                             opdi_value_said(value));
         }
     }

@@ -167,9 +167,9 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_batch_refit(opd_tensor *tensor) {
         (value->storage == tensor->storage || !(tensor->flags & OPDI_IS_VIEW));
     for (int i = 0; fits && i < ndim; i++) { fits = tensor->dims[i] == value->dims[i < batched->dim ? i : i + 1]; }
     if (!fits) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "a tensor inside vmap stands for an example of a tensor that has other "
-                        "sizes or another dtype by now: that one was written to by an operator like resize_ or "
-                        "unsqueeze_, or given other data, after it was wrapped (at level %d). Do that before",
+        return opd_fail(OPD_ERROR_ARGUMENT, "a batched tensor inside vmap (level %d) no longer fits the tensor that it "
+                        "was made from: the sizes or the dtype of that tensor were changed during vmap, by an operator "
+                        "such as resize_ or unsqueeze_ or by giving it other data. Change it before vmap",
                         (int)batched->level);
     }
     for (int i = 0; i < ndim; i++) {
@@ -187,7 +187,7 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_batch_refit(opd_tensor *tensor) {
 /* Sets the error that the layer of a batched tensor has ended.  Returns -1. */
 OPDI_INTERNAL int opdi_batch_ended(const opd_tensor *tensor) {
     return opd_fail(OPD_ERROR_ARGUMENT, "a tensor has escaped from inside a function being vmapped: it is batched at "
-                    "level %d, by a vmap that has ended. Use the function's outputs in its place",
+                    "level %d, by a vmap that has ended. Use the outputs of the function instead",
                     (int)opdi_batched_of(tensor)->level);
 }
 /* Returns a new batched tensor for `value`, with the dim, level and serial number of the batched `tensor`, as a
@@ -287,8 +287,8 @@ OPDI_SHARED opd_tensor *opdi_batch_front_arg(opd_call *call, int i) {
 static int opdi_batch_check_result(const opd_call *call, const opd_tensor *tensor, int dim) {
     const int64_t size = call->th->innermost.rule->size;
     return dim < tensor->ndim && tensor->dims[dim] == size ? 0
-        : opd_fail(OPD_ERROR_KERNEL, "the batching rule of %s returns a result without the %lld examples at dim "
-                   "%d", call->op->name, (long long)size, dim);
+        : opd_fail(OPD_ERROR_KERNEL, "the batching rule of %s returned a result that does not have the %lld examples "
+                   "at dim %d", call->op->name, (long long)size, dim);
 }
 int opd_batch_return(opd_call *call, opd_tensor *tensor, int dim) {
     const opdi_layer *layer = call->th->innermost.rule;

@@ -63,8 +63,8 @@ static inline int opdi_batch_check(opd_tensor *tensor, const opdi_layer *layer) 
     if (OPDI_UNLIKELY(batched->serial != layer->serial)) { return opdi_batch_ended(tensor); }
     if (OPDI_UNLIKELY(!opdi_batch_fits(tensor)) && opdi_batch_refit(tensor)) { return -1; }
     if (OPDI_LIKELY(batched->value->dims[batched->dim] == layer->size)) { return 0; }
-    return opd_fail(OPD_ERROR_ARGUMENT, "a tensor inside vmap has %lld examples by now, not %lld: it was given other "
-                    "data after it was wrapped (at level %d). Do that before",
+    return opd_fail(OPD_ERROR_ARGUMENT, "a batched tensor inside vmap now has %lld examples, not %lld: it was given "
+                    "other data during vmap (level %d). Change it before vmap",
                     (long long)batched->value->dims[batched->dim], (long long)layer->size, (int)batched->level);
 }
 static inline bool opdi_batched_at(const opd_tensor *tensor, int level) {

@@ -41,6 +41,48 @@ static inline bool opdi_complex_left_out(void) {
     return false;
 #endif
 }
+/* These functions set an error that several families report, most of them in PyTorch's words.  They return -1.  The
+   first: there is no kernel `what` for this dtype. */
+static inline int opdi_dtype_fail(const char *what, int dtype) {
+    return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what, opd_dtype_cname((opd_scalar_type)dtype));
+}
+/* Two tensors must have the same dtype. */
+static inline int opdi_found_fail(int found, int expected) {
+    return opd_fail(OPD_ERROR_DTYPE, "Found dtype %s but expected %s", opd_dtype_cname((opd_scalar_type)found),
+                    opd_dtype_cname((opd_scalar_type)expected));
+}
+static inline int opdi_out_dtype_fail(int expected, int found) {
+    return opd_fail(OPD_ERROR_DTYPE, "Expected out tensor to have dtype %s, but got %s instead",
+                    opd_dtype_cname((opd_scalar_type)expected), opd_dtype_cname((opd_scalar_type)found));
+}
+static inline int opdi_cast_fail(int from, int to) {
+    return opd_fail(OPD_ERROR_DTYPE, "result type %s can't be cast to the desired output type %s",
+                    opd_dtype_cname((opd_scalar_type)from), opd_dtype_cname((opd_scalar_type)to));
+}
+static inline int opdi_overflow_fail(opd_scalar_type dtype) {
+    static const char *const integers[] = {"uint8_t", "int8_t", "int16_t", "int", "int64_t"};
+    return opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type %s without overflow",
+                    (unsigned)dtype <= OPD_INT64 ? integers[dtype] : opdi_type_name(dtype));
+}
+/* A tensor without dimensions was given with `dim`. */
+static inline int opdi_no_dims_fail(int64_t dim) {
+    return opd_fail(OPD_ERROR_INDEX, "Dimension specified as %lld but tensor has no dimensions", (long long)dim);
+}
+static inline int opdi_dim_twice_fail(int64_t dim) {
+    return opd_fail(OPD_ERROR_ARGUMENT, "dim %lld appears multiple times in the list of dims", (long long)dim);
+}
+/* A tensor would have `ndim` dimensions, more than are possible. */
+static inline int opdi_dims_fail(int64_t ndim) {
+    return (int)opdi_count_error(NULL, (int)OPDI_MIN(ndim, (int64_t)INT32_MAX));
+}
+/* A kernel could not allocate a buffer for its own use. */
+static inline int opdi_buffer_fail(void) {
+    return opd_fail(OPD_ERROR_MEMORY, "out of memory: a temporary buffer could not be allocated");
+}
+/* Writes the tensor's sizes to `text`, in brackets.  Returns text. */
+static inline const char *opdi_shape_text(const opd_tensor *tensor, char text[256]) {
+    return opdi_sizes_text(opdi_sizes(tensor), tensor->ndim, text, 256);
+}
 OPDI_COLD_END
 #endif
 

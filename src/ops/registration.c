@@ -232,6 +232,7 @@ OPDI_SHARED int opdi_register_card(int i) {
         return 0;
     }
     opdi_library_undo(aten, before);
-    return opd_fail(OPD_ERROR_REGISTER, "the card of %s and its derived forms are not of one name", name);
+    return opd_fail(OPD_ERROR_REGISTER, "%s: the descriptor and its in-place and out= forms must have the same "
+                    "name before the dot", name);
 }
 #endif

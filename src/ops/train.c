@@ -53,6 +53,7 @@ OPDI_COLD_BEGIN
    another one.  Returns 0, or -1 and sets an error. */
 static int opdi_step_check(const opd_call *call, const opd_tensors *lists, int nlists, const bool *wanted) {
     const opd_tensors *params = &lists[0];
+    char first[256], second[256];
     if (params->n == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "Tensor list must have at least one tensor."); }
     for (int k = 1; k < nlists; k++) {
         if (wanted[k] && lists[k].n != params->n) {
@@ -64,16 +65,18 @@ static int opdi_step_check(const opd_call *call, const opd_tensors *lists, int n
     for (int64_t i = 0; i < params->n; i++) {
         const opd_tensor *input = params->data[i];
         if (!opd_dtype_is_floating((opd_scalar_type)input->dtype)) {
-            return opd_fail(OPD_ERROR_DTYPE, "parameter %lld has dtype %s; an optimizer's step needs floating point",
+            return opd_fail(OPD_ERROR_DTYPE, "parameter %lld has dtype %s, but must be floating point",
                             (long long)i, opd_dtype_name((opd_scalar_type)input->dtype));
         }
         for (int k = 0; k < nlists; k++) {
             const opd_tensor *tensor = wanted[k] ? lists[k].data[i] : NULL;
             if (!tensor) { continue; }
             if (tensor->dtype != input->dtype || tensor->backend != input->backend || !opdi_same_sizes(tensor, input)) {
-                return opd_fail(OPD_ERROR_DTYPE, "params, grads and state must have same dtype, device, and sizes: "
-                                "tensor %lld of argument '%s' differs from its parameter", (long long)i,
-                                opd_schema_arg_name(call->op->schema, k));
+                return opd_fail(OPD_ERROR_DTYPE, "params, grads and state must have the same dtype, device and sizes, "
+                                "but tensor %lld of argument '%s' is %s%s and its parameter %s%s", (long long)i,
+                                opd_schema_arg_name(call->op->schema, k), opd_dtype_cname(OPDI_DTYPE(tensor)),
+                                opdi_shape_text(tensor, first), opd_dtype_cname(OPDI_DTYPE(input)),
+                                opdi_shape_text(input, second));
             }
             if (k != 1 && opdi_check_internal_overlap(tensor)) { return -1; }
             for (int j = 0; j < k; j++) {         /* written tensors must not overlap any other */
@@ -92,7 +95,7 @@ static int opdi_step_scale(opd_call *call, const opd_tensors *grads, int at) {
     opdi_params none;
     memset(&none, 0, sizeof none);
     if ((scale && scale->numel != 1) || (found && found->numel != 1)) {
-        return opd_fail(OPD_ERROR_SHAPE, "grad_scale and found_inf must have one element");
+        return opd_fail(OPD_ERROR_SHAPE, "grad_scale and found_inf must have one element each");
     }
     if ((scale && !scale->data) || (found && !found->data)) { return 1; }
     if (found && opd_item_f64(found) == 1.0) { return 1; }
@@ -120,7 +123,9 @@ static int opdi_step_lr(const opd_call *call, int i, double *lr) {
         *lr = opd_arg_float(call, i);
         return 0;
     }
-    if (value.u.t->numel != 1) { return opd_fail(OPD_ERROR_SHAPE, "lr must have one element"); }
+    if (value.u.t->numel != 1) {
+        return opd_fail(OPD_ERROR_SHAPE, "lr must have one element, but has %lld", (long long)value.u.t->numel);
+    }
     *lr = value.u.t->data ? opd_item_f64(value.u.t) : 0;
     return opd_ok() ? 0 : -1;
 }
@@ -160,8 +165,8 @@ static int opdi_adam_step(opd_call *call, bool decoupled) {
     for (int64_t i = 0; i < steps.n; i++) {
         if (steps.data[i]->numel != 1 || steps.data[i]->backend == OPD_META) {
             if (lists[0].data[0]->backend == OPD_META && steps.data[i]->numel == 1) { continue; }
-            return opd_fail(OPD_ERROR_SHAPE, "tensor %lld of argument 'state_steps' must hold one number",
-                            (long long)i);
+            return opd_fail(OPD_ERROR_SHAPE, "tensor %lld of argument 'state_steps' must have one element and must "
+                            "not be a meta tensor", (long long)i);
         }
     }
     if (lists[0].data[0]->backend == OPD_META) { return 0; }
@@ -251,7 +256,7 @@ static int opdi_amp_unscale_kernel(opd_call *call) {
     for (int64_t i = 0; i < grads.n; i++) {
         const opd_tensor *grad = grads.data[i];
         if (!opd_dtype_is_floating((opd_scalar_type)grad->dtype)) {
-            return opd_fail(OPD_ERROR_DTYPE, "gradient %lld has dtype %s; what is unscaled must be floating point",
+            return opd_fail(OPD_ERROR_DTYPE, "gradient %lld has dtype %s, but must be floating point to be unscaled",
                             (long long)i, opd_dtype_name((opd_scalar_type)grad->dtype));
         }
         if (opdi_check_internal_overlap(grad) || opdi_check_partial_overlap(grad, found)) { return -1; }
@@ -298,7 +303,7 @@ static int opdi_step_autograd(opd_call *call) {
     for (uint64_t mask = call->th->state.no_grad ? 0 : call->op->written_args; mask; mask &= mask - 1) {
         if (opdi_arg_requires_grad(&call->args[opdi_low_bit(mask)])) {
             return opd_fail(OPD_ERROR_AUTOGRAD, "a leaf Variable that requires grad is being used in an in-place "
-                            "operation. (opd_grad_mode_set(false) around an optimizer's step)");
+                            "operation. Put an optimizer's step into a block OPD_NO_GRAD { }.");
         }
     }
     return opdi_below_autograd(call);

@@ -138,10 +138,12 @@ static int opdi_cache_dir(char *dir) {
     struct stat s;
     char parent[OPDI_PATH], bad[OPDI_PATH];
     if (geteuid() != getuid()) {
-        return opd_fail(OPD_ERROR_REGISTER, "nothing is compiled by a program that runs with another user's rights");
+        return opd_fail(OPD_ERROR_REGISTER, "a program that runs with the rights of another user (set-user-ID) cannot "
+                        "compile code");
     }
     if (!own && !(home && *home == '/')) {
-        return opd_fail(OPD_ERROR_REGISTER, "no place for compiled code: neither $XDG_CACHE_HOME nor $HOME is a path");
+        return opd_fail(OPD_ERROR_REGISTER, "there is no folder for compiled code: neither $XDG_CACHE_HOME nor $HOME "
+                        "is an absolute path");
     }
     if (opdi_path(parent, "%s%s", own ? xdg : home, own ? "" : "/.cache")) { return -1; }
     (void)mkdir(parent, 0700);
@@ -157,7 +159,7 @@ static int opdi_cache_dir(char *dir) {
     }
     if (!guarded || s.st_uid != geteuid() || (s.st_mode & 022)) {
         return opd_fail(OPD_ERROR_REGISTER, "the folder %s for compiled code is not safe: %s belongs to another user, "
-                        "or others may write in it ($XDG_CACHE_HOME names another place)", dir, guarded ? dir : bad);
+                        "or others may write in it (set $XDG_CACHE_HOME to another folder)", dir, guarded ? dir : bad);
     }
     return 0;
 }
@@ -212,7 +214,7 @@ static int opdi_build_include(opdi_build *build) {
     const char *given = getenv("OPD_INCLUDE"), *here = __FILE__;
     char at[OPDI_PATH] = "", path[OPDI_PATH], bad[OPDI_PATH], *up;
     if (given && *given) {
-        build->hint = "not where $OPD_INCLUDE says";
+        build->hint = "not in the folder that $OPD_INCLUDE names";
         if (opdi_path(path, "%s/opdispatch.h", given)) { return -1; }
         return access(path, R_OK) == 0 ? opdi_path(build->include, "%s", given) : 0;
     }
@@ -228,7 +230,9 @@ static int opdi_build_include(opdi_build *build) {
         if (real && opdi_path_guarded(real, false, bad)) {
             strrchr(real, '/')[1] = 0;
             (void)opdi_path(build->include, "%s", real);
-        } else if (real) { build->hint = "where the program was compiled from, but others may change it there"; }
+        } else if (real) {
+            build->hint = "in the folder where the program was compiled, but other users may change it there";
+        }
         free(real);
     } while (up && !*build->include && opd_ok());
     return opd_ok() ? 0 : -1;
@@ -360,7 +364,7 @@ static int opdi_build_run(const opdi_build *build, const opdi_string *words, con
         const bool lost = !*build->include && strstr(said.data, "opdispatch.h");
         (void)opd_fail(OPD_ERROR_REGISTER, "%s: '%s' failed for %s:\n%.1700s%s%s%s", build->what, argv[0], build->name,
                        said.data, lost ? "opdispatch.h: " : "", lost ? build->hint : "",
-                       lost ? ": $OPD_INCLUDE must name its folder" : "");
+                       lost ? "; set $OPD_INCLUDE to its folder" : "");
     } else if (said.length && !said.failed && opdi_verbose()) {
         opdi_log_say(opdi_self(), -1, said.data, false);
     }
@@ -448,7 +452,7 @@ static int opdi_build_link(const opdi_build *build, int count, const opdi_string
     rc = opdi_build_run(build, &words, path);
     opdi_string_free(&words);
     if (rc == 0 && !opdi_build_result(build, deps, out)) {
-        rc = opd_fail(OPD_ERROR_REGISTER, "%s: a file that the compiler read is gone", build->what);
+        rc = opd_fail(OPD_ERROR_REGISTER, "%s: a file that the compiler read no longer exists", build->what);
     }
     return rc || opdi_seal_put(path, out) || opdi_path(list, "%s.deps", build->stem) ? -1 :
            opdi_file_write(build->dir, list, deps->data, deps->length);
@@ -476,7 +480,7 @@ static int opdi_build_open(opdi_build *build, const char *what, const char *name
     if (length < 1 || length > 64 || *name == '.' ||
         strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                "_.+-") != length) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: a name has 1 to 64 letters, digits and _.+-", what);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: a name must have 1 to 64 letters, digits or characters of _.+-", what);
     }
     memset(build, 0, sizeof *build);
     build->what = what;

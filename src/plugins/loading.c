@@ -205,7 +205,7 @@ int opd_library_unload(opd_plugin *plugin) {
     if (!other || !other->loaded) { wrong = "opd_library_unload: this library is not loaded"; }
     for (const opd_library *lib = opdi_registry.libraries; lib && !wrong; lib = lib->next) {
         if (lib->in_block && opdi_plugin_has(other, (uintptr_t)lib->file)) {
-            wrong = "opd_library_unload inside a block of the library";
+            wrong = "opd_library_unload was called inside a block of the same library";
         }
     }
     opdi_unlock(&opdi_registry.lock);
@@ -307,15 +307,15 @@ static int opdi_plugin_file_check(const char *path) {
                         strerror(errno));
     }
     if (rc > 0 || elf[elf[5] == 2 ? 17 : 16] != 3) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' is not a shared library (one is made with "
-                        "cc -shared -fPIC -DOPDISPATCH_PLUGIN)", path);
+        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' is not a shared library (build one with cc -shared "
+                        "-fPIC -DOPDISPATCH_PLUGIN)", path);
     }
     if (opdi_elf_read("/proc/self/exe", own)) { return 0; }
     if (memcmp(elf + 4, own + 4, 2) != 0 || memcmp(elf + 18, own + 18, 2) != 0) {
         return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' is for %s, this program for %s", path,
                         opdi_machine_name(elf), opdi_machine_name(own));
     }
-    return opdi_elf_cut(path) ? opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' is cut off", path) : 0;
+    return opdi_elf_cut(path) ? opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' is incomplete", path) : 0;
 }
 
 OPDI_INTERNAL void *opdi_dlopen(const char *path) {
@@ -402,13 +402,13 @@ static int opdi_plugin_check(opd_plugin *plugin) {
     const uintptr_t own = (uintptr_t)dlsym(plugin->handle, "opd_library_load");
     const opd_plugin_info *info = (const opd_plugin_info *)dlsym(plugin->handle, "opd_plugin_entry");
     if (opdi_plugin_has(plugin, own) && own != (uintptr_t)opd_library_load) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' has an implementation of its own in it: build it "
-                        "without OPDISPATCH_IMPLEMENTATION, with -DOPDISPATCH_PLUGIN", plugin->path);
+        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' contains its own implementation of opdispatch: "
+                        "build it with -DOPDISPATCH_PLUGIN and without OPDISPATCH_IMPLEMENTATION", plugin->path);
     }
     if (!opdi_plugin_has(plugin, (uintptr_t)info)) { return 0; }
     if (memcmp(info->magic, OPD_PLUGIN_MAGIC, sizeof OPD_PLUGIN_MAGIC) != 0) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: the opd_plugin_entry of '%s' is not opdispatch's",
-                        plugin->path);
+        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: the function opd_plugin_entry of '%s' is not the one of "
+                        "opdispatch.h", plugin->path);
     }
     if (info->major != OPD_VERSION_MAJOR || info->minor > OPD_VERSION_MINOR) {
         return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' was built with opdispatch %d.%d, which a program "
@@ -463,8 +463,8 @@ static int opdi_plugin_run(opd_plugin *plugin) {
     opd_block *block = plugin->info ? *plugin->info->blocks : plugin->blocks;
     if (!block && !opdi_plugin_library(plugin)) {
         return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' registers nothing: it has no OPD_LIBRARY block, "
-                        "was built by a compiler without constructors, or has an implementation of its own in it",
-                        plugin->path);
+                        "was built by a compiler without constructors, or contains its own implementation of "
+                        "opdispatch", plugin->path);
     }
     for (; block && opd_ok(); block = block->next) { opdi_block_run(block); }
     return opd_ok() ? 0 : -1;

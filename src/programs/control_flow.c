@@ -25,7 +25,7 @@ OPDI_INTERNAL int opdi_region_call(const opdi_gnode *node, int which, const opd_
     const opd_graph *const graph = region->graphs[which];
     const int count = nargs - !region->wants_device[which];
     if (opd_graph_ninputs(graph) != count || opd_graph_noutputs(graph) != noutputs) {
-        return opdi_region_fail(node, "its graph takes or gives another number of values");
+        return opdi_region_fail(node, "its graph takes or returns another number of values than expected");
     }
     return opdi_graph_run_values(graph, args, count, outputs, noutputs) < 0 ? -1 : 0;
 }
@@ -34,7 +34,7 @@ OPDI_INTERNAL int opdi_region_call(const opdi_gnode *node, int which, const opd_
 static int opdi_region_holds(const opd_value *value) {
     if (value->tag == OPD_TAG_BOOL || value->tag == OPD_TAG_INT) { return value->u.i != 0; }
     if (value->tag != OPD_TAG_TENSOR) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "a condition that is neither tensor nor bool");
+        return opd_fail(OPD_ERROR_ARGUMENT, "the condition is neither a tensor nor a bool");
     }
     const double number = opd_item_f64(value->u.t);
     return opd_ok() ? number < 0 || number > 0 : -1;
@@ -67,7 +67,7 @@ static int opdi_region_both(const opdi_gnode *node, const opd_value *args, opd_v
     opd_tensor *holds = args[0].u.t;
     if (!outputs || !others || opdi_region_call(node, 0, args + 1, node->nin - 1, outputs, node->nout) ||
         opdi_region_call(node, 1, args + 1, node->nin - 1, others, node->nout)) { return -1; }
-    if (opd_numel(holds) != 1) { return opdi_region_fail(node, "a condition that is no tensor of one element"); }
+    if (opd_numel(holds) != 1) { return opdi_region_fail(node, "the condition is not a tensor with one element"); }
     const bool batched = opd_tensor_is_batched(holds) || holds->backend == OPD_LAZY;
     if (batched) { holds = opd_ne_Scalar(opd_reshape(holds, opd_ints_of(NULL, 0)), opd_value_int(0)); }
     for (int i = 0; i < node->nout && opd_ok(); i++) {
@@ -79,7 +79,10 @@ static int opdi_region_both(const opdi_gnode *node, const opd_value *args, opd_v
             same = outputs[i].tag == OPD_TAG_NONE ||
                 (outputs[i].tag != OPD_TAG_STR && opdi_sym_compare(&outputs[i], &others[i]) == 0);
         }
-        if (!same) { return opdi_region_fail(node, "its graphs give other sizes, dtypes or numbers"); }
+        if (!same) {
+            return opdi_region_fail(node, "its graphs return values with different sizes or dtypes, or different "
+                                    "numbers of values");
+        }
         if (batched && x) { outputs[i] = opd_value_tensor(opd_where_self(holds, outputs[i].u.t, others[i].u.t)); }
     }
     return opd_ok() ? opdi_region_give(rets, outputs, node->nout) : -1;
@@ -103,7 +106,7 @@ static int opdi_region_cond(const opdi_gnode *node, const opd_value *args, opd_v
    error. */
 static int opdi_region_holds_for(const opd_tensor *test) {
     if (opd_numel(test) != 1) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "a condition that is no tensor of one element");
+        return opd_fail(OPD_ERROR_ARGUMENT, "the condition is not a tensor with one element");
     }
     while (test->flags & OPDI_BATCHED) { test = opdi_batched_of(test)->value; }
     opd_tensor *const holds = opd_ne_Scalar((opd_tensor *)(uintptr_t)test, opd_value_int(0));
@@ -124,8 +127,8 @@ static int opdi_region_select(const opdi_gnode *node, opd_tensor *test, const op
             same = opd_size(now[i].u.t, k) == opd_size(next[i].u.t, k);
         }
         if (!same) {
-            return opdi_region_fail(node, "some examples go on and others do not, and what is carried is no tensor of "
-                                    "the same size and dtype");
+            return opdi_region_fail(node, "the loop ends for some examples but not for others, and a value that it "
+                                    "carries is not a tensor of the same size and dtype");
         }
         if (tensors) { next[i] = opd_value_tensor(opd_where_self(holds, next[i].u.t, now[i].u.t)); }
     }
@@ -137,7 +140,7 @@ static int opdi_region_while(const opdi_gnode *node, const opd_value *args, opd_
     const int count = ((const opdi_program_region *)node->user)->nfirst;
     opd_value *const now = opdi_region_values(node->nin), *const next = opdi_region_values(count);
     if (!now || !next) { return -1; }
-    if (node->nout != count) { return opdi_region_fail(node, "it gives another number of values than it carries"); }
+    if (node->nout != count) { return opdi_region_fail(node, "it returns another number of values than it carries"); }
     memcpy(now, args, (size_t)node->nin * sizeof *now);
     if (opdi_region_give(now, now, count)) { return -1; }
     for (int again = 1; again > 0;) {
@@ -177,11 +180,12 @@ OPDI_INTERNAL int opdi_region_scan(const opdi_gnode *node, const opd_value *args
     for (int i = carried; i < carried + sliced; i++) {
         const int64_t size = args[i].tag == OPD_TAG_TENSOR && opd_ndim(args[i].u.t) ? opd_size(args[i].u.t, 0) : -1;
         if (size < 1 || (length >= 0 && size != length)) {
-            return opdi_region_fail(node, "what is taken apart along dim 0 must be tensors of one size there, not 0");
+            return opdi_region_fail(node, "the values that it splits along dim 0 must be tensors with the same size "
+                                    "there, which must not be 0");
         }
         length = size;
     }
-    if (length < 0 || stacked < 0) { return opdi_region_fail(node, "there is nothing to take apart"); }
+    if (length < 0 || stacked < 0) { return opdi_region_fail(node, "there is no tensor to split along dim 0"); }
     opd_tensor **const made = opdi_scope_tensors((int)(stacked * length));
     if (!now || !outputs || !made || stacked * length > INT32_MAX) { return -1; }
     memcpy(now, args, (size_t)node->nin * sizeof *now);
@@ -191,7 +195,7 @@ OPDI_INTERNAL int opdi_region_scan(const opdi_gnode *node, const opd_value *args
         if (carried) { memcpy(now, outputs, (size_t)carried * sizeof *now); }
         for (int i = 0; i < stacked; i++) {
             const opd_value *const result = &outputs[carried + i];
-            if (result->tag != OPD_TAG_TENSOR) { return opdi_region_fail(node, "a result that is no tensor"); }
+            if (result->tag != OPD_TAG_TENSOR) { return opdi_region_fail(node, "a result is not a tensor"); }
             made[i * length + k] = result->u.t;
         }
     }
@@ -210,13 +214,14 @@ static int opdi_region_associative(const opdi_gnode *node, const opd_value *args
     for (int i = 0; i < count; i++) {
         if (length < 1 || args[i].tag != OPD_TAG_TENSOR || !opd_ndim(args[i].u.t) ||
             opd_size(args[i].u.t, 0) != length) {
-            return opdi_region_fail(node, "what is taken apart along dim 0 must be tensors of one size there, not 0");
+            return opdi_region_fail(node, "the values that it splits along dim 0 must be tensors with the same size "
+                                    "there, which must not be 0");
         }
     }
     const bool fits = length > 0 && length <= INT32_MAX / (count + 1);
     opd_tensor **const made = fits ? opdi_scope_tensors((int)(count * length)) : NULL;
     if (!now || !outputs || !made || node->nout != count) {
-        return opd_ok() ? opdi_region_fail(node, "it gives another number of values than it takes apart") : -1;
+        return opd_ok() ? opdi_region_fail(node, "it returns another number of values than it splits along dim 0") : -1;
     }
     memcpy(now + 2 * count, args + count, (size_t)more * sizeof *now);
     for (int64_t k = 0; k < length; k++) {
@@ -224,7 +229,7 @@ static int opdi_region_associative(const opdi_gnode *node, const opd_value *args
         if (!opd_ok() || (k && opdi_region_call(node, 0, now, 2 * count + more, outputs, count))) { return -1; }
         for (int i = 0; i < count; i++) {
             now[i] = k ? outputs[i] : now[count + i];
-            if (now[i].tag != OPD_TAG_TENSOR) { return opdi_region_fail(node, "a result that is no tensor"); }
+            if (now[i].tag != OPD_TAG_TENSOR) { return opdi_region_fail(node, "a result is not a tensor"); }
             made[i * length + k] = now[i].u.t;
         }
     }

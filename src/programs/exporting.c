@@ -80,9 +80,10 @@ static int opdi_program_affine(const opdi_program_writer *writer, int64_t size, 
     *factor = step && change % step == 0 ? change / step : 0;
     *rest = size - *factor * writer->size;
     return size == second || (*factor && (*factor == 1 || !*rest)) ? 0
-        : opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: a size is %lld and %lld where the open one is %lld and "
-                   "%lld, which is neither a multiple of it nor it and a constant", (long long)size, (long long)second,
-                   (long long)writer->size, (long long)writer->second);
+        : opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: a size is %lld in one trace and %lld in the other, "
+                   "where the open size is %lld and %lld: it must be a multiple of the open size, or the open size "
+                   "plus a constant", (long long)size, (long long)second, (long long)writer->size,
+                   (long long)writer->second);
 }
 /* Adds the size factor * open + rest as an expression in the format of Python's sympy, with its value `size` in the
    first trace: {"expr_str": .., "hint": ..}. */
@@ -206,7 +207,8 @@ static int opdi_program_put_meta(opdi_program_writer *writer, opdi_string *to, i
 /* Adds a value to "tensor_values", the descriptions of the graph's tensors.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_value(opdi_program_writer *writer, const opdi_gvalue *value) {
     if (value->dtype < 0 || !opdi_program_file_dtype(value->dtype)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: the sizes of a value are not known: trace the graph");
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: the sizes of a value are not known: make the graph with "
+                        "opd_graph_trace");
     }
     opdi_json_comma(&writer->metas);
     opdi_json_print(&writer->metas, "\"v%lld\": ", (long long)opdi_program_number(writer, value));
@@ -269,7 +271,8 @@ static int opdi_program_put_constant(opdi_program_writer *writer, const opdi_typ
         }
         opdi_program_put_name(writer, to, value);
         break;
-    default: return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: a constant that the format does not have");
+    default: return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: the graph has a constant of a type that the format "
+                             "does not have");
     }
     return to->failed ? -1 : 0;
 }
@@ -284,7 +287,8 @@ static int opdi_program_put_list(opdi_program_writer *writer, const opdi_type *t
         open = open || opdi_program_is_open(writer, list->in[i]);
         const bool constant = node && node->kind == OPDI_G_CONSTANT;
         if (!constant && !tensors) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: a list of numbers that are not constant");
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: the graph has a list of numbers that are not "
+                            "constant");
         }
         optional = optional || (constant && node->constant.tag == OPD_TAG_NONE);
         floats = floats || (constant && node->constant.tag == OPD_TAG_FLOAT);
@@ -325,7 +329,9 @@ static int opdi_program_put_results(opdi_program_writer *writer, const opdi_gnod
             continue;
         }
         while (parts && (parts->kind != OPDI_G_UNPACK || parts->in[0] != value)) { parts = parts->next; }
-        if (!parts) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: %s gives no tensor", node->op->name); }
+        if (!parts) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: %s does not return a tensor", node->op->name);
+        }
         opdi_string_add(to, "{\"as_tensors\": [");
         for (int32_t k = 0; k < parts->nout; k++) {
             opdi_json_print(to, "%s{\"name\": \"v%lld\"}", k ? ", " : "",
@@ -566,7 +572,7 @@ static int opdi_program_pair_all(opdi_program_writer *writer) {
         }
     }
     if (!same) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: the traces have other inputs or numbers of "
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: the two traces have different inputs or numbers of "
                         "outputs");
     }
     for (node = graph->body.first; node && same; node = node->next) {
@@ -582,7 +588,7 @@ static int opdi_program_pair_all(opdi_program_writer *writer) {
     }
     if (!opd_ok()) { return -1; }
     if (!same || other) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: the traces differ in more than sizes%s%.100s",
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: the two traces differ in more than sizes%s%.100s",
                         node && node->op ? ": the first calls " : "", node && node->op ? node->op->name : "");
     }
     if (writer->size == writer->second || writer->input < opd_module_count(writer->module)) {
@@ -592,8 +598,8 @@ static int opdi_program_pair_all(opdi_program_writer *writer) {
     }
     const int64_t least = OPDI_MIN(writer->size, writer->second), most = OPDI_MAX(writer->size, writer->second);
     if (least >= 2 && most - least > 1) { return 0; }
-    return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: sizes of %lld and %lld do not tell what depends on "
-                    "them: take two from 2 on that are further apart", (long long)writer->size,
+    return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: the sizes %lld and %lld do not show which other sizes "
+                    "depend on them: trace with sizes of at least 2 that are further apart", (long long)writer->size,
                     (long long)writer->second);
 }
 /* Adds the JSON text of the program to `text`.  Returns 0, or -1 and sets an error. */
@@ -605,7 +611,8 @@ static int opdi_program_put(opdi_program_writer *writer, opdi_string *text) {
         if (node->kind == OPDI_G_OP) {
             if (opdi_program_put_node(writer, node)) { return -1; }
         } else if (node->kind > OPDI_G_UNPACK) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: conditions, loops and functions are not written");
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: a graph with conditions, loops or functions cannot "
+                            "be saved");
         }
     }
     for (int32_t i = 0; i < graph->noutputs; i++) {
@@ -700,11 +707,11 @@ static int opdi_program_put_text(opdi_zip_writer *zip, const opd_program *progra
     const size_t at = (size_t)program->major_at;
     if (program->major == 8) { return opdi_program_put_again(zip, program->file, program->text, name); }
     if (program->major != 7) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: the program is in the form of version %lld, before "
-                        "torch 2.5, which is not written", (long long)program->major);
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: the program has version %lld of the format (before "
+                        "PyTorch 2.5), which cannot be written", (long long)program->major);
     }
     if (opdi_zip_bytes(program->file, opdi_named_of(program->file, program->text), 1, &source, &own)) { return -1; }
-    const int rc = at >= source.length || source.data[at] != '7' ? opdi_bad(&source, at, "the version has gone") :
+    const int rc = at >= source.length || source.data[at] != '7' ? opdi_bad(&source, at, "the version is missing") :
         opdi_zip_begin(zip, name, source.length) || opdi_sink_put(zip->sink, source.data, at) ||
         opdi_sink_put(zip->sink, "8", 1) || opdi_sink_put(zip->sink, source.data + at + 1, source.length - at - 1) ||
         opdi_zip_end_entry(zip, name, source.length) ? -1 : 0;
@@ -827,7 +834,7 @@ int opd_program_save(const opd_graph *graph, const opd_module *module, const cha
 }
 int opd_program_save_open(const opd_graph *graph, const opd_graph *other, const opd_module *module, const char *path) {
     if (opd_ok() && (!other || (graph && graph->program) || other->program)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: two graphs that were traced are expected");
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: two traced graphs are needed");
     }
     return opdi_program_save("opd_program_save_open", graph, other, module, path);
 }
@@ -846,8 +853,8 @@ int opd_program_save_all(opd_program *const *programs, const char *const *names,
         }
         if (name && !again && *name && strlen(name) <= 200 && !strpbrk(name, "/\\")) { continue; }
         return opd_fail(OPD_ERROR_ARGUMENT, !name ? "opd_program_save_all: program %d is NULL" : again
-                        ? "opd_program_save_all: program %d has the name of one before"
-                        : "opd_program_save_all: program %d has no name that a file could have", i);
+                        ? "opd_program_save_all: program %d has the same name as one before it"
+                        : "opd_program_save_all: program %d has a name that a file cannot have", i);
     }
     if (opdi_sink_open(&sink, "opd_program_save_all", path)) { return -1; }
     opdi_zip_writer zip;

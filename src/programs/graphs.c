@@ -10,7 +10,7 @@ static int opdi_region_vmap(const opdi_gnode *node, const opd_value *args, opd_v
     const char *const how = args[1].tag == OPD_TAG_STR ? args[1].u.s : "";
     opd_value *const outputs = opdi_region_values(node->nout), *const all = opdi_region_values(node->nin);
     if (!outputs || !all) { return -1; }
-    if (args[0].tag != OPD_TAG_INT) { return opdi_region_fail(node, "the number of examples is none"); }
+    if (args[0].tag != OPD_TAG_INT) { return opdi_region_fail(node, "the number of examples is not an integer"); }
     const int level = opd_vmap_begin(args[0].u.i, strcmp(how, "different") == 0 ? OPD_RANDOM_DIFFERENT
                                      : strcmp(how, "same") == 0 ? OPD_RANDOM_SAME : OPD_RANDOM_ERROR);
     if (level < 0) { return -1; }
@@ -49,7 +49,7 @@ static int opdi_vmap_which(const opd_json *json, int64_t node) {
 static opdi_gvalue *opdi_vmap_argument(opdi_program_reader *reader, opdi_program_graph *made, int64_t at, int place) {
     const opd_json *const json = reader->json;
     const int64_t given = opdi_program_given(json, opd_json_first(json, opd_json_get(json, at, "inputs")), "", place);
-    if (given < 0) { (void)opdi_program_bad(reader, at, "too few arguments of a vmap"); }
+    if (given < 0) { (void)opdi_program_bad(reader, at, "a vmap has too few arguments"); }
     return given < 0 ? NULL : opdi_program_argument(reader, made, given, NULL);
 }
 /* Reads a node that adds a batch dim, with the arguments (tensor, dim, level).  If `out` is true, the node removes the
@@ -57,7 +57,7 @@ static opdi_gvalue *opdi_vmap_argument(opdi_program_reader *reader, opdi_program
 static int opdi_vmap_move_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at, bool out) {
     const opd_json *const json = reader->json;
     opdi_gnode *const node = opdi_gnode_new(made->graph, OPDI_G_FUNCTION, 3, 1);
-    if (!made->level) { return opdi_program_bad(reader, at, "a tensor of a vmap that is not begun"); }
+    if (!made->level) { return opdi_program_bad(reader, at, "a tensor belongs to a vmap that has not begun"); }
     if (!node || !(node->in[0] = opdi_vmap_argument(reader, made, at, 0)) ||
         !(node->in[1] = opdi_vmap_argument(reader, made, at, out ? 3 : 1)) ||
         !(node->out[0] = opdi_gvalue_new(made->graph, node, OPD_TAG_TENSOR))) { return -1; }
@@ -99,7 +99,7 @@ static int opdi_vmap_inside(opdi_program_reader *reader, opdi_program_graph *mad
     }
     inner->level = opdi_program_input_add(inner->graph, OPD_TAG_INT);
     if (!inner->level || opdi_program_nodes(reader, inner, at)) { return -1; }
-    if (*at < 0) { return opdi_program_bad(reader, made->text, "a vmap that is not ended"); }
+    if (*at < 0) { return opdi_program_bad(reader, made->text, "a vmap has no end"); }
     for (const opdi_gnode *node = inner->graph->body.first; node; node = node->next) {
         count += node->kind == OPDI_G_FUNCTION && node->function == &opdi_vmap_moves[1];
     }
@@ -123,7 +123,7 @@ static int opdi_program_vmap_node(opdi_program_reader *reader, opdi_program_grap
     if (!region) { return -1; }
     memset(region, 0, sizeof *region);
     *at = opd_json_next(reader->json, begin);
-    const int rc = ++reader->depth > 40 ? opdi_program_bad(reader, begin, "graphs within each other more than 40 deep")
+    const int rc = ++reader->depth > 40 ? opdi_program_bad(reader, begin, "graphs are nested more than 40 deep")
         : opdi_vmap_inside(reader, made, &inner, at);
     reader->depth--;
     if (rc) { return -1; }
@@ -168,7 +168,7 @@ static bool opdi_program_asks_dtype(const opd_json *json, int64_t node, const ch
 static int opdi_program_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at) {
     const char *const target = opd_json_text(reader->json, opd_json_get(reader->json, at, "target"), NULL);
     char name[300], why[700];
-    if (!target) { return opdi_program_bad(reader, at, "a node without a target"); }
+    if (!target) { return opdi_program_bad(reader, at, "a node has no target"); }
     const opdi_gfunction *const function = opdi_sym_find(target);
     if (function) {
         return opdi_program_count(reader->program, function->name, NULL) ? -1
@@ -251,7 +251,7 @@ static int opdi_program_nodes(opdi_program_reader *reader, opdi_program_graph *m
         const int64_t node = *at;
         const int vmap = opdi_vmap_which(json, node);
         if (vmap == 'e' && made->level) { return 0; }
-        if (vmap == 'e') { return opdi_program_bad(reader, node, "the end of a vmap that is not begun"); }
+        if (vmap == 'e') { return opdi_program_bad(reader, node, "a vmap ends that has not begun"); }
         opd_scope scope = opd_scope_open();
         const int rc = vmap == 'b' ? opdi_program_vmap_node(reader, made, at) : opdi_program_node(reader, made, node);
         opd_scope_close(&scope);
@@ -294,7 +294,7 @@ static opd_graph *opdi_program_inner(opdi_program_reader *reader, int64_t graph,
     const opd_json *const json = reader->json;
     opdi_program_graph made;
     opd_scope scope = opd_scope_open();
-    int rc = ++reader->depth > 40 ? opdi_program_bad(reader, graph, "graphs within each other more than 40 deep")
+    int rc = ++reader->depth > 40 ? opdi_program_bad(reader, graph, "graphs are nested more than 40 deep")
         : opdi_program_begin(reader, &made, graph, opdi_program_values_of(json, graph));
     if (rc == 0) {
         opdi_string_add_n(&reader->program->graphs, (const char *)(const void *)&made.graph, sizeof made.graph);
@@ -405,7 +405,9 @@ OPDI_INTERNAL int opdi_program_region_node(opdi_program_reader *reader, opdi_pro
     for (int64_t i = opd_json_first(json, inputs); i >= 0; i = opd_json_next(json, i)) {
         const int64_t arg = opd_json_get(json, i, "arg"), graph = opdi_program_member(json, arg, "as_graph");
         if (graph >= 0) {
-            if (graphs == kind->graphs) { return opdi_program_bad(reader, arg, "more graphs than are expected"); }
+            if (graphs == kind->graphs) {
+                return opdi_program_bad(reader, arg, "the node has more graphs than expected");
+            }
             region->graphs[graphs] = opdi_program_inner(reader, opd_json_get(json, graph, "graph"),
                                                         &region->wants_device[graphs]);
             if (!region->graphs[graphs++]) { return -1; }

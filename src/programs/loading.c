@@ -64,7 +64,7 @@ static int64_t opdi_program_find(opdi_program_reader *reader, const char *name) 
     if (!program->names) { return -1; }
     if (found >= 0) { return found; }
     return opdi_bad(&file->source, OPDI_NOWHERE, name && program->nnames ? "the file has no program '%.100s'"
-                    : "this is no file of an exported program", name);
+                    : "this is not a file of an exported program", name);
 }
 /* Opens a checkpoint that is the entry `name` in `folder`.  Returns NULL if there is no such entry, or NULL and sets an
    error if it fails. */
@@ -114,7 +114,7 @@ static int opdi_program_configs(opdi_program_reader *reader) {
     opdi_source source;
     for (int i = 0; i < 2; i++) {
         char name[300];
-        if (strlen(reader->program->name) > 200) { return opdi_program_bad(reader, -1, "a name that is too long"); }
+        if (strlen(reader->program->name) > 200) { return opdi_program_bad(reader, -1, "a name is too long"); }
         (void)snprintf(name, sizeof name, "%s%s", reader->program->name, ends[i]);
         const int64_t entry = opdi_program_entry(reader, folders[i], name);
         if (entry >= 0 && !(reader->configs[i] = opdi_program_json(reader, entry, &source))) { return -1; }
@@ -146,7 +146,7 @@ static int opdi_program_shapes(opd_program *program) {
 static int opdi_program_open(opdi_program_reader *reader, const char *name) {
     const opd_tensor_file *const file = reader->file;
     if (!file->zip || file->checkpoint) {
-        return opdi_bad(&file->source, 0, "this is no file of an exported program");
+        return opdi_bad(&file->source, 0, "this is not a file of an exported program");
     }
     reader->storages = (opd_tensor **)opdi_alloc((size_t)(file->count + 1) * sizeof *reader->storages);
     if (!reader->storages) { return -1; }

@@ -27,7 +27,7 @@ OPDI_INTERNAL int opdi_program_define(const opdi_program_reader *reader, opdi_pr
                                       const char *name, opdi_gvalue *value) {
     if (!value) { return -1; }
     if (!*name || name[strspn(name, OPDI_GRAPH_NAME)] || opdi_is_digit(*name)) {
-        return opdi_program_bad(reader, at, "'%.100s' is no name of a value", name);
+        return opdi_program_bad(reader, at, "'%.100s' is not a name that a value can have", name);
     }
     opdi_gnamed *const slot = opdi_program_slot(made, name);
     if (slot->name) { return opdi_program_bad(reader, at, "there are two values '%.100s'", name); }
@@ -131,7 +131,7 @@ static opdi_gvalue *opdi_program_values(opdi_program_reader *reader, opdi_progra
         const int32_t tag = values[i]->tag;
         if (*word == 'T' ? tag == OPD_TAG_TENSOR || (tag == OPD_TAG_NONE && word[6])
             : tag == OPD_TAG_INT || tag == OPD_TAG_BOOL || (tag == OPD_TAG_FLOAT && *word == 'f')) { continue; }
-        (void)opdi_program_bad(reader, item, "an element of a list that is no %s", word);
+        (void)opdi_program_bad(reader, item, "an element of a list is not of type %s", word);
         return NULL;
     }
     return opdi_program_list(made, word, values, i);
@@ -166,7 +166,7 @@ OPDI_INTERNAL int opdi_program_single(const opdi_program_reader *reader, int64_t
                                   : kind[3] == 'l' ? opdi_program_layout(number)
                                   : kind[3] == 'm' ? opdi_program_format(number) : number);
         if (kind[3] != 'i' && constant->u.i < 0) {
-            return opdi_program_bad(reader, at, "%s %lld is not there", kind + 3, (long long)number);
+            return opdi_program_bad(reader, at, "%s %lld is not supported", kind + 3, (long long)number);
         }
     } else { return 1; }
     return 0;
@@ -203,7 +203,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_program_argument(opdi_program_reader *reader, op
         constant = opd_value_device(device);
         return opdi_program_constant(made, NULL, &constant);
     }
-    (void)opdi_program_bad(reader, at, "an argument %.60s, which is not known here", kind);
+    (void)opdi_program_bad(reader, at, "arguments of kind %.60s are not supported", kind);
     return NULL;
 }
 
@@ -218,7 +218,7 @@ OPDI_INTERNAL int opdi_program_results(const opdi_program_reader *reader, opdi_p
         const char *const kind = opdi_program_union(reader, at, &value);
         if (!kind) { return -1; }
         if (strcmp(kind, "as_none") == 0) { continue; }
-        if (i >= node->nout) { return opdi_program_bad(reader, at, "more results than the operator has"); }
+        if (i >= node->nout) { return opdi_program_bad(reader, at, "the node has more results than its operator"); }
         if (strcmp(kind, "as_tensors") == 0) {
             const int64_t count = opd_json_count(json, value);
             opdi_gnode *const unpack = count < INT32_MAX ? opdi_gnode_new(made->graph, OPDI_G_UNPACK, 1, (int32_t)count)
@@ -226,7 +226,8 @@ OPDI_INTERNAL int opdi_program_results(const opdi_program_reader *reader, opdi_p
             int32_t k = 0;
             if (!unpack) { return -1; }
             if (node->out[i]->tag != OPD_TAG_TENSORS) {
-                return opdi_program_bad(reader, at, "a list of results that is none of the operator's");
+                return opdi_program_bad(reader, at, "the node has a list of results, but the operator does not return "
+                                        "this list");
             }
             unpack->in[0] = node->out[i];
             for (int64_t part = opd_json_first(json, value); part >= 0; part = opd_json_next(json, part), k++) {
@@ -239,9 +240,9 @@ OPDI_INTERNAL int opdi_program_results(const opdi_program_reader *reader, opdi_p
         }
         const bool symbolic = strncmp(kind, "as_sym_", 7) == 0;
         const int64_t name = opd_json_get(json, value, symbolic ? "as_name" : "name");
-        if (name < 0) { return opdi_program_bad(reader, at, "a result %.60s, which is not known here", kind); }
+        if (name < 0) { return opdi_program_bad(reader, at, "results of kind %.60s are not supported", kind); }
         if (symbolic != (node->out[i]->tag != OPD_TAG_TENSOR && node->out[i]->tag != OPD_TAG_TENSORS)) {
-            return opdi_program_bad(reader, at, "a result that is another than the operator's");
+            return opdi_program_bad(reader, at, "a result has another type than the result of the operator");
         }
         if (symbolic) {
             node->out[i]->tag = kind[7] == 'i' ? OPD_TAG_INT : kind[7] == 'b' ? OPD_TAG_BOOL : OPD_TAG_FLOAT;
@@ -372,7 +373,7 @@ OPDI_INTERNAL int opdi_program_call_node(opdi_program_reader *reader, opdi_progr
         const int64_t given = opdi_program_given(json, inputs, arg->name, i);
         if (given >= 0) { node->in[i] = opdi_program_argument(reader, made, given, arg->type); }
         else if (arg->has_default) { node->in[i] = opdi_graph_constants(made->graph, &arg->value); }
-        else { return opdi_program_bad(reader, at, "%s is given no argument '%s'", op->name, arg->name); }
+        else { return opdi_program_bad(reader, at, "%s has no value for its argument '%s'", op->name, arg->name); }
         if (!node->in[i]) { return -1; }
     }
     for (int i = 0; i < op->nrets; i++) {
@@ -406,7 +407,7 @@ static int opdi_program_again(const opdi_program_reader *reader, opdi_program_gr
     const char *const name = opd_json_text(json, to, NULL);
     opdi_gnamed *const slot = value && name ? opdi_program_slot(made, name) : NULL;
     if (!slot || slot->name) {
-        return opd_ok() ? opdi_program_bad(reader, to, name ? "there are two values '%.100s'" : "no name%s",
+        return opd_ok() ? opdi_program_bad(reader, to, name ? "there are two values '%.100s'" : "a value has no name%s",
                                            name ? name : "") : -1;
     }
     slot->name = opdi_arena_copy(&made->graph->arena, name, strlen(name));
@@ -424,7 +425,7 @@ OPDI_INTERNAL int opdi_program_effects_node(opdi_program_reader *reader, opdi_pr
     char name[300], why[700];
     const char *const qualified = target ? opdi_program_qualified(target, name, sizeof name) : NULL;
     opd_op *const op = qualified ? opd_find_quiet(qualified) : NULL;
-    if (!target || result < 0) { return opdi_program_bad(reader, at, "with_effects without an operator or a token"); }
+    if (!target || result < 0) { return opdi_program_bad(reader, at, "with_effects has no operator or no token"); }
     if (!op || !op->definition) {
         if (!opd_ok()) { return -1; }
         (void)snprintf(why, sizeof why, "there is no operator %.250s, which the program calls: load the library that "
@@ -470,7 +471,7 @@ static opd_tensor *opdi_functional_part_of(const opdi_functional *its, const opd
     opd_tensor *const copy = copies[part->base].tag == OPD_TAG_TENSOR ? copies[part->base].u.t : NULL;
     const opd_value *const given = args + part->at;
     if (!copy) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: what it writes into is no tensor", its->op->name);
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: the value that it writes into is not a tensor", its->op->name);
         return NULL;
     }
     if (!part->part) { return copy; }
@@ -481,8 +482,8 @@ static opd_tensor *opdi_functional_part_of(const opdi_functional *its, const opd
     if (part->part == 's' || given[0].tag != OPD_TAG_INTS || given[1].tag != OPD_TAG_INTS ||
         given[2].tag != OPD_TAG_INT || base->ndim != copy->ndim ||
         memcmp(opd_strides(base), opd_strides(copy), (size_t)base->ndim * sizeof *base->dims) != 0) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: the part of a tensor that it writes into cannot be found again in a "
-                       "copy", its->op->name);
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: the part of a tensor that it writes into cannot be found in a copy of "
+                       "the tensor", its->op->name);
         return NULL;
     }
     return opd_as_strided_full(copy, opd_ints_of(given[0].u.ints, given[0].n), opd_ints_of(given[1].u.ints, given[1].n),
@@ -557,7 +558,7 @@ static int opdi_functional_plain(opdi_functionalizer *from, const opdi_arg *arg)
     const int64_t given = opdi_program_given(from->reader->json, from->inputs, arg->name, -1);
     if (given >= 0) { return opdi_functional_input(from, given, arg->type); }
     if (!arg->has_default) {
-        return opdi_program_bad(from->reader, from->node, "%s is given no argument '%s'", from->its->op->name,
+        return opdi_program_bad(from->reader, from->node, "%s has no value for its argument '%s'", from->its->op->name,
                                 arg->name);
     }
     opdi_gvalue *const value = opdi_graph_constants(from->made->graph, &arg->value);
@@ -579,14 +580,18 @@ static int opdi_functional_written(opdi_functionalizer *from, const char *name, 
     part->at = from->nin;
     if (opdi_program_member(json, at, "as_none") >= 0) { return 0; }
     if (base < 0 || base >= from->its->nbases) {
-        return opdi_program_bad(from->reader, from->node, "what is written as '%.100s' is not there", name);
+        return opdi_program_bad(from->reader, from->node, "the tensor that is written as '%.100s' does not exist",
+                                name);
     }
     part->base = (int32_t)base;
     part->part = opdi_functional_given(from, name, element, views[2]) >= 0 ? 'v'
         : opdi_functional_given(from, name, element, slices[0]) >= 0 ? 's' : 0;
     for (int k = 0; k < 3 && part->part; k++) {
         const int64_t given = opdi_functional_given(from, name, element, part->part == 's' ? slices[k] : views[k]);
-        if (given < 0) { return opdi_program_bad(from->reader, from->node, "half of a part of '%.100s'", name); }
+        if (given < 0) {
+            return opdi_program_bad(from->reader, from->node, "the description of a part of '%.100s' is incomplete",
+                                    name);
+        }
         if (opdi_functional_input(from, given, NULL)) { return -1; }
     }
     return 0;
@@ -629,8 +634,8 @@ static int opdi_functional_second(opdi_functionalizer *from) {
         if (list && opdi_program_member(json, length, "as_none") >= 0) { continue; }
         const int64_t count = list ? opd_json_int(json, opdi_program_member(json, length, "as_int"), -1) : 1;
         if (count < 0 || count > its->nbases) {
-            return opdi_program_bad(from->reader, from->node, "what %s writes as '%s' is not told", its->op->name,
-                                    arg->name);
+            return opdi_program_bad(from->reader, from->node, "the program does not say which tensor %s writes as '%s'",
+                                    its->op->name, arg->name);
         }
         to->list = list;
         to->count = (int32_t)count;
@@ -652,8 +657,8 @@ static int opdi_functional_first(opdi_functionalizer *from) {
             opdi_functional_arg *const to = &its->args[i];
             if (arg->written != (pass == 1)) { continue; }
             if (pass && opdi_strip_optional(arg->type)->kind != OPDI_TYPE_TENSOR) {
-                return opdi_program_bad(from->reader, from->node, "what %s writes as '%s' is not told", op->name,
-                                        arg->name);
+                return opdi_program_bad(from->reader, from->node, "the program does not say which tensor %s writes as "
+                                        "'%s'", op->name, arg->name);
             }
             memset(to, 0, sizeof *to);
             to->at = pass ? -1 : from->nin;
@@ -710,7 +715,7 @@ static int opdi_functional_node(opdi_functionalizer *from, opd_op *op, bool seco
     const char *const kind = given >= 0 ? opdi_program_union(from->reader, given, &bases) : NULL;
     const bool optional = kind && strcmp(kind, "as_optional_tensors") == 0;
     if (!kind || (!optional && strcmp(kind, "as_tensors") != 0)) {
-        return opd_ok() ? opdi_program_bad(from->reader, from->node, "%s without what it writes into", op->name) : -1;
+        return opd_ok() ? opdi_program_bad(from->reader, from->node, "%s has no tensor to write into", op->name) : -1;
     }
     its->nbases = (int32_t)OPDI_MIN(opd_json_count(json, bases), INT32_MAX);
     return opdi_functional_second(from) || opdi_functional_bases(from, bases, optional) ? -1
@@ -726,7 +731,7 @@ OPDI_INTERNAL int opdi_program_functional_node(opdi_program_reader *reader, opdi
     const char *const qualified = target ? opdi_program_qualified(target, name, sizeof name) : NULL;
     opd_op *const op = qualified ? opd_find_quiet(qualified) : NULL;
     opdi_functionalizer from;
-    if (!target) { return opdi_program_bad(reader, at, "auto_functionalized without an operator"); }
+    if (!target) { return opdi_program_bad(reader, at, "auto_functionalized has no operator"); }
     if (!op || !op->definition) {
         if (!opd_ok()) { return -1; }
         (void)snprintf(why, sizeof why, "there is no operator %.250s, which the program calls: load the library that "

@@ -135,11 +135,11 @@ static int opdi_program_wrong_size(const opd_program *program, int32_t i, int32_
     (void)vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
     if (program->inputs[i].tag != OPD_TAG_TENSOR) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_run: input %d, '%s', is %lld, where the program %s", (int)i,
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_run: input %d, '%s', is %lld, but the program %s", (int)i,
                         program->inputs[i].name, (long long)size, text);
     }
     return opd_fail(OPD_ERROR_ARGUMENT,
-                    "opd_program_run: input %d, '%s', has size %lld at dim %d, where the program %s", (int)i,
+                    "opd_program_run: input %d, '%s', has size %lld at dim %d, but the program %s", (int)i,
                     program->inputs[i].name, (long long)size, (int)dim, text);
 }
 /* Gives a symbol its value or, if it has one, checks that `value` is the same.  Also checks the symbol's bounds.
@@ -149,14 +149,15 @@ static int opdi_program_bind(opdi_program_run *run, int32_t symbol, int32_t i, i
     const opd_program *const program = run->program;
     const opdi_program_symbol *const its = &program->symbols[symbol];
     if (run->bound[symbol] && run->values[symbol] != value) {
-        return opdi_program_wrong_size(program, i, dim, size, "wants the same %s = %lld as at dim %d of '%s'",
+        return opdi_program_wrong_size(program, i, dim, size, "expects the same %s = %lld as at dim %d of '%s'",
                                        its->name, (long long)run->values[symbol], (int)run->places[symbol][1],
                                        program->inputs[run->places[symbol][0]].name);
     }
     if ((value < its->least && its->least > 2) || value > its->most) {
         return its->most >= OPDI_PROGRAM_SIZE
-            ? opdi_program_wrong_size(program, i, dim, size, "takes %s from %lld on", its->name, (long long)its->least)
-            : opdi_program_wrong_size(program, i, dim, size, "takes %s from %lld to %lld", its->name,
+            ? opdi_program_wrong_size(program, i, dim, size, "accepts %s from %lld on", its->name,
+                                      (long long)its->least)
+            : opdi_program_wrong_size(program, i, dim, size, "accepts %s from %lld to %lld", its->name,
                                       (long long)OPDI_MAX(its->least, 0), (long long)its->most);
     }
     run->bound[symbol] = true;
@@ -176,11 +177,12 @@ static int opdi_program_check_dim(opdi_program_run *run, int32_t i, int32_t k, i
     int64_t value = size;
     if (late != (dim->text && symbol < 0)) { return 0; }
     if (!dim->text) {
-        return dim->size == size ? 0 : opdi_program_wrong_size(program, i, k, size, "wants %lld", (long long)dim->size);
+        return dim->size == size ? 0 : opdi_program_wrong_size(program, i, k, size, "expects %lld",
+                                                               (long long)dim->size);
     }
     if (symbol >= 0) { return opdi_program_bind(run, symbol, i, k, size, size); }
     if (opdi_program_expression(&sizes, &at, 0, &value)) {
-        return value == size ? 0 : opdi_program_wrong_size(program, i, k, size, "wants %lld, which is %.120s",
+        return value == size ? 0 : opdi_program_wrong_size(program, i, k, size, "expects %lld, which is %.120s",
                                                            (long long)value, dim->text);
     }
     if (opdi_program_solve(program, dim->text, size, &symbol, &value)) {
@@ -189,7 +191,7 @@ static int opdi_program_check_dim(opdi_program_run *run, int32_t i, int32_t k, i
     int64_t factor;
     int length;
     return opdi_program_multiple(dim->text, &factor, &length)
-        ? opdi_program_wrong_size(program, i, k, size, "wants a multiple: %.120s", dim->text) : 0;
+        ? opdi_program_wrong_size(program, i, k, size, "expects a multiple: %.120s", dim->text) : 0;
 }
 static bool opdi_program_same_number(const opd_value *value, const opd_value *other) {
     if (value->tag == OPD_TAG_STR || other->tag == OPD_TAG_STR) {
@@ -209,11 +211,11 @@ static int opdi_program_check_kind(const opd_program *program, int32_t i, const 
         char text[64] = "";
         opdi_text value_text = opdi_text_of(text, sizeof text);
         opdi_program_print_value(&value_text, &input->value);
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_run: input %d, '%s', is another value than %s, with which the "
-                        "program was exported", (int)i, input->name, text);
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_run: input %d, '%s', differs from %s, the value with which "
+                        "the program was exported", (int)i, input->name, text);
     }
     if (value->tag == input->tag && (value->tag != OPD_TAG_TENSOR || value->u.t)) { return 0; }
-    return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_run: input %d, '%s', is no %s", (int)i, input->name,
+    return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_run: input %d, '%s', is not of type %s", (int)i, input->name,
                     input->tag == OPD_TAG_TENSOR ? "tensor" : input->tag == OPD_TAG_INT ? "int"
                     : input->tag == OPD_TAG_BOOL ? "bool" : "number");
 }
@@ -231,11 +233,11 @@ static int opdi_program_check_tensor(const opd_program *program, int32_t i, cons
     const opd_scalar_type dtype = (opd_scalar_type)tensor->dtype;
     if (dtype != input->dtype && input->dtype != OPD_DTYPE_NONE &&
         !(opd_dtype_is_floating(input->dtype) && opdi_program_cast_to(program, dtype))) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_run: input %d, '%s', is %s, where the program wants %s",
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_run: input %d, '%s', is %s, but the program expects %s",
                         (int)i, input->name, opd_dtype_name(dtype), opd_dtype_name(input->dtype));
     }
     if (opd_ndim(tensor) == input->ndim) { return 0; }
-    return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_run: input %d, '%s', has %d dims, where the program wants %d",
+    return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_run: input %d, '%s', has %d dims, but the program expects %d",
                     (int)i, input->name, opd_ndim(tensor), (int)input->ndim);
 }
 /* Checks the user's inputs.  Returns 0, or -1 and sets an error. */
@@ -277,8 +279,8 @@ static int opdi_program_write(const opd_program *program, const opd_value *input
         }
         const bool module = place->kind == OPDI_TO_MODULE;
         if (!module && inputs[place->at].tag != OPD_TAG_TENSOR) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_run: input %d is written, and is no tensor",
-                            (int)place->at);
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_run: input %d is written by the program, but is not a "
+                            "tensor", (int)place->at);
         }
         opd_tensor *const to = module ? opd_module_at(program->module, place->at) : inputs[place->at].u.t;
         const bool was = module ? opd_grad_mode_set(false) : false;    /* buffers get no autograd history */
@@ -443,7 +445,7 @@ int opd_program_function(void *program, opd_tensor *const *inputs, int ninputs, 
     opd_value values[OPD_MAX_ARGS];
     int tensors = 0;
     if (!called || ninputs > OPD_MAX_ARGS) {
-        return opd_fail(OPD_ERROR_ARGUMENT, called ? "opd_program_function: more than %d inputs"
+        return opd_fail(OPD_ERROR_ARGUMENT, called ? "opd_program_function: the program has more than %d inputs"
                         : "opd_program_function: the program is NULL", OPD_MAX_ARGS);
     }
     for (int i = 0; i < ninputs; i++) { values[i] = opd_value_tensor(inputs[i]); }

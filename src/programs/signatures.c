@@ -30,7 +30,7 @@ static int opdi_program_leaves_below(opdi_program_leaves *leaves, int64_t spec) 
     opd_json *keys = NULL;
     int64_t k = 0;
     int rc = ++leaves->depth <= 60 ? 0
-        : opd_fail(OPD_ERROR_FILE, "lists and dicts of arguments within each other more than 60 deep");
+        : opd_fail(OPD_ERROR_FILE, "lists and dicts of arguments are nested more than 60 deep");
     if (!type && rc == 0) {
         const char *const copy = opdi_arena_copy(leaves->arena, leaves->path.data ? leaves->path.data : "",
                                                  leaves->path.length);
@@ -103,7 +103,7 @@ static int opdi_program_ranges(opdi_program_reader *reader) {
         symbol->least = opd_json_int(json, opd_json_get(json, at, "min_val"), INT64_MIN);
         symbol->most = opd_json_int(json, opd_json_get(json, at, "max_val"), INT64_MAX);
         symbol->name = name ? opdi_arena_copy(&program->arena, name, strlen(name)) : NULL;
-        if (!symbol->name) { return name ? -1 : opdi_program_bad(reader, at, "a range without a name"); }
+        if (!symbol->name) { return name ? -1 : opdi_program_bad(reader, at, "a range has no name"); }
         program->nsymbols++;
     }
     return 0;
@@ -114,7 +114,7 @@ static int opdi_program_sizes_of(opdi_program_reader *reader, int64_t meta, opdi
     const opd_json *const json = reader->json;
     const int64_t sizes = opd_json_get(json, meta, "sizes"), count = opd_json_count(json, sizes);
     if (opd_json_kind_of(json, sizes) != OPD_JSON_LIST || count > OPD_MAX_DIMS) {
-        return opdi_program_bad(reader, meta, "no sizes of an input");
+        return opdi_program_bad(reader, meta, "an input has no sizes");
     }
     input->dims = (opdi_program_dim *)opdi_arena_alloc(&reader->program->arena,
                                                        (size_t)(count + 1) * sizeof *input->dims);
@@ -162,10 +162,12 @@ static int opdi_program_user_input(opdi_program_reader *reader, int64_t graph, i
     }
     input->constant = true;
     if (opdi_program_single(reader, value, kind, &input->value)) {
-        return opdi_program_bad(reader, arg, "an input %.60s, which is not known here", kind);
+        return opdi_program_bad(reader, arg, "inputs of kind %.60s are not supported", kind);
     }
     input->tag = input->value.tag;
-    if (input->tag == OPD_TAG_COMPLEX) { return opdi_program_bad(reader, arg, "a complex number as an input"); }
+    if (input->tag == OPD_TAG_COMPLEX) {
+        return opdi_program_bad(reader, arg, "an input is a complex number, which is not supported");
+    }
     if (input->tag == OPD_TAG_STR) {
         input->value.u.s = opdi_arena_copy(&reader->program->arena, input->value.u.s, strlen(input->value.u.s));
     }
@@ -220,7 +222,7 @@ static int opdi_program_input_spec(opdi_program_reader *reader, opdi_program_gra
         its = OPD_MODULE_CONSTANT;
         persistent = false;
     }
-    if (!name) { return opdi_program_bad(reader, spec, "an input %.60s, which is not known here", kind); }
+    if (!name) { return opdi_program_bad(reader, spec, "inputs of kind %.60s are not supported", kind); }
     place->kind = OPDI_FROM_MODULE;
     const int64_t metas = opd_json_get(json, graph, "tensor_values");
     const int64_t meta = opd_json_get(json, metas, opd_json_text(
@@ -272,7 +274,7 @@ static int opdi_program_output_spec(opdi_program_reader *reader, const opdi_prog
         place->at = opdi_program_written_input(reader, made, opd_json_get(json, value, "user_input_name"));
         return place->at < 0 ? -1 : 0;
     }
-    return opdi_program_bad(reader, spec, "an output %.60s, which is not known here", kind);
+    return opdi_program_bad(reader, spec, "outputs of kind %.60s are not supported", kind);
 }
 /* Reads the device of the first input that is a tensor. */
 static void opdi_program_home(opdi_program_reader *reader, int64_t graph) {
@@ -316,10 +318,10 @@ OPDI_INTERNAL int opdi_program_read(opdi_program_reader *reader) {
     opdi_program_graph made;
     int64_t i = 0, nnames = 0, argument = opd_json_first(json, opd_json_get(json, graph, "inputs"));
     if (major < 2 || major > 8) {
-        return opdi_program_bad(reader, opd_json_get(json, 0, "schema_version"),
-                                "schema version %lld: 2 to 8 can be read", (long long)major);
+        return opdi_program_bad(reader, opd_json_get(json, 0, "schema_version"), "the program has schema version %lld, "
+                                "but only versions 2 to 8 can be read", (long long)major);
     }
-    if (graph < 0 || in < 0 || out < 0) { return opdi_program_bad(reader, 0, "this is no exported program"); }
+    if (graph < 0 || in < 0 || out < 0) { return opdi_program_bad(reader, 0, "this is not an exported program"); }
     const int64_t names_at = opd_json_get(json, call, "forward_arg_names");
     if (in_spec && (nnames = opdi_program_tree(reader, in_spec, true, names_at, &names)) < 0) { return -1; }
     opdi_program_home(reader, graph);
@@ -335,7 +337,7 @@ OPDI_INTERNAL int opdi_program_read(opdi_program_reader *reader) {
         if (opdi_program_input_spec(reader, &made, graph, spec, argument, names, nnames)) { return -1; }
         argument = opd_json_next(json, argument);
     }
-    if (argument >= 0) { return opdi_program_bad(reader, argument, "an input that is not described"); }
+    if (argument >= 0) { return opdi_program_bad(reader, argument, "an input is not described"); }
     if (opdi_program_body(reader, &made, graph)) { return -1; }
     if (made.device) { program->from[made.graph->ninputs - 1].kind = OPDI_FROM_DEVICE; }
     if (opd_json_count(json, out) != made.graph->noutputs) {

@@ -240,7 +240,9 @@ OPDI_INTERNAL int64_t opdi_program_entry(const opdi_program_reader *reader, cons
 static int opdi_program_dims(const opdi_program_reader *reader, const opd_json *json, int64_t list, int64_t *dims) {
     int count = 0;
     for (int64_t i = opd_json_first(json, list); i >= 0; i = opd_json_next(json, i)) {
-        if (count == OPD_MAX_DIMS) { return opdi_program_bad(reader, -1, "more than %d dims", OPD_MAX_DIMS); }
+        if (count == OPD_MAX_DIMS) {
+            return opdi_program_bad(reader, -1, "the tensor has more than %d dims", OPD_MAX_DIMS);
+        }
         if (opdi_program_size(reader, json, i, &dims[count++])) { return -1; }
     }
     return count;
@@ -267,13 +269,13 @@ static opd_tensor *opdi_program_tensor(const opdi_program_reader *reader, const 
     if (opd_json_bool(json, opd_json_get(json, payload, "use_pickle"), false) || entry < 0 || dtype == OPD_DTYPE_NONE ||
         opdi_program_layout(opd_json_int(json, opd_json_get(json, meta, "layout"), 0)) != 0) {
         (void)opdi_bad(&source, OPDI_NOWHERE, entry < 0 ? "its bytes are not in the file" : dtype == OPD_DTYPE_NONE
-                       ? "a dtype that is not there" : "a tensor that is not one of plain bytes");
+                       ? "its dtype is not supported" : "the tensor is not stored as plain bytes");
         return NULL;
     }
     const int ndim = opdi_program_dims(reader, json, opd_json_get(json, meta, "sizes"), dims);
     if (ndim < 0 || opdi_program_size(reader, json, opd_json_get(json, meta, "storage_offset"), &at)) { return NULL; }
     if (opdi_program_dims(reader, json, opd_json_get(json, meta, "strides"), dims + ndim) != ndim) {
-        (void)opdi_bad(&source, OPDI_NOWHERE, "as many strides as sizes are expected");
+        (void)opdi_bad(&source, OPDI_NOWHERE, "the numbers of strides and sizes are different");
         return NULL;
     }
     opd_tensor *const bytes = opdi_program_storage(reader, entry);
@@ -466,7 +468,7 @@ static int opdi_sym_floats(const char *name, opdi_program_sym sym, double x, dou
         else if (sym == OPDI_SYM_FLOORDIV) { *result = opdi_sym_divmod(x, y, &rest); }
         else { (void)opdi_sym_divmod(x, y, result); }
         return 0;
-    default: return opd_fail(OPD_ERROR_ARGUMENT, "%s takes integers", name);
+    default: return opd_fail(OPD_ERROR_ARGUMENT, "%s: the arguments must be integers", name);
     }
 }
 /* Compares an integer with a double exactly.  Returns -1 if x < y, 0 if they are equal, 1 if x > y, or 2 if y is
@@ -527,7 +529,7 @@ OPDI_INTERNAL int opdi_sym_run(const opdi_gnode *node, const opd_value *args, op
     }
     for (int i = 0; i < want; i++) {
         if (args[i].tag == OPD_TAG_INT || args[i].tag == OPD_TAG_FLOAT || args[i].tag == OPD_TAG_BOOL) { continue; }
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: argument %d is no number", name, i + 1);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: argument %d is not a number", name, i + 1);
     }
     if (sym >= OPDI_SYM_NEG && sym != OPDI_SYM_ITE) { return opdi_sym_one(name, sym, args, rets); }
     const opd_value *const x = &args[0], *const y = &args[1];

@@ -248,7 +248,11 @@ static int opdi_sbuild_tuple(opdi_sbuild *build, uint32_t node, const opdi_gtype
     const bool known = type && type->kind == OPDI_GT_TUPLE && type->nparts == count;
     opd_value *parts = count < 100000 ? (opd_value *)opdi_scope_alloc((size_t)(count + 1) * sizeof *parts) : NULL;
     int64_t i = 0;
-    if (!parts) { return opd_ok() ? opd_fail(OPD_ERROR_SCHEMA, "a tuple of %lld", (long long)count) : -1; }
+    if (!parts) {
+        return !opd_ok() ? -1
+            : opd_fail(OPD_ERROR_SCHEMA, "a tuple has %lld elements, but fewer than 100000 are allowed",
+                       (long long)count);
+    }
     for (uint32_t item = opdi_pickle_at(pickle, node)->first; item; item = opdi_pickle_item_at(pickle, item)->next) {
         if (i >= count || opdi_sbuild_value(build, opdi_pickle_item_at(pickle, item)->node, known ? type->parts[i]
                                             : NULL, depth + 1, &parts[i])) { return -1; }
@@ -279,7 +283,7 @@ static int opdi_sbuild_put(opdi_cell *object, int32_t slot, opd_value value) {
     if (opdi_value_hold(&value)) { return -1; }
     int rc = opdi_value_fit(&value, attribute->type, 0);
     if (rc > 0) {
-        rc = opd_fail(OPD_ERROR_SCHEMA, "%s.%s is no %s in the file", object->klass->name, attribute->name,
+        rc = opd_fail(OPD_ERROR_SCHEMA, "%s.%s is not of type %s in the file", object->klass->name, attribute->name,
                       opdi_emit_said(attribute->type, said, sizeof said));
     }
     if (rc == 0) { rc = opdi_object_put(object, slot, value); }
@@ -294,7 +298,7 @@ static int opdi_sbuild_names(opdi_sbuild *build, uint32_t state, opdi_gclass *gc
         const opdi_pickle_item *key = opdi_pickle_item_at(pickle, item);
         const opdi_pickle_node *text = opdi_pickle_at(pickle, key->node);
         if (!key->next || text->kind != OPDI_PICKLE_TEXT || text->value > 255) {
-            return opd_fail(OPD_ERROR_SCHEMA, "an object of %s with an attribute that has no name", gclass->name);
+            return opd_fail(OPD_ERROR_SCHEMA, "an object of %s has an attribute without a name", gclass->name);
         }
         const char *copy = opdi_arena_copy(&build->script->space->arena,
                                            (const char *)build->walk.pickled->data + text->text, (size_t)text->value);
@@ -309,7 +313,7 @@ static int opdi_sbuild_names(opdi_sbuild *build, uint32_t state, opdi_gclass *gc
 static int opdi_sbuild_enum(opdi_sbuild *build, uint32_t state, const opdi_sclass *klass, int depth,
                             opd_value *value) {
     opd_value its;
-    if (!klass || !klass->nmembers) { return opd_fail(OPD_ERROR_SCHEMA, "an enum without members"); }
+    if (!klass || !klass->nmembers) { return opd_fail(OPD_ERROR_SCHEMA, "an enum has no members"); }
     const opdi_gclass *gclass = klass->gclass;
     if (opdi_sbuild_value(build, state, gclass->attributes[1].type, depth + 1, &its)) { return -1; }
     for (int32_t i = 0; i < klass->nmembers; i++) {
@@ -319,7 +323,8 @@ static int opdi_sbuild_enum(opdi_sbuild *build, uint32_t state, const opdi_sclas
             return cell && opd_ok() ? 0 : -1;
         }
     }
-    return opd_ok() ? opd_fail(OPD_ERROR_SCHEMA, "a value that the enum %s does not have", gclass->name) : -1;
+    return opd_ok() ? opd_fail(OPD_ERROR_SCHEMA, "the file has a value that the enum %s does not have",
+                               gclass->name) : -1;
 }
 /* Sets *value to a float32 tensor of the numbers that a quantized tensor represents: (number - zero) * scale.  Returns
    0, or -1 and sets an error. */
@@ -328,7 +333,7 @@ static int opdi_sbuild_quantized(opdi_sbuild *build, uint32_t node, int depth, o
     const opdi_pickle *pickle = &build->walk.pickle;
     const uint32_t how = opdi_pickle_at(pickle, node)->first;
     opd_value numbers, part;
-    if (!how) { return opd_fail(OPD_ERROR_SCHEMA, "the script has a value of a kind that is not known here"); }
+    if (!how) { return opd_fail(OPD_ERROR_SCHEMA, "the script has a value of a kind that is not supported"); }
     const uint32_t axis_at = opdi_pickle_get(pickle, how, AXIS);
     if (opdi_sbuild_value(build, opdi_pickle_at(pickle, node)->text, NULL, depth + 1, &numbers)) { return -1; }
     opd_tensor *floats = opd_to_dtype(numbers.u.t, OPD_FLOAT32);
@@ -346,7 +351,8 @@ static int opdi_sbuild_quantized(opdi_sbuild *build, uint32_t node, int depth, o
         opd_tensor *each = part.tag == OPD_TAG_TENSOR ? opd_to_dtype(part.u.t, OPD_FLOAT32) : NULL;
         if (!each || opd_ndim(each) != 1 || axis < 0 || axis >= opd_ndim(floats) ||
             opd_numel(each) != opd_size(floats, (int)axis)) {
-            return opd_fail(OPD_ERROR_SCHEMA, "a quantized tensor of the script has scales and zeros that do not fit");
+            return opd_fail(OPD_ERROR_SCHEMA, "the scales and zero points of a quantized tensor of the script do not "
+                            "match its sizes");
         }
         for (int64_t k = opd_ndim(floats) - axis - 1; each && k > 0; k--) { each = opd_unsqueeze(each, -1); }
         floats = !each ? NULL : i == 2 ? opd_sub(floats, each) : opd_mul(floats, each);
@@ -459,8 +465,8 @@ static int opdi_sbuild_state(opdi_sbuild *build, uint32_t state, const opdi_scla
             : 0;
     }
     if (!function || !opdi_script_compiled(build->script, function) || function->nformals != 2) {
-        return !opd_ok() ? -1 : opd_fail(OPD_ERROR_SCHEMA, "an object of %s with a state of its own, without "
-                                         "__setstate__ of one argument", klass->gclass->name);
+        return !opd_ok() ? -1 : opd_fail(OPD_ERROR_SCHEMA, "an object of %s has its own state, but no __setstate__ "
+                                         "with one argument", klass->gclass->name);
     }
     args[0] = self;
     if (opdi_sbuild_value(build, state, function->formals[1].type, depth + 1, &args[1])) { return -1; }
@@ -480,7 +486,9 @@ static int opdi_sbuild_object(opdi_sbuild *build, uint32_t node, int depth, opd_
         if (!(gclass = opdi_gclass_new(script->space, name, OPDI_CLASS_OBJECT))) { return -1; }
         gclass->open = true;
     }
-    if (gclass->kind == OPDI_CLASS_NAMEDTUPLE) { return opd_fail(OPD_ERROR_SCHEMA, "%s is no class of objects", name); }
+    if (gclass->kind == OPDI_CLASS_NAMEDTUPLE) {
+        return opd_fail(OPD_ERROR_SCHEMA, "%s is not a class of objects", name);
+    }
     if (gclass->kind == OPDI_CLASS_ENUM) { return opdi_sbuild_enum(build, state, klass, depth, value); }
     const bool own = (klass && opdi_sfunction_in(klass->methods, "__setstate__")) ||
         !opdi_pickle_is(pickle, state, OPDI_PICKLE_DICT);
@@ -501,7 +509,7 @@ static int opdi_sbuild_object(opdi_sbuild *build, uint32_t node, int depth, opd_
         char word[256];
         opd_value part;
         if (!its || text->kind != OPDI_PICKLE_TEXT || (size_t)text->value >= sizeof word) {
-            return opd_fail(OPD_ERROR_SCHEMA, "an object of %s with an attribute that has no name", name);
+            return opd_fail(OPD_ERROR_SCHEMA, "an object of %s has an attribute without a name", name);
         }
         memcpy(word, build->walk.pickled->data + text->text, (size_t)text->value);
         word[text->value] = 0;
@@ -534,12 +542,12 @@ static int opdi_sbuild_value(opdi_sbuild *build, uint32_t node, const opdi_gtype
     *value = opd_value_none();
     if (!node || node >= build->nodes || depth > OPDI_SCRIPT_BUILD_DEPTH ||
         ++build->steps > 10000 + 16 * (uint64_t)pickle->at) {
-        return opd_fail(OPD_ERROR_SCHEMA, "the pickle of the script is nested too deep, or means too much");
+        return opd_fail(OPD_ERROR_SCHEMA, "the pickle of the script is nested too deep, or makes too many objects");
     }
     if (type && type->kind == OPDI_GT_OPTIONAL) { type = type->parts[0]; }
     if (build->made[node].tag != OPD_TAG_NONE) {
         *value = build->made[node];
-        return value->n != OPDI_SBUILD_BUSY ? 0 : opd_fail(OPD_ERROR_SCHEMA, "a value of the script that is in itself");
+        return value->n != OPDI_SBUILD_BUSY ? 0 : opd_fail(OPD_ERROR_SCHEMA, "a value of the script contains itself");
     }
     const opdi_pickle_node *its = opdi_pickle_at(pickle, node);
     int rc = -1;
@@ -570,7 +578,7 @@ static int opdi_sbuild_value(opdi_sbuild *build, uint32_t node, const opdi_gtype
         *value = opdi_value_own(number);
         return opd_ok() ? 0 : -1;
     }
-    default: return opd_fail(OPD_ERROR_SCHEMA, "the script has a value of a kind that is not known here");
+    default: return opd_fail(OPD_ERROR_SCHEMA, "the script has a value of a kind that is not supported");
     }
     build->made[node].n = 0;
     return rc;
@@ -624,7 +632,7 @@ static int opdi_sarchive_open(opdi_sarchive *archive, opdi_bulk *bulk, const opd
     file->bytes = bulk;
     file->source = *source;
     archive->file = file;
-    if (!opdi_is_zip(source)) { return opdi_bad(&file->source, 0, "this is no archive of torch.jit.save"); }
+    if (!opdi_is_zip(source)) { return opdi_bad(&file->source, 0, "this is not an archive of torch.jit.save"); }
     if (opdi_zip_parse(file)) { return -1; }
     for (int64_t i = 0; i < file->count && !archive->root; i++) {
         const char *name = opdi_named_name(file, i), *slash = strchr(name, '/');
@@ -659,10 +667,12 @@ static int opdi_sarchive_version(opd_script *script) {
     }
     const bool number = at > 0 && (at == source.length || source.data[at] == '\n');
     opdi_free(own, source.length);
-    if (!number) { return opdi_bad(&archive->file->source, OPDI_NOWHERE, "the archive's version is no number"); }
+    if (!number) {
+        return opdi_bad(&archive->file->source, OPDI_NOWHERE, "the version of the archive is not a number");
+    }
     if (version < 1 || version > OPDI_SCRIPT_VERSION) {
-        return opdi_bad(&archive->file->source, OPDI_NOWHERE, "the archive is of version %lld; those from 1 to %d are "
-                        "read", (long long)version, OPDI_SCRIPT_VERSION);
+        return opdi_bad(&archive->file->source, OPDI_NOWHERE, "the archive has version %lld, but only versions 1 to %d "
+                        "can be read", (long long)version, OPDI_SCRIPT_VERSION);
     }
     script->version = (int)version;
     return 0;
@@ -762,8 +772,8 @@ static int opdi_ssave_state(opdi_ssaving *saving, const opdi_cell *cell, opdi_sf
     self.tag = OPD_TAG_CELL;
     self.u.object = (void *)(uintptr_t)cell;
     if (!opdi_script_compiled(saving->script, function) || function->nformals != 1) {
-        return !opd_ok() ? -1 : opd_fail(OPD_ERROR_SCHEMA, "an object of %s, whose __getstate__ takes arguments",
-                                         cell->klass->name);
+        return !opd_ok() ? -1 : opd_fail(OPD_ERROR_SCHEMA, "an object of %s cannot be saved: its __getstate__ has "
+                                         "arguments", cell->klass->name);
     }
     if (opdi_script_call(saving->script, function, &self, &state) ||
         opdi_ssave_value(saving, &state, function->result, depth + 1)) { return -1; }
@@ -779,8 +789,8 @@ static int opdi_ssave_object(opdi_ssaving *saving, const opdi_cell *cell, int de
     opdi_sfunction *const own = klass ? opdi_sfunction_in(klass->methods, "__getstate__") : NULL;
     int64_t number;
     if (!dot || (!klass && (!gclass->nattributes || gclass->attributes[0].name[0] == '('))) {
-        return opdi_bad(&saving->writer.source, OPDI_NOWHERE, "an object of %s, of which nothing is known, is not "
-                        "saved", gclass->name);
+        return opdi_bad(&saving->writer.source, OPDI_NOWHERE, "an object of %s cannot be saved: its class is not known",
+                        gclass->name);
     }
     if (opdi_ssave_again(saving, cell, &number)) { return 0; }
     opdi_ssave_global(saving, gclass->name, (size_t)(dot - gclass->name), dot + 1);
@@ -834,7 +844,7 @@ static int opdi_ssave_value(opdi_ssaving *saving, const opd_value *value, const 
     int64_t number;
     if (type && type->kind == OPDI_GT_OPTIONAL) { type = type->parts[0]; }
     if (depth > OPDI_SCRIPT_BUILD_DEPTH) {
-        return opdi_bad(&saving->writer.source, OPDI_NOWHERE, "objects within each other that are nested too deep");
+        return opdi_bad(&saving->writer.source, OPDI_NOWHERE, "objects are nested too deep");
     }
     switch ((opd_tag)value->tag) {
     case OPD_TAG_CELL: return opdi_ssave_cell(saving, opdi_cell_of(value), type, depth);
@@ -871,7 +881,7 @@ static int opdi_ssave_copy(const opdi_sarchive *archive, opdi_zip_writer *zip) {
         if (strncmp(name, archive->root, root) != 0 || strcmp(name + root, "data.pkl") == 0 ||
             strncmp(name + root, "data/", 5) == 0 || strcmp(name + root, ".data/serialization_id") == 0) { continue; }
         if ((size_t)snprintf(full, sizeof full, "archive/%s", name + root) >= sizeof full) {
-            return opdi_bad(&archive->file->source, OPDI_NOWHERE, "a name that is too long");
+            return opdi_bad(&archive->file->source, OPDI_NOWHERE, "a name is too long");
         }
         if (opdi_zip_bytes(archive->file, opdi_named_of(archive->file, i), 1, &source, &own)) { return -1; }
         const int rc = opdi_zip_add(zip, full, source.data, source.length);
@@ -905,8 +915,8 @@ static int opdi_sarchive_save(const opd_script *script, const char *path) {
     opdi_pickle_put(&saving.writer, '.');
     for (int64_t i = 0; rc == 0 && i < saving.writer.storages.count; i++) {
         if (((const int *)(void *)saving.writer.dtypes.data)[i] < 0) {
-            rc = opdi_bad(&saving.writer.source, OPDI_NOWHERE, "tensors of several dtypes with one memory, or of one "
-                          "that has no class of storages");
+            rc = opdi_bad(&saving.writer.source, OPDI_NOWHERE, "tensors of several dtypes share their memory, or a "
+                          "dtype has no class of storages");
         }
     }
     if (rc == 0 && saving.writer.pickle.failed) { rc = -1; }

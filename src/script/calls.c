@@ -13,12 +13,12 @@ typedef struct opdi_sargs {
 static int opdi_emit_args(opdi_emitter *task, const opdi_syntax *call, opdi_sargs *args) {
     for (int i = 1; i < call->nparts; i++) {
         const opdi_syntax *part = call->parts[i];
-        if (args->count == OPDI_SCRIPT_ARGS) { return OPDI_EMIT_FAIL(task, "a call with more than 64 arguments"); }
+        if (args->count == OPDI_SCRIPT_ARGS) { return OPDI_EMIT_FAIL(task, "a call has more than 64 arguments"); }
         if (part->kind == OPDI_SX_STAR) {
             opdi_gvalue *tuple = opdi_emit_expr(task, part->parts[0], NULL);
             const int count = tuple && opdi_emit_is(tuple, OPDI_GT_TUPLE) ? opdi_emit_type(tuple)->nparts : -1;
             if (tuple && count < 0) {
-                return OPDI_EMIT_FAIL(task, "only a tuple can stand behind the * of an argument");
+                return OPDI_EMIT_FAIL(task, "the value after the * of an argument must be a tuple");
             }
             if (!tuple || args->count + count > OPDI_SCRIPT_ARGS ||
                 opdi_emit_unpack(task, tuple, args->values + args->count, count)) { return -1; }
@@ -135,7 +135,7 @@ static opdi_gvalue *opdi_emit_call_chosen(opdi_emitter *task, const opdi_gvalue 
     while (at < gclass->nattributes && (gclass->attributes[at].type->kind != OPDI_GT_CLASS ||
                                         (!text && !opdi_is_digit(*gclass->attributes[at].name)))) { at++; }
     if (at == gclass->nattributes) {               /* the last branch: selecting the module has failed before */
-        values[0] = opdi_emit_text(task, "there is no module of that index");
+        values[0] = opdi_emit_text(task, "there is no module with this index");
         values[1] = opdi_emit_text(task, "builtins.IndexError");
         return values[1] && opdi_emit_builtin(task, "prim::RaiseException", values, 2, NULL)
             ? opdi_emit_unset(task, method->result) : NULL;
@@ -151,10 +151,10 @@ static opdi_gvalue *opdi_emit_call_chosen(opdi_emitter *task, const opdi_gvalue 
         opdi_sfunction *its = i || !given.values[0] ? NULL : opdi_emit_method_of(task, given.values[0], method->name);
         values[i] = i ? opdi_emit_call_chosen(task, chosen, method, at + 1, args)
             : its ? opdi_emit_call_function(task, its, &given) : NULL;
-        values[i] = opdi_emit_become(task, values[i], method->result, "what %s gives", method->name);
+        values[i] = opdi_emit_become(task, values[i], method->result, "the result of %s", method->name);
         task->frame = frame.up;
         opdi_emit_goto(task, before);
-        if (!i && !its && opd_ok()) { (void)OPDI_EMIT_FAIL(task, "the module '%s' has no such method", name); }
+        if (!i && !its && opd_ok()) { (void)OPDI_EMIT_FAIL(task, "the module has no method '%s'", name); }
         if (!values[i] || opdi_emit_give(task, &branch->blocks[i], values[i])) { return NULL; }
     }
     return branch ? opdi_emit_out(task, branch, method->result) : NULL;
@@ -166,7 +166,7 @@ static opdi_gvalue *opdi_emit_call_method(opdi_emitter *task, opdi_sfunction *fu
     }
     if (opdi_sfunction_know(task, function)) { return NULL; }
     if (!function->result) {
-        (void)OPDI_EMIT_FAIL(task, "it is not known what %s of this interface gives", function->name);
+        (void)OPDI_EMIT_FAIL(task, "the type of the result of %s is not known for this interface", function->name);
         return NULL;
     }
     return opdi_emit_call_chosen(task, args->values[0], function, 0, args);
@@ -230,14 +230,14 @@ static opdi_gvalue *opdi_emit_new(opdi_emitter *task, opdi_gclass *gclass, const
             if (!values[i]) { return NULL; }
         }
         if (used != args.count) {
-            (void)OPDI_EMIT_FAIL(task, "%s() has %d field(s), and received others or one of them twice", gclass->name,
-                                 gclass->nattributes);
+            (void)OPDI_EMIT_FAIL(task, "%s() has %d field(s), but received an unknown field, or a field twice",
+                                 gclass->name, gclass->nattributes);
             return NULL;
         }
         return opdi_emit_construct(task, gclass->type, values, gclass->nattributes);
     }
     if (gclass->kind == OPDI_CLASS_ENUM) {
-        (void)OPDI_EMIT_FAIL(task, "the enum '%s' cannot be called: write the member", gclass->name);
+        (void)OPDI_EMIT_FAIL(task, "the enum '%s' cannot be called: use a member of it", gclass->name);
         return NULL;
     }
     if (!(args.values[args.count++] = opdi_emit_object(task, gclass))) { return NULL; }
@@ -320,7 +320,7 @@ static opdi_gvalue *opdi_emit_collected(opdi_emitter *task, const char *word, co
     if (*word == 't') {
         opdi_gvalue *const *inside = opdi_emit_constructed(value, OPDI_G_LIST);
         if (inside) { return opdi_emit_tuple(task, inside, value->node->nin); }
-        (void)OPDI_EMIT_FAIL(task, "cannot make a tuple of a list whose length is not known");
+        (void)OPDI_EMIT_FAIL(task, "cannot make a tuple from a list whose length is not known");
         return NULL;
     }
     if (opdi_emit_is(value, OPDI_GT_TUPLE)) {
@@ -451,7 +451,7 @@ static opdi_gvalue *opdi_emit_tolist(opdi_emitter *task, opdi_gvalue *tensor, co
     }
     while (element && kind < 3 && element->kind != kinds[kind]) { kind++; }
     if (!element || kind == 3) {
-        (void)OPDI_EMIT_FAIL(task, element ? "tolist() gives lists of int, float or bool"
+        (void)OPDI_EMIT_FAIL(task, element ? "tolist() can only return lists of int, float or bool"
                              : "Expected type hint for result of tolist()");
         return NULL;
     }
@@ -522,8 +522,8 @@ static opdi_sfunction *opdi_emit_variant(opdi_emitter *task, opdi_sfunction *fun
         if (opdi_svariants[i].kind == OPDI_GT_BOOL) {
             const bool written = value->node && value->node->kind == OPDI_G_CONSTANT;
             if (!written) {
-                (void)OPDI_EMIT_FAIL(task, "%s(): the argument '%s' must be True or False, written so: the type of the "
-                                     "result depends on it", function->name, formal.name);
+                (void)OPDI_EMIT_FAIL(task, "%s(): the argument '%s' must be the constant True or False: the type of "
+                                     "the result depends on it", function->name, formal.name);
                 return NULL;
             }
             if (!value->node->constant.u.i) { continue; }
@@ -733,7 +733,7 @@ OPDI_INTERNAL opdi_sugar opdi_emit_sugar(opdi_emitter *task, const opdi_syntax *
         return opdi_sugar_value(opdi_emit_tuple(task, values, count));
     }
     case OPDI_SX_STAR:
-        (void)OPDI_EMIT_FAIL(task, "*x stands in a tuple or among the arguments of a call");
+        (void)OPDI_EMIT_FAIL(task, "*x can only be used in a tuple or in the arguments of a call");
         return opdi_sugar_value(NULL);
     case OPDI_SX_LIST: return opdi_sugar_value(opdi_emit_list(task, node, hint));
     case OPDI_SX_DICT: return opdi_sugar_value(opdi_emit_dict(task, node, hint));

@@ -444,7 +444,7 @@ static int opdi_sloop_give(opdi_emitter *task, const opdi_sloop *loop, opdi_gblo
         const opdi_svar *var = opdi_svar_find(task->frame, loop->names[i]);
         opdi_gvalue *value = var && var->sugar.kind == OPDI_SK_VALUE ? var->sugar.value : NULL;
         if (!value) {
-            return OPDI_EMIT_FAIL(task, "variable '%s' is not set on every way through the loop", loop->names[i]);
+            return OPDI_EMIT_FAIL(task, "variable '%s' is not set on every path through the loop", loop->names[i]);
         }
         if (*loop->names[i] != '$' && !(value = opdi_emit_become(task, value, types[i], "variable '%s' of a loop",
                                                                  loop->names[i]))) { return -1; }

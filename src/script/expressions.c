@@ -62,7 +62,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_construct(opdi_emitter *task, const opdi_gt
 OPDI_INTERNAL opdi_gvalue *opdi_emit_tuple(opdi_emitter *task, opdi_gvalue *const *values, int count) {
     const opdi_gtype *types[OPDI_SCRIPT_ARGS];
     if (count > OPDI_SCRIPT_ARGS) {
-        (void)OPDI_EMIT_FAIL(task, "a tuple of %d", count);
+        (void)OPDI_EMIT_FAIL(task, "a tuple has %d elements, which is more than can be used", count);
         return NULL;
     }
     for (int i = 0; i < count; i++) { types[i] = opdi_emit_type(values[i]); }
@@ -430,10 +430,10 @@ OPDI_INTERNAL int opdi_emit_element(opdi_emitter *task, const opdi_syntax *part,
     opdi_gvalue *value = opdi_emit_expr(task, star ? part->parts[0] : part, star ? NULL : hint);
     if (!value) { return -1; }
     if (star && !opdi_emit_is(value, OPDI_GT_TUPLE)) {
-        return OPDI_EMIT_FAIL(task, "only a tuple can stand behind the * of an element");
+        return OPDI_EMIT_FAIL(task, "the value after the * of an element must be a tuple");
     }
     const int count = star ? opdi_emit_type(value)->nparts : 1;
-    if (count > room) { return OPDI_EMIT_FAIL(task, "more than %d elements", OPDI_SCRIPT_ARGS); }
+    if (count > room) { return OPDI_EMIT_FAIL(task, "there are more than %d elements", OPDI_SCRIPT_ARGS); }
     if (!star) { values[0] = value; }
     else if (opdi_emit_unpack(task, value, values, count)) { return -1; }
     return count;
@@ -665,7 +665,9 @@ OPDI_INTERNAL int opdi_emit_indices(opdi_emitter *task, opdi_gvalue **value, con
     int64_t dims[OPDI_SCRIPT_ARGS], dim = 0;
     const int count = node->nparts - 1;
     int i = 0, ntensors = 0;
-    if (count > OPDI_SCRIPT_ARGS) { return OPDI_EMIT_FAIL(task, "%d indices", count); }
+    if (count > OPDI_SCRIPT_ARGS) {
+        return OPDI_EMIT_FAIL(task, "there are %d indices, which is more than can be used", count);
+    }
     for (; i < count && node->parts[1 + i]->kind != OPDI_SX_DOTS; i++) {
         dims[i] = dim;
         if ((dim = opdi_emit_index(task, node->parts[1 + i], dim, false, &index[i])) == -1000) { return -1; }
@@ -708,7 +710,8 @@ static opdi_gvalue *opdi_emit_tuple_any(opdi_emitter *task, opdi_gvalue *tuple, 
     const opdi_gtype *const type = opdi_emit_type(tuple);
     for (int k = 0; k < type->nparts; k++) {
         if (!opdi_gtype_same(type->parts[k], type->parts[0])) {
-            (void)OPDI_EMIT_FAIL(task, "tuple index must be a compile time constant where the parts differ in type");
+            (void)OPDI_EMIT_FAIL(task, "tuple index must be a compile time constant if the elements have different "
+                                 "types");
             return NULL;
         }
     }
@@ -752,7 +755,7 @@ static opdi_gvalue *opdi_emit_tuple_slice(opdi_emitter *task, opdi_gvalue *tuple
         given[i] = value && !opdi_emit_is(value, OPDI_GT_NONE);
     }
     if (ends[2] == 0 || count > 64) {
-        (void)OPDI_EMIT_FAIL(task, ends[2] ? "a slice of a tuple of more than 64 elements"
+        (void)OPDI_EMIT_FAIL(task, ends[2] ? "the slice of a tuple has more than 64 elements"
                              : "slice step cannot be zero");
         return NULL;
     }

@@ -56,7 +56,7 @@ static opdi_gvalue *opdi_emit_kept(opdi_emitter *task, const opd_value *value, c
     }
     if (depth > 60 || (kind != OPD_CELL_LIST && kind != OPD_CELL_TUPLE && kind != OPD_CELL_DICT) || !cell ||
         (!cell->count && kind != OPD_CELL_TUPLE)) {
-        (void)OPDI_EMIT_FAIL(task, "the constant '%s' is none that is known", name);
+        (void)OPDI_EMIT_FAIL(task, "the constant '%s' is not known", name);
         return NULL;
     }
     const int count = (int)cell->count, dict = kind == OPD_CELL_DICT;
@@ -72,7 +72,7 @@ static opdi_gvalue *opdi_emit_kept(opdi_emitter *task, const opd_value *value, c
     const opdi_gtype *const first = opdi_emit_common(task, apart, count);
     const opdi_gtype *const second = dict ? opdi_emit_common(task, apart + count, count) : first;
     if (!first || !second) {
-        (void)OPDI_EMIT_FAIL(task, "the constant '%s' is of several types", name);
+        (void)OPDI_EMIT_FAIL(task, "the constant '%s' contains several types", name);
         return NULL;
     }
     return opdi_emit_construct(task, dict ? opdi_gtype_dict(task->space, first, second)
@@ -339,7 +339,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_actual(opdi_emitter *task, opdi_gvalue *val
     if (!opdi_emit_is_interface(opdi_emit_type(value)) || opdi_emit_is_chosen(value)) { return value; }
     const opdi_cell *object = opdi_emit_object_of(task, value, 0);
     opdi_gvalue *out = object ? opdi_emit_builtin_1(task, "prim::unchecked_cast", value, object->klass->type) : NULL;
-    if (!out && opd_ok()) { (void)OPDI_EMIT_FAIL(task, "it is not known which class this interface stands for"); }
+    if (!out && opd_ok()) { (void)OPDI_EMIT_FAIL(task, "the class that implements this interface is not known"); }
     return out;
 }
 /* Compiles member.name of an enum's member or, if `value` is true, member.value.  Returns NULL and sets an error if it
@@ -417,7 +417,7 @@ OPDI_INTERNAL opdi_sugar opdi_emit_attr_of(opdi_emitter *task, opdi_gvalue *valu
         if (opd_ok()) {
             (void)OPDI_EMIT_FAIL(task, "'%s' object has no attribute or method '%s'.%s",
                                  opdi_emit_said(type, said, sizeof said), name, type->kind == OPDI_GT_OPTIONAL
-                                 ? " The value may be None: check it by `is not None` first" : "");
+                                 ? " The value may be None: check it with `is not None` first" : "");
         }
         return sugar;
     }
@@ -433,7 +433,9 @@ OPDI_INTERNAL int opdi_sfunction_know(opdi_emitter *task, opdi_sfunction *functi
     opdi_sunit *const unit = task->unit;
     const opdi_syntax *const at = task->at;
     if (function->formals) { return 0; }
-    if (count > OPDI_SCRIPT_ARGS) { return OPDI_EMIT_FAIL(task, "a function with %d parameters", count); }
+    if (count > OPDI_SCRIPT_ARGS) {
+        return OPDI_EMIT_FAIL(task, "a function has %d parameters, which is more than can be used", count);
+    }
     opdi_arena *arena = function->around ? task->arena : &task->script->arena;
     opdi_sformal *formals = (opdi_sformal *)opdi_arena_alloc(arena, (size_t)(count + 1) * sizeof *formals);
     if (!formals) { return -1; }

@@ -4,14 +4,14 @@
 
 /* Keywords and signs of Python that TorchScript does not accept, and advice on what to write instead. */
 static const struct { const char *found, *instead; } opdi_snot_there[] = {
-    {"try", "exceptions are not caught, ask with `if` whether it would fail"},
+    {"try", "exceptions cannot be caught, test with `if` before the operation whether it would fail"},
     {"lambda", "write a function (def) and call it"},
-    {"global", "a source has no global values, take the value as an argument and return the new one"},
-    {"nonlocal", "a function does not set the values of another, return them"},
+    {"global", "a script has no global variables, pass the value as an argument and return the new one"},
+    {"nonlocal", "a function cannot set variables of another function, return the values instead"},
     {"yield", "append to a list and return it"},
     {"async", "write torch.jit.fork and torch.jit.wait"},
     {"await", "write torch.jit.fork and torch.jit.wait"},
-    {":=", "assign in a line of its own"}};
+    {":=", "write the assignment on a separate line"}};
 
 typedef struct opdi_script_parser {
     opdi_arena *arena;
@@ -236,7 +236,8 @@ static opdi_syntax *opdi_script_parse_text(opdi_script_parser *parser) {
             opdi_string_free(&bytes);
             parser->at++;
             if (bytes.length || opdi_script_parse_is(parser, OPDI_ST_TEXT)) {
-                opdi_stext_fail(parser->text, token->at, token->length, "an f-string beside another string");
+                opdi_stext_fail(parser->text, token->at, token->length, "an f-string cannot be joined with another "
+                                "string");
                 return NULL;
             }
             return opdi_script_parse_format(parser, token->at, begin, end - begin);
@@ -273,7 +274,8 @@ static opdi_syntax *opdi_script_parse_number(opdi_script_parser *parser) {
         return node;
     }
     if (count > 1 && digits[0] == '0' && strspn(digits, "0123456789") == count && strspn(digits, "0") < count) {
-        opdi_stext_fail(parser->text, token->at, token->length, "a decimal number begins with 0: write 0o for octal");
+        opdi_stext_fail(parser->text, token->at, token->length, "a decimal number must not begin with 0: write 0o for "
+                        "an octal number");
         return NULL;
     }
     const int letter = count > 1 ? digits[1] | 32 : 0;

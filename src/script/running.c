@@ -51,7 +51,7 @@ void opd_script_free(opd_script *script) {
 OPDI_INTERNAL int opdi_script_bind(opd_script *script, opdi_cell *object, opdi_string *path, int depth) {
     const opdi_gclass *gclass = object->klass;
     const opdi_sclass *klass = (const opdi_sclass *)gclass->user;
-    if (depth > 60) { return opd_fail(OPD_ERROR_SCHEMA, "modules within each other more than 60 deep"); }
+    if (depth > 60) { return opd_fail(OPD_ERROR_SCHEMA, "modules are nested more than 60 deep"); }
     for (int32_t slot = 0; slot < gclass->nattributes; slot++) {
         const char *name = gclass->attributes[slot].name;
         const opd_value value = opdi_cell_at(object, slot);
@@ -181,8 +181,8 @@ static int opdi_script_instance(opd_script *script, opdi_sclass *klass) {
     for (int32_t i = 1; rc == 0 && init && i < init->nformals; i++) {
         const opdi_syntax *const def = init->def;
         rc = init->formals[i].otherwise ? opdi_sdefault(script, init, i, &values[i])
-            : opdi_stext_fail(def->text, def->at, def->length, "the script makes %s without arguments, and its "
-                              "__init__ takes '%s': give it a default, or make %s in a function", klass->def->word,
+            : opdi_stext_fail(def->text, def->at, def->length, "the script makes %s without arguments, but its "
+                              "__init__ needs '%s': give it a default, or make %s in a function", klass->def->word,
                               init->formals[i].name, klass->def->word);
     }
     rc = rc == 0 && init ? opdi_script_call(script, init, values, &result) : rc;
@@ -306,7 +306,7 @@ static int opdi_script_hooks(opd_script *script, opdi_sclass *klass, opd_value *
         opd_value args[3], gave = opd_value_none();
         if (!hook || !opdi_script_compiled(script, hook)) { return -1; }
         if (hook->nformals != (result ? 3 : 2)) {
-            return opd_fail(OPD_ERROR_SCHEMA, "the hook %s has %d parameters", hook->name, hook->nformals);
+            return opd_fail(OPD_ERROR_SCHEMA, "the hook %s must not have %d parameters", hook->name, hook->nformals);
         }
         args[0] = values[0];
         args[1] = opd_tuple_new(values + 1, given);
@@ -319,7 +319,7 @@ static int opdi_script_hooks(opd_script *script, opdi_sclass *klass, opd_value *
         }
         const bool many = opd_value_cell(gave) == OPD_CELL_TUPLE;
         if (many ? opd_list_count(gave) != given : given != 1) {
-            return opd_fail(OPD_ERROR_SCHEMA, "the hook %s gives another number of arguments", hook->name);
+            return opd_fail(OPD_ERROR_SCHEMA, "the hook %s returns another number of arguments", hook->name);
         }
         for (int k = 0; k < given; k++) { values[1 + k] = many ? opd_list_at(gave, k) : gave; }
     }
@@ -353,8 +353,8 @@ int opd_script_run_named(const opd_script *script, const char *method, const opd
     }
     for (int i = 0; i < nargs; i++) { used += args[i].tag == OPD_TAG_DEFAULT; }
     if (used != nargs + nkeywords) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s() takes %d argument(s) and got %d, or one that it does not have",
-                        function->name, function->nformals - first, nargs + nkeywords);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s() takes %d argument(s), but got %d, or an argument with an unknown "
+                        "name", function->name, function->nformals - first, nargs + nkeywords);
     }
     if (opdi_script_sync(its, true)) { return -1; }
     const bool hooked = first && strcmp(function->name, "forward") == 0;
@@ -416,13 +416,13 @@ const char *opd_script_operator(const opd_script *script, int64_t place, int64_t
    the new count, or -1 and sets an error. */
 static int opdi_script_outputs(opd_value value, opd_tensor **outputs, int count, int depth) {
     if (value.tag == OPD_TAG_TENSOR) {
-        if (count == OPD_TRANSFORM_OUTPUTS) { return opd_fail(OPD_ERROR_ARGUMENT, "a script with too many results"); }
+        if (count == OPD_TRANSFORM_OUTPUTS) { return opd_fail(OPD_ERROR_ARGUMENT, "the script has too many results"); }
         outputs[count] = value.u.t;
         return count + 1;
     }
     const opd_cell_kind kind = opd_value_cell(value);
     if ((kind != OPD_CELL_LIST && kind != OPD_CELL_TUPLE) || depth > 8) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "a script as a function of tensors must give tensors");
+        return opd_fail(OPD_ERROR_ARGUMENT, "a script that is called as a function of tensors must return tensors");
     }
     const int64_t parts = opd_list_count(value);
     for (int64_t i = 0; i < parts && count >= 0; i++) {
@@ -433,7 +433,7 @@ static int opdi_script_outputs(opd_value value, opd_tensor **outputs, int count,
 int opd_script_function(void *script, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs) {
     opd_value values[OPDI_SCRIPT_ARGS], result;
     if (ninputs < 0 || ninputs > OPDI_SCRIPT_ARGS) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "a script with %d inputs", ninputs);
+        return opd_fail(OPD_ERROR_ARGUMENT, "the script has %d inputs, which is more than can be used", ninputs);
     }
     for (int i = 0; i < ninputs; i++) { values[i] = opd_value_tensor(inputs[i]); }
     if (opd_script_run((const opd_script *)script, NULL, values, ninputs, &result)) { return -1; }

@@ -132,8 +132,8 @@ OPDI_INTERNAL int opdi_statement_assign(opdi_emitter *task, const opdi_syntax *t
         int count = target->nparts;
         if (star >= 0) {
             if (!opdi_emit_is(value, OPDI_GT_TUPLE)) {
-                return OPDI_EMIT_FAIL(task, "a target with a star takes what is left of a tuple, but the value is "
-                                      "no tuple");
+                return OPDI_EMIT_FAIL(task, "a target with a star takes the rest of a tuple, but the value is not a "
+                                      "tuple");
             }
             if (opdi_emit_type(value)->nparts < count - 1) {
                 return OPDI_EMIT_FAIL(task, "need at least %d values to unpack, but there are %d", count - 1,
@@ -141,7 +141,9 @@ OPDI_INTERNAL int opdi_statement_assign(opdi_emitter *task, const opdi_syntax *t
             }
             count = opdi_emit_type(value)->nparts;
         }
-        if (count > OPDI_SCRIPT_ARGS) { return OPDI_EMIT_FAIL(task, "%d targets", count); }
+        if (count > OPDI_SCRIPT_ARGS) {
+            return OPDI_EMIT_FAIL(task, "there are %d targets, which is more than can be used", count);
+        }
         if (opdi_emit_unpack(task, value, parts, count)) { return -1; }
         const int extra = count - target->nparts;
         for (int i = 0; !rc && i < target->nparts; i++) {
@@ -231,7 +233,7 @@ static opdi_sleave opdi_statement_raise(opdi_emitter *task, const opdi_syntax *n
     }
     const opdi_syntax *called = what->kind == OPDI_SX_CALL ? what->parts[0] : what;
     if (!opdi_syntax_dotted(called, name, sizeof name)) {
-        (void)OPDI_EMIT_FAIL(task, "raise takes an exception");
+        (void)OPDI_EMIT_FAIL(task, "raise needs an exception");
         return OPDI_LEAVE_ERROR;
     }
     if (what->kind == OPDI_SX_CALL && what->nparts > 1) {
@@ -497,8 +499,8 @@ static int opdi_statement_registers(opdi_emitter *task, const opdi_syntax *call)
     if (persistent) { kept = persistent->kind == OPDI_SX_TRUE; }
     if (!value || call->nparts > (buffer ? 4 : 3) || call->parts[1]->kind != OPDI_SX_TEXT ||
         (persistent && !kept && persistent->kind != OPDI_SX_FALSE)) {
-        return OPDI_EMIT_FAIL(task, "%s takes a name in quotes, a tensor%s", call->parts[0]->word,
-                              buffer ? ", and persistent=True or False" : "");
+        return OPDI_EMIT_FAIL(task, "%s needs a name in quotes and a tensor%s", call->parts[0]->word,
+                              buffer ? "; it may also have persistent=True or persistent=False" : "");
     }
     opdi_syntax target = *call->parts[0];
     target.word = call->parts[1]->word;

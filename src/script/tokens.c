@@ -247,7 +247,8 @@ OPDI_INTERNAL int opdi_slex(opdi_slexer *lexer, const opdi_stext *text) {
     lexer->text = text;
     lexer->nindents = 1;
     if (text->length > OPDI_SCRIPT_TEXT) {
-        return opd_fail(OPD_ERROR_SCHEMA, "a script of %llu bytes", (unsigned long long)text->length);
+        return opd_fail(OPD_ERROR_SCHEMA, "the script is too long: it has %llu bytes",
+                        (unsigned long long)text->length);
     }
     while (lexer->at < text->length) { if (opdi_slex_step(lexer)) { return -1; } }
     if (lexer->pending && opdi_slex_put(lexer, OPDI_ST_NEWLINE, 0, text->length, 0)) { return -1; }

@@ -210,7 +210,7 @@ static const opdi_gtype *opdi_emit_applied(opdi_emitter *task, const opdi_syntax
     const opdi_syntax *const *written = (const opdi_syntax *const *)&node->parts[1];
     int count = node->nparts - 1;
     if (!opdi_syntax_dotted(node->parts[0], full, sizeof full)) {
-        (void)OPDI_EMIT_FAIL(task, "this is no type");
+        (void)OPDI_EMIT_FAIL(task, "this is not a type");
         return NULL;
     }
     const char *name = strrchr(full, '.') ? strrchr(full, '.') + 1 : full;
@@ -220,7 +220,7 @@ static const opdi_gtype *opdi_emit_applied(opdi_emitter *task, const opdi_syntax
         written = (const opdi_syntax *const *)written[0]->parts;
     }
     if (count > 64) {
-        (void)OPDI_EMIT_FAIL(task, "a type of %d parts", count);
+        (void)OPDI_EMIT_FAIL(task, "a type has %d parts, which is more than can be used", count);
         return NULL;
     }
     for (int i = 0; i < count; i++) { if (!(parts[i] = opdi_emit_annotation(task, written[i]))) { return NULL; } }
@@ -314,8 +314,8 @@ OPDI_INTERNAL const char *opdi_sclass_alone(const opdi_sclass *klass, char *buf,
     char base[128];
     if (!klass || klass->gclass->kind != OPDI_CLASS_OBJECT || !klass->def->parts[0] ||
         !opdi_syntax_dotted(klass->def->parts[0], base, sizeof base) || strcmp(base, "object") == 0) { return ""; }
-    (void)snprintf(buf, cap, ". The class takes nothing over from '%s', as in TorchScript: write what it needs of it "
-                   "into '%.100s'", base, klass->def->word);
+    (void)snprintf(buf, cap, ". In TorchScript, a class inherits nothing from '%s': write the needed members into "
+                   "'%.100s'", base, klass->def->word);
     return buf;
 }
 /* Declares a class of a text.  Its members are resolved when it is first used.  Returns 0, or -1 and sets an error. */
@@ -325,7 +325,7 @@ static int opdi_sclass_new(opd_script *script, opdi_sunit *unit, const opdi_synt
     if (!klass) { return -1; }
     memset(klass, 0, sizeof *klass);
     if ((size_t)snprintf(full, sizeof full, "%s.%s", unit->prefix, def->word) >= sizeof full) {
-        return opdi_stext_fail(def->text, def->at, 1, "the class's name is too long");
+        return opdi_stext_fail(def->text, def->at, 1, "the name of the class is too long");
     }
     *base = 0;
     if (def->parts[0]) { (void)opdi_syntax_dotted(def->parts[0], base, sizeof base); }
@@ -364,8 +364,9 @@ OPDI_INTERNAL opdi_sunit *opdi_sunit_read(opd_script *script, opdi_sunit *unit) 
             if (!opdi_sfunction_new(script, unit, node, NULL)) { return NULL; }
         } else if (node->kind != OPDI_SX_EXPR || node->parts[0]->kind != OPDI_SX_TEXT) {
             (void)opdi_stext_fail(node->text, node->at, node->length, "expected def or class here%s",
-                                  node->kind != OPDI_SX_ASSIGN && node->kind != OPDI_SX_ANNOTATED ? "" : "; a source "
-                                  "has no global values, take this one as an argument or write it where it is used");
+                                  node->kind != OPDI_SX_ASSIGN && node->kind != OPDI_SX_ANNOTATED ? ""
+                                  : "; a script has no global variables, pass the value as an argument or write it "
+                                  "where it is used");
             return NULL;
         }
     }
@@ -441,7 +442,7 @@ static const opdi_gtype *opdi_senum_value(const opdi_syntax *node, opd_value *va
     case OPDI_SX_FLOAT: *value = opd_value_float(node->number); return opdi_gtype_simple(OPDI_GT_FLOAT);
     case OPDI_SX_TEXT: *value = opd_value_str(node->word); return opdi_gtype_simple(OPDI_GT_STR);
     default:
-        (void)opdi_stext_fail(node->text, node->at, node->length, "an enum's values are numbers or texts");
+        (void)opdi_stext_fail(node->text, node->at, node->length, "the values of an enum must be numbers or strings");
         return NULL;
     }
 }
@@ -455,7 +456,7 @@ static int opdi_senum_member(opdi_sclass *klass, const opdi_syntax *node) {
     if (!gclass->nattributes && (opdi_gclass_add(gclass, "name", opdi_gtype_simple(OPDI_GT_STR), 0) < 0 ||
                                  opdi_gclass_add(gclass, "value", type, 0) < 0)) { return -1; }
     if (gclass->nattributes != 2 || gclass->attributes[1].type != type) {
-        return opdi_stext_fail(node->text, node->at, node->length, "the values of an enum are of one type");
+        return opdi_stext_fail(node->text, node->at, node->length, "the values of an enum must have the same type");
     }
     opdi_cell *member = opdi_object_new(gclass);
     if (!member) { return -1; }

@@ -31,9 +31,8 @@ static int opdi_sp_type(opdi_sprint *print, const opdi_gtype *type) {
     opdi_text out = opdi_text_of(text, sizeof text);
     opdi_gtype_print(&out, type, true);
     if (out.length >= sizeof text) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: %s has a type whose text is longer than %d bytes: "
-                        "give it a class of its own", print->function ? print->function->name : "a class",
-                        (int)sizeof text);
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: %s has a type whose text is longer than %d bytes: use a "
+                        "class instead", print->function ? print->function->name : "a class", (int)sizeof text);
     }
     opdi_sp_add(print, text);
     return 0;
@@ -83,7 +82,7 @@ static int opdi_sp_constant(opdi_sprint *print, const opd_value *value) {
         opdi_write_scalar(&writer, value);
         opdi_string_add_n(print->code, text, writer.length);
     } else {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: %s has a constant that has no text in an archive",
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: %s has a constant that an archive cannot contain",
                         print->function->name);
     }
     return 0;
@@ -244,8 +243,8 @@ static int opdi_sp_builtin(opdi_sprint *print, const opdi_gnode *node) {
     const char *const name = node->builtin->schema;
     const size_t length = strcspn(name, ".(");
     if (node->builtin->run == opdi_builtin_unknown) {
-        return opd_fail(OPD_ERROR_NOT_FOUND, "opd_script_save: %s calls %s, and there is no function of that name "
-                        "here%s", print->function->name, name, opdi_builtin_missing(name));
+        return opd_fail(OPD_ERROR_NOT_FOUND, "opd_script_save: %s calls %s, but there is no function with this name%s",
+                        print->function->name, name, opdi_builtin_missing(name));
     }
     for (size_t i = 0; i < sizeof opdi_sp_forms / sizeof opdi_sp_forms[0]; i++) {
         if (strncmp(opdi_sp_forms[i].name, name, length) == 0 && !opdi_sp_forms[i].name[length]) {
@@ -256,7 +255,7 @@ static int opdi_sp_builtin(opdi_sprint *print, const opdi_gnode *node) {
     if (strncmp(name, "prim::DictConstruct", length) == 0) { return opdi_sp_construct(print, node); }
     if (strncmp(name, "prim::autocast_", 15) == 0 || strncmp(name, "prim::ModuleContainerIndex", length) == 0 ||
         strncmp(name, "quantized::_", 12) == 0) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: %s has %.*s, which an archive has no text for",
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: %s has %.*s, which an archive cannot contain",
                         print->function->name, (int)length, name);
     }
     return opdi_sp_call(print, node);
@@ -424,7 +423,8 @@ static int opdi_sp_node(opdi_sprint *print, const opdi_gnode *node) {
     case OPDI_G_OP: return opdi_sp_call(print, node);
     case OPDI_G_BUILTIN: return opdi_sp_builtin(print, node);
     default:
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: %s has a call of C code", print->function->name);
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: %s calls C code, which an archive cannot contain",
+                        print->function->name);
     }
 }
 static int opdi_sp_block(opdi_sprint *print, const opdi_gblock *block) {
@@ -445,8 +445,8 @@ static int opdi_sp_literal(opdi_sprint *print, const opdi_gvalue *value, const o
         return opdi_sp_constant(print, &node->constant);
     }
     if (!node || (node->kind != OPDI_G_LIST && node->kind != OPDI_G_TUPLE && !dict)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: %s has a default that is no constant: None stands for "
-                        "it, and the function makes it", print->function->name);
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: %s has a default that is not a constant: use None as the "
+                        "default, and make the value in the function", print->function->name);
     }
     if (!node->nin && !tuple && opdi_sp_annotate(print, type) < 0) { return -1; }
     opdi_sp_add(print, dict ? "{" : tuple ? "(" : "[");
@@ -485,8 +485,8 @@ static int opdi_sp_formals(opdi_sprint *print, const char *self) {
     for (int32_t i = first; i < function->nformals; i++) {
         const opdi_sformal *const formal = &function->formals[i];
         if (opdi_word_in(formal->name, (int)strlen(formal->name), words)) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: %s has a parameter '%s', a name that means something "
-                            "else in an archive: give it another one", function->name, formal->name);
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: %s has a parameter '%s', but this name is reserved "
+                            "in an archive: rename the parameter", function->name, formal->name);
         }
         opdi_sp_add(print, formal->keyword_only && !keyword_only ? ",\n    *" : "");
         keyword_only = formal->keyword_only;
@@ -599,8 +599,8 @@ static int opdi_sp_class(const opd_script *script, opdi_sclass *klass, opdi_stri
     print.code = code;
     print.script = script;
     if (kind == OPDI_CLASS_INTERFACE) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: %s is an interface, which is not saved: a function "
-                        "takes a class", klass->def->word);
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: %s is an interface, which cannot be saved: use a class "
+                        "as the type of the parameter", klass->def->word);
     }
     opdi_string_add(code, "class ");
     opdi_string_add(code, klass->def->word);

@@ -555,8 +555,8 @@ int opd_cpu_fallback(opd_call *call) {
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     uint32_t writes[OPD_MAX_ARGS];
     if (opdi_returns_view(op)) {
-        return opd_fail(OPD_ERROR_NO_KERNEL, "%s returns a view of its argument, which cannot be made on the CPU for "
-                        "%s: it needs a kernel", op->name, opdi_device_name(type));
+        return opd_fail(OPD_ERROR_NO_KERNEL, "%s returns a view of its argument, so it cannot be computed on the CPU "
+                        "for %s: register a kernel for this device", op->name, opdi_device_name(type));
     }
     (void)OPDI_ADD(&opdi_cpu_fallbacks, (int64_t)1);
     for (int i = 0; i < op->nargs; i++) {
@@ -591,9 +591,9 @@ static int opdi_resolve_value(const opd_op *op, int i, opd_value *value) {
         const opd_tensor *tensor = value->u.tensors[k];
         if (!tensor || !(tensor->flags & OPDI_LAZY)) { continue; }
         if (op->written_args >> i & 1) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "%s writes tensors of the list '%s', of which element %d is conjugated "
-                            "or negated when it is read: give opd_resolve_conj or opd_resolve_neg of it", op->name,
-                            op->schema->args[i].name, (int)k);
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s writes tensors of the list '%s', but element %d is a lazily "
+                            "conjugated or negated view: pass the result of opd_resolve_conj or opd_resolve_neg",
+                            op->name, op->schema->args[i].name, (int)k);
         }
         if (!list) {
             if (!(list = (opd_tensor **)opdi_scope_alloc((size_t)value->n * sizeof *list))) { return -1; }

@@ -32,11 +32,10 @@ void opd_backend_missing_set(opd_backend backend, const char *why) {
 }
 OPDI_INTERNAL int opdi_backend_missing(int type) {
     const char *why = (unsigned)type < OPD_BACKEND_COUNT ? OPDI_ACQUIRE(&opdi_missing_why[type]) : NULL;
-    return opd_fail(OPD_ERROR_NO_KERNEL, "no allocator for device %s: %s", opdi_device_name(type),
-                    why ? why : type == OPD_CUDA ? "nothing in this program provides one: the companion "
-                    "opdispatch_cuda.cu is neither linked in nor loaded (opd_library_load)"
-                    : "nothing in this program provides one: opd_backend_register gives a device its memory and "
-                    "copies, and nobody has called it for this one");
+    return opd_fail(OPD_ERROR_NO_KERNEL, "no allocator for device %s: %s", opdi_device_name(type), why ? why
+                    : type == OPD_CUDA
+                    ? "the CUDA plug-in opdispatch_cuda.cu is neither linked nor loaded (opd_library_load)"
+                    : "register its memory and copies first (opd_backend_register)");
 }
 /* Returns 0 if rc, returned by the backend's function `what`, is 0.  Otherwise returns -1 and sets an error. */
 OPDI_SHARED int opdi_backend_rc(int rc, int type, const char *what) {
@@ -80,7 +79,7 @@ static const char *opdi_name_refused(opd_backend backend, const char *name) {
            name[count] == '_') {
         count++;
     }
-    if (name[count] || count == 0 || count > 31) { return "a name is 1 to 31 letters and underscores"; }
+    if (name[count] || count == 0 || count > 31) { return "a name must have 1 to 31 letters and underscores"; }
     if (backend < OPD_PRIVATEUSE1 || backend > OPD_PRIVATEUSE3) {
         return strcmp(name, opdi_device_names[backend]) ? "only PrivateUse1 to 3 can be given a name" : NULL;
     }
@@ -130,7 +129,7 @@ int opd_backend_register_sized(opd_backend backend, const opd_backend_desc *give
     memset(&whole, 0, sizeof whole);
     if (given) { memcpy(&whole, given, OPDI_MIN(size, sizeof whole)); }
     if ((int)backend <= OPD_CPU || (int)backend >= OPD_META) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_backend_register: backend %d cannot come from outside", (int)backend);
+        return opd_fail(OPD_ERROR_REGISTER, "opd_backend_register: a program cannot register backend %d", (int)backend);
     }
     opdi_backend *other = &opdi_backends[backend];
     opdi_lock(&opdi_backend_lock);
@@ -557,8 +556,8 @@ opd_tensor *opd_tensor_new_pinned(opd_ints sizes, opd_scalar_type dtype, opd_bac
     if (count == 0) { return opd_tensor_new(sizes, dtype); }
     void *data = other->desc.host_alloc(other->desc.user, (size_t)count * opd_dtype_size(dtype));
     if (!data) {
-        (void)opd_fail(OPD_ERROR_MEMORY, "%s: no pinned memory of %lld bytes", opdi_device_name(device.type),
-                       (long long)(count * (int64_t)opd_dtype_size(dtype)));
+        (void)opd_fail(OPD_ERROR_MEMORY, "%s: an allocation of %lld bytes of pinned memory failed",
+                       opdi_device_name(device.type), (long long)(count * (int64_t)opd_dtype_size(dtype)));
         return NULL;
     }
     return opd_tensor_wrap(data, sizes, NULL, dtype, opdi_pinned_free, (void *)(intptr_t)backend);
@@ -597,7 +596,7 @@ void *opd_device_data(const opd_tensor *tensor, opd_backend backend) {
         return opdi_is_example(tensor) || ((tensor->flags & OPDI_TRACED) && opdi_traced_read(tensor)) ? NULL
             : tensor->data;
     }
-    if (!tensor) { (void)opd_fail(OPD_ERROR_ARGUMENT, "the data of a NULL tensor was asked for"); }
+    if (!tensor) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_device_data: the tensor is NULL"); }
     else { (void)opdi_device_differs(call, opd_device_current(backend), tensor); }
     return NULL;
 }

@@ -226,7 +226,7 @@ uint64_t opd_generator_take(opd_generator *generator, int64_t words, uint64_t *k
     if (key) { *key = 0; }
     if (opdi_generator_rests) {
         opdi_generator_missed = true;
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "random numbers cannot be compiled");
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "an operator that takes random numbers cannot be compiled");
         return 0;
     }
     if (words < 0) {

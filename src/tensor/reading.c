@@ -76,7 +76,7 @@ int64_t opd_offset(const opd_tensor *tensor) {
 
 OPDI_COLD_BEGIN
 int64_t opd_size(const opd_tensor *tensor, int dim) {
-    if (!tensor) { return opd_fail(OPD_ERROR_ARGUMENT, "a size of a NULL tensor was asked for"); }
+    if (!tensor) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_size: the tensor is NULL"); }
     if (opdi_is_none(tensor, "opd_size")) { return -1; }
     int axis = dim < 0 ? dim + tensor->ndim : dim;
     if (axis < 0 || axis >= tensor->ndim) {
@@ -114,7 +114,7 @@ static void opdi_data_dtype_error(const opd_tensor *tensor, opd_scalar_type dtyp
         asked = opdi_data_functions[i].function;
         word = opdi_data_functions[i].word;
     }
-    (void)opd_fail(OPD_ERROR_DTYPE, "%s: the tensor of sizes %s has dtype %s, not %s: take %s, or convert it by "
+    (void)opd_fail(OPD_ERROR_DTYPE, "%s: the tensor of sizes %s has dtype %s, not %s: use %s, or convert it with "
                    "opd_to_dtype(t, %s)", asked, opdi_sizes_text(tensor->dims, tensor->ndim, sizes, sizeof sizes),
                    opd_dtype_name(have), opd_dtype_name(dtype), take, word);
 }
@@ -122,8 +122,8 @@ static void opdi_data_dtype_error(const opd_tensor *tensor, opd_scalar_type dtyp
    collectives that write it.  Otherwise sets the error that the host cannot read the data as this dtype, and returns
    NULL. */
 OPDI_NOINLINE OPDI_INTERNAL void *opdi_data_error(const opd_tensor *tensor, opd_scalar_type dtype) {
-    if (!tensor) { (void)opd_fail(OPD_ERROR_ARGUMENT, "the data of a NULL tensor was asked for"); }
-    else if (opdi_is_dead(tensor)) { (void)opdi_dead_error(tensor, "its data"); }
+    if (!tensor) { (void)opd_fail(OPD_ERROR_ARGUMENT, "reading the data: the tensor is NULL"); }
+    else if (opdi_is_dead(tensor)) { (void)opdi_dead_error(tensor, "reading the data"); }
     else if (tensor->dtype != (int8_t)dtype) { opdi_data_dtype_error(tensor, dtype); }
     else if ((tensor->flags & (OPDI_BATCHED | OPDI_TRACED | OPDI_LAZY)) == OPDI_TRACED &&
                tensor->backend == OPD_CPU) {
@@ -131,17 +131,18 @@ OPDI_NOINLINE OPDI_INTERNAL void *opdi_data_error(const opd_tensor *tensor, opd_
     } else if (tensor->flags & OPDI_BATCHED) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "accessing `data` under vmap transform is not allowed");
     } else if (tensor->flags & OPDI_LAZY) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "the data of a tensor that is conjugated or negated when it is read were "
-                       "asked for: opd_resolve_conj and opd_resolve_neg compute them");
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "a lazily conjugated or negated view has no data of its own: call "
+                       "opd_resolve_conj or opd_resolve_neg first");
     } else if (tensor->backend == OPD_CPU) {
         return opdi_wait_for(tensor) ? NULL : tensor->data;
     } else {
         char device[32];
         (void)opd_device_print(opd_tensor_device(tensor), device, sizeof device);
         if (tensor->backend == OPD_META) {
-            (void)opd_fail(OPD_ERROR_ARGUMENT, "a fake tensor (on %s) has no data to read: a kernel that reads data "
-                           "needs one beside it that computes sizes and dtype alone (`fake` of the card, "
-                           "opd_fake_register); what data decide is opd_fake_new_size there", device);
+            (void)opd_fail(OPD_ERROR_ARGUMENT, "a fake tensor (on %s) has no data to read: an operator whose kernel "
+                           "reads data also needs a fake kernel that computes only sizes and dtypes (`fake` of "
+                           "opd_op_desc, or opd_fake_register); there, a size that depends on data is "
+                           "opd_fake_new_size", device);
         } else { (void)opd_fail(OPD_ERROR_ARGUMENT, "a tensor on %s has no data that the host can read", device); }
     }
     return NULL;
@@ -202,8 +203,8 @@ uint8_t *opd_data_u8(const opd_tensor *tensor) { return (uint8_t *)opdi_data_of(
 bool *opd_data_bool(const opd_tensor *tensor) { return (bool *)opdi_data_of(tensor, OPD_BOOL); }
 
 static int opdi_item_check(const opd_tensor *tensor) {
-    if (!tensor) { return opd_fail(OPD_ERROR_ARGUMENT, "the value of a NULL tensor was asked for"); }
-    if (opdi_is_dead(tensor)) { return opdi_dead_error(tensor, "its value"); }
+    if (!tensor) { return opd_fail(OPD_ERROR_ARGUMENT, "reading the value: the tensor is NULL"); }
+    if (opdi_is_dead(tensor)) { return opdi_dead_error(tensor, "reading the value"); }
     if (tensor->numel != 1) {
         return opd_fail(OPD_ERROR_SHAPE, "a Tensor with %lld elements cannot be converted to Scalar",
                         (long long)tensor->numel);
@@ -295,7 +296,8 @@ OPDI_SHARED opdi_meta *opdi_meta_of(opd_tensor *tensor) {
 opd_tensor *opd_tensor_wrap_key(opd_tensor *inner, opd_key key) {
     if (!opd_ok() || opdi_null_tensor(inner, "opd_tensor_wrap_key")) { return NULL; }
     if (key <= 0 || !opdi_key_is_runtime(key) || opdi_key_backend(key) >= 0) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_wrap_key: %s is no key without a backend", opd_key_name(key));
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_wrap_key: %s is not a key that a wrapper can have, such as a "
+                       "user key (OPD_F_USER_n)", opd_key_name(key));
         return NULL;
     }
     opd_tensor *tensor = opdi_tensor_make(opdi_sizes(inner), opdi_strides(inner), inner->ndim,

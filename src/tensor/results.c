@@ -180,7 +180,7 @@ opd_tensor *opd_result_strided(opd_call *call, int i, const int64_t *sizes, cons
     if (OPDI_UNLIKELY(call->th->error != OPD_OK)) { return NULL; }
     if (OPDI_UNLIKELY(i < 0 || i >= call->op->nrets || (call->filled >> i & 1))) {
         (void)opd_fail(OPD_ERROR_KERNEL, "opd_result: result %d of %d %s", i, call->op->nrets,
-                       i < 0 || i >= call->op->nrets ? "does not exist" : "was given already");
+                       i < 0 || i >= call->op->nrets ? "does not exist" : "was returned already");
         return NULL;
     }
     if (OPDI_UNLIKELY(!(call->op->tensor_rets >> i & 1))) {

@@ -156,7 +156,7 @@ OPDI_SHARED opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *st
     opd_tensor *tensor;
     opdi_storage *storage;
     if (element == 0) {
-        (void)opd_fail(OPD_ERROR_DTYPE, "%d is no dtype", (int)dtype);
+        (void)opd_fail(OPD_ERROR_DTYPE, "%d is not a dtype", (int)dtype);
         return NULL;
     }
     if (OPDI_UNLIKELY(backend != OPD_CPU && backend != OPD_META)) {
@@ -356,7 +356,7 @@ OPDI_INTERNAL int opdi_dead_argument(opd_call *call) {
             }
         }
     }
-    return opd_fail(OPD_ERROR_ARGUMENT, "a tensor in the arguments " OPDI_DEAD_TEXT, "it was let go of");
+    return opd_fail(OPD_ERROR_ARGUMENT, "a tensor in the arguments " OPDI_DEAD_TEXT, "it was released");
 }
 
 OPDI_INTERNAL int opdi_null_tensor(const opd_tensor *tensor, const char *who) {
@@ -412,8 +412,12 @@ opd_tensor *opd_tensor_view(opd_tensor *tensor, const int64_t *sizes, const int6
    and sets an error. */
 static bool opdi_sizes_given(opd_ints sizes) {
     if (sizes.n >= 0 && sizes.n <= OPD_MAX_DIMS && (sizes.data || sizes.n == 0)) { return true; }
-    (void)opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions, not %lld%s", OPD_MAX_DIMS, (long long)sizes.n,
-                   sizes.data ? "" : " at NULL");
+    if (sizes.n >= 0 && sizes.n <= OPD_MAX_DIMS) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "the pointer to the %lld sizes of a tensor is NULL", (long long)sizes.n);
+    } else {
+        (void)opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions, not %lld", OPD_MAX_DIMS,
+                       (long long)sizes.n);
+    }
     return false;
 }
 /* Returns true if the caller's list of sizes is valid and the dtype exists.  Otherwise returns false and sets an error.
@@ -421,7 +425,7 @@ static bool opdi_sizes_given(opd_ints sizes) {
 OPDI_INTERNAL bool opdi_form_given(opd_ints sizes, opd_scalar_type dtype) {
     if (!opdi_sizes_given(sizes)) { return false; }
     if (!opd_dtype_size(dtype)) {
-        (void)opd_fail(OPD_ERROR_DTYPE, "%d is no dtype", (int)dtype);
+        (void)opd_fail(OPD_ERROR_DTYPE, "%d is not a dtype", (int)dtype);
         return false;
     }
     return true;
@@ -523,7 +527,7 @@ opd_tensor *opd_tensor_wrapped_number(opd_value number) {
     opd_scalar_type dtype = number.tag == OPD_TAG_INT ? OPD_INT64 : number.tag == OPD_TAG_BOOL ? OPD_BOOL :
                             number.tag == OPD_TAG_FLOAT ? OPD_FLOAT64 : OPD_COMPLEX128;
     if (!opdi_is_number(&number)) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "a number was expected");
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_wrapped_number: the value is not a number");
         return NULL;
     }
     opd_tensor *tensor = opdi_tensor_make(NULL, NULL, 0, dtype, OPD_CPU);

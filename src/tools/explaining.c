@@ -65,7 +65,8 @@ static void opdi_explain_keys(opdi_text *text, const opdi_thread *thread, const 
         opdi_explain_carriers(text, op, args, 0, bit_at);
         opdi_text_add(text, "\n");
     }
-    opdi_text_add(text, "keys, highest first (=> is what the call runs, -> what a redispatch below it comes to):\n");
+    opdi_text_add(text, "keys, highest first (=> is the kernel that the call runs, -> a kernel that a redispatch below "
+                  "it reaches):\n");
     for (int functionality = OPD_F_COUNT - 1; functionality > 0; functionality--) {
         const opd_key key = (opd_key)(opdi_key_base[functionality] + (opdi_functionality_per_backend(functionality)
                                                                       ? backend : 0));
@@ -106,7 +107,7 @@ static size_t opdi_explain(opdi_thread *thread, opd_op *op, const opd_value *arg
     opdi_lock(&opdi_registry.lock);
     (void)opd_schema_print(op->schema, schema, sizeof schema);
     opdi_text_add(&text, "%s\n%s\n", schema, op->definition ?
-                  opdi_place_text(op->definition->place, place, sizeof place) : "not defined any more");
+                  opdi_place_text(op->definition->place, place, sizeof place) : "no longer defined");
     opdi_explain_keys(&text, thread, op, table, bound, &sets);
     opdi_unlock(&opdi_registry.lock);
     return text.length;

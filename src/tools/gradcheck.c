@@ -137,9 +137,12 @@ static int opdi_check_call(const opdi_check *check, opd_tensor *const *inputs, o
     memset(results, 0, OPD_GRADCHECK_OUTPUTS * sizeof *results);
     int count = check->fn(check->user, inputs, check->ninputs, results);
     if (!opd_ok()) { return -1; }
-    if (count < 0) { return opd_fail(OPD_ERROR_AUTOGRAD, "gradcheck: the function failed without saying why"); }
+    if (count < 0) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "gradcheck: the function failed without setting an error (opd_fail)");
+    }
     if (count > OPD_GRADCHECK_OUTPUTS) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "gradcheck: %d outputs are more than %d", count, OPD_GRADCHECK_OUTPUTS);
+        return opd_fail(OPD_ERROR_ARGUMENT, "gradcheck: the function returned %d outputs, but at most %d are allowed",
+                        count, OPD_GRADCHECK_OUTPUTS);
     }
     return count;
 }
@@ -151,7 +154,8 @@ static int opdi_check_outputs(const opdi_check *check, opd_tensor *const *inputs
     char first[256], second[256];
     if (count < 0) { return -1; }
     if (count != check->nresults) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "gradcheck: the function gave %d outputs, then %d", check->nresults, count);
+        return opd_fail(OPD_ERROR_AUTOGRAD, "gradcheck: the function returned %d outputs, and %d outputs when it was "
+                        "called again", check->nresults, count);
     }
     for (int i = 0; i < check->nout; i++) {
         const opd_tensor *was = check->out[i].tensor;
@@ -415,8 +419,8 @@ static int opdi_check_layout(opdi_check *check, bool fast) {
         if (side) { check->columns = at; } else { check->rows = at; }
     }
     if (check->columns && check->rows > ((int64_t)1 << 40) / check->columns) {
-        return opd_fail(OPD_ERROR_MEMORY, "gradcheck: a Jacobian of %lld times %lld elements", (long long)check->rows,
-                        (long long)check->columns);
+        return opd_fail(OPD_ERROR_MEMORY, "gradcheck: a Jacobian of %lld times %lld elements does not fit into memory",
+                        (long long)check->rows, (long long)check->columns);
     }
     check->numerical = opdi_check_block(check->rows * check->columns);
     check->analytical = opdi_check_block(check->rows * check->columns);
@@ -554,9 +558,8 @@ static int opdi_check_undefined_one(opdi_check *check, int without) {
         if (opd_error_code() == OPD_ERROR_MEMORY) { return -1; }
         (void)snprintf(why, sizeof why, "%s", opd_error_message());
         opd_error_clear();
-        return opdi_check_fail(check,
-                               "Expected backward function to handle undefined output grads. opd_bw_grad gives NULL "
-                               "for one. (%s)", why);
+        return opdi_check_fail(check, "Expected backward function to handle undefined output grads. opd_bw_grad "
+                               "returns NULL for such a gradient. (%s)", why);
     }
     for (int j = 0; j < check->nin; j++) {
         if (!grads[j]) { continue; }
@@ -746,12 +749,12 @@ static int opdi_check_inputs(opdi_check *check) {
             if (opd_strides(tensor)[dim] == 0 && tensor->dims[dim] > 1) {
                 return opd_fail(OPD_ERROR_ARGUMENT, "The %dth input has a dimension with stride 0. gradcheck only "
                                 "supports inputs that are non-overlapping to be able to compute the numerical "
-                                "gradients correctly. You should call .contiguous on the input before passing it to "
+                                "gradients correctly. You should call opd_contiguous on the input before passing it to "
                                 "gradcheck.", i);
             }
         }
         if (tensor->backend == OPD_META) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "gradcheck: input %d has no memory", i);
+            return opd_fail(OPD_ERROR_ARGUMENT, "gradcheck: input %d has no data that can be changed", i);
         }
         axis->tensor = tensor;
         axis->which = i;
@@ -778,7 +781,7 @@ static int opdi_check_find_outputs(opdi_check *check) {
         opdi_axis *axis = &check->out[check->nout];
         if (!opdi_check_counts(tensor) || (any && !check->strict && !opd_tensor_requires_grad(tensor))) { continue; }
         if (tensor->backend == OPD_META) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "gradcheck: output %d has no memory", i);
+            return opd_fail(OPD_ERROR_ARGUMENT, "gradcheck: output %d has no data that can be read", i);
         }
         axis->tensor = tensor;
         axis->which = i;
@@ -814,8 +817,8 @@ opd_gradcheck_options opd_gradcheck_defaults(void) {
 
 static int opdi_check_options(const opd_gradcheck_options *options, bool backward, bool forward, bool second) {
     if (!(options->eps > 0) || !(options->atol >= 0) || !(options->rtol >= 0) || !(options->nondet_tol >= 0)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "gradcheck: eps must be positive, tolerances not negative "
-                        "(opd_gradcheck_defaults fills the options)");
+        return opd_fail(OPD_ERROR_ARGUMENT, "gradcheck: eps must be positive, and tolerances must not be negative "
+                        "(opd_gradcheck_defaults fills in the options)");
     }
     if (options->check_batched_grad && !backward) {
         return opd_fail(OPD_ERROR_ARGUMENT, "Setting check_batched_grad=True requires %s to be True",
@@ -864,7 +867,7 @@ int opd_gradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, in
     const opd_gradcheck_options defaults = opd_gradcheck_defaults(), *used = options ? options : &defaults;
     if (!opd_ok()) { return -1; }
     if (!fn || ninputs < 0 || (ninputs && !inputs)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "gradcheck: a function and an array of inputs are needed");
+        return opd_fail(OPD_ERROR_ARGUMENT, "gradcheck: the function and the array of inputs must not be NULL");
     }
     if (!used->check_forward_ad && !used->check_backward_ad) {
         return opd_fail(OPD_ERROR_ARGUMENT,
@@ -886,7 +889,7 @@ static int opdi_gradients_outputs(const opdi_gradients *gradients, opd_tensor *c
     memset(outs, 0, OPD_GRADCHECK_OUTPUTS * sizeof *outs);
     int all = gradients->fn(gradients->user, inputs, gradients->ninputs, outs);
     if (!opd_ok() || all < 0 || all > OPD_GRADCHECK_OUTPUTS) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "gradgradcheck: the function fails, or gives more than %d outputs",
+        return opd_fail(OPD_ERROR_AUTOGRAD, "gradgradcheck: the function fails, or returns more than %d outputs",
                         OPD_GRADCHECK_OUTPUTS);
     }
     for (i = count = 0; i < all; i++) { if (opd_tensor_requires_grad(outs[i])) { outs[count++] = outs[i]; } }
@@ -901,8 +904,8 @@ static int opdi_gradients_of(void *user, opd_tensor *const *inputs, int ninputs,
     int i, k, count = opdi_gradients_outputs(gradients, inputs, outs), nin = 0;
     if (count < 0) { return -1; }
     if (count != ninputs - gradients->ninputs) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "gradgradcheck: %d outputs require grad, then %d",
-                        ninputs - gradients->ninputs, count);
+        return opd_fail(OPD_ERROR_AUTOGRAD, "gradgradcheck: %d outputs require grad, and %d when the function is "
+                        "called again", ninputs - gradients->ninputs, count);
     }
     for (i = 0; i < gradients->ninputs; i++) {
         if (!opd_tensor_requires_grad(inputs[i])) { continue; }
@@ -950,8 +953,8 @@ int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs
     int rc = -1;
     if (!opd_ok()) { return -1; }
     if (!fn || ninputs < 0 || (ninputs && !inputs) || ninputs > OPDI_CHECK_INPUTS) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "gradgradcheck: a function and an array of at most %d inputs are needed",
-                        OPDI_CHECK_INPUTS);
+        return opd_fail(OPD_ERROR_ARGUMENT, "gradgradcheck: the function and the array of inputs must not be NULL, and "
+                        "at most %d inputs are allowed", OPDI_CHECK_INPUTS);
     }
     if (opdi_any_dead(inputs, ninputs, "opd_gradgradcheck")) { return -1; }
     if (!used->check_fwd_over_rev && !used->check_rev_over_rev) {

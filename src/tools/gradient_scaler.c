@@ -31,9 +31,9 @@ static int opdi_scaler_check(const opd_scaler_state *state) {
     if (!(state->growth_factor > 1)) { return opd_fail(OPD_ERROR_ARGUMENT, "Growth factor must be > 1.0"); }
     if (!(state->backoff_factor < 1)) { return opd_fail(OPD_ERROR_ARGUMENT, "Backoff factor must be < 1.0"); }
     if (!(scale > 0) || !(scale < OPDI_INF) || state->growth_interval < 1 || state->growth_tracker < 0) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "gradient scaler: scale %g, growth_interval %lld and growth_tracker %lld "
-                        "must be positive numbers, the last at least 0", state->scale,
-                        (long long)state->growth_interval, (long long)state->growth_tracker);
+        return opd_fail(OPD_ERROR_ARGUMENT, "gradient scaler: scale (%g) and growth_interval (%lld) must be positive, "
+                        "and growth_tracker (%lld) must be at least 0", state->scale, (long long)state->growth_interval,
+                        (long long)state->growth_tracker);
     }
     return 0;
 }
@@ -163,8 +163,8 @@ OPDI_INTERNAL int opdi_parts_refuse(opd_tensor *const *params, int count, const 
     bool (*const is_part)(const opd_tensor *tensor) = OPDI_ACQUIRE(&opdi_is_part);
     for (int i = 0; is_part && i < count; i++) {
         if (!is_part(params[i])) { continue; }
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: parameter %d is this rank's part of a sharded one (%s)", function, i,
-                        instead);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: parameter %d is only this rank's part of a sharded parameter (%s)",
+                        function, i, instead);
     }
     return 0;
 }
@@ -179,7 +179,7 @@ static opdi_scaler_record *opdi_scaler_begin(opd_scaler *scaler, opd_optimizer *
     }
     for (const opd_optimizer *group = optimizer; group && scaler->enabled; group = group->next) {
         if (opdi_parts_refuse(group->params, group->count, function,
-                              "whether a gradient is infinite is known to one rank alone")) { return NULL; }
+                              "only one rank would know that a gradient is infinite")) { return NULL; }
     }
     return opdi_scaler_of(scaler, optimizer);
 }

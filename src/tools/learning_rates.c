@@ -48,7 +48,8 @@ opd_tensor *opd_clip_grad_norm(opd_tensor *const *params, int count, double max_
     static opd_op *mul;
     opd_tensor *total = NULL;
     if (opdi_clip_check(params, count, "opd_clip_grad_norm") ||
-        opdi_parts_refuse(params, count, "opd_clip_grad_norm", "opd_sharded_clip_grad_norm knows the others'")) {
+        opdi_parts_refuse(params, count, "opd_clip_grad_norm", "use opd_sharded_clip_grad_norm, which adds up the "
+                          "parts of all ranks")) {
         return NULL;
     }
     bool was = opd_grad_mode_set(false);
@@ -91,11 +92,15 @@ static double opdi_anneal_cosine(double from, double to, double at) {
 }
 
 double opd_lr_step(double lr, int64_t epoch, int64_t step_size, double gamma) {
-    if (epoch < 0 || step_size < 1) { return opdi_lr_wrong("opd_lr_step", "epoch < 0 or step_size < 1"); }
+    if (epoch < 0 || step_size < 1) {
+        return opdi_lr_wrong("opd_lr_step", "epoch must be at least 0, and step_size at least 1");
+    }
     return lr * pow(gamma, (double)(epoch / step_size));
 }
 double opd_lr_multi_step(double lr, int64_t epoch, opd_ints milestones, double gamma) {
-    if (milestones.n && !milestones.data) { return opdi_lr_wrong("opd_lr_multi_step", "milestones are NULL"); }
+    if (milestones.n && !milestones.data) {
+        return opdi_lr_wrong("opd_lr_multi_step", "the pointer to the milestones is NULL");
+    }
     for (int64_t i = 0; i < milestones.n; i++) { if (milestones.data[i] <= epoch) { lr *= gamma; } }
     return lr;
 }
@@ -112,7 +117,7 @@ double opd_lr_linear(double lr, int64_t epoch, double start_factor, double end_f
     return lr * (start_factor + (end_factor - start_factor) * (double)epoch / (double)total_iters);
 }
 double opd_lr_cosine(double lr, int64_t epoch, int64_t t_max, double eta_min) {
-    if (t_max < 1) { return opdi_lr_wrong("opd_lr_cosine", "t_max < 1"); }
+    if (t_max < 1) { return opdi_lr_wrong("opd_lr_cosine", "t_max must be at least 1"); }
     return opdi_anneal_cosine(lr, eta_min, (double)epoch / (double)t_max);
 }
 double opd_lr_cosine_restarts(double lr, int64_t epoch, int64_t t_0, int64_t t_mult, double eta_min) {
@@ -162,7 +167,10 @@ double opd_lr_one_cycle(int64_t step, const opd_one_cycle *cycle) {
     ends[2] = (double)cycle->total_steps - 1;
     int last = cycle->three_phase ? 2 : 1;
     for (k = 0; k < last && (double)step > ends[k]; k++) { from = ends[k]; }
-    if (!(ends[k] > from) && !(ends[k] < from)) { return opdi_lr_wrong("opd_lr_one_cycle", "float division by zero"); }
+    if (!(ends[k] > from) && !(ends[k] < from)) {
+        return opdi_lr_wrong("opd_lr_one_cycle", "a phase of the cycle has no steps: total_steps or pct_start is too "
+                             "small");
+    }
     double at = ((double)step - from) / (ends[k] - from);
     return cycle->linear ? rates[k] + (rates[k + 1] - rates[k]) * at : opdi_anneal_cosine(rates[k], rates[k + 1], at);
 }

@@ -432,8 +432,8 @@ static int opdi_saving_flat(const opdi_saving *entries, const char **names, cons
             texts[ntexts++] = value->u.s;
             break;
         case OPD_TAG_NONE: break;
-        default: return opd_fail(OPD_ERROR_ARGUMENT, "opd_training_save: '%.300s' is nothing that safetensors has",
-                                 names[i]);
+        default: return opd_fail(OPD_ERROR_ARGUMENT, "opd_training_save: '%.300s' is not a tensor, a number or a "
+                                 "string, so it cannot be saved", names[i]);
         }
         if (tensors[count]) { names[count++] = names[i]; }
     }
@@ -471,7 +471,7 @@ int opd_training_save(const char *path, const opd_module *module, const opd_opti
     int rc = -1;
     if (!opd_ok()) { return -1; }
     if (count < 0 || (count && (!names || !values))) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_training_save: names or values are NULL");
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_training_save: the pointer to the names or to the values is NULL");
     }
     memset(&entries, 0, sizeof entries);
     OPD_SCOPE {
@@ -545,14 +545,14 @@ static int opdi_restore_options_read(opdi_restore *saved, int group, double *val
                             "parameter groups");
         }
         if (!found && i < 2) {                     /* lr, and then momentum (SGD) or betas are required */
-            return opd_fail(OPD_ERROR_NOT_FOUND, "opd_optimizer_load: there is no '%.300s', so that this is no state "
-                            "of %s", saved->name.data, opd_optimizer_name(saved->optimizer));
+            return opd_fail(OPD_ERROR_NOT_FOUND, "opd_optimizer_load: the file has no '%.300s', so it does not contain "
+                            "the state of %s", saved->name.data, opd_optimizer_name(saved->optimizer));
         }
     }
     const char *const name = opdi_restore_name(saved, 'g', group, "decoupled_weight_decay", -1);
     if (!sgd && opdi_restore_number(saved, name, &flag) < 0) { return -1; }
     return (flag > 0) == decoupled ? 0
-        : opd_fail(OPD_ERROR_ARGUMENT, "opd_optimizer_load: the state is one of %s, the optimizer %s",
+        : opd_fail(OPD_ERROR_ARGUMENT, "opd_optimizer_load: the file contains the state of %s, but the optimizer is %s",
                    decoupled ? "Adam" : "AdamW", opd_optimizer_name(saved->optimizer));
 }
 /* Sets *number to the number in the file of parameter i of a group.  Returns 0, or -1 and sets an error. */
@@ -576,7 +576,7 @@ static int opdi_restore_state(opdi_restore *saved, int i, int64_t number, const 
     if (strcmp(word, "step") == 0) {
         const int found = opdi_restore_number(saved, name, &step);
         if (found <= 0) {
-            return found < 0 ? -1 : opd_fail(OPD_ERROR_NOT_FOUND, "opd_optimizer_load: there is no '%.300s'", name);
+            return found < 0 ? -1 : opd_fail(OPD_ERROR_NOT_FOUND, "opd_optimizer_load: the file has no '%.300s'", name);
         }
         return put ? opd_optimizer_set_state(saved->optimizer, i, word,
                                              opd_full(opd_ints_of(NULL, 0), opd_value_float(step), OPD_FLOAT32)) : 0;
@@ -584,7 +584,8 @@ static int opdi_restore_state(opdi_restore *saved, int i, int64_t number, const 
     const opd_tensor *const tensor = opd_tensor_file_get(saved->file, name);
     if (!tensor) { return -1; }
     if (!opdi_has_sizes(tensor, param->dims, param->ndim)) {
-        return opd_fail(OPD_ERROR_SHAPE, "opd_optimizer_load: '%.300s' has other sizes than parameter %d", name, i);
+        return opd_fail(OPD_ERROR_SHAPE, "opd_optimizer_load: '%.300s' in the file has other sizes than parameter %d",
+                        name, i);
     }
     return put ? opd_optimizer_set_state(saved->optimizer, i, word, tensor) : 0;
 }

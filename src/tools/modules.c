@@ -75,7 +75,7 @@ OPDI_INTERNAL int opdi_null_module(const opd_module *module, const char *functio
 static int opdi_module_check(const char *name, const opd_tensor *tensor, opd_module_kind kind, const char *function) {
     if (opdi_null_tensor(tensor, function)) { return -1; }
     if ((int)kind < OPD_MODULE_PARAMETER || kind > OPD_MODULE_CONSTANT) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: there is no kind %d", function, (int)kind);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: %d is not a kind of entry (OPD_MODULE_...)", function, (int)kind);
     }
     if (kind == OPD_MODULE_PARAMETER && tensor->grad_fn) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: cannot assign a non-leaf Tensor to parameter '%.300s'", function,
@@ -90,7 +90,7 @@ int opd_module_add(opd_module *module, const char *name, opd_tensor *tensor, opd
     }
     if (opdi_module_check(name, tensor, kind, "opd_module_add")) { return -1; }
     if (opd_module_find(module, name) >= 0) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_module_add: there is a '%.300s' already", name);
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_module_add: the module already has a '%.300s'", name);
     }
     if (module->count == module->cap && opdi_module_grow(module)) { return -1; }
     opdi_module_item item;

@@ -129,8 +129,8 @@ static int opdi_opcheck_written(const opdi_trial *trial, opd_tensor *const *in, 
                     memcmp(shapes[k]->dims, in[k]->dims, 2 * (size_t)in[k]->ndim * sizeof(int64_t)) == 0 &&
                     memcmp(now->data, before[k]->data, (size_t)now->storage->bytes) == 0;
         if (same || opd_schema_is_mutable_at(trial->op->schema, trial->arg[k], args)) { continue; }
-        return opd_fail(OPD_ERROR_KERNEL, "Argument %s is not defined as mutable but was mutated. Say in the schema "
-                        "that it is written, Tensor(a!) %s, or let the kernel work on a copy (opd_clone)",
+        return opd_fail(OPD_ERROR_KERNEL, "Argument %s is not defined as mutable but was mutated. Declare in the "
+                        "schema that the operator writes it (Tensor(a!) %s), or write into a copy (opd_clone)",
                         opdi_trial_arg(trial, k), opdi_trial_arg(trial, k));
     }
     return 0;
@@ -146,12 +146,13 @@ static int opdi_opcheck_aliases(const opdi_trial *trial, opd_tensor *const *in, 
                 opd_schema_may_contain_alias(schema, OPD_RESULT(which[i]), trial->arg[k], true, NULL)) { continue; }
             if (out[i] == in[k]) {
                 return opd_fail(OPD_ERROR_KERNEL, "Result %d is argument %s itself: operators are not allowed to "
-                                "directly return inputs. Return a copy (opd_clone), or say in the schema that the one "
-                                "is the other, Tensor(a) %s ... -> Tensor(a)", which[i], opdi_trial_arg(trial, k),
+                                "directly return inputs. Return a copy (opd_clone), or declare in the schema that the "
+                                "result is the argument: Tensor(a) %s ... -> Tensor(a)", which[i], opdi_trial_arg(trial,
+                                                                                                                  k),
                                 opdi_trial_arg(trial, k));
             }
             return opd_fail(OPD_ERROR_KERNEL, "Argument %s is not defined to alias output but was aliasing. Return a "
-                            "copy (opd_clone), or say in the schema that result %d looks at its memory, Tensor(a) %s "
+                            "copy (opd_clone), or declare in the schema that result %d is a view of it: Tensor(a) %s "
                             "... -> Tensor(a)", opdi_trial_arg(trial, k), which[i], opdi_trial_arg(trial, k));
         }
         for (int k = 0; k < i; k++) {
@@ -218,8 +219,9 @@ static int opdi_opcheck_autograd(const opdi_trial *trial) {
         if (given || !opdi_requires_grad(out[i]) || opdi_opcheck_has_autograd(trial->op, out[i]->backend)) { continue; }
         return opd_fail(OPD_ERROR_AUTOGRAD, "at least one output of this operator has requires_grad=True but the "
                         "operator does not have an autograd kernel defined at an autograd key. Its kernel calls "
-                        "operators that record: declare a formula (`backward` of the card, opd_autograd_register), or "
-                        "register the kernel as composite, or run what it calls under OPD_NO_GRAD");
+                        "operators that autograd records: give the operator a backward function (`backward` of "
+                        "opd_op_desc, or opd_autograd_register), or register the kernel as `composite`, or call the "
+                        "operators in it under OPD_NO_GRAD");
     }
     return opdi_opcheck_formula(trial, in, out, count);
 }
@@ -246,27 +248,29 @@ static int opdi_opcheck_same_fake(const opd_tensor *real, const opd_tensor *fake
         if (dim == real->ndim && fake->dtype == real->dtype) { return 0; }
     }
     if (!opdi_has_sizes(fake, real->dims, real->ndim)) {
-        return opd_fail(OPD_ERROR_SHAPE, "the fake kernel gives result %d the sizes %s, the real one %s. Sizes must be "
-                        "computed from those of the arguments, in the same way in both", i,
-                        opdi_sizes_text(fake->dims, fake->ndim, first, sizeof first),
-                        opdi_sizes_text(real->dims, real->ndim, second, sizeof second));
+        return opd_fail(OPD_ERROR_SHAPE, "the fake kernel gives result %d the sizes %s, but the real kernel gives it "
+                        "%s. Both must compute the sizes in the same way from the sizes of the arguments", i,
+                        opdi_sizes_text(fake->dims, fake->ndim, first, sizeof first), opdi_sizes_text(real->dims,
+                                                                                                      real->ndim,
+                                                                                                      second,
+                                                                                                      sizeof second));
     }
     if (fake->dtype != real->dtype) {
-        return opd_fail(OPD_ERROR_DTYPE, "the fake kernel gives result %d the dtype %s, the real one %s. Give "
-                        "opd_result the same dtype in both", i,
+        return opd_fail(OPD_ERROR_DTYPE, "the fake kernel gives result %d the dtype %s, but the real kernel gives it "
+                        "%s. Pass the same dtype to opd_result in both", i,
                         opd_dtype_name((opd_scalar_type)fake->dtype), opd_dtype_name((opd_scalar_type)real->dtype));
     }
     if (opd_tensor_device(fake).type != opd_tensor_device(real).type) {
-        return opd_fail(OPD_ERROR_KERNEL, "the fake kernel gives result %d the device %s, the real one %s. Make "
-                        "results in both with opd_result, or on opd_tensor_device of an argument", i,
-                        opd_device_print(opd_tensor_device(fake), first, sizeof first),
+        return opd_fail(OPD_ERROR_KERNEL, "the fake kernel makes result %d on the device %s, but the real kernel makes "
+                        "it on %s. Make results in both with opd_result, or on the device of an argument "
+                        "(opd_tensor_device)", i, opd_device_print(opd_tensor_device(fake), first, sizeof first),
                         opd_device_print(opd_tensor_device(real), second, sizeof second));
     }
     for (dim = 0; dim < real->ndim && real->numel; dim++) {
         if (real->dims[dim] == 1 || opdi_strides(real)[dim] == opdi_strides(fake)[dim]) { continue; }
-        return opd_fail(OPD_ERROR_SHAPE, "the fake kernel gives result %d the strides %s, the real one %s. Make one of "
-                        "them contiguous, or give both the strides (opd_result_strided)", i,
-                        opdi_sizes_text(opdi_strides(fake), fake->ndim, first, sizeof first),
+        return opd_fail(OPD_ERROR_SHAPE, "the fake kernel gives result %d the strides %s, but the real kernel gives it "
+                        "%s. Make the result contiguous in both, or give it the same strides in both "
+                        "(opd_result_strided)", i, opdi_sizes_text(opdi_strides(fake), fake->ndim, first, sizeof first),
                         opdi_sizes_text(opdi_strides(real), real->ndim, second, sizeof second));
     }
     return 0;
@@ -280,8 +284,8 @@ static int opdi_opcheck_fake_run(const opdi_trial *trial, opd_tensor *const *rea
     if (!in || opdi_trial_call(trial, in, rets)) { return -1; }
     int m = opdi_trial_results(trial->op, rets, fake, NULL, OPD_TRANSFORM_OUTPUTS);
     if (m != count) {
-        return opd_fail(OPD_ERROR_KERNEL, "the fake kernel gives %d tensors, the real one %d. Lists must be as long in "
-                        "both", m, count);
+        return opd_fail(OPD_ERROR_KERNEL, "the fake kernel returns %d tensors, but the real kernel returns %d. Lists "
+                        "must have the same length in both", m, count);
     }
     for (int k = 0; k < count; k++) { if (opdi_opcheck_same_fake(real[k], fake[k], which[k])) { return -1; } }
     return 0;
@@ -383,16 +387,16 @@ static int opdi_opcheck_run_traced(const opdi_trial *trial, const opd_graph *gra
     opd_tensor **in = opdi_trial_copies(trial, true), **again = opdi_trial_copies(trial, true);
     opd_tensor **da = opdi_scope_tensors(trial->count + 1), **db = opdi_scope_tensors(trial->count + 1);
     opd_tensor *firsts[OPD_TRANSFORM_OUTPUTS], *others[OPD_TRANSFORM_OUTPUTS];
-    static const char so[] = "Nothing but the arguments may decide what a kernel does (no state between calls), and "
-        "what it writes must be in the schema";
+    static const char so[] = "The results of a kernel may depend only on its arguments (not on state that it keeps "
+        "between calls), and the schema must declare all arguments that it writes";
     const int mark = opd_error_mark();
     if (!in || !again || !da || !db) { return -1; }
     int count = opdi_trial_fn((void *)(uintptr_t)trial, in, trial->count, firsts);
     if (count < 0) { return -1; }
     opdi_trial_seed(trial);
     if (opd_graph_run(graph, again, trial->count, others, OPD_TRANSFORM_OUTPUTS) != count) {
-        return opd_ok() ? opd_fail(OPD_ERROR_KERNEL, "the trace has another number of outputs than the call's %d",
-                                   count) : -1;
+        return opd_ok() ? opd_fail(OPD_ERROR_KERNEL, "the trace of the operator has another number of outputs than a "
+                                   "call, which has %d", count) : -1;
     }
     for (int k = 0; k < count; k++) {
         if (opdi_opcheck_close(trial, others[k], firsts[k],
@@ -412,8 +416,8 @@ static int opdi_opcheck_run_traced(const opdi_trial *trial, const opd_graph *gra
     for (int k = 0; k < trial->count; k++) {
         if (!da[k] && !db[k]) { continue; }
         if (!da[k] || !db[k]) {
-            return opd_fail(OPD_ERROR_AUTOGRAD, "Gradients of the operator are different: that of %s is there only "
-                            "when %s. %s", opdi_trial_arg(trial, k), da[k] ? "it is called" : "its trace is run", so);
+            return opd_fail(OPD_ERROR_AUTOGRAD, "Gradients of the operator are different: that of %s exists only when "
+                            "%s. %s", opdi_trial_arg(trial, k), da[k] ? "it is called" : "its trace is run", so);
         }
         if (opdi_opcheck_close(trial, db[k], da[k],
                                "Gradients of the operator are different when it is called and when "
@@ -505,10 +509,9 @@ static int opdi_opcheck_vmap_dims(const opdi_trial *trial, opd_tensor *const *fi
         both[0] = want[0][k];
         both[1] = want[1][k];
         if (!(all = opd_stack(opd_tensors_of(both, 2))) ||
-            opdi_opcheck_close(trial, got[k], all,
-                               "Outputs of the operator are different under vmap and in a loop over "
-                               "the examples: output", k, "Correct its batching rule (`vmap` of the card), or leave it "
-                               "to OPD_BATCH_LOOP")) {
+            opdi_opcheck_close(trial, got[k], all, "Outputs of the operator are different under vmap and in a loop "
+                               "over the examples: output", k, "Correct its batching rule (`vmap` of opd_op_desc), or "
+                               "use OPD_BATCH_LOOP")) {
             return -1;
         }
     }
@@ -567,8 +570,8 @@ static int opdi_opcheck_overrun(const opdi_paint *paint, const opd_tensor *tenso
         !opdi_is_overrun(paint, block, (size_t)(apart ? storage->bytes + OPDI_IN_FRONT : storage->block_bytes))) {
         return 0;
     }
-    return opd_fail(OPD_ERROR_KERNEL, "The operator writes behind the end of %s %s. Write opd_numel elements at most, "
-                    "where strides say", what, name);
+    return opd_fail(OPD_ERROR_KERNEL, "The operator writes behind the end of %s %s. Write at most opd_numel elements, "
+                    "at the places that the strides give", what, name);
 }
 /* Calls the operator with new memory filled with `byte`, and with tensors laid out as `how` says.  Writes contiguous
    copies of the results to `out`.  Returns their number, or -1 and sets an error. */
@@ -606,7 +609,9 @@ static int opdi_opcheck_again(const opdi_trial *trial, int byte, int how, opd_te
         return 0;
     }
     if (count < 0) { return -1; }
-    if (count != total) { return opd_fail(OPD_ERROR_KERNEL, "%s: there are %d, not %d. %s", what, count, total, so); }
+    if (count != total) {
+        return opd_fail(OPD_ERROR_KERNEL, "%s: the number of them is %d, not %d. %s", what, count, total, so);
+    }
     for (int k = 0; k < total; k++) { if (opdi_opcheck_close(trial, got[k], want[k], what, k, so)) { return -1; } }
     return 0;
 }
@@ -623,17 +628,18 @@ static bool opdi_opcheck_gives_views(const opdi_trial *trial) {
     return false;
 }
 static int opdi_opcheck_memory(const opdi_trial *trial) {
-    static const char held[] = "Results of the operator (behind them what it writes) depend on what memory "
-        "held before: result";
-    static const char write[] = "Write every element of a result (what opd_result and opd_empty give holds anything), "
-        "and read nothing behind the end of an argument";
-    static const char twice[] = "Results of the operator (behind them what it writes) are different for the same "
-        "arguments, called twice: result";
-    static const char state[] = "Nothing but the arguments may decide what a kernel does (no state between calls); "
-        "tags of the card say that it draws (OPD_OPTAG_NONDETERMINISTIC_SEEDED)";
-    static const char laid[] = "Results of the operator (behind them what it writes) are different for "
+    static const char held[] = "Results of the operator (followed by the arguments that it writes) depend on the "
+        "contents of uninitialised memory: result";
+    static const char write[] = "Write every element of a result (the contents of tensors from opd_result and "
+        "opd_empty are undefined), and read nothing behind the end of an argument";
+    static const char twice[] = "Results of the operator (followed by the arguments that it writes) are different when "
+        "it is called twice with the same arguments: result";
+    static const char state[] = "The results of a kernel may depend only on its arguments (not on state that it keeps "
+        "between calls); if it uses random numbers, set the tag OPD_OPTAG_NONDETERMINISTIC_SEEDED";
+    static const char laid[] = "Results of the operator (followed by the arguments that it writes) are different for "
         "arguments with other strides: result";
-    static const char read[] = "Read by opd_strides, or from a copy without gaps, opd_contiguous(x)";
+    static const char read[] = "Read the elements with the strides of the argument (opd_strides), or read from "
+                               "opd_contiguous(x)";
     opd_tensor *want[OPD_TRANSFORM_OUTPUTS];
     if (opdi_op_is_random(trial->op) || !opdi_opcheck_gives_tensors(trial->op)) { return 0; }
     for (int k = 0; k < trial->count; k++) { if (opdi_place_of(trial->inputs[k]) != OPD_CPU) { return 0; } }
@@ -834,16 +840,17 @@ static int opdi_opcheck(opdi_thread *thread, opd_op *op, const opd_value *args, 
     if (used.failed) { *used.failed = 0; }
     if (used.report && used.report_cap) { *used.report = 0; }
     if (!op || !op->schema) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_opcheck: %s", op ? "an operator without a "
-                        "definition" : "the operator is NULL");
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_opcheck: %s", op ? "the operator is not defined"
+                        : "the operator is NULL");
     }
     if (used.tests & ~(unsigned)OPD_OPCHECK_ALL) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_opcheck: tests is %#x, which are no sub-tests", used.tests);
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_opcheck: tests is %#x, but must be a combination of OPD_OPCHECK_... "
+                        "values", used.tests);
     }
     if (opdi_any_dead_value(args, nargs, "opd_opcheck")) { return -1; }
     if (thread->innermost.tracer || thread->innermost.layer) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_opcheck: not inside %s", thread->innermost.tracer ? "a recording"
-            : "a transform");
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_opcheck cannot be called inside %s", thread->innermost.tracer
+                        ? "a recording" : "a transform");
     }
     memset(&trial, 0, sizeof trial);
     trial.op = op;

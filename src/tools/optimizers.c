@@ -164,7 +164,7 @@ static const opd_optimizer *opdi_group_at(const opd_optimizer *optimizer, int gr
     const int groups = opd_optimizer_groups(optimizer);
     for (int i = 0; optimizer && i < group; i++) { optimizer = optimizer->next; }
     if (group >= 0 && optimizer) { return optimizer; }
-    (void)opd_fail(OPD_ERROR_INDEX, "%s: there is no group %d of %d", function, group, groups);
+    (void)opd_fail(OPD_ERROR_INDEX, "%s: there is no group %d: the optimizer has %d group(s)", function, group, groups);
     return NULL;
 }
 /* Returns the group of parameter number *i, or NULL if there is no such parameter.  Sets *i to the parameter's
@@ -235,8 +235,8 @@ int opd_optimizer_move_group(opd_optimizer *optimizer, opd_tensor *const *params
         while (group && opdi_group_find(group, params[i]) < 0) { group = group->next; }
         for (int k = 0; group && k < i; k++) { if (params[k] == params[i]) { group = NULL; } }
         if (!group) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "opd_optimizer_move_group: parameter %d is in no group, or is given "
-                            "twice", i);
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_optimizer_move_group: parameter %d is not in a group of the "
+                            "optimizer, or is given twice", i);
         }
         first = first ? first : group;
     }
@@ -328,7 +328,7 @@ static opd_tensor **opdi_optimizer_find(const opd_optimizer *optimizer, int i, c
         const char *has = opdi_states_of(group) >> k & 1 ? opdi_state_names[group->kind != OPDI_SGD][k] : NULL;
         if (has && strcmp(has, name) == 0) { return opdi_state_of(group, k, its); }
     }
-    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: no '%s' of parameter %d", function, name ? name : "(null)", i);
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: there is no '%s' for parameter %d", function, name ? name : "(null)", i);
     return NULL;
 }
 opd_tensor *opd_optimizer_state(const opd_optimizer *optimizer, int i, const char *name) {
@@ -339,7 +339,7 @@ int opd_optimizer_forget(opd_optimizer *optimizer, int i) {
     int its = i;
     const opd_optimizer *const group = opdi_group_of(optimizer, &its);
     if (opdi_null_optimizer(optimizer, "opd_optimizer_forget")) { return -1; }
-    if (!group) { return opd_fail(OPD_ERROR_INDEX, "opd_optimizer_forget: there is no parameter %d", i); }
+    if (!group) { return opd_fail(OPD_ERROR_INDEX, "opd_optimizer_forget: the optimizer has no parameter %d", i); }
     for (int k = 0; k < OPDI_STATES; k++) {
         opd_tensor **const tensors = opdi_state_of(group, k, its);
         opd_release(*tensors);
@@ -356,7 +356,7 @@ int opd_optimizer_set_state(opd_optimizer *optimizer, int i, const char *name, c
         return -1;
     }
     if (!opdi_has_sizes(value, (*tensors)->dims, (*tensors)->ndim)) {
-        return opd_fail(OPD_ERROR_SHAPE, "opd_optimizer_set_state: '%s' of parameter %d has other sizes", name, i);
+        return opd_fail(OPD_ERROR_SHAPE, "opd_optimizer_set_state: '%s' has other sizes than parameter %d", name, i);
     }
     if (opdi_copy(*tensors, value)) { return -1; }
     group->begun[its] = true;

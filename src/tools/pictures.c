@@ -183,7 +183,7 @@ size_t opd_graph_dot(opd_tensor *const *tensors, int count, const opd_graph_opti
     picture.options = options ? options : &none;
     if (count < 0 || (count && !tensors) || (cap && !buf) ||
         (picture.options->nnames > 0 && (!picture.options->tensors || !picture.options->names))) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_dot: an array is NULL");
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_dot: the pointer to an array is NULL");
         return 0;
     }
     for (int i = 0; i < count; i++) { if (opdi_null_tensor(tensors[i], "opd_graph_dot")) { return 0; } }

@@ -175,7 +175,9 @@ int opd_profiler_begin(const opd_profiler_options *options) {
     observer.destroy = opdi_profile_drop;
     observer.user = profile;
     opdi_lock(&opdi_profiler.lock);
-    if (opdi_profiler.running) { (void)opd_fail(OPD_ERROR_ARGUMENT, "a profiler is running already"); }
+    if (opdi_profiler.running) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "a profiler is already running (opd_profiler_end stops it)");
+    }
     else {
         profile->number = ++opdi_profiler.number;
         profile->start = opdi_clock();
@@ -281,13 +283,13 @@ opd_profile *opd_profiler_end(void) {
     if (!elsewhere) { opdi_profiler.running = NULL; }
     opdi_unlock(&opdi_profiler.lock);
     if (!profile || elsewhere) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_profiler_end: %s",
-                       profile ? "it was started on another thread, for that one" : "no profiler is running");
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_profiler_end: %s", profile
+                       ? "the profiler was started for another thread, which must end it" : "no profiler is running");
         return NULL;
     }
     opdi_profile_close(profile);
     if (profile->lost) {
-        opd_warn("%lld events are missing in the profile, which has %lld: %s", (long long)profile->lost,
+        opd_warn("%lld events are missing in the profile, which has %lld events: %s", (long long)profile->lost,
                  (long long)profile->events, opdi_profile_why(profile));
     }
     if (opdi_profile_rows_make(profile)) {
@@ -491,7 +493,9 @@ static void opdi_json_arrows(FILE *file, const opd_profile *profile, opdi_flow *
 /* Writes the profile as a trace file for chrome://tracing and Perfetto.  Returns 0, or -1 and sets an error. */
 int opd_profile_write_trace(const opd_profile *profile, const char *path) {
     if (!opd_ok()) { return -1; }
-    if (!profile || !path) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_profile_write_trace: no profile, or no path"); }
+    if (!profile || !path) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_profile_write_trace: the profile or the path is NULL");
+    }
     opdi_flow *flows = (opdi_flow *)opdi_alloc((size_t)profile->events * sizeof *flows);
     if (!flows) { return -1; }
     errno = 0;

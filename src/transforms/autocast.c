@@ -45,7 +45,8 @@ static uint16_t opdi_autocast_number(const opdi_autocast_state *state) {
     if (i == opdi_autocasts.n && i < OPDI_AUTOCAST_STATES) { opdi_autocasts.at[opdi_autocasts.n++] = *state; }
     opdi_unlock(&opdi_autocasts.lock);
     if (i < OPDI_AUTOCAST_STATES) { return (uint16_t)(i + 1); }
-    (void)opd_fail(OPD_ERROR_ARGUMENT, "more than %d different states of autocast", OPDI_AUTOCAST_STATES);
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "autocast: more than %d different states of autocast are not possible",
+                   OPDI_AUTOCAST_STATES);
     return 0;
 }
 
@@ -97,8 +98,8 @@ static int opdi_autocast_check(opd_backend device, opd_scalar_type dtype) {
     if (device != OPD_CPU && !opdi_backend_of((int)device) && !(opdi_self()->innermost.fake &&
         device < OPD_PRIVATEUSE1)) {
         if (device >= OPD_PRIVATEUSE1) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "autocast of the backend '%s', which nobody has registered "
-                            "(opd_backend_register)", opdi_device_name((int)device));
+            return opd_fail(OPD_ERROR_ARGUMENT, "autocast: the backend '%s' is not registered (opd_backend_register)",
+                            opdi_device_name((int)device));
         }
         opd_warn("User provided device_type of '%s', but it is not available. Disabling autocast.",
                  opdi_device_name((int)device));
@@ -117,7 +118,7 @@ opd_autocast_region opd_autocast_begin(opd_backend device, opd_scalar_type dtype
     uint16_t number;
     memset(&region, 0, sizeof region);
     if (dtype != OPD_DTYPE_NONE && !opd_dtype_size(dtype)) {
-        (void)opd_fail(OPD_ERROR_DTYPE, "opd_autocast_begin: %d is no dtype", (int)dtype);
+        (void)opd_fail(OPD_ERROR_DTYPE, "opd_autocast_begin: %d is not a dtype", (int)dtype);
         return region;
     }
     if (dtype == OPD_DTYPE_NONE && (unsigned)device < OPD_BACKEND_COUNT) {
@@ -162,14 +163,15 @@ int opd_autocast_support(opd_backend device, const opd_scalar_type *dtypes, int 
     if (!opd_ok()) { return -1; }
     for (int i = 0; dtypes && i < count; i++) {
         if (dtypes[i] != OPD_FLOAT16 && dtypes[i] != OPD_BFLOAT16 && dtypes[i] != OPD_FLOAT32) {
-            return opd_fail(OPD_ERROR_DTYPE, "opd_autocast_support: %s; a region has float16, bfloat16 or float32",
-                            opd_dtype_name(dtypes[i]));
+            return opd_fail(OPD_ERROR_DTYPE, "opd_autocast_support: the dtype of an autocast region must be float16, "
+                            "bfloat16 or float32, not %s", opd_dtype_name(dtypes[i]));
         }
         known |= 1u << dtypes[i];
     }
     if (!known || device < OPD_PRIVATEUSE1 || device > OPD_PRIVATEUSE3) {
-        return opd_fail(OPD_ERROR_ARGUMENT, known ? "opd_autocast_support: only PrivateUse1 to 3 declare dtypes"
-                        : "opd_autocast_support: no dtypes");
+        return opd_fail(OPD_ERROR_ARGUMENT, known
+                        ? "opd_autocast_support: dtypes can only be set for PrivateUse1 to PrivateUse3"
+                        : "opd_autocast_support: there are no dtypes");
     }
     OPDI_STORE(&opdi_autocast_supported[device], known);
     return 0;
@@ -399,7 +401,8 @@ static opd_op *opdi_autocast_overload(const opd_op *op) {
         if (k == op->nargs && schema->nargs == k + 1 && strcmp(schema->args[k].name, "dtype") == 0) { return other; }
     }
     if (opd_ok()) {
-        (void)opd_fail(OPD_ERROR_NOT_FOUND, "autocast calls the overload of %s with a dtype: there is none", op->name);
+        (void)opd_fail(OPD_ERROR_NOT_FOUND, "autocast needs an overload of %s with a dtype argument, but there is none",
+                       op->name);
     }
     return NULL;
 }
@@ -468,13 +471,13 @@ static int opdi_autocast_banned(opd_call *call) {
     char safe[300];
     const bool is_safe = snprintf(safe, sizeof safe, "%s_with_logits", call->op->base_name) < (int)sizeof safe &&
         opd_find_quiet(safe) != NULL;
-    return opd_fail(OPD_ERROR_DTYPE, "%s is unsafe to autocast: its result may leave the range of the lower dtype."
-                    "%s%s%s Or call it in a region that is off (enabled false), with arguments cast to float32.",
-                    call->op->name, is_safe ? " Combine it with the sigmoid before it: " : "", is_safe ? safe : "",
-                    is_safe ? " is safe to autocast." : "");
+    return opd_fail(OPD_ERROR_DTYPE, "%s is unsafe to autocast: its result may leave the range of the lower "
+                    "dtype.%s%s%s Or call it in a region where autocast is disabled (enabled is false), with arguments "
+                    "cast to float32.", call->op->name, is_safe ? " Combine it with the sigmoid before it: " : "",
+                    is_safe ? safe : "", is_safe ? " is safe to autocast." : "");
 }
 
-#define OPDI_POLICY(fn) {fn, NULL, NULL, 0, NULL, false, {"by the policy of its card", 0}, NULL}
+#define OPDI_POLICY(fn) {fn, NULL, NULL, 0, NULL, false, {"by `autocast` of its opd_op_desc", 0}, NULL}
 static opdi_kernel opdi_policies[] = {         /* indexed by policy */
     OPDI_POLICY(NULL), OPDI_POLICY(opd_fallthrough), OPDI_POLICY(opdi_autocast_lower), OPDI_POLICY(opdi_autocast_fp32),
     OPDI_POLICY(opdi_autocast_set_dtype), OPDI_POLICY(opdi_autocast_promote), OPDI_POLICY(opdi_autocast_banned),
@@ -495,7 +498,7 @@ OPDI_INTERNAL opdi_kernel *opdi_autocast_policy(const opd_op *op, int device) {
 OPDI_INTERNAL int opdi_check_policy(opd_autocast policy) {
     const int place = (int)policy;
     return place >= 0 && place < 256 && (place & 15) < OPDI_POLICIES && place >> 4 < OPDI_POLICIES ? 0
-        : opd_fail(OPD_ERROR_REGISTER, "%d is no policy of autocast", place);
+        : opd_fail(OPD_ERROR_REGISTER, "%d is not a policy of autocast (OPD_AUTOCAST_...)", place);
 }
 
 /* Registers the policy's kernel at the autocast key of `device`, or of all devices if it is OPD_BACKEND_COUNT.  On
@@ -520,7 +523,8 @@ int opd_autocast_register(opd_library *lib, const char *name, opd_backend device
         count++;
     }
     if (opd_ok() && count == 0) {
-        (void)opd_fail(OPD_ERROR_REGISTER, "opd_autocast_register: no policy, or no device that knows autocast");
+        (void)opd_fail(OPD_ERROR_REGISTER, "opd_autocast_register: no policy was given, or none of the devices "
+                       "supports autocast");
     }
     return count > 0 ? 0 : opdi_library_error(lib);
 }
@@ -548,8 +552,8 @@ int opd_custom_fwd(opd_context *ctx, opd_backend device, opd_scalar_type cast_in
     if (!opd_ok()) { return -1; }
     if (!ctx || !ctx->in_forward || !forward || (unsigned)device >= OPD_BACKEND_COUNT ||
         opdi_autocast_default((int)device) == OPD_DTYPE_NONE) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_custom_fwd: it takes the context inside a forward, a device that "
-                        "knows autocast, and a function");
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_custom_fwd must be called inside of a forward, with its context, a "
+                        "device that supports autocast, and a function");
     }
     ctx->amp = true;
     ctx->amp_device = device;
@@ -569,8 +573,8 @@ int opd_custom_bwd(opd_backward_call *bw, opd_backward_fn backward) {
     const opd_context *ctx = bw ? opd_bw_context(bw) : NULL;
     if (!opd_ok()) { return -1; }
     if (!ctx || !ctx->amp || !backward) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "opd_custom_bwd: the forward of this function did not run by "
-                        "opd_custom_fwd, or there is no function");
+        return opd_fail(OPD_ERROR_AUTOGRAD, "opd_custom_bwd: the forward of this function was not called through "
+                        "opd_custom_fwd, or the function is NULL");
     }
     opd_autocast_region region = opd_autocast_begin(ctx->amp_device, ctx->amp_dtype, ctx->amp_on, -1);
     int rc = region.open ? backward(bw) : -1;

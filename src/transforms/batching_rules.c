@@ -237,9 +237,9 @@ static int opdi_batch_slow(opd_call *call) {
     if (mode == OPD_VMAP_FALLBACK_WARN && !OPDI_LOAD(&call->op->slow_said)) {
         OPDI_STORE(&call->op->slow_said, (int8_t)1);
         opd_warn("There is a performance drop because there is no batching rule for %s: vmap runs it once for each "
-                 "example.%s", call->op->name, strncmp(call->op->name, "aten::", 6) == 0 ? "" : " Set `.vmap` of its "
-                 "card (OPD_BATCH_POINTWISE, ...; OPD_BATCH_LOOP says that the loop is meant), or register a rule with "
-                 "opd_vmap_register.");
+                 "example.%s", call->op->name, strncmp(call->op->name, "aten::", 6) == 0 ? ""
+                 : " Set `.vmap` of opd_op_desc (to OPD_BATCH_POINTWISE or another rule, or to OPD_BATCH_LOOP if the "
+                 "loop is intended), or register a rule with opd_vmap_register.");
     }
     return 0;
 }
@@ -396,7 +396,7 @@ static int opdi_untaped_begin(const opd_tensor *tensor, opdi_ruling *was) {
     while (layer && layer->level != opdi_batched_of(tensor)->level) { layer = layer->outer; }
     if (!layer) {
         return opd_fail(OPD_ERROR_ARGUMENT, "a tensor has escaped from inside a function being vmapped: it is batched "
-                        "at level %d, which is not open", (int)opdi_batched_of(tensor)->level);
+                        "at level %d, which has ended", (int)opdi_batched_of(tensor)->level);
     }
     opdi_rule_begin(thread, layer, was);
     opdi_layer_set(thread, layer);
@@ -503,7 +503,7 @@ int opd_batch_view(opd_call *call) {
         const opd_tensor *result = ret.tag == OPD_TAG_TENSORS ? ret.u.tensors[k] : ret.u.t;
         int64_t sizes[OPD_MAX_DIMS + 1], strides[OPD_MAX_DIMS + 1];
         if (result->storage != tensor->storage && tensor->storage->bytes) {
-            return opdi_batch_missing(call, ": its result does not look at the memory of self");
+            return opdi_batch_missing(call, ": its result is not a view of self");
         }
         if (result->dtype != tensor->dtype && ret.tag == OPD_TAG_TENSOR) {  /* view.dtype */
             args[0].u.t = opd_batch_front(value, dim);
@@ -629,7 +629,7 @@ static int opdi_batch_shift(const opd_call *call, opd_value *value, int i, int n
     if (value->tag != OPD_TAG_INTS && opdi_strip_optional(call->op->schema->args[i].type)->kind != OPDI_TYPE_LIST) {
         return 1;
     }
-    if (count > OPD_MAX_DIMS) { return opd_fail(OPD_ERROR_ARGUMENT, "%d dims are too many", (int)count); }
+    if (count > OPD_MAX_DIMS) { return opd_fail(OPD_ERROR_ARGUMENT, "a list of %d dims is too long", (int)count); }
     for (int32_t k = 0; k < count; k++) {
         const int dim = opdi_dim_of(value->u.ints[k], ndim);
         if (dim < 0) { return -1; }
@@ -953,7 +953,7 @@ static int opdi_batch_derived(opd_call *call, const opdi_card *card) {
 static int opdi_batch_escaped(const opd_call *call) {
     return opd_fail(OPD_ERROR_ARGUMENT, "%s: Either your tensor may have escaped from inside a function being vmapped "
                     "and this is a user error, or a batching rule is wrong: one of the arguments is batched at a level "
-                    "that is not open", call->op->name);
+                    "that has ended", call->op->name);
 }
 
 OPDI_COLD_END

@@ -52,7 +52,9 @@ OPDI_INTERNAL int opdi_diff_make(opdi_diff *diff, const char *who, opd_transform
     if (!fn || ninputs < 0 || (ninputs && !inputs)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: the %s is NULL", who, fn ? "list of inputs" : "function");
     }
-    if (diff->options->naux < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: naux is %d", who, diff->options->naux); }
+    if (diff->options->naux < 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: naux must be at least 0, but is %d", who, diff->options->naux);
+    }
     if (opdi_any_dead(inputs, ninputs, who)) { return -1; }
     if (!(diff->in = opdi_scope_tensors(ninputs)) || opdi_diff_argnums(diff, all)) { return -1; }
     for (int i = 0; i < ninputs; i++) { diff->in[i] = inputs[i]; }
@@ -96,8 +98,8 @@ static opd_tensor *opdi_diff_unlink(const opdi_diff *diff, opd_tensor *tensor) {
 static opd_tensor *opdi_diff_alias(opdi_diff *diff, int i) {
     opd_tensor *tensor = diff->in[i];
     if (!tensor) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: Expected all inputs that are differentiated by to be Tensors, got "
-                       "None as input %d", diff->who, i);
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: all inputs with respect to which it differentiates must be tensors, "
+                       "but input %d is NULL", diff->who, i);
         return NULL;
     }
     if (!opdi_differentiable(tensor)) {
@@ -329,7 +331,7 @@ OPDI_INTERNAL int opdi_diff_hand(opd_tensor *const *outputs, int count) {
     return count;
 }
 OPDI_INTERNAL int opdi_diff_room(const void *outputs, const void *other, const char *who) {
-    return outputs && other ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: where the results go is NULL", who);
+    return outputs && other ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: the pointer to the results is NULL", who);
 }
 
 /* Returns the smallest number of outputs of a transformed function: one, plus the auxiliary outputs. */
@@ -399,9 +401,8 @@ OPDI_INTERNAL int opdi_vjp_pull(opd_derivative *derivative, opd_tensor *const *c
 
 /* Fails if a transform has more results than allowed.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_diff_most(const opdi_diff *diff, int count) {
-    return count <= OPD_TRANSFORM_OUTPUTS ? 0 : opd_fail(OPD_ERROR_ARGUMENT,
-                                                         "%s: %d results are more than the %d outputs "
-                                                         "that are allowed", diff->who, count, OPD_TRANSFORM_OUTPUTS);
+    return count <= OPD_TRANSFORM_OUTPUTS ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: there are %d results, but at most %d "
+                                                         "are allowed", diff->who, count, OPD_TRANSFORM_OUTPUTS);
 }
 /* Writes to outputs[]: the gradients of a function whose output is a single number; then, if `value` is true, that
    output; then the auxiliary outputs.  Returns the number of all these, or -1. */
@@ -437,7 +438,7 @@ static int opdi_grad_of(const char *who, opd_transform_fn fn, void *user, opd_te
     opd_scope scope = opd_scope_open();
     opdi_diff diff;
     int count = opdi_diff_make(&diff, who, fn, user, inputs, ninputs, options, false);
-    if (count == 0 && !outputs) { count = opd_fail(OPD_ERROR_ARGUMENT, "%s: the outputs are NULL", who); }
+    if (count == 0 && !outputs) { count = opd_fail(OPD_ERROR_ARGUMENT, "%s: the pointer to the outputs is NULL", who); }
     if (count == 0) { count = opdi_diff_grad(&diff, value, out); }
     count = opdi_diff_hand(out, count);
     opd_scope_close(&scope);
@@ -496,7 +497,7 @@ static int opdi_jvp_check(const opdi_diff *diff, opd_tensor *const *tangents, co
         const opd_tensor *primal = diff->in[diff->argnums[i]], *tensor = tangents[i];
         if (!primal || !tensor) {
             if (!primal || strcmp(who, "linearize") == 0) {
-                return opd_fail(OPD_ERROR_ARGUMENT, "%s: Expected %s to only contain Tensors, got None at %d", who,
+                return opd_fail(OPD_ERROR_ARGUMENT, "%s: Expected %s to only contain Tensors, got NULL at %d", who,
                                 primal ? "tangents" : "primals", i);
             }
             continue;
@@ -555,7 +556,7 @@ static int opdi_linearize(opd_transform_fn fn, void *user, opd_tensor *const *pr
         opdi_diff_room(outputs, jvp, "linearize") || !(kept = opdi_scope_tensors(count))) { return -1; }
     for (int i = 0; i < count; i++) {
         if (!primals[i] || !(kept[i] = opdi_own(opd_keep(primals[i])))) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "linearize: Expected primals to only contain Tensors, got None at %d",
+            return opd_fail(OPD_ERROR_ARGUMENT, "linearize: Expected primals to only contain Tensors, got NULL at %d",
                             i);
         }
     }
@@ -604,7 +605,7 @@ static int opdi_derivative_call(opd_derivative *derivative, opd_tensor *const *i
         if (rc == 0) { rc = opdi_jvp_make(&diff, in, outputs, along); }
         opdi_diff_leave(&diff);
         if (rc > 0 && (rc -= diff.options->naux) != derivative->nouts) {
-            rc = opd_fail(OPD_ERROR_ARGUMENT, "linearize: the function gave %d outputs and now gives %d",
+            rc = opd_fail(OPD_ERROR_ARGUMENT, "linearize: the function returned %d outputs before, and %d outputs now",
                           derivative->nouts, rc);
         }
         for (int i = 0; i < rc; i++) { out[i] = along[i]; }

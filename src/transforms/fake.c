@@ -147,7 +147,8 @@ opd_tensor *opd_fake_tensor(opd_tensor *tensor) {
     opd_tensor *fake;
     if (opdi_null_tensor(tensor, "opd_fake_tensor") || !opd_ok()) { return NULL; }
     if (!opdi_self()->innermost.fake) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_fake_tensor: there are fakes in a fake mode only (opd_fake_begin)");
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_fake_tensor: fake tensors can only be made in a fake mode "
+                       "(opd_fake_begin)");
         return NULL;
     }
     if (!(fake = opdi_fake_of(tensor))) { return NULL; }
@@ -163,15 +164,16 @@ OPDI_SHARED int64_t opdi_fake_size(int64_t min, int64_t max) {
     opdi_fake_mode *fake = opdi_fake_mode_of(opdi_self());
     const int64_t value = max >= 0 ? max : min;
     if (!fake) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "the result's size depends on data, which a meta tensor does not have. In "
-                        "a fake mode (opd_fake_begin) it has a size");
+        return opd_fail(OPD_ERROR_ARGUMENT, "the size of the result depends on data, but a meta tensor has no data. "
+                        "Call the operator in a fake mode (opd_fake_begin), which chooses a size");
     }
     if (min < 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "expected min to be greater than or equal to 0, got min=%lld",
                         (long long)min);
     }
     if (max >= 0 && max < min) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "a size between %lld and %lld", (long long)min, (long long)max);
+        return opd_fail(OPD_ERROR_ARGUMENT, "expected max to be greater than or equal to min, got min=%lld and "
+                        "max=%lld", (long long)min, (long long)max);
     }
     int i = fake->nsizes++ % OPDI_FAKE_SIZES;
     fake->sizes[i].value = value;
@@ -243,8 +245,8 @@ static int opdi_fake_args(const opd_call *call, opd_value *args, int *place) {
         }
         if (value->tag == OPD_TAG_TENSOR && value->u.t != call->args[i].u.t && i == 0 &&
             (opd_op_tags(call->op) & OPD_OPTAG_INPLACE_VIEW)) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "%s would give a real tensor other sizes in a fake mode: take it as a "
-                            "fake first (opd_fake_tensor)", call->op->name);
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s would change the sizes of a real tensor in a fake mode: convert "
+                            "the tensor to a fake tensor first (opd_fake_tensor)", call->op->name);
         }
     }
     if (opdi_fake_place(call, args, place) || opdi_check_fakes(call->op, args)) { return -1; }
@@ -479,7 +481,7 @@ size_t opd_cost_print(const opd_cost *cost, char *buf, size_t cap) {
     opdi_text_add(&text, "%-40s %10lld %12s %12s\n", "total", (long long)sum.calls,
                   opdi_cost_number(sum.flops, 1000, "", first, sizeof first),
                   opdi_cost_number((double)sum.bytes, 1024, "B", second, sizeof second));
-    opdi_text_add(&text, "peak memory %s, of it %s given\n",
+    opdi_text_add(&text, "peak memory %s, of which %s were given\n",
                   opdi_cost_number((double)sum.peak, 1024, "B", first, sizeof first),
                   opdi_cost_number((double)sum.given, 1024, "B", second, sizeof second));
     return text.length;

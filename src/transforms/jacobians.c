@@ -9,7 +9,7 @@ static opd_tensor *opdi_basis(const opd_tensor *tensor, int64_t first, int64_t r
     const opd_value device = opd_value_device(opd_tensor_device(tensor));
     int64_t sizes[OPD_MAX_DIMS + 1];
     if (tensor->ndim == OPD_MAX_DIMS) {
-        (void)opd_fail(OPD_ERROR_SHAPE, "a Jacobian has more than %d dimensions", OPD_MAX_DIMS);
+        (void)opd_fail(OPD_ERROR_SHAPE, "a Jacobian would have more than %d dimensions", OPD_MAX_DIMS);
         return NULL;
     }
     sizes[0] = rows;
@@ -89,7 +89,7 @@ static int opdi_jacobian_all(opdi_jacobian *jacobian, opd_tensor **out) {
         const int got = opdi_jacobian_rows(jacobian, k * step, OPDI_MIN(step, jacobian->rows - k * step), out);
         if (got < 0) { return -1; }
         if (k && got != total) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "%s: the function gives %d outputs for one chunk and %d for another",
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: the function returned %d outputs for one chunk and %d for another",
                             jacobian->diff->who, total, got);
         }
         total = got;
@@ -110,7 +110,7 @@ static opd_tensor *opdi_jacobian_part(opd_tensor *rows, const opd_tensor *tensor
     const int inner = rows->ndim - 1;
     int64_t sizes[2 * OPD_MAX_DIMS];
     if (inner + tensor->ndim > OPD_MAX_DIMS) {
-        (void)opd_fail(OPD_ERROR_SHAPE, "a Jacobian has more than %d dimensions", OPD_MAX_DIMS);
+        (void)opd_fail(OPD_ERROR_SHAPE, "a Jacobian would have more than %d dimensions", OPD_MAX_DIMS);
         return NULL;
     }
     for (int i = 0; i < tensor->ndim; i++) { sizes[last ? inner + i : i] = tensor->dims[i]; }
@@ -128,7 +128,7 @@ static int opdi_jacobian_check(const opdi_diff *diff) {
         const opd_tensor *tensor = diff->in[diff->argnums[i]];
         if (!tensor || opd_dtype_is_complex((opd_scalar_type)tensor->dtype)) {
             return opd_fail(OPD_ERROR_ARGUMENT, "%s: Expected all inputs to be real but received %s at flattened input "
-                            "idx: %d", diff->who, tensor ? "complex tensor" : "None", diff->argnums[i]);
+                            "idx: %d", diff->who, tensor ? "complex tensor" : "NULL", diff->argnums[i]);
         }
         if (!opdi_dual_dtype(tensor, "primal")) { return -1; }
     }

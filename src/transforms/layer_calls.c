@@ -191,7 +191,7 @@ OPDI_SHARED int opdi_front_kernel(opd_call *call) {
 OPDI_SHARED int opdi_back_kernel(opd_call *call) {
     opdi_layer *layer = opdi_layer_of(call);
     const uint64_t allow = call->th->state.allow | ~OPD_BIT_OF(OPD_F_AUTOCAST);       /* arguments are already cast */
-    if (!layer) { return opd_fail(OPD_ERROR_KERNEL, "%s: the layers of transforms are gone", call->op->name); }
+    if (!layer) { return opd_fail(OPD_ERROR_KERNEL, "%s: the transforms around this call have ended", call->op->name); }
     call->th->state = layer->through;
     call->th->state.allow &= allow;
     return opdi_vmap_call(call, layer);
@@ -203,15 +203,16 @@ OPDI_COLD_BEGIN
    sets an error. */
 OPDI_INTERNAL int opdi_outputs_check(int count, opd_tensor *const *out, const char *who, const char *name) {
     if (count < 0 || !opd_ok()) {
-        return !opd_ok() ? -1 : opd_fail(OPD_ERROR_USER, "%s: %s failed without saying why", who, name);
+        return !opd_ok() ? -1
+            : opd_fail(OPD_ERROR_USER, "%s: %s failed without setting an error (opd_fail)", who, name);
     }
     if (count > OPD_TRANSFORM_OUTPUTS) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s gives %d outputs, at most %d are allowed", who, name, count,
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s returned %d outputs, but at most %d are allowed", who, name, count,
                         OPD_TRANSFORM_OUTPUTS);
     }
     for (int i = 0; i < count; i++) {
         if (!out[i]) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "%s: `%s` must only return Tensors, got None as output %d", who, name,
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: `%s` must only return Tensors, got NULL as output %d", who, name,
                             i);
         }
     }

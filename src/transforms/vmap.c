@@ -12,7 +12,7 @@ static opdi_layer *opdi_layer_at(int level, opdi_layer_kind kind, const char *wh
     opdi_layer *layer = opdi_self()->innermost.layer;
     while (layer && layer->level != level) { layer = layer->outer; }
     if (layer && layer->kind == kind) { return layer; }
-    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: there is no such layer at level %d", who, level);
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: there is no such transform at level %d", who, level);
     return NULL;
 }
 
@@ -25,7 +25,8 @@ static int opdi_randomness_check(opd_randomness randomness) {
 int opd_vmap_begin(int64_t batch_size, opd_randomness randomness) {
     if (!opd_ok()) { return -1; }
     if (batch_size < 0) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_vmap_begin: %lld examples", (long long)batch_size);
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_vmap_begin: the number of examples must be at least 0, not %lld",
+                        (long long)batch_size);
     }
     if (opdi_randomness_check(randomness)) { return -1; }
     opdi_layer *layer = opdi_layer_push(OPDI_LAYER_VMAP, batch_size, randomness);
@@ -72,7 +73,7 @@ opd_tensor *opd_vmap_unwrap(opd_tensor *tensor, int out_dim, int level) {
     }
     if (out_dim == OPD_NO_DIM) {
         if (dim < 0) { return tensor; }
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "vmap: can not return a BatchedTensor when out_dim is None");
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "vmap: can not return a BatchedTensor when out_dim is None (OPD_NO_DIM)");
         return NULL;
     }
     int to = out_dim < 0 ? out_dim + tensor->ndim + 1 : out_dim;
@@ -122,7 +123,8 @@ OPDI_INTERNAL int opdi_grad_batched(opd_tensor *const *outputs, int count, opd_t
         const opd_tensor *tensor = outputs[i];
         g[i] = used.grad_outputs ? used.grad_outputs[i] : NULL;
         if (!g[i]) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "is_grads_batched: grad_output[%d] is None, each output needs one", i);
+            return opd_fail(OPD_ERROR_ARGUMENT, "is_grads_batched: grad_output[%d] is NULL, but each output needs a "
+                            "gradient", i);
         }
         if (tensor && (g[i]->ndim != tensor->ndim + 1 ||
                        memcmp(g[i]->dims + 1, tensor->dims, (size_t)tensor->ndim * sizeof *tensor->dims) != 0)) {
@@ -224,8 +226,8 @@ static int opdi_mapped_check(opdi_mapped *mapped) {
     int count = 0;
     if (opdi_randomness_check(mapped->options->randomness)) { return -1; }
     if (mapped->options->chunk_size < 0) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "vmap: chunk_size should be None or greater than 0. (got %lld)",
-                        (long long)mapped->options->chunk_size);
+        return opd_fail(OPD_ERROR_ARGUMENT, "vmap: chunk_size should be None or greater than 0. (got %lld; 0 stands "
+                        "for None)", (long long)mapped->options->chunk_size);
     }
     if (mapped->ninputs <= 0 || !mapped->inputs ||
         (mapped->options->in_dims && mapped->options->nin_dims != 1 && mapped->options->nin_dims != mapped->ninputs)) {
@@ -302,7 +304,7 @@ static int opdi_mapped_chunks(const opdi_mapped *mapped, opd_tensor **outputs) {
         int got = opdi_mapped_pass(mapped, k * step, OPDI_MIN(step, mapped->size - k * step), out);
         if (got < 0) { return -1; }
         if (k && got != total) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "vmap: %s gives %d outputs for one chunk and %d for another",
+            return opd_fail(OPD_ERROR_ARGUMENT, "vmap: %s returned %d outputs for one chunk and %d for another",
                             mapped->name, total, got);
         }
         total = got;

@@ -8,8 +8,8 @@ OPDI_INTERNAL int opdi_function_layer(opd_context *ctx) {
     opdi_layer *layer = opdi_self()->innermost.layer;
     if (!ctx->fn.setup_context) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "In order to use an autograd.Function with functorch transforms (vmap, "
-                        "grad, jvp, jacrev, ...), it must have a setup_context: the member of opd_autograd_function "
-                        "that runs behind forward and fills the context in its place. (%s)", ctx->fn.name);
+                        "grad, jvp, jacrev, ...), it must have a setup_context: this member of opd_autograd_function "
+                        "runs after forward and fills the context. (%s)", ctx->fn.name);
     }
     for (; layer && !ctx->layer; layer = layer->outer) {
         for (int i = 0; i < ctx->ninputs && layer->kind == OPDI_LAYER_VMAP; i++) {
@@ -63,13 +63,13 @@ static int opdi_function_loop(opd_context *ctx, const opd_value *values, const i
         if (got < 0) { return -1; }
         if ((example && got != total) || got > OPD_TRANSFORM_OUTPUTS) {
             return opd_fail(OPD_ERROR_AUTOGRAD,
-                            example ? "%s gives %d outputs for one example and %d for another"
-                            : "%s gives %d outputs, at most %d are allowed under a vmap", ctx->fn.name,
+                            example ? "%s returned %d outputs for one example and %d for another"
+                            : "%s returned %d outputs, but at most %d are allowed under vmap", ctx->fn.name,
                             example ? total : got, example ? got : OPD_TRANSFORM_OUTPUTS);
         }
         for (int i = 0; i < got; i++) {
             if (all[example * OPD_TRANSFORM_OUTPUTS + i].tag == all[i].tag) { continue; }
-            return opd_fail(OPD_ERROR_AUTOGRAD, "output %d of %s is a Tensor for one example and none for another", i,
+            return opd_fail(OPD_ERROR_AUTOGRAD, "output %d of %s is a Tensor for one example and not for another", i,
                             ctx->fn.name);
         }
         total = got;
@@ -128,7 +128,7 @@ static int opdi_function_outside(opd_context *ctx, opd_value *outputs, int *out_
     if (!ctx->fn.vmap) { return followed ? opdi_function_loop(ctx, values, dims, outputs) : -2; }
     int total = ctx->fn.vmap(ctx->fn.user, values, dims, ctx->ninputs, outputs, out_dims);
     if (opd_ok() && (total < 0 || total > OPD_TRANSFORM_OUTPUTS)) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "the vmap of %s failed without saying why", ctx->name);
+        return opd_fail(OPD_ERROR_AUTOGRAD, "the vmap of %s failed without setting an error (opd_fail)", ctx->name);
     }
     for (int i = 0; i < total; i++) {
         const opd_tensor *tensor = opdi_tensor_in(&outputs[i]);

@@ -264,10 +264,10 @@ OPD_API opd_key opd_key_parse(const char *name) {
         {"VmapMode", "it is FuncTorchVmapMode"},
         {"Math", "it is CompositeImplicitAutograd"},
         {"VariableTypeId", "it is Autograd"},
-        {"Python", "a mode is a user key here (opd_key_define)"},
-        {"PythonTLSSnapshot", "a mode is a user key here (opd_key_define)"},
-        {"PythonDispatcher", "a mode is a user key here (opd_key_define)"},
-        {"Named", "there are no named tensors"}};
+        {"Python", "for a mode, use a user key (opd_key_define)"},
+        {"PythonTLSSnapshot", "for a mode, use a user key (opd_key_define)"},
+        {"PythonDispatcher", "for a mode, use a user key (opd_key_define)"},
+        {"Named", "named tensors are not supported"}};
     opd_key key = name ? opdi_key_find(name) : (opd_key)OPD_KEY_INVALID;
     char near_text[200];
     size_t length = 0;
@@ -286,8 +286,8 @@ OPD_API opd_key opd_key_parse(const char *name) {
         }
     }
     if (name && length == 0 && opdi_is_identifier(name)) {
-        (void)snprintf(near_text, sizeof near_text, "; a key of the program's own gets its name by opd_key_define, "
-                       "which is called before the name is used");
+        (void)snprintf(near_text, sizeof near_text, "; if it is a key of your program, call opd_key_define before the "
+                       "name is used");
     }
     (void)opd_fail(OPD_ERROR_NOT_FOUND, "could not parse dispatch key: %s%s", name ? name : "NULL", near_text);
     return OPD_KEY_INVALID;
@@ -404,8 +404,8 @@ opd_key opd_key_define(int functionality, const char *name) {
     if (!opd_ok()) { return OPD_KEY_INVALID; }
     if (functionality < 0 || functionality >= OPD_F_COUNT || !opdi_functionality_is_user(functionality) || !name ||
         !opdi_is_identifier(name)) {
-        (void)opd_fail(OPD_ERROR_REGISTER, "opd_key_define: %d is no user key, or the name is not one of letters, "
-                       "digits and _", functionality);
+        (void)opd_fail(OPD_ERROR_REGISTER, "opd_key_define: %d is not a user key (OPD_F_USER_n), or the name is not "
+                       "made of letters, digits and underscores: '%.80s'", functionality, name ? name : "");
         return OPD_KEY_INVALID;
     }
     char *copy = (char *)opdi_alloc(length);
@@ -417,7 +417,8 @@ opd_key opd_key_define(int functionality, const char *name) {
     opdi_unlock(&opdi_key_lock);
     if (!taken) { return functionality; }
     opdi_free(copy, length);
-    (void)opd_fail(OPD_ERROR_REGISTER, "opd_key_define: the key %d or the name '%s' is taken", functionality, name);
+    (void)opd_fail(OPD_ERROR_REGISTER, "opd_key_define: the key %d or the name '%s' is already in use", functionality,
+                   name);
     return OPD_KEY_INVALID;
 }
 #endif

@@ -242,7 +242,7 @@ OPD_API int opd_schema_nreturns(const opd_schema *schema) { return schema == NUL
 
 OPD_API const char *opd_schema_arg_name(const opd_schema *schema, int i) {
     if (schema != NULL && i >= 0 && i < schema->nargs) { return schema->args[i].name; }
-    opd_fail(OPD_ERROR_INDEX, "schema has no argument %d", i);
+    opd_fail(OPD_ERROR_INDEX, "the schema has no argument %d", i);
     return NULL;
 }
 

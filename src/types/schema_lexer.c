@@ -354,7 +354,7 @@ OPDI_INTERNAL int opdi_check_name(const char *text) {
     opdi_lexer_init(&lexer, text, strlen(text));
     if (opdi_lex_name(&lexer, &name) < 0 || opdi_lex_expect(&lexer, OPDI_TOKEN_EOF, NULL) < 0) { return -1; }
     if (strpbrk(text, " \t\r\n\\#")) {
-        return opd_fail(OPD_ERROR_SCHEMA, "an operator's name has no blanks and no comments: '%.80s'", text);
+        return opd_fail(OPD_ERROR_SCHEMA, "the name of an operator must not contain blanks or comments: '%.80s'", text);
     }
     return 0;
 }
@@ -362,7 +362,8 @@ OPDI_INTERNAL int opdi_check_name(const char *text) {
 OPDI_INTERNAL int opdi_schema_check_text(const char *text, size_t length) {
     if (text == NULL) { return opd_fail(OPD_ERROR_SCHEMA, "the text of the schema is NULL"); }
     if (length > OPDI_MAX_SCHEMA_TEXT) {
-        return opd_fail(OPD_ERROR_SCHEMA, "schema of %llu bytes is too long", (unsigned long long)length);
+        return opd_fail(OPD_ERROR_SCHEMA, "the text of the schema is too long: it has %llu bytes",
+                        (unsigned long long)length);
     }
     return 0;
 }

@@ -333,7 +333,8 @@ static const opdi_arg *opdi_schema_place(const opd_schema *schema, int place) {
     if (schema != NULL && (place >= 0 ? place < schema->nargs : -1 - place < schema->nreturns)) {
         return opdi_place_arg(schema, place);
     }
-    opd_fail(OPD_ERROR_INDEX, "schema has no %s %d", place < 0 ? "result" : "argument", place < 0 ? -1 - place : place);
+    opd_fail(OPD_ERROR_INDEX, "the schema has no %s %d", place < 0 ? "result" : "argument", place < 0 ? -1 - place
+             : place);
     return NULL;
 }
 

@@ -66,7 +66,8 @@ OPD_API opd_scalar_type opd_promote_types(opd_scalar_type dtype, opd_scalar_type
     int ka = opdi_dtype(dtype)->kind, kb = opdi_dtype(other)->kind;
     opd_scalar_type high = ka > kb ? dtype : other, low = ka > kb ? other : dtype;
     if (ka == OPDI_CLASS_NONE || kb == OPDI_CLASS_NONE) {
-        (void)opd_fail(OPD_ERROR_DTYPE, "promote_types: %d is no dtype", (int)(ka == OPDI_CLASS_NONE ? dtype : other));
+        (void)opd_fail(OPD_ERROR_DTYPE, "opd_promote_types: %d is not a dtype", (int)(ka == OPDI_CLASS_NONE ? dtype
+                                                                                      : other));
         return OPD_DTYPE_NONE;
     }
     if (dtype == other) { return dtype; }
@@ -144,8 +145,8 @@ static int opdi_device_unknown(const char *text) {
         }
     }
     names[at] = 0;
-    return opd_fail(OPD_ERROR_ARGUMENT, "Expected one of %s device type at start of device string: %s (a device of the "
-                    "program's own gets its name by opd_backend_register)", names, text);
+    return opd_fail(OPD_ERROR_ARGUMENT, "Expected one of %s device type at start of device string: %s "
+                    "(opd_backend_register gives a custom device its name)", names, text);
 }
 
 /* Parses a device such as "cpu" or "cuda:1" into *out.  Accepts the names that programs gave to backends, and PyTorch's
@@ -154,7 +155,7 @@ OPD_API int opd_device_parse(const char *text, opd_device *out) {
     size_t length = 0;
     int32_t index;
     if (!text || !*text) { return opd_fail(OPD_ERROR_ARGUMENT, "Device string must not be empty"); }
-    if (!out) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_device_parse: there is no room for the device"); }
+    if (!out) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_device_parse: the pointer to the result is NULL"); }
     while ((text[length] >= 'a' && text[length] <= 'z') || (text[length] >= 'A' && text[length] <= 'Z') ||
            text[length] == '_') {
         length++;

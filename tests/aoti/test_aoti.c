@@ -60,7 +60,7 @@ static void check_failures_in(opd_aoti *model) {
     CHECK_INT(ask(model, 11, out), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "the model is not content");
     CHECK_INT(ask(model, 12, out), -1);
-    CHECK_ERROR(OPD_ERROR_FILE, "load the .pt2");
+    CHECK_ERROR(OPD_ERROR_FILE, "load the package (.pt2)");
     CHECK_INT(ask(model, 99, out), -1);
     CHECK_ERROR(OPD_ERROR_KERNEL, "opd_aoti_run");
     CHECK_INT(ask(model, 0, out), 2);             /* and goes on */
@@ -151,7 +151,7 @@ TEST(inputs) {
     CHECK_INT(opd_aoti_run(model, opd_tensors_of(inputs, 3), out, 2), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "takes 2 inputs, not 3");
     CHECK_INT(opd_aoti_run(model, opd_tensors_of(inputs, 2), out, 1), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "has 2 outputs, and there is room for 1");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "has 2 outputs, but the array has room for 1");
     inputs[0] = NULL;
     CHECK_INT(opd_aoti_run(model, opd_tensors_of(inputs, 2), out, 2), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "input 0 ('x') is NULL");
@@ -192,7 +192,7 @@ TEST(constants) {
     CHECK(opd_aoti_constant_get(model, "layer.weight") == NULL);
     CHECK_ERROR(OPD_ERROR_NOT_FOUND, "no value");
     CHECK_INT(opd_aoti_update(model, names, opd_tensors_of(NULL, 0)), -1);
-    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "'layer.weight' is not among those given");
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "'layer.weight' is not among the given weights");
     opd_tensor *weights[2];
     weights[0] = weights[1] = opd_tensor_from(other, opd_ints_of(sizes, 2), OPD_FLOAT32);
     CHECK_INT(opd_aoti_update(model, names, opd_tensors_of(weights, 2)), -1);
@@ -210,7 +210,7 @@ TEST(missing) {
     const char *path = model_path("missing", "-DMODEL_ASKS=aoti_torch_cpu_no_such_operator");
     if (!path) { SKIP("no compiler"); }
     CHECK(opd_aoti_load(path, NULL) == NULL);
-    CHECK_ERROR(OPD_ERROR_FILE, "asks for aoti_torch_cpu_no_such_operator, which is not here");
+    CHECK_ERROR(OPD_ERROR_FILE, "needs aoti_torch_cpu_no_such_operator, which is missing");
     path = model_path("elsewhere", "-DMODEL_ASKS=nowhere_at_all");
     CHECK_OR_RETURN(path != NULL);
     CHECK(opd_aoti_load(path, NULL) == NULL);
@@ -300,7 +300,7 @@ TEST(damaged) {
     CHECK(opd_aoti_load(NULL, NULL) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "the path is NULL");
     CHECK(opd_aoti_load(__FILE__, NULL) == NULL);
-    CHECK_ERROR(OPD_ERROR_FILE, "no shared library");
+    CHECK_ERROR(OPD_ERROR_FILE, "not a shared library");
 }
 
 //-- packages ----------------------------------------------------------------------------------------------------------
@@ -415,7 +415,7 @@ TEST(packages) {
         CHECK_ERROR(OPD_ERROR_FILE, wrong[i][1]);
     }
     CHECK(opd_aoti_load(package(library, count, "{}", "1"), NULL) == NULL);
-    CHECK_ERROR(OPD_ERROR_FILE, "newer format");
+    CHECK_ERROR(OPD_ERROR_FILE, "of the format, but only version 0");
     /* one byte of it, in the library or the directory: told by the checksum, or by what is written there */
     unsigned char *all;
     size_t size;

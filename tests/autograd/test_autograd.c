@@ -376,7 +376,7 @@ TEST(formulas_right_and_wrong) {
     CHECK_INT(opd_tensor_set_grad(x, NULL), 0);
     for (mode = 1; mode <= 7; mode++) {
         static const char *const text[] = {"", "the formula is ill", "", "returned an invalid gradient at index 0",
-                                           "the formula of SquareBackward0 failed without saying why", "incorrect number of gradients (expected 1, got 0)", "argument 9", ""};
+                                           "the backward function of SquareBackward0 failed without setting an error", "incorrect number of gradients (expected 1, got 0)", "argument 9", ""};
         int rc = opd_backward(opd_sum(OPD_CALL(op, x)));
         if (mode == 2) { CHECK_INT(rc, 0); CHECK(opd_tensor_grad(x) == NULL); continue; }
         if (mode == 7) { CHECK_INT(rc, 0); CHECK_NEAR(opd_data_f64(opd_tensor_grad(x))[2], 6, 0); continue; }
@@ -481,12 +481,12 @@ static int k_reads(opd_backward_call *bw) {
 static int k_takes(opd_call *call) { return opd_return_tensor(call, opd_clone(opd_arg_tensor(call, 0))); }
 TEST(formulas_that_read_another_type) {
     static const char *const texts[] = {
-        ("the formula of tape::takes reads argument 1 ('n') with opd_bw_tensor, and it is a value of type int: opd_bw_value reads it (and opd_bw_result "
-        "reads saved results)"),
-        "reads argument 2 ('list') with opd_bw_tensor, and it is a value of type List[Tensor]: opd_bw_tensors reads it",
-        "reads argument 1 ('n') with opd_bw_tensors, and it is a value of type int: opd_bw_value reads it",
-        "reads argument 0 ('x') with opd_bw_tensors, and it is a value of type Tensor: opd_bw_tensor reads it",
-        "the formula reads argument 9 of tape::takes, and there is none (opd_bw_result reads saved results)"};
+        ("the backward function of tape::takes reads argument 1 ('n') with opd_bw_tensor, but it is a value of type int: read it with "
+        "opd_bw_value (opd_bw_result reads saved results)"),
+        "reads argument 2 ('list') with opd_bw_tensor, but it is a value of type List[Tensor]: read it with opd_bw_tensors",
+        "reads argument 1 ('n') with opd_bw_tensors, but it is a value of type int: read it with opd_bw_value",
+        "reads argument 0 ('x') with opd_bw_tensors, but it is a value of type Tensor: read it with opd_bw_tensor",
+        "the backward function reads argument 9 of tape::takes, which does not exist (opd_bw_result reads saved results)"};
     opd_library *lib = opd_library_open(OPD_DEF, "tape", NULL, "t", 1);
     opd_tensor *x = vec(3, true), *y;
     opd_op_desc d;
@@ -506,7 +506,7 @@ TEST(formulas_that_read_another_type) {
     OPD_NO_GRAD { y = opd_clone(x); }
     CHECK_INT(opd_autograd_record("HandBackward", k_reads, &x, 1, &x, 1, &n, 1, &y, 1), 0);
     CHECK_INT(opd_backward(opd_sum(y)), -1);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "the formula of HandBackward reads saved value 1 with opd_bw_tensor, and it is a value of type int: opd_bw_value reads it");
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "the backward function of HandBackward reads saved value 1 with opd_bw_tensor, but it is a value of type int: read it with opd_bw_value");
     opd_library_close(lib);
 }
 

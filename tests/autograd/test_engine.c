@@ -51,7 +51,7 @@ TEST(the_order_can_be_asked_for) {
     CHECK(planned[2] == opd_tensor_node(a) && planned[3] == opd_gradient_edge(x).node);
     CHECK(opd_backward_id() == -1 && opd_backward_keeps_graph() && !opd_backward_will_run(opd_tensor_node(other)));
     CHECK_INT(opd_backward_order(planned, 20), -1);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "no backward is at work");
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "no backward pass is running");
 }
 
 TEST(several_and_equal_roots) {                        /* test_duplicate_backward_root */
@@ -389,7 +389,7 @@ TEST(final_callbacks) {
     CHECK(opd_hook_remove(h));
     h = opd_tensor_hook_add(y, queue, &callbacks, NULL);
     CHECK_INT(opd_backward(y), -1);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "a final callback of backward failed without saying why");
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "a final callback of backward failed without setting an error");
     CHECK(callbacks_gone == 4 && opd_tensor_grad(x) != NULL);
     callback_leaf = NULL;
 }

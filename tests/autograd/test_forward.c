@@ -851,7 +851,7 @@ TEST(operators_of_ones_own) {
     dual = opd_dual_new(vec(1, 2), vec(3, 4));
     CHECK(is_2(tangent_of(call_1("fwd::plain", dual)), 6, 8));
     CHECK(!call_1("fwd::raw", dual));
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "formula cannot be differentiated itself; give it a .jvp");
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "backward function cannot be differentiated itself; give the operator a .jvp");
     CHECK(!call_1("fwd::none", dual));
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Trying to use forward AD with none that does not support it because it has not been implemented yet.");
     CHECK(!call_1("fwd::bare", dual));
@@ -863,13 +863,13 @@ TEST(operators_of_ones_own) {
     CHECK(is_2(tangent_of(call_1("fwd::linear", dual)), 6, 8));
     CHECK(!tangent_of(call_1("fwd::flat", dual)));
     CHECK(!call_1("fwd::bad", dual));
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "failed without saying why");
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "failed without setting an error");
     CHECK(!call_1("fwd::wrong_size", dual));
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "different size");
     CHECK(!call_1("fwd::wrong_result", dual));
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "the tangent of a result that is not there: 1");
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "a tangent for a result that does not exist: 1");
     CHECK(!call_1("fwd::null", dual));
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "NULL as tangent of result 0");
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "NULL as the tangent of result 0");
     x = opd_clone(dual);
     CHECK(call_1("fwd::plain_", x) == x && is_2(tangent_of(x), 6, 8));
     CHECK(call_1("fwd::both_", x) == x && is_2(tangent_of(x), 12, 16) && is_2(x, 4, 8));

@@ -111,7 +111,7 @@ static int scaled_setup_behind(opd_context *ctx) {
     CHECK(opd_context_output(ctx, 0).tag == OPD_TAG_TENSOR && opd_context_output(ctx, 1).tag == OPD_TAG_NONE);
     CHECK(!opd_grad_mode_enabled());
     CHECK_INT(opd_context_return(ctx, num(1)), -1);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "opd_context_return: only in the forward of a function (ScaledBackward)");
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "opd_context_return can only be called in the forward of a function (ScaledBackward)");
     return scaled_setup(ctx);
 }
 static int scaled_backward(opd_backward_call *bw) {
@@ -577,7 +577,7 @@ TEST(gradients_for_what_is_no_tensor) {
     CHECK(opd_tensor_grad(x) == NULL && opd_tensor_grad(y) == NULL);
     wrong_at = 2;
     CHECK_INT(opd_backward(opd_sum(out[0].u.t)), -1);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "ScaledBackward returned an incorrect number of gradients (expected 2, got 1): none for input 0");
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "ScaledBackward returned an incorrect number of gradients (expected 2, got 1): there is none for input 0");
     CHECK(opd_tensor_grad(x) == NULL && opd_tensor_grad(y) == NULL);
 }
 
@@ -594,7 +594,7 @@ static int needs_backward(opd_backward_call *bw) {
     CHECK(opd_bw_sizes(bw, 0).n == 1 && opd_bw_sizes(bw, 1).n == -1);
     CHECK(opd_context_input(ctx, 0).tag == OPD_TAG_NONE && opd_context_output(ctx, 0).tag == OPD_TAG_NONE);
     CHECK_INT(opd_context_save_for_backward(ctx, NULL, 0), -1);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "only in the forward or setup_context of a function (NeedsBackward)");
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "can only be called in the forward or setup_context of a function (NeedsBackward)");
     return opd_bw_return(bw, 0, opd_bw_grad(bw, 0));
 }
 TEST(needs_input_grad) {
@@ -820,7 +820,7 @@ TEST(jvp) {
     CHECK_NEAR(opd_data_f64(g)[2], 3 * exp(3), 1e-12);
     for (jvp_mode = 1; jvp_mode <= 2; jvp_mode++) {
         CHECK(apply1(&f, dual) == NULL);
-        CHECK_ERROR(OPD_ERROR_AUTOGRAD, jvp_mode == 1 ? "the jvp of ExpBackward failed without saying why" : "Function's jvp returned an invalid number of forward gradients (expected 2 but got 3)");
+        CHECK_ERROR(OPD_ERROR_AUTOGRAD, jvp_mode == 1 ? "the jvp of ExpBackward failed without setting an error" : "Function's jvp returned an invalid number of forward gradients (expected 2 but got 3)");
     }
     jvp_mode = 0;
     f = function("Double", half_inplace_forward, half_inplace_backward);
@@ -875,7 +875,7 @@ static int attributes_forward(opd_context *ctx) {
     CHECK_INT(opd_context_set(ctx, "s", opd_value_str(text)), 0);
     CHECK_INT(opd_context_set(ctx, "f", opd_value_floats(floats, 2)), 0);
     CHECK_INT(opd_context_set(ctx, "t", opd_value_tensor(x)), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "'t' has tensors, which opd_context_save_for_backward saves");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "'t' contains tensors; save them with opd_context_save_for_backward");
     CHECK_INT(opd_context_set_data(ctx, malloc(1), destroy_data), 0);
     CHECK_INT(opd_context_set_data(ctx, malloc(2), destroy_data), 0);
     (void)strcpy(text, "gone");
@@ -1007,8 +1007,8 @@ static int ill_forward(opd_context *ctx) {
 }
 static int ill_backward(opd_backward_call *bw) { (void)bw; return ill == 6 ? -1 : opd_fail(OPD_ERROR_USER, "ill"); }
 TEST(functions_that_fail) {
-    static const char *const text[] = {"", "the forward of IllBackward failed without saying why", "ill [in the forward of IllBackward]",
-                                       "and says nothing [in the forward of IllBackward]", "", "a list of tensors is no output"};
+    static const char *const text[] = {"", "the forward of IllBackward failed without setting an error", "ill [in the forward of IllBackward]",
+                                       "and says nothing [in the forward of IllBackward]", "", "a list of tensors cannot be an output"};
     opd_autograd_function f = function("Ill", ill_forward, ill_backward);
     opd_tensor *x = the_x();
     opd_value v = opd_value_tensor(NULL);
@@ -1020,17 +1020,17 @@ TEST(functions_that_fail) {
     }
     for (ill = 6; ill <= 7; ill++) {
         CHECK_INT(opd_backward(opd_sum(apply1(&f, x))), -1);
-        CHECK_ERROR(ill == 6 ? OPD_ERROR_AUTOGRAD : OPD_ERROR_USER, ill == 6 ? "the formula of IllBackward failed without saying why" : "ill [in IllBackward]");
+        CHECK_ERROR(ill == 6 ? OPD_ERROR_AUTOGRAD : OPD_ERROR_USER, ill == 6 ? "the backward function of IllBackward failed without setting an error" : "ill [in IllBackward]");
     }
     ill = 0;
     f.backward = NULL;
     CHECK_INT(opd_backward(opd_sum(apply1(&f, x))), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "You must implement the backward of your custom function (IllBackward) to use it with backward mode AD.");
     CHECK_INT(opd_autograd_apply(NULL, NULL, 0, NULL, 0), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "a function with a name and a forward is needed");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the function must have a name and a forward");
     f.forward = NULL;
     CHECK_INT(opd_autograd_apply(&f, NULL, 0, NULL, 0), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "a function with a name and a forward is needed");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the function must have a name and a forward");
     f.forward = ill_forward;
     v.tag = OPD_TAG_TENSOR;
     v.u.t = NULL;
@@ -1199,7 +1199,7 @@ static int combine_setup(opd_context *ctx) {
     CHECK(opd_context_output(ctx, 0).tag == OPD_TAG_TENSORS && opd_context_output(ctx, 1).tag == OPD_TAG_TENSOR && !opd_grad_mode_enabled());
     CHECK(opd_context_needs_input_grad(ctx, 0) && !opd_context_needs_input_grad(ctx, 1));
     CHECK_INT(opd_context_mark_dirty(ctx, xs.u.tensors[0]), -1);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "opd_context_mark_dirty: only in the forward of a function");
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "opd_context_mark_dirty can only be called in the forward of a function");
     return opd_context_set(ctx, "k", opd_context_input(ctx, 1)) || opd_context_save_for_backward(ctx, xs.u.tensors, xs.n);
 }
 static int combine_backward(opd_backward_call *bw) {
@@ -1266,7 +1266,7 @@ TEST(setups_that_say_more_or_fail) {
     CHECK_INT(opd_call_all(opd_find("setup::combine"), rets, &args, 1), 0);
     CHECK(!opd_tensor_requires_grad(rets[1].u.t) && opd_tensor_requires_grad(rets[0].u.tensors[0]));
     CHECK_INT(opd_call_all(opd_find("setup::failing"), rets, &args, 1), -1);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "the setup_context of FailingBackward0 failed without saying why");
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "the setup_context of FailingBackward0 failed without setting an error");
     d.schema = "f(Tensor(a!) x) -> Tensor(a!)";
     CHECK_INT(opd_define(lib, &d), -1);
     CHECK_ERROR(OPD_ERROR_REGISTER, "Cannot register autograd formula for non-functional operator setup::f");
@@ -1276,7 +1276,7 @@ TEST(setups_that_say_more_or_fail) {
     d.schema = "h(Tensor x) -> Tensor";
     d.backward = NULL;
     CHECK_INT(opd_define(lib, &d), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "setup_context needs a formula");
+    CHECK_ERROR(OPD_ERROR_REGISTER, "`setup_context` needs a backward function");
     CHECK(opd_find_quiet("setup::h") == NULL);
     opd_library_close(lib);
 }
@@ -1327,7 +1327,7 @@ TEST(formula_registered_by_itself) {
     CHECK_INT(opd_autograd_register(other, "v", square_registered_backward, NULL), -1);
     CHECK_ERROR(OPD_ERROR_REGISTER, "Cannot register autograd formula for non-functional operator reg::v");
     CHECK_INT(opd_autograd_register(other, "square", NULL, NULL), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "the formula is NULL");
+    CHECK_ERROR(OPD_ERROR_REGISTER, "the backward function is NULL");
     CHECK(opd_op_card(opd_find("reg::square")) == NULL);
     y = OPD_CALL(opd_find("reg::square"), x);
     opd_library_close(other);                     /* the graph keeps its formula */
@@ -1380,7 +1380,7 @@ static opd_library *without_formulas(void) {
     return lib;
 }
 static opd_tensor *none1(const char *op, opd_tensor *x) { return OPD_CALL(opd_find(op), x); }
-#define WAYS_OUT "is not implemented; give it a formula (.backward), a composite kernel, or OPD_NOT_DIFFERENTIABLE"
+#define WAYS_OUT "is not implemented; give the operator a backward function (.backward), a composite kernel, or OPD_NOT_DIFFERENTIABLE"
 
 TEST(without_a_formula_backward_is_an_error) {
     opd_library *lib = without_formulas();
@@ -1408,7 +1408,7 @@ TEST(without_a_formula_backward_is_an_error) {
     /* no result: no hole */
     ran = 0;
     CHECK_INT(OPD_CALL_N(opd_find("none::fill"), rets, four(1, 2, 3, 4), x), -1);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "none::fill writes its argument 'x', does not return it and has no derivative formula, but one of its arguments "
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "none::fill writes its argument 'x', does not return it and has no backward function, but one of its arguments "
                 "requires grad");
     CHECK_INT(ran, 0);
     CHECK_INT(OPD_CALL_N(opd_find("none::fill"), rets, four(1, 2, 3, 4), opd_detach(x)), 0);

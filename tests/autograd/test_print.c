@@ -81,7 +81,7 @@ TEST(devices_unknown) {
     CHECK_INT(opd_device_parse("foo", &d), -1);
     CHECK_STR(opd_error_message(), "Expected one of cpu, cuda, hip, xla, mps, ipu, xpu, hpu, ve, lazy, mtia, "
               "privateuseone, privateusetwo, privateusethree, meta device type at start of device string: foo "
-              "(a device of the program's own gets its name by opd_backend_register)");
+              "(opd_backend_register gives a custom device its name)");
     opd_error_clear();
     CHECK_INT(opd_device_parse("", &d), -1);
     CHECK_STR(opd_error_message(), "Device string must not be empty");

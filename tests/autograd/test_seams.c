@@ -161,7 +161,7 @@ TEST(nodes_of_written_bases_name_the_operator) {
     CHECK_STR(opd_node_name(n), "CopySlices");
     CHECK_STR(opd_op_name(opd_node_op(n)), "aten::exp_");
     CHECK(opd_node_saved(n, "result") == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "CopySlices saves no 'result'");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "CopySlices has no saved tensor 'result'");
     CHECK_INT(opd_backward(opd_sum(y)), 0);
     CHECK_GRAD(x, exp(1), exp(2), 1, 1);
 }

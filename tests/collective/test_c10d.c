@@ -282,18 +282,18 @@ TEST(mistakes_are_named) {
     opd_value args[6] = {one(&x), str("nowhere"), str("sum"), opd_value_none(), opd_value_none(), opd_value_none()};
     refused("allreduce_", args, 4, "there is no process group 'nowhere'");
     args[1] = opd_value_object(&elsewhere);
-    refused("allreduce_", args, 4, "is no process group that is registered");
+    refused("allreduce_", args, 4, "is not a registered process group");
     args[1] = str("self");
     args[2] = str("mean");
     refused("allreduce_", args, 4, "reduce_op must be");
     args[2] = opd_value_object(&elsewhere);
-    refused("allreduce_", args, 4, "given by its name");
+    refused("allreduce_", args, 4, "the name of a reduction");
     args[2] = str("sum");
     args[0] = opd_value_tensors(several, 2);
-    refused("allreduce_", args, 4, "one tensor here, not 2");
+    refused("allreduce_", args, 4, "must give one tensor, not 2");
     args[0] = one(&x);
     args[3] = opd_value_tensor(x);
-    refused("allreduce_", args, 4, "no sparse tensors");
+    refused("allreduce_", args, 4, "sparse tensors are not supported");
     args[2] = args[3] = number(1);
     refused("broadcast_", args, 4, "one tensor");
     args[3] = number(0);
@@ -302,39 +302,39 @@ TEST(mistakes_are_named) {
     args[2] = number(INT64_C(1) << 32);
     refused("send", args, 4, "rank -1 is not in process group 'self'");
     args[2] = number(0);
-    refused("recv_", args, 4, "is this process itself");
-    refused("recv_any_source_", args, 3, "that is named");
+    refused("recv_", args, 4, "is this process, which cannot send to itself");
+    refused("recv_any_source_", args, 3, "receive from a given rank");
     const opd_value whole[3] = {opd_value_tensor(x), opd_value_tensor(floats(2, 0, 1)), str("self")};
-    refused("_allgather_base_", whole, 3, "2 element(s) of each of 1 rank(s) are not 3");
+    refused("_allgather_base_", whole, 3, "2 element(s) from each of 1 rank(s) do not make the 3");
     const opd_value other[3] = {opd_value_tensor(x), opd_value_tensor(wide), str("self")};
-    refused("_allgather_base_", other, 3, "what is sent is Double, what it goes into Float");
+    refused("_allgather_base_", other, 3, "the tensor that is sent (Double) and the tensor that receives it (Float)");
     const opd_value lists[3] = {opd_value_tensors(several, 2), one(&x), str("self")};
-    refused("allgather_into_tensor_coalesced_", lists, 3, "2 tensor(s), but 1");
+    refused("allgather_into_tensor_coalesced_", lists, 3, "2 tensor(s) to receive, but 1 to send");
     opd_value both = opd_value_tensors(several, 2);
     const opd_value gather[3] = {one_list(&both), one(&x), str("self")};
     refused("allgather_", gather, 3, "a tensor for each of 1 rank(s)");
     const int64_t two[1] = {2};
     const opd_value splits[5] = {opd_value_tensor(x), opd_value_tensor(x), str("self"), opd_value_ints(two, 1),
                                  opd_value_ints(NULL, 0)};
-    refused("alltoall_base_", splits, 5, "together the first dim, 3");
+    refused("alltoall_base_", splits, 5, "their sum must be the first dim, 3");
     const opd_value rows[2] = {one(&x), one(&x)};
     opd_value coalesced[3] = {opd_value_list(rows, 2), one(&x), str("self")};
     refused("allgather_coalesced_", coalesced, 3, "2 list(s) for 1 rank(s)");
     coalesced[0] = opd_value_list(rows, 1);
     coalesced[1] = opd_value_tensors(several, 2);
-    refused("allgather_coalesced_", coalesced, 3, "rank 0 has 1 tensor(s) to go into, not 2");
+    refused("allgather_coalesced_", coalesced, 3, "the list for rank 0 has 1 tensor(s), not 2");
     opd_tensor *short_one = floats(2, 0, 1);
     coalesced[1] = one(&short_one);
     refused("allgather_coalesced_", coalesced, 3, "tensor 0 of the list has 3 element(s), not 2");
     const opd_value exchange[3] = {opd_value_tensors(several, 2), opd_value_tensors(several, 2), str("self")};
-    refused("alltoall_", exchange, 3, "c10d::alltoall_: 2 and 2 tensor(s) for 1 rank(s)");
+    refused("alltoall_", exchange, 3, "there are 2 output tensor(s) and 2 input tensor(s) for 1 rank(s)");
     const opd_value unequal[3] = {one(&x), one(&short_one), str("self")};
-    refused("alltoall_", unequal, 3, "a rank sends itself 2 element(s), not 3");
+    refused("alltoall_", unequal, 3, "a rank sends itself 2 element(s), but receives 3");
     opd_tensor *leaf = opd_tensor_set_requires_grad(floats(3, 0, 1), true);
     const opd_value writes[4] = {one(&leaf), str("self"), str("sum"), opd_value_none()};
     refused("allreduce_", writes, 4, "requires grad");
     const opd_value bad[1] = {opd_value_tensor(opd_div(x, opd_zeros(OPD_INTS(3), OPD_FLOAT32)))};
-    refused("check_for_nan", bad, 1, "there is a NaN");
+    refused("check_for_nan", bad, 1, "the tensor contains a NaN");
     const opd_value good[1] = {opd_value_tensor(x)};
     CHECK_INT(opd_call_all(opd_find("c10d::check_for_nan"), NULL, good, 1), 0);
 }
@@ -342,7 +342,7 @@ static void mixes_dtypes(opd_group *group, int rank, void *user) {
     opd_tensor *mixed[2] = {floats(3, 0, 1), opd_ones(OPD_INTS(3), OPD_FLOAT64)};
     const opd_value args[3] = {opd_value_tensors(mixed, 2), opd_value_tensors(mixed, 2), it(group)};
     (void)rank; (void)user;
-    refused("alltoall_", args, 3, "c10d::alltoall_: the tensors of a list have one dtype and device");
+    refused("alltoall_", args, 3, "c10d::alltoall_: all tensors of a list must have the same dtype and device");
 }
 TEST(lists_are_of_one_dtype) { all_ranks(2, mixes_dtypes, false); }
 /* Fakes do nothing, and their work is done; a work whose time is over says so. */
@@ -355,7 +355,7 @@ static void waits_in_vain(opd_group *group, int rank, void *user) {
     if (rank == 0) {
         opd_work *const work = begin("allreduce_", args, 6, &first);
         CHECK_INT(opd_work_wait(work), -1);
-        CHECK_ERROR(OPD_ERROR_KERNEL, "it was not done after 0.05 s");
+        CHECK_ERROR(OPD_ERROR_KERNEL, "it did not finish within 0.05 s");
     }
 }
 TEST(fakes_do_nothing_and_time_is_limited) {
@@ -378,9 +378,9 @@ static int calls_it(void *user, opd_tensor *const *inputs, int ninputs, opd_tens
 TEST(what_is_recorded_and_batched_is_functional) {
     opd_tensor *x = opd_ones(OPD_INTS(3, 2), OPD_FLOAT32), *y = NULL;
     CHECK(opd_graph_trace(calls_it, NULL, &x, 1, NULL) == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "is not recorded or batched");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "cannot be recorded or batched");
     CHECK_INT(opd_vmap(calls_it, NULL, &x, 1, NULL, &y), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "is not recorded or batched");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "cannot be recorded or batched");
 }
 CHECK_MAIN()
 #endif

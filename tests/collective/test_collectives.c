@@ -200,10 +200,10 @@ TEST(mistakes_are_named) {
     args[2] = opd_value_str("self");
     refused("all_reduce", args, 3, "reduce_op must be");
     args[1] = opd_value_str("band");
-    refused("all_reduce", args, 3, "band has no meaning here for Float");
+    refused("all_reduce", args, 3, "band is not possible for Float");
     args[0] = opd_value_tensor(whole);
     args[1] = opd_value_str("avg");
-    refused("all_reduce", args, 3, "avg has no meaning here for Long");
+    refused("all_reduce", args, 3, "avg is not possible for Long");
     args[0] = opd_value_tensor(x);
     args[1] = opd_value_int(2);
     refused("all_gather_into_tensor", args, 3, "group_size is 2, but process group 'self' has 1");
@@ -218,29 +218,29 @@ TEST(mistakes_are_named) {
     args[1] = opd_value_str("sum");
     args[2] = opd_value_int(3);
     args[3] = opd_value_str("self");
-    refused("reduce_scatter_tensor", args, 4, "no multiple of group_size 3");
+    refused("reduce_scatter_tensor", args, 4, "not a multiple of group_size 3");
     args[1] = args[2] = opd_value_ints(two, 2);
     refused("all_to_all_single", args, 4, "2 split sizes for the 1 rank");
     args[1] = args[2] = opd_value_ints(minus, 1);
-    refused("all_to_all_single", args, 4, "output_split_sizes has -4");
+    refused("all_to_all_single", args, 4, "output_split_sizes contains -4");
     args[1] = opd_value_ints(five, 1);
     args[2] = opd_value_ints(four, 1);
-    refused("all_to_all_single", args, 4, "sends itself 4 row(s), not 5");
+    refused("all_to_all_single", args, 4, "sends itself 4 row(s), but receives 5");
     CHECK_INT(opd_group_size(NULL), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "the process group is NULL");
     CHECK_INT(opd_work_wait(NULL), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "the work is NULL");
     CHECK(opd_group_register(NULL) == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "no desc");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the descriptor is NULL");
     CHECK(opd_group_send(opd_group_find("self"), x, 0, 0) == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "is this process itself");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "is this process, which cannot send to itself");
     CHECK(opd_group_send(opd_group_find("self"), x, 1, 0) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "rank 1 is not in process group 'self'");
     CHECK(opd_group_reduce(opd_group_find("self"), opd_t(opd_ones(OPD_INTS(2, 3), OPD_FLOAT32)), "sum", 0) == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "has gaps");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "is not contiguous");
     opd_tensor *const leaf = opd_tensor_set_requires_grad(floats(3, 0, 1), true);
     CHECK_INT(opd_backward(opd_sum(opd_all_reduce_(opd_clone(leaf), "product", "self"))), -1);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "all_reduce_ has no derivative here for product");
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "all_reduce_ has no derivative for product");
 }
 
 /* Groups that cannot be made, and transfers that a group cannot do. */
@@ -280,8 +280,8 @@ TEST(groups_and_transfers_that_cannot_be) {
     const int32_t both[2] = {0, 1};
     opd_tensor *x = floats(3, 1, 1), *out;
     opd_transfer transfer;
-    NO_GROUP("", 0, 1, false, 0, "a group has a name of 1 to 63 bytes");
-    NO_GROUP(long_name, 0, 1, false, 0, "a group has a name of 1 to 63 bytes");
+    NO_GROUP("", 0, 1, false, 0, "the name of a group must have 1 to 63 bytes");
+    NO_GROUP(long_name, 0, 1, false, 0, "the name of a group must have 1 to 63 bytes");
     NO_GROUP("pair", 2, 2, true, 0, "group 'pair' cannot have rank 2 of 2");
     NO_GROUP("pair", 0, 0, true, 0, "group 'pair' cannot have rank 0 of 0");
     NO_GROUP("pair", 0, 2, false, 0, "group 'pair' lacks a function, or its timeout_ms is negative");
@@ -289,29 +289,29 @@ TEST(groups_and_transfers_that_cannot_be) {
     opd_group *const pair = group_of("pair", 0, 2, true, 0), *const self = opd_group_find("self");
     CHECK_OR_RETURN(pair && self);
     CHECK(group_of("pair", 0, 2, true, 0) == NULL);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "there is a process group 'pair' already");
+    CHECK_ERROR(OPD_ERROR_REGISTER, "there is already a process group 'pair'");
     CHECK(opd_group_find("") == NULL);
-    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "a process group without a name was asked for");
-    NO_WORK(opd_group_split(pair, "part", both, 0), OPD_ERROR_ARGUMENT, "a group of no ranks");
-    NO_WORK(opd_group_split(pair, "part", both, 2), OPD_ERROR_ARGUMENT, "process group 'pair' can have no subgroups");
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "the name of the process group is NULL or empty");
+    NO_WORK(opd_group_split(pair, "part", both, 0), OPD_ERROR_ARGUMENT, "the new group has no ranks");
+    NO_WORK(opd_group_split(pair, "part", both, 2), OPD_ERROR_ARGUMENT, "process group 'pair' does not support subgroups");
     NO_WORK(opd_group_start(self, NULL), OPD_ERROR_ARGUMENT, "the transfer is NULL");
     memset(&transfer, 0, sizeof transfer);
-    NO_WORK(opd_group_start(self, &transfer), OPD_ERROR_ARGUMENT, "a transfer with a kind, count or tag that there is not");
+    NO_WORK(opd_group_start(self, &transfer), OPD_ERROR_ARGUMENT, "the kind, count or tag of the transfer is not valid");
     transfer.kind = OPD_COLLECTIVE_SEND; transfer.dtype = OPD_FLOAT32; transfer.peer = 1; transfer.tag = 1 << 30;
-    NO_WORK(opd_group_start(pair, &transfer), OPD_ERROR_ARGUMENT, "process group 'pair' is checked: tags are less than 2^30");
+    NO_WORK(opd_group_start(pair, &transfer), OPD_ERROR_ARGUMENT, "in the checked process group 'pair', tags must be less than 2^30");
     NO_WORK(opd_group_gather(self, x, floats(3, 1, 1), 0), OPD_ERROR_SHAPE,
-            "the list must have the tensor's device and dtype, and its sizes behind 1");
+            "the list must have the device and dtype of the tensor, and its sizes after a first dim of 1");
     NO_WORK(opd_group_reduce(self, opd_tensor_set_requires_grad(floats(3, 1, 1), true), "sum", 0), OPD_ERROR_AUTOGRAD,
-            "opd_group_reduce: what is written into requires grad (OPD_NO_GRAD)");
+            "opd_group_reduce: the tensor that it writes into requires grad (call it under OPD_NO_GRAD)");
     NO_WORK(opd_group_reduce(self, opd_tensor_new_on(OPD_INTS(3), OPD_FLOAT32, opd_device_of(OPD_META, -1)), "sum", 0),
-            OPD_ERROR_ARGUMENT, "the tensor has no memory on the CPU, nor on a device of the group's");
+            OPD_ERROR_ARGUMENT, "the tensor is neither on the CPU nor on a device of the group");
     CHECK_INT(opd_group_unregister(pair), 0);
     CHECK_INT(opd_vmap(gathers_it, NULL, &x, 1, NULL, &out), -1);
     CHECK_ERROR(OPD_ERROR_SHAPE, "an example has no dims");
     CHECK_INT(opd_vmap(sends_it, NULL, &x, 1, NULL, &out), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "rank 0 of process group 'self' is this process itself");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "rank 0 of process group 'self' is this process, which cannot send to itself");
     CHECK_INT(opd_group_device_add(self, opd_device_of(OPD_CPU, -1)), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "memory of cpu is no device's");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_group_device_add: cpu is not an accelerator");
     (void)opd_fail(OPD_ERROR_USER, "before");                 /* nothing is moved while an error is pending */
     CHECK(opd_all_reduce(x, "sum", "self") == NULL);
     CHECK_ERROR(OPD_ERROR_USER, "before");
@@ -337,7 +337,7 @@ TEST(a_group_that_cannot_be_split_says_so) {
     memset(&desc, 0, sizeof desc);
     desc.name = "whole"; desc.size = 2; desc.start = never_starts; desc.test = never_done; desc.split = never_splits;
     opd_group *const whole = opd_group_register(&desc);
-    NO_WORK(opd_group_split(whole, "part", both, 2), OPD_ERROR_KERNEL, "opd_group_split: it failed without saying why");
+    NO_WORK(opd_group_split(whole, "part", both, 2), OPD_ERROR_KERNEL, "opd_group_split: it failed without setting an error");
     CHECK_INT(opd_group_unregister(whole), 0);
 }
 TEST(several_messages_have_a_word_rank_and_tag_each) {
@@ -346,7 +346,7 @@ TEST(several_messages_have_a_word_rank_and_tag_each) {
     opd_tensor *const list[2] = {floats(1, 0, 0), floats(1, 0, 0)};
     opd_value args[5] = {opd_value_list(words, 2), opd_value_ints(zeros, 2), opd_value_ints(zeros, 1), opd_value_tensors(list, 2),
                          opd_value_str("self")};
-    refused("batch_p2p_ops", args, 5, "batch_p2p_ops: 2 tensor(s), but 2 word(s), 2 rank(s) and 1 tag(s)");
+    refused("batch_p2p_ops", args, 5, "batch_p2p_ops: there are 2 tensor(s), but 2 operation(s), 2 rank(s) and 1 tag(s)");
     args[0] = opd_value_list(words + 1, 1);
     args[1] = args[2] = opd_value_ints(zeros, 1);
     args[3] = opd_value_tensors(list, 1);
@@ -367,9 +367,9 @@ TEST(a_group_that_is_gone_is_an_error) {
     opd_parallel *const sharded = opd_sharded_parallel(&part, 1, group, NULL);
     CHECK_INT(opd_group_unregister(group), 0);
     CHECK_INT(opd_parallel_begin(parallel, 1), -1);
-    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "process group 'short-lived' is gone (opd_group_unregister)");
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "process group 'short-lived' has been unregistered (opd_group_unregister)");
     CHECK_INT(opd_backward(opd_sum(param)), -1);
-    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "process group 'short-lived' is gone (opd_group_unregister)");
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "process group 'short-lived' has been unregistered (opd_group_unregister)");
     CHECK(opd_parallel_full(sharded, part) == NULL);
     CHECK_ERROR(OPD_ERROR_NOT_FOUND, "there is no process group 'short-lived'");
     CHECK(opd_all_reduce(param, "sum", "short-lived") == NULL);
@@ -503,7 +503,7 @@ static void differentiates_extremes(opd_group *group, int rank, void *user) {
     x = opd_tensor_set_requires_grad(floats(2, 1 + rank, 4), true);
     opd_tensor *const twice = opd_mul_Scalar(x, OPD_V(2));
     CHECK_INT(opd_backward(opd_sum(opd_all_reduce_(twice, "max", world))), -1);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "all_reduce_ has no derivative here for max");
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "all_reduce_ has no derivative for max");
 }
 TEST(derivatives_of_extremes_are_pytorchs) { all_ranks(2, differentiates_extremes, false); }
 
@@ -688,7 +688,7 @@ static void sends(opd_group *group, int rank, void *user) {
     CHECK(opd_group_find(ones[rank]) == NULL);
     CHECK_ERROR(OPD_ERROR_NOT_FOUND, "there is no process group 'one");
     CHECK(opd_group_split(group, "x", wrong, 2) == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "named twice");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "given twice");
     CHECK(opd_all_reduce(mine, "sum", "world9") == NULL);
     CHECK_ERROR(OPD_ERROR_NOT_FOUND, "'world");
 }
@@ -724,13 +724,13 @@ static void sends_by_operators(opd_group *group, int rank, void *user) {
     CHECK(call("wait_tensor", wait, 1) == sent);
     opd_tensor *const other = opd_t(opd_zeros(OPD_INTS(2, 3), OPD_FLOAT32));
     CHECK(pair_call("irecv", other, last, 4, world) == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "irecv: the tensor has gaps");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "irecv: the tensor is not contiguous");
     CHECK(pair_call("isend", mine, size, 4, world) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "isend: rank 3 with tag 4");
     CHECK(pair_call("isend", mine, next, -1, world) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "with tag -1");
     CHECK(pair_call("isend", mine, rank, 0, world) == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "is this process itself");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "is this process, which cannot send to itself");
     opd_tensor *const x = floats(3, rank, 1);
     opd_graph *const graph = opd_graph_trace(goes_round, &its, (opd_tensor *const *)&x, 1, NULL);
     CHECK_OR_RETURN(graph != NULL);
@@ -826,8 +826,8 @@ static void pair_says(const char *how, const char *part) {
 }
 TEST(checked_ranks_that_send_what_is_not_received_are_told_both) {
     pair_says("same", "");
-    pair_says("dtype", "they differ: rank 0 sends int32, rank 1 receives float32 (tag 5)");
-    pair_says("size", "they differ: rank 0 sends 3 element(s), rank 1 receives 4 element(s) (tag 5)");
+    pair_says("dtype", "the ranks differ: rank 0 sends int32, but rank 1 receives float32 (tag 5)");
+    pair_says("size", "the ranks differ: rank 0 sends 3 element(s), but rank 1 receives 4 element(s) (tag 5)");
 }
 /* Nobody receives: the sender does not go on as if. */
 static void sends_to_nobody(opd_group *group, int rank, void *user) {
@@ -838,7 +838,7 @@ static void sends_to_nobody(opd_group *group, int rank, void *user) {
 TEST(checked_sends_wait_for_their_receiver) {
     static char messages[RANKS_MOST][600];
     run_ranks(2, sends_to_nobody, NULL, true, 200, messages);
-    CHECK(strstr(messages[0], "send, call 1 of process group 'world0' (rank 0 of 2): it was not done after") != NULL);
+    CHECK(strstr(messages[0], "send, call 1 of process group 'world0' (rank 0 of 2): it did not finish within") != NULL);
 }
 /* Rank 1 does not come. */
 static void stays_away(opd_group *group, int rank, void *user) {
@@ -848,9 +848,9 @@ static void stays_away(opd_group *group, int rank, void *user) {
     opd_tensor *const y = opd_all_reduce(x, "sum", opd_group_name(group));
     CHECK(y != NULL);
     CHECK(opd_add(y, y) == NULL);
-    CHECK_ERROR(OPD_ERROR_KERNEL, "all_reduce, call 1 of process group 'world0' (rank 0 of 2): it was not done after");
+    CHECK_ERROR(OPD_ERROR_KERNEL, "all_reduce, call 1 of process group 'world0' (rank 0 of 2): it did not finish within");
     CHECK(opd_add(y, y) == NULL);                 /* nobody ever gets a value that is none */
-    CHECK_ERROR(OPD_ERROR_KERNEL, "it was not done after 0.2 s");
+    CHECK_ERROR(OPD_ERROR_KERNEL, "it did not finish within 0.2 s");
     CHECK(opd_data_f32(y) == NULL);
 }
 TEST(a_rank_that_stays_away_is_an_error) {
@@ -1121,7 +1121,7 @@ static void cannot(opd_group *group, int rank, void *user) {
     CHECK(opd_data_parallel(twice, 2, group, NULL) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "parameters 0 and 1 are the same");
     CHECK(opd_data_parallel(plain, 1, group, NULL) == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "is no leaf");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "must be a leaf");
     opd_tensor *both[2] = {params[0], opd_tensor_set_requires_grad(floats(2, 1, 1), true)};
     static const char *const differ[4] = {"find_unused is 1 on rank 0, and 0 on rank 1", "bucket_bytes is 8 on rank 0,",
                                           "rank 0 has 1 buffer(s) of 3 element(s), rank 1 has 0 of 0",
@@ -1147,7 +1147,7 @@ static void cannot(opd_group *group, int rank, void *user) {
     CHECK_INT(opd_backward(opd_add(opd_sum(both[0]), opd_sum(both[1]))), 0);  /* and it goes on */
     HOLDS(opd_tensor_grad(both[1]), 1, 1);
     CHECK_INT(opd_parallel_begin(parallel, -1), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "a negative number");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the number is negative");
     opd_parallel_free(parallel);
     CHECK_INT(opd_backward(opd_sum(both[0])), 0);                             /* without hooks */
 }
@@ -1428,12 +1428,12 @@ static void splits(opd_group *group, int rank, void *user) {
     CHECK_NEAR(opd_item_f64(norm), sqrt(21.0) * (size + 1) / 2.0, 1e-5);
     if (rank == 0) { CHECK_NEAR(opd_data_f32(grad)[0], 1 / sqrt(21.0), 1e-6); }
     CHECK(opd_clip_grad_norm(params, 3, 1, 2, false) == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "parameter 0 is this rank's part of a sharded one");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "parameter 0 is only this rank's part of a sharded parameter");
     opd_scaler *const scaler = opd_scaler_new(NULL);
     opd_optimizer *const sgd = opd_sgd_new(params, 3, NULL);
     (void)opd_scaler_scale(scaler, floats(1, 1, 0));
     CHECK_INT(opd_scaler_step(scaler, sgd), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "whether a gradient is infinite is known to one rank alone");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "only one rank would know that a gradient is infinite");
     opd_optimizer_free(sgd);
     opd_scaler_free(scaler);
     opd_parallel_free(parallel);
@@ -1491,11 +1491,11 @@ static void cannot_split(opd_group *group, int rank, void *user) {
     opd_parallel *const parallel = opd_sharded_parallel(params, 1, group, NULL);
     CHECK_OR_RETURN(parallel != NULL);
     CHECK_INT(opd_sharded_add(parallel, params, 1), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "parameter 0 is a part already");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "parameter 0 is already sharded");
     CHECK_INT(opd_sharded_add(NULL, params, 1), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "NULL");
     CHECK(opd_parallel_full(parallel, params[1]) == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the tensor is none of the parameters");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the tensor is not one of the parameters");
     CHECK(opd_parallel_full(NULL, params[1]) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_parallel_full: NULL");
     CHECK(opd_sharded_clip_grad_norm(parallel, NAN) == NULL);
@@ -1510,16 +1510,16 @@ static void cannot_split(opd_group *group, int rank, void *user) {
     }
     OPD_NO_GRAD { (void)opd_mul_Scalar_(params[0], OPD_V(2)); }
     CHECK_INT(opd_backward(loss), -1);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "sharded parameter 0 was written to between forward and backward");
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "sharded parameter 0 was changed between forward and backward");
     opd_tensor *const kept = opd_mul(opd_parallel_full(parallel, params[0]), floats(3, 1, 1));
     opd_parallel_free(parallel);                              /* what was recorded holds it */
     CHECK_INT(opd_backward(opd_sum(kept)), 0);
     CHECK_NEAR(opd_data_f32(opd_tensor_grad(params[0]))[0], rank ? 3 : 1, 0);
     opd_parallel *const plain = opd_data_parallel(params, 1, group, NULL);
     CHECK(opd_parallel_full(plain, params[0]) == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "leaves parameters whole");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the parameters of opd_data_parallel are not sharded");
     CHECK_INT(opd_sharded_add(plain, params, 1), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "it is not sharded");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the parallel is not sharded");
     opd_parallel_free(plain);
 }
 TEST(what_cannot_be_split_is_said) { all_ranks(2, cannot_split, false); }
@@ -1618,7 +1618,7 @@ static void cannot_load(opd_group *group, int rank, void *user) {
     going_values(&run, before);
     CHECK_INT(opd_sharded_load(run.parallel, shelf, run.module, run.adam), -1);
     const char *const said = opd_error_message();
-    if (!strstr(said, load_part) && !strstr(said, "as its own error says")) { CHECK_STR(said, load_part); }
+    if (!strstr(said, load_part) && !strstr(said, "see the error of that rank")) { CHECK_STR(said, load_part); }
     opd_error_clear();
     going_values(&run, after);
     CHECK(memcmp(before, after, sizeof before) == 0);
@@ -1788,7 +1788,7 @@ static void each_rank_fails(bool sharded) {
         run_ranks(2, trains_until, &run, false, 60000, messages);
         CHECK_OR_RETURN(!messages[0][0] == !messages[1][0]);
         for (int rank = 0; rank < 2; rank++) {
-            CHECK_OR_RETURN(!strstr(messages[rank], "it was not done after"));
+            CHECK_OR_RETURN(!strstr(messages[rank], "it did not finish within"));
             CHECK_OR_RETURN(messages[rank][0] || run.done[rank]);
         }
         both += messages[0][0] != 0;

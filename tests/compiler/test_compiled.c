@@ -808,10 +808,10 @@ TEST(graphs_that_ask_for_an_open_size) {
     add_open_text("remainders", NULL, OPEN_GRAPH
         "  %more : int = aten::add(%n, %one)\n  %i = aten::arange(%more, %none, %none, %none, %none)\n"
         "  %r = aten::remainder(%i, %n)\n  return (%r)\n");
-    add_open_text("halves", "no sum of multiples", OPEN_GRAPH
+    add_open_text("halves", "not a sum of multiples", OPEN_GRAPH
         "  %two : int = prim::Constant[value=2]()\n  %half : int = aten::floordiv(%n, %two)\n"
         "  %r = aten::slice(%x, %zero, %half, %none, %one)\n  return (%r)\n");
-    add_open_text("cut", "otherwise than larger", OPEN_GRAPH
+    add_open_text("cut", "in another way than larger", OPEN_GRAPH
         "  %most : int = prim::Constant[value=20]()\n  %r = aten::slice(%x, %zero, %zero, %most, %one)\n"
         "  return (%r)\n");
     add_open_text("cubes", "depends on the open size", OPEN_GRAPH
@@ -915,8 +915,8 @@ TEST(squares_of_open_sizes_in_a_small_long) {
 }
 TEST(bad_open_sizes) {
     static const struct { int first, second; int64_t least, most; const char *text; } all[] = {
-        {0, 0, 0, 4, "range"}, {0, 0, 3, 2, "range"}, {0, 0, 1, 1, "range"}, {-1, -1, 1, 4, "no input"},
-        {2, -1, 1, 4, "no dim 2"}, {1, 0, 1, 4, "no dim 0"}, {0, 1, 1, 4, "no dim 1"}};
+        {0, 0, 0, 4, "range"}, {0, 0, 3, 2, "range"}, {0, 0, 1, 1, "range"}, {-1, -1, 1, 4, "none of the inputs"},
+        {2, -1, 1, 4, "dim 2 of input"}, {1, 0, 1, 4, "dim 0 of input"}, {0, 1, 1, 4, "dim 1 of input"}};
     size_t i;
     opd_tensor *const in[2] = {numbers(23, 40, 0.1), numbers(23, -1, 0.2)};
     opd_graph *const g = opd_graph_trace(open_softmax, NULL, in, 2, NULL);

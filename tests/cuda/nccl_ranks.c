@@ -104,7 +104,7 @@ static void all_dtypes(opd_group *group, int rank, void *user) {
     opd_tensor *const gathered = opd_all_gather(z, opd_group_name(group));
     HOLDS(opd_view_as_real(gathered), 0, 1, 1, 1, 1, 1, 2, 2);
     CHECK(opd_group_reduce(group, numbers(2, 1, 1, OPD_INT64, rank), "bor", 0) == NULL);
-    CHECK_ERROR(OPD_ERROR_KERNEL, "NCCL has no such reduction of Long");
+    CHECK_ERROR(OPD_ERROR_KERNEL, "NCCL does not support this reduction for Long");
 }
 TEST_KEEPS(dtypes_and_reductions) { all_ranks(2, all_dtypes, false); }
 
@@ -199,7 +199,7 @@ static void sends(opd_group *group, int rank, void *user) {
     CHECK_INT(opd_work_wait(opd_group_barrier(group)), 0);
     if (rank == 0) { opd_work_release(works[0]); }
     CHECK(opd_group_send(group, first, other, 1) == NULL);
-    CHECK_ERROR(OPD_ERROR_KERNEL, "NCCL has no tags but 0");
+    CHECK_ERROR(OPD_ERROR_KERNEL, "NCCL supports no tags but 0");
 }
 TEST_KEEPS(sends_and_receives_in_any_order) { all_ranks(2, sends, false); }
 /* In a checked group: two messages that are what the other expects, then one that is not. */
@@ -472,7 +472,7 @@ static void differs(opd_group *group, int rank, void *user) {
     CHECK(opd_all_reduce(elsewhere, "sum", world) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "a tensor on cuda:2 cannot be sent");
     CHECK_INT(opd_group_device_add(group, mine(rank)), -1);
-    CHECK_ERROR(OPD_ERROR_KERNEL, "the group has a device already");
+    CHECK_ERROR(OPD_ERROR_KERNEL, "the group already has a device");
 }
 TEST_KEEPS(ranks_that_differ) {
     static char how[2][10] = {"sizes", "devices"};
@@ -497,9 +497,9 @@ static void stays_away(opd_group *group, int rank, void *user) {
     (void)opd_item_f64(opd_sum(z ? z : x));
     CHECK(strstr(opd_error_message(), "process group 'world0' (rank 0 of 2): ") != NULL);
     CHECK(strstr(opd_error_message(), says ? "NCCL: remote process exited" : "all_reduce, transfer 1 over NCCL"));
-    CHECK_ERROR(OPD_ERROR_KERNEL, says ? "NCCL" : "it was not done after 0.4 s: a rank has ended");
+    CHECK_ERROR(OPD_ERROR_KERNEL, says ? "NCCL" : "it did not finish within 0.4 s: a rank has ended");
     (void)opd_item_f64(opd_sum(x));               /* neither now */
-    CHECK_ERROR(OPD_ERROR_KERNEL, "What was computed on cuda:0 since then is not to be trusted");
+    CHECK_ERROR(OPD_ERROR_KERNEL, "Results computed on cuda:0 since then may be wrong");
     CHECK(opd_all_reduce(x, "sum", "world0") == NULL);
     CHECK_ERROR(OPD_ERROR_KERNEL, "all_reduce, call");
     __atomic_store_n(&done, 1, __ATOMIC_RELEASE);
@@ -524,10 +524,10 @@ static void captures(opd_group *group, int rank, void *user) {
     const opd_stream stream = opd_stream_new(mine(rank)), was = opd_stream_set(stream);
     CHECK_INT(opd_capture_begin(stream), 0);
     CHECK(opd_all_reduce(x, "sum", world) == NULL);
-    CHECK_ERROR(OPD_ERROR_KERNEL, "a collective cannot be captured");
+    CHECK_ERROR(OPD_ERROR_KERNEL, "a collective operation cannot be captured");
     opd_capture *const capture = opd_capture_end(stream);
     CHECK(capture == NULL);
-    CHECK_ERROR(OPD_ERROR_KERNEL, "the capture is void");
+    CHECK_ERROR(OPD_ERROR_KERNEL, "the capture failed");
     (void)opd_stream_set(was);
     opd_stream_free(stream);
     HOLDS(opd_all_reduce(x, "sum", world), 1, 3);
@@ -563,7 +563,7 @@ static void cannot(opd_group *group, int rank, void *user) {
     opd_tensor *const x = numbers(2, rank, 1, OPD_FLOAT32, rank);
     HOLDS(opd_all_reduce(x, "sum", opd_group_name(group)), 1, 3);     /* by way of the host, as before */
     CHECK(opd_group_send(group, x, 1 - rank, 0) == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "nor on a device of the group's (opd_group_device_add)");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "nor on a device of the group (opd_group_device_add)");
 }
 static void all_cannot(const char *part) {
     cannot_part = part;

@@ -1527,15 +1527,15 @@ TEST(what_cannot_be_captured) {
     CHECK_INT(refused(an_item, "a copy to the host (item", true), 0);
     CHECK_INT(refused(printing, "a copy to the host (item, printing", true), 0);
     CHECK_INT(refused(a_copy, "aten::_to_copy: CUDA: a copy to the host", true), 0);
-    CHECK_INT(refused(a_pageable_copy, "aten::copy_: CUDA: a copy from or to memory of the host that is not pinned", true), 0);
-    CHECK_INT(refused(a_synchronize, "to wait for the stream cannot be captured", true), 0);
-    CHECK_INT(refused(a_device_synchronize, "to wait for the device is not possible while a stream of cuda:0 is captured", false), 0);
+    CHECK_INT(refused(a_pageable_copy, "aten::copy_: CUDA: a copy from or to host memory that is not pinned", true), 0);
+    CHECK_INT(refused(a_synchronize, "waiting for the stream cannot be captured", true), 0);
+    CHECK_INT(refused(a_device_synchronize, "waiting for the device is not possible while a stream of cuda:0 is being captured", false), 0);
     CHECK_INT(refused(a_nonzero, "aten::nonzero: CUDA: a copy to the host", true), 0);
     CHECK_INT(refused(a_mask, "aten::nonzero: CUDA: a copy to the host", true), 0);
     CHECK_INT(refused(too_much, "CUDA out of memory", false), 0);
-    CHECK_INT(refused(an_empty_cache, "to empty the cache is not possible", false), 0);
-    CHECK_INT(refused(a_second, "this stream is being captured already", false), 0);
-    CHECK_INT(refused(a_seed, "a generator was seeded between two draws", true), 0);
+    CHECK_INT(refused(an_empty_cache, "emptying the cache is not possible", false), 0);
+    CHECK_INT(refused(a_second, "this stream is already being captured", false), 0);
+    CHECK_INT(refused(a_seed, "a generator cannot be seeded between two draws", true), 0);
     CHECK_INT(refused(other_work, "cudaStreamWaitEvent", true), 0);
     CHECK_INT(refused(an_event, "cudaEventSynchronize", true), 0);
 }

@@ -233,7 +233,7 @@ TEST(parts_that_are_refused) {
     d.composite = composed;
     CHECK_INT(opd_define(lib, &d), 0);
     CHECK_INT(opd_fake_register(part, "scale", scale_fake), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "register_fake(...): the operator whole::scale already has a fake impl, registered at def.c:1");
+    CHECK_ERROR(OPD_ERROR_REGISTER, "opd_fake_register: the operator whole::scale already has a fake impl, registered at def.c:1");
     CHECK_INT(opd_fake_register(part, "composed", scale_fake), -1);
     CHECK_ERROR(OPD_ERROR_REGISTER, "via a pre-existing registration to CompositeImplicitAutograd");
     CHECK_INT(opd_fake_register(part, "scale", NULL), -1);
@@ -247,7 +247,7 @@ TEST(parts_that_are_refused) {
     /* the newest is used; a formula of forward mode that goes by a derivative that is not there */
     CHECK_INT(opd_jvp_register(part, "scale", wrong_jvp), 0);
     OPD_DUAL_LEVEL { CHECK(scale_by("whole", opd_dual_new(x, x), 3) == NULL); }
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "whole::scale has no formula (.backward)");
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "whole::scale has no backward function (.backward)");
     opd_log_set(quietly, NULL);
     CHECK_INT(opd_jvp_register(more, "scale", scale_jvp), 0);
     opd_log_set(NULL, NULL);
@@ -506,7 +506,7 @@ TEST(without_tensors_the_device_says_whose_kernel_it_is) {
     d.schema = "two(int[] size, int x=0) -> Tensor";
     CHECK_INT(opd_define(lib, &d), 0);
     CHECK(made("makes::two", opd_value_int(0)) == NULL);
-    CHECK_ERROR(OPD_ERROR_NO_KERNEL, "Give it a Device argument");
+    CHECK_ERROR(OPD_ERROR_NO_KERNEL, "Give the operator a Device argument");
     d.schema = "three(int[] size, int x=0) -> Tensor";
     d.any = make_any;
     d.cpu = d.fake = NULL;
@@ -588,7 +588,7 @@ TEST(cards_of_plain_functions) {
     CHECK(opd_find_quiet("plain::wrong") == NULL);
     d.any = scale_cpu;
     CHECK_INT(opd_define(lib, &d), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "in place of `any`");
+    CHECK_ERROR(OPD_ERROR_REGISTER, "`function` is used instead of `any`");
     d.any = NULL;
     d.schema = NULL;
     CHECK_INT(opd_define(lib, &d), -1);

@@ -516,7 +516,7 @@ TEST(kinds_and_their_errors) {
     CHECK(opd_def(i, "x() -> ()") == -1);
     CHECK_ERROR(OPD_ERROR_REGISTER, "(Error occurred while processing OPD_LIBRARY_IMPL block at i.c:5)");
     CHECK(opd_fallback(d, k_first) == -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "fallback(...): Cannot define an operator inside of a OPD_LIBRARY block");
+    CHECK_ERROR(OPD_ERROR_REGISTER, "opd_fallback: Cannot define an operator inside of a OPD_LIBRARY block");
     CHECK(opd_fallback(f, k_first) == -1);
     CHECK_ERROR(OPD_ERROR_REGISTER, "OPD_LIBRARY_FRAGMENT");
     CHECK(opd_fallback(i, k_first) == -1);
@@ -562,7 +562,7 @@ TEST(open_errors) {
     CHECK(opd_library_open(OPD_FRAGMENT, "_", NULL, "f", 1) == NULL);
     CHECK_ERROR(OPD_ERROR_REGISTER, "wildcard namespace");
     CHECK(opd_library_open(OPD_DEF, "a", "CPU", "f", 1) == NULL);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "takes no dispatch key");
+    CHECK_ERROR(OPD_ERROR_REGISTER, "cannot have a dispatch key");
     CHECK(opd_library_open(OPD_IMPL, "a", "Bogus", "f", 1) == NULL);
     CHECK_ERROR(OPD_ERROR_NOT_FOUND, "could not parse dispatch key: Bogus");
     CHECK(opd_library_open((opd_library_kind)9, "a", NULL, "f", 1) == NULL);
@@ -717,7 +717,7 @@ TEST(failed_define_changes_nothing) {
     desc.cpu = k_first;
     desc.save = "nosuch";
     CHECK(opd_define(d, &desc) == -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "save names 'nosuch'");
+    CHECK_ERROR(OPD_ERROR_REGISTER, "`save` names 'nosuch', which is neither");
     CHECK(opd_find_quiet("faild::op") == NULL);
     desc.save = NULL;
     desc.out = "op.out(";
@@ -849,7 +849,7 @@ TEST(fallthrough_kernel_is_never_run) {
     c = lib_new(OPD_IMPL, "ftr", NULL, "c", 1);
     CHECK_INT(opd_impl_key(c, "op", "CompositeExplicitAutograd", OPD_FALLTHROUGH, NULL, NULL), 0);
     CHECK(opd_call_all(opd_find("ftr::op"), NULL, NULL, 0) == -1);
-    CHECK_ERROR(OPD_ERROR_KERNEL, "fallthrough");
+    CHECK_ERROR(OPD_ERROR_KERNEL, "OPD_FALLTHROUGH was called as a kernel");
     opd_library_close(c);
     opd_library_close(d);
 }
@@ -933,7 +933,7 @@ TEST(redispatch_goes_down) {
     CHECK_INT(opd_impl_key(i, "op", "CPU", k_note, (void *)(uintptr_t)"c", NULL), 0);
     g = opd_keys_include(opd_keyset_add(OPD_KEYS_EMPTY, OPD_F_TRACER));
     CHECK(call1(op, t) == NULL);
-    CHECK_ERROR(OPD_ERROR_KERNEL, "opd_redispatch after a result was given");
+    CHECK_ERROR(OPD_ERROR_KERNEL, "opd_redispatch was called after the kernel had returned a result");
     opd_keys_restore(g);
     opd_library_close(i);
     opd_library_close(d);
@@ -1130,7 +1130,7 @@ TEST(coercions) {
     NOT(b, opd_value_int(2), "Expected a value of type 'bool' for argument 'x' but instead found type 'int'");
     NOT(t, opd_value_str("x"), "see::t() Expected a value of type 'Tensor' for argument 'x' but instead found type 'str'.\nPosition: 0\n"
         "Value: \"x\"\nDeclaration: see::t(Tensor x) -> ()");
-    NOT(t, opd_value_none(), "found NULL (a call that fails gives NULL");
+    NOT(t, opd_value_none(), "found NULL (a function that fails returns NULL");
     NOT(i, opd_value_float(1), "Expected a value of type 'int' for argument 'x' but instead found type 'float'");
     NOT(i, opd_value_none(), "found NULL (OPD_NONE), which only an optional argument may be");
     NOT(f, opd_value_str("1"), "'float'");
@@ -1150,7 +1150,7 @@ TEST(coercions) {
 
 TEST(null_for_a_required_tensor) {
     CHECK(opd_add(NULL, cpu1()) == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "aten::add.Tensor() Expected a value of type 'Tensor' for argument 'self' but instead found NULL (a call that fails gives NULL");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "aten::add.Tensor() Expected a value of type 'Tensor' for argument 'self' but instead found NULL (a function that fails returns NULL");
     CHECK(opd_add(cpu1(), NULL) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "argument 'other'");
 }
@@ -1182,7 +1182,7 @@ TEST(null_tensors_in_values) {
     args[1] = args[0];
     args[2] = opd_value_int(1);
     CHECK(opd_call_op(add, args, 3) == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "aten::add.Tensor() Expected a value of type 'Tensor' for argument 'self' but instead found NULL (a call that fails gives NULL");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "aten::add.Tensor() Expected a value of type 'Tensor' for argument 'self' but instead found NULL (a function that fails returns NULL");
     args[0] = opd_value_tensor(cpu1());
     CHECK_INT(opd_call_all(add, rets, args, 2), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "argument 'other'");
@@ -1250,9 +1250,9 @@ TEST(kernels_that_break_the_convention) {
     static const char *const texts[] = {
         "brk::op: its kernel for CPU returned 0 of 2 result(s)", "the kernel returns a Tensor as result 1, which the schema says is a int",
         "the kernel returns a int as result 0, which the schema says is a Tensor", "the kernel returns a Tensor[] as result 0",
-        "brk::op: its kernel for CPU failed without saying why", "the kernel returns NULL as result 0", "later", "returned 1 of 2",
-        "result 5 of 2 does not exist", "was given already", "asks for argument 0 as another kind than Tensor",
-        "asks for argument 7 of 2", "returns a str as result 1"};
+        "brk::op: its kernel for CPU failed without setting an error (opd_fail)", "the kernel returns NULL as result 0", "later", "returned 1 of 2",
+        "result 5 of 2 does not exist", "was returned already", "reads argument 0 as another type than it has, which is Tensor",
+        "reads argument 7, but the operator has 2 argument(s)", "returns a str as result 1"};
     opd_library *d = lib_new(OPD_DEF, "brk", NULL, "d", 1);
     opd_value v[2], r[2];
     int64_t live;
@@ -1482,14 +1482,14 @@ TEST(too_much_and_without_end) {
     CHECK(call1(opd_find("end::more"), cpu1()) == NULL);
     CHECK_ERROR(OPD_ERROR_KERNEL, "the kernel returns more than the 1 result(s) of the schema");
     CHECK(call1(opd_find("end::self"), cpu1()) == NULL);
-    CHECK_ERROR(OPD_ERROR_KERNEL, "the kernel of end::self for CPU calls itself without end (400 nested calls); it has to compute the results, or to "
-                "call other operators");
+    CHECK_ERROR(OPD_ERROR_KERNEL, "the kernel of end::self for CPU calls itself without end (400 nested calls); it must compute the results itself, "
+                "or call other operators");
     CHECK(opd_exp(cpu1()) != NULL);
     CHECK_INT(opd_def(d, "above(Tensor x) -> Tensor"), 0);
     CHECK_INT(opd_impl_key(d, "above", "Autograd", k_again, NULL, NULL), 0);
     CHECK(call1(opd_find("end::above"), opd_tensor_set_requires_grad(opd_ones(OPD_INTS(1), OPD_FLOAT64), true)) == NULL);
-    CHECK_ERROR(OPD_ERROR_KERNEL, "the kernel of end::above for AutogradCPU calls itself without end (400 nested calls); what is below it is called after "
-                "opd_keys_exclude(OPD_KEYS_AUTOGRAD), or by opd_redispatch(call, ");
+    CHECK_ERROR(OPD_ERROR_KERNEL, "the kernel of end::above for AutogradCPU calls itself without end (400 nested calls); to call the kernels "
+                "below it, exclude its keys first, with opd_keys_exclude(OPD_KEYS_AUTOGRAD), or call opd_redispatch(call, ");
     CHECK_INT(opd_def(d, "cast(Tensor x) -> Tensor"), 0);
     CHECK_INT(opd_impl_key(d, "cast", "FuncTorchVmapMode", k_again, NULL, NULL), 0);
     {
@@ -1497,7 +1497,7 @@ TEST(too_much_and_without_end) {
         CHECK(call1(opd_find("end::cast"), cpu1()) == NULL);
         opd_keys_restore(guard);
     }
-    CHECK_ERROR(OPD_ERROR_KERNEL, "calls itself without end (400 nested calls); what is below it is called after opd_keys_exclude of its key");
+    CHECK_ERROR(OPD_ERROR_KERNEL, "calls itself without end (400 nested calls); to call the kernels below it, exclude its key first, with opd_keys_exclude");
     opd_library_close(d);
 }
 
@@ -1552,7 +1552,7 @@ TEST(typed_signatures) {
     CHECK(!opd_ok());
     opd_error_clear();
     CHECK_INT(opd_op_check(NULL, "v"), -1);
-    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "no schema");
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "the operator is NULL");
     see_end();
 }
 

@@ -1070,7 +1070,7 @@ TEST(one_profiler_at_a_time) {
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "no profiler is running");
     CHECK_INT(opd_profiler_begin(NULL), 0);
     CHECK_INT(opd_profiler_begin(NULL), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "running already");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "already running");
     p = opd_profiler_end();
     CHECK(p != NULL && opd_profile_rows(p, &n) == NULL);
     CHECK_INT(n, 0);
@@ -1079,12 +1079,12 @@ TEST(one_profiler_at_a_time) {
     opd_profile_free(NULL);
     CHECK(opd_profile_rows(NULL, &n) == NULL && n == 0 && opd_profile_table(NULL, NULL, 0) == 0);
     CHECK_INT(opd_profile_write_trace(NULL, "x"), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "no profile");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the profile or the path is NULL");
 }
 
 static void *stops_elsewhere(void *arg) {
     CHECK(opd_profiler_end() == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "it was started on another thread");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the profiler was started for another thread");
     return arg;
 }
 static void *starts_its_own(void *arg) {

@@ -144,7 +144,7 @@ TEST(overloads_errors) {
     CHECK(opd_overloads_find("") == NULL);
     CHECK_ERROR(OPD_ERROR_NOT_FOUND, "no operator named");
     CHECK_INT(opd_overloads_call(NULL, &ret, args, 2, NULL, 0), -1);
-    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "overloads that are NULL");
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "the overloads of a call are NULL");
     CHECK(opd_overloads_at(NULL, 0) == NULL && opd_overloads_at(add, -1) == NULL && opd_overloads_at(add, 9) == NULL);
 }
 
@@ -157,7 +157,7 @@ TEST(another_overload_takes_them) {
     CHECK(!OPD_CALL(sum, x, OPD_INTS(1)));
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "\naten::sum.dim_IntList takes these arguments");
     CHECK(!OPD_CALL(sum, x, -1));
-    CHECK_ERROR(OPD_ERROR_DTYPE, "argument 'dtype': -1 is no dtype\naten::sum.dim_IntList takes these arguments");
+    CHECK_ERROR(OPD_ERROR_DTYPE, "argument 'dtype': -1 is not a dtype\naten::sum.dim_IntList takes these arguments");
     CHECK(!OPD_CALL(sum, x, 12));
     CHECK_ERROR(OPD_ERROR_DTYPE, "aten::sum.dim_IntList takes these arguments");
     CHECK(!OPD_CALL(opd_find("aten::max.dim"), x, x));

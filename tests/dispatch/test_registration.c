@@ -480,7 +480,7 @@ TEST(what_is_no_library_and_no_alias_kind) {
     memset(&options, 0, sizeof options);
     options.alias = (opd_alias_kind)4;
     CHECK_INT(opd_def_with(lib, "op() -> ()", &options), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "opd_def(\"op() -> ()\"): 4 is no alias kind");
+    CHECK_ERROR(OPD_ERROR_REGISTER, "opd_def(\"op() -> ()\"): 4 is not an alias kind");
     CHECK(!opd_find_quiet("odd::op"));
     opd_library_at(NULL, "a.c", 2);
     CHECK_ERROR(OPD_ERROR_REGISTER, "opd_library_at: the library is NULL");
@@ -730,7 +730,7 @@ TEST(exceptions_become_errors) {
         CHECK_ERROR(OPD_ERROR_MEMORY, "fn::throws: ");
         v[0] = opd_value_int(3);
         (void)opd_call_value(opd_find("fn::throws"), v, 1);
-        CHECK_ERROR(OPD_ERROR_USER, "fn::throws: an exception that is no std::exception");
+        CHECK_ERROR(OPD_ERROR_USER, "fn::throws: a kernel threw an exception that is not a std::exception");
     }
     opd_tensor_set_requires_grad(x, true);
     CHECK_INT(opd_backward(OPD_CALL(opd_find("fn::itself"), x)), -1);
@@ -891,11 +891,11 @@ TEST(cards_that_contradict_themselves) {
     opd_library *lib = lib_new(OPD_FRAGMENT, "card", NULL, "t", 1);
     opd_tensor *x = opd_tensor_set_requires_grad(opd_ones(OPD_INTS(2), OPD_FLOAT32), true), *y;
     CHECK_INT(define_with(lib, fill_composite_formula), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "`backward` would never run. A kernel with a formula of its own is `any`");
+    CHECK_ERROR(OPD_ERROR_REGISTER, "so `backward` would never be called. Set `any` instead of `composite`");
     CHECK_INT(define_with(lib, fill_composite_any), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "`composite` would never run");
+    CHECK_ERROR(OPD_ERROR_REGISTER, "so `composite` would never be called");
     CHECK_INT(define_with(lib, fill_two_formulas), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "`autograd` is a kernel in place of `backward`");
+    CHECK_ERROR(OPD_ERROR_REGISTER, "`autograd` and `backward` are both set");
     CHECK_INT(define_with(lib, fill_no_comma), -1);
     CHECK_ERROR(OPD_ERROR_REGISTER, "op: save: a comma is missing before 'result'");
     CHECK_INT(define_with(lib, fill_no_comma_constant), -1);
@@ -911,7 +911,7 @@ TEST(cards_that_contradict_themselves) {
     lib = lib_new(OPD_FRAGMENT, "card", NULL, "t", 1);
     CHECK_INT(define_with(lib, fill_unsaved), 0);
     CHECK_INT(opd_backward(opd_sum(OPD_CALL(opd_find("card::op"), x, x))), -1);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "the formula reads tensor argument 0 of card::op, which its `save` does not name");
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "the backward function reads tensor argument 0 of card::op, which is not named in `save`");
     opd_library_close(lib);
 }
 
@@ -922,11 +922,11 @@ TEST(what_has_no_kernel_says_so) {
     opd_value v = opd_value_tensor(x);
     CHECK_INT(opd_def(lib, "bare(Tensor x) -> Tensor"), 0);
     CHECK(OPD_CALL(opd_find("card::bare"), x) == NULL);
-    CHECK_ERROR(OPD_ERROR_NO_KERNEL, "'card::bare' is defined and has no kernel");
+    CHECK_ERROR(OPD_ERROR_NO_KERNEL, "'card::bare' is defined, but has no kernel");
     CHECK((set = opd_overloads_find("card::bare")) != NULL);
     opd_library_close(lib);
     CHECK_INT(opd_overloads_call(set, NULL, &v, 1, NULL, 0), -1);
-    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "card::bare() has no overload that is defined any more: the libraries of all have been closed or unloaded");
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "card::bare() has no overload left: the libraries of all its overloads have been closed or unloaded");
     CHECK_INT(opd_key_parse("Batched"), OPD_KEY_INVALID);
     CHECK_ERROR(OPD_ERROR_NOT_FOUND, "could not parse dispatch key: Batched; batching rules are registered at FuncTorchBatched");
     CHECK_INT(opd_key_parse("Math"), OPD_KEY_INVALID);
@@ -1362,7 +1362,7 @@ TEST(calls_at_a_key) {
     CHECK_INT(opd_call_at(op, "XLA", r, &v, 1), -1);
     CHECK_ERROR(OPD_ERROR_NO_KERNEL, "Could not run 'atkey::op' with arguments from the 'XLA' backend");
     CHECK_INT(opd_call_at(op, "Autograd", r, &v, 1), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Autograd is no runtime key");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Autograd is not the key of a kernel");
     CHECK_INT(opd_call_at(op, "Nokey", r, &v, 1), -1);
     CHECK_ERROR(OPD_ERROR_NOT_FOUND, "could not parse dispatch key");
     CHECK_INT(opd_call_at(op, "CPU", r, &v, 0), -1);
@@ -1469,9 +1469,9 @@ TEST_KEEPS(wrapper_by_a_key_that_tensors_carry) {
     CHECK(opd_tensor_wrap_key(NULL, OPD_F_USER_6) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "the tensor is NULL");
     CHECK(opd_tensor_wrap_key(x, OPD_KEY_CPU) == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "CPU is no key without a backend");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "CPU is not a key that a wrapper can have");
     CHECK(opd_tensor_wrap_key(x, OPD_KEY_AUTOGRAD) == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Autograd is no key without a backend");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Autograd is not a key that a wrapper can have");
     opd_scope_close(&scope);
     for (i = 0; i < 2; i++) {                     /* the second time everything is warm */
         live = opd_memory_stats().live;

@@ -250,24 +250,24 @@ TEST(tensors_that_are_gone) {
         opd_tensor *x = gone(sizes[s]), *y = opd_ones(OPD_INTS(sizes[s]), OPD_FLOAT32), *z = NULL, *list[2], *leaf;
         char text[100];
         CHECK(x != y);                            /* not given out again at once */
-        CHECK(!opd_add(x, y)); IS_GONE("aten::add.Tensor: argument 'self' is gone: the scope");
-        CHECK(!opd_mul(y, x)); IS_GONE("argument 'other' is gone");
-        CHECK(!opd_exp(x)); IS_GONE("is gone");
-        CHECK(!OPD_CALL(OPD_OP(&add, "aten::add.Tensor"), y, x)); IS_GONE("is gone");
+        CHECK(!opd_add(x, y)); IS_GONE("aten::add.Tensor: argument 'self' has been freed: the scope");
+        CHECK(!opd_mul(y, x)); IS_GONE("argument 'other' has been freed");
+        CHECK(!opd_exp(x)); IS_GONE("has been freed");
+        CHECK(!OPD_CALL(OPD_OP(&add, "aten::add.Tensor"), y, x)); IS_GONE("has been freed");
         list[0] = y; list[1] = x;
-        CHECK(!opd_cat(opd_tensors_of(list, 2))); IS_GONE("argument 'tensors'[1] is gone");
-        CHECK(!opd_zero_(x)); IS_GONE("is gone");
-        CHECK(!opd_reshape(x, OPD_INTS(-1))); IS_GONE("is gone");
-        CHECK(opd_tensor_print(x, text, sizeof text) == strlen("a tensor that is gone")); IS_GONE("is gone");
-        CHECK(!opd_data(x)); IS_GONE("its data: the tensor is gone");
-        CHECK(!opd_data_f32(x)); IS_GONE("is gone");
-        CHECK(opd_item_f64(x) <= 0); IS_GONE("its value: the tensor is gone");
-        CHECK(!opd_keep(x)); IS_GONE("opd_keep: the tensor is gone");
+        CHECK(!opd_cat(opd_tensors_of(list, 2))); IS_GONE("argument 'tensors'[1] has been freed");
+        CHECK(!opd_zero_(x)); IS_GONE("has been freed");
+        CHECK(!opd_reshape(x, OPD_INTS(-1))); IS_GONE("has been freed");
+        CHECK(opd_tensor_print(x, text, sizeof text) == strlen("a freed tensor")); IS_GONE("has been freed");
+        CHECK(!opd_data(x)); IS_GONE("reading the data: the tensor has been freed");
+        CHECK(!opd_data_f32(x)); IS_GONE("has been freed");
+        CHECK(opd_item_f64(x) <= 0); IS_GONE("reading the value: the tensor has been freed");
+        CHECK(!opd_keep(x)); IS_GONE("opd_keep: the tensor has been freed");
         opd_release(x); IS_GONE("released more often than it was kept");
         z = x;
         CHECK(opd_assign(&z, y) == y); IS_GONE("released more often"); CHECK(z == y);
         opd_release(z);
-        CHECK(!opd_tensor_set_requires_grad(x, true)); IS_GONE("is gone");
+        CHECK(!opd_tensor_set_requires_grad(x, true)); IS_GONE("has been freed");
         CHECK(opd_backward(x) != 0); CHECK(!opd_ok()); opd_error_clear();
         leaf = opd_tensor_set_requires_grad(opd_ones(OPD_INTS(1), OPD_FLOAT32), true);
         CHECK(opd_autograd_grad(&leaf, 1, &x, 1, NULL, &z) != 0); CHECK(!opd_ok()); opd_error_clear();
@@ -442,7 +442,7 @@ TEST(kernel_may_not_close_outer_scopes) {
     int depth = opd_scope_stats().depth;
     outer_scope = &scope;
     CHECK(OPD_CALL(op, t) == NULL);
-    CHECK_ERROR(OPD_ERROR_KERNEL, "scopes::op: a kernel may not close a scope that was opened outside it");
+    CHECK_ERROR(OPD_ERROR_KERNEL, "scopes::op: a kernel closed a scope that was opened outside of the kernel");
     CHECK_INT(opd_scope_stats().depth, depth);
     CHECK_NEAR(opd_item_f64(t), 1, 0);
     opd_scope_close(&scope);
@@ -640,7 +640,7 @@ TEST(forgotten_scope_warns_once) {
     log_begin();
     run_thread(warns_once);
     opd_log_set(NULL, NULL);
-    CHECK(strstr(logged, "tensors wait in the root scope, the last one from scopes::op") != NULL);
+    CHECK(strstr(logged, "tensors are in the root scope, which frees them only when the thread ends (the last one was made by scopes::op)") != NULL);
     opd_library_close(lib);
 }
 #endif

@@ -254,7 +254,7 @@ TEST(another_schema_under_a_running_call_is_refused) {
     CHECK_INT(opd_def(inner, "two(int n) -> int"), 0);
     CHECK_INT(opd_impl_key(inner, "two", "CompositeExplicitAutograd", k_redefines, NULL, NULL), 0);
     CHECK_INT(opd_call_all(opd_find("inner::two"), &v, &v, 1), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "inner::two was defined with another schema and is defined anew while a call");
+    CHECK_ERROR(OPD_ERROR_REGISTER, "inner::two is being defined with another schema than before, while a call");
     CHECK_INT(opd_check_invariants(), 0);
 }
 
@@ -282,7 +282,7 @@ TEST(redefining_does_not_wait_for_ever) {
     opd_library_close(a);
     b = opd_library_open(OPD_FRAGMENT, "wait", NULL, __FILE__, __LINE__);
     CHECK_INT(opd_def(b, "op(int n, int m) -> int"), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "wait::op was defined with another schema and is defined anew while a call");
+    CHECK_ERROR(OPD_ERROR_REGISTER, "wait::op is being defined with another schema than before, while a call");
     __atomic_store_n(&redefined, 1, __ATOMIC_RELEASE);
     CHECK_INT(pthread_join(thread, NULL), 0);
     CHECK_INT(opd_def(b, "op(int n, int m) -> int"), 0);

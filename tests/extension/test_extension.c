@@ -253,11 +253,11 @@ TEST(damaged_libraries) {
     CHECK_INT(opd_extension_load(NULL), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "the path is NULL");
     CHECK_INT(opd_extension_load(__FILE__), -1);
-    CHECK_ERROR(OPD_ERROR_FILE, "no shared library");
+    CHECK_ERROR(OPD_ERROR_FILE, "not a shared library");
     char torch[400];
     snprintf(torch, sizeof torch, "%s/libtorch.so", folder);
     CHECK_INT(opd_extension_load(torch), -1);
-    CHECK_ERROR(OPD_ERROR_FILE, "registers no operators");
+    CHECK_ERROR(OPD_ERROR_FILE, "does not register operators");
 }
 
 //-- one that was built with PyTorch's headers -------------------------------------------------------------------------

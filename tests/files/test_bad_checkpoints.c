@@ -106,7 +106,7 @@ static void check_refused(const char *what) {
     opd_tensor_file *file = open_pickle();
     CHECK(!file);
     if (file) { printf("%s: %lld entries\n", what, (long long)opd_tensor_file_count(file)); }
-    CHECK_ERROR(OPD_ERROR_FILE, "so much from a pickle");
+    CHECK_ERROR(OPD_ERROR_FILE, "makes too many objects");
     CHECK((double)(clock() - begin) / CLOCKS_PER_SEC < 20);
     opd_tensor_file_close(file);
 }
@@ -172,13 +172,13 @@ TEST(circles_and_depth_end) {
 
 TEST(numbers_that_lie) {
     static const struct { const char *pickle; size_t bytes; const char *text; } bad[] = {
-        {BYTES("Nr\xff\xff\xff\x7f."), "a memo of 2147483647 entries"}, {BYTES("h\5."), "kept nothing as 5"},
+        {BYTES("Nr\xff\xff\xff\x7f."), "the memo would have 2147483647 entries"}, {BYTES("h\5."), "reads entry 5 of its memo"},
         {BYTES("X\xff\xff\xff\xff."), "ends within an opcode"}, {BYTES("\x8d\xff\xff\xff\xff\xff\xff\xff\xff."), "ends within an opcode"},
         {BYTES("\x8b\xff\xff\xff\xff."), "ends within an opcode"}, {BYTES("0."), "an empty stack"}, {BYTES("t."), "no mark"},
-        {BYTES("Ne."), "no mark"}, {BYTES("(e."), "appends to nothing"}, {BYTES("N(e."), "no list or dict"}, {BYTES("}(Nu."), "a key without"},
-        {BYTES("NNR."), "cannot be called"}, {BYTES("NQ."), "no storage"}, {BYTES("NNb."), "no dict"}, {BYTES("."), "an empty stack"},
+        {BYTES("Ne."), "no mark"}, {BYTES("(e."), "has nothing to append to"}, {BYTES("N(e."), "not a list or dict"}, {BYTES("}(Nu."), "a key of a dict has no value"},
+        {BYTES("NNR."), "cannot be called"}, {BYTES("NQ."), "not the id of a storage"}, {BYTES("NNb."), "not a dict"}, {BYTES("."), "an empty stack"},
         {BYTES("cos\nsystem\n0."), "an empty stack"}, {BYTES("cos\nsystem\nNR."), "cannot be called"}, {BYTES("c"), "within a line"},
-        {BYTES("c__torch__\nNet\n."), "this is a TorchScript program"}, {BYTES("cos\nsystem\nN\x81."), "no tuple"}};
+        {BYTES("c__torch__\nNet\n."), "this is a TorchScript program"}, {BYTES("cos\nsystem\nN\x81."), "not a tuple"}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         begin_pickle();
         put(bad[i].pickle, bad[i].bytes);
@@ -194,12 +194,12 @@ TEST(what_would_be_run) {
         {BYTES("ca\nB\n)R(NNu."), "<a.B>"}, {BYTES("ca\nB\n)RNa."), "<a.B>"}, {BYTES("ca\nB\n)R(NNe."), "<a.B>"},
         {BYTES("ca\nB\n)RNNs."), "<a.B>"}, {BYTES("ca\nB\n)R}b."), "<a.B>"}, {BYTES("ca\nB\n)Rq\0h\0b."), "<a.B>"},
         {BYTES("ccopyreg\n_reconstructor\n(ca\nB\ncbuiltins\nobject\nNtR."), "<a.B>"},
-        {BYTES("ccollections\nOrderedDict\nca\nB\n)R\x85R."), "collections.OrderedDict, which is not read here"},
-        {BYTES("ctorch\ndevice\nca\nB\n\x85R."), "torch.device, which is not read here"},
-        {BYTES("ctorch._utils\n_rebuild_tensor_v2\n(ca\nB\nNNNtR."), "_rebuild_tensor_v2, which is not read here"},
+        {BYTES("ccollections\nOrderedDict\nca\nB\n)R\x85R."), "collections.OrderedDict, which cannot be read"},
+        {BYTES("ctorch\ndevice\nca\nB\n\x85R."), "torch.device, which cannot be read"},
+        {BYTES("ctorch._utils\n_rebuild_tensor_v2\n(ca\nB\nNNNtR."), "_rebuild_tensor_v2, which cannot be read"},
         {BYTES("ctorch._utils\n_rebuild_parameter\n(ca\nB\nNNtR."), "<class 'a.B'>"},
-        {BYTES("cnumpy\ndtype\nca\nB\n\x85R."), "numpy.dtype, which is not read here"},
-        {BYTES("c_codecs\nencode\nca\nB\n\x85R."), "_codecs.encode, which is not read here"}};
+        {BYTES("cnumpy\ndtype\nca\nB\n\x85R."), "numpy.dtype, which cannot be read"},
+        {BYTES("c_codecs\nencode\nca\nB\n\x85R."), "_codecs.encode, which cannot be read"}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         opd_value value;
         begin_pickle();
@@ -249,7 +249,7 @@ TEST(zips_that_lie) {
         opd_tensor_file_close(file);
         start = zip(parts, 3);
         CHECK(!opd_tensor_file_parse(made + start, length - start, NULL, NULL));
-        CHECK_ERROR(OPD_ERROR_FILE, "two of that name");
+        CHECK_ERROR(OPD_ERROR_FILE, "two entries have this name");
         start = zip(parts, 2);                     /* the second begins where the first does */
         const size_t second = length - 22 - 46 - strlen(parts[1].name);
         memset(made + second + 42, 0, 4);
@@ -280,7 +280,7 @@ TEST(what_is_odd_is_read) {
         opd_tensor_file *file = open_pickle();
         CHECK_INT(opd_tensor_file_count(file), 4);
         CHECK_INT(opd_tensor_file_value(file, "seed", &value), -1);
-        CHECK_ERROR(OPD_ERROR_FILE, "an integer of more than 64 bits");
+        CHECK_ERROR(OPD_ERROR_FILE, "the integer has more than 64 bits");
         CHECK_INT(opd_tensor_file_value(file, "b", &value), 0);
         CHECK(value.tag == OPD_TAG_STR && value.n == 0);
         CHECK_INT(opd_tensor_file_value(file, "a", &value), 0);
@@ -335,7 +335,7 @@ TEST(names_of_several) {
         CHECK_INT(opd_tensor_file_find(file, "r"), -1);
         CHECK_OK();
         CHECK_INT(opd_tensor_file_value_at(file, 17, &value), -1);
-        CHECK_ERROR(OPD_ERROR_INDEX, "no entry 17 of 17");
+        CHECK_ERROR(OPD_ERROR_INDEX, "no entry 17: the file has 17");
         opd_tensor_file_close(file);
     }
 }

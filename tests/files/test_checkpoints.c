@@ -90,7 +90,7 @@ static void compare_entry(opd_tensor_file *file, int64_t i) {
         }
         if (got.tag == OPD_TAG_STR) { CHECK_STR(got.u.s, value); CHECK_INT(got.n, (long long)strlen(value)); }
         CHECK(opd_tensor_file_at(file, i) == NULL);
-        (void)snprintf(text, sizeof text, "entry '%s': this is no tensor", line);
+        (void)snprintf(text, sizeof text, "entry '%s': this is not a tensor", line);
         CHECK_ERROR(OPD_ERROR_FILE, text);
     }
 }
@@ -215,7 +215,7 @@ TEST(tied_weights_are_one_tensor) {
     remove(path);
 }
 
-/* A module leaves out what other classes made, unless there are tensors in it, which nobody would miss without a word. */
+/* A module leaves out what other classes made, unless it contains tensors, which nobody would miss without a word. */
 TEST(modules_beside_other_classes) {
     char name[100], path[] = "/tmp/opd_checkpoint_XXXXXX";
     const int fd = mkstemp(path);
@@ -237,7 +237,7 @@ TEST(modules_beside_other_classes) {
                 CHECK_OK();
             } else {
                 CHECK(module == NULL);
-                if (foreign) { CHECK_ERROR(OPD_ERROR_FILE, "there are tensors in it: save its state_dict()"); }
+                if (foreign) { CHECK_ERROR(OPD_ERROR_FILE, "it contains tensors: save its state_dict()"); }
                 else { CHECK_ERROR(OPD_ERROR_NOT_FOUND, "has no tensors"); }
             }
             opd_module_free(module);
@@ -502,11 +502,11 @@ TEST(what_pytorch_says_of_it) {
 }
 TEST(what_cannot_be_written) {
     static const struct { const char *first, *second, *text; } bad[] = {
-        {"a", "a", "two values 'a' in one"}, {"a/b", "a", "two values 'a' in one"},
-        {"a", "a/b", "goes through what is a value"}, {"a/b", "a/[0]", "another kind of collection"},
-        {"a/[1]", "b", "names item 1, where the next one is 0"}, {"a/[0]", "a/[0]", "the path 'a/[0]'"},
-        {"a/{-}", "b", "brackets without a number"}, {"a/{}", "b", "says that nothing is there"},
-        {"a/{}/c", "b", "says that nothing is there"}, {"", "b", "goes through what is a value"},
+        {"a", "a", "two values 'a'"}, {"a/b", "a", "two values 'a'"},
+        {"a", "a/b", "goes through a value"}, {"a/b", "a/[0]", "another kind of collection"},
+        {"a/[1]", "b", "names item 1, but the next item is 0"}, {"a/[0]", "a/[0]", "the path 'a/[0]'"},
+        {"a/{-}", "b", "brackets without a number"}, {"a/{}", "b", "means an empty collection"},
+        {"a/{}/c", "b", "means an empty collection"}, {"", "b", "goes through a value"},
         {"a/{1}", "a/{01}", "two values '{"}, {"b\xff", "c", "is not UTF-8"}, {"a", NULL, "a path is NULL"}};
     opd_value values[2] = {opd_value_int(1), opd_value_int(2)};
     OPD_SCOPE {
@@ -523,7 +523,7 @@ TEST(what_cannot_be_written) {
         values[0] = opd_value_tensor(opd_empty_full(opd_ints_of(NULL, 0), OPD_NONE, OPD_NONE, opd_value_device(opd_device_of(OPD_META, -1)),
                                                     OPD_NONE, OPD_NONE));
         CHECK_INT(opd_checkpoint_file_save(in_folder("values.pt"), names, values, 1), -1);
-        CHECK_ERROR(OPD_ERROR_ARGUMENT, "no memory");
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "no data");
         CHECK_INT(opd_checkpoint_file_save(NULL, names, values, 1), -1);
         CHECK_ERROR(OPD_ERROR_ARGUMENT, "the path is NULL");
         CHECK_INT(opd_checkpoint_file_save("/nowhere/at all", names, values + 1, 1), -1);

@@ -6,12 +6,13 @@ help() {
     cat <<'TEXT'
 usage: sh tests/fuzz/run.sh [--log FILE] SECONDS [TARGET...]
 
-Targets are tests/fuzz/fuzz_TARGET.c, all of them by default; their dictionary is TARGET.dict, their first corpus the
-files in TARGET/.  Writes one line for each to the log (default: fuzz.log in the build folder, whose path is printed):
-executions, per second, features and edges covered, corpus, findings.  What is found is kept there too, with the report.
-Ends with status 1 when something was found.
+Targets are the files tests/fuzz/fuzz_TARGET.c.  The default is to run all targets.  The dictionary of a target is
+TARGET.dict, and its first corpus are the files in TARGET/.  The script writes one line for each target to the log
+(default: fuzz.log in the build folder, whose path is printed): executions, executions per second, covered features and
+edges, size of the corpus, findings.  Findings and their reports are kept in the build folder.
+The exit status is 1 if there are findings.
 
-  --log FILE     where the lines go              BUILD=DIR    where builds and findings go (kept when given)
+  --log FILE     the log                         BUILD=DIR    folder for builds and findings (kept if given)
   CC=clang       a clang with libFuzzer          CFLAGS=-O1
 TEXT
 }

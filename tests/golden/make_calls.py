@@ -43,13 +43,13 @@ torch.linalg.vector_norm(torch.ones([3]), 2, dtype=torch.complex64)
 torch.linalg.vector_norm(torch.ones([3], dtype=torch.complex64), 2, dtype=torch.float32)
 torch.ops.aten.nll_loss(torch.ones([3]), torch.tensor([1, 2]))
 torch.ops.aten.nll_loss_backward(torch.ones([]), torch.ones([2, 3]), torch.tensor([1, 2]), None, 1, -100, torch.ones([2]))  ## expected total_weight to be a single element tensor, got: 2 elements
-torch.ops.aten.nll_loss_backward(torch.ones([2]), torch.ones([2, 3]), torch.tensor([1, 2]), None, 1, -100, torch.ones([]))  ## Expected a single element grad_output tensor for grad_output, but got: [2]
-torch.ops.aten.nll_loss_backward(torch.ones([3]), torch.ones([2, 3]), torch.tensor([1, 2]), None, 0, -100, torch.ones([]))  ## Expected a tensor of target's size for grad_output, but got: [3]
+torch.ops.aten.nll_loss_backward(torch.ones([2]), torch.ones([2, 3]), torch.tensor([1, 2]), None, 1, -100, torch.ones([]))
+torch.ops.aten.nll_loss_backward(torch.ones([3]), torch.ones([2, 3]), torch.tensor([1, 2]), None, 0, -100, torch.ones([]))  ## Expected a grad_output tensor of target's size, but got: [3]
 torch.ops.aten.poisson_nll_loss(torch.tensor([0.5, 1., 2., -1.]), torch.tensor([0.5, 1., 3., 7.]), True, True, 1e-8, 0)
 torch.ops.aten.poisson_nll_loss(torch.tensor([0.5, 1., 2., 4.]), torch.tensor([0., 1.5, 3., 7.]), False, True, 1e-8, 1)
 torch.ops.aten.multilabel_margin_loss(torch.tensor(0.5), torch.tensor(0))
 torch.ops.aten.multilabel_margin_loss(torch.tensor(0.5), torch.tensor(-1))
-torch.ops.aten.multilabel_margin_loss(torch.ones([2, 3]), torch.zeros([2, 2], dtype=torch.int64))  ## expected a vector or matrix that is not empty and a target of its size in int64
+torch.ops.aten.multilabel_margin_loss(torch.ones([2, 3]), torch.zeros([2, 2], dtype=torch.int64))  ## expected a vector or matrix that is not empty and an int64 target with the same sizes, but got [2, 3] and Long[2, 2]
 torch.ops.aten.rrelu_with_noise(torch.ones([3]).requires_grad_(), torch.ones([3]), out=torch.ones([3]))
 torch.ops.aten.leaky_relu_backward(torch.ones([2]), torch.ones([2]), -0.5, True)
 torch.ops.aten.elu_backward(torch.ones([2]), -0.5, 1.0, 1.0, True, torch.ones([2]))
@@ -60,12 +60,12 @@ torch.ctc_loss(torch.zeros([4, 2, 3]), torch.tensor([[1, 2], [1, 2]]), [4, 4], [
 torch.ctc_loss(torch.zeros([4, 2, 3]), torch.tensor([1, 2, 1, 2]), [4, 4], [2, 1], 0, 1)  ## Expected tensor to have size 3 at dimension 0, but got size 4 for argument #2 'targets'
 torch.ctc_loss(torch.zeros([4, 2, 3], dtype=torch.int64), torch.tensor([[1, 2], [1, 2]]), [4, 4], [2, 2], 0, 1)  ## expected log_probs [T, N, C] of float or double, but got 3 dimensions of Long
 torch.ctc_loss(torch.zeros([4, 2, 3]), torch.tensor([[1., 2.], [1., 2.]]), [4, 4], [2, 2], 0, 1)
-torch.ops.aten._ctc_loss(torch.zeros([4, 2, 3]), torch.tensor([[1., 2.], [1., 2.]]), [4, 4], [2, 2], 0)[0]  #! expected targets of int32 or int64, but got Float
-torch.ctc_loss(torch.zeros([4, 2, 3]), torch.tensor([[[1], [2]], [[1], [2]]]), [4, 4], [2, 2], 0, 1)  ## expected targets [N, S] or one behind the other, but got 3 dims
+torch.ops.aten._ctc_loss(torch.zeros([4, 2, 3]), torch.tensor([[1., 2.], [1., 2.]]), [4, 4], [2, 2], 0)[0]  #! expected targets of dtype int32 or int64, but got Float
+torch.ctc_loss(torch.zeros([4, 2, 3]), torch.tensor([[[1], [2]], [[1], [2]]]), [4, 4], [2, 2], 0, 1)  ## expected targets [2, S] or [sum of target_lengths], but got [2, 2, 1]
 torch.ctc_loss(torch.zeros([4, 2, 3]), torch.tensor([[1, 2], [1, 2]]), [4, 4], [2, 2], 3, 1)
 torch.ctc_loss(torch.zeros([4, 2, 3]), torch.tensor([[1, 2], [1, 2]]), [4, 4], [2, 2], -1, 1)
-torch.ops.aten._ctc_loss_backward(torch.ones([2]), torch.zeros([4, 2, 3]), torch.tensor([[1, 2], [1, 2]]), [4, 4], [2, 2], torch.ones([2]), torch.ones([2, 4, 3]), 0)  #! grad, neg_log_likelihood and log_alpha are not of the sizes that _ctc_loss gave
-x = torch.zeros([4, 2, 3]).requires_grad_(); y = torch.ctc_loss(x, torch.tensor([[1, 2], [1, 2]]), [4, 4], [2, 2], 0, 1); g = torch.autograd.grad([y], [x], create_graph=True)[0]; assert g is not None; g.sum().backward(); return y  ## ctc_loss has no second derivative
+torch.ops.aten._ctc_loss_backward(torch.ones([2]), torch.zeros([4, 2, 3]), torch.tensor([[1, 2], [1, 2]]), [4, 4], [2, 2], torch.ones([2]), torch.ones([2, 4, 3]), 0)  #! grad, neg_log_likelihood and log_alpha must have the sizes of the results of _ctc_loss
+x = torch.zeros([4, 2, 3]).requires_grad_(); y = torch.ctc_loss(x, torch.tensor([[1, 2], [1, 2]]), [4, 4], [2, 2], 0, 1); g = torch.autograd.grad([y], [x], create_graph=True)[0]; assert g is not None; g.sum().backward(); return y  ## the derivative for '_ctc_loss_backward' is not implemented
 torch.ops.aten._ctc_loss(torch.log_softmax(torch.arange(24).view(4, 2, 3) * 0.25, 2), torch.tensor([[1, 2], [2, 1]]), torch.tensor([4, 3]), torch.tensor([2, 1]))[0]
 x = torch.log_softmax(torch.arange(24).view(4, 2, 3) * 0.25, 2); t = torch.tensor([[1, 2], [2, 1]]); a, b = torch.ops.aten._ctc_loss(x, t, torch.tensor([4, 3]), torch.tensor([2, 1])); return torch.ops.aten._ctc_loss_backward(torch.tensor([1., 2.]), x, t, torch.tensor([4, 3]), torch.tensor([2, 1]), a, b, 0)
 torch.linspace(0, 1, 3, dtype=torch.complex32)
@@ -110,15 +110,15 @@ torch.histogramdd(torch.ones([2, 1]), [2], range=[3., 1.])[0]  ## min should not
 torch.histogramdd(torch.ones([2, 1]), [torch.ones([1, 1])])[0]  ## bins tensor should have one dimension, and at least one element, but got 2 dimensions and 1 elements
 torch.histogramdd(torch.ones([2, 1]), [torch.ones([2], dtype=torch.float64)])[0]  ## input tensor and bins tensors should have the same dtype, but got input with dtype Float and bins for dimension 0 with dtype Double
 torch.histogramdd(torch.ones([2, 1]), [torch.ones([0])])[0]  ## bins tensor should have one dimension, and at least one element, but got 1 dimensions and 0 elements
-torch.histogramdd(torch.ones([2, 70]), 2)[0]  ## 70 columns are more than 64
-torch.segment_reduce(torch.ones([3]), 'sum', offsets=torch.ones([0], dtype=torch.int64))  ## Expected offsets to have an end
+torch.histogramdd(torch.ones([2, 70]), 2)[0]  ## a histogram has at most 64 dimensions, but the input has 70 columns
+torch.segment_reduce(torch.ones([3]), 'sum', offsets=torch.ones([0], dtype=torch.int64))  ## Expected offsets to have an element or more along axis
 torch.nn.functional.embedding_bag(torch.tensor([0, 1]), torch.zeros([3, 2]), torch.tensor([0]), sparse=True)
-torch.ops.aten.embedding_dense_backward(torch.ones([]), torch.tensor([0]), 3, -1, False)  ## expected grad_output with dimensions
+torch.ops.aten.embedding_dense_backward(torch.ones([]), torch.tensor([0]), 3, -1, False)  ## expected grad_output with one dimension or more
 torch.ops.aten.embedding_backward(torch.ones([2, 2]), torch.tensor([0, 2]), 3, -1, False, False)
 torch.nn.functional.one_hot(torch.zeros([0], dtype=torch.int64))
-torch.ops.aten.native_group_norm_backward(torch.ones([2, 4, 3]), torch.ones([2, 4, 3]), torch.ones([2, 1]), torch.ones([2, 2]), None, 2, 4, 3, 2, [True, True, True])[0]  ## grad_out, mean and rstd do not have the sizes of the forward
-torch.ops.aten.native_batch_norm_backward(torch.ones([2, 3]), torch.ones([2, 3]), None, None, None, None, None, True, 1e-5, [True, True, True])[0]  #! the statistics are missing
-torch.ops.aten.native_batch_norm_backward(torch.ones([2, 3]), torch.ones([2, 3]), None, None, None, None, None, False, 1e-5, [True, True, True])[0]  #! the statistics are missing
+torch.ops.aten.native_group_norm_backward(torch.ones([2, 4, 3]), torch.ones([2, 4, 3]), torch.ones([2, 1]), torch.ones([2, 2]), None, 2, 4, 3, 2, [True, True, True])[0]  ## grad_out must have the sizes of input, and mean and rstd 4 elements each
+torch.ops.aten.native_batch_norm_backward(torch.ones([2, 3]), torch.ones([2, 3]), None, None, None, None, None, True, 1e-5, [True, True, True])[0]  #! save_mean and save_invstd must be given if train is true
+torch.ops.aten.native_batch_norm_backward(torch.ones([2, 3]), torch.ones([2, 3]), None, None, None, None, None, False, 1e-5, [True, True, True])[0]  #! running_mean and running_var must be given if train is false
 torch.ops.aten.batch_norm_backward(torch.arange(6.).view(2, 3), torch.tensor([[1., 2., 5.], [3., -1., 2.]]), torch.tensor([1., 2., 3.]), None, None, torch.tensor([2., 0.5, 3.5]), torch.tensor([1., 0.5, 0.25]), True, 1e-5, [True, True, True], torch.ones([0]))[0]
 torch.logsumexp(torch.tensor([[1, 2], [3, 4]]), 1)
 torch.logsumexp(torch.zeros([0, 2], dtype=torch.complex64), 1).real
@@ -140,8 +140,8 @@ torch.istft(torch.ones([5, 0], dtype=torch.complex64), 8, window=torch.ones([8])
 torch.istft(torch.ones([5, 3], dtype=torch.complex64), 8, window=torch.ones([8]), return_complex=True)
 torch.einsum('i.j->ij', [torch.ones([2, 3])])
 torch.einsum('......->', [torch.ones([2, 3])])
-torch.einsum('i...j->i.j', [torch.ones([2, 3])])  ## einsum(): found '.' for the output, 0 that is not part of any ellipsis
-torch.einsum('i...j->......', [torch.ones([2, 3])])  ## einsum(): found '.' for the output, 0 for which an ellipsis was already found
+torch.einsum('i...j->i.j', [torch.ones([2, 3])])  ## einsum(): found '.' for output that is not part of any ellipsis
+torch.einsum('i...j->......', [torch.ones([2, 3])])  ## einsum(): found '.' for output for which an ellipsis was already found
 torch.einsum('i1->i', [torch.ones([2, 3])])
 torch.einsum('ij->1', [torch.ones([2, 3])])
 torch.einsum('ij', [torch.ones([2, 3]), torch.ones([2])])
@@ -159,31 +159,31 @@ torch.zeros([3]).index_reduce(0, torch.tensor([1]), torch.ones([1]), 'sum')  ## 
 torch.add(torch.ones([2]), torch.ones([2]), alpha=1j)
 torch.ops.aten.pow(torch.tensor([2. + 1j]), 2.5 + 1j).real
 x = torch.tensor([2. + 1j, -1. + 0.5j], dtype=torch.complex128).requires_grad_(); y = torch.pow(x, 2. + 1j); (y * y.conj()).real.sum().backward(); return torch.view_as_real(torch.ops.aten.detach(x.grad))
-torch.ops.aten.fill_(torch.ones([2], dtype=torch.int8), 300)  ## value cannot be converted to type Char without overflow
+torch.ops.aten.fill_(torch.ones([2], dtype=torch.int8), 300)
 torch.bitwise_and(torch.ones([2], dtype=torch.uint8), 300)
 torch.ops.aten._foreach_add_([torch.ones([2])], [torch.ones([3, 2])])
-torch.ones([2]).masked_scatter_(torch.ones([3, 2], dtype=torch.bool), torch.ones([6]))  ## output with shape doesn't match the broadcast shape of the mask
+torch.ones([2]).masked_scatter_(torch.ones([3, 2], dtype=torch.bool), torch.ones([6]))  ## output with shape [2] doesn't match the broadcast shape [3, 2]
 torch.ones([2]).masked_fill_(torch.ones([3, 2], dtype=torch.bool), 1.0)
 torch.acos(torch.tensor([2. + 0j, -3. - 0j, 0.5 + 1e38j])).real
 torch.view_as_real(torch.acos(torch.tensor([0.5 + 1e300j, -1e300 - 1e300j, 1e300 + 0j], dtype=torch.complex128)))
 torch.view_as_real(torch.atanh(torch.tensor([0.5 + 1e300j, -1e300 - 1e300j], dtype=torch.complex128)))
 torch.view_as_real(torch.logaddexp(torch.tensor([complex(float('inf'), 0.), complex(float('-inf'), 0.)]), torch.tensor([complex(float('inf'), 0.), complex(float('-inf'), 1.)])))
-torch.gru(torch.ones([4, 3]), torch.tensor([2, 1, 1]), torch.zeros([1, 3, 2]), [torch.ones([6, 3]), torch.ones([6, 2]), torch.ones([6]), torch.ones([6])], True, 1, 0.0, False, False)[0]  ## hidden states are of 3 examples, the first of batch_sizes is 2
+torch.gru(torch.ones([4, 3]), torch.tensor([2, 1, 1]), torch.zeros([1, 3, 2]), [torch.ones([6, 3]), torch.ones([6, 2]), torch.ones([6]), torch.ones([6])], True, 1, 0.0, False, False)[0]  ## hidden states have 3 examples, but batch_sizes[0] is 2
 torch.gru(torch.arange(12.).view(4, 3) * 0.1, torch.tensor([2, 1, 1]), torch.zeros([1, 2, 2]), [torch.arange(18.).view(6, 3) * 0.05, torch.ones([6, 2]) * 0.2, torch.ones([6]), torch.ones([6])], True, 1, 0.0, False, False)[0]
 torch.rnn_tanh(torch.arange(12.).view(4, 3) * 0.1, torch.tensor([2, 1, 1]), torch.zeros([1, 2, 2]), [torch.arange(6.).view(2, 3) * 0.05, torch.ones([2, 2]) * 0.2, torch.ones([2]), torch.ones([2])], True, 1, 0.0, False, False)[0]
 torch.rnn_relu(torch.arange(12.).view(4, 3) * 0.1, torch.tensor([2, 1, 1]), torch.zeros([2, 2, 2]), [torch.arange(6.).view(2, 3) * 0.05, torch.ones([2, 2]) * 0.2, torch.ones([2]), torch.ones([2]), torch.ones([2, 2]), torch.ones([2, 2]), torch.ones([2]), torch.ones([2])], True, 2, 1.0, True, False)[0]
-torch.gru(torch.ones([4, 3]), torch.tensor([2., 1., 1.]), torch.zeros([1, 2, 2]), [torch.ones([6, 3]), torch.ones([6, 2]), torch.ones([6]), torch.ones([6])], True, 1, 0.0, False, False)[0]  ## batch_sizes must be a one-dimensional int64 tensor on cpu, not empty
-torch._pack_padded_sequence(torch.ones([3, 2, 1]), torch.tensor([[3, 2]]), False)[0]  ## lengths must be a one-dimensional int64 tensor on cpu, not empty
+torch.gru(torch.ones([4, 3]), torch.tensor([2., 1., 1.]), torch.zeros([1, 2, 2]), [torch.ones([6, 3]), torch.ones([6, 2]), torch.ones([6]), torch.ones([6])], True, 1, 0.0, False, False)[0]  ## batch_sizes must be a one-dimensional int64 tensor on cpu and must not be empty
+torch._pack_padded_sequence(torch.ones([3, 2, 1]), torch.tensor([[3, 2]]), False)[0]  ## lengths must be a one-dimensional int64 tensor on cpu and must not be empty
 torch._pad_packed_sequence(torch.arange(4.).view(4, 1), torch.tensor([2, 1, 1]), False, 9.0, 5)[0]
 torch._pad_packed_sequence(torch.arange(4.).view(4, 1), torch.tensor([2, 1, 1]), True, 9.0, 5)[0]
-torch.ops.aten._pack_padded_sequence_backward(torch.arange(3.).view(3, 1), [3, 2, 1], torch.tensor([2, 1, 1]), False)  ## grad, input_size and batch_sizes do not fit
+torch.ops.aten._pack_padded_sequence_backward(torch.arange(3.).view(3, 1), [3, 2, 1], torch.tensor([2, 1, 1]), False)  ## grad must have 4 rows, the sum of batch_sizes, and input_size 3 elements, at least 3 steps and 2 examples
 torch.ops.torchvision.nms(torch.ones([2, 4]), torch.ones([2, 1]), 0.5)  #! scores should be a 1d tensor, got 2D
 torch.ops.torchvision.nms(torch.ones([2, 4], dtype=torch.int64), torch.ones([2], dtype=torch.int64), 0.5)  #! "nms_kernel" not implemented for 'Long'
 torch.ops.torchvision.nms(torch.ones([2, 3]), torch.ones([2]), 0.5)  #! boxes should have 4 elements in dimension 1, got 3
 torch.ops.torchvision.nms(torch.ones([2, 4]), torch.ones([2], dtype=torch.float64), 0.5)  #! dets should have the same type as scores
-torch.ops.torchvision.roi_align(torch.ones([2, 3, 4]), torch.ones([1, 5]), 1.0, 2, 2, 2, False)  #! input must have 4 dims, and has 3
-torch.ops.torchvision.roi_align(torch.ones([1, 2, 3, 4], dtype=torch.int64), torch.ones([1, 5], dtype=torch.int64), 1.0, 2, 2, 2, False)  #! input and rois must be of floating dtypes
-torch.ops.torchvision._roi_align_backward(torch.ones([1, 2, 3, 4]), torch.zeros([1, 5]), 1.0, 2, 2, 1, 2, 3, 4, 2, False)  #! grad has other sizes than roi_align's result
+torch.ops.torchvision.roi_align(torch.ones([2, 3, 4]), torch.ones([1, 5]), 1.0, 2, 2, 2, False)  #! input must have 4 dimensions, but has 3
+torch.ops.torchvision.roi_align(torch.ones([1, 2, 3, 4], dtype=torch.int64), torch.ones([1, 5], dtype=torch.int64), 1.0, 2, 2, 2, False)  #! input and rois must be floating point, but are Long and Long
+torch.ops.torchvision._roi_align_backward(torch.ones([1, 2, 3, 4]), torch.zeros([1, 5]), 1.0, 2, 2, 1, 2, 3, 4, 2, False)  #! grad must have the sizes of roi_align's result, [1, 2, 2, 2], but has [1, 2, 3, 4]
 '''
 # Reductions of so many elements that parts of them are reduced each by itself.
 MANY = 'x = torch.arange(300000).mul(7919).remainder(99991).sub(50000).to(torch.%s); '

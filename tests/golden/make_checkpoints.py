@@ -127,14 +127,14 @@ FOREIGN = {'args': '<argparse.Namespace>', 'date': '<datetime.datetime>', 'path'
            'settings': '<__main__.Settings>', 'steps': '<__main__.Steps>', 'slots': '<__main__.Slots>', 'keywords': 'which is not one of',
            'old': '<__main__.OldStyle>', 'deque': '<collections.deque>', 'partial': '<functools.partial>',
            'decimal': '<decimal.Decimal>', 'point': '<__main__.Point>', 'class': "<class 'argparse.Namespace'>", 'print': 'print',
-           'list/1': '<argparse.Namespace>', 'loop/0': '<__main__.Slots>', 'holding': 'there are tensors in it',
-           'module': 'Linear>, which is not one of the classes and functions that are data; there are tensors in it'}
-STRANGE = {'sparse': '_rebuild_sparse_tensor, which is not read here', 'meta': '_rebuild_meta_tensor_no_storage, which',
-           'quantized': '_rebuild_qtensor, which is not',
+           'list/1': '<argparse.Namespace>', 'loop/0': '<__main__.Slots>', 'holding': 'it contains tensors',
+           'module': 'Linear>, which is not one of the classes and functions that can be read; it contains tensors'}
+STRANGE = {'sparse': '_rebuild_sparse_tensor, which cannot be read', 'meta': '_rebuild_meta_tensor_no_storage, which',
+           'quantized': '_rebuild_qtensor, which cannot be read',
            'bytes': '_codecs.encode, which', 'array': 'an array of NumPy',
-           'most': 'more than 64 bits', 'word': 'multiarray.scalar, which is not', 'day': 'multiarray.scalar, which is not'}
+           'most': 'more than 64 bits', 'word': 'multiarray.scalar, which cannot be read', 'day': 'multiarray.scalar, which cannot be read'}
 VALUES['settings'] = {'args': argparse.Namespace(lr=0.1), 'model': {'w': torch.ones(2), 'b': torch.zeros(1)}, 'ema': torch.ones(3)}
-STRANGE['settings/args'] = '<argparse.Namespace>, which is not one of the classes and functions that are data: the other'
+STRANGE['settings/args'] = '<argparse.Namespace>, which is not one of the classes and functions that can be read: the other'
 VALUES.update(module=layer, function={'f': print}, layer={'m': 1, 'l': torch.nn.ReLU()})
 STRANGE.update({'foreign/' + k: v for k, v in FOREIGN.items()})
 STRANGE.update({'module/': 'torch.nn.modules.linear.Linear', 'function/f': 'print', 'layer/l': 'torch.nn.modules.activation.ReLU'})
@@ -166,7 +166,7 @@ def show(path, x, out, name=''):
         elif isinstance(x, bool):
             kind, text = 'bool', str(int(x))
         elif isinstance(x, int) and x.bit_length() > 63:
-            kind, text = 'strange', 'an integer of more than 64 bits'
+            kind, text = 'strange', 'the integer has more than 64 bits'
         elif isinstance(x, int):
             kind, text = 'int', str(x)
         elif isinstance(x, float):
@@ -296,22 +296,22 @@ for i in range(20):
 long, key = {'x': 1}, 'y' * 5000
 for i in range(90):
     long = {key: long, 'z': long}
-bad('loop', pickled({'x': loop}), 'within each other more than 100 deep')
-bad('deep', pickled(deep), 'within each other more than 100 deep')
-bad('wide', pickled(wide), 'so much from a pickle of')
-bad('long', pickled(long), 'so much from a pickle of')
-bad('memo', {'data.pkl': b'\x80\x02]r' + struct.pack('<I', 1 << 30) + b'.'}, 'a memo of 1073741824 entries after')
+bad('loop', pickled({'x': loop}), 'nested more than 100 deep')
+bad('deep', pickled(deep), 'nested more than 100 deep')
+bad('wide', pickled(wide), 'makes too many objects')
+bad('long', pickled(long), 'makes too many objects')
+bad('memo', {'data.pkl': b'\x80\x02]r' + struct.pack('<I', 1 << 30) + b'.'}, 'the memo would have 1073741824 entries after')
 bad('blank', {'data.pkl': b''}, 'the pickle ends within an opcode')
-bad('bomb', {'data.pkl': b'\x80\x02](' + b'N' * 500000 + b'e.'}, 'bytes packed in', method=zipfile.ZIP_DEFLATED)
-bad('order', dict(entries_of(base), byteorder=b'middle'), 'a byte order that is neither')
+bad('bomb', {'data.pkl': b'\x80\x02](' + b'N' * 500000 + b'e.'}, 'bytes cannot be compressed to', method=zipfile.ZIP_DEFLATED)
+bad('order', dict(entries_of(base), byteorder=b'middle'), 'the byte order is neither')
 one = entries_of(base[:6].clone())
 bad('short', dict(one, **{'data/0': one['data/0'][:-1]}), 'reaches beyond its storage of 6 elements in 23 bytes')
-bad('longer', dict(one, **{'data/0': one['data/0'] + bytes(4)}), "the tensor '' has a storage of 6 elements, which takes 28 bytes")
-bad('far_longer', dict(one, **{'data/0': one['data/0'] + bytes(100000)}), 'which takes 100024 bytes', method=zipfile.ZIP_DEFLATED)
+bad('longer', dict(one, **{'data/0': one['data/0'] + bytes(4)}), "the tensor '' has a storage of 6 elements, but the storage has 28 bytes")
+bad('far_longer', dict(one, **{'data/0': one['data/0'] + bytes(100000)}), 'but the storage has 100024 bytes', method=zipfile.ZIP_DEFLATED)
 bad('negative', dict(one, **{'data.pkl': one['data.pkl'].replace(b'QK\x00', b'QJ\xff\xff\xff\xff')}), 'reaches beyond')
 bad('none', {'data.pkl': one['data.pkl']}, "the storage 'archive/data/0' is not in the file")
 bad('class', dict(one, **{'data.pkl': one['data.pkl'].replace(b'ctorch\nFloatStorage', b'ctorch\nSize')}),
-    'a storage of torch.Size, which is no class')
+    'a storage has the class torch.Size, which is not a class')
 bad('script', {'data.pkl': b'\x80\x02c__torch__.M\nNet\n)\x81.'}, 'this is a TorchScript program')
 
 
@@ -324,4 +324,4 @@ def one_in_another(data):
 
 
 bad('overlap', OrderedDict([('data/0', one['data/0']), ('data/1', one['data/0']), ('data.pkl', one['data.pkl'])]),
-    'there is other data up to byte', one_in_another)
+    'other data reaches to byte', one_in_another)

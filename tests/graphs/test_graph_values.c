@@ -13,16 +13,16 @@ TEST(lists_from_c) {
     CHECK_INT(opd_list_count(list), 2);
     CHECK_INT(opd_list_at(list, 1).u.i, 5);
     CHECK_INT(opd_list_set(list, 2, opd_value_int(5)), -1);
-    CHECK_ERROR(OPD_ERROR_INDEX, "opd_list_set: place 2 of 2 elements");
+    CHECK_ERROR(OPD_ERROR_INDEX, "opd_list_set: there is no element 2 in a list of 2 elements");
     CHECK_INT(opd_list_set(list, 0, opd_value_str("a")), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "str");
     CHECK_INT(opd_list_append(list, opd_value_float(2.5)), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "float");
     CHECK_INT(opd_list_at(list, 0).u.i, 1);
     CHECK_INT(opd_list_at(list, -3).tag, OPD_TAG_NONE);
-    CHECK_ERROR(OPD_ERROR_INDEX, "place -3 of 2 elements");
+    CHECK_ERROR(OPD_ERROR_INDEX, "there is no element -3 in a list of 2 elements");
     CHECK_INT(opd_list_new(OPD_TAG_STR).tag, OPD_TAG_NONE);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "is no tag of a list");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "is not the tag of a list");
     CHECK_INT(opd_list_append(opd_value_int(1), opd_value_int(1)), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_list_append");
     CHECK_INT(opd_list_count(opd_value_int(1)), -1);
@@ -36,7 +36,7 @@ TEST(lists_from_c) {
     many = opd_value_tensors(two, 2);
     CHECK(opd_list_at(many, 1).tag == OPD_TAG_TENSOR && opd_list_at(many, 1).u.t == two[1]);
     CHECK_INT(opd_list_at(many, 2).tag, OPD_TAG_NONE);
-    CHECK_ERROR(OPD_ERROR_INDEX, "opd_list_at: place 2 of 2 elements");
+    CHECK_ERROR(OPD_ERROR_INDEX, "opd_list_at: there is no element 2 in a list of 2 elements");
 }
 TEST(strings_tuples_and_dicts_from_c) {
     const opd_value parts[] = {opd_value_int(1), opd_value_str("a")};
@@ -48,7 +48,7 @@ TEST(strings_tuples_and_dicts_from_c) {
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_string_new: the text is NULL");
     CHECK(opd_string_text(&tuple, NULL) == NULL && opd_ok());
     CHECK_INT(opd_tuple_new(NULL, 1).tag, OPD_TAG_NONE);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_tuple_new: the elements are NULL");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_tuple_new: the pointer to the elements is NULL");
     CHECK(opd_tuple_name(tuple, 0) == NULL && opd_tuple_name(dict, 0) == NULL && opd_ok());
     CHECK_INT(opd_list_count(tuple), 2);
     CHECK_INT(opd_dict_set(dict, opd_value_str("k"), tuple), 0);
@@ -122,13 +122,13 @@ static const struct { const char *type, *constant, *want; } constants[] = {
     {"int[]", "[1 2]", "!expected ','"},
     {"(int, str)", "(1, \"a\", 2)", "!the tuple has more elements"},
     {"(int, str)", "(1)", "!the tuple has fewer elements"},
-    {"(int, str)", "(1, 2)", "!the constant is not of its type"},
+    {"(int, str)", "(1, 2)", "!the constant does not have its type"},
     {"Dict(str, int)", "{\"a\", 1}", "!expected ':'"},
     {"Dict(str, int)", "{\"a\": }", "!"},
     {"Dict(str, int)", "{1: 1}", "!"},
     {"Dict(str, int)", "{\"a\": \"b\"}", "!"},
     {"Dict(str, int)", "[1]", "!expected '{'"},
-    {"int", "2.5", "!the constant is not of its type"},
+    {"int", "2.5", "!the constant does not have its type"},
     {"int", "\"a\"", "!"},
     {"str", "1", "!"},
     {"bool[]", "[2, 0]", "[True, False]"},

@@ -245,8 +245,8 @@ static int reads(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     return 1;
 }
 TEST(what_cannot_be_traced_is_said) {
-    static const char *const says[] = {"a result of aten::exp, was asked for outside of a kernel",
-        "a result of aten::sum, was asked for outside of a kernel", "didn't return any values!",
+    static const char *const says[] = {"a result of aten::exp, was read outside of a kernel",
+        "a result of aten::sum, was read outside of a kernel", "didn't return any values!",
         "did not have observable data dependence with trace inputs", "Tracing can't be nested", "of my own",
         "Cannot insert a Tensor that requires grad as a constant"};
     opd_tensor *x = numbers(opd_ints_of(two_three, 2)), *none = NULL;
@@ -430,49 +430,49 @@ TEST(wrong_steps_say_so_and_change_nothing) {
     WRONG(opd_graph_call_op(g, opd_find("aten::exp"), v, 4, out, 1) >= 0,
           "aten::exp() Expected at most 1 argument(s) but received 4 argument(s).");
     WRONG(opd_graph_call(g, "gone::op", v, 1, out, 1) >= 0, "there is no operator gone::op");
-    WRONG(opd_graph_call(g, NULL, v, 1, out, 1) >= 0, "the operator's name is NULL");
+    WRONG(opd_graph_call(g, NULL, v, 1, out, 1) >= 0, "the name of the operator is NULL");
     WRONG(opd_graph_call_op(g, NULL, v, 1, out, 1) >= 0, "the operator is NULL");
-    WRONG(opd_graph_call(g, "aten::exp", NULL, 1, out, 1) >= 0, "the values are NULL");
-    WRONG(opd_graph_call(g, "aten::exp", v, -1, out, 1) >= 0, "the values are NULL");
-    WRONG(opd_graph_call(g, "aten::exp", v, 1, NULL, 1) >= 0, "the results are NULL");
+    WRONG(opd_graph_call(g, "aten::exp", NULL, 1, out, 1) >= 0, "the pointer to the values is NULL");
+    WRONG(opd_graph_call(g, "aten::exp", v, -1, out, 1) >= 0, "the pointer to the values is NULL");
+    WRONG(opd_graph_call(g, "aten::exp", v, 1, NULL, 1) >= 0, "the pointer to the results is NULL");
     v[1] = NULL;
     WRONG(opd_graph_call(g, "aten::mm", v, 2, out, 1) >= 0, "aten::mm() is missing value for argument 'mat2'.");
     v[1] = foreign;
-    WRONG(opd_graph_call(g, "aten::mm", v, 2, out, 1) >= 0, "value 1 is not one of this graph");
+    WRONG(opd_graph_call(g, "aten::mm", v, 2, out, 1) >= 0, "value 1 is not a value of this graph");
     v[1] = gone;
-    WRONG(opd_graph_call(g, "aten::mm", v, 2, out, 1) >= 0, "value 1 is not one of this graph");
-    WRONG(opd_graph_list(g, "Tensor", v + 2, 2), "element 0 of the list is not of its type");
-    WRONG(opd_graph_list(g, "int", v, 1), "element 0 of the list is not of its type");
+    WRONG(opd_graph_call(g, "aten::mm", v, 2, out, 1) >= 0, "value 1 is not a value of this graph");
+    WRONG(opd_graph_list(g, "Tensor", v + 2, 2), "element 0 of the list does not have the type of the list");
+    WRONG(opd_graph_list(g, "int", v, 1), "element 0 of the list does not have the type of the list");
     WRONG(opd_graph_list(g, "thing", v, 1), "there are no lists of 'thing'");
     WRONG(opd_graph_list(g, NULL, v, 1), "there are no lists of ''");
-    WRONG(opd_graph_list(g, "Tensor", v, -1), "the values are NULL");
-    WRONG(opd_graph_unpack(g, x, out, 2) == 0, "prim::ListUnpack takes one list of tensors");
-    WRONG(opd_graph_unpack(g, ints, out, 2) == 0, "prim::ListUnpack takes one list of tensors");
-    WRONG(opd_graph_unpack(g, list, NULL, 2) == 0, "the parts are NULL");
+    WRONG(opd_graph_list(g, "Tensor", v, -1), "the pointer to the values is NULL");
+    WRONG(opd_graph_unpack(g, x, out, 2) == 0, "prim::ListUnpack must have one input, a list of tensors");
+    WRONG(opd_graph_unpack(g, ints, out, 2) == 0, "prim::ListUnpack must have one input, a list of tensors");
+    WRONG(opd_graph_unpack(g, list, NULL, 2) == 0, "the pointer to the elements is NULL");
     WRONG(opd_graph_unpack(g, NULL, out, 2) == 0, "value 0 is NULL");
     WRONG(opd_graph_constant(g, opd_value_tensor(leaf)), "Cannot insert a Tensor that requires grad as a constant");
     WRONG(opd_graph_constant(g, opd_value_tensors(&leaf, 1)), "Cannot insert a Tensor that requires grad as a constant");
     WRONG(opd_graph_constant(g, opd_value_default()), "cannot be a constant");
     WRONG(opd_graph_constant(g, opd_value_ints(NULL, 3)), "cannot be a constant");
     WRONG(opd_graph_constant(g, opd_value_object(g)), "cannot be a constant");
-    WRONG(opd_graph_input(g, "1x", NULL), "'1x' is no name");
-    WRONG(opd_graph_input(g, "a b", NULL), "'a b' is no name");
+    WRONG(opd_graph_input(g, "1x", NULL), "'1x' is not a name");
+    WRONG(opd_graph_input(g, "a b", NULL), "'a b' is not a name");
     WRONG(opd_graph_input(g, NULL, "int"), "the value cannot have the type 'int'");
-    WRONG(opd_graph_input(g, NULL, "Float(2, strides=[1, 1])"), "opd_graph_input: more strides than sizes");
-    WRONG(opd_graph_input(g, NULL, "Float(2) x"), "text behind the type: ' x'");
+    WRONG(opd_graph_input(g, NULL, "Float(2, strides=[1, 1])"), "opd_graph_input: there are more strides than sizes");
+    WRONG(opd_graph_input(g, NULL, "Float(2) x"), "there is more text after the type: ' x'");
     WRONG(opd_graph_describe(g, one, NULL, "float") == 0, "the value cannot have the type 'float'");
-    WRONG(opd_graph_describe(g, foreign, "z", NULL) == 0, "the value is not one of this graph");
+    WRONG(opd_graph_describe(g, foreign, "z", NULL) == 0, "the value is not a value of this graph");
     WRONG(opd_graph_describe(g, NULL, "z", NULL) == 0, "the value is NULL");
-    WRONG(opd_graph_output(g, &one, 1, false) == 0, "output 0 is no tensor");
-    WRONG(opd_graph_output(g, &gone, 1, false) == 0, "value 0 is not one of this graph");
-    WRONG(opd_graph_output(g, NULL, 1, false) == 0, "the values are NULL");
+    WRONG(opd_graph_output(g, &one, 1, false) == 0, "output 0 is not a tensor");
+    WRONG(opd_graph_output(g, &gone, 1, false) == 0, "value 0 is not a value of this graph");
+    WRONG(opd_graph_output(g, NULL, 1, false) == 0, "the pointer to the values is NULL");
     WRONG(opd_graph_erase(g, one) == 0, " is still used");
-    WRONG(opd_graph_erase(g, gone) == 0, "the value is not one of this graph");
+    WRONG(opd_graph_erase(g, gone) == 0, "the value is not a value of this graph");
     WRONG(opd_graph_erase(g, NULL) == 0, "the value is NULL");
-    WRONG(opd_graph_insert_before(g, foreign) == 0, "the value is not one of this graph");
+    WRONG(opd_graph_insert_before(g, foreign) == 0, "the value is not a value of this graph");
     CHECK_INT(opd_graph_insert_before(g, y), 0);
     v[0] = y;
-    WRONG(opd_graph_call(g, "aten::neg", v, 1, out, 1) >= 0, "value 0 is made behind the place where nodes are inserted");
+    WRONG(opd_graph_call(g, "aten::neg", v, 1, out, 1) >= 0, "value 0 is made after the place where nodes are inserted");
     CHECK_INT(opd_graph_insert_before(g, NULL), 0);
     CHECK_INT(opd_graph_call(g, "aten::neg", v, 1, out, 1), 1);
     CHECK(opd_graph_find(g, "7") == out[0]);      /* no number is lost */
@@ -1081,11 +1081,11 @@ TEST(nothing_is_a_constant_in_silence) {
         opd_graph *g = opd_graph_trace(reads_by, &i, &x, 1, &o);
         if (i >= WEIGHT) { CHECK_OK(); opd_graph_free(g); continue; }
         CHECK(g == NULL);
-        if (!strstr(opd_error_message(), "Register an operator whose kernel reads it (opd_define)")) {
+        if (!strstr(opd_error_message(), "Define an operator whose kernel reads it (opd_define)")) {
             printf("%d: %s\n", i, opd_error_message());
         }
         CHECK(strstr(opd_error_message(), "of a traced tensor, a result of aten::") != NULL);
-        CHECK(strstr(opd_error_message(), "Register an operator whose kernel reads it (opd_define)") != NULL);
+        CHECK(strstr(opd_error_message(), "Define an operator whose kernel reads it (opd_define)") != NULL);
         opd_error_clear();
         heard[0] = 0;
         opd_log_set(hear, NULL);
@@ -1094,7 +1094,7 @@ TEST(nothing_is_a_constant_in_silence) {
         o.allow_constants = false;
         opd_log_set(NULL, NULL);
         CHECK_OK();
-        CHECK(strstr(heard, "is read: what is made of it will be a constant of the graph") != NULL);
+        CHECK(strstr(heard, "is read: values that are computed from it will be constants of the graph") != NULL);
         CHECK_INT(opd_graph_run(g, &x, 1, &y, 1), 1);
         (void)reads_by(&i, &x, 1, &z);
         CHECK(same(y, z));                        /* of these inputs */
@@ -1145,7 +1145,7 @@ TEST(one_tensor_given_twice_is_two_inputs) {
     opd_graph_free(g);
     o.names = bad;
     CHECK(opd_graph_trace(difference, NULL, in, 2, &o) == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "'1a' is no name");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "'1a' is not a name");
 }
 
 //-- check ---------------------------------------------------------------------------------------------------------------
@@ -1265,7 +1265,7 @@ TEST(operators_that_go_or_change_after_the_recording) {
 TEST(texts_that_are_no_graph) {
     static const struct { const char *text, *says; } bad[] = {
         {"", "line 1 of the graph: expected 'graph('"}, {"graph(%x):\n  return (%y)\n", "Cannot find a variable with name 'y'"},
-        {"graph(%1):\n  %1 = aten::exp(%1)\n  return (%1)\n", "the name %1 is there already"},
+        {"graph(%1):\n  %1 = aten::exp(%1)\n  return (%1)\n", "the name %1 is used already"},
         {"graph(%x):\n  %y : int = aten::exp(%x)\n  return (%x)\n",
          "Annotated type int does not match schema type Tensor for operator aten::exp"},
         {"graph(%x):\n  %y : int[] = aten::split(%x, %x)\n  return (%x)\n", "Expected a value of type 'int' for argument"},
@@ -1275,14 +1275,14 @@ TEST(texts_that_are_no_graph) {
         {"graph(%x):\n  %y = aten::nothing(%x)\n  return (%y)\n", "there is no operator aten::nothing"},
         {"graph(%x):\n  %y = aten::add(%x)\n  return (%y)\n", "no overload of aten::add takes these values"},
         {"graph(%x):\n  %y = aten::mm(%x, %x, %x, %x)\n  return (%y)\n", "no overload of aten::mm"},
-        {"graph(%x):\n  %y : int = prim::Constant[value=1.5]()\n  return (%x)\n", "the constant is not of its type"},
+        {"graph(%x):\n  %y : int = prim::Constant[value=1.5]()\n  return (%x)\n", "the constant does not have its type"},
         {"graph(%x):\n  %y : Float(3) = prim::Constant[value=<Tensor>]()\n  return (%x)\n", "save the graph instead"},
         {"graph(%x : Float(2, strides=[1, 1])):\n  return (%x)\n", "more strides than sizes"},
-        {"graph(%x : Float(2, 2, strides=[1])):\n  return (%x)\n", "2 sizes and 1 strides"},
+        {"graph(%x : Float(2, 2, strides=[1])):\n  return (%x)\n", "2 sizes, but 1 strides"},
         {"graph(%x : Float(" STARS_32 STARS_32 "*)):\n  return (%x)\n", "more than 64 dims"},
-        {"graph(%x):\n  %1x = aten::exp(%x)\n  return (%x)\n", "%1x is no name"},
-        {"graph(%x):\n  return (%x)\nmore", "line 3 of the graph: text behind the graph"},
-        {"graph(%x):\n  %l : int[] = prim::ListConstruct(%x)\n  return (%x)\n", "element 0 of the list is not of its type"},
+        {"graph(%x):\n  %1x = aten::exp(%x)\n  return (%x)\n", "%1x is not a name"},
+        {"graph(%x):\n  return (%x)\nmore", "line 3 of the graph: there is more text after the graph"},
+        {"graph(%x):\n  %l : int[] = prim::ListConstruct(%x)\n  return (%x)\n", "element 0 of the list does not have the type of the list"},
         {"graph(%x):\n  %y = prim::If(%x)\n  return (%x)\n", "expected 'block0('"},
         {"graph(%x : wrong):\n  return (%x)\n", "expected a type"}, {"graph(%x", "expected ','"}};
     size_t i;
@@ -1481,7 +1481,7 @@ TEST(what_a_derivative_reads_is_no_silent_constant) {
     opd_graph_free(g);
     (void)opd_tensor_set_requires_grad(x, true);
     CHECK(!opd_graph_trace(by_the_tape, NULL, &x, 1, NULL));
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "MaxPool2dWithIndicesBackward0 reads what was made inside of an operator that is one node");
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "MaxPool2dWithIndicesBackward0 reads a tensor that was made inside of an operator");
 }
 
 /* Formulas that look for zeros do not look while they are recorded: the graph is for other numbers too. */
@@ -1624,7 +1624,7 @@ TEST(a_check_with_other_outputs) {
     memset(&o, 0, sizeof o);
     o.check = true;
     CHECK(!opd_graph_trace(third_is_shorter, &calls, &x, 1, &o));
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the function gave 2 outputs and now gives 1");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the function returned 2 outputs, and 1 outputs when it was called again");
 }
 
 /* A text constant of any length, also of characters that are written as several, comes back from a file; and a print

@@ -125,7 +125,7 @@ TEST(lists_of_nothing) {
     CHECK(opd_cat(opd_tensors_of(&x, -1)) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "argument 'tensors' is a list of -1 elements");
     CHECK(opd_view(x, opd_ints_of(NULL, 2)) == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "argument 'size' is a list of 2 elements at NULL");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "argument 'size' is a list of 2 elements, but its pointer is NULL");
     CHECK(opd_sum_dim(x, opd_ints_of(NULL, -3), false) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "aten::sum.dim_IntList: argument 'dim' is a list of -3 elements");
     CHECK(opd_tensor_new(opd_ints_of(NULL, -1), OPD_FLOAT32) == NULL);
@@ -170,23 +170,23 @@ TEST(arrays_at_null) {
     memset(&kw, 0, sizeof kw);
     v[0] = opd_value_tensor(x);
     CHECK(!opd_call_op(op, NULL, 1));
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "aten::neg(): 1 argument(s) at NULL");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "aten::neg(): the call has 1 argument(s), but the pointer to them is NULL");
     CHECK_INT(opd_call_all(op, r, NULL, 1), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "at NULL");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the pointer to them is NULL");
     CHECK_INT(opd_call_at(op, "CPU", r, NULL, 1), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "at NULL");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the pointer to them is NULL");
     CHECK_INT(opd_call_keywords(op, r, NULL, 1, NULL, 0), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "at NULL");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the pointer to them is NULL");
     CHECK_INT(opd_call_keywords(op, r, v, 0, NULL, 1), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "at NULL");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the pointer to them is NULL");
     CHECK_INT(opd_call_keywords(op, r, v, 1, &kw, 2147483647), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "received 2147483647 argument(s)");
     CHECK(!opd_overloads_resolve(neg, NULL, 1, NULL, 0));
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "at NULL");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the pointer to them is NULL");
     CHECK_INT(opd_overloads_call(neg, r, v, 0, NULL, 1), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "at NULL");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the pointer to them is NULL");
     CHECK(opd_explain(op, NULL, 1, NULL, 9) == 0);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "at NULL");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the pointer to them is NULL");
     memset(v, 0, sizeof v);
     v[0].tag = OPD_TAG_LIST; v[0].n = 2;
     CHECK(!opd_call_op(stack, v, 1));
@@ -199,7 +199,7 @@ TEST(arrays_at_null) {
     CHECK(!opd_tensor_view(x, &two, NULL, 1, 0));
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "strides are NULL");
     CHECK_INT(opd_device_parse("cpu", NULL), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "no room");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the pointer to the result is NULL");
     CHECK_INT(opd_device_parse("cpu", &d), 0);
     opd_scope_close(NULL);
     opd_block_link(NULL);
@@ -334,7 +334,7 @@ TEST(names_that_are_none) {
     size_t i;
     for (i = 0; i < sizeof namespaces / sizeof *namespaces; i++) {
         CHECK(!opd_library_open(OPD_FRAGMENT, namespaces[i], NULL, __FILE__, __LINE__));
-        CHECK_ERROR(OPD_ERROR_REGISTER, "a library's namespace has");
+        CHECK_ERROR(OPD_ERROR_REGISTER, "the namespace of a library must have");
     }
     for (i = 0; i < sizeof names / sizeof *names; i++) {
         CHECK_INT(opd_impl(lib, names[i], k_same), -1);
@@ -346,7 +346,7 @@ TEST(names_that_are_none) {
     CHECK_INT(opd_op_list(&filter, NULL, 0), 0);
     opd_library_close(lib);
     CHECK_INT(opd_key_define(OPD_F_USER_0, "two words"), OPD_KEY_INVALID);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "is no user key, or the name");
+    CHECK_ERROR(OPD_ERROR_REGISTER, "is not a user key (OPD_F_USER_n), or the name");
 }
 
 /* A device that was asked for counts more than where the tensor is. */

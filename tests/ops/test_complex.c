@@ -386,9 +386,9 @@ TEST(conjugates_are_views) {
     CHECK(!opd_is_conj(opd_clone(y)) && !opd_is_conj(opd_contiguous(opd_t(y))) && !opd_is_conj(opd_empty_like(y)) &&
           !opd_is_conj(opd_conj(y)) && !opd_is_conj(opd_mul(y, y)) && !opd_is_conj(opd_resolve_conj(y)));
     CHECK(opd_data(y) == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "conjugated or negated when it is read");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "lazily conjugated or negated view");
     CHECK(opd_data_f64(z) == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "conjugated or negated when it is read");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "lazily conjugated or negated view");
     CHECK(!opd_view_as_real(y));
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "unresolved conjugated tensors");
     CHECK(!opd_view_dtype(y, OPD_FLOAT64));

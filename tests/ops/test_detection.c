@@ -98,10 +98,10 @@ TEST(wrong_boxes_and_regions) {
     CHECK(!roi_align(image, boxes, 0));
     CHECK_ERROR(OPD_ERROR_SHAPE, "rois must have shape as Tensor[K, 5]");
     CHECK(!roi_align(image, opd_ones(OPD_INTS(1, 5), OPD_FLOAT32), 0));
-    CHECK_ERROR(OPD_ERROR_INDEX, "region 0 is of image 1, and there are 1");
+    CHECK_ERROR(OPD_ERROR_INDEX, "rois[0] names image 1, but there are 1 images");
     static const float far[] = {0, 0, 0, 3e38f, 3};
     CHECK(!roi_align(image, opd_tensor_from(far, OPD_INTS(1, 5), OPD_FLOAT32), 1));
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "samples for each bin");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "rows or columns of samples");
 }
 /* Bins are counted in the dtype of the regions, as PyTorch does: 16.1f - 0.1f is 16, and each bin has one sample. */
 TEST(samples_are_counted_in_the_dtype_of_regions) {

@@ -97,15 +97,15 @@ TEST(what_packing_refuses) {
     static const int64_t growing[] = {1, 3, 5}, none[] = {5, 3, 0}, few[] = {5, 3}, many[] = {6, 3, 1};
     opd_tensor *x = numbers(OPD_INTS(STEPS, EXAMPLES, FEATURES), 1), *out[2];
     CHECK_INT(opd__pack_padded_sequence(out, x, lengths_of(growing, 3), false), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "lengths must be at least 1 and never grow, but element 1 is 3");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "lengths must be at least 1 and must not increase, but element 1 is 3");
     CHECK_INT(opd__pack_padded_sequence(out, x, lengths_of(none, 3), false), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "element 2 is 0");
     CHECK_INT(opd__pack_padded_sequence(out, x, lengths_of(few, 2), false), -1);
     CHECK_ERROR(OPD_ERROR_SHAPE, "Expected `len(lengths)` to be equal to batch_size, but got 2 (batch_size=3)");
     CHECK_INT(opd__pack_padded_sequence(out, x, lengths_of(many, 3), false), -1);
-    CHECK_ERROR(OPD_ERROR_SHAPE, "Expected a length of at most 5");
+    CHECK_ERROR(OPD_ERROR_SHAPE, "Expected lengths of at most 5");
     CHECK_INT(opd__pad_packed_sequence(out, x, lengths_of(few, 2), false, opd_value_int(0), -1), -1);
-    CHECK_ERROR(OPD_ERROR_SHAPE, "data must be [8, ...]");
+    CHECK_ERROR(OPD_ERROR_SHAPE, "data must have 8 rows");
     CHECK_INT(opd__pad_packed_sequence(out, numbers(OPD_INTS(8, 2), 1), lengths_of(few, 2), false, opd_value_int(0), 1), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "got total_length=1 and max sequence length being 2");
 }

@@ -147,12 +147,12 @@ TEST(place_of_a_scope_of_a_plugin) {
     CHECK_OR_RETURN(p != NULL);
     t = (opd_tensor *)(intptr_t)opd_call_value(opd_find("leaks::leaks"), NULL, 0).u.i;
     CHECK(!opd_exp(t));
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "is gone: the scope that ");                  /* where none was unmapped: begins at */
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "has been freed: the scope ");                  /* where none was unmapped: begins at */
     t = (opd_tensor *)(intptr_t)opd_call_value(opd_find("leaks::leaks"), NULL, 0).u.i;
     CHECK_INT(opd_library_unload(p), 0);
     check_unmapped();
     CHECK(!opd_exp(t));
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "is gone: the scope that it belonged to has ended");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "has been freed: the scope of the tensor has ended, or it was released");
 }
 #endif
 TEST(second_load_is_the_first) {
@@ -502,7 +502,7 @@ TEST(unload_inside_its_block) {
         "OPD_LIBRARY(inside, lib) { opd_def(lib, \"a() -> int\"); opd_library_unload(opd_plugin_next(NULL)); }\n";
     set_up();
     CHECK(opd_load_inline("inside", source, NULL) == NULL);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "inside a block of the library");
+    CHECK_ERROR(OPD_ERROR_REGISTER, "inside a block of the same library");
     CHECK(!opd_find_quiet("inside::a"));
     check_unmapped();
 }
@@ -1076,7 +1076,7 @@ TEST(half_a_library) {
         CHECK_OR_RETURN(f && fwrite(bytes, 1, cut, f) == cut);
         (void)fclose(f);
         CHECK(!opd_library_load(half));
-        CHECK_ERROR(OPD_ERROR_REGISTER, "is cut off");
+        CHECK_ERROR(OPD_ERROR_REGISTER, "is incomplete");
     }
     check_unmapped();
 }

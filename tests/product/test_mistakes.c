@@ -52,25 +52,25 @@ TEST(transforms) {
     for (i = 0; i < OPD_MAX_DIMS; i++) { many[i] = 1; }
     deep = opd_ones(opd_ints_of(many, OPD_MAX_DIMS), OPD_FLOAT64);
     REFUSED(opd_grad(product, NULL, &none, 1, NULL, out), OPD_ERROR_ARGUMENT,
-            "grad: Expected all inputs that are differentiated by to be Tensors, got None as input 0");
+            "grad: all inputs with respect to which it differentiates must be tensors, but input 0 is NULL");
     REFUSED(opd_vjp(integers, NULL, &x, 1, NULL, out, &derivative), OPD_ERROR_ARGUMENT,
             "vjp: Expected f to return only floating point or complex Tensors, got int64 as output 0");
     pair[0] = x; pair[1] = NULL;
     REFUSED(opd_linearize(product, NULL, pair, 2, NULL, out, &derivative), OPD_ERROR_ARGUMENT,
-            "linearize: Expected primals to only contain Tensors, got None at 1");
+            "linearize: Expected primals to only contain Tensors, got NULL at 1");
     REFUSED(opd_derivative_call(NULL, &x, 1, 0, out), OPD_ERROR_ARGUMENT, "opd_derivative_call: an argument is NULL");
     x = complexes(2);
     REFUSED(opd_jacfwd(as_it_is, NULL, &x, 1, NULL, out), OPD_ERROR_ARGUMENT,
             "jacfwd: Expected all inputs to be real but received complex tensor at flattened input idx: 0");
     REFUSED(opd_jacrev(as_it_is, NULL, &none, 1, NULL, out), OPD_ERROR_ARGUMENT,
-            "jacrev: Expected all inputs to be real but received None at flattened input idx: 0");
+            "jacrev: Expected all inputs to be real but received NULL at flattened input idx: 0");
     x = vec(2);
     REFUSED(opd_jacrev(turns_complex, NULL, &x, 1, NULL, out), OPD_ERROR_ARGUMENT,
             "jacrev: Expected all outputs to be real but received complex tensor at flattened output idx: 0");
-    REFUSED(opd_jacrev(as_it_is, NULL, &deep, 1, NULL, out), OPD_ERROR_SHAPE, "a Jacobian has more than");
+    REFUSED(opd_jacrev(as_it_is, NULL, &deep, 1, NULL, out), OPD_ERROR_SHAPE, "a Jacobian would have more than");
     many[0] = 2;
     x = opd_ones(opd_ints_of(many, OPD_MAX_DIMS / 2 + 1), OPD_FLOAT64);
-    REFUSED(opd_jacfwd(as_it_is, NULL, &x, 1, NULL, out), OPD_ERROR_SHAPE, "a Jacobian has more than");
+    REFUSED(opd_jacfwd(as_it_is, NULL, &x, 1, NULL, out), OPD_ERROR_SHAPE, "a Jacobian would have more than");
     CHECK_INT(opd_transform_depth(), 0);
 }
 
@@ -111,7 +111,7 @@ TEST(custom_functions) {
     memset(&f, 0, sizeof f);
     f.name = "Twice"; f.forward = fn_forward; f.setup_context = fn_setup; f.backward = fn_backward;
     f.vmap = fn_says_nothing;
-    REFUSED(opd_vmap(fn_apply, &f, &x, 1, NULL, out), OPD_ERROR_AUTOGRAD, "the vmap of TwiceBackward failed without saying why");
+    REFUSED(opd_vmap(fn_apply, &f, &x, 1, NULL, out), OPD_ERROR_AUTOGRAD, "the vmap of TwiceBackward failed without setting an error");
     f.vmap = fn_wrong_dim;
     REFUSED(opd_vmap(fn_apply, &f, &x, 1, NULL, out), OPD_ERROR_AUTOGRAD,
             "the vmap of TwiceBackward returned an incompatible (output, out_dims) tuple: output 0 has no examples at dim 1");
@@ -121,7 +121,7 @@ TEST(custom_functions) {
     two[0] = two[1] = opd_value_tensor(leaf(3));
     REFUSED(opd_autograd_call(&f, two, 1), OPD_ERROR_ARGUMENT, "opd_context_save_for_forward: the array is NULL (TwiceBackward)");
     f.forward = fn_number;
-    REFUSED(opd_autograd_call(&f, two, 1), OPD_ERROR_ARGUMENT, "the first output of Twice is no tensor");
+    REFUSED(opd_autograd_call(&f, two, 1), OPD_ERROR_ARGUMENT, "the first output of Twice is not a tensor");
     f.forward = fn_second;
     two[1] = opd_value_tensor(opd_select(opd_mul(opd_ones(OPD_INTS(2, 3), OPD_FLOAT64), leaf(3)), 0, 0));
     REFUSED(opd_autograd_call(&f, two, 2), OPD_ERROR_AUTOGRAD, "A view that a Function modifies inplace must be its first input");
@@ -168,15 +168,15 @@ TEST(trainings_and_their_files) {
         REFUSED(opd_training_load(file, empty, NULL), OPD_ERROR_NOT_FOUND, "unexpected there:");
         REFUSED(opd_module_load(longer, file, NULL), OPD_ERROR_NOT_FOUND, " and 4 more");     /* of 12 the first 8 */
         REFUSED(opd_optimizer_load(two, file, "optimizer/"), OPD_ERROR_SHAPE,
-                "'optimizer/state/0/momentum_buffer' has other sizes than parameter 0");
+                "'optimizer/state/0/momentum_buffer' in the file has other sizes than parameter 0");
         REFUSED(opd_optimizer_load(NULL, file, NULL), OPD_ERROR_ARGUMENT, "opd_optimizer_load: the optimizer is NULL");
         REFUSED(opd_optimizer_load(sgd, NULL, NULL), OPD_ERROR_ARGUMENT, "opd_optimizer_load: the file is NULL");
         opd_tensor_file_close(file);
         values[0] = opd_value_ints(list, 2);
         REFUSED(opd_training_save(path, NULL, NULL, names, values, 1), OPD_ERROR_ARGUMENT,
-                "opd_training_save: 'note' is nothing that safetensors has");
+                "opd_training_save: 'note' is not a tensor, a number or a string, so it cannot be saved");
         REFUSED(opd_training_save(path, NULL, NULL, NULL, values, 1), OPD_ERROR_ARGUMENT,
-                "opd_training_save: names or values are NULL");
+                "opd_training_save: the pointer to the names or to the values is NULL");
         opd_optimizer_free(sgd);
         opd_optimizer_free(two);
         /* one group more in the file than in the optimizer, whose group is of the same size */
@@ -220,19 +220,19 @@ TEST(backward_and_what_is_recorded) {
     options.inputs = &x;
     REFUSED(opd_backward_with(&y, 1, &options), OPD_ERROR_AUTOGRAD, "'inputs' argument to backward cannot be empty.");
     REFUSED(opd_multi_hook_add(NULL, 1, OPD_MULTI_ALL, hook, NULL, NULL), OPD_ERROR_ARGUMENT,
-            "opd_multi_hook_add: tensors and a function are needed");
+            "opd_multi_hook_add: the tensors and the function must not be NULL");
     both[0] = both[1] = x;
     none = vec(3);
     REFUSED(opd_autograd_record(NULL, not_called, &x, 1, NULL, 0, NULL, 0, &none, 1), OPD_ERROR_ARGUMENT,
-            "a name, a formula and a result are needed");
+            "a name, a backward function and a result are needed");
     REFUSED(opd_autograd_record("F", not_called, &x, 1, NULL, 1, NULL, 0, &none, 1), OPD_ERROR_ARGUMENT, "an array is NULL");
     REFUSED(opd_autograd_record("F", not_called, &x, 1, both, 2, NULL, 0, &none, 1), OPD_ERROR_ARGUMENT,
-            "saved 0 and 1 are one tensor");
+            "saved tensors 0 and 1 are the same tensor");
     for (i = 0; i <= 60000; i++) { most[i] = x; }
     REFUSED(opd_autograd_record("F", not_called, most, 60001, NULL, 0, NULL, 0, &none, 1), OPD_ERROR_AUTOGRAD,
-            "F: more than 60000 tensors go into one node or come out of it");
+            "F: a node of the autograd graph cannot have more than 60000 input or output tensors");
     REFUSED(opd_autograd_record("F", not_called, &x, 1, NULL, 0, NULL, 0, &y, 1), OPD_ERROR_AUTOGRAD,
-            "result 0 has a history already; call the operator below the Autograd keys");
+            "result 0 already requires grad; call the operator below the Autograd keys");
     CHECK_INT(opd_autograd_record("F", opd_not_differentiable, &x, 1, NULL, 0, NULL, 0, &none, 1), 0);
     REFUSED(opd_backward(opd_sum(none)), OPD_ERROR_AUTOGRAD, "not differentiable");
 }
@@ -333,13 +333,13 @@ TEST(what_cannot_be_defined) {
     size_t n;
     int i;
     d = card("f(Tensor x, Tensor y) -> Tensor", k_first, b_pass, "x(z)");
-    REFUSED(opd_define(lib, &d), OPD_ERROR_REGISTER, "save: '(z)' names no argument");
+    REFUSED(opd_define(lib, &d), OPD_ERROR_REGISTER, "`save` has '(z)', but the schema has no such argument");
     d = card("f(Tensor x) -> Tensor", k_first, b_pass, NULL);
     d.constant = "z";
-    REFUSED(opd_define(lib, &d), OPD_ERROR_REGISTER, "constant names 'z', which the schema does not have");
+    REFUSED(opd_define(lib, &d), OPD_ERROR_REGISTER, "`constant` names 'z', which is neither an argument nor a result of the schema");
     memset(&f, 0, sizeof f);
     f.kernel = k_first; f.signature = "TZ";
-    REFUSED(opd_def_function(lib, "f", &f), OPD_ERROR_REGISTER, "INVALID TYPE in argument 1: not a type that an operator can have");
+    REFUSED(opd_def_function(lib, "f", &f), OPD_ERROR_REGISTER, "INVALID TYPE in argument 1: operators cannot have this type");
     (void)snprintf(text, sizeof text, "f(Tensor x) -> (Tensor");
     for (i = 0; i < 40; i++) { n = strlen(text); (void)snprintf(text + n, sizeof text - n, ", Tensor"); }
     (void)strcat(text, ")");
@@ -360,7 +360,7 @@ TEST(what_operators_of_ones_own_are_told) {
     opd_library *lib = lib_all();
     opd_tensor *x = vec(2), *y, *list[3], *out[OPD_TRANSFORM_OUTPUTS];
     opd_value args[3];
-    REFUSED(call1("list", x), OPD_ERROR_KERNEL, "the kernel returns a list of 2 tensors at NULL");
+    REFUSED(call1("list", x), OPD_ERROR_KERNEL, "the kernel returns a list of 2 tensors, but the pointer to them is NULL");
     list[0] = vec(2); list[1] = vec(2); list[2] = vec(2);
     args[0] = opd_value_tensor(x);
     args[1] = opd_value_tensors(list, 3);
@@ -368,7 +368,7 @@ TEST(what_operators_of_ones_own_are_told) {
     args[1] = opd_value_tensors(list, 2);
     CHECK_INT(opd_call_all(opd_find(NS "::halves.out"), NULL, args, 2), 0);
     CHECK_NEAR(opd_data_f64(list[1])[1], 1.5, 0);
-    REFUSED(call1("pair", x), OPD_ERROR_AUTOGRAD, "only the first result may be a view, and of one argument");
+    REFUSED(call1("pair", x), OPD_ERROR_AUTOGRAD, "only the first result may be a view, and only of one argument");
     REFUSED(call1("decomposes", x), OPD_ERROR_KERNEL, "opd_batch_decompose: no batching rule is running");
     x = vec(3);                                           /* 0.5: undefined, the others not */
     opd_log_set(warned, NULL);                            /* there is no rule: a loop */
@@ -381,9 +381,9 @@ TEST(what_operators_of_ones_own_are_told) {
     y = opd_mul(leaf(2), vec(2));
     list[0] = y;
     args[0] = opd_value_tensor(y); args[1] = opd_value_tensors(list, 1);
-    REFUSED(call("w1", args, 2), OPD_ERROR_AUTOGRAD, "writes a tensor that its list 'more' holds too, which autograd needs as it was");
+    REFUSED(call("w1", args, 2), OPD_ERROR_AUTOGRAD, "writes a tensor that its list 'more' also contains, but autograd needs the old values of the list");
     args[0] = opd_value_tensor(leaf(2)); args[1] = opd_value_tensor(y); args[2] = opd_value_tensors(list, 1);
-    REFUSED(call("w2", args, 3), OPD_ERROR_AUTOGRAD, "writes a tensor that its list 'more' holds too, which autograd needs as it was");
+    REFUSED(call("w2", args, 3), OPD_ERROR_AUTOGRAD, "writes a tensor that its list 'more' also contains, but autograd needs the old values of the list");
     args[0] = opd_value_tensor(leaf(2)); args[1] = opd_value_tensor(opd_detach(args[0].u.t));
     REFUSED(call("w3", args, 2), OPD_ERROR_AUTOGRAD, "writes into the memory of its argument 'y', a leaf that requires grad");
     args[0] = opd_value_tensor(opd_select(opd_mul(leaf(2), vec(2)), 0, 0)); args[1] = opd_value_tensor(y);
@@ -400,10 +400,10 @@ TEST(what_operators_of_ones_own_are_told_in_forward_mode) {
         CHECK_OR_RETURN(dual != NULL);
         args[0] = opd_value_tensor(dual);
         REFUSED(opd_call_all(opd_find(NS "::set_up"), NULL, args, 1), OPD_ERROR_AUTOGRAD,
-                "because its formula has a set-up and it returns lists; give it a .jvp");
+                "because it has a setup_context and returns lists; give the operator a .jvp");
         list[0] = dual;
         args[1] = opd_value_tensors(list, 1);
-        REFUSED(call("w1", args, 2), OPD_ERROR_AUTOGRAD, "because a list holds what it writes");
+        REFUSED(call("w1", args, 2), OPD_ERROR_AUTOGRAD, "because a list of its arguments contains a tensor that it writes");
         args[0] = opd_value_tensor(vec(2)); args[1] = opd_value_tensor(dual);
         REFUSED(call("w4", args, 2), OPD_ERROR_AUTOGRAD, "because it has not been implemented yet");
         y = call1("double", dual);
@@ -425,7 +425,7 @@ TEST(gradchecks) {
     int i;
     for (i = 0; i < 257; i++) { many[i] = leaf(1); }
     REFUSED(opd_gradcheck(product, NULL, many, 257, NULL), OPD_ERROR_ARGUMENT, "gradcheck: more than 256 inputs require grad");
-    REFUSED(opd_gradcheck(meta_result, NULL, &x, 1, NULL), OPD_ERROR_ARGUMENT, "gradcheck: output 0 has no memory");
+    REFUSED(opd_gradcheck(meta_result, NULL, &x, 1, NULL), OPD_ERROR_ARGUMENT, "gradcheck: output 0 has no data that can be read");
 }
 
 //-- fakes -------------------------------------------------------------------------------------------------------------

@@ -108,7 +108,7 @@ TEST(programs_that_older_versions_wrote) {
         inputs[0] = opd_value_tensor(opd_ones(OPD_INTS(2, 3), OPD_FLOAT32));
         inputs[1] = opd_value_tensor(opd_ones(OPD_INTS(2, 3), OPD_FLOAT32));
         CHECK_INT(opd_program_run(sizes, inputs, 2, outputs, 4), -1);
-        CHECK(strstr(opd_error_message(), "takes s0 from 3 to 64") != NULL);
+        CHECK(strstr(opd_error_message(), "accepts s0 from 3 to 64") != NULL);
         opd_error_clear();
     }
     opd_program_free(sizes);
@@ -283,27 +283,27 @@ TEST(programs_check_their_inputs) {
     opd_program *program = opd_program_load(golden("sizes", ".pt2"), NULL);
     OPD_SCOPE {
         inputs[0] = inputs[1] = opd_value_tensor(opd_ones(OPD_INTS(4, 33, 5), OPD_FLOAT32));
-        refused(program, inputs, 2, "input 0, 'x', has size 33 at dim 1, where the program takes");
+        refused(program, inputs, 2, "input 0, 'x', has size 33 at dim 1, but the program accepts");
         inputs[0] = opd_value_tensor(opd_ones(OPD_INTS(4, 6, 7), OPD_FLOAT32));
-        refused(program, inputs, 2, "input 0, 'x', has size 7 at dim 2, where the program wants 5");
+        refused(program, inputs, 2, "input 0, 'x', has size 7 at dim 2, but the program expects 5");
         inputs[0] = opd_value_tensor(opd_ones(OPD_INTS(4, 6, 5), OPD_FLOAT32));
         inputs[1] = opd_value_tensor(opd_ones(OPD_INTS(4, 7, 5), OPD_FLOAT32));
-        refused(program, inputs, 2, "input 1, 'y', has size 7 at dim 1, where the program wants the same");
+        refused(program, inputs, 2, "input 1, 'y', has size 7 at dim 1, but the program expects the same");
         inputs[1] = opd_value_tensor(opd_ones(OPD_INTS(4, 6), OPD_FLOAT32));
-        refused(program, inputs, 2, "has 2 dims, where the program wants 3");
+        refused(program, inputs, 2, "has 2 dims, but the program expects 3");
         refused(program, inputs, 1, "expected 2 inputs but got 1");
         inputs[1] = opd_value_tensor(opd_ones(OPD_INTS(4, 6, 5), OPD_INT64));
-        refused(program, inputs, 2, "input 1, 'y', is int64, where the program wants float32");
+        refused(program, inputs, 2, "input 1, 'y', is int64, but the program expects float32");
         inputs[1] = opd_value_tensor(opd_ones(OPD_INTS(4, 6, 5), OPD_FLOAT64));
-        refused(program, inputs, 2, "input 1, 'y', is float64, where the program wants float32");
+        refused(program, inputs, 2, "input 1, 'y', is float64, but the program expects float32");
         inputs[1] = opd_value_int(3);
-        refused(program, inputs, 2, "input 1, 'y', is no tensor");
+        refused(program, inputs, 2, "input 1, 'y', is not of type tensor");
     }
     opd_program_free(program);
     program = opd_program_load(golden("fours", ".pt2"), NULL);
     OPD_SCOPE {
         inputs[0] = opd_value_tensor(opd_ones(OPD_INTS(10), OPD_FLOAT32));
-        refused(program, inputs, 1, "wants a multiple");
+        refused(program, inputs, 1, "expects a multiple");
         inputs[0] = opd_value_tensor(opd_ones(OPD_INTS(36), OPD_FLOAT32));
         refused(program, inputs, 1, "has size 36 at dim 0");
     }
@@ -318,7 +318,7 @@ TEST(programs_check_their_inputs) {
         inputs[1] = opd_value_int(3);
         inputs[2] = opd_value_float(0.5);
         inputs[3] = opd_value_bool(true);
-        refused(program, inputs, 4, "input 1, 'n', is another value than 2");
+        refused(program, inputs, 4, "input 1, 'n', differs from 2");
         CHECK_INT(opd_program_run(program, inputs, 1, &output, 1), 1);
     }
     opd_program_free(program);
@@ -339,14 +339,14 @@ TEST(programs_that_were_cast_take_that_dtype) {
         const int count = fill(program, file, inputs);
         opd_tensor *const x = inputs[0].u.t;
         inputs[0] = opd_value_tensor(opd_to_dtype(x, OPD_FLOAT64));
-        refused(program, inputs, count, "is float64, where the program wants float32");
+        refused(program, inputs, count, "is float64, but the program expects float32");
         CHECK_INT(opd_module_to(opd_program_module(program), NULL, OPD_FLOAT64), 0);
         CHECK(opd_program_run(program, inputs, count, outputs, 4) > 0);
         CHECK(opd_ok() && opd_dtype(outputs[0].u.t) == OPD_FLOAT64);
         inputs[0] = opd_value_tensor(opd_to_dtype(x, OPD_BFLOAT16));
-        refused(program, inputs, count, "is bfloat16, where the program wants float32");
+        refused(program, inputs, count, "is bfloat16, but the program expects float32");
         inputs[0] = opd_value_tensor(opd_to_dtype(x, OPD_INT64));
-        refused(program, inputs, count, "is int64, where the program wants float32");
+        refused(program, inputs, count, "is int64, but the program expects float32");
     }
     opd_tensor_file_close(file);
     opd_program_free(program);
@@ -367,11 +367,11 @@ TEST(programs_check_their_numbers) {
         for (int i = 0; i < 5; i++) {
             inputs[1] = bad[i];
             CHECK_INT(opd_program_run(program, inputs, 2, outputs, 2), -1);
-            CHECK_ERROR(OPD_ERROR_ARGUMENT, "input 1, 'n', is no int");
+            CHECK_ERROR(OPD_ERROR_ARGUMENT, "input 1, 'n', is not of type int");
         }
         inputs[1] = opd_value_int(99);
         CHECK_INT(opd_program_run(program, inputs, 2, outputs, 2), -1);
-        CHECK_ERROR(OPD_ERROR_ARGUMENT, "input 1, 'n', is 99, where the program takes");
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "input 1, 'n', is 99, but the program accepts");
     }
     opd_program_free(program);
 }
@@ -412,7 +412,7 @@ TEST(programs_take_views_and_say_what_is_wrong_with_others) {
         }
         opd_tensor *wrong = opd_ones(OPD_INTS(4, 6), OPD_FLOAT64);
         CHECK_INT(opd_program_function(program, &wrong, 1, got), -1);
-        CHECK(strstr(opd_error_message(), "input 0, 'x', is float64, where the program wants float32") != NULL);
+        CHECK(strstr(opd_error_message(), "input 0, 'x', is float64, but the program expects float32") != NULL);
         opd_error_clear();
         opd_graph *const graph = (opd_graph *)(uintptr_t)opd_program_graph(program);
         CHECK(opd_graph_dce(graph) >= 0 && opd_graph_cse(graph) >= 0 && opd_graph_fold(graph) >= 0);
@@ -829,10 +829,10 @@ TEST(programs_of_several_files_in_one) {
             opd_program_free(again);
         }
         CHECK_INT(opd_program_save_all(programs, same, 3, program_path), -1);
-        CHECK(strstr(opd_error_message(), "program 1 has the name of one before") != NULL);
+        CHECK(strstr(opd_error_message(), "program 1 has the same name as one before") != NULL);
         opd_error_clear();
         CHECK_INT(opd_program_save_all(programs, bad, 3, program_path), -1);
-        CHECK(strstr(opd_error_message(), "program 0 has no name") != NULL);
+        CHECK(strstr(opd_error_message(), "program 0 has a name that a file cannot have") != NULL);
         opd_error_clear();
         again = opd_program_load(program_path, "another");       /* what failed has written nothing */
         CHECK(again != NULL);
@@ -858,7 +858,7 @@ TEST(programs_that_cannot_be_saved) {
         opd_module *empty = opd_module_new();
         const char *const name = opd_module_name(module, 0);
         check_not_saved(program, empty, "the module has no '");
-        check_not_saved(old, opd_program_module(old), "before torch 2.5, which is not written");
+        check_not_saved(old, opd_program_module(old), "before PyTorch 2.5), which cannot be written");
         opd_tensor *const was = opd_module_at(module, 0);
         CHECK_INT(opd_module_add(empty, name, opd_to_dtype(opd_detach(was), OPD_FLOAT64), OPD_MODULE_PARAMETER), 0);
         check_not_saved(program, empty, "has another dtype than the program was exported with");
@@ -1084,8 +1084,8 @@ TEST(sizes_stay_open_where_two_traces_differ) {
             first = opd_graph_trace(wrong[i], NULL, &same[0], 1, NULL);
             second = opd_graph_trace(wrong[i], NULL, &same[1], 1, NULL);
             CHECK_INT(opd_program_save_open(first, second, NULL, file), -1);
-            if (i) { CHECK_ERROR(OPD_ERROR_ARGUMENT, "a size is 9 and 25 where the open one is 3 and 5"); }
-            else { CHECK_ERROR(OPD_ERROR_ARGUMENT, "the traces differ in more than sizes: the first calls aten::relu"); }
+            if (i) { CHECK_ERROR(OPD_ERROR_ARGUMENT, "a size is 9 in one trace and 25 in the other, where the open size is 3 and 5"); }
+            else { CHECK_ERROR(OPD_ERROR_ARGUMENT, "the two traces differ in more than sizes: the first calls aten::relu"); }
             opd_graph_free(first);
             opd_graph_free(second);
         }
@@ -1094,8 +1094,8 @@ TEST(sizes_stay_open_where_two_traces_differ) {
             same[1] = i == 2 ? opd_ones(OPD_INTS(3, 2), OPD_FLOAT32) : opd_ones(OPD_INTS(2 - i), OPD_FLOAT32);
             second = opd_graph_trace(other_sizes, NULL, &same[1], 1, NULL);
             CHECK_INT(opd_program_save_open(first, second, NULL, file), -1);
-            CHECK_ERROR(OPD_ERROR_ARGUMENT, i == 0 ? "sizes of 3 and 2 do not tell what depends on them"
-                        : i == 1 ? "sizes of 3 and 1 do not tell what depends on them" : "the traces have other inputs");
+            CHECK_ERROR(OPD_ERROR_ARGUMENT, i == 0 ? "the sizes 3 and 2 do not show which other sizes depend on them"
+                        : i == 1 ? "the sizes 3 and 1 do not show which other sizes depend on them" : "the two traces have different inputs");
             opd_graph_free(second);
         }
         opd_graph_free(first);

@@ -71,7 +71,7 @@ TEST(numbers_of_programs_are_chosen_and_counted) {
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "torch.sym_ite takes 3 argument(s), not 2");
     args[1] = opd_value_none();
     CHECK_INT(inside_sym_run("_operator.add", args, 2, &ret), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "_operator.add: argument 2 is no number");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "_operator.add: argument 2 is not a number");
 }
 TEST(numbers_of_programs_have_the_whole_name) {           /* math.pow gives a float, _operator.pow of integers an integer */
     const char *const none[] = {"math.pow", "torch.add", "torch.ops.aten.add", "_sym_sqrt", "torch._sym_", "add", ""};

@@ -313,14 +313,14 @@ TEST_KEEPS(scripts_differentiate) {
     CHECK_NEAR(run(both, 2, NULL), 6, 1e-6);
     CHECK_OK();
     CHECK_NEAR(run(more, 2, NULL), -1, 0);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "1 outputs need a gradient each, but 2 are given");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "each of the 1 outputs needs a gradient, but 2 gradients are given");
 }
 TEST_KEEPS(flags_that_choose_the_type_are_written_out) {
     CHECK_NEAR(run("def f(x: Tensor) -> int:\n    flag = x.size(0) > 1\n"
                    "    return len(F.max_pool1d(x.view(1, 1, -1), 2, return_indices=flag))\n", 8, NULL), -1, 0);
-    CHECK_ERROR(OPD_ERROR_SCHEMA, "the argument 'return_indices' must be True or False, written so");
+    CHECK_ERROR(OPD_ERROR_SCHEMA, "the argument 'return_indices' must be the constant True or False");
     CHECK_NEAR(run("def f(x: Tensor) -> int:\n    return int(x.q_scale())\n", 2, NULL), -1, 0);
-    CHECK_ERROR(OPD_ERROR_NO_KERNEL, "aten::q_scale is for quantized tensors, which are tensors of float32 here");
+    CHECK_ERROR(OPD_ERROR_NO_KERNEL, "aten::q_scale is for quantized tensors, but they are float32 tensors");
 }
 /* torch.stft in source is PyTorch's function of Python, centred unless told not to be. */
 TEST_KEEPS(pieces_of_a_signal_are_centred) {

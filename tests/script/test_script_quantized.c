@@ -121,22 +121,22 @@ TEST(many_ifs_in_a_row) {
 
 TEST(mistakes_name_the_operator) {
     check_body("q.dequantize()", NULL);
-    check_body("torch.quantize_per_tensor(x, 0.1, 10, 12)", "dtype 12 is no quantized dtype that is here: quint8");
+    check_body("torch.quantize_per_tensor(x, 0.1, 10, 12)", "dtype 12 is not a supported quantized dtype, which are quint8");
     check_body("torch.quantize_per_tensor(x.to(torch.float64), 0.1, 10, 13)", "Quantize only works on Float Tensor");
     check_body("torch.quantize_per_tensor(x, 0.1, 300, 13)", "zero");
-    check_body("torch.quantize_per_channel(x, x, x, 1, 14)", "dtype 14 is no quantized dtype that is here");
+    check_body("torch.quantize_per_channel(x, x, x, 1, 14)", "dtype 14 is not a supported quantized dtype");
     check_body("q.int_repr()", "aten::int_repr is for quantized tensors");
     check_body("torch.ops.quantized.threshold(q, 0.1, 0.2)", "quantized::threshold");
     check_body("torch.ops.quantized.cat([q], 5, 0.1, 10)", "ut of range");
     check_body("torch.ops.quantized.linear(q, 3, 0.1, 10)", "quantized::linear");
     check_body("torch.ops.quantized.linear(q, torch.ops.quantized.conv2d_prepack(x[None, None], None, [1, 1], [0, 0], "
-                 "[1, 1], 1), 0.1, 10)", "Conv2dPackedParamsBase, and no packed weights of this kind");
+                 "[1, 1], 1), 0.1, 10)", "Conv2dPackedParamsBase, but must be packed weights for this function");
     check_body("torch.ops.quantized.conv2d(q, torch.ops.quantized.linear_prepack(x, None), 0.1, 10)",
-                 "LinearPackedParamsBase, and no packed weights of this kind");
+                 "LinearPackedParamsBase, but must be packed weights for this function");
     check_body("torch.ops.quantized.conv2d(q, torch.ops.quantized.conv2d_prepack(x[None, None], None, [1, 1], [0, 0], "
                  "[1, 1], 1), 0.1, 10)", "the input must have 4 dimensions");
     check_body("torch.ops.quantized.conv2d(q, torch.ops.quantized.conv2d_prepack(x[None, None], None, [1], [0, 0], "
-                 "[1, 1], 1), 0.1, 10)", "packed weights that are not whole");
+                 "[1, 1], 1), 0.1, 10)", "the packed weights are incomplete");
     check_body("torch.ops.quantized.linear(q, torch.ops.quantized.linear_prepack(x[0], None), 0.1, 10)", "no matrix");
     check_body("torch.ops.quantized.linear(q, torch.ops.quantized.linear_prepack(x, None), 0.1, 10)", NULL);
     check_body("torch.ops.quantized.conv3d_relu(x[None, None, None], torch.ops.quantized.conv3d_prepack("

@@ -99,24 +99,24 @@ TEST(values_are_read_set_and_printed) {
     CHECK(opd_dict_get(dict, opd_string_new("k", -1), &found) == 1 && opd_list_count(found) == 2);
     CHECK_OK();
     CHECK_INT(opd_list_set(list, 2, opd_value_int(0)), -1);
-    CHECK_ERROR(OPD_ERROR_INDEX, "opd_list_set: place 2 of 2 elements");
+    CHECK_ERROR(OPD_ERROR_INDEX, "opd_list_set: there is no element 2 in a list of 2 elements");
     CHECK_INT(opd_list_set(list, 0, opd_string_new("a", -1)), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "str cannot be in a list of another type");
     CHECK_INT(opd_list_append(list, dict), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "Dict cannot be in a list of another type");
     CHECK_INT(opd_list_set(opd_value_int(3), 0, opd_value_int(0)), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_list_set: the value is no list but int");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_list_set: the value must be a list, but is int");
     CHECK_INT(opd_list_set(opd_string_new("a", -1), 0, opd_value_int(0)), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_list_set: the value is no list but str");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_list_set: the value must be a list, but is str");
     CHECK_INT(opd_dict_set(dict, list, list), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_dict_set: List cannot be a key");
     CHECK(opd_list_at(opd_value_ints(numbers, 3), 3).tag == OPD_TAG_NONE);
-    CHECK_ERROR(OPD_ERROR_INDEX, "opd_list_at: place 3 of 3 elements");
+    CHECK_ERROR(OPD_ERROR_INDEX, "opd_list_at: there is no element 3 in a list of 3 elements");
     CHECK(opd_string_new(NULL, -1).tag == OPD_TAG_NONE);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_string_new: the text is NULL");
     CHECK(opd_list_new(OPD_TAG_DEVICE).tag == OPD_TAG_NONE);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "is no tag of a list");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "is not the tag of a list");
     CHECK(opd_tuple_new(NULL, 2).tag == OPD_TAG_NONE);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_tuple_new: the elements are NULL");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_tuple_new: the pointer to the elements is NULL");
 }
 CHECK_MAIN()

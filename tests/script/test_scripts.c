@@ -296,10 +296,10 @@ TEST(operators_of_a_library_are_saved_by_their_names) {
                         opd_value_tensor(opd_ones(OPD_INTS(2), OPD_FLOAT32))}, got;
     opd_script *script = opd_script_compile(source, NULL);
     CHECK(opd_script_run(script, NULL, args, 2, &got) == -1);
-    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "there is no function saved::warp here: load the library that defines this operator "
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "there is no function saved::warp: load the library that defines this operator "
                 "(opd_library_load, or a file with its OPD_LIBRARY block)");
     CHECK(opd_script_save(script, path) == -1);
-    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "compute calls saved::warp, and there is no function of that name here: load the");
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "compute calls saved::warp, but there is no function with this name: load the");
     opd_script_free(script);
     opd_library *lib = opd_library_open(OPD_DEF, "saved", NULL, __FILE__, __LINE__);
     CHECK_INT(opd_def(lib, "warp(Tensor x, *, int n=2) -> Tensor"), 0);
@@ -321,11 +321,11 @@ TEST(operators_of_a_library_are_saved_by_their_names) {
 TEST(what_cannot_be_saved_is_an_error) {
     OPD_SCOPED;
     static const char *const wrong[][2] = {
-        {"def f(torch: Tensor) -> Tensor:\n    return torch + 1\n", "f has a parameter 'torch', a name that means"},
-        {"def f(x: Tensor, self: int) -> Tensor:\n    return x + self\n", "f has a parameter 'self', a name that means"},
-        {"def f(x: Tensor) -> Tensor:\n    return torch.not_here(x)\n", "f calls aten::not_here, and there is no"},
+        {"def f(torch: Tensor) -> Tensor:\n    return torch + 1\n", "f has a parameter 'torch', but this name is reserved"},
+        {"def f(x: Tensor, self: int) -> Tensor:\n    return x + self\n", "f has a parameter 'self', but this name is reserved"},
+        {"def f(x: Tensor) -> Tensor:\n    return torch.not_here(x)\n", "f calls aten::not_here, but there is no"},
         {"class I(Interface):\n    def g(self, x: Tensor) -> Tensor:\n        pass\ndef f(x: Tensor):\n    return x\n",
-         "I is an interface, which is not saved"}};
+         "I is an interface, which cannot be saved"}};
     static const char odd[] = "class PlaceholderModule:\n    def __init__(self, _0: int):\n        self._0 = _0\n"
         "def forward(_3: int, __1: int) -> int:\n    m = PlaceholderModule(_3)\n    return m._0 * __1\n";
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -385,9 +385,9 @@ TEST(modules_that_a_source_cannot_make_are_errors) {
         {"class M(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.l = torch.nn.Linear(3, 4)\n"
          "    def forward(self, x):\n        return self.l(x)\n", "torch.nn.Linear is a class of Python, which a source cannot"},
         {"class M(torch.nn.Module):\n    def __init__(self, k: int):\n        self.k = k\n    def forward(self, x):\n"
-         "        return x * self.k\n", "its __init__ takes 'k': give it a default, or make M in a function"},
+         "        return x * self.k\n", "its __init__ needs 'k': give it a default, or make M in a function"},
         {"class M(torch.nn.Module):\n    def __init__(self):\n        self.register_buffer('b')\n",
-         "register_buffer takes a name in quotes, a tensor, and persistent=True or False"},
+         "register_buffer needs a name in quotes and a tensor; it may also have persistent=True"},
         {"class M(torch.nn.Module):\n    def __init__(self):\n        self.p = torch.nn.Parameter()\n",
          "Parameter() takes a tensor and requires_grad"},
         {"class M(torch.nn.Module):\n    def forward(self, x):\n        return x.nothing()\n", "has no attribute or method"},
@@ -512,7 +512,7 @@ TEST(record_function_is_a_span) {
                                 NULL);
     CHECK_OR_RETURN(script != NULL);
     CHECK_INT(opd_script_run(script, "f", args, 1, &result), -1);
-    CHECK(strstr(opd_error_message(), "nothing that was entered") != NULL);
+    CHECK(strstr(opd_error_message(), "was not entered before") != NULL);
     opd_error_clear();
     opd_script_free(script);
     CHECK_INT(opd_profiler_begin(NULL), 0);
@@ -541,24 +541,24 @@ TEST(errors_show_the_line) {
         {"class V(object):\n    def __init__(self, n: int):\n        if n > 1:\n            self.m = 2\n"
          "def f() -> int:\n    return V(1).m\n", "First assignment cannot be in a control-flow block"},
         {"def f(x: int) -> int:\n    try:\n        return x\n    except ValueError:\n        return 2\n",
-         "found 'try' here, which TorchScript does not have; exceptions are not caught, ask with `if`"},
+         "found 'try' here, which TorchScript does not have; exceptions cannot be caught, test with `if`"},
         {"def f(x: int) -> int:\n    g = lambda y: y\n    return g(x)\n",
          "found 'lambda' here, which TorchScript does not have; write a function (def)"},
         {"def f(x: int) -> int:\n    global y\n    return y\n", "'global' here, which TorchScript does not have"},
         {"def f(x: int) -> int:\n    nonlocal y\n    return y\n", "'nonlocal' here, which TorchScript does not have"},
         {"def f(x: int) -> int:\n    yield x\n", "append to a list and return it"},
         {"def f(x: int) -> int:\n    return await g(x)\n", "torch.jit.fork and torch.jit.wait"},
-        {"def f(x: int) -> int:\n    return (y := x)\n", "assign in a line of its own"},
-        {"PI = 3.14\ndef f(x: float) -> float:\n    return x * PI\n", "a source has no global values, take this one"},
-        {"PI: float = 3.14\ndef f(x: float) -> float:\n    return x * PI\n", "a source has no global values"},
+        {"def f(x: int) -> int:\n    return (y := x)\n", "write the assignment on a separate line"},
+        {"PI = 3.14\ndef f(x: float) -> float:\n    return x * PI\n", "a script has no global variables, pass the value"},
+        {"PI: float = 3.14\ndef f(x: float) -> float:\n    return x * PI\n", "a script has no global variables"},
         {BASE "class B(A):\n    def g(self) -> int:\n        return 3\ndef f(x: int) -> int:\n    return B(x).g()\n",
-         "B() has no __init__ and received 1 argument(s). The class takes nothing over from 'A'"},
+         "B() has no __init__ and received 1 argument(s). In TorchScript, a class inherits nothing from 'A'"},
         {BASE "class B(A):\n    def __init__(self, x: int):\n        self.x = x\n"
          "def f(x: int) -> int:\n    return B(x).f()\n",
-         "no attribute or method 'f'. The class takes nothing over from 'A', as in TorchScript: write what it needs of "
-         "it into 'B'"},
+         "no attribute or method 'f'. In TorchScript, a class inherits nothing from 'A': write the needed members "
+         "into 'B'"},
         {BASE "class B(A):\n    def __init__(self, x: int):\n        super().__init__(x)\n"
-         "def f(x: int) -> int:\n    return B(x).x\n", "undefined value super. The class takes nothing over from 'A'"},
+         "def f(x: int) -> int:\n    return B(x).x\n", "undefined value super. In TorchScript, a class inherits nothing from 'A'"},
         {"class C:\n    @staticmethod\n    def h(a: int, b: int) -> int:\n        return a + b\n"
          "def f(x: int) -> int:\n    return C.h(x, x, x)\n", "expected at most 2 argument(s) but received 3"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -591,7 +591,7 @@ TEST(derived_classes_and_static_methods) {
     CHECK_INT(opd_script_run(script, "h", args, 1, &got), 0);
     CHECK(got.u.d == 10);
     CHECK_INT(opd_script_run(script, "h", args, 3, &got), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "h() takes 2 argument(s) and got 3");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "h() takes 2 argument(s), but got 3");
     CHECK_INT(opd_script_run(script, "h", args, 0, &got), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "missing value for argument 'a'");
     opd_script_free(script);
@@ -604,7 +604,7 @@ TEST(objects_that_sort_without_end_or_change_what_is_sorted) {
         {"class V(object):\n    def __init__(self, n: int):\n        self.n = n\n"
          "    def __lt__(self, o: \"V\") -> bool:\n        return self.less()\n"
          "    def less(self) -> bool:\n        x = [V(1), V(2)]\n        x.sort()\n        return True\n"
-         "def f() -> int:\n    x = [V(2), V(1)]\n    x.sort()\n    return x[0].n\n", "sorts within itself without end"},
+         "def f() -> int:\n    x = [V(2), V(1)]\n    x.sort()\n    return x[0].n\n", "sorts a list of its own class without end"},
         {"class V(object):\n    def __init__(self, n: int):\n        self.n = n\n"
          "        self.all = torch.jit.annotate(Dict[str, List[V]], {})\n"
          "    def __lt__(self, o: \"V\") -> bool:\n        self.all[\"x\"].pop()\n        return self.n < o.n\n"
@@ -638,7 +638,7 @@ TEST(what_is_not_known_fails_when_it_is_reached) {
     CHECK_STR((opd_value_print(result, text, sizeof text), text), "[ab, AB]");
     args[1] = opd_value_bool(false);
     CHECK_INT(opd_script_run(script, "f", args, 2, &result), -1);
-    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "there is no function aten::not_here here");
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "there is no function aten::not_here");
     opd_script_free(script);
 }
 /* Lists that are of no type yet, several in one call. */
@@ -731,7 +731,7 @@ TEST(tuples_are_indexed_by_numbers_that_run) {
     opd_error_clear();
     opd_script_free(script);
     CHECK(!opd_script_compile("def f(i: int):\n    t = (10, 'a')\n    return t[i]\n", NULL));
-    CHECK(strstr(opd_error_message(), "tuple index must be a compile time constant where the parts differ in type") != NULL);
+    CHECK(strstr(opd_error_message(), "tuple index must be a compile time constant if the elements have different types") != NULL);
     opd_error_clear();
     CHECK(!opd_script_compile("def f(i: str):\n    t = (10, 20)\n    return t[i]\n", NULL));
     CHECK(strstr(opd_error_message(), "tuple index must be an integer") != NULL);
@@ -955,7 +955,7 @@ TEST(quantized_layers_of_archives) {
     CHECK_INT(opd_script_run(script, NULL, &x, 1, &result), 0);
     CHECK_STR((opd_value_print(result, text, sizeof text), text), "-0.3025 -0.0779\n-1.3999  1.2727\n[ CPUFloatType{2,2} ]");
     CHECK(opd_script_save(script, "/tmp/opd_script_kinds.pt") == -1);
-    CHECK(strstr(opd_error_message(), "LinearPackedParamsBase, of which nothing is known, is not saved") != NULL);
+    CHECK(strstr(opd_error_message(), "LinearPackedParamsBase cannot be saved: its class is not known") != NULL);
     opd_error_clear();
     x = opd_value_tensor(opd_to_dtype(x.u.t, OPD_FLOAT64));
     CHECK(opd_script_run(script, NULL, &x, 1, &result) == -1 && strstr(opd_error_message(), "X must be float32"));
@@ -981,14 +981,14 @@ TEST(enums_of_sources) {
     CHECK_STR((opd_value_print(result, text, sizeof text), text), "(3, GREEN, True)");
     opd_script_free(script);
     CHECK(opd_script_compile("class C(Enum):\n    A = 1\n    B = 'x'\n", NULL) == NULL);
-    CHECK_ERROR(OPD_ERROR_SCHEMA, "the values of an enum are of one type");
+    CHECK_ERROR(OPD_ERROR_SCHEMA, "the values of an enum must have the same type");
     CHECK(opd_script_compile("class C(Enum):\n    A = [1]\n", NULL) == NULL);
-    CHECK_ERROR(OPD_ERROR_SCHEMA, "an enum's values are numbers or texts");
+    CHECK_ERROR(OPD_ERROR_SCHEMA, "the values of an enum must be numbers or strings");
     CHECK(opd_script_compile("class C(Enum):\n    A = 1\ndef f() -> int:\n    c = C.A\n    c.value = 3\n"
                              "    return C.A.value\n", NULL) == NULL);
     CHECK_ERROR(OPD_ERROR_SCHEMA, "a member of an enum cannot be changed");
     CHECK(opd_script_compile("class C(Enum):\n    A = 1\ndef f() -> int:\n    return C(1).value\n", NULL) == NULL);
-    CHECK_ERROR(OPD_ERROR_SCHEMA, "cannot be called: write the member");
+    CHECK_ERROR(OPD_ERROR_SCHEMA, "cannot be called: use a member");
 }
 /* A member of an enum is one object for all who have it. */
 TEST(members_of_enums_cannot_be_changed) {

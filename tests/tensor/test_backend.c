@@ -174,8 +174,8 @@ TEST(what_cannot_be_registered) {
     opd_backend_desc d = dev_desc("npu");
     opd_device device;
     CHECK(opd_device_count(OPD_PRIVATEUSE3) == 0 && opd_device_count(OPD_CPU) == 1);
-    not_registered(OPD_CPU, &d, "cannot come from outside");
-    not_registered(OPD_META, &d, "cannot come from outside");
+    not_registered(OPD_CPU, &d, "a program cannot register backend");
+    not_registered(OPD_META, &d, "a program cannot register backend");
     not_registered(OPD_PRIVATEUSE3, NULL, "alloc, free or copy is missing");
     d.copy = NULL;
     not_registered(OPD_PRIVATEUSE3, &d, "alloc, free or copy is missing");
@@ -1011,7 +1011,7 @@ TEST(what_a_backend_lacks_or_fails_in) {
         {"event_wait failed", "npu has no events"}, {"event_synchronize failed", "npu has no events"},
         {"event_done failed", "npu has no events"}, {"event_elapsed failed", "npu has no events"},
         {"capture_begin failed", "npu has no captures"}, {"capture_end failed", "npu has no captures"},
-        {"no pinned memory of 3 bytes", "npu has no pinned memory"}, {"empty_cache failed", NULL},
+        {"an allocation of 3 bytes of pinned memory failed", "npu has no pinned memory"}, {"empty_cache failed", NULL},
         {"record_stream failed", NULL},
     };
     const int n = (int)(sizeof rows / sizeof rows[0]);
@@ -1091,7 +1091,7 @@ TEST(lists_views_and_updates_on_the_device) {
     CHECK_INT(opd_tensor_device(ret.u.tensors[1]).type, NPU);
     CHECK_TENSOR(here(ret.u.tensors[1]), doubled, 0);
     CHECK(opd_call_op(opd_find("devlists::look"), &arg, 1) == NULL);
-    CHECK_ERROR(OPD_ERROR_NO_KERNEL, "devlists::look returns a view of its argument, which cannot be made on the CPU for npu");
+    CHECK_ERROR(OPD_ERROR_NO_KERNEL, "devlists::look returns a view of its argument, so it cannot be computed on the CPU for npu");
     y = opd_call_op(opd_find("devlists::update"), &arg, 1);
     CHECK_TENSOR(here(y), updated, 0);
     CHECK_TENSOR(here(x), as_it_was, 0);

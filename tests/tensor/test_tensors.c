@@ -50,7 +50,7 @@ TEST(sizes_that_cannot_be) {
     CHECK_ERROR(OPD_ERROR_SHAPE, "at most 64 dimensions, not 65");
     CHECK(opd_tensor_new(opd_ints_of(many, 64), OPD_FLOAT32) != NULL);
     CHECK(opd_tensor_new(opd_ints_of(many, 1), (opd_scalar_type)12) == NULL);
-    CHECK_ERROR(OPD_ERROR_DTYPE, "12 is no dtype");
+    CHECK_ERROR(OPD_ERROR_DTYPE, "12 is not a dtype");
     CHECK(opd_tensor_new_on(OPD_INTS(1), OPD_FLOAT32, opd_device_of(OPD_XLA, 0)) == NULL);
     CHECK_ERROR(OPD_ERROR_NO_KERNEL, "no allocator for device xla");
     CHECK(opd_tensor_from(NULL, OPD_INTS(1), OPD_FLOAT32) == NULL);
@@ -98,7 +98,7 @@ TEST(foreign_memory_that_is_refused) {
     CHECK_ERROR(OPD_ERROR_SHAPE, "negative strides");
     CHECK_INT(deletions, 1);
     CHECK(opd_tensor_wrap(data, OPD_INTS(3), NULL, (opd_scalar_type)77, deleter, NULL) == NULL);
-    CHECK_ERROR(OPD_ERROR_DTYPE, "77 is no dtype");
+    CHECK_ERROR(OPD_ERROR_DTYPE, "77 is not a dtype");
     CHECK(opd_tensor_wrap(data, OPD_INTS(3, 3), huge, OPD_FLOAT32, deleter, NULL) == NULL);
     CHECK_ERROR(OPD_ERROR_SHAPE, "overflow");
     CHECK(opd_tensor_wrap(NULL, OPD_INTS(3), NULL, OPD_FLOAT32, deleter, NULL) == NULL);
@@ -119,9 +119,9 @@ TEST(typed_data) {
     m = opd_tensor_new_on(OPD_INTS(2), OPD_FLOAT32, opd_device_of(OPD_META, -1));
     CHECK(opd_data_f32(f) && opd_data_i64(i));
     CHECK(opd_data_f64(f) == NULL);
-    CHECK_ERROR(OPD_ERROR_DTYPE, "opd_data_f64: the tensor of sizes [3] has dtype float32, not float64: take opd_data_f32, or convert it by opd_to_dtype(t, OPD_FLOAT64)");
+    CHECK_ERROR(OPD_ERROR_DTYPE, "opd_data_f64: the tensor of sizes [3] has dtype float32, not float64: use opd_data_f32, or convert it with opd_to_dtype(t, OPD_FLOAT64)");
     CHECK(opd_data_i32(i) == NULL);
-    CHECK_ERROR(OPD_ERROR_DTYPE, "opd_data_i32: the tensor of sizes [1] has dtype int64, not int32: take opd_data_i64");
+    CHECK_ERROR(OPD_ERROR_DTYPE, "opd_data_i32: the tensor of sizes [1] has dtype int64, not int32: use opd_data_i64");
     CHECK(opd_data_bool(f) == NULL);
     CHECK_ERROR(OPD_ERROR_DTYPE, "opd_data_bool: the tensor of sizes [3] has dtype float32, not bool");
     CHECK(opd_data_u8(f) == NULL);
@@ -129,7 +129,7 @@ TEST(typed_data) {
     CHECK(opd_data_f32(m) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "(on meta) has no data to read");
     CHECK(opd_data_f32(NULL) == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "NULL tensor");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "reading the data: the tensor is NULL");
     (void)opd_item_f64(f);
     CHECK_ERROR(OPD_ERROR_SHAPE, "a Tensor with 3 elements cannot be converted to Scalar");
     (void)opd_item_i64(NULL);
@@ -306,13 +306,13 @@ TEST(blocks_are_used_again) {
 /* Mistakes are told before a device is looked for. */
 TEST(bad_forms_of_pinned_tensors) {
     CHECK(!opd_tensor_new_pinned(opd_ints_of(NULL, 2), OPD_FLOAT32, OPD_CPU));
-    CHECK_ERROR(OPD_ERROR_SHAPE, "at NULL");
+    CHECK_ERROR(OPD_ERROR_SHAPE, "the pointer to the 2 sizes of a tensor is NULL");
     CHECK(!opd_tensor_new_pinned(opd_ints_of(NULL, 65), OPD_FLOAT32, OPD_CPU));
     CHECK_ERROR(OPD_ERROR_SHAPE, "at most 64 dimensions");
     CHECK(!opd_tensor_new_pinned(OPD_INTS(2), (opd_scalar_type)77, OPD_CPU));
-    CHECK_ERROR(OPD_ERROR_DTYPE, "77 is no dtype");
+    CHECK_ERROR(OPD_ERROR_DTYPE, "77 is not a dtype");
     CHECK(!opd_tensor_new_pinned(OPD_INTS(2), (opd_scalar_type)-1, OPD_CPU));
-    CHECK_ERROR(OPD_ERROR_DTYPE, "-1 is no dtype");
+    CHECK_ERROR(OPD_ERROR_DTYPE, "-1 is not a dtype");
 }
 
 CHECK_MAIN()

@@ -43,7 +43,7 @@ TEST(what_is_refused) {
         opd_tensor *leaf = opd_tensor_set_requires_grad(ones(2), true), *sum = opd_add(leaf, leaf);
         CHECK_INT(opd_module_add(module, "w", leaf, OPD_MODULE_PARAMETER), 0);
         CHECK_INT(opd_module_add(module, "w", leaf, OPD_MODULE_BUFFER), -1);
-        CHECK_ERROR(OPD_ERROR_ARGUMENT, "there is a 'w' already");
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "the module already has a 'w'");
         CHECK_INT(opd_module_add(module, "", leaf, OPD_MODULE_BUFFER), -1);
         CHECK_ERROR(OPD_ERROR_ARGUMENT, "the name is empty");
         CHECK_INT(opd_module_add(module, NULL, leaf, OPD_MODULE_BUFFER), -1);
@@ -51,7 +51,7 @@ TEST(what_is_refused) {
         CHECK_INT(opd_module_add(module, "v", NULL, OPD_MODULE_BUFFER), -1);
         CHECK_ERROR(OPD_ERROR_ARGUMENT, "the tensor is NULL");
         CHECK_INT(opd_module_add(module, "v", leaf, (opd_module_kind)3), -1);
-        CHECK_ERROR(OPD_ERROR_ARGUMENT, "there is no kind 3");
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "3 is not a kind of entry");
         CHECK_INT(opd_module_add(module, "v", sum, OPD_MODULE_PARAMETER), -1);
         CHECK_ERROR(OPD_ERROR_ARGUMENT, "cannot assign a non-leaf Tensor to parameter 'v'");
         CHECK_INT(opd_module_set(module, "w", sum), -1);
@@ -339,7 +339,7 @@ TEST(five_and_five_are_ten) {
                 CHECK_INT(opd_tensor_file_number(file, "epoch", &seen), 0);
                 CHECK_NEAR(seen, 5, 0);
                 CHECK_INT(opd_tensor_file_number(file, "model/one.weight", &seen), -1);
-                CHECK_ERROR(OPD_ERROR_DTYPE, "'model/one.weight' is no number");
+                CHECK_ERROR(OPD_ERROR_DTYPE, "'model/one.weight' is not a number");
                 opd_tensor_file_close(file);
                 train(net, optimizer, 5);
                 train(other, again, 5);
@@ -364,14 +364,14 @@ TEST(what_cannot_go_on) {
         CHECK_INT(opd_training_save(in_folder("a.pt"), net, adam, NULL, NULL, 0), 0);
         opd_tensor_file *file = opd_tensor_file_open(in_folder("a.pt"));
         CHECK_INT(opd_training_load(file, other, sgd), -1);
-        CHECK_ERROR(OPD_ERROR_NOT_FOUND, "there is no 'optimizer/param_groups/0/momentum', so that this is no state of SGD");
+        CHECK_ERROR(OPD_ERROR_NOT_FOUND, "the file has no 'optimizer/param_groups/0/momentum', so it does not contain the state of SGD");
         CHECK_INT(opd_training_load(file, other, adamw), -1);
-        CHECK_ERROR(OPD_ERROR_ARGUMENT, "the state is one of Adam, the optimizer AdamW");
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "the file contains the state of Adam, but the optimizer is AdamW");
         CHECK_INT(opd_training_load(file, other, few), -1);
         CHECK_ERROR(OPD_ERROR_SHAPE, "doesn't match the size of optimizer's group (0)");
         CHECK(element(other, "one.weight") > element(net, "one.weight") || element(other, "one.weight") < element(net, "one.weight"));
         CHECK_INT(opd_optimizer_load(adam, file, "other/"), -1);
-        CHECK_ERROR(OPD_ERROR_NOT_FOUND, "there is no 'other/param_groups/0/lr'");
+        CHECK_ERROR(OPD_ERROR_NOT_FOUND, "the file has no 'other/param_groups/0/lr'");
         train(net, adam, 1);
         CHECK_INT(opd_optimizer_load(adam, file, "optimizer/"), 0);
         CHECK(opd_optimizer_state(adam, 0, "exp_avg") == NULL);

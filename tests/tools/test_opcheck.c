@@ -232,11 +232,11 @@ static int k_well(opd_call *call) { return touches(call, WELL); }
 TEST(what_kernels_do_to_memory_is_seen) {
     static const struct { const char *schema; opd_kernel cpu; const char *text; } rows[] = {
         {"no_strides(Tensor x) -> Tensor", k_no_strides, "are different for arguments with other strides: result 0: element 1"},
-        {"unwritten(Tensor x) -> Tensor", k_unwritten, "depend on what memory held before: result 0: element 5"},
-        {"reads_behind(Tensor x) -> Tensor", k_reads_behind, "depend on what memory held before: result 0: element 5"},
+        {"unwritten(Tensor x) -> Tensor", k_unwritten, "depend on the contents of uninitialised memory: result 0: element 5"},
+        {"reads_behind(Tensor x) -> Tensor", k_reads_behind, "depend on the contents of uninitialised memory: result 0: element 5"},
         {"writes_behind(Tensor x) -> Tensor", k_writes_behind, "writes behind the end of result 0"},
         {"writes_behind_x(Tensor x) -> Tensor", k_writes_behind_x, "writes behind the end of argument x"},
-        {"reads_scratch(Tensor x) -> Tensor", k_reads_scratch, "depend on what memory held before: result 0: element 1"},
+        {"reads_scratch(Tensor x) -> Tensor", k_reads_scratch, "depend on the contents of uninitialised memory: result 0: element 1"},
         {"refuses(Tensor x) -> Tensor", k_refuses, NULL},
         {"well(Tensor x) -> Tensor", k_well, NULL},
     };
@@ -329,7 +329,7 @@ static const faulty faults[] = {
     {"right(Tensor x) -> Tensor", k_twice, k_fake, b_twice, NULL, 0, NULL, NULL},
     {"writes(Tensor x) -> Tensor", k_writes, k_fake, b_twice, NULL, OPD_OPCHECK_SCHEMA,
      "test_schema failed with Argument x is not defined as mutable but was mutated",
-     "Say in the schema that it is written, Tensor(a!) x, or"},
+     "Declare in the schema that the operator writes it (Tensor(a!) x), or"},
     {"writes_once(Tensor x) -> Tensor", k_inner, k_fake, b_twice, NULL, OPD_OPCHECK_SCHEMA | OPD_OPCHECK_MEMORY,
      "Argument x is not defined as mutable but was mutated", "(opd_clone)"},
     {"resizes(Tensor x) -> Tensor", k_resizes, k_fake, OPD_NOT_DIFFERENTIABLE, NULL,
@@ -343,27 +343,27 @@ static const faulty faults[] = {
      "Outputs 0 and 1 alias unexpectedly", "(opd_clone)"},
     {"records(Tensor x) -> Tensor", k_records, k_fake, NULL, NULL, OPD_OPCHECK_AUTOGRAD,
      "test_autograd_registration failed with at least one output of this operator has requires_grad=True but",
-     "declare a formula"},
+     "give the operator a backward function"},
     {"no_fake(Tensor x) -> Tensor", k_twice, NULL, b_twice, NULL, OPD_OPCHECK_FAKE,
      "There was no fake impl registered for broken::no_fake", "opd_fake_register"},
     {"fake_sizes(Tensor x) -> Tensor", k_twice, k_row, b_twice, NULL, OPD_OPCHECK_FAKE,
-     "the fake kernel gives result 0 the sizes [1], the real one [2, 3]", "computed from those"},
+     "the fake kernel gives result 0 the sizes [1], but the real kernel gives it [2, 3]", "from the sizes of the arguments"},
     {"hard_coded(Tensor x) -> Tensor", k_twice, k_two_three, b_twice, NULL, OPD_OPCHECK_FAKE,
-     "test_faketensor failed with tensors of other sizes (the first is [3, 3])", "computed from"},
+     "test_faketensor failed with tensors of other sizes (the first is [3, 3])", "from the sizes of"},
     {"fake_dtype(Tensor x) -> Tensor", k_twice, k_double, b_twice, NULL, OPD_OPCHECK_FAKE,
-     "the dtype float64, the real one float32", "Give opd_result the same dtype"},
+     "the dtype float64, but the real kernel gives it float32", "Pass the same dtype to opd_result"},
     {"fake_strides(Tensor x) -> Tensor", k_twice, k_columns, b_twice, NULL, OPD_OPCHECK_FAKE,
-     "the strides [1, 2], the real one [3, 1]", "opd_result_strided"},
+     "the strides [1, 2], but the real kernel gives it [3, 1]", "opd_result_strided"},
     {"fake_device(Tensor x) -> Tensor", k_twice, k_elsewhere, b_twice, NULL, OPD_OPCHECK_FAKE,
-     "the device cuda:0, the real one cpu", "Make results in both with opd_result"},
+     "the device cuda:0, but the real kernel makes it on cpu", "Make results in both with opd_result"},
     {"fake_list(Tensor x) -> Tensor[]", k_list, k_list, OPD_NOT_DIFFERENTIABLE, NULL, OPD_OPCHECK_FAKE,
-     "the fake kernel gives 3 tensors, the real one 2", "as long in both"},
+     "the fake kernel returns 3 tensors, but the real kernel returns 2", "the same length in both"},
     {"fake_reads(Tensor x) -> Tensor", k_twice, k_reads, b_twice, NULL, OPD_OPCHECK_FAKE,
      "test_faketensor failed with broken::fake_reads: a fake tensor (on cpu) has no data", "opd_fake_register"},
     {"counts(Tensor x) -> Tensor", k_counts, k_fake, b_twice, v_wrong, OPD_OPCHECK_TRACE | OPD_OPCHECK_VMAP | OPD_OPCHECK_MEMORY,
-     "are different for the same arguments, called twice", "no state between calls"},
+     "are different when it is called twice with the same arguments", "not on state that it keeps between calls"},
     {"gradient_counts(Tensor x) -> Tensor", k_twice, k_fake, b_counts, NULL, OPD_OPCHECK_TRACE,
-     "Gradients of the operator are different", "no state between calls"},
+     "Gradients of the operator are different", "not on state that it keeps between calls"},
     {"gradient_sizes(Tensor x) -> Tensor", k_twice, k_fake, b_halves, NULL, OPD_OPCHECK_TRACE,
      "returned an invalid gradient at index 0", "gradient_sizes"},
     {"wrong_rule(Tensor x) -> Tensor", k_twice, k_fake, b_twice, v_wrong, OPD_OPCHECK_VMAP,
@@ -463,7 +463,7 @@ TEST(options_and_what_is_refused) {
     o.tests = 64;
     args[0] = args[1] = opd_value_tensor(opd_ones(OPD_INTS(2), OPD_FLOAT32));
     CHECK_INT(opd_opcheck(add, args, 2, &o), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "which are no sub-tests");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "must be a combination of OPD_OPCHECK_");
     CHECK_INT(opd_opcheck(NULL, args, 2, NULL), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "the operator is NULL");
     CHECK_INT(opd_opcheck(add, args, 1, NULL), -1);

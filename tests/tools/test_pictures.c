@@ -109,14 +109,14 @@ TEST(bad_input) {
     memset(&o, 0, sizeof o);
     CHECK_INT(opd_graph_dot(NULL, 1, NULL, buf, sizeof buf), 0);
     CHECK_STR(buf, "");
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_graph_dot: an array is NULL");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_graph_dot: the pointer to an array is NULL");
     CHECK_INT(opd_graph_dot(&null, 1, NULL, buf, sizeof buf), 0);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_graph_dot");
     CHECK_INT(opd_graph_dot(&x, 1, NULL, NULL, 10), 0);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_graph_dot: an array is NULL");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_graph_dot: the pointer to an array is NULL");
     o.nnames = 1;
     CHECK_INT(opd_graph_dot(&x, 1, &o, buf, sizeof buf), 0);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_graph_dot: an array is NULL");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_graph_dot: the pointer to an array is NULL");
     o.tensors = &x;
     o.names = &name;
     CHECK_INT(opd_graph_dot(&x, 1, &o, buf, sizeof buf), 0);

@@ -286,9 +286,9 @@ TEST(state_and_rate) {
     CHECK(opd_optimizer_state(o, 1, "exp_avg") == NULL);
     CHECK_OK();
     CHECK(opd_optimizer_state(o, 0, "momentum_buffer") == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "no 'momentum_buffer' of parameter 0");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "no 'momentum_buffer' for parameter 0");
     CHECK(opd_optimizer_state(o, 2, "step") == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "no 'step' of parameter 2");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "no 'step' for parameter 2");
     CHECK_INT(opd_optimizer_zero_grad(o), 0);
     CHECK(opd_tensor_grad(params[0]) == NULL);
     opd_optimizer_free(o);
@@ -318,11 +318,11 @@ static void goes_on(bool sgd) {
     }
     CHECK(memcmp(opd_data_f64(p[0]), opd_data_f64(p[1]), 6 * sizeof(double)) == 0);
     CHECK_INT(opd_optimizer_set_state(o[1], 0, names[sgd][0], numbers(0, OPD_FLOAT64, slope, 0)), -1);
-    CHECK_ERROR(OPD_ERROR_SHAPE, "of parameter 0 has other sizes");
+    CHECK_ERROR(OPD_ERROR_SHAPE, "has other sizes than parameter 0");
     CHECK_INT(opd_optimizer_set_state(o[1], 0, names[sgd][0], NULL), -1);
     opd_error_clear();
     CHECK_INT(opd_optimizer_set_state(o[1], 0, names[!sgd][0], p[0]), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_optimizer_set_state: no '");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_optimizer_set_state: there is no '");
     for (i = 0; i < 2; i++) { opd_optimizer_free(o[i]); }
 }
 TEST(a_saved_optimizer_goes_on) {
@@ -375,11 +375,11 @@ TEST(options_are_checked) {
     CHECK_INT(opd_clip_grad_value(NULL, 1, 1), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "the parameters are NULL");
     CHECK(isnan(opd_lr_step(1, 1, 0, 0.5)));
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "step_size < 1");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "step_size at least 1");
     CHECK(isnan(opd_lr_linear(1, 1, 0, 1, 5)));
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "Starting multiplicative factor expected to be greater than 0");
     CHECK(isnan(opd_lr_cosine(1, 1, 0, 0)));
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "t_max < 1");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "t_max must be at least 1");
     CHECK(isnan(opd_lr_cosine_restarts(1, 1, 0, 1, 0)));
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "Expected positive integer T_0");
     CHECK(isnan(opd_lr_cosine_restarts(1, 1, 1, 0, 0)));
@@ -437,11 +437,11 @@ TEST(lists_that_do_not_fit) {
     bad_adam(lists, 1, opd_tensors_of(two, 2), "Tensor lists must have the same number of tensors, got 1 and 2 (argument 'grads')");
     bad_adam(lists, 3, opd_tensors_of(two, 0), "Tensor lists must have the same number of tensors, got 1 and 0 (argument 'exp_avg_sqs')");
     one = numbers(0, OPD_FLOAT64, start, 0);
-    bad_adam(lists, 1, opd_tensors_of(&one, 1), "must have same dtype, device, and sizes: tensor 0 of argument 'grads'");
+    bad_adam(lists, 1, opd_tensors_of(&one, 1), "must have the same dtype, device and sizes, but tensor 0 of argument 'grads' is ");
     one = numbers(1, OPD_FLOAT32, start, 0);
-    bad_adam(lists, 2, opd_tensors_of(&one, 1), "must have same dtype, device, and sizes: tensor 0 of argument 'exp_avgs'");
+    bad_adam(lists, 2, opd_tensors_of(&one, 1), "must have the same dtype, device and sizes, but tensor 0 of argument 'exp_avgs' is ");
     one = opd_expand(numbers(0, OPD_FLOAT32, start, 0), OPD_INTS(5));
-    bad_adam(lists, 5, opd_tensors_of(&one, 1), "must hold one number");
+    bad_adam(lists, 5, opd_tensors_of(&one, 1), "must have one element");
     one = opd_expand(opd_ones(OPD_INTS(1), OPD_FLOAT32), OPD_INTS(5));
     bad_adam(lists, 3, opd_tensors_of(&one, 1), "more than one element of the written-to tensor refers to a single memory location");
     one = opd_tensor_view(opd_ones(OPD_INTS(9), OPD_FLOAT32), size_5, opd_strides(lists[0]), 1, 0);
@@ -610,7 +610,7 @@ TEST(a_cycle_with_a_phase_without_steps) {
             for (step = 0; step < rows[r].steps + (rows[r].wrong == rows[r].steps); step++) {
                 const double lr = opd_lr_one_cycle(step, &c);
                 CHECK((isnan(lr) != 0) == (step == rows[r].wrong));
-                if (step == rows[r].wrong) { CHECK_ERROR(OPD_ERROR_ARGUMENT, "float division by zero"); }
+                if (step == rows[r].wrong) { CHECK_ERROR(OPD_ERROR_ARGUMENT, "a phase of the cycle has no steps"); }
             }
         }
     }
@@ -655,7 +655,7 @@ TEST(groups_have_options_of_their_own) {
         CHECK_NEAR(first_of(extra), 5 - 0.5 - 0.5 * 1.5, 1e-6);
         CHECK_NEAR(first_of(opd_optimizer_state(sgd, 4, "momentum_buffer")), 1.5, 0);
         CHECK(opd_optimizer_state(sgd, 3, "momentum_buffer") == NULL);
-        CHECK_ERROR(OPD_ERROR_ARGUMENT, "no 'momentum_buffer' of parameter 3");
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "no 'momentum_buffer' for parameter 3");
         CHECK_INT(opd_optimizer_move_group(sgd, &extra, 1), 3);   /* with its state; group 2 is empty now */
         CHECK_NEAR(first_of(opd_optimizer_state(sgd, 4, "momentum_buffer")), 1.5, 0);
         CHECK_INT(opd_optimizer_group_size(sgd, 2), 0);
@@ -674,18 +674,18 @@ TEST(groups_have_options_of_their_own) {
         CHECK_INT(opd_optimizer_set_option(adam, 0, "momentum", 1), -1);
         CHECK_ERROR(OPD_ERROR_ARGUMENT, "AdamW has no option 'momentum'");
         CHECK(isnan(opd_optimizer_option(adam, 1, "lr")));
-        CHECK_ERROR(OPD_ERROR_INDEX, "there is no group 1 of 1");
+        CHECK_ERROR(OPD_ERROR_INDEX, "there is no group 1: the optimizer has 1 group(s)");
         CHECK_INT(opd_optimizer_add_group(sgd, p, 1), -1);
         CHECK_ERROR(OPD_ERROR_ARGUMENT, "appear in more than one parameter group");
         opd_tensor *twice[] = {p[0], p[0]}, *other = group_leaf(1);
         CHECK_INT(opd_optimizer_move_group(sgd, twice, 2), -1);
-        CHECK_ERROR(OPD_ERROR_ARGUMENT, "parameter 1 is in no group, or is given twice");
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "parameter 1 is not in a group of the optimizer, or is given twice");
         CHECK_INT(opd_optimizer_move_group(sgd, &other, 1), -1);
-        CHECK_ERROR(OPD_ERROR_ARGUMENT, "parameter 0 is in no group");
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "parameter 0 is not in a group of the optimizer");
         CHECK_INT(opd_optimizer_move_group(sgd, p, 0), -1);
         CHECK_ERROR(OPD_ERROR_ARGUMENT, "empty parameter list");
         CHECK_INT(opd_optimizer_forget(sgd, 7), -1);
-        CHECK_ERROR(OPD_ERROR_INDEX, "there is no parameter 7");
+        CHECK_ERROR(OPD_ERROR_INDEX, "the optimizer has no parameter 7");
         opd_optimizer_free(sgd);
         opd_optimizer_free(adam);
     }

@@ -157,7 +157,7 @@ TEST(grad_refuses) {
           "Expected f(*args) to return a scalar Tensor, got tensor with 2 dims");
     FAILS(opd_grad(gives, (void *)"2", in, 1, NULL, out), OPD_ERROR_ARGUMENT, "got 2 outputs");
     FAILS(opd_grad(gives, (void *)"0", in, 1, NULL, out), OPD_ERROR_ARGUMENT, "non-empty output");
-    FAILS(opd_grad(gives, (void *)"-", in, 1, NULL, out), OPD_ERROR_USER, "failed without saying why");
+    FAILS(opd_grad(gives, (void *)"-", in, 1, NULL, out), OPD_ERROR_USER, "failed without setting an error");
     FAILS(opd_grad(gives, (void *)"N", in, 1, NULL, out), OPD_ERROR_ARGUMENT, "must only return Tensors");
     FAILS(opd_grad(gives, (void *)"e", in, 1, NULL, out), OPD_ERROR_SHAPE, "aten::m");
     o.argnums = a; o.nargnums = 2;
@@ -932,7 +932,7 @@ TEST(as_many_results_as_a_transform_may_give) {
                 : opd_hessian(sum_of_squares, NULL, in, n, &o, out);
             if (way == 4 ? n > 1 : most > OPD_TRANSFORM_OUTPUTS) {
                 CHECK_INT(got, -1);
-                CHECK_ERROR(OPD_ERROR_ARGUMENT, "are more than the 64 outputs that are allowed");
+                CHECK_ERROR(OPD_ERROR_ARGUMENT, "results, but at most 64 are allowed");
                 continue;
             }
             CHECK_OK();
@@ -997,22 +997,22 @@ TEST(the_number_of_outputs_changes) {
     o.chunk_size = m.chunk_size = 2;
     nchanging = 0;
     CHECK_INT(opd_jacfwd(changing, NULL, &x, 1, &o, out), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "gives 2 outputs for one chunk and 1 for another");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "returned 2 outputs for one chunk and 1 for another");
     o.chunk_size = 1;
     nchanging = 0;
     CHECK_INT(opd_jacfwd(changing, NULL, &x, 1, &o, out), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "gives 2 outputs for one chunk and 1 for another");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "returned 2 outputs for one chunk and 1 for another");
     nchanging = 0;
     CHECK_INT(opd_vmap(changing, NULL, &x, 1, &m, out), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "2 outputs for one chunk and 1 for another");
     nchanging = 0;
     CHECK_INT(opd_vmap(changing_function, NULL, &w, 1, NULL, out), -1);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Changing gives 2 outputs for one example and 1 for another");
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Changing returned 2 outputs for one example and 1 for another");
     nchanging = 0;
     CHECK_INT(opd_linearize(growing, NULL, &x, 1, NULL, out, &d), 1);
     memset(out, 0, sizeof out);
     CHECK_INT(opd_derivative_call(d, &x, 1, 0, out), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the function gave 1 outputs and now gives 2");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the function returned 1 outputs before, and 2 outputs now");
     CHECK(out[1] == NULL);
 }
 
@@ -1037,10 +1037,10 @@ TEST(outputs_that_some_examples_have) {
     nsparse = 0;
     sparse_many = false;
     CHECK_INT(opd_vmap(sparse_function, NULL, &w, 1, NULL, out), -1);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "is a Tensor for one example and none for another");
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "is a Tensor for one example and not for another");
     sparse_many = true;
     CHECK_INT(opd_vmap(sparse_function, NULL, &w, 1, NULL, out), -1);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "gives 70 outputs, at most 64 are allowed under a vmap");
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "returned 70 outputs, but at most 64 are allowed under vmap");
 }
 
 /* Ready-made forward formulas are those of operators. */

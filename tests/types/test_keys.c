@@ -54,7 +54,7 @@ TEST(legacy_spellings) {
     CHECK(opd_ok());
 }
 
-#define OWN_KEY "; a key of the program's own gets its name by opd_key_define, which is called before the name is used"
+#define OWN_KEY "; if it is a key of your program, call opd_key_define before the name is used"
 TEST(unknown_names) {
     static const char *const bad[][2] = {
         {"", ""}, {"cpu", "; did you mean CPU"}, {"CPU ", "; did you mean CPU"}, {"UserKey12", OWN_KEY},

@@ -128,7 +128,7 @@ template <class R, class... A> static void probe(const char *name, R (*f)(A...))
             (void)f(given<A>::make()...);
             outputs[0] = outputs[1] = NULL;
         }
-        if (opd_ok() || (!strstr(opd_error_message(), "is gone: the scope that begins at ") &&
+        if (opd_ok() || (!strstr(opd_error_message(), "has been freed: the scope that begins at ") &&
                          !strstr(opd_error_message(), "released"))) {
             printf("%s, tensor %d: %s\n", name, where, opd_ok() ? "no error" : opd_error_message());
             CHECK(!"says that a tensor is gone");
@@ -160,7 +160,7 @@ TEST(every_function_that_takes_a_tensor) {
 //-- values that hold a tensor -----------------------------------------------------------------------------------------
 
 static void says_gone(int line) {
-    if (opd_ok() || !strstr(opd_error_message(), "is gone: the scope that begins at ")) {
+    if (opd_ok() || !strstr(opd_error_message(), "has been freed: the scope that begins at ")) {
         printf("line %d: %s\n", line, opd_ok() ? "no error" : opd_error_message());
         CHECK(!"says that a tensor is gone");
     }
@@ -193,7 +193,7 @@ static void call_with_one_gone(const opd_op *op, op_case *c, opd_tensor **slot) 
     *slot = make_dead();
     OPD_SCOPE { (void)opd_call_all((opd_op *)(uintptr_t)op, rets, c->args, c->nargs); }
     *slot = was;
-    if (opd_ok() || !strstr(opd_error_message(), "is gone: the scope that begins at ")) {
+    if (opd_ok() || !strstr(opd_error_message(), "has been freed: the scope that begins at ")) {
         printf("%s: %s\n", opd_op_name(op), opd_ok() ? "no error" : opd_error_message());
         CHECK(!"says that a tensor is gone");
     }
@@ -231,11 +231,11 @@ TEST(calls_by_other_ways) {
     opd_value ret, v[2];
     v[0] = opd_value_tensor(make_dead());
     v[1] = opd_value_tensor(opd_ones(OPD_INTS(1), OPD_FLOAT32));
-    CHECK(opd_call_at(exp, "CPU", &ret, v, 1) != 0); GONE("opd_call_at: the tensor is gone: the scope that begins at ");
-    CHECK(opd_overloads_call(opd_overloads_find("aten::add"), &ret, v, 2, NULL, 0) != 0); GONE("'self' is gone");
+    CHECK(opd_call_at(exp, "CPU", &ret, v, 1) != 0); GONE("opd_call_at: the tensor has been freed: the scope that begins at ");
+    CHECK(opd_overloads_call(opd_overloads_find("aten::add"), &ret, v, 2, NULL, 0) != 0); GONE("'self' has been freed");
     opd_keyword k = {"other", v[0]};
-    CHECK(opd_call_keywords(add, &ret, v + 1, 1, &k, 1) != 0); GONE("'other' is gone");
-    CHECK(!opd_add(v[0].u.t, v[1].u.t)); GONE("'self' is gone");
+    CHECK(opd_call_keywords(add, &ret, v + 1, 1, &k, 1) != 0); GONE("'other' has been freed");
+    CHECK(!opd_add(v[0].u.t, v[1].u.t)); GONE("'self' has been freed");
 }
 static int returns_what_is_gone(opd_call *call) { return opd_return_tensor(call, make_dead()); }
 static int returns_a_list_of_it(opd_call *call) {
@@ -261,7 +261,7 @@ TEST(kernels_that_return_what_is_gone) {
     f.name = "saves"; f.forward = saves_what_is_gone; f.backward = no_backward;
     x = opd_tensor_set_requires_grad(x, true);
     v = opd_value_tensor(x);
-    CHECK(!opd_autograd_call(&f, &v, 1)); GONE("is gone");
+    CHECK(!opd_autograd_call(&f, &v, 1)); GONE("has been freed");
     opd_library_close(lib);
 }
 
@@ -302,13 +302,13 @@ TEST(why_it_is_gone) {
     OPD_SCOPE { t = opd_keep(opd_ones(OPD_INTS(2), OPD_FLOAT32)); }
     CHECK_NEAR(opd_item_f64(opd_sum(t)), 2, 0);
     opd_release(t);
-    CHECK(!opd_exp(t)); GONE("'self' is gone: it was released by the last who had kept it");
+    CHECK(!opd_exp(t)); GONE("'self' has been freed: its last reference was released (opd_release)");
     u = opd_keep(opd_ones(OPD_INTS(2), OPD_FLOAT32));
     OPD_SCOPE { t = opd_keep(opd_ones(OPD_INTS(2), OPD_FLOAT32)); }
     opd_tensor *variable = t;
     (void)opd_assign(&variable, u);
     opd_release(u);
-    CHECK(!opd_exp(t)); GONE("'self' is gone: it was released by the last who had kept it");
+    CHECK(!opd_exp(t)); GONE("'self' has been freed: its last reference was released (opd_release)");
     CHECK(opd_exp(u) != NULL);
     opd_release(u);
 }
@@ -318,7 +318,7 @@ TEST(what_a_kernel_had_made_is_gone) {
     (void)opd_def(lib, "h(Tensor x) -> Tensor");
     (void)opd_impl_key(lib, "h", "CPU", keeps_what_it_makes, NULL, NULL);
     CHECK(opd_call_op(opd_find("gone::h"), &v, 1) == v.u.t);
-    CHECK(!opd_exp(dead)); GONE("'self' is gone: the scope of a kernel of gone::h has ended");
+    CHECK(!opd_exp(dead)); GONE("'self' has been freed: the scope of a kernel of gone::h has ended");
     opd_library_close(lib);
 }
 TEST(deeper_than_places_are_known) {
@@ -327,7 +327,7 @@ TEST(deeper_than_places_are_known) {
     for (int i = 0; i < 80; i++) { scopes[i] = opd_scope_open_at("here"); t[i] = opd_ones(OPD_INTS(1), OPD_FLOAT32); }
     for (int i = 80; i-- > 0;) {
         opd_scope_close(&scopes[i]);
-        CHECK(!opd_exp(t[i])); GONE(i < 60 ? "begins at here" : "is gone: the scope");
+        CHECK(!opd_exp(t[i])); GONE(i < 60 ? "begins at here" : "has been freed: the scope");
     }
 }
 #endif

@@ -48,10 +48,10 @@ static int call_op(void *op, opd_tensor *const *in, int n, opd_tensor **out) {
     return out[0] ? 1 : -1;
 }
 TEST(a_fake_kernel) {
-    static const char what[] = "Give it a fake kernel (`fake` of the card, or opd_fake_register), which gives results of the right sizes with opd_result";
+    static const char what[] = "Register a fake kernel (`fake` of opd_op_desc, or opd_fake_register) that makes results of the right sizes with opd_result";
     opd_op *op = op_of("f(Tensor x) -> Tensor", k_double, NULL, NULL);
     SAYS(OPD_CALL(op, meta()), what);
-    OPD_FAKE_MODE { SAYS(OPD_CALL(op, three()), "declare one (`fake` of the card, or opd_fake_register)"); }
+    OPD_FAKE_MODE { SAYS(OPD_CALL(op, three()), "register a fake kernel (`fake` of opd_op_desc, or opd_fake_register)"); }
 #if !defined(OPD_NO_GRAPHS) && !defined(OPD_NO_COMPILER)
     {
         opd_tensor *in = three();
@@ -81,18 +81,18 @@ TEST(a_kernel_that_is_registered_thrice_is_named_once) {
     end();
 }
 TEST(a_key_of_the_program) {
-    static const char what[] = "a key of the program's own gets its name by opd_key_define, which is called before the name is used";
+    static const char what[] = "if it is a key of your program, call opd_key_define before the name is used";
     SAYS(opd_key_parse("MyProfiler"), what);
     SAYS(opd_library_open(OPD_IMPL, "_", "MyProfiler", "texts.c", 1), what);
     SAYS(opd_key_parse("AutogradCPUU"), "could not parse dispatch key: AutogradCPUU; did you mean AutogradCPU");
-    SAYS(opd_key_parse("Python"), "a mode is a user key here (opd_key_define)");
+    SAYS(opd_key_parse("Python"), "for a mode, use a user key (opd_key_define)");
 }
 TEST(a_device_of_the_program) {
     opd_device device;
-    SAYS(opd_device_parse("mydev:0", &device), "(a device of the program's own gets its name by opd_backend_register)");
+    SAYS(opd_device_parse("mydev:0", &device), "(opd_backend_register gives a custom device its name)");
     SAYS(opd_tensor_new_on(OPD_INTS(1), OPD_FLOAT32, opd_device_of(OPD_PRIVATEUSE3, -1)),
-         "opd_backend_register gives a device its memory and copies, and nobody has called it for this one");
-    SAYS(opd_tensor_new_on(OPD_INTS(1), OPD_FLOAT32, opd_device_of(OPD_CUDA, -1)), "opdispatch_cuda.cu is neither linked in nor loaded");
+         "register its memory and copies first (opd_backend_register)");
+    SAYS(opd_tensor_new_on(OPD_INTS(1), OPD_FLOAT32, opd_device_of(OPD_CUDA, -1)), "opdispatch_cuda.cu is neither linked nor loaded");
 }
 TEST(an_operator_that_is_gone) {
     opd_op *op = op_of("gone(Tensor x) -> Tensor", k_double, NULL, NULL);
@@ -105,15 +105,15 @@ TEST(an_operator_that_is_gone) {
 //-- what is no tensor -------------------------------------------------------------------------------------------------
 
 TEST(null) {
-    static const char why[] = "NULL (a call that fails gives NULL: has one before this failed? So do opd_tensor_grad and opd_arg_tensor where there is nothing)";
+    static const char why[] = "NULL (a function that fails returns NULL: did a call before this one fail? opd_tensor_grad and opd_arg_tensor also return NULL if there is no tensor)";
     opd_op *op = op_of("f(Tensor x, int n=0) -> Tensor", k_double, NULL, NULL);
-    SAYS(opd_add(NULL, three()), "aten::add.Tensor() Expected a value of type 'Tensor' for argument 'self' but instead found NULL (a call that fails");
+    SAYS(opd_add(NULL, three()), "aten::add.Tensor() Expected a value of type 'Tensor' for argument 'self' but instead found NULL (a function that fails returns NULL");
     SAYS(opd_add(three(), opd_tensor_grad(three())), why);
     SAYS(opd_add(NULL, three()), "Value: NULL\n");
     SAYS(OPD_CALL(op, OPD_NONE), why);
-    SAYS(opd_cat(OPD_TENSORS(three(), NULL)), "for argument 'tensors' but an element is NULL (a call that fails");
+    SAYS(opd_cat(OPD_TENSORS(three(), NULL)), "for argument 'tensors' but an element is NULL (a function that fails returns NULL");
     SAYS(OPD_CALL(op, three(), OPD_NONE), "argument 'n' but instead found NULL (OPD_NONE), which only an optional argument may be");
-    SAYS(opd_data_f32(NULL), "the data of a NULL tensor");
+    SAYS(opd_data_f32(NULL), "reading the data: the tensor is NULL");
     end();
 }
 TEST(a_kernel_that_gives_none) {
@@ -124,8 +124,8 @@ TEST(a_kernel_that_gives_none) {
 TEST(data_of_another_dtype) {
     opd_op *op = op_of("f(Tensor x) -> Tensor", k_double, NULL, NULL);
     opd_tensor *d = opd_ones(OPD_INTS(2, 5), OPD_FLOAT64), *h = opd_ones(OPD_INTS(1), OPD_FLOAT16);
-    SAYS(opd_data_f32(d), "opd_data_f32: the tensor of sizes [2, 5] has dtype float64, not float32: take opd_data_f64, or convert it by opd_to_dtype(t, OPD_FLOAT32)");
-    SAYS(opd_data_bool(h), "opd_data_bool: the tensor of sizes [1] has dtype float16, not bool: take opd_data, or convert it by opd_to_dtype(t, OPD_BOOL)");
+    SAYS(opd_data_f32(d), "opd_data_f32: the tensor of sizes [2, 5] has dtype float64, not float32: use opd_data_f64, or convert it with opd_to_dtype(t, OPD_FLOAT32)");
+    SAYS(opd_data_bool(h), "opd_data_bool: the tensor of sizes [1] has dtype float16, not bool: use opd_data, or convert it with opd_to_dtype(t, OPD_BOOL)");
     SAYS(OPD_CALL(op, d), "texts::f: opd_data_f32: the tensor of sizes [2, 5] has dtype float64, not float32");
     end();
 }
@@ -169,7 +169,7 @@ TEST(a_block_with_a_mistake) {
     block.line = 7;
     opd_block_link(&block);
     SAYS(opd_find("aten::ones"), "first(tensor x) -> Tensor\n      ~~~~~~ <--- HERE (Error occurred while processing OPD_LIBRARY block at mistaken.c:7) "
-         "(the block ran because this was the first use of the dispatcher; what stands behind the mistake in the block is not registered)");
+         "(the block ran because this was the first use of the dispatcher; the lines of the block after the mistake registered nothing)");
     CHECK(opd_find_quiet("mistaken::second") == NULL);
     opd_library_close(block.library);
 }
@@ -191,8 +191,8 @@ TEST_KEEPS(an_operator_without_a_batching_rule) {
     for (i = 0; i < 2; i++) { CHECK_INT(opd_vmap(call_op, op, &x, 1, NULL, out), 1); }
     opd_log_set(NULL, NULL);
     CHECK_INT(warnings, 1);                       /* once for each operator */
-    CHECK(strstr(warned, "texts::slow: vmap runs it once for each example. Set `.vmap` of its card (OPD_BATCH_POINTWISE, ...; "
-                 "OPD_BATCH_LOOP says that the loop is meant), or register a rule with opd_vmap_register."));
+    CHECK(strstr(warned, "texts::slow: vmap runs it once for each example. Set `.vmap` of opd_op_desc (to OPD_BATCH_POINTWISE or another "
+                 "rule, or to OPD_BATCH_LOOP if the loop is intended), or register a rule with opd_vmap_register."));
     end();
 }
 #endif
@@ -216,10 +216,10 @@ TEST(opcheck_blames_what_is_not_written) {
     for (i = 0; i < sizeof rules / sizeof *rules; i++) {
         opd_value x = opd_value_tensor(opd_ones(OPD_INTS(4, 3), OPD_FLOAT32));
         opd_op *op = op_of("last(Tensor x) -> Tensor", k_but_the_last, k_but_the_last, rules[i]);
-        SAYS(opd_opcheck(op, &x, 1, NULL), "opcheck(texts::last, ...): test_memory failed with Results of the operator (behind them what it writes) depend on what memory held");
+        SAYS(opd_opcheck(op, &x, 1, NULL), "opcheck(texts::last, ...): test_memory failed with Results of the operator (followed by the arguments that it writes) depend on the contents of uninitialised memory");
         op = op_of("state(Tensor x) -> Tensor", k_state, k_state, rules[i]);
-        SAYS(opd_opcheck(op, &x, 1, NULL), "opcheck(texts::state, ...): test_memory failed with Results of the operator (behind them what it writes) are different for the "
-             "same arguments, called twice");
+        SAYS(opd_opcheck(op, &x, 1, NULL), "opcheck(texts::state, ...): test_memory failed with Results of the operator (followed by the arguments that it writes) are "
+             "different when it is called twice with the same arguments");
         end();
     }
     opd_log_set(NULL, NULL);

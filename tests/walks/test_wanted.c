@@ -23,7 +23,7 @@ static char now[300];
 
 /* An error is over: it is none of formulas that say too little, or nothing, nor of writes that a schema does not declare. */
 static void cleared(void) {
-    const bool bad = !opd_ok() && (strstr(opd_error_message(), "incorrect number of gradients") || strstr(opd_error_message(), "without saying why") ||
+    const bool bad = !opd_ok() && (strstr(opd_error_message(), "incorrect number of gradients") || strstr(opd_error_message(), "without setting an error") ||
                                    strstr(opd_error_message(), "writes into its argument"));
     if (bad) { printf("%s: %s\n", now, opd_error_message()); CHECK(!"a formula leaves something out"); }
     opd_error_clear();
@@ -298,8 +298,8 @@ TEST(a_card_with_too_few_gradients) {
     opd_op *op = operator_of("one(Tensor x, Tensor y) -> Tensor", sum_of_two, gives_first, "few::one");
     opd_tensor *a = leaf(true), *in[2], *g[2], *y;
     char report[2000];
-    must_fail(op, "the backward formula of few::one " FEW(2, 1) ": none for argument 'y', which requires grad; give it by "
-              "opd_bw_return(bw, 1, grad), or call opd_bw_return(bw, 1, NULL) to say that there is none");
+    must_fail(op, "the backward function of few::one " FEW(2, 1) ": there is none for argument 'y', which requires grad; return it with "
+              "opd_bw_return(bw, 1, grad), or call opd_bw_return(bw, 1, NULL) if there is none");
     CHECK_INT(opd_backward(opd_sum(OPD_CALL(op, a, leaf(false)))), 0);      /* nobody wants the other */
     CHECK_NEAR(opd_data_f64(opd_tensor_grad(a))[1], 1, 0);
     CHECK_INT(opd_backward(opd_sum(OPD_CALL(op, leaf(false), a))), -1);
@@ -310,14 +310,14 @@ TEST(a_card_with_too_few_gradients) {
     CHECK_INT(opd_autograd_grad(&y, 1, in, 2, NULL, g), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, FEW(2, 1));
     CHECK_INT(failed_parts(op, OPD_OPCHECK_AUTOGRAD, report, sizeof report), OPD_OPCHECK_AUTOGRAD);
-    CHECK(strstr(report, "test_autograd_registration failed with the backward formula of few::one " FEW(2, 1)) != NULL);
+    CHECK(strstr(report, "test_autograd_registration failed with the backward function of few::one " FEW(2, 1)) != NULL);
     CHECK((failed_parts(op, 0, report, sizeof report) & OPD_OPCHECK_AUTOGRAD) != 0);
     opd_library_close(library);
 }
 TEST(a_card_with_no_gradient) {
     opd_op *op = operator_of("none(Tensor x, Tensor y) -> Tensor", sum_of_two, gives_nothing, "few::none");
     char report[2000];
-    must_fail(op, "few::none " FEW(2, 0) ": none for argument 'x'");
+    must_fail(op, "few::none " FEW(2, 0) ": there is none for argument 'x'");
     CHECK_INT(failed_parts(op, OPD_OPCHECK_AUTOGRAD, report, sizeof report), OPD_OPCHECK_AUTOGRAD);
     opd_library_close(library);
 }
@@ -325,7 +325,7 @@ TEST(a_registered_formula_with_too_few_gradients) {
     opd_op *op = operator_of("third(Tensor x, Tensor y) -> Tensor", sum_of_two, NULL, "few::third");
     char report[2000];
     CHECK_INT(opd_autograd_register(library, "third", gives_first, NULL), 0);
-    must_fail(op, "few::third " FEW(2, 1) ": none for argument 'y'");
+    must_fail(op, "few::third " FEW(2, 1) ": there is none for argument 'y'");
     CHECK_INT(failed_parts(op, OPD_OPCHECK_AUTOGRAD, report, sizeof report), OPD_OPCHECK_AUTOGRAD);
     opd_library_close(library);
 }
@@ -335,7 +335,7 @@ TEST(a_list_with_too_few_gradients) {
     list[0] = leaf(true);
     list[1] = leaf(true);
     CHECK_INT(opd_backward(opd_sum(OPD_CALL(op, opd_tensors_of(list, 2)))), -1);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "few::list " FEW(2, 1) ": none for argument 'all', which requires grad; give it by opd_bw_return_at(bw, 0, 1, grad)");
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "few::list " FEW(2, 1) ": there is none for argument 'all', which requires grad; return it with opd_bw_return_at(bw, 0, 1, grad)");
     opd_library_close(library);
 }
 TEST(a_formula_may_say_that_there_is_none) {
@@ -378,7 +378,7 @@ TEST(a_function_with_too_few_gradients) {
     f.forward = function_sum;
     f.backward = gives_first;
     CHECK_INT(opd_backward(opd_sum(OPD_APPLY(&f, a, b))), -1);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "the backward formula of FewBackward " FEW(2, 1) ": none for input 1, which requires grad; give it by "
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "the backward function of FewBackward " FEW(2, 1) ": there is none for input 1, which requires grad; return it with "
                 "opd_bw_return(bw, 1, grad)");
     CHECK_INT(opd_backward(opd_sum(OPD_APPLY(&f, a, leaf(false)))), 0);
     f.once_differentiable = true;
@@ -397,7 +397,7 @@ TEST(a_function_with_too_few_gradients) {
         CHECK_INT(opd_autograd_record("HandBackward", gives_first, in, 2, NULL, 0, NULL, 0, &y, 1), 0);
     }
     CHECK_INT(opd_backward(opd_sum(y)), -1);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "the backward formula of HandBackward " FEW(2, 1) ": none for input 1");
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "the backward function of HandBackward " FEW(2, 1) ": there is none for input 1");
 }
 TEST(sizes_of_what_nobody_wants) {
     opd_op *op = operator_of("sized(Tensor x, Tensor y) -> Tensor", sum_of_two, reads_sizes, "few::sized");

@@ -16,8 +16,7 @@ static int opdi_bincount_kernel(opd_call *call) {
     int64_t count = least;
     if (least < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "minlength should be >= 0"); }
     if (!opd_dtype_is_integral((opd_scalar_type)input->dtype, false)) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"bincount_cpu\" not implemented for '%s'",
-                        opd_dtype_cname((opd_scalar_type)input->dtype));
+        return opdi_dtype_fail("bincount_cpu", input->dtype);
     }
     if (input->ndim != 1) {
         return opd_fail(OPD_ERROR_SHAPE, "bincount only supports 1-d non-negative integral inputs.");
@@ -93,7 +92,8 @@ static int opdi_multinomial_check(const opd_tensor *probs, int64_t count, bool a
         return opd_fail(OPD_ERROR_ARGUMENT, "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
     }
     return opd_size(probs, -1) <= 1 << 24 && opd_size(probs, -1) > 0 ? 0
-        : opd_fail(OPD_ERROR_SHAPE, "number of categories cannot exceed 2^24, and must be positive");
+        : opd_fail(OPD_ERROR_SHAPE, "number of categories cannot exceed 2^24 and must be positive, but is %lld",
+                   (long long)opd_size(probs, -1));
 }
 /* Checks the probabilities of multinomial: finite, none negative, and each row's sum above 0.  Returns 0, or -1 and
    sets an error. */
@@ -159,9 +159,7 @@ static int opdi_histc_kernel(opd_call *call) {
     const int64_t bins = opd_arg_int(call, 1);
     const opd_scalar_type dtype = OPDI_DTYPE(input);
     double end[2];
-    if (!opd_dtype_is_floating(dtype)) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"histogram_cpu\" not implemented for '%s'", opd_dtype_cname(dtype));
-    }
+    if (!opd_dtype_is_floating(dtype)) { return opdi_dtype_fail("histogram_cpu", dtype); }
     if (bins <= 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "torch.histogram(): bins must be > 0, but got %lld for dimension 0",
                         (long long)bins);

@@ -19,9 +19,7 @@ static int opdi_embedding_kernel(opd_call *call) {
     int64_t sizes[OPD_MAX_DIMS];
     if (weight->ndim != 2) { return opd_fail(OPD_ERROR_SHAPE, "'weight' must be 2-D"); }
     if (opdi_embedding_index(input, "embedding")) { return -1; }
-    if (input->ndim >= OPD_MAX_DIMS) {
-        return opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions", OPD_MAX_DIMS);
-    }
+    if (input->ndim >= OPD_MAX_DIMS) { return opdi_dims_fail(input->ndim + 1); }
     memcpy(sizes, opdi_sizes(input), sizeof *sizes * input->ndim);
     sizes[input->ndim] = opdi_sizes(weight)[1];
     opd_tensor *out = opd_result(call, 0, sizes, input->ndim + 1, (opd_scalar_type)weight->dtype);
@@ -104,7 +102,7 @@ static int opdi_embedding_renorm_kernel(opd_call *call) {
     const bool pairs = self->dtype == OPD_COMPLEX64 || self->dtype == OPD_COMPLEX128;
     const bool twice = self->dtype == OPD_FLOAT64 || self->dtype == OPD_COMPLEX128;
     const opd_scalar_type dtype = pairs ? OPDI_DTYPE(self) : twice ? OPD_FLOAT64 : OPD_FLOAT32;
-    if (self->ndim != 2) { return opd_fail(OPD_ERROR_SHAPE, "embedding_renorm: 'weight' must be 2-D"); }
+    if (self->ndim != 2) { return opd_fail(OPD_ERROR_SHAPE, "'weight' must be 2-D"); }
     if (opdi_embedding_index(index, "embedding_renorm") ||
         (!pairs && opdi_kernel_dtype(OPDI_DTYPE(self), false, "embedding_renorm") < 0)) {
         return -1;
@@ -160,6 +158,12 @@ OPDI_OP(embedding_renorm) {
     op->inplace = "embedding_renorm_"; op->out = "embedding_renorm.out";
     op->cases = "[5,3], [2,2]i5, 1.0, 2.0; [5,3], [3]i5, 0.5, 1.5";
 }
+/* Checks the gradient of an embedding, and the number of rows of its weight.  Returns 0, or -1 and sets an error. */
+static int opdi_embedding_grad_check(const opd_tensor *grad, int64_t rows) {
+    return grad->ndim > 0 && rows >= 0 ? 0
+        : opd_fail(OPD_ERROR_SHAPE, "expected grad_output with one dimension or more and num_weights >= 0, but got %d "
+                   "dimensions and %lld", grad->ndim, (long long)rows);
+}
 OPDI_COLD_END
 /* Adds each row of grad_output to the row of the result at its index.  The threads share the columns. */
 static int opdi_embedding_dense_backward_kernel(opd_call *call) {
@@ -169,20 +173,16 @@ static int opdi_embedding_dense_backward_kernel(opd_call *call) {
     int64_t sizes[2];
     opd_tensor *count = NULL;
     if (opdi_embedding_index(input, "embedding_backward")) { return -1; }
-    if (grad->ndim == 0 || rows < 0) {
-        return opd_fail(OPD_ERROR_SHAPE, "embedding_dense_backward: expected grad_output with dimensions and "
-                        "num_weights >= 0");
-    }
+    if (opdi_embedding_grad_check(grad, rows)) { return -1; }
     sizes[0] = rows;
     sizes[1] = opdi_sizes(grad)[grad->ndim - 1];
     if (sizes[1] && grad->numel / sizes[1] != input->numel) {
-        return opd_fail(OPD_ERROR_SHAPE, "embedding_dense_backward: grad_output has %lld rows for %lld indices",
+        return opd_fail(OPD_ERROR_SHAPE, "grad_output has %lld rows for %lld indices",
                         (long long)(grad->numel / sizes[1]), (long long)input->numel);
     }
     if (opdi_is_complex(grad)) { return opdi_by_parts(call); }
     if (!opd_dtype_is_floating((opd_scalar_type)grad->dtype)) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"embedding_backward\" not implemented for '%s'",
-                        opd_dtype_cname((opd_scalar_type)grad->dtype));
+        return opdi_dtype_fail("embedding_backward", grad->dtype);
     }
     opd_tensor *out = opd_result(call, 0, sizes, 2, (opd_scalar_type)grad->dtype);
     if (!out || !out->data) { return out ? 0 : -1; }
@@ -234,10 +234,8 @@ static int opdi_embedding_dense_backward_put(opd_call *call) {
     const int64_t skip = opd_arg_int(call, 3);
     int64_t sizes[2];
     if (opdi_embedding_index(input, "embedding_backward")) { return -1; }
-    if (grad->ndim == 0) {
-        return opd_fail(OPD_ERROR_SHAPE, "embedding_dense_backward: expected grad_output with dimensions");
-    }
     sizes[0] = opd_arg_int(call, 2);
+    if (opdi_embedding_grad_check(grad, sizes[0])) { return -1; }
     sizes[1] = opdi_sizes(grad)[grad->ndim - 1];
     if (skip >= 0) { grad = opdi_unless(grad, opdi_o_unsqueeze(opd_eq_Scalar(input, opd_value_int(skip)), -1)); }
     input = opd_to_dtype(input, OPD_INT64);
@@ -300,9 +298,7 @@ static int opdi_one_hot_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     int64_t count = opd_arg_int(call, 1), sizes[OPD_MAX_DIMS], most = -1;
     if (input->dtype != OPD_INT64) { return opd_fail(OPD_ERROR_DTYPE, "one_hot is only applicable to index tensor."); }
-    if (input->ndim >= OPD_MAX_DIMS) {
-        return opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions", OPD_MAX_DIMS);
-    }
+    if (input->ndim >= OPD_MAX_DIMS) { return opdi_dims_fail(input->ndim + 1); }
     if (input->numel == 0 && count <= 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "Can not infer total number of classes from empty tensor.");
     }
@@ -384,8 +380,7 @@ static int opdi_bags_check(opd_tensor *weight, opd_tensor *input, opd_tensor *of
         return opd_fail(OPD_ERROR_SHAPE, "weight has to be a 2D Tensor, but got Tensor of dimension %d", weight->ndim);
     }
     if (mode < OPDI_BAG_SUM || mode > OPDI_BAG_MAX) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "embedding_bag: mode has to be 0 (sum), 1 (mean) or 2 (max), but got %lld",
-                        (long long)mode);
+        return opd_fail(OPD_ERROR_ARGUMENT, "mode must be 0 (sum), 1 (mean) or 2 (max), but is %lld", (long long)mode);
     }
     if (opdi_embedding_index(input, "embedding_bag") || opdi_embedding_index(offsets, "embedding_bag") ||
         opdi_kernel_dtype(OPDI_DTYPE(weight), false, "embedding_bag") < 0) {
@@ -397,11 +392,11 @@ static int opdi_bags_check(opd_tensor *weight, opd_tensor *input, opd_tensor *of
     if (!factors) { return 0; }
     if (mode != OPDI_BAG_SUM) {
         return opd_fail(OPD_ERROR_ARGUMENT, "embedding_bag: per_sample_weights was not None. per_sample_weights is "
-                        "only supported for mode='sum' (got mode='%s'). Please open a feature request on GitHub.",
+                        "only supported for mode='sum' (got mode='%s'). Pass 0 as mode, or no per_sample_weights.",
                         mode == OPDI_BAG_MEAN ? "mean" : "max");
     }
     if (factors->ndim != 1 || factors->numel != input->numel) {
-        return opd_fail(OPD_ERROR_SHAPE, "embedding_bag: expected per_sample_weights to be 1D, one for each of %lld "
+        return opd_fail(OPD_ERROR_SHAPE, "per_sample_weights must be 1-D and have an element for each of the %lld "
                         "indices", (long long)input->numel);
     }
     return opdi_same_dtype(weight, factors);
@@ -421,11 +416,14 @@ static int64_t *opdi_bags_begin(opd_tensor *offsets, int64_t total, bool last) {
                            "to start from position 0. However, got %lld", (long long)at[0]);
             return NULL;
         }
-        if (at[i] > total || (i > 0 && at[i] < at[i - 1])) {
-            (void)opd_fail(OPD_ERROR_INDEX,
-                           at[i] > total ? "offsets[-1] can not be greater than input's length %lld but "
-                           "got offsets[-1] of %lld" : "offsets must not decrease (input's length %lld, offset %lld)",
-                           (long long)total, (long long)at[i]);
+        if (at[i] > total) {
+            (void)opd_fail(OPD_ERROR_INDEX, "offsets[-1] can not be greater than input's length %lld but got "
+                           "offsets[-1] of %lld", (long long)total, (long long)at[i]);
+            return NULL;
+        }
+        if (i > 0 && at[i] < at[i - 1]) {
+            (void)opd_fail(OPD_ERROR_INDEX, "offsets must not decrease, but offset %lld is %lld and the one before it "
+                           "%lld", (long long)i, (long long)at[i], (long long)at[i - 1]);
             return NULL;
         }
         begin[i] = at[i];
@@ -613,7 +611,8 @@ static int opdi__embedding_bag_dense_backward_kernel(opd_call *call) {
         return -1;
     }
     if (grad->ndim != 2 || input->ndim != 1 || count < 0) {
-        return opd_fail(OPD_ERROR_SHAPE, "embedding_bag: expected a 2D gradient and 1D indices");
+        return opd_fail(OPD_ERROR_SHAPE, "grad must be 2-D, indices 1-D and num_weights >= 0, but got %d-D, %d-D and "
+                        "%lld", grad->ndim, input->ndim, (long long)count);
     }
     if (opdi_embedding_index(input, "embedding_bag")) { return -1; }
     if (mode == OPDI_BAG_MAX) {
@@ -636,7 +635,7 @@ static int opdi__embedding_bag_dense_backward_kernel(opd_call *call) {
 static int opdi__embedding_bag_backward_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 1);
     if (opd_arg_bool(call, 9)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "embedding_bag: sparse gradients are not available (sparse=True)");
+        return opd_fail(OPD_ERROR_ARGUMENT, "sparse gradients are not available: pass false as sparse");
     }
     return opd_return_tensor(call, opd_embedding_bag_dense_backward_full(
         opd_arg_tensor(call, 0), input, opdi_bags_of(opd_arg_tensor(call, 3), opd_arg_tensor(call, 2), input),

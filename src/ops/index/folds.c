@@ -137,11 +137,11 @@ static int opdi_indexed_check(const opd_tensor *self, int dim, const opd_tensor 
     opdi_sizes_text(opdi_sizes(index), index->ndim, first, sizeof first);
     opdi_sizes_text(opdi_sizes(self), self->ndim, second, sizeof second);
     if (!src) {
-        return opd_fail(OPD_ERROR_SHAPE, "Size does not match: expected index %s to be smaller than self %s apart "
-                        "from dimension %d", first, second, dim);
+        return opd_fail(OPD_ERROR_SHAPE, "Expected index %s to be no larger than self %s apart from dimension %d",
+                        first, second, dim);
     }
-    return opd_fail(OPD_ERROR_SHAPE, "Expected index %s to be smaller than self %s apart from dimension %d and to be "
-                    "smaller size than src %s", first, second, dim,
+    return opd_fail(OPD_ERROR_SHAPE, "Expected index %s to be no larger than self %s apart from dimension %d and to be "
+                    "no larger size than src %s", first, second, dim,
                     opdi_sizes_text(opdi_sizes(src), src->ndim, at, sizeof at));
 }
 
@@ -367,8 +367,7 @@ static int opdi_scatter_reduce_two_kernel(opd_call *call) {
     }
     if (opdi_is_complex(self) && (how == 0 || how == 4)) { return opdi_by_parts(call); }
     if (opd_dtype_is_complex((opd_scalar_type)self->dtype) && how != 1) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"scatter_reduce\" not implemented for '%s'",
-                        opd_dtype_cname((opd_scalar_type)self->dtype));
+        return opdi_dtype_fail("scatter_reduce", self->dtype);
     }
     if (opdi_indexed_check(self, dim, index, src, "scatter")) { return -1; }
     opd_tensor *out = opdi_update(call, false);

@@ -51,7 +51,7 @@ static opd_tensor *opdi_histogram_points(opd_tensor *self, int64_t axes) {
         return NULL;
     }
     if (!opd_dtype_is_floating(OPDI_DTYPE(self))) {
-        opd_fail(OPD_ERROR_DTYPE, "\"histogramdd\" not implemented for '%s'", opd_dtype_cname(OPDI_DTYPE(self)));
+        opdi_dtype_fail("histogramdd", OPDI_DTYPE(self));
         return NULL;
     }
     sizes[1] = opdi_sizes(self)[self->ndim - 1];
@@ -102,6 +102,11 @@ static opd_tensor *opdi_histogram_bin(opd_tensor *values, opd_tensor *edges, boo
     }
     return opd_clamp_full(at, opd_value_int(0), opd_value_int(bins - 1));
 }
+/* Sets the error that a histogram has too many dimensions.  Returns -1. */
+static int opdi_histogram_axes_fail(int64_t axes) {
+    return opd_fail(OPD_ERROR_SHAPE, "a histogram has at most %d dimensions, but the input has %lld columns",
+                    OPD_MAX_DIMS, (long long)axes);
+}
 /* Returns the sum of the points' weights (1 by default) in each bin.  If `density`, divides by the sum of all weights
    and by the sizes of the bins.  16-bit floats are summed in float32, because adding 1 to a large 16-bit float would
    not change it. */
@@ -112,7 +117,7 @@ static opd_tensor *opdi_histogram_of(opd_tensor *points, opd_tensor *const *edge
     int64_t sizes[OPD_MAX_DIMS], shape[OPD_MAX_DIMS], total = 1;
     opd_tensor *inside = NULL, *at = NULL;
     if (axes > OPD_MAX_DIMS) {
-        opd_fail(OPD_ERROR_SHAPE, "histogramdd: %lld columns are more than %d", (long long)axes, OPD_MAX_DIMS);
+        (void)opdi_histogram_axes_fail(axes);
         return NULL;
     }
     for (int64_t i = 0; i < axes; i++) { sizes[i] = edges[i]->numel - 1; }
@@ -233,7 +238,7 @@ static int opdi_histogramdd_int_bins_kernel(opd_call *call) {
     int64_t bins[OPD_MAX_DIMS];
     const int64_t axes = self->ndim ? opdi_sizes(self)[self->ndim - 1] : 0;
     if (axes > OPD_MAX_DIMS) {
-        return opd_fail(OPD_ERROR_SHAPE, "histogramdd: %lld columns are more than %d", (long long)axes, OPD_MAX_DIMS);
+        return opdi_histogram_axes_fail(axes);
     }
     for (int64_t i = 0; i < axes; i++) { bins[i] = opd_arg_int(call, 1); }
     return opdi_histogram(call, self, opd_value_ints(bins, axes), opd_arg_value(call, 2), opd_arg_tensor(call, 3),

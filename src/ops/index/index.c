@@ -148,9 +148,8 @@ static int opdi_pick_make(opdi_pick_plan *plan, const opd_tensor *self, opd_tens
             plan->after_stride[plan->nafter++] = opdi_strides(self)[dim];
         }
     }
-    if (plan->nbefore + plan->nshape + plan->nafter > OPD_MAX_DIMS) {
-        return opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions", OPD_MAX_DIMS);
-    }
+    const int ndim = plan->nbefore + plan->nshape + plan->nafter;
+    if (ndim > OPD_MAX_DIMS) { return opdi_dims_fail(ndim); }
     for (int dim = 0; dim < plan->nbefore; dim++) { plan->out[plan->nout++] = plan->before[dim]; }
     for (int dim = 0; dim < plan->nshape; dim++) { plan->out[plan->nout++] = plan->shape[dim]; }
     for (int dim = 0; dim < plan->nafter; dim++) { plan->out[plan->nout++] = plan->after[dim]; }
@@ -452,7 +451,7 @@ static int opdi_put_values(opd_tensor *out, opd_tensors list, opd_tensor *values
         sizes[ndim] = plan.after[dim];
         strides[ndim++] = plan.after_stride[dim];
     }
-    if (ndim > OPD_MAX_DIMS) { return opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions", OPD_MAX_DIMS); }
+    if (ndim > OPD_MAX_DIMS) { return opdi_dims_fail(ndim); }
     other.dim = plan.nbefore;
     other.self = opdi_view(scratch, sizes, strides, ndim, 0);
     other.src = opdi_put_source(&plan, out, values, sizes, ndim);
@@ -640,8 +639,8 @@ static int opdi_put_backward(opd_backward_call *bw) {
 static int opdi_put_indexed(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1), *source = opd_arg_tensor(call, 2);
     if (self->numel == 0 || index->dtype != OPD_INT64 || index->numel != source->numel) {
-        return opd_fail(OPD_ERROR_SHAPE, "put_(): Expected int64 indices, as many as source has elements, and a self "
-                        "with elements");
+        return opd_fail(OPD_ERROR_SHAPE, "Expected int64 indices, one for each of the %lld elements of source, "
+                        "and a self that is not empty", (long long)source->numel);
     }
     index = opdi_o_reshape(index, &index->numel, 1);
     source = opdi_o_reshape(source, &source->numel, 1);
@@ -834,7 +833,7 @@ static int opdi_masked_scatter_kernel(opd_call *call) {
                             opd_dtype_cname((opd_scalar_type)src->dtype));
     }
     if (mask->dtype != OPD_BOOL) {
-        return opd_fail(OPD_ERROR_DTYPE, "masked_scatter only supports boolean masks, but got mask with dtype %s",
+        return opd_fail(OPD_ERROR_DTYPE, "masked_scatter_ only supports boolean masks, but got mask with dtype %s",
                         opd_dtype_cname((opd_scalar_type)mask->dtype));
     }
     if (opdi_broadcast_into(sizes, &ndim, self) || opdi_broadcast_into(sizes, &ndim, mask)) { return -1; }
@@ -842,7 +841,9 @@ static int opdi_masked_scatter_kernel(opd_call *call) {
         : opd_result(call, 0, sizes, ndim, (opd_scalar_type)self->dtype);
     if (!out || !out->data) { return out ? 0 : -1; }
     if (!opdi_has_sizes(out, sizes, ndim)) {
-        return opd_fail(OPD_ERROR_SHAPE, "output with shape doesn't match the broadcast shape of the mask");
+        char first[256], second[256];
+        return opd_fail(OPD_ERROR_SHAPE, "output with shape %s doesn't match the broadcast shape %s",
+                        opdi_shape_text(out, first), opdi_sizes_text(sizes, ndim, second, sizeof second));
     }
     if (!(call->targets && call->inplace) && opdi_copy(out, self)) { return -1; }
     opd_tensor *mean = opdi_own(opdi_tensor_make(sizes, NULL, ndim, (opd_scalar_type)mask->dtype, OPD_CPU));

@@ -227,9 +227,7 @@ static int opdi_stack_kernel(opd_call *call) {
     const opd_tensor *first = list.data[0];
     int dim = opdi_dim_of(opd_arg_int(call, 1), first->ndim + 1);
     if (dim < 0) { return -1; }
-    if (first->ndim == OPD_MAX_DIMS) {
-        return opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions", OPD_MAX_DIMS);
-    }
+    if (first->ndim == OPD_MAX_DIMS) { return opdi_dims_fail(first->ndim + 1); }
     for (int64_t k = 1; k < list.n; k++) {
         if (!opdi_same_sizes(first, list.data[k])) {
             char left[256], second[256];
@@ -392,7 +390,7 @@ static opd_tensor *opdi_chunk_rows(opd_tensor *tensor, int dim, int64_t chunks) 
     const int after = tensor->ndim - 1 - dim;
     const int64_t over = opdi_sizes(tensor)[dim] % chunks;
     if (dim + 2 > OPD_MAX_DIMS) {
-        (void)opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions", OPD_MAX_DIMS);
+        (void)opdi_dims_fail(dim + 2);
         return NULL;
     }
     for (int i = 0; i < dim; i++) { sizes[i] = opdi_sizes(tensor)[i]; }
@@ -679,10 +677,7 @@ static int opdi_pad_nd_kernel(opd_call *call) {
     const bool reflect = opdi_pad_reflects(call);
     int64_t sizes[OPD_MAX_DIMS];
     if (opdi_pad_sizes(call, in, pad, reflect, sizes)) { return -1; }
-    if (in->dtype == OPD_BOOL) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", call->op->schema->name,
-                        opd_dtype_cname((opd_scalar_type)in->dtype));
-    }
+    if (in->dtype == OPD_BOOL) { return opdi_dtype_fail(call->op->schema->name, in->dtype); }
     opd_tensor *out = opd_result(call, 0, sizes, in->ndim, (opd_scalar_type)in->dtype);
     if (!out || !out->data) { return out ? 0 : -1; }
     in = opdi_packed(in);
@@ -704,8 +699,7 @@ static int opdi_pad_nd_backward_kernel(opd_call *call) {
     if (opdi_same_dtype(grad, in)) { return -1; }
     if (opdi_is_complex(grad)) { return opdi_by_parts(call); }
     if (!opd_dtype_is_floating((opd_scalar_type)grad->dtype)) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", call->op->schema->name,
-                        opd_dtype_cname((opd_scalar_type)grad->dtype));
+        return opdi_dtype_fail(call->op->schema->name, grad->dtype);
     }
     opd_tensor *out = opd_result(call, 0, opdi_sizes(in), in->ndim, (opd_scalar_type)grad->dtype);
     if (!out || !out->data) { return out ? 0 : -1; }
@@ -976,7 +970,7 @@ static int opdi_pad_kernel(opd_call *call) {
     }
     if (pad.n % 2 || pad.n > 2 * self->ndim) {
         return opd_fail(OPD_ERROR_SHAPE, "Padding length must be divisible by 2 and at most twice the number of "
-                        "dimensions of the input");
+                        "dimensions of the input, but got %lld for %d dimensions", (long long)pad.n, self->ndim);
     }
     if (!opd_arg_is_none(call, 3) && opd_arg_float(call, 3) > 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "Padding mode \"%s\" doesn't take in value argument", mode);

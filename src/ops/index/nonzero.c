@@ -61,10 +61,7 @@ static int opdi_hash_tensor_kernel(opd_call *call) {
     if (opd_arg_int(call, 3) != 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "Unknown hash_tensor mode: %lld", (long long)opd_arg_int(call, 3));
     }
-    if (opdi_is_complex(tensor)) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"xor_sum_cpu\" not implemented for '%s'",
-                        opd_dtype_cname((opd_scalar_type)tensor->dtype));
-    }
+    if (opdi_is_complex(tensor)) { return opdi_dtype_fail("xor_sum_cpu", tensor->dtype); }
     if (call->targets && call->targets[0]->dtype != OPD_UINT64) {
         return opd_fail(OPD_ERROR_DTYPE, "Expected result to be of dtype uint64, but got %s",
                         opd_dtype_cname((opd_scalar_type)call->targets[0]->dtype));
@@ -85,7 +82,7 @@ OPDI_OP(hash_tensor) {
 static int opdi_is_true(opd_call *call, bool all) {
     opd_tensor *tensor = opd_arg_tensor(call, 0);
     if (tensor->dtype != OPD_BOOL) {
-        return opd_fail(OPD_ERROR_DTYPE, "%s: expected a bool tensor, got %s", call->op->name,
+        return opd_fail(OPD_ERROR_DTYPE, "expected a bool tensor, but got %s",
                         opd_dtype_cname((opd_scalar_type)tensor->dtype));
     }
     return opd_return_tensor(call, all ? opd_all(tensor) : opd_any(tensor));
@@ -192,6 +189,11 @@ OPDI_OP(nonzero_static) {
     op->cases = "[2,3]i2, size=2; [4]i2, size=6, fill_value=9";
 }
 
+static int opdi_vector_check(const opd_tensor *tensor) {
+    char text[256];
+    return tensor->ndim == 1 ? 0
+        : opd_fail(OPD_ERROR_SHAPE, "Expect a 1D vector, but got shape %s", opdi_shape_text(tensor, text));
+}
 /* Makes a grid of all r-tuples of positions in self, keeps the tuples that increase (with replacement: that do not
    decrease), and reads self at these positions.  If self is a meta tensor, the positions are still real numbers in
    memory, because the number of kept tuples is computed from them. */
@@ -199,15 +201,13 @@ static int opdi_combinations_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *list[OPD_MAX_DIMS], *mask = NULL;
     const int64_t count = opd_arg_int(call, 1), none = 0;
     const bool again = opd_arg_bool(call, 2);
-    if (self->ndim != 1) {
-        return opd_fail(OPD_ERROR_SHAPE, "Expect a 1D vector, but got shape with %d dims", self->ndim);
-    }
+    if (opdi_vector_check(self)) { return -1; }
     if (count < 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "Expect a non-negative number, but got %lld", (long long)count);
     }
     if (count == 0) { return opd_return_tensor(call, opd_new_empty(self, opd_ints_of(&none, 1))); }
     if (count > OPD_MAX_DIMS) {
-        return opd_fail(OPD_ERROR_SHAPE, "combinations: r = %lld is more than %d dims", (long long)count, OPD_MAX_DIMS);
+        return opd_fail(OPD_ERROR_SHAPE, "r must be at most %d, but got %lld", OPD_MAX_DIMS, (long long)count);
     }
     const bool meta = self->backend == OPD_META;
     const opd_device device = meta ? opd_device_of(OPD_CPU, -1) : opd_tensor_device(self);
@@ -233,9 +233,7 @@ static int opdi_cartesian_prod_kernel(opd_call *call) {
     const int64_t flat = -1;
     opd_tensor **list = in.n > 0 ? opdi_list_room(in.n) : NULL;
     for (int64_t i = 0; i < in.n; i++) {
-        if (in.data[i]->ndim != 1) {
-            return opd_fail(OPD_ERROR_SHAPE, "Expect a 1D vector, but got shape with %d dims", in.data[i]->ndim);
-        }
+        if (opdi_vector_check(in.data[i])) { return -1; }
     }
     if (in.n == 1) { return opd_return_tensor(call, opd_clone(in.data[0])); }
     in = opd_meshgrid(in);

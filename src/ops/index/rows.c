@@ -138,7 +138,8 @@ static int opdi_rows_check(const opd_tensor *self, int dim, const opd_tensor *in
                             opd_dtype_cname((opd_scalar_type)src->dtype));
     }
     if (src->ndim && dim >= src->ndim) {
-        return opd_fail(OPD_ERROR_INDEX, "%s: Indexing dim %d is out of bounds of tensor", name, dim);
+        return opd_fail(OPD_ERROR_INDEX, "%s: Indexing dim %d is out of bounds of the source tensor with dim %d", name,
+                        dim, src->ndim);
     }
     if (index->numel != count) {
         return opd_fail(OPD_ERROR_SHAPE, "%s: Number of indices (%lld) should be equal to source.size(dim): (%lld), "
@@ -148,8 +149,10 @@ static int opdi_rows_check(const opd_tensor *self, int dim, const opd_tensor *in
     for (axis = 0, k = self->ndim != src->ndim; axis < self->ndim && !k; axis++) {
         k = axis != dim && opdi_sizes(self)[axis] != opdi_sizes(src)[axis];
     }
-    return k ? opd_fail(OPD_ERROR_SHAPE, "%s: Source/destination tensor must have same slice shapes. Destination "
-                        "slice dimension does not match source at dim %d", name, dim) : 0;
+    char first[256], second[256];
+    return k ? opd_fail(OPD_ERROR_SHAPE, "%s: Source/destination tensor must have same slice shapes, but self is %s "
+                        "and source %s, at dim %d", name, opdi_shape_text(self, first),
+                        opdi_shape_text(src, second), dim) : 0;
 }
 /* Checks the index and returns it expanded to src's sizes, so that every element of src has an index.  `wrap` and
    `text` are as for opdi_index_checked. */
@@ -311,10 +314,7 @@ static int opdi_index_reduce_kernel(opd_call *call) {
         return -1;
     }
     if (opdi_is_complex(self) && how == 4) { return opdi_by_parts(call); }
-    if (opdi_is_complex(self) && how != 1) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"index_reduce\" not implemented for '%s'",
-                        opd_dtype_cname((opd_scalar_type)self->dtype));
-    }
+    if (opdi_is_complex(self) && how != 1) { return opdi_dtype_fail("index_reduce", self->dtype); }
     opd_tensor *out = opdi_update(call, false);
     if (!out || !out->data) { return out ? 0 : -1; }
     index = opdi_rows_index(out, dim, index, src, false, NULL);

@@ -21,12 +21,13 @@ static int opdi_repeat_interleave_Tensor_kernel(opd_call *call) {
     for (int64_t i = 0; i < input->numel; i++) {
         if (values[i] < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "repeats can not be negative"); }
         if (values[i] > INT64_MAX / 16 - count) {
-            return opd_fail(OPD_ERROR_SHAPE, "repeat_interleave: the result does not fit into memory");
+            return opd_fail(OPD_ERROR_SHAPE, "the sum of repeats is too large for memory");
         }
         count += values[i];
     }
     if (!opd_arg_is_none(call, 1) && opd_arg_int(call, 1) != count) {
-        return opd_fail(OPD_ERROR_SHAPE, "allocated size does not match required size");
+        return opd_fail(OPD_ERROR_SHAPE, "allocated size does not match required size: output_size is %lld, and the "
+                        "sum of repeats is %lld", (long long)opd_arg_int(call, 1), (long long)count);
     }
     opd_tensor *out = opd_result(call, 0, &count, 1, (opd_scalar_type)result->dtype);
     opd_tensor *scratch = out ? opdi_work_for(out, OPD_INT64) : NULL;
@@ -60,7 +61,8 @@ static int opdi_repeat_interleave_self_Tensor_kernel(opd_call *call) {
     }
     else if (repeats->ndim != 1) { return opd_fail(OPD_ERROR_SHAPE, "repeats must be 0-dim or 1-dim tensor"); }
     else if (repeats->numel != count) {
-        return opd_fail(OPD_ERROR_SHAPE, "repeats must have the same size as input along dim");
+        return opd_fail(OPD_ERROR_SHAPE, "repeats must have the same size as input along dim, but got repeats.size(0) "
+                        "= %lld and input.size(%d) = %lld", (long long)repeats->numel, dim, (long long)count);
     }
     opd_tensor *index = opd_repeat_interleave_Tensor_full(repeats, opd_arg_value(call, 3));
     return opd_return_tensor(call, opd_index_select(self, dim, index));
@@ -153,22 +155,27 @@ OPDI_COLD_BEGIN
    NULL or has the sizes of seq and holds indices into seq's last dim.  Returns 0, or -1 and sets an error. */
 static int opdi_search_check(opd_tensor *seq, opd_tensor *values, opd_tensor *sorter) {
     int64_t count = seq->ndim ? opdi_sizes(seq)[seq->ndim - 1] : 1;
+    char first[256], second[256];
     if (seq->ndim == 0) {
-        return opd_fail(OPD_ERROR_SHAPE, "torch.searchsorted(): input value can be a scalar only when boundaries "
-                        "tensor dimension is 1, and boundaries tensor should have positive dimension");
+        return opd_fail(OPD_ERROR_SHAPE, "torch.searchsorted(): boundaries tensor should have positive dimension, but "
+                        "got 0 dimension");
     }
     if (opd_dtype_is_complex((opd_scalar_type)seq->dtype)) {
-        return opd_fail(OPD_ERROR_DTYPE, "torch.searchsorted(): not implemented for complex tensors");
+        return opdi_dtype_fail("searchsorted_out_cpu", seq->dtype);
     }
     for (int dim = 0; seq->ndim > 1 && dim < seq->ndim - 1; dim++) {
         if (seq->ndim != values->ndim || opdi_sizes(seq)[dim] != opdi_sizes(values)[dim]) {
             return opd_fail(OPD_ERROR_SHAPE, "torch.searchsorted(): boundaries tensor should be 1 dimension or the "
-                            "first N-1 dimensions of boundaries tensor and input value tensor must match");
+                            "first N-1 dimensions of boundaries tensor and input value tensor must match, but we got "
+                            "boundaries tensor %s and input value tensor %s", opdi_shape_text(seq, first),
+                            opdi_shape_text(values, second));
         }
     }
     if (!sorter) { return 0; }
     if (!opdi_same_sizes(sorter, seq)) {
-        return opd_fail(OPD_ERROR_SHAPE, "torch.searchsorted(): boundary and sorter must have the same size");
+        return opd_fail(OPD_ERROR_SHAPE, "torch.searchsorted(): boundary and sorter must have the same size, but got "
+                        "boundary tensor %s and got sorter tensor %s", opdi_shape_text(seq, first),
+                        opdi_shape_text(sorter, second));
     }
     if (sorter->dtype != OPD_INT64) {
         return opd_fail(OPD_ERROR_DTYPE, "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype "
@@ -220,13 +227,14 @@ static int opdi_searchsorted_kernel(opd_call *call) {
     if (opdi_search_promote(&seq, &values) || opdi_search_check(seq, values, sorter)) { return -1; }
     return opdi_search(call, seq, values, sorter, opd_arg_bool(call, 2), right);
 }
+static int opdi_bucketize_check(const opd_tensor *seq) {
+    return seq->ndim == 1 ? 0
+        : opd_fail(OPD_ERROR_SHAPE, "boundaries tensor must be 1 dimension, but got dim(%d)", seq->ndim);
+}
 static int opdi_bucketize_kernel(opd_call *call) {
     opd_tensor *values = opdi_search_value(call, 0), *seq = opd_arg_tensor(call, 1);
     if (!values) { return -1; }
-    if (seq->ndim != 1) {
-        return opd_fail(OPD_ERROR_SHAPE, "bucketize(): boundaries tensor must be 1 dimension, but got dim(%d)",
-                        seq->ndim);
-    }
+    if (opdi_bucketize_check(seq)) { return -1; }
     if (opdi_search_promote(&seq, &values) || opdi_search_check(seq, values, NULL)) { return -1; }
     return opdi_search(call, seq, values, NULL, opd_arg_bool(call, 2), opd_arg_bool(call, 3));
 }
@@ -263,10 +271,7 @@ static int opdi_searchsorted_batch(opd_call *call) {
 }
 static int opdi_bucketize_searched(opd_call *call) {
     opd_tensor *seq = opd_arg_tensor(call, 1);
-    if (seq->ndim != 1) {
-        return opd_fail(OPD_ERROR_SHAPE, "bucketize(): boundaries tensor must be 1 dimension, but got dim(%d)",
-                        seq->ndim);
-    }
+    if (opdi_bucketize_check(seq)) { return -1; }
     return opd_return_tensor(call, opd_searchsorted_full(seq, opd_arg_tensor(call, 0), opd_arg_bool(call, 2),
                                                          opd_arg_bool(call, 3), OPD_NONE, OPD_NONE));
 }
@@ -349,8 +354,8 @@ static int opdi_segments_check(const opd_call *call, opd_tensor *offsets, int64_
     const int64_t *at = (const int64_t *)(const void *)offsets->data;
     for (int64_t i = 0; i < offsets->numel; i++) {
         if (at[i] < 0 || at[i] > size || (i % count && at[i] < at[i - 1])) {
-            return opd_fail(OPD_ERROR_INDEX, "%s(): segments must lie in the %lld elements of data along axis, and "
-                            "none may be of negative length", call->op->schema->name, (long long)size);
+            return opd_fail(OPD_ERROR_INDEX, "segments must lie in the %lld elements of data along axis, and no "
+                            "segment may have a negative length", (long long)size);
         }
         if (whole && i % count == count - 1 && at[i] != size) {
             return opd_fail(OPD_ERROR_SHAPE, "%s(): Expected all rows of lengths along axis to sum to "
@@ -371,7 +376,7 @@ static opd_tensor *opdi_segments_offsets(opd_call *call, opd_tensor *data, int a
         return NULL;
     }
     if (offsets->dtype != OPD_INT64 && offsets->dtype != OPD_INT32) {
-        (void)opd_fail(OPD_ERROR_DTYPE, "%s(): expected %s of int32 or int64, but got %s", name, which,
+        (void)opd_fail(OPD_ERROR_DTYPE, "expected %s of dtype int32 or int64, but got %s", which,
                        opd_dtype_cname(OPDI_DTYPE(offsets)));
         return NULL;
     }
@@ -382,13 +387,13 @@ static opd_tensor *opdi_segments_offsets(opd_call *call, opd_tensor *data, int a
     }
     for (int i = 0; i < axis; i++) {
         if (opdi_sizes(offsets)[i] != opdi_sizes(data)[i]) {
-            (void)opd_fail(OPD_ERROR_SHAPE, "%s(): Expected %s to have data's size %lld in dimension %d, but got %lld",
-                           name, which, (long long)opdi_sizes(data)[i], i, (long long)opdi_sizes(offsets)[i]);
+            (void)opd_fail(OPD_ERROR_SHAPE, "Expected %s to have data's size %lld in dimension %d, but got %lld", which,
+                           (long long)opdi_sizes(data)[i], i, (long long)opdi_sizes(offsets)[i]);
             return NULL;
         }
     }
     if (given && opdi_sizes(offsets)[axis] == 0) {
-        (void)opd_fail(OPD_ERROR_SHAPE, "%s(): Expected offsets to have an end", name);
+        (void)opd_fail(OPD_ERROR_SHAPE, "Expected offsets to have an element or more along axis");
         return NULL;
     }
     offsets = opd_to_dtype(offsets, OPD_INT64);
@@ -411,7 +416,7 @@ static int opdi_segments_read(opd_call *call, opd_tensor *data, int at, const in
     int64_t sizes[OPD_MAX_DIMS];
     to->axis = opdi_dim_of(opd_arg_int(call, arguments[2]), data->ndim);
     if (to->axis < 0 || (to->how = opdi_segments_how(opd_arg_str(call, at))) < 0) { return -1; }
-    if (data->ndim == 0) { return opd_fail(OPD_ERROR_SHAPE, "segment_reduce(): data must have dimensions"); }
+    if (data->ndim == 0) { return opd_fail(OPD_ERROR_SHAPE, "data must have one dimension or more"); }
     if (opdi_kernel_dtype(OPDI_DTYPE(data), false, "segment_reduce") < 0) { return -1; }
     opd_tensor *offsets = opdi_segments_offsets(call, data, to->axis, arguments[0], arguments[1]);
     const int64_t size = opdi_sizes(data)[to->axis];
@@ -503,8 +508,9 @@ static int opdi__segment_reduce_backward_kernel(opd_call *call) {
     memcpy(sizes, opdi_sizes(data), (size_t)data->ndim * sizeof *sizes);
     sizes[segments.axis] = segments.segments;
     if (!opdi_has_sizes(grad, sizes, data->ndim) || !opdi_has_sizes(output, sizes, data->ndim)) {
-        return opd_fail(OPD_ERROR_SHAPE, "_segment_reduce_backward: grad and output have not the sizes of a reduction "
-                        "of data");
+        char first[256];
+        return opd_fail(OPD_ERROR_SHAPE, "grad and output must have the sizes of the reduction of data, %s",
+                        opdi_sizes_text(sizes, data->ndim, first, sizeof first));
     }
     if (opdi_same_dtype(data, grad)) { return -1; }
     if (segments.how == 0) { return opd_return_tensor(call, opdi_segments_pick(&segments, grad)); }

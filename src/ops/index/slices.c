@@ -32,7 +32,7 @@ static int opdi_as_strided_scatter_check(opd_call *call) {
     if (!opd_grad_mode_enabled() || !opd_tensor_requires_grad(self)) { return 0; }
     return opd_is_contiguous(self) && (opd_offset(self) == 0 || opd_arg_is_none(call, 4)) ? 0
         : opd_fail(OPD_ERROR_AUTOGRAD, "as_strided_scatter is currently only supported for contiguous inputs%s",
-                   opd_is_contiguous(self) ? " that begin where their storage does" : "");
+                   opd_is_contiguous(self) ? " with storage offset 0" : "");
 }
 /* Runs an operator such as select_scatter: copies src into a view of a copy of self.  The view operator `name` makes
    this view from the call's `nargs` arguments.  If `flat`, the view (as_strided) counts elements in memory, so the copy
@@ -167,12 +167,12 @@ static int opdi_fill_diagonal_kernel(opd_call *call) {
     const opd_value value = opd_arg_value(call, 1);
     const int ndim = opd_ndim(self);
     if (ndim < 2) {
-        return opd_fail(OPD_ERROR_SHAPE, "fill_diagonal_: self must have 2 dimensions or more, not %d", ndim);
+        return opd_fail(OPD_ERROR_SHAPE, "self must have 2 dimensions or more, but has %d", ndim);
     }
     for (int dim = 1; ndim > 2 && dim < ndim; dim++) {
         if (opd_size(self, dim) != opd_size(self, 0)) {
-            return opd_fail(OPD_ERROR_SHAPE, "fill_diagonal_: self of %d dimensions must be as long in each, but has "
-                            "%lld and %lld", ndim, (long long)opd_size(self, 0), (long long)opd_size(self, dim));
+            return opd_fail(OPD_ERROR_SHAPE, "all dimensions of self must have the same size if it has more than 2, "
+                            "but got %lld and %lld", (long long)opd_size(self, 0), (long long)opd_size(self, dim));
         }
     }
     const bool wrap = ndim == 2 && opd_arg_bool(call, 2) && opd_size(self, 0) > opd_size(self, 1) + 1;

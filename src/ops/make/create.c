@@ -25,12 +25,10 @@ OPDI_INTERNAL int opdi_element_of(opd_value value, opd_scalar_type dtype, double
     out[0] = out[1] = 0;
     if ((!opd_dtype_is_complex(dtype) && (im < 0 || im > 0)) ||
         (opd_dtype_is_floating(dtype) && isfinite(re) && fabs(re) > opdi_float_top(dtype))) {
-        return opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type %s without overflow",
-                        opd_dtype_cname(dtype));
+        return opdi_overflow_fail(dtype);
     }
     if (opd_dtype_is_integral(dtype, false) && (!(re > low - 1) || !(re < high)) && !(whole && size == 8)) {
-        return opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type %s without overflow",
-                        opd_dtype_cname(dtype));
+        return opdi_overflow_fail(dtype);
     }
     switch (dtype) {
         case OPD_FLOAT32: memcpy(out, &f, 4); break;
@@ -94,6 +92,11 @@ OPDI_INTERNAL int opdi_fill_with(opd_tensor *tensor, opd_value value) {
 
 //== operators that create tensors =====================================================================================
 
+/* Sets the error that this number is no memory format.  Returns -1. */
+OPDI_INTERNAL int opdi_format_fail(int64_t format) {
+    return opd_fail(OPD_ERROR_ARGUMENT, "unsupported memory format %lld: it must be 0 (contiguous), 1 (preserve), 2 "
+                    "(channels_last) or 3 (channels_last_3d)", (long long)format);
+}
 /* Reads the options of a factory operator (dtype, layout, device, pin_memory and, if has_format, a memory format) into
    *options.  They are the call's arguments from number `at` on.  If the dtype or the device is None, the parameters
    dtype and device are used.  Returns 0, or -1 and sets an error that names the unsupported option. */
@@ -108,11 +111,11 @@ OPDI_INTERNAL int opdi_options_read(const opd_call *call, int at, bool has_forma
         options->format = format.tag == OPD_TAG_INT ? format.u.i : -1;
     }
     if (layout.tag == OPD_TAG_INT && layout.u.i != 0) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: only strided tensors exist here, not layout %lld", call->op->name,
-                        (long long)layout.u.i);
+        return opd_fail(OPD_ERROR_ARGUMENT, "only strided tensors are supported: layout must be 0 or OPD_NONE, not "
+                        "%lld", (long long)layout.u.i);
     }
     if (pin.tag == OPD_TAG_BOOL && pin.u.i) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: pinned memory is not available", call->op->name);
+        return opd_fail(OPD_ERROR_ARGUMENT, "pinned memory is not available: pin_memory must be false or OPD_NONE");
     }
     return opd_ok() ? 0 : -1;
 }
@@ -125,9 +128,7 @@ OPDI_INTERNAL int opdi_strides_format(const int64_t *sizes, int ndim, int64_t fo
         opdi_strides_fill(sizes, strides, ndim);
         return 0;
     }
-    if (format != OPDI_FORMAT_LAST && format != OPDI_FORMAT_LAST_3D) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "unsupported memory format %lld", (long long)format);
-    }
+    if (format != OPDI_FORMAT_LAST && format != OPDI_FORMAT_LAST_3D) { return opdi_format_fail(format); }
     if (ndim != want) {
         return opd_fail(OPD_ERROR_SHAPE, "required rank %d tensor to use channels_last%s format", want,
                         want == 5 ? "_3d" : "");
@@ -217,7 +218,7 @@ static int opdi_empty_strided_at(opd_call *call, int at, const opdi_options *opt
     }
     for (int64_t i = 0; i < strides.n; i++) {
         if (strides.data[i] < 0) {
-            return opd_fail(OPD_ERROR_SHAPE, "strides must be non-negative, not %lld", (long long)strides.data[i]);
+            return opd_fail(OPD_ERROR_SHAPE, "strides must be non-negative, but got %lld", (long long)strides.data[i]);
         }
     }
     return opd_result_strided(call, 0, sizes.data, strides.data, (int)OPDI_MIN(sizes.n, OPD_MAX_DIMS + 1),
@@ -425,8 +426,7 @@ OPDI_OP(new_full) {
 /* Checks that an out= tensor, if there is one, has dtype `dtype`.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_exact_out(const opd_call *call, opd_scalar_type dtype) {
     return !call->targets || call->targets[0]->dtype == dtype ? 0
-        : opd_fail(OPD_ERROR_DTYPE, "Expected out tensor to have dtype %s, but got %s instead", opd_dtype_cname(dtype),
-                   opd_dtype_cname((opd_scalar_type)call->targets[0]->dtype));
+        : opdi_out_dtype_fail(dtype, call->targets[0]->dtype);
 }
 /* If several positions of tensor share an element (stride 0), returns a view that has each element only once.
    Otherwise returns tensor itself. */
@@ -615,7 +615,7 @@ static int opdi_arange_run(opd_call *call, opd_value start, opd_value end, opd_v
     if (!(sum < 0 || sum > 0)) { return opd_fail(OPD_ERROR_ARGUMENT, "step must be nonzero"); }
     if (!isfinite(a) || !isfinite(b)) { return opd_fail(OPD_ERROR_ARGUMENT, "unsupported range: %g -> %g", a, b); }
     if (sum > 0 ? b < a : b > a) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "upper bound and larger bound inconsistent with step sign");
+        return opd_fail(OPD_ERROR_ARGUMENT, "upper bound and lower bound inconsistent with step sign");
     }
     memset(&sequence, 0, sizeof sequence);
     sequence.start = a;
@@ -1012,13 +1012,13 @@ static int opdi_triangle_indices(opd_call *call, bool lower) {
     if (opdi_options_read(call, 3, false, OPD_INT64, opdi_usual_device(), &options)) { return -1; }
     const opd_scalar_type dtype = call->targets ? (opd_scalar_type)call->targets[0]->dtype : options.dtype;
     if (dtype != OPD_INT64 && dtype != OPD_INT32) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", lower ? "tril_indices" : "triu_indices",
-                        opd_dtype_cname(dtype));
+        return opdi_dtype_fail(lower ? "tril_indices" : "triu_indices", dtype);
     }
     if (rows < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "row must be non-negative, got%lld", (long long)rows); }
     if (cols < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "col must be non-negative, got%lld", (long long)cols); }
     if (rows > INT32_MAX || cols > INT32_MAX) {
-        return opd_fail(OPD_ERROR_SHAPE, "%s: the sizes do not fit into memory", call->op->name);
+        return opd_fail(OPD_ERROR_SHAPE, "row and col must be less than 2^31, but are %lld and %lld", (long long)rows,
+                        (long long)cols);
     }
     sizes[0] = 2;
     sizes[1] = opdi_triangle_count(rows, cols, offset + (lower ? 1 : 0), &low, &high);

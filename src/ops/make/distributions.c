@@ -197,8 +197,7 @@ static int opdi_sample_into(const opd_call *call, opd_tensor *out, opdi_sampler 
    messages.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_sample_dtype(const char *name, const opd_tensor *tensor, bool halves) {
     if (!halves && (tensor->dtype == OPD_FLOAT16 || tensor->dtype == OPD_BFLOAT16)) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", name,
-                        opd_dtype_cname((opd_scalar_type)tensor->dtype));
+        return opdi_dtype_fail(name, tensor->dtype);
     }
     return opdi_random_dtype(name, tensor);
 }
@@ -235,10 +234,7 @@ static int opdi_binomial_kernel(opd_call *call) {
                         wrong == count ? "count" : "prob", opd_dtype_cname((opd_scalar_type)wrong->dtype));
     }
     if (opdi_sample_dtype("binomial_cpu", count, false)) { return -1; }
-    if (prob->dtype != count->dtype) {
-        return opd_fail(OPD_ERROR_DTYPE, "Found dtype %s but expected %s",
-                        opd_dtype_cname((opd_scalar_type)prob->dtype), opd_dtype_cname((opd_scalar_type)count->dtype));
-    }
+    if (prob->dtype != count->dtype) { return opdi_found_fail(prob->dtype, count->dtype); }
     if (opdi_broadcast_into(sizes, &ndim, count) || opdi_broadcast_into(sizes, &ndim, prob)) { return -1; }
     return opdi_sample_into(call, opd_result(call, 0, sizes, ndim, (opd_scalar_type)count->dtype), opdi_sample_binomial,
                             count, prob, 0, 0);
@@ -303,10 +299,6 @@ static int opdi_sample_dirichlet_kernel(opd_call *call) {
 static int opdi_standard_gamma_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_mul(opd_bw_grad(bw, 0), opd_standard_gamma_grad(opd_bw_tensor(bw, 0),
                                                                                    opd_bw_result(bw, 0))));
-}
-OPDI_INTERNAL int opdi_refused_backward(opd_backward_call *bw) {
-    (void)bw;
-    return opd_fail(OPD_ERROR_AUTOGRAD, "the derivative of this operator is not implemented (PyTorch has none either)");
 }
 static void opdi_sample_card(opd_op_desc *op, opd_kernel kernel, opd_backward_fn backward) {
     op->any = kernel; op->backward = backward;

@@ -65,8 +65,7 @@ OPDI_INTERNAL int opdi_draft_done(opd_tensor *out, const opd_tensor *draft) {
 OPDI_INTERNAL opd_scalar_type opdi_float_work(int8_t dtype) { return dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32; }
 OPDI_INTERNAL int opdi_random_dtype(const char *name, const opd_tensor *out) {
     if (opd_dtype_is_floating((opd_scalar_type)out->dtype)) { return 0; }
-    return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", name,
-                    opd_dtype_cname((opd_scalar_type)out->dtype));
+    return opdi_dtype_fail(name, out->dtype);
 }
 
 /* Returns true if out is on a device whose backend can make random numbers. */
@@ -201,8 +200,7 @@ static int opdi_bernoulli_into(const opd_call *call, opd_tensor *out, double p) 
         return opd_fail(OPD_ERROR_ARGUMENT, "bernoulli_ expects p to be in [0, 1], but got p=%g", p);
     }
     if (out && opd_dtype_is_complex((opd_scalar_type)out->dtype)) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"bernoulli_scalar_cpu_\" not implemented for '%s'",
-                        opd_dtype_cname((opd_scalar_type)out->dtype));
+        return opdi_dtype_fail("bernoulli_scalar_cpu_", out->dtype);
     }
     return opdi_draw_into(call, out, OPD_DRAW_BERNOULLI, p, 0);
 }
@@ -217,8 +215,7 @@ static int opdi_ints_into(const opd_call *call, opd_tensor *out, int64_t low, in
     }
     if (!out) { return -1; }
     if (opd_dtype_is_complex((opd_scalar_type)out->dtype)) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"random_update_from_to\" not implemented for '%s'",
-                        opd_dtype_cname((opd_scalar_type)out->dtype));
+        return opdi_dtype_fail("random_update_from_to", out->dtype);
     }
     if (((out->dtype == OPD_UINT8 || opdi_is_bare_unsigned(out->dtype)) && low < 0) ||
         (out->dtype == OPD_BOOL && (low < 0 || high > 2)) ||
@@ -226,7 +223,7 @@ static int opdi_ints_into(const opd_call *call, opd_tensor *out, int64_t low, in
          (opdi_element_of(opd_value_int(low), (opd_scalar_type)out->dtype, element) ||
           opdi_element_of(opd_value_int(high - 1), (opd_scalar_type)out->dtype, element)))) {
         opd_error_clear();
-        return opd_fail(OPD_ERROR_ARGUMENT, "from %lld or to - 1 %lld is out of bounds for %s", (long long)low,
+        return opd_fail(OPD_ERROR_ARGUMENT, "from (%lld) or to - 1 (%lld) is out of bounds for %s", (long long)low,
                         (long long)high - 1, opd_dtype_name((opd_scalar_type)out->dtype));
     }
     if (!out->data || out->numel == 0) { return 0; }
@@ -540,10 +537,7 @@ static int opdi_random_from_kernel(opd_call *call) {
     int64_t low = call->op->nargs == 4 ? opd_arg_int(call, 1) : 0, high;
     opd_value to = call->op->nargs == 4 ? opd_arg_value(call, 2) : call->op->nargs == 3 ? opd_arg_value(call, 1)
         : opd_value_none();
-    if (opd_dtype_is_complex((opd_scalar_type)self->dtype)) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"random_\" not implemented for '%s'",
-                        opd_dtype_cname((opd_scalar_type)self->dtype));
-    }
+    if (opd_dtype_is_complex((opd_scalar_type)self->dtype)) { return opdi_dtype_fail("random_", self->dtype); }
     if (to.tag == OPD_TAG_INT) { high = to.u.i; }
     else if (opd_dtype_is_floating((opd_scalar_type)self->dtype)) {
         high = ((int64_t)1 << (self->dtype == OPD_FLOAT64 ? 53 : self->dtype == OPD_FLOAT32 ? 24
@@ -748,7 +742,7 @@ static int opdi_normal_tensor_kernel(opd_call *call) {
         }
     }
     if (pairs && ndim == OPD_MAX_DIMS) {
-        return opd_fail(OPD_ERROR_SHAPE, "normal: complex numbers of %d dimensions are too many", ndim);
+        return opdi_dims_fail(ndim + 1);
     }
     if (!tensors[1] && !(std.u.d >= 0)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "normal expects std >= 0.0, but found std %g", std.u.d);

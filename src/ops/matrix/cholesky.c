@@ -29,7 +29,7 @@ OPDI_INTERNAL int opdi_solver_run(opdi_solver *solver, int64_t batch, double wor
     solver->failed = 0;
     if (work >= 1e6 && batch < opd_threads()) { opdi_solver_range(solver, 0, batch); }
     else { opdi_parallel_for(batch, (int64_t)OPDI_MAX(1.0, 1e5 / (work + 100)), opdi_solver_range, solver); }
-    return solver->failed ? opd_fail(OPD_ERROR_MEMORY, "out of memory") : 0;
+    return solver->failed ? opdi_buffer_fail() : 0;
 }
 OPDI_INTERNAL void opdi_solver_data(opdi_solver *solver, int which, const opd_tensor *tensor, int64_t step) {
     solver->data[which] = tensor->data;
@@ -65,7 +65,7 @@ OPDI_INTERNAL int opdi_solver_check(const opd_tensor *tensor, const char *kernel
     const opd_scalar_type dtype = opd_dtype(tensor);
     if (opd_dtype_is_complex(dtype) && opdi_complex_left_out()) { return -1; }
     return dtype == OPD_FLOAT32 || dtype == OPD_FLOAT64 || dtype == OPD_COMPLEX64 || dtype == OPD_COMPLEX128 ? 0
-        : opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", kernel, opd_dtype_cname(dtype));
+        : opdi_dtype_fail(kernel, dtype);
 }
 /* Returns the dtype in which matrices of this dtype are factored: complex128 for all complex numbers. */
 OPDI_INTERNAL opd_scalar_type opdi_solver_dtype(opd_scalar_type dtype) {
@@ -171,7 +171,7 @@ OPDI_INTERNAL int opdi_batches_join(const opd_tensor *tensor, const opd_tensor *
     *ndim = 0;
     if (opdi_broadcast_into(sizes, ndim, &first) || opdi_broadcast_into(sizes, ndim, &second)) { return -1; }
     *ndim += 2;
-    return *ndim <= OPD_MAX_DIMS ? 0 : opd_fail(OPD_ERROR_SHAPE, "too many dimensions");
+    return *ndim <= OPD_MAX_DIMS ? 0 : opdi_dims_fail(*ndim);
 }
 
 /* Sets PyTorch's error for matrix number `at`, for which LAPACK returned `info` (not 0).  Returns -1.  If `single`, the

@@ -146,7 +146,7 @@ static int opdi__cdist_backward_kernel(opd_call *call) {
         for (int i = 2; i < 4; i++) {
             if (tensors[i]->ndim < 2 || opd_size(tensors[i], -2) != opd_size(tensors[0], -2) ||
                 opd_size(tensors[i], -1) != opd_size(tensors[1], -2)) {
-                return opd_fail(OPD_ERROR_SHAPE, "cdist: expected %lld x %lld gradients and distances",
+                return opd_fail(OPD_ERROR_SHAPE, "grad and cdist must be batches of %lld x %lld matrices",
                                 (long long)opd_size(tensors[0], -2), (long long)opd_size(tensors[1], -2));
             }
         }
@@ -303,7 +303,7 @@ static int opdi_pdist_check(const opd_tensor *input, double p) {
     }
     if (input->ndim != 2) { return opd_fail(OPD_ERROR_SHAPE, "pdist only supports 2D tensors, got: %dD", input->ndim); }
     if (input->dims[0] >> 32) {
-        return opd_fail(OPD_ERROR_SHAPE, "pdist: %lld rows have more pairs than can be counted",
+        return opd_fail(OPD_ERROR_SHAPE, "input must have fewer than 2^32 rows, but has %lld",
                         (long long)input->dims[0]);
     }
     return p >= 0 ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "pdist only supports non-negative p values");

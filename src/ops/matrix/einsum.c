@@ -18,7 +18,7 @@ static opd_tensor *opdi_contract(opd_tensor *a, opd_tensor *b, const int64_t *da
         depth *= opdi_sizes(a)[da[i]];
     }
     if (a->ndim + b->ndim - 2 * count > OPD_MAX_DIMS) {
-        (void)opd_fail(OPD_ERROR_SHAPE, "tensordot: too many dimensions");
+        (void)opdi_dims_fail(a->ndim + b->ndim - 2 * count);
         return NULL;
     }
     for (dim = 0; dim < a->ndim; dim++) {
@@ -66,15 +66,13 @@ static int opdi_tensordot_kernel(opd_call *call) {
     int count = (int)list.n;
     if (list.n != ints.n) { return opd_fail(OPD_ERROR_ARGUMENT, "both dimension lists should have same length"); }
     if (list.n > a->ndim || list.n > b->ndim) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "tensordot: more dimensions to contract than there are");
+        return opd_fail(OPD_ERROR_ARGUMENT, "%lld dimensions cannot be contracted in tensors with %d and %d dimensions",
+                        (long long)list.n, a->ndim, b->ndim);
     }
     for (int i = 0; i < count; i++) {
         int64_t place = list.data[i], q = ints.data[i];
         if (opdi_wrap_dim(&place, a->ndim) != 0 || opdi_wrap_dim(&q, b->ndim) != 0) { return -1; }
-        if ((seen_a >> place & 1) || (seen_b >> q & 1)) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "dim %lld appears multiple times in the list of dims",
-                            (long long)(seen_a >> place & 1 ? place : q));
-        }
+        if ((seen_a >> place & 1) || (seen_b >> q & 1)) { return opdi_dim_twice_fail(seen_a >> place & 1 ? place : q); }
         seen_a |= (uint64_t)1 << place;
         seen_b |= (uint64_t)1 << q;
         int64_t sum = opdi_sizes(a)[place];
@@ -131,7 +129,7 @@ static int opdi_kron_kernel(opd_call *call) {
     in[0] = opd_arg_tensor(call, 0);
     in[1] = opd_arg_tensor(call, 1);
     int count = OPDI_MAX(in[0]->ndim, in[1]->ndim);
-    if (2 * count > OPD_MAX_DIMS) { return opd_fail(OPD_ERROR_SHAPE, "kron: too many dimensions"); }
+    if (2 * count > OPD_MAX_DIMS) { return opdi_dims_fail(2 * count); }
     for (int dim = 0; dim < count; dim++) { out[dim] = 1; }
     for (int k = 0; k < 2; k++) {
         for (int dim = 0; dim < count; dim++) {
@@ -197,18 +195,19 @@ static int opdi_einsum_letter(char c) {
 }
 static char opdi_einsum_name(int label) { return (char)(label < 26 ? 'A' + label : 'a' + label - 26); }
 
-/* Reads the letters of operand i from `at` up to a comma, the arrow or the end of the equation into sum->labels.
-   `what` names the operand in messages.  Returns the rest of the text, or NULL and sets an error. */
-static const char *opdi_einsum_read(opdi_einsum *sum, const char *at, const char *equation, int i, const char *what) {
+/* Reads the letters of operand i, or of the output if i is -1, from `at` up to a comma, the arrow or the end of the
+   equation into sum->labels.  Returns the rest of the text, or NULL and sets an error. */
+static const char *opdi_einsum_read(opdi_einsum *sum, const char *at, const char *equation, int i) {
+    char who[24] = "output";
     bool dots = false;
+    if (i >= 0) { (void)snprintf(who, sizeof who, "operand %d", i); }
     for (sum->nlabels = 0; *at && *at != ',' && *at != '-'; at++) {
         int label = opdi_einsum_letter(*at);
         if (*at == ' ') { continue; }
         if (*at == '.') {
             if (dots || at[1] != '.' || at[2] != '.') {
-                (void)opd_fail(OPD_ERROR_ARGUMENT, dots ? "einsum(): found '.' for %s %d for which an ellipsis was "
-                               "already found" : "einsum(): found '.' for %s %d that is not part of any ellipsis", what,
-                               i);
+                (void)opd_fail(OPD_ERROR_ARGUMENT, dots ? "einsum(): found '.' for %s for which an ellipsis was "
+                               "already found" : "einsum(): found '.' for %s that is not part of any ellipsis", who);
                 return NULL;
             }
             at += 2;
@@ -221,7 +220,7 @@ static const char *opdi_einsum_read(opdi_einsum *sum, const char *at, const char
             return NULL;
         }
         if (sum->nlabels > OPD_MAX_DIMS) {
-            (void)opd_fail(OPD_ERROR_ARGUMENT, "einsum(): more than %d subscripts", OPD_MAX_DIMS);
+            (void)opd_fail(OPD_ERROR_ARGUMENT, "%s has more than %d subscripts", who, OPD_MAX_DIMS);
             return NULL;
         }
         sum->labels[sum->nlabels++] = (uint8_t)label;
@@ -232,7 +231,7 @@ static const char *opdi_einsum_read(opdi_einsum *sum, const char *at, const char
    NULL and sets an error. */
 static const char *opdi_einsum_operand(opdi_einsum *sum, const char *at, const char *equation, int i, int ndim) {
     bool dots = false;
-    if (!(at = opdi_einsum_read(sum, at, equation, i, "operand"))) { return NULL; }
+    if (!(at = opdi_einsum_read(sum, at, equation, i))) { return NULL; }
     for (int k = 0; k < sum->nlabels; k++) { dots = dots || sum->labels[k] == OPDI_EINSUM_DOTS; }
     const int letters = sum->nlabels - dots;
     if (dots ? letters <= ndim : letters == ndim) { return at; }
@@ -274,7 +273,7 @@ static int opdi_einsum_result(opdi_einsum *sum, const char *at, const char *equa
         }
         return 0;
     }
-    if (at[1] != '>' || !(at = opdi_einsum_read(sum, at + 2, equation, 0, "the output,")) || *at) {
+    if (at[1] != '>' || !(at = opdi_einsum_read(sum, at + 2, equation, -1)) || *at) {
         return opd_ok() ? opd_fail(OPD_ERROR_ARGUMENT, "einsum(): invalid subscript given at index %d in the equation "
                                    "string, subscripts must be in [a-zA-Z]", (int)(at - equation)) : -1;
     }
@@ -316,7 +315,7 @@ static int opdi_einsum_open(opdi_einsum *sum, const char *equation, opd_tensors 
     for (int label = 0; label < OPDI_EINSUM_LETTERS; label++) {
         if (sum->count[label] > 0 && sum->at[label] < 0) { sum->at[label] = sum->dims++; }
     }
-    return sum->dims <= OPD_MAX_DIMS ? 0 : opd_fail(OPD_ERROR_SHAPE, "einsum(): more than %d dimensions", OPD_MAX_DIMS);
+    return sum->dims <= OPD_MAX_DIMS ? 0 : opdi_dims_fail(sum->dims);
 }
 /* Records that dim `at` has this size in operand i.  *known is the size of its letter so far; a size other than 1 must
    agree with it.  `label` is for the message.  Returns 0, or -1 and sets an error. */
@@ -532,15 +531,16 @@ static opd_tensor *opdi_einsum_all(opdi_einsum *sum, opd_tensor **list, int coun
         int64_t i = 0, j = 1;
         if (path->tag != OPD_TAG_NONE) {
             if (2 * step + 1 >= path->n) {
-                (void)opd_fail(OPD_ERROR_ARGUMENT, "einsum(): the contraction path is too short");
+                (void)opd_fail(OPD_ERROR_ARGUMENT, "path has only %d numbers, but needs two for each "
+                               "contraction", (int)path->n);
                 return NULL;
             }
             i = OPDI_MIN(path->u.ints[2 * step], path->u.ints[2 * step + 1]);
             j = OPDI_MAX(path->u.ints[2 * step], path->u.ints[2 * step + 1]);
         }
         if (i < 0 || i == j || j >= count) {
-            (void)opd_fail(OPD_ERROR_ARGUMENT, "einsum(): invalid contraction path (%lld, %lld)", (long long)i,
-                           (long long)j);
+            (void)opd_fail(OPD_ERROR_ARGUMENT, "path has the pair (%lld, %lld), but needs two different "
+                           "positions in a list of %lld operands", (long long)i, (long long)j, (long long)count);
             return NULL;
         }
         opd_tensor *product = opdi_einsum_contract(sum, list[i], list[j]);
@@ -591,14 +591,12 @@ static int opdi_trilinear_letters(char *text, size_t *at, opd_ints absent, int t
     for (int i = 0; i < absent.n; i++) {
         const int dim = opdi_dim_of(absent.data[i], total);
         if (dim < 0) { return -1; }
-        if (out[dim]) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "dim %d appears multiple times in the list of dims", dim);
-        }
+        if (out[dim]) { return opdi_dim_twice_fail(dim); }
         out[dim] = true;
     }
     if (ndim >= 0 && ndim + absent.n != total) {
-        return opd_fail(OPD_ERROR_SHAPE, "_trilinear: a tensor of %d dims and %lld that it lacks do not make %d", ndim,
-                        (long long)absent.n, total);
+        return opd_fail(OPD_ERROR_SHAPE, "the dimensions of each operand and its expand list must add up to %d, but "
+                        "one operand has %d and a list of %lld", total, ndim, (long long)absent.n);
     }
     for (int i = 0; i < total; i++) { if (!out[i]) { text[(*at)++] = (char)('a' + i); } }
     return 0;
@@ -610,7 +608,10 @@ static int opdi_trilinear_kernel(opd_call *call) {
     char text[4 * 26 + 5];
     size_t at = 0;
     const int64_t total = opd_arg_tensor(call, 0)->ndim + (int64_t)opd_arg_ints(call, 3).n;
-    if (total > 26) { return opd_fail(OPD_ERROR_ARGUMENT, "_trilinear: more than 26 dims"); }
+    if (total > 26) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "the result has %lld dimensions, but at most 26 are possible",
+                        (long long)total);
+    }
     for (int i = 0; i < 3; i++) {
         each[i] = opd_arg_tensor(call, i);
         if (opdi_trilinear_letters(text, &at, opd_arg_ints(call, 3 + i), (int)total, each[i]->ndim)) { return -1; }
@@ -641,8 +642,8 @@ static int opdi_bilinear_check(const opd_tensor *first, const opd_tensor *second
                         second->ndim);
     }
     if (first->ndim < 1 || weight->ndim != 3) {
-        return opd_fail(OPD_ERROR_SHAPE, "bilinear(): inputs of at least 1 dim and weights of 3 are expected, but got "
-                        "%d and %d", first->ndim, weight->ndim);
+        return opd_fail(OPD_ERROR_SHAPE, "inputs must have 1 dimension or more and weight 3, but they have %d and %d",
+                        first->ndim, weight->ndim);
     }
     for (int i = 0; i + 1 < first->ndim; i++) {
         if (opdi_sizes(first)[i] != opdi_sizes(second)[i]) {

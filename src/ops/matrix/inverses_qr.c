@@ -313,14 +313,10 @@ static int opdi_geqrf_kernel(opd_call *call) {
     if (rc) { return rc < 0 ? -1 : 0; }
     return opdi_geqrf_run(results.work[0], results.work[1], input) ? -1 : opdi_results_close(&results);
 }
-static int opdi_geqrf_backward(opd_backward_call *bw) {
-    (void)bw;
-    return opd_fail(OPD_ERROR_AUTOGRAD, "the derivative for 'geqrf' is not implemented.");
-}
 /* opd_geqrf: QR factors: R on and above the diagonal, the reflections' vectors below it; tau: their factors */
 OPDI_OP(geqrf) {
     op->schema = "geqrf(Tensor self) -> (Tensor a, Tensor tau)";
-    op->cpu = op->fake = opdi_geqrf_kernel; op->backward = opdi_geqrf_backward;
+    op->cpu = op->fake = opdi_geqrf_kernel; op->backward = opdi_refused_backward;
     op->vmap = opdi_solver_batch; op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "geqrf.a(a, tau)";
     op->cases = "";

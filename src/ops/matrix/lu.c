@@ -563,15 +563,11 @@ static int opdi_linalg_ldl_factor_ex_kernel(opd_call *call) {
     }
     return opdi_results_close(&results);
 }
-static int opdi_linalg_ldl_factor_ex_backward(opd_backward_call *bw) {
-    (void)bw;
-    return opd_fail(OPD_ERROR_AUTOGRAD, "the derivative for 'linalg_ldl_factor_ex' is not implemented.");
-}
 /* opd_linalg_ldl_factor_ex: L and the block diagonal D in one with P^T self P = L D L^T; exchanged rows; info */
 OPDI_OP(linalg_ldl_factor_ex) {
     op->schema = "linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, "
         "Tensor pivots, Tensor info)";
-    op->cpu = op->fake = opdi_linalg_ldl_factor_ex_kernel; op->backward = opdi_linalg_ldl_factor_ex_backward;
+    op->cpu = op->fake = opdi_linalg_ldl_factor_ex_kernel; op->backward = opdi_refused_backward;
     op->vmap = opdi_solver_batch;
     op->out = "linalg_ldl_factor_ex.out(LD, pivots, info)";
     op->cases = "";
@@ -625,8 +621,8 @@ static int opdi_ldl_pivots_within(const opd_tensor *pivots) {
         const int64_t k = i % n, last = list[i] < 0 ? k + 1 : k;
         const int64_t other = list[i] < 0 ? -(int64_t)list[i] : list[i];
         if (other <= last || other > n || (list[i] < 0 && (last == n || list[i + 1] != list[i]))) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "torch.linalg.ldl_solve: %d is no pivot at place %lld of %lld. Did "
-                            "you properly pass the result of ldl_factor?", list[i], (long long)k, (long long)n);
+            return opd_fail(OPD_ERROR_ARGUMENT, "%d is not a valid pivot for row %lld of %lld. Did you properly "
+                            "pass the result of ldl_factor?", list[i], (long long)k, (long long)n);
         }
         i += last - k;
     }

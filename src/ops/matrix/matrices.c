@@ -867,13 +867,13 @@ static int opdi_linalg_tensorsolve_kernel(opd_call *call) {
     int64_t to[OPD_MAX_DIMS], square[2];
     const int64_t all = -1;
     if (dims.n > input->ndim) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "linalg.tensorsolve: %lld dims of a tensor that has %d", (long long)dims.n,
-                        input->ndim);
+        return opd_fail(OPD_ERROR_ARGUMENT, "dims has %lld elements, but self has only %d dimensions",
+                        (long long)dims.n, input->ndim);
     }
     for (int64_t i = 0; i < dims.n; i++) { to[i] = input->ndim - dims.n + i; }
     if (dims.n > 0 && !(input = opd_movedim_intlist(input, dims, opd_ints_of(to, dims.n)))) { return -1; }
     if (other->ndim > input->ndim) {
-        return opd_fail(OPD_ERROR_SHAPE, "linalg.tensorsolve: other has %d dimensions, and self only %d", other->ndim,
+        return opd_fail(OPD_ERROR_SHAPE, "other has %d dimensions, but self has only %d", other->ndim,
                         input->ndim);
     }
     square[0] = opdi_sizes_product(input, 0, other->ndim);

@@ -128,7 +128,7 @@ static int opdi_int_mm_kernel(opd_call *call) {
                             tensor->ndim);
         }
         if (tensor->dtype != OPD_INT8 && (i || tensor->dtype != OPD_UINT8)) {
-            return opd_fail(OPD_ERROR_DTYPE, "_int_mm: Expected %s to be int8%s, but got %s", i ? "mat2" : "self",
+            return opd_fail(OPD_ERROR_DTYPE, "Expected %s to be int8%s, but got %s", i ? "mat2" : "self",
                             i ? "" : " or uint8", opd_dtype_cname((opd_scalar_type)tensor->dtype));
         }
         if (!(two[i] = opd_to_dtype(tensor, OPD_INT32))) { return -1; }

@@ -58,7 +58,7 @@ OPDI_INTERNAL int opdi_kernel_dtype(opd_scalar_type dtype, bool ints, const char
     if (opd_dtype_is_floating(dtype) || (ints && opd_dtype_is_integral(dtype, false))) {
         return opdi_compute_dtype[opdi_compute_type(dtype)];
     }
-    return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what, opd_dtype_cname(dtype));
+    return opdi_dtype_fail(what, dtype);
 }
 /* Checks that tensor can be broadcast to sizes[ndim].  Returns 0, or -1 and sets the error that expand would set. */
 OPDI_INTERNAL int opdi_expand_check(const opd_tensor *tensor, const int64_t *sizes, int ndim) {
@@ -67,7 +67,7 @@ OPDI_INTERNAL int opdi_expand_check(const opd_tensor *tensor, const int64_t *siz
     opdi_sizes_text(sizes, ndim, to, sizeof to);
     opdi_sizes_text(opdi_sizes(tensor), tensor->ndim, from, sizeof from);
     if (shift < 0) {
-        return opd_fail(OPD_ERROR_SHAPE, "expand(torch.%sTensor{%s}, size=%s): the number of sizes provided (%d) must "
+        return opd_fail(OPD_ERROR_SHAPE, "expand(CPU%sType{%s}, size=%s): the number of sizes provided (%d) must "
                         "be greater or equal to the number of dimensions in the tensor (%d)",
                         opd_dtype_cname((opd_scalar_type)tensor->dtype), from, to, ndim, tensor->ndim);
     }
@@ -191,7 +191,7 @@ static int opdi_product_run(opd_tensor *c, opd_tensor *a, opd_tensor *b, double 
         opdi_parallel_lend(products.batch, OPDI_MAX((int64_t)1, (1 << 18) / work), opdi_products_range, &products,
                            products.dots ? 0 : opdi_gemm_room(size, products.m, products.n, products.k));
     }
-    return products.failed ? opd_fail(OPD_ERROR_MEMORY, "out of memory in a matrix product") : 0;
+    return products.failed ? opdi_buffer_fail() : 0;
 }
 /* Computes weight = alpha weight + beta source.  Both are contiguous and have the same compute dtype; source may be
    NULL. */
@@ -240,7 +240,7 @@ static int opdi_complex_product_small(opd_tensor *out, const opd_tensor *a, cons
     const size_t first = (size_t)(2 * rows * depth) * size, second = (size_t)(2 * depth * columns) * size;
     const size_t bytes = first + second + (size_t)(4 * rows * columns) * size;
     char *left = opdi_lend(bytes);
-    if (!left) { return opd_fail(OPD_ERROR_MEMORY, "out of memory in a matrix product"); }
+    if (!left) { return opdi_buffer_fail(); }
     char *right = left + first, *product = right + second;
     const opdi_gemm_in one = opdi_gemm_in_of(left, twice ? OPD_FLOAT64 : OPD_FLOAT32, depth, 1);
     const opdi_gemm_in two = opdi_gemm_in_of(right, twice ? OPD_FLOAT64 : OPD_FLOAT32, 2 * columns, 1);
@@ -249,7 +249,7 @@ static int opdi_complex_product_small(opd_tensor *out, const opd_tensor *a, cons
     const int failed = opdi_gemm(size, 2 * rows, 2 * columns, depth, &one, &two, 0, product, 2 * columns, 1);
     if (!failed) { (twice ? opdi_complex_merge_f64 : opdi_complex_merge_f32)(out, product); }
     opdi_lend_end(left, bytes);
-    return failed ? opd_fail(OPD_ERROR_MEMORY, "out of memory in a matrix product") : 0;
+    return failed ? opdi_buffer_fail() : 0;
 }
 /* Does the work of opdi_product for complex numbers by four products of real and imaginary parts, of which contiguous
    copies are made first. */

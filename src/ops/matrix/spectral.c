@@ -400,7 +400,7 @@ static int opdi__linalg_svd_kernel(opd_call *call) {
     }
     if (!opd_arg_is_none(call, 3)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA "
-                        "inputs with cuSOLVER backend.");
+                        "inputs with cuSOLVER backend. Pass NULL as driver.");
     }
     const opd_scalar_type dtype = OPDI_DTYPE(input), real = (opd_scalar_type)opdi_real_dtype(input->dtype);
     const int64_t rows = opd_size(input, -2), columns = opd_size(input, -1), count = OPDI_MIN(rows, columns);

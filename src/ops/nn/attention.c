@@ -58,10 +58,7 @@ static int opdi_masked_softmax_kernel(opd_call *call) {
     if (mask->dtype == OPD_BOOL && opd_arg_is_none(call, 3)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "Mask Type should be defined");
     }
-    if (!opd_dtype_is_floating((opd_scalar_type)self->dtype)) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"masked_softmax\" not implemented for '%s'",
-                        opd_dtype_cname((opd_scalar_type)self->dtype));
-    }
+    if (!opd_dtype_is_floating((opd_scalar_type)self->dtype)) { return opdi_dtype_fail("masked_softmax", self->dtype); }
     mask = opdi_softmax_mask(self, mask, opd_arg_is_none(call, 3) ? 2 : opd_arg_int(call, 3));
     if (!mask) { return -1; }
     return opd_return_tensor(call, opd_softmax(opd_masked_fill_Scalar(self, mask, opd_value_float(-OPDI_INF)), dim));
@@ -406,6 +403,7 @@ static void opdi_attention_back_range(void *ctx, int64_t begin, int64_t end) {
 static int opdi_flash_check(const opd_tensor *q, const opd_tensor *k, const opd_tensor *v, const opd_tensor *mask,
                             double dropout) {
     const char *const name = "scaled_dot_product_attention_flash_attention";
+    char text[3][256];
     if (!opd_dtype_is_floating(OPDI_DTYPE(q))) {
         return opd_fail(OPD_ERROR_DTYPE, "%s: Expected data type in FP32, FP64, BF16, FP16, but got %s instead.", name,
                         opd_dtype_cname(OPDI_DTYPE(q)));
@@ -430,8 +428,9 @@ static int opdi_flash_check(const opd_tensor *q, const opd_tensor *k, const opd_
         (k->dims[1] ? q->dims[1] % k->dims[1] == 0 : q->dims[1] == 0)) {
         return 0;
     }
-    return opd_fail(OPD_ERROR_SHAPE, "%s: key and value must have the batch size of query, the same sizes, and a "
-                    "number of heads that divides query's", name);
+    return opd_fail(OPD_ERROR_SHAPE, "key and value must have the same sizes, the batch size of query and a number of "
+                    "heads that divides query's, but query is %s, key %s and value %s", opdi_shape_text(q, text[0]),
+                    opdi_shape_text(k, text[1]), opdi_shape_text(v, text[2]));
 }
 /* Sets the mask, in compute type `work`, and its strides in *job.  Returns 0, or -1 and sets an error. */
 static int opdi_flash_mask(opdi_attention *job, opd_tensor *mask, opd_scalar_type work) {
@@ -501,7 +500,7 @@ static int opdi_flash_kernel(opd_call *call) {
                        opdi_attention_range, &job, OPDI_LENT(scores) +
                            OPDI_MAX(opdi_gemm_room(job.size, job.block, job.keys, job.depth),
                                     opdi_gemm_room(job.size, job.block, job.depth, job.keys)));
-    if (OPDI_LOAD(&job.failed)) { return opd_fail(OPD_ERROR_MEMORY, "attention: out of memory"); }
+    if (OPDI_LOAD(&job.failed)) { return opdi_buffer_fail(); }
     return opdi_done_with(out, job.out) || opdi_done_with(lse, job.lse) ? -1 : 0;
 }
 /* Returns the number of floating-point operations: two matrix products of rows and keys for each head. */
@@ -683,7 +682,7 @@ static int opdi_flash_back_run(opd_call *call, opd_tensor **results) {
                            OPDI_MAX(opdi_gemm_room(job.size, rows, job.wide, job.depth),
                                     OPDI_MAX(opdi_gemm_room(job.size, job.depth, job.wide, rows),
                                              opdi_gemm_room(job.size, rows, job.depth, job.wide))));
-    if (OPDI_LOAD(&job.failed)) { return opd_fail(OPD_ERROR_MEMORY, "attention: out of memory"); }
+    if (OPDI_LOAD(&job.failed)) { return opdi_buffer_fail(); }
     for (int i = 1; i < 3; i++) { results[i] = opdi_flash_group_sum(results[i], key->dims[1]); }
     return opd_ok() ? 0 : -1;
 }

@@ -86,7 +86,7 @@ static int opdi_native_batch_norm_kernel(opd_call *call) {
     opdi_norm norm;
     if (opdi_batch_norm_check(input, weight, bias, rm, rv, &norm)) { return -1; }
     if (!train && (!rm || !rv)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "running_mean and running_var must be defined in evaluation mode");
+        return opd_fail(OPD_ERROR_ARGUMENT, "running_mean and running_var must be given if training is false");
     }
     if (train && ((rm && opdi_check_internal_overlap(rm)) || (rv && opdi_check_internal_overlap(rv)))) { return -1; }
     for (int i = 0; i < 3; i++) {
@@ -169,7 +169,8 @@ static int opdi_batch_norm_batch(opd_call *call) {
         if (opd_arg_bool(call, 5) && opd_arg_tensor(call, i) && !opdi_batch_is(call, i) && opdi_batch_is(call, 0)) {
             return opd_fail(OPD_ERROR_ARGUMENT, "Batch norm got a batched tensor as input while the running_mean or "
                             "running_var, which will be updated in place, were not batched.\nIf you are using a module "
-                            "and do not need eval mode, please set `track_running_stats` to be False.");
+                            "and do not need eval mode, please set `track_running_stats` to be False. (When you call "
+                            "the operator, pass NULL as running_mean and running_var.)");
         }
     }
     return opdi_batch_by_channel(call, opd_arg_bool(call, 5) ? training : fixed, results);
@@ -206,11 +207,12 @@ static int opdi_native_batch_norm_backward_kernel(opd_call *call) {
     opdi_norm norm;
     opd_tensor *mean = opd_arg_tensor(call, train ? 5 : 3), *rstd = opd_arg_tensor(call, train ? 6 : 4);
     if (!mean || !rstd) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "native_batch_norm_backward: the statistics are missing");
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s must be given if train is %s",
+                        train ? "save_mean and save_invstd" : "running_mean and running_var", train ? "true" : "false");
     }
     if (opdi_batch_norm_check(input, weight, NULL, mean, rstd, &norm)) { return -1; }
     if (!opdi_same_sizes(grad, input)) {
-        return opd_fail(OPD_ERROR_SHAPE, "native_batch_norm_backward: grad_out does not have the sizes of input");
+        return opd_fail(OPD_ERROR_SHAPE, "grad_out must have the sizes of input");
     }
     if (opdi_norm_results(call, 9, input, &norm.c, 1, (opd_scalar_type)(weight ? weight->dtype : input->dtype),
                           opdi_norm_type(input), out, scratch)) {
@@ -544,9 +546,7 @@ typedef struct opdi_weight_norm {
 static int opdi_weight_norm_open(opd_tensor *v, opd_tensor *g, int64_t dim, opdi_weight_norm *norm) {
     const int keep = dim == -1 ? -1 : opdi_dim_of(dim, v->ndim);
     if ((keep < 0 && dim != -1) || opdi_norm_floating(v, "weight_norm_kernel")) { return -1; }
-    if (v->ndim == 0 && dim != -1) {
-        return opd_fail(OPD_ERROR_INDEX, "Dimension specified as %lld but tensor has no dimensions", (long long)dim);
-    }
+    if (v->ndim == 0 && dim != -1) { return opdi_no_dims_fail(dim); }
     norm->count = 0;
     norm->work = opdi_norm_type(v);
     for (int i = 0; i < v->ndim; i++) {
@@ -557,7 +557,7 @@ static int opdi_weight_norm_open(opd_tensor *v, opd_tensor *g, int64_t dim, opdi
     if (!g) { return 0; }
     if (opdi_same_dtype(v, g)) { return -1; }
     if (g->numel != (keep < 0 ? 1 : norm->kept[keep])) {
-        return opd_fail(OPD_ERROR_SHAPE, "_weight_norm: g has %lld elements, but v has %lld norms", (long long)g->numel,
+        return opd_fail(OPD_ERROR_SHAPE, "g has %lld elements, but v has %lld norms", (long long)g->numel,
                         (long long)(keep < 0 ? 1 : norm->kept[keep]));
     }
     norm->v = opd_to_dtype(norm->v, norm->work);
@@ -585,8 +585,8 @@ static int opdi_weight_norm_interface_kernel(opd_call *call) {
     const int64_t dim = opd_arg_int(call, 2);
     opdi_weight_norm norm;
     if (v->ndim > 0 && dim != 0 && dim != v->ndim - 1) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "_weight_norm_interface: dim is %lld; it must be the first or the last of "
-                        "%d", (long long)dim, v->ndim);
+        return opd_fail(OPD_ERROR_ARGUMENT, "dim must be the first or the last of %d dimensions, but is %lld", v->ndim,
+                        (long long)dim);
     }
     if (opdi_weight_norm_open(v, opd_arg_tensor(call, 1), dim, &norm) || !(norms = opdi_weight_norms(&norm))) {
         return -1;

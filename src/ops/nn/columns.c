@@ -25,10 +25,10 @@ static int opdi_im2col_read(const opd_call *call, int first, opdi_vol *vol) {
         for (int i = 0; i < 2; i++) {
             to[k][1 + i] = list.data[i];
             if (list.data[i] < (k == 2 ? 0 : 1) || list.data[i] >= (int64_t)1 << 31) {
-                return opd_fail(OPD_ERROR_ARGUMENT, k == 2 ? "padding should be non-negative, but got pad_height: "
-                                "%lld pad_width: %lld" :
-                                "kernel size, dilation and stride should be greater than zero, but got %lld and %lld",
-                                    (long long)list.data[0], (long long)list.data[1]);
+                return k == 2 ? opd_fail(OPD_ERROR_ARGUMENT, "padding should be non-negative, but got pad_height: %lld "
+                                         "pad_width: %lld", (long long)list.data[0], (long long)list.data[1])
+                    : opd_fail(OPD_ERROR_ARGUMENT, "%s should be greater than zero, but got %lld and %lld", names[k],
+                               (long long)list.data[0], (long long)list.data[1]);
             }
         }
     }
@@ -90,7 +90,7 @@ static int opdi_im2col_kernel(opd_call *call) {
     sizes[1] = opdi_size_times(other_sizes[ndim - 3], opdi_size_times(vol.kernel[1], vol.kernel[2]));
     sizes[2] = opdi_size_times(vol.out[1], vol.out[2]);
     if ((double)other_sizes[ndim - 3] * (double)vol.kernel[1] * (double)vol.kernel[2] > 1e15) {
-        return opd_fail(OPD_ERROR_SHAPE, "im2col: sizes too large");
+        return (int)opdi_count_error(sizes, 3);
     }
     opd_tensor *out = opd_result(call, 0, ndim == 4 ? sizes : sizes + 1, ndim - 1, OPDI_DTYPE(input));
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
@@ -203,8 +203,10 @@ static int opdi_pixel_shuffle_any(opd_call *call, bool back) {
         return opd_fail(OPD_ERROR_ARGUMENT, "pixel_%sshuffle expects a positive %sscale_factor, but got %lld", back
                         ? "un" : "", back ? "down" : "up", (long long)row);
     }
-    if (ndim + 2 > OPD_MAX_DIMS || row >= (int64_t)1 << 31) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "pixel_shuffle: too large");
+    if (ndim + 2 > OPD_MAX_DIMS) { return opdi_dims_fail(ndim + 2); }
+    if (row >= (int64_t)1 << 31) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%sscale_factor must be less than 2^31, but is %lld", back ? "down" : "up",
+                        (long long)row);
     }
     int64_t channels = opdi_sizes(input)[second];
     int64_t height = opdi_sizes(input)[second + 1];

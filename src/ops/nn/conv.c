@@ -72,7 +72,7 @@ static int opdi_conv_out_sizes(opdi_conv_call *conv, const int64_t *in) {
                              (double)in[i] * (double)OPDI_MAX(vol->stride[i],
                                                               (int64_t)1) + 2.0 * (double)vol->pad[i] +
                              (double)conv->opad[i]);
-        if (most > 1e15) { return opd_fail(OPD_ERROR_ARGUMENT, "convolution: sizes too large"); }
+        if (most > 1e15) { return opd_fail(OPD_ERROR_ARGUMENT, "the padded input or the dilated kernel is too large"); }
         padded[i] = in[i] + 2 * vol->pad[i];
         reach[i] = vol->dilation[i] * (vol->kernel[i] - 1) + 1;
         if (conv->transposed) { out[i] = (in[i] - 1) * vol->stride[i] - 2 * vol->pad[i] + reach[i] + conv->opad[i]; }
@@ -174,6 +174,11 @@ static int opdi_conv_shapes(opdi_conv_call *conv, const opd_tensor *input, const
     }
     return 0;
 }
+static int opdi_conv_dims_check(const opd_tensor *weight) {
+    if (weight->ndim < 3) { return opd_fail(OPD_ERROR_SHAPE, "weight should have at least three dimensions"); }
+    return weight->ndim <= 5 ? 0
+        : opd_fail(OPD_ERROR_SHAPE, "weight has %d spatial dimensions, but at most 3 are supported", weight->ndim - 2);
+}
 /* Reads the arguments from `first` on (stride, padding, dilation, transposed, output_padding, groups) into *conv.
    Returns 0, or -1 and sets an error. */
 static int opdi_conv_read(const opd_call *call, int first, const opd_tensor *input, const opd_tensor *weight,
@@ -181,10 +186,7 @@ static int opdi_conv_read(const opd_call *call, int first, const opd_tensor *inp
     opdi_vol *vol = &conv->vol;
     int64_t in[3] = {1, 1, 1};
     memset(conv, 0, sizeof *conv);
-    if (weight->ndim < 3) { return opd_fail(OPD_ERROR_SHAPE, "weight should have at least three dimensions"); }
-    if (weight->ndim > 5) {
-        return opd_fail(OPD_ERROR_SHAPE, "convolution: at most three spatial dimensions are supported");
-    }
+    if (opdi_conv_dims_check(weight)) { return -1; }
     conv->nd = weight->ndim - 2;
     conv->transposed = opd_arg_bool(call, first + 3);
     vol->groups = opd_arg_int(call, first + 5);
@@ -422,10 +424,7 @@ static int opdi_convolution_backward_kernel(opd_call *call) {
         return -1;
     }
     opd_scalar_type dtype = (opd_scalar_type)conv.vol.dtype;
-    if (dtype == OPD_INT64) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"slow_conv2d_backward\" not implemented for '%s'",
-                        opd_dtype_cname(OPDI_DTYPE(input)));
-    }
+    if (dtype == OPD_INT64) { return opdi_dtype_fail("slow_conv2d_backward", OPDI_DTYPE(input)); }
     if (input->data && grad->data && weight->data) {
         grad = opdi_dense_as(grad, dtype);
         if (opdi_mask_at(call, 10, 1)) { input = opdi_dense_as(input, dtype); }
@@ -597,10 +596,7 @@ static opd_tensor *opdi_conv_same(opd_tensor *input, opd_tensor *weight, opd_ten
     int64_t pad[3], skip[3];
     int ndim = weight->ndim - 2;
     bool uneven = false;
-    if (ndim < 1 || ndim > 3) {
-        (void)opd_fail(OPD_ERROR_SHAPE, "weight should have at least three dimensions");
-        return NULL;
-    }
+    if (opdi_conv_dims_check(weight)) { return NULL; }
     for (int i = 0; i < stride.n; i++) {
         if (stride.data[i] != 1) {
             (void)opd_fail(OPD_ERROR_ARGUMENT, "padding='same' is not supported for strided convolutions");

@@ -250,7 +250,7 @@ static int opdi_shift_forward(opdi_shift *shift, const void *x, const void *weig
     opdi_parallel_lend((conv->n + shift->chunk - 1) / shift->chunk * conv->groups, 1, opdi_shift_forward_range, shift,
                        OPDI_LENT((size_t)all) +
                            opdi_gemm_room(conv->size, conv->og, shift->cols, conv->cg * conv->kh * conv->kw));
-    return shift->failed ? opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory") : 0;
+    return shift->failed ? opdi_buffer_fail() : 0;
 }
 OPDI_INTERNAL int opdi_conv_any(const opdi_conv *conv, const void *x, const void *weights, const void *bias, void *y) {
     opdi_shift shift;
@@ -391,7 +391,7 @@ static int opdi_shift_grad_weight(const opdi_conv *conv, const void *gy, const v
     if (conv->size == 4) { opdi_shift_sum_f32(&shift, depth, kp, (float *)gw); }
     else { opdi_shift_sum_f64(&shift, depth, kp, (double *)gw); }
     opdi_free(shift.gw, (size_t)bytes);
-    return shift.failed ? opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory") : 0;
+    return shift.failed ? opdi_buffer_fail() : 0;
 }
 
 /* Computes, one image after another, y = conv(x, weights) or a gradient: `what` is OPDI_VOL_Y, OPDI_VOL_GX (x from
@@ -405,7 +405,7 @@ static int opdi_vol_columns(const opdi_vol *vol, int what, char *x, char *weight
     char *col = NULL;
     int rc = 0;
     if (elements > 1e15 || !(col = opdi_lend((size_t)(depth * area * size) + 16))) {
-        return opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory");
+        return opdi_buffer_fail();
     }
     if (what == OPDI_VOL_GX) { memset(x, 0, (size_t)(vol->n * vol->c * image * size)); }
     for (int64_t i = 0; i < vol->n && rc == 0; i++) {

@@ -145,8 +145,8 @@ static int opdi_nll_backward(opd_call *call, bool two) {
     }
     if (each ? !opdi_same_sizes(grad, target) : grad->ndim > 1 || grad->numel != 1) {
         char first[256];
-        return opd_fail(OPD_ERROR_SHAPE, "Expected a %s for grad_output, but got: %s", each
-                        ? "tensor of target's size" : "single element grad_output tensor",
+        return opd_fail(OPD_ERROR_SHAPE, "Expected a %s, but got: %s", each
+                        ? "grad_output tensor of target's size" : "single element grad_output tensor",
                             opdi_sizes_text(opdi_sizes(grad), grad->ndim, first, sizeof first));
     }
     opd_tensor *out = opd_result(call, 0, opdi_sizes(input), input->ndim, (opd_scalar_type)input->dtype);
@@ -388,7 +388,9 @@ static opd_tensor *opdi_nll_nd(opd_tensor *input, opd_tensor *target, opd_tensor
     if (input->ndim == 4) { return opd_nll_loss2d_full(input, target, weight, reduction, ignore); }
     if (target->ndim != input->ndim - 1 || memcmp(opdi_sizes(input) + 2, opdi_sizes(target) + 1,
                                                   sizeof(int64_t) * (size_t)(input->ndim - 2)) != 0) {
-        (void)opd_fail(OPD_ERROR_SHAPE, "Expected target to have input's sizes without the classes");
+        char first[256], second[256];
+        (void)opd_fail(OPD_ERROR_SHAPE, "Expected target to have input's sizes without dimension 1, but got input %s "
+                       "and target %s", opdi_shape_text(input, first), opdi_shape_text(target, second));
         return NULL;
     }
     sizes[0] = table[0] = opdi_sizes(input)[0];
@@ -474,7 +476,7 @@ static int opdi_cross_entropy_loss_kernel(opd_call *call) {
     const int64_t reduction = opd_arg_int(call, 3), ignore = opd_arg_int(call, 4), channels = input->ndim == 1 ? 0 : 1;
     const double smooth = opd_arg_float(call, 5);
     if (input->ndim == 0) {
-        return opd_fail(OPD_ERROR_SHAPE, "cross_entropy_loss: input must have at least one dimension");
+        return opd_fail(OPD_ERROR_SHAPE, "input must have at least one dimension");
     }
     if (!(smooth >= 0 && smooth <= 1) && !opdi_same_sizes(input, target)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "label_smoothing must be between 0.0 and 1.0. Got: %g", smooth);

@@ -60,8 +60,9 @@ static int opdi_ctc_lengths(opdi_ctc *ctc, const opd_tensor *targets, int64_t *s
    lengths.  Returns 0, or -1 and sets an error. */
 static int opdi_ctc_read(opd_call *call, int from, int64_t blank, opdi_ctc *ctc) {
     opd_tensor *probs = opd_arg_tensor(call, from), *targets = opd_arg_tensor(call, from + 1);
+    char text[256];
     if (probs->ndim != 3 || (probs->dtype != OPD_FLOAT32 && probs->dtype != OPD_FLOAT64)) {
-        return opd_fail(OPD_ERROR_SHAPE, "ctc_loss: expected log_probs [T, N, C] of float or double, but got %d "
+        return opd_fail(OPD_ERROR_SHAPE, "expected log_probs [T, N, C] of float or double, but got %d "
                         "dimensions of %s", probs->ndim, opd_dtype_cname((opd_scalar_type)probs->dtype));
     }
     ctc->times = opdi_sizes(probs)[0];
@@ -71,12 +72,12 @@ static int opdi_ctc_read(opd_call *call, int from, int64_t blank, opdi_ctc *ctc)
     ctc->inputs = opd_arg_ints(call, from + 2);
     ctc->lengths = opd_arg_ints(call, from + 3);
     if (targets->dtype != OPD_INT64 && targets->dtype != OPD_INT32) {
-        return opd_fail(OPD_ERROR_DTYPE, "ctc_loss: expected targets of int32 or int64, but got %s",
+        return opd_fail(OPD_ERROR_DTYPE, "expected targets of dtype int32 or int64, but got %s",
                         opd_dtype_cname((opd_scalar_type)targets->dtype));
     }
     if (targets->ndim < 1 || targets->ndim > 2 || (targets->ndim == 2 && opdi_sizes(targets)[0] != ctc->count)) {
-        return opd_fail(OPD_ERROR_SHAPE, "ctc_loss: expected targets [N, S] or one behind the other, but got %d dims",
-                        targets->ndim);
+        return opd_fail(OPD_ERROR_SHAPE, "expected targets [%lld, S] or [sum of target_lengths], but got %s",
+                        (long long)ctc->count, opdi_shape_text(targets, text));
     }
     if (blank < 0 || blank >= ctc->classes) {
         return opd_fail(OPD_ERROR_ARGUMENT, "blank must be in label range");
@@ -91,7 +92,7 @@ static int opdi_ctc_read(opd_call *call, int from, int64_t blank, opdi_ctc *ctc)
         for (int64_t k = 0; k < ctc->lengths.data[i]; k++) {
             const int64_t label = ctc->targets[starts[i] + k];
             if (label < 0 || label >= ctc->classes) {
-                return opd_fail(OPD_ERROR_INDEX, "ctc_loss: target %lld is out of range for %lld classes",
+                return opd_fail(OPD_ERROR_INDEX, "target %lld is out of range for %lld classes",
                                 (long long)label, (long long)ctc->classes);
             }
         }
@@ -173,8 +174,8 @@ static int opdi__ctc_loss_backward_kernel(opd_call *call) {
     opd_tensor *out = opd_result(call, 0, opdi_sizes(probs), 3, (opd_scalar_type)probs->dtype);
     if (grad->numel != ctc.count || loss->numel != ctc.count ||
         alpha->numel != ctc.count * ctc.times * ctc.width) {
-        return opd_fail(OPD_ERROR_SHAPE, "_ctc_loss_backward: grad, neg_log_likelihood and log_alpha are not of the "
-                        "sizes that _ctc_loss gave");
+        return opd_fail(OPD_ERROR_SHAPE, "grad, neg_log_likelihood and log_alpha must have the sizes of the results of "
+                        "_ctc_loss");
     }
     if (!out || !out->data) { return out ? 0 : -1; }
     opd_tensor *scratch = opdi_work_for(out, OPD_FLOAT64);
@@ -215,10 +216,6 @@ static int opdi__ctc_loss_backward(opd_backward_call *bw) {
     }
     return opd_bw_return(bw, 0, opd_call_op(OPD_OP(&op, OPDI_NAME(_ctc_loss_backward, "aten::_ctc_loss_backward")),
                                             values, 9));
-}
-static int opdi_ctc_no_second(opd_backward_call *bw) {
-    (void)bw;
-    return opd_fail(OPD_ERROR_AUTOGRAD, "ctc_loss has no second derivative (PyTorch has none either)");
 }
 /* Computes the losses of the items with _ctc_loss, and reduces them: to the mean of loss / length of the target (at
    least 1), to their sum, or not at all.  Returns 0, or -1 and sets an error. */
@@ -282,7 +279,7 @@ OPDI_OP(_ctc_loss) {
 OPDI_OP(_ctc_loss_backward) {
     op->schema = "_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] "
         "target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor";
-    op->cpu = op->fake = opdi__ctc_loss_backward_kernel; op->backward = opdi_ctc_no_second;
+    op->cpu = op->fake = opdi__ctc_loss_backward_kernel; op->backward = opdi_refused_backward;
     op->vmap = OPD_BATCH_LOOP;
     op->cases = "";
 }

@@ -47,9 +47,7 @@ static int opdi_nms_check(const opd_tensor *boxes, const opd_tensor *scores) {
     if (boxes->dtype != scores->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "dets should have the same type as scores");
     }
-    if (!opd_dtype_is_floating(OPDI_DTYPE(boxes))) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"nms_kernel\" not implemented for '%s'", opd_dtype_cname(OPDI_DTYPE(boxes)));
-    }
+    if (!opd_dtype_is_floating(OPDI_DTYPE(boxes))) { return opdi_dtype_fail("nms_kernel", OPDI_DTYPE(boxes)); }
     return 0;
 }
 /* nms: returns the indices of the selected boxes.  Selects the box with the highest score, then the next best one,
@@ -103,23 +101,27 @@ typedef struct opdi_roi {
     bool aligned, single;                         /* single: regions are not float64 */
 } opdi_roi;
 
+static int opdi_roi_size_fail(int64_t size) {
+    return opd_fail(OPD_ERROR_ARGUMENT, "sizes must not be negative, but one is %lld", (long long)size);
+}
 static int opdi_roi_read(opd_call *call, opdi_roi *roi, const opd_tensor *input, const int64_t *image, int last) {
     opd_tensor *regions = opd_arg_tensor(call, 1);
     if (regions->ndim != 2 || opdi_sizes(regions)[1] != 5) {
-        return opd_fail(OPD_ERROR_SHAPE, "%s: rois must have shape as Tensor[K, 5]", call->op->name);
+        return opd_fail(OPD_ERROR_SHAPE, "rois must have shape as Tensor[K, 5]");
     }
     if (!opd_dtype_is_floating(OPDI_DTYPE(input)) || !opd_dtype_is_floating(OPDI_DTYPE(regions))) {
-        return opd_fail(OPD_ERROR_DTYPE, "%s: input and rois must be of floating dtypes", call->op->name);
+        return opd_fail(OPD_ERROR_DTYPE, "input and rois must be floating point, but are %s and %s",
+                        opd_dtype_cname(OPDI_DTYPE(input)), opd_dtype_cname(OPDI_DTYPE(regions)));
     }
     roi->scale = opd_arg_float(call, 2);
     roi->count = opdi_sizes(regions)[0];
     for (int i = 0; i < 2; i++) {
         roi->pooled[i] = opd_arg_int(call, 3 + i);
-        if (roi->pooled[i] < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: a negative size", call->op->name); }
+        if (roi->pooled[i] < 0) { return opdi_roi_size_fail(roi->pooled[i]); }
     }
     for (int i = 0; i < 4; i++) {
         roi->image[i] = image[i];
-        if (image[i] < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: a negative size", call->op->name); }
+        if (image[i] < 0) { return opdi_roi_size_fail(image[i]); }
     }
     roi->ratio = opd_arg_int(call, last);
     roi->aligned = opd_arg_bool(call, last + 1);
@@ -130,8 +132,8 @@ static int opdi_roi_read(opd_call *call, opdi_roi *roi, const opd_tensor *input,
     for (int64_t i = 0; regions && i < roi->count; i++) {
         const double number = roi->regions[5 * i];
         if (number >= 0 && number < (double)image[0]) { continue; }
-        return opd_fail(OPD_ERROR_INDEX, "%s: region %lld is of image %g, and there are %lld", call->op->name,
-                        (long long)i, number, (long long)image[0]);
+        return opd_fail(OPD_ERROR_INDEX, "rois[%lld] names image %g, but there are %lld images", (long long)i, number,
+                        (long long)image[0]);
     }
     return regions ? 0 : -1;
 }
@@ -149,8 +151,8 @@ static int opdi_roi_axis_make(const opdi_roi *roi, int64_t region, int axis, opd
     made->bin = opdi_box_rounded(length / (double)roi->pooled[axis], single);
     const double samples = roi->ratio > 0 ? (double)roi->ratio : ceil(made->bin);
     if (!(samples < 100000)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "roi_align: region %lld has %g samples for each bin", (long long)region,
-                        samples);
+        return opd_fail(OPD_ERROR_ARGUMENT, "rois[%lld] is too large: each bin would have %g rows or columns of "
+                        "samples", (long long)region, samples);
     }
     made->samples = samples > 0 ? (int64_t)samples : 0;
     return 0;
@@ -225,7 +227,7 @@ static int opdi_roi_align_kernel(opd_call *call) {
     opdi_roi roi;
     memset(&roi, 0, sizeof roi);
     if (input->ndim != 4) {
-        return opd_fail(OPD_ERROR_SHAPE, "roi_align: input must have 4 dims, and has %d", (int)input->ndim);
+        return opd_fail(OPD_ERROR_SHAPE, "input must have 4 dimensions, but has %d", (int)input->ndim);
     }
     if (opdi_roi_read(call, &roi, input, opdi_sizes(input), 5)) { return -1; }
     const int64_t sizes[4] = {roi.count, roi.image[1], roi.pooled[0], roi.pooled[1]};
@@ -247,7 +249,9 @@ static int opdi_roi_align_backward_kernel(opd_call *call) {
     if (opdi_roi_read(call, &roi, grad, sizes, 9)) { return -1; }
     const int64_t want[4] = {roi.count, sizes[1], roi.pooled[0], roi.pooled[1]};
     if (!opdi_has_sizes(grad, want, 4)) {
-        return opd_fail(OPD_ERROR_SHAPE, "_roi_align_backward: grad has other sizes than roi_align's result");
+        char first[256], second[256];
+        return opd_fail(OPD_ERROR_SHAPE, "grad must have the sizes of roi_align's result, %s, but has %s",
+                        opdi_sizes_text(want, 4, first, sizeof first), opdi_shape_text(grad, second));
     }
     opd_tensor *const out = opd_result(call, 0, sizes, 4, OPDI_DTYPE(grad));
     if (!out || !roi.regions) { return out ? 0 : -1; }

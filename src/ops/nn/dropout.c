@@ -215,8 +215,7 @@ static int opdi_quant_return(opd_call *call, opd_tensor *input, const opdi_quant
     const opd_scalar_type work = input->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
     const opd_value low = opd_value_int(quant->low), high = opd_value_int(quant->high);
     if (!opd_dtype_is_floating((opd_scalar_type)input->dtype)) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"fake_quantize\" not implemented for '%s'",
-                        opd_dtype_cname((opd_scalar_type)input->dtype));
+        return opdi_dtype_fail("fake_quantize", input->dtype);
     }
     opd_tensor *x = opd_to_dtype(input, work), *number = x && quant->inverse ? opd_mul(x, quant->inverse) : NULL;
     if (!number) { return -1; }
@@ -258,7 +257,7 @@ static int opdi_fake_quantize_qparams_kernel(opd_call *call) {
     opdi_quant quant;
     if (opdi_quant_range(call, 4, &quant)) { return -1; }
     if (scale->numel != 1 || zero->numel != 1 || enabled->numel != 1) {
-        return opd_fail(OPD_ERROR_SHAPE, "fake_quantize: scale, zero_point and fake_quant_enabled must have one "
+        return opd_fail(OPD_ERROR_SHAPE, "scale, zero_point and fake_quant_enabled must have one "
                         "element each");
     }
     quant.scale = opdi_quant_along(scale, -1, 0);
@@ -303,7 +302,7 @@ static int opdi_fake_quantize_channel_kernel(opd_call *call) {
 /* Computes the straight-through gradient: grad for elements whose quantized number was within range, else 0. */
 static int opdi_fake_quantize_mask_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1);
-    if (mask->dtype != OPD_BOOL) { return opd_fail(OPD_ERROR_DTYPE, "fake_quantize: the mask must be of bool"); }
+    if (mask->dtype != OPD_BOOL) { return opd_fail(OPD_ERROR_DTYPE, "mask must have dtype bool"); }
     if (mask->numel != grad->numel) {
         return opd_fail(OPD_ERROR_SHAPE, "`mask` and `dY` are not the same size: `mask` is size %lld and `dY` is size "
                         "%lld", (long long)mask->numel, (long long)grad->numel);

@@ -45,8 +45,7 @@ static int opdi_glu_backward_kernel(opd_call *call) {
     sizes[dim] = half;
     if (opdi_expand_check(grad, sizes, input->ndim) != 0) { return -1; }
     if (!opd_dtype_is_floating(OPDI_DTYPE(grad)) && opd_dtype_is_floating(OPDI_DTYPE(input))) {
-        return opd_fail(OPD_ERROR_DTYPE, "Found dtype %s but expected %s", opd_dtype_cname(OPDI_DTYPE(grad)),
-                        opd_dtype_cname(OPDI_DTYPE(input)));
+        return opdi_found_fail(OPDI_DTYPE(grad), OPDI_DTYPE(input));
     }
     return opd_return_tensor(call, opdi_glu_slope(opd_arg_tensor(call, 0), input, dim, half));
 }
@@ -156,11 +155,7 @@ OPDI_OP(prelu_backward) {
 static int opdi_prelu_broadcast_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 1);
     if (opdi_norm_floating(input, "prelu_cpu")) { return -1; }
-    if (weight->dtype != input->dtype) {
-        return opd_fail(OPD_ERROR_DTYPE, "Found dtype %s but expected %s",
-                        opd_dtype_cname((opd_scalar_type)weight->dtype),
-                        opd_dtype_cname((opd_scalar_type)input->dtype));
-    }
+    if (weight->dtype != input->dtype) { return opdi_found_fail(weight->dtype, input->dtype); }
     return opd_return_tensor(call,
                              opd_where_self(opd_gt_Scalar(input, opd_value_int(0)), input, opd_mul(weight, input)));
 }
@@ -241,7 +236,9 @@ static opd_tensor *opdi_rrelu_writing(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *noise = opd_arg_tensor(call, 1), *rets[2];
     const bool training = opd_arg_bool(call, 4);
     if (training && !opdi_same_sizes(self, noise)) {
-        (void)opd_fail(OPD_ERROR_SHAPE, "%s: noise must have self's sizes", call->op->schema->name);
+        char first[256], second[256];
+        (void)opd_fail(OPD_ERROR_SHAPE, "noise must have self's sizes, %s, but has %s", opdi_shape_text(self, first),
+                       opdi_shape_text(noise, second));
         return NULL;
     }
     if (opd_rrelu_with_noise_functional_full(rets, self, noise, opd_arg_value(call, 2), opd_arg_value(call, 3),
@@ -257,10 +254,7 @@ static int opdi_rrelu_with_noise_out_kernel(opd_call *call) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "rrelu_with_noise(): functions with out=... arguments don't support "
                         "automatic differentiation, but one of the arguments requires grad.");
     }
-    if (out->dtype != self->dtype) {
-        return opd_fail(OPD_ERROR_DTYPE, "Expected out tensor to have dtype %s, but got %s instead",
-                        opd_dtype_cname((opd_scalar_type)self->dtype), opd_dtype_cname((opd_scalar_type)out->dtype));
-    }
+    if (out->dtype != self->dtype) { return opdi_out_dtype_fail(self->dtype, out->dtype); }
     opd_tensor *made = opdi_rrelu_writing(call);
     if (made && !opdi_same_sizes(out, made)) { out = opd_resize_(out, opd_ints_of(opdi_sizes(made), made->ndim)); }
     return opd_return_tensor(call, made && out ? opd_copy_(out, made) : NULL);

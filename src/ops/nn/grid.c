@@ -57,8 +57,8 @@ static int opdi_grid_read(opd_call *call, int at, int dims, opdi_grid *other) {
         }
     }
     if (how < 0 || how > 2 || outside < 0 || outside > 2) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "grid_sampler(): interpolation_mode and padding_mode have to be 0, 1 or 2, "
-                        "but got %lld and %lld", (long long)how, (long long)outside);
+        return opd_fail(OPD_ERROR_ARGUMENT, "interpolation_mode and padding_mode must be 0, 1 or 2, but are %lld and "
+                        "%lld", (long long)how, (long long)outside);
     }
     if (opdi_kernel_dtype(OPDI_DTYPE(input), false, "grid_sampler_2d_cpu") < 0 || opdi_same_dtype(input, grid)) {
         return -1;
@@ -500,7 +500,7 @@ static int opdi_grid_sampler_kernel(opd_call *call) {
                                                            opd_arg_int(call, 3), opd_arg_bool(call, 4)));
     }
     if (input->ndim != 4) {
-        return opd_fail(OPD_ERROR_SHAPE, "grid_sampler(): expected 4D or 5D input, but got input of %d dims",
+        return opd_fail(OPD_ERROR_SHAPE, "grid_sampler(): expected 4D or 5D input, but got input with %d dimensions",
                         input->ndim);
     }
     return opd_return_tensor(call, opd_grid_sampler_2d(input, opd_arg_tensor(call, 1), opd_arg_int(call, 2),
@@ -556,8 +556,10 @@ static int opdi_affine_grid_generator_kernel(opd_call *call) {
     int64_t shape[5];
     if (!(base = opdi_affine_base(theta, size, opd_arg_bool(call, 2)))) { return -1; }
     if (theta->ndim != 3 || opdi_sizes(theta)[1] != size.n - 2 || opdi_sizes(theta)[2] != size.n - 1) {
-        return opd_fail(OPD_ERROR_SHAPE, "affine_grid_generator: theta must be [%lld, %lld, %lld]",
-                        (long long)size.data[0], (long long)size.n - 2, (long long)size.n - 1);
+        char text[256];
+        return opd_fail(OPD_ERROR_SHAPE, "theta must have sizes [%lld, %lld, %lld], but has %s",
+                        (long long)size.data[0], (long long)size.n - 2, (long long)size.n - 1,
+                        opdi_shape_text(theta, text));
     }
     shape[0] = size.data[0];
     for (int i = 2; i < size.n; i++) { shape[i - 1] = size.data[i]; }
@@ -603,8 +605,9 @@ static int opdi_channel_shuffle_kernel(opd_call *call) {
     const int64_t groups = opd_arg_int(call, 1);
     int64_t sizes[OPD_MAX_DIMS + 1];
     if (input->ndim < 3) {
-        return opd_fail(OPD_ERROR_SHAPE, "channel_shuffle expects input with > 2 dims, but got input of %d dims",
-                        input->ndim);
+        char text[256];
+        return opd_fail(OPD_ERROR_SHAPE, "channel_shuffle expects input with > 2 dims, but got input with sizes %s",
+                        opdi_shape_text(input, text));
     }
     if (groups <= 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "Number of groups to divide channels in must be positive. Value of "

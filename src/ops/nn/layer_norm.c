@@ -21,10 +21,9 @@ static int opdi_norm_axis(const opd_tensor *input, opd_ints shape, const opd_ten
         }
     }
     if (axis < 0 || memcmp(opdi_sizes(input) + axis, shape.data, sizeof(int64_t) * (size_t)shape.n) != 0) {
-        return opd_fail(OPD_ERROR_SHAPE, "Given normalized_shape=%s, expected input with shape [*, ...], but got "
-                        "input of size%s",
-                        opdi_sizes_text(shape.data, (int)OPDI_MIN(shape.n, (int64_t)8), unit, sizeof unit),
-                        opdi_sizes_text(opdi_sizes(input), input->ndim, text, sizeof text));
+        return opd_fail(OPD_ERROR_SHAPE, "Given normalized_shape=%s, expected input with shape [*, %s, but got input "
+                        "of size%s", opdi_sizes_text(shape.data, (int)OPDI_MIN(shape.n, (int64_t)8), unit, sizeof unit),
+                        unit + 1, opdi_sizes_text(opdi_sizes(input), input->ndim, text, sizeof text));
     }
     return axis;
 }
@@ -222,8 +221,8 @@ static int opdi_native_layer_norm_backward_kernel(opd_call *call) {
     norm.layer = true;
     if (!opdi_same_sizes(grad, input) || opd_arg_tensor(call, 3)->numel != norm.a ||
         opd_arg_tensor(call, 4)->numel != norm.a) {
-        return opd_fail(OPD_ERROR_SHAPE, "native_layer_norm_backward: grad_out, mean and rstd do not have the sizes "
-                        "of the forward");
+        return opd_fail(OPD_ERROR_SHAPE, "grad_out must have the sizes of input, and mean and rstd %lld elements each",
+                        (long long)norm.a);
     }
     const bool shorts = opd_dtype_size((opd_scalar_type)input->dtype) == 2 && norm.n <= OPDI_NORM_ROW &&
         grad->dtype == input->dtype;
@@ -412,11 +411,13 @@ static int opdi_group_norm_open(opd_call *call, int first, const opd_tensor *inp
     }
     if (norm->a < 0 || norm->n < 0 || norm->a > INT32_MAX || norm->c > INT32_MAX || norm->n > INT32_MAX ||
         norm->a * norm->c > INT32_MAX || norm->a * norm->c * norm->n != input->numel) {
-        return opd_fail(OPD_ERROR_SHAPE, "Expected input with N * C * HxW = %lld elements", (long long)input->numel);
+        return opd_fail(OPD_ERROR_SHAPE, "Expected input with N * C * HxW elements, but got %lld for N=%lld, C=%lld "
+                        "and HxW=%lld", (long long)input->numel, (long long)norm->a, (long long)norm->c,
+                        (long long)norm->n);
     }
     if ((weight && weight->numel != norm->c) || (bias && bias->numel != norm->c)) {
         return opd_fail(OPD_ERROR_SHAPE, "Expected weight and bias to be vectors of size equal to the number of "
-                        "channels in input");
+                        "channels in input, %lld", (long long)norm->c);
     }
     norm->per = norm->c / groups;
     norm->groups = groups;
@@ -502,8 +503,8 @@ static int opdi_native_group_norm_backward_kernel(opd_call *call) {
     if (opdi_group_norm_open(call, 5, input, weight, NULL, &norm)) { return -1; }
     if (grad->numel != input->numel || opd_arg_tensor(call, 2)->numel != norm.a * norm.groups ||
         opd_arg_tensor(call, 3)->numel != norm.a * norm.groups) {
-        return opd_fail(OPD_ERROR_SHAPE, "native_group_norm_backward: grad_out, mean and rstd do not have the sizes "
-                        "of the forward");
+        return opd_fail(OPD_ERROR_SHAPE, "grad_out must have the sizes of input, and mean and rstd %lld elements each",
+                        (long long)(norm.a * norm.groups));
     }
     if (opdi_norm_results(call, 9, input, &norm.c, 1, (opd_scalar_type)(weight ? weight->dtype : input->dtype),
                           opdi_norm_type(input), out, scratch)) {

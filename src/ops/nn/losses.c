@@ -9,8 +9,7 @@ static int opdi_loss_floating(const opd_tensor *input, const opd_tensor *output,
     two[0] = (opd_tensor *)(uintptr_t)input;
     two[1] = (opd_tensor *)(uintptr_t)output;
     opd_scalar_type dtype = opdi_result_type(two, 2);
-    return opd_dtype_is_floating(dtype) ? 0 : opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what,
-                                                       opd_dtype_cname(dtype));
+    return opd_dtype_is_floating(dtype) ? 0 : opdi_dtype_fail(what, dtype);
 }
 /* Returns input - output.  Either may be a tensor of bool. */
 static opd_tensor *opdi_loss_difference(opd_tensor *input, opd_tensor *output) {
@@ -25,8 +24,7 @@ static opd_tensor *opdi_loss_as(opd_tensor *tensor, const opd_tensor *self) {
     if (opd_can_cast((opd_scalar_type)tensor->dtype, (opd_scalar_type)self->dtype)) {
         return opd_to_dtype(tensor, (opd_scalar_type)self->dtype);
     }
-    (void)opd_fail(OPD_ERROR_DTYPE, "result type %s can't be cast to the desired output type %s",
-                   opd_dtype_cname((opd_scalar_type)tensor->dtype), opd_dtype_cname((opd_scalar_type)self->dtype));
+    (void)opdi_cast_fail(tensor->dtype, self->dtype);
     return NULL;
 }
 /* Returns the factor for `reduction`: 1 / the number of elements to which input and output broadcast for a mean,
@@ -226,10 +224,7 @@ static int opdi_loss_in_unit(opd_tensor *tensor, const char *what) {
 static int opdi_binary_cross_entropy_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1), *weight = opd_arg_tensor(call, 2);
     if (opdi_norm_floating(input, "binary_cross_entropy")) { return -1; }
-    if (other->dtype != input->dtype) {
-        return opd_fail(OPD_ERROR_DTYPE, "Found dtype %s but expected %s",
-                        opd_dtype_cname((opd_scalar_type)other->dtype), opd_dtype_cname((opd_scalar_type)input->dtype));
-    }
+    if (other->dtype != input->dtype) { return opdi_found_fail(other->dtype, input->dtype); }
     if (opdi_loss_in_unit(input, "input") || opdi_loss_in_unit(other, "target")) { return -1; }
     opd_tensor *loss = opd_sub(opd_mul(opdi_log_floor(opd_neg(input), true), opdi_adds(other, -1)),
                                opd_mul(opdi_log_floor(input, false), other));          /* in input's dim order */
@@ -302,8 +297,7 @@ OPDI_OP(binary_cross_entropy_backward) {
 static opd_tensor *opdi_in_dtype(opd_tensor *result, opd_scalar_type dtype) {
     if (!result || result->dtype == dtype) { return result; }
     if (opd_can_cast((opd_scalar_type)result->dtype, dtype)) { return opd_to_dtype(result, dtype); }
-    (void)opd_fail(OPD_ERROR_DTYPE, "result type %s can't be cast to the desired output type %s",
-                   opd_dtype_cname((opd_scalar_type)result->dtype), opd_dtype_cname(dtype));
+    (void)opdi_cast_fail(result->dtype, dtype);
     return NULL;
 }
 /* binary_cross_entropy_with_logits: computes (1 - y) x - ((p - 1) y + 1) log sigmoid(x) for input x, target y and
@@ -687,7 +681,7 @@ static opd_tensor *opdi_margin_chain(opd_tensor *slope, opd_tensor *grad, opd_te
     if (!slope) { return NULL; }
     if (each ? grad->numel != rows : grad->numel != 1 || grad->ndim > 1) {
         char text[256];
-        (void)opd_fail(OPD_ERROR_SHAPE, "Expected grad_output to be that of the loss, but got sizes %s",
+        (void)opd_fail(OPD_ERROR_SHAPE, "Expected grad_output to have the sizes of the loss, but got %s",
                        opdi_sizes_text(opdi_sizes(grad), grad->ndim, text, sizeof text));
         return NULL;
     }
@@ -729,8 +723,10 @@ static int opdi_multilabel_read(opd_call *call, int from, opd_tensor **input, op
     const int ndim = (*input)->ndim;
     if (ndim > 2 || (ndim && opdi_sizes(*input)[ndim - 1] == 0) || !opdi_same_sizes(*input, *target) ||
         (*target)->dtype != OPD_INT64) {
-        return opd_fail(OPD_ERROR_SHAPE, "%s: expected a vector or matrix that is not empty and a target of its size "
-                        "in int64", call->op->schema->name);
+        char first[256], second[256];
+        return opd_fail(OPD_ERROR_SHAPE, "expected a vector or matrix that is not empty and an int64 target with the "
+                        "same sizes, but got %s and %s%s", opdi_shape_text(*input, first),
+                        opd_dtype_cname(OPDI_DTYPE(*target)), opdi_shape_text(*target, second));
     }
     if (opdi_norm_floating(*input, call->op->schema->name) || opdi_multilabel_check(*target)) { return -1; }
     if (ndim == 0) {
@@ -782,7 +778,7 @@ static int opdi_multilabel_margin_loss_backward_kernel(opd_call *call) {
     const int64_t labels = -2, last = -1;
     if (opdi_multilabel_read(call, 1, &input, &target, &valid) || opdi_same_dtype(first, grad)) { return -1; }
     if (!opdi_same_sizes(hits, first)) {
-        return opd_fail(OPD_ERROR_SHAPE, "multilabel_margin_loss_backward: expected is_target of self's sizes");
+        return opd_fail(OPD_ERROR_SHAPE, "is_target must have the sizes of self");
     }
     hits = opdi_reshape_to(opd_ne_Scalar(hits, opd_value_int(0)), opdi_sizes(input), input->ndim);
     const double classes = (double)opdi_sizes(input)[input->ndim - 1];

@@ -128,8 +128,7 @@ OPDI_INTERNAL opd_scalar_type opdi_norm_stat_type(const opd_tensor *input, const
 }
 OPDI_INTERNAL int opdi_norm_floating(const opd_tensor *input, const char *what) {
     return opd_dtype_is_floating((opd_scalar_type)input->dtype) ? 0
-        : opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what,
-                   opd_dtype_cname((opd_scalar_type)input->dtype));
+        : opdi_dtype_fail(what, input->dtype);
 }
 /* Checks that weight and bias have input's dtype, or that they are float32 and input is half precision.  Returns 0,
    or -1 and sets an error. */

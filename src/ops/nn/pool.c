@@ -265,7 +265,7 @@ static int opdi_windows_run(opdi_windows *windows, int what, bool adaptive, bool
     opdi_parallel_for(windows->planes, OPDI_MAX((int64_t)1, OPDI_GRAIN / OPDI_MAX((int64_t)1, work)), opdi_pool_range,
                       &job);
     opdi_lend_end((char *)windows->lo[0], windows->bytes);
-    return windows->bad ? opd_fail(OPD_ERROR_INDEX, "max pooling backward: an index is out of range") : 0;
+    return windows->bad ? opd_fail(OPD_ERROR_INDEX, "an element of indices is out of range") : 0;
 }
 /* Sets `sizes` to the sizes of the output for `input`. */
 static void opdi_pool_sizes(const opdi_windows *windows, const opd_tensor *input, int64_t *sizes) {
@@ -666,7 +666,8 @@ static int opdi_adaptive_backward(opd_call *call, int ndim, opd_tensor *at, cons
     opdi_windows windows;
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1);
     if (grad->ndim != input->ndim || grad->ndim < ndim) {
-        return opd_fail(OPD_ERROR_SHAPE, "%s(): Expected grad_output to have the dimensions of self", name);
+        return opd_fail(OPD_ERROR_SHAPE, "grad_output must have as many dimensions as self, %d, but has %d",
+                        input->ndim, grad->ndim);
     }
     if (opdi_adaptive_read(&windows, input, ndim, opd_ints_of(opdi_sizes(grad) + grad->ndim - ndim, ndim), name) != 0) {
         return -1;
@@ -909,8 +910,9 @@ static int opdi_unpool_check(const opd_call *call, const opd_tensor *input, cons
     for (int list = 3; dims == 3 && list < 5; list++) {
         const opd_ints numbers = opd_arg_ints(call, list);
         if (numbers.n != 3 || (list == 3 && (numbers.data[0] <= 0 || numbers.data[1] <= 0 || numbers.data[2] <= 0))) {
-            return opd_fail(OPD_ERROR_ARGUMENT, list == 3 ? "max_unpooling3d(): there should be three strides, greater "
-                            "than zero" : "max_unpooling3d(): there should be three paddings");
+            return opd_fail(OPD_ERROR_ARGUMENT, list == 3 ? "stride must have three elements greater than zero, but is "
+                            "%s" : "padding must have three elements, but is %s",
+                            opdi_sizes_text(numbers.data, (int)OPDI_MIN(numbers.n, (int64_t)8), first, sizeof first));
         }
     }
     return 0;
@@ -927,7 +929,10 @@ static int opdi_unpool_of(opd_call *call, int dims) {
     from[rest] = to[rest] = 1;
     for (int i = 0; i < dims; i++) {
         sizes[rest + i] = size.data[i];
-        if (size.data[i] < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "max_unpooling%dd: negative output_size", dims); }
+        if (size.data[i] < 0) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "output_size must not be negative, but got %lld",
+                            (long long)size.data[i]);
+        }
         from[rest] = opdi_size_times(from[rest], opdi_sizes(input)[rest + i]);
         to[rest] = opdi_size_times(to[rest], size.data[i]);
     }
@@ -981,13 +986,14 @@ static opd_tensor *opdi_fractional_starts(opd_tensor *sample, int64_t in, int64_
 /* Checks the sizes of a fractional_max_pool and the dtype of input; `dims` is 2 or 3.  Returns 0, or -1 and sets an
    error. */
 static int opdi_fractional_sizes(const opd_tensor *input, opd_ints kernel, opd_ints out, int dims) {
+    char text[256];
     if (kernel.n != dims || out.n != dims) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "fractional_max_pool%dd: kernel_size and output_size must have %d elements",
-                        dims, dims);
+        return opd_fail(OPD_ERROR_ARGUMENT, "kernel_size and output_size must have %d elements each, but have %lld and "
+                        "%lld", dims, (long long)kernel.n, (long long)out.n);
     }
     if (input->ndim != dims + 1 && input->ndim != dims + 2) {
-        return opd_fail(OPD_ERROR_SHAPE, "fractional_max_pool%dd(): Expected %dD or %dD tensor, but got %d dims", dims,
-                        dims + 1, dims + 2, input->ndim);
+        return opd_fail(OPD_ERROR_SHAPE, "fractional_max_pool%dd(): Expected %dD or %dD tensor, but got: %s", dims,
+                        dims + 1, dims + 2, opdi_shape_text(input, text));
     }
     const int64_t *sizes = opdi_sizes(input) + input->ndim - dims - 1;
     for (int i = 0; i < dims; i++) {
@@ -1007,7 +1013,7 @@ static int opdi_fractional_samples(const opd_tensor *input, const opd_tensor *sa
     const int64_t batch = input->ndim == dims + 2 ? opdi_sizes(input)[0] : 1;
     if (samples->dtype != input->dtype || samples->ndim != 3 || opdi_sizes(samples)[0] < batch ||
         opdi_sizes(samples)[1] < channels || opdi_sizes(samples)[2] != dims) {
-        return opd_fail(OPD_ERROR_SHAPE, "Expect _random_samples to be of input's dtype, [%lld, %lld, %d]",
+        return opd_fail(OPD_ERROR_SHAPE, "Expect _random_samples to have the dtype of input and sizes [%lld, %lld, %d]",
                         (long long)batch, (long long)channels, dims);
     }
     return 0;
@@ -1083,8 +1089,8 @@ static int opdi_fractional_backward_of(opd_call *call, int dims) {
         return -1;
     }
     if (at->dtype != OPD_INT64) {
-        return opd_fail(OPD_ERROR_DTYPE, "fractional_max_pool%dd_backward(): expected indices of int64, but got %s",
-                        dims, opd_dtype_cname(OPDI_DTYPE(at)));
+        return opd_fail(OPD_ERROR_DTYPE, "expected indices of dtype int64, but got %s",
+                        opd_dtype_cname(OPDI_DTYPE(at)));
     }
     grad = opd_scatter_add(opd_new_zeros(input, opd_ints_of(to, rest + 1)), rest, opdi_reshape_to(at, from, rest + 1),
                            opdi_reshape_to(grad, from, rest + 1));

@@ -52,8 +52,8 @@ static int opdi_recurrent_check(const opdi_recurrent *layer, const opd_tensor *g
     const int64_t size = opd_size(layer->cell == OPDI_RNN_LSTM ? layer->c : layer->h, -1);
     const int64_t wide = gates ? opd_size(gates, -1) : 0;
     if (!gates || (wide % parts == 0 && wide / parts == size)) { return gates ? 0 : -1; }
-    return opd_fail(OPD_ERROR_SHAPE, "hidden state of size %lld does not fit weights of %lld rows", (long long)size,
-                    (long long)wide);
+    return opd_fail(OPD_ERROR_SHAPE, "a hidden state of size %lld needs weights with %lld rows, but they have %lld",
+                    (long long)size, (long long)(parts * size), (long long)wide);
 }
 /* Makes the steps over gates [T, B, n H] in order or, if `back` is true, from the last step to the first.  Returns
    the outputs [T, B, H]. */
@@ -470,20 +470,19 @@ static opd_tensor *opdi_recurrent_layers(opd_call *call, opdi_rnn_kind cell, opd
     }
     opd_tensor *h = lstm ? states.data[0] : opd_arg_tensor(call, at), *c = lstm ? states.data[1] : NULL;
     if (input->ndim != (sizes.n ? 2 : 3) || h->ndim != 3 || (c && c->ndim != 3)) {
-        (void)opd_fail(OPD_ERROR_SHAPE, "%s: input must have %d dimensions, hidden states 3", call->op->schema->name,
-                       sizes.n ? 2 : 3);
+        (void)opd_fail(OPD_ERROR_SHAPE, "input must have %d dimensions and hidden states 3", sizes.n ? 2 : 3);
         return NULL;
     }
     const bool more = c && opd_size(c, 2) != opd_size(h, 2);
     if (layers < 1 || layers > params.n || params.n != layers * ways * ((biases ? 4 : 2) + more) ||
         opd_size(h, 0) != layers * ways || (c && opd_size(c, 0) != layers * ways)) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: got an incorrect number of RNN parameters or hidden states",
-                       call->op->schema->name);
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "got an incorrect number of RNN parameters or hidden states, %lld and %lld, "
+                       "for num_layers %lld", (long long)params.n, (long long)opd_size(h, 0), (long long)layers);
         return NULL;
     }
     if (sizes.n && (opd_size(h, 1) != sizes.data[0] || (c && opd_size(c, 1) != sizes.data[0]))) {
-        (void)opd_fail(OPD_ERROR_SHAPE, "%s: hidden states are of %lld examples, the first of batch_sizes is %lld",
-                       call->op->schema->name, (long long)opd_size(h, 1), (long long)sizes.data[0]);
+        (void)opd_fail(OPD_ERROR_SHAPE, "hidden states have %lld examples, but batch_sizes[0] is %lld",
+                       (long long)opd_size(h, 1), (long long)sizes.data[0]);
         return NULL;
     }
     opd_tensor **hs = opdi_list_room(layers * ways), **cs = opdi_list_room(layers * ways);
@@ -528,20 +527,20 @@ static int opdi_recurrent_input(opd_call *call, opdi_rnn_kind cell) {
 }
 /* Reads `counts`, a tensor of counts that must be at least 1 and never grow, and sets *sum to their sum.  `name` is
    its name in errors.  On failure, returns an empty list and sets an error. */
-static opd_ints opdi_shrinking_counts(const opd_call *call, opd_tensor *counts, const char *name, int64_t *sum) {
+static opd_ints opdi_shrinking_counts(opd_tensor *counts, const char *name, int64_t *sum) {
     const opd_ints none = opd_ints_of(NULL, 0);
     *sum = 0;
     if (counts->backend != OPD_CPU || counts->dtype != OPD_INT64 || counts->ndim != 1 || counts->numel == 0) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: %s must be a one-dimensional int64 tensor on cpu, not empty",
-                       call->op->schema->name, name);
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s must be a one-dimensional int64 tensor on cpu and must not be empty",
+                       name);
         return none;
     }
     counts = opd_contiguous(counts);
     const int64_t *numbers = counts ? opd_data_i64(counts) : NULL;
     for (int64_t i = 0; numbers && i < counts->numel; i++) {
         if (numbers[i] < 1 || (i > 0 && numbers[i] > numbers[i - 1])) {
-            (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: %s must be at least 1 and never grow, but element %lld is %lld",
-                           call->op->schema->name, name, (long long)i, (long long)numbers[i]);
+            (void)opd_fail(OPD_ERROR_ARGUMENT, "%s must be at least 1 and must not increase, but element %lld is %lld",
+                           name, (long long)i, (long long)numbers[i]);
             return none;
         }
         *sum = opdi_size_plus(*sum, numbers[i]);
@@ -552,11 +551,11 @@ static opd_ints opdi_shrinking_counts(const opd_call *call, opd_tensor *counts, 
 static int opdi_recurrent_data(opd_call *call, opdi_rnn_kind cell) {
     opd_tensor *input = opd_arg_tensor(call, 0), *ends[2] = {NULL, NULL};
     int64_t sum;
-    const opd_ints sizes = opdi_shrinking_counts(call, opd_arg_tensor(call, 1), "batch_sizes", &sum);
+    const opd_ints sizes = opdi_shrinking_counts(opd_arg_tensor(call, 1), "batch_sizes", &sum);
     if (sizes.n == 0) { return -1; }
     if (input->ndim != 2 || input->dims[0] != sum) {
-        return opd_fail(OPD_ERROR_SHAPE, "%s: data must be [%lld, features], as batch_sizes says",
-                        call->op->schema->name, (long long)sum);
+        return opd_fail(OPD_ERROR_SHAPE, "data must have 2 dimensions and %lld rows, the sum of batch_sizes",
+                        (long long)sum);
     }
     return opdi_recurrent_return(call, opdi_recurrent_layers(call, cell, input, sizes, 2, ends), ends);
 }
@@ -566,9 +565,11 @@ static int opdi_recurrent_data(opd_call *call, opdi_rnn_kind cell) {
 static int opdi_pack_padded_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     int64_t sum, place = 0;
-    const opd_ints lengths = opdi_shrinking_counts(call, opd_arg_tensor(call, 1), "lengths", &sum);
+    const opd_ints lengths = opdi_shrinking_counts(opd_arg_tensor(call, 1), "lengths", &sum);
     if (lengths.n == 0) { return -1; }
-    if (input->ndim < 2) { return opd_fail(OPD_ERROR_SHAPE, "input must be [steps, examples, ...]"); }
+    if (input->ndim < 2) {
+        return opd_fail(OPD_ERROR_SHAPE, "input must have 2 dimensions or more, but has %d", input->ndim);
+    }
     if (opd_arg_bool(call, 2) && !(input = opd_transpose(input, 0, 1))) { return -1; }
     const int64_t steps = lengths.data[0];
     if (lengths.n != input->dims[1]) {
@@ -576,7 +577,7 @@ static int opdi_pack_padded_kernel(opd_call *call) {
                         "%lld)", (long long)lengths.n, (long long)input->dims[1]);
     }
     if (steps > input->dims[0]) {
-        return opd_fail(OPD_ERROR_SHAPE, "Expected a length of at most %lld, the steps of input, but got %lld",
+        return opd_fail(OPD_ERROR_SHAPE, "Expected lengths of at most %lld, the steps of input, but got %lld",
                         (long long)input->dims[0], (long long)steps);
     }
     opd_tensor *rows = opd_tensor_new(opd_ints_of(&sum, 1), OPD_INT64),
@@ -598,10 +599,10 @@ static int opdi_pad_packed_kernel(opd_call *call) {
     opd_tensor *data = opd_arg_tensor(call, 0);
     const int64_t total = opd_arg_int(call, 4);
     int64_t sum, place = 0, sizes[OPD_MAX_DIMS + 1];
-    const opd_ints counts = opdi_shrinking_counts(call, opd_arg_tensor(call, 1), "batch_sizes", &sum);
+    const opd_ints counts = opdi_shrinking_counts(opd_arg_tensor(call, 1), "batch_sizes", &sum);
     if (counts.n == 0) { return -1; }
     if (data->ndim < 1 || data->ndim >= OPD_MAX_DIMS || data->dims[0] != sum) {
-        return opd_fail(OPD_ERROR_SHAPE, "data must be [%lld, ...], as batch_sizes says", (long long)sum);
+        return opd_fail(OPD_ERROR_SHAPE, "data must have %lld rows, the sum of batch_sizes", (long long)sum);
     }
     if (total > 0 && total < counts.n) {
         return opd_fail(OPD_ERROR_ARGUMENT, "Expected total_length to be at least the length of the longest sequence "
@@ -639,11 +640,13 @@ static int opdi_pack_padded_backward_kernel(opd_call *call) {
     const opd_ints input = opd_arg_ints(call, 1);
     const bool first = opd_arg_bool(call, 3);
     int64_t sum;
-    const opd_ints counts = opdi_shrinking_counts(call, opd_arg_tensor(call, 2), "batch_sizes", &sum);
+    const opd_ints counts = opdi_shrinking_counts(opd_arg_tensor(call, 2), "batch_sizes", &sum);
     if (counts.n == 0) { return -1; }
     if (input.n < 2 || input.n != grad->ndim + 1 || grad->dims[0] != sum || input.data[first ? 1 : 0] < counts.n ||
         input.data[first ? 0 : 1] < counts.data[0]) {
-        return opd_fail(OPD_ERROR_SHAPE, "%s: grad, input_size and batch_sizes do not fit", call->op->schema->name);
+        return opd_fail(OPD_ERROR_SHAPE, "grad must have %lld rows, the sum of batch_sizes, and input_size %d "
+                        "elements, at least %lld steps and %lld examples", (long long)sum, grad->ndim + 1,
+                        (long long)counts.n, (long long)counts.data[0]);
     }
     opd_tensor *padded[2];
     if (opd__pad_packed_sequence(padded, grad, opd_arg_tensor(call, 2), first, opd_value_int(0),
@@ -658,7 +661,7 @@ static int opdi_pack_padded_backward_kernel(opd_call *call) {
    and sets an error. */
 static int opdi_cell_check(const opd_tensor *input, const opd_tensor *state, const opd_tensor *w_hh, int i) {
     if (input->ndim != 2 || state->ndim != 2 || w_hh->ndim != 2) {
-        return opd_fail(OPD_ERROR_SHAPE, "input, hidden states and weights of a cell must have 2 dimensions");
+        return opd_fail(OPD_ERROR_SHAPE, "input, hidden states and weights must have 2 dimensions");
     }
     if (input->dims[0] != state->dims[0]) {
         return opd_fail(OPD_ERROR_SHAPE, "Input batch size %lld doesn't match hidden%d batch size %lld",
@@ -773,14 +776,16 @@ OPDI_OP(_pad_packed_sequence) {
 static int opdi_pad_sequence_checked(opd_tensors list, int64_t *longest) {
     const int ndim = list.n ? list.data[0]->ndim : 1;
     *longest = 0;
-    if (!list.n) { return opd_fail(OPD_ERROR_ARGUMENT, "pad_sequence: sequences is an empty list"); }
+    if (!list.n) { return opd_fail(OPD_ERROR_ARGUMENT, "sequences must not be empty"); }
     for (int64_t k = 0; k < list.n; k++) {
         const opd_tensor *const sequence = list.data[k];
         bool fits = ndim > 0 && ndim < OPD_MAX_DIMS && sequence->ndim == ndim;
         for (int dim = 1; fits && dim < ndim; dim++) { fits = opd_size(sequence, dim) == opd_size(list.data[0], dim); }
         if (!fits) {
-            return opd_fail(OPD_ERROR_SHAPE, "pad_sequence: sequences must have one dimension or more, and all but the "
-                            "first as the others have them, which sequences[%lld] has not", (long long)k);
+            char text[256];
+            return opd_fail(OPD_ERROR_SHAPE, "sequences must have one dimension or more, and the same sizes but for "
+                            "the first, but sequences[%lld] has sizes %s", (long long)k,
+                            opdi_shape_text(sequence, text));
         }
         *longest = OPDI_MAX(*longest, opd_size(sequence, 0));
     }
@@ -793,7 +798,7 @@ static int opdi_pad_sequence_kernel(opd_call *call) {
     int64_t longest;
     opd_tensor *all = NULL;
     if (!left && strcmp(side, "right") != 0) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "pad_sequence: padding_side must be 'left' or 'right', not '%.100s'", side);
+        return opd_fail(OPD_ERROR_ARGUMENT, "padding_side must be 'left' or 'right', but is '%.100s'", side);
     }
     if (opdi_pad_sequence_checked(list, &longest)) { return -1; }
     const int ndim = list.data[0]->ndim;

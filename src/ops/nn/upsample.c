@@ -372,7 +372,7 @@ static int opdi_upsample_backward_kernel(opd_call *call) {
     sizes[1] = in.data[1];
     for (int dim = 2; dim < ndim; dim++) { sizes[dim] = upsample.out[dim + 3 - ndim]; }
     if (!opdi_has_sizes(grad, sizes, ndim)) {
-        return opd_fail(OPD_ERROR_SHAPE, "Expected grad_output to have the sizes of the output, %s; got %s",
+        return opd_fail(OPD_ERROR_SHAPE, "Expected grad_output to have the sizes of the output, %s, but got %s",
                         opdi_sizes_text(sizes, ndim, text[0], sizeof text[0]),
                         opdi_sizes_text(opdi_sizes(grad), grad->ndim, text[1], sizeof text[1]));
     }
@@ -419,8 +419,8 @@ static int opdi_upsample_vec(opd_call *call, bool back) {
         return opd_fail(OPD_ERROR_ARGUMENT, "Must specify exactly one of output_size and scale_factors");
     }
     if (in.n != form->dims + 2 || (factors.tag != OPD_TAG_NONE && factors.n != form->dims)) {
-        return opd_fail(OPD_ERROR_SHAPE, "upsample: %d scale_factors, of an input of %d dims", form->dims,
-                        form->dims + 2);
+        return opd_fail(OPD_ERROR_SHAPE, "input must have %d dimensions and scale_factors %d elements", form->dims + 2,
+                        form->dims);
     }
     args[count++] = opd_value_tensor(opd_arg_tensor(call, 0));
     args[count++] = size;

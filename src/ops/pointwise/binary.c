@@ -30,7 +30,7 @@ static int opdi_sub_check(const opd_tensor *first, const opd_tensor *second) {
     if (first->dtype != OPD_BOOL && second->dtype != OPD_BOOL) { return 0; }
     if (first->dtype == OPD_BOOL && second->dtype == OPD_BOOL) {
         return opd_fail(OPD_ERROR_DTYPE, "Subtraction, the `-` operator, with two bool tensors is not supported. "
-                        "Use the `^` or `logical_xor()` operator instead.");
+                        "Use the `^` or `logical_xor()` operator instead. (In C, call opd_logical_xor.)");
     }
     return opd_fail(OPD_ERROR_DTYPE,
                     "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
@@ -193,7 +193,8 @@ static int opdi_div_mode_kernel(opd_call *call) {
     if (strcmp(mode, "trunc") == 0) { return opdi_binary_div(call, opdi_div_trunc_formula(call)); }
     if (strcmp(mode, "floor") == 0) { return opdi_binary_div(call, &opdi_formula_div_floor); }
     return opd_fail(OPD_ERROR_ARGUMENT,
-                    "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'", mode);
+                    "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'. (In C, None is "
+                    "NULL.)", mode);
 }
 static int opdi_floor_divide_kernel(opd_call *call) { return opdi_binary_div(call, &opdi_formula_div_floor); }
 static int opdi_fmod_kernel(opd_call *call) { return opdi_binary_div(call, &opdi_formula_fmod); }
@@ -510,9 +511,7 @@ static int opdi_clamp_Tensor_kernel(opd_call *call) {
     ops[2] = low ? low : high;
     ops[3] = high;
     if (low && high) { return opdi_pointwise(call, &opdi_formula_clamp_tensor, ops, 3, &opdi_no_params); }
-    if (!low && !high) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "torch.clamp: At least one of 'min' or 'max' must not be None");
-    }
+    if (!low && !high) { return opdi_clamp_fail(); }
     return opdi_pointwise(call, low ? &opdi_formula_maximum : &opdi_formula_minimum, ops, 2, &opdi_no_params);
 }
 static int opdi_clamp_min_Tensor_backward(opd_backward_call *bw) { return opdi_extreme_share(bw, 1, true); }

@@ -292,8 +292,7 @@ static int opdi_masked_fill_kernel(opd_call *call) {
     }
     if ((value == &number.t && !opdi_number_fits(opd_arg_value(call, 2), dtype)) ||
         (opd_dtype_is_complex((opd_scalar_type)value->dtype) && !opd_dtype_is_complex(dtype))) {
-        return opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type %s without overflow",
-                        opdi_type_name(dtype));
+        return opdi_overflow_fail(dtype);
     }
     cast.t.dtype = (int8_t)dtype;
     if (value->data && opdi_copy(&cast.t, value) != 0) { return -1; }
@@ -318,10 +317,7 @@ OPDI_OP(masked_fill_Scalar) {
 static int opdi_masked_fill_where(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *value = opd_arg_tensor(call, 2);
     if (value->ndim != 0) { return opdi_masked_fill_kernel(call); }
-    if (opdi_is_complex(value) && !opdi_is_complex(self)) {
-        return opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type %s without overflow",
-                        opdi_type_name(opd_dtype(self)));
-    }
+    if (opdi_is_complex(value) && !opdi_is_complex(self)) { return opdi_overflow_fail(opd_dtype(self)); }
     return opd_return_tensor(call, opd_where_self(opd_arg_tensor(call, 1), opd_to_dtype(value, opd_dtype(self)), self));
 }
 static int opdi_masked_fill_batch(opd_call *call) {

@@ -722,8 +722,7 @@ OPDI_INTERNAL void opdi_pairs_run(opdi_loop loop, opd_tensor *const *ops, int ni
 /* Fails if tensor is complex; `what` is the name of the kernel for the message.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_refuse_complex(const opd_tensor *tensor, const char *what) {
     return !opdi_is_complex(tensor) ? 0
-        : opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what,
-                   opd_dtype_cname((opd_scalar_type)tensor->dtype));
+        : opdi_dtype_fail(what, tensor->dtype);
 }
 /* Returns a view of the real (part is 0) or imaginary (part is 1) part of a complex tensor; returns a real tensor
    itself.  On failure, returns NULL and sets an error. */

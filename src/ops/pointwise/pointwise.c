@@ -398,7 +398,7 @@ OPDI_INTERNAL bool opdi_number_fits(opd_value value, opd_scalar_type dtype) {
 }
 OPDI_INTERNAL int opdi_number_check(opd_value value, opd_scalar_type dtype) {
     return opdi_number_fits(value, dtype) ? 0
-        : opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type %s without overflow", opdi_type_name(dtype));
+        : opdi_overflow_fail(dtype);
 }
 OPDI_INTERNAL void opdi_params_set_f64(opdi_params *params, int element, double d) {
     params->f64[element] = d;
@@ -476,7 +476,7 @@ static opd_tensor *opdi_contiguous_result(opd_call *call, opd_tensor *const *in,
     return opd_result(call, 0, sizes, ndim, dtype);
 }
 OPDI_NOINLINE OPDI_INTERNAL int opdi_not_implemented(const opdi_formula *formula, opd_scalar_type dtype) {
-    return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", formula->what, opd_dtype_cname(dtype));
+    return opdi_dtype_fail(formula->what, dtype);
 }
 OPDI_INTERNAL const opdi_params opdi_no_params = {
     /* f64, f32, i64 */ {0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, /* zero, beyond */ NULL, false,
@@ -531,8 +531,8 @@ static int opdi_device_run(opd_tensor *const *ops, int nops, int formula, opd_sc
     opdi_iter iter;
     int k, m = 0;
     if (!backend || !backend->desc.pointwise) {
-        return opd_fail(OPD_ERROR_NO_KERNEL, "%s has no function for pointwise operators",
-                        opdi_device_name(ops[0]->backend));
+        return opd_fail(OPD_ERROR_NO_KERNEL, "backend %s has no pointwise function: set `pointwise` in its "
+                        "opd_backend_desc", opdi_device_name(ops[0]->backend));
     }
     if (ops[0]->numel == 0) { return 0; }
     memset(&pointwise, 0, sizeof pointwise);
@@ -630,12 +630,9 @@ OPDI_INTERNAL int opdi_pointwise_typed(opd_call *call, const opdi_formula *formu
     if (compute == OPDI_F32 && !formula->loop[OPDI_F32]) { compute = OPDI_F64; }
     if (!formula->loop[compute]) { return opdi_not_implemented(formula, common); }
     if (OPDI_UNLIKELY(params->beyond) && opdi_compute_type(common) == OPDI_F32) {
-        return opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type float without overflow");
+        return opdi_overflow_fail(OPD_FLOAT32);
     }
-    if (OPDI_UNLIKELY(params->pairs) && common != OPD_BOOL) {
-        return opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type %s without overflow",
-                        opdi_type_name(common));
-    }
+    if (OPDI_UNLIKELY(params->pairs) && common != OPD_BOOL) { return opdi_overflow_fail(common); }
     if (formula->rule & OPDI_CONTIGUOUS_RESULT) { ops[0] = opdi_contiguous_result(call, ops + 1, nin, result); }
     else { ops[0] = opdi_pointwise_result(call, ops + 1, nin, result); }
     if (!ops[0]) { return -1; }
@@ -702,9 +699,10 @@ OPDI_INTERNAL int opdi_binary_div(opd_call *call, const opdi_formula *formula) {
     params.i64[0] = common == OPD_INT32 ? INT32_MIN : INT64_MIN;
     if (opdi_pointwise(call, formula, ops, 2, &params) != 0) { return -1; }
     if (zero == 2) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "the smallest %s divided by -1 does not fit", opd_dtype_name(common));
+        return opd_fail(OPD_ERROR_ARGUMENT, "the smallest %s divided by -1 does not fit into the dtype",
+                        opd_dtype_name(common));
     }
-    return zero ? opd_fail(OPD_ERROR_ARGUMENT, "ZeroDivisionError") : 0;
+    return zero ? opd_fail(OPD_ERROR_ARGUMENT, "ZeroDivisionError: an integer was divided by zero") : 0;
 }
 
 OPDI_COLD_BEGIN

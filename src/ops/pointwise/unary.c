@@ -465,7 +465,7 @@ OPDI_FORMULA_A(sign, sign, 0)
 static int opdi_sign_kernel(opd_call *call) {
     if (opdi_is_complex(opd_arg_tensor(call, 0))) {
         return opd_fail(OPD_ERROR_DTYPE, "Unlike NumPy, torch.sign is not intended to support complex numbers. Please "
-                        "use torch.sgn instead.");
+                        "use torch.sgn instead. (In C, call opd_sgn.)");
     }
     return opdi_unary(call, &opdi_formula_sign);
 }
@@ -701,7 +701,8 @@ static int opdi_neg_kernel(opd_call *call) {
     if (opd_arg_tensor(call, 0)->dtype == OPD_BOOL) {
         return opd_fail(OPD_ERROR_DTYPE,
                         "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
-                        "invert a mask, use the `~` or `logical_not()` operator instead.");
+                        "invert a mask, use the `~` or `logical_not()` operator instead. (In C, call "
+                        "opd_logical_not.)");
     }
     return opdi_unary(call, &opdi_formula_neg);
 }

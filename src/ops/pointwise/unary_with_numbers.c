@@ -50,6 +50,11 @@ static int opdi_clamp_run(opd_call *call, opd_scalar_type dtype, const opdi_para
     ops[2] = ops[3] = opdi_number_make(&number, opd_value_float(NAN));   /* a NaN bound makes everything NaN */
     return opdi_pointwise_typed(call, &opdi_formula_clamp_tensor, ops, 3, dtype, dtype, params);
 }
+/* Sets the error that clamp has no bounds.  Returns -1. */
+OPDI_INTERNAL int opdi_clamp_fail(void) {
+    return opd_fail(OPD_ERROR_ARGUMENT, "torch.clamp: At least one of 'min' or 'max' must not be None (NULL or "
+                    "OPD_NONE)");
+}
 /* Runs clamp with the bounds low and high, each of which may be None.  Both take part in type promotion, which decides
    the dtype of the result (at::meta clamp).  Returns 0, or -1 and sets an error. */
 static int opdi_clamp_bounds(opd_call *call, opd_value low, opd_value high) {
@@ -60,9 +65,7 @@ static int opdi_clamp_bounds(opd_call *call, opd_value low, opd_value high) {
     ops[1] = opd_arg_tensor(call, 0);
     if (low.tag != OPD_TAG_NONE) { ops[++nin] = opdi_number_make(&numbers[0], low); }
     if (high.tag != OPD_TAG_NONE) { ops[++nin] = opdi_number_make(&numbers[1], high); }
-    if (nin == 1) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "torch.clamp: At least one of 'min' or 'max' must not be None");
-    }
+    if (nin == 1) { return opdi_clamp_fail(); }
     opd_scalar_type dtype = opdi_result_type(ops + 1, nin);
     opdi_params_set_f64(&params, 0, -INFINITY);
     opdi_params_set_f64(&params, 1, INFINITY);

@@ -15,9 +15,7 @@ OPDI_INTERNAL int opdi_reduce_mask(opd_ints dims, int ndim, uint64_t *mask) {
     for (int64_t i = 0; i < dims.n; i++) {
         const int dim = opdi_dim_of(dims.data[i], ndim);
         if (dim < 0) { return -1; }
-        if (*mask >> dim & 1) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "dim %d appears multiple times in the list of dims", dim);
-        }
+        if (*mask >> dim & 1) { return opdi_dim_twice_fail(dim); }
         *mask |= (uint64_t)1 << dim;
     }
     return 0;
@@ -504,9 +502,8 @@ OPDI_INTERNAL int opdi_reduce_kernel(opd_call *call, const opdi_fold *fold, opd_
     opd_tensor *outs[2];
     opdi_reduce reduce;
     if (!fold->step[type]) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", fold->what,
-                        opd_dtype_cname(opd_dtype_is_complex(out0) ? out0 : opd_dtype_is_complex(compute) ? compute
-                                        : (opd_scalar_type)tensor->dtype));
+        return opdi_dtype_fail(fold->what, opd_dtype_is_complex(out0) ? (int)out0
+                               : opd_dtype_is_complex(compute) ? (int)compute : tensor->dtype);
     }
     outs[0] = opd_result(call, 0, sizes, ndim, out0);
     if (!outs[0]) { return -1; }

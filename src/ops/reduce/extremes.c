@@ -153,9 +153,7 @@ static int opdi_reduce_where(opd_call *call, const opdi_fold *fold, const char *
 static int opdi_max_dim_kernel(opd_call *call) { return opdi_reduce_where(call, &opdi_the_max_where, "max"); }
 static int opdi_min_dim_kernel(opd_call *call) { return opdi_reduce_where(call, &opdi_the_min_where, "min"); }
 static int opdi_reduce_arg(opd_call *call, const opdi_fold *fold, const char *name) {
-    if (opd_arg_tensor(call, 0)->dtype == OPD_BOOL) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for 'Bool'", fold->what);
-    }
+    if (opd_arg_tensor(call, 0)->dtype == OPD_BOOL) { return opdi_dtype_fail(fold->what, OPD_BOOL); }
     return opdi_reduce_where(call, fold, name);
 }
 static int opdi_argmax_kernel(opd_call *call) { return opdi_reduce_arg(call, &opdi_the_argmax, "argmax"); }
@@ -373,10 +371,7 @@ static int opdi_aminmax_kernel(opd_call *call) {
         return -1;
     }
     for (int i = 0; i < 2 && call->targets; i++) {
-        if (call->targets[i]->dtype != dtype) {
-            return opd_fail(OPD_ERROR_DTYPE, "Expected out tensor to have dtype %s, but got %s instead",
-                            opd_dtype_cname(dtype), opd_dtype_cname((opd_scalar_type)call->targets[i]->dtype));
-        }
+        if (call->targets[i]->dtype != dtype) { return opdi_out_dtype_fail(dtype, call->targets[i]->dtype); }
     }
     return opdi_reduce_kernel(call, &opdi_the_aminmax, tensor, mask, opd_arg_bool(call, 2), dtype, dtype, dtype, 0);
 }

@@ -182,7 +182,7 @@ OPDI_INTERNAL int opdi_lines_run(opdi_lines *lines, opdi_line_fn fn, int64_t cos
         opdi_parallel_lend(lines->outer, OPDI_MAX((int64_t)1, OPDI_GRAIN / OPDI_MAX(lines->count * cost, (int64_t)1)),
                            opdi_lines_range, lines, bytes > 8192 ? OPDI_LENT(bytes) : 0);
     }
-    return lines->failed ? opd_fail(OPD_ERROR_MEMORY, "out of memory") : 0;
+    return lines->failed ? opdi_buffer_fail() : 0;
 }
 
 //-- softmax --------------------------------------------------------------------------------------------- >>op:_softmax
@@ -668,7 +668,9 @@ static int opdi_softmax_backward_of(opd_call *call, bool logarithm) {
     ops[1] = opd_arg_tensor(call, 1);
     if (dim < 0) { return -1; }
     if (!opdi_same_sizes(ops[0], ops[1])) {
-        return opd_fail(OPD_ERROR_SHAPE, "grad_output and output must have the same sizes");
+        char first[256], second[256];
+        return opd_fail(OPD_ERROR_SHAPE, "grad_output and output must have the same sizes, but have %s and %s",
+                        opdi_shape_text(ops[0], first), opdi_shape_text(ops[1], second));
     }
     if (!opd_dtype_is_floating(dtype) || ops[1]->dtype != dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "\"%ssoftmax_backward\" not implemented for '%s'", logarithm ? "log_" : "",

@@ -170,9 +170,7 @@ static int opdi_powsum_kernel(opd_call *call) {
     const double p = opdi_norm_order(opd_arg_value(call, 1));
     const opd_scalar_type given = opd_arg_dtype(call, 4, opd_dtype(self));
     if (!opd_ok()) { return -1; }
-    if (opd_dtype_is_integral(given, true)) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"powsum_cpu\" not implemented for '%s'", opd_dtype_cname(given));
-    }
+    if (opd_dtype_is_integral(given, true)) { return opdi_dtype_fail("powsum_cpu", given); }
     const opd_scalar_type dtype = opd_dtype_is_complex(given) ? (opd_scalar_type)opdi_real_dtype((int8_t)given) : given;
     self = opd_to_dtype(opdi_is_complex(self) ? opd_abs(self) : self, dtype == OPD_FLOAT64 ? dtype : OPD_FLOAT32);
     opd_tensor *powers = p == 2 ? opd_square(self) : p == 1 ? opd_abs(self)

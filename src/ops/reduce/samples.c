@@ -51,10 +51,7 @@ static opd_tensor *opdi_trapezoid_nothing(opd_tensor *y, int dim) {
     return opd_new_zeros(y, opd_ints_of(sizes, y->ndim - 1));
 }
 static int opdi_trapezoid_dim(opd_call *call, const opd_tensor *y, int i) {
-    if (y->ndim == 0) {
-        return opd_fail(OPD_ERROR_INDEX, "Dimension specified as %lld but tensor has no dimensions",
-                        (long long)opd_arg_int(call, i));
-    }
+    if (y->ndim == 0) { return opdi_no_dims_fail(opd_arg_int(call, i)); }
     return opdi_dim_of(opd_arg_int(call, i), y->ndim);
 }
 /* trapezoid.x: computes the sum along dim of (y[i] + y[i + 1]) * (x[i + 1] - x[i]) / 2. */
@@ -259,13 +256,8 @@ static int opdi_gradient(opd_call *call, opd_value spacing, opd_ints dims, bool 
         const int dim = all ? (int)i : opdi_dim_of(dims.data[i], self->ndim);
         opd_tensor *places = spacing.tag == OPD_TAG_TENSORS ? spacing.u.tensors[i] : NULL;
         if (dim < 0) { return -1; }
-        if (self->ndim == 0) {
-            return opd_fail(OPD_ERROR_INDEX, "Dimension specified as %lld but tensor has no dimensions",
-                            (long long)dims.data[i]);
-        }
-        if (seen >> dim & 1) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "dim %d appears multiple times in the list of dims", dim);
-        }
+        if (self->ndim == 0) { return opdi_no_dims_fail(dims.data[i]); }
+        if (seen >> dim & 1) { return opdi_dim_twice_fail(dim); }
         seen |= (uint64_t)1 << dim;
         if (opdi_gradient_check(self, dim, places, order)) { return -1; }
         list[i] = places ? opdi_gradient_places(self, dim, places, order)

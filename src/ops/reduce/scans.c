@@ -90,9 +90,7 @@ static int opdi_scan(opd_call *call, const opdi_line_fn *fns, opd_scalar_type dt
     opdi_lines lines;
     if (dim < 0) { return -1; }
     const bool pairs = opd_dtype_is_complex(dtype);
-    if (!pairs && (!fns[type] || dtype == OPD_BOOL)) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what, opd_dtype_cname(dtype));
-    }
+    if (!pairs && (!fns[type] || dtype == OPD_BOOL)) { return opdi_dtype_fail(what, dtype); }
     if (call->targets && call->targets[0] == tensor && dtype != opd_dtype(tensor)) {
         return opd_fail(OPD_ERROR_DTYPE, "Bad in-place call: input tensor dtype %s and output tensor dtype %s should "
                         "match", opdi_type_name(opd_dtype(tensor)), opdi_type_name(dtype));
@@ -243,8 +241,7 @@ OPDI_INTERNAL int opdi_lines_select(opd_call *call, const opdi_line_fn *fns, int
     int64_t sizes[OPD_MAX_DIMS], dims[2][2 * OPD_MAX_DIMS];
     if (dim < 0) { return -1; }
     if (!fns[type] || opd_dtype_is_complex((opd_scalar_type)tensor->dtype)) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what,
-                        opd_dtype_cname((opd_scalar_type)tensor->dtype));
+        return opdi_dtype_fail(what, tensor->dtype);
     }
     int ndim = opdi_reduce_sizes(tensor, reduce ? (uint64_t)1 << dim : 0, keep, sizes);
     if (!reduce && tensor->ndim) { sizes[dim] = len; }

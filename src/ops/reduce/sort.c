@@ -393,7 +393,7 @@ static int opdi_topk_kernel(opd_call *call) {
     const int64_t depth = opd_arg_int(call, 1), dim = opd_arg_int(call, 2), count = opdi_line_size(tensor, dim);
     if (count < 0) { return -1; }
     if (depth < 0 || depth > count) { return opd_fail(OPD_ERROR_INDEX, "selected index k out of range"); }
-    if (tensor->dtype == OPD_BOOL) { return opd_fail(OPD_ERROR_DTYPE, "\"topk_cpu\" not implemented for 'Bool'"); }
+    if (tensor->dtype == OPD_BOOL) { return opdi_dtype_fail("topk_cpu", OPD_BOOL); }
     return opdi_sort_of(call, count <= 64 ? opdi_line_sort : opdi_line_top, dim, depth, opd_arg_bool(call, 3), false,
                         false, true, "topk_cpu");
 }
@@ -435,8 +435,7 @@ static int opdi_median_all(opd_call *call, bool skip_nan) {
     int64_t dims[2], one[2], where = 0;
     opdi_lines lines;
     if (tensor->dtype == OPD_BOOL || opd_dtype_is_complex((opd_scalar_type)tensor->dtype)) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"median_cpu\" not implemented for '%s'",
-                        opd_dtype_cname((opd_scalar_type)tensor->dtype));
+        return opdi_dtype_fail("median_cpu", tensor->dtype);
     }
     ops[1] = opd_result(call, 0, NULL, 0, (opd_scalar_type)tensor->dtype);
     if (!ops[1]) { return -1; }

@@ -95,10 +95,7 @@ static int opdi_reduce_mean(opd_call *call, opd_ints dims, bool keep, int dtype_
         return opd_fail(OPD_ERROR_DTYPE, "mean(): could not infer output dtype. %s dtype must be either a floating "
                         "point or complex dtype. Got: %s", given ? "Optional" : "Input", opd_dtype_cname(in));
     }
-    if (!opd_can_cast(in, dtype)) {
-        return opd_fail(OPD_ERROR_DTYPE, "result type %s can't be cast to the desired output type %s",
-                        opd_dtype_cname(in), opd_dtype_cname(dtype));
-    }
+    if (!opd_can_cast(in, dtype)) { return opdi_cast_fail(in, dtype); }
     if (opdi_reduce_mask(dims, tensor->ndim, &mask) != 0) { return -1; }
     return opdi_reduce_kernel(call, &opdi_the_mean, tensor, mask, keep, opdi_reduce_compute(tensor, in), dtype,
                               OPD_DTYPE_NONE, 0);

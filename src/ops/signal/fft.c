@@ -113,10 +113,7 @@ static int opdi_fft_one(opd_call *call, int kind) {
     const int dim = opdi_dim_of(opd_arg_int(call, 2), opd_arg_tensor(call, 0)->ndim);
     const int64_t along = dim;
     if (dim < 0) { return -1; }
-    if (opd_arg_tensor(call, 0)->ndim == 0) {
-        return opd_fail(OPD_ERROR_INDEX, "Dimension specified as %lld but tensor has no dimensions",
-                        (long long)opd_arg_int(call, 2));
-    }
+    if (opd_arg_tensor(call, 0)->ndim == 0) { return opdi_no_dims_fail(opd_arg_int(call, 2)); }
     if (!opd_arg_is_none(call, 1) && points < 1) {
         return opd_fail(OPD_ERROR_SHAPE, "Invalid number of data points (%lld) specified", (long long)points);
     }
@@ -305,7 +302,10 @@ static int opdi_fft_shift(opd_call *call, int64_t more) {
     const bool some = !opd_arg_is_none(call, 1);
     const int64_t count = some ? named.n : self->ndim;
     int64_t dims[OPD_MAX_DIMS], shifts[OPD_MAX_DIMS];
-    if (count > OPD_MAX_DIMS) { return opd_fail(OPD_ERROR_ARGUMENT, "fftshift: too many dims"); }
+    if (count > OPD_MAX_DIMS) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "dim has %lld elements, more than a tensor has dimensions",
+                        (long long)count);
+    }
     if (count == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "`shifts` required"); }
     for (int64_t i = 0; i < count; i++) {
         const int dim = opdi_dim_of(some ? named.data[i] : i, self->ndim);

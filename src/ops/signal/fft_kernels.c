@@ -403,7 +403,7 @@ static int opdi_fft_along(opd_tensor *output, opd_tensor *input, int dim, int64_
     opdi_parallel_lend(groups, OPDI_MAX((int64_t)1, OPDI_GRAIN / 8 / (count * (fft.side_by_side ? lanes : 1))),
                        twice ? opdi_fft_range_f64 : opdi_fft_range_f32, &fft,
                        OPDI_LENT((size_t)room * (twice ? sizeof(double) : sizeof(float))));
-    return fft.failed ? opd_fail(OPD_ERROR_MEMORY, "out of memory") : 0;
+    return fft.failed ? opdi_buffer_fail() : 0;
 }
 /* Reads the argument dim, whose dims must exist and be distinct, into `dims`, and sets *scale to the factor for the
    argument normalization.  Returns 0, or -1 and sets an error. */
@@ -421,7 +421,8 @@ static int opdi_fft_dims(opd_call *call, const int64_t *sizes, int ndim, int *di
         if (ndim) { n *= (double)sizes[dims[i]]; }
     }
     if (how < 0 || how > 2) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "Unsupported normalization type %lld", (long long)how);
+        return opd_fail(OPD_ERROR_ARGUMENT, "Unsupported normalization type %lld, which must be 0, 1 or 2",
+                        (long long)how);
     }
     *scale = how == 0 ? 1 : how == 1 ? 1 / sqrt(n) : 1 / n;
     return (int)list.n;
@@ -431,6 +432,9 @@ OPDI_INTERNAL int opdi_fft_dtype(opd_scalar_type dtype, bool pairs) {
     return opd_fail(OPD_ERROR_DTYPE, pairs ? "Expected a complex tensor, but got %s" : opd_dtype_is_floating(dtype)
                     ? "Unsupported dtype %s" : "Expected a real floating-point tensor, but got %s",
                     opd_dtype_cname(dtype));
+}
+static int opdi_fft_dims_fail(void) {
+    return opd_fail(OPD_ERROR_ARGUMENT, "self must have at least one dimension, and dim at least one element");
 }
 /* Transforms output in place along dims[from] .. dims[count - 1].  Returns 0, or -1 and sets an error. */
 static int opdi_fft_rest(opd_tensor *output, const int *dims, int from, int count, bool inverse) {
@@ -451,7 +455,7 @@ static int opdi__fft_r2c_kernel(opd_call *call) {
     double scale;
     if (opdi_fft_dtype(OPDI_DTYPE(input), false)) { return -1; }
     int count = opdi_fft_dims(call, opdi_sizes(input), input->ndim, dims, &scale);
-    if (count <= 0 || input->ndim == 0) { return count < 0 ? -1 : opd_fail(OPD_ERROR_ARGUMENT, "FFT must have dims"); }
+    if (count <= 0 || input->ndim == 0) { return count < 0 ? -1 : opdi_fft_dims_fail(); }
     int last = dims[count - 1];
     memcpy(sizes, opdi_sizes(input), (size_t)input->ndim * sizeof *sizes);
     if (opd_arg_bool(call, 3)) { sizes[last] = sizes[last] / 2 + 1; }
@@ -488,7 +492,7 @@ static int opdi__fft_c2r_kernel(opd_call *call) {
     if (opdi_fft_dtype(OPDI_DTYPE(input), true)) { return -1; }
     memcpy(sizes, opdi_sizes(input), (size_t)input->ndim * sizeof *sizes);
     int count = (int)opd_arg_ints(call, 1).n;
-    if (count <= 0 || input->ndim == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "FFT must have dims"); }
+    if (count <= 0 || input->ndim == 0) { return opdi_fft_dims_fail(); }
     int last = opdi_dim_of(opd_arg_ints(call, 1).data[count - 1], input->ndim);
     if (last < 0) { return -1; }
     if (size < 1 || sizes[last] < size / 2 + 1) {

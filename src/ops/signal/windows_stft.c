@@ -326,7 +326,8 @@ static int opdi_stft_kernel(opd_call *call) {
     bool pairs = opdi_stft_is_complex(stft.self) || opdi_stft_is_complex(stft.window);
     if (!pairs && opd_arg_is_none(call, at + 2)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "stft requires the return_complex parameter be given for real inputs, and "
-                        "will further require that return_complex=True in a future PyTorch release.");
+                        "will further require that return_complex=True in a future PyTorch release. Pass true as "
+                        "return_complex.");
     }
     if (!opd_dtype_is_floating((opd_scalar_type)stft.self->dtype) && !opdi_stft_is_complex(stft.self)) {
         return opd_fail(OPD_ERROR_DTYPE, "%s : expected a tensor of floating point or complex values", stft.text);

@@ -126,10 +126,7 @@ OPDI_OP(polygamma) {
 /* polygamma_(self, n): polygamma in place, with the arguments in the opposite order. */
 static int opdi_polygamma__kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
-    if (opd_dtype_is_integral((opd_scalar_type)self->dtype, true)) {
-        return opd_fail(OPD_ERROR_DTYPE, "result type Float can't be cast to the desired output type %s",
-                        opd_dtype_cname((opd_scalar_type)self->dtype));
-    }
+    if (opd_dtype_is_integral((opd_scalar_type)self->dtype, true)) { return opdi_cast_fail(OPD_FLOAT32, self->dtype); }
     return opd_return_tensor(call, opd_copy_(self, opd_polygamma(opd_arg_int(call, 1), opd_clone(self))));
 }
 /* opd_polygamma_: polygamma in place */
@@ -149,7 +146,7 @@ static int opdi_mvlgamma_kernel(opd_call *call) {
     }
     if (count < 1) { return opd_fail(OPD_ERROR_ARGUMENT, "p has to be greater than or equal to 1"); }
     if (count >> 30) {                            /* 2^30 terms or more per element would take minutes */
-        return opd_fail(OPD_ERROR_ARGUMENT, "mvlgamma: p is %lld, it has to be less than 2^30", (long long)count);
+        return opd_fail(OPD_ERROR_ARGUMENT, "p is %lld, but must be less than 2^30", (long long)count);
     }
     opd_tensor *steps = opd_arange_full(opd_value_int(count), opd_value_int(dtype), opd_value_none(),
                                         opd_value_device(opd_tensor_device(self)), opd_value_none());
@@ -1043,10 +1040,7 @@ static double opdi_special_gamma_moves(double a, double x) {
 }
 static int opdi_standard_gamma_grad_kernel(opd_call *call) {
     const opd_scalar_type dtype = opd_dtype(opd_arg_tensor(call, 0)), other = opd_dtype(opd_arg_tensor(call, 1));
-    if (other != dtype) {
-        return opd_fail(OPD_ERROR_DTYPE, "Found dtype %s but expected %s", opd_dtype_cname(other),
-                        opd_dtype_cname(dtype));
-    }
+    if (other != dtype) { return opdi_found_fail(other, dtype); }
     return opdi_exact_out(call, dtype) ? -1 : opdi_special_kernel(call);
 }
 /* opd_standard_gamma_grad: the derivative of a gamma distributed number by the shape of its distribution */
@@ -1105,10 +1099,7 @@ static int opdi_dirichlet_grad_kernel(opd_call *call) {
     for (int i = 0; i < 3; i++) {
         const opd_tensor *tensor = opd_arg_tensor(call, i);
         if (opdi_sample_dtype("_dirichlet_grad_cpu", tensor, false)) { return -1; }
-        if (tensor->dtype != dtype) {
-            return opd_fail(OPD_ERROR_DTYPE, "Found dtype %s but expected %s",
-                            opd_dtype_cname((opd_scalar_type)tensor->dtype), opd_dtype_cname(dtype));
-        }
+        if (tensor->dtype != dtype) { return opdi_found_fail(tensor->dtype, dtype); }
         if (opdi_broadcast_into(sizes, &ndim, tensor)) { return -1; }
     }
     opd_tensor *out = opd_result(call, 0, sizes, ndim, dtype);

@@ -13,8 +13,8 @@ static int opdi_view_as_real_kernel(opd_call *call) {
         return opd_fail(OPD_ERROR_DTYPE, "view_as_real is only supported for complex tensors");
     }
     if (opd_is_conj(self)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "view_as_real doesn't work on unresolved conjugated tensors: "
-                        "resolve_conj computes one, which is no view of this memory");
+        return opd_fail(OPD_ERROR_ARGUMENT, "view_as_real doesn't work on unresolved conjugated tensors. Call "
+                        "opd_resolve_conj first; its result does not share memory with self.");
     }
     if (self->ndim == OPD_MAX_DIMS) { return (int)opdi_count(opdi_sizes(self), OPD_MAX_DIMS + 1, 1); }
     opdi_geometry_of(&geometry, self);

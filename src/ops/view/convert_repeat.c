@@ -92,9 +92,7 @@ typedef struct opdi_tiling {
 } opdi_tiling;
 static int opdi_tiling_add(opdi_tiling *tiling, int64_t size, int64_t out, int64_t in, bool repeat) {
     if (size == 1) { return 0; }
-    if (tiling->n == OPD_MAX_DIMS) {
-        return opd_fail(OPD_ERROR_SHAPE, "repeat: more than %d dimensions", OPD_MAX_DIMS);
-    }
+    if (tiling->n == OPD_MAX_DIMS) { return opdi_dims_fail(tiling->n + 1); }
     if (repeat) { tiling->sums[tiling->nsums++] = tiling->n; }
     tiling->sizes[tiling->n] = size;
     tiling->out[tiling->n] = out;
@@ -195,9 +193,7 @@ static int opdi_flip_kernel(opd_call *call) {
     opdi_geometry_of(&geometry, self);
     for (int64_t i = 0; i < dims.n; i++) {
         if ((dim = opdi_dim_of(dims.data[i], self->ndim)) < 0) { return -1; }
-        if (seen[dim]) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "dim %d appears multiple times in the list of dims", dim);
-        }
+        if (seen[dim]) { return opdi_dim_twice_fail(dim); }
         seen[dim] = true;
         if (self->ndim && geometry.sizes[dim] > 1) {
             at += self->numel ? (geometry.sizes[dim] - 1) * geometry.strides[dim] : 0;
@@ -278,10 +274,7 @@ static int opdi_roll_kernel(opd_call *call) {
                         (long long)shifts.n, (long long)dims.n);
     }
     for (i = 0; i < dims.n; i++) {
-        if (self->numel && self->ndim == 0) {
-            return opd_fail(OPD_ERROR_INDEX, "Dimension specified as %lld but tensor has no dimensions",
-                            (long long)dims.data[i]);
-        }
+        if (self->numel && self->ndim == 0) { return opdi_no_dims_fail(dims.data[i]); }
         if (opdi_dim_of(dims.data[i], self->ndim) < 0) { return -1; }
     }
     opd_tensor *out = opd_result(call, 0, opdi_sizes(self), self->ndim, (opd_scalar_type)self->dtype);

@@ -290,7 +290,7 @@ static int opdi_view_dtype_kernel(opd_call *call) {
 /* Computes the gradient of view.dtype, which exists only if the dtype stayed the same. */
 static int opdi_view_dtype_backward(opd_backward_call *bw) {
     if (opd_bw_value(bw, 1).u.i == (int64_t)opd_bw_dtype(bw, 0)) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
-    return opd_fail(OPD_ERROR_AUTOGRAD, "view.dtype: a view as another dtype has no derivative");
+    return opd_fail(OPD_ERROR_AUTOGRAD, "a view as another dtype has no derivative");
 }
 /* opd_view_dtype: self's bytes as elements of another dtype, without a copy */
 OPDI_OP(view_dtype) {

@@ -11,12 +11,12 @@ static int opdi_diag_embed_kernel(opd_call *call) {
     int64_t offset = opd_arg_int(call, 1);
     opdi_geometry geometry;
     if (dim < 0 || b < 0) { return -1; }
-    if (self->ndim == 0) { return opd_fail(OPD_ERROR_INDEX, "Dimension specified as -1 but tensor has no dimensions"); }
+    if (self->ndim == 0) { return opdi_no_dims_fail(-1); }
     if (dim == b) { return opd_fail(OPD_ERROR_SHAPE, "diagonal dimensions cannot be identical %d, %d", dim, b); }
     opdi_geometry_of(&geometry, self);
     int64_t length = geometry.sizes[geometry.ndim - 1];
     if (offset > INT64_MAX / 2 - length || offset < -(INT64_MAX / 2 - length)) {
-        return opd_fail(OPD_ERROR_SHAPE, "diag_embed: the sizes do not fit into memory");
+        return opd_fail(OPD_ERROR_SHAPE, "with offset %lld, the result does not fit into memory", (long long)offset);
     }
     length += offset < 0 ? -offset : offset;
     opdi_geometry_remove(&geometry, geometry.ndim - 1);

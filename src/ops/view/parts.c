@@ -119,7 +119,10 @@ static int opdi_unfold_backward_kernel(opd_call *call) {
     opdi_geometry geometry;
     if (!out || opdi_unfold_geometry(out, opd_arg_int(call, 2), size, opd_arg_int(call, 4), &geometry)) { return -1; }
     if (!opdi_has_sizes(grad, geometry.sizes, geometry.ndim)) {
-        return opd_fail(OPD_ERROR_SHAPE, "unfold_backward: the gradient has other sizes than unfold gives");
+        char first[256], second[256];
+        return opd_fail(OPD_ERROR_SHAPE, "grad_in must have the sizes of unfold's result, %s, but has %s",
+                        opdi_sizes_text(geometry.sizes, geometry.ndim, first, sizeof first),
+                        opdi_shape_text(grad, second));
     }
     int64_t stride = geometry.strides[--geometry.ndim];
     for (int64_t k = 0; k < size && out->data && out->numel; k++) {
@@ -150,11 +153,15 @@ OPDI_OP(unfold_backward) {
 
 //== split, unbind, chunk and other lists of parts =====================================================================
 
+static int opdi_list_fail(int64_t count) {
+    return opd_fail(OPD_ERROR_SHAPE, "a list must have fewer than 2^31 tensors, but this one would have %lld",
+                    (long long)count);
+}
 /* Returns memory for a list of `count` tensors, which is freed when the kernel or backward function ends.  On failure,
    returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor **opdi_list_room(int64_t count) {
     if (count < 0 || count > INT32_MAX) {
-        (void)opd_fail(OPD_ERROR_SHAPE, "%lld results are too many", (long long)count);
+        (void)opdi_list_fail(count);
         return NULL;
     }
     return (opd_tensor **)opdi_scope_alloc((size_t)OPDI_MAX(count, 1) * sizeof(opd_tensor *));
@@ -260,10 +267,7 @@ static int opdi_unbind_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), **list;
     int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
     opdi_geometry geometry;
-    if (self->ndim == 0) {
-        return opd_fail(OPD_ERROR_INDEX, "Dimension specified as %lld but tensor has no dimensions",
-                        (long long)opd_arg_int(call, 1));
-    }
+    if (self->ndim == 0) { return opdi_no_dims_fail(opd_arg_int(call, 1)); }
     int64_t count = dim < 0 ? 0 : opdi_sizes(self)[dim];
     if (dim < 0 || !(list = opdi_list_room(count))) { return -1; }
     opdi_geometry_of(&geometry, self);
@@ -341,7 +345,7 @@ static int opdi_chunk_kernel(opd_call *call) {
     int64_t size = opdi_sizes(self)[dim];
     int64_t each = size / chunks + (size % chunks != 0);
     if (each > 0) { return opdi_return_list(call, opd_split_full(self, each, dim)); }
-    if (chunks > INT32_MAX) { return opd_fail(OPD_ERROR_SHAPE, "%lld results are too many", (long long)chunks); }
+    if (chunks > INT32_MAX) { return opdi_list_fail(chunks); }
     int64_t *zeros = (int64_t *)opdi_scope_alloc((size_t)chunks * sizeof *zeros);
     if (!zeros) { return -1; }
     memset(zeros, 0, (size_t)chunks * sizeof *zeros);

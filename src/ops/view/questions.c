@@ -11,10 +11,7 @@ static int opdi_size_kernel(opd_call *call) {
     const opd_tensor *tensor = opd_arg_tensor(call, 0);
     int dim = opdi_dim_of(opd_arg_int(call, 1), tensor->ndim);
     if (dim < 0) { return -1; }
-    if (tensor->ndim == 0) {
-        return opd_fail(OPD_ERROR_INDEX, "Dimension specified as %lld but tensor has no dimensions",
-                        (long long)opd_arg_int(call, 1));
-    }
+    if (tensor->ndim == 0) { return opdi_no_dims_fail(opd_arg_int(call, 1)); }
     return opd_return_int(call, strstr(call->op->schema->name, "size") ? opdi_sizes(tensor)[dim]
                           : opdi_strides(tensor)[dim]);
 }
@@ -24,7 +21,7 @@ static int opdi_sym_is_contiguous_kernel(opd_call *call) {
     const opd_tensor *tensor = opd_arg_tensor(call, 0);
     const int64_t format = opd_arg_int(call, 1);
     if (format < 0 || format > 3) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: there is no memory format %lld", call->op->name, (long long)format);
+        return opdi_format_fail(format);
     }
     return opd_return_bool(call, format > 1 ? opdi_tensor_channels_last(tensor, (int32_t)format + 2)
                            : opd_is_contiguous(tensor));

@@ -110,7 +110,8 @@ static int opdi_view_kernel(opd_call *call) {
     if (opdi_infer_size(shape, self->numel, sizes)) { return -1; }
     if (!opdi_view_strides(self, sizes, (int)shape.n, strides)) {
         return opd_fail(OPD_ERROR_SHAPE, "view size is not compatible with input tensor's size and stride (at least "
-                        "one dimension spans across two contiguous subspaces). Use .reshape(...) instead.");
+                        "one dimension spans across two contiguous subspaces). Use .reshape(...) instead. (In C, call "
+                        "opd_reshape.)");
     }
     return opdi_return_view(call, self, sizes, strides, (int)shape.n, 0);
 }
@@ -256,8 +257,9 @@ OPDI_INTERNAL int opdi_expand_geometry(const opd_tensor *tensor, opd_ints to, op
     if (to.n > OPD_MAX_DIMS) { return (int)opdi_count(to.data, OPD_MAX_DIMS + 1, 1); }
     if (to.n < tensor->ndim) {
         return opd_fail(OPD_ERROR_SHAPE,
-                        "expand(%s{%s}, size=%s): the number of sizes provided (%lld) must be greater or equal to the "
-                        "number of dimensions in the tensor (%d)", opd_dtype_cname((opd_scalar_type)tensor->dtype),
+                        "expand(CPU%sType{%s}, size=%s): the number of sizes provided (%lld) must be greater or equal "
+                        "to the number of dimensions in the tensor (%d)",
+                        opd_dtype_cname((opd_scalar_type)tensor->dtype),
                         opdi_sizes_text(opdi_sizes(tensor), tensor->ndim, first, sizeof first),
                         opdi_sizes_text(to.data, (int)to.n, second, sizeof second), (long long)to.n, tensor->ndim);
     }
@@ -449,9 +451,7 @@ OPDI_INTERNAL int opdi_geometry_squeezed(const opd_call *call, opdi_geometry *ge
     int dim;
     for (int32_t k = 0; k < (value.tag == OPD_TAG_INTS ? value.n : value.tag == OPD_TAG_INT); k++) {
         if ((dim = opdi_dim_of(value.tag == OPD_TAG_INT ? value.u.i : value.u.ints[k], self->ndim)) < 0) { return -1; }
-        if (only >> dim & 1) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "dim %d appears multiple times in the list of dims", dim);
-        }
+        if (only >> dim & 1) { return opdi_dim_twice_fail(dim); }
         only |= (uint64_t)1 << dim;
     }
     opdi_geometry_of(geometry, self);
@@ -647,7 +647,9 @@ OPDI_INTERNAL int opdi_put_at(opd_tensor *out, const opdi_geometry *geometry, in
     opd_tensor *part = opdi_view(out, geometry->sizes, geometry->strides, geometry->ndim, offset);
     if (!part) { return -1; }
     if (!opdi_has_sizes(part, opdi_sizes(grad), grad->ndim)) {
-        return opd_fail(OPD_ERROR_SHAPE, "expected a gradient with the sizes of the part");
+        char first[256], second[256];
+        return opd_fail(OPD_ERROR_SHAPE, "expected a gradient with sizes %s, but got %s", opdi_shape_text(part, first),
+                        opdi_shape_text(grad, second));
     }
     return out->data && grad->data ? opdi_copy(part, grad) : 0;
 }

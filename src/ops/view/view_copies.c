@@ -10,7 +10,9 @@ OPDI_INTERNAL int opdi_view_copy_kernel(opd_call *call) {
     const opd_value rows = opd_value_int(OPDI_FORMAT_CONTIGUOUS);
     opd_value got;
     opd_tensor **list;
-    if (!at || strlen(own) >= sizeof name) { return opd_fail(OPD_ERROR_KERNEL, "%s is no copy of a view", own); }
+    if (!at || strlen(own) >= sizeof name) {
+        return opd_fail(OPD_ERROR_KERNEL, "this operator is not the copy of a view");
+    }
     memcpy(name, own, (size_t)(at - own));
     strcpy(name + (at - own), at + 5);
     if (strcmp(name, "aten::view") == 0) { strcpy(name, "aten::reshape"); }
