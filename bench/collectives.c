@@ -108,9 +108,9 @@ int main(int argc, char **argv) {
     if (rank != 0 || !opd_ok()) { return opd_finish() || wrong; }
     if (python) { wrong += ask_gloo(python, ranks, rows, "bench/peers/gloo_collectives.py"); }
     for (int here = 0; here < 2; here++) {
-        printf("%s| all-reduce of floats, %d ranks%s | MPI_Iallreduce, us | as an operator, us | more |%s\n"
-               "|---|---|---|---|%s\n", here ? "\n" : "", ranks, here ? ", over their input" : "",
-               here ? "" : " gloo, us |", here ? "" : "---|");
+        printf("%s| number of floats, %d ranks | MPI_Iallreduce, us | our operator, us | difference |%s\n"
+               "|---|---|---|---|%s\n", here ? "\nThe result overwrites the input:\n\n" : "", ranks,
+               here ? "" : " PyTorch with gloo, us |", here ? "" : "---|");
         for (int i = 0; i < COUNTS; i++) {
             const double plain = here ? rows[i].plain_here : rows[i].plain;
             const double called = here ? rows[i].called_here : rows[i].called;

@@ -212,8 +212,10 @@ static void print_model(const model *m, const options *o) {
     for (int side = LIVE; side < SIDES; side++) {
         if (m->us[side] > 0) { printf(" %10.1f%s", m->us[side], end); } else { printf(" %10s%s", "", end); }
     }
-    print_ratio(o, m->us[LIVE], m->us[PLAIN]);
-    print_ratio(o, m->us[FROZEN], m->us[PLAIN]);
+    if (!o->markdown) {
+        print_ratio(o, m->us[LIVE], m->us[PLAIN]);
+        print_ratio(o, m->us[FROZEN], m->us[PLAIN]);
+    }
     print_ratio(o, m->us[FROZEN], m->us[TORCH]);
     print_ratio(o, m->us[FROZEN], m->us[AOTI]);
     printf("%s\n", m->difference > 1e-3 ? "   differs" : "");
@@ -247,9 +249,9 @@ int main(int argc, char **argv) {
     (void)opd_grad_mode_set(false);
     opd_log_set(say_nothing, NULL);
     if (o.python) { start_torch(&o); }
-    printf(o.markdown ? "| microseconds a run | plain | compiled | frozen | torch.compile | AOTInductor | compiled / plain "
-           "| frozen / plain | frozen / torch.compile | frozen / AOTInductor |\n|---|---|---|---|---|---|---|---|---|---|\n"
-           : "microseconds a run      plain   compiled     frozen      torch       aoti  c/plain  f/plain  f/torch   f/aoti\n");
+    printf(o.markdown ? "| one run | not compiled | compiled | frozen | torch.compile | AOTInductor | frozen / torch.compile "
+           "| frozen / AOTInductor |\n|---|---|---|---|---|---|---|---|\n"
+           : "one run, us             plain   compiled     frozen      torch       aoti  c/plain  f/plain  f/torch   f/aoti\n");
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         model m;
         OPD_SCOPED;

@@ -82,7 +82,7 @@ static void print_row(row r, double ns) {
             (void)snprintf(ratio, sizeof ratio, "%.2f of PyTorch's time", ns / peer[i].ns);
         }
     }
-    printf("%-16s %-52s %12.0f ns %14s %14s %s\n", r.key, r.what, ns / (r.ops > 0 ? r.ops : 1), figure, part, ratio);
+    printf("%-16s %-66s %12.0f ns %14s %14s %s\n", r.key, r.what, ns / (r.ops > 0 ? r.ops : 1), figure, part, ratio);
 }
 static void bench(row r, work f, opd_tensor **in) {
     if (!strstr(r.key, filter) && !strstr(r.what, filter)) { return; }
@@ -157,7 +157,7 @@ static void memory_bound(int64_t rows, opd_scalar_type dtype, const char *suffix
 }
 static void products(int64_t n) {
     static const struct { const char *key, *what; opd_scalar_type dtype; } table[] = {
-        {"mm_f32", "4096 x 4096 x 4096, float32", OPD_FLOAT32}, {"mm_f16", "the same in float16", OPD_FLOAT16},
+        {"mm_f32", "matrix product, 4096 x 4096 x 4096, float32", OPD_FLOAT32}, {"mm_f16", "the same in float16", OPD_FLOAT16},
         {"mm_bf16", "the same in bfloat16", OPD_BFLOAT16}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         OPD_SCOPE {
@@ -168,12 +168,13 @@ static void products(int64_t n) {
 }
 static void convolutions(int64_t batch) {
     static const struct { const char *key, *what; opd_scalar_type dtype; int64_t channels, side, of_group; work f; } table[] = {
-        {"conv_f16", "3x3, 64 channels, 56x56, batch 64, float16", OPD_FLOAT16, 64, 56, 64, w_conv},
+        {"conv_f16", "convolution, 3x3, 64 channels, 56x56, batch 64, float16", OPD_FLOAT16, 64, 56, 64, w_conv},
         {"conv_f32", "the same in float32", OPD_FLOAT32, 64, 56, 64, w_conv},
-        {"conv256_f32", "3x3, 256 channels, 14x14, batch 64, float32", OPD_FLOAT32, 256, 14, 256, w_conv},
+        {"conv256_f32", "convolution, 3x3, 256 channels, 14x14, batch 64, float32", OPD_FLOAT32, 256, 14, 256, w_conv},
         {"conv_back_f16", "both gradients of the convolution conv_f16", OPD_FLOAT16, 64, 56, 64, w_conv_gradients},
         {"conv_back_f32", "both gradients of the convolution conv_f32", OPD_FLOAT32, 64, 56, 64, w_conv_gradients},
-        {"depthwise_f32", "depthwise, 3x3, 64 channels, 56x56, batch 64, float32", OPD_FLOAT32, 64, 56, 1, w_conv},
+        {"depthwise_f32", "depthwise convolution, 3x3, 64 channels, 56x56, batch 64, float32", OPD_FLOAT32, 64, 56, 1,
+         w_conv},
         {"depthback_f32", "both gradients of the convolution depthwise_f32", OPD_FLOAT32, 64, 56, 1, w_conv_gradients}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         OPD_SCOPE {
@@ -188,7 +189,8 @@ static void convolutions(int64_t batch) {
 }
 static void attention(int64_t tokens) {
     static const struct { const char *key, *what; opd_scalar_type dtype; } table[] = {
-        {"attention_f16", "8 x 16 heads of 64, 1,024 tokens, float16", OPD_FLOAT16}, {"attention_f32", "the same in float32", OPD_FLOAT32}};
+        {"attention_f16", "attention, 8 sequences, 16 heads of 64, 1,024 tokens, float16", OPD_FLOAT16},
+        {"attention_f32", "the same in float32", OPD_FLOAT32}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         OPD_SCOPE {
             opd_tensor *in[3];
@@ -204,7 +206,7 @@ static void others(int64_t rows) {
         opd_tensor *in[3] = {random_on(OPD_INTS(rows, 8192), OPD_FLOAT32), NULL, NULL};
         bench((row){"cumsum_f32", "cumsum of rows of 8192", 8 * n, 0, 0, 0}, w_cumsum, in);
         bench((row){"dropout_f32", "dropout", 9 * n, 0, 0, 0}, w_dropout, in);
-        bench((row){"normal_f32", "random numbers, normal", 4 * n, 0, 0, 0}, w_randn, in);
+        bench((row){"normal_f32", "normally distributed random numbers", 4 * n, 0, 0, 0}, w_randn, in);
         in[1] = opd_to_device(opd_randint(rows, OPD_INTS(rows), OPD_INT64), gpu, OPD_INT64);
         in[2] = opd_zeros_like(in[0]);
         bench((row){"index_select_f32", "index_select of 8,192 rows", 8 * n, 0, 0, 0}, w_index_select, in);
@@ -246,8 +248,8 @@ int main(int argc, char **argv) {
     OPD_SCOPE {
         opd_tensor *in[2] = {random_on(OPD_INTS(rows, 8192), OPD_FLOAT32),
                              random_on(OPD_INTS(rows, 8192), OPD_FLOAT32)};
-        bench((row){"copy", "device to device, float32", 8.0 * (double)rows * 8192, 0, 0, 0}, w_copy, in);
-        bench((row){"to_half", "float32 to float16", 6.0 * (double)rows * 8192, 0, 0, 0}, w_half, in);
+        bench((row){"copy", "copy on the GPU, float32", 8.0 * (double)rows * 8192, 0, 0, 0}, w_copy, in);
+        bench((row){"to_half", "cast from float32 to float16", 6.0 * (double)rows * 8192, 0, 0, 0}, w_half, in);
     }
     memory_bound(rows, OPD_FLOAT32, "f32");
     memory_bound(rows, OPD_FLOAT16, "f16");

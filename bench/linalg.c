@@ -390,7 +390,7 @@ static void table(opd_scalar_type dtype, const char *filter, int rounds, bool ma
     problem_make(&small, SMALL, BATCH, dtype);
     problem_make(&big, large, 1, dtype);
     if (markdown) {
-        printf("\n| %s | LAPACK's | n = %d here, us | LAPACK, us | ratio (at most 1.5) | n = %d here, us | LAPACK, us | "
+        printf("\n| %s | LAPACK routine | n = %d here, us | LAPACK, us | ratio (at most 1.5) | n = %d here, us | LAPACK, us | "
                "ratio (at most 3) |\n|---|---|---|---|---|---|---|---|\n", opd_dtype_name(dtype), SMALL, large);
     } else {
         printf("\n%-38s n = %-7d   LAPACK  ratio  n = %-7d   LAPACK  ratio   (us; at most 1.5, at most 3)\n",

@@ -374,7 +374,9 @@ static int bench_main(int argc, char **argv, const bench_row *rows, size_t nrows
     if (!all) { bench_stop("rows", "out of memory"); }
     opd_threads_set(run.threads);
     bench_start(&run);
-    if (run.markdown) { printf("| | | tensors | here | PyTorch | ratio | here, GB/s |\n|---|---|---|---|---|---|---|\n"); }
+    if (run.markdown) {
+        printf("| kind | operator | tensors | here | PyTorch | ratio | here, GB/s |\n|---|---|---|---|---|---|---|\n");
+    }
     for (size_t i = 0; i < nrows; i++) {
         const bench_row *row = &rows[i];
         if (!strstr(row->section, run.filter) && !strstr(row->name, run.filter) && !strstr(row->inputs, run.filter) &&

@@ -601,8 +601,8 @@ static void compare(const plan *p, const settings *s, const char *what, opd_grou
     model_free(&m);
     if (rank == 0 && opd_ok()) {
         const double said = predict(p, &k, ranks, (double)batch).seconds;
-        printf("| %d | %s | %lld | %.2f | %.2f | %+.0f%% |\n", ranks, what, (long long)batch, 1e3 * said,
-               1e3 * measured, 100 * (said - measured) / measured);
+        printf("| %d, %s%lld sequence%s%s | %.1f ms | %.1f ms | %+.0f%% |\n", ranks, what, (long long)batch,
+               batch > 1 ? "s" : "", ranks > 1 ? " each" : "", 1e3 * said, 1e3 * measured, 100 * (said - measured) / measured);
         fflush(stdout);
     }
 }
@@ -704,9 +704,9 @@ static void measure_step_more(double *waited, double *carded, double *least, int
     char hidden[100];
     const spread more = spread_of(waited, rounds), alone = spread_of(carded, rounds), pass = spread_of(least, rounds);
     hidden_says(more, rounds, apart, alone.middle, hidden, sizeof hidden);
-    printf("| ... over a card that moves by itself, %s | | | | | | %+.2f (%+.2f to %+.2f) | %.2f | %s | |\n",
+    printf("| ... with a card that moves data by itself, %s | | | | | | %+.2f (%+.2f to %+.2f) | %.2f | %s | |\n",
            networks[1].title, 1e3 * more.middle, 1e3 * more.low, 1e3 * more.high, 1e3 * alone.middle, hidden);
-    printf("| ... at least: the same cores read and write each number once | | | | | | | %.2f | | at most %.2f |\n",
+    printf("| ... with the least time for the sums | | | | | | | %.2f | | at most %.2f |\n",
            1e3 * pass.middle, all / (apart + pass.middle));
     fflush(stdout);
 }
@@ -765,8 +765,8 @@ static void measure_step(const char *title, const settings *s, int64_t batch, do
     const spread difference = spread_of(more, rounds), message = spread_of(moved, rounds);
     const double faster = ranks * one.middle / all.middle;
     hidden_says(difference, rounds, apart.middle, message.middle, hidden, sizeof hidden);
-    printf("| %s, %.2f million numbers, %lld sequences | %d | %.2f | %.2f | %.2f | %+.2f | %+.2f (%+.2f to %+.2f) | "
-           "%.2f | %s | %.2f%s, %.2f |\n", title, (double)numel / 1e6, (long long)batch, messages, 1e3 * one.middle,
+    printf("| %s, %lld sequences | %d, %.2f million numbers | %.2f | %.2f | %.2f | %+.2f | %+.2f (%+.2f to %+.2f) | "
+           "%.2f | %s | %.2f%s, %.2f |\n", title, (long long)batch, messages, (double)numel / 1e6, 1e3 * one.middle,
            1e3 * apart.middle, 1e3 * all.middle, 1e3 * buckets.middle, 1e3 * difference.middle, 1e3 * difference.low,
            1e3 * difference.high, 1e3 * message.middle, hidden, faster,
            ranks == 2 && faster < 1.85 ? " (under the target)" : "", ranks * one.middle / apart.middle);
@@ -777,9 +777,9 @@ static void measure_steps(const settings *s, opd_group *world) {
     settings small = *s, large = *s;
     if (s->features > 64) { small.blocks = 2; small.features = 64; small.tokens = 32; }
     if (opd_group_rank(world) == 0) {
-        printf("| a step on each of %d ranks | messages | alone, ms | together, without communication, ms | with, ms | "
-               "more of that into buckets, ms | more by communication, ms (half of all) | communication alone, ms | "
-               "hidden | times as fast, and without communication |\n"
+        printf("| a training step on each of %d ranks | messages | alone | without communication | with communication | "
+               "added by buckets | added by communication (half of all) | communication alone | hidden | times as fast, "
+               "and without communication |\n"
                "|---|---|---|---|---|---|---|---|---|---|\n",
                opd_group_size(world));
     }
@@ -796,7 +796,7 @@ static void measure_network(network *net, opd_group *pair, int rounds) {
 }
 /* Trains on 1, 2 and 4 ranks, as far as they are there, and says how far off the predictions are. */
 static void compare_all(plan p, const settings *s, opd_group *world) {
-    static const char *const ways[] = {"data parallel, weak", "data parallel, strong", "sharded, weak"};
+    static const char *const ways[] = {"data parallel, ", "data parallel, ", "sharded, "};
     const int32_t ranks[] = {0, 1, 2, 3};
     const int rank = opd_group_rank(world), most = opd_group_size(world) < 4 ? opd_group_size(world) : 4;
     p.net = networks[0];
@@ -808,7 +808,7 @@ static void compare_all(plan p, const settings *s, opd_group *world) {
         if (group && n == 2) { measure_network(&p.net, group, s->rounds); }
         for (int way = 0; way < (n > 1 ? 3 : 1) && opd_ok() && group; way++) {
             p.sharded = way == 2;
-            compare(&p, s, n > 1 ? ways[way] : "alone", group, way == 1 ? (s->batch + n - 1) / n : s->batch);
+            compare(&p, s, n > 1 ? ways[way] : "", group, way == 1 ? (s->batch + n - 1) / n : s->batch);
         }
         meet(world);
         if (group) { (void)opd_group_unregister(group); }
@@ -936,8 +936,8 @@ int main(int argc, char **argv) {
     if (world && opd_group_rank(world) == 0) { rc = run(&p, &s, &k); }
     if (world) { meet(world); }
     if (world && opd_group_rank(world) == 0) {
-        printf("\n| ranks | how | sequences on each | predicted, ms | measured, ms | error |\n"
-               "|---|---|---|---|---|---|\n");
+        printf("\n| ranks on %ld cores | predicted | measured | error |\n|---|---|---|---|\n",
+               sysconf(_SC_NPROCESSORS_ONLN));
     }
     if (world) { compare_all(p, &s, world); }
     mpi_group_end(world);

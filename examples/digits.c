@@ -7,7 +7,7 @@
    The same seed gives the same output at any number of threads ($OPD_NUM_THREADS).  --save writes network, optimizer and
    epoch as PyTorch has them in a checkpoint, --resume goes on from one.
 
-   On a GPU (opdispatch_cuda.cu says how to build the companion, as a part of the program or to be loaded), built without
+   On a GPU (opdispatch_cuda.cu says how to build the CUDA plug-in, as a part of the program or to be loaded), built without
    -DOPD_LEAN:  ./digits --device cuda --load ./opdispatch_cuda.so */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"

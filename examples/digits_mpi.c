@@ -7,7 +7,7 @@
    and accuracy are those of the single process, to rounding.  Rank 0 shows one progress bar, and how many images all
    ranks and each one saw in a second.  Options: --epochs N, --seed N, --data FILE, --plain.
 
-   On GPUs, one for each rank of a machine, whose memory NCCL moves, with the companion linked in, or loaded
+   On GPUs, one for each rank of a machine, whose memory NCCL moves, with the CUDA plug-in linked in, or loaded
    (opdispatch_cuda.cu says how to build it):
    mpirun -n 4 ./digits_mpi --device cuda --load ./opdispatch_cuda.so
 

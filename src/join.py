@@ -7,7 +7,7 @@ So does text that printing.py prints: #include "NAME.printed.h".
 
 usage: python3 src/join.py                   writes both, where that changes them
        python3 src/join.py --check           says what is wrong, or where a joined file differs, and ends with status 1
-       python3 src/join.py --where LINE...   which lines of src/ these lines of the header are; cu:LINE of the companion
+       python3 src/join.py --where LINE...   which lines of src/ these lines of the header are; cu:LINE of the CUDA plug-in
        python3 src/join.py --remap FILE      writes the header with #line: debuggers and compilers then show src/
        python3 src/join.py --once FILE       writes it with the text of each file only where it first stands, to count
        python3 src/join.py --apart FOLDER    writes what src/Makefile needs to compile each file by itself
@@ -254,7 +254,7 @@ def pieces():
 
 @functools.lru_cache(None)
 def companion_pieces():
-    """[(path, 1, text)] of the companion, in order."""
+    """[(path, 1, text)] of the CUDA plug-in, in order."""
     return [(path, 1, read(os.path.join(SRC, path))) for path, _ in rows(COMPANION_LIST)]
 
 

@@ -136,7 +136,7 @@ def chained(body, name):
 
 
 def cuda_rows():
-    """{operator: kernel} of the companion's tables."""
+    """{operator: kernel} of the CUDA plug-in's tables."""
     found = {}
     for path, _ in join.rows(join.COMPANION_LIST):
         text = join.read(os.path.join(join.SRC, path)).decode('utf-8')

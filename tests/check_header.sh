@@ -9,12 +9,12 @@ set -u
 names='macros_visible symbols symbols_cxx aoti included_twice other_places beside_dlpack two_files cxx_with_c_implementation
 cxx_implementation steps no_everything wrong_arguments fast_math
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
-[ -n "${RUN_AGAIN:-}" ] || names="join apart contents rooms calls_up pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names lean_names cards reference recipes documents checked build_lines helps tcc static_in_two_files no_threads no_simd no_cache core_alone families tools parts $names"
+[ -n "${RUN_AGAIN:-}" ] || names="join apart contents rooms calls_up pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names lean_names cards reference recipes documents commands checked build_lines helps tcc static_in_two_files no_threads no_simd no_cache core_alone families tools parts $names"
 
 # The checks that compile the header again and again; tests/run.sh runs them only with --whole.
 slow='families tools parts steps no_everything symbols symbols_cxx aoti two_files cxx_with_c_implementation
 cxx_implementation core_alone static_in_two_files no_threads no_simd no_cache beside_dlpack build_lines pragmas
-std11_c_implementation std11_cxx_implementation'
+std11_c_implementation std11_cxx_implementation commands'
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/tests/checks.sh"
@@ -214,12 +214,12 @@ check_join() {
     seq 1201 >base/first.c; join_says 'a long file' 'has 1201 lines, but at most 1200 are allowed: divide it at a section'
     echo 'base/first.c 1300 why' >long_files.txt; join_says 'an excuse' 'has only 2 lines: remove it from src/long_files.txt'
     sed -i 's/first.c/first.c warm/' files.txt; join_says 'a word' 'has the word "warm" for base/first.c: it must be core, operators, cold, once,'
-    echo three >cuda/three.cu; join_says 'no row of the companion' 'src/cuda/three.cu is not in src/cuda/files.txt: add a row'
-    rm cuda/two.cu; join_says 'no file of the companion' 'src/cuda/files.txt lists cuda/two.cu, which does not exist'
-    echo more >>../opdispatch_cuda.cu; join_says 'an edit of the companion' 'opdispatch_cuda.cu differs from the text that src/join.py writes'
+    echo three >cuda/three.cu; join_says 'no row of the CUDA plug-in' 'src/cuda/three.cu is not in src/cuda/files.txt: add a row'
+    rm cuda/two.cu; join_says 'no file of the CUDA plug-in' 'src/cuda/files.txt lists cuda/two.cu, which does not exist'
+    echo more >>../opdispatch_cuda.cu; join_says 'an edit of the CUDA plug-in' 'opdispatch_cuda.cu differs from the text that src/join.py writes'
     echo more >>cuda/two.cu; join_says 'an edit of cuda/' 'line 3 of opdispatch_cuda.cu differs from src/cuda/two.cu:2'
-    seq 1201 >cuda/one.cu; join_says 'a long file of the companion' 'src/cuda/one.cu has 1201 lines, but at most 1200 are allowed'
-    [ "$(python3 join.py --where cu:2)" = 'src/cuda/two.cu:1' ] || echo "join.py --where does not find line 2 of the companion"
+    seq 1201 >cuda/one.cu; join_says 'a long file of the CUDA plug-in' 'src/cuda/one.cu has 1201 lines, but at most 1200 are allowed'
+    [ "$(python3 join.py --where cu:2)" = 'src/cuda/two.cu:1' ] || echo "join.py --where does not find line 2 of the CUDA plug-in"
     for edit in '3s/$/ /' '3d' '$d' '$a more'; do
         sed -i "$edit" ../opdispatch.h; join_says "an edit of the header: $edit" 'make changes in src/, then run python3 src/join'
     done
@@ -506,11 +506,18 @@ check_reference() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
     python3 "$root/src/reference.py" --check 2>&1
 }
-# The programs of the documents, as they stand there; their operators by opd_opcheck and opd_gradcheck.
+# The programs of the documents, as they stand there; their operators by opd_opcheck and opd_gradcheck.  Then what the
+# documents say in sentences: what is not here, limits, figures, lists.
 check_documents() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
     fails $quick_c -O0 -w $inc -c "$tmp/implementation.c" -o "$tmp/documents.o"
     python3 "$root/tests/documents.py" --cc "$quick_c" --cxx "$quick_cxx" --object "$tmp/documents.o" 2>&1 | head -n 24
+    python3 "$root/tests/claims.py" --cc "$quick_c" --object "$tmp/documents.o" 2>&1 | head -n 24
+}
+# The commands of the documents, in a copy of the repository; and each block of code has a test that compiles it.
+check_commands() {
+    if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
+    python3 "$root/tests/commands.py" --cc "$quick_c" 2>&1 | grep -v '^skip ' | head -n 24
 }
 # With OPD_CHECKED a kernel that asks for data in its loop, of another dtype or of nothing, ends in an error.
 check_checked() {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The CUDA companion: its device code run thread by thread on the CPU (tests/cuda), and what nvcc makes of it.
+# The CUDA plug-in: its device code run thread by thread on the CPU (tests/cuda), and what nvcc makes of it.
 # Called by run.sh, with CC, CXX and RUN_TMP in the environment; prints "ok NAME", "FAIL NAME: why", "skip NAME: why".
 #   sh tests/cuda.sh [name]     those whose name has this in it; cuda: all but cuda_emulated_races and, without a GPU,
 #                               cuda_plugin
@@ -10,7 +10,7 @@ set -u
 names='cuda_emulated cuda_emulated_guarded cuda_emulated_async cuda_emulated_fault cuda_emulated_races
 cuda_emulated_without_gpu cuda_emulated_without_driver cuda_emulated_out_of_memory cuda_emulated_left_alone
 cuda_emulated_unusable cuda_emulated_compiled_for_older cuda_emulated_first_run cuda_first_run_without_gpu
-cuda_emulated_sanitized cuda_emulated_nccl cuda_emulated_mpi cuda_emulated_plugin cuda_emulated_example cuda_emulated_digits cuda_without_companion cuda_builds cuda_linked cuda_plugin
+cuda_emulated_sanitized cuda_emulated_nccl cuda_emulated_mpi cuda_emulated_plugin cuda_emulated_example cuda_emulated_digits cuda_without_plugin cuda_builds cuda_linked cuda_plugin
 '$(sh "$(dirname "$0")/cuda_code.sh" --list)
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
@@ -77,7 +77,7 @@ check_cuda_emulated_async() {             # what is queued is done late, in the 
     done
 }
 check_cuda_emulated_fault() { emulated; OPD_TEST_FAULT=1 OPD_EMU_ASYNC=1 ran "$tmp/emulated" a_lost_context; }
-# Each access of a device thread is checked (races.cpp): first that wrong kernels are found, then some of the companion's;
+# Each access of a device thread is checked (races.cpp): first that wrong kernels are found, then some of the CUDA plug-in's;
 # "$tmp/races" without arguments runs all cases.
 check_cuda_emulated_races() {
     implementation; tests_object
@@ -226,7 +226,7 @@ check_cuda_emulated_digits() {            # a network trained there and here: th
         }
     }'
 }
-check_cuda_without_companion() {
+check_cuda_without_plugin() {
     implementation; tests_object
     quiet $CC "$tmp/tests.o" "$tmp/implementation.o" -o "$tmp/alone" $lib
     OPD_TEST_MISSING=opdispatch_cuda.cu ran "$tmp/alone" without
@@ -240,7 +240,7 @@ check_cuda_builds() {
     no_nvcc && return
     quiet "$NVCC" $seen -arch="$arch" -Xcompiler -Wall,-Wextra -I"$root" -c "$root/opdispatch_cuda.cu" -o "$tmp/companion.o"
 }
-check_cuda_linked() {                    # as the companion's first comment says; every case where there is a GPU
+check_cuda_linked() {                    # as the first comment of opdispatch_cuda.cu says; every case where there is a GPU
     no_nvcc && return
     implementation; tests_object
     [ -f "$tmp/companion.o" ] || { echo 'SKIP: it was not built'; return; }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What nvcc has made of the companion's kernels, read from an object: that it can be fast, which needs no GPU to be checked.
+# What nvcc has made of the CUDA plug-in's kernels, read from an object: that it can be fast, which needs no GPU to be checked.
 #   nvcc -O3 -arch=sm_90 -c opdispatch_cuda.cu -o companion.o;  sh tests/cuda_code.sh companion.o [name]
 # Prints "ok NAME", "FAIL NAME: why", "skip NAME: why".  Needs cuobjdump (CUOBJDUMP=...) and nvdisasm beside it.
 set -u

@@ -2,7 +2,8 @@
 """Runs the programs of the documents as they stand there: the manual's QUICK START, README.md, the chapters of
 examples/guide and examples/coming-from.md; and examples/quickstart.  Operators that a program defines are put through
 opd_opcheck and, where they have a derivative, through opd_gradcheck and opd_gradgradcheck, with float64 and where they
-take it float32, and what a program prints has to stand in its document.
+take it float32, and what a program prints has to stand in its document.  Blocks of text in the guide that show what
+opd_explain, a trace of calls and wrong calls print are what they print.
 
 usage: python3 tests/documents.py [--cc CC] [--cxx CXX] [--object FILE]     FILE: the implementation, compiled
 """
@@ -204,6 +205,53 @@ def run(name, source, document, operators, floats, constant, args, folder):
     return None
 
 
+def printed(source, args, folder, **environment):
+    """What a program prints, which is called first.c."""
+    path = os.path.join(folder, 'first.c')
+    with open(path, 'w') as f:
+        f.write(source.replace('#define OPDISPATCH_IMPLEMENTATION', '' if args.object else '#define OPDISPATCH_IMPLEMENTATION', 1))
+    build = args.cc.split() + ['-O0', '-w', '-I' + ROOT, 'first.c', '-o', 'first']
+    subprocess.run(build + ([args.object] if args.object else []) + ['-lm', '-lpthread', '-ldl'], cwd=folder, check=True)
+    done = subprocess.run(['./first'], cwd=folder, env=dict(os.environ, **environment), stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    return re.sub(r'[^ ]*(opdispatch\.h):\d+', r'\1', done.stdout.decode(errors='replace'))
+
+
+def agrees(shown, said):
+    """Whether all lines of a block are printed, one behind the other; one that ends in ... is the beginning of a line."""
+    begins = [line[:-3] if line.endswith('...') else line + '\n' for line in shown.rstrip('\n').split('\n')]
+    lines = said.split('\n')
+    return any(all((line + '\n').startswith(begin) for line, begin in zip(lines[i:] + [''] * len(begins), begins))
+               for i in range(len(lines)))
+
+
+def wrong_texts(args, folder):
+    """What is wrong with the blocks of text in the guide that show what programs print."""
+    wrong = []
+    concepts, debugging = read('examples/guide/02-concepts.md'), read('examples/guide/12-debugging.md')
+    first, operator = [b for b in blocks(read('README.md')) if 'int main' in b or 'OPD_LIBRARY(my, lib)' in b]
+    program = first.replace('int main', operator + 'int main').replace('opd_mul(x, opd_sin(x))', 'OPD_CALL(opd_find("my::cube"), x)')
+    shown = re.findall(r'^```text\n(my::cube.*?|\[call\].*?)^```', concepts, re.M | re.S)
+    explained = program.replace('return opd_finish();', '''
+    static char text[4000];
+    opd_value x = opd_value_tensor(opd_tensor_set_requires_grad(opd_ones(OPD_INTS(3), OPD_FLOAT32), true));
+    (void)opd_explain(opd_find("my::cube"), &x, 1, text, sizeof text);
+    opd_print(x.u.t);
+    fputs(text, stdout);
+    return opd_finish();''').replace('#include "opdispatch.h"\n', '#include "opdispatch.h"\n#include <stdio.h>\n#line 3\n')
+    for block, said in zip(shown, (printed(explained, args, folder), printed(program, args, folder, OPD_SHOW_DISPATCH_TRACE='1'))):
+        if not agrees(block, said):
+            wrong.append('examples/guide/02-concepts.md shows\n%sand this is printed:\n%s' % (block, said[:3000]))
+    shown = re.findall(r'^```text\n(.*?)^```', debugging, re.M | re.S)
+    said = printed(only([b for b in blocks(debugging) if 'int main' in b], 'wrong calls'), args, folder) if args.object else ''
+    for block in shown if args.object else ():
+        if not agrees(block, said):
+            wrong.append('examples/guide/12-debugging.md shows\n%sand the program does not print it' % block)
+    if args.object and (len(shown) < 10 or said.count('\n') < 10):
+        wrong.append('examples/guide/12-debugging.md shows %d errors only' % len(shown))
+    return wrong
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--cc', default=os.environ.get('CC', 'cc'))
@@ -220,6 +268,9 @@ def main():
             if what:
                 print('%s: %s' % (name, what))
                 wrong += 1
+        for what in wrong_texts(args, folder):
+            print(what)
+            wrong += 1
     if count < 10:
         sys.exit('only %d programs' % count)
     return 1 if wrong else 0

@@ -141,7 +141,9 @@ TEST(results_stay) {
 }
 TEST(inputs) {
     opd_tensor *out[2], *inputs[3];
-    const int64_t sizes[2] = {2, 3}, others[2] = {3, 2};
+    const int64_t sizes[2] = {2, 3}, others[2] = {3, 2}, examples[3] = {4, 2, 3};
+    const int dims[2] = {0, OPD_NO_DIM};
+    opd_vmap_options batch;
     opd_aoti *model = model_of("plain", "");
     if (!model && opd_ok()) { SKIP("no compiler"); }
     CHECK_OR_RETURN(model != NULL);
@@ -167,6 +169,12 @@ TEST(inputs) {
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "no derivatives");
     OPD_NO_GRAD { CHECK_INT(opd_aoti_function(model, inputs, 2, out), 2); }
     CHECK(!opd_tensor_requires_grad(out[0]));
+    inputs[0] = opd_ones(opd_ints_of(examples, 3), OPD_FLOAT32);
+    memset(&batch, 0, sizeof batch);
+    batch.in_dims = dims;
+    batch.nin_dims = 2;
+    CHECK_INT(opd_vmap(opd_aoti_function, model, inputs, 2, &batch, out), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "under vmap");
     CHECK_INT(opd_aoti_run(NULL, opd_tensors_of(inputs, 2), out, 2), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "the model is NULL");
     opd_aoti_free(model);

@@ -1,5 +1,5 @@
 /* NCCL on a machine without a GPU, as far as opdispatch_cuda.cu uses it, for the emulation of cuda_runtime.h: a library
-   that the companion loads (OPD_NCCL).  Ranks are threads of one process; what they send each other is moved when the
+   that the CUDA plug-in loads (OPD_NCCL).  Ranks are threads of one process; what they send each other is moved when the
    streams of all of them have come that far.
 
      g++ -std=c++17 -shared -fPIC -Itests/cuda tests/cuda/nccl.cpp -o nccl.so;  OPD_EMU_ASYNC=1 to 3

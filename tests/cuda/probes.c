@@ -1,5 +1,5 @@
 /* What a first run on a GPU asks first: each in a process of its own, by its name.  tests/first_gpu_run.sh builds and runs
-   them; linked with the companion.
+   them; linked with the CUDA plug-in.
      probes NAME         figures in lines "figure: ...", what is wrong in lines "wrong: ..."; exit status 0, 1, or 77: skipped
      probes --list       the names */
 #include "../../opdispatch.h"

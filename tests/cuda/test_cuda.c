@@ -4,7 +4,7 @@
    One case an operator; a part of a name as program argument runs those only.  With CUDA_TABLE=1 in the environment a
    line for each operator says what has run on which device; OPD_TEST_DEVICE=1 has the operators' tensors on another
    device than the current one; OPD_TEST_FAULT=1 lets a kernel of the emulation fail, in a_lost_context.
-   Linked with the companion by tests/cuda.sh; C ONLY */
+   Linked with the CUDA plug-in by tests/cuda.sh; C ONLY */
 #include "../../opdispatch.h"
 #include "../cases.h"
 #include "../further_cases.h"
@@ -609,6 +609,28 @@ TEST(opcheck_on_the_gpu) {
     CHECK_OK();
 }
 
+/* Pointwise operators, factorisations and Fourier transforms run on the CPU; the others say that they have no kernel. */
+TEST(complex_numbers_on_the_gpu) {
+    static const char none[] = "not implemented for 'ComplexFloat' on CUDA";
+    opd_tensor *x, *y, *image;
+    CHECK(true);
+    if (!there()) { return; }
+    x = opd_randn(OPD_INTS(3, 3), OPD_COMPLEX64);
+    y = to_gpu(x);
+    CHECK(opd_allclose(to_host(opd_exp(y)), opd_exp(x)).u.i && opd_allclose(to_host(opd_mul(y, y)), opd_mul(x, x)).u.i);
+    CHECK(opd_allclose(to_host(opd_linalg_inv(y)), opd_linalg_inv(x)).u.i);
+    CHECK(opd_allclose(to_host(opd_fft_fft(y)), opd_fft_fft(x)).u.i);
+    CHECK_OK();
+    image = opd_unsqueeze(opd_unsqueeze(y, 0), 0);
+    CHECK(!opd_mm(y, y));
+    CHECK_ERROR(OPD_ERROR_DTYPE, none);
+    CHECK(!opd_sum(y));
+    CHECK_ERROR(OPD_ERROR_DTYPE, none);
+    CHECK(!opd_cumsum(y, 0));
+    CHECK_ERROR(OPD_ERROR_DTYPE, none);
+    CHECK(!opd_conv2d(image, image));
+    CHECK_ERROR(OPD_ERROR_DTYPE, none);
+}
 /* TF32 where it is asked for, and there only: 1 + 2^-12 is 1 to it. */
 TEST(dtypes_that_are_stored_on_the_gpu) {
     static const opd_scalar_type dtypes[] = {OPD_UINT16, OPD_UINT32, OPD_UINT64, OPD_FLOAT8_E4M3FN, OPD_FLOAT8_E5M2,
@@ -1898,7 +1920,7 @@ TEST(without_a_gpu_the_error_says_what_is_missing) {
     CHECK(opd_add(opd_ones(OPD_INTS(2), OPD_FLOAT32), opd_ones(OPD_INTS(2), OPD_FLOAT32)) != NULL);
 }
 
-/* The companion as a plug-in: OPD_TEST_PLUGIN is its path. */
+/* The CUDA plug-in, loaded instead of linked: OPD_TEST_PLUGIN is its path. */
 static void load_companion(void) {
     const char *path = getenv("OPD_TEST_PLUGIN");
     if (path && *path && !opd_library_load(path)) { printf("%s: %s\n", path, opd_error_message()); exit(1); }

@@ -11,8 +11,14 @@ extern void *net;
 extern char text[4096];
 extern opd_tensor **params, *inputs[3], *out[3], *x, *y, *v, *w, *b, *weights, *labels, *loss, *boxes, *scores;
 extern struct DLManagedTensorVersioned *their_managed_tensor;
+extern opd_group *world;
+extern opd_parallel *parallel;
+extern opd_module *module;
+extern opd_optimizer *adam;
+extern int count, layers;
+extern int64_t size_of_my_part;
 
-opd_tensor *function(opd_tensor *input), *forward(void *net_, opd_tensor *input), *loss_of();
+opd_tensor *function(opd_tensor *input), *forward(void *net_, opd_tensor *input), *loss_of(), *loss_of_my_part();
 opd_tensor *network(opd_tensor *parameters, opd_tensor *input);
 
 /* Parts of operators and devices. */

@@ -56,12 +56,12 @@
    OPD_ORACLE_DEVICE=cuda runs everything there: each storage is copied to the device and viewed there as it was here,
    device= arguments and factories without tensors name that device, and what was written, results and gradients are
    copied back; one that is elsewhere is an error.  OPD_ORACLE_LOAD=FILE loads a plug-in before the first call.  With
-   the GPU companion linked in, emulated (see tests/cuda) or not:
+   the CUDA plug-in linked in, emulated (see tests/cuda) or not:
       c++ -std=c++17 -O1 -fPIC -I../cuda -I../.. -x c++ -c ../../opdispatch_cuda.cu -o companion.o
       nvcc -O3 -arch=sm_90 -Xcompiler -fPIC -c ../../opdispatch_cuda.cu -o companion.o
       cc -O2 -shared -fPIC shim.c companion.o -o shim.so -lstdc++ -lm -lpthread -ldl
    and with -L/usr/local/cuda/lib64 -lcudart_static -lcublas -lcublasLt -lrt for nvcc's.  A program that has used a GPU
-   cannot use it after fork: run the harness with --no-isolate there, or load the companion as a plug-in.
+   cannot use it after fork: run the harness with --no-isolate there, or load the CUDA plug-in instead of linking it.
 
    What agrees on the CPU agrees on CUDA (optest.py --fails FILE on both, and the lines of one alone), but for
      as_strided_scatter            into places that overlap: which of them is written last
